@@ -384,7 +384,7 @@ NOT_MOCKABLE "A090" "a mock or an expectation of something else than a tool"
 "tool q() -> String {}\ntest \"t\" { mock q => \"x\"; let a = q(); assert a == \"x\"; }"
 
 BAD_PATTERN "A091" "an argument that no call can have"
-"In `mock` and `expect call` an argument is a constant of the parameter's type, or `_` for anything; in `mock` a name stands for what is given. `expect refused` has no arguments."
+"In `mock` and `expect call` an argument is a constant of the parameter's type, or `_` for anything; in `mock` a name binds the argument. `expect refused` has no arguments."
 "tool q(n: Number) -> String {}\ntest \"t\" { mock q(\"one\") => \"x\"; }"
 "tool q(n: Number) -> String {}\ntest \"t\" { mock q(1) => \"x\"; let a = q(1); assert a == \"x\"; }"
 

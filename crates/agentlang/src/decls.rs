@@ -419,7 +419,7 @@ impl Decls {
                     other => out.push(
                         Diagnostic::error(
                             codes::BAD_SETTING,
-                            format!("agents do not talk by `{}`", diagnostics::clip(other)),
+                            format!("`{}` is no value of `talk`", diagnostics::clip(other)),
                             how.span,
                         )
                         .help("write `conversation`, `text` for one text that grows, or `actions` for one that takes one action at a time"),

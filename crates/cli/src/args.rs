@@ -7,10 +7,10 @@ use std::path::PathBuf;
 #[derive(Debug, Parser)]
 #[command(name = "entail", version, max_term_width = 100, after_help = EXAMPLES)]
 pub struct Cli {
-    /// What is to be done.
+    /// Command to run.
     #[command(subcommand)]
     pub command: Command,
-    /// How it is said.
+    /// Options of every command.
     #[command(flatten)]
     pub output: OutputArgs,
 }
@@ -26,16 +26,16 @@ Examples:
 /// Options of every command.
 #[derive(Debug, Clone, Args)]
 pub struct OutputArgs {
-    /// How results are written.
+    /// Output format of results.
     #[arg(long, global = true, value_enum, default_value_t = Format::Text)]
     pub format: Format,
-    /// When to use colour (NO_COLOR is honoured).
+    /// Use of color (NO_COLOR is honored).
     #[arg(long, global = true, value_enum, default_value_t = Color::Auto)]
     pub color: Color,
-    /// Say only the result.
+    /// Print only the result.
     #[arg(short, long, global = true)]
     pub quiet: bool,
-    /// Say more.
+    /// Print more details.
     #[arg(short, long, global = true)]
     pub verbose: bool,
     /// The settings file; without it, the nearest `entail.toml` upwards from the working directory.
@@ -90,7 +90,7 @@ pub enum Command {
     Repl(ReplArgs),
     /// Check types and bounds without running.
     Check(CheckArgs),
-    /// What a run may cost at most: calls, tokens, money, time.
+    /// Compute the most that a run can use: calls, tokens, money, time.
     Cost(CostArgs),
     /// Find defects in agent configurations.
     Lint(LintArgs),
@@ -102,13 +102,13 @@ pub enum Command {
     Fmt(FmtArgs),
     /// Show the core term of a program or configuration.
     Compile(CompileArgs),
-    /// Write a program or configuration in another format, so that it compiles to the same term.
+    /// Convert a program or configuration to another format, with the same core term.
     Convert(ConvertArgs),
     /// List, show, fork, check and delete the runs of a journal.
     Runs(RunsArgs),
     /// List the tools of a program, or of MCP servers, and approve what servers offer.
     Tools(ToolsArgs),
-    /// Write a policy file to begin with: what the tools of a program do.
+    /// Write a first policy file for the tools of a program.
     Policy(PolicyArgs),
     /// Serve pipelines over HTTP, and as an agent of the A2A protocol.
     #[cfg(feature = "serve")]
@@ -116,7 +116,7 @@ pub enum Command {
     /// Serve as a server of the Model Context Protocol on standard input and output.
     #[cfg(feature = "mcp")]
     Mcp(McpArgs),
-    /// Answer a run that waits for somebody to approve a call.
+    /// Approve or deny a call that a run waits for.
     Approve(ApproveArgs),
     /// Show the term of a program in the notation of the literature.
     Lambda(LambdaArgs),
@@ -124,7 +124,7 @@ pub enum Command {
     Model(ModelArgs),
     /// The language server for editors, on standard input and output.
     Lsp,
-    /// Say what a diagnostic means.
+    /// Explain a diagnostic.
     Explain(ExplainArgs),
     /// Print version and features.
     Version,
@@ -146,13 +146,13 @@ pub struct RunArgs {
     /// The input as JSON, `@FILE`, or `-` for standard input.
     #[arg(long = "input", value_name = "JSON|@FILE", conflicts_with = "input")]
     pub input_option: Option<String>,
-    /// Which pipeline or agent of the file.
+    /// Pipeline or agent of the file.
     #[arg(long, value_name = "NAME")]
     pub pipeline: Option<String>,
-    /// How it is run.
+    /// Options of the run.
     #[command(flatten)]
     pub world: WorldArgs,
-    /// What is kept of it.
+    /// Options of journals and recordings.
     #[command(flatten)]
     pub journal: JournalArgs,
 }
@@ -160,25 +160,25 @@ pub struct RunArgs {
 /// Options of journals and recordings.
 #[derive(Debug, Default, Args)]
 pub struct JournalArgs {
-    /// Keep every answer in the file; an earlier recording of the same run is replaced.
+    /// Record every answer in this file, replacing an earlier recording.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["replay", "journal", "resume"])]
     pub record: Option<PathBuf>,
-    /// Take every answer from a recording; nothing is asked.
+    /// Replay a recording: every answer comes from it, no model and no tool is called.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["journal", "resume", "script", "model"])]
     pub replay: Option<PathBuf>,
-    /// Keep every answer in a journal in this directory, so that the run can be resumed.
+    /// Keep a journal of every answer in this directory, from which the run can be resumed.
     #[arg(long, value_name = "DIR")]
     pub journal: Option<PathBuf>,
-    /// Go on with a run of the journal (of `.entail`, if no other is named); what was answered is not asked again.
+    /// Resume a run of the journal (`.entail` by default); answers in the journal are reused.
     #[arg(long, value_name = "RUN")]
     pub resume: Option<String>,
-    /// Resume although the program has changed, as far as it asks the same.
+    /// Resume although the program has changed; answers are reused as far as its requests are the same.
     #[arg(long, requires = "resume")]
     pub allow_changed: bool,
-    /// A tool call that was under way and may have changed the world.
+    /// Treatment of a tool call that was interrupted and may have changed the world.
     #[arg(long, value_enum, default_value_t = UnfinishedArg::Ask, requires = "resume")]
     pub unfinished: UnfinishedArg,
-    /// What becomes of calls that want approval where no terminal is. Without a journal they are refused.
+    /// Treatment of calls that need approval where there is no terminal; without a journal they are refused.
     #[arg(long, value_enum, default_value_t = ApprovalsArg::Wait)]
     pub approvals: ApprovalsArg,
 }
@@ -213,40 +213,40 @@ pub struct WorldArgs {
     /// The model where the program names none: a name that `entail.toml` or the provider knows, or `local`.
     #[arg(long, value_name = "NAME")]
     pub model: Option<String>,
-    /// Take the models' replies from a file: a JSON array of replies in order.
+    /// Script of replies that replaces the models: a JSON array, in order.
     #[arg(long, value_name = "FILE")]
     pub script: Option<PathBuf>,
-    /// Write what happened to a file, one JSON object a line; `entail trace` shows it.
+    /// Write a trace to this file, one JSON object a line; `entail trace` shows it.
     #[arg(long, value_name = "FILE")]
     pub trace: Option<PathBuf>,
-    /// Fetch the local model first if it is needed and not installed.
+    /// Fetch the local model first if the run needs it and it is not installed.
     #[arg(long)]
     pub pull: bool,
-    /// The most calls of models.
+    /// Maximum number of model calls.
     #[arg(long, value_name = "N")]
     pub max_calls: Option<u64>,
-    /// The most calls of tools.
+    /// Maximum number of tool calls.
     #[arg(long, value_name = "N")]
     pub max_tool_calls: Option<u64>,
-    /// The most tokens of prompts and replies.
+    /// Maximum number of tokens of prompts and replies.
     #[arg(long, value_name = "N")]
     pub max_tokens: Option<u64>,
-    /// The most US dollars.
+    /// Maximum cost in US dollars.
     #[arg(long, value_name = "X")]
     pub max_usd: Option<String>,
-    /// The most seconds.
+    /// Time limit in seconds.
     #[arg(long, value_name = "S")]
     pub timeout: Option<f64>,
-    /// Makes random choices repeatable.
+    /// Seed of random choices, which makes them repeatable.
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
-    /// The most evaluation steps.
+    /// Maximum number of evaluation steps.
     #[arg(long, value_name = "N")]
     pub fuel: Option<u64>,
-    /// Show the run as it happens: steps, the text of replies, calls of tools, and what is spent of the limits.
+    /// Show the run as it happens: steps, text of replies, tool calls, and usage of the limits.
     #[arg(long)]
     pub watch: bool,
-    /// Write what happens to standard error in this format, one object a line.
+    /// Log events to standard error in this format, one object a line.
     #[arg(long, value_enum, value_name = "FORMAT", conflicts_with = "watch")]
     pub log: Option<LogArg>,
     /// Send traces and metrics to this OpenTelemetry endpoint (OTLP over HTTP), such as `http://127.0.0.1:4318`.
@@ -255,13 +255,13 @@ pub struct WorldArgs {
     /// A policy file: what tools do, what may reach them, and what models may see.
     #[arg(long, value_name = "FILE")]
     pub policy: Option<PathBuf>,
-    /// Keep for each label where it comes from: a refusal and a trace then say so.
+    /// Track the origin of each label, for refusals and traces.
     #[arg(long)]
     pub explain_flow: bool,
-    /// Run the functions of a project in Python that are its tools, each module in a process of its own.
+    /// Call the Python functions that are tools of the project, each module in its own process.
     #[arg(long)]
     pub python_tools: bool,
-    /// Run a program although one of its calls is refused every time. The call is refused all the same.
+    /// Run a program although the policy refuses one of its calls every time; the call is still refused.
     #[arg(long)]
     pub run_refused: bool,
 }
@@ -288,7 +288,7 @@ pub struct ToolsArgs {
     /// compared with the type that is declared.
     #[arg(long, num_args = 1..=2, value_names = ["NAME", "ARGS"], conflicts_with_all = ["discover", "approve"])]
     pub test: Option<Vec<String>>,
-    /// Ask servers what they offer; all of them if none is named.
+    /// List the tools that servers offer; all servers if none is named.
     #[arg(long, value_name = "SERVER", num_args = 0.., conflicts_with = "file")]
     pub discover: Option<Vec<String>>,
     /// Approve what servers offer now; all of them if none is named.
@@ -302,7 +302,7 @@ pub struct ToolsArgs {
 /// `entail policy`.
 #[derive(Debug, Args)]
 pub struct PolicyArgs {
-    /// What is to be done.
+    /// Command to run.
     #[command(subcommand)]
     pub action: PolicyAction,
 }
@@ -355,28 +355,28 @@ pub struct ServeArgs {
     /// The variable that holds the bearer token of a caller that starts and watches runs.
     #[arg(long, value_name = "NAME", default_value = "ENTAIL_SERVE_TOKEN")]
     pub token_env: String,
-    /// How others reach the server, for its description.
+    /// Public address of the server, for its description.
     #[arg(long, value_name = "URL")]
     pub public_url: Option<String>,
     /// Keep the runs in a journal in this directory; calls that want approval wait there, and runs in the background survive the server.
     #[arg(long, value_name = "DIR")]
     pub journal: Option<PathBuf>,
-    /// Do not go on with the runs in the background that an earlier server has left.
+    /// Do not resume background runs of an earlier server.
     #[arg(long)]
     pub no_resume: bool,
-    /// The most runs at a time, not counting those that only wait for somebody to approve a call.
+    /// Maximum number of active runs, without those that wait for an approval.
     #[arg(long, value_name = "N", default_value_t = 64)]
     pub max_runs: usize,
-    /// The most bytes of a request.
+    /// Maximum size of a request in bytes.
     #[arg(long, value_name = "BYTES", default_value_t = 1 << 20)]
     pub max_body: usize,
     /// The most connections at a time, and at most half of the files that the system lets the process open.
     #[arg(long, value_name = "N", default_value_t = 1024)]
     pub max_connections: usize,
-    /// Seconds that runs under way have when the server is told to stop.
+    /// Seconds that active runs have to finish when the server is stopped.
     #[arg(long, value_name = "S", default_value_t = 10.0)]
     pub grace: f64,
-    /// How they are run.
+    /// Options of the runs.
     #[command(flatten)]
     pub world: WorldArgs,
 }
@@ -394,7 +394,7 @@ pub struct McpArgs {
     /// The directory whose files may be looked at.
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub root: PathBuf,
-    /// How pipelines are run.
+    /// Options of the runs.
     #[command(flatten)]
     pub world: WorldArgs,
 }
@@ -407,7 +407,7 @@ Examples:
   entail runs show 19aa
   entail runs fork 19aa --at 3 --response '{\"reply\": \"yes\"}'    then: entail run FILE --resume RUN")]
 pub struct RunsArgs {
-    /// What is to be done.
+    /// Command to run.
     #[command(subcommand)]
     pub action: RunsAction,
     /// The journal: a directory, or a recording.
@@ -420,11 +420,11 @@ pub struct RunsArgs {
 pub enum RunsAction {
     /// All runs, the newest first.
     List {
-        /// Only so many of them.
+        /// Maximum number of runs in the list.
         #[arg(long, value_name = "N")]
         last: Option<u32>,
     },
-    /// What a run asked and was answered.
+    /// Show the requests and answers of a run.
     Show {
         /// The run.
         run: String,
@@ -442,7 +442,7 @@ pub enum RunsAction {
     },
     /// Look at the whole file: whether every program, request, answer and message is what was written.
     Check,
-    /// Forget runs.
+    /// Delete runs.
     Delete {
         /// The runs.
         #[arg(required = true)]
@@ -465,7 +465,7 @@ pub struct ApproveArgs {
     /// Make a key for signing answers, encrypted under a passphrase, in the configuration directory.
     #[arg(long, value_name = "NAME", num_args = 0..=1, conflicts_with_all = ["run", "request", "deny", "reason", "yes", "as_name"])]
     pub new_key: Option<Option<String>>,
-    /// Whose key signs, if you have several.
+    /// Name of the key that signs, if you have several.
     #[arg(long = "as", value_name = "NAME", id = "as_name")]
     pub as_name: Option<String>,
     /// Read the passphrase from standard input instead of the terminal.
@@ -477,7 +477,7 @@ pub struct ApproveArgs {
     /// Refuse the call.
     #[arg(long, conflicts_with = "yes")]
     pub deny: bool,
-    /// Why it is refused; the program is told.
+    /// Reason of the refusal, which the program receives.
     #[arg(long, value_name = "TEXT")]
     pub reason: Option<String>,
     /// Approve the call without being asked about it. The passphrase is asked for all the same.
@@ -501,10 +501,10 @@ pub struct EvalArgs {
     /// come from `--script`, in which an entry may have `"choices": [{"p": 0.3, "reply": …}, …]`.
     #[arg(long)]
     pub dist: bool,
-    /// The most courses that `--dist` follows.
+    /// Maximum number of courses that `--dist` follows.
     #[arg(long, value_name = "N", default_value_t = 100_000, requires = "dist")]
     pub max_worlds: usize,
-    /// How it is run.
+    /// Options of the run.
     #[command(flatten)]
     pub world: WorldArgs,
 }
@@ -519,7 +519,7 @@ Examples:
 pub struct ReplArgs {
     /// Files that are loaded first, as `:load` loads them.
     pub files: Vec<String>,
-    /// How terms are run.
+    /// Options of the runs.
     #[command(flatten)]
     pub world: WorldArgs,
 }
@@ -530,10 +530,10 @@ pub struct CheckArgs {
     /// Files or directories.
     #[arg(required = true)]
     pub paths: Vec<PathBuf>,
-    /// Whether the programs of two files are equal up to the laws of the calculus; `unknown` is a failure.
+    /// Compare two programs up to the laws of the calculus; `unknown` is a failure.
     #[arg(long, conflicts_with_all = ["show", "policy"])]
     pub equiv: bool,
-    /// What is shown of each entry point.
+    /// Parts of the report for each entry point.
     #[arg(long, value_enum, value_delimiter = ',', default_values = ["cost"], value_name = "WHAT")]
     pub show: Vec<Show>,
     /// A policy file: what tools do, what may reach them, and what models may see.
@@ -546,11 +546,11 @@ pub struct CheckArgs {
 pub enum Show {
     /// The type of the entry point, and where the run decides whether types fit.
     Types,
-    /// What it may do.
+    /// Effects.
     Effects,
-    /// How many calls a run may make.
+    /// Bounds on the calls of a run.
     Cost,
-    /// Which calls their policy allows: always, never, or depending on what.
+    /// Calls that the policy allows always, never, or under a condition.
     Flow,
 }
 
@@ -564,7 +564,7 @@ Examples:
 pub struct CostArgs {
     /// A program or configuration; `-` for standard input.
     pub file: String,
-    /// Which pipeline or agent of the file; all of them without it.
+    /// Pipeline or agent of the file; all of them by default.
     #[arg(long, value_name = "NAME")]
     pub pipeline: Option<String>,
     /// The model where the program names none.
@@ -573,7 +573,7 @@ pub struct CostArgs {
     /// A file of prices and sizes of models; its entries replace those that come with Entail.
     #[arg(long, value_name = "FILE")]
     pub prices: Option<PathBuf>,
-    /// Show how the most comes about, call by call.
+    /// Show the most expensive path, call by call.
     #[arg(long)]
     pub explain: bool,
     /// A policy file: what tools do, what may reach them, and what models may see.
@@ -600,10 +600,10 @@ pub struct LintArgs {
     /// Not these codes.
     #[arg(long, value_delimiter = ',', value_name = "CODES")]
     pub ignore: Vec<String>,
-    /// The least serious level that is shown [default: warn].
+    /// Lowest level that is shown [default: warn].
     #[arg(long, value_enum)]
     pub level: Option<LevelArg>,
-    /// Leave out the findings that this file lists.
+    /// Baseline: leave out the findings that this file lists.
     #[arg(long, value_name = "FILE")]
     pub baseline: Option<PathBuf>,
     /// A policy file: also find the flows that it refuses in each configuration.
@@ -612,10 +612,10 @@ pub struct LintArgs {
     /// Write the findings to the baseline file instead of reporting them.
     #[arg(long, requires = "baseline")]
     pub write_baseline: bool,
-    /// Carry out the safe repairs, in place.
+    /// Apply safe fixes in place.
     #[arg(long)]
     pub fix: bool,
-    /// Carry out repairs that may change the meaning as well.
+    /// Also apply fixes that may change the meaning.
     #[arg(long)]
     pub unsafe_fixes: bool,
     /// Show what --fix would change, and change nothing.
@@ -627,13 +627,13 @@ pub struct LintArgs {
     /// Lint again whenever a file changes.
     #[arg(long, conflicts_with_all = ["fix", "unsafe_fixes", "diff", "write_baseline"])]
     pub watch: bool,
-    /// Look at configurations alone, not at the Python and the environment files around them.
+    /// Read configurations alone, without the Python and environment files around them.
     #[arg(long)]
     pub no_python: bool,
-    /// Neither use nor keep what earlier runs found out.
+    /// Neither read nor write the cache.
     #[arg(long)]
     pub no_cache: bool,
-    /// Forget first what earlier runs found out.
+    /// Empty the cache first.
     #[arg(long)]
     pub clear_cache: bool,
 }
@@ -665,25 +665,25 @@ pub struct TestArgs {
     /// Only tests whose name contains this.
     #[arg(long, value_name = "TEXT")]
     pub filter: Option<String>,
-    /// Take the models' replies from a script, for every test anew, instead of from `NAME.replies.json` beside `NAME.agent`.
+    /// Script of replies, restarted for every test, in place of `NAME.replies.json` beside `NAME.agent`.
     #[arg(long, value_name = "FILE", conflicts_with = "record")]
     pub script: Option<PathBuf>,
     /// Ask the models, and write what they replied to `NAME.replies.json` beside `NAME.agent`.
     #[arg(long)]
     pub record: bool,
-    /// Call tools for real that have no mock. Without it they are an error, unless they only compute.
+    /// Call tools that have no mock. Without it such a call is an error, unless the tool only computes.
     #[arg(long)]
     pub live: bool,
     /// The model where the program names none (with --record).
     #[arg(long, value_name = "NAME")]
     pub model: Option<String>,
-    /// How many tests run at a time; as many as there are processors without it.
+    /// Number of tests that run in parallel; by default the number of processors.
     #[arg(long, value_name = "N")]
     pub jobs: Option<usize>,
-    /// The most seconds of a test.
+    /// Time limit of a test in seconds.
     #[arg(long, value_name = "S", default_value_t = 60.0)]
     pub timeout: f64,
-    /// Makes random choices repeatable.
+    /// Seed of random choices, which makes them repeatable.
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub seed: u64,
     /// A policy file: what tools do, what may reach them, and what models may see.
@@ -707,7 +707,7 @@ pub struct TraceArgs {
     pub file: String,
     /// The input of a program, as in `entail run`.
     pub input: Option<String>,
-    /// Which pipeline or agent of a program.
+    /// Pipeline or agent of a program.
     #[arg(long, value_name = "NAME")]
     pub pipeline: Option<String>,
     /// The journal of a run: a directory, or a recording.
@@ -720,13 +720,13 @@ pub struct TraceArgs {
     /// argument of one such as `3.account`. A trace has it if it was written with `--explain-flow`.
     #[arg(long, value_name = "VALUE", conflicts_with_all = ["timeline", "step"])]
     pub why: Option<String>,
-    /// Show what happens beside what.
+    /// Show what runs in parallel, as a timeline.
     #[arg(long)]
     pub timeline: bool,
-    /// The lines of the trace as they are (as with --format json).
+    /// Print the lines of the trace unchanged (like --format json).
     #[arg(long)]
     pub json: bool,
-    /// How a program is run.
+    /// Options of the run.
     #[command(flatten)]
     pub world: WorldArgs,
 }
@@ -761,7 +761,7 @@ pub struct CompileArgs {
     /// Count what compiles under a directory, by format, and how fast.
     #[arg(long, conflicts_with_all = ["pipeline", "lam", "origins"])]
     pub stats: bool,
-    /// Which pipeline or agent of the file; all of them without it.
+    /// Pipeline or agent of the file; all of them by default.
     #[arg(long, value_name = "NAME")]
     pub pipeline: Option<String>,
     /// ASCII `.lam` text that `entail eval` reads, instead of the notation of the literature.
@@ -787,7 +787,7 @@ pub struct ConvertArgs {
     /// What it is written as.
     #[arg(long, value_enum, value_name = "FORMAT")]
     pub to: Option<ConvertTo>,
-    /// Which pipeline or agent of the file.
+    /// Pipeline or agent of the file.
     #[arg(long, value_name = "NAME")]
     pub pipeline: Option<String>,
     /// Count what can be written in each format under a directory, by format of the source.
@@ -811,7 +811,7 @@ pub enum ConvertTo {
 pub struct LambdaArgs {
     /// A program or configuration; `-` for standard input.
     pub file: String,
-    /// Which pipeline or agent of the file; all of them without it.
+    /// Pipeline or agent of the file; all of them by default.
     #[arg(long, value_name = "NAME")]
     pub pipeline: Option<String>,
     /// Nothing but ASCII.
@@ -828,7 +828,7 @@ pub struct LambdaArgs {
 /// `entail model`.
 #[derive(Debug, Args)]
 pub struct ModelArgs {
-    /// What is to be done.
+    /// Command to run.
     #[command(subcommand)]
     pub command: ModelCommand,
 }

@@ -60,7 +60,7 @@ impl Walk<'_> {
                     None => n == m,
                 };
                 if !same {
-                    return self.differs(format!("another value would stand for `{}`", clip(n)));
+                    return self.differs(format!("another value would replace `{}`", clip(n)));
                 }
             }
             (Term::Lit(d), Term::Lit(e)) if d != e => {

@@ -171,7 +171,7 @@ impl Writer<'_> {
                 })
             }
             (true, false) => self.swarm(agent),
-            (false, false) => self.cannot("an agent that asks agents and hands over to others", at),
+            (false, false) => self.cannot("an agent with both helpers and handoffs", at),
         }
     }
 

@@ -828,7 +828,7 @@ impl Kit<'_> {
     ) -> TermId {
         let mut tail = next;
         if let Some(place) = decided {
-            let (test, x) = (self.unknown("whether the talk goes on", place), self.b.var("x", place));
+            let (test, x) = (self.unknown("whether the chat continues", place), self.b.var("x", place));
             tail = self.b.add(Term::If(test, x, tail, core_ir::IfSugar::Plain), place);
         }
         if let Some(test) = self.says_stop("y", stops) {

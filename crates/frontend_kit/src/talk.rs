@@ -140,7 +140,7 @@ pub fn talk_from(
     over: Over<'_>,
     at: Span,
 ) -> TermId {
-    let Some(first) = speakers.first_mut() else { return kit.unknown("a talk of nobody", at) };
+    let Some(first) = speakers.first_mut() else { return kit.unknown("a group chat without members", at) };
     let prompt = first.prompts.pop().unwrap_or_else(|| kit.text("", at));
     if speakers.len() == 1 && speakers[0].choices.is_empty() {
         let Speaker { params, model_at, .. } = speakers.remove(0);

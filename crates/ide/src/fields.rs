@@ -72,7 +72,7 @@ const MEANINGS: &[(&[&str], &str)] = &[
     (&["edges", "connections"], "what follows what: `>>`, or a `case` where an edge has a condition (L007)"),
     (
         &["handoffs", "handovers"],
-        "the agents that this one may hand over to: a tool each, whose call goes on with the other (L020)",
+        "the agents that this one may hand off to: a tool each, whose call continues with the other (L020)",
     ),
     (&["allowdelegation"], "whether the other agents are tools of this one"),
     (&["memory"], "`mem`: the store that `remember` and `recall` use"),

@@ -126,7 +126,7 @@ fn doubt(d: &mut Diagnostic, text: &str, framework: &str) {
         "L001" if !empty => "they may come with the first message, or be set elsewhere in the code",
         "L002" => "code elsewhere may name it",
         "L017" if framework == "ms_declarative" && d.message.ends_with(" steps") => {
-            "its executors are code, which decides whether it goes round again"
+            "its executors are code, which decides whether the cycle continues"
         }
         // Edges of LangGraph are followed whatever a node gives.
         "L023" if framework == "langgraph" => {
@@ -137,9 +137,9 @@ fn doubt(d: &mut Diagnostic, text: &str, framework: &str) {
             "a person, or the program, may end the run"
         }
         "L023" => "its nodes are code, which may end the run",
-        "L025" => "its nodes are code, which may take what it is given apart",
+        "L025" => "its nodes are code, which may convert their input",
         "L004a" | "L021" if framework == "ms_declarative" => {
-            "whoever chooses the next speaker may end the talk"
+            "the function that chooses the next speaker may end the chat"
         }
         "L008" if framework == "ms_declarative" => "edges may be added elsewhere in the code",
         "L007" if framework == "langgraph" && d.message.starts_with("no edge") => {

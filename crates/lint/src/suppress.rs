@@ -21,7 +21,7 @@ pub const MALFORMED: &str = "I004";
 pub const EXPLANATIONS: &[Explanation] = &[
     Explanation {
         code: UNUSED,
-        title: "a suppression that silences nothing",
+        title: "a suppression that suppresses nothing",
         text: "There is no finding of this code here any more. Remove the comment, or it will hide the next one.",
         wrong: "agentId: a\ntype: simple\nmodel: m\nsystemPrompt: Say hello. # entail: ignore[L001] written elsewhere",
         right: "agentId: a\ntype: simple\nmodel: m\nsystemPrompt: '' # entail: ignore[L001] written elsewhere",
@@ -206,17 +206,17 @@ impl Suppressions {
             if !used {
                 let fix =
                     Fix { span: s.removal, replacement: String::new(), applicability: Applicability::Safe };
-                let message = format!("this silences no finding: there is no {codes} here");
+                let message = format!("unused suppression: there is no {codes} here");
                 let d = Diagnostic::warn(UNUSED, message, s.span).help("remove the comment").fix(fix);
                 findings.push(d);
             } else if expired(s) {
-                let message = format!("the time for which {codes} was silenced is over");
+                let message = format!("the suppression of {codes} has expired");
                 let help = "repair the defect, or set a new date";
                 findings.push(Diagnostic::warn(EXPIRED, message, s.span).help(help));
             }
             if !s.reason {
-                let message = format!("this silences {codes} and does not say why");
-                let help = "write the reason behind the codes";
+                let message = format!("suppression of {codes} without a reason");
+                let help = "write the reason after the codes";
                 findings.push(Diagnostic::warn(NO_REASON, message, s.span).help(help));
             }
         }

@@ -735,9 +735,9 @@ fn a_method_may_listen_to_a_label_of_its_own_name() {
     assert_eq!(lost("left", " -> Literal['right']"), ["warn left"]);
 }
 
-/// The branch that leads out of a circle is there, but for an outcome that is not decided.
+/// The branch that leads out of a cycle is there, but for an outcome that is not decided.
 #[test]
-fn the_remedy_for_a_circle_without_a_way_out_is_one_that_works() {
+fn the_remedy_for_a_cycle_without_a_way_out_works() {
     let help = |edges: &str| {
         let text = format!(
             "from langgraph.graph import StateGraph, MessagesState, START, END\nfrom langgraph.prebuilt import ToolNode, tools_condition\n\
@@ -753,7 +753,7 @@ fn the_remedy_for_a_circle_without_a_way_out_is_one_that_works() {
     let wrong = help("g.add_conditional_edges('ask', tools_condition, {'tools': 'tools', 'end': END})");
     assert!(wrong.contains("`end` is never taken: label it `__end__`"), "{wrong}");
     let beside = help("g.add_conditional_edges('ask', tools_condition)\ng.add_edge('ask', 'tools')");
-    assert!(beside.contains("an edge that leads out"), "{beside}");
+    assert!(beside.contains("a conditional edge out of the cycle"), "{beside}");
     assert_eq!(help("g.add_conditional_edges('ask', tools_condition)"), "");
 }
 

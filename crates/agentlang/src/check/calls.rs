@@ -155,10 +155,10 @@ impl Checker<'_> {
             return None;
         }
         if decl.as_text && !decl.offers.is_empty() {
-            return Some("it talks by text".into());
+            return Some("its `talk` is `text`".into());
         }
         decl.offers.iter().find_map(|o| match o.does {
-            Does::HandOver => Some(format!("it may hand over to `{}`", o.name.text)),
+            Does::HandOver => Some(format!("it may hand off to `{}`", o.name.text)),
             Does::Finish => {
                 let tool = self.decls.tools.get(&o.name.text)?;
                 let fits = tool.result.is_subtype(result);

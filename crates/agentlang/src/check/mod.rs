@@ -393,7 +393,7 @@ fn circles_of_agents(program: &ast::Program, decls: &Decls, out: &mut Vec<Diagno
                 let message =
                     format!("no bound is known for how often these ask each other: {}", circle.join(" → "));
                 out.push(Diagnostic::error(codes::RECURSION, message, span).help(
-                    "let a pipeline decide who goes on, with `while … max n { … }`, or take one of them out of the circle",
+                    "let a pipeline decide which agent continues, with `while … max n { … }`, or remove one of them from the cycle",
                 ));
             }
         }

@@ -34,8 +34,8 @@ pub const EXPLANATIONS: &[Explanation] = &[
     Explanation {
         code: DEPENDS,
         title: "call that may be refused",
-        text: "Some runs may bring a label here that does not flow to the bound; the machine decides when it comes to \
-               that. The finding lists where such labels come from. It is for information: nothing is wrong with a \
+        text: "Some runs may bring a label here that does not flow to the bound; the machine decides during the \
+               run. The finding lists where such labels come from. It is for information: nothing is wrong with a \
                program that is refused when it has read something untrusted.",
         wrong: "tool search(query: Str) -> Str read\ntool pay(account: Str) -> Str write\ntool[pay] {account: choose 0.5 'GB29 NWBK' (tool[search] 'account')}",
         right: "tool pay(account: Str) -> Str write\ntool[pay] {account: choose 0.5 'GB29 NWBK' 'DE89 3704'}",

@@ -194,7 +194,7 @@ impl Analysis {
             self.tries.clear();
             let end = self.once(applied);
             if self.round >= MOST_ROUNDS {
-                self.give_up("it does not come to an end");
+                self.give_up("it does not terminate");
             }
             if !self.changed || self.gave_up.is_some() {
                 return end;

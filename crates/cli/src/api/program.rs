@@ -146,7 +146,7 @@ impl Program {
     pub fn main(&self) -> Result<&Pipeline, Error> {
         self.pipelines.iter().find(|p| p.is_default).ok_or_else(|| {
             if self.pipelines.is_empty() {
-                return Error::new("usage", "there is nothing that can be run");
+                return Error::new("usage", "there is nothing to run");
             }
             Error::new("usage", "there are several pipelines").with_help(Some(self.names()))
         })

@@ -616,7 +616,8 @@ impl<'r> Reader<'r, '_> {
             let short = object.map(|o| o.short().to_string()).or_else(|| py::outside(&value));
             match short {
                 Some(name) if name.to_ascii_lowercase().contains("mcp") => {
-                    let message = "the tools of an MCP server are known when it runs; one stands for all";
+                    let message =
+                        "the tools of an MCP server are known when it runs; one tool represents all";
                     kit.out.push(undecided(codes::NOT_COMPILED, message, at));
                     let servers = hands.iter().filter(|h| h.name.starts_with("mcp")).count();
                     let own = if servers == 0 { "mcp".to_string() } else { format!("mcp_{}", servers + 1) };

@@ -46,16 +46,16 @@ const AGENT_KEYS: &[&str] = &[
     "functions",
 ];
 const AGENT_UNUSED: &[Unused] = &[
-    ("chat_messages", "what was said before the talk is not compiled"),
+    ("chat_messages", "messages before the group chat are not compiled"),
     ("silent", why::SHOWN),
     ("context_variables", why::NOT_YET),
     ("update_agent_state_before_reply", why::CODE),
-    ("retrieve_config", "what is looked up before the talk is not compiled"),
+    ("retrieve_config", "retrieval before the group chat is not compiled"),
     ("handoffs", why::NOT_YET),
 ];
 const CHAT_KEYS: &[&str] = &["recipient", "message", "max_turns"];
 const CHAT_UNUSED: &[Unused] = &[
-    ("clear_history", "every talk begins anew"),
+    ("clear_history", "each group chat starts without history"),
     ("silent", why::SHOWN),
     ("cache", why::RUNTIME),
     ("summary_method", "the result is what was said last"),
@@ -235,14 +235,15 @@ impl<'r> Reader<'r, '_> {
         let groups: Vec<ObjectId> = all.iter().filter_map(|id| self.group(*id)).collect();
         all.extend(groups.iter().flat_map(|g| self.members(*g)));
         all.extend(groups);
-        let open =
-            |object: &Object, name: &str| Some((format!("`{name}` asks beside the talk"), object.span));
+        let open = |object: &Object, name: &str| {
+            Some((format!("`{name}` calls a model outside of the group chat"), object.span))
+        };
         let found = all.iter().find_map(|id| {
             let object = self.world.object(*id);
             if let Some(given) = field(object, None, "summary_method")
                 && self.world.str(given.value) != Some("last_msg")
             {
-                return Some(("a model sums the talk up".to_string(), given.at));
+                return Some(("a model summarises the group chat".to_string(), given.at));
             }
             let calls = object.calls.iter().map(|call| self.world.object(call.result));
             if let Some(nested) = calls.clone().find(|o| o.short() == "register_nested_chats") {
@@ -299,7 +300,7 @@ impl<'r> Reader<'r, '_> {
             let begins = matches!(call.short(), "initiate_chat" | "a_initiate_chat");
             let initiator = call.base.filter(|b| self.is_agent(*b));
             if let (true, Some(initiator)) = (begins, initiator) {
-                py::report(call, CHAT_KEYS, CHAT_UNUSED, "a talk", out);
+                py::report(call, CHAT_KEYS, CHAT_UNUSED, "a chat", out);
                 let recipient = field(call, Some(0), "recipient");
                 match recipient.and_then(|g| self.agent(g.value)) {
                     Some(recipient) => {
@@ -308,7 +309,7 @@ impl<'r> Reader<'r, '_> {
                     }
                     None => {
                         let why = recipient.map_or("nobody".into(), |g| self.world.why(g.value));
-                        let message = format!("with whom the talk is: {why}");
+                        let message = format!("the partner of the chat is not known: {why}");
                         out.push(undecided(codes::NOT_COMPILED, message, call.span));
                     }
                 }
@@ -330,7 +331,7 @@ impl<'r> Reader<'r, '_> {
     ) {
         let list = field(call, Some(0), "chat_queue").and_then(|g| self.world.items(g.value));
         let Some(list) = list else { return };
-        let message = "what one talk hands on to the next is not compiled: each is a unit of its own";
+        let message = "what one chat carries over to the next is not compiled: each is a unit of its own";
         out.push(undecided(codes::NOT_COMPILED, message, call.span));
         for entry in list {
             let of = |key: &str| lookup(self.world, entry, key);
@@ -533,7 +534,7 @@ impl<'r> Reader<'r, '_> {
         let Some(given) = self.get(id, position, "is_termination_msg") else {
             return Ok(vec![("TERMINATE".into(), Place::All)]);
         };
-        let unknown = || Err("whether a message ends the talk, which code decides".to_string());
+        let unknown = || Err("whether a message ends the group chat, which code decides".to_string());
         let Some(f) = py::function_of(given.value) else { return unknown() };
         tests(source_of(self.world, f)).map_or_else(unknown, Ok)
     }
@@ -597,7 +598,7 @@ impl<'r> Reader<'r, '_> {
     /// How often the recipient replies at most.
     fn replies(&self, kit: &Kit<'_>, chat: &Chat<'_>) -> LoopBound {
         if chat.turns.is_some() {
-            return py::bound(self.world, chat.turns, LoopBound::unknown("the turns of the talk"));
+            return py::bound(self.world, chat.turns, LoopBound::unknown("the turns of the group chat"));
         }
         let theirs = self.auto_replies(kit, chat.recipient);
         let own = self.auto_replies(kit, chat.initiator);

@@ -251,7 +251,7 @@ impl<'r> Reader<'r, '_> {
             "MessageFilterAgent" => {
                 match self.get(id, Some(1), "wrapped_agent").and_then(|g| self.who(g.value)) {
                     Some(inner) => {
-                        let message = "what the filter hides of the talk is not compiled: all of it is heard";
+                        let message = "the message filter is not compiled: all messages are seen";
                         kit.out.push(undecided(codes::NOT_COMPILED, message, head));
                         self.member(kit, inner, depth + 1).kind
                     }
@@ -411,8 +411,10 @@ impl<'r> Reader<'r, '_> {
         let server = server.and_then(|g| self.world.object_of(g.value)).map(|(_, o)| o);
         let named = server.and_then(|o| ["command", "url"].iter().find_map(|k| field(o, None, k)));
         let name = named.and_then(|g| py::label(self.world, g.value)).unwrap_or_else(|| "mcp".into());
-        let message =
-            format!("the tools of the server `{}` are known when it runs; one stands for all", clip(&name));
+        let message = format!(
+            "the tools of the server `{}` are known when it runs; one tool represents all",
+            clip(&name)
+        );
         kit.out.push(undecided(codes::NOT_COMPILED, message, at));
         let mut decl = ToolDecl::unknown(name.as_str().into(), at);
         decl.handler = Some(Data::record([(Name::from("mcp"), Data::str(name.as_str()))]));
@@ -470,7 +472,7 @@ impl<'r> Reader<'r, '_> {
                 self.world.str(given.value).filter(|t| !t.is_empty()).map(str::to_string)
             };
             let Some(target) = said("target").or_else(|| py::label(self.world, &value)) else {
-                let message = format!("whom this hands over to is not known: {}", self.world.why(&value));
+                let message = format!("the target of this handoff is not known: {}", self.world.why(&value));
                 kit.out.push(undecided(codes::NOT_COMPILED, message, at));
                 continue;
             };
@@ -486,7 +488,7 @@ impl<'r> Reader<'r, '_> {
     fn society(&self, kit: &mut Kit<'_>, id: ObjectId, depth: usize) -> Kind {
         let head = self.world.object(id).span;
         let Some(team) = self.get(id, Some(1), "team").and_then(|g| self.who(g.value)) else {
-            return Kind::Unknown("the talk inside an agent".into());
+            return Kind::Unknown("the group chat inside an agent".into());
         };
         let client = self.get(id, Some(2), "model_client");
         let (mut params, model_at) = self.model(kit, client);
@@ -720,7 +722,7 @@ impl<'r> Reader<'r, '_> {
     fn ends(&self, value: &Value, at: Span, depth: usize) -> Ends {
         let unknown = |why: String| Ends::Unknown(why, at);
         let Some((_, object)) = self.world.object_of(value).filter(|_| depth < 64) else {
-            return unknown(format!("what ends the talk: {}", self.world.why(value)));
+            return unknown(format!("what ends the chat: {}", self.world.why(value)));
         };
         let at = object.span;
         let each = || object.args.iter().map(|a| self.ends(&a.value, a.span, depth + 1)).collect();
@@ -732,7 +734,7 @@ impl<'r> Reader<'r, '_> {
             let items = self.world.items(given.value)?;
             items.iter().map(|v| self.world.str(v).map(str::to_string)).collect::<Option<Vec<_>>>()
         };
-        let missing = |what: &str| Ends::Unknown(format!("whether `{}` ends the talk", clip(what)), at);
+        let missing = |what: &str| Ends::Unknown(format!("whether `{}` ends the chat", clip(what)), at);
         match &*object.callee {
             "|" => return Ends::Any(each()),
             "&" => return Ends::All(each()),
@@ -748,7 +750,7 @@ impl<'r> Reader<'r, '_> {
                     Some((Py::Int(n), at)) if *n >= 0 && events != Some(true) => {
                         Ends::Messages(n.unsigned_abs(), at)
                     }
-                    _ => unknown("how many messages end the talk".into()),
+                    _ => unknown("how many messages end the chat".into()),
                 }
             }
             "TextMentionTermination" => match text(0, "text") {

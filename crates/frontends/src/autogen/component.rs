@@ -63,7 +63,7 @@ pub(super) fn member(kit: &mut Kit<'_>, node: Node<'_>) -> Member {
         "AssistantAgent" => Kind::Assistant(Box::new(assistant(kit, config, head))),
         "SocietyOfMindAgent" => society(kit, config, head),
         "MessageFilterAgent" if config.get("wrapped_agent").is_some_and(is_component) => {
-            let message = "what the filter hides of the talk is not compiled: all of it is heard";
+            let message = "the message filter is not compiled: all messages are seen";
             kit.out.push(Diagnostic::info(codes::NOT_COMPILED, message, head));
             config.get("wrapped_agent").map_or(Kind::Unknown(String::new()), |inner| member(kit, inner).kind)
         }
@@ -213,7 +213,7 @@ fn handoff(node: Node<'_>) -> Option<Handoff> {
 
 fn society(kit: &mut Kit<'_>, config: Node<'_>, head: Span) -> Kind {
     let Some(team) = config.get("team").filter(|t| is_component(*t)) else {
-        return Kind::Unknown("the talk inside an agent".into());
+        return Kind::Unknown("the group chat inside an agent".into());
     };
     let (mut params, model_at) = model(kit, config.get("model_client"));
     params.purpose = config.get("name").and_then(|n| n.text()).map(Name::from);
@@ -346,6 +346,6 @@ fn ends(node: Node<'_>) -> Option<Ends> {
         // Nobody in a compiled talk says it.
         "StopMessageTermination" => Ends::Any(Vec::new()),
         of => super::outside(of, at)
-            .unwrap_or_else(|| Ends::Unknown(format!("whether `{}` ends the talk", clip(of)), at)),
+            .unwrap_or_else(|| Ends::Unknown(format!("whether `{}` ends the chat", clip(of)), at)),
     })
 }

@@ -126,7 +126,7 @@ pub(super) fn holds(
             Some(kit.undecided(codes::NOT_COMPILED, format!("whether `{}` was called", clip(tool)), *at))
         }
         Ends::Outside(why, at) => {
-            let message = format!("that {} ends the talk is left out", clip(why));
+            let message = format!("the termination by {} is left out", clip(why));
             kit.out.push(Diagnostic::info(codes::UNUSED_KEY, message, *at));
             None
         }

@@ -51,7 +51,7 @@ pub struct AutoGen;
 
 /// What AutoGen tells an assistant that is told nothing.
 const DEFAULT_PROMPT: &str = "You are a helpful AI assistant. Solve tasks using your tools. Reply with TERMINATE when the task has been completed.";
-/// What a model is told before and after the talk inside an agent.
+/// What a model is told before and after the group chat inside an agent.
 const INSTRUCTION: &str = "Earlier you were asked to fulfill a request. You and your team worked diligently to address that request. Here is a transcript of that conversation:";
 const RESPONSE: &str = "Output a standalone response to the original request, without mentioning any of the intermediate discussion.";
 
@@ -71,7 +71,7 @@ const ASSISTANT: &[&str] = &[
     "output_content_type",
 ];
 const AGENT_UNUSED: &[Unused] = &[
-    ("model_context", "how much of the talk the model is shown is not compiled yet"),
+    ("model_context", "how much of the chat the model sees is not compiled yet"),
     ("model_client_stream", why::RUNTIME),
     ("metadata", why::SHOWN),
     ("memory", why::NOT_YET),
@@ -82,7 +82,7 @@ const TEAM_UNUSED: &[Unused] = &[
     ("emit_team_events", why::SHOWN),
     ("custom_message_types", why::CODE),
     ("model_client_streaming", why::RUNTIME),
-    ("model_context", "how much of the talk the model is shown is not compiled yet"),
+    ("model_context", "how much of the chat the model sees is not compiled yet"),
 ];
 
 /// Whether a family of models is OpenAI's.
@@ -93,9 +93,9 @@ fn is_openai(family: &str) -> bool {
 /// A condition that nothing said in the talk decides.
 fn outside(class: &str, at: Span) -> Option<Ends> {
     let why = match class {
-        "TimeoutTermination" => "the time that a talk takes",
-        "TokenUsageTermination" => "the number of tokens that a talk uses",
-        "ExternalTermination" => "whoever started the talk",
+        "TimeoutTermination" => "the time that a chat takes",
+        "TokenUsageTermination" => "the number of tokens that a chat uses",
+        "ExternalTermination" => "the caller who started the chat",
         _ => return None,
     };
     Some(Ends::Outside(why.to_string(), at))

@@ -171,7 +171,7 @@ fn with_say(kit: &mut Kit<'_>, needed: bool, team: &Team, rich: bool, body: Term
         Some(n) => LoopBound { bound: Bound::Finite(n), origin: None, span: None },
         None => LoopBound {
             bound: Bound::Infinite,
-            origin: Some("as many messages as the talk has".into()),
+            origin: Some("the number of messages of the chat".into()),
             span: None,
         },
     };
@@ -703,11 +703,11 @@ fn strangers(kit: &mut Kit<'_>, team: &Team, a: &Assistant) {
         let known = team.members.iter().any(|m| m.name == handoff.target);
         if !known && !team.ends.as_ref().is_some_and(|e| ended_by(e, &handoff.target)) {
             let message = format!(
-                "`{}` is no member of this swarm, and nothing ends the talk there",
+                "`{}` is no member of this swarm, and nothing ends the chat there",
                 clip(&handoff.target)
             );
             let help = format!(
-                "add it to the members, or end the talk with `HandoffTermination(\"{}\")`",
+                "add it to the members, or end the chat with `HandoffTermination(\"{}\")`",
                 clip(&handoff.target)
             );
             kit.out.push(Diagnostic::warn(codes::UNDEFINED, message, handoff.at).help(help));
@@ -719,7 +719,7 @@ fn strangers(kit: &mut Kit<'_>, team: &Team, a: &Assistant) {
 pub(super) fn society(kit: &mut Kit<'_>, member: &Member, society: &Society, rich: bool) -> TermId {
     let at = member.head;
     let Kind::Team(team) = &society.team.kind else {
-        return kit.undecided(codes::NOT_COMPILED, "the talk inside an agent".into(), at);
+        return kit.undecided(codes::NOT_COMPILED, "the group chat inside an agent".into(), at);
     };
     let inner = talk(kit, team, Start::Log, true, rich);
     let part = |kit: &mut Kit<'_>| {

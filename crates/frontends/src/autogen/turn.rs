@@ -260,7 +260,7 @@ impl Once<'_> {
         }
         let nobody = summary.unwrap_or_else(|| {
             // Every call is a handoff then.
-            let message = kit.text("nobody was handed over to", at);
+            let message = kit.text("there was no handoff", at);
             kit.b.add(Term::Fail(message), at)
         });
         branches.push(Branch { tag: NOBODY.into(), binder: None, body: nobody });

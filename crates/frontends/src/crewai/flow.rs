@@ -147,7 +147,7 @@ impl Reader<'_, '_> {
         // A router is code, which may well count the turns.
         let bound = match routers.is_empty() {
             true => defaults::bound(&defaults::CREWAI_FLOW, kit.versions),
-            false => LoopBound::unknown("a router decides whether the flow goes round again"),
+            false => LoopBound::unknown("a router decides whether the flow repeats"),
         };
         Flow { nodes, edges, start, triggers: false, bound, at }.lower(kit)
     }

@@ -182,7 +182,11 @@ impl<'k, 'o> Flow<'k, 'o> {
                 None if *inputs => self.kit.input(name, at),
                 None => {
                     self.kit.outline.missing(name, at);
-                    self.kit.undecided(codes::NOT_COMPILED, format!("nothing gives `{name}` a value"), at)
+                    self.kit.undecided(
+                        codes::NOT_COMPILED,
+                        format!("the placeholder `{name}` has no value"),
+                        at,
+                    )
                 }
             },
             Given::Data(value) => {

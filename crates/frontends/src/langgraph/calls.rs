@@ -860,8 +860,10 @@ impl Reader<'_, '_> {
         let Some(middle) = parts.iter().position(|p| matches!(p, Part::Conversation)) else {
             for part in parts {
                 if let Part::Other(value) = part {
-                    let message =
-                        format!("what is asked here is not known to be messages: {}", self.world.why(value));
+                    let message = format!(
+                        "the input of this model is not known to be messages: {}",
+                        self.world.why(value)
+                    );
                     kit.out.push(undecided(codes::NOT_COMPILED, message, value.span));
                 }
             }

@@ -157,7 +157,7 @@ impl Reader<'_, '_> {
         at: Span,
     ) -> TermId {
         let message =
-            format!("`{}` is code that is not in the project: a tool of its name stands for it", clip(name));
+            format!("`{}` is code that is not in the project: a tool of its name replaces it", clip(name));
         kit.out.push(undecided(codes::NOT_COMPILED, message, at));
         let id = kit.tool(name, at, false, None, None);
         let tool = kit.b.add(Term::Tool(id), at);

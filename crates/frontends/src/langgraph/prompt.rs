@@ -473,7 +473,7 @@ impl Reader<'_, '_> {
                 None if scope.inputs => kit.input(name, at),
                 None => {
                     kit.outline.missing(name, at);
-                    kit.undecided(codes::NOT_COMPILED, format!("nothing gives `{name}` a value"), at)
+                    kit.undecided(codes::NOT_COMPILED, format!("the placeholder `{name}` has no value"), at)
                 }
             },
             Vars::Of(value) => match scope.state.as_ref() {

@@ -56,7 +56,7 @@ const AGENT_UNUSED: &[Unused] = &[
     ("context_provider", why::NOT_YET),
     ("chat_message_store_factory", why::RUNTIME),
     ("conversation_id", why::RUNTIME),
-    ("compaction_strategy", "how much of the talk the model is shown is not compiled yet"),
+    ("compaction_strategy", "how much of the chat the model sees is not compiled yet"),
 ];
 const SETTINGS: &[&str] = &["temperature", "max_tokens", "top_p", "seed", "reasoning_effort"];
 /// Agents within one another at most.

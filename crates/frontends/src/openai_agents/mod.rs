@@ -710,7 +710,7 @@ impl Reader<'_, '_> {
             let handler = core_ir::Data::record([(Name::from("mcp"), core_ir::Data::str(server.as_str()))]);
             decl.handler = Some(handler);
             let message = format!(
-                "the tools of the server `{}` are known when it runs; one stands for all",
+                "the tools of the server `{}` are known when it runs; one tool represents all",
                 clip(&server)
             );
             kit.out.push(undecided(codes::NOT_COMPILED, message, value.span));

@@ -89,7 +89,7 @@ impl Ledger {
     ) -> Result<Grant, String> {
         let limits = &caller.limits;
         if let Some(most) = limits.runs.filter(|most| self.open >= *most) {
-            return Err(format!("`{}` has {most} runs that have not ended, as many as it may", caller.name));
+            return Err(format!("`{}` has {most} unfinished runs, the most that it may have", caller.name));
         }
         while self.begun.front().is_some_and(|t| now.duration_since(*t) >= Duration::from_secs(60)) {
             self.begun.pop_front();
