@@ -1,4 +1,4 @@
-"""One with tools goes on until it says that it is done: the talk is one conversation."""
+"""An agent alone in a team continues until it says that it is done: one conversation."""
 import asyncio
 
 from autogen_agentchat.agents import AssistantAgent

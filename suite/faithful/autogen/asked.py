@@ -1,4 +1,4 @@
-"""An agent as a tool of another."""
+"""An agent as a tool of another agent."""
 import asyncio
 
 from autogen_agentchat.agents import AssistantAgent

@@ -1,4 +1,4 @@
-"""Ends when a word was said and so many messages were: each may come first."""
+"""Two termination conditions: a word, and a number of messages."""
 import asyncio
 
 from autogen_agentchat.agents import AssistantAgent

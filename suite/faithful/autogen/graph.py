@@ -1,4 +1,4 @@
-"""A graph in a row."""
+"""A GraphFlow without branches."""
 import asyncio
 
 from autogen_agentchat.agents import AssistantAgent

@@ -1,4 +1,4 @@
-"""A graph with conditions and a way back."""
+"""A GraphFlow with conditions and a cycle."""
 import asyncio
 
 from autogen_agentchat.agents import AssistantAgent

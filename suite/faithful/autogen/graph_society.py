@@ -1,4 +1,4 @@
-"""A node of a graph is an agent with a talk inside."""
+"""A GraphFlow whose node is an agent with a group chat inside."""
 import asyncio
 
 from autogen_agentchat.agents import AssistantAgent, SocietyOfMindAgent

@@ -1,4 +1,4 @@
-"""A graph with a way back, whose edges look at what was said."""
+"""A GraphFlow with a cycle whose edges test the last message."""
 import asyncio
 
 from autogen_agentchat.agents import AssistantAgent

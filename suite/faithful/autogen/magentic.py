@@ -1,4 +1,4 @@
-"""An orchestrator plans, looks at progress, plans anew when nothing moves, and answers in the end."""
+"""A MagenticOne orchestrator: plan, progress ledger, new plan, final answer."""
 import asyncio
 
 from autogen_agentchat.agents import AssistantAgent

@@ -1,4 +1,4 @@
-"""An orchestrator has few turns; what a member says may end the talk."""
+"""A MagenticOne orchestrator with few turns and a termination condition."""
 import asyncio
 
 from autogen_agentchat.agents import AssistantAgent

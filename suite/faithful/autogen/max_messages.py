@@ -1,4 +1,4 @@
-"""Three in turn, until so many messages were said."""
+"""A round-robin group chat of three with a limit of messages."""
 import asyncio
 
 from autogen_agentchat.agents import AssistantAgent

@@ -1,4 +1,4 @@
-"""A round that a word ends, with an agent that has a tool and one that streams."""
+"""A round-robin group chat with a tool, a streaming agent and a termination word."""
 import asyncio
 
 from autogen_agentchat.agents import AssistantAgent

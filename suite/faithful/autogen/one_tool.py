@@ -1,4 +1,4 @@
-"""The result of a tool is the answer, told in a form of its own."""
+"""The result of a tool is the answer, in the summary format of the agent."""
 import asyncio
 
 from autogen_agentchat.agents import AssistantAgent

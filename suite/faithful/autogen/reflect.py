@@ -1,4 +1,4 @@
-"""Two rounds of tools, and then the model looks back on them."""
+"""Two rounds of tools, then a reflection of the model."""
 import asyncio
 
 from autogen_agentchat.agents import AssistantAgent

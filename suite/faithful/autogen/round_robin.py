@@ -1,4 +1,4 @@
-"""Two in turn, until one says so."""
+"""A round-robin group chat of two with a termination word."""
 import asyncio
 
 from autogen_agentchat.agents import AssistantAgent

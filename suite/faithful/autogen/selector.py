@@ -1,4 +1,4 @@
-"""A model names who speaks; it may not name whoever spoke last."""
+"""A selector group chat without repeated speakers."""
 import asyncio
 
 from autogen_agentchat.agents import AssistantAgent

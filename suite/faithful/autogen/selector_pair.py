@@ -1,4 +1,4 @@
-"""Of two, the other one: a model is asked once. The prompt is the program's own."""
+"""A selector group chat of two with a prompt of its own."""
 import asyncio
 
 from autogen_agentchat.agents import AssistantAgent

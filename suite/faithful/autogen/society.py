@@ -1,4 +1,4 @@
-"""A team inside an agent."""
+"""A SocietyOfMind agent: a team inside an agent."""
 import asyncio
 
 from autogen_agentchat.agents import AssistantAgent, SocietyOfMindAgent

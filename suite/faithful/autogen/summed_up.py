@@ -1,4 +1,4 @@
-"""Several calls in one reply of each of two: the summary has a line for each, and who made them remembers all."""
+"""Parallel tool calls of two agents, with a summary line for each call."""
 import asyncio
 
 from autogen_agentchat.agents import AssistantAgent

@@ -1,4 +1,4 @@
-"""One hands over to another, which uses a tool and hands over to a person."""
+"""A swarm: a handoff to an agent with a tool, and a handoff to a person."""
 import asyncio
 
 from autogen_agentchat.agents import AssistantAgent

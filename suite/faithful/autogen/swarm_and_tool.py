@@ -1,4 +1,4 @@
-"""A handover and a tool in one reply: both are carried out, then the talk ends."""
+"""A handoff and a tool call in one reply."""
 import asyncio
 
 from autogen_agentchat.agents import AssistantAgent

@@ -1,4 +1,4 @@
-"""Handing over and back: each remembers the calls that it made."""
+"""A handoff and back, each agent with its own history of calls."""
 import asyncio
 
 from autogen_agentchat.agents import AssistantAgent

@@ -1,4 +1,4 @@
-"""A team takes part in a team: everybody hears what it says inside, and it goes on where it stopped."""
+"""A team as a member of a team."""
 import asyncio
 
 from autogen_agentchat.agents import AssistantAgent

@@ -1,4 +1,4 @@
-"""A reply that calls two tools three times, then one that calls once more, looked back on together: a round is a reply."""
+"""A reply with parallel tool calls, then one more call, with reflection."""
 import asyncio
 
 from autogen_agentchat.agents import AssistantAgent

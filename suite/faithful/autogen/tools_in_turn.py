@@ -1,4 +1,4 @@
-"""Two with tools in turn, one of which looks back on them."""
+"""A group chat of two agents with tools, one with reflection."""
 import asyncio
 
 from autogen_agentchat.agents import AssistantAgent

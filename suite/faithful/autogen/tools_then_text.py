@@ -1,4 +1,4 @@
-"""A loop of tools that ends with a text."""
+"""A tool loop that ends with a text."""
 import asyncio
 
 from autogen_agentchat.agents import AssistantAgent

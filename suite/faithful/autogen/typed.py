@@ -1,4 +1,4 @@
-"""The answer has a form."""
+"""A structured answer."""
 import asyncio
 
 from autogen_agentchat.agents import AssistantAgent

@@ -1,4 +1,4 @@
-"""Functions that one asks for two at a time; the other carries both out before the model is asked again."""
+"""Parallel function calls, carried out by the other agent."""
 from typing import Annotated
 
 from autogen import AssistantAgent, UserProxyAgent

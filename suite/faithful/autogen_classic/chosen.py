@@ -1,4 +1,4 @@
-"""A group in which a model names who speaks."""
+"""A group chat in which a model chooses the speaker."""
 from autogen import AssistantAgent, GroupChat, GroupChatManager
 
 config = {"config_list": [{"model": "gpt-4o", "api_key": "none"}], "cache_seed": None}

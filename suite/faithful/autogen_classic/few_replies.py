@@ -1,4 +1,4 @@
-"""Ends when so many replies in a row were given."""
+"""A limit of consecutive automatic replies."""
 from autogen import AssistantAgent, UserProxyAgent
 
 config = {"config_list": [{"model": "gpt-4o", "api_key": "none"}], "cache_seed": None}

@@ -1,4 +1,4 @@
-"""Functions that one asks for and the other carries out."""
+"""Function calls of one agent, carried out by the other."""
 from typing import Annotated
 
 from autogen import AssistantAgent, UserProxyAgent, register_function

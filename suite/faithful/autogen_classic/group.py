@@ -1,4 +1,4 @@
-"""A group in turn."""
+"""A round-robin group chat."""
 from autogen import AssistantAgent, GroupChat, GroupChatManager, UserProxyAgent
 
 config = {"config_list": [{"model": "gpt-4o", "api_key": "none"}], "cache_seed": None}

@@ -1,4 +1,4 @@
-"""A talk of two until the other one is told that it is over."""
+"""A conversation of two with a termination message."""
 from autogen import AssistantAgent, UserProxyAgent
 
 config = {"config_list": [{"model": "gpt-4o", "api_key": "none"}], "temperature": 0, "cache_seed": None}

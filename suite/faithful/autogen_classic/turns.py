@@ -1,4 +1,4 @@
-"""Two with models, for so many turns."""
+"""A conversation of two models with a number of turns."""
 from autogen import ConversableAgent
 
 config = {"config_list": [{"model": "gpt-4o", "api_key": "none"}], "cache_seed": None}

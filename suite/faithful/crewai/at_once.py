@@ -1,4 +1,4 @@
-"""Three calls in one reply, then one: an iteration is a reply."""
+"""Parallel tool calls in one reply: an iteration is a reply."""
 from crewai import Agent, Crew, Task
 from crewai.tools import tool
 

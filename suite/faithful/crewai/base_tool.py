@@ -1,4 +1,4 @@
-"""A tool that is a class, with a schema of its arguments; its answer is the agent's."""
+"""A BaseTool class with an argument schema, whose result is the answer."""
 from typing import Type
 
 from crewai import Agent, Crew, Task

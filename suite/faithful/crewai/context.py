@@ -1,4 +1,4 @@
-"""A task is told only the result that it names."""
+"""A task with an explicit context."""
 from crewai import Agent, Crew, Task
 
 LLM = "openai/gpt-4o-mini"

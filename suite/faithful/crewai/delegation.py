@@ -1,4 +1,4 @@
-"""An agent that may ask the others of its crew."""
+"""An agent that may delegate to its coworkers."""
 from crewai import Agent, Crew, Task
 
 LLM = "openai/gpt-4o-mini"

@@ -1,4 +1,4 @@
-"""Agents and tasks that functions and loops make."""
+"""Agents and tasks made by functions and loops."""
 from crewai import Agent, Crew, Task
 
 LLM = "openai/gpt-4o-mini"

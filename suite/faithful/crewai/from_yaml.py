@@ -1,4 +1,4 @@
-"""A crew of a configuration: `@CrewBase` with `agents.yaml` and `tasks.yaml`."""
+"""A `@CrewBase` crew with `agents.yaml` and `tasks.yaml`."""
 from crewai import Agent, Crew, Process, Task
 from crewai.project import CrewBase, agent, crew, task
 

@@ -1,4 +1,4 @@
-"""Code looks at a task's result, changes it, and has the task asked again; the task was told what came before."""
+"""A guardrail in Python that changes a result and asks again."""
 from typing import Any, Tuple
 
 from crewai import Agent, Crew, Task

@@ -1,4 +1,4 @@
-"""No answer passes: the run fails with the last reason."""
+"""A guardrail that no answer passes."""
 from crewai import Agent, Crew, Task
 
 

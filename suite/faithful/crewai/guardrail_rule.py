@@ -1,4 +1,4 @@
-"""A rule in words looks at a task's result; the second task is told what passed."""
+"""A guardrail in words."""
 from crewai import Agent, Crew, Task
 
 LLM = "openai/gpt-4o-mini"

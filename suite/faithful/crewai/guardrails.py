@@ -1,4 +1,4 @@
-"""Two guardrails one after the other, on a task with a tool."""
+"""Two guardrails on a task with a tool."""
 from crewai import Agent, Crew, Task
 from crewai.tasks.llm_guardrail import LLMGuardrail
 from crewai import LLM

@@ -1,4 +1,4 @@
-"""A crew that a manager leads: one task is an agent's, who has a tool; the other is anybody's."""
+"""A hierarchical crew with a manager."""
 from crewai import Agent, Crew, Process, Task
 from crewai.tools import tool
 

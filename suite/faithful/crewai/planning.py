@@ -1,4 +1,4 @@
-"""A planner plans the tasks first; one of the plans is missing, another one is there twice."""
+"""A crew with planning."""
 from crewai import Agent, Crew, Task
 
 LLM = "openai/gpt-4o-mini"

@@ -1,4 +1,4 @@
-"""What a tool gives is the answer as it is."""
+"""A tool with `result_as_answer`."""
 from crewai import Agent, Crew, Task
 from crewai.tools import tool
 

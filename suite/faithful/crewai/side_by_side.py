@@ -1,4 +1,4 @@
-"""Two tasks at the same time, and one that is told what both gave."""
+"""Two asynchronous tasks, and one with both as context."""
 from crewai import Agent, Crew, Task
 
 LLM = "openai/gpt-4o-mini"

@@ -1,4 +1,4 @@
-"""Tools of a task replace those of its agent; a task that wants Markdown."""
+"""Tools of a task that replace those of its agent, and Markdown output."""
 from crewai import Agent, Crew, Task
 from crewai.tools import tool
 

@@ -1,4 +1,4 @@
-"""The third task is told both results before it."""
+"""Three tasks in sequence."""
 from crewai import Agent, Crew, Task
 
 LLM = "openai/gpt-4o-mini"

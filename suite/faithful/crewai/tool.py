@@ -1,4 +1,4 @@
-"""A tool is called, and its result is shown."""
+"""One tool call."""
 from crewai import Agent, Crew, Task
 from crewai.tools import tool
 

@@ -1,4 +1,4 @@
-"""An agent with a tool, and one without that is told the result."""
+"""An agent with a tool, then one without."""
 from crewai import Agent, Crew, Task
 from crewai.tools import tool
 

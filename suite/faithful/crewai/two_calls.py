@@ -1,4 +1,4 @@
-"""Two tools, one after the other, with names that CrewAI changes."""
+"""Two tools in sequence whose names CrewAI changes."""
 from crewai import Agent, Crew, Task
 from crewai.tools import tool
 

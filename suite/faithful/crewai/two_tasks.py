@@ -1,4 +1,4 @@
-"""The second task is told the result of the first."""
+"""Two tasks in sequence."""
 from crewai import Agent, Crew, Task
 
 LLM = "openai/gpt-4o-mini"

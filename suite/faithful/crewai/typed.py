@@ -1,4 +1,4 @@
-"""A task whose result is data, which the next one is told."""
+"""A task with a structured result that the next one receives."""
 from crewai import Agent, Crew, Task
 from pydantic import BaseModel
 

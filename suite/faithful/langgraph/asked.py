@@ -1,4 +1,4 @@
-"""A node runs an agent in a conversation of its own."""
+"""A node that runs an agent in its own conversation."""
 import json
 from typing import TypedDict
 

@@ -1,4 +1,4 @@
-"""A prebuilt agent whose model calls three tools in one reply: a round of steps, however many calls it holds."""
+"""Parallel tool calls of a prebuilt agent."""
 from langchain_core.tools import tool
 from langchain_openai import ChatOpenAI
 from langgraph.prebuilt import create_react_agent

@@ -1,4 +1,4 @@
-"""Two models speak in one conversation, the second about all that was said."""
+"""Two models that share one conversation."""
 from langchain_core.messages import AIMessage, HumanMessage
 from langchain_openai import ChatOpenAI
 from langgraph.graph import END, START, MessagesState, StateGraph

@@ -1,4 +1,4 @@
-"""A node that decides with a structured reply where to go on, and two that do their part."""
+"""A node that returns a `Command` after a structured reply."""
 from typing import Literal
 
 from langchain_core.messages import HumanMessage, SystemMessage

@@ -1,4 +1,4 @@
-"""The steps are used up."""
+"""A recursion limit that is reached."""
 from langchain_core.tools import tool
 from langchain_openai import ChatOpenAI
 from langgraph.errors import GraphRecursionError

@@ -1,4 +1,4 @@
-"""A draft that is judged until it is good, with counts in the state and a command that ends it."""
+"""A cycle with counters in the state and a `Command` that ends it."""
 import json
 from typing import Literal, TypedDict
 

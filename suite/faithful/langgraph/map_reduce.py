@@ -1,4 +1,4 @@
-"""Something is sent to a node for each item of a list."""
+"""`Send` to a node for each item of a list."""
 import json
 import operator
 from typing import Annotated, TypedDict

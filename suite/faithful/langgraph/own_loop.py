@@ -1,4 +1,4 @@
-"""The same loop with a state, a router and a tool node of its own."""
+"""A tool loop with its own state, router and tool node."""
 from typing import Annotated, Literal, TypedDict
 
 from langchain_core.messages import ToolMessage

@@ -1,4 +1,4 @@
-"""A prebuilt agent with a tool and instructions."""
+"""A prebuilt ReAct agent with a tool and instructions."""
 from langchain_core.tools import tool
 from langchain_openai import ChatOpenAI
 from langgraph.prebuilt import create_react_agent

@@ -1,4 +1,4 @@
-"""A text is written and judged, until it is good enough or was written three times."""
+"""A cycle that writes and judges, with a counter."""
 import json
 from typing import TypedDict
 

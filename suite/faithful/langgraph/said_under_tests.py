@@ -1,4 +1,4 @@
-"""What a node says depends on one test after the other."""
+"""A node with nested conditions."""
 from langchain_core.messages import AIMessage, HumanMessage
 from langchain_openai import ChatOpenAI
 from langgraph.graph import END, START, MessagesState, StateGraph

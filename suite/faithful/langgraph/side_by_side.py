@@ -1,4 +1,4 @@
-"""Two nodes at the same time, whose results are joined."""
+"""Two parallel nodes whose results are joined."""
 import json
 import operator
 from typing import Annotated, TypedDict

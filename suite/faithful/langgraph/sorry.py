@@ -1,4 +1,4 @@
-"""A prebuilt agent whose steps are used up says so."""
+"""A prebuilt agent that reaches its step limit."""
 from langchain_core.tools import tool
 from langchain_openai import ChatOpenAI
 from langgraph.prebuilt import create_react_agent

@@ -1,4 +1,4 @@
-"""A graph within a graph, on keys that both have."""
+"""A subgraph with shared keys."""
 import json
 from typing import TypedDict
 

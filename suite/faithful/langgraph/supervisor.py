@@ -1,4 +1,4 @@
-"""A supervisor hands work to two agents."""
+"""A supervisor with two agents."""
 from langchain_core.tools import tool
 from langchain_openai import ChatOpenAI
 from langgraph.prebuilt import create_react_agent

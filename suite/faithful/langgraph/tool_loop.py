@@ -1,4 +1,4 @@
-"""A graph that asks a model and carries out its calls, with the prebuilt parts."""
+"""A tool loop of prebuilt parts."""
 from langchain_core.messages import HumanMessage, SystemMessage
 from langchain_core.tools import tool
 from langchain_openai import ChatOpenAI

@@ -1,4 +1,4 @@
-"""A graph whose node for tools carries out all the calls of a reply, with a limit that leaves no room for a step each."""
+"""A prebuilt tool node with parallel calls at the recursion limit."""
 from langchain_core.messages import HumanMessage, SystemMessage
 from langchain_core.tools import tool
 from langchain_openai import ChatOpenAI

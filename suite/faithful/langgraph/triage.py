@@ -1,4 +1,4 @@
-"""A model chooses, and a command says where to go on and what to note."""
+"""A model that chooses a route, and a `Command` that follows it."""
 import json
 from typing import Literal, TypedDict
 

@@ -1,4 +1,4 @@
-"""An agent as a tool of another."""
+"""An agent as a tool of another agent."""
 from agents import Agent, Runner
 
 translator = Agent(name="To French", instructions="Translate into French.", model="m")

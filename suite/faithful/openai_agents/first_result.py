@@ -1,4 +1,4 @@
-"""The result of the first tool is the answer."""
+"""The result of the first tool is the answer (`stop_on_first_tool`)."""
 from agents import Agent, Runner, function_tool
 
 

@@ -1,4 +1,4 @@
-"""One agent hands over to another, which uses a tool."""
+"""A handoff to an agent with a tool."""
 from agents import Agent, Runner, function_tool
 
 

@@ -1,4 +1,4 @@
-"""Agents that a class makes: instructions that a function writes, a clone with other words, a tool of its own name."""
+"""Agents made by a class: dynamic instructions, a clone, a renamed tool."""
 import asyncio
 from dataclasses import dataclass
 

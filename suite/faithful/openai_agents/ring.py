@@ -1,4 +1,4 @@
-"""Two agents hand over to each other."""
+"""Two agents that hand off to each other."""
 from agents import Agent, Runner
 
 first = Agent(name="first one", instructions="You are the first.", model="m")

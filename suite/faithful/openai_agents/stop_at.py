@@ -1,4 +1,4 @@
-"""The result of one of the tools is the answer."""
+"""The result of one of the tools is the answer (`stop_at_tool_names`)."""
 from agents import Agent, Runner, StopAtTools, function_tool
 
 

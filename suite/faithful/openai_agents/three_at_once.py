@@ -1,4 +1,4 @@
-"""A reply that calls two tools three times, and then one that calls one: the limit counts replies."""
+"""Parallel tool calls: the turn limit counts replies."""
 from agents import Agent, Runner, function_tool
 
 

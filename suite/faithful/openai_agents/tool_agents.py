@@ -1,4 +1,4 @@
-"""Agents as tools of one that leads, with tools of their own."""
+"""Agents as tools of an agent, with tools of their own."""
 import asyncio
 
 from agents import Agent, ModelSettings, Runner, function_tool

@@ -1,4 +1,4 @@
-"""The turns are used up."""
+"""A turn limit that is reached."""
 from agents import Agent, MaxTurnsExceeded, Runner, function_tool
 
 

@@ -1,4 +1,4 @@
-"""Several tools, one after the other, with arguments of several types."""
+"""Several tools in sequence with typed arguments."""
 from agents import Agent, Runner, function_tool
 
 

@@ -1,4 +1,4 @@
-"""A typed answer."""
+"""A structured answer."""
 from typing import Literal
 
 from agents import Agent, Runner
