@@ -1,0 +1,105 @@
+//! Phrases that messages, help texts and pages don't use, each with the usual term.
+
+/// Phrase in lower case with the term to use in its place. A phrase matches whole words.
+pub const BANNED: &[(&str, &str)] = &[
+    ("talk", "group chat, conversation"),
+    ("talks", "group chats, conversations"),
+    ("circle", "cycle"),
+    ("circles", "cycles"),
+    ("goes round", "runs the cycle again, never reaches END"),
+    ("go round", "run the cycle again"),
+    ("what is asked", "the input, the question"),
+    ("stands for", "represents, replaces"),
+    ("stand for", "represent, replace"),
+    ("comes to", "reaches, results in"),
+    ("come to", "reach, result in"),
+    ("as many as", "the number of, up to"),
+    ("hand over", "hand off"),
+    ("hands over", "hands off"),
+    ("handed over", "handed off"),
+    ("handover", "handoff"),
+    ("handovers", "handoffs"),
+    ("in the open", "unsandboxed"),
+    ("there is nothing that", "nothing"),
+    ("so that which", "so that"),
+    ("how-manieth", "number"),
+];
+
+/// Returns the banned phrases of a text, each with the term to use. Case and the kind of white space don't matter.
+pub fn banned(text: &str) -> Vec<(&'static str, &'static str)> {
+    let words: Vec<String> = text
+        .split(|c: char| !(c.is_alphanumeric() || matches!(c, '-' | '\'' | '_')))
+        .filter(|w| !w.is_empty())
+        .map(str::to_lowercase)
+        .collect();
+    let is_in = |phrase: &str| {
+        let phrase: Vec<&str> = phrase.split(' ').collect();
+        words.windows(phrase.len()).any(|found| found.iter().zip(&phrase).all(|(a, b)| a == b))
+    };
+    BANNED.iter().copied().filter(|(phrase, _)| is_in(phrase)).collect()
+}
+
+/// Beginnings of doc comments that say neither what an item is nor what it does.
+pub const VAGUE_BEGINNINGS: &[&str] = &["What ", "Whether ", "Something that "];
+
+/// Names of frameworks, which no rule of lint may mention: a rule reads terms and facts.
+pub const FRAMEWORKS: &[&str] = &[
+    "adk",
+    "agno",
+    "aiwaves",
+    "autogen",
+    "cagent",
+    "chatdev",
+    "crewai",
+    "dify",
+    "flowise",
+    "goose",
+    "kagent",
+    "langchain",
+    "langflow",
+    "langgraph",
+    "letta",
+    "lobechat",
+    "metagpt",
+    "n8n",
+    "nemo",
+    "openai",
+    "praisonai",
+    "promptflow",
+    "ragflow",
+    "semantic_kernel",
+    "solace",
+    "swe_agent",
+    "watsonx",
+];
+
+/// Returns the names of frameworks in a line of code: whole words, or parts of an identifier.
+pub fn frameworks(code: &str) -> Vec<&'static str> {
+    let lower = code.to_lowercase();
+    let ends = |at: usize, name: &str| {
+        let before = lower[..at].chars().next_back().is_some_and(char::is_alphanumeric);
+        let after = lower[at + name.len()..].chars().next().is_some_and(char::is_alphanumeric);
+        !before && !after
+    };
+    let names = FRAMEWORKS.iter().copied();
+    names.filter(|name| lower.match_indices(name).any(|(at, _)| ends(at, name))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn phrases_match_whole_words_only() {
+        assert_eq!(banned("Nothing ends this talk.")[0].0, "talk");
+        assert_eq!(banned("it goes\nround until")[0].0, "goes round");
+        assert!(banned("stalks, `talked`, encircled, income tops").is_empty());
+    }
+
+    #[test]
+    fn names_of_frameworks_are_words() {
+        assert_eq!(frameworks("if unit.framework == \"crewai\""), ["crewai"]);
+        assert_eq!(frameworks("Framework::LangGraph"), ["langgraph"]);
+        assert!(frameworks("let openaire = task_adkins;").is_empty());
+    }
+}
