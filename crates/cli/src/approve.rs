@@ -219,6 +219,7 @@ mod tests {
                 arg("n", Data::Bool(true), Data::list([])),
                 arg("body", Data::str("x".repeat(2000)), Data::list([])),
             ],
+            channel: Data::list([]),
         };
         let text = question(&call);
         let lines: Vec<&str> = text.lines().collect();

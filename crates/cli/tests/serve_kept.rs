@@ -34,6 +34,54 @@ fn payments(dir: &Path) -> usize {
 
 const SERVED: [&str; 3] = ["pay.lam", "--journal", "j"];
 
+/// A call without arguments is asked about under a secret condition: that it is asked tells the condition.
+#[test]
+fn a_question_is_shown_only_to_those_who_may_know_that_it_is_asked() {
+    let dir = folder();
+    let program = "tool vault() -> String reads secret { exec \"sh\" \"-c\" \"echo 4711\" }\n\
+        tool alarm() -> String writes { exec \"sh\" \"-c\" \"echo rung >> ledger; echo rung\" }\n\
+        pipeline main(to: String) -> String {\n\
+            let a = run vault with {};\n\
+            if a == \"4711\" { let r = run alarm with {}; }\n\
+            return to;\n\
+        }\n";
+    std::fs::write(dir.path().join("p.agent"), program).unwrap();
+    let policy = "[tools.alarm]\neffect = \"write\"\napprove = true\ncontrol = \"secret\"\n";
+    std::fs::write(dir.path().join("policy.toml"), policy).unwrap();
+    let low = "[callers.low]\ntoken_sha256 = \"53b3311461fdefa98c03a55a60eb6d5c707eca648cd3ae4691f5e41d1502a674\"\n\
+        roles = [\"approve\"]\nclearance = \"untrusted\"\n";
+    let settings = format!("policy = \"policy.toml\"\n{CALLERS}{low}");
+    std::fs::write(dir.path().join("entail.toml"), settings).unwrap();
+    let server = Server::start(dir.path(), &["p.agent", "--journal", "j"], None);
+    let run = begin(&server, r#"{"to": "x"}"#);
+    until(|| !server.questions().as_array().unwrap().is_empty());
+    let question = server.questions()[0]["request"].as_str().unwrap().to_string();
+    let of_low = "planted-low-approver-0123";
+    assert_eq!(server.get_as(of_low, "/v1/approvals"), (200, json!([])));
+    let path = format!("/v1/approvals/{question}");
+    let (status, said) = server.post_as(of_low, &path, &json!({"decision": "approve"}));
+    assert_eq!(status, 404, "{said}");
+    assert_eq!(server.decide(&path, &json!({"decision": "approve"})).0, 200);
+    until(|| payments(dir.path()) == 1);
+    // Who decided, and how that is known, is there to be read.
+    let name = run.rsplit('/').next().unwrap().to_string();
+    server.until(&run, |r| r["status"] == "done");
+    drop(server);
+    let read = |format: &[&str]| {
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_entail"));
+        let args = [&["runs", "--journal", "j", "show", &name], format].concat();
+        let out = command.args(args).current_dir(dir.path()).output().unwrap();
+        assert!(out.status.success(), "{out:?}");
+        String::from_utf8(out.stdout).unwrap()
+    };
+    let shown = read(&[]);
+    assert!(shown.contains("\"name\":\"boss\"") && shown.contains("\"via\":\"caller\""), "{shown}");
+    let object: Value = serde_json::from_str(&read(&["--format", "json"])).unwrap();
+    let steps = object["steps"].as_array().unwrap();
+    let by: Vec<&Value> = steps.iter().map(|s| &s["response"]["by"]).filter(|by| !by.is_null()).collect();
+    assert_eq!(by, [&json!({"name": "boss", "via": "caller"})], "{object}");
+}
+
 /// What a caller has used today is known to the next server, also if the one before was killed.
 #[test]
 fn limits_of_a_day_outlive_the_server() {

@@ -459,7 +459,7 @@ impl<'a> Driver<'a> {
     }
 
     /// A call as whoever approves it is shown it.
-    fn approval(&self, tool: &ToolDecl, args: &[(Name, Data)], labels: &[Label]) -> Approval {
+    fn approval(&self, tool: &ToolDecl, args: &[(Name, Data)], labels: &[Label], channel: Label) -> Approval {
         // Questions may wait in the journal.
         let redactor = self.redactor().for_records();
         let explainer = Explainer { lattice: self.machine.lattice(), redactor: &redactor };
@@ -470,7 +470,7 @@ impl<'a> Driver<'a> {
             chains: explainer.chains(label),
         };
         let args = args.iter().zip(labels.iter().copied()).map(arg).collect();
-        Approval { tool: tool.name.clone(), args }
+        Approval { tool: tool.name.clone(), args, channel: explainer.lattice.data_of(channel) }
     }
 
     /// Returns whether an approval in the journal approves nothing: the call has not been made, and no
@@ -481,7 +481,9 @@ impl<'a> Driver<'a> {
         else {
             return false;
         };
-        let signed = |desk: &ApprovalDesk| desk.is_signed(&self.run, id, &self.approval(tool, args, labels));
+        let signed = |desk: &ApprovalDesk| {
+            desk.is_signed(&self.run, id, &self.approval(tool, args, labels, request.channel))
+        };
         !gone_on && !self.handlers.desk.as_ref().is_some_and(signed)
     }
 
@@ -764,7 +766,7 @@ impl<'a> Driver<'a> {
                     return Begin::NotYet;
                 }
                 self.asked(id, request, "");
-                let approval = self.approval(tool, args, labels);
+                let approval = self.approval(tool, args, labels, request.channel);
                 let Some(desk) = desk else {
                     // One of them is there.
                     let verdict = approver.map(|a| a.ask(approval));

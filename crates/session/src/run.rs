@@ -445,13 +445,14 @@ fn open(
     }))
 }
 
-/// Asks only about calls whose arguments may all be shown to whoever is asked.
+/// Asks only about calls whose arguments may all be shown to whoever is asked, and of which they may know that they are asked.
 fn bounded(approver: Approver, config: &Config, output: &LabelSpec) -> Approver {
     let view = Arc::new(Mutex::new(View::new(config, &[output])));
     approver.filtered(move |call| {
         // A view that another thread left in the middle of a label is as good as before.
         let mut view = view.lock().unwrap_or_else(PoisonError::into_inner);
-        match call.args.iter().all(|arg| view.admits(&arg.label)) {
+        let mut labels = call.args.iter().map(|arg| &arg.label).chain([&call.channel]);
+        match labels.all(|label| view.admits(label)) {
             true => Ok(()),
             false => Err("what it is called with may not be shown to whoever would be asked".into()),
         }

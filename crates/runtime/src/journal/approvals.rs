@@ -35,6 +35,7 @@ const TABLES: &str = "
         asked INTEGER NOT NULL,         -- milliseconds since 1970
         expires INTEGER NOT NULL,
         used INTEGER,                   -- when the run took an answer
+        channel TEXT NOT NULL DEFAULT '',   -- JSON of the label of the decision to ask; '' if it is not known
         PRIMARY KEY (run, strand, number)
     ) STRICT;
     CREATE TABLE IF NOT EXISTS answers (
@@ -48,7 +49,13 @@ const TABLES: &str = "
     CREATE INDEX IF NOT EXISTS answers_token ON answers (token)";
 
 pub(super) fn prepare(db: &Connection) -> rusqlite::Result<()> {
-    db.execute_batch(TABLES)
+    db.execute_batch(TABLES)?;
+    // Journals of before have no such column.
+    let known = "SELECT count(*) FROM pragma_table_info('approvals') WHERE name = 'channel'";
+    match db.query_row(known, [], |r| r.get::<_, i64>(0))? {
+        0 => db.execute_batch("ALTER TABLE approvals ADD COLUMN channel TEXT NOT NULL DEFAULT ''"),
+        _ => Ok(()),
+    }
 }
 
 pub(super) fn forget(db: &Connection, run: &str) -> rusqlite::Result<()> {
@@ -67,6 +74,8 @@ pub struct Waiting {
     pub tool: String,
     /// With which arguments: a list of objects with `name`, `value` and `label`.
     pub args: Json,
+    /// Label of the decision to ask; null if it is not known.
+    pub channel: Json,
     /// When it asked, in milliseconds since 1970.
     pub asked: i64,
     /// Until when it can be answered.
@@ -292,13 +301,14 @@ struct Asked {
     token: String,
     tool: String,
     args: String,
+    channel: String,
     asked: i64,
     expires: i64,
     used: bool,
 }
 
 impl Asked {
-    const COLUMNS: &str = "run, strand, number, token, tool, args, asked, expires, used IS NOT NULL";
+    const COLUMNS: &str = "run, strand, number, token, tool, args, asked, expires, used IS NOT NULL, channel";
 
     fn read(r: &rusqlite::Row<'_>) -> rusqlite::Result<Asked> {
         let strand = r.get::<_, i64>(1)?.cast_unsigned();
@@ -311,13 +321,20 @@ impl Asked {
             asked: r.get(6)?,
             expires: r.get(7)?,
             used: r.get(8)?,
+            channel: r.get(9)?,
         })
     }
 
     /// The name of what it says.
     fn name(&self) -> String {
-        let Asked { run, id, tool, args, asked, .. } = self;
-        hash(&json!([run, format!("{:x}", id.strand), id.number, tool, args, asked]).to_string())
+        let Asked { run, id, tool, args, channel, asked, .. } = self;
+        let strand = format!("{:x}", id.strand);
+        // Questions of before have no channel.
+        let said = match channel.as_str() {
+            "" => json!([run, strand, id.number, tool, args, asked]),
+            channel => json!([run, strand, id.number, tool, args, asked, channel]),
+        };
+        hash(&said.to_string())
     }
 
     /// Returns whether the row is as the run wrote it.
@@ -334,6 +351,7 @@ impl Asked {
             token: String::new(),
             tool: approval.tool.to_string(),
             args: args.to_string(),
+            channel: data_json(&approval.channel).to_string(),
             asked,
             expires: asked.saturating_add(lifetime),
             used: false,
@@ -354,9 +372,19 @@ impl Asked {
     fn insert(&self, db: &Connection) -> rusqlite::Result<()> {
         let (strand, number) = (self.id.strand.cast_signed(), self.id.number);
         db.execute(
-            "INSERT INTO approvals (run, strand, number, token, tool, args, asked, expires)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
-            params![self.run, strand, number, self.token, self.tool, self.args, self.asked, self.expires],
+            "INSERT INTO approvals (run, strand, number, token, tool, args, asked, expires, channel)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+            params![
+                self.run,
+                strand,
+                number,
+                self.token,
+                self.tool,
+                self.args,
+                self.asked,
+                self.expires,
+                self.channel
+            ],
         )
         .map(|_| ())
     }
@@ -368,8 +396,9 @@ impl Asked {
 
     fn waiting(self) -> Waiting {
         let args = parse(&self.args).unwrap_or_default();
+        let channel = parse(&self.channel).unwrap_or_default();
         let Asked { run, token, tool, asked, expires, .. } = self;
-        Waiting { token, run, tool, args, asked, expires }
+        Waiting { token, run, tool, args, channel, asked, expires }
     }
 }
 
@@ -759,7 +788,7 @@ mod tests {
             label: core_ir::Data::list([]),
             chains: Vec::new(),
         };
-        Approval { tool: "pay".into(), args: vec![arg] }
+        Approval { tool: "pay".into(), args: vec![arg], channel: core_ir::Data::list([]) }
     }
 
     impl Office {
@@ -884,7 +913,7 @@ mod tests {
         let approvers = Approvers::new([("alice".to_string(), key.public())]);
         let mut answers = Journal::open(&path).unwrap().with_approvers(approvers.clone());
         let desk = ApprovalDesk::new(&path, Duration::from_secs(3600)).with_approvers(approvers);
-        let approval = Approval { tool: "pay".into(), args: Vec::new() };
+        let approval = Approval { tool: "pay".into(), args: Vec::new(), channel: core_ir::Data::list([]) };
         let question = desk.put("r", RequestId { strand: 0, number: 1 }, &approval).unwrap();
         // What is written next goes to the beginning of the log, which keeps its length.
         answers.db.query_row("PRAGMA wal_checkpoint(RESTART)", [], |_| Ok(())).unwrap();

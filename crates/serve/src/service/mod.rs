@@ -837,7 +837,7 @@ impl Service {
         Ok(waiting.iter().map(waiting_json).collect())
     }
 
-    /// Returns whether a question may be shown to a caller: the caller may see every argument.
+    /// Returns whether a question may be shown to a caller: the caller may see every argument, and that it is asked.
     pub(crate) fn may_see(&self, caller: &Caller, journal: &Journal, question: &Waiting) -> bool {
         let name = journal.run(&question.run).map(|info| info.name).unwrap_or_default();
         let Some(pipeline) = self.pipelines.values().find(|p| p.in_journal() == name) else {
@@ -846,7 +846,9 @@ impl Service {
         };
         let mut view = pipeline.view(caller);
         let Some(args) = question.args.as_array() else { return view.is_unbounded() };
-        args.iter().all(|arg| data_from_json(&arg["label"]).is_ok_and(|label| view.admits(&label)))
+        // A question of before says nothing of why it is asked.
+        let labels = args.iter().map(|arg| &arg["label"]).chain([&question.channel]).filter(|l| !l.is_null());
+        labels.into_iter().all(|label| data_from_json(label).is_ok_and(|label| view.admits(&label)))
     }
 
     /// The journal, with the approvers whose answers in it count.
