@@ -350,6 +350,29 @@ fn a_store_whose_variable_is_not_set_is_noted_by_check_and_refused_by_run() {
     assert_eq!(ran.0, 0, "{ran:?}");
 }
 
+/// A tool does not gain the rights that the file of its program gives, and its failure says so.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_program_that_would_gain_rights_says_that_it_does_not() {
+    use std::os::unix::fs::PermissionsExt;
+    let dir = tempfile::tempdir().unwrap();
+    let at = dir.path();
+    let program = |name: &str| {
+        format!(
+            "tool t() -> String reads {{ exec \"./{name}\" }}\n\
+             pipeline main() -> String {{ let x = t(); return x; }}\n"
+        )
+    };
+    for (name, mode) in [("plain", 0o755), ("suid", 0o4755)] {
+        std::fs::copy("/bin/false", at.join(name)).unwrap();
+        std::fs::set_permissions(at.join(name), PermissionsExt::from_mode(mode)).unwrap();
+        std::fs::write(at.join("p.agent"), program(name)).unwrap();
+        let ran = entail(at, &["run", "p.agent"]);
+        assert!(ran.0 == 1 && ran.2.contains("failed with exit status: 1"), "{ran:?}");
+        assert_eq!(ran.2.contains("a tool gains no rights by setuid"), name == "suid", "{ran:?}");
+    }
+}
+
 /// What this machine lacks is found where it is looked for without running anything.
 #[test]
 fn a_missing_program_is_noted_by_check_and_refused_by_run() {

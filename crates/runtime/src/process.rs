@@ -15,7 +15,7 @@ use diagnostics::clip_to as clip;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{Read as _, Seek, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -243,11 +243,12 @@ pub(crate) fn spawn(
     Ok((Process { child: Some(child), is_supervisor }, group))
 }
 
-/// Looks for a program without starting it: a path, or a name in a directory of `PATH`.
+/// Looks for a program without starting it: a path, or a name in a directory of `PATH`. Returns its file, unless only the
+/// system knows where it looks.
 ///
 /// # Errors
 /// There is no such program, it may not be executed, or the interpreter that its first line names is not there.
-pub(crate) fn look_up(program: &OsStr) -> Result<(), ConfigError> {
+pub(crate) fn look_up(program: &OsStr) -> Result<Option<PathBuf>, ConfigError> {
     let path = Path::new(program);
     let shown = clip(&path.display().to_string(), 200).to_string();
     let unusable = |message: String, help: &str| {
@@ -261,7 +262,7 @@ pub(crate) fn look_up(program: &OsStr) -> Result<(), ConfigError> {
         std::env::split_paths(&all).map(|dir| dir.join(path)).collect()
     } else {
         // Elsewhere, and without `PATH`, the system completes names in its own ways.
-        return Ok(());
+        return Ok(None);
     };
     let files: Vec<_> = candidates.into_iter().filter(|c| c.is_file()).collect();
     match files.iter().find(|file| is_executable(file)) {
@@ -270,13 +271,27 @@ pub(crate) fn look_up(program: &OsStr) -> Result<(), ConfigError> {
                 format!("`{shown}` needs the interpreter `{}`, which is not there", clip(&missing, 200)),
                 "install it, or correct the first line of the program",
             ),
-            None => Ok(()),
+            None => Ok(Some(file.clone())),
         },
         None if files.is_empty() => {
             unusable(format!("there is no program `{shown}`"), "install it, or correct its name")
         }
         None => unusable(format!("`{shown}` is not executable"), "make it executable with `chmod +x`"),
     }
+}
+
+/// Returns whether a program is to run with the rights of its owner or group (setuid), which a supervised tool does not gain.
+#[cfg(target_os = "linux")]
+pub(crate) fn is_denied_rights(program: &str) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    let file = look_up(program.as_ref()).ok().flatten();
+    let mode = file.and_then(|f| f.metadata().ok()).map_or(0, |m| m.permissions().mode());
+    crate::supervisor::is_enabled() && mode & 0o6000 != 0
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn is_denied_rights(_: &str) -> bool {
+    false
 }
 
 /// Returns whether a file may be executed.

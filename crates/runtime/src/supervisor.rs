@@ -56,10 +56,15 @@ pub(crate) fn supervise_tools() {
     let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
 }
 
+/// Returns whether the tools of this process are supervised.
+pub(crate) fn is_enabled() -> bool {
+    ENABLED.load(Ordering::Relaxed)
+}
+
 /// The command that starts a command under a supervisor, with its arguments, variables and directory; `None` if tools of this process
 /// are not supervised. `memory` is the most bytes that it may have writable for itself alone.
 pub(crate) fn supervised(command: &Command, memory: Option<u64>) -> Option<Command> {
-    if !ENABLED.load(Ordering::Relaxed) {
+    if !is_enabled() {
         return None;
     }
     let mut outer = Command::new(PROGRAM);

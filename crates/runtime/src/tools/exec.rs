@@ -122,7 +122,11 @@ impl Exec {
         };
         if !status.success() {
             // `exit status: 3` or `signal: 9 (SIGKILL)`
-            return Err(format!("`{shown}` failed with {status}{said}").into());
+            let help = match process::is_denied_rights(&self.program) {
+                true => " (help: a tool gains no rights by setuid; let a service that has them do it)",
+                false => "",
+            };
+            return Err(format!("`{shown}` failed with {status}{said}{help}").into());
         }
         Ok(result(&out, ty).map_err(|why| format!("`{shown}`: {why}{said}"))?)
     }

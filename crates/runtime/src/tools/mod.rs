@@ -339,7 +339,7 @@ impl Tools {
             let file = file.display();
             ConfigError::new(format!("the handler of tool `{name}` can't be used: there is no file `{file}`"))
         };
-        let needs = |program: &OsStr| look_up(program).map_err(|e| uncallable(name, e));
+        let needs = |program: &OsStr| look_up(program).map(|_| ()).map_err(|e| uncallable(name, e));
         match self.prepare(tool)?.0 {
             Carrier::Handler(Handler::Exec(exec)) => needs(exec.program().as_ref()),
             Carrier::Handler(Handler::Mcp(mcp)) => match self.mcp.program(&mcp.server) {
