@@ -9,7 +9,6 @@ use crate::args::{self, Cli, Command};
 use crate::{commands, interrupt, ui};
 use clap::Parser;
 use std::ffi::OsString;
-use std::path::PathBuf;
 use std::sync::OnceLock;
 
 /// How this program is started: the program, and the arguments that come before all others.
@@ -71,7 +70,8 @@ pub fn command(args: &[&str]) -> (u8, Vec<serde_json::Value>) {
 }
 
 /// How this program is started anew.
-pub fn this_program() -> std::io::Result<(PathBuf, Vec<OsString>)> {
+#[cfg(feature = "mcp")]
+pub fn this_program() -> std::io::Result<(std::path::PathBuf, Vec<OsString>)> {
     if let Some([program, args @ ..]) = SELF.get().map(Vec::as_slice) {
         return Ok((program.into(), args.to_vec()));
     }
