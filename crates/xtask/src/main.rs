@@ -9,6 +9,8 @@ usage: cargo xtask COMMAND
   tidy       check line lengths, words, links and the structure of pages; `cargo test -p xtask` does the same
   new-rule CODE NAME
              begin a rule of lint, such as `new-rule L027 silent-failure`
+  new-frontend NAME
+             begin a front end that reads YAML
   generate   write the computed parts of the book: indexes of rules, front ends and diagnostics, exit statuses
 ";
 
@@ -19,6 +21,7 @@ fn main() -> ExitCode {
         ["tidy"] => tidy(),
         ["generate"] => generate(),
         ["new-rule", code, name] => new_rule(code, name),
+        ["new-frontend", name] => new_front_end(name),
         _ => Err(HELP.into()),
     };
     match result {
@@ -75,6 +78,12 @@ fn generate() -> Result<String, String> {
 fn new_rule(code: &str, name: &str) -> Result<String, String> {
     let written = write(&scaffold::rule(&files()?, code, name)?)?;
     Ok(format!("{written}\nnext: write the check and the page, then `cargo xtask generate`"))
+}
+
+fn new_front_end(name: &str) -> Result<String, String> {
+    let written = write(&scaffold::front_end(&files()?, name)?)?;
+    let expected = "UPDATE_EXPECTED=1 cargo test -p frontends";
+    Ok(format!("{written}\nnext: write the source and the page, `{expected}`, then `cargo xtask generate`"))
 }
 
 fn write(files: &[File]) -> Result<String, String> {

@@ -1,6 +1,8 @@
-//! New rules of lint: everything but the check and the page, which are the two files to edit.
+//! New rules of lint and new front ends: everything but what only their authors know.
 //!
-//! Entry point: [`rule`] returns the files to write; `cargo xtask new-rule` writes them.
+//! Entry points: [`rule`] and [`front_end`] return the files to write; `cargo xtask new-rule` and
+//! `cargo xtask new-frontend` write them. Of a rule the check and the page are left to edit, of a front end its
+//! source, its page and a configuration of the suite.
 
 use crate::File;
 
@@ -40,6 +42,129 @@ pub fn rule(files: &[File], code: &str, name: &str) -> Result<Vec<File>, String>
         File { path: SUMMARY.into(), text: summary },
     ])
 }
+
+const FRONT_ENDS: &str = "crates/frontends/src/registry.rs";
+const MODULES: &str = "crates/frontends/src/lib.rs";
+
+/// Returns the new and the changed files for a front end that reads YAML: its source, its page, a configuration in
+/// the suite, the modules, the registry and the summary.
+///
+/// # Errors
+/// A name of another form, or one that exists already.
+pub fn front_end(files: &[File], name: &str) -> Result<Vec<File>, String> {
+    let is_name = name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_');
+    if !is_name || !name.starts_with(|c: char| c.is_ascii_lowercase()) {
+        return Err(format!("`{name}` is no name of a front end: expected a module in lower case"));
+    }
+    let folder = format!("crates/frontends/src/{name}/mod.rs");
+    if files.iter().any(|f| f.path == folder) {
+        return Err(format!("there is a front end `{name}`"));
+    }
+    let text = |path: &str| {
+        let file = files.iter().find(|f| f.path == path);
+        file.map(|f| f.text.as_str()).ok_or_else(|| format!("there is no `{path}`"))
+    };
+    let ty: String = name.split('_').map(capital).collect();
+    let modules = inserted(text(MODULES)?, "mod ", &format!("mod {name};"))?;
+    // Before those that recognise files of no framework in particular.
+    let registry = text(FRONT_ENDS)?;
+    let before = "    &generic::MultiAgent";
+    let at = registry.find(before).ok_or_else(|| format!("{FRONT_ENDS}: no line begins with `{before}`"))?;
+    let line = format!("    &crate::{name}::{ty}, // TODO: which files\n");
+    let registry = format!("{}{line}{}", &registry[..at], &registry[at..]);
+    let link = format!("  - [{ty}](frontends/{name}.md)");
+    let summary = inserted(text(SUMMARY)?, "  - [Agents of no framework]", &link)?;
+    let example = format!("kind: {name}\nname: helper\nmodel: small\ninstructions: You help.\n");
+    Ok(vec![
+        File::new(&folder, &FRONT_END.replace("NAME", name).replace("TYPE", &ty)),
+        File::new(&format!("docs/frontends/{name}.md"), &front_end_page(name, &ty)),
+        File::new(&format!("suite/frontends/{name}/agent.yaml"), &example),
+        File { path: MODULES.into(), text: modules },
+        File { path: FRONT_ENDS.into(), text: registry },
+        File { path: SUMMARY.into(), text: summary },
+    ])
+}
+
+fn capital(word: &str) -> String {
+    let mut letters = word.chars();
+    letters.next().map(|first| first.to_ascii_uppercase()).into_iter().chain(letters).collect()
+}
+
+fn front_end_page(name: &str, title: &str) -> String {
+    format!(
+        "# {title}\n\nThe name of this front end in findings and statistics is `{name}`.\n\nTODO: which files it reads.\n\n\
+         ## An example\n\n```yaml\n{{{{#include ../../suite/frontends/{name}/agent.yaml}}}}\n```\n\n\
+         Findings and the term:\n\n```text\n{{{{#include ../../suite/frontends/{name}/agent.yaml.expected}}}}\n```\n"
+    )
+}
+
+/// Source of a front end for one agent a file, with the fields that most formats have.
+const FRONT_END: &str = r#"//! TYPE: TODO, which files these are.
+//!
+//! Source: TODO, the document or program that defines the format.
+
+use frontend_kit::emit::LoopBound;
+use frontend_kit::kit::{Units, mark, plain};
+use frontend_kit::project::{Compiled, Facts, File, Frontend, Project, UnitKind, Words};
+use frontend_kit::shape::{self, Given, Shape, by_name};
+
+/// The front end.
+pub struct TYPE;
+
+/// Bound of a loop whose configuration states none.
+fn no_limit(_: &frontend_kit::Versions) -> LoopBound {
+    LoopBound::unknown("TYPE documents no limit")
+}
+
+const SHAPE: Shape = Shape {
+    what: "a TYPE agent",
+    name: &["name"],
+    prompt: &["instructions"],
+    model: &["model"],
+    tools: &["tools"],
+    end: None,
+    bound: &["max_steps"],
+    also: &["kind"],
+    unused: &[],
+    split: plain,
+    default: no_limit,
+};
+
+impl Frontend for TYPE {
+    fn name(&self) -> &'static str {
+        "NAME"
+    }
+
+    fn detect(&self, file: &File) -> u8 {
+        let is_agent = |root| mark::is(root, "kind", "NAME");
+        if mark::any(file, is_agent) { 90 } else { 0 }
+    }
+
+    fn fields(&self) -> Vec<&'static str> {
+        SHAPE.fields()
+    }
+
+    fn lower(&self, project: &Project, main: usize) -> Compiled {
+        let words = Words { prompt: "state the task of the agent: `instructions`", ..Words::default() };
+        let facts = Facts { default_model: None, ends_loops: None, words };
+        let mut units = Units::new(self.name(), facts, project);
+        let Some(file) = project.files.get(main) else { return units.compiled };
+        for root in file.documents.iter().map(|d| d.root()) {
+            let name = root.get("name").and_then(|n| n.text()).unwrap_or("agent");
+            units.add(name, UnitKind::Agent, root.head(), |kit| {
+                if let Err(term) = kit.open(name, root.span(), root.head(), 0) {
+                    return term;
+                }
+                let given = Given { called: Some(name), ..Given::default() };
+                let term = shape::agent_with(kit, root, &SHAPE, given, Vec::new(), &by_name);
+                kit.close();
+                term
+            });
+        }
+        units.done(file.documents.first().map(|d| d.root().head()), "no agent is defined")
+    }
+}
+"#;
 
 /// Inserts a line among those that begin with a prefix, before the first one that is greater, or after the last.
 fn inserted(text: &str, prefix: &str, line: &str) -> Result<String, String> {
@@ -117,6 +242,22 @@ mod tests {
         assert!(text(SUMMARY).contains("a.md)\n  - [L002 two-words](rules/L002-two-words.md)\n  - [S001"));
         assert!(text("crates/lint/src/rules/l002_two_words.rs").contains("docs/rules/L002-two-words.md"));
         assert!(text("docs/rules/L002-two-words.md").starts_with("# L002: two-words\n"));
+    }
+
+    #[test]
+    fn a_front_end_is_registered_before_the_generic_ones() {
+        let mut files = repository();
+        files.push(File::new(MODULES, "mod adk;\nmod n8n;\n"));
+        files.push(File::new(FRONT_ENDS, "    &adk::Adk,\n    &generic::MultiAgent,\n"));
+        files[1].text.push_str("  - [Agents of no framework](frontends/generic.md)\n");
+        let made = front_end(&files, "my_kit").unwrap_or_default();
+        let text = |path: &str| made.iter().find(|f| f.path == path).map_or("", |f| f.text.as_str());
+        assert_eq!(text(MODULES), "mod adk;\nmod my_kit;\nmod n8n;\n");
+        assert!(text(FRONT_ENDS).contains("&adk::Adk,\n    &crate::my_kit::MyKit, // TODO"));
+        assert!(text(SUMMARY).contains("[MyKit](frontends/my_kit.md)"));
+        assert!(text("crates/frontends/src/my_kit/mod.rs").contains("pub struct MyKit;"));
+        assert!(text("suite/frontends/my_kit/agent.yaml").starts_with("kind: my_kit\n"));
+        assert!(front_end(&files, "My-Kit").is_err());
     }
 
     #[test]
