@@ -120,3 +120,33 @@ impl StoreState {
         *account = kept(all, |e| e.limits, now);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use core_ir::{LabelSpec, Type};
+    use diagnostics::{FileId, Span};
+
+    /// Initial values take room in the account of their own label alone.
+    #[test]
+    fn initial_values_of_other_labels_take_no_room() {
+        let secret = LabelSpec::Axes { untrusted: false, secret: true };
+        let key = |name: &str, label: &LabelSpec| KeyDecl {
+            name: name.into(),
+            ty: Type::Num,
+            label: label.clone(),
+            initial: Some(Data::Num(7.into())),
+        };
+        let decl = StoreDecl {
+            name: "s".into(),
+            keys: vec![key("a", &secret), key("b", &LabelSpec::BOTTOM), key("c", &LabelSpec::BOTTOM)],
+            capacity: Some(1),
+            ttl: None,
+            backend: None,
+            span: Span { file: FileId(0), start: 0, end: 0 },
+        };
+        let mut state = StoreState::default();
+        let found = [0, 1, 2].map(|i| state.recall(&decl, &decl.keys[i], 0).is_some());
+        assert_eq!(found, [true, true, false]);
+    }
+}

@@ -39,6 +39,8 @@ pub struct Program {
     pub failing_stores: bool,
     /// Whether tools label what they return, now and then.
     pub labelling: bool,
+    /// Whether some errors of models are permanent.
+    pub permanent: bool,
     /// The tools that `tool[…]` means.
     pub tools: Vec<ToolDecl>,
     /// The stores that `mem` opens.

@@ -39,6 +39,8 @@ pub struct Style {
     pub failing_stores: bool,
     /// Whether tools label what they return, now and then.
     pub labelling: bool,
+    /// Whether some errors of models are permanent, and some `try`s let those pass.
+    pub permanent: bool,
     /// Variables that are in scope of the whole program (the first is the outermost). Programs use them often.
     pub given: Vec<Ty>,
     /// How many of them, the first, programs make their decisions by.
@@ -60,6 +62,7 @@ impl Default for Style {
             lattice: None,
             failing_stores: true,
             labelling: true,
+            permanent: true,
             given: Vec::new(),
             deciding: 1,
         }
@@ -412,6 +415,7 @@ pub(crate) fn program(rng: &mut Rng, style: &Style) -> Program {
         messages: style.messages,
         failing_stores: style.failing_stores,
         labelling: style.labelling,
+        permanent: style.permanent,
         tools,
         stores,
         models,
@@ -538,6 +542,10 @@ fn limit(stores: &mut [StoreDecl], rng: &mut Rng) {
     for store in stores {
         store.capacity = rng.chance(50).then(|| rng.below(3) as u64);
         store.ttl = rng.chance(50).then(|| if rng.chance(10) { 0 } else { 60 });
+        // Several initial values are one after another in an account.
+        for key in store.keys.iter_mut().filter(|key| key.initial.is_none()) {
+            key.initial = rng.chance(30).then(|| data_of(rng, &key.ty));
+        }
     }
 }
 
@@ -1140,12 +1148,17 @@ impl Making<'_> {
                 let rest = self.rest(Ty::Num, ty, two);
                 node(Op::Let, [call, rest])
             }
-            // An answer that may be late, and a handler that must not take it.
+            // An answer that may be late or an error that is permanent, and a handler that must not take it.
             11 => {
                 let top = Ast::lit(self.top());
-                let asked = self.asking(3);
+                let (mut asked, mut catches) = (self.asking(3), Catches::NotTimeout);
+                if self.style.permanent && self.rng.chance(50) {
+                    let said = node(Op::App, [node(Op::Llm(0), [Ast::lit("one")]), Ast::lit("two")]);
+                    asked = node(Op::Let, [said, Ast::lit(Data::Num(Num::ONE))]);
+                    catches = self.rng.one(&[Catches::NotPermanent, Catches::Transient]);
+                }
                 let caught = [top, asked, Ast::lit(Data::Num(Num::ZERO))];
-                let caught = node(Op::Try(Catches::NotTimeout), caught);
+                let caught = node(Op::Try(catches), caught);
                 let mut limited = node(Op::Within(Num::ONE), [caught]);
                 // After another limit, which only sometimes is.
                 if self.rng.chance(50)
@@ -1573,7 +1586,13 @@ impl Making<'_> {
                 let l = self.label(two);
                 let body = if self.rng.chance(40) { self.failing(ty, two) } else { self.term(ty, two) };
                 let handler = self.handler(ty, two);
-                let catches = if self.rng.chance(75) { Catches::All } else { Catches::NotTimeout };
+                let draw = self.rng.draw();
+                let some = [Catches::NotTimeout, Catches::NotPermanent, Catches::Transient];
+                let catches = match draw % 100 {
+                    ..75 => Catches::All,
+                    _ if self.style.permanent => some[(draw / 100 % 3) as usize],
+                    _ => Catches::NotTimeout,
+                };
                 node(Op::Try(catches), [l, body, handler])
             }
             36 if self.style.parallel => {

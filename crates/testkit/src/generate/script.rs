@@ -91,18 +91,30 @@ impl Script {
         Some((store, store.keys.iter().find(|k| k.name == *key)?))
     }
 
+    /// How many times in a hundred a model fails.
+    fn fails(&self) -> u64 {
+        if self.program.permanent { 8 } else { 3 }
+    }
+
+    fn failed(&self, rng: &mut Rng) -> Answer {
+        if self.program.permanent && rng.chance(50) {
+            return Answer::Permanent("there is no such model".into());
+        }
+        Answer::Failed("the model is busy".into())
+    }
+
     /// The answer to a call, by random numbers that decide it; of a store that has given up nothing.
     pub(crate) fn respond(&mut self, call: &Call, rng: &mut Rng) -> Answer {
         match call {
             Call::Model { params: None, .. } => match rng.pick(&self.program.replies) {
-                _ if rng.chance(3) => Answer::Failed("the model is busy".into()),
+                _ if rng.chance(self.fails()) => self.failed(rng),
                 Some((index, Reply::Code(_))) => Answer::Text(format!("#{index}")),
                 Some((_, Reply::Text(text))) => Answer::Text(text.clone()),
                 None => Answer::Text("null".into()),
             },
             Call::Model { params: Some(params), .. } => {
-                if rng.chance(3) {
-                    return Answer::Failed("the model is busy".into());
+                if rng.chance(self.fails()) {
+                    return self.failed(rng);
                 }
                 if rng.chance(20) {
                     return Answer::Text("certainly! here it is".into());
