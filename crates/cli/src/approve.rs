@@ -32,7 +32,7 @@ impl Terminal {
         (std::io::stdin().is_terminal() && std::io::stderr().is_terminal()).then(Terminal::default)
     }
 
-    /// Whether a question stands there, which must not be written over.
+    /// Returns true if a question stands there, which must not be written over.
     pub fn is_asking(&self) -> bool {
         self.asking.load(Ordering::Relaxed)
     }
@@ -119,7 +119,7 @@ async fn read_line() -> Option<String> {
     line.await.ok().flatten()
 }
 
-/// Whether reading standard input would not wait; looked for during a moment.
+/// Returns true if reading standard input would not wait; looked for during a moment.
 #[cfg(unix)]
 fn something_is_typed() -> bool {
     use rustix::event::{PollFd, PollFlags, Timespec, poll};

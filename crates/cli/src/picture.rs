@@ -52,7 +52,7 @@ pub fn mark(picture: &mut Picture, code: &Code, report: &FlowReport) {
     }
 }
 
-/// Whether a node of the picture is (also) this place.
+/// Returns true if a node of the picture is (also) this place.
 fn stands_for(node: &Node, code: &Code, site: &Site) -> bool {
     let kind = match site.sink {
         Sink::Tool(_) => matches!(node.look, Look::Tool | Look::Model),

@@ -68,12 +68,12 @@ impl Ui {
         self.kept.map_or_else(Vec::new, |k| k.into_inner().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Whether results are JSON.
+    /// Returns true if results are JSON.
     pub fn is_json(&self) -> bool {
         self.args.format == Format::Json
     }
 
-    /// Whether a progress display makes sense.
+    /// Returns true if a progress display makes sense.
     pub fn is_live(&self) -> bool {
         !self.args.quiet && self.kept.is_none() && std::io::stderr().is_terminal()
     }
@@ -95,7 +95,7 @@ impl Ui {
         }
     }
 
-    /// Whether standard output is coloured.
+    /// Returns true if standard output is coloured.
     pub fn colors(&self) -> bool {
         self.color_out
     }

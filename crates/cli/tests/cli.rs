@@ -406,7 +406,7 @@ fn interrupted(args: &[&str], ready: impl Fn(u32) -> bool) -> (Option<i32>, Stri
     (out.status.code(), String::from_utf8_lossy(&out.stderr).into_owned())
 }
 
-/// Whether a process has a handler for Ctrl-C, which is signal 2.
+/// Returns true if a process has a handler for Ctrl-C, which is signal 2.
 #[cfg(target_os = "linux")]
 fn listens(pid: u32) -> bool {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();

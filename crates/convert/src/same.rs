@@ -33,7 +33,7 @@ fn compare(code: &Code, a: Option<Code>, b: Option<Code>) -> Result<(), Differen
     }
 }
 
-/// Whether every question of the term says what it is for.
+/// Returns true if every question of the term says what it is for.
 fn purposes(code: &Code) -> bool {
     code.iter().all(|(_, t)| match t {
         Term::Llm(_, p) => p.purpose.is_some(),
@@ -145,7 +145,7 @@ struct Copy<'c> {
     record: Option<Name>,
     /// How many terms may still be copied: a function is copied with each use.
     left: usize,
-    /// Whether the list of parallel results is made of them one by one, as a pipeline does.
+    /// True if the list of parallel results is made of them one by one, as a pipeline does.
     lists: bool,
     /// The types of terms, as far as they are known.
     types: HashMap<TermId, Type>,
@@ -400,7 +400,7 @@ impl<'c> Copy<'c> {
         })
     }
 
-    /// Whether a loop gives a text: it is given one, and its model answers with one.
+    /// Returns true if a loop gives a text: it is given one, and its model answers with one.
     fn is_text_loop(&self, id: TermId) -> bool {
         crate::text_loop::text_loop(self.code, id).is_some()
     }
@@ -494,7 +494,7 @@ fn own_fields(term: &mut Term) {
     }
 }
 
-/// Whether every value of a type is of another one, whatever is not known of the first.
+/// Returns true if every value of a type is of another one, whatever is not known of the first.
 fn fits(have: &Type, want: &Type) -> bool {
     match (have, want) {
         (_, Type::Dyn) => true,

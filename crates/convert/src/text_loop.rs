@@ -21,7 +21,7 @@ pub(crate) struct TextLoop<'c> {
     /// The instructions, if there are any.
     pub prompt: Option<TermId>,
     pub params: &'c ModelParams,
-    /// Whether one call of a reply is carried out, though it may hold several.
+    /// True if one call of a reply is carried out, though it may hold several.
     pub one_action: bool,
     pub hands: Vec<Hand>,
 }

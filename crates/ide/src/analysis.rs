@@ -24,13 +24,13 @@ pub trait Surroundings {
     /// Why the settings or the policy file there cannot be used, for a message.
     fn options(&self, folder: &Path) -> Result<Options, String>;
 
-    /// What the configuration at a path defines; the first is what it is for. The path may lead to a folder.
+    /// Returns the definitions of the configuration at a path; the first is what it is for. The path may lead to a folder.
     ///
     /// # Errors
     /// Why there is nothing, for a message.
     fn units(&self, path: &Path) -> Result<Vec<frontend_kit::Unit>, String>;
 
-    /// What lint finds in a configuration or a module of Python of this path and text. Without anything
+    /// Returns the findings of lint in a configuration or a module of Python of this path and text. Without anything
     /// around it, what [`lint::lint_bytes`] finds. Places are in the file of number 0.
     fn lint(&self, path: &str, text: &str) -> Outcome {
         lint::lint_bytes(frontends::recognise, path, FileId(0), text.as_bytes(), &lint::Config::default())
@@ -52,7 +52,7 @@ pub trait Surroundings {
 pub struct Options {
     /// The policy file.
     pub policy: Option<Policy>,
-    /// Whether `retries` try again what was late.
+    /// True if `retries` try again what was late.
     pub retry_timeouts: bool,
 }
 
@@ -121,13 +121,13 @@ impl Loader for Imports<'_> {
     }
 }
 
-/// What is known of a pipeline before it runs.
+/// Static knowledge about a pipeline.
 pub(crate) struct Bound {
     pub(crate) name: String,
     pub(crate) text: String,
 }
 
-/// What is found in a document.
+/// Findings of a document.
 pub(crate) struct Analysis {
     pub(crate) sources: Sources,
     pub(crate) found: Vec<Diagnostic>,

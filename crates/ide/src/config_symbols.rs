@@ -16,7 +16,7 @@ fn read(path: &str, text: &str) -> File {
     File::read(FileId(0), path, &Arc::from(text), &Limits::default())
 }
 
-/// What a name or a key at a place means.
+/// Meaning of a name or a key at a place.
 pub(crate) fn hover(path: &str, text: &str, offset: usize) -> Option<String> {
     if !matches!(Language::of(path), Language::Config | Language::Python) {
         return None;
@@ -80,7 +80,7 @@ fn agent(file: &File, text: &str, offset: usize) -> Option<String> {
     ))
 }
 
-/// What may stand at a place: names of agents where others are named, and keys where a key is written.
+/// Completions at a place: names of agents where others are named, and keys where a key is written.
 pub(crate) fn completion(
     path: &str,
     text: &str,

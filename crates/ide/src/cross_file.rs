@@ -34,7 +34,7 @@ pub(crate) struct Place {
     pub(crate) declares: bool,
 }
 
-/// What is named at a place.
+/// Named item at a place.
 #[derive(Debug)]
 pub(crate) struct SameName {
     pub(crate) name: String,
@@ -44,11 +44,11 @@ pub(crate) struct SameName {
     pub(crate) here: usize,
     /// Why it can't be renamed, if it can't.
     pub(crate) fixed: Option<String>,
-    /// Whether the name has to be a word that Python or a program accepts.
+    /// True if the name has to be a word that Python or a program accepts.
     pub(crate) word: bool,
 }
 
-/// What the first of the files names at a place, and where it is named elsewhere.
+/// Returns the item that the first file names at a place, and its references in the others.
 pub(crate) fn same(files: &[Text], offset: usize) -> Option<SameName> {
     match Language::of(&files.first()?.0) {
         Language::Agent => in_programs(files, offset).or_else(|| imported(files, offset)),
@@ -265,7 +265,7 @@ fn of_configuration(file: usize, path: &str, text: &Arc<str>) -> Vec<Word> {
     out
 }
 
-/// Whether a text may be a name: short, on one line, of words.
+/// Returns true if a text may be a name: short, on one line, of words.
 fn is_name(text: &str) -> bool {
     let fits = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | ' ');
     !text.trim().is_empty()
@@ -328,7 +328,7 @@ fn in_configurations(files: &[Text], asked: &Word) -> Option<SameName> {
     })
 }
 
-/// What a program imports by name, in the configuration that declares it.
+/// Item that a program imports by name, in the configuration that declares it.
 fn imported(files: &[Text], offset: usize) -> Option<SameName> {
     let found = of_imports(0, &files[0].1).into_iter().find(|w| w.contains(offset))?;
     in_configurations(files, &found)

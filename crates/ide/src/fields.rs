@@ -1,4 +1,4 @@
-//! What the fields of configurations mean in the calculus.
+//! Meaning of the fields of configurations in the calculus.
 //!
 //! Entry points: [`meaning`] of a key, [`names_others`] for keys whose values are names.
 
@@ -101,7 +101,7 @@ fn plain(key: &str) -> String {
     key.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase()
 }
 
-/// What a key means, if it is one of those that mean the same in most formats.
+/// Returns the meaning of a key, if it means the same in most formats.
 pub(crate) fn meaning(key: &str) -> Option<&'static str> {
     let key = plain(key);
     MEANINGS.iter().find(|(keys, _)| keys.contains(&key.as_str())).map(|(_, meaning)| *meaning)

@@ -109,7 +109,7 @@ pub struct Hover {
 pub struct Completion {
     /// The text.
     pub label: String,
-    /// What it names.
+    /// Kind of the named item.
     pub kind: CompletionKind,
     /// The text that is inserted, if it is another one.
     pub insert: Option<String>,

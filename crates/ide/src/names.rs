@@ -7,7 +7,7 @@ use syntax::agent::ast::{
     Program, Run, Step, StmtKind, Template, TemplatePart, TypeExpr, TypeKind,
 };
 
-/// What a name names.
+/// Kinds of named items.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Type,

@@ -331,7 +331,7 @@ impl Workspace {
         files
     }
 
-    /// What stands at a place, if other files may name it too.
+    /// Returns the symbol at a place, if other files may refer to it.
     fn across(&self, view: &View<'_>, offset: usize) -> Option<(Vec<Text>, SameName)> {
         if view.at(offset).is_some_and(|o| matches!(o.kind, Kind::Variable(_) | Kind::Policy)) {
             return None;

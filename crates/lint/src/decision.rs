@@ -1,4 +1,4 @@
-//! What decides whether a loop goes round again.
+//! The decision that continues a loop.
 //!
 //! Entry point: [`decision`].
 //!
@@ -11,16 +11,16 @@ use super::paths::turn;
 use core_ir::{Code, Name, Prim, Slot, Term, TermId};
 use std::collections::{HashMap, HashSet};
 
-/// What is known of the decision.
+/// Knowledge about the decision.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Decision {
-    /// Whether the loop can go round again at all.
+    /// True if the loop can go round again at all.
     pub again: bool,
-    /// Whether it depends on what is not known.
+    /// True if it depends on what is not known.
     pub unknown: bool,
-    /// Whether a count that each turn raises ends it.
+    /// True if a count that each turn raises ends it.
     pub counted: bool,
-    /// Whether a person is asked in a turn.
+    /// True if a person is asked in a turn.
     pub person: bool,
 }
 
@@ -29,7 +29,7 @@ const MOST_FIELDS: usize = 16;
 /// The tool by which graphs wait for a person.
 const PERSON: &str = "interrupt";
 
-/// What decides whether a fixpoint, given by its function, goes round again.
+/// Finds the decision that continues a fixpoint, given by its function.
 pub(crate) fn decision(code: &Code, function: TermId) -> Decision {
     let Some(turn) = turn(code, function) else { return Decision { again: true, ..Decision::default() } };
     let inside = activation(code, turn.body);
@@ -107,7 +107,7 @@ pub(crate) fn decision(code: &Code, function: TermId) -> Decision {
     found
 }
 
-/// Whether a term only computes: what asks a model or tool is no part of a test.
+/// Returns true if a term only computes: what asks a model or tool is no part of a test.
 fn plain(code: &Code, id: TermId) -> bool {
     !matches!(
         code.term(id),

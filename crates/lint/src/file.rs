@@ -7,16 +7,16 @@ use frontend_kit::{File, Project, Recognise, Recognised};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// What linting a file gave.
+/// Result of linting a file.
 #[derive(Clone, Debug)]
 pub struct Report {
     /// The text that the findings' spans point into; `None` if the bytes are no text.
     pub text: Option<Arc<str>>,
-    /// What was found.
+    /// Findings, or the reason why there are none.
     pub outcome: Outcome,
 }
 
-/// What was found in a file.
+/// Outcome of linting a file.
 #[derive(Clone, Debug)]
 pub enum Outcome {
     /// Nothing was looked for.
@@ -175,7 +175,7 @@ fn limited_elsewhere<'p>(project: &'p Project, framework: &str) -> Option<&'p st
     texts.iter().any(|(path, text)| imports(path, text, &own.path)).then_some(limits)
 }
 
-/// Whether a module imports another, by the lines that begin with `from` and `import`.
+/// Returns true if a module imports another, by the lines that begin with `from` and `import`.
 fn imports(path: &str, text: &str, other: &str) -> bool {
     let folder = |path: &str| path.rfind(['/', '\\']).map_or("", |i| &path[..i]).to_string();
     let module = other.trim_end_matches(".py").trim_end_matches("/__init__");

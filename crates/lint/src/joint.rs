@@ -1,4 +1,4 @@
-//! What the code around a configuration supplies: seed 000, Experiment C.
+//! Values that the code around a configuration supplies: seed 000, Experiment C.
 //!
 //! Entry points: [`Surroundings::new`] takes a project's Python modules and environment files, [`Surroundings::judge`] goes through the
 //! findings of one of its configurations.
@@ -41,24 +41,24 @@ struct Call {
     keywords: Vec<(Arc<str>, Gives)>,
     /// Attributes that are assigned later.
     attributes: Vec<Arc<str>>,
-    /// Whether it has arguments that are not known.
+    /// True if it has arguments that are not known.
     open: bool,
     /// The function around it.
     within: Option<Arc<str>>,
 }
 
-/// What a call gives for a keyword.
+/// Argument of a call for a keyword.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Gives {
     /// `None`.
     Nothing,
-    /// What a configuration says under the same name: `entry["system_message"]`.
+    /// Value of a configuration under the same name: `entry["system_message"]`.
     TheSame,
     /// Anything else.
     Something,
 }
 
-/// What may be missing, with the names under which code supplies it.
+/// Parts that may be missing, with the names under which code supplies it.
 struct Part {
     what: &'static str,
     keywords: &'static [&'static str],
@@ -127,7 +127,7 @@ const END: Part = Part {
     variables: &[],
 };
 
-/// What a finding says is missing, if it does.
+/// Returns the part that a finding reports as missing, if it does.
 fn missing(d: &Diagnostic) -> Option<&'static Part> {
     match d.code {
         "L001" => Some(&PROMPT),
@@ -162,12 +162,12 @@ impl Surroundings {
         Surroundings { sources, environment: environment.into_iter().collect(), calls: OnceLock::new() }
     }
 
-    /// Whether there is nothing around.
+    /// Returns true if there is nothing around.
     pub fn is_empty(&self) -> bool {
         self.sources.is_empty() && self.environment.is_empty()
     }
 
-    /// Whether any of the findings would be looked at again.
+    /// Returns true if any of the findings would be looked at again.
     pub fn concerns(findings: &[Diagnostic]) -> bool {
         findings.iter().any(|d| missing(d).is_some())
     }

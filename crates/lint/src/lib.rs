@@ -55,7 +55,7 @@ pub struct Rule {
     pub(crate) check: Check,
 }
 
-/// What a rule looks at.
+/// Input of a rule's check.
 pub(crate) enum Check {
     /// Each runnable term.
     Term(fn(&Rule, &Context<'_>, &mut Vec<Diagnostic>)),
@@ -78,7 +78,7 @@ impl std::fmt::Debug for Rule {
     }
 }
 
-/// What a rule looks at: one runnable term.
+/// Input of a rule about terms: one runnable term.
 pub(crate) struct Context<'a> {
     pub compiled: &'a Compiled,
     pub unit: &'a Unit,
@@ -103,7 +103,7 @@ impl<'a> Context<'a> {
         self.loops.get_or_init(|| paths::loops(self.code()))
     }
 
-    /// What a run of it may cost.
+    /// Returns the cost bound of a run.
     pub fn cost(&self) -> &CostBound {
         self.cost.get_or_init(|| cost::bound(&self.unit.code, true))
     }
@@ -135,7 +135,7 @@ pub(crate) fn below(code: &Code, root: TermId) -> impl Iterator<Item = TermId> {
     })
 }
 
-/// What a rule about files looks at.
+/// Input of a rule about files.
 pub(crate) struct FileContext<'a> {
     pub file: &'a File,
     /// The servers of tools that it lists.
@@ -199,7 +199,7 @@ impl Config {
     /// How often a run may ask models, where nobody says otherwise.
     pub const MOST_MODEL_CALLS: u64 = 1_000;
 
-    /// Whether a finding is wanted.
+    /// Returns true if a finding is wanted.
     pub fn wants(&self, d: &Diagnostic) -> bool {
         d.level >= self.level
             && (self.select.is_empty() || self.select.iter().any(|s| d.code.starts_with(s.as_str())))
@@ -219,7 +219,7 @@ impl Config {
     }
 }
 
-/// What there is to know about every code that linting can give, in order of the codes.
+/// Returns a description of every code that lint reports, in order of the codes.
 pub fn codes() -> Vec<RuleInfo> {
     let rules =
         RULES.iter().map(|r| RuleInfo { code: r.code, name: r.name, summary: r.meaning, text: r.docs });
@@ -299,7 +299,7 @@ pub fn fold(findings: &mut Vec<Diagnostic>) {
     *findings = kept;
 }
 
-/// What the rules about terms find in programs of this project's own languages, where what is named, typed or supplied by settings is
+/// Findings of the rules about terms in programs of this project's own languages, where what is named, typed or supplied by settings is
 /// checked before: no rule about those is applied, nor L001 where every task has to say what it is.
 pub fn lint_programs(framework: &'static str, units: Vec<Unit>, config: &Config) -> Vec<Diagnostic> {
     const CHECKED: &[&str] = &["L002", "L025", "L001"];

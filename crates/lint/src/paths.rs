@@ -71,7 +71,7 @@ impl Exits {
         Exits(all)
     }
 
-    /// Whether there is none.
+    /// Returns true if there is none.
     pub fn is_empty(self) -> bool {
         self.0 == 0
     }
@@ -80,12 +80,12 @@ impl Exits {
         self.0 != 0 && (0..4u8).all(|m| self.0 & (1 << m) == 0 || m & mark != 0)
     }
 
-    /// Whether there are ways, and all of them need the model to end the conversation by itself.
+    /// Returns true if there are ways, and all of them need the model to end the conversation by itself.
     pub fn only_by_final_reply(self) -> bool {
         self.all(FINAL)
     }
 
-    /// Whether there are ways, and all of them depend on a test of the model's text.
+    /// Returns true if there are ways, and all of them depend on a test of the model's text.
     pub fn only_by_text(self) -> bool {
         self.all(TEXT)
     }
@@ -115,7 +115,7 @@ pub(super) struct Turn {
     pub body: TermId,
     /// Where `self` is found in it.
     pub this: Slot,
-    /// What its locals are bound to.
+    /// Values of its local variables.
     locals: Vec<Binding>,
 }
 
@@ -146,7 +146,7 @@ fn dispatch(code: &Code, mut at: TermId) -> Option<TermId> {
     }
 }
 
-/// Whether a conversation comes to what the calls of a reply come to.
+/// Returns true if a conversation comes to what the calls of a reply come to.
 fn carries_out(code: &Code, mut id: TermId) -> bool {
     while let Term::Let { body, .. } = code.term(id) {
         id = *body;
@@ -154,12 +154,12 @@ fn carries_out(code: &Code, mut id: TermId) -> bool {
     matches!(code.term(id), Term::App(f, _) if code.receives_calls(*f))
 }
 
-/// What is known of a local variable.
+/// Knowledge about a local variable.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Binding {
     /// The reply of a model that was offered tools: a tag.
     Action,
-    /// What a model said, as text or part of it.
+    /// Text of a model, or a part of it.
     Reply,
     Other,
 }
@@ -292,7 +292,7 @@ impl Walk<'_> {
         Walk { code: self.code, this: index.map(|i| Slot::Captured(i as u32)), locals: vec![Binding::Other] }
     }
 
-    /// What the value of a term is known to be.
+    /// Returns what is known of the value of a term.
     fn kind(&self, id: TermId) -> Binding {
         match self.code.term(id) {
             Term::Var(_, Slot::Local(i)) => self.locals.get(*i as usize).copied().unwrap_or(Binding::Other),
@@ -320,7 +320,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Whether a condition looks at what a model said.
+    /// Returns true if a condition looks at what a model said.
     fn tests_reply(&self, test: TermId) -> bool {
         let mut work = vec![test];
         while let Some(id) = work.pop() {

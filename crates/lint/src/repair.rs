@@ -13,7 +13,7 @@ use frontend_kit::{File, Words};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// What a rule wishes for at a place: `text` there, or nothing.
+/// Replacement that a rule wants at a place: `text` there, or nothing.
 pub(super) fn wish(at: Span, text: &str, applicability: Applicability) -> Fix {
     Fix { span: at, replacement: text.to_string(), applicability }
 }
@@ -231,7 +231,7 @@ fn line_end(text: &str, at: usize) -> usize {
     if text.get(..end).is_some_and(|t| t.ends_with('\r')) { end - 1 } else { end }
 }
 
-/// What to remove so that the thing at a place is gone: the innermost item of a list that is a mapping, or the innermost entry whose key
+/// Range to remove so that the item at a place is gone: the innermost item of a list that is a mapping, or the innermost entry whose key
 /// stands there.
 fn removal(text: &str, root: Node<'_>, at: Span) -> Option<Range<usize>> {
     let inside = |s: Span| s.start <= at.start && at.end <= s.end;

@@ -111,7 +111,7 @@ impl Day {
 struct Suppression {
     /// The comment, for findings about itself.
     span: Span,
-    /// What is to be removed to remove it: the white space before it too, or all of its line.
+    /// Range that removes the comment: the white space before it too, or all of its line.
     removal: Span,
     codes: Vec<String>,
     reason: bool,

@@ -339,7 +339,7 @@ impl Terms {
     }
 }
 
-/// Whether `fix (λself. λx. body)` has no exit.
+/// Returns true if `fix (λself. λx. body)` has no exit.
 fn endless(body: impl FnOnce(&mut Terms) -> TermId) -> bool {
     let mut t = Terms(Builder::new());
     let body = body(&mut t);

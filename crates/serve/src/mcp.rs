@@ -103,7 +103,7 @@ impl Server {
         Ok(if inside.as_os_str().is_empty() { PathBuf::from(".") } else { inside.to_path_buf() })
     }
 
-    /// What a command of the command line says.
+    /// Returns the output of a command.
     async fn command(&self, name: &str, argument: &Path) -> Result<String, String> {
         let mut command = tokio::process::Command::new(&self.program.0);
         command

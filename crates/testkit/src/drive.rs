@@ -127,7 +127,7 @@ impl<S: Shown> Answers for InPlace<S> {
 /// What was asked in a run, and who answers.
 struct Asking<'w> {
     world: &'w mut dyn World,
-    /// Whether some requests are answered where they stand.
+    /// True if some requests are answered where they stand.
     in_place: bool,
     requests: Vec<(world::Call, Data)>,
     limits: Vec<Vec<Num>>,

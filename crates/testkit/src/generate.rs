@@ -30,14 +30,14 @@ pub struct Program {
     pub ast: Ast,
     /// The lattice its labels are of.
     pub lattice: LatticeKind,
-    /// Whether binders reuse a few names, so that they hide each other.
+    /// True if binders reuse a few names, so that they hide each other.
     pub shadowing: bool,
     /// Whether `catch` binds the message. Otherwise it binds `true` at the message's label: the wording of most
     /// errors is the machine's.
     pub messages: bool,
-    /// Whether stores fail now and then.
+    /// True if stores fail now and then.
     pub failing_stores: bool,
-    /// Whether tools label what they return, now and then.
+    /// True if tools label what they return, now and then.
     pub labelling: bool,
     /// Whether some errors of models are permanent.
     pub permanent: bool,
@@ -49,7 +49,7 @@ pub struct Program {
     pub models: Vec<ModelParams>,
     /// What models may see.
     pub clearance: LabelSpec,
-    /// Whether generated code may contain `endorse` and `declassify`.
+    /// True if generated code may contain `endorse` and `declassify`.
     pub generated_endorse: bool,
     /// What models reply when they are asked for code.
     pub replies: Vec<Reply>,
@@ -91,7 +91,7 @@ impl Program {
         build::build(self, &literal).map(Arc::new).map_err(|e| format!("{e:?}"))
     }
 
-    /// Whether anything may run in parallel, so that the order of requests is not determined.
+    /// Returns true if anything may run in parallel, so that the order of requests is not determined.
     pub fn is_parallel(&self) -> bool {
         let parallel = |a: &Ast| {
             a.any(&|op| matches!(op, Op::Par(None | Some(2..)) | Op::Each(None | Some(2..)) | Op::ParPair))

@@ -27,7 +27,7 @@ pub struct Config<'a> {
     pub max_text: usize,
     /// What model operators may see (`ℓmodel`).
     pub clearance: LabelSpec,
-    /// Whether generated code may contain `endorse` and `declassify`.
+    /// True if generated code may contain `endorse` and `declassify`.
     pub generated_endorse: bool,
     /// Reads generated code.
     pub parser: &'a Parser<'a>,

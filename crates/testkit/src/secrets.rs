@@ -92,7 +92,7 @@ pub struct Seen {
     pub both_ended: u32,
     /// Models whose clearance does not admit the secrets.
     pub models: u32,
-    /// Whether the runs differ for one who sees everything.
+    /// True if the runs differ for one who sees everything.
     pub differ: bool,
 }
 
@@ -498,7 +498,7 @@ struct Around<'p> {
     program: &'p Program,
     secret: Label,
     which: usize,
-    /// Whether its requests come in a determined order.
+    /// True if its requests come in a determined order.
     ordered: bool,
     common: Common,
     world: Script,

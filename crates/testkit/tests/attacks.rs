@@ -187,12 +187,12 @@ fn honestly(reply: Json) -> Reply {
     }
 }
 
-/// Whether the run did what the attacker wanted.
+/// Returns true if the run did what the attacker wanted.
 fn harmed(attack: &Attack, run: &Run) -> bool {
     did(attack, run, "harm")
 }
 
-/// Whether the run did what the description says under a key.
+/// Returns true if the run did what the description says under a key.
 fn did(attack: &Attack, run: &Run, what: &str) -> bool {
     let harm = &attack.about[what];
     let text = |key: &str| harm[key].as_str();

@@ -161,7 +161,7 @@ proptest! {
     }
 }
 
-/// Whether a fixpoint that unfolds is applied, and its function has a variable.
+/// Returns true if a fixpoint that unfolds is applied, and its function has a variable.
 fn applies_a_fixpoint(ast: &Ast) -> bool {
     let of = |ast: &Ast, op: fn(&Op) -> bool| ast.kids.first().filter(|kid| op(&kid.op)).cloned();
     let function = (ast.op == Op::App)

@@ -78,7 +78,7 @@ impl Mutant {
         Path::new("crates/machine/src").join(&self.file)
     }
 
-    /// Whether a property must notice it.
+    /// Returns true if a property must notice it.
     fn must(&self, property: Property) -> bool {
         match self.only {
             Some(only) => only == property,

@@ -388,7 +388,7 @@ fn features(case: &Value) -> BTreeSet<String> {
     found
 }
 
-/// Whether some code in a case has a variable of the prelude.
+/// Returns true if some code in a case has a variable of the prelude.
 fn uses_prelude(v: &Value) -> bool {
     match v {
         Value::Object(o) => {

@@ -30,7 +30,7 @@ fn named(page: &str) -> Vec<(String, String)> {
     out
 }
 
-/// Whether a file states a theorem of that name, and proves it.
+/// Returns true if a file states a theorem of that name, and proves it.
 fn states(source: &str, name: &str) -> bool {
     let kinds = ["Theorem", "Lemma", "Corollary", "Example"];
     source.lines().any(|line| {
@@ -66,7 +66,7 @@ fn every_theorem_whose_assumptions_are_printed_is_on_the_page() {
     }
 }
 
-/// Whether a file has a test, a case or a theorem of that name.
+/// Returns true if a file has a test, a case or a theorem of that name.
 fn has(path: &str, source: &str, name: &str) -> bool {
     match path.rsplit('.').next() {
         Some("rs") => source.contains(&format!("fn {name}(")),

@@ -178,7 +178,7 @@ impl Observer {
         }
     }
 
-    /// Whether a run ended in a way that the observer cannot tell from one that goes on for ever.
+    /// Returns true if a run ended in a way that the observer cannot tell from one that goes on for ever.
     fn silent(&mut self, outcome: &Outcome) -> bool {
         match &outcome.result {
             Ok(_) => false,

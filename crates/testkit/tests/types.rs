@@ -75,7 +75,7 @@ fn within(outcome: &Outcome, effects: &EffectRow) -> Result<(), TestCaseError> {
 /// What stands before the type in the message of a step that broke it.
 const STEP: &str = "step";
 
-/// Whether a value of this type has no part that the type does not tell of.
+/// Returns true if a value of this type has no part that the type does not tell of.
 fn tells_all(ty: &Type) -> bool {
     match ty {
         Type::Str | Type::Num | Type::Bool | Type::Null | Type::Enum(_) => true,

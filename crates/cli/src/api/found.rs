@@ -70,7 +70,7 @@ impl Finding {
         &self.json
     }
 
-    /// Whether the level is `error`.
+    /// Returns true if the level is `error`.
     pub fn is_error(&self) -> bool {
         self.level == Level::Error.as_str()
     }

@@ -180,7 +180,7 @@ impl Pipeline {
         &self.name
     }
 
-    /// Whether it is what runs if nothing is named.
+    /// Returns true if it is what runs if nothing is named.
     pub fn is_default(&self) -> bool {
         self.is_default
     }

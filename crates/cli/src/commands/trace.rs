@@ -64,7 +64,7 @@ fn journal_of(args: &TraceArgs) -> PathBuf {
     if args.journal.is_file() { args.journal.clone() } else { runtime::journal_file(&args.journal) }
 }
 
-/// Whether what is named can only be a run: identifiers are hexadecimal.
+/// Returns true if what is named can only be a run: identifiers are hexadecimal.
 fn is_run(args: &TraceArgs) -> bool {
     args.file.chars().all(|c| c.is_ascii_hexdigit()) && !Path::new(&args.file).exists()
 }
@@ -432,7 +432,7 @@ fn timeline(ui: &Ui, lines: &[Value]) {
 /// The columns of the bars of a timeline; what is beside them fits a usual terminal.
 const BARS: usize = 36;
 
-/// Whether two requests are of different branches of one `par`.
+/// Returns true if two requests are of different branches of one `par`.
 fn beside(a: &[u64], b: &[u64]) -> bool {
     for (x, y) in a.chunks(3).zip(b.chunks(3)) {
         match (x, y) {

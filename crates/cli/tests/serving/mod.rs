@@ -211,7 +211,7 @@ pub fn folder() -> tempfile::TempDir {
     dir
 }
 
-/// Whether the process that the slow tool is is there, be it as a zombie.
+/// Returns true if the process that the slow tool is is there, be it as a zombie.
 pub fn sleeps(dir: &Path) -> bool {
     let pid = std::fs::read_to_string(dir.join("pid")).unwrap_or_default();
     !pid.trim().is_empty() && Path::new("/proc").join(pid.trim()).exists()

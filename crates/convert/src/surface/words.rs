@@ -15,7 +15,7 @@ pub(super) fn required(bound: &LabelSpec) -> String {
     }
 }
 
-/// Whether a text can be a name of the program as it is.
+/// Returns true if a text can be a name of the program as it is.
 pub(super) fn is_name(name: &str) -> bool {
     name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
         && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')

@@ -1,9 +1,9 @@
-//! What tools do, as far as their names tell.
+//! Capabilities of tools, as far as their names tell.
 //!
 //! Configurations name tools and say nothing about them. Names that are products or verbs with one meaning are listed here;
 //! any other tool is unknown, and a rule that needs to know says nothing about it.
 
-/// What a tool lets through between the agent and the world.
+/// Data that a tool passes between the agent and the world.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Capability {
     /// Brings in text that anybody may have written: web pages, mail, issues.
@@ -51,7 +51,7 @@ const NAMES: &[(&[&str], &[Capability])] = &[
     (&["execute", "command"], &[Private, Outward]),
 ];
 
-/// What a tool of this name does; nothing for one that is not known.
+/// Returns the capabilities of a tool of this name; nothing for an unknown one.
 pub(crate) fn of(name: &str) -> Vec<Capability> {
     let words = words(name);
     let mut all = Vec::new();
@@ -69,7 +69,7 @@ const ACTS: &[&str] = &[
     "tweet", "deploy", "delete", "create",
 ];
 
-/// Whether a tool changes the world by its name: `send_email`, `createOrder`.
+/// Returns true if a tool changes the world by its name: `send_email`, `createOrder`.
 pub(crate) fn acts(name: &str) -> bool {
     let words = words(name.rsplit(['/', '.', ':']).next().unwrap_or(name));
     words.len() > 1 && words.first().is_some_and(|w| ACTS.contains(&w.as_str()))

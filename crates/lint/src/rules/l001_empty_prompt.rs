@@ -137,12 +137,12 @@ fn replying(code: &Code) -> Vec<bool> {
     found
 }
 
-/// Whether a text is what a name stands for: the template of a graph's earlier node.
+/// Returns true if a text is what a name stands for: the template of a graph's earlier node.
 fn is_named_and_written(code: &Code, named: &HashMap<&Name, TermId>, text: TermId) -> bool {
     matches!(code.term(text), Term::Var(name, _) if named.get(name).is_some_and(|value| is_written(code, *value)))
 }
 
-/// Whether a text is a template of several parts.
+/// Returns true if a text is a template of several parts.
 fn is_filled(code: &Code, named: &HashMap<&Name, TermId>, text: TermId) -> bool {
     match code.term(text) {
         Term::Prim(core_ir::Prim::Format, parts) => {
@@ -155,7 +155,7 @@ fn is_filled(code: &Code, named: &HashMap<&Name, TermId>, text: TermId) -> bool 
     }
 }
 
-/// Whether a text is written in the source, at least some words of it.
+/// Returns true if a text is written in the source, at least some words of it.
 fn is_written(code: &Code, text: TermId) -> bool {
     let words =
         |id: &TermId| matches!(code.term(*id), Term::Lit(Data::Str(t)) if t.split_whitespace().count() > 1);

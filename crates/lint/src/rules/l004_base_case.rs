@@ -84,7 +84,7 @@ pub(super) static TEXT_ENDS_LOOP: Rule = Rule {
     }),
 };
 
-/// Whether the loop runs at all; one that does not is another rule's.
+/// Returns true if the loop runs at all; one that does not is another rule's.
 fn runs(l: &Loop) -> bool {
     l.bound != Bound::Finite(0)
 }
@@ -97,7 +97,7 @@ fn finding(rule: &Rule, context: &Context<'_>, l: &Loop, message: &str) -> Diagn
     place(rule, context, l, message).help(remedy(context))
 }
 
-/// What would end a loop. Where the source draws a way out that no decision takes, that is what is wrong.
+/// Returns the help for a loop without an end. A way out that no decision takes is named first.
 fn remedy(context: &Context<'_>) -> String {
     let graphs = &context.unit.outline.graphs;
     // A branch of a decision that has an outcome for which nothing is drawn.

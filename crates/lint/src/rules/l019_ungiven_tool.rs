@@ -86,7 +86,7 @@ fn instructed(code: &Code, talk: TermId) -> Option<(&TermId, &Arc<ModelParams>)>
     prompt.zip(asked)
 }
 
-/// Whether a tool is meant by a name: `Search-Web`, `search_web` and `server/search_web` are one.
+/// Returns true if a tool is meant by a name: `Search-Web`, `search_web` and `server/search_web` are one.
 fn same(tool: &str, name: &str) -> bool {
     let plain = |s: &str| -> String {
         s.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase()

@@ -49,7 +49,7 @@ pub(super) fn is_endless_group(code: &Code, l: &Loop) -> bool {
     l.is_endless() && l.bound == Bound::Infinite && oracles(code, l.fix) > 1
 }
 
-/// Whether a loop is the talk of a team: a turn of it is that of a whole agent.
+/// Returns true if a loop is the talk of a team: a turn of it is that of a whole agent.
 pub(super) fn is_talk(context: &Context<'_>, l: &Loop) -> bool {
     TALKS.contains(&context.compiled.framework) || oracles(context.code(), l.fix) > 1
 }

@@ -24,7 +24,7 @@ fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
     }
 }
 
-/// Whether every node that is reached is followed by another.
+/// Returns true if every node that is reached is followed by another.
 pub(super) fn never_ends(graph: &GraphOutline) -> bool {
     let reached = graph.reached(graph.start);
     let ends = |node: usize| {

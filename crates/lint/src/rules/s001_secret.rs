@@ -36,7 +36,7 @@ fn check(rule: &Rule, context: &FileContext<'_>, out: &mut Vec<Diagnostic>) {
     });
 }
 
-/// Whether a key names the words of a command.
+/// Returns true if a key names the words of a command.
 fn is_command(key: &str) -> bool {
     matches!(key, "args" | "command" | "cmd")
 }
@@ -154,7 +154,7 @@ fn has_private_key(text: &str) -> bool {
     })
 }
 
-/// Whether a key of a mapping names a secret and the text is one.
+/// Returns true if a key of a mapping names a secret and the text is one.
 fn named(key: &str, text: &str) -> bool {
     if text.len() < 20 || !text.bytes().all(|b| b.is_ascii_graphic()) {
         return false;
@@ -173,7 +173,7 @@ fn is_variable(key: &str) -> bool {
     shouted && secret && !key.contains("PUBLIC")
 }
 
-/// Whether an address has a key among its parameters: `…?q=x&appid=8e3a…`.
+/// Returns true if an address has a key among its parameters: `…?q=x&appid=8e3a…`.
 fn in_query(text: &str) -> bool {
     const NAMES: &[&str] =
         &["key", "apikey", "api_key", "api-key", "appid", "token", "access_token", "auth_token"];

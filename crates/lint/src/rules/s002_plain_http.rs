@@ -35,7 +35,7 @@ fn check(rule: &Rule, context: &FileContext<'_>, out: &mut Vec<Diagnostic>) {
     }
 }
 
-/// Whether a key names the address of a service that is called, not a page that is mentioned.
+/// Returns true if a key names the address of a service that is called, not a page that is mentioned.
 fn is_service(key: &str) -> bool {
     let key: String =
         key.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase();

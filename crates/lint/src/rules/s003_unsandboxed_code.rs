@@ -12,7 +12,7 @@ pub(super) static RULE: Rule = Rule {
     check: Check::File(check),
 };
 
-/// What runs the code that it is given in this process, or in one with the same rights.
+/// Executors that run code in this process, or in one with the same rights.
 const EXECUTORS: &[&str] =
     &["LocalCommandLineCodeExecutor", "UnsafeLocalCodeExecutor", "PythonREPLTool", "PythonAstREPLTool"];
 

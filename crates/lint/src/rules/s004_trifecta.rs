@@ -52,7 +52,7 @@ fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
     }
 }
 
-/// What a tool does by its name, or by that of its server.
+/// Returns the capabilities of a tool by its name, or by that of its server.
 fn does(tool: &ToolDecl) -> Vec<Capability> {
     capability::of(&tool.name)
 }

@@ -38,7 +38,7 @@ const NO_VERSION: i64 = -32009;
 /// The caller has not the role that the method needs. A code of this server.
 const FORBIDDEN: i64 = -32080;
 
-/// What the protocol calls an error of its own.
+/// Error of the protocol.
 fn reason(code: i64) -> Option<&'static str> {
     Some(match code {
         NO_TASK => "TASK_NOT_FOUND",
@@ -104,7 +104,7 @@ impl From<Refused> for Fault {
     }
 }
 
-/// What a request is answered with.
+/// Answer to a request.
 enum Answer {
     One(Value),
     /// Results one after the other, until the task has ended or waits for somebody.
@@ -540,7 +540,7 @@ fn task(client: &Client, run: &str, version: Version) -> Result<Value, Fault> {
     Ok(task)
 }
 
-/// What the agent says of a task.
+/// Status of a task for the client.
 fn message(run: &str, said: &str, version: Version) -> Value {
     let id = format!("{run}-status");
     match version {

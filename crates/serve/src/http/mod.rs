@@ -193,7 +193,7 @@ pub(super) struct Failure {
 }
 
 impl Failure {
-    /// Whether a body was meant to be JSON and is not.
+    /// Returns true if a body was meant to be JSON and is not.
     fn is_no_json(&self) -> bool {
         self.status == StatusCode::BAD_REQUEST
     }
@@ -258,7 +258,7 @@ fn router(service: Arc<Service>, door: Arc<Door>, max_body: usize) -> Router {
         .with_state(service)
 }
 
-/// What is refused before it reaches anybody here is told as all else is: as JSON, with what to do.
+/// Answers requests that are refused early like all others: as JSON, with what to do.
 fn worded(response: Response) -> Response {
     if response.status() != StatusCode::METHOD_NOT_ALLOWED {
         return response;
@@ -595,7 +595,7 @@ async fn approvals(
     Ok(Json(service.waiting(&caller, None)?.into()))
 }
 
-/// What is said to a question: `{"decision": "approve"}`, or `{"decision": "deny", "reason": "…"}`.
+/// Body of an answer to a question: `{"decision": "approve"}`, or `{"decision": "deny", "reason": "…"}`.
 #[derive(serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Said {

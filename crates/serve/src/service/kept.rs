@@ -86,7 +86,7 @@ impl Service {
         Ok(object)
     }
 
-    /// What a client called the conversation of a run.
+    /// Conversation identifier that the client gave a run.
     pub(super) fn kept_context(&self, caller: &Caller, run: &str) -> Option<String> {
         let (journal, _) = self.kept(caller, run).ok()?;
         Some(journal.settings(run).ok()?["context"].as_str()?.to_string())
@@ -213,7 +213,7 @@ fn owner(journal: &Journal, run: &str) -> Result<String, Refused> {
     Ok(settings["caller"].as_str().unwrap_or(LOCAL).to_string())
 }
 
-/// What a list says of a run.
+/// Entry of a run in a list.
 fn brief(info: &RunInfo) -> Value {
     let pipeline = info.name.rsplit_once(' ').map_or(&*info.name, |(_, pipeline)| pipeline);
     let status = match info.status.as_str() {

@@ -1,4 +1,4 @@
-//! What a server says of its runs on standard error.
+//! Log of a server about its runs, on standard error.
 //!
 //! Invariant: of what models and tools are told and say nothing is in it but why they failed, and nothing in
 //! it controls a terminal.

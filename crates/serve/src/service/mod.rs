@@ -73,7 +73,7 @@ impl Pipeline {
         View::new(&self.config, &[&caller.clearance, &self.output])
     }
 
-    /// What its runs are called in a journal.
+    /// Name of its runs in a journal.
     fn in_journal(&self) -> String {
         format!("{} {}", self.file, self.name)
     }
@@ -195,7 +195,7 @@ pub(crate) struct How<'a> {
     pub(crate) streams: bool,
     /// Nobody waits for it: its client comes back for it.
     pub(crate) background: bool,
-    /// What the client calls the conversation that it belongs to.
+    /// Conversation identifier that the client gave.
     pub(crate) context: Option<&'a str>,
     /// The span of the client's, as the header of that name.
     pub(crate) traceparent: Option<&'a str>,
@@ -206,7 +206,7 @@ pub(crate) struct How<'a> {
 /// A run that has begun.
 pub(crate) struct Started {
     pub(crate) run: String,
-    /// What happens; the last tells the outcome, and then there are no more. Where some were left out because
+    /// Events; the last one is the outcome, and then there are no more. Where some were left out because
     /// nobody took them in time, `skipped` says how many.
     pub(crate) events: Receiver<Value>,
     pub(crate) cancel: CancellationToken,
@@ -219,9 +219,9 @@ struct Run {
     cancel: CancellationToken,
     /// For those who come to watch it later.
     watched: broadcast::Sender<Value>,
-    /// What a client called the conversation that it belongs to.
+    /// Conversation identifier that the client gave.
     context: Option<String>,
-    /// Whether the next server goes on with it.
+    /// True if the next server goes on with it.
     suspends: bool,
     /// When it began, came to wait, went on or ended: seconds since 1970.
     changed: i64,
@@ -796,12 +796,12 @@ impl Service {
         Ok(object)
     }
 
-    /// What happens in a run from now on; `None` if it is not known.
+    /// Subscribes to the events of a run; `None` if it is not known.
     pub(crate) fn watch(&self, caller: &Caller, run: &str) -> Option<broadcast::Receiver<Value>> {
         Some(self.lock().of(caller, run)?.watched.subscribe())
     }
 
-    /// What a client called the conversation of a run.
+    /// Conversation identifier that the client gave a run.
     pub(crate) fn context(&self, caller: &Caller, run: &str) -> Option<String> {
         if let Some(entry) = self.lock().of(caller, run) {
             return entry.context.clone();

@@ -1,4 +1,4 @@
-//! What the clients of a run are told.
+//! Messages to the clients of a run.
 
 use serde_json::{Value, json};
 use tokio::sync::broadcast;

@@ -93,7 +93,7 @@ impl Ast {
         1 + self.kids.iter().map(Ast::size).sum::<usize>()
     }
 
-    /// Whether some former in it is such.
+    /// Returns true if some former in it is such.
     pub fn any(&self, such: &dyn Fn(&Op) -> bool) -> bool {
         such(&self.op) || self.kids.iter().any(|k| k.any(such))
     }

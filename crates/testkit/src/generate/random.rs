@@ -20,24 +20,24 @@ pub struct Style {
     /// Whether programs are well typed, but for a few: hardly anything is of a type that does not fit or cannot be
     /// known. Branches of a `par` may write one key, guards be impossible and indices be beyond a list.
     pub typed: bool,
-    /// Whether there are parallel branches.
+    /// True if there are parallel branches.
     pub parallel: bool,
-    /// Whether parallel branches run one at a time, so that the order of requests is determined.
+    /// True if parallel branches run one at a time, so that the order of requests is determined.
     pub in_order: bool,
-    /// Whether there is `endorse`.
+    /// True if there is `endorse`.
     pub endorse: bool,
-    /// Whether there is `declassify`.
+    /// True if there is `declassify`.
     pub declassify: bool,
-    /// Whether some tools want approval, which endorses what is called and with what.
+    /// True if some tools want approval, which endorses what is called and with what.
     pub approve: bool,
-    /// Whether programs look at the texts of errors and of messages that a run makes up, rather than
+    /// True if programs look at the texts of errors and of messages that a run makes up, rather than
     /// only at their labels.
     pub messages: bool,
     /// The lattice, if it must be a certain one.
     pub lattice: Option<LatticeKind>,
-    /// Whether stores fail now and then.
+    /// True if stores fail now and then.
     pub failing_stores: bool,
-    /// Whether tools label what they return, now and then.
+    /// True if tools label what they return, now and then.
     pub labelling: bool,
     /// Whether some errors of models are permanent, and some `try`s let those pass.
     pub permanent: bool,
@@ -133,7 +133,7 @@ pub enum Ty {
 }
 
 impl Ty {
-    /// Whether no value of it contains a function.
+    /// Returns true if no value of it contains a function.
     fn is_data(&self) -> bool {
         match self {
             Ty::Fun(_) => false,
@@ -144,7 +144,7 @@ impl Ty {
         }
     }
 
-    /// Whether [`check`] gives its very type.
+    /// Returns true if [`check`] gives its very type.
     fn is_checked(&self) -> bool {
         match self {
             Ty::Fun(_) | Ty::Label | Ty::Tag => false,
@@ -590,9 +590,9 @@ struct Making<'a> {
     depth: usize,
     /// The types of the keys in scope.
     keys: Vec<Ty>,
-    /// Whether this is code that a model gives.
+    /// True if this is code that a model gives.
     in_code: bool,
-    /// Whether such code contains, now and then, what it must not.
+    /// True if such code contains, now and then, what it must not.
     forbidden: bool,
     /// The models that are offered tools, and the others.
     with_tools: Vec<u8>,
@@ -600,7 +600,7 @@ struct Making<'a> {
     /// A number that stands for a former: the one that this program has more often than others. Rare combinations become
     /// common in some programs that way.
     focus: Option<usize>,
-    /// Whether nobody uses the value of the next shape, so that it may be of any type.
+    /// True if nobody uses the value of the next shape, so that it may be of any type.
     free: bool,
 }
 

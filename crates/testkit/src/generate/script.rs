@@ -16,7 +16,7 @@ pub struct Script {
     stores: HashMap<Name, StoreState>,
     /// When the run begins, in milliseconds.
     now: i64,
-    /// Whether answers depend on what was asked before.
+    /// True if answers depend on what was asked before.
     remembers: bool,
     answered: u64,
 }

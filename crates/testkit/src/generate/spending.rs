@@ -43,7 +43,7 @@ enum Ty {
 }
 
 impl Ty {
-    /// Whether a guard comes to test a number: what holds functions is no data.
+    /// Returns true if a guard comes to test a number: what holds functions is no data.
     fn is_tested(&self) -> bool {
         match self {
             Ty::Num => true,

@@ -69,7 +69,7 @@ pub fn both(program: &Program) -> (Outcome, Outcome) {
     (naive, machine)
 }
 
-/// Whether a run ended for want of fuel.
+/// Returns true if a run ended for want of fuel.
 pub fn out_of_fuel(outcome: &Outcome) -> bool {
     outcome.result.as_ref().is_err_and(|e| e.code == "fuel")
 }

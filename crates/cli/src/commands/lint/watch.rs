@@ -46,7 +46,7 @@ pub fn watch(ui: &Ui, args: &LintArgs) -> Exit {
     }
 }
 
-/// Whether an event can change findings. What this program does itself, reading, does not.
+/// Returns true if an event can change findings. What this program does itself, reading, does not.
 fn matters(event: &notify::Event) -> bool {
     let changes = matches!(event.kind, EventKind::Create(_) | EventKind::Modify(_) | EventKind::Remove(_));
     changes

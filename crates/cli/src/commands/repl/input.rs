@@ -62,7 +62,7 @@ impl Input {
         Input::Terminal(Box::new(editor), history)
     }
 
-    /// Whether somebody sits there.
+    /// Returns true if somebody sits there.
     pub fn is_terminal(&self) -> bool {
         matches!(self, Input::Terminal(..))
     }
@@ -120,7 +120,7 @@ fn piped() -> Read {
     Read::Text(indented(text.trim_end_matches(['\n', '\r'])))
 }
 
-/// Whether an input goes on in the next line.
+/// Returns true if an input goes on in the next line.
 fn unfinished(text: &str) -> bool {
     wanting(text) != Ending::Complete
 }

@@ -461,7 +461,7 @@ fn words(text: &str, range: (usize, usize)) -> HashSet<&str> {
     text.split(|c| !core_ir::print::identifier_part(c)).filter(|w| !w.is_empty()).collect()
 }
 
-/// Whether evaluating a term asks nobody anything.
+/// Returns true if evaluating a term asks nobody anything.
 fn asks_nothing(code: &Arc<Code>) -> bool {
     let typing = types::check(code, None);
     typing.complete && typing.effects == EffectRow::pure()
