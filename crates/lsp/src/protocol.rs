@@ -40,7 +40,7 @@ pub fn serve(mut server: Server, input: &mut dyn BufRead, mut output: &mut dyn W
 /// The refusal of a text that is no message.
 enum Refused {
     /// Of a request, whose identifier is known.
-    Request(Response),
+    Request(Box<Response>),
     /// Of whatever it was.
     Text(ResponseError),
 }
@@ -59,7 +59,7 @@ impl Refused {
             error: ResponseError,
         }
         match self {
-            Refused::Request(response) => Message::from(response).write(&mut { output }),
+            Refused::Request(response) => Message::from(*response).write(&mut { output }),
             Refused::Text(error) => {
                 let text = serde_json::to_string(&Nameless { jsonrpc: "2.0", id: (), error })?;
                 write!(output, "Content-Length: {}\r\n\r\n{text}", text.len())
@@ -83,7 +83,8 @@ fn message(bytes: &[u8]) -> Result<Message, Refused> {
             let why = "a message without a method";
             match id.map(serde_json::from_value::<RequestId>) {
                 Some(Ok(id)) => {
-                    Err(Refused::Request(Response::new_err(id, ErrorCode::InvalidRequest as i32, why.into())))
+                    let refusal = Response::new_err(id, ErrorCode::InvalidRequest as i32, why.into());
+                    Err(Refused::Request(Box::new(refusal)))
                 }
                 _ => Err(Refused::new(ErrorCode::InvalidRequest, why)),
             }

@@ -87,7 +87,7 @@ pub use provider::{
 };
 pub use schema::Schema;
 pub use secret::{Redactor, Secret};
-pub use settings::{Chain, FileSettings, ModelEntry, ModelSettings, Models, PROVIDERS, PriceEntry};
+pub use settings::{Chain, FileSettings, ModelEntry, ModelSettings, Models, PriceEntry, providers};
 pub use store::{RedisServer, StillStores, StorePlace, StoreScope, Stores};
 pub use tokio_util::sync::CancellationToken;
 pub use tools::{BUILTINS, CustomTool, PYTHON_SHIM, PythonSettings, ToolLimits, Tools};

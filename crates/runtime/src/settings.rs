@@ -1,33 +1,16 @@
 //! Which models there are, and which one answers.
 
-#[cfg(feature = "local")]
-use crate::provider::Local;
-use crate::provider::{
-    Fallback, Price, Protocol, Provider, RateLimit, Recorded, Remote, RemoteOptions, Scripted, Structured,
-};
-use crate::{ConfigError, ConfigErrorKind, Environment, Redactor, Secret};
+use crate::provider::kinds::{self, KINDS, Wanted};
+use crate::provider::{Fallback, Price, Provider, RateLimit, Scripted, Structured, embedded};
+use crate::{ConfigError, Environment, Redactor, Secret};
 use core_ir::{Candidate, Code, ModelParams, ModelRoute, ModelRoutes, Name, Num, Recv, Term};
 use serde::Deserialize;
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 /// What a model is called that runs in this process.
 const LOCAL: &str = "local";
-
-/// The provider of an entry that names none.
-const OPENAI_CHAT: &str = "openai";
-
-/// OpenAI's own endpoint.
-const OPENAI: &str = "https://api.openai.com/v1";
-
-/// Anthropic's own endpoint.
-const ANTHROPIC: &str = "https://api.anthropic.com/v1";
-
-/// Where Ollama listens, and llama.cpp's server.
-const OLLAMA: &str = "http://127.0.0.1:11434/v1";
-const LLAMA_CPP: &str = "http://127.0.0.1:8080/v1";
 
 /// What `entail.toml` may say about models.
 ///
@@ -74,14 +57,15 @@ impl Chain {
 }
 
 /// What `provider` may be.
-pub const PROVIDERS: [&str; 8] =
-    ["openai", "openai-responses", "anthropic", "ollama", "llama.cpp", "local", "scripted", "recorded"];
+pub fn providers() -> impl Iterator<Item = &'static str> {
+    KINDS.iter().map(|k| k.name())
+}
 
 /// One `[models.NAME]`.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ModelEntry {
-    /// One of [`PROVIDERS`]; without it `openai`, which is any endpoint with Chat Completions.
+    /// One of [`providers`]; without it `openai`, which is any endpoint with Chat Completions.
     pub provider: Option<String>,
     /// The name under which the endpoint, or the store of local models, knows it.
     pub model: Option<String>,
@@ -126,15 +110,12 @@ impl ModelEntry {
     /// from a file.
     pub fn is_free(&self) -> bool {
         let provider = self.provider.as_deref();
-        self.price.is_none() && provider.is_some_and(|p| FREE_PROVIDERS.contains(&p))
+        self.price.is_none() && provider.is_some_and(|p| kinds::find(Some(p)).is_some_and(|k| k.is_free()))
     }
 }
 
-/// Providers whose models cost nothing unless a price is given.
-const FREE_PROVIDERS: [&str; 5] = ["ollama", "llama.cpp", "local", "scripted", "recorded"];
-
 impl PriceEntry {
-    fn price(self, name: &str) -> Result<Price, ConfigError> {
+    pub(crate) fn price(self, name: &str) -> Result<Price, ConfigError> {
         // The shortest decimal that denotes the float is what was written.
         let num = |x: f64| match format!("{x}").parse::<Num>() {
             Ok(n) if x >= 0.0 => Ok(n),
@@ -193,7 +174,7 @@ impl ModelSettings {
     pub fn is_free(&self, name: &str, environment: &Environment) -> bool {
         match self.file.models.get(name) {
             Some(entry) => entry.is_free(),
-            None if name == LOCAL || is_installed(name, environment) => true,
+            None if name == LOCAL || embedded::is_installed(name, environment) => true,
             None => unnamed(name, environment).is_free(),
         }
     }
@@ -205,7 +186,7 @@ impl ModelSettings {
     pub fn routes(&self, environment: &Environment) -> ModelRoutes {
         let names = |names: &[String]| names.iter().map(|n| Name::from(n.as_str())).collect::<Vec<_>>();
         let entry = |(name, entry): (&String, &ModelEntry)| {
-            let provider = entry.provider.as_deref().unwrap_or(OPENAI_CHAT);
+            let provider = entry.provider.as_deref().unwrap_or(KINDS[0].name());
             let known = entry.model.as_deref().unwrap_or(name);
             let mut aliases: Vec<Name> = Vec::new();
             for alias in [known.into(), format!("{provider}/{known}").into()] {
@@ -370,38 +351,29 @@ impl Models {
 
     fn make(&self, name: &str) -> Result<Arc<dyn Provider>, ConfigError> {
         let Inner { settings, environment, redactor, .. } = &*self.inner;
-        let Some(entry) = settings.file.models.get(name) else {
-            if name == LOCAL {
-                return local(None, environment);
-            }
-            if let Some(found) = installed(name, environment) {
-                return found;
-            }
-            return remote(name, &unnamed(name, environment), environment, redactor);
+        let implied;
+        let entry = match settings.file.models.get(name) {
+            Some(entry) => entry,
+            None if name == LOCAL => return embedded::local(None, environment),
+            None => match embedded::installed(name, environment) {
+                Some(found) => return found,
+                None => {
+                    implied = unnamed(name, environment);
+                    &implied
+                }
+            },
         };
         let file = entry.file.as_ref().map(|f| settings.file_dir.join(f));
-        let bad = |why: &str| ConfigError::new(format!("model `{name}`: {why}"));
-        match entry.provider.as_deref() {
-            Some("local") => match (file, &entry.model) {
-                (Some(file), _) => local(Some(&file), environment),
-                (None, Some(model)) => {
-                    installed(model, environment).unwrap_or_else(|| Err(not_installed(model)))
-                }
-                (None, None) => local(None, environment),
-            },
-            Some("scripted") => match file {
-                Some(file) => Ok(Arc::new(Scripted::load(&file)?)),
-                None => Err(bad("a scripted model needs a `file`")),
-            },
-            Some("recorded") => match file {
-                Some(file) => Ok(Arc::new(Recorded::load(&file)?)),
-                None => Err(bad("a recorded model needs a `file`")),
-            },
-            None | Some("openai" | "openai-responses" | "anthropic" | "ollama" | "llama.cpp") => {
-                remote(name, entry, environment, redactor)
+        let wanted = Wanted { name, entry, file: file.as_deref(), environment, redactor };
+        match kinds::find(entry.provider.as_deref()) {
+            Some(kind) => kind.make(&wanted),
+            None => {
+                let other = entry.provider.as_deref().unwrap_or_default();
+                let all: Vec<&str> = providers().collect();
+                Err(wanted
+                    .wrong(&format!("`{other}` is none of the providers"))
+                    .with_help(format!("write one of `{}`", all.join("`, `"))))
             }
-            Some(other) => Err(bad(&format!("`{other}` is none of the providers"))
-                .with_help(format!("write one of `{}`", PROVIDERS.join("`, `")))),
         }
     }
 }
@@ -412,163 +384,14 @@ fn secrets(settings: &ModelSettings, environment: &Environment) -> Vec<Secret> {
     environment.secrets().map(|(_, s)| s).chain(named).collect()
 }
 
-/// What a name says by itself where the settings have no entry for it. Frameworks write `anthropic/…` and `ollama/…`.
+/// What a name says by itself where the settings have no entry for it.
 fn unnamed(name: &str, environment: &Environment) -> ModelEntry {
-    let entry = |provider: &str, model: &str| ModelEntry {
+    let claim = KINDS.iter().find_map(|k| Some((k.name(), k.claims(name, environment)?)));
+    claim.map_or_else(ModelEntry::default, |(provider, model)| ModelEntry {
         provider: Some(provider.into()),
         model: Some(model.into()),
         ..ModelEntry::default()
-    };
-    let elsewhere = ["ENTAIL_BASE_URL", "OPENAI_BASE_URL"].iter().any(|v| environment.get(v).is_some());
-    match name.split_once('/') {
-        Some((provider @ ("anthropic" | "ollama"), model))
-            if environment.get("ENTAIL_BASE_URL").is_none() =>
-        {
-            entry(provider, model)
-        }
-        None if name.starts_with("claude-")
-            && !elsewhere
-            && environment.get("ANTHROPIC_API_KEY").is_some() =>
-        {
-            entry("anthropic", name)
-        }
-        _ => ModelEntry::default(),
-    }
-}
-
-fn remote(
-    name: &str,
-    entry: &ModelEntry,
-    environment: &Environment,
-    redactor: &Redactor,
-) -> Result<Arc<dyn Provider>, ConfigError> {
-    let provider = entry.provider.as_deref().unwrap_or(OPENAI_CHAT);
-    // An address, and the variable with the key that was set for it.
-    let (base, key_env) = match (&entry.base_url, provider) {
-        (Some(base), _) => (base.clone(), None),
-        (None, "anthropic") => match environment.get("ANTHROPIC_BASE_URL") {
-            Some(base) => (anthropic_base(base), Some("ANTHROPIC_API_KEY")),
-            None => (ANTHROPIC.to_string(), Some("ANTHROPIC_API_KEY")),
-        },
-        (None, "ollama") => (OLLAMA.to_string(), None),
-        (None, "llama.cpp") => (LLAMA_CPP.to_string(), None),
-        (None, _) => match environment.get("ENTAIL_BASE_URL") {
-            Some(base) => (base.to_string(), Some("ENTAIL_API_KEY")),
-            None => {
-                let base = environment.get("OPENAI_BASE_URL").unwrap_or(OPENAI);
-                (base.to_string(), Some("OPENAI_API_KEY"))
-            }
-        },
-    };
-    let key_env = entry.key_env.as_deref().or(key_env);
-    let key = key_env.and_then(|n| environment.secret(n));
-    if key.is_none() && (base == OPENAI || base == ANTHROPIC || entry.key_env.is_some()) {
-        let variable = key_env.unwrap_or("OPENAI_API_KEY");
-        let other = match provider {
-            _ if entry.base_url.is_some() => "",
-            "anthropic" => "",
-            _ if name.starts_with("claude-") => ", or `ANTHROPIC_API_KEY` for Anthropic's own API",
-            _ => " (and `OPENAI_BASE_URL` for an endpoint other than OpenAI's)",
-        };
-        return Err(ConfigError::new(format!("no key for model `{name}`: `{variable}` is not set"))
-            .of_kind(ConfigErrorKind::NotSet(variable.to_string()))
-            .with_help(format!(
-                "set `{variable}` in the environment or in `.env`{other}, or run with `--model local`"
-            )));
-    }
-    // Frameworks write `openai/gpt-4o`.
-    let model = entry.model.as_deref().unwrap_or_else(|| name.strip_prefix("openai/").unwrap_or(name));
-    let mut options = RemoteOptions::new(model, base, key);
-    options.protocol = match provider {
-        "openai-responses" => Protocol::Responses,
-        "anthropic" => Protocol::Anthropic,
-        _ => Protocol::Chat,
-    };
-    options.stream = entry.stream;
-    options.rate = entry.rate;
-    options.key_source = key_env.unwrap_or("key_env").to_string();
-    options.redactor = redactor.clone();
-    if let Some(structured) = entry.structured {
-        options.structured = structured;
-    }
-    options.price = entry.price.map(|p| p.price(name)).transpose()?;
-    if entry.is_free() {
-        options.price = Some(Price::FREE);
-    }
-    let seconds = |field: &str, value: Option<f64>, default: &mut Duration| -> Result<(), ConfigError> {
-        if let Some(s) = value {
-            *default =
-                Duration::try_from_secs_f64(s).ok().filter(|d| *d > Duration::ZERO).ok_or_else(|| {
-                    ConfigError::new(format!("model `{name}`: `{field}` is not a positive number of seconds"))
-                })?;
-        }
-        Ok(())
-    };
-    seconds("connect_timeout", entry.connect_timeout, &mut options.connect_timeout)?;
-    seconds("read_timeout", entry.read_timeout, &mut options.read_timeout)?;
-    seconds("timeout", entry.timeout, &mut options.total_timeout)?;
-    if let Some(n) = entry.retries {
-        options.backoff.retries = n;
-    }
-    Ok(Arc::new(Remote::new(options)?))
-}
-
-/// Anthropic's own clients take the address without the version.
-fn anthropic_base(base: &str) -> String {
-    let base = base.trim_end_matches('/');
-    if base.ends_with("/v1") { base.to_string() } else { format!("{base}/v1") }
-}
-
-fn not_installed(name: &str) -> ConfigError {
-    ConfigError::new(format!("the local model `{name}` is not installed")).with_help(
-        "list installed models with `entail model list`; add one with `entail model pull --from FILE`",
-    )
-}
-
-#[cfg(feature = "local")]
-fn store(environment: &Environment) -> Result<localmodel::store::Store, ConfigError> {
-    match environment.get("ENTAIL_MODEL_DIR") {
-        Some(dir) => Ok(localmodel::store::Store::at(dir)),
-        None => localmodel::store::Store::from_env().map_err(|e| crate::provider::local_error(&e)),
-    }
-}
-
-/// The local model of a file, or the default one.
-#[cfg(feature = "local")]
-fn local(file: Option<&Path>, environment: &Environment) -> Result<Arc<dyn Provider>, ConfigError> {
-    let path = match file {
-        Some(path) => path.to_path_buf(),
-        None => store(environment)?.default_model().map_err(|e| crate::provider::local_error(&e))?,
-    };
-    Ok(Arc::new(Local::new(path)))
-}
-
-#[cfg(not(feature = "local"))]
-fn local(_: Option<&Path>, _: &Environment) -> Result<Arc<dyn Provider>, ConfigError> {
-    Err(ConfigError::new("this build has no local model")
-        .with_help("name a model with `--model`, or build with the feature `local`"))
-}
-
-/// The model in the store of local models, if there is one of that name.
-#[cfg(feature = "local")]
-fn installed(name: &str, environment: &Environment) -> Option<Result<Arc<dyn Provider>, ConfigError>> {
-    let path = store(environment).ok()?.find(name).ok()?;
-    Some(local(Some(&path), environment))
-}
-
-#[cfg(feature = "local")]
-fn is_installed(name: &str, environment: &Environment) -> bool {
-    store(environment).is_ok_and(|store| store.find(name).is_ok())
-}
-
-#[cfg(not(feature = "local"))]
-fn is_installed(_: &str, _: &Environment) -> bool {
-    false
-}
-
-#[cfg(not(feature = "local"))]
-fn installed(_: &str, _: &Environment) -> Option<Result<Arc<dyn Provider>, ConfigError>> {
-    None
+    })
 }
 
 #[cfg(test)]

@@ -6,7 +6,9 @@ use crate::args::WorldArgs;
 use crate::setup::refuse;
 use crate::ui::{Exit, Ui};
 use runtime::{Limits, Models};
-use serve::{Log, LogFormat, Programs, Service, ServiceOptions};
+#[cfg(feature = "serve")]
+use serve::{Log, LogFormat};
+use serve::{Programs, Service, ServiceOptions};
 use session::Session;
 use session::load::Kind;
 

@@ -1,8 +1,10 @@
 //! Models: one trait and those who answer: models behind HTTP, the embedded one, a script, a recording, and chains of them.
 
 mod as_said;
+pub(crate) mod embedded;
 mod fallback;
 mod fault;
+pub(crate) mod kinds;
 #[cfg(feature = "local")]
 mod local;
 mod rate;

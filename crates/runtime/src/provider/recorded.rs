@@ -1,5 +1,6 @@
 //! A model that answers as it did in a recording, whatever else the run does: tools and stores are real.
 
+use super::kinds::{Kind, Wanted};
 use super::{Answer, FaultKind, ModelCall, ModelError, Price, Provider, Tokens, Work};
 use crate::event::Progress;
 use crate::journal::{Link, link, read_response};
@@ -83,5 +84,25 @@ impl Provider for Recorded {
 
     fn ask(self: Arc<Self>, call: ModelCall, _: Progress) -> Work<Answer> {
         Work::Now(self.answer(call))
+    }
+}
+
+/// The provider `recorded`.
+pub(super) struct RecordedFile;
+
+impl Kind for RecordedFile {
+    fn name(&self) -> &'static str {
+        "recorded"
+    }
+
+    fn is_free(&self) -> bool {
+        true
+    }
+
+    fn make(&self, wanted: &Wanted<'_>) -> Result<Arc<dyn Provider>, ConfigError> {
+        match wanted.file {
+            Some(file) => Ok(Arc::new(Recorded::load(file)?)),
+            None => Err(wanted.wrong("a recorded model needs a `file`")),
+        }
     }
 }

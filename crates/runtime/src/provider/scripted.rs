@@ -1,5 +1,6 @@
 //! A model whose replies are written down beforehand, for tests and demonstrations.
 
+use super::kinds::{Kind, Wanted};
 use super::{Answer, FaultKind, ModelCall, ModelError, Price, Provider, Tokens, Work};
 use crate::ConfigError;
 use crate::event::Progress;
@@ -238,6 +239,26 @@ impl Provider for Scripted {
 
     fn ask(self: Arc<Self>, call: ModelCall, _: Progress) -> Work<Answer> {
         Work::Now(Answer::new(self.answer(&call), Tokens::default()))
+    }
+}
+
+/// The provider `scripted`.
+pub(super) struct ScriptFile;
+
+impl Kind for ScriptFile {
+    fn name(&self) -> &'static str {
+        "scripted"
+    }
+
+    fn is_free(&self) -> bool {
+        true
+    }
+
+    fn make(&self, wanted: &Wanted<'_>) -> Result<Arc<dyn Provider>, ConfigError> {
+        match wanted.file {
+            Some(file) => Ok(Arc::new(Scripted::load(file)?)),
+            None => Err(wanted.wrong("a scripted model needs a `file`")),
+        }
     }
 }
 

@@ -21,8 +21,10 @@ use analysis::cost::CostBound;
 use core_ir::exchange::{data_from_json, data_json};
 use core_ir::{Code, Data, LabelSpec, Lattice, StoreConflict, StoreTable, Type};
 use diagnostics::Sources;
+pub(crate) use keys::Key;
 use keys::Keys;
-pub(crate) use keys::{Key, Once};
+#[cfg(feature = "http")]
+pub(crate) use keys::Once;
 use ledger::{Grant, Ledger, beginning_of_day};
 pub use log::{Log, LogFormat};
 use machine::{Config, Machine, RequestId};

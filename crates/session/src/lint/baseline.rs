@@ -92,8 +92,8 @@ impl Baseline {
         before - found.len()
     }
 
-    /// How many findings it holds.
-    pub fn len(&self) -> usize {
+    /// Number of findings.
+    pub fn count(&self) -> usize {
         self.findings.values().map(Vec::len).sum()
     }
 }

@@ -171,7 +171,7 @@ fn once(ui: &Ui, args: &LintArgs) -> Exit {
     if let (Some(written), Some(path)) = (&written, project.baseline()) {
         return match written.write(path) {
             Ok(()) => {
-                ui.note(&format!("{} findings are in `{}` now", written.len(), path.display()));
+                ui.note(&format!("{} findings are in `{}` now", written.count(), path.display()));
                 Exit::Done
             }
             Err(message) => ui.usage(&message, None),

@@ -4,14 +4,15 @@
 //! own words, which the next requests repeat; of other answers the text or the calls are enough.
 
 use super::convert::{Plan, Received, Turn, no_message};
-use super::excerpt;
+use super::endpoint::Endpoint;
 use super::http::{Fault, event_json};
 use super::sse::SseEvent;
+use super::{Assembly, Dialect, Protocol, excerpt};
 use crate::provider::{AsSaid, Finish, ModelError};
 use serde_json::{Map, Value as Json, json};
 
 /// The version of the protocol that requests name.
-pub(super) const VERSION: &str = "2023-06-01";
+const VERSION: &str = "2023-06-01";
 
 /// Tokens of a reply where neither the source nor a limit says how many: the protocol wants a number.
 const USUAL_OUTPUT: u64 = 4096;
@@ -19,8 +20,64 @@ const USUAL_OUTPUT: u64 = 4096;
 /// Model parameters that the source may give and the protocol knows.
 const PASSED_ON: &[&str] = &["top_p", "top_k", "service_tier", "thinking", "metadata"];
 
+/// Anthropic's own endpoint.
+const ANTHROPIC_URL: &str = "https://api.anthropic.com/v1";
+
+/// Anthropic, or the endpoint of its variable.
+pub(in crate::provider) const ANTHROPIC: Endpoint = Endpoint {
+    name: "anthropic",
+    protocol: Protocol::Anthropic,
+    is_free: false,
+    own: Some(ANTHROPIC_URL),
+    address: |environment| {
+        let base = environment.get("ANTHROPIC_BASE_URL").map_or(ANTHROPIC_URL.to_string(), versioned);
+        (base, Some("ANTHROPIC_API_KEY"))
+    },
+    is_prefix: true,
+    family: Some(("claude-", "ANTHROPIC_API_KEY")),
+};
+
+/// Anthropic's own clients take the address without the version.
+fn versioned(base: &str) -> String {
+    let base = base.trim_end_matches('/');
+    if base.ends_with("/v1") { base.to_string() } else { format!("{base}/v1") }
+}
+
+/// Anthropic's Messages.
+pub(super) struct Anthropic;
+
+impl Dialect for Anthropic {
+    fn path(&self) -> &'static str {
+        "/messages"
+    }
+
+    fn described(&self) -> (&'static str, &'static str) {
+        ("an API with Anthropic's Messages", "https://api.anthropic.com/v1")
+    }
+
+    fn headers(&self) -> &'static [(&'static str, &'static str)] {
+        &[("anthropic-version", VERSION)]
+    }
+
+    fn key_header(&self, key: &str) -> (&'static str, String) {
+        ("x-api-key", key.to_string())
+    }
+
+    fn body(&self, plan: &Plan<'_>) -> Json {
+        body(plan)
+    }
+
+    fn read(&self, json: &Json) -> Result<Received, ModelError> {
+        read(json)
+    }
+
+    fn assembly(&self) -> Box<dyn Assembly + Send> {
+        Box::new(Assembling::default())
+    }
+}
+
 /// The request.
-pub(super) fn body(plan: &Plan<'_>) -> Json {
+fn body(plan: &Plan<'_>) -> Json {
     let mut body = Map::new();
     body.insert("model".into(), plan.options.model.as_str().into());
     body.insert("max_tokens".into(), plan.call.output_limit().unwrap_or(USUAL_OUTPUT).into());
@@ -198,7 +255,7 @@ fn accepted(schema: &Json) -> Json {
 }
 
 /// Reads an answer.
-pub(super) fn read(json: &Json) -> Result<Received, ModelError> {
+fn read(json: &Json) -> Result<Received, ModelError> {
     let Some(blocks) = json.get("content").and_then(Json::as_array) else { return Err(no_message(json)) };
     let mut out = Received::default();
     for block in blocks {
@@ -250,7 +307,7 @@ fn repeatable(blocks: &[Json]) -> Json {
 
 /// Makes of the events of a stream the answer that would have come without one.
 #[derive(Debug, Default)]
-pub(super) struct Assembly {
+struct Assembling {
     message: Option<Json>,
     blocks: Vec<Json>,
     /// What each block has grown by: its text, its thoughts, or the arguments of a call.
@@ -258,9 +315,9 @@ pub(super) struct Assembly {
     stopped: bool,
 }
 
-impl Assembly {
+impl Assembly for Assembling {
     /// Takes an event; what it adds to the text. `None` after the last.
-    pub(super) fn event(&mut self, event: &SseEvent) -> Result<Option<String>, Fault> {
+    fn event(&mut self, event: &SseEvent) -> Result<Option<String>, Fault> {
         let json = event_json(event)?;
         let wrong = |what: &str| Fault::Nonsense(format!("{what}: {}", excerpt(&event.data)));
         let index = json.get("index").and_then(Json::as_u64).and_then(|i| usize::try_from(i).ok());
@@ -315,7 +372,7 @@ impl Assembly {
     }
 
     /// The whole answer, if it is whole.
-    pub(super) fn end(self) -> Option<Json> {
+    fn end(self: Box<Self>) -> Option<Json> {
         let mut message = self.message.filter(|_| self.stopped)?;
         let blocks = self.blocks.into_iter().zip(self.grown).map(|(mut block, grown)| {
             if block["type"] == "tool_use" && !grown.is_empty() {

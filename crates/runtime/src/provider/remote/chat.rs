@@ -1,9 +1,10 @@
 //! Chat Completions, as OpenAI describes it and as Ollama, llama.cpp, vLLM and others speak it.
 
 use super::convert::{Plan, Received, Turn, arguments, no_message};
+use super::endpoint::{Endpoint, OPENAI_URL, of_environment};
 use super::http::Fault;
 use super::sse::SseEvent;
-use super::{Structured, excerpt};
+use super::{Assembly, Dialect, Protocol, Structured, excerpt};
 use crate::provider::{Finish, ModelError};
 use serde_json::{Map, Value as Json, json};
 
@@ -21,8 +22,62 @@ const PASSED_ON: &[&str] = &[
     "user",
 ];
 
+/// OpenAI, or the endpoint of the environment.
+pub(in crate::provider) const OPENAI: Endpoint = Endpoint {
+    name: "openai",
+    protocol: Protocol::Chat,
+    is_free: false,
+    own: Some(OPENAI_URL),
+    address: of_environment,
+    is_prefix: false,
+    family: None,
+};
+
+/// Ollama on this machine.
+pub(in crate::provider) const OLLAMA: Endpoint = Endpoint {
+    name: "ollama",
+    is_free: true,
+    own: None,
+    address: |_| ("http://127.0.0.1:11434/v1".into(), None),
+    is_prefix: true,
+    ..OPENAI
+};
+
+/// The server of llama.cpp on this machine.
+pub(in crate::provider) const LLAMA_CPP: Endpoint = Endpoint {
+    name: "llama.cpp",
+    address: |_| ("http://127.0.0.1:8080/v1".into(), None),
+    is_prefix: false,
+    ..OLLAMA
+};
+
+/// OpenAI's Chat Completions.
+pub(super) struct Chat;
+
+impl Dialect for Chat {
+    fn path(&self) -> &'static str {
+        "/chat/completions"
+    }
+
+    fn described(&self) -> (&'static str, &'static str) {
+        ("an OpenAI-compatible API", "https://api.openai.com/v1")
+    }
+
+    fn body(&self, plan: &Plan<'_>) -> Json {
+        body(plan)
+    }
+
+    fn read(&self, json: &Json) -> Result<Received, ModelError> {
+        read(json)
+    }
+
+    fn assembly(&self) -> Box<dyn Assembly + Send> {
+        Box::new(Assembling::default())
+    }
+}
+
 /// The request.
-pub(super) fn body(plan: &Plan<'_>) -> Json {
+fn body(plan: &Plan<'_>) -> Json {
     let mut body = Map::new();
     body.insert("model".into(), plan.options.model.as_str().into());
     let mut messages: Vec<Json> = Vec::new();
@@ -87,7 +142,7 @@ fn message(turn: &Turn<'_>) -> Json {
 }
 
 /// Reads an answer.
-pub(super) fn read(json: &Json) -> Result<Received, ModelError> {
+fn read(json: &Json) -> Result<Received, ModelError> {
     let choice = json.pointer("/choices/0");
     let usage = |name: &str| json.pointer("/usage").and_then(|u| u.get(name)).and_then(Json::as_u64);
     let message = choice.and_then(|c| c.get("message")).filter(|m| m.is_object());
@@ -130,7 +185,7 @@ fn content(message: &Json) -> Option<String> {
 
 /// Makes of the events of a stream the answer that would have come without one.
 #[derive(Debug, Default)]
-pub(super) struct Assembly {
+struct Assembling {
     content: String,
     refusal: String,
     calls: Vec<Call>,
@@ -150,9 +205,20 @@ struct Call {
 /// Calls of one reply; a server that counts further is broken.
 const MOST_CALLS: u64 = 1024;
 
-impl Assembly {
+impl Assembling {
+    /// Whether a part belongs to another call than the one that has its number.
+    fn is_another(&self, index: u64, part: &Json) -> bool {
+        let call = usize::try_from(index).ok().and_then(|i| self.calls.get(i));
+        let text = |json: Option<&Json>| json.and_then(Json::as_str).is_some_and(|t| !t.is_empty());
+        let id = part.get("id").and_then(Json::as_str).unwrap_or_default();
+        let is_begun = call.is_some_and(|c| !c.id.is_empty() && c.name.is_some() && c.id != id);
+        is_begun && !id.is_empty() && text(part.pointer("/function/name"))
+    }
+}
+
+impl Assembly for Assembling {
     /// Takes an event; what it adds to the text. `None` after the last.
-    pub(super) fn event(&mut self, event: &SseEvent) -> Result<Option<String>, Fault> {
+    fn event(&mut self, event: &SseEvent) -> Result<Option<String>, Fault> {
         if event.data.trim() == "[DONE]" {
             self.done = true;
             return Ok(None);
@@ -209,17 +275,8 @@ impl Assembly {
         Ok(Some(text))
     }
 
-    /// Whether a part belongs to another call than the one that has its number.
-    fn is_another(&self, index: u64, part: &Json) -> bool {
-        let call = usize::try_from(index).ok().and_then(|i| self.calls.get(i));
-        let text = |json: Option<&Json>| json.and_then(Json::as_str).is_some_and(|t| !t.is_empty());
-        let id = part.get("id").and_then(Json::as_str).unwrap_or_default();
-        let is_begun = call.is_some_and(|c| !c.id.is_empty() && c.name.is_some() && c.id != id);
-        is_begun && !id.is_empty() && text(part.pointer("/function/name"))
-    }
-
     /// The whole answer, if it is whole.
-    pub(super) fn end(self) -> Option<Json> {
+    fn end(self: Box<Self>) -> Option<Json> {
         if self.finish.is_none() && !(self.done && self.any) {
             return None;
         }
@@ -245,14 +302,14 @@ mod tests {
 
     /// The calls of a stream whose events have these parts of calls: names and arguments.
     fn calls(events: &[Json]) -> Vec<(String, String)> {
-        let mut assembly = Assembly::default();
+        let mut assembly = Assembling::default();
         for parts in events {
             let data = json!({"choices": [{"delta": {"tool_calls": parts}}]}).to_string();
             assembly.event(&SseEvent { name: String::new(), data }).unwrap();
         }
         let done = SseEvent { name: String::new(), data: "[DONE]".into() };
         assert_eq!(assembly.event(&done).unwrap(), None);
-        let read = read(&assembly.end().unwrap()).unwrap();
+        let read = read(&Box::new(assembly).end().unwrap()).unwrap();
         let text = |json: &Json| json.as_str().unwrap().to_string();
         read.calls.iter().map(|(name, args)| (name.clone().unwrap(), text(args))).collect()
     }

@@ -1,7 +1,7 @@
 //! One request and its answer, with everything that can happen to them.
 
 use super::sse::{SseError, SseEvent, SseReader};
-use super::{Protocol, RemoteOptions, excerpt};
+use super::{Dialect, RemoteOptions, excerpt};
 use crate::event::Progress;
 use crate::provider::retry::Trouble;
 use crate::provider::{FaultKind, ModelError};
@@ -9,7 +9,7 @@ use crate::secret::RedactedStream;
 use crate::web;
 use crate::{ConfigError, Redactor};
 use diagnostics::clip_to as clip;
-use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue};
 use serde_json::{Value as Json, json};
 use std::fmt;
 use std::time::Duration;
@@ -178,7 +178,7 @@ impl Fault {
             }),
             Fault::Connection { .. } => error,
             Fault::Nonsense(_) => {
-                let (of, such_as) = options.protocol.described();
+                let (of, such_as) = options.protocol.dialect().described();
                 error.with_help(format!("check that the base URL is that of {of}, such as `{such_as}`"))
             }
         }
@@ -187,19 +187,17 @@ impl Fault {
 
 impl Http {
     pub(super) fn new(options: &RemoteOptions) -> Result<Http, ConfigError> {
+        let dialect = options.protocol.dialect();
         let mut base = web::url(&options.base_url, "the base URL of the model")?;
-        let path = format!("{}{}", base.path().trim_end_matches('/'), options.protocol.path());
+        let path = format!("{}{}", base.path().trim_end_matches('/'), dialect.path());
         base.set_path(&path);
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        if options.protocol == Protocol::Anthropic {
-            headers.insert("anthropic-version", HeaderValue::from_static(super::anthropic::VERSION));
+        for (name, value) in dialect.headers() {
+            headers.insert(*name, HeaderValue::from_static(value));
         }
         if let Some(key) = &options.key {
-            let (name, text) = match options.protocol {
-                Protocol::Anthropic => (HeaderName::from_static("x-api-key"), key.expose().to_string()),
-                Protocol::Chat | Protocol::Responses => (AUTHORIZATION, format!("Bearer {}", key.expose())),
-            };
+            let (name, text) = dialect.key_header(key.expose());
             let mut value = HeaderValue::from_str(&text).map_err(|_| {
                 ConfigError::new(format!(
                     "the key in `{}` has characters that no header can have",
@@ -229,7 +227,7 @@ impl Http {
     /// grows.
     pub(super) async fn post(
         &self,
-        protocol: Protocol,
+        dialect: &dyn Dialect,
         body: &str,
         stream: bool,
         progress: &Progress,
@@ -241,7 +239,7 @@ impl Http {
         let kind = web::content_type(&response);
         let retry_after = web::retry_after(&response);
         if stream && status == 200 && kind.as_deref().is_some_and(|k| k.eq_ignore_ascii_case(EVENT_STREAM)) {
-            let json = self.stream(protocol, response, progress).await?;
+            let json = self.stream(dialect, response, progress).await?;
             return no_error(&json).map(|()| json).map_err(|fault| fault.trouble(retry_after));
         }
         let bytes = match web::body(response, self.max_body).await {
@@ -281,12 +279,12 @@ impl Http {
     /// Reads a stream to its end. Events after the last one of the protocol are not waited for.
     async fn stream(
         &self,
-        protocol: Protocol,
+        dialect: &dyn Dialect,
         mut response: reqwest::Response,
         progress: &Progress,
     ) -> Result<Json, Trouble<Fault>> {
         let mut reader = SseReader::new(self.max_body);
-        let mut assembly = protocol.assembly();
+        let mut assembly = dialect.assembly();
         let (mut size, mut pieces) = (0usize, 0u64);
         let mut shown = RedactedStream::default();
         'reading: while let Some(chunk) = response.chunk().await.map_err(|e| self.broken(&e))? {

@@ -6,9 +6,14 @@
 mod anthropic;
 mod chat;
 mod convert;
+mod endpoint;
 mod http;
 mod responses;
 mod sse;
+
+pub(super) use anthropic::ANTHROPIC;
+pub(super) use chat::{LLAMA_CPP, OLLAMA, OPENAI};
+pub(super) use responses::OPENAI_RESPONSES;
 
 use super::rate::{Rate, RateLimit};
 use super::retry::Trouble;
@@ -54,74 +59,51 @@ pub enum Protocol {
 }
 
 impl Protocol {
+    /// How questions are written and answers are read. The one place that knows every protocol.
+    fn dialect(self) -> &'static dyn Dialect {
+        match self {
+            Protocol::Chat => &chat::Chat,
+            Protocol::Responses => &responses::Responses,
+            Protocol::Anthropic => &anthropic::Anthropic,
+        }
+    }
+}
+
+/// A way to write questions and to read answers.
+trait Dialect: Sync {
     /// What is added to the base URL.
-    fn path(self) -> &'static str {
-        match self {
-            Protocol::Chat => "/chat/completions",
-            Protocol::Responses => "/responses",
-            Protocol::Anthropic => "/messages",
-        }
+    fn path(&self) -> &'static str;
+
+    /// What has such a base URL, and an example of one.
+    fn described(&self) -> (&'static str, &'static str);
+
+    /// Headers of every request.
+    fn headers(&self) -> &'static [(&'static str, &'static str)] {
+        &[]
     }
 
-    /// What has such a base URL, and which.
-    fn described(self) -> (&'static str, &'static str) {
-        match self {
-            Protocol::Chat => ("an OpenAI-compatible API", "https://api.openai.com/v1"),
-            Protocol::Responses => ("an API with OpenAI's Responses", "https://api.openai.com/v1"),
-            Protocol::Anthropic => ("an API with Anthropic's Messages", "https://api.anthropic.com/v1"),
-        }
+    /// The header that has the key, with its value.
+    fn key_header(&self, key: &str) -> (&'static str, String) {
+        ("authorization", format!("Bearer {key}"))
     }
 
-    fn body(self, plan: &Plan<'_>) -> Json {
-        match self {
-            Protocol::Chat => chat::body(plan),
-            Protocol::Responses => responses::body(plan),
-            Protocol::Anthropic => anthropic::body(plan),
-        }
-    }
+    /// A question.
+    fn body(&self, plan: &Plan<'_>) -> Json;
 
-    fn read(self, json: &Json) -> Result<Received, ModelError> {
-        match self {
-            Protocol::Chat => chat::read(json),
-            Protocol::Responses => responses::read(json),
-            Protocol::Anthropic => anthropic::read(json),
-        }
-    }
+    /// An answer.
+    fn read(&self, json: &Json) -> Result<Received, ModelError>;
 
-    fn assembly(self) -> Assembly {
-        match self {
-            Protocol::Chat => Assembly::Chat(chat::Assembly::default()),
-            Protocol::Responses => Assembly::Responses(responses::Assembly::default()),
-            Protocol::Anthropic => Assembly::Anthropic(anthropic::Assembly::default()),
-        }
-    }
+    /// The beginning of a stream.
+    fn assembly(&self) -> Box<dyn Assembly + Send>;
 }
 
 /// A stream on its way to be an answer.
-enum Assembly {
-    Chat(chat::Assembly),
-    Responses(responses::Assembly),
-    Anthropic(anthropic::Assembly),
-}
-
-impl Assembly {
-    /// Takes an event; what it adds to the text. `None` after the last.
-    fn event(&mut self, event: &SseEvent) -> Result<Option<String>, Fault> {
-        match self {
-            Assembly::Chat(a) => a.event(event),
-            Assembly::Responses(a) => a.event(event),
-            Assembly::Anthropic(a) => a.event(event),
-        }
-    }
+trait Assembly {
+    /// Takes an event. Returns what it adds to the text, and `None` after the last.
+    fn event(&mut self, event: &SseEvent) -> Result<Option<String>, Fault>;
 
     /// The answer as it would have come without a stream; `None` if it is not whole.
-    fn end(self) -> Option<Json> {
-        match self {
-            Assembly::Chat(a) => a.end(),
-            Assembly::Responses(a) => a.end(),
-            Assembly::Anthropic(a) => a.end(),
-        }
-    }
+    fn end(self: Box<Self>) -> Option<Json>;
 }
 
 /// Where a model is and how it is asked.
@@ -245,14 +227,14 @@ impl Remote {
             let structured = Structured::ALL[usize::from(way) % 3];
             let mut plan = Plan::new(call, &self.options, structured);
             (plan.stream, plan.new_limit) = (stream, new_limit);
-            let protocol = self.options.protocol;
-            let body = protocol.body(&plan).to_string();
+            let dialect = self.options.protocol.dialect();
+            let body = dialect.body(&plan).to_string();
             let tokens = Tokens::guess(body.len(), 0).input;
             let sent = self.options.backoff.run(
                 rng,
                 || async {
                     self.rate.wait(tokens).await;
-                    let sent = self.http.post(protocol, &body, stream, progress).await;
+                    let sent = self.http.post(dialect, &body, stream, progress).await;
                     if let Err(Trouble::Passing(_, Some(pause))) = &sent {
                         // The others need not find out for themselves.
                         self.rate.pause(*pause, self.options.backoff.patience);
@@ -302,7 +284,7 @@ impl Remote {
             message: format!("{}: {}", self.http.place(), why.message),
             ..why
         };
-        match self.options.protocol.read(json) {
+        match self.options.protocol.dialect().read(json) {
             Err(why) => Answer { tokens: Tokens::guess(sent, 0), ..Answer::failed(named(why)) },
             Ok(received) => {
                 let (tokens, finish) = (plan.tokens(&received, sent), received.finish);

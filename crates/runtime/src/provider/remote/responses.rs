@@ -1,17 +1,47 @@
 //! OpenAI's Responses. Nothing is stored there: the conversation is sent whole.
 
-use super::Structured;
 use super::convert::{Plan, Received, Turn, arguments, no_message};
+use super::endpoint::Endpoint;
 use super::http::{Fault, event_json};
 use super::sse::SseEvent;
+use super::{Assembly, Dialect, Protocol, Structured};
 use crate::provider::{Finish, ModelError};
 use serde_json::{Map, Value as Json, json};
 
 /// Model parameters that the source may give and the protocol knows.
 const PASSED_ON: &[&str] = &["top_p", "service_tier", "user", "reasoning", "truncation"];
 
+/// OpenAI, or the endpoint of the environment.
+pub(in crate::provider) const OPENAI_RESPONSES: Endpoint =
+    Endpoint { name: "openai-responses", protocol: Protocol::Responses, ..super::OPENAI };
+
+/// OpenAI's Responses.
+pub(super) struct Responses;
+
+impl Dialect for Responses {
+    fn path(&self) -> &'static str {
+        "/responses"
+    }
+
+    fn described(&self) -> (&'static str, &'static str) {
+        ("an API with OpenAI's Responses", "https://api.openai.com/v1")
+    }
+
+    fn body(&self, plan: &Plan<'_>) -> Json {
+        body(plan)
+    }
+
+    fn read(&self, json: &Json) -> Result<Received, ModelError> {
+        read(json)
+    }
+
+    fn assembly(&self) -> Box<dyn Assembly + Send> {
+        Box::new(Assembling::default())
+    }
+}
+
 /// The request.
-pub(super) fn body(plan: &Plan<'_>) -> Json {
+fn body(plan: &Plan<'_>) -> Json {
     let mut body = Map::new();
     body.insert("model".into(), plan.options.model.as_str().into());
     body.insert("input".into(), plan.turns().iter().map(item).collect());
@@ -82,7 +112,7 @@ fn item(turn: &Turn<'_>) -> Json {
 }
 
 /// Reads an answer.
-pub(super) fn read(json: &Json) -> Result<Received, ModelError> {
+fn read(json: &Json) -> Result<Received, ModelError> {
     let Some(output) = json.get("output").and_then(Json::as_array) else { return Err(no_message(json)) };
     let mut out = Received::default();
     let mut has_message = false;
@@ -124,13 +154,13 @@ pub(super) fn read(json: &Json) -> Result<Received, ModelError> {
 
 /// Makes of the events of a stream the answer that would have come without one: the last event holds it.
 #[derive(Debug, Default)]
-pub(super) struct Assembly {
+struct Assembling {
     response: Option<Json>,
 }
 
-impl Assembly {
+impl Assembly for Assembling {
     /// Takes an event; what it adds to the text. `None` after the last.
-    pub(super) fn event(&mut self, event: &SseEvent) -> Result<Option<String>, Fault> {
+    fn event(&mut self, event: &SseEvent) -> Result<Option<String>, Fault> {
         let json = event_json(event)?;
         match json.get("type").and_then(Json::as_str).unwrap_or_default() {
             "response.completed" | "response.incomplete" | "response.failed" => {
@@ -147,7 +177,7 @@ impl Assembly {
     }
 
     /// The whole answer, if it is whole.
-    pub(super) fn end(self) -> Option<Json> {
+    fn end(self: Box<Self>) -> Option<Json> {
         self.response
     }
 }

@@ -1,0 +1,76 @@
+//! The table of providers: one row each, by the name that `provider` of `[models.NAME]` has.
+//!
+//! Entry points: [`KINDS`] and [`find`].
+
+use super::Provider;
+use super::embedded::Embedded;
+use super::recorded::RecordedFile;
+use super::remote::{ANTHROPIC, LLAMA_CPP, OLLAMA, OPENAI, OPENAI_RESPONSES};
+use super::scripted::ScriptFile;
+use crate::{ConfigError, Environment, ModelEntry, Redactor};
+use std::path::Path;
+use std::sync::Arc;
+
+/// Every provider. The first is that of entries that name none.
+pub(crate) const KINDS: [&dyn Kind; 8] =
+    [&OPENAI, &OPENAI_RESPONSES, &ANTHROPIC, &OLLAMA, &LLAMA_CPP, &Embedded, &ScriptFile, &RecordedFile];
+
+/// A kind of models: what one provider makes of an entry of the settings.
+pub(crate) trait Kind: Sync {
+    /// Its name in the settings.
+    fn name(&self) -> &'static str;
+
+    /// Returns whether its models cost nothing unless a price is given.
+    fn is_free(&self) -> bool;
+
+    /// An address that always wants a key.
+    fn own_address(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// The model that a name means by itself, where the settings have no entry for it.
+    fn claims<'n>(&self, _name: &'n str, _environment: &Environment) -> Option<&'n str> {
+        None
+    }
+
+    /// Makes a model.
+    ///
+    /// # Errors
+    /// The entry can't be used, or something is missing that it needs.
+    fn make(&self, wanted: &Wanted<'_>) -> Result<Arc<dyn Provider>, ConfigError>;
+}
+
+/// A model of the settings that is to be made.
+#[derive(Clone, Copy)]
+pub(crate) struct Wanted<'a> {
+    /// Its name in programs.
+    pub(crate) name: &'a str,
+    /// Its entry.
+    pub(crate) entry: &'a ModelEntry,
+    /// The file of the entry, from the working directory.
+    pub(crate) file: Option<&'a Path>,
+    /// Variables.
+    pub(crate) environment: &'a Environment,
+    /// Secrets to remove from what is shown.
+    pub(crate) redactor: &'a Redactor,
+}
+
+impl Wanted<'_> {
+    /// Returns whether an address always wants a key.
+    pub(crate) fn wants_key(&self, base: &str) -> bool {
+        KINDS.iter().any(|k| k.own_address() == Some(base))
+    }
+
+    /// An error about the entry.
+    pub(crate) fn wrong(&self, why: &str) -> ConfigError {
+        ConfigError::new(format!("model `{}`: {why}", self.name))
+    }
+}
+
+/// The provider of an entry, which may name none.
+pub(crate) fn find(name: Option<&str>) -> Option<&'static dyn Kind> {
+    match name {
+        None => Some(&OPENAI),
+        Some(name) => KINDS.into_iter().find(|k| k.name() == name),
+    }
+}

@@ -1,0 +1,127 @@
+//! Providers behind HTTP: where their endpoints are, and which key they want.
+
+use super::{Protocol, Remote, RemoteOptions};
+use crate::provider::kinds::{Kind, Wanted};
+use crate::provider::{Price, Provider};
+use crate::{ConfigError, ConfigErrorKind, Environment};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// OpenAI's own endpoint.
+pub(super) const OPENAI_URL: &str = "https://api.openai.com/v1";
+
+/// A provider behind HTTP.
+pub(in crate::provider) struct Endpoint {
+    /// Its name in the settings.
+    pub(super) name: &'static str,
+    /// How it is spoken to.
+    pub(super) protocol: Protocol,
+    /// True if its models cost nothing unless a price is given.
+    pub(super) is_free: bool,
+    /// An address that always wants a key.
+    pub(super) own: Option<&'static str>,
+    /// The address where an entry has none, and the variable with the key that was set for it.
+    pub(super) address: fn(&Environment) -> (String, Option<&'static str>),
+    /// True if names such as `NAME/model` mean its models. Frameworks write them.
+    pub(super) is_prefix: bool,
+    /// The beginning of its models' names, which mean it where this variable is set.
+    pub(super) family: Option<(&'static str, &'static str)>,
+}
+
+/// The endpoint that the environment names, or else OpenAI's, each with its own key: a key never goes to an
+/// address that was set for another.
+pub(super) fn of_environment(environment: &Environment) -> (String, Option<&'static str>) {
+    match environment.get("ENTAIL_BASE_URL") {
+        Some(base) => (base.to_string(), Some("ENTAIL_API_KEY")),
+        None => {
+            let base = environment.get("OPENAI_BASE_URL").unwrap_or(OPENAI_URL);
+            (base.to_string(), Some("OPENAI_API_KEY"))
+        }
+    }
+}
+
+impl Kind for Endpoint {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn is_free(&self) -> bool {
+        self.is_free
+    }
+
+    fn own_address(&self) -> Option<&'static str> {
+        self.own
+    }
+
+    fn claims<'n>(&self, name: &'n str, environment: &Environment) -> Option<&'n str> {
+        let elsewhere = ["ENTAIL_BASE_URL", "OPENAI_BASE_URL"].iter().any(|v| environment.get(v).is_some());
+        match name.split_once('/') {
+            Some((prefix, model)) => {
+                let is_meant = self.is_prefix && prefix == self.name;
+                (is_meant && environment.get("ENTAIL_BASE_URL").is_none()).then_some(model)
+            }
+            None => {
+                let (beginning, variable) = self.family?;
+                let is_meant = name.starts_with(beginning) && !elsewhere;
+                (is_meant && environment.get(variable).is_some()).then_some(name)
+            }
+        }
+    }
+
+    fn make(&self, wanted: &Wanted<'_>) -> Result<Arc<dyn Provider>, ConfigError> {
+        let Wanted { name, entry, environment, redactor, .. } = *wanted;
+        let (base, key_env) = match &entry.base_url {
+            Some(base) => (base.clone(), None),
+            None => (self.address)(environment),
+        };
+        let key_env = entry.key_env.as_deref().or(key_env);
+        let key = key_env.and_then(|n| environment.secret(n));
+        if key.is_none() && (wanted.wants_key(&base) || entry.key_env.is_some()) {
+            let variable = key_env.unwrap_or("OPENAI_API_KEY");
+            let other = match self.family {
+                _ if entry.base_url.is_some() => "",
+                Some(_) => "",
+                None if name.starts_with("claude-") => ", or `ANTHROPIC_API_KEY` for Anthropic's own API",
+                None => " (and `OPENAI_BASE_URL` for an endpoint other than OpenAI's)",
+            };
+            return Err(ConfigError::new(format!("no key for model `{name}`: `{variable}` is not set"))
+                .of_kind(ConfigErrorKind::NotSet(variable.to_string()))
+                .with_help(format!(
+                    "set `{variable}` in the environment or in `.env`{other}, or run with `--model local`"
+                )));
+        }
+        // Frameworks write `openai/gpt-4o`.
+        let model = entry.model.as_deref().unwrap_or_else(|| name.strip_prefix("openai/").unwrap_or(name));
+        let mut options = RemoteOptions::new(model, base, key);
+        options.protocol = self.protocol;
+        options.stream = entry.stream;
+        options.rate = entry.rate;
+        options.key_source = key_env.unwrap_or("key_env").to_string();
+        options.redactor = redactor.clone();
+        if let Some(structured) = entry.structured {
+            options.structured = structured;
+        }
+        options.price = entry.price.map(|p| p.price(name)).transpose()?;
+        if entry.is_free() {
+            options.price = Some(Price::FREE);
+        }
+        let seconds = |field: &str, value: Option<f64>, default: &mut Duration| -> Result<(), ConfigError> {
+            if let Some(s) = value {
+                *default =
+                    Duration::try_from_secs_f64(s).ok().filter(|d| *d > Duration::ZERO).ok_or_else(|| {
+                        ConfigError::new(format!(
+                            "model `{name}`: `{field}` is not a positive number of seconds"
+                        ))
+                    })?;
+            }
+            Ok(())
+        };
+        seconds("connect_timeout", entry.connect_timeout, &mut options.connect_timeout)?;
+        seconds("read_timeout", entry.read_timeout, &mut options.read_timeout)?;
+        seconds("timeout", entry.timeout, &mut options.total_timeout)?;
+        if let Some(n) = entry.retries {
+            options.backoff.retries = n;
+        }
+        Ok(Arc::new(Remote::new(options)?))
+    }
+}
