@@ -26,8 +26,8 @@ pub mod versions;
 
 pub use outline::{Ends, GraphOutline, Leftover, NodeOutline, NodeRole, Outline, Retried};
 pub use project::{
-    AgentPlace, Compiled, Facts, File, Frontend, Project, Recognise, Recognised, Unit, UnitKind, Words,
-    modules,
+    AgentPlace, CodeFacts, Compiled, Facts, File, Frontend, Project, Recognise, Recognised, Unit, UnitKind,
+    Words, modules,
 };
 pub use python::Modules;
 pub use servers::{Server, servers};

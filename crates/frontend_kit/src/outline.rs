@@ -94,6 +94,8 @@ pub enum Ends {
     AtOnce,
     /// Code of the project decides after each call whether there is another turn.
     ByCode,
+    /// Executors of a graph, which are code, decide whether it runs another step.
+    ByExecutors,
 }
 
 /// An operation that is repeated when it fails.

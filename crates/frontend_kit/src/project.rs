@@ -206,6 +206,29 @@ pub struct Facts {
     pub ends_loops: Option<&'static str>,
     /// What the parts of an agent are called, for advice.
     pub words: Words,
+    /// Whether no framework is known to read the format. Its agents may have instructions of their own.
+    pub any_reader: bool,
+    /// Whether a loop that no reply ends is a group chat, even of one agent.
+    pub chats: bool,
+    /// Whether the user who talks with an agent is asked before each call of a tool, unless told otherwise.
+    pub asks_user: bool,
+    /// Whether somebody wrote the term itself. An identity in it is meant.
+    pub written_term: bool,
+    /// Limits of what a module of Python shows.
+    pub code: CodeFacts,
+}
+
+/// Parts of a framework's runs that code decides. A module of Python may not show them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct CodeFacts {
+    /// Whether edges are followed whatever a node returns. Otherwise the code of a node may end a run.
+    pub fixed_edges: bool,
+    /// Whether edges may be added elsewhere in the code.
+    pub edges_elsewhere: bool,
+    /// Whether the code that chooses the next speaker may end the chat.
+    pub speakers_end: bool,
+    /// The keyword or key that limits a run, wherever in a project runs begin.
+    pub run_limit: Option<&'static str>,
 }
 
 /// Where a framework's users write the parts of an agent: what help texts name.

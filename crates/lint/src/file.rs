@@ -3,7 +3,7 @@
 use super::{Config, Suppressions, all, codes};
 use diagnostics::{Diagnostic, FileId, Level};
 use frontend_kit::doc::{Limits, decode};
-use frontend_kit::{File, Project, Recognise, Recognised};
+use frontend_kit::{Compiled, Ends, Facts, File, Project, Recognise, Recognised};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -111,7 +111,7 @@ fn in_test(findings: &mut [Diagnostic]) {
 
 /// Leaves open what code may supply where it is not seen: in a module, instructions may come with the first message, and a model from
 /// anywhere; only an empty text that is written is certain. A function that decides at several nodes need not give each of its outcomes at each.
-fn doubt(d: &mut Diagnostic, text: &str, framework: &str) {
+fn doubt(d: &mut Diagnostic, text: &str, compiled: &Compiled) {
     if d.level <= Level::Unknown {
         return;
     }
@@ -122,14 +122,17 @@ fn doubt(d: &mut Diagnostic, text: &str, framework: &str) {
     let before = d.span.and_then(|s| text.get(..s.start as usize)).unwrap_or("").trim_end();
     let line = before.rsplit('\n').next().unwrap_or("");
     let empty = empty && !(before.ends_with('=') && line.contains(':'));
+    let code = &compiled.facts.code;
+    let outlines = || compiled.units.iter().map(|u| &u.outline);
+    let by_executors =
+        || outlines().any(|o| o.ends.iter().any(|e| Some(e.0) == d.span && e.1 == Ends::ByExecutors));
+    let nodes = || outlines().flat_map(|o| &o.graphs).flat_map(|g| &g.nodes);
+    let at_outcome = || nodes().flat_map(|n| n.outcomes.iter().flatten()).any(|(_, at)| Some(*at) == d.span);
     let why = match d.code {
         "L001" if !empty => "they may come with the first message, or be set elsewhere in the code",
         "L002" => "code elsewhere may name it",
-        "L017" if framework == "ms_declarative" && d.message.ends_with(" steps") => {
-            "its executors are code, which decides whether the cycle continues"
-        }
-        // Edges of LangGraph are followed whatever a node gives.
-        "L023" if framework == "langgraph" => {
+        "L017" if by_executors() => "its executors are code, which decides whether the cycle continues",
+        "L023" if code.fixed_edges => {
             if !["interrupt", "input(", "exit("].iter().any(|stops| text.contains(stops)) {
                 d.level = Level::Warn;
                 return;
@@ -138,11 +141,11 @@ fn doubt(d: &mut Diagnostic, text: &str, framework: &str) {
         }
         "L023" => "its nodes are code, which may end the run",
         "L025" => "its nodes are code, which may convert their input",
-        "L004a" | "L021" if framework == "ms_declarative" => {
+        "L004a" | "L021" if code.speakers_end => {
             "the function that chooses the next speaker may end the chat"
         }
-        "L008" if framework == "ms_declarative" => "edges may be added elsewhere in the code",
-        "L007" if framework == "langgraph" && d.message.starts_with("no edge") => {
+        "L008" if code.edges_elsewhere => "edges may be added elsewhere in the code",
+        "L007" if code.fixed_edges && at_outcome() => {
             "whether the function gives it at this node depends on the state"
         }
         _ => return,
@@ -153,12 +156,8 @@ fn doubt(d: &mut Diagnostic, text: &str, framework: &str) {
 
 /// The module that says how long runs may be, if one of the project does and this one is imported: a run of what is made here may be among
 /// those. Tests do not count.
-fn limited_elsewhere<'p>(project: &'p Project, framework: &str) -> Option<&'p str> {
-    let word = match framework {
-        "langgraph" => "recursion_limit",
-        "openai_agents" => "max_turns",
-        _ => return None,
-    };
+fn limited_elsewhere<'p>(project: &'p Project, facts: &Facts) -> Option<&'p str> {
+    let word = facts.code.run_limit?;
     let (own, others) = project.files.split_first()?;
     let texts: Vec<(&str, &str)> = others
         .iter()
@@ -257,11 +256,10 @@ pub fn lint_among(
                 for d in &mut findings {
                     // The others are written for YAML and JSON.
                     d.fix = d.fix.take().filter(|_| matches!(d.code, "L003" | "L017" | "S002" | "S003"));
-                    doubt(d, &text, compiled.framework);
+                    doubt(d, &text, &compiled);
                 }
                 let open = |d: &Diagnostic| d.code == "L017" && d.level > Level::Unknown;
-                let limits =
-                    findings.iter().any(open).then(|| limited_elsewhere(&project, compiled.framework));
+                let limits = findings.iter().any(open).then(|| limited_elsewhere(&project, &compiled.facts));
                 if let Some(limits) = limits.flatten() {
                     for d in findings.iter_mut().filter(|d| open(d)) {
                         d.level = Level::Unknown;

@@ -299,12 +299,34 @@ pub fn fold(findings: &mut Vec<Diagnostic>) {
     *findings = kept;
 }
 
+/// A language of this project.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Language {
+    /// The surface language, `.agent`.
+    Agent,
+    /// The calculus, `.lam`.
+    Lam,
+}
+
+impl Language {
+    /// The name used in reports where configurations have that of their framework.
+    pub fn name(self) -> &'static str {
+        match self {
+            Language::Agent => "agent",
+            Language::Lam => "lam",
+        }
+    }
+}
+
 /// Findings of the rules about terms in programs of this project's own languages, where what is named, typed or supplied by settings is
 /// checked before: no rule about those is applied, nor L001 where every task has to say what it is.
-pub fn lint_programs(framework: &'static str, units: Vec<Unit>, config: &Config) -> Vec<Diagnostic> {
-    const CHECKED: &[&str] = &["L002", "L025", "L001"];
-    let checked = &CHECKED[..if framework == "agent" { 3 } else { 2 }];
-    let compiled = Compiled { framework, units, facts: Facts::default(), diagnostics: Vec::new() };
+pub fn lint_programs(language: Language, units: Vec<Unit>, config: &Config) -> Vec<Diagnostic> {
+    let checked: &[&str] = match language {
+        Language::Agent => &["L002", "L025", "L001"],
+        Language::Lam => &["L002", "L025"],
+    };
+    let facts = Facts { written_term: language == Language::Lam, ..Facts::default() };
+    let compiled = Compiled { framework: language.name(), units, facts, diagnostics: Vec::new() };
     let mut found = all(&compiled, None, config);
     found.retain(|d| !checked.contains(&d.code));
     config.filter(&mut found);

@@ -181,7 +181,7 @@ fn rules_about_terms_hold_for_programs() {
             agents: Vec::new(),
             outline: frontend_kit::Outline::default(),
         };
-        let found = lint_programs("lam", vec![unit], &Config::default());
+        let found = lint_programs(crate::Language::Lam, vec![unit], &Config::default());
         found.iter().map(|d| d.code).collect::<Vec<_>>()
     };
     assert_eq!(codes("(fix[0] \\self. \\x. self x) 'a'"), ["L003"]);
@@ -337,7 +337,10 @@ fn an_earlier_node_of_a_graph_may_tell_a_model_what_to_do() {
             agents: Vec::new(),
             outline: frontend_kit::Outline::default(),
         };
-        lint_programs("lam", vec![unit], &Config::default()).iter().map(|d| d.code).collect::<Vec<_>>()
+        lint_programs(crate::Language::Lam, vec![unit], &Config::default())
+            .iter()
+            .map(|d| d.code)
+            .collect::<Vec<_>>()
     };
     assert_eq!(codes("x"), ["L001"]);
     assert!(codes("\"Answer the question {x}.\"").is_empty());

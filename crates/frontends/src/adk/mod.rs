@@ -96,6 +96,7 @@ impl Frontend for Adk {
                 bound: "state it: `max_iterations` of a LoopAgent, or `max_llm_calls` of the run",
                 ..Words::default()
             },
+            ..Facts::default()
         };
         let mut units = Units::new(self.name(), facts, project);
         let Some(file) = project.files.get(main) else { return units.compiled };

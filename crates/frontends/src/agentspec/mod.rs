@@ -69,6 +69,7 @@ impl Frontend for AgentSpec {
                 model: "name one: `llm_config.model_id`",
                 ..Words::default()
             },
+            ..Facts::default()
         };
         let mut units = Units::new(self.name(), facts, project);
         let Some(file) = project.files.get(main) else { return units.compiled };

@@ -55,6 +55,7 @@ impl Frontend for Aiwaves {
             default_model: Some("the framework asks the model that the environment names"),
             ends_loops: None,
             words: Words { bound: "state it: `controller.max_chat_nums`", ..Words::default() },
+            ..Facts::default()
         };
         let mut units = Units::new(self.name(), facts, project);
         let Some(file) = project.files.get(main) else { return units.compiled };

@@ -74,6 +74,7 @@ impl Frontend for Ark {
                 bound: "state it: `spec.maxTurns`",
                 ..Words::default()
             },
+            ..Facts::default()
         };
         let mut units = Units::new(self.name(), facts, project);
         let Some(file) = project.files.get(main) else { return units.compiled };

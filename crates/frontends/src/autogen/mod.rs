@@ -115,6 +115,8 @@ fn facts() -> Facts {
             exit: "give the team a termination condition that a message can meet, such as `TextMentionTermination`",
             ..Words::default()
         },
+        chats: true,
+        ..Facts::default()
     }
 }
 

@@ -108,6 +108,8 @@ impl Frontend for Cagent {
                 bound: "state it: `max_iterations`",
                 ..Words::default()
             },
+            asks_user: true,
+            ..Facts::default()
         };
         let mut units = Units::new(self.name(), facts, project);
         let Some(file) = project.files.get(main) else { return units.compiled };

@@ -43,6 +43,7 @@ impl Frontend for ChatDev {
                 bound: "state it: a `loop_counter` node in the cycle",
                 ..Words::default()
             },
+            ..Facts::default()
         };
         let mut units = Units::new(self.name(), facts, project);
         let Some(file) = project.files.get(main) else { return units.compiled };

@@ -103,6 +103,7 @@ impl Frontend for CrewAi {
                 round: "count the rounds in the state of the flow, and let a router end it",
                 ..Words::default()
             },
+            ..Facts::default()
         };
         let mut units = Units::new(self.name(), facts, project);
         let Some(file) = project.files.get(main) else { return units.compiled };

@@ -67,6 +67,7 @@ impl Frontend for Dify {
                 bound: "state it: `max_iteration`, or `loop_count` of a loop",
                 ..Words::default()
             },
+            ..Facts::default()
         };
         let mut units = Units::new(self.name(), facts, project);
         let Some(file) = project.files.get(main) else { return units.compiled };

@@ -41,6 +41,7 @@ impl Frontend for Flowise {
                 bound: "state it: `maxIterations`, or `maxLoopCount` of a loop node",
                 ..Words::default()
             },
+            ..Facts::default()
         };
         let mut units = Units::new(self.name(), facts, project);
         let Some(file) = project.files.get(main) else { return units.compiled };

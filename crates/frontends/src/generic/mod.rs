@@ -98,6 +98,8 @@ fn facts() -> Facts {
         default_model: Some("what runs this file decides on the model"),
         ends_loops: Some("a reply without a tool call is taken as the answer"),
         words: Words { prompt: "say what the agent is to do: `instructions`", ..Words::default() },
+        any_reader: true,
+        ..Facts::default()
     }
 }
 

@@ -69,6 +69,8 @@ impl Frontend for Goose {
                 bound: "state it: `settings.max_turns`",
                 ..Words::default()
             },
+            asks_user: true,
+            ..Facts::default()
         };
         let mut units = Units::new(self.name(), facts, project);
         let Some(file) = project.files.get(main) else { return units.compiled };

@@ -86,6 +86,7 @@ impl Frontend for Kagent {
                 prompt: "say what the agent is to do: `spec.declarative.systemMessage`",
                 ..Words::default()
             },
+            ..Facts::default()
         };
         let mut units = Units::new(self.name(), facts, project);
         let Some(file) = project.files.get(main) else { return units.compiled };

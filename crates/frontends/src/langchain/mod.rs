@@ -73,6 +73,7 @@ impl Frontend for LangChain {
                 round: "state it in code: `AgentExecutor(max_iterations=…)`",
                 ..Words::default()
             },
+            ..Facts::default()
         };
         let mut units = Units::new(self.name(), facts, project);
         let Some(file) = project.files.get(main) else { return units.compiled };

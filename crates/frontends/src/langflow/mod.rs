@@ -47,6 +47,7 @@ impl Frontend for Langflow {
                 bound: "state it: `max_iterations` of the agent",
                 ..Words::default()
             },
+            ..Facts::default()
         };
         let mut units = Units::new(self.name(), facts, project);
         let Some(file) = project.files.get(main) else { return units.compiled };

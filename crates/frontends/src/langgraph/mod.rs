@@ -49,7 +49,7 @@ use core_ir::{Data, Name, Prim, Role, Term, TermId, Type};
 use diagnostics::Span;
 use frontend_kit::emit::{codes, undecided};
 use frontend_kit::kit::{Kit, Units};
-use frontend_kit::project::{Compiled, Facts, File, Frontend, Project, UnitKind, Words};
+use frontend_kit::project::{CodeFacts, Compiled, Facts, File, Frontend, Project, UnitKind, Words};
 use plan::{Plan, Reducer};
 use prompt::Part;
 use python::{Arg, FunctionId, Kind, Limits, ObjectId, Trace, Value, World};
@@ -152,6 +152,8 @@ fn facts() -> Facts {
             bound: "state it: `{\"recursion_limit\": n}` in the config of the run, or `.with_config(…)`",
             ..Words::default()
         },
+        code: CodeFacts { fixed_edges: true, run_limit: Some("recursion_limit"), ..CodeFacts::default() },
+        ..Facts::default()
     }
 }
 

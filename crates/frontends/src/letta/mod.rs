@@ -42,6 +42,7 @@ impl Frontend for Letta {
             default_model: Some("Letta asks the model of its server"),
             ends_loops: Some("Letta ends the loop at the first reply that calls no tool"),
             words: Words { prompt: "say what the agent is to do: `system`", ..Words::default() },
+            ..Facts::default()
         };
         let mut units = Units::new(self.name(), facts, project);
         let Some(file) = project.files.get(main) else { return units.compiled };

@@ -83,6 +83,7 @@ impl Frontend for LobeChat {
             default_model: Some("LobeChat asks the model that the user has chosen for the chat"),
             ends_loops: Some("LobeChat ends the turn at the first reply that calls no plugin"),
             words: Words { prompt: "say what the agent is to do: `config.systemRole`", ..Words::default() },
+            ..Facts::default()
         };
         let mut units = Units::new(self.name(), facts, project);
         let Some(file) = project.files.get(main) else { return units.compiled };

@@ -49,6 +49,7 @@ impl Frontend for MetaGpt {
             default_model: Some("MetaGPT asks the model under `llm`"),
             ends_loops: None,
             words: Words::default(),
+            ..Facts::default()
         };
         let mut units = Units::new(self.name(), facts, project);
         let Some(file) = project.files.get(main) else { return units.compiled };

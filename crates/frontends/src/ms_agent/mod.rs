@@ -67,6 +67,7 @@ impl Frontend for MsAgent {
                 bound: "state it: `max_chat_round`",
                 ..Words::default()
             },
+            ..Facts::default()
         };
         let mut units = Units::new(self.name(), facts, project);
         let Some(file) = project.files.get(main) else { return units.compiled };

@@ -20,6 +20,7 @@ use diagnostics::Span;
 use frontend_kit::emit::{LoopBound, Unused, clip, codes, undecided};
 use frontend_kit::flow::{Flow, FlowNode};
 use frontend_kit::kit::{Kit, Team, Turns, Units, plain};
+use frontend_kit::outline::Ends;
 use frontend_kit::project::{Compiled, File, Project, UnitKind};
 use frontend_kit::shape::why;
 use frontend_kit::talk::{Choice, Move, Speaker, talk};
@@ -488,6 +489,9 @@ impl<'r> Reader<'r, '_> {
         let given = field(object, None, "max_iterations");
         let default = defaults::bound(&defaults::MAF_STEPS, kit.versions);
         let bound = py::bound(self.world, given, default);
+        if bound.span.is_none() {
+            kit.outline.ends(at, Ends::ByExecutors);
+        }
         Flow { nodes, edges, start: start.into_iter().collect(), triggers: false, bound, at }.lower(kit)
     }
 

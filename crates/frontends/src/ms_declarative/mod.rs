@@ -20,7 +20,7 @@ use frontend_kit::doc::Node;
 use frontend_kit::emit::{LoopBound, clip, value_span};
 use frontend_kit::flow::{Flow, FlowNode};
 use frontend_kit::kit::{Units, first_text, mark, setting, size};
-use frontend_kit::project::{Compiled, Facts, File, Frontend, Project, UnitKind, Words};
+use frontend_kit::project::{CodeFacts, Compiled, Facts, File, Frontend, Project, UnitKind, Words};
 use frontend_kit::shape::{self, Given, Shape, by_name, why};
 use std::sync::Arc;
 
@@ -81,6 +81,9 @@ impl Frontend for MsDeclarative {
                 bound: "state it where the client is made: `function_invocation_configuration={\"max_iterations\": n}`",
                 ..Words::default()
             },
+            chats: true,
+            code: CodeFacts { speakers_end: true, edges_elsewhere: true, ..CodeFacts::default() },
+            ..Facts::default()
         };
         let mut units = Units::new(self.name(), facts, project);
         let Some(file) = project.files.get(main) else { return units.compiled };

@@ -51,6 +51,7 @@ impl Frontend for N8n {
                 bound: "state it: `options.maxIterations`",
                 ..Words::default()
             },
+            ..Facts::default()
         };
         let mut units = Units::new(self.name(), facts, project);
         let Some(file) = project.files.get(main) else { return units.compiled };

@@ -106,6 +106,7 @@ impl Frontend for NemoNat {
                 bound: "state it: `max_tool_calls` of a ReAct agent, `max_iterations` of one that calls tools",
                 ..Words::default()
             },
+            ..Facts::default()
         };
         let mut units = Units::new(self.name(), facts, project);
         let Some(file) = project.files.get(main) else { return units.compiled };

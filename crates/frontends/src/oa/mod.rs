@@ -108,6 +108,7 @@ impl Frontend for OpenAgent {
                 model: "name it: `model` of `intelligence`",
                 ..Words::default()
             },
+            ..Facts::default()
         };
         let mut units = Units::new(self.name(), facts, project);
         let Some(file) = project.files.get(main) else { return units.compiled };

@@ -23,7 +23,7 @@ use diagnostics::Span;
 use frontend_kit::emit::{LoopBound, Unused, clip, codes, undecided};
 use frontend_kit::kit::{Kit, Units, plain};
 use frontend_kit::outline::Ends;
-use frontend_kit::project::{Compiled, Facts, File, Frontend, Project, UnitKind, Words};
+use frontend_kit::project::{CodeFacts, Compiled, Facts, File, Frontend, Project, UnitKind, Words};
 use frontend_kit::shape::why;
 use frontend_kit::talk::{Begins, Choice, Move, Over, Speaker, longest, talk_from};
 use python::{Arg, FunctionId, Kind, Object, ObjectId, Value, World};
@@ -120,6 +120,8 @@ impl Frontend for OpenAiAgents {
                 },
                 ..Words::default()
             },
+            code: CodeFacts { run_limit: Some("max_turns"), ..CodeFacts::default() },
+            ..Facts::default()
         };
         let mut units = Units::new(self.name(), facts, project);
         let Some(file) = project.files.get(main) else { return units.compiled };

@@ -148,6 +148,7 @@ impl Frontend for PraisonAi {
                 },
                 ..Words::default()
             },
+            ..Facts::default()
         };
         let mut units = Units::new(self.name(), facts, project);
         let Some(file) = project.files.get(main) else { return units.compiled };

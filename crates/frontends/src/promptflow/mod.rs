@@ -39,6 +39,7 @@ impl Frontend for PromptFlow {
                 model: "name one: `inputs.model` or `inputs.deployment_name`",
                 ..Words::default()
             },
+            ..Facts::default()
         };
         let mut units = Units::new(self.name(), facts, project);
         let Some(file) = project.files.get(main) else { return units.compiled };

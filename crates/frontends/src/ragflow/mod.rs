@@ -42,6 +42,7 @@ impl Frontend for RagFlow {
             default_model: Some("RAGFlow asks the tenant's default model"),
             ends_loops: Some("RAGFlow ends an agent's loop at the first reply that calls no tool"),
             words: Words { bound: "state it: `max_rounds`", ..Words::default() },
+            ..Facts::default()
         };
         let mut units = Units::new(self.name(), facts, project);
         let Some(file) = project.files.get(main) else { return units.compiled };

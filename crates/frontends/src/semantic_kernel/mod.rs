@@ -86,6 +86,7 @@ impl Frontend for SemanticKernel {
             default_model: Some("the kernel's service decides on the model"),
             ends_loops: Some("the service ends the loop at the first reply that calls no tool"),
             words: Words { prompt: "say what the agent is to do: `instructions`", ..Words::default() },
+            ..Facts::default()
         };
         let mut units = Units::new(self.name(), facts, project);
         let Some(file) = project.files.get(main) else { return units.compiled };

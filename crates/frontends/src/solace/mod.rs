@@ -86,6 +86,7 @@ impl Frontend for Solace {
                 bound: "state it: `max_llm_calls_per_task`",
                 ..Words::default()
             },
+            ..Facts::default()
         };
         let mut units = Units::new(self.name(), facts, project);
         let Some(file) = project.files.get(main) else { return units.compiled };

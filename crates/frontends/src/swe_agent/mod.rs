@@ -73,6 +73,7 @@ impl Frontend for SweAgent {
                 exit: "give the agent a command that submits: the bundle `tools/submit`",
                 ..Words::default()
             },
+            ..Facts::default()
         };
         let mut units = Units::new(self.name(), facts, project);
         let Some(file) = project.files.get(main) else { return units.compiled };

@@ -86,6 +86,7 @@ impl Frontend for Watsonx {
                 model: "name one: `llm`",
                 ..Words::default()
             },
+            ..Facts::default()
         };
         let mut units = Units::new(self.name(), facts, project);
         let Some(file) = project.files.get(main) else { return units.compiled };

@@ -18,7 +18,7 @@ fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
     let from = out.len();
     find(rule, context, out);
     // Of a format that no framework is known to read, nobody knows what its agents are told besides.
-    if matches!(context.compiled.framework, "generic" | "multi_agent") {
+    if context.compiled.facts.any_reader {
         for d in &mut out[from..] {
             d.level = Level::Unknown;
             d.help.push("which program reads this is not known: it may have instructions of its own".into());

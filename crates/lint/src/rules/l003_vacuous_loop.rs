@@ -1,7 +1,6 @@
 //! L003: a loop that never runs.
 
 use crate::repair::wish;
-use crate::rules::l021_unbounded_group::TALKS;
 use crate::{Check, Context, Rule};
 use core_ir::{Bound, Term};
 use diagnostics::{Applicability, Diagnostic, Level};
@@ -25,7 +24,7 @@ fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
             let at = code.span(id);
             let mut d = rule.finding("the loop has a bound of 0 and never runs", at);
             // Of a talk, what was said before is left: it may be there to pass that on.
-            if TALKS.contains(&context.compiled.framework) {
+            if context.compiled.facts.chats {
                 d.level = Level::Warn;
             }
             let fix = wish(at, STEPS, Applicability::Unsafe);

@@ -16,7 +16,7 @@ pub(super) static RULE: Rule = Rule {
 
 fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
     let code = context.code();
-    let written = context.compiled.framework == "lam";
+    let written = context.compiled.facts.written_term;
     // What gives each item of a list as it is composes nothing, nor was it meant to.
     let of_items: HashSet<_> = code
         .iter()

@@ -51,11 +51,8 @@ pub(super) fn is_endless_group(code: &Code, l: &Loop) -> bool {
 
 /// Returns true if a loop is the talk of a team: a turn of it is that of a whole agent.
 pub(super) fn is_talk(context: &Context<'_>, l: &Loop) -> bool {
-    TALKS.contains(&context.compiled.framework) || oracles(context.code(), l.fix) > 1
+    context.compiled.facts.chats || oracles(context.code(), l.fix) > 1
 }
-
-/// Frameworks in which a loop that no reply ends is a talk, be it of one agent.
-pub(super) const TALKS: &[&str] = &["autogen", "ms_declarative"];
 
 /// How many agents stand in a term: oracles, and conversations of their own.
 fn oracles(code: &Code, root: TermId) -> usize {

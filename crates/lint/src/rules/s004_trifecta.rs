@@ -14,9 +14,6 @@ pub(super) static RULE: Rule = Rule {
     check: Check::Term(check),
 };
 
-/// Frameworks that show each call to the user who talks with the agent and wait, unless they are told not to.
-const ASKS: &[&str] = &["cagent", "goose"];
-
 fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
     let code = context.code();
     for (id, term) in code.iter() {
@@ -40,7 +37,7 @@ fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
             show(outward)
         );
         let mut d = rule.finding(message, code.span(id));
-        if ASKS.contains(&context.compiled.framework) {
+        if context.compiled.facts.asks_user {
             d.level = Level::Info;
         }
         let d = d.remark(untrusted.span, "text from anyone").remark(private.span, "private data");

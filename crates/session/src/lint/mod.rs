@@ -24,7 +24,7 @@ use core_ir::Code;
 use diagnostics::{FileId, Sources, Span, has_errors};
 use frontend_kit::doc::{Limits, decode};
 use frontend_kit::{File, Outline, Project, Recognised, Unit, UnitKind};
-use lint::{Config, Outcome, Report, Surroundings, is_test, lint_among, lint_programs};
+use lint::{Config, Language, Outcome, Report, Surroundings, is_test, lint_among, lint_programs};
 use project_context::Around;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -211,12 +211,12 @@ fn program(path: &str, bytes: &[u8], config: &Config) -> Report {
         agents: Vec::new(),
         outline: Outline::default(),
     };
-    let (framework, mut findings, units) = match Kind::of(path) {
+    let (language, mut findings, units) = match Kind::of(path) {
         Kind::Lam => {
             let parsed = agentlang::calculus::compile(id, &text);
             let all = Span { file: id, start: 0, end: text.len() as u32 };
             let code = parsed.code.filter(|_| !has_errors(&parsed.diagnostics));
-            ("lam", parsed.diagnostics, code.map(|c| unit("main", c, all)).into_iter().collect())
+            (Language::Lam, parsed.diagnostics, code.map(|c| unit("main", c, all)).into_iter().collect())
         }
         _ => {
             let (module, found) = agentlang::check_files(id, &text, &mut Imports::new(&mut sources, id));
@@ -227,18 +227,21 @@ fn program(path: &str, bytes: &[u8], config: &Config) -> Report {
                     units.extend(module.lower(entry).ok().map(|code| unit(&entry.name, code, entry.span)));
                 }
             }
-            ("agent", found, units)
+            (Language::Agent, found, units)
         }
     };
-    findings.extend(lint_programs(framework, units, config));
+    findings.extend(lint_programs(language, units, config));
     // What is found in a file that it imports is that file's.
     findings.retain(|d| d.span.is_none_or(|s| s.file == id));
     for d in &mut findings {
         d.remarks.retain(|r| r.span.file == id);
-        d.framework = Some(framework);
+        d.framework = Some(language.name());
     }
     config.filter(&mut findings);
-    Report { text: Some(text), outcome: Outcome::Checked { framework, units: 1, findings, silenced: 0 } }
+    Report {
+        text: Some(text),
+        outcome: Outcome::Checked { framework: language.name(), units: 1, findings, silenced: 0 },
+    }
 }
 
 /// Whether a configuration names modules of Python, which are compiled with it. Only JSON does.
