@@ -58,6 +58,7 @@ pub(crate) enum ToolError {
 
 impl ToolError {
     /// The same with another message.
+    #[cfg(feature = "mcp")]
     pub(crate) fn map(self, change: impl Fn(String) -> String) -> ToolError {
         match self {
             ToolError::Failed(why) => ToolError::Failed(change(why)),
