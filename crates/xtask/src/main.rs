@@ -88,8 +88,9 @@ fn new_front_end(name: &str) -> Result<String, String> {
 
 fn write(files: &[File]) -> Result<String, String> {
     for file in files {
-        std::fs::write(xtask::root().join(&file.path), &file.text)
-            .map_err(|e| format!("{}: {e}", file.path))?;
+        let path = xtask::root().join(&file.path);
+        let folder = path.parent().map_or(Ok(()), std::fs::create_dir_all);
+        folder.and_then(|()| std::fs::write(&path, &file.text)).map_err(|e| format!("{}: {e}", file.path))?;
     }
     let written: Vec<&str> = files.iter().map(|f| f.path.as_str()).collect();
     Ok(if written.is_empty() {
