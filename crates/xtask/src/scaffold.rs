@@ -136,8 +136,7 @@ impl Frontend for TYPE {
     }
 
     fn detect(&self, file: &File) -> u8 {
-        let is_agent = |root| mark::is(root, "kind", "NAME");
-        if mark::any(file, is_agent) { 90 } else { 0 }
+        if mark::any(file, |root| mark::is(root, "kind", "NAME")) { 90 } else { 0 }
     }
 
     fn fields(&self) -> Vec<&'static str> {
@@ -146,7 +145,7 @@ impl Frontend for TYPE {
 
     fn lower(&self, project: &Project, main: usize) -> Compiled {
         let words = Words { prompt: "state the task of the agent: `instructions`", ..Words::default() };
-        let facts = Facts { default_model: None, ends_loops: None, words };
+        let facts = Facts { words, ..Facts::default() };
         let mut units = Units::new(self.name(), facts, project);
         let Some(file) = project.files.get(main) else { return units.compiled };
         for root in file.documents.iter().map(|d| d.root()) {
