@@ -633,7 +633,7 @@ fn every_bound_uses_the_prices_of_the_settings() {
         let library =
             entail::Program::load_with(&file, &entail::Settings::load(at.join("entail.toml")).unwrap());
         assert_eq!(library.unwrap().main().unwrap().bound_json()["usd"], money, "{model}");
-        let typed = format!(":load p.agent\n:cost main\n");
+        let typed = ":load p.agent\n:cost main\n";
         let mut repl = Command::new(env!("CARGO_BIN_EXE_entail"))
             .args(["repl", "--format", "json"])
             .current_dir(at)

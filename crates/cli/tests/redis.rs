@@ -86,8 +86,8 @@ fn configurations_and_agents_name_redis() {
 
     let named = ["run", "--config", "named.toml", "scribe.agent", "--script", "first.json", "x"];
     let (status, _, err) = entail(dir.path(), None, &named);
-    assert_eq!(status, 2, "{err}");
-    assert!(err.contains("`[stores.scribe]` is wrong: the variable `NOTES_AT` is not set"), "{err}");
+    assert_eq!(status, 1, "{err}");
+    assert!(err.contains("error[E003]: no handler for store `scribe`: `NOTES_AT` is not set"), "{err}");
 }
 
 #[test]

@@ -54,6 +54,12 @@ pub struct Budget {
     depth: usize,
 }
 
+impl Default for Budget {
+    fn default() -> Budget {
+        Budget::new()
+    }
+}
+
 impl Budget {
     /// A budget for one file.
     pub fn new() -> Budget {

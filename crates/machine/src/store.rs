@@ -145,7 +145,7 @@ mod tests {
             backend: None,
             span: Span { file: FileId(0), start: 0, end: 0 },
         };
-        let mut state = StoreState::default();
+        let state = StoreState::default();
         let found = [0, 1, 2].map(|i| state.recall(&decl, &decl.keys[i], 0).is_some());
         assert_eq!(found, [true, true, false]);
     }

@@ -1,5 +1,6 @@
 //! `cargo xtask COMMAND`: chores of the repository.
 
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command line")]
 use std::process::{Command, ExitCode};
 use xtask::{File, generate, scaffold, tidy};
 

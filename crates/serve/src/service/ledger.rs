@@ -180,7 +180,7 @@ mod tests {
         let caller = caller("runs = 2, runs_per_minute = 3");
         let (mut ledger, none, now) = (Ledger::default(), Limits::default(), Instant::now());
         let grants = [0, 1].map(|_| ledger.begin(&caller, &none, now, 0).unwrap());
-        assert!(ledger.begin(&caller, &none, now, 0).unwrap_err().contains("2 runs that have not ended"));
+        assert!(ledger.begin(&caller, &none, now, 0).unwrap_err().contains("2 unfinished runs"));
         grants.iter().for_each(|g| ledger.end(g, None));
         let third = ledger.begin(&caller, &none, now, 0).unwrap();
         ledger.end(&third, None);
