@@ -1,6 +1,6 @@
 //! Pipelines over HTTP, and as an agent of the A2A protocol.
 //!
-//! Entry point: [`HttpServer`]. This module and [`a2a`] are ways to reach a [`Service`], and [`openapi`]
+//! Entry point: [`HttpServer`]. This module and `a2a` are ways to reach a [`Service`], and `openapi`
 //! describes it.
 //!
 //! Invariant: every request is that of a caller, which is known before the body is read. Without a credential
