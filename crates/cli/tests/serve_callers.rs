@@ -257,6 +257,7 @@ fn a_caller_does_what_its_roles_say() {
     assert_eq!((status, limited["error"]["code"].as_str()), (429, Some("limited")), "{limited}");
     assert_eq!(server.get("/health").1.get("running"), None);
     assert_eq!(server.get_as("planted-ann", "/health").1["open"], 0);
+    assert_eq!(server.get_as("planted-starter", "/health").1.get("open"), None);
 }
 
 #[test]

@@ -423,11 +423,18 @@ async fn a_model_that_is_not_configured_fails_with_the_remedy() {
     let params = || ModelParams { model: Some("gpt-4o".into()), ..plain() };
     let code = support::program::code(|b| ask(b, "hi", params()));
     assert!(models.check(&code).unwrap_err().message.contains("`OPENAI_API_KEY` is not set"));
-    let report = run(machine(|b| ask(b, "hi", params())), &Handlers::new(models), Limits::default()).await;
+    let handlers = Handlers::new(models);
+    let report = run(machine(|b| ask(b, "hi", params())), &handlers, Limits::default()).await;
     assert_eq!(report.usage.model_calls, 0);
     let (code, message) = error(report);
     assert_eq!(code, ErrorCode::Configuration);
     assert!(message.contains("run with `--model local`"), "{message}");
+    // Nothing in the program catches it.
+    let in_try = machine(|b| {
+        let asked = ask(b, "hi", params());
+        caught(b, asked)
+    });
+    assert_eq!(error(run(in_try, &handlers, Limits::default()).await).0, ErrorCode::Configuration);
 }
 
 #[tokio::test]
