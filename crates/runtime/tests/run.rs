@@ -2,7 +2,7 @@
 
 mod support;
 
-use core_ir::{Data, ModelParams, Num, Prim, StoreDecl, Term, Type};
+use core_ir::{Catches, Data, ModelParams, Num, Prim, StoreDecl, Term, Type};
 use machine::{ErrorCode, Machine, Reply};
 use runtime::{
     Answer, Answered, Asked, Backoff, CallKind, CancellationToken, CustomTool, Environment, Event, Finished,
@@ -431,8 +431,9 @@ async fn a_model_that_is_not_configured_fails_with_the_remedy() {
     assert!(message.contains("run with `--model local`"), "{message}");
     // Nothing in the program catches it.
     let in_try = machine(|b| {
-        let asked = ask(b, "hi", params());
-        caught(b, asked)
+        let (body, handler) = (ask(b, "hi", params()), b.lit("caught", AT));
+        let label = b.lit(Data::list([Data::str("U"), Data::str("S")]), AT);
+        b.add(Term::Try { label, body, catches: Catches::All, name: "x".into(), handler }, AT)
     });
     assert_eq!(error(run(in_try, &handlers, Limits::default()).await).0, ErrorCode::Configuration);
 }
@@ -612,7 +613,6 @@ async fn what_an_unpriced_reply_costs_is_not_known() {
 
 #[tokio::test]
 async fn retries_do_not_repeat_what_is_permanent() {
-    use core_ir::Catches;
     for (status, code, asked) in [
         (401, "invalid_api_key", 1),
         (403, "forbidden", 1),
