@@ -297,6 +297,22 @@ fn tools_that_no_pipeline_uses_are_checked_too() {
 
 /// Approval vouches for what is untrusted, and lets nothing secret out.
 #[test]
+fn entries_that_no_program_uses_are_checked_too() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("p.agent"), "pipeline main() -> Number { return 1; }\n").unwrap();
+    for (settings, expected) in [
+        ("[models.unused]\nbase_url = \"not an address\"\n", "the base URL of the model is not a URL"),
+        ("[models.unused]\nprovider = \"nonsense\"\n", "`nonsense` is none of the providers"),
+        ("[mcp.unused]\nurl = \"ftp://x\"\n", "`url` has the scheme `ftp`"),
+    ] {
+        std::fs::write(dir.path().join("entail.toml"), settings).unwrap();
+        let (status, out, err) = entail(dir.path(), &["check", "p.agent"]);
+        assert_eq!(status, 1, "{err}");
+        assert!(out.contains("error[E004]") && out.contains(expected), "{out}");
+    }
+}
+
+#[test]
 fn approval_is_advised_only_where_it_helps() {
     let dir = tempfile::tempdir().unwrap();
     let at = dir.path();
