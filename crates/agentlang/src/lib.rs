@@ -1,5 +1,5 @@
-//! Languages of this project: `.agent` programs checked and lowered to core terms, and `.lam` programs with the
-//! prelude in scope.
+//! Languages of this project: `.agent` programs checked and lowered to core terms, and `.lam` programs with
+//! the prelude in scope.
 //!
 //! Entry points: [`check`] reads and checks a program of one file, [`check_files`] one with imports;
 //! [`Module::lower`] makes the term of one of its entry points; [`calculus::compile`] reads `.lam`.

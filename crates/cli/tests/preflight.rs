@@ -267,7 +267,7 @@ fn a_missing_key_is_no_error_of_check_and_one_of_run() {
     assert!(checked.0 == 1 && checked.1.contains("the price of model `m`"), "{checked:?}");
 }
 
-/// What is declared is checked, whether a pipeline uses it or not; what runs is what is used.
+/// `check` looks at every declaration, used or not. `run` needs only those that it uses.
 #[test]
 fn tools_that_no_pipeline_uses_are_checked_too() {
     let dir = tempfile::tempdir().unwrap();
@@ -389,7 +389,7 @@ fn a_program_that_would_gain_rights_says_that_it_does_not() {
     }
 }
 
-/// What this machine lacks is found where it is looked for without running anything.
+/// A program that this machine lacks is looked for without running anything.
 #[test]
 fn a_missing_program_is_noted_by_check_and_refused_by_run() {
     let cases = [

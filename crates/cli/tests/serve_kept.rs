@@ -82,7 +82,7 @@ fn a_question_is_shown_only_to_those_who_may_know_that_it_is_asked() {
     assert_eq!(by, [&json!({"name": "boss", "via": "caller"})], "{object}");
 }
 
-/// What a caller has used today is known to the next server, also if the one before was killed.
+/// The usage of a caller's day is known to the next server, also if the one before was killed.
 #[test]
 fn limits_of_a_day_outlive_the_server() {
     let dir = folder();

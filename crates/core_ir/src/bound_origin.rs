@@ -26,7 +26,8 @@ pub enum BoundOrigin {
     Unlimited(Name),
     /// Not known before a run, for the reason given.
     Unknown(Name),
-    /// Calls that are not part of the term and cannot be counted, for the reason given. The loop stands for them.
+    /// Calls that are not part of the term and cannot be counted, for the reason given. The loop represents
+    /// them.
     Uncounted(Name),
 }
 

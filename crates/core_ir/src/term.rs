@@ -629,8 +629,8 @@ impl ToolDecl {
             && self.label == blank.label
     }
 
-    /// Returns whether nothing states what the tool does. Its name may be known, and what it takes and returns
-    /// (a function of Python). It is then taken to change the world.
+    /// Returns whether nothing states what the tool does. Its name may be known, and what it takes and
+    /// returns (a function of Python). It is then taken to change the world.
     pub fn is_unspecified(&self) -> bool {
         let blank = ToolDecl::unknown(self.name.clone(), self.span);
         self.params.iter().all(|p| p.bound == LabelSpec::BOTTOM)

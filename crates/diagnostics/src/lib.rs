@@ -260,8 +260,8 @@ pub fn toml_key(name: &str) -> String {
     out
 }
 
-/// A text with everything escaped that controls a terminal or is not seen: control characters, and those that change the direction
-/// of writing or have no width. Of long texts the beginning, and how much is left out.
+/// A text with everything escaped that controls a terminal or is not seen: control characters, and those that
+/// change the direction of writing or have no width. Of long texts the beginning, and how much is left out.
 pub fn visible(text: &str, most: usize) -> String {
     let mut out = String::new();
     let mut chars = text.chars();

@@ -809,8 +809,8 @@ impl Kit<'_> {
         out.extend([("$turn".into(), turn), ("$on".into(), on), ("y".into(), text)]);
     }
 
-    /// `try e` as a record: whether it went on, and the text of the result or of the error. An error that comes again however
-    /// often the request is repeated is no end of the turn: it ends the run.
+    /// `try e` as a record: whether it went on, and the text of the result or of the error. An error that
+    /// comes again however often the request is repeated is no end of the turn: it ends the run.
     fn tried(&mut self, once: TermId, at: Span) -> TermId {
         let record = |kit: &mut Self, on: bool, text: TermId| {
             let on = kit.b.lit(Data::Bool(on), at);

@@ -1,8 +1,9 @@
-//! What front ends share: documents with places, terms of agents and graphs, and the types of what a front end is
-//! given and gives back.
+//! Parts that front ends share: documents with places, terms of agents and graphs, and the types of inputs
+//! and outputs of a front end.
 //!
-//! Entry points: [`doc`] reads YAML and JSON with the place of every node; [`Frontend`] is a front end, which makes a
-//! [`Compiled`] of a [`File`] of a [`Project`]; [`kit`], [`graph`], [`flow`], [`talk`] and [`shape`] build terms.
+//! Entry points: [`doc`] reads YAML and JSON with the place of every node; [`Frontend`] is a front end, which
+//! makes a [`Compiled`] of a [`File`] of a [`Project`]; [`kit`], [`graph`], [`flow`], [`talk`] and [`shape`]
+//! build terms.
 //!
 //! Invariant: pure. Files are read by the caller and handed in as text; nothing here opens one.
 //! Invariant: total. Hostile input ends in a diagnostic within time and memory that its size bounds.

@@ -4,7 +4,7 @@ use crate::kit::Kit;
 use core_ir::{Bound, Branch, Data, IfSugar, Name, Num, Prim, Role, Term, TermId};
 use diagnostics::Span;
 
-/// What is made of a list item by item, from the first value on; `next` is given what makes the value so far.
+/// Folds a list item by item, from the first value on. `next` is given the maker of the value so far.
 pub fn folded(
     kit: &mut Kit<'_>,
     list: TermId,

@@ -1,5 +1,5 @@
-//! Servers of tools that a configuration lists: what starts them, where they are, and which of their tools are called
-//! without asking anybody.
+//! Servers of tools that a configuration lists: what starts them, where they are, and which of their tools
+//! are called without asking anybody.
 
 use crate::doc::{Entry, Node};
 use crate::emit::value_span;

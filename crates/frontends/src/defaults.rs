@@ -1,7 +1,7 @@
 //! What bounds a loop when the source does not say so: each framework's default, by version.
 //!
-//! A version comes from the project's lock file or requirements when there is one ([`frontend_kit::versions`]);
-//! otherwise the newest range counts. A bound says where it came from.
+//! A version comes from the project's lock file or requirements when there is one
+//! ([`frontend_kit::versions`]); otherwise the newest range counts. A bound says where it came from.
 
 use frontend_kit::emit::LoopBound;
 use frontend_kit::versions::{Versions, parts};

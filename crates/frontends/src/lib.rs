@@ -1,7 +1,9 @@
-//! Front ends: configurations of frameworks, and their programs in Python, as core terms. One folder a framework.
+//! Front ends: configurations of frameworks, and their programs in Python, as core terms. One folder a
+//! framework.
 //!
-//! Entry points: [`recognise`] says what a file is, and [`compile`] makes a [`Compiled`](frontend_kit::Compiled) of
-//! it: core terms with spans into the file, facts about the framework, and diagnostics.
+//! Entry points: [`recognise`] says what a file is, and [`compile`] makes a
+//! [`Compiled`](frontend_kit::Compiled) of it: core terms with spans into the file, facts about the
+//! framework, and diagnostics.
 //!
 //! Invariant: pure. Files are read by the caller and handed in as text; nothing here opens one.
 //! Invariant: total. Hostile input ends in a diagnostic within time and memory that its size bounds.

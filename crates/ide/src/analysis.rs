@@ -24,14 +24,15 @@ pub trait Surroundings {
     /// Why the settings or the policy file there cannot be used, for a message.
     fn options(&self, folder: &Path) -> Result<Options, String>;
 
-    /// Returns the definitions of the configuration at a path; the first is what it is for. The path may lead to a folder.
+    /// Returns the definitions of the configuration at a path; the first is what it is for. The path may lead
+    /// to a folder.
     ///
     /// # Errors
     /// Why there is nothing, for a message.
     fn units(&self, path: &Path) -> Result<Vec<frontend_kit::Unit>, String>;
 
-    /// Returns the findings of lint in a configuration or a module of Python of this path and text. Without anything
-    /// around it, what [`lint::lint_bytes`] finds. Places are in the file of number 0.
+    /// Returns the findings of lint in a configuration or a module of Python of this path and text. Without
+    /// anything around it, what [`lint::lint_bytes`] finds. Places are in the file of number 0.
     fn lint(&self, path: &str, text: &str) -> Outcome {
         lint::lint_bytes(frontends::recognise, path, FileId(0), text.as_bytes(), &lint::Config::default())
             .outcome

@@ -557,7 +557,5 @@ fn word_at(text: &str, offset: usize) -> &str {
 /// Returns whether a text can be a name in a program.
 fn is_identifier(to: &str) -> bool {
     let starts = to.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
-    starts
-        && to.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
-        && !syntax::agent::RESERVED.contains(&to)
+    starts && to.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') && !keywords::is_reserved(to)
 }

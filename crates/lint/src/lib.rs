@@ -318,8 +318,9 @@ impl Language {
     }
 }
 
-/// Findings of the rules about terms in programs of this project's own languages, where what is named, typed or supplied by settings is
-/// checked before: no rule about those is applied, nor L001 where every task has to say what it is.
+/// Findings of the rules about terms in programs of this project's own languages, where what is named, typed
+/// or supplied by settings is checked before: no rule about those is applied, nor L001 where every task has
+/// to say what it is.
 pub fn lint_programs(language: Language, units: Vec<Unit>, config: &Config) -> Vec<Diagnostic> {
     let checked: &[&str] = match language {
         Language::Agent => &["L002", "L025", "L001"],

@@ -231,8 +231,8 @@ fn line_end(text: &str, at: usize) -> usize {
     if text.get(..end).is_some_and(|t| t.ends_with('\r')) { end - 1 } else { end }
 }
 
-/// Range to remove so that the item at a place is gone: the innermost item of a list that is a mapping, or the innermost entry whose key
-/// stands there.
+/// Range to remove so that the item at a place is gone: the innermost item of a list that is a mapping, or
+/// the innermost entry whose key stands there.
 fn removal(text: &str, root: Node<'_>, at: Span) -> Option<Range<usize>> {
     let inside = |s: Span| s.start <= at.start && at.end <= s.end;
     let mut found: Option<Range<usize>> = None;

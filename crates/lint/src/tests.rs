@@ -47,8 +47,8 @@ fn examples<'d>(docs: &'d str, heading: &str) -> Vec<Example<'d>> {
     blocks.map(example).collect()
 }
 
-/// Each *Example* has one finding of the rule, at the level that its fence states or at the rule's; each *Fix*
-/// has none, and nothing else above info.
+/// Each *Example* has one finding of the rule, at the level that its fence states or at the rule's; each
+/// *Fix* has none, and nothing else above info.
 #[test]
 fn the_page_of_each_rule_holds() {
     let mut in_python = 0;

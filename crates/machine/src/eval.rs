@@ -480,11 +480,10 @@ impl Strand {
         self.place.clone()
     }
 
-    /// What its next request is called.
-    /// See [`Request::call_id`].
+    /// Name of a call of a tool that it would make now; see [`Request::call_id`].
     pub(crate) fn call_id(&self, lattice: &Lattice, tool: &ToolDecl) -> Option<u64> {
-        // The tool is given the key and may answer by it. The program counter flows to the channel and to the label of the answer, so
-        // who sees either sees the branch and all calls that are counted.
+        // The tool is given the key and may answer by it. The program counter flows to the channel and to the
+        // label of the answer, so who sees either sees the branch and all calls that are counted.
         let name = || mix(self.id, self.counts.peek(Counted::Calls, lattice, self.pc));
         (tool.effect == EffectClass::Write).then(name)
     }

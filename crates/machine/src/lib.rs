@@ -156,9 +156,10 @@ pub struct Request {
     /// Where it stands in the order of a run whose branches are run one after another: requests compare as their
     /// places do; branches within a hundred others share the place of the outer one. Depends on the program's own course alone, so a trace in this order is the same every time.
     pub place: Place,
-    /// Name of a call of a tool that writes, for its idempotency key; with the tool it names the call within the run. A function of the
-    /// branch, the program counter of the call, and the number of earlier calls of such tools at that program counter. It tells no more
-    /// than the channel and the answer do (`docs/calculus.md` §10, idempotency keys). `None` for all other requests.
+    /// Name of a call of a tool that writes, for its idempotency key; with the tool it names the call within
+    /// the run. A function of the branch, the program counter of the call, and the number of earlier calls of
+    /// such tools at that program counter. It tells no more than the channel and the answer do
+    /// (`docs/calculus.md` §10, idempotency keys). `None` for all other requests.
     pub call_id: Option<u64>,
 }
 

@@ -23,7 +23,8 @@ pub struct PolicyUse {
 }
 
 impl PolicyUse {
-    /// Returns the error that no policy has this name. `known` are the names of the policy file, if there is one.
+    /// Returns the error that no policy has this name. `known` are the names of the policy file, if there is
+    /// one.
     pub fn unknown(&self, known: Option<&mut dyn Iterator<Item = &str>>) -> Diagnostic {
         let d = Diagnostic::error(codes::UNKNOWN, format!("there is no policy `{}`", self.policy), self.span);
         let lines = format!("[policies.{}]", self.policy);

@@ -1,5 +1,5 @@
-//! The cost of starting a tool, without and with the supervisor that ends its descendants, compared within one run:
-//! `cargo run -p runtime --example tool_start [CALLS]`.
+//! The cost of starting a tool, without and with the supervisor that ends its descendants, compared within
+//! one run: `cargo run -p runtime --example tool_start [CALLS]`.
 //!
 //! A call starts `true` in a run of its own; both kinds take turns, so that a busy machine slows both.
 #![allow(clippy::print_stdout, reason = "an example prints what it measures")]

@@ -82,7 +82,8 @@ pub struct Approval {
     pub tool: Name,
     /// The arguments in the order of the parameters.
     pub args: Vec<ApprovalArg>,
-    /// Label of the decision to make the call, as a label value: whoever may not see it may not know that it is asked.
+    /// Label of the decision to make the call, as a label value: whoever may not see it may not know that it
+    /// is asked.
     pub channel: Data,
 }
 

@@ -243,11 +243,12 @@ pub(crate) fn spawn(
     Ok((Process { child: Some(child), is_supervisor }, group))
 }
 
-/// Looks for a program without starting it: a path, or a name in a directory of `PATH`. Returns its file, unless only the
-/// system knows where it looks.
+/// Looks for a program without starting it: a path, or a name in a directory of `PATH`. Returns its file,
+/// unless only the system knows where it looks.
 ///
 /// # Errors
-/// There is no such program, it may not be executed, or the interpreter that its first line names is not there.
+/// There is no such program, it may not be executed, or the interpreter that its first line names is not
+/// there.
 pub(crate) fn look_up(program: &OsStr) -> Result<Option<PathBuf>, ConfigError> {
     let path = Path::new(program);
     let shown = clip(&path.display().to_string(), 200).to_string();
@@ -280,7 +281,8 @@ pub(crate) fn look_up(program: &OsStr) -> Result<Option<PathBuf>, ConfigError> {
     }
 }
 
-/// Returns whether a program is to run with the rights of its owner or group (setuid), which a supervised tool does not gain.
+/// Returns whether a program is to run with the rights of its owner or group (setuid), which a supervised
+/// tool does not gain.
 #[cfg(target_os = "linux")]
 pub(crate) fn is_denied_rights(program: &str) -> bool {
     use std::os::unix::fs::PermissionsExt;

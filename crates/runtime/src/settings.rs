@@ -106,8 +106,8 @@ pub struct PriceEntry {
 }
 
 impl ModelEntry {
-    /// Returns whether calls cost nothing: no price is given, and the provider is one that users run on hosts of their own, or answers
-    /// from a file.
+    /// Returns whether calls cost nothing: no price is given, and the provider is one that users run on hosts
+    /// of their own, or answers from a file.
     pub fn is_free(&self) -> bool {
         let provider = self.provider.as_deref();
         self.price.is_none() && provider.is_some_and(|p| kinds::find(Some(p)).is_some_and(|k| k.is_free()))
@@ -169,12 +169,12 @@ pub(crate) enum Routed {
 }
 
 impl ModelSettings {
-    /// Returns whether calls of a model cost nothing: it is the embedded one, an installed one, or of a provider of
-    /// which [`ModelEntry::is_free`] says so.
+    /// Returns whether calls of a model cost nothing: it is the embedded one, an installed one, or of a
+    /// provider of which [`ModelEntry::is_free`] says so.
     pub fn is_free(&self, name: &str, environment: &Environment) -> bool {
         match self.file.models.get(name) {
             Some(entry) => entry.is_free(),
-            None if name == LOCAL || embedded::is_installed(name, environment) => true,
+            None if name == LOCAL || embedded::installed(name, environment).is_some() => true,
             None => unnamed(name, environment).is_free(),
         }
     }

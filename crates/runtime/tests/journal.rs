@@ -237,7 +237,8 @@ async fn an_unfinished_call_is_asked_about() {
     assert_eq!(ledger.lock().unwrap().len(), 1);
 }
 
-/// A writing tool whose program is missing was not called: once it is there, the run goes on without a question.
+/// A writing tool whose program is missing was not called: once it is there, the run goes on without a
+/// question.
 #[cfg(unix)]
 #[tokio::test]
 async fn a_tool_that_could_not_be_called_is_no_unfinished_call() {

@@ -1,8 +1,9 @@
-//! Tools get their arguments whole: a call that is cut off while it is written is never carried out with a part of them, wherever it
-//! is cut, and a run that goes on repeats it with the same arguments and the same idempotency key.
+//! Tools get their arguments whole: a call that is cut off while it is written is never carried out with a
+//! part of them, wherever it is cut, and a run that goes on repeats it with the same arguments and the same
+//! idempotency key.
 //!
-//! The servers speak the real protocols: HTTP by hyper, MCP by the official SDK, over streamable HTTP and over the pipes of a process.
-//! In between stands what cuts or stops the stream at a byte.
+//! The servers speak the real protocols: HTTP by hyper, MCP by the official SDK, over streamable HTTP and
+//! over the pipes of a process. In between stands what cuts or stops the stream at a byte.
 #![cfg(all(unix, feature = "mcp"))]
 
 mod support;

@@ -9,19 +9,26 @@ use runtime::{Environment, ModelSettings};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// Prices of models, and which models may answer which calls: the list that comes with Entail, completed by the
-/// settings. Every command and the library take their bounds from here, so they agree.
-#[derive(Clone, Debug, Default)]
+/// Prices of models, and which models may answer which calls: the list that comes with Entail, completed by
+/// the settings. Every command and the library take their bounds from here, so they agree.
+#[derive(Clone, Debug)]
 pub struct Pricing {
-    /// Without it, the list that comes with Entail.
-    prices: Option<Prices>,
+    prices: Prices,
     routes: ModelRoutes,
     /// Settings that say which models cost nothing.
     settings: Option<(ModelSettings, Environment)>,
 }
 
+impl Default for Pricing {
+    /// The list that comes with Entail alone.
+    fn default() -> Pricing {
+        Pricing { prices: Prices::standard(), routes: ModelRoutes::default(), settings: None }
+    }
+}
+
 impl Pricing {
-    /// The prices of `entail.toml` and all models of a chain. If `model` is given, it is the model of every call.
+    /// The prices of `entail.toml` and all models of a chain. If `model` is given, it is the model of every
+    /// call.
     pub fn of(settings: &Settings, model: Option<&str>) -> Pricing {
         let named = settings.model_settings(model);
         let mut routes = named.routes(&settings.environment);
@@ -30,7 +37,7 @@ impl Pricing {
         if settings.models.model.is_none() && settings.environment.get("ENTAIL_MODEL").is_none() {
             routes.default.clear();
         }
-        let prices = Some(prices_of(settings));
+        let prices = prices_of(settings);
         Pricing { prices, routes, settings: Some((named, settings.environment.clone())) }
     }
 
@@ -39,8 +46,7 @@ impl Pricing {
     /// # Errors
     /// The mistake in the list.
     pub fn with_list(self, list: &str) -> Result<Pricing, String> {
-        let prices = self.prices.unwrap_or_else(Prices::standard).with(list)?;
-        Ok(Pricing { prices: Some(prices), ..self })
+        Ok(Pricing { prices: self.prices.with(list)?, ..self })
     }
 
     /// The same with a model for the calls that name none.
@@ -52,7 +58,7 @@ impl Pricing {
 
     /// Returns the cost bound of a term, or of a call of the function that it is.
     pub fn bound(&self, code: &Arc<Code>, applied: bool) -> CostBound {
-        let mut prices = self.prices.clone().unwrap_or_else(Prices::standard);
+        let mut prices = self.prices.clone();
         if let Some((settings, environment)) = &self.settings {
             let named = asked(code).flat_map(|(_, params)| self.routes.candidates(params));
             for name in named.map(|candidate| candidate.name) {

@@ -170,16 +170,12 @@ impl Caller {
             // The shortest decimal that denotes the float is what was written.
             x.map(|x| crate::limits::money(what, &x.to_string())).transpose()
         };
-        let seconds = limits.timeout.map(|s| {
-            let time = Duration::try_from_secs_f64(s).ok().filter(|d| *d > Duration::ZERO);
-            time.ok_or_else(|| format!("`timeout = {s}` is not a positive number of seconds"))
-        });
         let per_run = Limits {
             max_model_calls: limits.calls,
             max_tool_calls: limits.tool_calls,
             max_tokens: limits.tokens,
             max_usd: money("usd", limits.usd)?,
-            timeout: seconds.transpose()?,
+            timeout: limits.timeout.map(|s| crate::limits::seconds("timeout", s)).transpose()?,
             ..Limits::default()
         };
         let usd_per_day = money("usd_per_day", limits.usd_per_day)?;
@@ -318,8 +314,8 @@ impl Callers {
         Ok(())
     }
 
-    /// Callers whose tokens can be guessed, each with the reason. Of a token that is known by its hash, only common
-    /// words can be told.
+    /// Callers whose tokens can be guessed, each with the reason. Of a token that is known by its hash, only
+    /// common words can be told.
     pub fn guessable(&self) -> impl Iterator<Item = (&str, &'static str)> {
         self.guessable.iter().map(|(name, why)| (name.as_str(), *why))
     }

@@ -48,10 +48,7 @@ pub fn as_diagnostic(
         d = d.remark(*span, note.clone());
     }
     if let Some(refused) = &report.why.refused {
-        d = remarks(d, refused);
-    }
-    if let Some(refused) = &report.why.refused {
-        d = with_remedies(d, refused, code, policy);
+        d = with_remedies(remarks(d, refused), refused, code, policy);
     }
     if failure.code == ErrorCode::Policy {
         d = d.help(

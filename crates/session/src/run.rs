@@ -229,9 +229,10 @@ impl Session {
 
     /// Handlers of requests: these models, and the tools and stores of the settings.
     pub fn handlers(&self, models: Models) -> Handlers {
-        let mut handlers = handlers(models, &self.settings, self.options.seed.unwrap_or(0));
+        let mut handlers = Handlers::new(models);
         handlers.tools = self.tools();
         handlers.stores = self.settings.fresh_stores();
+        handlers.seed = self.options.seed.unwrap_or(0);
         handlers
     }
 
@@ -445,7 +446,8 @@ fn open(
     }))
 }
 
-/// Asks only about calls whose arguments may all be shown to whoever is asked, and of which they may know that they are asked.
+/// Asks only about calls whose arguments may all be shown to whoever is asked, and of which they may know
+/// that they are asked.
 fn bounded(approver: Approver, config: &Config, output: &LabelSpec) -> Approver {
     let view = Arc::new(Mutex::new(View::new(config, &[output])));
     approver.filtered(move |call| {

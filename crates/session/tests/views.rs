@@ -1,5 +1,5 @@
-//! What a caller is shown of a run depends on nothing above its clearance: pairs of runs on inputs that it must not tell apart,
-//! carried out by the runtime, seen through [`session::view::View`].
+//! What a caller is shown of a run depends on nothing above its clearance: pairs of runs on inputs that it
+//! must not tell apart, carried out by the runtime, seen through [`session::view::View`].
 //!
 //! `VIEW_PAIRS` says how many pairs are run (4,000 if not said), `VIEW_FROM` the number of the first.
 #![allow(clippy::disallowed_methods, clippy::print_stderr, clippy::unwrap_used)]
@@ -65,8 +65,8 @@ impl Provider for Answering {
     }
 }
 
-/// The handlers of one of the two runs. They keep what the program's stores hold during the run. A tool whose results are labelled above
-/// the secrets is a part of the secret: it answers otherwise in the other run.
+/// The handlers of one of the two runs. They keep what the program's stores hold during the run. A tool whose
+/// results are labelled above the secrets is a part of the secret: it answers otherwise in the other run.
 fn handlers(pair: &Pair, program: &Arc<Program>, which: usize) -> Handlers {
     let world = Arc::new(Answering(program.clone()));
     let other = Program { seed: program.seed ^ which as u64, ..(**program).clone() };
@@ -129,12 +129,18 @@ fn shown(
     }
     let outcome = match view.outcome(&run.1) {
         None => withheld(&run.1.run),
-        Some(report) => json!({
-            "result": report.result.as_ref().map(|v| v.to_string()).map_err(|f| (f.code.as_str(), f.message.clone())).ok(),
-            "error": report.result.as_ref().err().map(|f| format!("{} {}", f.code.as_str(), f.message)),
-            "label": report.label.to_json(),
-            "usage": format!("{:?}", report.usage),
-        }),
+        Some(report) => {
+            let ended = match &report.result {
+                Ok(value) => value.to_string(),
+                Err(f) => format!("{}: {}", f.code.as_str(), f.message),
+            };
+            json!({
+                "ended": ended,
+                "failed": report.result.is_err(),
+                "label": report.label.to_json(),
+                "usage": format!("{:?}", report.usage),
+            })
+        }
     };
     (events, outcome)
 }

@@ -9,7 +9,8 @@
 //! earlier requests whose channels flow to its label, and on no others: that is all the theorem allows a world to know. Whether an
 //! answer is late depends on those whose channels flow to the channel of the request, too.
 //!
-//! A model is an observer as well: what it is sent must be the same in both runs, unless its clearance admits the secrets.
+//! A model is an observer as well: what it is sent must be the same in both runs, unless its clearance admits
+//! the secrets.
 //!
 //! Invariant: a run that goes on for ever, or ends of an error that the observer does not see, tells it no more than
 //! what it had seen before (termination-insensitive).
@@ -465,7 +466,8 @@ fn run(pair: &Pair, program: &Arc<Program>, which: usize, lattice: &mut Lattice)
 }
 
 impl Models {
-    /// The models that are sent a request, in their order, each under all its names. The last one answers, those before it fail.
+    /// The models that are sent a request, in their order, each under all its names. The last one answers,
+    /// those before it fail.
     ///
     /// # Errors
     /// The response to a conversation that none of them may see.
@@ -618,8 +620,8 @@ impl Observer<'_> {
         self.sees(l)
     }
 
-    /// What it sees of the requests: in their order, or where branches ask as they come, in the order of each branch. Or what a model is
-    /// sent, of this name.
+    /// What it sees of the requests: in their order, or where branches ask as they come, in the order of each
+    /// branch. Or what a model is sent, of this name.
     fn trace<'r>(
         &self,
         run: &'r Run,

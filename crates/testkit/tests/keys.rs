@@ -109,8 +109,8 @@ fn calls_of_one_tool_have_different_keys() {
     assert!(calls("tool[look] 1", false).values().all(|numbers| numbers == &[None]));
 }
 
-/// A tool is given its key and may answer by it, so the key of a call depends on no more than the answer may: a public answer on a secret
-/// channel does not tell how many secret calls there were.
+/// A tool is given its key and may answer by it, so the key of a call depends on no more than the answer may:
+/// a public answer on a secret channel does not tell how many secret calls there were.
 #[test]
 fn a_tool_that_answers_by_its_key_tells_nothing() {
     let answers = |text: &str| {

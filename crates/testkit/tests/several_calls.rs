@@ -20,7 +20,8 @@ const PROGRAMS: &[(&str, u64)] = &[
     ("autogen/summed_up", 3),
     ("autogen/swarm_and_tool", 9),
     ("autogen_classic/at_once", 100),
-    // Three requests of a task that may begin again twice after an empty answer, and one for the last answer each time.
+    // Three requests of a task that may begin again twice after an empty answer, and one for the last answer
+    // each time.
     ("crewai/at_once", 12),
     ("langgraph/at_once", 3),
     ("langgraph/tools_at_once", 3),

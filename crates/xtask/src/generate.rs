@@ -1,7 +1,7 @@
 //! Parts of the book that are computed: indexes of rules, front ends and diagnostics, exit statuses, crates.
 //!
-//! A page holds a generated part between the lines `<!-- generated: NAME -->` and `<!-- end -->`. Everything else on
-//! the page is written by hand.
+//! A page holds a generated part between the lines `<!-- generated: NAME -->` and `<!-- end -->`. Everything
+//! else on the page is written by hand.
 
 use crate::{File, markdown};
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,10 +1,10 @@
 //! Chores of the repository: `cargo xtask tidy`, `cargo xtask generate`.
 //!
-//! Entry points: [`tidy::check`] reads the repository and returns what is untidy; [`generate::pages`] returns the
-//! parts of the book that are computed from code and pages. Both are tests of this package as well.
+//! Entry points: [`tidy::check`] reads the repository and returns what is untidy; [`generate::pages`] returns
+//! the parts of the book that are computed from code and pages. Both are tests of this package as well.
 //!
-//! Invariant: nothing here depends on another crate of the workspace. The checks read text, so they run in seconds
-//! and keep working while crates are moved.
+//! Invariant: nothing here depends on another crate of the workspace. The checks read text, so they run in
+//! seconds and keep working while crates are moved.
 
 pub mod generate;
 pub mod markdown;
@@ -40,7 +40,8 @@ impl File {
     }
 }
 
-/// Tells whether a file is read: pages, sources, manifests, and the parts of the suite that the support matrix lists.
+/// Tells whether a file is read: pages, sources, manifests, and the parts of the suite that the support
+/// matrix lists.
 fn is_read(path: &Path) -> bool {
     let extension = path.extension().map(|e| e.to_string_lossy().into_owned()).unwrap_or_default();
     let is_in = |folder: &str| path.parent().is_some_and(|p| p.to_string_lossy().contains(folder));
@@ -52,8 +53,8 @@ fn is_read(path: &Path) -> bool {
     }
 }
 
-/// Reads the text files below the root that some check or page needs, sorted by path. Build output, hidden folders and installed
-/// packages are left out.
+/// Reads the text files below the root that some check or page needs, sorted by path. Build output, hidden
+/// folders and installed packages are left out.
 ///
 /// # Errors
 /// A folder or file that cannot be read.

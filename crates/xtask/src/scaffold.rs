@@ -1,8 +1,8 @@
 //! New rules of lint and new front ends: everything but what only their authors know.
 //!
 //! Entry points: [`rule`] and [`front_end`] return the files to write; `cargo xtask new-rule` and
-//! `cargo xtask new-frontend` write them. Of a rule the check and the page are left to edit, of a front end its
-//! source, its page and a configuration of the suite.
+//! `cargo xtask new-frontend` write them. Of a rule the check and the page are left to edit, of a front end
+//! its source, its page and a configuration of the suite.
 
 use crate::File;
 
@@ -26,10 +26,7 @@ pub fn rule(files: &[File], code: &str, name: &str) -> Result<Vec<File>, String>
     }
     let module = format!("{}_{}", code.to_lowercase(), name.replace('-', "_"));
     let page = format!("docs/rules/{code}-{name}.md");
-    let text = |path: &str| {
-        let file = files.iter().find(|f| f.path == path);
-        file.map(|f| f.text.as_str()).ok_or_else(|| format!("there is no `{path}`"))
-    };
+    let text = |path| text_of(files, path);
     // Modules, rules and links are sorted by their codes.
     let registry = inserted(text(REGISTRY)?, "mod ", &format!("mod {module};"))?;
     let registry = inserted(&registry, "    &", &format!("    &{module}::RULE,"))?;
@@ -46,8 +43,8 @@ pub fn rule(files: &[File], code: &str, name: &str) -> Result<Vec<File>, String>
 const FRONT_ENDS: &str = "crates/frontends/src/registry.rs";
 const MODULES: &str = "crates/frontends/src/lib.rs";
 
-/// Returns the new and the changed files for a front end that reads YAML: its source, its page, a configuration in
-/// the suite, the modules, the registry and the summary.
+/// Returns the new and the changed files for a front end that reads YAML: its source, its page, a
+/// configuration in the suite, the modules, the registry and the summary.
 ///
 /// # Errors
 /// A name of another form, or one that exists already.
@@ -60,10 +57,7 @@ pub fn front_end(files: &[File], name: &str) -> Result<Vec<File>, String> {
     if files.iter().any(|f| f.path == folder) {
         return Err(format!("there is a front end `{name}`"));
     }
-    let text = |path: &str| {
-        let file = files.iter().find(|f| f.path == path);
-        file.map(|f| f.text.as_str()).ok_or_else(|| format!("there is no `{path}`"))
-    };
+    let text = |path| text_of(files, path);
     let ty: String = name.split('_').map(capital).collect();
     let modules = inserted(text(MODULES)?, "mod ", &format!("mod {name};"))?;
     // Before those that recognise files of no framework in particular.
@@ -83,6 +77,11 @@ pub fn front_end(files: &[File], name: &str) -> Result<Vec<File>, String> {
         File { path: FRONT_ENDS.into(), text: registry },
         File { path: SUMMARY.into(), text: summary },
     ])
+}
+
+fn text_of<'f>(files: &'f [File], path: &str) -> Result<&'f str, String> {
+    let file = files.iter().find(|f| f.path == path);
+    file.map(|f| f.text.as_str()).ok_or_else(|| format!("there is no `{path}`"))
 }
 
 fn capital(word: &str) -> String {
@@ -165,7 +164,8 @@ impl Frontend for TYPE {
 }
 "#;
 
-/// Inserts a line among those that begin with a prefix, before the first one that is greater, or after the last.
+/// Inserts a line among those that begin with a prefix, before the first one that is greater, or after the
+/// last.
 fn inserted(text: &str, prefix: &str, line: &str) -> Result<String, String> {
     let mut lines: Vec<&str> = text.lines().collect();
     let alike: Vec<usize> = (0..lines.len()).filter(|i| lines[*i].starts_with(prefix)).collect();

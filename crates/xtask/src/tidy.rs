@@ -1,7 +1,7 @@
 //! Checks of the repository's texts: line lengths, structure of pages, words, links.
 //!
-//! Entry point: [`check`]. What cannot be repaired at once is listed with its reason in `exceptions.tsv`, whose
-//! numbers may fall and not rise.
+//! Entry point: [`check`]. What cannot be repaired at once is listed with its reason in `exceptions.tsv`,
+//! whose numbers may fall and not rise.
 
 use crate::markdown::{self, Line};
 use crate::rust::{self, PartKind};
@@ -107,12 +107,13 @@ impl Check {
 pub struct Report {
     /// Untidy places that no exception admits.
     pub findings: Vec<Finding>,
-    /// Exceptions whose number may be lowered: the check, the file stem and the number of places that are left.
+    /// Exceptions whose number may be lowered: the check, the file stem and the number of places that are
+    /// left.
     pub lower: Vec<(Check, String, usize)>,
 }
 
-/// Checks the files of the repository. `exceptions` is the text of `exceptions.tsv`; `exists` tells which paths
-/// there are beside the files, such as pictures.
+/// Checks the files of the repository. `exceptions` is the text of `exceptions.tsv`; `exists` tells which
+/// paths there are beside the files, such as pictures.
 pub fn check(files: &[File], exceptions: &str, exists: &dyn Fn(&str) -> bool) -> Report {
     let mut found = Vec::new();
     for file in files {
@@ -381,7 +382,8 @@ fn error_names(files: &[File], found: &mut Vec<Finding>) {
     }
 }
 
-/// Leaves out what `exceptions.tsv` admits: lines of a check, a file stem or `*`, a number and a reason, with tabs.
+/// Leaves out what `exceptions.tsv` admits: lines of a check, a file stem or `*`, a number and a reason, with
+/// tabs.
 fn admitted(found: Vec<Finding>, exceptions: &str) -> Report {
     let mut report = Report::default();
     let mut left = found;

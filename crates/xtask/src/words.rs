@@ -25,7 +25,8 @@ pub const BANNED: &[(&str, &str)] = &[
     ("how-manieth", "number"),
 ];
 
-/// Returns the banned phrases of a text, each with the term to use. Case and the kind of white space don't matter.
+/// Returns the banned phrases of a text, each with the term to use. Case and the kind of white space don't
+/// matter.
 pub fn banned(text: &str) -> Vec<(&'static str, &'static str)> {
     let words: Vec<String> = text
         .split(|c: char| !(c.is_alphanumeric() || matches!(c, '-' | '\'' | '_')))

@@ -94,8 +94,8 @@ fn refused(site: &Site, verdict: Verdict) -> Diagnostic {
     }
 }
 
-/// The remedy for a tool that is not said to do less than change the world, by a program that says so or because nothing is
-/// said.
+/// The remedy for a tool that is not said to do less than change the world, by a program that says so or
+/// because nothing is said.
 pub fn of_unknown(tool: &str) -> String {
     let key = toml_key(tool);
     let lines = format!("[tools.{key}]\neffect = \"read\"");

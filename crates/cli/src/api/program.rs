@@ -86,7 +86,8 @@ impl Program {
         Program::load_as(path.as_ref(), &Options::default(), Pricing::default())
     }
 
-    /// As [`Program::load`], with the policy of the settings applied, and with their models and prices for bounds.
+    /// As [`Program::load`], with the policy of the settings applied, and with their models and prices for
+    /// bounds.
     ///
     /// # Errors
     /// As [`Program::load`], or the policy can't be applied.
@@ -205,13 +206,13 @@ impl Pipeline {
         self.typing.get_or_init(|| types::check(&self.code, self.input.as_ref()))
     }
 
-    /// What a run may use at most, with the models and prices of the settings that the program was loaded with.
+    /// Cost bound of a run, with the models and prices of the settings that the program was loaded with.
     /// Without settings, prices are those of the list that comes with Entail.
     pub fn bound(&self) -> CostBound {
         self.pricing.bound(&self.code, self.input.is_some())
     }
 
-    /// What a run may use at most, as `entail cost --format json` writes it.
+    /// Cost bound of a run, as `entail cost --format json` writes it.
     pub fn bound_json(&self) -> Value {
         session::bound::figures(&self.bound(), &self.sources)
     }

@@ -9,7 +9,7 @@ use core_ir::{ModelRoutes, Name};
 use diagnostics::{Diagnostic, FileId, Sources, has_errors};
 use frontend_kit::File;
 use serde_json::{Value, json};
-use session::bound::figures;
+use session::bound::{Pricing, figures};
 use session::load::{Kind, Loaded, Options, Problem, Runnable, files_under, load, on_all_cores};
 use session::policy;
 use session::preflight::Preflight;
@@ -32,7 +32,8 @@ pub fn check(ui: &Ui, args: &CheckArgs) -> Exit {
         Err(_) => return Exit::Failed,
     };
     let options = settings.loading(args.policy.as_deref());
-    let preflight = Preflight::of(&settings);
+    let (preflight, pricing) = (Preflight::of(&settings), Pricing::of(&settings, None));
+    let against = Against { args, options: &options, preflight: &preflight, pricing: &pricing };
     let wrong = preflight.settings();
     if !wrong.is_empty() {
         ui.findings(&Sources::new(), &wrong);
@@ -47,9 +48,7 @@ pub fn check(ui: &Ui, args: &CheckArgs) -> Exit {
         let is_directory = path.is_dir();
         // Some at a time: what is said is in order, and not all of it is held at once.
         for files in programs_under(path).chunks(AT_ONCE) {
-            for Checked { sources, outcome } in
-                on_all_cores(files, |file| one(file, args, &options, &preflight))
-            {
+            for Checked { sources, outcome } in on_all_cores(files, |file| one(file, against)) {
                 match outcome {
                     // In a directory, configurations of unknown formats are simply not programs.
                     Err(Problem::Unreadable(..)) if is_directory => continue,
@@ -148,8 +147,18 @@ struct Entry {
     unpriced: Vec<Name>,
 }
 
+/// Options and settings that files are checked against.
+#[derive(Clone, Copy)]
+struct Against<'a> {
+    args: &'a CheckArgs,
+    options: &'a Options,
+    preflight: &'a Preflight,
+    pricing: &'a Pricing,
+}
+
 /// Loads one file and analyses what can be run in it.
-fn one(file: &Path, args: &CheckArgs, options: &Options, preflight: &Preflight) -> Checked {
+fn one(file: &Path, against: Against<'_>) -> Checked {
+    let Against { args, options, preflight, pricing } = against;
     let mut sources = Sources::new();
     let name = file.display().to_string();
     let outcome = load(&mut sources, &name, options).map(
@@ -168,7 +177,7 @@ fn one(file: &Path, args: &CheckArgs, options: &Options, preflight: &Preflight) 
                 }
             }
             for r in &runnables {
-                let mut entry = entry(&sources, &name, r, &args.show, policy.as_ref(), &routes, preflight);
+                let mut entry = entry(&sources, &name, r, &args.show, policy.as_ref(), &routes, pricing);
                 let ready = preflight.entry(Kind::of(&name), r, policy.as_ref());
                 // Entry points share their tools; and the flows are shown already, if that is wanted.
                 for d in ready.errors() {
@@ -218,7 +227,7 @@ fn entry(
     show: &[Show],
     policy: Option<&Policy>,
     routes: &ModelRoutes,
-    preflight: &Preflight,
+    pricing: &Pricing,
 ) -> Entry {
     let input = analysed_for(r);
     let mut object = json!({"path": path, "entry": r.name, "input": input.as_ref().map(ToString::to_string)});
@@ -263,7 +272,7 @@ fn entry(
         add(json!({"effects": effects.to_string()}));
     }
     if show.contains(&Show::Cost) {
-        let bound = preflight.pricing().bound(&r.code, input.is_some());
+        let bound = pricing.bound(&r.code, input.is_some());
         add(figures(&bound, sources));
         unpriced = bound.unpriced.iter().map(|(name, _)| name.clone()).collect();
         lines.push(format!("  model calls: {}", bound.model_calls));

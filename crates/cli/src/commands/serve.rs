@@ -89,8 +89,7 @@ fn new_token(ui: &Ui, name: &str) -> Exit {
         return Exit::Done;
     }
     ui.result(&token);
-    let plain = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c));
-    let key = if plain { name.to_string() } else { format!("{name:?}") };
+    let key = diagnostics::toml_key(name);
     ui.note("The token is shown this once. Add to `entail.toml`, with the roles that it is for:");
     ui.note(&format!("\n[callers.{key}]\ntoken_sha256 = \"{hash}\"\nroles = [\"start\", \"watch\"]"));
     Exit::Done

@@ -1,4 +1,4 @@
-//! What `entail serve` and `entail mcp` share: loading the pipelines that they serve, and the log.
+//! Loading of pipelines, and the log, for `entail serve` and `entail mcp`.
 
 use super::run::{before_run, models};
 use super::{say_problem, worth_saying};

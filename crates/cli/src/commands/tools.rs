@@ -8,7 +8,7 @@ use core_ir::{Builder, Code, EffectClass, Term, ToolDecl, Type};
 use diagnostics::Sources;
 use diagnostics::visible;
 use policy::Policy;
-use runtime::{Pins, ServerTool, Tools};
+use runtime::{Pins, ServerTool};
 use serde_json::json;
 use session::load::{Loaded, Runnable, replace_file};
 use session::settings::Settings;
@@ -65,7 +65,7 @@ pub fn tools(ui: &Ui, args: &ToolsArgs) -> Exit {
             Ok(exit) | Err(exit) => exit,
         };
     }
-    let handlers = of_settings(&settings);
+    let handlers = settings.tools();
     let mut exit = Exit::Done;
     for tool in known.values() {
         let problem = handlers.check(tool).err().map(|e| e.one_line());
@@ -140,17 +140,6 @@ fn call(
     Ok(conclude(ui, &report, &bound))
 }
 
-/// The tools as the settings carry them out.
-fn of_settings(settings: &Settings) -> Tools {
-    let mut tools =
-        Tools::new(&settings.environment).with_servers(settings.mcp.clone(), &settings.environment);
-    tools = tools.with_python(settings.python.clone());
-    for (name, handler) in &settings.handlers {
-        tools = tools.with_handler(name.clone(), handler.clone());
-    }
-    tools
-}
-
 /// What a tool may do, as programs write it.
 fn effect(tool: &ToolDecl) -> &'static str {
     match tool.effect {
@@ -181,7 +170,7 @@ fn servers_of(ui: &Ui, settings: &Settings, named: &[String], approve: bool) -> 
         Ok(runtime) => runtime,
         Err(e) => return ui.usage(&format!("cannot start the runtime: {e}"), None),
     };
-    let tools = of_settings(settings);
+    let tools = settings.tools();
     let mut pins = settings.pins.clone();
     for server in &all {
         let found = match runtime.block_on(tools.discover(server)) {

@@ -2,7 +2,7 @@
 
 use core_ir::{LabelSpec, Num};
 use std::fmt::Write;
-use syntax::agent::RESERVED;
+use syntax::agent::keywords::is_reserved;
 
 /// The words for a bound, as far as there are some.
 pub(super) fn required(bound: &LabelSpec) -> String {
@@ -19,7 +19,7 @@ pub(super) fn required(bound: &LabelSpec) -> String {
 pub(super) fn is_name(name: &str) -> bool {
     name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
         && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
-        && !RESERVED.contains(&name)
+        && !is_reserved(name)
 }
 
 /// A text between quotes.

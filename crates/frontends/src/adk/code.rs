@@ -426,8 +426,8 @@ impl<'r> Reader<'r, '_> {
         kit.b.abs(STATE, None, body, at)
     }
 
-    /// Again and again, until an agent in it escalates, which is an error there. An error that comes again however often the
-    /// request is repeated is no escalation: it ends the run.
+    /// Again and again, until an agent in it escalates, which is an error there. An error that comes again
+    /// however often the request is repeated is no escalation: it ends the run.
     fn repeated(&self, kit: &mut Kit<'_>, body: TermId, bound: LoopBound, at: Span) -> TermId {
         let fix_at = bound.span.unwrap_or(at);
         let turn = |kit: &mut Kit<'_>, on: bool, state: TermId| {

@@ -109,8 +109,9 @@ fn attempts(data: Node<'_>) -> Option<u64> {
     (n > 0).then_some(n)
 }
 
-/// `` (fix[n + 1] (λself. λ$r. try `done value catch transient m. self (`failed m))) (`failed "") ``: after the last
-/// attempt its error is the error. What comes again however often it is tried, such as a refused key, is not repeated.
+/// `` (fix[n + 1] (λself. λ$r. try `done value catch transient m. self (`failed m))) (`failed "") ``: after
+/// the last attempt its error is the error. What comes again however often it is tried, such as a refused
+/// key, is not repeated.
 fn repeated(kit: &mut Kit<'_>, value: TermId, n: u64, at: Span) -> TermId {
     let done = kit.b.add(Term::Tag("done".into(), Some(value)), at);
     let why = kit.b.var("$why", at);

@@ -1,10 +1,13 @@
-//! Lists of MCP servers: `mcp.json`, `.mcp.json`, `claude_desktop_config.json`, `.vscode/mcp.json` and what else holds `mcpServers`.
+//! Lists of MCP servers: `mcp.json`, `.mcp.json`, `claude_desktop_config.json`, `.vscode/mcp.json` and what
+//! else holds `mcpServers`.
 //!
-//! Nothing in such a file runs by itself: the agents that use the tools of the servers are elsewhere. What can be said of the servers is what
-//! starts them, where they are, and which of their tools are called without asking anybody ([`servers`](frontend_kit::servers())).
+//! Nothing in such a file runs by itself: the agents that use the tools of the servers are elsewhere. What
+//! can be said of the servers is what starts them, where they are, and which of their tools are called
+//! without asking anybody ([`servers`](frontend_kit::servers())).
 //!
-//! Source: code.visualstudio.com, "MCP configuration reference" (`servers`, `inputs`); gofastmcp.com, "MCP JSON configuration" (`mcpServers`); docs of
-//! Gemini CLI (`httpUrl`), Windsurf (`serverUrl`), Cline (`autoApprove`) and Roo Code (`alwaysAllow`).
+//! Source: code.visualstudio.com, "MCP configuration reference" (`servers`, `inputs`); gofastmcp.com, "MCP
+//! JSON configuration" (`mcpServers`); docs of Gemini CLI (`httpUrl`), Windsurf (`serverUrl`), Cline
+//! (`autoApprove`) and Roo Code (`alwaysAllow`).
 
 use frontend_kit::kit::{Units, mark};
 use frontend_kit::project::{Compiled, Facts, File, Frontend, Project};

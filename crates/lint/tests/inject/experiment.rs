@@ -4,7 +4,8 @@
 //! time. What must be found is known by construction: the fault's own code and nothing else of level warn or error; and
 //! nothing in a sound configuration.
 //!
-//! `cargo run -p lint --example inject` prints the table; the test fails if a fault is missed or something else is found.
+//! `cargo run -p lint --example inject` prints the table; the test fails if a fault is missed or something
+//! else is found.
 
 use diagnostics::{FileId, Level};
 use lint::{Config, Outcome, lint_bytes};

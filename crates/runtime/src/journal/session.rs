@@ -493,8 +493,8 @@ impl Session {
         self.writer.as_ref().map(|w| w.write(entry))
     }
 
-    /// Notes that a tool that was noted as under way was not called. Of one that may have been called before the run was interrupted,
-    /// that stays to be known.
+    /// Notes that a tool that was noted as under way was not called. Of one that may have been called before
+    /// the run was interrupted, that stays to be known.
     pub(crate) fn not_called(&self, id: RequestId) -> Option<Written> {
         let is_new = !self.interrupted.contains(&id);
         self.writer.as_ref().filter(|_| is_new).map(|w| w.write(Write::NotCalled { id }))

@@ -1,7 +1,8 @@
 //! Records of a server about its runs: the caller's view of the end, and the caller's key under which a run
 //! was begun.
 //!
-//! Entry points: [`Journal::keep_shown`], [`Journal::shown`], [`Journal::run_of_key`] and [`Journal::usage_since`].
+//! Entry points: [`Journal::keep_shown`], [`Journal::shown`], [`Journal::run_of_key`] and
+//! [`Journal::usage_since`].
 //!
 //! Invariant: it is the caller's view of the outcome, which the outcome itself, without its label, does not
 //! tell.
@@ -46,8 +47,8 @@ impl Journal {
         found.optional().map_err(|e| self.failed(&e))
     }
 
-    /// Usage of models by each caller's runs that began at this time or later, in milliseconds since 1970: what was
-    /// answered. Runs that no server began are left out.
+    /// Usage of models by each caller's runs that began at this time or later, in milliseconds since 1970:
+    /// what was answered. Runs that no server began are left out.
     ///
     /// # Errors
     /// The file is damaged.

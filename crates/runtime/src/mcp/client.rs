@@ -400,8 +400,8 @@ impl Client {
         }
     }
 
-    /// The tools that the server has now, if it refused a call because it no longer has the tool. The code of such a refusal is
-    /// that of any wrong parameter, so the server is asked again.
+    /// The tools that the server has now, if it refused a call because it no longer has the tool. The code of
+    /// such a refusal is that of any wrong parameter, so the server is asked again.
     async fn tools_if_gone(&self, tool: &str, e: &ServiceError) -> Option<Vec<Tool>> {
         let ServiceError::McpError(e) = e else { return None };
         if !matches!(e.code, ErrorCode::INVALID_PARAMS | ErrorCode::METHOD_NOT_FOUND) {

@@ -74,16 +74,6 @@ pub(crate) fn installed(
     Some(local(Some(&path), environment))
 }
 
-#[cfg(feature = "local")]
-pub(crate) fn is_installed(name: &str, environment: &Environment) -> bool {
-    store(environment).is_ok_and(|store| store.find(name).is_ok())
-}
-
-#[cfg(not(feature = "local"))]
-pub(crate) fn is_installed(_: &str, _: &Environment) -> bool {
-    false
-}
-
 #[cfg(not(feature = "local"))]
 pub(crate) fn installed(_: &str, _: &Environment) -> Option<Result<Arc<dyn Provider>, ConfigError>> {
     None

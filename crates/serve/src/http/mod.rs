@@ -50,7 +50,8 @@ pub struct HttpOptions {
     pub max_body: usize,
     /// Most connections at once.
     pub max_connections: usize,
-    /// Time within which the head of a request has to arrive; also how long a connection is kept for the next one.
+    /// Time within which the head of a request has to arrive; also how long a connection is kept for the next
+    /// one.
     pub head_timeout: Duration,
     /// Time within which the body of a request has to arrive.
     pub body_timeout: Duration,

@@ -4,8 +4,8 @@
 //!
 //! Invariant: the usage of a caller's runs in a day never exceeds its limits, whatever is under way at once:
 //! a run is granted a part of what is left.
-//! A ledger begins with what the journal knows of the day ([`Ledger::of`]). Without a journal it begins empty with the
-//! server. Calls that were under way when a server was killed are not counted.
+//! A ledger begins with what the journal knows of the day ([`Ledger::of`]). Without a journal it begins empty
+//! with the server. Calls that were under way when a server was killed are not counted.
 
 use core_ir::Num;
 use runtime::{Limits, Usage};

@@ -839,7 +839,8 @@ impl Service {
         Ok(waiting.iter().map(waiting_json).collect())
     }
 
-    /// Returns whether a question may be shown to a caller: the caller may see every argument, and that it is asked.
+    /// Returns whether a question may be shown to a caller: the caller may see every argument, and that it is
+    /// asked.
     pub(crate) fn may_see(&self, caller: &Caller, journal: &Journal, question: &Waiting) -> bool {
         let name = journal.run(&question.run).map(|info| info.name).unwrap_or_default();
         let Some(pipeline) = self.pipelines.values().find(|p| p.in_journal() == name) else {

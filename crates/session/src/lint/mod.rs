@@ -72,13 +72,8 @@ impl Linter {
     /// # Errors
     /// Why the settings cannot be used.
     pub fn of_settings(settings: &LintSettings, dir: &Path) -> Result<Linter, String> {
-        Ok(Linter {
-            wanted: Wanted::of_settings(settings, dir)?,
-            cache: Cache::open("", true),
-            around: Some(Around::default()),
-            neighbours: Neighbours::default(),
-            packages: Packages::new(settings.versions(), true),
-        })
+        let sources = LintSources { surroundings: true, cache: false };
+        Ok(Linter::new(Wanted::of_settings(settings, dir)?, settings, sources))
     }
 
     /// The report of a file of these bytes, from the cache if it is there.

@@ -8,7 +8,6 @@
 
 pub mod codes;
 
-use crate::bound::Pricing;
 use crate::load::{Kind, Runnable};
 use crate::policy;
 use crate::settings::Settings;
@@ -30,7 +29,6 @@ pub struct Preflight {
     with_keys: Option<Models>,
     /// Which models may answer which calls.
     routes: ModelRoutes,
-    pricing: Pricing,
     /// The names of the models and servers in the settings.
     names: (Vec<String>, Vec<String>),
 }
@@ -121,14 +119,8 @@ impl Preflight {
             models: models(settings.environment.clone()),
             with_keys: models(settings.environment.clone().assuming(keys.chain(usual))),
             routes: settings.model_settings(None).routes(&settings.environment),
-            pricing: Pricing::of(settings, None),
             names: (settings.models.models.keys().cloned().collect(), settings.mcp.keys().cloned().collect()),
         }
-    }
-
-    /// Prices of the settings.
-    pub fn pricing(&self) -> &Pricing {
-        &self.pricing
     }
 
     /// Looks for mistakes in the entries of `entail.toml`, whatever programs use of them.
@@ -155,8 +147,8 @@ impl Preflight {
         found
     }
 
-    /// Looks for mistakes in the declarations of tools, whether anything uses them or not. What a run of them would
-    /// need besides is left out.
+    /// Looks for mistakes in the declarations of tools, whether anything uses them or not. What a run of them
+    /// would need besides is left out.
     pub fn declarations(&self, declared: &[Arc<ToolDecl>]) -> Vec<Diagnostic> {
         let need = |tool: &Arc<ToolDecl>| {
             let (span, name) = (Some(tool.span), Some(tool.name.clone()));

@@ -1,11 +1,11 @@
 //! Words of the surface language.
 //!
-//! Entry points: [`TABLE`], [`all`] and [`about`] for editors, [`is`] and [`words`] for the parser.
+//! Entry points: [`TABLE`], [`all`] and [`about`] for editors, [`is`], [`is_reserved`] and [`words`] for the parser.
 //!
 //! Invariant: this table is the only list of keywords. The parser recovers by it, editors complete from it,
 //! and the highlighting of editors is generated from it.
 
-/// What a word does where it has its meaning. Most words are names everywhere else.
+/// Place of a word in the grammar. Most words are names everywhere else.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// Begins a declaration.
@@ -41,12 +41,19 @@ pub struct Keyword {
     pub word: &'static str,
     /// What it does.
     pub role: Role,
-    /// What an editor says about it. Empty where the word explains itself.
+    /// Explanation in editors. Empty where the word explains itself.
     pub about: &'static str,
+    /// True if it can't be a name.
+    pub is_reserved: bool,
 }
 
 const fn row(word: &'static str, role: Role, about: &'static str) -> Keyword {
-    Keyword { word, role, about }
+    Keyword { word, role, about, is_reserved: false }
+}
+
+/// A row of a word that can't be a name.
+const fn reserved(word: &'static str, role: Role, about: &'static str) -> Keyword {
+    Keyword { is_reserved: true, ..row(word, role, about) }
 }
 
 /// Every keyword, by role. A word with two roles has two rows.
@@ -66,15 +73,15 @@ pub const TABLE: &[Keyword] = &[
     row("test", Role::Item, "declares a test, which `entail test` runs"),
     row("stage", Role::Step, "a step of a workflow: an agent does a task"),
     row("review", Role::Step, "an agent checks a version, another revises it, at most `max_rounds` times"),
-    row("let", Role::Statement, ""),
-    row("if", Role::Statement, ""),
-    row("while", Role::Statement, "repeats as long as a condition holds; `max n` bounds it"),
-    row("break", Role::Statement, ""),
-    row("continue", Role::Statement, ""),
-    row("try", Role::Statement, "runs `catch` with the message if something inside fails"),
-    row("assert", Role::Statement, "fails the run, or is caught by `try`, unless the condition holds"),
-    row("return", Role::Statement, "ends the pipeline with a value"),
-    row(
+    reserved("let", Role::Statement, ""),
+    reserved("if", Role::Statement, ""),
+    reserved("while", Role::Statement, "repeats as long as a condition holds; `max n` bounds it"),
+    reserved("break", Role::Statement, ""),
+    reserved("continue", Role::Statement, ""),
+    reserved("try", Role::Statement, "runs `catch` with the message if something inside fails"),
+    reserved("assert", Role::Statement, "fails the run, or is caught by `try`, unless the condition holds"),
+    reserved("return", Role::Statement, "ends the pipeline with a value"),
+    reserved(
         "parallel",
         Role::Statement,
         "makes calls at the same time; `parallel for` runs rounds at the same time",
@@ -84,9 +91,9 @@ pub const TABLE: &[Keyword] = &[
     row("guard", Role::Statement, "checks a condition on a value; `retry n` makes the value again"),
     row("mock", Role::Statement, "in a test: the result of a tool, which is not called"),
     row("expect", Role::Statement, "in a test: `call`, `no call` or `refused`, and a tool"),
-    row("else", Role::Part, ""),
+    reserved("else", Role::Part, ""),
     row("in", Role::Part, ""),
-    row("catch", Role::Part, ""),
+    reserved("catch", Role::Part, ""),
     row("join", Role::Part, "waits for all calls of a `parallel`"),
     row("where", Role::Part, ""),
     row("fails", Role::Part, ""),
@@ -151,15 +158,9 @@ pub const TABLE: &[Keyword] = &[
     row("Option", Role::Type, "`Option[T]`: perhaps `null`"),
     row("Obj", Role::Type, "`Obj{name: T, …}`: a record"),
     row("Any", Role::Type, "data whose shape only the run shows"),
-    row("true", Role::Constant, ""),
-    row("false", Role::Constant, ""),
-    row("null", Role::Constant, ""),
-];
-
-/// Words that can't be names.
-pub const RESERVED: &[&str] = &[
-    "let", "if", "else", "while", "break", "continue", "try", "catch", "assert", "return", "parallel",
-    "true", "false", "null",
+    reserved("true", Role::Constant, ""),
+    reserved("false", Role::Constant, ""),
+    reserved("null", Role::Constant, ""),
 ];
 
 /// The words of a role, in the order of the table.
@@ -178,13 +179,24 @@ pub fn is(word: &str, role: Role) -> bool {
     words(role).any(|w| w == word)
 }
 
+/// Returns whether a word can't be a name.
+///
+/// # Examples
+/// ```
+/// use syntax::agent::keywords::is_reserved;
+/// assert!(is_reserved("let") && !is_reserved("agent"));
+/// ```
+pub fn is_reserved(word: &str) -> bool {
+    TABLE.iter().any(|k| k.is_reserved && k.word == word)
+}
+
 /// Every word once, in the order of the table.
 pub fn all() -> impl Iterator<Item = &'static str> + Clone {
     let first = |(i, k): &(usize, &Keyword)| !TABLE[..*i].iter().any(|o| o.word == k.word);
     TABLE.iter().enumerate().filter(first).map(|(_, k)| k.word)
 }
 
-/// What an editor says about a word, if anything.
+/// Returns the explanation of a word in editors, if there is one.
 pub fn about(word: &str) -> Option<&'static str> {
     TABLE.iter().find(|k| k.word == word && !k.about.is_empty()).map(|k| k.about)
 }
@@ -198,15 +210,13 @@ mod tests {
         for (i, k) in TABLE.iter().enumerate() {
             assert!(!TABLE[..i].iter().any(|o| o.word == k.word && o.role == k.role), "{k:?}");
         }
-        for word in RESERVED {
-            assert!(TABLE.iter().any(|k| k.word == *word), "{word}");
-        }
     }
 
     /// A word that the parser asks for has a row.
     #[test]
     fn the_parser_asks_for_no_other_word() {
-        // Words of places where names stand, which no editor shows: units of bounds, methods, fields of fields.
+        // Words of places where names stand, which no editor shows: units of bounds, methods, fields of
+        // fields.
         let others = ["unlimited", "approve", "no", "call", "refused"];
         let parser = include_str!("parser.rs");
         let mut asked = Vec::new();

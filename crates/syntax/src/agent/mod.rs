@@ -7,5 +7,4 @@ pub mod keywords;
 pub(crate) mod lexer;
 mod parser;
 
-pub use keywords::RESERVED;
 pub use parser::{LONGEST_TEXT, MOST_ERRORS, parse};

@@ -5,7 +5,7 @@
 //! one error is reported at one token.
 
 use super::ast::*;
-use super::keywords::{self, RESERVED, Role};
+use super::keywords::{self, Role};
 use super::lexer::{self, Lexed, Part, Token};
 use diagnostics::{Applicability, Diagnostic, FileId, Fix, Span, nearest};
 use std::collections::HashSet;
@@ -464,7 +464,7 @@ impl Parser<'_> {
         };
         let text = word.to_string();
         let span = self.here();
-        if RESERVED.contains(&&*text) {
+        if keywords::is_reserved(&text) {
             // A statement on the next line is not a misplaced name.
             if self.at_statement() {
                 let d = self.expected(what);
@@ -1727,7 +1727,7 @@ impl Parser<'_> {
             self.bump();
             return self.node(kind, start);
         }
-        if RESERVED.contains(&&*word) {
+        if keywords::is_reserved(&word) {
             let d = self.expected("an expression");
             self.report(d);
             return None;

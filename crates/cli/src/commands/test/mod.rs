@@ -83,12 +83,9 @@ impl Ran {
 
 /// Runs the command.
 pub fn test(ui: &Ui, args: &TestArgs) -> Exit {
-    let timeout = match Duration::try_from_secs_f64(args.timeout) {
-        Ok(d) if d > Duration::ZERO => d,
-        _ => {
-            return ui
-                .usage(&format!("`--timeout {}`: not a positive number of seconds", args.timeout), None);
-        }
+    let timeout = match session::limits::seconds("--timeout", args.timeout) {
+        Ok(timeout) => timeout,
+        Err(why) => return ui.usage(&why, None),
     };
     let settings = match crate::setup::settings(ui) {
         Ok(settings) => settings,

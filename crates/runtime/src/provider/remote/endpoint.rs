@@ -78,11 +78,12 @@ impl Kind for Endpoint {
         let key = key_env.and_then(|n| environment.secret(n));
         if key.is_none() && (wanted.wants_key(&base) || entry.key_env.is_some()) {
             let variable = key_env.unwrap_or("OPENAI_API_KEY");
-            let other = match self.family {
-                _ if entry.base_url.is_some() => "",
-                Some(_) => "",
-                None if name.starts_with("claude-") => ", or `ANTHROPIC_API_KEY` for Anthropic's own API",
-                None => " (and `OPENAI_BASE_URL` for an endpoint other than OpenAI's)",
+            let other = if entry.base_url.is_some() || self.family.is_some() {
+                ""
+            } else if name.starts_with("claude-") {
+                ", or `ANTHROPIC_API_KEY` for Anthropic's own API"
+            } else {
+                " (and `OPENAI_BASE_URL` for an endpoint other than OpenAI's)"
             };
             return Err(ConfigError::new(format!("no key for model `{name}`: `{variable}` is not set"))
                 .of_kind(ConfigErrorKind::NotSet(variable.to_string()))
