@@ -10,7 +10,7 @@ use std::sync::Arc;
 use syntax::agent::ast::{Comment, Import, Item, Program, Use};
 
 /// A program has at most so many files.
-const MOST_FILES: usize = 1_000;
+const MAX_FILES: usize = 1_000;
 
 /// Opens the files that a program imports. Front ends open none themselves.
 pub trait Loader {
@@ -94,11 +94,11 @@ pub(super) fn collect(
         };
         top.next += 1;
         let from = top.file;
-        if files.0.len() >= MOST_FILES {
+        if files.0.len() >= MAX_FILES {
             out.push(
                 Diagnostic::error(
                     codes::NOT_IMPORTED,
-                    format!("a program of more than {MOST_FILES} files"),
+                    format!("a program of more than {MAX_FILES} files"),
                     import.path.span,
                 )
                 .help("this and further imports were not followed"),

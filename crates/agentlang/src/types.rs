@@ -9,7 +9,7 @@ use syntax::agent::ast::{self, TypeExpr, TypeKind};
 
 /// A type written out in full has at most so many parts. Aliases of aliases grow exponentially, and so
 /// would the work of comparing them.
-const MOST_PARTS: u64 = 10_000;
+const MAX_PARTS: u64 = 10_000;
 
 /// Names that are types by themselves.
 const BUILT_IN: &[&str] = &["String", "Number", "Bool", "List", "Option", "Obj"];
@@ -200,11 +200,11 @@ impl Types {
                 (Type::record(all), parts)
             }
         });
-        if parts > MOST_PARTS {
+        if parts > MAX_PARTS {
             out.push(
                 Diagnostic::error(
                     codes::HUGE_TYPE,
-                    format!("a type of more than {MOST_PARTS} parts"),
+                    format!("a type of more than {MAX_PARTS} parts"),
                     written.span,
                 )
                 .help("aliases are written out in full; make the type smaller"),
@@ -244,11 +244,11 @@ fn names_in(written: &TypeExpr) -> Vec<String> {
 
 /// A type in the words of the surface language, shortened if it is long.
 pub(super) fn show(ty: &Type) -> String {
-    const LONGEST: usize = 120;
+    const MAX_SHOWN_LEN: usize = 120;
     let mut out = String::new();
-    write(ty, &mut out, LONGEST);
-    if out.chars().count() > LONGEST {
-        out = out.chars().take(LONGEST).chain(['…']).collect();
+    write(ty, &mut out, MAX_SHOWN_LEN);
+    if out.chars().count() > MAX_SHOWN_LEN {
+        out = out.chars().take(MAX_SHOWN_LEN).chain(['…']).collect();
     }
     out
 }

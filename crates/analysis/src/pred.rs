@@ -102,12 +102,12 @@ const KINDS: [Kind; 7] =
 type Parts<'p> = Vec<(&'p Pred, bool)>;
 
 /// Conjunctions that are looked at, and quantifiers within each other.
-const MOST_CONJUNCTIONS: usize = 128;
-const DEEPEST: u32 = 6;
+const MAX_CONJUNCTIONS: usize = 128;
+const MAX_DEPTH: u32 = 6;
 
 /// Whether something of these kinds satisfies all parts.
 fn satisfiable(parts: &[(&Pred, bool)], kinds: &[Kind], depth: u32) -> Answer {
-    if depth > DEEPEST {
+    if depth > MAX_DEPTH {
         return Answer::Unknown;
     }
     let mut all: Vec<Parts<'_>> = vec![Vec::new()];
@@ -150,7 +150,7 @@ fn spread<'p>(p: &'p Pred, holds: bool, all: &mut Vec<Parts<'p>>) -> bool {
             let mut other = all.clone();
             let fine = spread(&p.0, holds, all) && spread(&p.1, holds, &mut other);
             all.append(&mut other);
-            fine && all.len() <= MOST_CONJUNCTIONS
+            fine && all.len() <= MAX_CONJUNCTIONS
         }
         _ => {
             for parts in all.iter_mut() {
@@ -427,7 +427,7 @@ fn no_record(parts: &Parts<'_>, length: &Range, depth: u32) -> bool {
 /// Values that are likely to satisfy what is said.
 fn examples(parts: &Parts<'_>, kind: Kind, length: &Range, depth: u32) -> Vec<Data> {
     /// Longer examples are not made.
-    const LONGEST: u64 = 2_000;
+    const MAX_EXAMPLE_LEN: u64 = 2_000;
     match kind {
         Kind::Num => {
             let range = interval(parts, Measure::Value);
@@ -456,11 +456,11 @@ fn examples(parts: &Parts<'_>, kind: Kind, length: &Range, depth: u32) -> Vec<Da
                 for extra in 0..3 {
                     let mut t = text.clone();
                     let wanted = words.first() + extra;
-                    while (t.split_whitespace().count() as u64) < wanted.min(LONGEST) {
+                    while (t.split_whitespace().count() as u64) < wanted.min(MAX_EXAMPLE_LEN) {
                         t.push_str(if t.is_empty() { "z" } else { " z" });
                     }
                     for more in 0..3 {
-                        let n = (length.first() + more).min(LONGEST);
+                        let n = (length.first() + more).min(MAX_EXAMPLE_LEN);
                         let mut long = t.clone();
                         let have = long.chars().count() as u64;
                         if have < n {
@@ -471,7 +471,7 @@ fn examples(parts: &Parts<'_>, kind: Kind, length: &Range, depth: u32) -> Vec<Da
                     out.push(Data::str(t));
                 }
                 if let Some(Some(most)) = length.last() {
-                    out.push(Data::str(" ".repeat(most.min(LONGEST) as usize)));
+                    out.push(Data::str(" ".repeat(most.min(MAX_EXAMPLE_LEN) as usize)));
                 }
             }
             out
@@ -491,7 +491,7 @@ fn examples(parts: &Parts<'_>, kind: Kind, length: &Range, depth: u32) -> Vec<Da
             (0..3)
                 .filter_map(|more| {
                     let mut items = items.clone();
-                    let n = (length.first() + more).min(LONGEST) as usize;
+                    let n = (length.first() + more).min(MAX_EXAMPLE_LEN) as usize;
                     while items.len() < n {
                         items.push(filler.clone()?);
                     }
@@ -510,7 +510,7 @@ fn examples(parts: &Parts<'_>, kind: Kind, length: &Range, depth: u32) -> Vec<Da
             (0..3)
                 .map(|more| {
                     let mut fields = made.clone();
-                    let n = (length.first() + more).min(LONGEST) as usize;
+                    let n = (length.first() + more).min(MAX_EXAMPLE_LEN) as usize;
                     while fields.len() < n {
                         fields.push((Name::from(format!("·{}", fields.len())), Data::Null));
                     }
@@ -525,7 +525,7 @@ fn examples(parts: &Parts<'_>, kind: Kind, length: &Range, depth: u32) -> Vec<Da
 
 /// Something that satisfies all parts, if one is found.
 fn example(parts: &Parts<'_>, depth: u32) -> Option<Data> {
-    if depth > DEEPEST {
+    if depth > MAX_DEPTH {
         return None;
     }
     let fits = |d: &Data| parts.iter().all(|(p, holds)| p.holds(d).is_ok() == *holds);

@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::{Mutex, oneshot};
 
 /// Characters of an argument that are shown.
-pub(crate) const MOST: usize = 1000;
+pub(crate) const MAX_ARGUMENT_CHARS: usize = 1000;
 
 /// A terminal with a person at it.
 #[derive(Clone, Default)]
@@ -177,23 +177,27 @@ fn ask_until(question: &str, typed: &mut impl BufRead) -> Option<bool> {
 
 /// The question: the tool, and each argument with its label.
 fn question(call: &Approval) -> String {
-    let mut text = format!("the program wants to call the tool `{}`", visible(&call.tool, MOST));
+    let mut text =
+        format!("the program wants to call the tool `{}`", visible(&call.tool, MAX_ARGUMENT_CHARS));
     text.push_str(if call.args.is_empty() { " without arguments\n" } else { " with\n" });
     for arg in &call.args {
-        let value = visible(&arg.value.to_json().to_string(), MOST);
+        let value = visible(&arg.value.to_json().to_string(), MAX_ARGUMENT_CHARS);
         let label = arg.label.to_json().to_string();
-        let label =
-            if label == "[]" { String::new() } else { format!("  (label {})", visible(&label, MOST)) };
+        let label = if label == "[]" {
+            String::new()
+        } else {
+            format!("  (label {})", visible(&label, MAX_ARGUMENT_CHARS))
+        };
         // Writing to a string cannot fail.
-        let _ = writeln!(text, "  {} = {value}{label}", visible(&arg.name, MOST));
+        let _ = writeln!(text, "  {} = {value}{label}", visible(&arg.name, MAX_ARGUMENT_CHARS));
         for chain in &arg.chains {
             for way in &chain.ways {
                 let steps: Vec<String> = way.iter().map(|hop| hop.what.describe()).collect();
                 let _ = writeln!(
                     text,
                     "      {}: {}",
-                    visible(&chain.words, MOST),
-                    visible(&steps.join(" <- "), MOST)
+                    visible(&chain.words, MAX_ARGUMENT_CHARS),
+                    visible(&steps.join(" <- "), MAX_ARGUMENT_CHARS)
                 );
             }
         }

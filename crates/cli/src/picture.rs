@@ -348,10 +348,10 @@ mod tests {
     #[test]
     fn a_tangle_is_refused_and_not_worked_on_for_ever() {
         let mut picture = Picture::default();
-        for i in 0..core_ir::draw::MOST {
+        for i in 0..core_ir::draw::MAX_NODES {
             picture.nodes.push(node(Look::Tool, &["t"]));
             for step in 1..5 {
-                picture.edges.push((i, (i * step * 37 + step) % core_ir::draw::MOST, String::new()));
+                picture.edges.push((i, (i * step * 37 + step) % core_ir::draw::MAX_NODES, String::new()));
             }
         }
         // Either is right; what is tested is that it ends.

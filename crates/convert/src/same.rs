@@ -24,7 +24,7 @@ pub(crate) fn as_pipeline(code: &Arc<Code>, again: &Code) -> Result<(), Differen
 
 fn compare(code: &Code, a: Option<Code>, b: Option<Code>) -> Result<(), Difference> {
     let (Some(a), Some(b)) = (a, b) else {
-        let what = format!("it is too large to be compared, with more than {MOST_TERMS} terms");
+        let what = format!("it is too large to be compared, with more than {MAX_TERMS} terms");
         return Err(Difference { what, at: code.span(code.root()) });
     };
     match equivalent(&a, &b) {
@@ -132,7 +132,7 @@ fn checks(code: &Code) -> Option<(Demand, Demand)> {
 }
 
 /// Larger terms are not compared.
-const MOST_TERMS: usize = 100_000;
+const MAX_TERMS: usize = 100_000;
 
 struct Copy<'c> {
     code: &'c Code,
@@ -169,7 +169,7 @@ impl<'c> Copy<'c> {
             tools,
             inline: HashMap::new(),
             record: None,
-            left: MOST_TERMS,
+            left: MAX_TERMS,
             lists: false,
             types: analysis::types::check_steps(code).1.into_iter().collect(),
             given: HashMap::new(),

@@ -8,12 +8,12 @@
 //! calls tools is one box. A loop of which each turn does one of several steps and says which comes next is drawn as the graph that it
 //! is: from step to step. What evaluates without asking anybody is not drawn.
 //!
-//! Invariant: at most [`MOST`] nodes; what is beyond is one node that says so.
+//! Invariant: at most [`MAX_NODES`] nodes; what is beyond is one node that says so.
 
 use crate::{Abs, AbsSugar, Branch, Code, Data, ModelParams, Name, Recv, Slot, Term, TermId};
 
 /// Nodes of a picture at most.
-pub const MOST: usize = 1_000;
+pub const MAX_NODES: usize = 1_000;
 
 /// What a node looks like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -217,7 +217,7 @@ impl Draw<'_> {
     }
 
     fn full(&self) -> bool {
-        self.picture.nodes.len() >= MOST
+        self.picture.nodes.len() >= MAX_NODES
     }
 
     /// Adds a node that calls somebody: what is called, and where.
@@ -233,7 +233,7 @@ impl Draw<'_> {
     fn link(&mut self, from: Exits, to: usize) {
         for (node, label) in from {
             let edge = (node, to, label);
-            if self.picture.edges.len() < 4 * MOST && !self.picture.edges.contains(&edge) {
+            if self.picture.edges.len() < 4 * MAX_NODES && !self.picture.edges.contains(&edge) {
                 self.picture.edges.push(edge);
             }
         }

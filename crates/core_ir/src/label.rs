@@ -657,7 +657,7 @@ mod tests {
             let sources = Data::list(names.iter().map(|n| Data::str(&**n)));
             l.label_of(&Data::record([("sources".into(), sources)])).unwrap()
         };
-        let names: Vec<String> = (0..sets::MOST_BITS as usize + 6).map(|i| format!("s{i}")).collect();
+        let names: Vec<String> = (0..sets::MAX_BITS as usize + 6).map(|i| format!("s{i}")).collect();
         let singles: Vec<Label> = names.chunks(1).map(|n| label(&mut l, n)).collect();
         let most = label(&mut l, &names[..names.len() - 1]);
         let all = label(&mut l, &names);

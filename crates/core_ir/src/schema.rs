@@ -169,9 +169,9 @@ const ANNOTATIONS: [&str; 16] = [
 ];
 
 /// Steps of one check.
-const MOST_STEPS: u32 = 100_000;
+const MAX_STEPS: u32 = 100_000;
 /// Definitions followed into each other, and schemas within each other.
-const DEEPEST: usize = 200;
+const MAX_NESTING: usize = 200;
 
 impl Schema {
     /// Reads a schema.
@@ -224,7 +224,7 @@ impl Schema {
     /// # Errors
     /// Where and why it does not.
     pub fn check(&self, data: &Data) -> Result<(), String> {
-        let run = Run { root: &self.root, defs: &self.defs, steps: Cell::new(MOST_STEPS) };
+        let run = Run { root: &self.root, defs: &self.defs, steps: Cell::new(MAX_STEPS) };
         run.node(&self.root, data, 0)
     }
 }
@@ -340,7 +340,7 @@ fn references<'n>(n: &'n Node, out: &mut Vec<&'n Name>) {
 /// Reads one schema.
 fn node(source: &Data, place: &str, depth: usize) -> Result<Node, String> {
     let wrong = |what: &str| Err(format!("{place}: {what}"));
-    if depth > DEEPEST {
+    if depth > MAX_NESTING {
         return wrong("nested too deep");
     }
     let fields = match source {
@@ -504,7 +504,7 @@ struct Run<'s> {
 
 impl Run<'_> {
     fn node(&self, n: &Node, data: &Data, depth: usize) -> Result<(), String> {
-        if depth > MAX_DATA_DEPTH + DEEPEST {
+        if depth > MAX_DATA_DEPTH + MAX_NESTING {
             return Err("nested too deep for this schema".into());
         }
         if n.never {

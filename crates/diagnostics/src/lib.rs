@@ -286,15 +286,15 @@ pub fn visible(text: &str, most: usize) -> String {
 /// ```
 pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     // Names longer than this are never slips of one another worth the quadratic work.
-    const LONGEST: usize = 64;
+    const MAX_NAME_LEN: usize = 64;
     let length = name.chars().count();
-    if length > LONGEST {
+    if length > MAX_NAME_LEN {
         return None;
     }
     let allowed = (length / 3).max(1);
     candidates
         .into_iter()
-        .filter(|c| c.chars().count() <= LONGEST && *c != name)
+        .filter(|c| c.chars().count() <= MAX_NAME_LEN && *c != name)
         .map(|c| (edit_distance(name, c), c))
         .filter(|(d, _)| *d <= allowed)
         .min_by_key(|(d, _)| *d)

@@ -5,7 +5,7 @@ use annotate_snippets::{AnnotationKind, Group, Level as Title, Patch, Renderer, 
 use serde_json::{Map, Value, json};
 
 /// Longest line that is shown with its finding. A longer one (minified JSON) is named by place only.
-const LONGEST_LINE: usize = 400;
+const MAX_LINE_LEN: usize = 400;
 
 /// A finding as people read it: title, source excerpt with carets, help. Ends without a line break.
 ///
@@ -29,7 +29,7 @@ pub fn text(sources: &Sources, d: &Diagnostic, color: bool) -> String {
     for (r, t) in d.remarks.iter().zip(&remarks) {
         shown.push((r.span, AnnotationKind::Context, t));
     }
-    let (excerpts, notes) = excerpts(sources, &shown, if d.hide_source { 0 } else { LONGEST_LINE });
+    let (excerpts, notes) = excerpts(sources, &shown, if d.hide_source { 0 } else { MAX_LINE_LEN });
     for e in &excerpts {
         let mut snippet = Snippet::source(e.text.as_str()).path(e.path).line_start(e.first as usize);
         for (range, kind, text) in &e.annotations {
@@ -63,12 +63,12 @@ pub fn text(sources: &Sources, d: &Diagnostic, color: bool) -> String {
 
 /// The path, the first line, the lines around a change, its place in them and its text; nothing if that is too much to be shown.
 fn change(sources: &Sources, fix: &Fix) -> Option<(String, u32, String, std::ops::Range<usize>, String)> {
-    const MOST_LINES: u32 = 12;
+    const MAX_LINES: u32 = 12;
     let source = sources.get(fix.span.file)?;
     let first = source.line_column(fix.span.start).line;
     let last = source.line_column(fix.span.end.max(fix.span.start + 1) - 1).line;
-    let short = |l: u32| source.line_range(l).len() <= LONGEST_LINE;
-    if last - first >= MOST_LINES || !(first..=last).all(short) {
+    let short = |l: u32| source.line_range(l).len() <= MAX_LINE_LEN;
+    if last - first >= MAX_LINES || !(first..=last).all(short) {
         return None;
     }
     let (base, end) = (source.line_range(first).start, source.line_range(last).end);
@@ -99,14 +99,14 @@ fn excerpts<'a>(
     shown: &[(Span, AnnotationKind, &'a str)],
     longest: usize,
 ) -> (Vec<Excerpt<'a>>, Vec<String>) {
-    const MOST_LINES: u32 = 4;
+    const MAX_LINES: u32 = 4;
     const NEAR: u32 = 40;
     let mut out: Vec<Excerpt<'a>> = Vec::new();
     let mut notes = Vec::new();
     for (span, kind, text) in shown.iter().cloned() {
         let Some(source) = sources.get(span.file) else { continue };
         let first = source.line_column(span.start).line;
-        let last = source.line_column(span.end.max(span.start + 1) - 1).line.min(first + MOST_LINES - 1);
+        let last = source.line_column(span.end.max(span.start + 1) - 1).line.min(first + MAX_LINES - 1);
         let showable = |first: u32, last: u32| (first..=last).all(|l| source.line_range(l).len() <= longest);
         if !showable(first, last) {
             let colon = if text.is_empty() { "" } else { ": " };

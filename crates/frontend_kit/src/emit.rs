@@ -58,7 +58,7 @@ pub fn not_built(error: &core_ir::BuildError, span: Span) -> Diagnostic {
 pub type Unused = (&'static str, &'static str);
 
 /// Keys that are reported for one mapping at most, so that a data file costs little.
-const MOST_KEYS: usize = 50;
+const MAX_KEYS: usize = 50;
 
 /// The parameter that holds the values of placeholders.
 pub const INPUTS: &str = "inputs";
@@ -139,7 +139,7 @@ pub fn report_keys(
             continue;
         }
         reported += 1;
-        if reported > MOST_KEYS {
+        if reported > MAX_KEYS {
             return;
         }
         let span = entry.key.span();
@@ -171,10 +171,10 @@ pub fn near<'a>(
     known: impl IntoIterator<Item = &'a str, IntoIter: ExactSizeIterator>,
     reported: &[Diagnostic],
 ) -> Option<&'a str> {
-    const MOST_NAMES: usize = 300;
-    const MOST_REPORTS: usize = 200;
+    const MAX_NAMES: usize = 300;
+    const MAX_REPORTS: usize = 200;
     let known = known.into_iter();
-    if known.len() > MOST_NAMES || reported.len() > MOST_REPORTS {
+    if known.len() > MAX_NAMES || reported.len() > MAX_REPORTS {
         return None;
     }
     nearest(name, known)
@@ -240,11 +240,11 @@ pub fn names<'d>(entry: &Entry<'d>, out: &mut Vec<Diagnostic>) -> Vec<(&'d str, 
 }
 
 /// Tools of one agent at most. Each is a branch of the agent's dispatch.
-pub const MOST_TOOLS: usize = 5_000;
+pub const MAX_TOOLS: usize = 5_000;
 
-/// Reports that an agent has more than [`MOST_TOOLS`].
+/// Reports that an agent has more than [`MAX_TOOLS`].
 pub fn too_many_tools(at: Span) -> Diagnostic {
-    Diagnostic::error(codes::TOO_MUCH, format!("more than {MOST_TOOLS} tools: the others are left out"), at)
+    Diagnostic::error(codes::TOO_MUCH, format!("more than {MAX_TOOLS} tools: the others are left out"), at)
 }
 
 /// Whether a text is a placeholder that the environment or a template engine fills in.

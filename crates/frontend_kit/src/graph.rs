@@ -141,7 +141,7 @@ impl Env {
 }
 
 /// Nodes of one graph at most.
-const MOST_NODES: usize = 1_500;
+const MAX_NODES: usize = 1_500;
 
 /// `λx. …`, from a text to a text.
 pub fn lower(kit: &mut Kit<'_>, graph: &Graph, steps: &mut dyn Steps) -> TermId {
@@ -149,8 +149,8 @@ pub fn lower(kit: &mut Kit<'_>, graph: &Graph, steps: &mut dyn Steps) -> TermId 
     if graph.nodes.is_empty() || graph.start >= graph.nodes.len() {
         return kit.unknown("a graph without a node to begin with", at);
     }
-    if graph.nodes.len() > MOST_NODES {
-        let why = format!("a graph of more than {MOST_NODES} nodes");
+    if graph.nodes.len() > MAX_NODES {
+        let why = format!("a graph of more than {MAX_NODES} nodes");
         return kit.undecided(codes::TOO_MUCH, why, at);
     }
     let nodes = graph.nodes.iter().enumerate().map(|(i, n)| NodeOutline {

@@ -31,16 +31,16 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 /// Parts (agents, tasks, nodes) compiled for one file, counting each use.
-const MOST_PARTS: usize = 4_000;
+const MAX_PARTS: usize = 4_000;
 /// Expressions of a program at most, in a file and in one value.
-const MOST_VALUES: usize = 20_000;
-const MOST_OF_VALUE: usize = 6_000;
+const MAX_VALUES: usize = 20_000;
+const MAX_VALUE_PARTS: usize = 6_000;
 /// Expressions within one another at most: terms are nested a few times as deep.
-const DEEPEST_VALUE: usize = 150;
+const MAX_VALUE_DEPTH: usize = 150;
 /// Bytes of text compiled for one file, counting each use.
-const MOST_TEXT: usize = 32 << 20;
+const MAX_TEXT_BYTES: usize = 32 << 20;
 /// Agents within one another.
-const DEEPEST: usize = 24;
+const MAX_DEPTH: usize = 24;
 
 /// What may still be compiled for a file.
 pub struct Budget {
@@ -63,8 +63,8 @@ impl Default for Budget {
 impl Budget {
     /// A budget for one file.
     pub fn new() -> Budget {
-        let (values, of_value) = (MOST_VALUES, MOST_OF_VALUE);
-        Budget { parts: MOST_PARTS, text: MOST_TEXT, exceeded: false, values, of_value, depth: 0 }
+        let (values, of_value) = (MAX_VALUES, MAX_VALUE_PARTS);
+        Budget { parts: MAX_PARTS, text: MAX_TEXT_BYTES, exceeded: false, values, of_value, depth: 0 }
     }
 
     /// Whether something was left out already.
@@ -76,9 +76,9 @@ impl Budget {
     /// grows beyond all bounds that way is one value that is not known, not the end of the file.
     pub fn begin_value(&mut self) -> bool {
         if self.depth == 0 {
-            self.of_value = MOST_OF_VALUE;
+            self.of_value = MAX_VALUE_PARTS;
         }
-        if self.values == 0 || self.of_value == 0 || self.depth >= DEEPEST_VALUE {
+        if self.values == 0 || self.of_value == 0 || self.depth >= MAX_VALUE_DEPTH {
             return false;
         }
         self.values -= 1;
@@ -94,7 +94,7 @@ impl Budget {
 
     /// How many expressions were compiled so far.
     pub fn spent(&self) -> usize {
-        MOST_VALUES - self.values
+        MAX_VALUES - self.values
     }
 
     /// Begins a value that stands beside the one around it, which is not as deep and as large for it.
@@ -131,8 +131,9 @@ impl Budget {
     /// Reports that something is left out, once.
     fn report(&mut self, at: Span, out: &mut Vec<Diagnostic>) {
         if !std::mem::replace(&mut self.exceeded, true) {
-            let message =
-                format!("more than {MOST_PARTS} agents and tasks, or more than {MOST_TEXT} bytes of prompts");
+            let message = format!(
+                "more than {MAX_PARTS} agents and tasks, or more than {MAX_TEXT_BYTES} bytes of prompts"
+            );
             out.push(Diagnostic::error(codes::TOO_MUCH, message, at));
         }
     }
@@ -287,7 +288,7 @@ impl<'o> Kit<'o> {
         if self.open.contains(&definition) {
             return Err(self.unknown("an agent within itself", head));
         }
-        if self.open.len() >= DEEPEST || !self.budget.take(text, head, self.out) {
+        if self.open.len() >= MAX_DEPTH || !self.budget.take(text, head, self.out) {
             return Err(self.unknown("an agent beyond the limit", head));
         }
         self.open.push(definition);
@@ -386,7 +387,7 @@ impl<'o> Kit<'o> {
         let mut calls: Vec<Call> = Vec::new();
         let mut seen: HashSet<String> = HashSet::new();
         for hand in hands {
-            if calls.len() >= emit::MOST_TOOLS {
+            if calls.len() >= emit::MAX_TOOLS {
                 self.out.push(emit::too_many_tools(hand.at));
                 break;
             }

@@ -14,7 +14,7 @@ pub fn folded(
     next: impl FnOnce(&mut Kit<'_>, &dyn Fn(&mut Kit<'_>) -> TermId) -> TermId,
 ) -> TermId {
     /// More than any list holds here.
-    const MOST: u64 = 1_000_000;
+    const MAX_ITEMS: u64 = 1_000_000;
     let turn: Name = kit.b.fresh("turn");
     let field = |kit: &mut Kit<'_>, name: &str| {
         let turn = kit.b.var(turn.clone(), at);
@@ -36,7 +36,7 @@ pub fn folded(
     let body = kit.b.add(Term::If(goes_on, again, result, IfSugar::Plain), at);
     let step = kit.b.abs(turn.clone(), None, body, at);
     let body = kit.b.abs("self", None, step, at);
-    let fix = kit.b.add(Term::Fix { bound: Bound::Finite(MOST), origin: None, body }, at);
+    let fix = kit.b.add(Term::Fix { bound: Bound::Finite(MAX_ITEMS), origin: None, body }, at);
     let zero = kit.b.lit(Num::from(0i64), at);
     let fields = vec![("at".into(), zero), ("of".into(), list), ("out".into(), first)];
     let begin = kit.b.add(Term::Record(fields), at);

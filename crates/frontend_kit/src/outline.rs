@@ -135,14 +135,14 @@ impl Outline {
     /// Adds a placeholder without a value, once per place.
     pub fn missing(&mut self, name: &str, at: Span) {
         let new = (name.to_string(), at);
-        if self.missing.len() < MOST && !self.missing.contains(&new) {
+        if self.missing.len() < MAX_ENTRIES && !self.missing.contains(&new) {
             self.missing.push(new);
         }
     }
 
     /// Adds a key that is read and never written, once.
     pub fn unwritten(&mut self, key: &str, at: Span) {
-        if self.unwritten.len() < MOST && !self.unwritten.iter().any(|(k, _)| k == key) {
+        if self.unwritten.len() < MAX_ENTRIES && !self.unwritten.iter().any(|(k, _)| k == key) {
             self.unwritten.push((key.to_string(), at));
         }
     }
@@ -150,42 +150,42 @@ impl Outline {
     /// Adds a key that is set twice in one step, once per pair of places.
     pub fn clash(&mut self, key: &str, first: Span, second: Span) {
         let new = (key.to_string(), first, second);
-        if self.clashes.len() < MOST && !self.clashes.contains(&new) {
+        if self.clashes.len() < MAX_ENTRIES && !self.clashes.contains(&new) {
             self.clashes.push(new);
         }
     }
 
     /// Adds an operation that is repeated, once.
     pub fn retried(&mut self, retried: Retried) {
-        if self.retried.len() < MOST && !self.retried.contains(&retried) {
+        if self.retried.len() < MAX_ENTRIES && !self.retried.contains(&retried) {
             self.retried.push(retried);
         }
     }
 
     /// Adds instructions that are written and empty, once.
     pub fn blank(&mut self, at: Span) {
-        if self.blank.len() < MOST && !self.blank.contains(&at) {
+        if self.blank.len() < MAX_ENTRIES && !self.blank.contains(&at) {
             self.blank.push(at);
         }
     }
 
     /// Adds an agent whose time is limited, once.
     pub fn timed(&mut self, at: Span) {
-        if self.timed.len() < MOST && !self.timed.contains(&at) {
+        if self.timed.len() < MAX_ENTRIES && !self.timed.contains(&at) {
             self.timed.push(at);
         }
     }
 
     /// Says how the turns of an agent end, once.
     pub fn ends(&mut self, at: Span, how: Ends) {
-        if self.ends.len() < MOST && !self.ends.contains(&(at, how)) {
+        if self.ends.len() < MAX_ENTRIES && !self.ends.contains(&(at, how)) {
             self.ends.push((at, how));
         }
     }
 
     /// Says how a loop is bounded that has another place for it than the format's other loops, once.
     pub fn bounded(&mut self, at: Span, how: &'static str) {
-        if self.bounded.len() < MOST && !self.bounded.contains(&(at, how)) {
+        if self.bounded.len() < MAX_ENTRIES && !self.bounded.contains(&(at, how)) {
             self.bounded.push((at, how));
         }
     }
@@ -223,21 +223,21 @@ impl Outline {
 
     /// Adds a person who takes part in a talk, once.
     pub fn person(&mut self, at: Span, may_end: bool) {
-        if self.people.len() < MOST && !self.people.contains(&(at, may_end)) {
+        if self.people.len() < MAX_ENTRIES && !self.people.contains(&(at, may_end)) {
             self.people.push((at, may_end));
         }
     }
 
     /// Adds something that is defined and used by nothing.
     pub fn leftover(&mut self, kind: &'static str, name: &str, at: Span, by_name: bool) {
-        if self.leftover.len() < MOST {
+        if self.leftover.len() < MAX_ENTRIES {
             self.leftover.push(Leftover { kind, name: name.to_string(), at, by_name });
         }
     }
 }
 
 /// Entries of one list at most: a hostile file shall not be answered by as large a report.
-const MOST: usize = 200;
+const MAX_ENTRIES: usize = 200;
 
 impl GraphOutline {
     /// Which nodes are reached from one, itself included.

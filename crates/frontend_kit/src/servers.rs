@@ -24,13 +24,13 @@ pub struct Server<'d> {
 }
 
 /// Servers are not looked at beyond these.
-const MOST: usize = 1_000;
+const MAX_SERVERS: usize = 1_000;
 
 /// The servers that a file lists.
 pub fn servers<'d>(file: &'d File, versions: &Versions) -> Vec<Server<'d>> {
     let roots = file.documents.iter().take(8).map(|d| d.root());
     let entries = roots.filter_map(list).flat_map(|l| l.entries());
-    entries.take(MOST).filter(|e| is_server(e.value)).map(|e| server(&e, versions)).collect()
+    entries.take(MAX_SERVERS).filter(|e| is_server(e.value)).map(|e| server(&e, versions)).collect()
 }
 
 const ADDRESS: &[&str] = &["url", "serverUrl", "httpUrl"];
@@ -60,7 +60,7 @@ fn is_typed(node: Node<'_>) -> bool {
 
 fn server<'d>(entry: &Entry<'d>, versions: &Versions) -> Server<'d> {
     let node = entry.value;
-    let texts = |key: &str| node.get(key).into_iter().flat_map(|l| l.items()).take(MOST);
+    let texts = |key: &str| node.get(key).into_iter().flat_map(|l| l.items()).take(MAX_SERVERS);
     let said = |n: Node<'d>| Some((n.as_str()?, n.span()));
     let mut command: Vec<(&str, Span)> = node.get("command").and_then(said).into_iter().collect();
     command.extend(texts("args").filter_map(said));

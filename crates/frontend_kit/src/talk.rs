@@ -249,7 +249,7 @@ fn turn(
     let mut seen: HashSet<Name> = HashSet::new();
     for Choice { decl, does } in choices {
         let (name, at) = (decl.name.clone(), decl.span);
-        if steps.len() >= emit::MOST_TOOLS {
+        if steps.len() >= emit::MAX_TOOLS {
             kit.out.push(emit::too_many_tools(at));
             break;
         }

@@ -18,7 +18,7 @@ pub struct Versions {
 }
 
 /// Packages that are remembered at most.
-const MOST: usize = 20_000;
+const MAX_PACKAGES: usize = 20_000;
 
 impl Versions {
     /// The names of files that say versions.
@@ -206,7 +206,7 @@ impl Versions {
 /// Adds a version, unless it is none or the package has one.
 fn put(into: &mut HashMap<String, String>, package: &str, version: &str) {
     let version = version.trim().trim_matches(['"', '\'']);
-    if version.starts_with(|c: char| c.is_ascii_digit()) && into.len() < MOST {
+    if version.starts_with(|c: char| c.is_ascii_digit()) && into.len() < MAX_PACKAGES {
         into.entry(normal(package)).or_insert_with(|| version.to_string());
     }
 }

@@ -210,11 +210,11 @@ impl<'r, 'w> Asks<'r, 'w> {
         values: impl IntoIterator<Item = &'v Value>,
         skip: &dyn Fn(ObjectId) -> bool,
     ) -> Option<Asking> {
-        const MOST: usize = 20_000;
+        const MAX_STEPS: usize = 20_000;
         let mut todo: Vec<Value> = values.into_iter().cloned().collect();
         let mut objects: HashSet<ObjectId> = HashSet::new();
         let mut functions: HashSet<FunctionId> = HashSet::new();
-        for _ in 0..MOST {
+        for _ in 0..MAX_STEPS {
             let value = todo.pop()?;
             match &value.kind {
                 Kind::Function(f) | Kind::Bound(_, f) => {

@@ -356,7 +356,7 @@ pub(crate) fn model(
 }
 
 /// Types within one another.
-const DEEPEST_TYPE: usize = 12;
+const MAX_TYPE_DEPTH: usize = 12;
 
 /// The type that an annotation says; anything for what is not known here.
 pub(crate) fn type_of(world: &World<'_>, annotation: &Value) -> Type {
@@ -364,7 +364,7 @@ pub(crate) fn type_of(world: &World<'_>, annotation: &Value) -> Type {
 }
 
 fn type_within(world: &World<'_>, annotation: &Value, depth: usize) -> Type {
-    if depth > DEEPEST_TYPE {
+    if depth > MAX_TYPE_DEPTH {
         return Type::Dyn;
     }
     let inner = |v: &Value| type_within(world, v, depth + 1);
@@ -532,8 +532,8 @@ pub(crate) fn made_in(object: &Object, file: &File) -> bool {
 
 /// Why a program runs something more than once, if it does: the calls that run it, by their objects.
 pub(crate) fn repeats(world: &World<'_>, runs: &[ObjectId]) -> Option<(String, Span)> {
-    const MOST: usize = 200;
-    let runs: Vec<&Object> = runs.iter().take(MOST).map(|id| world.object(*id)).collect();
+    const MAX_CALLERS: usize = 200;
+    let runs: Vec<&Object> = runs.iter().take(MAX_CALLERS).map(|id| world.object(*id)).collect();
     if let Some(run) = runs.iter().find(|o| o.repeated) {
         return Some(("it is run again, nobody knows how often".into(), run.span));
     }

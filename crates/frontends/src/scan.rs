@@ -189,10 +189,10 @@ pub(crate) fn never_ends(body: &[Stmt]) -> bool {
 
 /// `a.b.c` of names.
 pub(crate) fn dotted(expr: &Expr) -> Option<String> {
-    const DEEPEST: usize = 8;
+    const MAX_DEPTH: usize = 8;
     let mut parts: Vec<&str> = Vec::new();
     let mut at = expr;
-    for _ in 0..DEEPEST {
+    for _ in 0..MAX_DEPTH {
         match at {
             Expr::Attribute(a) => {
                 parts.push(&a.attr);

@@ -25,7 +25,7 @@ pub(crate) struct Decision {
 }
 
 /// Parts of the state of which it is asked what decides them.
-const MOST_FIELDS: usize = 16;
+const MAX_FIELDS: usize = 16;
 /// The tool by which graphs wait for a person.
 const PERSON: &str = "interrupt";
 
@@ -79,7 +79,7 @@ pub(crate) fn decision(code: &Code, function: TermId) -> Decision {
             Term::Field(_, field) => {
                 found.unknown |= changed;
                 tests.extend(assigned.get(field).into_iter().flatten());
-                if fields.len() < MOST_FIELDS && fields.insert(field) {
+                if fields.len() < MAX_FIELDS && fields.insert(field) {
                     tests.extend(deciding(code, &inside, field));
                 }
             }

@@ -61,24 +61,23 @@ impl std::fmt::Display for Skip {
 }
 
 /// Findings of one code in one file.
-const MOST_OF_A_CODE: usize = 500;
+const MAX_PER_CODE: usize = 500;
 
 /// Leaves out what comes after the first findings of a code, and says how many that are: a file made to be long shall not
 /// be answered by a report as long.
 fn cap(findings: &mut Vec<Diagnostic>) {
-    if findings.len() <= MOST_OF_A_CODE {
+    if findings.len() <= MAX_PER_CODE {
         return;
     }
     let mut counts: HashMap<&'static str, usize> = HashMap::new();
     findings.retain(|d| {
         let n = counts.entry(d.code).or_default();
         *n += 1;
-        *n <= MOST_OF_A_CODE
+        *n <= MAX_PER_CODE
     });
-    for (code, n) in counts.into_iter().filter(|(_, n)| *n > MOST_OF_A_CODE) {
+    for (code, n) in counts.into_iter().filter(|(_, n)| *n > MAX_PER_CODE) {
         if let Some(last) = findings.iter_mut().rev().find(|d| d.code == code) {
-            last.help
-                .push(format!("{} more findings of {code} in this file are left out", n - MOST_OF_A_CODE));
+            last.help.push(format!("{} more findings of {code} in this file are left out", n - MAX_PER_CODE));
         }
     }
 }

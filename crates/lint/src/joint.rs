@@ -139,9 +139,9 @@ fn missing(d: &Diagnostic) -> Option<&'static Part> {
 }
 
 /// Modules of one project that are looked at, and bytes of them.
-pub const MOST_MODULES: usize = 400;
+pub const MAX_MODULES: usize = 400;
 /// Bytes of modules that are looked at.
-pub const MOST_BYTES: usize = 6 << 20;
+pub const MAX_BYTES: usize = 6 << 20;
 
 impl Surroundings {
     /// The modules (path and text) and environment files of a project.
@@ -151,12 +151,12 @@ impl Surroundings {
     ) -> Surroundings {
         let mut sources = Sources::new();
         let mut bytes = 0usize;
-        for (i, (path, text)) in modules.into_iter().take(MOST_MODULES).enumerate() {
+        for (i, (path, text)) in modules.into_iter().take(MAX_MODULES).enumerate() {
             bytes = bytes.saturating_add(text.len());
-            if bytes > MOST_BYTES {
+            if bytes > MAX_BYTES {
                 break;
             }
-            // INVARIANT: there are at most `MOST_MODULES`.
+            // INVARIANT: there are at most `MAX_MODULES`.
             sources.add(FileId(i as u32), &path, text);
         }
         Surroundings { sources, environment: environment.into_iter().collect(), calls: OnceLock::new() }
@@ -389,9 +389,10 @@ fn passes_on(sources: &Sources, value: &Value, name: &str) -> bool {
 
 /// The beginning of what stands at a place, and its line.
 fn slice(text: &str, span: Span) -> (String, usize) {
-    const MOST: usize = 4_000;
+    const MAX_SLICE_BYTES: usize = 4_000;
     let (start, end) = (span.start as usize, span.end as usize);
-    let end = (start..=end.min(start + MOST).min(text.len())).rev().find(|e| text.is_char_boundary(*e));
+    let end =
+        (start..=end.min(start + MAX_SLICE_BYTES).min(text.len())).rev().find(|e| text.is_char_boundary(*e));
     let shown = end.and_then(|end| text.get(start..end)).unwrap_or("");
     (shown.to_string(), line_of(text, start))
 }

@@ -25,7 +25,7 @@ mod tests_mcp;
 mod tests_seen;
 
 pub use file::{Outcome, Report, Skip, is_test, lint_among, lint_bytes};
-pub use joint::{MOST_MODULES, Surroundings};
+pub use joint::{MAX_MODULES, Surroundings};
 pub use rules::{RULES, rule};
 pub use suppress::{Day, EXPLANATIONS, Suppressions};
 
@@ -189,7 +189,7 @@ impl Default for Config {
             ignore: Vec::new(),
             level: Level::Unknown,
             levels: Vec::new(),
-            most_model_calls: Some(Config::MOST_MODEL_CALLS),
+            most_model_calls: Some(Config::MAX_MODEL_CALLS),
             today: None,
         }
     }
@@ -197,7 +197,7 @@ impl Default for Config {
 
 impl Config {
     /// How often a run may ask models, where nobody says otherwise.
-    pub const MOST_MODEL_CALLS: u64 = 1_000;
+    pub const MAX_MODEL_CALLS: u64 = 1_000;
 
     /// Returns true if a finding is wanted.
     pub fn wants(&self, d: &Diagnostic) -> bool {
@@ -270,7 +270,7 @@ const FOLDED: &[&str] = &["L017", "S006"];
 /// assert_eq!((found.len(), &*found[0].help[0]), (1, "the same holds for 2 more in this file: `b`, `c`"));
 /// ```
 pub fn fold(findings: &mut Vec<Diagnostic>) {
-    const MOST_NAMES: usize = 8;
+    const MAX_NAMES: usize = 8;
     let mut first: HashMap<(&'static str, Level, String), usize> = HashMap::new();
     let mut more: HashMap<usize, (usize, Vec<String>)> = HashMap::new();
     let mut kept: Vec<Diagnostic> = Vec::with_capacity(findings.len());
@@ -289,8 +289,8 @@ pub fn fold(findings: &mut Vec<Diagnostic>) {
     }
     for (i, (count, names)) in more {
         let mut shown: Vec<String> =
-            names.iter().take(MOST_NAMES).map(|n| format!("`{}`", diagnostics::clip(n))).collect();
-        if names.len() > MOST_NAMES {
+            names.iter().take(MAX_NAMES).map(|n| format!("`{}`", diagnostics::clip(n))).collect();
+        if names.len() > MAX_NAMES {
             shown.push("…".into());
         }
         let names = if shown.is_empty() { String::new() } else { format!(": {}", shown.join(", ")) };

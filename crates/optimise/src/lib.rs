@@ -141,12 +141,12 @@ pub struct Optimised {
 }
 
 /// Larger terms are left as they are.
-const MOST_TERMS: usize = 20_000;
+const MAX_TERMS: usize = 20_000;
 /// How often a term is gone through.
-const MOST_ROUNDS: u32 = 10;
+const MAX_ROUNDS: u32 = 10;
 /// The most rewrites of one term, and nodes made.
-const MOST_STEPS: usize = 20_000;
-const MOST_NODES: usize = 2_000_000;
+const MAX_STEPS: usize = 20_000;
+const MAX_NODES: usize = 2_000_000;
 
 /// Rewrites a term until none of the rules applies.
 ///
@@ -166,8 +166,8 @@ const MOST_NODES: usize = 2_000_000;
 pub fn optimise(code: &Code, rules: &[&Rule]) -> Optimised {
     let mut done = Optimised { code: code.clone(), steps: Vec::new() };
     // What a law may do depends on what occurs anywhere in the program, which there may be less of now.
-    for _ in 0..MOST_ROUNDS {
-        if done.code.len() > MOST_TERMS {
+    for _ in 0..MAX_ROUNDS {
+        if done.code.len() > MAX_TERMS {
             break;
         }
         let (mut tree, root) = Tree::new(&done.code);
@@ -249,7 +249,7 @@ impl Run<'_> {
             if new.iter().ne(kids.iter().map(|(k, _)| k)) {
                 id = t.with_kids(id, &new);
             }
-            if self.steps.len() >= MOST_STEPS || t.len() >= MOST_NODES {
+            if self.steps.len() >= MAX_STEPS || t.len() >= MAX_NODES {
                 return id;
             }
             let rewritten = self.rules.iter().find_map(|r| {
@@ -305,7 +305,7 @@ pub enum Verdict {
 /// assert!(matches!(equivalent(&pipe, &function), Verdict::Equal(_)));
 /// ```
 pub fn equivalent(a: &Code, b: &Code) -> Verdict {
-    if a.len() > MOST_TERMS || b.len() > MOST_TERMS || a.globals().names() != b.globals().names() {
+    if a.len() > MAX_TERMS || b.len() > MAX_TERMS || a.globals().names() != b.globals().names() {
         return Verdict::Unknown;
     }
     let rules: Vec<&Rule> = RULES.iter().filter(|r| r.kind != Kind::Cost).collect();

@@ -1,7 +1,7 @@
 //! Calls: of the project's functions and classes, of what Python has built in, and of everything else.
 
 use crate::eval::{At, World};
-use crate::expr::MOST_BASES;
+use crate::expr::MAX_BASES;
 use crate::stmt::Flow;
 use crate::symbol::Condition;
 use crate::turns::Written;
@@ -502,9 +502,9 @@ impl<'a> World<'a> {
         let mut order = Vec::new();
         let mut todo = vec![class];
         while let Some(id) = todo.pop() {
-            if !order.contains(&id) && order.len() < MOST_BASES {
+            if !order.contains(&id) && order.len() < MAX_BASES {
                 order.push(id);
-                todo.extend(self.class(id).bases.iter().take(MOST_BASES).filter_map(|b| match b.kind {
+                todo.extend(self.class(id).bases.iter().take(MAX_BASES).filter_map(|b| match b.kind {
                     Kind::Class(id) => Some(id),
                     _ => None,
                 }));

@@ -864,7 +864,7 @@ impl<'a> World<'a> {
 
     /// One of several values: the value itself if they are the same.
     pub(crate) fn either(&mut self, values: Vec<Value>, span: Span) -> Value {
-        const MOST: usize = 16;
+        const MAX_ALTERNATIVES: usize = 16;
         let mut all: Vec<Value> = Vec::new();
         for value in values {
             let several = match value.kind {
@@ -879,7 +879,7 @@ impl<'a> World<'a> {
         }
         match all.len() {
             1 => all.remove(0),
-            n if n > MOST => Value::unknown("one of many values", span),
+            n if n > MAX_ALTERNATIVES => Value::unknown("one of many values", span),
             _ => {
                 let id = self.add_list(List { items: all, kind: ListKind::Tuple, open: None });
                 Value::new(Kind::Either(id), span)

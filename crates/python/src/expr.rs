@@ -104,7 +104,7 @@ const BUILTINS: &[&str] = &[
 ];
 
 /// Classes that are looked at for what a class derives from.
-pub(crate) const MOST_BASES: usize = 64;
+pub(crate) const MAX_BASES: usize = 64;
 
 /// Items that a value is known to hold, and where more may be.
 pub(crate) type Items = (Vec<Value>, Option<Span>);
@@ -1282,11 +1282,11 @@ impl<'a> World<'a> {
         let mut todo = vec![class];
         let mut seen = Vec::new();
         while let Some(id) = todo.pop() {
-            if seen.contains(&id) || seen.len() > MOST_BASES {
+            if seen.contains(&id) || seen.len() > MAX_BASES {
                 continue;
             }
             seen.push(id);
-            for base in self.class(id).bases.iter().take(MOST_BASES) {
+            for base in self.class(id).bases.iter().take(MAX_BASES) {
                 match &base.kind {
                     Kind::Class(id) => todo.push(*id),
                     Kind::External(name) if test(name) => return true,
@@ -1303,14 +1303,14 @@ impl<'a> World<'a> {
         let mut todo = vec![class];
         let mut seen = Vec::new();
         while let Some(id) = todo.pop() {
-            if seen.contains(&id) || seen.len() > MOST_BASES {
+            if seen.contains(&id) || seen.len() > MAX_BASES {
                 continue;
             }
             seen.push(id);
             if let Some(value) = self.class(id).attr(name) {
                 return Some((value.clone(), id));
             }
-            let bases = self.class(id).bases.iter().take(MOST_BASES).rev();
+            let bases = self.class(id).bases.iter().take(MAX_BASES).rev();
             todo.extend(bases.filter_map(|b| match b.kind {
                 Kind::Class(id) => Some(id),
                 _ => None,

@@ -48,7 +48,7 @@ mod unfenced;
 mod value;
 
 pub use eval::{Framework, Limits, World};
-pub use shared::{MOST_STEPS, Modules};
+pub use shared::{MAX_STEPS, Modules};
 pub use sources::{Source, Sources, normal};
 pub use symbol::{Condition, Trace};
 pub use texts::{CALLED, RUN_BY_TOOL};

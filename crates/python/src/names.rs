@@ -35,7 +35,7 @@ pub struct Mention {
 /// Arguments of this name say what something is called.
 const NAMING: &[&str] = &["name", "agent_name"];
 /// Longer texts are no names.
-const LONGEST: usize = 200;
+const MAX_NAME_LEN: usize = 200;
 
 /// The words of a module that may be names: plain texts, functions and members, in the order of the text.
 ///
@@ -50,7 +50,7 @@ const LONGEST: usize = 200;
 /// assert_eq!((of("w"), of("agents_config")), (vec![Role::Named], vec![Role::Member]));
 /// ```
 pub fn mentions(source: &Source) -> Vec<Mention> {
-    if source.text.len() > crate::sources::MOST_BYTES {
+    if source.text.len() > crate::sources::MAX_BYTES {
         return Vec::new();
     }
     let parsed = parse_unchecked(&source.text, ParseOptions::from(Mode::Module));
@@ -89,6 +89,6 @@ pub fn mentions(source: &Source) -> Vec<Mention> {
 fn plain(text: &str) -> Option<&str> {
     let quote = text.chars().next().filter(|c| matches!(c, '\'' | '"'))?;
     let inner = text.strip_prefix(quote)?.strip_suffix(quote)?;
-    let simple = !inner.is_empty() && inner.len() <= LONGEST && !inner.contains(['\\', '\n', quote]);
+    let simple = !inner.is_empty() && inner.len() <= MAX_NAME_LEN && !inner.contains(['\\', '\n', quote]);
     simple.then_some(inner)
 }

@@ -9,7 +9,7 @@
 //!
 //! Invariant: what a part is depends on the texts alone: not on who asks first, nor on how many ask at once.
 //! Invariant: a part waits only for parts whose modules its own import, in circles of no part; so nothing waits for itself.
-//! Invariant: work is bounded. A module has [`Limits::steps`], and the modules of a project together [`MOST_STEPS`] as parts.
+//! Invariant: work is bounded. A module has [`Limits::steps`], and the modules of a project together [`MAX_STEPS`] as parts.
 
 use crate::eval::{Framework, Limits, Scope, World};
 use crate::sources::{Source, Sources};
@@ -22,11 +22,11 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 
 /// Steps for all modules of a project as parts.
-pub const MOST_STEPS: usize = 60_000_000;
+pub const MAX_STEPS: usize = 60_000_000;
 /// Steps that each module has even in the largest project.
-const LEAST_STEPS: usize = 10_000;
+const MIN_STEPS: usize = 10_000;
 /// A circle of imports has the steps of this many modules at most.
-const MOST_TOGETHER: usize = 16;
+const MAX_CYCLE_MODULES: usize = 16;
 
 /// What the modules of one circle of imports made.
 #[derive(Debug)]
@@ -175,8 +175,8 @@ impl<'a: 'w, 'w> Parts<'w> for Table<'a> {
         let first = *circle.first()?;
         let part: &Arc<Part<'a>> = self.parts.get(first)?.get_or_init(|| {
             let all = self.sources.len().max(1);
-            let each = Limits::default().steps.min(MOST_STEPS / all).max(LEAST_STEPS);
-            let limits = Limits { steps: each * circle.len().min(MOST_TOGETHER), ..Limits::default() };
+            let each = Limits::default().steps.min(MAX_STEPS / all).max(MIN_STEPS);
+            let limits = Limits { steps: each * circle.len().min(MAX_CYCLE_MODULES), ..Limits::default() };
             let mut world: World<'a> = World::new(self.sources, limits);
             world.framework = self.framework.map(|f| f as &dyn Framework);
             world.parts = Some(self.clone());

@@ -9,7 +9,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, OnceLock};
 
 /// Bytes of one module at most; a longer one counts as empty.
-pub(crate) const MOST_BYTES: usize = 2 << 20;
+pub(crate) const MAX_BYTES: usize = 2 << 20;
 /// Stack for dropping one level of a syntax tree, generously.
 const LEVEL: usize = 1024;
 
@@ -78,8 +78,8 @@ impl Source {
 
     fn tree(&self) -> &Tree {
         self.tree.get_or_init(|| {
-            if self.text.len() > MOST_BYTES {
-                let message = format!("more than {MOST_BYTES} bytes of Python");
+            if self.text.len() > MAX_BYTES {
+                let message = format!("more than {MAX_BYTES} bytes of Python");
                 return Tree { module: None, depth: 0, error: Some((TextRange::default(), message)) };
             }
             let parsed = parse_unchecked(&self.text, ParseOptions::from(Mode::Module));
@@ -213,7 +213,7 @@ impl Sources {
 
     /// The module that an import names, `level` dots before the name. Without dots, the nearest folder upwards that has it.
     pub(crate) fn import(&self, from: usize, level: u32, name: &str) -> Option<usize> {
-        const HIGHEST: usize = 12;
+        const MAX_PARENTS: usize = 12;
         let source = self.get(from)?;
         // A module that is started imports no other copy of itself either.
         let other = |m: &usize| self.get(*m).is_some_and(|s| s.path != source.path);
@@ -232,7 +232,7 @@ impl Sources {
         if path.is_empty() {
             return None;
         }
-        for _ in 0..HIGHEST {
+        for _ in 0..MAX_PARENTS {
             let found = self.find(folder, &path).or_else(|| self.find(&joined(folder, "src"), &path));
             if let Some(found) = found.filter(other) {
                 return Some(found);

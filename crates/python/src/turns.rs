@@ -18,7 +18,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 /// How often a turn is evaluated because it changes what was taken for known.
-const MOST_AGAIN: usize = 4;
+const MAX_RETRIES: usize = 4;
 
 /// The names on a way out of a turn, and what holds on it.
 pub(crate) type Way<'a> = (Vec<Condition>, HashMap<&'a str, Value>);
@@ -325,7 +325,7 @@ impl<'a> World<'a> {
 
     /// Evaluates a function that is run again and again, and others beside it, so often that nothing which it changes was taken for known.
     pub(crate) fn settled_run(&mut self, span: Span, f: impl Fn(&mut Self) -> Value) -> Value {
-        for _ in 0..MOST_AGAIN {
+        for _ in 0..MAX_RETRIES {
             let mark = self.mark();
             self.watching += 1;
             let value = f(self);
@@ -365,7 +365,7 @@ impl<'a> World<'a> {
     /// Evaluates something so often that nothing which it changes was taken for known. `f` may be evaluated several times; what was made
     /// before the last time is forgotten.
     pub(crate) fn settled_turn(&mut self, at: At, span: Span, f: impl Fn(&mut Self)) {
-        for _ in 0..MOST_AGAIN {
+        for _ in 0..MAX_RETRIES {
             let before = self.names(at, span);
             let mark = self.mark();
             self.watching += 1;

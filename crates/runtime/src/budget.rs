@@ -85,7 +85,7 @@ impl Default for Usage {
 const USUAL_OUTPUT: u64 = 1024;
 
 /// A reply is not worth asking for with less, unless the source says so.
-const LEAST_OUTPUT: u64 = 64;
+const MIN_OUTPUT_TOKENS: u64 = 64;
 
 /// What is kept back for a call under way.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -263,7 +263,7 @@ impl<'a> Budget<'a> {
             let own = call.params.as_ref().and_then(|p| p.max_tokens);
             let wanted = own.unwrap_or(USUAL_OUTPUT);
             // What the source asks for is needed whole.
-            let least = own.unwrap_or(LEAST_OUTPUT);
+            let least = own.unwrap_or(MIN_OUTPUT_TOKENS);
             let input = call.input_bound();
             let mut output = wanted;
             let mut short = None;

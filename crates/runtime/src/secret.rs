@@ -25,10 +25,10 @@ const REDACTED: &str = "[redacted]";
 
 /// Shorter texts are not searched for: replacing every `a` in a message would hide nothing and
 /// destroy the message.
-const SHORTEST: usize = 6;
+const MIN_SECRET_LEN: usize = 6;
 
 /// So many characters of base64 are no chance.
-const SHORTEST_CODE: usize = 8;
+const MIN_ENCODED_LEN: usize = 8;
 
 /// A text that is never shown: `Debug` prints `[redacted]`, and there is no `Display`.
 ///
@@ -141,7 +141,7 @@ fn forms(secret: Secret) -> Vec<Secret> {
         let bytes = [&[0; 2][..before], text.as_bytes()].concat();
         let encoded = STANDARD_NO_PAD.encode(&bytes);
         let whole = encoded.get(first..bytes.len() * 8 / 6).unwrap_or_default();
-        if whole.len() >= SHORTEST_CODE {
+        if whole.len() >= MIN_ENCODED_LEN {
             out.push(whole.replace('+', "-").replace('/', "_"));
             out.push(whole.into());
         }
@@ -153,7 +153,7 @@ fn forms(secret: Secret) -> Vec<Secret> {
 impl Redactor {
     /// Looks for these. Secrets of less than six bytes are ignored.
     pub fn new(secrets: impl IntoIterator<Item = Secret>) -> Redactor {
-        let all: Vec<Secret> = secrets.into_iter().filter(|s| s.0.len() >= SHORTEST).collect();
+        let all: Vec<Secret> = secrets.into_iter().filter(|s| s.0.len() >= MIN_SECRET_LEN).collect();
         let strong: Vec<Secret> = all.iter().filter(|s| !is_guessable(&s.0)).cloned().collect();
         let same = strong.len() == all.len();
         let known = Known::of(strong);

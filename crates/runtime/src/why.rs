@@ -76,7 +76,7 @@ pub struct RefusedCall {
 }
 
 /// The most parts of a result that are explained.
-const MOST_PARTS: usize = 200;
+const MAX_PARTS: usize = 200;
 
 /// Explains the labels of one run.
 pub(crate) struct Explainer<'a> {
@@ -115,7 +115,7 @@ pub(crate) fn at_the_end(
     let mut why = Why::default();
     match result {
         Ok(value) if machine.lattice().keeps_origins() => {
-            let parts = machine.labelled_parts(value, MOST_PARTS);
+            let parts = machine.labelled_parts(value, MAX_PARTS);
             let explainer = Explainer { lattice: machine.lattice(), redactor };
             why.result = parts
                 .into_iter()

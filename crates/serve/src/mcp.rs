@@ -22,7 +22,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// Bytes of a result.
-const MOST: usize = 1 << 20;
+const MAX_RESULT_BYTES: usize = 1 << 20;
 
 /// How long a command may take.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -121,8 +121,8 @@ impl Server {
             // Findings are a result.
             Some(0 | 1) => {
                 let mut out = String::from_utf8_lossy(&done.stdout).into_owned();
-                if out.len() > MOST {
-                    let end = out.floor_char_boundary(MOST);
+                if out.len() > MAX_RESULT_BYTES {
+                    let end = out.floor_char_boundary(MAX_RESULT_BYTES);
                     out.truncate(end);
                     out.push_str("\n… (cut off)");
                 }

@@ -153,8 +153,8 @@ pub fn on_all_cores<T: Sync, R: Send>(items: &[T], f: impl Fn(&T) -> R + Sync) -
 pub fn limits_of(path: &str) -> Limits {
     let usual = Limits::default();
     match Kind::of(path) {
-        Kind::Agent => Limits { bytes: syntax::agent::LONGEST_TEXT, ..usual },
-        Kind::Lam => Limits { bytes: syntax::lam::LONGEST_TEXT, ..usual },
+        Kind::Agent => Limits { bytes: syntax::agent::MAX_TEXT_BYTES, ..usual },
+        Kind::Lam => Limits { bytes: syntax::lam::MAX_TEXT_BYTES, ..usual },
         Kind::Config => usual,
     }
 }
@@ -169,9 +169,9 @@ pub fn read_bytes(path: &str) -> std::io::Result<Vec<u8>> {
 /// # Errors
 /// Also if it is larger than anybody will want to keep in memory; no part of it is given then.
 pub fn read_data(path: &str) -> std::io::Result<Vec<u8>> {
-    const MOST: u64 = 256 << 20;
-    let bytes = read_at_most(path, MOST + 1)?;
-    if bytes.len() as u64 > MOST {
+    const MAX_BYTES: u64 = 256 << 20;
+    let bytes = read_at_most(path, MAX_BYTES + 1)?;
+    if bytes.len() as u64 > MAX_BYTES {
         return Err(std::io::Error::other("it is larger than 256 MiB"));
     }
     Ok(bytes)
@@ -303,10 +303,10 @@ fn project(sources: &mut Sources, id: FileId, path: &str, text: &Arc<str>) -> Ve
 /// The file of a project that is its program: of those that a front end reads, the one that makes most of the
 /// others its parts.
 fn main_of(directory: &str) -> Result<String, Problem> {
-    const MOST: usize = 600;
+    const MAX_FILES: usize = 600;
     let found = files_under(Path::new(directory), File::is_read);
     let mut ranked: Vec<(usize, usize, String)> = Vec::new();
-    for path in found.into_iter().take(MOST) {
+    for path in found.into_iter().take(MAX_FILES) {
         let shown = path.display().to_string();
         let Ok(bytes) = read_bytes(&shown) else { continue };
         let Ok(text) = decode(FileId(0), &bytes, &Limits::default()) else { continue };
@@ -359,10 +359,10 @@ fn several(directory: &str, first: &str, second: &str) -> Problem {
 /// The files that are read together with a configuration, because it may refer to them: those of its folder.
 fn siblings(main: &Path) -> Vec<String> {
     /// Files of one folder at most, and bytes of one of them.
-    const MOST: (usize, u64) = (60, 1 << 20);
+    const MAX_SIBLINGS: (usize, u64) = (60, 1 << 20);
     let folder = main.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
-    let small = |e: &std::fs::DirEntry| e.metadata().is_ok_and(|m| m.is_file() && m.len() <= MOST.1);
+    let small = |e: &std::fs::DirEntry| e.metadata().is_ok_and(|m| m.is_file() && m.len() <= MAX_SIBLINGS.1);
     let name = main.file_name();
     let mut found: Vec<String> = entries
         .filter_map(Result::ok)
@@ -371,7 +371,7 @@ fn siblings(main: &Path) -> Vec<String> {
         .filter(|p| File::is_read(p))
         .collect();
     found.sort();
-    found.truncate(MOST.0);
+    found.truncate(MAX_SIBLINGS.0);
     found
 }
 

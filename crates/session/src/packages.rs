@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 /// How far up folders are looked at.
-const HIGHEST: usize = 6;
+const MAX_PARENTS: usize = 6;
 
 /// The versions of packages around a file.
 pub fn versions(file: &Path) -> Versions {
@@ -55,7 +55,7 @@ impl Packages {
             return known;
         }
         let mut versions = self.stated.clone();
-        for folder in folder.ancestors().take(if self.reads { HIGHEST } else { 0 }) {
+        for folder in folder.ancestors().take(if self.reads { MAX_PARENTS } else { 0 }) {
             if let Some(more) = self.said_in(folder) {
                 versions.extend(&more);
             }

@@ -16,13 +16,13 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock};
 
 /// Modules of Python that are read of a project, and their bytes.
-const MOST_MODULES: (usize, u64) = (5_000, 64 << 20);
+const MAX_MODULES: (usize, u64) = (5_000, 64 << 20);
 /// Other files that are read of a project, and their bytes: configurations that code loads are small.
-const MOST_OTHERS: (usize, u64) = (600, 4 << 20);
+const MAX_OTHER_FILES: (usize, u64) = (600, 4 << 20);
 /// Bytes of one module, and of one other file.
-const MOST_BYTES: (u64, u64) = (1 << 20, 1 << 18);
+const MAX_BYTES: (u64, u64) = (1 << 20, 1 << 18);
 /// Files and folders that are looked at, and folders within one another.
-const MOST_ENTRIES: (usize, usize) = (100_000, 16);
+const MAX_ENTRIES: (usize, usize) = (100_000, 16);
 
 /// The modules that a module of Python may import, and the configurations that it may load: those of the
 /// project that it is of, as far as it can be told, and otherwise of its folder, at any depth.
@@ -51,11 +51,11 @@ pub fn around(main: &Path) -> Vec<String> {
 
 /// The folder in which the project of a module begins, given the module's own.
 fn root_of(own: &Path) -> &Path {
-    const HIGHEST: usize = 5;
+    const MAX_PARENTS: usize = 5;
     const MARKS: &[&str] =
         &["pyproject.toml", "setup.py", "requirements.txt", "uv.lock", "langgraph.json", ".git"];
-    let marked = own.ancestors().take(HIGHEST).find(|f| MARKS.iter().any(|m| f.join(m).exists()));
-    let package = own.ancestors().take(HIGHEST).find(|f| !f.join("__init__.py").exists());
+    let marked = own.ancestors().take(MAX_PARENTS).find(|f| MARKS.iter().any(|m| f.join(m).exists()));
+    let package = own.ancestors().take(MAX_PARENTS).find(|f| !f.join("__init__.py").exists());
     marked.or(package).unwrap_or(own)
 }
 
@@ -85,15 +85,15 @@ fn project_files(root: &Path, wanted: impl Fn(&str) -> bool) -> Listed {
     };
     let files = ignore::WalkBuilder::new(root)
         .require_git(false)
-        .max_depth(Some(MOST_ENTRIES.1))
+        .max_depth(Some(MAX_ENTRIES.1))
         .filter_entry(accepts)
         .sort_by_file_name(Ord::cmp)
         .build()
-        .take(MOST_ENTRIES.0)
+        .take(MAX_ENTRIES.0)
         .filter_map(Result::ok)
         .filter(|e| wanted(&e.path().display().to_string()))
         .filter_map(|e| {
-            let most = if is_module(e.path()) { MOST_BYTES.0 } else { MOST_BYTES.1 };
+            let most = if is_module(e.path()) { MAX_BYTES.0 } else { MAX_BYTES.1 };
             let size = e.metadata().ok().filter(|m| m.is_file() && m.len() <= most)?.len();
             Some((e.into_path(), size))
         });
@@ -104,7 +104,7 @@ impl Listed {
     /// The modules, or what is none, of which at most some are read that are near to a folder; whether that
     /// is all of them.
     fn near(&self, own: &Path, modules: bool) -> (Vec<usize>, bool) {
-        let most = if modules { MOST_MODULES } else { MOST_OTHERS };
+        let most = if modules { MAX_MODULES } else { MAX_OTHER_FILES };
         let mut order: Vec<usize> =
             (0..self.0.len()).filter(|i| is_module(&self.0[*i].0) == modules).collect();
         let all = order.len();
@@ -282,29 +282,29 @@ mod tests {
 
     #[test]
     fn a_project_that_can_be_read_is_read_whole() {
-        let files = listed((0..MOST_MODULES.0).map(|i| format!("/p/a{i}/m.py")));
+        let files = listed((0..MAX_MODULES.0).map(|i| format!("/p/a{i}/m.py")));
         let (near, all) = files.near(Path::new("/p/z"), true);
-        assert_eq!((near.len(), all), (MOST_MODULES.0, true));
+        assert_eq!((near.len(), all), (MAX_MODULES.0, true));
     }
 
     #[test]
     fn of_a_larger_project_what_is_near_is_read() {
-        let far = (0..MOST_MODULES.0).map(|i| format!("/p/a/{i:05}.py"));
-        let configurations = (0..MOST_OTHERS.0).map(|i| format!("/p/b/{i:05}.json"));
+        let far = (0..MAX_MODULES.0).map(|i| format!("/p/a/{i:05}.py"));
+        let configurations = (0..MAX_OTHER_FILES.0).map(|i| format!("/p/b/{i:05}.json"));
         let near = ["/p/z/x/main.py", "/p/z/x/deep/er/m.py", "/p/z/y.py", "/p/z/agents.yaml", "/p/top.py"];
         let files = listed(far.chain(configurations).chain(near.iter().map(|p| p.to_string())));
         let own = Path::new("/p/z/x");
         assert!(!files.near(own, true).1 && !files.near(own, false).1);
         let taken = files.paths_near(own);
-        assert_eq!(taken.len(), MOST_MODULES.0 + MOST_OTHERS.0);
+        assert_eq!(taken.len(), MAX_MODULES.0 + MAX_OTHER_FILES.0);
         assert!(near.iter().all(|p| taken.contains(&PathBuf::from(p))));
         assert!(taken.is_sorted_by_key(|p| files.0.iter().position(|(q, _)| q == p)));
     }
 
     #[test]
     fn recordings_beside_configurations_do_not_hide_them() {
-        let recorded =
-            (0..20).map(|i| (PathBuf::from(format!("/p/tests/cassettes/{i:02}.yaml")), MOST_OTHERS.1 / 10));
+        let recorded = (0..20)
+            .map(|i| (PathBuf::from(format!("/p/tests/cassettes/{i:02}.yaml")), MAX_OTHER_FILES.1 / 10));
         let loaded = ["agents", "tasks"].map(|n| (PathBuf::from(format!("/p/tests/config/{n}.yaml")), 2_000));
         let files = Listed(recorded.chain(loaded.clone()).collect());
         let taken = files.paths_near(Path::new("/p/tests"));
@@ -314,7 +314,7 @@ mod tests {
 
     #[test]
     fn of_many_bytes_what_is_near_is_read() {
-        let large = (0..20).map(|i| (PathBuf::from(format!("/p/a/{i:02}.yaml")), MOST_OTHERS.1 / 10));
+        let large = (0..20).map(|i| (PathBuf::from(format!("/p/a/{i:02}.yaml")), MAX_OTHER_FILES.1 / 10));
         let near = [(PathBuf::from("/p/z/agents.yaml"), 10)];
         let files = Listed(large.chain(near).collect());
         let taken = files.paths_near(Path::new("/p/z"));

@@ -9,15 +9,14 @@ use runtime::Refused;
 use std::sync::Arc;
 
 /// The most steps of a way that are shown, from each end.
-pub const MOST_STEPS: usize = 8;
+pub const MAX_STEPS: usize = 8;
 
 /// The steps of a refused value, at their places.
 pub fn remarks(mut d: Diagnostic, refused: &Refused) -> Diagnostic {
     for chain in &refused.value.chains {
         // The shortest way; `entail trace --why error` shows the others.
         let Some(way) = chain.ways.first() else { continue };
-        for (i, hop) in way.iter().enumerate().filter(|(i, _)| *i < MOST_STEPS || i + MOST_STEPS >= way.len())
-        {
+        for (i, hop) in way.iter().enumerate().filter(|(i, _)| *i < MAX_STEPS || i + MAX_STEPS >= way.len()) {
             let that = if i == 0 {
                 format!("{} {}", refused.part.describe(), chain.words)
             } else {

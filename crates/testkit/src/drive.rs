@@ -12,7 +12,7 @@ use machine::{
 use std::sync::Arc;
 
 /// The most messages that are kept of a run, over all its questions.
-const MOST_KEPT: usize = 1_000_000;
+const MAX_KEPT_MESSAGES: usize = 1_000_000;
 
 /// In which order requests are answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -195,7 +195,7 @@ pub fn run_named(machine: &mut Machine, world: &mut dyn World, order: Order) -> 
                 // Each question is kept with its whole conversation: a loop that asks without end would fill the memory.
                 if let world::Call::Model { messages, .. } = &asked {
                     kept += messages.len();
-                    if kept > MOST_KEPT {
+                    if kept > MAX_KEPT_MESSAGES {
                         let message = "more messages than a test keeps".into();
                         machine.cancel(Stop { reason: StopReason::Fuel, message });
                         continue;

@@ -411,7 +411,7 @@ struct Choice {
 
 impl Choice {
     /// The longest program that is stored.
-    const LONGEST: usize = 10_000;
+    const MAX_PROGRAM_LEN: usize = 10_000;
 
     fn consider(&mut self, case: &Value, answer: &Value, as_it_came: &str) {
         let mut case = case.clone();
@@ -424,7 +424,7 @@ impl Choice {
         found.extend(found.clone().into_iter().map(|f| format!("{f} ends in {end}")));
         let text = case.to_string();
         let new = found.iter().any(|f| self.seen.get(f).is_none_or(|n| *n < 2));
-        if !new || text.len() > Choice::LONGEST || uses_prelude(&case) {
+        if !new || text.len() > Choice::MAX_PROGRAM_LEN || uses_prelude(&case) {
             return;
         }
         for f in found {

@@ -85,13 +85,13 @@ pub fn parse_generated_with(text: &str, options: Options) -> Result<Arc<Code>, S
 /// The first errors, one a line, with places in the reply.
 fn explain(text: &str, diagnostics: &[Diagnostic]) -> String {
     /// More than this does not help a model to repair its reply.
-    const MOST: usize = 5;
+    const MAX_EXPLANATIONS: usize = 5;
     let mut sources = Sources::new();
     let file = sources.add("", text);
     let lines: Vec<String> = diagnostics
         .iter()
         .filter(|d| d.level == Level::Error)
-        .take(MOST)
+        .take(MAX_EXPLANATIONS)
         .map(|d| {
             let place = d.span.zip(sources.get(file)).map(|(span, source)| source.line_column(span.start));
             let mut line = match place {

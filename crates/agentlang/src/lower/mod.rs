@@ -172,7 +172,7 @@ struct Lower<'a> {
 
 /// How often what follows is moved into a branch before it becomes a function of its own. Each time puts it two
 /// or three levels deeper, of which a term has [`core_ir::MAX_DEPTH`].
-const MOST_NESTED: u32 = 48;
+const MAX_COPIES: u32 = 48;
 
 /// A part of a term in which functions for what follows can be defined: at its beginning, before all others.
 struct Region {

@@ -3,7 +3,7 @@
 use super::expr::prim_of;
 use super::taint::Taint;
 use super::variables::Mode;
-use super::{Lower, MOST_NESTED, Region, Rest};
+use super::{Lower, MAX_COPIES, Region, Rest};
 use crate::predicate;
 use core_ir::{Bound, BoundOrigin, Branch, Catches, Data, IfSugar, Name, Num, Prim, Term, TermId};
 use diagnostics::Span;
@@ -63,7 +63,7 @@ impl Lower<'_> {
     /// variables that this region has bound.
     pub(super) fn deeper(&mut self, rest: &Rest<'_>, mode: &Mode) -> TermId {
         let Some(region) = self.regions.last_mut() else { return self.seq(rest, mode) };
-        if region.nested < MOST_NESTED {
+        if region.nested < MAX_COPIES {
             region.nested += 1;
             let term = self.seq(rest, mode);
             if let Some(region) = self.regions.last_mut() {

@@ -78,7 +78,7 @@ pub fn bound_with(code: &Arc<Code>, applied: bool, prices: &Prices, routes: &Mod
         globals: code.globals().clone(),
         source: root.file,
         blamed: root,
-        steps: MOST_STEPS,
+        steps: MAX_STEPS,
         depth: 0,
         recursion: 0,
         under_way: HashMap::new(),
@@ -111,7 +111,7 @@ pub fn bound_with(code: &Arc<Code>, applied: bool, prices: &Prices, routes: &Mod
         money: cost.money,
         millis: cost.millis,
         unpriced: cost.unpriced.iter().map(|(n, m)| (n.clone(), *m)).collect(),
-        path: grade::lines(&cost.trail, MOST_LINES),
+        path: grade::lines(&cost.trail, MAX_LINES),
         unbounded,
     }
 }
@@ -119,17 +119,17 @@ pub fn bound_with(code: &Arc<Code>, applied: bool, prices: &Prices, routes: &Mod
 /// How often a self reference is used by what happens as often as it likes.
 const UNCOUNTED_USES: u64 = u64::MAX;
 /// Lines of a derivation.
-const MOST_LINES: usize = 200;
+const MAX_LINES: usize = 200;
 
 /// Terms looked at before the analysis gives up.
-const MOST_STEPS: u64 = 2_000_000;
+const MAX_STEPS: u64 = 2_000_000;
 /// Calls followed into each other before the analysis gives up.
-const MOST_DEPTH: u32 = 5_000;
+const MAX_DEPTH: u32 = 5_000;
 /// Among them, calls of functions that are under way already.
-const MOST_RECURSION: u32 = 1_000;
+const MAX_RECURSIVE_CALLS: u32 = 1_000;
 /// Steps of one attempt to follow a loop round by round, and attempts that may fail.
-const MOST_TRIAL: u64 = 100_000;
-const MOST_FAILURES: u32 = 40;
+const MAX_TRIAL_STEPS: u64 = 100_000;
+const MAX_FAILURES: u32 = 40;
 
 struct Analysis<'p> {
     globals: Arc<Globals>,
@@ -566,7 +566,7 @@ impl Analysis<'_> {
         };
         let under_way = function.and_then(|f| self.under_way.get(&f)).copied().unwrap_or(0);
         let recurs = under_way > 0;
-        if self.depth >= MOST_DEPTH || (recurs && self.recursion >= MOST_RECURSION) {
+        if self.depth >= MAX_DEPTH || (recurs && self.recursion >= MAX_RECURSIVE_CALLS) {
             if let Some(last) = self.trials.len().checked_sub(1) {
                 self.given_up.get_or_insert(last);
                 return (Value::Unknown, Cost::zero());
@@ -687,13 +687,13 @@ impl Analysis<'_> {
 
     /// Follows a loop round by round, if at each it is known whether there is another.
     fn follow(&mut self, bound: Bound, body: &Rc<Value>, x: &Value, at: Span) -> Option<(Value, Cost)> {
-        if self.given_up.is_some() || self.failures > MOST_FAILURES || !x.has_known() {
+        if self.given_up.is_some() || self.failures > MAX_FAILURES || !x.has_known() {
             return None;
         }
         let trial = self.trials.len();
         let reasons = self.reasons.len();
         let (depth, undecided) = (self.depth, self.undecided);
-        self.trials.push((self.undecided, self.steps.saturating_sub(MOST_TRIAL)));
+        self.trials.push((self.undecided, self.steps.saturating_sub(MAX_TRIAL_STEPS)));
         let (v, c) = self.round(bound, body, x.clone(), trial, at);
         self.trials.truncate(trial);
         (self.depth, self.undecided) = (depth, undecided);

@@ -6,10 +6,10 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 /// Alternatives kept apart where branches give different functions.
-const MOST_CHOICES: usize = 16;
+const MAX_CHOICES: usize = 16;
 /// Items of a list, and bytes of a text, that are computed with.
-const MOST_ITEMS: usize = 4_096;
-const MOST_TEXT: usize = 1 << 16;
+const MAX_ITEMS: usize = 4_096;
+const MAX_TEXT_BYTES: usize = 1 << 16;
 
 /// An abstract value.
 #[derive(Clone)]
@@ -81,7 +81,7 @@ impl Value {
                     let mut data = false;
                     all.retain(|v| !matches!(v, Value::Data) || !std::mem::replace(&mut data, true));
                 }
-                if all.len() > MOST_CHOICES { Value::Unknown } else { Value::Choice(Rc::new(all)) }
+                if all.len() > MAX_CHOICES { Value::Unknown } else { Value::Choice(Rc::new(all)) }
             }
         }
     }
@@ -107,7 +107,7 @@ impl Value {
 
     /// Whether some part is such; `None` if there are too many parts to tell.
     fn any(&self, such: impl Fn(&Value) -> bool) -> Option<bool> {
-        const MOST_PARTS: usize = 20_000;
+        const MAX_PARTS: usize = 20_000;
         let mut work = vec![self];
         let mut looked = 0;
         while let Some(v) = work.pop() {
@@ -115,7 +115,7 @@ impl Value {
             if such(v) {
                 return Some(true);
             }
-            if looked > MOST_PARTS {
+            if looked > MAX_PARTS {
                 return None;
             }
             match v {
@@ -174,7 +174,7 @@ impl Value {
     fn data(&self) -> Option<Data> {
         match self {
             Value::Known(d) => Some((**d).clone()),
-            Value::List(vs) if vs.len() <= MOST_ITEMS => {
+            Value::List(vs) if vs.len() <= MAX_ITEMS => {
                 vs.iter().map(Value::data).collect::<Option<Vec<_>>>().map(Data::list)
             }
             _ => None,
@@ -244,21 +244,21 @@ pub(super) fn prim(p: Prim, args: &[Value]) -> Value {
             None => unknown(),
         },
         (Prim::Append, [xs, x]) => match xs.values() {
-            Some(mut all) if all.len() < MOST_ITEMS => {
+            Some(mut all) if all.len() < MAX_ITEMS => {
                 all.push(x.clone());
                 Value::List(Rc::new(all))
             }
             _ => unknown(),
         },
         (Prim::Range, [a, b]) => match (a.number().and_then(Num::to_i64), b.number().and_then(Num::to_i64)) {
-            (Some(a), Some(b)) if b.saturating_sub(a) <= MOST_ITEMS as i64 => {
+            (Some(a), Some(b)) if b.saturating_sub(a) <= MAX_ITEMS as i64 => {
                 data(Data::list((a..b).map(|i| Data::Num(Num::from(i)))))
             }
             _ => unknown(),
         },
         (Prim::Format, all) if all.iter().all(|v| v.text().is_some()) => {
             let text: String = all.iter().filter_map(Value::text).collect();
-            if text.len() > MOST_TEXT { Value::Data } else { data(Data::str(text)) }
+            if text.len() > MAX_TEXT_BYTES { Value::Data } else { data(Data::str(text)) }
         }
         (Prim::Not, [Value::Known(d)]) => match &**d {
             Data::Bool(b) => data(Data::Bool(!b)),
@@ -280,10 +280,10 @@ pub(super) fn prim(p: Prim, args: &[Value]) -> Value {
         },
         (Prim::Add, [a, b]) => match (a.number(), b.number(), a.text(), b.text(), a.values(), b.values()) {
             (Some(a), Some(b), ..) => num(a.add(b)),
-            (_, _, Some(a), Some(b), ..) if a.len() + b.len() <= MOST_TEXT => {
+            (_, _, Some(a), Some(b), ..) if a.len() + b.len() <= MAX_TEXT_BYTES => {
                 data(Data::str(format!("{a}{b}")))
             }
-            (_, _, _, _, Some(mut a), Some(mut b)) if a.len() + b.len() <= MOST_ITEMS => {
+            (_, _, _, _, Some(mut a), Some(mut b)) if a.len() + b.len() <= MAX_ITEMS => {
                 a.append(&mut b);
                 Value::List(Rc::new(a))
             }

@@ -14,15 +14,15 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 /// Terms looked at before the analysis gives up.
-const MOST_STEPS: u64 = 3_000_000;
+const MAX_STEPS: u64 = 3_000_000;
 /// Rounds before it gives up.
-const MOST_ROUNDS: u32 = 300;
+const MAX_ROUNDS: u32 = 300;
 /// Calls inside each other before it gives up; the unfolding of a fixpoint and its function count separately.
-const MOST_DEPTH: u32 = 3_000;
+const MAX_DEPTH: u32 = 3_000;
 /// Functions of one place that are told apart.
-const MOST_FUNCTIONS: usize = 24;
+const MAX_FUNCTIONS: usize = 24;
 /// Calls of one function that are told apart.
-const MOST_CALLS: usize = 24;
+const MAX_CALLS: usize = 24;
 
 /// Runs a step with enough of the stack. Between two steps there are at most 40 KB, unoptimised: `eval_inner` has 18 of them.
 pub(super) fn grown<T>(f: impl FnOnce() -> T) -> T {
@@ -176,7 +176,7 @@ impl Analysis {
             round: 0,
             changed: false,
             depth: 0,
-            steps: MOST_STEPS,
+            steps: MAX_STEPS,
             gave_up: None,
             sites: BTreeMap::new(),
             reclassified: BTreeMap::new(),
@@ -193,7 +193,7 @@ impl Analysis {
             self.reclassified.clear();
             self.tries.clear();
             let end = self.once(applied);
-            if self.round >= MOST_ROUNDS {
+            if self.round >= MAX_ROUNDS {
                 self.give_up("it does not terminate");
             }
             if !self.changed || self.gave_up.is_some() {
@@ -348,7 +348,7 @@ impl Analysis {
         }
         let place = fun.place();
         let known = self.fun_places.entry(place).or_default();
-        if known.len() < MOST_FUNCTIONS {
+        if known.len() < MAX_FUNCTIONS {
             let id = FnId(self.funs.len() as u32);
             known.push(id);
             self.fun_index.insert(fun.clone(), id);
@@ -356,7 +356,7 @@ impl Analysis {
             return id;
         }
         // The last one of the place stands for all that are still to come.
-        let id = known[MOST_FUNCTIONS - 1];
+        let id = known[MAX_FUNCTIONS - 1];
         let old = self.funs[id.0 as usize].clone();
         let parts: Vec<Val> =
             old.parts().iter().zip(fun.parts()).map(|(a, b)| Val::either(&mut self.taints, a, b)).collect();
@@ -422,7 +422,7 @@ impl Analysis {
             return None;
         }
         self.steps = self.steps.saturating_sub(1);
-        if self.depth >= MOST_DEPTH || self.steps == 0 {
+        if self.depth >= MAX_DEPTH || self.steps == 0 {
             self.give_up("calls are nested too deeply in each other");
             return None;
         }
@@ -522,7 +522,7 @@ impl Analysis {
             Some(i) => *i,
             None => {
                 let known = self.calls_of.entry(function).or_default();
-                if known.len() < MOST_CALLS {
+                if known.len() < MAX_CALLS {
                     let i = self.calls.len();
                     known.push(i);
                     self.calls.push(Call {
@@ -538,7 +538,7 @@ impl Analysis {
                     self.call_index.insert(key, i);
                     i
                 } else {
-                    let i = known[MOST_CALLS - 1];
+                    let i = known[MAX_CALLS - 1];
                     let call = &self.calls[i];
                     let (old, old_pc, old_conversation) = (call.argument.clone(), call.pc, call.conversation);
                     let argument = Val::either(&mut self.taints, &old, &key.argument);

@@ -6,7 +6,7 @@ use diagnostics::{Diagnostic, Level, Sources, toml_key};
 use serde_json::{Value, json};
 
 /// More sources than this are not listed in one finding.
-const MOST_REMARKS: usize = 6;
+const MAX_SOURCES: usize = 6;
 
 /// What is worth a diagnostic, in the order of the places.
 pub fn findings(report: &FlowReport) -> Vec<Diagnostic> {
@@ -55,7 +55,7 @@ pub fn certain_refusal(site: &Site) -> Option<Diagnostic> {
 }
 
 fn remarks(mut d: Diagnostic, sources: &[Source]) -> Diagnostic {
-    for s in sources.iter().take(MOST_REMARKS) {
+    for s in sources.iter().take(MAX_SOURCES) {
         let text = format!("{}, labelled {}", s.origin.describe(), s.label.to_json());
         d = d.remark(s.origin.span, text);
     }
@@ -195,7 +195,7 @@ pub fn to_text(report: &FlowReport, sources: &Sources) -> Vec<String> {
                 check.most.to_json(),
                 check.bound.to_json()
             ));
-            for s in check.sources.iter().filter(|s| s.breaks).take(MOST_REMARKS) {
+            for s in check.sources.iter().filter(|s| s.breaks).take(MAX_SOURCES) {
                 out.push(format!("    {} at {}", with_label(s), sources.place(s.origin.span)));
             }
         }

@@ -103,7 +103,7 @@ impl Range {
 type Elements = Rc<[(u32, Label)]>;
 
 /// More origins than this in one set are not told apart.
-const MOST_ORIGINS: usize = 48;
+const MAX_ORIGINS: usize = 48;
 
 /// The tables behind [`Taint`].
 pub(super) struct Taints {
@@ -147,7 +147,7 @@ impl Taints {
 
     /// Sorted by origin, one label each, none ⊥.
     fn set(&mut self, mut elements: Vec<(u32, Label)>) -> Taint {
-        if elements.len() > MOST_ORIGINS {
+        if elements.len() > MAX_ORIGINS {
             // The first is kept for its place; the variable of the input stays apart.
             let is_input = |t: &Taints, o: u32| t.origins[o as usize].cause == Cause::Input;
             let (kept, many): (Vec<_>, Vec<_>) = elements.iter().partition(|e| is_input(self, e.0));

@@ -121,9 +121,9 @@ impl Fun {
 pub(super) type Params = Arc<ModelParams>;
 
 /// Structure nested deeper than this is not told apart.
-const MOST_DEPTH: u32 = 7;
+const MAX_DEPTH: u32 = 7;
 /// Constants of more parts than this are just data.
-const MOST_CONST: usize = 64;
+const MAX_CONST_PARTS: usize = 64;
 
 impl Shape {
     pub(super) fn data() -> Shape {
@@ -204,7 +204,7 @@ impl Val {
 
     /// A literal; its parts are labelled like itself.
     pub(super) fn literal(data: &Data, pc: Range) -> Val {
-        let mut left = MOST_CONST;
+        let mut left = MAX_CONST_PARTS;
         let shape = if size(data, &mut left) { Shape::Const(data.clone()) } else { Shape::data() };
         // Nothing is inside a scalar.
         let inner = if is_scalar(data) { Taint::NONE } else { pc.hi };
@@ -270,7 +270,7 @@ impl Val {
             }
             Shape::Some { .. } | Shape::Const(_) | Shape::Fns(_) => {}
         }
-        let shape = if shape.depth() > MOST_DEPTH { shape.flat() } else { shape };
+        let shape = if shape.depth() > MAX_DEPTH { shape.flat() } else { shape };
         Val { label, inner, shape }
     }
 
@@ -367,7 +367,7 @@ impl Val {
                 }
             },
         };
-        let shape = if shape.depth() > MOST_DEPTH { shape.flat() } else { shape };
+        let shape = if shape.depth() > MAX_DEPTH { shape.flat() } else { shape };
         Val { label, inner, shape }
     }
 }

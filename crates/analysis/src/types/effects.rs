@@ -98,7 +98,7 @@ impl Set {
 }
 
 /// More words than this for all sets together are not computed; effects are then unknown.
-const MOST_WORDS: usize = 1 << 22;
+const MAX_WORDS: usize = 1 << 22;
 
 impl Effects {
     /// No effect so far.
@@ -191,7 +191,7 @@ impl Effects {
 
     /// The sets of all nodes; `None` if there are too many to be computed.
     pub(super) fn solve(&self) -> Option<Vec<Set>> {
-        if self.atoms.len() / 64 * self.nodes.len() > MOST_WORDS {
+        if self.atoms.len() / 64 * self.nodes.len() > MAX_WORDS {
             return None;
         }
         let conversation = self.numbers.get(&Atom::Conversation).copied();

@@ -546,8 +546,8 @@ impl<'a> Infer<'a> {
 
     fn list(&mut self, code: &Code, items: &[TermId], ts: Vec<T>) -> T {
         /// Longer lists are not followed item by item.
-        const MOST_ITEMS: usize = 256;
-        if ts.len() <= MOST_ITEMS {
+        const MAX_ITEMS: usize = 256;
+        if ts.len() <= MAX_ITEMS {
             return self.s.add(Node::Tuple(ts.into()));
         }
         let v = self.s.var();
@@ -844,8 +844,8 @@ enum Fact {
 /// What is known where a condition holds (or does not).
 fn learn(code: &Code, c: TermId, holds: bool, facts: &mut Vec<(Slot, Fact)>, depth: u32) {
     /// Conditions nested deeper than this tell nothing.
-    const DEEPEST: u32 = 20;
-    if depth > DEEPEST {
+    const MAX_DEPTH: u32 = 20;
+    if depth > MAX_DEPTH {
         return;
     }
     let variable = |e: TermId| match code.term(e) {
@@ -936,10 +936,10 @@ fn tested(prim: Prim) -> Option<Kinds> {
 /// The items of a list of literals.
 fn literals(code: &Code, list: TermId) -> Option<Vec<Data>> {
     /// More than these are not kept apart.
-    const MOST_ITEMS: usize = 64;
+    const MAX_ITEMS: usize = 64;
     match code.term(list) {
-        Term::Lit(Data::List(items)) if items.len() <= MOST_ITEMS => Some(items.to_vec()),
-        Term::List(items) if items.len() <= MOST_ITEMS => items
+        Term::Lit(Data::List(items)) if items.len() <= MAX_ITEMS => Some(items.to_vec()),
+        Term::List(items) if items.len() <= MAX_ITEMS => items
             .iter()
             .map(|e| match code.term(*e) {
                 Term::Lit(d) => Some(d.clone()),

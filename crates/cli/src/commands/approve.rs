@@ -1,6 +1,6 @@
 //! `entail approve`: answers the questions of a run that waits, from another terminal or after its process has ended.
 
-use crate::approve::{self, MOST};
+use crate::approve::{self, MAX_ARGUMENT_CHARS};
 use crate::args::ApproveArgs;
 use crate::passphrase;
 use crate::ui::{Exit, Ui};
@@ -123,7 +123,7 @@ fn act(ui: &Ui, args: &ApproveArgs, approvers: &Approvers) -> Result<Exit, Journ
 pub(super) fn shown(w: &Waiting) -> String {
     let mut text = format!(
         "waits for approval: `{}`  (request {})\n",
-        visible(&w.tool, MOST),
+        visible(&w.tool, MAX_ARGUMENT_CHARS),
         &w.token[..8.min(w.token.len())]
     );
     for arg in w.args.as_array().into_iter().flatten() {
@@ -131,10 +131,18 @@ pub(super) fn shown(w: &Waiting) -> String {
         let value = data_from_json(&arg["value"]).map_or_else(|_| arg["value"].clone(), |d| d.to_json());
         let label =
             data_from_json(&arg["label"]).map_or_else(|_| arg["label"].clone(), |d| d.to_json()).to_string();
-        let label =
-            if label == "[]" { String::new() } else { format!("  (label {})", visible(&label, MOST)) };
+        let label = if label == "[]" {
+            String::new()
+        } else {
+            format!("  (label {})", visible(&label, MAX_ARGUMENT_CHARS))
+        };
         // Writing to a string cannot fail.
-        let _ = writeln!(text, "  {} = {}{label}", visible(name, MOST), visible(&value.to_string(), MOST));
+        let _ = writeln!(
+            text,
+            "  {} = {}{label}",
+            visible(name, MAX_ARGUMENT_CHARS),
+            visible(&value.to_string(), MAX_ARGUMENT_CHARS)
+        );
     }
     let _ = write!(
         text,

@@ -110,9 +110,9 @@ pub fn check(ui: &Ui, args: &CheckArgs) -> Exit {
 
 /// Some names in a line.
 fn listed<T: std::fmt::Display>(names: &BTreeSet<T>) -> String {
-    const MOST: usize = 8;
-    let mut out: Vec<String> = names.iter().take(MOST).map(|n| format!("`{n}`")).collect();
-    if names.len() > MOST {
+    const MAX_NAMES: usize = 8;
+    let mut out: Vec<String> = names.iter().take(MAX_NAMES).map(|n| format!("`{n}`")).collect();
+    if names.len() > MAX_NAMES {
         out.push("…".into());
     }
     out.join(", ")

@@ -228,13 +228,13 @@ fn show(ui: &Ui, found: &Exploration) -> Exit {
 }
 
 /// A longer fraction is shown as a decimal only.
-const LONGEST: usize = 32;
+const MAX_FRACTION_LEN: usize = 32;
 
 /// A probability exactly, and as a decimal where that is something else.
 fn probability(p: &Num) -> String {
     let exact = p.to_string();
     match exact.len() {
-        length if length > LONGEST => format!("about {}", approximately(p)),
+        length if length > MAX_FRACTION_LEN => format!("about {}", approximately(p)),
         _ if exact.contains('/') => format!("{exact} = {}", approximately(p)),
         _ => exact,
     }

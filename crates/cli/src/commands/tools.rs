@@ -17,7 +17,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 /// Characters of a description that are shown.
-const MOST: usize = 300;
+const MAX_DESCRIPTION_CHARS: usize = 300;
 
 /// Runs the command.
 pub fn tools(ui: &Ui, args: &ToolsArgs) -> Exit {
@@ -88,7 +88,7 @@ pub fn tools(ui: &Ui, args: &ToolsArgs) -> Exit {
         }
         ui.result(&format!("{}  {}", signature(tool), marks.join(", ")));
         if let Some(text) = &tool.description {
-            ui.result(&format!("    {}", visible(text, MOST)));
+            ui.result(&format!("    {}", visible(text, MAX_DESCRIPTION_CHARS)));
         }
         if let Some(problem) = problem {
             ui.result(&format!("    cannot be called: {problem}"));
@@ -207,10 +207,10 @@ fn show(ui: &Ui, pins: &Pins, server: &str, found: &[ServerTool]) {
             }).to_string());
             continue;
         }
-        ui.result(&format!("{server}  {}  ({state})", visible(&tool.name, MOST)));
+        ui.result(&format!("{server}  {}  ({state})", visible(&tool.name, MAX_DESCRIPTION_CHARS)));
         if !tool.description.is_empty() {
-            ui.result(&format!("    {}", visible(&tool.description, MOST)));
+            ui.result(&format!("    {}", visible(&tool.description, MAX_DESCRIPTION_CHARS)));
         }
-        ui.result(&format!("    {}", visible(&tool.input.to_string(), 4 * MOST)));
+        ui.result(&format!("    {}", visible(&tool.input.to_string(), 4 * MAX_DESCRIPTION_CHARS)));
     }
 }

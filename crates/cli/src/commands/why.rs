@@ -3,7 +3,7 @@
 use super::trace::{place, text_of};
 use crate::ui::{Exit, Ui};
 use serde_json::Value;
-use session::refusal::MOST_STEPS;
+use session::refusal::MAX_STEPS;
 
 /// What a trace says of a value: a name, a part of the result, the error, a request or an argument of one.
 pub(super) fn found(ui: &Ui, lines: &[Value], value: &str) -> Result<Vec<Value>, Exit> {
@@ -89,10 +89,10 @@ pub(super) fn show(ui: &Ui, lines: &[Value], value: &str) -> Result<(), Exit> {
             }
             for way in &ways {
                 for (i, hop) in way.iter().enumerate() {
-                    if i == MOST_STEPS && way.len() > 2 * MOST_STEPS {
-                        ui.result(&format!("      … {} steps more", way.len() - 2 * MOST_STEPS));
+                    if i == MAX_STEPS && way.len() > 2 * MAX_STEPS {
+                        ui.result(&format!("      … {} steps more", way.len() - 2 * MAX_STEPS));
                     }
-                    if i >= MOST_STEPS && i + MOST_STEPS < way.len() {
+                    if i >= MAX_STEPS && i + MAX_STEPS < way.len() {
                         continue;
                     }
                     let lead = if i == 0 { "  " } else { "<-" };

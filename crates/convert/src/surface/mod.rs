@@ -22,7 +22,7 @@ fn hard_names() -> impl Iterator<Item = &'static str> {
 }
 
 /// More calls are not written.
-const MOST_CALLS: usize = 10_000;
+const MAX_CALLS: usize = 10_000;
 
 /// Writes a term; without an error among what is found the text is whole.
 pub(crate) fn write(code: &Code, name: &str) -> (String, Vec<Diagnostic>) {
@@ -41,7 +41,7 @@ pub(crate) fn write(code: &Code, name: &str) -> (String, Vec<Diagnostic>) {
         scope: Vec::new(),
         lines: Vec::new(),
         depth: 1,
-        left: MOST_CALLS,
+        left: MAX_CALLS,
     };
     let pipeline = w.pipeline(name);
     let mut out = String::new();
@@ -253,7 +253,7 @@ impl Writer<'_> {
         let code = self.code;
         self.left = self.left.saturating_sub(1);
         if self.left == 0 {
-            return self.cannot(format!("more than {MOST_CALLS} calls"), at);
+            return self.cannot(format!("more than {MAX_CALLS} calls"), at);
         }
         if let Some(stages) = code.stages(f) {
             return stages.into_iter().try_fold(x, |x, stage| self.call(stage, x, at));
@@ -596,7 +596,7 @@ impl Writer<'_> {
         // A part is written twice if it becomes a pipeline, and so are those within it.
         self.left = self.left.saturating_sub(1);
         if self.left == 0 {
-            return self.cannot(format!("more than {MOST_CALLS} calls"), at);
+            return self.cannot(format!("more than {MAX_CALLS} calls"), at);
         }
         let mut calls = Vec::new();
         let mut names = Vec::new();

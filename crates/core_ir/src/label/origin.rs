@@ -5,7 +5,7 @@
 //!
 //! Invariant: a step holds names and places of the program and no data.
 //! Invariant: origins do not depend on the order in which answers arrive: sets are ordered by what their steps are.
-//! Invariant: a set has at most [`MOST_STEPS`] steps, and there are at most [`MOST_LABELS`] labels and steps; what is left out is known to be.
+//! Invariant: a set has at most [`MAX_STEPS`] steps, and there are at most [`MAX_LABELS`] labels and steps; what is left out is known to be.
 
 use super::sets::{Joins, PairHasher, pair};
 use super::{Algebra, Axis, Component};
@@ -19,13 +19,13 @@ use std::sync::Arc;
 type Table<K> = HashMap<K, u32, BuildHasherDefault<PairHasher>>;
 
 /// The most steps of a set.
-const MOST_STEPS: usize = 16;
+const MAX_STEPS: usize = 16;
 
 /// The most labels, and the most steps, that are kept. Labels that are met later have no origin.
-const MOST_LABELS: usize = 1 << 20;
+const MAX_LABELS: usize = 1 << 20;
 
 /// The most chains that are shown for a component: the shortest.
-const MOST_CHAINS: usize = 3;
+const MAX_CHAINS: usize = 3;
 
 /// Something in the course of a run that gave data their label.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -231,7 +231,7 @@ impl Origins {
         if let Some(i) = self.entry_index.get(&entry) {
             return *i;
         }
-        if self.entries.len() >= MOST_LABELS && (entry.integrity, entry.secrecy) != (FORGOTTEN, FORGOTTEN) {
+        if self.entries.len() >= MAX_LABELS && (entry.integrity, entry.secrecy) != (FORGOTTEN, FORGOTTEN) {
             (entry.integrity, entry.secrecy) = (FORGOTTEN, FORGOTTEN);
             return self.intern(entry);
         }
@@ -252,7 +252,7 @@ impl Origins {
             secrecy: self.union(p.secrecy, q.secrecy),
         };
         let c = self.intern(joined);
-        if self.joins.len() < MOST_LABELS {
+        if self.joins.len() < MAX_LABELS {
             self.joins.insert(pair(a, b), c);
         }
         c
@@ -275,8 +275,8 @@ impl Origins {
         let mut more = *more || *also;
         all.sort_by(|a, b| self.order(*a).cmp(&self.order(*b)));
         all.dedup();
-        more |= all.len() > MOST_STEPS;
-        all.truncate(MOST_STEPS);
+        more |= all.len() > MAX_STEPS;
+        all.truncate(MAX_STEPS);
         self.intern_set((all.into(), more))
     }
 
@@ -299,7 +299,7 @@ impl Origins {
 
     /// A set that was not met before.
     fn push_set(&mut self, set: Set) -> u32 {
-        if self.sets.len() >= MOST_LABELS {
+        if self.sets.len() >= MAX_LABELS {
             return FORGOTTEN;
         }
         self.sets.push(set);
@@ -329,7 +329,7 @@ impl Origins {
         });
         let event = match key.as_ref().and_then(|key| self.event_index.get(key)) {
             Some(event) => *event,
-            None if self.events.len() >= MOST_LABELS => return label,
+            None if self.events.len() >= MAX_LABELS => return label,
             None => {
                 let digest = self.digest(algebra, &step, before, own);
                 let event = self.events.len() as u32;
@@ -418,7 +418,7 @@ impl Origins {
             }
             let (earlier, more) = self.set(event.before, component.axis);
             if own || earlier.is_empty() {
-                if chain.ways.len() == MOST_CHAINS {
+                if chain.ways.len() == MAX_CHAINS {
                     chain.more = true;
                     break;
                 }

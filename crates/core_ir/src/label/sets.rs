@@ -89,7 +89,7 @@ struct Bits {
 }
 
 /// More names than this are compared as sets.
-pub(super) const MOST_BITS: u32 = 64;
+pub(super) const MAX_BITS: u32 = 64;
 
 /// For pairs of labels, which are small numbers.
 #[derive(Clone, Default)]
@@ -169,7 +169,7 @@ impl Sets {
                 for name in all {
                     let next = self.names.len() as u32;
                     let bit = *self.names.entry(name.clone()).or_insert(next);
-                    if bit >= MOST_BITS {
+                    if bit >= MAX_BITS {
                         return None;
                     }
                     bits |= 1 << bit;

@@ -10,9 +10,9 @@ use std::sync::Arc;
 const SMALL: usize = 16;
 /// Links from mappings to the mappings they merge, over the whole file: a chain of merges would
 /// otherwise need space quadratic in its length.
-const MOST_MERGES: usize = 100_000;
+const MAX_MERGES: usize = 100_000;
 /// Duplicate keys reported one by one.
-const MOST_DUPLICATES: usize = 20;
+const MAX_DUPLICATES: usize = 20;
 
 /// Why building stopped; the reader stops too.
 #[derive(Debug)]
@@ -254,12 +254,12 @@ impl<'l> Builder<'l> {
         'sources: for source in sources {
             let inherited = self.merges.get(&source).map_or(&[][..], |m| &**m);
             for m in std::iter::once(source).chain(inherited.iter().copied()) {
-                if self.merge_links + all.len() >= MOST_MERGES {
+                if self.merge_links + all.len() >= MAX_MERGES {
                     if !self.merges_full {
                         self.merges_full = true;
                         let d = Diagnostic::error(
                             codes::LIMIT,
-                            format!("the merge keys of this file need more than {MOST_MERGES} look-ups"),
+                            format!("the merge keys of this file need more than {MAX_MERGES} look-ups"),
                             self.node_span(node),
                         );
                         self.diagnostics.push(d);
@@ -323,7 +323,7 @@ impl<'l> Builder<'l> {
         if !overridden.is_empty() {
             for (a, b) in &overridden {
                 self.duplicates += 1;
-                if self.duplicates > MOST_DUPLICATES {
+                if self.duplicates > MAX_DUPLICATES {
                     break;
                 }
                 let (first, second) = (self.node_span(kids[2 * a]), self.node_span(kids[2 * b]));

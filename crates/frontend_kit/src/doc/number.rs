@@ -10,7 +10,7 @@ pub(super) struct Decimal {
 }
 
 /// Exponents beyond this are not taken as numbers: `1e999999999` is a request for a gigabyte.
-const LARGEST_EXPONENT: i64 = 400;
+const MAX_EXPONENT: i64 = 400;
 
 /// Whether a plain YAML scalar is a number: YAML 1.2's core schema, plus digits grouped by `_` as
 /// in YAML 1.1, which most Python programs read.
@@ -69,7 +69,7 @@ pub(super) fn decimal(text: &str) -> Option<Decimal> {
     }
     let (whole, fraction, exponent) = decimal_parts(body)?;
     let exponent = match exponent {
-        Some(e) => e.parse::<i64>().ok().filter(|e| e.abs() <= LARGEST_EXPONENT)?,
+        Some(e) => e.parse::<i64>().ok().filter(|e| e.abs() <= MAX_EXPONENT)?,
         None => 0,
     };
     let digits: String = whole.chars().filter(|c| *c != '_').chain(fraction.chars()).collect();

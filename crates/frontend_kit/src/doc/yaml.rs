@@ -29,7 +29,7 @@ pub(super) fn load(file: FileId, source: &Arc<str>, limits: &Limits) -> Loaded {
     if !includes.is_empty()
         && let Some(mut loaded) = read_around_includes(file, source, &masked, base, &includes, limits)
     {
-        let reports = includes.iter().take(MOST_INCLUDES).map(|i| not_included(&i.path, i.span));
+        let reports = includes.iter().take(MAX_INCLUDES).map(|i| not_included(&i.path, i.span));
         loaded.diagnostics.extend(reports);
         return loaded;
     }
@@ -38,7 +38,7 @@ pub(super) fn load(file: FileId, source: &Arc<str>, limits: &Limits) -> Loaded {
 }
 
 /// Included files reported one by one.
-const MOST_INCLUDES: usize = 20;
+const MAX_INCLUDES: usize = 20;
 
 fn not_included(path: &str, span: Span) -> Diagnostic {
     let path: String = path.chars().take(100).collect();
@@ -86,10 +86,10 @@ fn read_around_quotes(
     limits: &Limits,
 ) -> Option<Loaded> {
     /// Scalars at most: the text is read again for each.
-    const MOST: usize = 30;
+    const MAX_SCALARS: usize = 30;
     let mut body = source[base..].to_string();
     let mut quoted: Vec<(usize, String)> = Vec::new();
-    for _ in 0..MOST {
+    for _ in 0..MAX_SCALARS {
         let at = Positions::new(&body).byte(&body, error.marker().index());
         let (end, text) = is_about_quotes(&error).then(|| unfolded(&source[base..], at)).flatten()?;
         let line: String =
@@ -165,14 +165,14 @@ fn unfolded(body: &str, start: usize) -> Option<(usize, String)> {
 
 /// The names after asterisks, each once: those of aliases, and some that are none.
 fn alias_names(text: &str) -> BTreeSet<&str> {
-    const MOST: usize = 1000;
+    const MAX_ALIASES: usize = 1000;
     let named = text.match_indices('*').filter_map(|(i, _)| {
         let rest = &text[i + 1..];
         let end =
             rest.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_' || c == '-')).unwrap_or(rest.len());
         Some(&rest[..end]).filter(|n| !n.is_empty() && n.len() < 100)
     });
-    named.take(MOST).collect()
+    named.take(MAX_ALIASES).collect()
 }
 
 /// The text with lines that are nothing but `!include path` blanked out, byte for byte.
@@ -511,7 +511,7 @@ impl<'a, 'l> Reader<'a, 'l> {
         };
         if tag.as_deref().is_some_and(|t| t.handle == "!" && t.suffix == "include") {
             self.included += 1;
-            if self.included <= MOST_INCLUDES {
+            if self.included <= MAX_INCLUDES {
                 let path = match &data {
                     Data::String(Text::Slice(a, b)) => {
                         self.body.get(*a as usize - self.base..*b as usize - self.base)

@@ -25,7 +25,7 @@ use std::collections::HashSet;
 pub(super) const PACKAGES: &[&str] = &["autogen_agentchat", "autogen_ext", "autogen_core"];
 
 /// Members, tools and conditions within one another at most.
-const DEEPEST: usize = 12;
+const MAX_DEPTH: usize = 12;
 
 /// Parameters of model clients that say how a model is asked.
 pub(super) const SETTINGS: &[&str] = &[
@@ -236,7 +236,7 @@ impl<'r> Reader<'r, '_> {
         let head = object.span;
         let class = self.class(id).unwrap_or_default();
         let kind = match &*class {
-            _ if depth > DEEPEST || !kit.budget.take(0, head, kit.out) => {
+            _ if depth > MAX_DEPTH || !kit.budget.take(0, head, kit.out) => {
                 Kind::Unknown("an agent beyond the limit".into())
             }
             of if is_team(of) => Kind::Team(Box::new(self.team(kit, id, of, depth))),
@@ -348,7 +348,8 @@ impl<'r> Reader<'r, '_> {
         let mut tools = Vec::new();
         for value in self.list(kit, self.get(id, None, "tools"), "tools") {
             let hosted = self.world.str(&value).map(|n| ToolDecl::unknown(n.into(), value.span));
-            match hosted.map(|decl| ToolUse { decl, ask: None }).or_else(|| self.tool(kit, &value, DEEPEST)) {
+            match hosted.map(|decl| ToolUse { decl, ask: None }).or_else(|| self.tool(kit, &value, MAX_DEPTH))
+            {
                 Some(tool) => tools.push(tool),
                 None => {
                     let message = format!("a tool that is not known: {}", self.world.why(&value));

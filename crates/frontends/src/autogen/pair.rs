@@ -35,7 +35,7 @@ pub(super) fn conversation(
     };
     let tools: Vec<&ToolDecl> =
         a.tools.iter().map(|t| &t.decl).filter(|d| !calls::reserved(&d.name)).collect();
-    let tools = &tools[..tools.len().min(frontend_kit::emit::MOST_TOOLS)];
+    let tools = &tools[..tools.len().min(frontend_kit::emit::MAX_TOOLS)];
     params.tools.extend(tools.iter().map(|decl| kit.declared((*decl).clone())));
     for (decl, id) in tools.iter().zip(params.tools.clone()) {
         let (name, at) = (decl.name.clone(), decl.span);

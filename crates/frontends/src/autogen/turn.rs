@@ -381,8 +381,8 @@ fn named(kit: &mut Kit<'_>, name: &str, value: TermId, body: TermId, at: Span) -
 
 /// Whether one more thing to call may have this name; otherwise that is said.
 fn room(kit: &mut Kit<'_>, name: &Name, at: Span, count: usize, seen: &mut HashSet<Name>) -> bool {
-    if count >= emit::MOST_TOOLS {
-        if count == emit::MOST_TOOLS {
+    if count >= emit::MAX_TOOLS {
+        if count == emit::MAX_TOOLS {
             kit.out.push(emit::too_many_tools(at));
         }
         return false;

@@ -464,7 +464,7 @@ impl<'r> Reader<'r, '_> {
         let mut earlier = Vec::new();
         for (name, item) in emit::names(entry, kit.out) {
             let found = position.get(name).copied().or_else(|| match crew.tasks[index] {
-                Thing::Made(_) => (0..crew.tasks.len().min(MOST_LOOKED_AT)).find(|i| named(*i) == name),
+                Thing::Made(_) => (0..crew.tasks.len().min(MAX_TASKS)).find(|i| named(*i) == name),
                 Thing::Entry(_) => None,
             });
             match found {
@@ -816,7 +816,7 @@ impl<'r> Reader<'r, '_> {
 const MANAGER_BOUND: &str = "make the manager yourself: `manager_agent=Agent(…, max_iter=n)`";
 
 /// Tasks among which a name of a configuration is looked for.
-const MOST_LOOKED_AT: usize = 300;
+const MAX_TASKS: usize = 300;
 
 /// What makes an agent call models more often than is compiled, and whether it gives the agent something to call.
 const MORE_CALLS: &[(&str, bool)] = &[

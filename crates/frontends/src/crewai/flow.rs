@@ -154,7 +154,7 @@ impl Reader<'_, '_> {
 
     /// The functions that a method runs, itself among them: those of the project that have the name of what is called.
     fn run_by(&self, method: FunctionId) -> HashSet<FunctionId> {
-        const MOST: usize = 200;
+        const MAX_FUNCTIONS: usize = 200;
         let mut out = HashSet::from([method]);
         let mut todo = vec![method];
         while let Some(function) = todo.pop() {
@@ -162,7 +162,7 @@ impl Reader<'_, '_> {
             let names: HashSet<&str> = calls.iter().filter_map(|c| called(c)).collect();
             for (id, function) in self.world.functions() {
                 let is_own = !function.name.starts_with("kickoff") && !self.is_step(id);
-                if is_own && names.contains(&*function.name) && out.len() < MOST && out.insert(id) {
+                if is_own && names.contains(&*function.name) && out.len() < MAX_FUNCTIONS && out.insert(id) {
                     todo.push(id);
                 }
             }

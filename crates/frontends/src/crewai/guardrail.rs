@@ -311,8 +311,8 @@ impl<'r> Reader<'r, '_> {
 
     /// A pair that a function returns as a verdict.
     fn said(&self, kit: &mut Kit<'_>, of: &Of, value: &Value, at: Span, depth: usize) -> Option<TermId> {
-        const DEEPEST: usize = 60;
-        if depth > DEEPEST {
+        const MAX_DEPTH: usize = 60;
+        if depth > MAX_DEPTH {
             return None;
         }
         if let Some((_, object)) = self.world.object_of(value)

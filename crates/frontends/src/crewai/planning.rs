@@ -163,7 +163,7 @@ impl<'r> Reader<'r, '_> {
 /// What the planner said of a task, by its place in the crew: the first plan with its number, or nothing.
 pub(super) fn plan_of(kit: &mut Kit<'_>, index: usize, at: Span) -> TermId {
     /// More than any planner writes.
-    const MOST: u64 = 100_000;
+    const MAX_STEPS: u64 = 100_000;
     let plan = |kit: &mut Kit<'_>, name: &str| {
         let (plans, i) = (kit.b.var(PLANS, at), kit.b.var("$i", at));
         let plan = kit.b.add(Term::Index(plans, i), at);
@@ -184,7 +184,7 @@ pub(super) fn plan_of(kit: &mut Kit<'_>, index: usize, at: Span) -> TermId {
     let body = kit.b.add(Term::If(over, nothing, rest, IfSugar::Plain), at);
     let body = kit.b.abs("$i", None, body, at);
     let body = kit.b.abs("self", None, body, at);
-    let search = kit.b.add(Term::Fix { bound: Bound::Finite(MOST), origin: None, body }, at);
+    let search = kit.b.add(Term::Fix { bound: Bound::Finite(MAX_STEPS), origin: None, body }, at);
     let begin = number(kit, 0);
     let plan = kit.b.app(search, begin, at);
     kit.b.add(Term::Prim(Prim::ToStr, vec![plan]), at)

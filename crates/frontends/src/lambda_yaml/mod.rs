@@ -42,9 +42,9 @@ const TYPES: [&str; 5] = ["simple", "react", "chain", "router", "parallel"];
 /// The tool that ends a loop.
 const TERMINATE: &str = "terminate";
 /// Agents of one file, counting each use of a shared one.
-const MOST_AGENTS: usize = 2_000;
+const MAX_AGENTS: usize = 2_000;
 /// Agents within one another.
-const DEEPEST: usize = 24;
+const MAX_DEPTH: usize = 24;
 
 impl Frontend for LambdaYaml {
     fn name(&self) -> &'static str {
@@ -78,7 +78,7 @@ impl Frontend for LambdaYaml {
             diagnostics: Vec::new(),
         };
         let Some(file) = project.files.get(main) else { return compiled };
-        let mut left = MOST_AGENTS;
+        let mut left = MAX_AGENTS;
         for document in file.documents.iter().filter(|d| likeness(d.root()) > 0) {
             lower_document(document, file, &mut left, &mut compiled);
         }
@@ -230,12 +230,12 @@ impl<'d> Lower<'d, '_> {
             );
             return self.unknown("an agent within itself", head);
         }
-        if self.open.len() >= DEEPEST || *self.left == 0 {
+        if self.open.len() >= MAX_DEPTH || *self.left == 0 {
             // One report is enough, or a bomb of aliases would be answered by a bomb of reports.
             if !std::mem::replace(&mut self.overflow, true) {
                 self.out.push(Diagnostic::error(
                     codes::TOO_MUCH,
-                    format!("more than {MOST_AGENTS} agents, or more than {DEEPEST} within one another"),
+                    format!("more than {MAX_AGENTS} agents, or more than {MAX_DEPTH} within one another"),
                     head,
                 ));
             }
@@ -394,7 +394,7 @@ impl<'d> Lower<'d, '_> {
         let mut full = false;
         let mut place = None;
         let mut add = |name: &str, server: Option<&str>, item: Node<'d>, out: &mut Vec<Diagnostic>| {
-            if tools.len() >= emit::MOST_TOOLS {
+            if tools.len() >= emit::MAX_TOOLS {
                 if !std::mem::replace(&mut full, true) {
                     out.push(emit::too_many_tools(item.span()));
                 }

@@ -3,7 +3,7 @@
 use super::dumped::left_out;
 use super::prompt::{Prompt, Said};
 use super::value::{Flow, Given};
-use super::{DEEPEST, Reader};
+use super::{MAX_DEPTH, Reader};
 use core_ir::{Data, IfSugar, LabelSpec, Name, Num, Prim, Term, TermId, ToolDecl, ToolParam, Type};
 use diagnostics::Span;
 use frontend_kit::doc::Node;
@@ -99,7 +99,7 @@ impl<'d> Reader<'d> {
         depth: usize,
     ) -> Given<'d> {
         let head = node.head();
-        if depth > DEEPEST {
+        if depth > MAX_DEPTH {
             return left_out(flow, "a chain beyond the limit", head);
         }
         let variable =

@@ -14,7 +14,7 @@
 
 use super::prompt::{Model, bind, model};
 use super::value::{Flow, Given};
-use super::{DEEPEST, Reader};
+use super::{MAX_DEPTH, Reader};
 use core_ir::{Data, IfSugar, Num, Prim, Term, TermId, ToolDecl, Type};
 use diagnostics::{Diagnostic, Span};
 use frontend_kit::doc::Node;
@@ -110,7 +110,7 @@ impl<'d> Reader<'d> {
         depth: usize,
     ) -> Given<'d> {
         let head = node.head();
-        if depth > DEEPEST || !flow.kit.budget.take(16, head, flow.kit.out) {
+        if depth > MAX_DEPTH || !flow.kit.budget.take(16, head, flow.kit.out) {
             return left_out(flow, "a stage beyond the limit", head);
         }
         let Some(dump) = Dump::of(node) else {
@@ -293,7 +293,7 @@ impl<'d> Reader<'d> {
     fn model(self, flow: &mut Flow<'_, '_>, node: Node<'d>, depth: usize) -> Option<Model> {
         let mut bound: Vec<Node<'d>> = Vec::new();
         let mut node = node;
-        for _ in depth..DEEPEST {
+        for _ in depth..MAX_DEPTH {
             let dump = Dump::of(node)?;
             if dump.is_model() {
                 let mut model = match dump.fields {

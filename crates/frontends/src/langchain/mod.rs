@@ -11,7 +11,7 @@
 //!
 //! What Python builds is read by [`crate::langgraph`].
 //!
-//! Invariant: bounded. A stage counts each time it is compiled, and stages are within one another up to [`DEEPEST`].
+//! Invariant: bounded. A stage counts each time it is compiled, and stages are within one another up to [`MAX_DEPTH`].
 //!
 //! Source: langchain 0.3 `chains/loading.py`, `agents/loading.py`, `chains/combine_documents/`, `chains/api/base.py`,
 //! `chains/llm_checker/base.py`; langchain-core 0.3 and 1.7 `prompts/loading.py`, `load/serializable.py`, `load/dump.py`.
@@ -33,7 +33,7 @@ use value::{Flow, Given};
 pub struct LangChain;
 
 /// Stages within one another.
-const DEEPEST: usize = 24;
+const MAX_DEPTH: usize = 24;
 
 impl Frontend for LangChain {
     fn name(&self) -> &'static str {

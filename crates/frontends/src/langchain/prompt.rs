@@ -266,7 +266,7 @@ impl<'d> Reader<'d> {
             "ChatPromptTemplate" | "StructuredPrompt" => {
                 emit::report_keys(fields, PROMPT_KEYS, PROMPT_UNUSED, "a prompt", kit.out);
                 let mut messages = Vec::new();
-                for item in fields.get("messages")?.items().take(MOST_MESSAGES) {
+                for item in fields.get("messages")?.items().take(MAX_MESSAGES) {
                     match self.message(kit, item) {
                         Some(message) => messages.push(message),
                         None => {
@@ -328,7 +328,7 @@ impl<'d> Reader<'d> {
 }
 
 /// Messages of a prompt at most.
-const MOST_MESSAGES: usize = 2_000;
+const MAX_MESSAGES: usize = 2_000;
 
 fn partial(node: Node<'_>) -> Vec<(&str, &str)> {
     let entries = node.get("partial_variables").into_iter().flat_map(|p| p.entries());
@@ -400,7 +400,7 @@ pub(super) fn bind(kit: &mut Kit<'_>, model: &mut Model, given: Node<'_>) {
             kit.out.push(Diagnostic::warn(codes::WRONG_KIND, message, item.head()));
             continue;
         };
-        if model.tools.iter().any(|t| **t == *name) || model.tools.len() >= emit::MOST_TOOLS {
+        if model.tools.iter().any(|t| **t == *name) || model.tools.len() >= emit::MAX_TOOLS {
             continue;
         }
         let mut decl = ToolDecl::unknown(name.into(), item.head());

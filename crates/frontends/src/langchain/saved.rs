@@ -15,7 +15,7 @@
 use super::dumped::{constant, left_out};
 use super::prompt::{Prompt, Said, model};
 use super::value::{Flow, Given};
-use super::{DEEPEST, Reader, prompt};
+use super::{MAX_DEPTH, Reader, prompt};
 use crate::defaults;
 use core_ir::{LabelSpec, Role, Term, TermId, ToolDecl, ToolParam, Type};
 use diagnostics::{Diagnostic, Span};
@@ -182,7 +182,7 @@ impl<'d> Reader<'d> {
     pub fn saved(self, flow: &mut Flow<'_, '_>, node: Node<'d>, given: Given<'d>, depth: usize) -> Given<'d> {
         let head = node.head();
         let kind = node.get("_type").and_then(|t| t.as_str()).unwrap_or("");
-        if depth > DEEPEST || !flow.kit.budget.take(size(node.span()), head, flow.kit.out) {
+        if depth > MAX_DEPTH || !flow.kit.budget.take(size(node.span()), head, flow.kit.out) {
             return left_out(flow, "a chain beyond the limit", head);
         }
         if AGENTS.contains(&kind) {

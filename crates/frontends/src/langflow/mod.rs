@@ -181,8 +181,8 @@ impl<'d> Flow<'d> {
 
 /// Edges without those that a longer way says as well: a component reads what it is connected to, whatever comes between.
 fn needed(edges: Vec<Edge>, nodes: usize) -> Vec<Edge> {
-    const MOST: usize = 400;
-    if edges.len() > MOST {
+    const MAX_EDGES: usize = 400;
+    if edges.len() > MAX_EDGES {
         return edges;
     }
     let always: Vec<(usize, usize)> =

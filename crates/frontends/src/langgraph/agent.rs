@@ -715,9 +715,9 @@ impl Reader<'_, '_> {
         depth: usize,
         at: Span,
     ) -> (TermId, Kindly) {
-        const DEEPEST: usize = 12;
+        const MAX_DEPTH: usize = 12;
         let on = Value::new(Kind::Object(id), at);
-        let Some(inner) = self.inner_graph(&on).filter(|_| depth < DEEPEST) else {
+        let Some(inner) = self.inner_graph(&on).filter(|_| depth < MAX_DEPTH) else {
             return (kit.undecided(codes::NOT_COMPILED, "a run beyond the limit".into(), at), Kindly::Data);
         };
         match inner {

@@ -141,8 +141,8 @@ impl Reader<'_, '_> {
             }
             What::Chain(value) => {
                 let (mut parts, mut at) = (vec![value.clone()], self.world.object_of(value)?.1);
-                const MOST: usize = 100;
-                while let (Some(base), true) = (at.base, parts.len() < MOST) {
+                const MAX_PARTS: usize = 100;
+                while let (Some(base), true) = (at.base, parts.len() < MAX_PARTS) {
                     parts.push(Value::new(Kind::Object(base), at.span));
                     at = self.world.object(base);
                 }

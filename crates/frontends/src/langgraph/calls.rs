@@ -110,10 +110,10 @@ impl Reader<'_, '_> {
 
     /// A model is asked, or one of several as tests say.
     fn asked(&self, on: &Value, arg: Option<&Value>, outcomes: &mut Vec<bool>) -> Option<Effect> {
-        const MOST_TESTS: usize = 3;
+        const MAX_TESTS: usize = 3;
         let mut chain = self.chain_within(on, outcomes)?;
         let next = chain.model.tests.get(outcomes.len()).cloned();
-        let Some(test) = next.filter(|_| outcomes.len() < MOST_TESTS) else {
+        let Some(test) = next.filter(|_| outcomes.len() < MAX_TESTS) else {
             chain.model.tests.drain(..outcomes.len());
             return Some(Effect::Ask(Box::new(chain), arg.cloned()));
         };
@@ -520,8 +520,8 @@ impl Reader<'_, '_> {
         ask: &mut dyn FnMut(&mut Kit<'_>, &[Part]) -> TermId,
     ) -> TermId {
         // Each test doubles what is asked.
-        const MOST_TESTS: usize = 4;
-        let Some((test, [yes, no])) = first_test(parts).filter(|_| depth < MOST_TESTS) else {
+        const MAX_TESTS: usize = 4;
+        let Some((test, [yes, no])) = first_test(parts).filter(|_| depth < MAX_TESTS) else {
             return ask(kit, parts);
         };
         let test = self.test(kit, scope, test);
@@ -579,10 +579,10 @@ impl Reader<'_, '_> {
 
     /// Whether a value is computed of what one of the calls gives, under some tests.
     fn needs(&self, value: &Value, calls: &[Call], path: &[Condition]) -> bool {
-        const MOST: usize = 2_000;
+        const MAX_STEPS: usize = 2_000;
         let mut seen: HashSet<ObjectId> = HashSet::new();
         let mut todo = vec![value.clone()];
-        for _ in 0..MOST {
+        for _ in 0..MAX_STEPS {
             let Some(value) = todo.pop() else { return false };
             match &value.kind {
                 Kind::Object(id) | Kind::Member(id, _) => {

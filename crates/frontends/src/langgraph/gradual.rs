@@ -81,8 +81,8 @@ fn any(b: &mut Builder, id: TermId) -> TermId {
 
 /// Whether a value may be of several types, or of one that is not what is done with it.
 fn is_loose(b: &Builder, id: TermId, state: bool, depth: usize) -> bool {
-    const DEEPEST: usize = 40;
-    if depth > DEEPEST {
+    const MAX_DEPTH: usize = 40;
+    if depth > MAX_DEPTH {
         return true;
     }
     let within = |id: &TermId| is_loose(b, *id, state, depth + 1);

@@ -158,9 +158,9 @@ impl Reader<'_, '_> {
 
     /// The model that a value is, with the outcomes of the first tests that decide between several; of the others the first is taken.
     pub(super) fn model_within(&self, value: &Value, outcomes: &[bool], depth: usize) -> Option<Model> {
-        const DEEPEST: usize = 24;
+        const MAX_DEPTH: usize = 24;
         let (id, object) = self.world.object_of(value)?;
-        if depth > DEEPEST {
+        if depth > MAX_DEPTH {
             return None;
         }
         if let Some((test, yes, no)) = self.either_of(value) {
@@ -310,7 +310,7 @@ impl Reader<'_, '_> {
             }
         }
         for decl in self.tools(kit, &model.tools, model.at) {
-            if params.tools.len() < frontend_kit::emit::MOST_TOOLS {
+            if params.tools.len() < frontend_kit::emit::MAX_TOOLS {
                 let id = kit.declared(decl);
                 params.tools.push(id);
             }
@@ -485,11 +485,11 @@ impl Reader<'_, '_> {
 
     /// The stages of `a | b | c`, with `a.pipe(b)`.
     pub fn stages(&self, value: &Value) -> Vec<Value> {
-        const MOST: usize = 64;
+        const MAX_STAGES: usize = 64;
         let mut out = Vec::new();
         let mut todo = vec![value.clone()];
         while let Some(value) = todo.pop() {
-            if out.len() + todo.len() > MOST {
+            if out.len() + todo.len() > MAX_STAGES {
                 break;
             }
             if let Some((_, object)) = self.world.object_of(&value) {

@@ -580,7 +580,7 @@ impl Reader<'_, '_> {
 
     /// Of a state that is not declared where it can be seen: the keys that nodes read and write.
     fn guess_channels(&self, plan: &mut Plan) {
-        const MOST: usize = 100;
+        const MAX_CHANNELS: usize = 100;
         let mut names: Vec<(String, Span)> = Vec::new();
         for node in &plan.nodes {
             if let Some(traced) = self.traced(&node.value) {
@@ -589,7 +589,7 @@ impl Reader<'_, '_> {
             }
         }
         for (name, at) in names {
-            if plan.channel(&name).is_none() && plan.channels.len() < MOST {
+            if plan.channel(&name).is_none() && plan.channels.len() < MAX_CHANNELS {
                 let messages = name == "messages";
                 let reducer = if messages { Reducer::Messages } else { Reducer::Last };
                 let initial = if messages { Data::list(Vec::new()) } else { Data::Null };

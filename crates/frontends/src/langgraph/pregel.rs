@@ -11,7 +11,7 @@
 //! | any other cycle | `fix[limit]`, a step a turn, over a state that says which nodes are due |
 //!
 //! A *configuration* is a set of nodes that are due, with the joins that are waited for. There are finitely many; they are the nodes of
-//! the graph that is compiled. More than [`MOST`] are not.
+//! the graph that is compiled. More than [`MAX_CONFIGS`] are not.
 //!
 //! Source: langgraph 1.2.22, `pregel/_loop.py`, `pregel/_algo.py`: a run fails when it has made `recursion_limit` steps, whatever is due then.
 
@@ -27,7 +27,7 @@ use python::{Kind, Value};
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 /// Configurations of one graph at most.
-const MOST: usize = 300;
+const MAX_CONFIGS: usize = 300;
 
 /// Something that is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -121,7 +121,7 @@ impl Reader<'_, '_> {
         if machine.full {
             return kit.undecided(
                 codes::TOO_MUCH,
-                format!("a graph with more than {MOST} sets of nodes that may be due"),
+                format!("a graph with more than {MAX_CONFIGS} sets of nodes that may be due"),
                 at,
             );
         }
@@ -134,7 +134,7 @@ impl Machine<'_, '_, '_, '_> {
         if let Some(i) = self.index.get(&config) {
             return *i;
         }
-        if self.configs.len() >= MOST {
+        if self.configs.len() >= MAX_CONFIGS {
             self.full = true;
             return 0;
         }
@@ -185,7 +185,7 @@ impl Machine<'_, '_, '_, '_> {
         arrived: &BTreeSet<(usize, usize)>,
         depth: usize,
     ) -> Next {
-        const DEEPEST: usize = 8;
+        const MAX_DEPTH: usize = 8;
         let Some((ways, rest)) = deciders.split_first() else {
             return match targets.is_empty() {
                 true => Next::To(None),
@@ -194,7 +194,7 @@ impl Machine<'_, '_, '_, '_> {
                 }
             };
         };
-        if depth > DEEPEST || self.full {
+        if depth > MAX_DEPTH || self.full {
             self.full = true;
             return Next::To(None);
         }
@@ -489,10 +489,10 @@ impl Machine<'_, '_, '_, '_> {
 
     /// The labels at the ends of a function. False if one is not known.
     pub(super) fn leaves(&self, value: &Value, labels: &mut Vec<(String, Span)>, ways: &mut Ways) -> bool {
-        const MOST: usize = 400;
+        const MAX_LEAVES: usize = 400;
         let mut known = true;
         let mut todo = vec![value.clone()];
-        let mut left = MOST;
+        let mut left = MAX_LEAVES;
         while let Some(value) = todo.pop() {
             left -= 1;
             if left == 0 {

@@ -61,8 +61,8 @@ impl Reader<'_, '_> {
         out: &mut Vec<Part>,
         depth: usize,
     ) {
-        const DEEPEST: usize = 12;
-        if depth > DEEPEST || out.len() > 500 {
+        const MAX_DEPTH: usize = 12;
+        if depth > MAX_DEPTH || out.len() > 500 {
             return;
         }
         if self.is_conversation(scope, value) {
@@ -204,11 +204,13 @@ impl Reader<'_, '_> {
 
     /// Whether a value is a message of the conversation, or several of them.
     pub(super) fn is_messages(&self, scope: &Scope, value: &Value, depth: usize) -> bool {
-        const DEEPEST: usize = 6;
+        const MAX_DEPTH: usize = 6;
         if self.is_message(scope, value) {
             return true;
         }
-        let Some((_, object)) = self.world.object_of(value).filter(|_| depth < DEEPEST) else { return false };
+        let Some((_, object)) = self.world.object_of(value).filter(|_| depth < MAX_DEPTH) else {
+            return false;
+        };
         match (&*object.callee, &object.args[..]) {
             // `[… for m in …]`: what is made of each is a message, or is one of them.
             ("[for]", [_, element, item, ..]) => {
@@ -248,8 +250,8 @@ impl Reader<'_, '_> {
 
     /// How a test comes out that asks whether the conversation has instructions yet, where nothing adds any: `isinstance(messages[0], SystemMessage)`.
     fn without_instructions(&self, scope: &Scope, test: &Value, depth: usize) -> Option<bool> {
-        const DEEPEST: usize = 8;
-        if !scope.uninstructed || depth > DEEPEST {
+        const MAX_DEPTH: usize = 8;
+        if !scope.uninstructed || depth > MAX_DEPTH {
             return None;
         }
         let again = |value: &Value| self.without_instructions(scope, value, depth + 1);

@@ -21,11 +21,11 @@ use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 /// What a name has to save: so many expressions.
-const LEAST: u64 = 40;
+const MIN_SAVED: u64 = 40;
 /// Calls and elements that a value with a name is made of.
-const MOST_NEEDS: usize = 48;
+const MAX_NEEDS: usize = 48;
 /// Values of a function that are looked at.
-const MOST_VALUES: usize = 40_000;
+const MAX_VALUES: usize = 40_000;
 
 /// The values of a function that are worth a name, with the calls and elements that each is made of.
 pub(super) type Sharing = HashMap<ObjectId, Rc<[ObjectId]>>;
@@ -181,7 +181,7 @@ impl Reader<'_, '_> {
             let mut count = uses.get(n).copied().unwrap_or(1);
             if let (Node::Object(id), Some(Some(needs))) = (n, needs.get(n))
                 && count > 1
-                && (count - 1).saturating_mul(sizes.get(n).copied().unwrap_or(1)) > LEAST
+                && (count - 1).saturating_mul(sizes.get(n).copied().unwrap_or(1)) > MIN_SAVED
                 && own.contains(id)
                 && !is_there(*id)
                 && !self.world.is_optional(*id)
@@ -266,7 +266,7 @@ impl Reader<'_, '_> {
         }
         out.sort_unstable();
         out.dedup();
-        (out.len() <= MOST_NEEDS).then(|| out.into())
+        (out.len() <= MAX_NEEDS).then(|| out.into())
     }
 
     /// The name of a value that is worth one.
@@ -337,7 +337,7 @@ impl Reader<'_, '_> {
 
     /// Whether a value is neither a reply nor a message on any way.
     fn is_data(&self, scope: &Scope, value: &Value) -> bool {
-        const MOST: usize = 64;
+        const MAX_PARTS: usize = 64;
         let mut seen: HashSet<ObjectId> = HashSet::new();
         let mut todo = vec![value.clone()];
         while let Some(value) = todo.pop() {
@@ -345,7 +345,7 @@ impl Reader<'_, '_> {
             if !seen.insert(id) {
                 continue;
             }
-            if seen.len() > MOST {
+            if seen.len() > MAX_PARTS {
                 return false;
             }
             let object = self.world.object(id);
@@ -452,7 +452,7 @@ fn ordered(roots: &[(Node, u64)], parts: impl Fn(Node) -> Parts) -> Vec<(Node, P
                 Some((part, _)) => {
                     *next += 1;
                     let part = *part;
-                    if seen.len() < MOST_VALUES && seen.insert(part) {
+                    if seen.len() < MAX_VALUES && seen.insert(part) {
                         todo.push((part, parts(part), 0));
                     }
                 }

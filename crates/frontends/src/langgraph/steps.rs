@@ -267,7 +267,7 @@ impl Machine<'_, '_, '_, '_> {
                 let body = kit.b.add(Term::If(empty, done, again, IfSugar::Plain), at);
                 let step = kit.b.abs(p.clone(), None, body, at);
                 let body = kit.b.abs("self", None, step, at);
-                let most = Bound::Finite(MOST_SENT);
+                let most = Bound::Finite(MAX_FOLDED_UPDATES);
                 let fix = kit.b.add(Term::Fix { bound: most, origin: None, body }, at);
                 let first = kit.b.add(Term::Record(vec![("acc".into(), old), ("rest".into(), updates)]), at);
                 let folded = kit.b.app(fix, first, at);
@@ -556,7 +556,7 @@ impl Machine<'_, '_, '_, '_> {
 
 /// The labels at the ends of a choice, in order; `None` if one is computed.
 fn labels_of(kit: &Kit<'_>, choice: TermId) -> Option<Vec<String>> {
-    const MOST: usize = 64;
+    const MAX_LABELS: usize = 64;
     let mut out = Vec::new();
     let mut todo = vec![choice];
     while let Some(term) = todo.pop() {
@@ -570,7 +570,7 @@ fn labels_of(kit: &Kit<'_>, choice: TermId) -> Option<Vec<String>> {
             }
             _ => return None,
         }
-        if out.len() + todo.len() > MOST {
+        if out.len() + todo.len() > MAX_LABELS {
             return None;
         }
     }
@@ -612,7 +612,7 @@ fn followed(
 }
 
 /// Updates that are folded at most.
-const MOST_SENT: u64 = 10_000;
+const MAX_FOLDED_UPDATES: u64 = 10_000;
 
 struct Writes {
     keys: Vec<String>,

@@ -110,11 +110,13 @@ impl Reader<'_, '_> {
 
     /// What a value is put together of: `a + b`, `[*a, b]`.
     fn joined_of(&self, value: &Value) -> Vec<Value> {
-        const MOST: usize = 200;
+        const MAX_PARTS: usize = 200;
         let (mut out, mut todo) = (Vec::new(), vec![value.clone()]);
         while let Some(value) = todo.pop() {
             match self.world.object_of(&value) {
-                Some((_, o)) if o.base.is_none() && matches!(&*o.callee, "+" | "[*]") && out.len() < MOST => {
+                Some((_, o))
+                    if o.base.is_none() && matches!(&*o.callee, "+" | "[*]") && out.len() < MAX_PARTS =>
+                {
                     todo.extend(o.args.iter().rev().map(|a| a.value.clone()));
                 }
                 _ => out.push(value),
@@ -306,11 +308,11 @@ impl Reader<'_, '_> {
 
     /// What a value adds to the conversation.
     fn added(&self, scope: &Scope, parts: &[Value]) -> Vec<Added> {
-        const MOST: usize = 200;
+        const MAX_ADDED: usize = 200;
         let mut out = Vec::new();
         let mut todo: Vec<Value> = parts.iter().rev().cloned().collect();
         while let Some(value) = todo.pop() {
-            if out.len() > MOST {
+            if out.len() > MAX_ADDED {
                 break;
             }
             if self.is_conversation(scope, &value) {

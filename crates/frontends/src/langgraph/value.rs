@@ -216,10 +216,10 @@ impl Reader<'_, '_> {
 
     /// Whether a value is the whole conversation of the state.
     pub fn is_conversation(&self, scope: &Scope, value: &Value) -> bool {
-        const DEEPEST: usize = 16;
+        const MAX_DEPTH: usize = 16;
         let Some(messages) = &scope.messages else { return false };
         let mut value = value;
-        for _ in 0..DEEPEST {
+        for _ in 0..MAX_DEPTH {
             match (self.state_key(scope, value), self.copied(value)) {
                 (Some(key), _) => return key == *messages,
                 (None, Some(of)) => value = of,
@@ -734,10 +734,10 @@ impl Reader<'_, '_> {
 
     /// The keys that an update writes, on any way.
     pub fn keys_written(&self, value: &Value, out: &mut Vec<(String, Span)>) {
-        const MOST: usize = 200;
+        const MAX_KEYS: usize = 200;
         let mut todo = vec![value.clone()];
         while let Some(value) = todo.pop() {
-            if out.len() > MOST {
+            if out.len() > MAX_KEYS {
                 return;
             }
             match &value.kind {

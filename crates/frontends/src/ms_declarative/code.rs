@@ -61,7 +61,7 @@ const AGENT_UNUSED: &[Unused] = &[
 ];
 const SETTINGS: &[&str] = &["temperature", "max_tokens", "top_p", "seed", "reasoning_effort"];
 /// Agents within one another at most.
-const DEEPEST: usize = 12;
+const MAX_DEPTH: usize = 12;
 
 pub(super) fn detect(file: &File) -> u8 {
     let made = ["Agent(", "as_agent(", "create_agent(", "Builder("];
@@ -277,7 +277,7 @@ impl<'r> Reader<'r, '_> {
                 decl.description = text("description").map(Name::from);
                 let arg = text("arg_name").unwrap_or("task");
                 decl.params = vec![ToolParam { name: arg.into(), ty: Type::Str, bound: LabelSpec::TOP }];
-                let term = match depth < DEEPEST {
+                let term = match depth < MAX_DEPTH {
                     true => self.agent(kit, agent, depth + 1),
                     false => kit.unknown("an agent beyond the limit", at),
                 };

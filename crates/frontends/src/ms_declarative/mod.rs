@@ -140,13 +140,13 @@ struct Lower<'d> {
 }
 
 /// Actions within actions at most.
-const DEEPEST: usize = 60;
+const MAX_DEPTH: usize = 60;
 
 impl<'d> Lower<'d> {
     /// Adds a list of actions, the last of which leads to `after`. Gives the first action's id.
     fn block(&mut self, actions: Option<Node<'d>>, after: Option<&str>, path: &str) -> Option<String> {
         let items: Vec<Node<'d>> = actions.into_iter().flat_map(|a| a.items()).collect();
-        if items.is_empty() || path.matches('.').count() > DEEPEST {
+        if items.is_empty() || path.matches('.').count() > MAX_DEPTH {
             return after.map(str::to_string);
         }
         let ids: Vec<String> = items

@@ -258,8 +258,8 @@ fn sandbox(node: Node<'_>, out: &mut Vec<Diagnostic>) {
 
 /// Reports bounds of values, which are not checked.
 fn bounds(schema: Option<Node<'_>>, depth: u32, out: &mut Vec<Diagnostic>) {
-    const DEEPEST: u32 = 16;
-    let Some(schema) = schema.filter(|_| depth < DEEPEST) else { return };
+    const MAX_DEPTH: u32 = 16;
+    let Some(schema) = schema.filter(|_| depth < MAX_DEPTH) else { return };
     for entry in schema.entries().filter(|e| BOUNDS.contains(&e.name())) {
         let message = format!("`{}` is left out: of an output the type is checked", entry.name());
         out.push(Diagnostic::info(codes::UNUSED_KEY, message, entry.key.span()));
@@ -304,8 +304,8 @@ enum Place<'d> {
 impl<'d> Lower<'_, '_, 'd> {
     /// The task that carries a task out.
     fn place(&self, mut task: Task<'d>) -> Place<'d> {
-        const MOST: usize = 16;
-        for _ in 0..MOST {
+        const MAX_LINKS: usize = 16;
+        for _ in 0..MAX_LINKS {
             let Some(path) = task.node.get("spec").and_then(|s| s.text()) else { return Place::Here(task) };
             let path = path.trim();
             let name = task.node.get("task").and_then(|t| t.text()).unwrap_or(task.name);
@@ -586,9 +586,9 @@ impl<'d> Lower<'_, '_, 'd> {
 
     /// What an entry of an `input_map` stands for.
     fn mapped(&mut self, entry: &Entry<'d>, own: &Known, done: &[(Task<'d>, Name)]) -> Source {
-        const MOST: usize = 1_000;
+        const MAX_DATA_PARTS: usize = 1_000;
         let Some(text) = entry.value.as_str() else {
-            return Source::Other(emit::data(entry.value, &mut MOST.clone()).unwrap_or(Data::Null));
+            return Source::Other(emit::data(entry.value, &mut MAX_DATA_PARTS.clone()).unwrap_or(Data::Null));
         };
         let inner = text.trim().strip_prefix("{{").and_then(|t| t.strip_suffix("}}")).map(str::trim);
         let name = inner.unwrap_or(text);

@@ -19,19 +19,19 @@ pub(super) fn find<'d>(task: Task<'d>, role: &str) -> Option<(&'d str, Span)> {
 }
 
 /// What may stand in braces.
-const MOST_NAME: usize = 200;
+const MAX_NAME_LEN: usize = 200;
 
 /// A placeholder at the beginning of a text: its length and name, and whether it is written with one brace.
 fn placeholder(text: &str) -> Option<(usize, &str, bool)> {
     let name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
     if let Some(rest) = text.strip_prefix("{{ ") {
         let rest = rest.strip_prefix("input.").unwrap_or(rest);
-        let len = rest.find(|c| !name(c)).filter(|n| *n > 0 && *n <= MOST_NAME)?;
+        let len = rest.find(|c| !name(c)).filter(|n| *n > 0 && *n <= MAX_NAME_LEN)?;
         let end = rest[len..].strip_prefix(" }}")?;
         return Some((text.len() - end.len(), &rest[..len], false));
     }
     let rest = text.strip_prefix('{')?;
-    let len = rest.find(|c| !name(c)).filter(|n| *n > 0 && *n <= MOST_NAME)?;
+    let len = rest.find(|c| !name(c)).filter(|n| *n > 0 && *n <= MAX_NAME_LEN)?;
     let end = rest[len..].strip_prefix('}')?;
     Some((text.len() - end.len(), &rest[..len], true))
 }

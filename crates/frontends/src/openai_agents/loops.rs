@@ -12,7 +12,7 @@ use ruff_python_ast::{CmpOp, Expr, Number, Operator, Stmt, StmtFor, StmtWhile};
 use std::collections::BTreeSet;
 
 /// More than any list holds here.
-const MOST_ITEMS: u64 = 1_000_000;
+const MAX_ITEMS: u64 = 1_000_000;
 
 /// A loop.
 struct Over<'w> {
@@ -135,7 +135,7 @@ impl<'w> Whole<'_, 'w> {
         let bound = match self.turns(f, &s.iter) {
             Some(n) => LoopBound { bound: Bound::Finite(n), origin: None, span: Some(self.at(f, &*s.iter)) },
             None if acts => LoopBound::unknown("a turn for each item of what is computed"),
-            None => LoopBound { bound: Bound::Finite(MOST_ITEMS), origin: None, span: None },
+            None => LoopBound { bound: Bound::Finite(MAX_ITEMS), origin: None, span: None },
         };
         let items = Some((&*s.target, &*s.iter));
         let over = Over {

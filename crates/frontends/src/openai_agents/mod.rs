@@ -234,7 +234,7 @@ fn function_style(name: &str) -> String {
 }
 
 /// The most agents of one conversation.
-const MOST_SPEAKERS: usize = 200;
+const MAX_AGENTS: usize = 200;
 
 /// The names of the SDK that matter here; a project may have a folder `agents` of its own.
 #[derive(Debug)]
@@ -481,7 +481,7 @@ impl Reader<'_, '_> {
         while at < order.len() {
             for over in self.items(order[at], "handoffs").iter().filter_map(|v| self.target(v)) {
                 *switches.entry(over).or_default() += 1;
-                if !index.contains_key(&over) && order.len() < MOST_SPEAKERS {
+                if !index.contains_key(&over) && order.len() < MAX_AGENTS {
                     index.insert(over, order.len());
                     order.push(over);
                 }
@@ -636,9 +636,9 @@ impl Reader<'_, '_> {
             Kind::None => kit.text("", given.at),
             Kind::Function(f) | Kind::Bound(_, f) => {
                 // A clone has the function of what it is a clone of.
-                const MOST_CLONES: usize = 16;
+                const MAX_CLONES: usize = 16;
                 let chain = std::iter::successors(Some(id), |id| self.world.object(*id).base);
-                let said = chain.take(MOST_CLONES).find_map(|id| self.said.get(&(id, f)));
+                let said = chain.take(MAX_CLONES).find_map(|id| self.said.get(&(id, f)));
                 if let Some(text) = said.filter(|v| self.world.text_of(v).is_some()) {
                     return py::text(kit, self.world, text, plain);
                 }
@@ -765,7 +765,7 @@ impl Reader<'_, '_> {
 
     /// An agent as a tool.
     fn asked(&self, kit: &mut Kit<'_>, value: &Value, agent: ObjectId, depth: usize) -> Choice {
-        const DEEPEST: usize = 12;
+        const MAX_DEPTH: usize = 12;
         let at = value.span;
         let call = self.world.object_of(value).map(|(_, o)| o);
         let named = |i, key| call.and_then(|o| field(o, Some(i), key)).and_then(|g| self.world.str(g.value));
@@ -779,7 +779,7 @@ impl Reader<'_, '_> {
         decl.label = LabelSpec::BOTTOM;
         let default = defaults::bound(&defaults::OPENAI_AGENTS_TURNS, kit.versions);
         let bound = py::bound(self.world, call.and_then(|o| field(o, None, "max_turns")), default);
-        let term = match depth < DEEPEST {
+        let term = match depth < MAX_DEPTH {
             true => self.run(kit, agent, bound, depth + 1),
             false => kit.unknown("an agent beyond the limit", at),
         };

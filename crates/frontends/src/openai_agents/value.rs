@@ -18,7 +18,7 @@ use ruff_text_size::Ranged;
 use std::collections::{BTreeSet, HashMap};
 
 /// Functions within one another at most.
-const DEEPEST: usize = 8;
+const MAX_DEPTH: usize = 8;
 
 impl<'w> Whole<'_, 'w> {
     pub(super) fn written(&self, f: &Frame<'_>, of: &impl Ranged) -> String {
@@ -563,7 +563,7 @@ impl<'w> Whole<'_, 'w> {
     ) -> TermId {
         let at = self.at(f, call);
         let place = self.reader.world.function(function).span;
-        if f.depth >= DEEPEST {
+        if f.depth >= MAX_DEPTH {
             return kit.undecided(
                 codes::NOT_COMPILED,
                 "functions within one another beyond the limit".into(),

@@ -31,9 +31,9 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 
 /// Functions within one another at most.
-const DEEPEST: usize = 8;
+const MAX_DEPTH: usize = 8;
 /// The longest text of a function that is compiled whole, in bytes.
-const LONGEST: usize = 40_000;
+const MAX_FUNCTION_BYTES: usize = 40_000;
 /// The name that holds what was given last.
 pub(super) const OUT: &str = "$out";
 /// How the name ends that holds the messages of a run.
@@ -163,7 +163,7 @@ impl<'r, 'w> Whole<'r, 'w> {
         if self.runs.len() < 2 {
             return Vec::new();
         }
-        let short = |at: Span| frontend_kit::kit::size(at) <= LONGEST;
+        let short = |at: Span| frontend_kit::kit::size(at) <= MAX_FUNCTION_BYTES;
         let here = self.reader.world.functions().filter(|(_, f)| f.span.file == file.id && short(f.span));
         let mut places = HashSet::new();
         let mut all: Vec<(FunctionId, Survey)> = here
@@ -511,7 +511,7 @@ impl<'r, 'w> Whole<'r, 'w> {
 
     /// What a function of the project gives.
     fn gives(&self, frame: &Frame<'w>, function: FunctionId) -> Is {
-        if frame.depth >= DEEPEST || !self.runs_in_function(function) {
+        if frame.depth >= MAX_DEPTH || !self.runs_in_function(function) {
             return Is::Data;
         }
         if let Some(known) = self.gives.borrow().get(&function) {

@@ -31,10 +31,10 @@ fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
 }
 
 fn list(names: &[&str]) -> String {
-    const MOST: usize = 6;
+    const MAX_NAMES: usize = 6;
     let mut out: Vec<String> =
-        names.iter().take(MOST).map(|n| format!("`{}`", diagnostics::clip(n))).collect();
-    if names.len() > MOST {
+        names.iter().take(MAX_NAMES).map(|n| format!("`{}`", diagnostics::clip(n))).collect();
+    if names.len() > MAX_NAMES {
         out.push("…".into());
     }
     out.join(", ")

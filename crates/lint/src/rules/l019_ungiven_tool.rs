@@ -15,7 +15,7 @@ pub(super) static RULE: Rule = Rule {
 };
 
 /// A prompt is looked through up to here: what follows is an example or a document more often than instructions.
-const MOST_TEXT: usize = 64 << 10;
+const MAX_TEXT_BYTES: usize = 64 << 10;
 
 fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
     let code = context.code();
@@ -40,8 +40,10 @@ fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
         let mut named: Vec<String> = Vec::new();
         for id in below(code, *prompt) {
             if let Term::Lit(Data::Str(text)) = code.term(id) {
-                let end =
-                    (0..=MOST_TEXT.min(text.len())).rev().find(|i| text.is_char_boundary(*i)).unwrap_or(0);
+                let end = (0..=MAX_TEXT_BYTES.min(text.len()))
+                    .rev()
+                    .find(|i| text.is_char_boundary(*i))
+                    .unwrap_or(0);
                 named_tools(&text[..end], &mut named);
             }
         }

@@ -61,13 +61,13 @@ fn authorises(name: &str, text: &str) -> bool {
 
 /// Whether an address has a password that was drawn, for a host that is not near: `postgresql://user:8e3a…@db.example.org/data`.
 fn in_authority(text: &str) -> bool {
-    const LEAST: usize = 12;
+    const MIN_PASSWORD_LEN: usize = 12;
     text.match_indices("://").any(|(at, _)| {
         let rest = &text[at + 3..];
         let authority = &rest[..rest.find(['/', '?', '#', ' ', '"', '\'']).unwrap_or(rest.len())];
         let Some((user, host)) = authority.rsplit_once('@') else { return false };
         let Some((_, password)) = user.split_once(':') else { return false };
-        password.len() >= LEAST
+        password.len() >= MIN_PASSWORD_LEN
             && is_random(password)
             && !password.to_ascii_lowercase().contains("pass")
             && !super::s002_plain_http::is_near(super::s002_plain_http::host(host))
@@ -97,7 +97,7 @@ const ISSUED: &[(&str, usize, &str)] = &[
 ];
 
 /// The length of the shortest key of [`ISSUED`]: nearly all words are shorter, and each word of each text is looked at.
-const SHORTEST: usize = {
+const MIN_KEY_LEN: usize = {
     let (mut shortest, mut i) = (usize::MAX, 0);
     while i < ISSUED.len() {
         let length = ISSUED[i].0.len() + ISSUED[i].1;
@@ -120,13 +120,13 @@ fn issued(text: &str) -> Option<&'static str> {
 }
 
 /// The words of a text of letters, digits, `-` and `_` that are long enough for a key. Where a word cannot be that long, most of it is not looked at:
-/// one that has [`SHORTEST`] characters from here on has the last of these.
+/// one that has [`MIN_KEY_LEN`] characters from here on has the last of these.
 fn long_words(text: &str) -> impl Iterator<Item = &str> {
     let inside = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_');
     let mut start = 0;
     std::iter::from_fn(move || {
         loop {
-            let least = text.as_bytes().get(start..start + SHORTEST)?;
+            let least = text.as_bytes().get(start..start + MIN_KEY_LEN)?;
             if let Some(i) = least.iter().rposition(|b| !inside(b)) {
                 start += i + 1;
                 continue;
@@ -177,15 +177,15 @@ fn is_variable(key: &str) -> bool {
 fn in_query(text: &str) -> bool {
     const NAMES: &[&str] =
         &["key", "apikey", "api_key", "api-key", "appid", "token", "access_token", "auth_token"];
-    const LEAST: usize = 24;
-    if text.len() < LEAST || !text.contains('=') {
+    const MIN_VALUE_LEN: usize = 24;
+    if text.len() < MIN_VALUE_LEN || !text.contains('=') {
         return false;
     }
     text.split(['?', '&']).skip(1).any(|parameter| {
         let Some((name, value)) = parameter.split_once('=') else { return false };
         let inside = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.');
         let value = &value[..value.bytes().take_while(|b| inside(*b)).count()];
-        value.len() >= LEAST && NAMES.iter().any(|n| name.eq_ignore_ascii_case(n)) && is_random(value)
+        value.len() >= MIN_VALUE_LEN && NAMES.iter().any(|n| name.eq_ignore_ascii_case(n)) && is_random(value)
     })
 }
 
@@ -229,7 +229,7 @@ mod tests {
     #[test]
     fn long_words_are_all_that_are_long_enough() {
         let inside = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-        let least = "a".repeat(SHORTEST);
+        let least = "a".repeat(MIN_KEY_LEN);
         let texts = [
             String::new(),
             least.clone(),
@@ -240,7 +240,7 @@ mod tests {
             format!("{}é{}", &least[1..], &least[1..]),
         ];
         for text in &texts {
-            let each: Vec<&str> = text.split(|c| !inside(c)).filter(|w| w.len() >= SHORTEST).collect();
+            let each: Vec<&str> = text.split(|c| !inside(c)).filter(|w| w.len() >= MIN_KEY_LEN).collect();
             assert_eq!(long_words(text).collect::<Vec<_>>(), each, "{text}");
         }
     }

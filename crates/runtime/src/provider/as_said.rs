@@ -7,7 +7,7 @@
 //!
 //! Invariant: words are repeated only behind the conversation that they answered, and where the calls follow that they made. So they tell
 //! a model nothing that it was not told then.
-//! Invariant: at most [`MOST`] answers are kept, the latest.
+//! Invariant: at most [`MAX_REPLIES`] answers are kept, the latest.
 
 use crate::journal::{Link, links};
 use core_ir::{Data, Name};
@@ -17,7 +17,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 /// Answers of a run whose words are kept; a conversation of more turns with a model that thinks loses the oldest thoughts.
-const MOST: usize = 4096;
+const MAX_REPLIES: usize = 4096;
 
 /// An answer of a model in a conversation, in the words of its protocol.
 #[derive(Clone, Debug, PartialEq)]
@@ -55,7 +55,7 @@ impl Kept {
         let link = crate::journal::link(asked);
         self.answers.entry(link).or_default().push(Answer { calls, words });
         self.order.push_back(link);
-        if self.order.len() > MOST
+        if self.order.len() > MAX_REPLIES
             && let Some(oldest) = self.order.pop_front()
             && let Some(answers) = self.answers.get_mut(&oldest)
         {
@@ -161,10 +161,10 @@ mod tests {
     fn the_latest_are_kept() {
         let mut kept = Kept::default();
         let asked = |i: usize| vec![said(Role::User, &i.to_string())];
-        for i in 0..=MOST {
+        for i in 0..=MAX_REPLIES {
             kept.keep(&asked(i), &Reply::ToolCalls(vec![call("a")]), Arc::new(json!(i)));
         }
         let of = |i: usize| places(&kept, &[asked(i), calls(&["a"])].concat()).len();
-        assert_eq!((of(0), of(1), of(MOST), kept.answers.len()), (0, 1, 1, MOST));
+        assert_eq!((of(0), of(1), of(MAX_REPLIES), kept.answers.len()), (0, 1, 1, MAX_REPLIES));
     }
 }

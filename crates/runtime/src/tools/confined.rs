@@ -30,8 +30,8 @@ pub(super) const CONFINED: &[(&str, &str)] = &[
 ];
 
 /// Files that are looked at, and lines that are given.
-const MOST_FILES: usize = 10_000;
-const MOST_LINES: usize = 1_000;
+const MAX_FILES: usize = 10_000;
+const MAX_LINES: usize = 1_000;
 
 #[derive(Clone, Debug)]
 pub(super) enum Confined {
@@ -156,8 +156,8 @@ fn files(act: Act, root: &Path, args: &[(Name, Data)], limits: &ToolLimits) -> R
                         ("line".into(), Data::Num(Num::from(number))),
                         ("text".into(), Data::str(clip(line, 500))),
                     ]));
-                    if out.len() > MOST_LINES {
-                        return Err(format!("more than {MOST_LINES} lines match"));
+                    if out.len() > MAX_LINES {
+                        return Err(format!("more than {MAX_LINES} lines match"));
                     }
                 }
             }
@@ -251,8 +251,8 @@ fn walk(root: &Dir, from: &Path) -> Result<Vec<PathBuf>, String> {
                 Ok(t) if t.is_file() => out.push(path),
                 _ => {}
             }
-            if out.len() + open.len() > MOST_FILES {
-                return Err(format!("there are more than {MOST_FILES} files"));
+            if out.len() + open.len() > MAX_FILES {
+                return Err(format!("there are more than {MAX_FILES} files"));
             }
         }
     }

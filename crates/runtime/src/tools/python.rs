@@ -222,9 +222,9 @@ fn interpreter(settings: &PythonSettings, module: &str) -> PathBuf {
     if let Some(found) = std::env::var_os("VIRTUAL_ENV").and_then(|v| within(Path::new(&v))) {
         return found;
     }
-    const HIGHEST: usize = 6;
+    const MAX_PARENTS: usize = 6;
     let module = std::path::absolute(module).unwrap_or_default();
-    let folders = module.ancestors().skip(1).take(HIGHEST);
+    let folders = module.ancestors().skip(1).take(MAX_PARENTS);
     let environments = folders.flat_map(|f| [f.join(".venv"), f.join("venv")]);
     environments.into_iter().find_map(|e| within(&e)).unwrap_or_else(|| "python3".into())
 }

@@ -10,7 +10,7 @@ use session::events::{Detail, event_json};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The most characters of a message in a line.
-const MOST: usize = 160;
+const MAX_MESSAGE_CHARS: usize = 160;
 
 /// Format of a [`Log`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,7 +44,11 @@ impl Log {
         match self.format {
             LogFormat::Silent => {}
             LogFormat::People => {
-                (self.write)(&format!("{} {}", runtime::utc(super::now()), visible(text, 2 * MOST)));
+                (self.write)(&format!(
+                    "{} {}",
+                    runtime::utc(super::now()),
+                    visible(text, 2 * MAX_MESSAGE_CHARS)
+                ));
             }
             LogFormat::Json => {
                 let mut object = object();
@@ -83,7 +87,7 @@ impl Log {
             None => "done".to_string(),
             Some(e) => {
                 let text = |name: &str| e[name].as_str().unwrap_or_default();
-                format!("{}: {}", text("code"), diagnostics::clip_to(text("message"), MOST))
+                format!("{}: {}", text("code"), diagnostics::clip_to(text("message"), MAX_MESSAGE_CHARS))
             }
         };
         let spent = match usage["modelCalls"].as_u64() {

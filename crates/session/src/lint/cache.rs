@@ -23,7 +23,7 @@ use std::sync::Mutex;
 /// The name of the file's format.
 const FORMAT: &str = "entail-lint-cache 1";
 /// A cache larger than this is begun anew with what the run used.
-const MOST_BYTES: usize = 32 << 20;
+const MAX_BYTES: usize = 32 << 20;
 
 /// A key: the beginning of a SHA-256.
 pub type Key = [u8; 16];
@@ -130,7 +130,7 @@ impl Cache {
         if new.is_empty() {
             return;
         }
-        let old: Vec<(Key, &str)> = match self.text.len() < MOST_BYTES {
+        let old: Vec<(Key, &str)> = match self.text.len() < MAX_BYTES {
             true => self.known.iter().filter_map(|(k, r)| Some((*k, self.text.get(r.clone())?))).collect(),
             false => {
                 used.iter().filter_map(|k| Some((*k, self.text.get(self.known.get(k)?.clone())?))).collect()
@@ -174,7 +174,7 @@ fn forget_old(directory: &Path) {
 /// A file as text, if it is there, is one, and is not absurdly large.
 fn read_whole(path: &Path) -> Option<String> {
     let length = std::fs::metadata(path).ok()?.len();
-    if length > 4 * MOST_BYTES as u64 {
+    if length > 4 * MAX_BYTES as u64 {
         return None;
     }
     std::fs::read_to_string(path).ok()

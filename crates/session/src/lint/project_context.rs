@@ -19,7 +19,7 @@ const MARKS: &[&str] = &[
     "entail.toml",
 ];
 /// How far up a project's beginning is looked for.
-const HIGHEST: usize = 6;
+const MAX_PARENTS: usize = 6;
 /// Directories of other people's code.
 const FOREIGN: &[&str] = &["node_modules", "site-packages", ".venv", "venv", "__pycache__", ".tox"];
 
@@ -81,7 +81,7 @@ impl Around {
         }
         // A relative path ends before the directory that the command was given in does.
         let whole = std::path::absolute(folder).ok()?;
-        let found = whole.ancestors().take(HIGHEST).find(|d| MARKS.iter().any(|m| d.join(m).exists()));
+        let found = whole.ancestors().take(MAX_PARENTS).find(|d| MARKS.iter().any(|m| d.join(m).exists()));
         // Nobody's home directory is a project.
         let found = found.filter(|d| d.parent().is_some()).map(Path::to_path_buf);
         self.roots.lock().ok()?.insert(folder.to_path_buf(), found.clone());
@@ -106,7 +106,7 @@ fn read(root: &Path) -> (Surroundings, Key) {
     let mut modules = Vec::new();
     let mut environment = Vec::new();
     let mut parts: Vec<u8> = Vec::new();
-    for file in files.iter().take(4 * lint::MOST_MODULES) {
+    for file in files.iter().take(4 * lint::MAX_MODULES) {
         let Ok(bytes) = std::fs::read(file) else { continue };
         let Ok(text) = String::from_utf8(bytes) else { continue };
         let shown = file.strip_prefix(root).unwrap_or(file).display().to_string().replace('\\', "/");

@@ -150,7 +150,7 @@ impl Wanted {
         let ignore = settings.ignore.iter().chain(ignored).cloned().collect();
         let now = SystemTime::now().duration_since(UNIX_EPOCH).ok();
         let today = now.map(|t| Day::of_unix(t.as_secs()));
-        let most_model_calls = settings.most_model_calls.or(Some(Config::MOST_MODEL_CALLS));
+        let most_model_calls = settings.most_model_calls.or(Some(Config::MAX_MODEL_CALLS));
         let mut base = Config { select, ignore, level, levels: Vec::new(), most_model_calls, today };
         set_levels(&mut base, &settings.levels);
         let mut paths = Vec::new();

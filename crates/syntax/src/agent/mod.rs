@@ -7,4 +7,4 @@ pub mod keywords;
 pub(crate) mod lexer;
 mod parser;
 
-pub use parser::{LONGEST_TEXT, MOST_ERRORS, parse};
+pub use parser::{MAX_ERRORS, MAX_TEXT_BYTES, parse};

@@ -11,10 +11,10 @@ use diagnostics::{Applicability, Diagnostic, FileId, Fix, Span, nearest};
 use std::collections::HashSet;
 
 /// A text longer than this (in bytes) is refused.
-pub const LONGEST_TEXT: usize = 16 << 20;
+pub const MAX_TEXT_BYTES: usize = 16 << 20;
 
 /// More errors than this in one file are not reported.
-pub const MOST_ERRORS: usize = 100;
+pub const MAX_ERRORS: usize = 100;
 
 /// What of another framework can be imported.
 const IMPORTS: &[&str] = &["crew", "agent", "graph", "workflow"];
@@ -34,13 +34,13 @@ const IMPORTS: &[&str] = &["crew", "agent", "graph", "workflow"];
 /// Source: `AgentLang` grammar, `docs/agentlang.md`.
 pub fn parse(file: FileId, text: &str) -> (Program, Vec<Diagnostic>) {
     let whole = Span { file, start: 0, end: u32::try_from(text.len()).unwrap_or(u32::MAX) };
-    if text.len() > LONGEST_TEXT {
+    if text.len() > MAX_TEXT_BYTES {
         let d = Diagnostic::error(
             "A006",
             format!("a program of {} bytes is too long", text.len()),
             Span { file, start: 0, end: 0 },
         )
-        .help(format!("the limit is {LONGEST_TEXT} bytes"));
+        .help(format!("the limit is {MAX_TEXT_BYTES} bytes"));
         return (Program { items: Vec::new(), comments: Vec::new(), span: whole }, vec![d]);
     }
     let lexed = lexer::lex(file, text, 0, text.len());
@@ -62,9 +62,9 @@ pub fn parse(file: FileId, text: &str) -> (Program, Vec<Diagnostic>) {
     let items = parser.items();
     let mut diagnostics = parser.diagnostics;
     diagnostics.sort_by_key(|d| d.span.map(|s| (s.start, s.end)));
-    if diagnostics.len() > MOST_ERRORS {
-        let rest = diagnostics.len() - MOST_ERRORS;
-        diagnostics.truncate(MOST_ERRORS);
+    if diagnostics.len() > MAX_ERRORS {
+        let rest = diagnostics.len() - MAX_ERRORS;
+        diagnostics.truncate(MAX_ERRORS);
         if let Some(last) = diagnostics.last_mut() {
             last.help.push(format!("{rest} more errors of this file are not shown"));
         }

@@ -160,7 +160,7 @@ impl Lexer<'_> {
     }
 
     fn error(&mut self, code: &'static str, message: String, start: usize, help: &str) {
-        if self.out.diagnostics.len() >= super::MOST_ERRORS {
+        if self.out.diagnostics.len() >= super::MAX_ERRORS {
             return;
         }
         let span = Span { file: self.file, start: start as u32, end: self.at.max(start) as u32 };

@@ -14,7 +14,7 @@ pub(crate) mod shape;
 pub use codes::{EXPLANATIONS, Explanation, explain};
 pub(crate) use parser::shapes;
 pub use parser::{
-    Item, ItemKind, LONGEST_TEXT, MOST_ERRORS, Options, Parsed, Part, items, parse, parse_globals,
+    Item, ItemKind, MAX_ERRORS, MAX_TEXT_BYTES, Options, Parsed, Part, items, parse, parse_globals,
     parse_parts,
 };
 

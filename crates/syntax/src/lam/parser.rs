@@ -17,14 +17,14 @@ use std::ops::Range;
 use std::sync::Arc;
 
 /// A text longer than this (in bytes) is refused.
-pub const LONGEST_TEXT: usize = 16 << 20;
+pub const MAX_TEXT_BYTES: usize = 16 << 20;
 
 /// More errors than this in one text are not reported.
-pub const MOST_ERRORS: usize = 100;
+pub const MAX_ERRORS: usize = 100;
 
 /// A level of a term takes at most a few calls to read (parentheses count); the limit on terms
 /// themselves is checked when the code is finished.
-const MOST_CALLS: usize = 4 * MAX_DEPTH + 16;
+const MAX_PARSER_CALLS: usize = 4 * MAX_DEPTH + 16;
 
 /// What a text may contain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -123,7 +123,7 @@ pub fn items(file: FileId, text: &str) -> Result<Vec<Item>, Vec<Diagnostic>> {
     // Like the formatter, it knows no prelude and wants no term.
     parser.shapes = Some(Shapes::new(text, &parser.tokens));
     let mut found = Vec::new();
-    while parser.tok() != Tok::Eof && parser.diagnostics.len() < MOST_ERRORS {
+    while parser.tok() != Tok::Eof && parser.diagnostics.len() < MAX_ERRORS {
         if parser.eat(Tok::Semicolon) {
             continue;
         }
@@ -237,13 +237,13 @@ pub fn parse_globals(file: FileId, text: &str) -> Result<Globals, Vec<Diagnostic
 
 /// Refuses a text that is too long.
 fn short_enough(file: FileId, text: &str) -> Result<(), Vec<Diagnostic>> {
-    if text.len() <= LONGEST_TEXT {
+    if text.len() <= MAX_TEXT_BYTES {
         return Ok(());
     }
     let span = Span { file, start: 0, end: 0 };
     let message = format!("a program of {} bytes is too long", text.len());
     let d = Diagnostic::error(codes::LENGTH, message, span);
-    Err(vec![d.help(format!("the limit is {LONGEST_TEXT} bytes"))])
+    Err(vec![d.help(format!("the limit is {MAX_TEXT_BYTES} bytes"))])
 }
 
 pub(super) struct Parser<'a> {
@@ -338,7 +338,7 @@ impl<'a> Parser<'a> {
     fn done(self) -> Vec<Diagnostic> {
         let mut all = self.diagnostics;
         all.sort_by_key(|d| d.span.map(|s| (s.start, s.end)));
-        all.truncate(MOST_ERRORS);
+        all.truncate(MAX_ERRORS);
         all
     }
 
@@ -493,7 +493,7 @@ impl<'a> Parser<'a> {
     // Errors.
 
     pub(super) fn report(&mut self, d: Diagnostic) {
-        if self.diagnostics.len() < MOST_ERRORS {
+        if self.diagnostics.len() < MAX_ERRORS {
             self.diagnostics.push(d);
         }
     }
@@ -629,7 +629,7 @@ impl<'a> Parser<'a> {
         nothing: impl Fn(&mut Self) -> T,
         f: impl FnOnce(&mut Self) -> T,
     ) -> T {
-        if self.calls >= MOST_CALLS {
+        if self.calls >= MAX_PARSER_CALLS {
             let span = self.here();
             self.error(codes::DEPTH, "this is nested too deep".into(), span);
             self.give_up();
@@ -724,7 +724,7 @@ impl<'a> Parser<'a> {
     /// The definitions and terms of a program, in order; declarations are kept elsewhere.
     fn items(&mut self) -> Vec<(Option<Name>, TermId)> {
         let mut items = Vec::new();
-        while self.tok() != Tok::Eof && self.diagnostics.len() < MOST_ERRORS {
+        while self.tok() != Tok::Eof && self.diagnostics.len() < MAX_ERRORS {
             if self.eat(Tok::Semicolon) {
                 continue;
             }

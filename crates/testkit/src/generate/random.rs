@@ -578,7 +578,7 @@ fn models(rng: &mut Rng, tools: usize) -> Vec<ModelParams> {
 }
 
 /// How deep terms are made at most.
-const DEEPEST: usize = 200;
+const MAX_DEPTH: usize = 200;
 
 struct Making<'a> {
     rng: &'a mut Rng,
@@ -881,7 +881,7 @@ impl Making<'_> {
     /// A term of about that size, mostly of the type.
     fn term(&mut self, wanted: &Ty, size: u32) -> Ast {
         // Shares may be larger than what they are shares of, so that some terms are deep: one in a hundred thousand beyond all measure.
-        if self.depth >= DEEPEST {
+        if self.depth >= MAX_DEPTH {
             return self.leaf(wanted);
         }
         self.depth += 1;

@@ -73,12 +73,12 @@ struct Arrived {
 }
 
 /// Types that one use makes before what comes out of it is unknown: a loop may feed it with what it made.
-const MOST_MADE: u32 = 32;
+const MAX_NEW_TYPES: u32 = 32;
 /// Guards on functions that give functions are kept apart up to this depth.
-const MOST_LEVELS: u32 = 4;
+const MAX_LEVELS: u32 = 4;
 
 /// Pairs of types that are compared, and types copied, before the analysis gives up.
-const MOST_WORK: u64 = 1_000_000;
+const MAX_COMPARISONS: u64 = 1_000_000;
 
 impl Solver {
     pub(super) fn new() -> Solver {
@@ -102,7 +102,7 @@ impl Solver {
             work: Vec::new(),
             mistakes: Vec::new(),
             dynamic: Vec::new(),
-            fuel: MOST_WORK,
+            fuel: MAX_COMPARISONS,
             lists: HashMap::new(),
             levels: HashMap::new(),
             made: HashMap::new(),
@@ -422,7 +422,7 @@ impl Solver {
     fn make(&mut self, by: T, node: Node, to: Why) -> T {
         let made = self.made.entry(by).or_default();
         *made += 1;
-        if *made > MOST_MADE {
+        if *made > MAX_NEW_TYPES {
             self.dynamic.push(to);
             return DYN;
         }
@@ -527,14 +527,14 @@ impl Solver {
     /// The type of a literal; `top`: what it is is kept.
     pub(super) fn literal(&mut self, d: &Data, top: bool) -> T {
         /// Longer lists are not followed item by item.
-        const MOST_ITEMS: usize = 32;
+        const MAX_ITEMS: usize = 32;
         stacker::maybe_grow(32 * 1024, 1024 * 1024, || match d {
             Data::Null => NULL,
             Data::Bool(_) => BOOL,
             Data::Str(_) | Data::Num(_) if top => self.add(Node::Lit(d.clone())),
             Data::Str(_) => STR,
             Data::Num(_) => NUM,
-            Data::List(items) if items.len() <= MOST_ITEMS => {
+            Data::List(items) if items.len() <= MAX_ITEMS => {
                 let ts = items.iter().map(|i| self.literal(i, top)).collect();
                 self.add(Node::Tuple(ts))
             }

@@ -3,9 +3,9 @@
 use super::*;
 
 /// Parts of one reported type.
-const MOST_REPORTED: u32 = 2_000;
+const MAX_REPORTED_PARTS: u32 = 2_000;
 /// Levels of one reported type.
-const DEEPEST: u32 = 24;
+const MAX_DEPTH: u32 = 24;
 
 /// Types as they are reported: variables replaced by the join of what flows into them.
 struct Report<'a> {
@@ -18,7 +18,7 @@ struct Report<'a> {
 impl Report<'_> {
     /// What flows here; `None` if nothing.
     fn below(&mut self, t: T, depth: u32) -> Option<Type> {
-        if depth > DEEPEST || self.left == 0 {
+        if depth > MAX_DEPTH || self.left == 0 {
             return Some(Type::Dyn);
         }
         self.left -= 1;
@@ -100,7 +100,7 @@ impl Report<'_> {
 
     /// What may flow there, from how it is used; `None` if that is not known.
     fn above(&mut self, t: T, depth: u32) -> Option<Type> {
-        if depth > DEEPEST || self.left == 0 {
+        if depth > MAX_DEPTH || self.left == 0 {
             return None;
         }
         self.left -= 1;
@@ -250,12 +250,14 @@ fn join(a: Type, b: Type) -> Type {
 impl Solver {
     /// What values flow here, as a type; `None` if none does.
     pub(in crate::types) fn reported(&self, t: T) -> Option<Type> {
-        Report { solver: self, open: HashSet::new(), left: MOST_REPORTED, sets: None }.below(t, 0).map(tidy)
+        Report { solver: self, open: HashSet::new(), left: MAX_REPORTED_PARTS, sets: None }
+            .below(t, 0)
+            .map(tidy)
     }
 
     /// The same with the effects of functions.
     pub(in crate::types) fn reported_with(&self, t: T, sets: &[crate::types::effects::Set]) -> Option<Type> {
-        Report { solver: self, open: HashSet::new(), left: MOST_REPORTED, sets: Some(sets) }
+        Report { solver: self, open: HashSet::new(), left: MAX_REPORTED_PARTS, sets: Some(sets) }
             .below(t, 0)
             .map(tidy)
     }

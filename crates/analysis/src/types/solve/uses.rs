@@ -261,7 +261,7 @@ impl Solver {
                     let guard = self.uses(Use::Guard { pred: pred.clone(), result: v });
                     self.lists.insert(b, guard);
                     let level = self.levels.get(&b).copied().unwrap_or(0) + 1;
-                    if level < MOST_LEVELS {
+                    if level < MAX_LEVELS {
                         self.levels.insert(guard, level);
                     } else {
                         self.lists.insert(guard, guard);

@@ -9,7 +9,7 @@ use session::load::{reason, replace_file};
 use std::path::Path;
 
 /// A repair may lay open the next; after so many rounds they would go in circles.
-const MOST_ROUNDS: usize = 10;
+const MAX_ROUNDS: usize = 10;
 
 /// Repairs a file until there is nothing to repair, and writes it back, or shows the difference. Returns what is left, and how
 /// many repairs were made.
@@ -24,7 +24,7 @@ pub fn repair(
     let shown = path.display().to_string();
     let Some(before) = linted.text.clone() else { return Ok((linted, 0)) };
     let (mut text, mut repaired) = (before.to_string(), 0);
-    for _ in 0..MOST_ROUNDS {
+    for _ in 0..MAX_ROUNDS {
         let found: &[Diagnostic] = match &linted.outcome {
             Outcome::Checked { findings, .. } | Outcome::Unreadable(findings) => findings,
             Outcome::Skipped(_) => &[],

@@ -37,7 +37,7 @@ pub enum Input {
 }
 
 /// Lines of one input at most, so that reading does not take ever longer.
-const MOST_LINES: usize = 1_000;
+const MAX_LINES: usize = 1_000;
 
 impl Input {
     /// Standard input.
@@ -95,7 +95,7 @@ impl Input {
 
 /// An input from something that is no terminal.
 fn piped() -> Read {
-    let most = syntax::lam::LONGEST_TEXT as u64 + 1;
+    let most = syntax::lam::MAX_TEXT_BYTES as u64 + 1;
     let mut text = String::new();
     for n in 0.. {
         let mut line = Vec::new();
@@ -110,7 +110,7 @@ fn piped() -> Read {
         if ended && text.trim().is_empty() {
             return Read::End;
         }
-        let full = n + 1 >= MOST_LINES || text.len() >= most as usize;
+        let full = n + 1 >= MAX_LINES || text.len() >= most as usize;
         let goes_on = !(ended || full || blank && n > 0);
         let more = goes_on && unfinished(&text);
         if !more && !text.trim().is_empty() {
@@ -174,7 +174,7 @@ impl Validator for Assistant {
     fn validate(&self, ctx: &mut ValidationContext) -> rustyline::Result<ValidationResult> {
         let text = ctx.input();
         let blank = text.contains('\n') && text.rsplit('\n').next().is_some_and(|l| l.trim().is_empty());
-        let goes_on = !blank && text.lines().count() < MOST_LINES && unfinished(text);
+        let goes_on = !blank && text.lines().count() < MAX_LINES && unfinished(text);
         Ok(if goes_on { ValidationResult::Incomplete } else { ValidationResult::Valid(None) })
     }
 }

@@ -124,12 +124,12 @@ fn broken(e: &Expectation, calls: &Calls, refused: &BTreeSet<Name>) -> Option<Di
     if holds {
         return None;
     }
-    const MOST: usize = 5;
+    const MAX_SHOWN: usize = 5;
     let d = Diagnostic::error("expect", message, e.span);
     Some(match (&of_tool[..], e.kind) {
         ([], _) => d,
         (all, _) => {
-            let shown: Vec<String> = all.iter().take(MOST).map(|args| shown(args)).collect();
+            let shown: Vec<String> = all.iter().take(MAX_SHOWN).map(|args| shown(args)).collect();
             d.help(format!("it was called with {}", shown.join(", ")))
         }
     })

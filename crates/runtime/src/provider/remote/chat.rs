@@ -203,7 +203,7 @@ struct Call {
 }
 
 /// Calls of one reply; a server that counts further is broken.
-const MOST_CALLS: u64 = 1024;
+const MAX_CALLS: u64 = 1024;
 
 impl Assembling {
     /// Whether a part belongs to another call than the one that has its number.
@@ -249,7 +249,7 @@ impl Assembly for Assembling {
                 None if place == 0 || part.get("id").is_some() => self.calls.len() as u64,
                 None => self.calls.len().saturating_sub(1) as u64,
             };
-            if index > self.calls.len() as u64 || index >= MOST_CALLS {
+            if index > self.calls.len() as u64 || index >= MAX_CALLS {
                 let what = format!("a call of a tool begins as number {index}: {}", excerpt(&event.data));
                 return Err(Fault::Nonsense(what));
             }
