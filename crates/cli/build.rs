@@ -16,7 +16,8 @@ fn main() {
         let out = Command::new("git").args(args).output().ok().filter(|o| o.status.success())?;
         String::from_utf8(out.stdout).ok().map(|text| text.trim().to_string())
     };
-    // The log of HEAD grows with each commit and each change of branch. Without it the commit could be an old one.
+    // The log of HEAD grows with each commit and each change of branch. Without it the commit could be an old
+    // one.
     let log = git(&["rev-parse", "--path-format=absolute", "--git-path", "logs/HEAD"]);
     if let (Some(log), Some(commit)) = (log, git(&["rev-parse", "--short=12", "HEAD"])) {
         println!("cargo::rerun-if-changed={log}");

@@ -1,4 +1,5 @@
-//! Any bytes are linted as a YAML and as a JSON file and as a module of Python without a panic, and every finding has a place in the text.
+//! Any bytes are linted as a YAML and as a JSON file and as a module of Python without a panic, and every
+//! finding has a place in the text.
 //!
 //! `cargo +nightly fuzz run config`; `suite/frontends` makes good seeds.
 #![no_main]

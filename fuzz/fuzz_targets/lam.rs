@@ -1,6 +1,7 @@
 //! Any text is read without a panic, and what reads as a term is printed as text that reads as the same term.
 //!
-//! `cargo +nightly fuzz run lam`; examples make good seeds: `cargo +nightly fuzz run lam fuzz/corpus/lam examples/llmbda`.
+//! `cargo +nightly fuzz run lam`; examples make good seeds:
+//! `cargo +nightly fuzz run lam fuzz/corpus/lam examples/llmbda`.
 #![no_main]
 
 use core_ir::print::{Style, print_with};

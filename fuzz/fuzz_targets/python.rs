@@ -1,4 +1,5 @@
-//! Any text as a module of Python: evaluation ends within its limits, and so does what its functions compute of something unknown.
+//! Any text as a module of Python: evaluation ends within its limits, and so does what its functions compute
+//! of something unknown.
 #![no_main]
 
 use diagnostics::FileId;

@@ -1,8 +1,8 @@
-//! The native half of the Python package: what the crate `entail` does, with JSON texts in and out. The other half, which people
-//! see, is in `python/package`.
+//! The native half of the Python package: what the crate `entail` does, with JSON texts in and out. The other
+//! half, which people see, is in `python/package`.
 //!
-//! Invariant: nothing here knows asyncio. A function of Python that takes its time is called with an [`Answer`], which it gives whenever it
-//! likes, and gives back how it is cancelled.
+//! Invariant: nothing here knows asyncio. A function of Python that takes its time is called with an
+//! [`Answer`], which it gives whenever it likes, and gives back how it is cancelled.
 //! Invariant: the interpreter is let go of while programs are read, checked and run.
 
 use entail::{
@@ -62,8 +62,8 @@ fn runtime() -> PyResult<&'static Runtime> {
 static INSIDE: Mutex<(usize, bool)> = Mutex::new((0, false));
 static LEFT: Condvar = Condvar::new();
 
-/// Does something in Python; `None` once that is about to end. A thread that is in Python when the interpreter is taken down crashes the process, and
-/// `try_attach` can't know what is about to happen.
+/// Does something in Python; `None` once that is about to end. A thread that is in Python when the
+/// interpreter is taken down crashes the process, and `try_attach` can't know what is about to happen.
 fn in_python<R>(act: impl FnOnce(Python<'_>) -> R) -> Option<R> {
     struct Inside;
     impl Drop for Inside {
@@ -83,7 +83,8 @@ fn in_python<R>(act: impl FnOnce(Python<'_>) -> R) -> Option<R> {
     Python::try_attach(act)
 }
 
-/// For the end of the interpreter: lets no thread of ours in any more, and waits until those that are there have left.
+/// For the end of the interpreter: lets no thread of ours in any more, and waits until those that are there
+/// have left.
 #[pyfunction]
 fn shut_down(py: Python<'_>) {
     py.detach(|| {
@@ -209,7 +210,8 @@ fn call_json(call: &ModelCall) -> Value {
     })
 }
 
-/// A model's reply: a text, `{"tool", "args"}`, a list of these, or `{"reply": one of these, "tokens": {"input", "output"}}`.
+/// A model's reply: a text, `{"tool", "args"}`, a list of these, or
+/// `{"reply": one of these, "tokens": {"input", "output"}}`.
 fn reply_of(text: &str) -> Result<(Reply, Tokens), String> {
     let json: Value = serde_json::from_str(text).map_err(|e| format!("the reply is no JSON: {e}"))?;
     let count = |name: &str| json.pointer(&format!("/tokens/{name}")).and_then(Value::as_u64).unwrap_or(0);
@@ -285,8 +287,8 @@ impl Program {
         self.pipeline(pipeline.as_deref()).and_then(|p| p.check_world(&world.0)).map_err(|e| failure(&e))
     }
 
-    /// Begins a run. `told` is called with a JSON text for each event, if it is there, and `ended` with one at the end; both from other
-    /// threads.
+    /// Begins a run. `told` is called with a JSON text for each event, if it is there, and `ended` with one
+    /// at the end; both from other threads.
     fn start(
         &self,
         pipeline: Option<String>,
@@ -360,8 +362,8 @@ struct World(entail::World);
 
 #[pymethods]
 impl World {
-    /// Of the settings (`config` names the file, without one it is the nearest), with what else is given in their place. `options` is a JSON text: `model`,
-    /// `script`, `seed`, `fuel`, and the limits.
+    /// Of the settings (`config` names the file, without one it is the nearest), with what else is given in
+    /// their place. `options` is a JSON text: `model`, `script`, `seed`, `fuel`, and the limits.
     #[new]
     fn new(
         py: Python<'_>,

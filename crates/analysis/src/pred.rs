@@ -2,10 +2,10 @@
 //!
 //! Entry points: [`implies`] for subtyping of refinements, [`possible`] for guards that can never hold.
 //!
-//! `p` implies `q` if nothing satisfies `p && !q`. That is brought into disjunctive form, and each of its conjunctions
-//! looked at for each kind of data: intervals for lengths, words and values, finite sets, contained texts, the items of
-//! lists and the fields of records. A conjunction is shown impossible by these, or possible by an example that
-//! satisfies it.
+//! `p` implies `q` if nothing satisfies `p && !q`. That is brought into disjunctive form, and each of its
+//! conjunctions looked at for each kind of data: intervals for lengths, words and values, finite sets,
+//! contained texts, the items of lists and the fields of records. A conjunction is shown impossible by these,
+//! or possible by an example that satisfies it.
 //!
 //! Invariant: `Yes` and `No` are facts; what neither the rules nor the examples decide (most of what regular
 //! expressions say) is `Unknown`.

@@ -156,7 +156,8 @@ fn what_a_policy_says_of_a_tool_is_known() {
     assert!(!known.contains("nothing is known") && known.contains("a higher bound in the policy"), "{known}");
 }
 
-/// No term lies between the unfoldings of `fix (λself. self)`: the analysis ran out of stack, which ended the process.
+/// No term lies between the unfoldings of `fix (λself. self)`: the analysis ran out of stack, which ended the
+/// process.
 #[test]
 fn a_fixpoint_that_is_its_own_step_is_unknown() {
     for bound in ["0", "1", "3", "inf"] {
@@ -179,7 +180,8 @@ fn many_guards_around_a_function_need_no_stack() {
     assert!(report.gave_up.is_none() && report.result.is_some(), "{:?}", report.gave_up);
 }
 
-/// Each function holds the one before; whether a conversation's mark is in the last is asked when one is opened.
+/// Each function holds the one before; whether a conversation's mark is in the last is asked when one is
+/// opened.
 #[test]
 fn functions_that_hold_functions_need_no_stack() {
     let count = 20_000;
@@ -191,7 +193,8 @@ fn functions_that_hold_functions_need_no_stack() {
     assert!(report.gave_up.is_none() && report.result.is_some(), "{:?}", report.gave_up);
 }
 
-/// A guarded function is called where it is applied, and again by its guard: each is a place of the tool's call.
+/// A guarded function is called where it is applied, and again by its guard: each is a place of the tool's
+/// call.
 #[test]
 fn what_a_guard_calls_again_is_a_place_of_its_own() {
     let text = "tool double(x: Num) -> Num read\n(guard tool[double] value < 1 retry 1) 2";

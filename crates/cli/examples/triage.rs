@@ -1,4 +1,5 @@
-//! `examples/triage.agent` in a program of one's own: types of Rust in and out, a model of one's own, and what it may cost.
+//! `examples/triage.agent` in a program of one's own: types of Rust in and out, a model of one's own, and
+//! what it may cost.
 //!
 //!     cargo run -p entail --example triage
 

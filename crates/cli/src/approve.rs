@@ -3,9 +3,10 @@
 //! Entry point: [`Terminal::open`].
 //!
 //! Invariant: only `y` or `yes`, typed after the question was shown, approves.
-//! Invariant: nothing is read but the answer to a question that stands there: what is typed later is for whoever reads the terminal next.
-//! Invariant: what is shown cannot move the cursor, reorder text or look like the label: values are JSON, and everything that
-//! controls a terminal is escaped.
+//! Invariant: nothing is read but the answer to a question that stands there: what is typed later is for
+//! whoever reads the terminal next.
+//! Invariant: what is shown cannot move the cursor, reorder text or look like the label: values are JSON, and
+//! everything that controls a terminal is escaped.
 
 use diagnostics::visible;
 use runtime::{Approval, Approver, Decider, Via};
@@ -101,8 +102,8 @@ fn say(text: &str) {
     let _ = err.write_all(text.as_bytes()).and_then(|()| err.flush());
 }
 
-/// A line of standard input; `None` at its end. Reading can't be given up, so it is done in a thread of its own, which looks first whether there is something and whether
-/// anybody still waits for it.
+/// A line of standard input; `None` at its end. Reading can't be given up, so it is done in a thread of its
+/// own, which looks first whether there is something and whether anybody still waits for it.
 async fn read_line() -> Option<String> {
     let (give, line) = oneshot::channel();
     std::thread::spawn(move || {
@@ -150,7 +151,8 @@ fn is_yes(line: &str) -> bool {
     matches!(line.trim().to_ascii_lowercase().as_str(), "y" | "yes")
 }
 
-/// Asks a question at the terminal until the answer is yes or no; `None` if the input ends before that (Ctrl-D).
+/// Asks a question at the terminal until the answer is yes or no; `None` if the input ends before that
+/// (Ctrl-D).
 pub(crate) fn ask_here(question: &str) -> Option<bool> {
     discard_typed();
     ask_until(question, &mut std::io::stdin().lock())

@@ -249,7 +249,8 @@ pub struct WorldArgs {
     /// Log events to standard error in this format, one object a line.
     #[arg(long, value_enum, value_name = "FORMAT", conflicts_with = "watch")]
     pub log: Option<LogArg>,
-    /// Send traces and metrics to this OpenTelemetry endpoint (OTLP over HTTP), such as `http://127.0.0.1:4318`.
+    /// Send traces and metrics to this OpenTelemetry endpoint (OTLP over HTTP), such as
+    /// `http://127.0.0.1:4318`.
     #[arg(long, value_name = "URL")]
     pub otlp: Option<String>,
     /// A policy file: what tools do, what may reach them, and what models may see.
@@ -284,8 +285,8 @@ Examples:
 pub struct ToolsArgs {
     /// A program or configuration.
     pub file: Option<String>,
-    /// Call a tool of the program, for real, with these arguments: a JSON object, `@FILE`, or `-` for standard input. What it gives is
-    /// compared with the type that is declared.
+    /// Call a tool of the program, for real, with these arguments: a JSON object, `@FILE`, or `-` for
+    /// standard input. What it gives is compared with the type that is declared.
     #[arg(long, num_args = 1..=2, value_names = ["NAME", "ARGS"], conflicts_with_all = ["discover", "approve"])]
     pub test: Option<Vec<String>>,
     /// List the tools that servers offer; all servers if none is named.
@@ -310,7 +311,8 @@ pub struct PolicyArgs {
 /// What `entail policy` does.
 #[derive(Debug, Subcommand)]
 pub enum PolicyAction {
-    /// Write a policy file for the tools of a program: every choice is there, in comments, and nothing changes until one is made.
+    /// Write a policy file for the tools of a program: every choice is there, in comments, and nothing
+    /// changes until one is made.
     #[command(after_help = "\
 Examples:
   entail policy init agents.yaml                 writes policy.toml
@@ -358,7 +360,8 @@ pub struct ServeArgs {
     /// Public address of the server, for its description.
     #[arg(long, value_name = "URL")]
     pub public_url: Option<String>,
-    /// Keep the runs in a journal in this directory; calls that want approval wait there, and runs in the background survive the server.
+    /// Keep the runs in a journal in this directory; calls that want approval wait there, and runs in the
+    /// background survive the server.
     #[arg(long, value_name = "DIR")]
     pub journal: Option<PathBuf>,
     /// Do not resume background runs of an earlier server.
@@ -495,10 +498,11 @@ Examples:
   entail eval '[\"U\"]:1 + 1'
   entail eval examples/llmbda/postcode.lam --script examples/llmbda/postcode.script.json")]
 pub struct EvalArgs {
-    /// A term, or a `.lam` file (with --dist also an `.agent` program whose pipeline takes nothing); `-` reads a term from standard input.
+    /// A term, or a `.lam` file (with --dist also an `.agent` program whose pipeline takes nothing); `-`
+    /// reads a term from standard input.
     pub term: String,
-    /// The exact distribution of the results, for programs that choose: every course is followed. The replies of models
-    /// come from `--script`, in which an entry may have `"choices": [{"p": 0.3, "reply": …}, …]`.
+    /// The exact distribution of the results, for programs that choose: every course is followed. The replies
+    /// of models come from `--script`, in which an entry may have `"choices": [{"p": 0.3, "reply": …}, …]`.
     #[arg(long)]
     pub dist: bool,
     /// Maximum number of courses that `--dist` follows.
@@ -716,8 +720,9 @@ pub struct TraceArgs {
     /// Show everything about one request.
     #[arg(long, value_name = "N", conflicts_with = "timeline")]
     pub step: Option<usize>,
-    /// Where the label of something comes from: a name of the program, `result` or a part of it such as `result.to`, `error`, a request such as `3`, or an
-    /// argument of one such as `3.account`. A trace has it if it was written with `--explain-flow`.
+    /// Where the label of something comes from: a name of the program, `result` or a part of it such as
+    /// `result.to`, `error`, a request such as `3`, or an argument of one such as `3.account`. A trace has it
+    /// if it was written with `--explain-flow`.
     #[arg(long, value_name = "VALUE", conflicts_with_all = ["timeline", "step"])]
     pub why: Option<String>,
     /// Show what runs in parallel, as a timeline.
@@ -770,8 +775,9 @@ pub struct CompileArgs {
     /// Also show which place of the source each part of the term came from.
     #[arg(long)]
     pub origins: bool,
-    /// Rewrite the term first: by the laws (results, labels and requests stay the same), or by the rules named, of which
-    /// `laws` and `cost` stand for all of a kind. Rules that save calls also show the bounds before and after.
+    /// Rewrite the term first: by the laws (results, labels and requests stay the same), or by the rules
+    /// named, of which `laws` and `cost` stand for all of a kind. Rules that save calls also show the bounds
+    /// before and after.
     #[arg(long, value_name = "RULES", num_args = 0..=1, require_equals = true, value_delimiter = ',', default_missing_value = "laws")]
     pub optimise: Vec<String>,
     /// A policy file; pictures mark what it refuses.

@@ -14,11 +14,11 @@ use std::sync::OnceLock;
 /// How this program is started: the program, and the arguments that come before all others.
 static SELF: OnceLock<Vec<OsString>> = OnceLock::new();
 
-/// What the program `entail` does: carries the command out that the arguments say (the first is the program's name), and gives the
-/// exit status, 0, 1, 2, or 130 (129, 143) after a signal.
+/// What the program `entail` does: carries the command out that the arguments say (the first is the program's
+/// name), and gives the exit status, 0, 1, 2, or 130 (129, 143) after a signal.
 ///
-/// It writes to standard output and standard error, and takes Ctrl-C and its like over for commands that run programs; it is for the process whose
-/// whole purpose it is.
+/// It writes to standard output and standard error, and takes Ctrl-C and its like over for commands that run
+/// programs; it is for the process whose whole purpose it is.
 pub fn command_line(args: impl IntoIterator<Item = OsString>) -> u8 {
     let cli = match Cli::try_parse_from(args) {
         Ok(cli) => cli,
@@ -42,7 +42,8 @@ pub fn command_line(args: impl IntoIterator<Item = OsString>) -> u8 {
     carry_out(&ui, cli.command).status()
 }
 
-/// As [`command_line`], where the program is started in another way than by its own file, such as `python -m entail`.
+/// As [`command_line`], where the program is started in another way than by its own file, such as
+/// `python -m entail`.
 #[doc(hidden)]
 pub fn command_line_of(program: Vec<OsString>, args: impl IntoIterator<Item = OsString>) -> u8 {
     // Whoever calls it twice is the same program twice.
@@ -50,8 +51,9 @@ pub fn command_line_of(program: Vec<OsString>, args: impl IntoIterator<Item = Os
     command_line(args)
 }
 
-/// A command with its results as JSON, an object each, instead of on standard output; what would go to standard error is left
-/// out. For commands that only look: `lint`, `check`, `cost`, `explain`, `compile`, `tools`, `version`.
+/// A command with its results as JSON, an object each, instead of on standard output; what would go to
+/// standard error is left out. For commands that only look: `lint`, `check`, `cost`, `explain`, `compile`,
+/// `tools`, `version`.
 #[doc(hidden)]
 pub fn command(args: &[&str]) -> (u8, Vec<serde_json::Value>) {
     let words = ["entail", "--format", "json", "--quiet"].into_iter().chain(args.iter().copied());

@@ -1,11 +1,11 @@
-//! Ctrl-C, and the signals that end a process from outside: what is being done ends in peace, and the process with 128 and the
-//! number of the signal: 130 for Ctrl-C, 143 for SIGTERM, 129 for SIGHUP.
+//! Ctrl-C, and the signals that end a process from outside: what is being done ends in peace, and the process
+//! with 128 and the number of the signal: 130 for Ctrl-C, 143 for SIGTERM, 129 for SIGHUP.
 //!
-//! Entry points: [`listen`] at the beginning of a command that runs programs, [`cancels`] when there is something to
-//! cancel.
+//! Entry points: [`listen`] at the beginning of a command that runs programs, [`cancels`] when there is
+//! something to cancel.
 //!
-//! Invariant: from [`listen`] on, such a signal never ends the process without its status and a word about it; processes of tools end
-//! with the run.
+//! Invariant: from [`listen`] on, such a signal never ends the process without its status and a word about
+//! it; processes of tools end with the run.
 //! Invariant: a second Ctrl-C or SIGTERM during a run ends the process at once.
 
 use runtime::CancellationToken;
@@ -28,7 +28,8 @@ pub fn status() -> u8 {
     STATUS.load(Ordering::Relaxed)
 }
 
-/// Takes the signals over from the system. If that is impossible, they end the process as they do by themselves.
+/// Takes the signals over from the system. If that is impossible, they end the process as they do by
+/// themselves.
 pub fn listen() {
     let (ready, is_ready) = mpsc::channel();
     // A thread of its own: the runtime of a run does not exist yet, and may be busy later.
@@ -116,8 +117,8 @@ impl Signals {
     }
 }
 
-/// Whether SIGHUP, which is signal 1, ends this process: `nohup` has it ignored, and that stands. Where that is not known it is left
-/// to the system.
+/// Whether SIGHUP, which is signal 1, ends this process: `nohup` has it ignored, and that stands. Where that
+/// is not known it is left to the system.
 #[cfg(unix)]
 fn ends_with_terminal() -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();

@@ -35,7 +35,7 @@
 //!     }
 //! "#)?;
 //!
-//! // What a run may cost is known before it runs, and the types of Rust are compared with those of the program.
+//! // The bound of a run is known before it starts, and Rust's types are compared with the program's.
 //! let main = program.main()?;
 //! assert_eq!(main.bound().model_calls.most, Some(1));
 //! let main = main.typed::<Topic, Found>()?;
@@ -48,7 +48,8 @@
 //! # }
 //! ```
 //!
-//! Invariant: an input is checked against the pipeline's type before anything runs, and an output is what the pipeline's type says.
+//! Invariant: an input is checked against the pipeline's type before anything runs, and an output is what the
+//! pipeline's type says.
 //! Invariant: nothing but the command line writes to standard output and standard error.
 
 mod api;

@@ -1,6 +1,7 @@
 //! Pictures of terms: what the flow analysis says of their nodes, and how they become an SVG image.
 //!
-//! Entry points: [`mark`], [`svg`]. The layout is the one of the dagre library (layers, few crossings), with a limit on its work.
+//! Entry points: [`mark`], [`svg`]. The layout is the one of the dagre library (layers, few crossings), with
+//! a limit on its work.
 
 use analysis::flow::{Cause, FlowReport, Sink, Site, Verdict};
 use core_ir::Code;

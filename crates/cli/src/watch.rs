@@ -1,7 +1,7 @@
 //! `entail run --watch`: a run as it happens.
 //!
-//! On a terminal a line for each step, the text of replies as it grows, and at the bottom what is spent of the limits. Elsewhere lines only.
-//! Everything goes to standard error.
+//! On a terminal a line for each step, the text of replies as it grows, and at the bottom what is spent of
+//! the limits. Elsewhere lines only. Everything goes to standard error.
 
 use crate::ui::Ui;
 use core_ir::Num;

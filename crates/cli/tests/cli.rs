@@ -747,7 +747,8 @@ fn ctrl_c_ends_a_run_with_130() {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    // The first line on standard error says that the tool is being called: then the signal has something to interrupt.
+    // The first line on standard error says that the tool is being called: then the signal has something to
+    // interrupt.
     let mut reader = std::io::BufReader::new(child.stderr.take().unwrap());
     let mut line = String::new();
     std::io::BufRead::read_line(&mut reader, &mut line).unwrap();

@@ -1,5 +1,5 @@
-//! What the contract of the command line says of every command: `-` is standard input, a result that cannot be written is no success,
-//! a signal ends what runs in peace; and of single ones what scripts rely on.
+//! What the contract of the command line says of every command: `-` is standard input, a result that cannot
+//! be written is no success, a signal ends what runs in peace; and of single ones what scripts rely on.
 #![allow(clippy::disallowed_methods, clippy::unwrap_used)]
 
 use serde_json::{Value, json};
@@ -220,7 +220,8 @@ fn a_result_that_cannot_be_written_is_no_success() {
     }
 }
 
-/// Signals that end a process end the run that it is at: with its tools, its journal whole, and a word how to go on.
+/// Signals that end a process end the run that it is at: with its tools, its journal whole, and a word how to
+/// go on.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_signal_ends_a_run_with_its_tools_and_keeps_the_journal() {

@@ -1,8 +1,9 @@
 //! What the documentation shows is what the program does.
 //!
-//! In a `console` block of README.md and docs/, each line `$ entail …` is run in the project's root and must print the lines
-//! that follow it (standard output, then standard error). `…` in an expected line stands for anything, a line `…` for any number of lines. A block whose info string
-//! is `console no-run` is for reading only. Blocks of `agent` and `lam` must be accepted, unless they are marked `wrong`.
+//! In a `console` block of README.md and docs/, each line `$ entail …` is run in the project's root and must
+//! print the lines that follow it (standard output, then standard error). `…` in an expected line stands for
+//! anything, a line `…` for any number of lines. A block whose info string is `console no-run` is for reading
+//! only. Blocks of `agent` and `lam` must be accepted, unless they are marked `wrong`.
 #![allow(clippy::disallowed_methods, clippy::unwrap_used)]
 
 use std::path::{Path, PathBuf};

@@ -119,7 +119,8 @@ fn a_place_that_is_no_journal_is_told_so_and_left_as_it_is() {
     }
 }
 
-/// What is proposed is what can be done: with another pipeline, or without the policy, it would be another program.
+/// What is proposed is what can be done: with another pipeline, or without the policy, it would be another
+/// program.
 #[test]
 fn the_way_to_go_on_names_what_the_program_is() {
     let dir = folder();
@@ -187,7 +188,8 @@ fn a_run_that_reached_a_limit_is_resumed_with_a_higher_one() {
     assert_eq!(entail(dir.path(), &["runs", "list", "--journal", "j"]).1, "");
 }
 
-/// A file that may not grow is what a full disk is to the journal: the run stops and says why, and goes on when there is room again.
+/// A file that may not grow is what a full disk is to the journal: the run stops and says why, and goes on
+/// when there is room again.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_full_disk_stops_a_run_and_damages_nothing() {

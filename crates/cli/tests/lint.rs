@@ -66,7 +66,8 @@ fn sarif_is_valid() {
     let manifest = Path::new(package["manifest_path"].as_str().unwrap());
     let schema = std::fs::read_to_string(manifest.with_file_name("src").join("schema.json")).unwrap();
     let mut schema: Value = serde_json::from_str(&schema).unwrap();
-    // A pattern of the published schema is no regular expression; it is about a field that is not written here.
+    // A pattern of the published schema is no regular expression; it is about a field that is not written
+    // here.
     for of in ["run", "toolComponent"] {
         let language = schema.pointer_mut(&format!("/definitions/{of}/properties/language")).unwrap();
         language.as_object_mut().unwrap().remove("pattern");

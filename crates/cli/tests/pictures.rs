@@ -78,7 +78,8 @@ fn a_graph_with_cycles_is_drawn_from_step_to_step() {
     for name in names {
         assert_eq!(picture.matches(&format!("[\"{name}<br/>")).count(), 1, "{picture}");
     }
-    // What is decided after a step leads to the next ones by their names, and the bound stands where the graph is entered.
+    // What is decided after a step leads to the next ones by their names, and the bound stands where the
+    // graph is entered.
     let bound = picture.lines().find(|l| l.contains("{{\"at most ")).expect("the bound is drawn");
     let loop_node = bound.trim().split('{').next().unwrap_or_default();
     assert_eq!(picture.matches(&format!(" {loop_node}\n")).count(), 1, "nothing leads back to it: {picture}");

@@ -1,7 +1,8 @@
-//! `entail check` means it: what can't run as it is set up, or is refused every time, is found before anything is asked.
+//! `entail check` means it: what can't run as it is set up, or is refused every time, is found before
+//! anything is asked.
 //!
-//! Each case is a program with settings. `check` and `lint` report it, `run` refuses it before its first request, and
-//! wrapping the call in `try` or `on_fail` changes neither.
+//! Each case is a program with settings. `check` and `lint` report it, `run` refuses it before its first
+//! request, and wrapping the call in `try` or `on_fail` changes neither.
 #![allow(clippy::disallowed_methods, clippy::unwrap_used)]
 
 use serde_json::Value;

@@ -1,4 +1,5 @@
-//! Models behind HTTP as the command line uses them: through a proxy, and with an endpoint that tells the key to everybody.
+//! Models behind HTTP as the command line uses them: through a proxy, and with an endpoint that tells the key
+//! to everybody.
 #![allow(clippy::disallowed_methods, clippy::unwrap_used)]
 
 use std::io::{Read, Write};

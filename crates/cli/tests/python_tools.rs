@@ -1,5 +1,5 @@
-//! Tools that are functions of Python, in processes of their own. The frameworks are small ones of ours with the shapes of the real ones;
-//! `scripts/python` calls tools of the real ones.
+//! Tools that are functions of Python, in processes of their own. The frameworks are small ones of ours with
+//! the shapes of the real ones; `scripts/python` calls tools of the real ones.
 #![cfg(unix)]
 #![allow(clippy::disallowed_methods, clippy::unwrap_used)]
 

@@ -1,4 +1,5 @@
-//! Memory on a Redis server, as the command line sees it: λA configurations, `.agent` and `.lam` name it; it outlives the run.
+//! Memory on a Redis server, as the command line sees it: λA configurations, `.agent` and `.lam` name it; it
+//! outlives the run.
 #![cfg(unix)]
 #![allow(clippy::disallowed_methods, clippy::unwrap_used)]
 

@@ -28,7 +28,8 @@ pipeline pays(to: String) -> String { let a = run pay with { to: to }; return a;
 
 const SECRETS: [&str; 2] = ["4711", "planted-secret-of-another-length"];
 
-/// Two ordinary callers, one that sees everything and is trusted, one that only starts, one that only watches.
+/// Two ordinary callers, one that sees everything and is trusted, one that only starts, one that only
+/// watches.
 const ENTRIES: &str = r#"
 [callers.ann]
 token_env = "ANN_TOKEN"
@@ -409,7 +410,8 @@ fn a_key_holds_for_requests_at_once() {
     );
 }
 
-/// `[output]` bounds the user of the command line, too: the same bytes and the same status, whatever a secret is.
+/// `[output]` bounds the user of the command line, too: the same bytes and the same status, whatever a secret
+/// is.
 #[test]
 fn the_local_user_is_shown_what_the_policy_lets_out() {
     let run = |dir: &Path, pipeline: &str, extra: &[&str]| {
@@ -449,8 +451,8 @@ fn the_local_user_is_shown_what_the_policy_lets_out() {
     assert_eq!(worlds[0], worlds[1]);
 }
 
-/// Twenty runs at once over one server of the Model Context Protocol, which is this program itself: twenty answers, one process. Another caller has
-/// another one.
+/// Twenty runs at once over one server of the Model Context Protocol, which is this program itself: twenty
+/// answers, one process. Another caller has another one.
 #[cfg(feature = "mcp")]
 #[test]
 fn runs_of_a_caller_share_an_mcp_server() {

@@ -1,4 +1,5 @@
-//! `entail serve` with a journal: runs and questions that outlive the server, and what is said of them elsewhere.
+//! `entail serve` with a journal: runs and questions that outlive the server, and what is said of them
+//! elsewhere.
 #![cfg(feature = "serve")]
 #![allow(clippy::disallowed_methods, clippy::unwrap_used)]
 
@@ -21,7 +22,8 @@ fn begin(server: &Server, body: &str) -> String {
     location.unwrap()
 }
 
-/// Begins a payment, and waits until somebody is asked about it; gives the path of the run, and that of the question.
+/// Begins a payment, and waits until somebody is asked about it; gives the path of the run, and that of the
+/// question.
 fn ask(server: &Server) -> (String, String) {
     let run = begin(server, r#"{"to": "bob"}"#);
     let waits = server.until(&run, |r| r["status"] == "waiting");
@@ -215,7 +217,8 @@ fn a_server_that_is_told_to_end_leaves_what_waits_to_the_next() {
     assert_eq!(payments(dir.path()), 1);
 }
 
-/// A call that changes the world was under way when the server was killed: nobody knows whether it has happened, so somebody has to decide.
+/// A call that changes the world was under way when the server was killed: nobody knows whether it has
+/// happened, so somebody has to decide.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_call_that_was_under_way_is_decided_by_a_person() {

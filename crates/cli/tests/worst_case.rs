@@ -1,4 +1,5 @@
-//! The bounds of the programs in `suite/worst_case`, beside the calls that their frameworks made (`scripts/worst-case --record`).
+//! The bounds of the programs in `suite/worst_case`, beside the calls that their frameworks made
+//! (`scripts/worst-case --record`).
 #![allow(clippy::disallowed_methods, clippy::unwrap_used)]
 
 use std::path::{Path, PathBuf};

@@ -1,12 +1,13 @@
 //! Terms as pictures: who is asked in which order, with loops, bounds and tools.
 //!
-//! Entry point: [`draw`], which gives a [`Picture`]; [`Picture::mermaid`] and [`Picture::dot`] write it. An analysis may
-//! mark the nodes in between ([`Node::mark`]).
+//! Entry point: [`draw`], which gives a [`Picture`]; [`Picture::mermaid`] and [`Picture::dot`] write it. An
+//! analysis may mark the nodes in between ([`Node::mark`]).
 //!
-//! A call of a model is a box with its name, its model and the tools it is offered; a call of a tool is rounded; a decision is a
-//! diamond; a loop is a hexagon with its bound, and what calls it again leads back to it. An agent whose loop only
-//! calls tools is one box. A loop of which each turn does one of several steps and says which comes next is drawn as the graph that it
-//! is: from step to step. What evaluates without asking anybody is not drawn.
+//! A call of a model is a box with its name, its model and the tools it is offered; a call of a tool is
+//! rounded; a decision is a diamond; a loop is a hexagon with its bound, and what calls it again leads back
+//! to it. An agent whose loop only calls tools is one box. A loop of which each turn does one of several
+//! steps and says which comes next is drawn as the graph that it is: from step to step. What evaluates
+//! without asking anybody is not drawn.
 //!
 //! Invariant: at most [`MAX_NODES`] nodes; what is beyond is one node that says so.
 
@@ -95,8 +96,8 @@ struct Draw<'c> {
     graphs: Vec<Steps>,
 }
 
-/// A loop of which each turn does one of several steps. A step is often said to be next before it is drawn: until all are,
-/// edges into a step are kept here, and edges out of it begin at a number that is no node's.
+/// A loop of which each turn does one of several steps. A step is often said to be next before it is drawn:
+/// until all are, edges into a step are kept here, and edges out of it begin at a number that is no node's.
 struct Steps {
     /// Where the loop begins.
     head: usize,
@@ -586,7 +587,8 @@ impl Draw<'_> {
         Some(resolved(exits))
     }
 
-    /// The lines of an agent whose loop asks one model, calls its tools and goes on; and the terms of the loop.
+    /// The lines of an agent whose loop asks one model, calls its tools and goes on; and the terms of the
+    /// loop.
     fn agent(&self, again: &Name, step: TermId) -> Option<(Vec<String>, Vec<TermId>)> {
         let code = self.code;
         let terms = below(code, step);

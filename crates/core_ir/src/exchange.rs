@@ -349,7 +349,8 @@ fn num_json(n: &Num) -> Value {
     }
 }
 
-/// Data: what JSON can say without doubt is said plainly; the rest is an object with one field that begins with `$`.
+/// Data: what JSON can say without doubt is said plainly; the rest is an object with one field that begins
+/// with `$`.
 pub fn data_json(data: &Data) -> Value {
     stacker::maybe_grow(32 * 1024, 1024 * 1024, || match data {
         Data::Null => Value::Null,

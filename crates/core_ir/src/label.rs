@@ -1,6 +1,7 @@
 //! Labels: the join-semilattices of integrity × secrecy.
 //!
-//! Entry point: [`Lattice`]. A lattice of labels is a file in `label/` and a line in the register, `lattices!`.
+//! Entry point: [`Lattice`]. A lattice of labels is a file in `label/` and a line in the register,
+//! `lattices!`.
 //!
 //! Invariant: ⊥ is [`Label::BOTTOM`] in every lattice.
 //! Invariant: what a label joins, compares, reads and writes does not depend on whether origins are kept
@@ -29,7 +30,8 @@ use std::collections::BTreeSet;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Label(#[cfg(not(entail_unlabelled))] u32);
 
-// `entail_unlabelled` is for `scripts/bench-labels` alone: a label that takes no space and restricts nothing, to measure what labels cost.
+// `entail_unlabelled` is for `scripts/bench-labels` alone: a label that takes no space and restricts nothing,
+// to measure what labels cost.
 #[cfg(not(entail_unlabelled))]
 impl Label {
     #[inline]
@@ -397,7 +399,8 @@ impl Lattice {
         }
     }
 
-    /// What somebody says of data who may know of more people than this lattice: in its terms, and never lower than what is said.
+    /// What somebody says of data who may know of more people than this lattice: in its terms, and never
+    /// lower than what is said.
     ///
     /// # Examples
     /// ```
@@ -435,8 +438,8 @@ impl Lattice {
         text.map_or_else(|| Cow::Owned(self.algebra.write(base).to_json().to_string()), Cow::Borrowed)
     }
 
-    /// From here on labels keep where they come from: see [`Lattice::mark`] and [`Lattice::why`]. To be called before any
-    /// label but ⊥ has been made.
+    /// From here on labels keep where they come from: see [`Lattice::mark`] and [`Lattice::why`]. To be
+    /// called before any label but ⊥ has been made.
     pub fn keep_origins(&mut self) {
         if !cfg!(entail_unlabelled) {
             self.plain = false;
@@ -450,8 +453,9 @@ impl Lattice {
         self.origins.is_some()
     }
 
-    /// The label with what has just happened as the only thing it comes from: a step that depended on everything labelled
-    /// `before` and that added the label `own` itself. Nothing, and nothing is asked of `step`, unless origins are kept.
+    /// The label with what has just happened as the only thing it comes from: a step that depended on
+    /// everything labelled `before` and that added the label `own` itself. Nothing, and nothing is asked of
+    /// `step`, unless origins are kept.
     #[inline]
     pub fn mark(&mut self, label: Label, before: Label, own: Label, step: impl FnOnce() -> Step) -> Label {
         match &mut self.origins {

@@ -2,7 +2,8 @@
 //!
 //! Entry point: [`paper`]. It respells what [`crate::print`] writes, token by token; it cannot be read back.
 //!
-//! Invariant: LaTeX output has balanced braces, and no character of a program's strings or names acts as a command.
+//! Invariant: LaTeX output has balanced braces, and no character of a program's strings or names acts as a
+//! command.
 //!
 //! Source: seed 000 Definitions 3.1 and 3.3.
 
@@ -189,7 +190,8 @@ fn latex(tokens: &[(Kind, &str)]) -> String {
     out
 }
 
-/// A word of the language upright, a variable in italics; digits at the end of an invented name below the line.
+/// A word of the language upright, a variable in italics; digits at the end of an invented name below the
+/// line.
 fn name(word: &str) -> String {
     if crate::print::KEYWORDS.contains(&word) || matches!(word, "fix" | "retry" | "within" | "each") {
         return format!("\\mathsf{{{}}}", escaped(word));

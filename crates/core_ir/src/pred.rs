@@ -90,7 +90,8 @@ pub enum Pred {
 const REGEX_SIZE: usize = 1 << 20;
 
 impl Pred {
-    /// `matches "…"`, if that is a regular expression (without look-around and references back, and not too large).
+    /// `matches "…"`, if that is a regular expression (without look-around and references back, and not too
+    /// large).
     pub fn matching(pattern: &str) -> Option<Pred> {
         regex(pattern).map(|_| Pred::Matches(pattern.into()))
     }
@@ -112,8 +113,8 @@ impl Pred {
         stacker::maybe_grow(32 * 1024, 1024 * 1024, || self.decide(data))
     }
 
-    /// What a model is told when a guard tries again: why the last result was refused. `value` is that result, if it
-    /// is data. Never longer than [`Pred::REMARK_BYTES`].
+    /// What a model is told when a guard tries again: why the last result was refused. `value` is that
+    /// result, if it is data. Never longer than [`Pred::REMARK_BYTES`].
     ///
     /// # Examples
     /// ```
@@ -139,7 +140,8 @@ impl Pred {
 
     /// How every remark begins.
     pub const REMARK: &str = "The last result was refused:";
-    /// The most bytes of a remark: 300 characters of the reason and 200 of the result, four bytes each, and what stands between.
+    /// The most bytes of a remark: 300 characters of the reason and 200 of the result, four bytes each, and
+    /// what stands between.
     pub const REMARK_BYTES: u64 = 2_100;
 
     fn decide(&self, data: &Data) -> Result<(), String> {

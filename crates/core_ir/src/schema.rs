@@ -1,12 +1,15 @@
 //! JSON Schema as a predicate on data.
 //!
-//! Entry point: [`Schema::new`], then [`Schema::check`]. The keywords are those of JSON Schema 2020-12 that say something of
-//! one value by itself; patterns are regular expressions as in [`Pred::Matches`]. `$ref` may name the document (`#`) and what stands
-//! under `$defs` or `definitions`. Keywords that only describe (`title`, `format`, …) say nothing; any other keyword is refused, so
-//! that nothing is believed to be checked that is not.
+//! Entry point: [`Schema::new`], then [`Schema::check`]. The keywords are those of JSON Schema 2020-12 that
+//! say something of one value by itself; patterns are regular expressions as in [`Pred::Matches`]. `$ref` may
+//! name the document (`#`) and what stands under `$defs` or `definitions`. Keywords that only describe
+//! (`title`, `format`, …) say nothing; any other keyword is refused, so that nothing is believed to be
+//! checked that is not.
 //!
-//! Invariant: a check takes a bounded number of steps; a value for which they do not suffice does not satisfy the schema.
-//! Invariant: what satisfies a schema satisfies its [`Schema::necessary`] condition, and the other way round if that is exact.
+//! Invariant: a check takes a bounded number of steps; a value for which they do not suffice does not satisfy
+//! the schema.
+//! Invariant: what satisfies a schema satisfies its [`Schema::necessary`] condition, and the other way round
+//! if that is exact.
 
 use crate::pred::same;
 use crate::{Comparison, Data, MAX_DATA_DEPTH, Measure, Name, Num, Pred};

@@ -165,8 +165,8 @@ impl Role {
 /// What a `recv` gives that receives only calls that wait, see [`ModelParams::waiting`], if there is none.
 pub const NOTHING_WAITS: &str = "none";
 
-/// The field of what the calls of a reply come to, where that is a record, which holds what decides how it goes on: the tag of a call, `final`, or
-/// [`NOTHING_WAITS`].
+/// The field of what the calls of a reply come to, where that is a record, which holds what decides how it
+/// goes on: the tag of a call, `final`, or [`NOTHING_WAITS`].
 pub const NEXT: &str = "next";
 
 /// How a model is asked (the seed's `θ`).
@@ -185,7 +185,8 @@ pub struct ModelParams {
     /// Tools offered. If there are any, the reply is a tag: the name of a tool with the arguments as a
     /// record, or `final` with the decoded answer.
     pub tools: Vec<ToolId>,
-    /// Asks nobody: receives the next call of the last reply that waits, and the tag [`NOTHING_WAITS`] if none does.
+    /// Asks nobody: receives the next call of the last reply that waits, and the tag [`NOTHING_WAITS`] if
+    /// none does.
     pub waiting: bool,
     /// What this call is for (the task's name), for scripts, traces and messages.
     pub purpose: Option<Name>,
@@ -194,7 +195,8 @@ pub struct ModelParams {
 }
 
 impl ModelParams {
-    /// The models that are asked if the one named can't be, in their order: `fallback` of what else the source said, a text or a list of texts.
+    /// The models that are asked if the one named can't be, in their order: `fallback` of what else the
+    /// source said, a text or a list of texts.
     pub fn fallbacks(&self) -> Vec<&str> {
         match self.extra.iter().find(|(n, _)| &**n == "fallback").map(|(_, d)| d) {
             Some(Data::Str(name)) => vec![name],
@@ -406,7 +408,8 @@ pub enum Term {
     },
     /// `mem e σ`.
     Mem(StoreId, TermId),
-    /// `recall k`, resolved to the innermost enclosing `mem` that declares `k`: the store and the key's index.
+    /// `recall k`, resolved to the innermost enclosing `mem` that declares `k`: the store and the key's
+    /// index.
     Recall(Name, Option<(StoreId, u32)>),
     /// `remember k e`.
     Remember(Name, Option<(StoreId, u32)>, TermId),
@@ -455,7 +458,8 @@ pub enum Term {
     Within(Num, TermId),
     /// `par[n] [e, …]`: at most `n` at a time (`None`: all).
     Par(Option<u32>, Vec<TermId>),
-    /// `each[n] f xs`: a function applied to every item of a list, at most `n` at a time; the results in order.
+    /// `each[n] f xs`: a function applied to every item of a list, at most `n` at a time; the results in
+    /// order.
     Each(Option<u32>, TermId, TermId),
     /// `check[τ] e`: the value, which must be data of the type; the name says what it is, for messages.
     Check(Name, Type, TermId),
@@ -463,8 +467,8 @@ pub enum Term {
     Unknown(Name),
 }
 
-/// Does something with a reference to each direct subterm of a `&Term` or `&mut Term`, in the order of evaluation as
-/// far as there is one.
+/// Does something with a reference to each direct subterm of a `&Term` or `&mut Term`, in the order of
+/// evaluation as far as there is one.
 macro_rules! each_subterm {
     ($term:expr, $do:expr) => {
         match $term {
@@ -592,9 +596,9 @@ pub struct ToolDecl {
     pub handler: Option<Data>,
     /// Whether somebody has to approve each call, which endorses its arguments for this call.
     pub approve: bool,
-    /// A function that decides whether a call may be made: from a record that has, for each argument, `value` and
-    /// `label` (a label value), to `true`, `false` or a text that says why not. It asks nothing ([`Code::is_quiet`])
-    /// and is closed over the same prelude as the code that declares the tool.
+    /// A function that decides whether a call may be made: from a record that has, for each argument, `value`
+    /// and `label` (a label value), to `true`, `false` or a text that says why not. It asks nothing
+    /// ([`Code::is_quiet`]) and is closed over the same prelude as the code that declares the tool.
     pub policy: Option<Arc<Code>>,
     /// Where it is declared.
     pub span: Span,
@@ -713,7 +717,8 @@ pub enum Simple {
     Operand(Operand),
     /// A primitive of two of these.
     Operation(Prim, Operand, Operand),
-    /// `(λx. a ⊕ b) v`, where the operands of the primitive and `v` are these and nothing is captured: the primitive of `a[x := v]` and `b[x := v]`.
+    /// `(λx. a ⊕ b) v`, where the operands of the primitive and `v` are these and nothing is captured: the
+    /// primitive of `a[x := v]` and `b[x := v]`.
     Applied(Prim, Operand, Operand),
     /// `let r = par [a, b] in (r.[0], r.[1])`, which `f | g` is made of: the two branches.
     Both(TermId, TermId),
@@ -721,7 +726,8 @@ pub enum Simple {
     Call(TermId, TermId),
     /// A record or list that is not empty.
     Parts,
-    /// A list of a few parts, the first of which looks as if it needed no frame: where its parts begin, and how many they are ([`Code::part`]).
+    /// A list of a few parts, the first of which looks as if it needed no frame: where its parts begin, and
+    /// how many they are ([`Code::part`]).
     ShortList(u32, u32),
     /// `tool[f] e`.
     ToolCall(ToolId, TermId),
@@ -759,8 +765,8 @@ impl Operand {
 }
 
 impl Simple {
-    /// What a term is, where the next local has this number, with the terms before it and what they are: its subterms are among them.
-    /// The parts of short lists are added to these.
+    /// What a term is, where the next local has this number, with the terms before it and what they are: its
+    /// subterms are among them. The parts of short lists are added to these.
     fn of(term: &Term, local: u32, terms: &[Term], before: &[Simple], parts: &mut Vec<TermId>) -> Simple {
         match term {
             Term::Var(_, Slot::Local(i)) => Simple::Operand(Operand::Local(*i)),
@@ -894,8 +900,8 @@ impl Code {
         self.locals[id.0 as usize] as usize
     }
 
-    /// Whether evaluating a term does nothing but compute, in a time that its size bounds: it asks nothing, touches no conversation,
-    /// and applies no function but those that are written where they are applied.
+    /// Whether evaluating a term does nothing but compute, in a time that its size bounds: it asks nothing,
+    /// touches no conversation, and applies no function but those that are written where they are applied.
     #[inline]
     pub fn is_plain(&self, id: TermId) -> bool {
         self.plain[id.0 as usize]
@@ -940,7 +946,8 @@ impl Code {
         self.terms.len()
     }
 
-    /// Whether evaluating it asks nothing of the world, whatever the prelude functions it uses are applied to.
+    /// Whether evaluating it asks nothing of the world, whatever the prelude functions it uses are applied
+    /// to.
     pub fn is_quiet(&self) -> bool {
         !self.reaches(|term| {
             matches!(
@@ -955,8 +962,8 @@ impl Code {
         })
     }
 
-    /// Whether a term is a loop over the calls of one reply, `fix[n] (λmore. λt. …)`: it goes round again with a call that was received without
-    /// asking, and so ends with the last of them.
+    /// Whether a term is a loop over the calls of one reply, `fix[n] (λmore. λt. …)`: it goes round again
+    /// with a call that was received without asking, and so ends with the last of them.
     pub fn receives_calls(&self, fix: TermId) -> bool {
         let Term::Fix { body, .. } = self.term(fix) else { return false };
         let Term::Abs(outer) = self.term(*body) else { return false };
@@ -1113,7 +1120,8 @@ impl Builder {
         self.spans[id.0 as usize]
     }
 
-    /// Rewrites each of the terms added so far; the function may add terms of its own, which are not rewritten.
+    /// Rewrites each of the terms added so far; the function may add terms of its own, which are not
+    /// rewritten.
     pub fn revise(&mut self, mut f: impl FnMut(&mut Builder, TermId, Term) -> Term) {
         for i in 0..self.terms.len() {
             let term = std::mem::replace(&mut self.terms[i], Term::Clear);
@@ -1232,8 +1240,8 @@ impl Builder {
         &self.tools
     }
 
-    /// Adds a copy of a finished term, with its tools and stores; a tool that is declared here just so already is that
-    /// one. Its free names are those of the prelude, so nothing around it may bind them.
+    /// Adds a copy of a finished term, with its tools and stores; a tool that is declared here just so
+    /// already is that one. Its free names are those of the prelude, so nothing around it may bind them.
     ///
     /// # Examples
     /// ```

@@ -151,8 +151,8 @@ impl Type {
         })
     }
 
-    /// What data of this type is, with an article: for messages about data, which name no type, since each language
-    /// calls types by other names.
+    /// What data of this type is, with an article: for messages about data, which name no type, since each
+    /// language calls types by other names.
     ///
     /// # Examples
     /// ```

@@ -2,8 +2,9 @@
 
 use crate::{Applicability, Diagnostic, FileId, Fix};
 
-/// The text with the fixes of the findings carried out that are at least as trustworthy as `least`, and how many those were. A
-/// fix that overlaps an earlier one is left for a later round, in which its finding may be gone.
+/// The text with the fixes of the findings carried out that are at least as trustworthy as `least`, and how
+/// many those were. A fix that overlaps an earlier one is left for a later round, in which its finding may be
+/// gone.
 ///
 /// # Examples
 /// ```

@@ -61,7 +61,8 @@ pub fn text(sources: &Sources, d: &Diagnostic, color: bool) -> String {
     renderer.render(&groups).to_string()
 }
 
-/// The path, the first line, the lines around a change, its place in them and its text; nothing if that is too much to be shown.
+/// The path, the first line, the lines around a change, its place in them and its text; nothing if that is
+/// too much to be shown.
 fn change(sources: &Sources, fix: &Fix) -> Option<(String, u32, String, std::ops::Range<usize>, String)> {
     const MAX_LINES: u32 = 12;
     let source = sources.get(fix.span.file)?;
@@ -92,8 +93,8 @@ struct Excerpt<'a> {
     annotations: Vec<(std::ops::Range<usize>, AnnotationKind, &'a str)>,
 }
 
-/// Places in one file that lie near each other share an excerpt. A place whose lines are too long to be shown (minified JSON)
-/// becomes a note.
+/// Places in one file that lie near each other share an excerpt. A place whose lines are too long to be shown
+/// (minified JSON) becomes a note.
 fn excerpts<'a>(
     sources: &'a Sources,
     shown: &[(Span, AnnotationKind, &'a str)],

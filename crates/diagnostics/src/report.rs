@@ -47,7 +47,8 @@ struct Row {
 /// let file = sources.add("a.yaml", "maxSteps: 0\n");
 /// let mut report = Report::default();
 /// report.add(&sources, &[Diagnostic::error("L003", "never runs", sources.span(file, 10, 11))]);
-/// assert_eq!(report.github(), "::error title=L003,file=a.yaml,line=1,endLine=1,col=11,endColumn=12::never runs\n");
+/// let expected = "::error title=L003,file=a.yaml,line=1,endLine=1,col=11,endColumn=12::never runs\n";
+/// assert_eq!(report.github(), expected);
 /// assert_eq!(report.sarif("0.1.0", &[])["runs"][0]["results"][0]["ruleId"], "L003");
 /// ```
 #[derive(Clone, Debug, Default)]
@@ -312,8 +313,8 @@ fn escaped(text: &str, property: bool) -> String {
     out
 }
 
-/// A name for each finding that outlives changes elsewhere in the file: made of the code, the path, the agent and the
-/// text of the line, and of a number where these agree.
+/// A name for each finding that outlives changes elsewhere in the file: made of the code, the path, the agent
+/// and the text of the line, and of a number where these agree.
 ///
 /// # Examples
 /// ```
@@ -345,7 +346,8 @@ pub fn fingerprints(sources: &Sources, found: &[Diagnostic]) -> Vec<String> {
     out
 }
 
-/// FNV-1a of 64 bits: names must stay the same from version to version, which the standard hasher does not promise.
+/// FNV-1a of 64 bits: names must stay the same from version to version, which the standard hasher does not
+/// promise.
 struct Fnv(u64);
 
 impl Default for Fnv {

@@ -2,8 +2,9 @@
 //!
 //! Entry point: [`decision`].
 //!
-//! Looked at are the tests whose branches differ in calling `self`, and, where such a test reads a part of the state or a name, what is
-//! assigned to it in the turn. Source: seed 000 §5.4 (bounded iteration, framework-internal logic).
+//! Looked at are the tests whose branches differ in calling `self`, and, where such a test reads a part of
+//! the state or a name, what is assigned to it in the turn. Source: seed 000 §5.4 (bounded iteration,
+//! framework-internal logic).
 //!
 //! Invariant: a doubt is never a denial. What is said here takes findings less hard; it makes none.
 
@@ -115,7 +116,8 @@ fn plain(code: &Code, id: TermId) -> bool {
     )
 }
 
-/// Whether a value grows from turn to turn: the length of something, or a part of the state to which something is added.
+/// Whether a value grows from turn to turn: the length of something, or a part of the state to which
+/// something is added.
 fn counts(code: &Code, side: TermId, assigned: &HashMap<&Name, Vec<TermId>>) -> bool {
     super::below(code, side).take(200).any(|id| match code.term(id) {
         Term::Prim(Prim::Length, _) => true,
@@ -128,7 +130,8 @@ fn counts(code: &Code, side: TermId, assigned: &HashMap<&Name, Vec<TermId>>) -> 
     })
 }
 
-/// The terms of an activation, parts before wholes: not those in functions, but those of its branches and conversations.
+/// The terms of an activation, parts before wholes: not those in functions, but those of its branches and
+/// conversations.
 fn activation(code: &Code, root: TermId) -> Vec<TermId> {
     let mut left = vec![root];
     let mut all = Vec::new();

@@ -1,7 +1,7 @@
 //! Values that the code around a configuration supplies: seed 000, Experiment C.
 //!
-//! Entry points: [`Surroundings::new`] takes a project's Python modules and environment files, [`Surroundings::judge`] goes through the
-//! findings of one of its configurations.
+//! Entry points: [`Surroundings::new`] takes a project's Python modules and environment files,
+//! [`Surroundings::judge`] goes through the findings of one of its configurations.
 //!
 //! A finding that something is missing is looked at again:
 //!
@@ -179,12 +179,15 @@ impl Surroundings {
     /// use lint::{Config, Outcome, Surroundings, lint_bytes};
     /// use diagnostics::{FileId, Level};
     /// let yaml = "writer:\n  role: r\n  goal: g\n  backstory: b\n  llm: m\n  tools: [search]\n";
-    /// let code = "from crewai import Agent\nimport yaml\nc = yaml.safe_load(open('agents.yaml'))\na = Agent(config=c['writer'], max_iter=5)\n";
-    /// let Outcome::Checked { mut findings, .. } =
-    ///     lint_bytes(frontends::recognise, "agents.yaml", FileId(0), yaml.as_bytes(), &Config::default()).outcome else { unreachable!() };
+    /// let code = "from crewai import Agent\nimport yaml\n\
+    ///             c = yaml.safe_load(open('agents.yaml'))\na = Agent(config=c['writer'], max_iter=5)\n";
+    /// let (yaml, config) = (yaml.as_bytes(), Config::default());
+    /// let linted = lint_bytes(frontends::recognise, "agents.yaml", FileId(0), yaml, &config);
+    /// let Outcome::Checked { mut findings, .. } = linted.outcome else { unreachable!() };
     /// assert_eq!((findings[0].code, findings[0].level), ("L017", Level::Warn));
     /// Surroundings::new([("crew.py".into(), code.into())], []).judge("agents.yaml", &mut findings);
-    /// assert_eq!((findings[0].level, findings[0].help.last().unwrap().as_str()), (Level::Info, "`crew.py:4` supplies the bound"));
+    /// assert_eq!(findings[0].level, Level::Info);
+    /// assert_eq!(findings[0].help.last().unwrap(), "`crew.py:4` supplies the bound");
     /// ```
     pub fn judge(&self, path: &str, findings: &mut [Diagnostic]) {
         if self.is_empty() || !Surroundings::concerns(findings) {
@@ -254,9 +257,9 @@ impl Surroundings {
         }
     }
 
-    /// Whether a module may be the one that loads a file: it stands around the file or below it, or beside its folder, and names it in a
-    /// text. A module beside it has to name the folder as well: a name such as `root_agent.yaml` is every agent's. Tests load what
-    /// programs do not.
+    /// Whether a module may be the one that loads a file: it stands around the file or below it, or beside
+    /// its folder, and names it in a text. A module beside it has to name the folder as well: a name such as
+    /// `root_agent.yaml` is every agent's. Tests load what programs do not.
     fn loads(&self, module: usize, file: &str) -> bool {
         let Some(source) = self.sources.get(module) else { return false };
         let folder = |path: &str| path.rsplit_once('/').map_or(String::new(), |(f, _)| format!("{f}/"));
@@ -322,7 +325,8 @@ enum Verdict {
 }
 
 impl Call {
-    /// Whether it is handed the entry of an agent: `config=self.agents_config['writer']`, or stands in the method `writer` of a crew.
+    /// Whether it is handed the entry of an agent: `config=self.agents_config['writer']`, or stands in the
+    /// method `writer` of a crew.
     fn is_of(&self, agent: &str) -> bool {
         if agent.is_empty() {
             return false;

@@ -1,6 +1,7 @@
 //! Lint: defects that follow from the semantics of the compiled term.
 //!
-//! Entry points: [`lint`] for something compiled, [`lint_bytes`] for a file, [`lint_among`] for a file of a project.
+//! Entry points: [`lint`] for something compiled, [`lint_bytes`] for a file, [`lint_among`] for a file of a
+//! project.
 //!
 //! Invariant: a rule reads the core term and the front end's [`Facts`], never the
 //! source text. What a rule means is one line of semantics, [`Rule::meaning`].
@@ -109,7 +110,8 @@ impl<'a> Context<'a> {
     }
 }
 
-/// The replacement of a part of a text at a place, if the place holds the text as it is, in quotes or without.
+/// The replacement of a part of a text at a place, if the place holds the text as it is, in quotes or
+/// without.
 pub(crate) fn replace(
     text: &str,
     at: Span,
@@ -152,8 +154,8 @@ impl<'a> FileContext<'a> {
         FileContext { file, servers: frontend_kit::servers(file, versions), texts }
     }
 
-    /// Every text and number with the key it stands under and its place, each once however many aliases it has; of a module of Python,
-    /// what [`python::Source::texts`] gives.
+    /// Every text and number with the key it stands under and its place, each once however many aliases it
+    /// has; of a module of Python, what [`python::Source::texts`] gives.
     pub fn texts(&self, found: &mut dyn FnMut(&str, &str, Span)) {
         if let Some(module) = &self.file.python {
             module.texts(found);
@@ -206,8 +208,8 @@ impl Config {
             && !self.ignore.iter().any(|s| d.code.starts_with(s.as_str()))
     }
 
-    /// Gives the findings the levels that are set for them and keeps those that are wanted. What could not be decided
-    /// stays undecided.
+    /// Gives the findings the levels that are set for them and keeps those that are wanted. What could not be
+    /// decided stays undecided.
     pub fn filter(&self, found: &mut Vec<Diagnostic>) {
         for d in found.iter_mut().filter(|d| d.level != Level::Unknown) {
             let set = self.levels.iter().filter(|(code, _)| d.code.starts_with(code.as_str()));
@@ -249,12 +251,12 @@ pub fn lint(compiled: &Compiled, config: &Config) -> Vec<Diagnostic> {
     found
 }
 
-/// Codes of which all findings of one file have one cause where they say the same: a framework's default is the same for all agents, and
-/// who pins no server pins none.
+/// Codes of which all findings of one file have one cause where they say the same: a framework's default is
+/// the same for all agents, and who pins no server pins none.
 const FOLDED: &[&str] = &["L017", "S006"];
 
-/// Makes one of the findings of a file that have one cause: the first stays and names the others. For reports; whoever repairs, silences or
-/// remembers findings needs each of them.
+/// Makes one of the findings of a file that have one cause: the first stays and names the others. For
+/// reports; whoever repairs, silences or remembers findings needs each of them.
 ///
 /// # Examples
 /// ```

@@ -1,11 +1,11 @@
 //! Repairs that need the text.
 //!
-//! A rule sees terms, so it can only wish for a repair ([`wish`]): a number in the place of another, one more item of a list, one more
-//! entry or argument, something removed. [`settle`] makes a change of the text of each wish, or drops it where the text is not written so that a change keeps all
-//! else.
+//! A rule sees terms, so it can only wish for a repair ([`wish`]): a number in the place of another, one more
+//! item of a list, one more entry or argument, something removed. [`settle`] makes a change of the text of
+//! each wish, or drops it where the text is not written so that a change keeps all else.
 //!
-//! Invariant: after a change the file is read without a fault that it did not have before; comments, order and quotes of everything else
-//! stay.
+//! Invariant: after a change the file is read without a fault that it did not have before; comments, order
+//! and quotes of everything else stay.
 
 use diagnostics::{Applicability, Diagnostic, Fix, Span};
 use frontend_kit::doc::{Limits, Node};
@@ -18,7 +18,8 @@ pub(super) fn wish(at: Span, text: &str, applicability: Applicability) -> Fix {
     Fix { span: at, replacement: text.to_string(), applicability }
 }
 
-/// How many changes are tried one by one where they do not go together; the others are dropped. Each is a reading of the file.
+/// How many changes are tried one by one where they do not go together; the others are dropped. Each is a
+/// reading of the file.
 const ALONE: usize = 16;
 
 /// Makes changes of the wishes among the findings of a file; without a file, there are none.
@@ -61,7 +62,8 @@ thread_local! {
     pub(super) static READINGS: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
 }
 
-/// Whether the file is read without a fault that it did not have before, after changes in the order of their places.
+/// Whether the file is read without a fault that it did not have before, after changes in the order of their
+/// places.
 fn is_sound(file: &File, changes: &[(usize, Fix)]) -> bool {
     if changes.is_empty() {
         return true;
@@ -120,7 +122,8 @@ fn change(file: &File, words: &Words, code: &str, wish: &Fix) -> Option<Fix> {
     Some(Fix { span, replacement: new, applicability: wish.applicability })
 }
 
-/// The change that puts one more argument at the end of the call at a place, on a line of its own if the others are.
+/// The change that puts one more argument at the end of the call at a place, on a line of its own if the
+/// others are.
 fn argument(text: &str, call: Range<usize>, keys: &[&str], value: &str) -> Option<(Range<usize>, String)> {
     let [key] = keys else { return None };
     let inside = text.get(call.clone())?.strip_suffix(')')?;
@@ -198,7 +201,8 @@ fn entry(text: &str, root: Node<'_>, at: Span, keys: &[&str], value: &str) -> Op
     own.iter().filter(|k| **k == at).chain(&own).find_map(|k| place(*k))
 }
 
-/// The change that puts one more item at the end of the list that the innermost mapping around a place has under some keys.
+/// The change that puts one more item at the end of the list that the innermost mapping around a place has
+/// under some keys.
 fn one_more(
     text: &str,
     root: Node<'_>,

@@ -1,10 +1,12 @@
-//! Comments that silence findings: `# entail: ignore[L017] until 2027-01-31: the loop is bounded by the caller`.
+//! Comments that silence findings:
+//! `# entail: ignore[L017] until 2027-01-31: the loop is bounded by the caller`.
 //!
 //! Entry point: [`Suppressions::read`], then [`Suppressions::apply`].
 //!
-//! A comment silences the codes it lists (a prefix such as `L004` lists L004a to L004d) on its own line or, if nothing else
-//! stands on that line, on the next line that is no such comment; `ignore-file` silences them in the whole file. It has to say why,
-//! and it is reported once it silences nothing, so that silence does not outlive its reason.
+//! A comment silences the codes it lists (a prefix such as `L004` lists L004a to L004d) on its own line or,
+//! if nothing else stands on that line, on the next line that is no such comment; `ignore-file` silences them
+//! in the whole file. It has to say why, and it is reported once it silences nothing, so that silence does
+//! not outlive its reason.
 
 use diagnostics::{Applicability, Diagnostic, Explanation, FileId, Fix, Level, Span};
 
@@ -101,7 +103,8 @@ impl Day {
             days -= lengths[month];
             month += 1;
         }
-        // INVARIANT: the year is at most 9999, the month below 12; a day past the year 9999 is cut to its end.
+        // INVARIANT: the year is at most 9999, the month below 12; a day past the year 9999 is cut to its
+        // end.
         Day { year: year as u16, month: month as u8 + 1, day: days.min(30) as u8 + 1 }
     }
 }
@@ -128,7 +131,8 @@ pub struct Suppressions {
 }
 
 impl Suppressions {
-    /// Reads the comments of a text in which comments begin with `#` or `//`. `is_code` says which codes there are.
+    /// Reads the comments of a text in which comments begin with `#` or `//`. `is_code` says which codes
+    /// there are.
     ///
     /// A line of a block scalar that looks like such a comment counts as one.
     pub fn read(file: FileId, text: &str, is_code: impl Fn(&str) -> bool) -> Suppressions {
@@ -177,8 +181,8 @@ impl Suppressions {
         out
     }
 
-    /// Takes out the findings that are silenced, and puts in what there is to say about the comments themselves. Returns how
-    /// many were taken out. Without a day of today, nothing has expired.
+    /// Takes out the findings that are silenced, and puts in what there is to say about the comments
+    /// themselves. Returns how many were taken out. Without a day of today, nothing has expired.
     pub fn apply(&self, findings: &mut Vec<Diagnostic>, today: Option<Day>) -> usize {
         if self.found.is_empty() && self.malformed.is_empty() {
             return 0;

@@ -768,7 +768,8 @@ fn what_decides_may_be_what_a_node_changes_that_is_not_known() {
     assert_eq!(graph(calls, &format!("{asks} outside.after(state)")), ["unknown"]);
 }
 
-/// What is spread (`{**state, …}`) has the keys that it had, and what is set under a test in what it was spread into counts.
+/// What is spread (`{**state, …}`) has the keys that it had, and what is set under a test in what it was
+/// spread into counts.
 #[test]
 fn a_count_that_is_handed_on_in_spread_records_counts() {
     let text = "from typing import TypedDict\nfrom langgraph.graph import StateGraph, START, END\nfrom langchain_openai import ChatOpenAI\n\
@@ -786,7 +787,8 @@ fn a_count_that_is_handed_on_in_spread_records_counts() {
     assert_eq!(of.level, Level::Info, "{of:?}");
 }
 
-/// `agents: List[BaseAgent]` of a crew is an annotation for what CrewAI fills in, also where nothing in the module makes the crew.
+/// `agents: List[BaseAgent]` of a crew is an annotation for what CrewAI fills in, also where nothing in the
+/// module makes the crew.
 #[test]
 fn what_crewai_fills_in_is_known_where_the_class_only_annotates_it() {
     let text = "from crewai import Agent, Crew, Task\nfrom crewai_tools import SerperDevTool\nfrom crewai.project import CrewBase, agent, crew, task\n\

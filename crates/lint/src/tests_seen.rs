@@ -82,7 +82,8 @@ fn a_list_of_agents_is_read_by_a_program_that_is_not_known() {
     assert_eq!(levels("L017", "crew.yaml", &format!("{list}    max_iter: 3\n")), []);
 }
 
-/// A prompt component without words of its own, filled by what comes in; and notes on the canvas, which run nothing.
+/// A prompt component without words of its own, filled by what comes in; and notes on the canvas, which run
+/// nothing.
 #[test]
 fn a_template_that_is_filled_may_say_what_to_do() {
     let field = |v: &str| format!("{{\"value\": \"{v}\"}}");
@@ -263,7 +264,8 @@ fn an_entry_below_another_is_pointed_at() {
     assert_eq!(help("editor"), None);
 }
 
-/// A tool that runs what a model writes is no better than an executor of code; one that looks at it first may be.
+/// A tool that runs what a model writes is no better than an executor of code; one that looks at it first may
+/// be.
 #[test]
 fn tools_that_run_what_they_are_given_are_unfenced() {
     let text = |body: &str| {
@@ -361,7 +363,8 @@ fn the_remedy_for_an_endless_talk_can_be_written() {
     assert_eq!(help.as_deref(), Some("limit it: `max_turns` of the team, or a `MaxMessageTermination`"));
 }
 
-/// Who is asked each time runs code only with a person's consent. A `UserProxyAgent` asks unless it is told otherwise.
+/// Who is asked each time runs code only with a person's consent. A `UserProxyAgent` asks unless it is told
+/// otherwise.
 #[test]
 fn code_that_a_person_is_asked_about_is_fenced() {
     let text = |mode: &str| {

@@ -279,7 +279,8 @@ fn formatting_and_tokens() {
         json!({}),
     )["data"]
         .clone();
-    // A comment; `A`; `t`, `x`, `A`, `A`: line, column, length, kind, whether it is declared, each from the one before.
+    // A comment; `A`; `t`, `x`, `A`, `A`: line, column, length, kind, whether it is declared, each from the
+    // one before.
     let expected =
         json!([0, 0, 6, 4, 0, 1, 5, 1, 0, 1, 1, 5, 1, 2, 1, 0, 2, 1, 3, 1, 0, 3, 1, 0, 0, 0, 6, 1, 0, 0]);
     assert_eq!(data, expected);

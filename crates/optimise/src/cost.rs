@@ -70,8 +70,8 @@ pub(crate) fn share_calls(t: &mut Tree<'_>, id: TermId) -> New {
     )
 }
 
-/// Makes one of two equal terms that are surely both evaluated, at one program counter. `such`: what is made one;
-/// `never`: what must not be anywhere in between.
+/// Makes one of two equal terms that are surely both evaluated, at one program counter. `such`: what is made
+/// one; `never`: what must not be anywhere in between.
 fn share(
     t: &mut Tree<'_>,
     id: TermId,

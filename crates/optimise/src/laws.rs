@@ -1,7 +1,8 @@
 //! The laws, each as a function from a redex to what it equals.
 //!
-//! Invariant: both sides give the same value with the same labels, ask the same of the world in the same order, and fail with
-//! the same error at the same label; what a message says may differ. Each is a property of `tests/laws.rs`.
+//! Invariant: both sides give the same value with the same labels, ask the same of the world in the same
+//! order, and fail with the same error at the same label; what a message says may differ. Each is a property
+//! of `tests/laws.rs`.
 
 use crate::tree::{Node, Tree};
 use analysis::pred::{Answer, implies};
@@ -297,7 +298,8 @@ pub(crate) fn guard_implied(t: &mut Tree<'_>, id: TermId) -> New {
     (implies(p, q) == Answer::Yes).then_some(*inner)
 }
 
-/// `guard (guard e P) Q = guard e (P && Q)`, where nothing is tried again and nobody looks at what a message says
+/// `guard (guard e P) Q = guard e (P && Q)`, where nothing is tried again and nobody looks at what a message
+/// says
 pub(crate) fn guard_and(t: &mut Tree<'_>, id: TermId) -> New {
     // The message names the predicate.
     if t.reads_messages {
@@ -342,7 +344,8 @@ pub(crate) fn scope_idle(t: &mut Tree<'_>, id: TermId) -> New {
     }
 }
 
-/// `fork (fork e) = fork e`, `fresh (fork e) = fresh e`, `fork (fresh e) = fresh e`, `fresh (fresh e) = fresh e`
+/// `fork (fork e) = fork e`, `fresh (fork e) = fresh e`, `fork (fresh e) = fresh e`,
+/// `fresh (fresh e) = fresh e`
 pub(crate) fn scope_twice(t: &mut Tree<'_>, id: TermId) -> New {
     let (outer, inner) = match t.term(id)? {
         Term::Fork(e) => (false, *e),

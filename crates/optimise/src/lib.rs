@@ -1,11 +1,13 @@
-//! The equational theory of the calculus: named rewrites, an optimiser, and equality of programs up to the laws.
+//! The equational theory of the calculus: named rewrites, an optimiser, and equality of programs up to the
+//! laws.
 //!
 //! Entry points: [`optimise`] with [`laws`] or rules chosen by [`rules`], and [`equivalent`].
 //!
-//! A law keeps results, labels and requests; each is a property of `tests/laws.rs` over generated programs. A cost rewrite saves
-//! calls, so it changes requests, and is applied only where it is asked for by name.
+//! A law keeps results, labels and requests; each is a property of `tests/laws.rs` over generated programs. A
+//! cost rewrite saves calls, so it changes requests, and is applied only where it is asked for by name.
 //!
-//! Invariant: pure and total. A term that is too large, or that cannot be written down again, is given back as it is.
+//! Invariant: pure and total. A term that is too large, or that cannot be written down again, is given back
+//! as it is.
 //!
 //! Source: `docs/calculus.md` §4 (equational theory); seed 000 Theorem 5.7 and §9 (3).
 
@@ -202,8 +204,8 @@ struct Scope {
 }
 
 impl Scope {
-    /// Whether a rewrite drops a variable that the function around may have captured: a function's label is joined with those
-    /// of what it captured where all of it is looked at.
+    /// Whether a rewrite drops a variable that the function around may have captured: a function's label is
+    /// joined with those of what it captured where all of it is looked at.
     fn is_narrowed(&self, t: &mut Tree<'_>, old: TermId, new: TermId) -> bool {
         if !self.in_function {
             return false;
@@ -279,8 +281,8 @@ pub enum Verdict {
     Unknown,
 }
 
-/// Whether two terms are equal up to the laws: whether they have one normal form. Names of variables, types that are
-/// written and places do not count.
+/// Whether two terms are equal up to the laws: whether they have one normal form. Names of variables, types
+/// that are written and places do not count.
 ///
 /// # Examples
 /// ```

@@ -1,5 +1,5 @@
-//! Terms in a form that can be rewritten: every binder has a name of its own, so nothing is captured, and the stages of `>>`
-//! and the sides of `|` stand side by side.
+//! Terms in a form that can be rewritten: every binder has a name of its own, so nothing is captured, and the
+//! stages of `>>` and the sides of `|` stand side by side.
 //!
 //! Invariant: nodes are never changed; a rewrite makes new ones. Every binder occurs once below a root.
 
@@ -37,8 +37,8 @@ pub(crate) struct Tree<'c> {
     spans: Vec<Span>,
     free: Vec<Option<Rc<BTreeSet<Name>>>>,
     next: u32,
-    /// Whether labels of functions may be lowered somewhere, so that they run under a lower program counter than the one they
-    /// were made under.
+    /// Whether labels of functions may be lowered somewhere, so that they run under a lower program counter
+    /// than the one they were made under.
     pub(crate) reclassifies: bool,
     /// Whether it draws, so that the number of `par`s before is part of what is asked.
     pub(crate) samples: bool,
@@ -364,8 +364,9 @@ impl<'c> Tree<'c> {
         }
     }
 
-    /// A function as [`Tree::is_function`] that does with its argument the same as with its argument read at the label of the function.
-    /// A tool does not: the bounds of its parameters are compared with the label that the argument came with.
+    /// A function as [`Tree::is_function`] that does with its argument the same as with its argument read at
+    /// the label of the function. A tool does not: the bounds of its parameters are compared with the label
+    /// that the argument came with.
     pub(crate) fn reads_its_argument(&mut self, id: TermId) -> bool {
         match self.node(id).clone() {
             Node::Compose(_) | Node::Both(..) => true,
@@ -384,7 +385,8 @@ impl<'c> Tree<'c> {
         }
     }
 
-    /// Whether evaluating it leaves the conversation alone, as far as can be seen: no function is called but models and tools.
+    /// Whether evaluating it leaves the conversation alone, as far as can be seen: no function is called but
+    /// models and tools.
     pub(crate) fn is_silent(&self, id: TermId) -> bool {
         match self.node(id) {
             Node::Compose(_) | Node::Both(..) | Node::Term(Term::Abs(_)) => true,
@@ -584,8 +586,8 @@ impl<'c> Tree<'c> {
     }
 }
 
-/// What a term is besides its subterms, the names that it binds and the declarations it refers to. `worded`: what messages say
-/// counts as well.
+/// What a term is besides its subterms, the names that it binds and the declarations it refers to. `worded`:
+/// what messages say counts as well.
 fn shape(term: &Term, worded: bool) -> Term {
     let nothing = |n: &mut Name| *n = Name::from("");
     let mut t = term.clone().map_children(&mut |_| TermId(0));

@@ -80,7 +80,8 @@ fn redex(rng: &mut Rng, t: Ast) -> Ast {
             two(node(Op::Compose, [stages, identity()]), t)
         }
         28 => two(node(Op::Lam, [two(node(Op::Lam, [t.clone()]), Ast::var(0))]), t),
-        // Stages that are pipelines themselves are joined when a term is made, but not what only later is seen to be one.
+        // Stages that are pipelines themselves are joined when a term is made, but not what only later is
+        // seen to be one.
         29 => {
             let hidden =
                 node(Op::Let, [number(1), node(Op::Compose, [node(Op::Lam, [t.clone()]), identity()])]);
@@ -146,7 +147,8 @@ fn as_read(lattice: &mut Lattice, tree: &Tree, outer: Label) -> Tree {
     Tree { label: lattice.data_of(label), node }
 }
 
-/// An outcome without what the laws do not keep: the wording of errors, and, for parallel programs, the order of requests.
+/// An outcome without what the laws do not keep: the wording of errors, and, for parallel programs, the order
+/// of requests.
 fn shown(program: &Program, outcome: &Outcome) -> String {
     let mut lattice = Lattice::new(program.lattice);
     let result = match &outcome.result {
@@ -407,7 +409,8 @@ fn messages_that_are_looked_at_are_part_of_a_result() {
     }
 }
 
-/// A function that has a label reads its argument there, a tool that has one does not; both were called equal.
+/// A function that has a label reads its argument there, a tool that has one does not; both were called
+/// equal.
 #[test]
 fn a_tool_is_not_the_function_that_calls_it() {
     let tool = "tool t(x: Num @ trusted) -> Num pure control untrusted secret\n";

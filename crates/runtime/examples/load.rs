@@ -1,8 +1,11 @@
-//! What very many agents cost: `cargo run --release -p runtime --no-default-features --example load [AGENTS]`.
+//! What very many agents cost:
+//! `cargo run --release -p runtime --no-default-features --example load [AGENTS]`.
 //!
-//! Prints a table, with the figures of other systems on such a machine that were measured earlier (`scripts/bench-peers` measures more of them in one run with this):
-//! the memory of an agent that waits for a model, and the time of a loop of ten steps, each one call of a model and one of a tool, with a model that answers at
-//! once. Everything is the real thing, from the checked program to the report of the run; only the model is not there.
+//! Prints a table, with the figures of other systems on such a machine that were measured earlier
+//! (`scripts/bench-peers` measures more of them in one run with this): the memory of an agent that waits for
+//! a model, and the time of a loop of ten steps, each one call of a model and one of a tool, with a model
+//! that answers at once. Everything is the real thing, from the checked program to the report of the run;
+//! only the model is not there.
 #![allow(clippy::print_stdout, clippy::unwrap_used)] // It measures and prints; what can't go on may end it.
 
 use core_ir::{Code, Data, Num, Role};
@@ -126,7 +129,8 @@ fn memory() -> Option<usize> {
     Some(line.trim().trim_end_matches(" kB").trim().parse::<usize>().ok()? * 1024)
 }
 
-/// Bytes for each of `agents` that wait for a model after `calls` steps; all of them get their answer in the end.
+/// Bytes for each of `agents` that wait for a model after `calls` steps; all of them get their answer in the
+/// end.
 async fn waiting(agents: usize, calls: usize) -> Option<usize> {
     let go = CancellationToken::new();
     let model = Arc::new(Model { calls, waits: Some(go.clone()), waiting: AtomicUsize::new(0) });
@@ -168,7 +172,8 @@ async fn loops(tool: &str) -> f64 {
     rounds[rounds.len() / 2]
 }
 
-/// Other systems: name, KiB of a waiting agent, after ten steps, µs of a step. `scripts/bench-peers` measures those that can be had.
+/// Other systems: name, KiB of a waiting agent, after ten steps, µs of a step. `scripts/bench-peers` measures
+/// those that can be had.
 const OTHERS: &[(&str, &str, &str, &str)] =
     &[("lambdagent 0.1.0 (Python), earlier", "17.6, and a thread", "–", "145–420")];
 

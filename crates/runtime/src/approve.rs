@@ -2,15 +2,16 @@
 //!
 //! Entry point: [`Approver`], which [`crate::Handlers`] have where somebody is there to be asked.
 //!
-//! Invariant: nothing here approves anything by itself; without an approver each call that wants approval is refused.
+//! Invariant: nothing here approves anything by itself; without an approver each call that wants approval is
+//! refused.
 
 use crate::BoxFuture;
 use core_ir::{Chain, Data, Name};
 use std::fmt;
 use std::sync::Arc;
 
-/// Why a call is not approved if the handlers of a run have no [`Approver`]. A journal keeps this, and a run that is resumed asks again
-/// if it had not gone on from there.
+/// Why a call is not approved if the handlers of a run have no [`Approver`]. A journal keeps this, and a run
+/// that is resumed asks again if it had not gone on from there.
 pub const NOBODY: &str = "nobody is there to approve it";
 
 /// Party that answered a question, and how that is known.
@@ -100,11 +101,11 @@ pub struct ApprovalArg {
     pub chains: Vec<Chain>,
 }
 
-/// Whoever is asked before a tool with `approve` is called. The answer holds for this one call and endorses its arguments
-/// (`docs/calculus.md`, approval), so it must be a person's, never a model's.
+/// Whoever is asked before a tool with `approve` is called. The answer holds for this one call and endorses
+/// its arguments (`docs/calculus.md`, approval), so it must be a person's, never a model's.
 ///
-/// A question may be dropped before it is answered: when the run is cancelled, or too late for a time limit of the program.
-/// Several may be open at once.
+/// A question may be dropped before it is answered: when the run is cancelled, or too late for a time limit
+/// of the program. Several may be open at once.
 ///
 /// # Examples
 /// ```

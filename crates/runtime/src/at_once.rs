@@ -1,9 +1,10 @@
 //! Requests that are answered where they stand: stores in this process, built-in tools and samples.
 //!
-//! Entry point: `AtOnce`, for [`Machine::poll_with`](machine::Machine::poll_with). The events are those of other requests.
+//! Entry point: `AtOnce`, for [`Machine::poll_with`](machine::Machine::poll_with). The events are those of
+//! other requests.
 //!
-//! Invariant: what is answered here is answered as the driver would, and nothing is left over: where there is a journal, a time limit, somebody who waits before or a
-//! budget that is used up, the driver does it.
+//! Invariant: what is answered here is answered as the driver would, and nothing is left over: where there is
+//! a journal, a time limit, somebody who waits before or a budget that is used up, the driver does it.
 
 use crate::budget::Budget;
 use crate::driver::{Handlers, key_name, sample};

@@ -164,7 +164,8 @@ impl<'a> Budget<'a> {
         }
     }
 
-    /// What was used up when a call was refused for good; and the agent whose budget it was, if not the run's.
+    /// What was used up when a call was refused for good; and the agent whose budget it was, if not the
+    /// run's.
     pub(crate) fn used_up(&self) -> Option<(Resource, Option<Name>)> {
         self.used_up.as_deref().cloned()
     }

@@ -1,8 +1,9 @@
 //! The clocks of time limits.
 //!
-//! Entry point: [`Clocks`]. A clock of a scope runs, for a request, while that request or another one of the scope is open whose answer label
-//! flows to the channel and to the answer label of the request: what a request that only secrets decide takes is not counted for one that the
-//! public can see. Where all labels are alike that is all the time in which the scope waits for something.
+//! Entry point: [`Clocks`]. A clock of a scope runs, for a request, while that request or another one of the
+//! scope is open whose answer label flows to the channel and to the answer label of the request: what a
+//! request that only secrets decide takes is not counted for one that the public can see. Where all labels
+//! are alike that is all the time in which the scope waits for something.
 //!
 //! Source: `docs/calculus.md` §10, time limits.
 
@@ -12,7 +13,8 @@ use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// The clocks of a run, and when which request is late. Most runs have no time limits, and then it takes no room.
+/// The clocks of a run, and when which request is late. Most runs have no time limits, and then it takes no
+/// room.
 #[derive(Debug, Default)]
 pub(crate) struct Clocks(Option<Box<Running>>);
 
@@ -116,7 +118,8 @@ impl Running {
             if left.is_zero() {
                 return Some(which);
             }
-            // One that the clock cannot count to never comes. While it is open its own time counts, so this does not change.
+            // One that the clock cannot count to never comes. While it is open its own time counts, so this
+            // does not change.
             if let Some(at) = now.checked_add(left)
                 && due.is_none_or(|(other, _)| at < other)
             {

@@ -46,7 +46,8 @@ pub struct Handlers {
     pub stores: Stores,
     /// Who is asked before a tool with `approve` is called; without one such calls are refused.
     pub approver: Option<Approver>,
-    /// Where such a call waits for somebody who is not there yet; whoever answers first, here or there, decides.
+    /// Where such a call waits for somebody who is not there yet; whoever answers first, here or there,
+    /// decides.
     pub desk: Option<ApprovalDesk>,
     /// Whether replies are told as they grow, in [`Event::Text`].
     pub stream: bool,
@@ -103,10 +104,11 @@ pub struct RunReport {
 
 /// Runs a machine to its end.
 ///
-/// Requests are answered as soon as they are asked, those of `par` at once. What is under way for a request that is too late for a
-/// time limit of the program (`within`) is dropped for real, and is not tried again. `cancel` and the time limit end the run with the uncatchable
-/// error `cancelled`, an exhausted budget with `budget`; what is under way then is dropped for real. The result
-/// does not depend on the order in which answers arrive.
+/// Requests are answered as soon as they are asked, those of `par` at once. What is under way for a request
+/// that is too late for a time limit of the program (`within`) is dropped for real, and is not tried again.
+/// `cancel` and the time limit end the run with the uncatchable error `cancelled`, an exhausted budget with
+/// `budget`; what is under way then is dropped for real. The result does not depend on the order in which
+/// answers arrive.
 ///
 /// `events` is called for everything that happens, in this task.
 ///
@@ -128,7 +130,8 @@ pub fn run<'a>(
         machine.cancel(Stop { reason: StopReason::Configuration, message });
         handlers.stores.clone()
     });
-    // Boxed here, and not within the future: that would have room for the machine twice, where it is given and where it is used.
+    // Boxed here, and not within the future: that would have room for the machine twice, where it is given
+    // and where it is used.
     let mut driver = Box::new(Driver {
         machine,
         handlers,
@@ -149,8 +152,8 @@ pub fn run<'a>(
         progressed: Progressed::default(),
         ended: false,
     });
-    // The future of a run has room for its largest part as long as it waits, and there may be very many that wait: what is kept over
-    // a wait stands in the driver, and the end is a future of its own.
+    // The future of a run has room for its largest part as long as it waits, and there may be very many that
+    // wait: what is kept over a wait stands in the driver, and the end is a future of its own.
     // Which models may answer is known here, see `Driver::begin`.
     driver.machine.leave_clearance_to_driver();
     async move {
@@ -345,7 +348,8 @@ impl<'a> Driver<'a> {
         self.pass_on();
         let (report, written) = self.report(result.map_err(|f| *f));
         if let Some(written) = written {
-            // A run whose last line can't be written has ended all the same; resuming it replays it to its end.
+            // A run whose last line can't be written has ended all the same; resuming it replays it to its
+            // end.
             let _ = written.wait().await;
         }
         report
@@ -621,8 +625,8 @@ impl<'a> Driver<'a> {
         self.machine.cancel(Stop { reason, message });
     }
 
-    /// Begins every queued request that may begin, the earlier first. A model call that has to wait for the budget keeps
-    /// later ones waiting, so that who gets what is left does not depend on sizes.
+    /// Begins every queued request that may begin, the earlier first. A model call that has to wait for the
+    /// budget keeps later ones waiting, so that who gets what is left does not depend on sizes.
     fn begin_all(&mut self) {
         let mut models_wait = false;
         for _ in 0..self.queue.as_ref().map_or(0, |q| q.len()) {
@@ -1146,11 +1150,13 @@ pub(crate) fn key_name(store: &core_ir::StoreDecl, key: u32) -> core_ir::Name {
     store.keys.get(key as usize).map_or_else(|| "?".into(), |k| k.name.clone())
 }
 
-/// A sample that depends on the seed and the number of the draw alone: true with exactly the given probability, up to 2⁻⁶².
+/// A sample that depends on the seed and the number of the draw alone: true with exactly the given
+/// probability, up to 2⁻⁶².
 pub(crate) fn sample(seed: u64, draw: u64, probability: &Num) -> bool {
     let drawn = rng::hash(&[seed, draw]) >> 2;
     let drawn = Num::from(i64::try_from(drawn).unwrap_or(i64::MAX));
-    // `drawn` is uniform below 2⁶². A probability whose product with that is too large to compute is far above 1.
+    // `drawn` is uniform below 2⁶². A probability whose product with that is too large to compute is far
+    // above 1.
     probability.mul(&Num::from(1i64 << 62)).is_ok_and(|limit| drawn < limit)
 }
 

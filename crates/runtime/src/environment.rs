@@ -37,8 +37,8 @@ impl Environment {
     /// Adds the variables of a `.env` file that are not set already. A file that does not exist adds none.
     ///
     /// # Errors
-    /// The file can't be read, is larger than 1 MiB, or has a line that is no assignment. The message names the line,
-    /// never what it says.
+    /// The file can't be read, is larger than 1 MiB, or has a line that is no assignment. The message names
+    /// the line, never what it says.
     pub fn with_file(mut self, path: &Path) -> Result<Environment, ConfigError> {
         let shown = path.display();
         match std::fs::metadata(path) {

@@ -26,14 +26,15 @@ pub enum Event {
         span: Span,
         /// The channel label, as a label value: who can see that it is asked, and everything in it.
         channel: Data,
-        /// Label of the answer, of the errors that stand for one, and of everything told about it, as a label value. The answer may
-        /// state more: see [`Event::Answered`].
+        /// Label of the answer, of the errors that stand for one, and of everything told about it, as a label
+        /// value. The answer may state more: see [`Event::Answered`].
         answer: Data,
         /// Where it stands in the order of a run whose branches are run one after another.
         place: Arc<[u32]>,
         /// What is asked.
         what: Asked,
-        /// What it depends on that has a label, and where that comes from; empty unless the run explains flow.
+        /// What it depends on that has a label, and where that comes from; empty unless the run explains
+        /// flow.
         why: Vec<crate::Explained>,
     },
     /// An attempt failed and is repeated after a wait.
@@ -54,7 +55,8 @@ pub enum Event {
         /// Tokens of the reply so far.
         output_tokens: u64,
     },
-    /// A reply goes on with this text. Only where the handlers of the run ask for it ([`crate::Handlers::stream`]); a repetition begins anew.
+    /// A reply goes on with this text. Only where the handlers of the run ask for it
+    /// ([`crate::Handlers::stream`]); a repetition begins anew.
     Text {
         /// Which request.
         id: RequestId,
@@ -168,7 +170,8 @@ pub(crate) enum Note {
     Text(String),
 }
 
-/// What handlers have told and nobody has taken yet. A channel would have room for thirty notes from the start, in every agent that waits.
+/// What handlers have told and nobody has taken yet. A channel would have room for thirty notes from the
+/// start, in every agent that waits.
 #[derive(Debug, Default)]
 pub(crate) struct Notes(Mutex<Told>);
 

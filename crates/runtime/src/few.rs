@@ -1,7 +1,8 @@
 //! What a run has for each request under way: mostly for none or one.
 //!
-//! Entry point: [`Few`]. A hash map has room for four entries from the first, and its hashes cost more than all else where there is one; a run that
-//! waits for a model has a handful of such maps, and there may be a hundred thousand of these.
+//! Entry point: [`Few`]. A hash map has room for four entries from the first, and its hashes cost more than
+//! all else where there is one; a run that waits for a model has a handful of such maps, and there may be a
+//! hundred thousand of these.
 
 use machine::RequestId;
 use std::collections::HashMap;

@@ -1,10 +1,10 @@
 //! Keys of those who may approve calls from outside a run.
 //!
-//! Entry points: [`Approvers`], the public keys that a run knows, [`SigningKey`], which signs answers, and [`SealedKey`], how a signing key is
-//! kept in a file.
+//! Entry points: [`Approvers`], the public keys that a run knows, [`SigningKey`], which signs answers, and
+//! [`SealedKey`], how a signing key is kept in a file.
 //!
-//! Invariant: a process that runs tools has public keys alone. The private key is in a file, encrypted under a passphrase, and in the memory of
-//! the process that signs.
+//! Invariant: a process that runs tools has public keys alone. The private key is in a file, encrypted under
+//! a passphrase, and in the memory of the process that signs.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;

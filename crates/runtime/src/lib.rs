@@ -21,7 +21,8 @@
 //! let model = Scripted::parse(r#"["Paris"]"#).unwrap();
 //! let handlers = Handlers::new(Models::only(Arc::new(model)));
 //! let machine = Machine::new(code.into(), Some(Data::str("Capital of France?")), Config::default());
-//! let report = runtime::run(machine, &handlers, &Limits::default(), &CancellationToken::new(), &mut |_| {}).await;
+//! let (limits, stop) = (Limits::default(), CancellationToken::new());
+//! let report = runtime::run(machine, &handlers, &limits, &stop, &mut |_| {}).await;
 //! assert_eq!(report.result.unwrap().data(), Some(Data::str("Paris")));
 //! assert_eq!(report.usage.model_calls, 1);
 //! # }
@@ -29,8 +30,9 @@
 //!
 //! Invariant: this is the only crate (beside drivers) that has a clock, randomness, processes or sockets.
 //! Invariant: it knows no term: it sees requests, never the program.
-//! Invariant: when [`run`] returns, or its future is dropped, nothing that it started goes on: requests are closed,
-//! processes are killed with their groups. The same holds of a request when its time limit has passed.
+//! Invariant: when [`run`] returns, or its future is dropped, nothing that it started goes on: requests are
+//! closed, processes are killed with their groups. The same holds of a request when its time limit has
+//! passed.
 //! Invariant: no key appears in a message, an event or a report.
 
 mod approve;
@@ -119,7 +121,8 @@ pub fn new_run_id() -> String {
     journal::new_id()
 }
 
-/// A time as text, such as 2026-01-31T09:30:00Z, from seconds since the beginning of 1970; times before that are shown as that.
+/// A time as text, such as 2026-01-31T09:30:00Z, from seconds since the beginning of 1970; times before that
+/// are shown as that.
 ///
 /// # Examples
 /// ```

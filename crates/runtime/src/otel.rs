@@ -1,12 +1,14 @@
 //! A run as traces and metrics of OpenTelemetry, sent by OTLP over HTTP in its JSON encoding.
 //!
-//! Entry point: [`Telemetry`]: give it every [`Event`] of a run, and send it at the end. [`Telemetry::live`] sends requests as they end, too.
-//! Names follow the semantic conventions for generative AI (status Development, as of their version 1.40): `invoke_agent`, `chat`, `execute_tool`,
-//! `gen_ai.usage.*`.
+//! Entry point: [`Telemetry`]: give it every [`Event`] of a run, and send it at the end. [`Telemetry::live`]
+//! sends requests as they end, too. Names follow the semantic conventions for generative AI (status
+//! Development, as of their version 1.40): `invoke_agent`, `chat`, `execute_tool`, `gen_ai.usage.*`.
 //!
-//! The encoding is written by hand: two messages of a stable protocol against a client of many crates. The tests decode it with the protocol's own types.
+//! The encoding is written by hand: two messages of a stable protocol against a client of many crates. The
+//! tests decode it with the protocol's own types.
 //!
-//! Invariant: what was said, and arguments and results of tools, are told on request only; secrets never, because none is in events.
+//! Invariant: what was said, and arguments and results of tools, are told on request only; secrets never,
+//! because none is in events.
 
 use crate::provider::Tokens;
 use crate::web;
@@ -45,8 +47,9 @@ pub struct TelemetryOptions {
 }
 
 impl TelemetryOptions {
-    /// As OpenTelemetry's variables say: `OTEL_EXPORTER_OTLP_ENDPOINT`, `OTEL_EXPORTER_OTLP_HEADERS`, `OTEL_SERVICE_NAME`, `OTEL_SDK_DISABLED`,
-    /// `OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT`, and `TRACEPARENT`. `None` without an endpoint.
+    /// As OpenTelemetry's variables say: `OTEL_EXPORTER_OTLP_ENDPOINT`, `OTEL_EXPORTER_OTLP_HEADERS`,
+    /// `OTEL_SERVICE_NAME`, `OTEL_SDK_DISABLED`, `OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT`, and
+    /// `TRACEPARENT`. `None` without an endpoint.
     pub fn from_environment(
         env: &Environment,
         endpoint: Option<&str>,
@@ -125,8 +128,9 @@ struct Span {
     agent: Option<usize>,
 }
 
-/// One invocation of an agent: from its first question to its last answer. The machine knows no agents, only questions that carry the name of one,
-/// so it is put together from those: the questions of one name in one strand, as long as each has more to say than the one before.
+/// One invocation of an agent: from its first question to its last answer. The machine knows no agents, only
+/// questions that carry the name of one, so it is put together from those: the questions of one name in one
+/// strand, as long as each has more to say than the one before.
 #[derive(Debug)]
 struct Agent {
     name: Name,
@@ -218,7 +222,8 @@ impl Telemetry {
         }
     }
 
-    /// Sends the requests of this run as they end. What remains for [`Telemetry::send`] are the run itself, its agents and the metrics.
+    /// Sends the requests of this run as they end. What remains for [`Telemetry::send`] are the run itself,
+    /// its agents and the metrics.
     ///
     /// Needs a tokio runtime. A run that is dropped before its end has sent what had ended.
     #[must_use]
@@ -230,7 +235,8 @@ impl Telemetry {
         self
     }
 
-    /// For another run, which goes to the same place; perhaps as a part of the span that a `traceparent` names.
+    /// For another run, which goes to the same place; perhaps as a part of the span that a `traceparent`
+    /// names.
     pub fn another(&self, name: String, traceparent: Option<&str>) -> Telemetry {
         let mut options = TelemetryOptions { name, ..self.options.clone() };
         if let Some(parent) = traceparent.and_then(parent) {
@@ -328,7 +334,8 @@ impl Telemetry {
     fn agent(&mut self, what: &Asked, place: &[u32], now: SystemTime) -> Option<usize> {
         // Behind the place of the strand stand the number of the request in it and an end.
         let strand = &place[..place.len().saturating_sub(2)];
-        // Where an agent calls tools, in its strand or in branches of it, they are its own; and so are the agents that it calls.
+        // Where an agent calls tools, in its strand or in branches of it, they are its own; and so are the
+        // agents that it calls.
         let around = |this: &Telemetry, most: usize| {
             let outer = (0..=most).rev().filter_map(|n| this.at_work.get(&strand[..n]).copied());
             outer.into_iter().find(|a| !this.agents[*a].answered)

@@ -2,7 +2,8 @@
 //!
 //! Entry point: [`Partial`], in [`crate::RunReport`].
 //!
-//! Invariant: it takes bounded memory, however long the run was: of the calls that ended the last 200 are kept.
+//! Invariant: it takes bounded memory, however long the run was: of the calls that ended the last 200 are
+//! kept.
 //! Invariant: it is made of events, so it holds no secret of the environment.
 
 use crate::event::{Answered, Asked, Event};
@@ -107,7 +108,8 @@ impl Partial {
 
 /// Collects what a [`Partial`] tells.
 ///
-/// Replies and results are kept as they came, which shares them with the run; how they are told is made when they are.
+/// Replies and results are kept as they came, which shares them with the run; how they are told is made when
+/// they are.
 #[derive(Debug, Default)]
 pub(crate) struct Progressed {
     asked: Few<(Kind, Name)>,

@@ -1,12 +1,14 @@
 //! Child processes: no secrets, nothing left behind.
 //!
-//! A process of the program `entail` on Linux has its children supervised (see `supervisor`): all that they start ends with them. Elsewhere, and where
-//! a run is embedded in another program, a child has a process group, and what leaves the group is not found.
+//! A process of the program `entail` on Linux has its children supervised (see `supervisor`): all that they
+//! start ends with them. Elsewhere, and where a run is embedded in another program, a child has a process
+//! group, and what leaves the group is not found.
 //!
-//! Invariant: a child and what it has started end with this process, also where that is killed. A process group does on Unix where there is
-//! `/bin/sh` (see `watchdog`).
+//! Invariant: a child and what it has started end with this process, also where that is killed. A process
+//! group does on Unix where there is `/bin/sh` (see `watchdog`).
 //! Invariant: when a [`Group`] is dropped, every process of it is killed.
-//! Invariant: every [`Process`] is waited for, also one that nobody waits for any more: none stays behind as a zombie.
+//! Invariant: every [`Process`] is waited for, also one that nobody waits for any more: none stays behind as
+//! a zombie.
 
 use crate::environment::is_secret_name;
 use crate::tools::ToolError;
@@ -47,7 +49,8 @@ impl Group {
         let Some(pid) = pid else { return Group(None) };
         #[cfg(target_os = "linux")]
         if is_supervised {
-            // Nobody has waited for the child, so the number is its own. A supervisor that can't be told ends with this process.
+            // Nobody has waited for the child, so the number is its own. A supervisor that can't be told ends
+            // with this process.
             let handle = rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty());
             return Group(handle.ok().map(Members::Supervised));
         }
@@ -124,8 +127,8 @@ impl Drop for Process {
         if child.id().is_none() {
             return;
         }
-        // Dropping a child kills it, and whoever only does that leaves a zombie until some other child ends. Without a runtime
-        // this process is about to end, and the system waits for what it leaves.
+        // Dropping a child kills it, and whoever only does that leaves a zombie until some other child ends.
+        // Without a runtime this process is about to end, and the system waits for what it leaves.
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             let is_supervisor = self.is_supervisor;
             let ending = Ending::begin();
@@ -191,8 +194,9 @@ pub(crate) fn withhold_secrets(command: &mut std::process::Command, hidden: &[St
     }
 }
 
-/// The standard input of a process that is not started yet, with all of its bytes in it. A process that has it can't begin with a part
-/// of it, whenever this process is killed. On Linux it is in memory alone, elsewhere in a temporary file without a name.
+/// The standard input of a process that is not started yet, with all of its bytes in it. A process that has
+/// it can't begin with a part of it, whenever this process is killed. On Linux it is in memory alone,
+/// elsewhere in a temporary file without a name.
 ///
 /// # Errors
 /// There is no room for it.
@@ -213,9 +217,10 @@ fn unnamed_file() -> std::io::Result<File> {
     tempfile::tempfile()
 }
 
-/// Starts a process with pipes for its output, which ends with all that it starts when its group is killed or dropped. `memory` is how many bytes
-/// it and each of those may have writable for itself alone (`RLIMIT_DATA`; address space that is merely reserved does not count). What asks
-/// for more is refused it by the system. On systems other than Linux there is no such limit.
+/// Starts a process with pipes for its output, which ends with all that it starts when its group is killed or
+/// dropped. `memory` is how many bytes it and each of those may have writable for itself alone
+/// (`RLIMIT_DATA`; address space that is merely reserved does not count). What asks for more is refused it by
+/// the system. On systems other than Linux there is no such limit.
 pub(crate) fn spawn(
     command: std::process::Command,
     stdin: Stdio,
@@ -364,7 +369,8 @@ mod tests {
     use super::*;
     use std::path::Path;
 
-    /// Processes that are given up at once: none may stay in the table of processes, not even as a zombie, although no other child ends later.
+    /// Processes that are given up at once: none may stay in the table of processes, not even as a zombie,
+    /// although no other child ends later.
     #[tokio::test]
     #[allow(clippy::disallowed_methods, reason = "looks at processes")]
     async fn a_process_that_is_given_up_is_waited_for() {

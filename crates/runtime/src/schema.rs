@@ -1,7 +1,7 @@
 //! Types as JSON Schemas, for models that are told what to answer.
 //!
-//! Invariant: whatever a schema of this module accepts reads back (with [`core_ir::Type::read`]) as data of the type, unless
-//! [`Schema::exact`] is false; the machine checks every reply against the type in any case.
+//! Invariant: whatever a schema of this module accepts reads back (with [`core_ir::Type::read`]) as data of
+//! the type, unless [`Schema::exact`] is false; the machine checks every reply against the type in any case.
 
 use core_ir::{Comparison, Data, Measure, Name, Num, Pred, Type};
 use serde_json::{Map, Value as Json, json};
@@ -22,7 +22,8 @@ pub struct Schema {
 }
 
 impl Schema {
-    /// The schema of a type's data as JSON (see [`Data::to_json`]); `None` for a type that has no data, a function's.
+    /// The schema of a type's data as JSON (see [`Data::to_json`]); `None` for a type that has no data, a
+    /// function's.
     ///
     /// Every field is required, an optional one admits `null`: models are better at that than at leaving out.
     ///
@@ -31,8 +32,11 @@ impl Schema {
     /// use core_ir::Type;
     /// let t = Type::record([("n".into(), Type::option(Type::Num))]);
     /// let s = runtime::Schema::of(&t).unwrap();
-    /// assert_eq!(s.json.to_string(),
-    ///     r#"{"type":"object","properties":{"n":{"type":["number","null"]}},"required":["n"],"additionalProperties":false}"#);
+    /// let n = serde_json::json!({"type": ["number", "null"]});
+    /// let expected = serde_json::json!({
+    ///     "type": "object", "properties": {"n": n}, "required": ["n"], "additionalProperties": false,
+    /// });
+    /// assert_eq!(s.json, expected);
     /// assert!(s.strict && s.exact);
     /// ```
     pub fn of(ty: &Type) -> Option<Schema> {
@@ -177,8 +181,8 @@ fn nullable(mut schema: Json) -> Json {
     }
 }
 
-/// Adds what the predicate demands, as far as a schema can say it; whether it could say all of it. Never rejects
-/// a value that the predicate admits.
+/// Adds what the predicate demands, as far as a schema can say it; whether it could say all of it. Never
+/// rejects a value that the predicate admits.
 fn refine(schema: &mut Json, base: &Type, pred: &Pred) -> bool {
     let base = match base {
         Type::Refined(r) => &r.0,
@@ -281,7 +285,8 @@ fn add_pattern(fields: &mut Map<String, Json>, pattern: &str) -> bool {
     true
 }
 
-/// Whether a regular expression means the same to JSON Schema (ECMA-262) as to us: only the common, ASCII core.
+/// Whether a regular expression means the same to JSON Schema (ECMA-262) as to us: only the common, ASCII
+/// core.
 fn is_portable(pattern: &str) -> bool {
     let mut chars = pattern.chars().peekable();
     while let Some(c) = chars.next() {

@@ -7,8 +7,10 @@
 //!
 //! Invariant: which of the candidates in a text is a guessable secret shows in no value, conversation,
 //! request or event.
-//! Invariant: a secret is also found where it was written as base64 (by itself or within something longer, as in `Authorization: Basic`; a character or two at
-//! its ends may stay), for an address, or as a string of JSON within a text. Whoever means to hide it otherwise can: a tool that has it may do with it what it likes.
+//! Invariant: a secret is also found where it was written as base64 (by itself or within something longer, as
+//! in `Authorization: Basic`; a character or two at its ends may stay), for an address, or as a string of
+//! JSON within a text. Whoever means to hide it otherwise can: a tool that has it may do with it what it
+//! likes.
 
 use crate::web;
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
@@ -136,7 +138,8 @@ fn forms(secret: Secret) -> Vec<Secret> {
     let address = web::percent_encoded(text);
     out.push(address.to_ascii_lowercase());
     out.push(address);
-    // Three bytes are four characters, so what stands before it moves it by one of three places. What its neighbours have a part in is left out.
+    // Three bytes are four characters, so what stands before it moves it by one of three places. What its
+    // neighbours have a part in is left out.
     for (before, first) in [(0, 0), (1, 2), (2, 3)] {
         let bytes = [&[0; 2][..before], text.as_bytes()].concat();
         let encoded = STANDARD_NO_PAD.encode(&bytes);
@@ -272,7 +275,8 @@ impl Redactor {
     }
 }
 
-/// Removes secrets from a text that comes in pieces: what may be the beginning of one is held back until more has come.
+/// Removes secrets from a text that comes in pieces: what may be the beginning of one is held back until more
+/// has come.
 #[derive(Debug, Default)]
 pub(crate) struct RedactedStream {
     held: String,

@@ -69,7 +69,8 @@ pub struct ModelEntry {
     pub provider: Option<String>,
     /// The name under which the endpoint, or the store of local models, knows it.
     pub model: Option<String>,
-    /// The address up to and without `/chat/completions`, `/responses` or `/messages`. Without it, that of the environment.
+    /// The address up to and without `/chat/completions`, `/responses` or `/messages`. Without it, that of
+    /// the environment.
     pub base_url: Option<String>,
     /// The variable that holds the key. With `base_url` and without this, no key is sent.
     pub key_env: Option<String>,
@@ -125,12 +126,13 @@ impl PriceEntry {
     }
 }
 
-/// Everything that decides which model answers. First what forces one model on all calls: `script`, then `model`. Then, for
-/// a call that names a model: its entry; `local`; an installed local model; else the endpoint of the environment. For a call that names none:
-/// `ENTAIL_MODEL`, then the file's `model`, else the local model.
+/// Everything that decides which model answers. First what forces one model on all calls: `script`, then
+/// `model`. Then, for a call that names a model: its entry; `local`; an installed local model; else the
+/// endpoint of the environment. For a call that names none: `ENTAIL_MODEL`, then the file's `model`, else the
+/// local model.
 ///
-/// The endpoint of the environment is `ENTAIL_BASE_URL` with `ENTAIL_API_KEY`, or else `OPENAI_BASE_URL` (default: that
-/// of OpenAI) with `OPENAI_API_KEY`: a key never goes to an address that was set for another.
+/// The endpoint of the environment is `ENTAIL_BASE_URL` with `ENTAIL_API_KEY`, or else `OPENAI_BASE_URL`
+/// (default: that of OpenAI) with `OPENAI_API_KEY`: a key never goes to an address that was set for another.
 #[derive(Clone, Debug, Default)]
 pub struct ModelSettings {
     /// `--model`.
@@ -228,7 +230,8 @@ impl Models {
         Models::with(Some(provider), routes, ModelSettings::default(), Environment::default())
     }
 
-    /// As the settings say. A script, or a model that is forced on all calls, is looked up now; others when they are first asked for.
+    /// As the settings say. A script, or a model that is forced on all calls, is looked up now; others when
+    /// they are first asked for.
     ///
     /// # Errors
     /// The script or the forced model can't be used.

@@ -1,16 +1,19 @@
 //! Supervised tools: whatever a tool has started ends with it, and nothing of it reaches this process.
 //!
-//! Entry points: [`supervise_tools`] for the process that runs programs, [`supervised`] for a command of it, and [`carry_out`] for the program that
-//! is started in between.
+//! Entry points: [`supervise_tools`] for the process that runs programs, [`supervised`] for a command of it,
+//! and [`carry_out`] for the program that is started in between.
 //!
-//! Three processes stand in a row. This one starts its own program again as a *supervisor*, outside of everything that the tool can touch. The
-//! supervisor starts the program a third time, which confines itself and then becomes the tool. Descendants of the tool whose parent has gone
-//! become children of the supervisor (`PR_SET_CHILD_SUBREAPER`), also those with a session of their own. When the tool has ended, when this process
-//! says so (SIGTERM), or when this process is gone, the supervisor kills its children until it has none, and ends as the tool did.
+//! Three processes stand in a row. This one starts its own program again as a *supervisor*, outside of
+//! everything that the tool can touch. The supervisor starts the program a third time, which confines itself
+//! and then becomes the tool. Descendants of the tool whose parent has gone become children of the supervisor
+//! (`PR_SET_CHILD_SUBREAPER`), also those with a session of their own. When the tool has ended, when this
+//! process says so (SIGTERM), or when this process is gone, the supervisor kills its children until it has
+//! none, and ends as the tool did.
 //!
-//! The tool has a session of its own, without a terminal. It is in a Landlock domain: it can't trace a process outside, nor read the memory,
-//! environment or descriptors of one in `/proc`, nor (Linux 6.12) send a signal to one. Files and the network are not restricted. Rights
-//! that a file gives when it is executed (setuid) are not gained.
+//! The tool has a session of its own, without a terminal. It is in a Landlock domain: it can't trace a
+//! process outside, nor read the memory, environment or descriptors of one in `/proc`, nor (Linux 6.12) send
+//! a signal to one. Files and the network are not restricted. Rights that a file gives when it is executed
+//! (setuid) are not gained.
 //!
 //! Invariant: the supervisor is waited for, so that when a call has ended nothing that it started is left.
 //! Limit: a supervisor that is killed by somebody outside of the domain takes the tool with it, and no more.
@@ -49,7 +52,8 @@ const NOT_STARTED: u8 = 126;
 /// True if the program of this process calls [`carry_out`] when it begins.
 static ENABLED: AtomicBool = AtomicBool::new(false);
 
-/// Has the tools of this process supervised, and keeps other processes of the same user out of its memory. Its program must call [`carry_out`] before it does anything else.
+/// Has the tools of this process supervised, and keeps other processes of the same user out of its memory.
+/// Its program must call [`carry_out`] before it does anything else.
 pub(crate) fn supervise_tools() {
     ENABLED.store(Path::new(PROGRAM).exists(), Ordering::Relaxed);
     // Where that can't be had, the domain of the tools keeps them out.
@@ -61,8 +65,9 @@ pub(crate) fn is_enabled() -> bool {
     ENABLED.load(Ordering::Relaxed)
 }
 
-/// The command that starts a command under a supervisor, with its arguments, variables and directory; `None` if tools of this process
-/// are not supervised. `memory` is the most bytes that it may have writable for itself alone.
+/// The command that starts a command under a supervisor, with its arguments, variables and directory; `None`
+/// if tools of this process are not supervised. `memory` is the most bytes that it may have writable for
+/// itself alone.
 pub(crate) fn supervised(command: &Command, memory: Option<u64>) -> Option<Command> {
     if !is_enabled() {
         return None;
@@ -82,7 +87,8 @@ pub(crate) fn supervised(command: &Command, memory: Option<u64>) -> Option<Comma
     Some(outer)
 }
 
-/// Does what the program was started for, if it was started as a supervisor or to become a tool. The first argument is the program's name.
+/// Does what the program was started for, if it was started as a supervisor or to become a tool. The first
+/// argument is the program's name.
 pub(crate) fn carry_out(args: impl IntoIterator<Item = OsString>) -> Option<u8> {
     let mut args = args.into_iter().skip(1);
     let role = args.next()?;
@@ -172,8 +178,8 @@ fn end_of(process: Pid) -> std::io::Result<oneshot::Receiver<()>> {
     Ok(told)
 }
 
-/// Kills all descendants: the children, and those who become children by that, until there are none. A child that was not waited for keeps
-/// its number, so nobody else is killed.
+/// Kills all descendants: the children, and those who become children by that, until there are none. A child
+/// that was not waited for keeps its number, so nobody else is killed.
 fn end_children() {
     loop {
         let mut killed = false;

@@ -1,11 +1,11 @@
 //! What happened during a run, as a list that is the same whenever the replies are.
 //!
-//! Entry point: [`Recorder`]: give it every [`Event`] of a run, and take the lines at the end. `docs/traces.md`
-//! describes them.
+//! Entry point: [`Recorder`]: give it every [`Event`] of a run, and take the lines at the end.
+//! `docs/traces.md` describes them.
 //!
-//! Invariant: a trace depends on the program, its input and the answers, and on nothing else: not on time, not on the
-//! order in which answers arrive, not on the number of threads. Requests stand in the order of a run whose
-//! branches are run one after another.
+//! Invariant: a trace depends on the program, its input and the answers, and on nothing else: not on time,
+//! not on the order in which answers arrive, not on the number of threads. Requests stand in the order of a
+//! run whose branches are run one after another.
 //! Invariant: no secret is in it, because none is in events and reports.
 
 use crate::provider::Tokens;
@@ -37,7 +37,8 @@ pub struct Head {
 /// Collects what happens.
 #[derive(Debug, Default)]
 pub struct Recorder {
-    /// In the order of their places; the deepest have no place of their own, and stand in the order of their names.
+    /// In the order of their places; the deepest have no place of their own, and stand in the order of their
+    /// names.
     requests: BTreeMap<(Arc<[u32]>, RequestId), Asking>,
     places: HashMap<RequestId, Arc<[u32]>>,
 }
@@ -84,8 +85,9 @@ impl Recorder {
         }
     }
 
-    /// The answered model calls in the order of the trace, as entries of a script that gives the same answers. Questions
-    /// that are alike are told by their places, since which of them is asked first may be a matter of time.
+    /// The answered model calls in the order of the trace, as entries of a script that gives the same
+    /// answers. Questions that are alike are told by their places, since which of them is asked first may be
+    /// a matter of time.
     pub fn script(&self) -> Json {
         let question = |asking: &Asking| match &asking.what {
             Asked::Model { messages, purpose, .. } => {
@@ -425,7 +427,8 @@ fn response(n: usize, answer: &Answered, tokens: Tokens, usd: Option<&Num>, mode
     Json::Object(line)
 }
 
-/// An approval endorses the arguments of one call: a person vouches for them, which `endorse` of the program does elsewhere.
+/// An approval endorses the arguments of one call: a person vouches for them, which `endorse` of the program
+/// does elsewhere.
 fn endorsement(n: usize, asking: &Asking, answer: &Answered) -> Option<Json> {
     let (Asked::Approve { name, args, labels }, Answered::Approved(by)) = (&asking.what, answer) else {
         return None;

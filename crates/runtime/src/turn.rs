@@ -1,8 +1,9 @@
 //! Who of this process may write to a file next.
 //!
-//! Entry point: [`Turn`]. SQLite lets one write at a time; another one that comes meanwhile looks again after a while, and gives up after ten seconds. Who is
-//! next is chance, so among hundreds of runs that share a journal or a memory some would give up although nothing is wrong. Those of one process
-//! therefore wait for each other here, however long it takes. Other processes are few, and SQLite sees to them.
+//! Entry point: [`Turn`]. SQLite lets one write at a time; another one that comes meanwhile looks again after
+//! a while, and gives up after ten seconds. Who is next is chance, so among hundreds of runs that share a
+//! journal or a memory some would give up although nothing is wrong. Those of one process therefore wait for
+//! each other here, however long it takes. Other processes are few, and SQLite sees to them.
 //!
 //! Invariant: nobody who has the turn for a file waits for another one.
 

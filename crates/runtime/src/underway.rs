@@ -1,10 +1,12 @@
 //! What a run has under way: the requests that were begun and are not answered yet.
 //!
-//! Entry point: [`UnderWay`]. A request that is the only one, as that of an agent that waits for its model mostly is, is polled in the task of the run
-//! itself: a task of its own takes half a KiB, and there may be a hundred thousand of them. As soon as there is another, each has a task.
+//! Entry point: [`UnderWay`]. A request that is the only one, as that of an agent that waits for its model
+//! mostly is, is polled in the task of the run itself: a task of its own takes half a KiB, and there may be a
+//! hundred thousand of them. As soon as there is another, each has a task.
 //!
-//! Invariant: what is given up is dropped, which closes its sockets and kills its processes; a handler of the embedding program that keeps its thread
-//! to itself is dropped when it comes to an end, and nothing waits for that which has a task.
+//! Invariant: what is given up is dropped, which closes its sockets and kills its processes; a handler of the
+//! embedding program that keeps its thread to itself is dropped when it comes to an end, and nothing waits
+//! for that which has a task.
 //! Invariant: a handler that panics ends its own request and nothing else.
 
 use crate::approve::Verdict;
@@ -134,7 +136,8 @@ impl UnderWay {
         self.open.insert(id, Box::new(Open { begun, what, text: None, task }));
     }
 
-    /// The next one that has come to an end and what came of it, unless its handler panicked. None if it was given up before: it leaves room for another.
+    /// The next one that has come to an end and what came of it, unless its handler panicked. None if it was
+    /// given up before: it leaves room for another.
     pub(crate) fn poll_done(&mut self, cx: &mut Context<'_>) -> Poll<Option<(RequestId, Option<Done>)>> {
         if let Some(work) = &mut self.alone {
             // What is broken by a panic is dropped below.
@@ -177,7 +180,8 @@ impl UnderWay {
         Some(open)
     }
 
-    /// Gives all up, and waits until they are gone; but not for one that keeps its thread to itself, as nothing can end that.
+    /// Gives all up, and waits until they are gone; but not for one that keeps its thread to itself, as
+    /// nothing can end that.
     pub(crate) async fn shutdown(&mut self) {
         /// What is given up is gone as soon as a thread looks at it, and this is long for that.
         const LONG: Duration = Duration::from_secs(1);

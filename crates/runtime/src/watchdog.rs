@@ -1,13 +1,17 @@
 //! Process groups that must not outlive this process, however it ends.
 //!
-//! Whoever is killed with SIGKILL can't clean up. So a shell sits beside this process and reads, from a pipe that nobody else has, which groups
-//! there are. When the pipe is closed, which the system does when this process is gone, the shell kills those that are left, and ends. That each child
-//! asked to be told (`PR_SET_PDEATHSIG`) would not do: it holds for the thread that started it, and for the child alone, not for what that starts.
+//! Whoever is killed with SIGKILL can't clean up. So a shell sits beside this process and reads, from a pipe
+//! that nobody else has, which groups there are. When the pipe is closed, which the system does when this
+//! process is gone, the shell kills those that are left, and ends. That each child asked to be told
+//! (`PR_SET_PDEATHSIG`) would not do: it holds for the thread that started it, and for the child alone, not
+//! for what that starts.
 //!
 //! Entry points: [`ready`], [`watch`] and [`forget`].
 //!
-//! Limit: between the start of a process and the line that names its group lies up to a millisecond, in which nothing watches it.
-//! Invariant: nothing waits for the shell. Where there is none, or where it does not read, groups are not watched, and all else is as it was.
+//! Limit: between the start of a process and the line that names its group lies up to a millisecond, in which
+//! nothing watches it.
+//! Invariant: nothing waits for the shell. Where there is none, or where it does not read, groups are not
+//! watched, and all else is as it was.
 
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::process::Pid;
@@ -39,7 +43,8 @@ struct Dog {
     groups: Vec<Pid>,
 }
 
-/// Begins to watch. Starting the shell takes milliseconds, in which a process that was started before could go unwatched.
+/// Begins to watch. Starting the shell takes milliseconds, in which a process that was started before could
+/// go unwatched.
 pub(crate) fn ready() {
     let mut dog = DOG.lock().unwrap_or_else(PoisonError::into_inner);
     if dog.shell.is_none() {
@@ -71,7 +76,8 @@ impl Dog {
     /// Starts a shell, and tells it all groups.
     fn begin(&mut self) {
         let mut command = Command::new("/bin/sh");
-        // In a group of its own Ctrl-C does not reach it, and nothing that belongs to others is held open by it.
+        // In a group of its own Ctrl-C does not reach it, and nothing that belongs to others is held open by
+        // it.
         command.args(["-c", SHELL]).env_clear().current_dir("/").process_group(0);
         command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
         let Ok(mut shell) = command.spawn() else { return };
@@ -92,7 +98,8 @@ impl Dog {
         // A short line goes into a pipe as a whole or not at all.
         let told = self.shell.as_mut().is_none_or(|(_, input)| input.write_all(line.as_bytes()).is_ok());
         if !told {
-            // What it knows is not what is: better none than one that kills what it should not. The next group begins with another.
+            // What it knows is not what is: better none than one that kills what it should not. The next
+            // group begins with another.
             self.end();
         }
     }

@@ -2,7 +2,8 @@
 //!
 //! Entry point: [`Explained`]. Source: `docs/security.md`, provenance.
 //!
-//! Invariant: an explanation has names, labels and places, and no data; secrets of the environment are removed from it.
+//! Invariant: an explanation has names, labels and places, and no data; secrets of the environment are
+//! removed from it.
 
 use crate::Redactor;
 use core_ir::{Chain, Data, Label, Lattice, Name};
@@ -56,7 +57,8 @@ pub struct Why {
     pub result: Vec<Explained>,
     /// The refused flow that the run ended with. Known of every run.
     pub refused: Option<Refused>,
-    /// Calls of tools that were refused while the program went on, the loop of an agent for instance: the first few that differ.
+    /// Calls of tools that were refused while the program went on, the loop of an agent for instance: the
+    /// first few that differ.
     pub calls: Vec<RefusedCall>,
     /// Tools of which a policy function refused a call, whether the program went on or not.
     pub denied: Vec<Name>,

@@ -204,7 +204,8 @@ async fn a_replay_repeats_the_answer_without_asking() {
     }
 }
 
-/// Whoever can write the journal can write that a call was approved. So an approval that nobody has signed counts there only if its call was made.
+/// Whoever can write the journal can write that a call was approved. So an approval that nobody has signed
+/// counts there only if its call was made.
 #[tokio::test(start_paused = true)]
 async fn an_approval_that_cannot_be_proved_is_asked_for_again() {
     let dir = tempfile::tempdir().unwrap();

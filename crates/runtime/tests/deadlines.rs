@@ -172,8 +172,8 @@ async fn what_secret_requests_take_is_not_counted_for_public_ones() {
         within(b, "0.15", all)
     });
     let (report, _) = run(m, &napping()).await;
-    // The second has 0.15 s, whatever the first took. The third, as secret as the first, had 50 ms left after the
-    // first and none after the second.
+    // The second has 0.15 s, whatever the first took. The third, as secret as the first, had 50 ms left after
+    // the first and none after the second.
     assert!(report.result.is_ok(), "{report:?}");
     took(&report, 200);
     assert_eq!(texts(&report), r#"["rested","rested","late"]"#);
@@ -275,7 +275,8 @@ async fn a_budget_that_was_kept_back_is_given_back() {
     assert_eq!(texts(&report), r#"["no answer within 0.2 s","ok"]"#);
 }
 
-/// A tool that keeps its thread to itself until it is released, or far too long. It gives whether it was released; that is also told.
+/// A tool that keeps its thread to itself until it is released, or far too long. It gives whether it was
+/// released; that is also told.
 struct Blocking {
     tools: Tools,
     release: std::sync::mpsc::Sender<()>,

@@ -1,10 +1,12 @@
-//! The faithfulness tests of seed 000 §7.4 on a real model: `suite/lam/faithful/embedded.lam`, on the embedded one.
+//! The faithfulness tests of seed 000 §7.4 on a real model: `suite/lam/faithful/embedded.lam`, on the
+//! embedded one.
 //!
-//! A file is a title, definitions that all its cases share, and cases: `--- name`, a program, and `= value` or `! error` for the right
-//! result. Two things are told apart. A run is **faithful** if it is what the semantics gives for the replies that came: the
-//! naive evaluator is given the same replies, and must ask the same and end the same; no bound is exceeded. That must hold
-//! for every case, whatever a model says. A result is **right** if it is the stated one. That is a matter of the model, so it is counted
-//! and printed, and no test. Nothing depends on time.
+//! A file is a title, definitions that all its cases share, and cases: `--- name`, a program, and `= value`
+//! or `! error` for the right result. Two things are told apart. A run is **faithful** if it is what the
+//! semantics gives for the replies that came: the naive evaluator is given the same replies, and must ask the
+//! same and end the same; no bound is exceeded. That must hold for every case, whatever a model says. A
+//! result is **right** if it is the stated one. That is a matter of the model, so it is counted and printed,
+//! and no test. Nothing depends on time.
 //!
 //! Where the model is not installed nothing is run, and that is said.
 #![cfg(feature = "local")]

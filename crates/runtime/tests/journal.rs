@@ -387,7 +387,8 @@ async fn a_run_with_a_changed_program_is_resumed_as_one_of_that_program() {
     let id = session.id().to_string();
     run(&old, &with(handlers(r#"["a", "b", "c"]"#, &ledger), session)).await;
     let journal = || Journal::existing(&file).unwrap();
-    // The changed program is gone before it asks anything new: all answers in the file are still those to the old one.
+    // The changed program is gone before it asks anything new: all answers in the file are still those to the
+    // old one.
     let session = journal().resume(&id, &about(&new), &Default::default(), true, Unfinished::Ask).unwrap();
     let stopped = {
         let machine = Machine::new(new.clone(), None, Config::default());
@@ -514,7 +515,8 @@ async fn a_torn_end_loses_the_last_answers_and_nothing_else() {
     assert!(steps.contains(&0) && steps.contains(&1) && steps.contains(&5), "{steps:?}");
 }
 
-/// Without its log (a copy, a file system that lost something) there is nothing to mend a file with. What is left must not pass for the whole.
+/// Without its log (a copy, a file system that lost something) there is nothing to mend a file with. What is
+/// left must not pass for the whole.
 #[tokio::test]
 async fn a_damaged_file_is_refused_or_says_what_it_said() {
     let dir = tempfile::tempdir().unwrap();
@@ -684,7 +686,8 @@ async fn a_conversation_takes_as_much_as_it_is_long() {
     for rounds in [25, 50, 100] {
         sizes.push(long_conversation(&dir.path().join(format!("{rounds}.db")), rounds).await);
     }
-    // A result is in the answer of its tool and in the conversation. Whole conversations in each request would be 10 MB.
+    // A result is in the answer of its tool and in the conversation. Whole conversations in each request
+    // would be 10 MB.
     assert!(sizes[2] < 100 * 12_000, "{sizes:?}");
     assert!(sizes[2] - sizes[1] < 3 * (sizes[1] - sizes[0]), "{sizes:?}");
     // And the request is shown with all that was said.

@@ -1,4 +1,5 @@
-//! Tools of MCP servers: real server processes and a real HTTP server, made with the official SDK, and servers that misbehave.
+//! Tools of MCP servers: real server processes and a real HTTP server, made with the official SDK, and
+//! servers that misbehave.
 #![cfg(all(unix, feature = "mcp"))]
 
 mod support;
@@ -147,7 +148,8 @@ fn process(log: Option<&str>) -> McpServer {
     McpServer { command: Some(command.collect()), ..McpServer::default() }
 }
 
-/// Not a test: the process above. What the test harness itself writes to standard output is no message; clients skip it.
+/// Not a test: the process above. What the test harness itself writes to standard output is no message;
+/// clients skip it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore]
 async fn serves_when_told_to() {
@@ -345,7 +347,8 @@ async fn a_label_that_a_server_states_is_honoured() {
     assert!(stated(r#"{"integrity": "trusted"}"#, secret, declared).await.is_some());
 }
 
-/// §1, §5: with the lattice of sources and readers, those whom the server names are the principals of the run.
+/// §1, §5: with the lattice of sources and readers, those whom the server names are the principals of the
+/// run.
 #[tokio::test]
 async fn the_readers_that_a_server_names_are_principals() {
     let some = |names: &[&str]| Some(names.iter().map(|n| Name::from(*n)).collect());
@@ -594,7 +597,8 @@ async fn too_much_and_too_long_end_the_call() {
     assert!(e.await.contains("MCP server `s`: no result within 0.2 s"));
 }
 
-/// Calls a tool that is given up, and sees that the server gets to know it while the run goes on; the result as text.
+/// Calls a tool that is given up, and sees that the server gets to know it while the run goes on; the result
+/// as text.
 async fn give_up_and_wait(
     tools: Tools,
     hang: ToolDecl,

@@ -91,7 +91,8 @@ async fn run(extra: &[(&str, &str)]) -> Vec<(String, String)> {
     task.await.unwrap()
 }
 
-/// A message of the protocol. Not read by `serde_json`, whose numbers of any precision the generated types can't take.
+/// A message of the protocol. Not read by `serde_json`, whose numbers of any precision the generated types
+/// can't take.
 fn decoded<T: serde::de::DeserializeOwned>(body: &str) -> T {
     fn plain(json: &serde_json::Value) -> toml::Value {
         match json {
@@ -162,7 +163,8 @@ async fn a_run_is_a_trace_of_its_requests() {
     }
 }
 
-/// A span for each time an agent is at work, with its questions and its tools beneath it; what no agent asks is beneath the run.
+/// A span for each time an agent is at work, with its questions and its tools beneath it; what no agent asks
+/// is beneath the run.
 #[tokio::test]
 async fn agents_have_spans_of_their_own() {
     let program = r#"

@@ -159,7 +159,8 @@ async fn concurrent_branches_never_overspend() {
     let branches = |max_tokens| {
         machine(move |b| par(b, None, 64, |b, _| ask(b, "hello", ModelParams { max_tokens, ..plain() })))
     };
-    // A call may use 165 tokens of prompt and 100 of reply, and uses 18: 800 are enough for 30 or so of 64, one after another.
+    // A call may use 165 tokens of prompt and 100 of reply, and uses 18: 800 are enough for 30 or so of 64,
+    // one after another.
     let limits = Limits { max_tokens: Some(800), ..Limits::default() };
     let report = run(branches(Some(100)), &endpoint(&server), limits).await;
     let used = report.usage.input_tokens + report.usage.output_tokens;
@@ -549,8 +550,8 @@ async fn a_store_without_a_backend_ends_the_run_before_its_first_step() {
     assert!(message.contains("the backend `etcd` is not configured"), "{message}");
 }
 
-/// `docs/calculus.md` §10, stores: time is read once, when the run begins. Wall-clock time would tell how long a secret request took:
-/// `let _ = if secret then slow {} else null in recall k`.
+/// `docs/calculus.md` §10, stores: time is read once, when the run begins. Wall-clock time would tell how
+/// long a secret request took: `let _ = if secret then slow {} else null in recall k`.
 #[tokio::test(start_paused = true)]
 async fn entries_expire_between_runs_only() {
     let slow: CustomTool = Arc::new(|_| {
@@ -650,7 +651,8 @@ impl machine::CodeParser for Generated {
     }
 }
 
-/// Programs in which stores told a secret: two worlds that differ in the secret alone give the public the same.
+/// Programs in which stores told a secret: two worlds that differ in the secret alone give the public the
+/// same.
 #[tokio::test(start_paused = true)]
 async fn what_a_secret_does_with_a_store_does_not_show() {
     let slow: CustomTool = Arc::new(|_| {

@@ -1,4 +1,5 @@
-//! Types as JSON Schemas: what a type has, its schema accepts, and what an exact schema accepts, the type has.
+//! Types as JSON Schemas: what a type has, its schema accepts, and what an exact schema accepts, the type
+//! has.
 
 mod support;
 

@@ -1,5 +1,5 @@
-//! Stores of every backend behave alike (`docs/calculus.md` §6): types, labels, capacity, time to live, many agents at once. What can
-//! go wrong with those that are kept elsewhere is an error in words.
+//! Stores of every backend behave alike (`docs/calculus.md` §6): types, labels, capacity, time to live, many
+//! agents at once. What can go wrong with those that are kept elsewhere is an error in words.
 #![cfg(unix)]
 #![allow(clippy::disallowed_methods, clippy::unwrap_used)]
 
@@ -108,7 +108,8 @@ async fn entries_expire() {
     }
 }
 
-/// §10, stores: limits stay with the entry. Another declaration, such as that of another version of the program, does not change them.
+/// §10, stores: limits stay with the entry. Another declaration, such as that of another version of the
+/// program, does not change them.
 #[tokio::test(start_paused = true)]
 async fn a_declaration_does_not_change_how_long_entries_of_another_one_live() {
     for backend in backends() {
@@ -128,7 +129,8 @@ async fn a_declaration_does_not_change_how_long_entries_of_another_one_live() {
     }
 }
 
-/// §10, stores: initial values are entries that are older than all others, and nothing is born at its first use.
+/// §10, stores: initial values are entries that are older than all others, and nothing is born at its first
+/// use.
 #[tokio::test]
 async fn initial_values_are_there_from_the_beginning_and_go_first() {
     for backend in backends() {
@@ -149,7 +151,8 @@ async fn initial_values_are_there_from_the_beginning_and_go_first() {
     }
 }
 
-/// Entries of one caller of one program are not another's, and none evicts another's. What is shared is everybody's.
+/// Entries of one caller of one program are not another's, and none evicts another's. What is shared is
+/// everybody's.
 #[tokio::test]
 async fn entries_of_a_scope_are_seen_in_no_other() {
     let names =
@@ -217,7 +220,8 @@ async fn a_capacity_is_not_shared_between_labels() {
     }
 }
 
-/// A key of the same name under another label is another account's: what is there is neither seen nor changed, and says nothing.
+/// A key of the same name under another label is another account's: what is there is neither seen nor
+/// changed, and says nothing.
 #[tokio::test]
 async fn a_key_under_another_label_is_another_entry() {
     for backend in backends() {
@@ -237,8 +241,8 @@ async fn a_key_under_another_label_is_another_entry() {
     }
 }
 
-/// Every write is read whole, a key that one agent writes alone is read as it wrote it, and of a key that all write the last
-/// write stays.
+/// Every write is read whole, a key that one agent writes alone is read as it wrote it, and of a key that all
+/// write the last write stays.
 #[tokio::test]
 async fn many_agents_on_one_store() {
     const AGENTS: u32 = 8;

@@ -77,7 +77,8 @@ async fn arguments_arrive_as_json_and_in_holes() {
     assert_eq!(got, Data::list([Data::record(args), Data::str("$(rm x); *"), Data::str("{n}=2")]));
 }
 
-/// They are in the standard input as a whole when the process begins, so one whose caller is killed then has them all.
+/// They are in the standard input as a whole when the process begins, so one whose caller is killed then has
+/// them all.
 #[cfg(target_os = "linux")]
 #[tokio::test]
 async fn arguments_are_there_before_the_process_is() {

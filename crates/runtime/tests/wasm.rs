@@ -9,7 +9,8 @@ use std::path::Path;
 use std::sync::Arc;
 use support::program::{call, decl, machine};
 
-/// A component as text: it computes, keeps a number in its memory, never ends, grows, fails, and asks for a clock.
+/// A component as text: it computes, keeps a number in its memory, never ends, grows, fails, and asks for a
+/// clock.
 const COMPONENT: &str = r#"
 (component
   (import "clock" (func $clock (result s64)))
@@ -172,7 +173,8 @@ async fn declarations_that_do_not_fit_are_refused() {
     }
 }
 
-/// Fuel for years. A tokio runtime ends when its blocking tasks have: if the component went on, this would not.
+/// Fuel for years. A tokio runtime ends when its blocking tasks have: if the component went on, this would
+/// not.
 #[test]
 fn a_call_that_nobody_waits_for_stops() {
     let dir = tempfile::tempdir().unwrap();

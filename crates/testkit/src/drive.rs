@@ -56,7 +56,8 @@ pub(crate) trait Shown {
     fn answer(&mut self, asked: &Asked<'_>, call: &Call) -> Option<Response>;
 }
 
-/// Shows requests to somebody. An answer that cannot be given in place is left for the request that is made instead.
+/// Shows requests to somebody. An answer that cannot be given in place is left for the request that is made
+/// instead.
 pub(crate) struct InPlace<S> {
     pub to: S,
     pub left: Option<Response>,
@@ -173,7 +174,8 @@ impl Shown for Asking<'_> {
     }
 }
 
-/// The same, and the numbers that each request was named by: the draw, if it is one, and the time limits, innermost first.
+/// The same, and the numbers that each request was named by: the draw, if it is one, and the time limits,
+/// innermost first.
 pub fn run_named(machine: &mut Machine, world: &mut dyn World, order: Order) -> (Outcome, Vec<Vec<u64>>) {
     let in_place = order == Order::AtOnce;
     let asking = Asking { world, in_place, requests: Vec::new(), limits: Vec::new(), names: Vec::new() };
@@ -192,7 +194,8 @@ pub fn run_named(machine: &mut Machine, world: &mut dyn World, order: Order) -> 
                     continue;
                 }
                 let asked = call(&request.call);
-                // Each question is kept with its whole conversation: a loop that asks without end would fill the memory.
+                // Each question is kept with its whole conversation: a loop that asks without end would fill
+                // the memory.
                 if let world::Call::Model { messages, .. } = &asked {
                     kept += messages.len();
                     if kept > MAX_KEPT_MESSAGES {

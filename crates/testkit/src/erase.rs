@@ -1,13 +1,13 @@
 //! A program without its labels: what it would do if nobody watched.
 //!
-//! For demonstrations and tests only. No command of the toolchain can do this: a label that is not there cannot be
-//! put back, so a switch for it would be the hole that everything else is there to close.
+//! For demonstrations and tests only. No command of the toolchain can do this: a label that is not there
+//! cannot be put back, so a switch for it would be the hole that everything else is there to close.
 
 use core_ir::{Builder, Code, Data, LabelSpec, Term, TermId};
 use std::collections::HashMap;
 
-/// The same program with every label literal of `l : e`, `try[l]`, `endorse` and the like replaced by ⊥, and with
-/// signatures and stores that admit everything and label nothing. Labels that the program computes stay.
+/// The same program with every label literal of `l : e`, `try[l]`, `endorse` and the like replaced by ⊥, and
+/// with signatures and stores that admit everything and label nothing. Labels that the program computes stay.
 ///
 /// # Panics
 /// Never on code that was made by a builder: what was resolved is resolved again.

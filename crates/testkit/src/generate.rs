@@ -1,8 +1,8 @@
 //! Generated programs: closed terms with every former, the declarations they use, and the world they run in.
 //!
-//! A program is generated as an [`Ast`], in which variables, keys, tools and models are numbers that are taken
-//! modulo how many there are in scope. So every [`Ast`] makes a closed term, and what remains after any part
-//! of one is cut away does too: shrinking needs to know nothing of scopes.
+//! A program is generated as an [`Ast`], in which variables, keys, tools and models are numbers that are
+//! taken modulo how many there are in scope. So every [`Ast`] makes a closed term, and what remains after any
+//! part of one is cut away does too: shrinking needs to know nothing of scopes.
 
 mod ast;
 mod build;
@@ -32,8 +32,8 @@ pub struct Program {
     pub lattice: LatticeKind,
     /// True if binders reuse a few names, so that they hide each other.
     pub shadowing: bool,
-    /// Whether `catch` binds the message. Otherwise it binds `true` at the message's label: the wording of most
-    /// errors is the machine's.
+    /// Whether `catch` binds the message. Otherwise it binds `true` at the message's label: the wording of
+    /// most errors is the machine's.
     pub messages: bool,
     /// True if stores fail now and then.
     pub failing_stores: bool,

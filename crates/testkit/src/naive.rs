@@ -532,8 +532,8 @@ impl Run<'_> {
                     }
                 }
             }
-            // Choice: a tag, or a string, which counts as the tag with payload null at the string's label; anything
-            // else takes `_`.
+            // Choice: a tag, or a string, which counts as the tag with payload null at the string's label;
+            // anything else takes `_`.
             Expr::Case(e, branches, default) => {
                 let v = self.eval(pc, e)?;
                 let tag = match &*v.node {
@@ -684,8 +684,9 @@ impl Run<'_> {
                 Ok(Value { label: self.join(raised, mixed), node: v2.node })
             }
 
-            // try: e2 at pc' = pc ⊔ n ⊔ l; an error that flows to pc' is caught, in the conversation as it stood.
-            // What it is not for, those of a time limit or permanent ones, goes on as if it were not there.
+            // try: e2 at pc' = pc ⊔ n ⊔ l; an error that flows to pc' is caught, in the conversation as it
+            // stood. What it is not for, those of a time limit or permanent ones, goes on as if it were not
+            // there.
             Expr::Try(e1, e2, catches, x, handler) => {
                 let (n, l) = self.label(pc, e1)?;
                 let raised = self.join(pc, n);
@@ -717,8 +718,8 @@ impl Run<'_> {
                 self.limits.pop();
                 result
             }
-            // par[n] es: each branch in a fork; pc:[V…], or the first error that flows to pc after all have ended; an
-            // error that does not flow to pc ends the run at once.
+            // par[n] es: each branch in a fork; pc:[V…], or the first error that flows to pc after all have
+            // ended; an error that does not flow to pc ends the run at once.
             Expr::Par(es) => self.branches(pc, es.len(), &|run, i| run.eval(pc, &es[i])),
             // each e1 e2: V1 is applied to every item of V2 = l:[…], each in a branch, at pc ⊔ l.
             Expr::Each(f, list) => {
@@ -897,7 +898,8 @@ impl Run<'_> {
         Ok(unit(pc))
     }
 
-    /// **`recv`**: `pc ⊑ lc` and `lc ⊑ ℓmodel`; the model is asked; channel `lc`. Nothing, if only calls that wait are wanted and none does.
+    /// **`recv`**: `pc ⊑ lc` and `lc ⊑ ℓmodel`; the model is asked; channel `lc`. Nothing, if only calls that
+    /// wait are wanted and none does.
     fn ask_model(&mut self, pc: Label, model: Option<&Model>) -> Result<Option<Answer>, Error> {
         self.writable(pc)?;
         let lc = self.conversation.label;
@@ -969,7 +971,8 @@ impl Run<'_> {
         }
     }
 
-    /// **`recv`** as data: decoded to `θ.result`, repaired at most `θ.repair` times; gives `lc:data`, parts ⊥.
+    /// **`recv`** as data: decoded to `θ.result`, repaired at most `θ.repair` times; gives `lc:data`, parts
+    /// ⊥.
     fn receive_data(&mut self, pc: Label, model: &Model) -> Eval {
         let mut left = model.params.repair;
         loop {
@@ -1018,7 +1021,8 @@ impl Run<'_> {
         }
     }
 
-    /// **`llm p θ`** applied at `l` to `V`: in the conversation `l : []`, the system message, then `V`, then the reply.
+    /// **`llm p θ`** applied at `l` to `V`: in the conversation `l : []`, the system message, then `V`, then
+    /// the reply.
     fn oracle(&mut self, l: Label, prompt: &Value, model: &Model, v: &Value) -> Eval {
         self.inside(Conversation::empty(l), |run| {
             if matches!(&*prompt.node, Node::Str(s) if s.is_empty()) {
@@ -1053,7 +1057,8 @@ impl Run<'_> {
             (None, Node::Null) if tool.params.is_empty() => Some(Vec::new()),
             (None, _) => None,
         };
-        // For each parameter in order: l ⊔ deep Vᵢ ⊑ ℓᵢ, else the error flow, labelled pc ⊔ ℓᵢ. A missing one is null.
+        // For each parameter in order: l ⊔ deep Vᵢ ⊑ ℓᵢ, else the error flow, labelled pc ⊔ ℓᵢ. A missing one
+        // is null.
         let mut channel = lpc;
         for p in &tool.params {
             let bound = self.resolve(&p.bound);
@@ -1128,7 +1133,8 @@ impl Run<'_> {
                 _ => return error("type", d, "a policy gives a truth value or a reason"),
             }
         }
-        // The result is (pc ⊔ ℓres ⊔ deep V):r; a failure or an ill-typed result has that label, and so has a refusal.
+        // The result is (pc ⊔ ℓres ⊔ deep V):r; a failure or an ill-typed result has that label, and so has a
+        // refusal.
         let lres = self.resolve(&tool.label);
         let mut label = self.join(raised, lres);
         if tool.approve {
@@ -1317,8 +1323,9 @@ fn show(v: &Value, outermost: bool, depth: usize, out: &mut String) -> bool {
     })
 }
 
-/// Reads a reply as data: text for text, one of the names for an enumeration, and for everything else JSON, which is
-/// the whole reply, or in a code fence, or between the first bracket and the last, whichever first fits.
+/// Reads a reply as data: text for text, one of the names for an enumeration, and for everything else JSON,
+/// which is the whole reply, or in a code fence, or between the first bracket and the last, whichever first
+/// fits.
 fn decode(text: &str, ty: Option<&Type>) -> Result<Data, String> {
     let Some(ty) = ty else { return Ok(Data::str(text)) };
     let mut base = ty;
@@ -1348,7 +1355,8 @@ fn decode(text: &str, ty: Option<&Type>) -> Result<Data, String> {
     }
 }
 
-/// Generated code contains no `tool[…]`, offers no tools, and contains no `endorse` or `declassify` unless it may.
+/// Generated code contains no `tool[…]`, offers no tools, and contains no `endorse` or `declassify` unless it
+/// may.
 fn harmless(code: Arc<Code>, endorse: bool) -> Result<Arc<Code>, String> {
     let offers = code.iter().any(|(_, t)| match t {
         Term::Tool(_) => true,

@@ -1,19 +1,21 @@
 //! Noninterference, as a property of pairs of runs.
 //!
-//! Entry points: [`pair`] makes a program with two inputs, [`check`] runs it on both and says what an observer learns
-//! that it must not. `docs/calculus.md` §3, §5; the theorems are those of `proofs/Thm/Flow.v`.
+//! Entry points: [`pair`] makes a program with two inputs, [`check`] runs it on both and says what an
+//! observer learns that it must not. `docs/calculus.md` §3, §5; the theorems are those of
+//! `proofs/Thm/Flow.v`.
 //!
-//! The inputs are labelled with one label; every observer to whom that does not flow must see the same of both runs: result, error,
-//! conversation, and requests with their order. The world is the same function in both runs, except where the label of an answer lies above the
-//! secret's: there the world itself is part of the secret. In programs whose requests come in a determined order an answer depends also on the
-//! earlier requests whose channels flow to its label, and on no others: that is all the theorem allows a world to know. Whether an
-//! answer is late depends on those whose channels flow to the channel of the request, too.
+//! The inputs are labelled with one label; every observer to whom that does not flow must see the same of
+//! both runs: result, error, conversation, and requests with their order. The world is the same function in
+//! both runs, except where the label of an answer lies above the secret's: there the world itself is part of
+//! the secret. In programs whose requests come in a determined order an answer depends also on the earlier
+//! requests whose channels flow to its label, and on no others: that is all the theorem allows a world to
+//! know. Whether an answer is late depends on those whose channels flow to the channel of the request, too.
 //!
 //! A model is an observer as well: what it is sent must be the same in both runs, unless its clearance admits
 //! the secrets.
 //!
-//! Invariant: a run that goes on for ever, or ends of an error that the observer does not see, tells it no more than
-//! what it had seen before (termination-insensitive).
+//! Invariant: a run that goes on for ever, or ends of an error that the observer does not see, tells it no
+//! more than what it had seen before (termination-insensitive).
 
 use crate::drive::{self, InPlace, ParseWith, Shown};
 use crate::generate::{Ast, Op, Program, Rng, Script, Style, Ty, random_program};
@@ -37,8 +39,8 @@ const ROOT: u64 = 0;
 /// The longest text of a run.
 const MAX_TEXT: usize = 1 << 14;
 
-/// Which reclassification a program may contain. With one of them noninterference holds for observers that the other axis
-/// alone restricts (the insulated forms).
+/// Which reclassification a program may contain. With one of them noninterference holds for observers that
+/// the other axis alone restricts (the insulated forms).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reclassify {
     /// None: all observers.
@@ -574,8 +576,8 @@ impl Around<'_> {
             }
             if flows(*secret) { hash(key, if *which == 0 { "one" } else { "other" }) } else { key }
         };
-        // Whether a store has given something up is known to those who know what may be kept under the key's label, however
-        // hidden it is that somebody asks: nothing of the question itself decides it.
+        // Whether a store has given something up is known to those who know what may be kept under the key's
+        // label, however hidden it is that somebody asks: nothing of the question itself decides it.
         let forgotten = kept_at
             .is_some_and(|(name, at)| *ordered && Rng::new(known(&name, &[at])).chance(Script::FORGETS));
         let mut late = Rng::new(known(&text, &[channel, answered_at]));
@@ -598,7 +600,8 @@ impl Around<'_> {
 }
 
 impl Run {
-    /// Whether it may have been ended by an error that a `par` does not wait with: the other branches stop wherever they are (§10).
+    /// Whether it may have been ended by an error that a `par` does not wait with: the other branches stop
+    /// wherever they are (§10).
     fn is_cut_off(&self) -> bool {
         matches!(self.end, End::Error { label, .. } if label != Label::BOTTOM)
     }
@@ -673,8 +676,9 @@ impl Observer<'_> {
         let silent = (self.silent(one), self.silent(other));
         for strand in a.keys().chain(b.keys()) {
             let [x, y] = [&a, &b].map(|seen| seen.get(strand).map_or(&[][..], Vec::as_slice));
-            // A run that stops silently may do so anywhere, but until then the observer has seen the same of each branch. How far the
-            // branches got that an error cut off is a matter of time, and nothing else is; the run itself waits for them then.
+            // A run that stops silently may do so anywhere, but until then the observer has seen the same of
+            // each branch. How far the branches got that an error cut off is a matter of time, and nothing
+            // else is; the run itself waits for them then.
             let stopped = |silent, run: &Run| silent || !ordered && *strand != ROOT && run.is_cut_off();
             let fine = x == y
                 || stopped(silent.0, one) && y.starts_with(x)
@@ -697,7 +701,8 @@ impl Observer<'_> {
         }
         match (&one.end, &other.end) {
             (End::Value(x), End::Value(y)) if self.same(x, y) => {}
-            // Which of the errors of several branches ends the run is a matter of time, too, if it ends at once.
+            // Which of the errors of several branches ends the run is a matter of time, too, if it ends at
+            // once.
             (End::Error { strand: s, .. }, End::Error { strand: t, .. })
                 if s != t && !ordered && one.is_cut_off() && other.is_cut_off() => {}
             (
@@ -757,7 +762,8 @@ pub fn check(pair: &Pair) -> Result<Seen, Leak> {
     Ok(seen)
 }
 
-/// The smallest pair found by cutting away from one that leaks, with its leak. So many candidates are tried at most.
+/// The smallest pair found by cutting away from one that leaks, with its leak. So many candidates are tried
+/// at most.
 pub fn shrink(mut pair: Pair, mut leak: Leak, mut left: u64) -> (Pair, Leak) {
     let mut candidate = 0;
     while left > 0 {

@@ -56,8 +56,8 @@ impl World for Numbers {
 /// A model that takes at most 100,000 tokens, writes at most 1,000, and costs 1 and 2 dollars a million.
 const MODEL: &str = "[models.m]\ninput = 1\noutput = 2\ncontext = 100_000\nmax_output = 1_000\nseconds = 10";
 
-/// Tokens and money: a token is a byte at least, a message takes at most 8 tokens beside its text, and each reply is as long as
-/// the model can make it.
+/// Tokens and money: a token is a byte at least, a message takes at most 8 tokens beside its text, and each
+/// reply is as long as the model can make it.
 fn within_tokens(program: &Program) -> Result<(), TestCaseError> {
     let prices = Prices::standard().with(MODEL).expect("a list of prices");
     let routes = core_ir::ModelRoutes { default: vec!["m".into()], ..Default::default() };
@@ -118,7 +118,8 @@ proptest! {
     }
 }
 
-/// Functions that a loop hands to itself call more than their text says: each of these once had a bound that was too low.
+/// Functions that a loop hands to itself call more than their text says: each of these once had a bound that
+/// was too low.
 #[test]
 fn functions_handed_round_a_loop_count_as_often_as_they_are_called() {
     let ask = "(llm 'p')";
@@ -190,7 +191,8 @@ fn what_comes_back_from_a_guard_or_happens_in_an_open_loop_counts() {
     assert!(bound("(llm 'p' {result: Str, repair: 0}) 'x'").is_some());
 }
 
-/// One reply may call several tools, and the next `recv` takes the second call without asking: it was counted as a question.
+/// One reply may call several tools, and the next `recv` takes the second call without asking: it was counted
+/// as a question.
 #[test]
 fn a_call_that_is_left_over_is_no_question() {
     let code = lam("tool t(a: Num) -> Num read\nlet _ = recv {tools: [t]} in recv {tools: [t]}");
@@ -199,8 +201,8 @@ fn a_call_that_is_left_over_is_no_question() {
     assert_eq!(analysis::cost::bound(&code, false).model_calls.least, 2);
 }
 
-/// What [`calls_of_spending_programs_stay_within_the_bound`] looks at is worth looking at: most have a bound, many call, and some call as often as
-/// they may.
+/// What [`calls_of_spending_programs_stay_within_the_bound`] looks at is worth looking at: most have a bound,
+/// many call, and some call as often as they may.
 #[test]
 fn spending_programs_spend() {
     let (mut bounded, mut calling, mut exact, mut failed) = (0, 0, 0, 0);

@@ -1,5 +1,5 @@
-//! Exact distributions: against a direct definition, and the laws of the distribution monad (seed 000, probabilistic
-//! choice; `docs/calculus.md` §4) on generated programs.
+//! Exact distributions: against a direct definition, and the laws of the distribution monad (seed 000,
+//! probabilistic choice; `docs/calculus.md` §4) on generated programs.
 
 use core_ir::{Builder, Data, Globals, Num, Prim, Term, TermId};
 use diagnostics::{FileId, Span};

@@ -1,5 +1,5 @@
-//! Runs that keep where labels come from (`Config::explain_flow`): nothing else about them changes, and what is kept depends on the
-//! program, its input and the answers alone.
+//! Runs that keep where labels come from (`Config::explain_flow`): nothing else about them changes, and what
+//! is kept depends on the program, its input and the answers alone.
 
 mod common;
 
@@ -11,7 +11,8 @@ use testkit::drive::{self, Order};
 use testkit::generate::{Program, Script, Style, programs};
 use testkit::outcome::Outcome;
 
-/// A run, what its labels come from, and whether every label that is not ⊥ at the end has an origin or a bound that states it.
+/// A run, what its labels come from, and whether every label that is not ⊥ at the end has an origin or a
+/// bound that states it.
 fn explained(program: &Program, order: Order) -> (Outcome, String) {
     let config = machine::Config { explain_flow: true, ..config(program, 20_000) };
     let mut machine = Machine::new(program.code(), None, config);
@@ -45,7 +46,8 @@ fn plain(program: &Program, order: Order) -> Outcome {
     drive::run(&program.code(), None, config(program, 20_000), &mut Script::new(program), order)
 }
 
-/// Whether an error that may not wait ended the run, so that what other branches had done by then depends on the order.
+/// Whether an error that may not wait ended the run, so that what other branches had done by then depends on
+/// the order.
 fn cut_off(outcome: &Outcome) -> bool {
     outcome.result.is_err()
 }

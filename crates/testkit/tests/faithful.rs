@@ -1,9 +1,9 @@
 //! The semantic faithfulness tests of seed 000 §7.4, rebuilt: `suite/lam/faithful/*.lam`.
 //!
-//! A file is a title, definitions that all its cases share, and cases: `--- name`, a program, `> "reply"` for each reply of
-//! a model in order, `calls A of B` for how many calls there are and the bound that is known before the run, and
-//! `= value` or `! error` for what the semantics predicts. The models are scripted: what is tested is the
-//! semantics, not whether a model can count.
+//! A file is a title, definitions that all its cases share, and cases: `--- name`, a program, `> "reply"` for
+//! each reply of a model in order, `calls A of B` for how many calls there are and the bound that is known
+//! before the run, and `= value` or `! error` for what the semantics predicts. The models are scripted: what
+//! is tested is the semantics, not whether a model can count.
 
 mod common;
 
@@ -110,7 +110,8 @@ fn the_semantics_predicts_the_patterns_of_table_7() {
     assert_eq!(check_files(&["patterns.lam"]), 8);
 }
 
-/// Table 8: the calls of runs like the seed's are within our bound, and where the seed's is violated ours holds.
+/// Table 8: the calls of runs like the seed's are within our bound, and where the seed's is violated ours
+/// holds.
 #[test]
 fn the_bounds_of_table_8_hold() {
     assert_eq!(check_files(&["cost.lam"]), 7);

@@ -122,7 +122,8 @@ fn holds(program: &Program) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// The program without its `try`s, each of which is its body: what would be caught ends the run, where it is seen.
+/// The program without its `try`s, each of which is its body: what would be caught ends the run, where it is
+/// seen.
 fn bare(ast: &Ast) -> Ast {
     let inside = match (&ast.op, ast.kids.get(1)) {
         (Op::Try(_), Some(body)) => return bare(body),
@@ -171,8 +172,8 @@ fn applies_a_fixpoint(ast: &Ast) -> bool {
     function.is_some_and(|f| f.any(&|op| matches!(op, Op::Var(_)))) || ast.kids.iter().any(applies_a_fixpoint)
 }
 
-/// A counterexample is cut down by way of programs that nobody generates, `fix (λself. self)` among them. On that one the analysis ran out of
-/// stack, so that no counterexample was ever shown.
+/// A counterexample is cut down by way of programs that nobody generates, `fix (λself. self)` among them. On
+/// that one the analysis ran out of stack, so that no counterexample was ever shown.
 #[test]
 fn what_is_claimed_holds_of_what_a_program_is_cut_down_to() {
     use proptest::strategy::{Strategy, ValueTree};
@@ -221,8 +222,9 @@ fn something_is_claimed_of_most_programs() {
     assert!(always > 200 && never > 10 && always > depends / 2, "{always} {never} {depends}");
 }
 
-/// What the properties say is tried on runs in which it matters: calls that are claimed to be allowed always are carried out, and
-/// flows are refused, with every lattice and every former that a rule of labels is about.
+/// What the properties say is tried on runs in which it matters: calls that are claimed to be allowed always
+/// are carried out, and flows are refused, with every lattice and every former that a rule of labels is
+/// about.
 #[test]
 fn claims_are_tried_on_every_lattice_and_former() {
     use proptest::strategy::{Strategy, ValueTree};

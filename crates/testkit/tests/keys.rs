@@ -1,5 +1,6 @@
-//! Idempotency keys: the number that names a call of a tool that writes is the same when the call is repeated, differs from those of other
-//! calls, and tells no more than the call itself (`docs/calculus.md` §10; `proofs/Thm/Keys.v`).
+//! Idempotency keys: the number that names a call of a tool that writes is the same when the call is
+//! repeated, differs from those of other calls, and tells no more than the call itself (`docs/calculus.md`
+//! §10; `proofs/Thm/Keys.v`).
 #![allow(clippy::disallowed_methods, clippy::unwrap_used)]
 
 mod common;

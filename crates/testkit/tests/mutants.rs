@@ -1,8 +1,9 @@
 //! Mutants of the machine: whether the properties notice when one rule of it is changed.
 //!
-//! The list is `mutants.toml`. A normal run checks that each of them still applies; `scripts/mutants` runs them: in a copy of the workspace
-//! the body of each function that has mutants becomes a `match` on a number from the environment, with a branch for each mutant, so that
-//! all of them are compiled once. The machine itself knows nothing of this.
+//! The list is `mutants.toml`. A normal run checks that each of them still applies; `scripts/mutants` runs
+//! them: in a copy of the workspace the body of each function that has mutants becomes a `match` on a number
+//! from the environment, with a branch for each mutant, so that all of them are compiled once. The machine
+//! itself knows nothing of this.
 #![allow(clippy::disallowed_methods, clippy::print_stdout)]
 
 use serde::Deserialize;
@@ -115,7 +116,8 @@ impl Mutant {
     }
 }
 
-/// The bodies of the functions of a source that was formatted, between their braces. Functions inside of others are part of those.
+/// The bodies of the functions of a source that was formatted, between their braces. Functions inside of
+/// others are part of those.
 fn bodies(source: &str) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     let mut open: Option<(&str, Option<usize>)> = None;
@@ -282,8 +284,9 @@ fn build<const N: usize>(scratch: &Path, tests: [&str; N]) -> [PathBuf; N] {
     })
 }
 
-/// The processor time that a process and those it started have taken, if the system says it (`/proc`, in hundredths of a second). How long a
-/// run takes by the clock says nothing on a machine that has other things to do.
+/// The processor time that a process and those it started have taken, if the system says it (`/proc`, in
+/// hundredths of a second). How long a run takes by the clock says nothing on a machine that has other things
+/// to do.
 fn processor_time(process: u32) -> Option<Duration> {
     // Its parent, and its time.
     let stat = |process: &str| -> Option<(u32, u64)> {
@@ -298,7 +301,8 @@ fn processor_time(process: u32) -> Option<Duration> {
     Some(Duration::from_millis(10 * (own + started.map(|s| s.1).sum::<u64>())))
 }
 
-/// Runs one test of the copy as a mutant, and says how much time it took. One that takes more than it may does not end.
+/// Runs one test of the copy as a mutant, and says how much time it took. One that takes more than it may
+/// does not end.
 fn run(
     scratch: &Path,
     program: &Path,
@@ -357,10 +361,12 @@ fn run(
     (end, taken)
 }
 
-/// Runs a property on the machine with the mutant of this number, for so much processor time at most; says how much it took.
+/// Runs a property on the machine with the mutant of this number, for so much processor time at most; says
+/// how much it took.
 type Attempt<'a> = dyn Fn(usize, Option<Duration>) -> (End, Duration) + Sync + 'a;
 
-/// Runs every mutant (or those whose names contain one of `MUTANTS`, between commas) until the properties notice it; a table on standard output.
+/// Runs every mutant (or those whose names contain one of `MUTANTS`, between commas) until the properties
+/// notice it; a table on standard output.
 #[test]
 #[ignore = "takes minutes; scripts/mutants runs it"]
 fn every_mutant_is_caught() {
@@ -412,7 +418,8 @@ fn every_mutant_is_caught() {
         (Property::Comparison, &comparison),
         (Property::Evaluator, &evaluator),
     ];
-    // The machine as it is passes, so what is caught is caught for the mutant; and how long it takes says what is too long.
+    // The machine as it is passes, so what is caught is caught for the mutant; and how long it takes says
+    // what is too long.
     let longest = properties.map(|(_, run)| {
         let (end, taken) = run(0, None);
         assert!(matches!(end, End::Passed), "the machine itself does not pass");

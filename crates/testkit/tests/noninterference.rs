@@ -1,7 +1,7 @@
 //! Noninterference: what must not be told apart is not, in all lattices, by all observers.
 //!
-//! `NI_PAIRS` says how many pairs of runs are compared (20,000 if not said), `NI_FROM` the number of the first, `NI_SHRINK` how many smaller
-//! pairs are tried where one leaks.
+//! `NI_PAIRS` says how many pairs of runs are compared (20,000 if not said), `NI_FROM` the number of the
+//! first, `NI_SHRINK` how many smaller pairs are tried where one leaks.
 #![allow(clippy::disallowed_methods, clippy::print_stderr)]
 
 use testkit::secrets::{Seen, check, pair, shrink};

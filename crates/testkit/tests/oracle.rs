@@ -1,11 +1,12 @@
 //! The machine against the interpreter that the proofs are about, extracted from Coq.
 //!
-//! Its answers on the cases in `proofs/Extract/cases`, and on a choice of generated programs, are stored, so that part needs nothing. Where
-//! `make -C proofs oracle` has built the interpreter, generated programs are compared as well; how many: `ORACLE_CASES`, 2,000 if not said. Of those
-//! `ORACLE_STORE=1` stores the ones with something of which the stored ones have not two.
+//! Its answers on the cases in `proofs/Extract/cases`, and on a choice of generated programs, are stored, so
+//! that part needs nothing. Where `make -C proofs oracle` has built the interpreter, generated programs are
+//! compared as well; how many: `ORACLE_CASES`, 2,000 if not said. Of those `ORACLE_STORE=1` stores the ones
+//! with something of which the stored ones have not two.
 //!
-//! What is left out is counted by its reason and printed; docs/proofs.md says why each is. Texts of errors are each one's own, so programs do not
-//! look at them.
+//! What is left out is counted by its reason and printed; docs/proofs.md says why each is. Texts of errors
+//! are each one's own, so programs do not look at them.
 #![allow(clippy::disallowed_methods, clippy::print_stderr)]
 
 mod common;
@@ -56,7 +57,8 @@ fn code(json: &Value) -> Arc<Code> {
     }
 }
 
-/// A value as the interpreter prints it. What a function captured is counted differently there, and not compared.
+/// A value as the interpreter prints it. What a function captured is counted differently there, and not
+/// compared.
 fn tree(t: &Tree) -> Value {
     let mut o = json!({"label": t.label.to_json()});
     let (key, value) = match &t.node {
@@ -74,7 +76,8 @@ fn tree(t: &Tree) -> Value {
     o
 }
 
-/// The interpreter's answer without what is not compared: the wording of errors, captured labels, the numbers of stores. Names are compared apart.
+/// The interpreter's answer without what is not compared: the wording of errors, captured labels, the numbers
+/// of stores. Names are compared apart.
 fn comparable(mut v: Value) -> Value {
     fn walk(v: &mut Value) {
         match v {
@@ -110,7 +113,8 @@ fn comparable(mut v: Value) -> Value {
     v
 }
 
-/// Joins the label of each container to those of its parts, as reading does: what no program can tell is not compared.
+/// Joins the label of each container to those of its parts, as reading does: what no program can tell is not
+/// compared.
 fn as_read(v: &mut Value, outer: &[Value]) {
     let own = v["label"].as_array().cloned().unwrap_or_default();
     let label: Vec<Value> =
@@ -170,8 +174,9 @@ fn shown(outcome: &Outcome) -> Value {
     })
 }
 
-/// The numbers that draws and time limits are named by, with what they must be a function of: the interpreter's names, which say nothing but
-/// the label and how many there were before it at that label, in the branch, and the way to that.
+/// The numbers that draws and time limits are named by, with what they must be a function of: the
+/// interpreter's names, which say nothing but the label and how many there were before it at that label, in
+/// the branch, and the way to that.
 #[derive(Default)]
 struct Names {
     numbers: HashMap<String, u64>,
@@ -551,7 +556,8 @@ fn recorded(program: &Program, asked: &[(Call, Answer)]) -> Vec<Value> {
         .collect()
 }
 
-/// The prelude of generated programs, with recursion by `fix[inf]`: the interpreter's prelude are closed terms.
+/// The prelude of generated programs, with recursion by `fix[inf]`: the interpreter's prelude are closed
+/// terms.
 fn prelude_terms() -> Value {
     let count = |base: &str, other: &str| {
         format!(
@@ -571,7 +577,8 @@ fn prelude_terms() -> Value {
     .into()
 }
 
-/// Programs as the other tests have them, and such of secrets that are tested for noninterference: these decide by labelled values.
+/// Programs as the other tests have them, and such of secrets that are tested for noninterference: these
+/// decide by labelled values.
 fn program(number: u64, runner: &mut TestRunner) -> Program {
     let style = Style {
         in_order: true,

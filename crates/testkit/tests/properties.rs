@@ -35,7 +35,8 @@ fn a_label() -> impl Strategy<Value = Data> {
 
 // ── confinement ──
 
-/// Under `pc`: `pc ⊑ ℓ(V)`, also for errors; `C' = C` or `pc ⊑ ℓ(C), ℓ(C')`; and nothing is asked on a channel below `pc`.
+/// Under `pc`: `pc ⊑ ℓ(V)`, also for errors; `C' = C` or `pc ⊑ ℓ(C), ℓ(C')`; and nothing is asked on a
+/// channel below `pc`.
 fn confined(program: &Program, pc: &Data, before: &Data, branch: bool) -> Result<(), TestCaseError> {
     let lit = |d: &Data| Ast::lit(d.clone());
     let first =
@@ -95,7 +96,8 @@ proptest! {
 
 // ── determinism ──
 
-/// Whether an error ended a `par` at once somewhere, so that what the other branches did depends on the order.
+/// Whether an error ended a `par` at once somewhere, so that what the other branches did depends on the
+/// order.
 fn cut_off(program: &Program, outcome: &Outcome) -> bool {
     let bottom = Lattice::new(program.lattice).data_of(Label::BOTTOM);
     outcome.result.as_ref().is_err_and(|e| e.label != bottom || e.code == "fuel")
@@ -187,7 +189,8 @@ impl Observer {
     }
 }
 
-/// The function of the program's variable, which is labelled first. The program itself sees only what is labelled.
+/// The function of the program's variable, which is labelled first. The program itself sees only what is
+/// labelled.
 fn with_secret(program: &Program, label: &Data) -> Program {
     let labelled = Ast::new(Op::Lam, [Ast::new(Op::Relabel, [Ast::lit(label.clone()), Ast::var(0)])]);
     let body = Ast::new(Op::Lam, [program.ast.clone()]);
@@ -294,7 +297,8 @@ proptest! {
     }
 }
 
-/// Noninterference is only worth something if the secret is used: the two runs often differ for one who sees all.
+/// Noninterference is only worth something if the secret is used: the two runs often differ for one who sees
+/// all.
 #[test]
 fn secrets_matter() {
     use proptest::strategy::ValueTree;

@@ -1,4 +1,5 @@
-//! Where the machine or the rules were once wrong, and how it was found: each by a generated program, cut down.
+//! Where the machine or the rules were once wrong, and how it was found: each by a generated program, cut
+//! down.
 
 mod common;
 

@@ -1,5 +1,5 @@
-//! Each rule of `docs/calculus.md` §3 and §10 by hand: what the text says must come out, of the naive evaluator and
-//! of the machine. A label is shown where it is not ⊥; an error is shown with its label.
+//! Each rule of `docs/calculus.md` §3 and §10 by hand: what the text says must come out, of the naive
+//! evaluator and of the machine. A label is shown where it is not ⊥; an error is shown with its label.
 
 mod common;
 
@@ -801,7 +801,8 @@ fn unknown() {
     rules(&[("[\"U\"]: unknown 'what'", "error unknown [\"U\"]")]);
 }
 
-/// What is nested deeper than 500 levels is no data: it has no type, is no label, satisfies nothing, and is not sent.
+/// What is nested deeper than 500 levels is no data: it has no type, is no label, satisfies nothing, and is
+/// not sent.
 #[test]
 fn deep_values() {
     for (look, expected) in [

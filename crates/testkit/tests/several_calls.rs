@@ -1,5 +1,6 @@
-//! A reply that calls several tools is one reply: of the programs of `suite/faithful` whose models do so, no run asks a model or calls a
-//! tool more often than the bound that was known before it, and all that was asked for is carried out.
+//! A reply that calls several tools is one reply: of the programs of `suite/faithful` whose models do so, no
+//! run asks a model or calls a tool more often than the bound that was known before it, and all that was
+//! asked for is carried out.
 
 use core_ir::{Code, Data, LabelSpec, Name, Num, Term, Type};
 use diagnostics::Sources;
@@ -137,7 +138,8 @@ fn a_reply_with_several_calls_is_one_reply() {
     }
 }
 
-/// Configurations whose agents loop over a text: the number of the unit, tools that it has, and whether all calls of a reply are carried out.
+/// Configurations whose agents loop over a text: the number of the unit, tools that it has, and whether all
+/// calls of a reply are carried out.
 const CONFIGURED: &[(&str, usize, [&str; 2], bool)] = &[
     ("adk/root_agent.yaml", 0, ["opening_hours", "opening_hours"], true),
     ("agentspec/agent.json", 0, ["book_room", "book_room"], true),

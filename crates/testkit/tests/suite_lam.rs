@@ -1,4 +1,5 @@
-//! `suite/lam`: the rules by example, on the machine and on the naive evaluator. The format is described in its README.
+//! `suite/lam`: the rules by example, on the machine and on the naive evaluator. The format is described in
+//! its README.
 
 mod common;
 

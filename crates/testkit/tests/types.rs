@@ -17,8 +17,8 @@ use testkit::generate::{Program, Script, Style, programs};
 use testkit::outcome::{Failure, Outcome, Tree, TreeNode};
 use testkit::world::Call;
 
-/// Whether an error is one that no well-typed program has. Values that are of the right type and out of range (an
-/// index, a divisor, a text that is no number) are not.
+/// Whether an error is one that no well-typed program has. Values that are of the right type and out of range
+/// (an index, a divisor, a text that is no number) are not.
 fn is_stuck(e: &Failure) -> bool {
     match e.code {
         "not_a_function" | "no_branch" | "unknown" => true,
@@ -126,8 +126,8 @@ fn stepwise(code: &Code, steps: &[(TermId, Type)], wanted: fn(&Type) -> bool) ->
     b.finish(new[code.root().0 as usize], code.globals()).expect("the same names")
 }
 
-/// Preservation, step by step (seed 000, Theorem 5.2): what each subterm gives is of the subterm's type, whenever it is evaluated. A run in
-/// which every such value is looked at is the same run.
+/// Preservation, step by step (seed 000, Theorem 5.2): what each subterm gives is of the subterm's type,
+/// whenever it is evaluated. A run in which every such value is looked at is the same run.
 fn preserved(
     program: &Program,
     code: &Code,
@@ -139,7 +139,8 @@ fn preserved(
         common::run_code(program, &watched, &mut Script::new(program), Order::AtOnce)
     };
     let outcome = watched(|_| true);
-    // Looking costs fuel, and a value may be too large to be looked at, or have a function in a part that its type does not tell of.
+    // Looking costs fuel, and a value may be too large to be looked at, or have a function in a part that its
+    // type does not tell of.
     let cut = |o: &Outcome| {
         let other =
             |e: &Failure| e.code == "fuel" || e.code == "limit" || e.message.contains("found a function");
@@ -151,7 +152,8 @@ fn preserved(
     if let Err(e) = &outcome.result {
         prop_assert!(!e.message.starts_with(STEP), "a step does not preserve its type: {}", e.message);
     }
-    // One that the program caught shows in what came of it; but so does that a function was found, or the fuel that looking took.
+    // One that the program caught shows in what came of it; but so does that a function was found, or the
+    // fuel that looking took.
     let is_try = |(_, term): (_, &Term)| matches!(term, Term::Try { .. });
     if code.iter().any(is_try) && common::same(program, plain, &outcome).is_err() {
         let outcome = watched(tells_all);
@@ -299,11 +301,13 @@ fn most_well_typed_programs_are_accepted_and_run_to_a_value() {
     assert!(rejected * 5 > accepted, "{seen}");
 }
 
-/// What the generator makes for a type is well typed. What is rejected all the same is rejected for a reason that is none of type: branches
-/// that share a key, a guard that no value satisfies, an index beyond a list of known length.
+/// What the generator makes for a type is well typed. What is rejected all the same is rejected for a reason
+/// that is none of type: branches that share a key, a guard that no value satisfies, an index beyond a list
+/// of known length.
 ///
-/// A strict generator was once given up for a rejection that nobody explained (the last seed). The rejections there were had four causes: guards on
-/// curried functions (the checker, below), and in the generator tools used as functions of other types, strings in a `case` without `_`, and hidden variables.
+/// A strict generator was once given up for a rejection that nobody explained (the last seed). The rejections
+/// there were had four causes: guards on curried functions (the checker, below), and in the generator tools
+/// used as functions of other types, strings in a `case` without `_`, and hidden variables.
 #[test]
 fn what_is_made_for_a_type_is_accepted_or_rejected_for_another_reason() {
     use analysis::types::codes;
@@ -321,7 +325,8 @@ fn what_is_made_for_a_type_is_accepted_or_rejected_for_another_reason() {
     assert!(rejected < 600, "{rejected}");
 }
 
-/// A function in a part that the type does not tell of is found by looking, not by the program, which may catch what comes of that.
+/// A function in a part that the type does not tell of is found by looking, not by the program, which may
+/// catch what comes of that.
 #[test]
 fn what_looking_finds_is_no_step_of_the_program() {
     for seed in [17_618_494_750_464_277_715, 15_930_560_943_368_356_999] {
@@ -331,7 +336,8 @@ fn what_looking_finds_is_no_step_of_the_program() {
     assert!(!tells_all(&Type::list(hidden)) && tells_all(&Type::list(Type::Str)));
 }
 
-/// A guard on a curried function guards what it gives in the end; the checker once took what is in between for that.
+/// A guard on a curried function guards what it gives in the end; the checker once took what is in between
+/// for that.
 #[test]
 fn what_a_guarded_function_gives_may_be_a_function() {
     let typing = types::check(&common::lam(r"(guard (\x. \y. 'a') any) 1 2"), None);

@@ -1,5 +1,6 @@
-//! Functions in which several agents are run, and agents that Python puts together, as whole programs: with models that answer by script, what one says decides whether the
-//! next is asked and what it is asked, and no run asks more often than the bound that was known before it.
+//! Functions in which several agents are run, and agents that Python puts together, as whole programs: with
+//! models that answer by script, what one says decides whether the next is asked and what it is asked, and no
+//! run asks more often than the bound that was known before it.
 
 use core_ir::{Code, Data, LabelSpec};
 use diagnostics::Sources;

@@ -1,6 +1,7 @@
 //! Quantities and how they combine.
 //!
-//! Source: `docs/calculus.md` §4 (the grade): sequence adds, a branch takes the envelope, `par` adds all but latency.
+//! Source: `docs/calculus.md` §4 (the grade): sequence adds, a branch takes the envelope, `par` adds all but
+//! latency.
 
 use core_ir::Name;
 use diagnostics::Span;
@@ -10,8 +11,8 @@ use std::rc::Rc;
 
 /// From how many to how many.
 ///
-/// The least is that of runs that end with a value: what is shown of a program that never does is 0. A run that fails may use less.
-/// The most holds of every run.
+/// The least is that of runs that end with a value: what is shown of a program that never does is 0. A run
+/// that fails may use less. The most holds of every run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Interval {
     /// At least so many, in a run that ends with a value.

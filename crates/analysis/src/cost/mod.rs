@@ -50,7 +50,8 @@ pub struct CostBound {
     pub unbounded: Vec<(Span, String)>,
 }
 
-/// The bound of evaluating a code (with the prelude that it was resolved against), and, if it is to be applied to an input, of applying its value.
+/// The bound of evaluating a code (with the prelude that it was resolved against), and, if it is to be
+/// applied to an input, of applying its value.
 ///
 /// # Examples
 /// ```
@@ -441,7 +442,8 @@ impl Analysis<'_> {
                 // The conversation may be empty.
                 let input = Interval { least: 0, ..c.input };
                 let c = Cost { input, ..c };
-                // A reply that calls several tools answers the next `recv` that offers any, too, so it may ask nobody.
+                // A reply that calls several tools answers the next `recv` that offers any, too, so it may
+                // ask nobody.
                 (Value::Data, if params.tools.is_empty() { c } else { c.optional() })
             }
             Term::Recv(Recv::Code) => {
@@ -463,7 +465,8 @@ impl Analysis<'_> {
                 let inner = Self::bind(env, code.locals(id), Value::Data);
                 let (w, handled) = self.eval(code, *handler, &inner);
                 self.undecided -= 1;
-                // The body may fail at any point and the handler run after that. What succeeds is all of the one or of the other.
+                // The body may fail at any point and the handler run after that. What succeeds is all of the
+                // one or of the other.
                 let both = tried.plus(&handled);
                 let some = tried.envelope(&handled);
                 (Value::join(v, w), c.plus(&both.least_of(&some)))
@@ -779,7 +782,8 @@ impl Analysis<'_> {
         (result, total.least_of(&once))
     }
 
-    /// One unfolding: the number of its self reference, its value, and its cost. `plain`: what goes round is data.
+    /// One unfolding: the number of its self reference, its value, and its cost. `plain`: what goes round is
+    /// data.
     fn measure(&mut self, body: &Value, plain: bool, at: Span) -> (u32, Value, Cost) {
         let own = self.next_self;
         self.next_self += 1;
@@ -840,7 +844,8 @@ impl Analysis<'_> {
         all
     }
 
-    /// Of one of so many calls of one model: the tokens that it reads and writes, its price, and the time it takes.
+    /// Of one of so many calls of one model: the tokens that it reads and writes, its price, and the time it
+    /// takes.
     fn one_call(
         &self,
         name: &str,
@@ -849,8 +854,8 @@ impl Analysis<'_> {
         most: u64,
     ) -> (Option<u64>, Option<u64>, Option<u64>, Option<u64>) {
         let sizes = self.prices.model(name).unwrap_or_default();
-        // A token is a byte at least; a message takes a few beside its text. What tools and the schema of an answer look
-        // like to the model, and what repairs add, is not known here.
+        // A token is a byte at least; a message takes a few beside its text. What tools and the schema of an
+        // answer look like to the model, and what repairs add, is not known here.
         let remark = if self.retrying > 0 { Pred::REMARK_BYTES } else { 0 };
         let text = bytes
             .filter(|_| most == 1 && params.tools.is_empty() && is_text(params))
@@ -895,7 +900,8 @@ fn payload(vs: &[Value], tag: &Name) -> Option<Value> {
     parts.reduce(Value::join)
 }
 
-/// Whether a conversation begins with messages and a question that offers tools: `send …; recv[θ]`, looked at or handed on.
+/// Whether a conversation begins with messages and a question that offers tools: `send …; recv[θ]`, looked at
+/// or handed on.
 fn asks_first(code: &Code, mut id: TermId) -> bool {
     let plain = |id: TermId| {
         let mut parts = vec![id];

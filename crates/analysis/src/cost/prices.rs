@@ -1,6 +1,7 @@
 //! What models cost, and how much they read and write at most.
 //!
-//! Entry points: [`Prices::standard`], the list that comes with Entail, and [`Prices::with`], which puts another on top.
+//! Entry points: [`Prices::standard`], the list that comes with Entail, and [`Prices::with`], which puts
+//! another on top.
 //!
 //! Invariant: a model that no list names has no price and no size; nothing is guessed.
 
@@ -106,8 +107,8 @@ impl Prices {
         self.models.contains_key(name)
     }
 
-    /// What is known of a model: by its name, or the name without a provider before it (`openai/gpt-4o`) or a date or
-    /// version after it (`gpt-4o-2024-08-06`).
+    /// What is known of a model: by its name, or the name without a provider before it (`openai/gpt-4o`) or a
+    /// date or version after it (`gpt-4o-2024-08-06`).
     pub fn model(&self, name: &str) -> Option<Model> {
         let whole = self.models.get(name).copied();
         let name = name.rsplit(['/', ':']).next().filter(|n| !n.is_empty()).unwrap_or(name);

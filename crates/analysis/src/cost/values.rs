@@ -228,7 +228,8 @@ pub(super) fn field(v: &Value, name: &Name) -> Value {
     }
 }
 
-/// A primitive: computed where its operands are known and small. Lists may carry functions through some of them.
+/// A primitive: computed where its operands are known and small. Lists may carry functions through some of
+/// them.
 pub(super) fn prim(p: Prim, args: &[Value]) -> Value {
     let data = |d: Data| Value::Known(Rc::new(d));
     let num = |n: Result<Num, core_ir::NumError>| n.map_or(Value::Data, |n| data(Data::Num(n)));

@@ -24,7 +24,8 @@ const MAX_FUNCTIONS: usize = 24;
 /// Calls of one function that are told apart.
 const MAX_CALLS: usize = 24;
 
-/// Runs a step with enough of the stack. Between two steps there are at most 40 KB, unoptimised: `eval_inner` has 18 of them.
+/// Runs a step with enough of the stack. Between two steps there are at most 40 KB, unoptimised: `eval_inner`
+/// has 18 of them.
 pub(super) fn grown<T>(f: impl FnOnce() -> T) -> T {
     stacker::maybe_grow(256 * 1024, 4 * 1024 * 1024, f)
 }
@@ -407,8 +408,9 @@ impl Analysis {
         }
     }
 
-    /// Applies one function. Functions apply each other without a term between them, the self reference of `fix (\x. x)`
-    /// itself for ever: so this counts how deep it is and how often it is done, and looks after the stack.
+    /// Applies one function. Functions apply each other without a term between them, the self reference of
+    /// `fix (\x. x)` itself for ever: so this counts how deep it is and how often it is done, and looks after
+    /// the stack.
     pub(super) fn apply_fn(
         &mut self,
         id: FnId,

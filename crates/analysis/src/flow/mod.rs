@@ -7,8 +7,8 @@
 //!
 //! Invariant: a site that is called [`Verdict::Always`] is never refused at run time, one that is called
 //! [`Verdict::Never`] never carried out, and a sink that no site names never reached, as long as the input is
-//! public and trusted, and no tool states a label of its own when it answers (as MCP servers may): such labels are known
-//! only then. What the analysis cannot tell [`Verdict::Depends`].
+//! public and trusted, and no tool states a label of its own when it answers (as MCP servers may): such
+//! labels are known only then. What the analysis cannot tell [`Verdict::Depends`].
 //! Invariant: nothing is decided here that the machine does not check again.
 //!
 //! Source: `docs/calculus.md` §8; the rules are those of §3, §5, §6 and §10.

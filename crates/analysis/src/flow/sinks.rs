@@ -66,7 +66,8 @@ impl Analysis {
         admitted
     }
 
-    /// Adds to what is known of a sink: whether it is always, or never, admitted this time, and how each bound fared.
+    /// Adds to what is known of a sink: whether it is always, or never, admitted this time, and how each
+    /// bound fared.
     fn note(&mut self, place: Span, sink: Sink, (always, never): (bool, bool), checks: Vec<CheckState>) {
         let taints = &mut self.taints;
         let site = self.sites.entry((place, sink)).or_insert_with(|| SiteState {
@@ -115,7 +116,8 @@ impl Analysis {
         if taken { 0 } else { mark }
     }
 
-    /// Whether something in a value has a mark. Functions hold functions to any depth: they are looked at one after the other.
+    /// Whether something in a value has a mark. Functions hold functions to any depth: they are looked at one
+    /// after the other.
     pub(super) fn mentions(&self, v: &Val, mark: u32, seen: &mut BTreeSet<FnId>) -> bool {
         let mut functions = Vec::new();
         let mut found = marked(v, mark, seen, &mut functions);
@@ -364,7 +366,8 @@ impl Analysis {
     }
 }
 
-/// Whether what a policy gives surely has no label that its arguments have not. Functions of the prelude may add some.
+/// Whether what a policy gives surely has no label that its arguments have not. Functions of the prelude may
+/// add some.
 fn adds_no_label(policy: &core_ir::Code) -> bool {
     use core_ir::{Slot, Term};
     !policy.iter().any(|(_, term)| {

@@ -284,7 +284,8 @@ impl Analysis {
                 let v = self.eval(env, *scrutinee, pc, state)?;
                 let opened = v.opened();
                 let null = |label| Val { label, inner: Taint::NONE, shape: Shape::Const(Data::Null) };
-                // The branches that may be taken, with what their binders are bound to; and whether none may be.
+                // The branches that may be taken, with what their binders are bound to; and whether none may
+                // be.
                 let mut ways: Vec<(TermId, Option<Val>)> = Vec::new();
                 let mut none = true;
                 match &opened.shape {
@@ -421,8 +422,8 @@ impl Analysis {
                 if !self.touch(span, Sink::Clear, pc, state) {
                     return None;
                 }
-                // No mark: what was received before does not flow to what is new, and a mark of this place may
-                // be known to callers from an earlier time.
+                // No mark: what was received before does not flow to what is new, and a mark of this place
+                // may be known to callers from an earlier time.
                 state.conversation = Range { under: 0, ..pc };
                 Some(Val::unit(pc))
             }
@@ -716,8 +717,8 @@ impl Analysis {
     }
 }
 
-/// The constants that parts of a literal are, if all of them are, and they and what is inside stand at its own label: what
-/// was endorsed may still have other labels inside.
+/// The constants that parts of a literal are, if all of them are, and they and what is inside stand at its
+/// own label: what was endorsed may still have other labels inside.
 fn constants(parts: &[Val], pc: Range) -> Option<Vec<Data>> {
     parts
         .iter()

@@ -1,4 +1,5 @@
-//! Effect sets as a graph: a node is the effects of some piece of code, an edge says that one contains another.
+//! Effect sets as a graph: a node is the effects of some piece of code, an edge says that one contains
+//! another.
 //!
 //! Invariant: the sets are computed once, when all edges are known; a node that a declaration closes never
 //! grows, what would flow into it is checked against it instead.

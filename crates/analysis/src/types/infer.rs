@@ -51,8 +51,8 @@ pub(super) struct Infer<'a> {
     pub(super) s: Solver,
     pub(super) code: &'a Code,
     globals: HashMap<u32, Global>,
-    /// The definitions of the prelude that are open, with the lowest number that each reaches, and the numbers of
-    /// types and effects when it was begun.
+    /// The definitions of the prelude that are open, with the lowest number that each reaches, and the
+    /// numbers of types and effects when it was begun.
     stack: Vec<(u32, usize, u32, u32)>,
     pub(super) pars: Vec<ParBranches>,
     tools: HashMap<(bool, u32), T>,
@@ -567,8 +567,8 @@ impl<'a> Infer<'a> {
         self.flows(t, LABEL, code.span(l), "a label");
     }
 
-    /// `fix[n] : ((σ → τ) → (σ → τ)) → (σ → τ)` with `σ <: τ` if the bound is finite, because `fix[0]` gives back its
-    /// argument. The seed's rule is the case `σ = τ`.
+    /// `fix[n] : ((σ → τ) → (σ → τ)) → (σ → τ)` with `σ <: τ` if the bound is finite, because `fix[0]` gives
+    /// back its argument. The seed's rule is the case `σ = τ`.
     fn fix(&mut self, f: T, bound: Bound, f_at: Span, at: Span) -> T {
         let (param, result) = (self.s.var(), self.s.var());
         if bound != Bound::Infinite {

@@ -1,15 +1,18 @@
 //! Types and effects of core terms.
 //!
-//! Entry point: [`check`]. Types are inferred: a parameter need not be annotated. What cannot be known before a run
-//! (a reply that is run as code, JSON that a program parses, an undeclared tool) is `Dyn`: it fits everywhere, and the
-//! places where it is used as something known are listed in [`Typing::dynamic`], because only the run decides there.
+//! Entry point: [`check`]. Types are inferred: a parameter need not be annotated. What cannot be known before
+//! a run (a reply that is run as code, JSON that a program parses, an undeclared tool) is `Dyn`: it fits
+//! everywhere, and the places where it is used as something known are listed in [`Typing::dynamic`], because
+//! only the run decides there.
 //!
-//! A closed function that a `let` binds, and a definition of the prelude, is polymorphic. After a test such as
-//! `is_null x`, `x == null`, `has r "f"` or `is_str x` a variable has the narrower type in each branch.
+//! A closed function that a `let` binds, and a definition of the prelude, is polymorphic. After a test such
+//! as `is_null x`, `x == null`, `has r "f"` or `is_str x` a variable has the narrower type in each branch.
 //!
-//! Invariant: pure and total; no input makes it recurse without bound or take more than a fixed amount of work.
-//! Invariant: if nothing is an error and nothing dynamic, no run meets a value of the wrong kind: the errors that
-//! remain are those that §4.7 allows (guard, classify, tool, model, policy, decode, an index or number out of range).
+//! Invariant: pure and total; no input makes it recurse without bound or take more than a fixed amount of
+//! work.
+//! Invariant: if nothing is an error and nothing dynamic, no run meets a value of the wrong kind: the errors
+//! that remain are those that §4.7 allows (guard, classify, tool, model, policy, decode, an index or number
+//! out of range).
 //! Invariant: what is unknown is never an error.
 //!
 //! Source: `docs/calculus.md` §4; seed 000 §3.2, §3.3, Theorems 5.1 to 5.3, §9 (TE rules).
@@ -68,7 +71,8 @@ impl Typing {
     }
 }
 
-/// Types and effects of a term; if `input` is given, also of applying the term's value to an input of that type.
+/// Types and effects of a term; if `input` is given, also of applying the term's value to an input of that
+/// type.
 ///
 /// # Examples
 /// ```
@@ -86,9 +90,9 @@ pub fn check(code: &Code, input: Option<&Type>) -> Typing {
     checked(code, input, false).0
 }
 
-/// The same with the types of subterms, in the order in which they were looked at: whatever such a subterm gives when it is evaluated is
-/// of its type. Only types that are known throughout and have no function inside are there, and no subterms of functions that
-/// are used at several types.
+/// The same with the types of subterms, in the order in which they were looked at: whatever such a subterm
+/// gives when it is evaluated is of its type. Only types that are known throughout and have no function
+/// inside are there, and no subterms of functions that are used at several types.
 ///
 /// Preservation is tested with it: at each step the value that was just computed is looked at.
 pub fn check_steps(code: &Code) -> (Typing, Vec<(TermId, Type)>) {
@@ -180,15 +184,16 @@ fn checked(code: &Code, input: Option<&Type>, keep: bool) -> (Typing, Vec<(TermI
     (typing, steps)
 }
 
-/// A mistake at a place of the program itself: where the value is used, or, if that is in the prelude, where it
-/// comes from. One for each place and code.
+/// A mistake at a place of the program itself: where the value is used, or, if that is in the prelude, where
+/// it comes from. One for each place and code.
 fn diagnostic(
     m: Mistake,
     source: FileId,
     root: Span,
     seen: &mut HashSet<(&'static str, Span)>,
 ) -> Option<Diagnostic> {
-    // The prelude and generated code are in files that nobody can look at; imported files are the program's own.
+    // The prelude and generated code are in files that nobody can look at; imported files are the program's
+    // own.
     let own = |w: &Why| w.span.file == source || w.span.file.0 < u32::MAX - 8;
     let (at, other) = match (own(&m.at), own(&m.from)) {
         (true, true) => (m.at, Some(m.from)),

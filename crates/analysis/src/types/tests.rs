@@ -166,8 +166,8 @@ fn a_large_program_is_checked_in_one_pass() {
     has_type(&text, "List Num");
 }
 
-/// Each function is used twice by the next one, so that copies of types double at every level: the work has a limit, beyond which
-/// types are unknown.
+/// Each function is used twice by the next one, so that copies of types double at every level: the work has a
+/// limit, beyond which types are unknown.
 #[test]
 fn types_that_double_at_every_level_end() {
     let text = (0..40).fold("\\x: Str. x".to_string(), |inner, i| {
@@ -176,7 +176,8 @@ fn types_that_double_at_every_level_end() {
     assert!(!typing(&text).complete);
 }
 
-/// What is known of a parameter was looked for by recursion from variable to variable: a thousand of them overflowed the stack of a thread.
+/// What is known of a parameter was looked for by recursion from variable to variable: a thousand of them
+/// overflowed the stack of a thread.
 #[test]
 fn a_value_may_be_passed_on_through_thousands_of_functions() {
     use core_ir::{Builder, Globals, Term};

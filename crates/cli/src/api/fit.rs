@@ -1,7 +1,7 @@
 //! Types of Rust beside types of programs, by way of JSON Schema.
 //!
-//! Invariant: what a schema says that is not understood here counts as anything, so only a definite difference is one. Bounds, patterns and
-//! refinements are left to the run.
+//! Invariant: what a schema says that is not understood here counts as anything, so only a definite
+//! difference is one. Bounds, patterns and refinements are left to the run.
 
 use core_ir::{EnumType, Name, Type};
 use schemars::JsonSchema;
@@ -111,7 +111,8 @@ impl<'a> Reader<'a> {
         if some.len() < parts.len() { optional(ty) } else { ty }
     }
 
-    /// An `enum` of Rust as `serde` writes it by itself: names, and objects with one field, which is the name.
+    /// An `enum` of Rust as `serde` writes it by itself: names, and objects with one field, which is the
+    /// name.
     fn tags(&mut self, parts: &[&'a Value], depth: usize) -> Option<Type> {
         let mut tags: Vec<(Name, Type)> = Vec::new();
         for part in parts {
@@ -158,7 +159,8 @@ fn optional(ty: Type) -> Type {
     }
 }
 
-/// Why some value of the one type is none of the other; `None` if there is no such value, or that is not known.
+/// Why some value of the one type is none of the other; `None` if there is no such value, or that is not
+/// known.
 pub(super) fn misfit(actual: &Type, expected: &Type) -> Option<String> {
     let mut path = String::new();
     let why = differs(actual, expected, &mut path, 0)?;

@@ -64,8 +64,8 @@ impl Finding {
         }
     }
 
-    /// Everything that is known of it, as `entail lint --format json` writes it: also the end of the place, other places, the framework, the
-    /// agent, the repair.
+    /// Everything that is known of it, as `entail lint --format json` writes it: also the end of the place,
+    /// other places, the framework, the agent, the repair.
     pub fn to_json(&self) -> &Value {
         &self.json
     }
@@ -88,8 +88,8 @@ impl fmt::Display for Finding {
 /// What went wrong, in words for people. Shown with `{}`, it is what the command line would show.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Error {
-    /// `program`, `input`, `output`, `type` (a type of Rust that is none of the program's), `settings`, `usage`, or the code of the error that ended a run, such
-    /// as `tool` or `budget`.
+    /// `program`, `input`, `output`, `type` (a type of Rust that is none of the program's), `settings`,
+    /// `usage`, or the code of the error that ended a run, such as `tool` or `budget`.
     pub code: String,
     /// The problem; of several the first.
     pub message: String,
@@ -151,7 +151,8 @@ impl Error {
         }
     }
 
-    /// As JSON: `code`, `message`, `help`, the place as `path`, `line` and `column`, `findings`, and `text`, which is what is shown.
+    /// As JSON: `code`, `message`, `help`, the place as `path`, `line` and `column`, `findings`, and `text`,
+    /// which is what is shown.
     pub fn to_json(&self) -> Value {
         let mut json = json!({"code": self.code, "message": self.message, "text": self.to_string()});
         if let Some(place) = &self.place {

@@ -18,14 +18,14 @@ use session::lint::{LintOptions, LintSources, ProjectLint};
 use session::{Settings, SettingsError};
 use std::path::{Path, PathBuf};
 
-/// An event of a run as JSON, as `entail run --log json` writes it; with `content` also what models and tools are told and say. `None` for one
-/// that tells nothing then.
+/// An event of a run as JSON, as `entail run --log json` writes it; with `content` also what models and tools
+/// are told and say. `None` for one that tells nothing then.
 pub fn event_json(event: &Event, content: bool) -> Option<Value> {
     session::events::event_json(event, if content { Detail::Content } else { Detail::Outline })
 }
 
-/// Lints files and directories as `entail lint` does, with the settings of the nearest `entail.toml`: what is wrong, and what could not
-/// be decided.
+/// Lints files and directories as `entail lint` does, with the settings of the nearest `entail.toml`: what is
+/// wrong, and what could not be decided.
 ///
 /// # Errors
 /// A path can't be read, or the settings can't be used.

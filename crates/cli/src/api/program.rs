@@ -77,8 +77,8 @@ impl Program {
         ))
     }
 
-    /// Reads a program, `.agent` or `.lam`, with what it imports; or a configuration of a framework, or the directory of a project in
-    /// which there is one.
+    /// Reads a program, `.agent` or `.lam`, with what it imports; or a configuration of a framework, or the
+    /// directory of a project in which there is one.
     ///
     /// # Errors
     /// What is wrong with it, or why it can't be read.
@@ -158,7 +158,8 @@ impl Program {
         if names.is_empty() { "there is none".into() } else { format!("there is: {}", names.join(", ")) }
     }
 
-    /// All that is to be said about it: what was noticed when it was read, types that do not fit, calls that their policy refuses.
+    /// All that is to be said about it: what was noticed when it was read, types that do not fit, calls that
+    /// their policy refuses.
     pub fn check(&self) -> Vec<Finding> {
         let mut found = self.found.clone();
         for p in &self.pipelines {
@@ -217,7 +218,8 @@ impl Pipeline {
         session::bound::figures(&self.bound(), &self.sources)
     }
 
-    /// The same with an input and an output of types of Rust, which are compared with those of the program now.
+    /// The same with an input and an output of types of Rust, which are compared with those of the program
+    /// now.
     ///
     /// # Errors
     /// Some value of `I` is none of what the pipeline takes, or some value that it gives is no `O`.
@@ -229,8 +231,8 @@ impl Pipeline {
         Typed::of(self)
     }
 
-    /// Whether this world can answer it: each tool is carried out by somebody, functions take and give what the tools do, and models
-    /// that the program names are there.
+    /// Whether this world can answer it: each tool is carried out by somebody, functions take and give what
+    /// the tools do, and models that the program names are there.
     ///
     /// # Errors
     /// What is missing or does not fit.
@@ -241,7 +243,8 @@ impl Pipeline {
     /// Runs it, and reads what it gives.
     ///
     /// # Errors
-    /// The input is none of its type, a function does not fit its tool, the run failed, or what it gives is no `O`.
+    /// The input is none of its type, a function does not fit its tool, the run failed, or what it gives is
+    /// no `O`.
     pub async fn run<I: Serialize + ?Sized, O: DeserializeOwned>(
         &self,
         input: &I,
@@ -265,7 +268,8 @@ impl Pipeline {
     /// Runs it and tells everything: what was used, labels, events as they happen. `cancel` ends it.
     ///
     /// # Errors
-    /// The input is none of its type, or a function does not fit its tool. That a run failed is in the report.
+    /// The input is none of its type, or a function does not fit its tool. That a run failed is in the
+    /// report.
     pub async fn report<I: Serialize + ?Sized>(
         &self,
         input: &I,

@@ -8,7 +8,8 @@ use serde::de::DeserializeOwned;
 use std::fmt;
 use std::marker::PhantomData;
 
-/// A pipeline that takes an `I` and gives an `O`, both compared with the program's own types when it was made ([`Pipeline::typed`]).
+/// A pipeline that takes an `I` and gives an `O`, both compared with the program's own types when it was made
+/// ([`Pipeline::typed`]).
 ///
 /// # Examples
 /// ```

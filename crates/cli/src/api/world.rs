@@ -89,9 +89,10 @@ impl World {
         World { handlers, limits, fuel: None, functions: BTreeMap::new() }
     }
 
-    /// With an async function for a tool: from its arguments as a record to its result, or to why it failed. The types of both are compared with
-    /// the tool's declaration before a program runs; `serde_json::Value` fits everything. Work that blocks belongs into `tokio::task::spawn_blocking`, as
-    /// in any async function.
+    /// With an async function for a tool: from its arguments as a record to its result, or to why it failed.
+    /// The types of both are compared with the tool's declaration before a program runs; `serde_json::Value`
+    /// fits everything. Work that blocks belongs into `tokio::task::spawn_blocking`, as in any async
+    /// function.
     #[must_use]
     pub fn tool<A, R, E, F, Fut>(self, name: &str, act: F) -> World
     where
@@ -115,8 +116,8 @@ impl World {
         self.function(name, type_of::<A>(false), type_of::<R>(true), custom)
     }
 
-    /// With a function for a tool whose arguments, as an object, and whose result are described by JSON Schemas; where there is
-    /// none, by anything.
+    /// With a function for a tool whose arguments, as an object, and whose result are described by JSON
+    /// Schemas; where there is none, by anything.
     #[must_use]
     pub fn tool_of_schemas(
         self,

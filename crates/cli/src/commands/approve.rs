@@ -1,4 +1,5 @@
-//! `entail approve`: answers the questions of a run that waits, from another terminal or after its process has ended.
+//! `entail approve`: answers the questions of a run that waits, from another terminal or after its process
+//! has ended.
 
 use crate::approve::{self, MAX_ARGUMENT_CHARS};
 use crate::args::ApproveArgs;

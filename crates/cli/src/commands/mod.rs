@@ -59,8 +59,9 @@ pub fn version(ui: &Ui) -> Exit {
     Exit::Done
 }
 
-/// What an entry point is analysed for: its input, or what the value of a term takes if it is a function of data. `entail run` applies
-/// such a term to its input as well, and without one a function costs nothing, which says nothing of the agent that it is.
+/// What an entry point is analysed for: its input, or what the value of a term takes if it is a function of
+/// data. `entail run` applies such a term to its input as well, and without one a function costs nothing,
+/// which says nothing of the agent that it is.
 fn analysed_for(r: &Runnable) -> Option<Type> {
     r.input.clone().or_else(|| match types::check(&r.code, None).ty {
         Type::Fun(f) if !matches!(f.0, Type::Fun(_)) => Some(f.0.clone()),
@@ -68,7 +69,8 @@ fn analysed_for(r: &Runnable) -> Option<Type> {
     })
 }
 
-/// How programs are loaded: as the settings say, with the policy file that the command line names, if it does.
+/// How programs are loaded: as the settings say, with the policy file that the command line names, if it
+/// does.
 fn options(ui: &Ui, policy: Option<&Path>) -> Result<Options, Exit> {
     Ok(crate::setup::settings(ui)?.loading(policy))
 }

@@ -140,7 +140,8 @@ fn forged_json(row: &Forged) -> Value {
     json!({"run": row.run, "request": row.token, "approver": row.approver, "why": row.why.as_str()})
 }
 
-/// How a run stands. The file says that a run is under way until its process says otherwise, and one that was killed never does.
+/// How a run stands. The file says that a run is under way until its process says otherwise, and one that was
+/// killed never does.
 fn status(journal: &Journal, run: &RunInfo, answered: bool) -> String {
     match &*run.status {
         "running" if !answered => "waiting".into(),

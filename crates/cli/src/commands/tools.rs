@@ -105,7 +105,8 @@ fn only(tool: &ToolDecl, program: &Code) -> Option<Code> {
     b.finish(root, program.globals()).ok()
 }
 
-/// Calls a tool as a run would: checked, under its policy, after approval if it wants that, within the limits of the settings.
+/// Calls a tool as a run would: checked, under its policy, after approval if it wants that, within the limits
+/// of the settings.
 fn call(
     ui: &Ui,
     args: &ToolsArgs,

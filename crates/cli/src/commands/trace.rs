@@ -1,7 +1,8 @@
-//! `entail trace`: what happened in a run, from a file that `--trace` wrote, from a journal, or by running a program.
+//! `entail trace`: what happened in a run, from a file that `--trace` wrote, from a journal, or by running a
+//! program.
 //!
-//! A run of a journal is replayed: its answers are those that were kept, and the program says again where it asked for them, and under
-//! which labels.
+//! A run of a journal is replayed: its answers are those that were kept, and the program says again where it
+//! asked for them, and under which labels.
 
 use super::run::{InputArgs, Running, before_run, conclude, input, world};
 use super::why;

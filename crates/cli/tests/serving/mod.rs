@@ -190,7 +190,8 @@ pub fn bounded<T: Send + 'static>(what: &str, act: impl FnOnce() -> T + Send + '
     wait.recv_timeout(Duration::from_secs(120)).unwrap_or_else(|e| panic!("{what}: {e}"))
 }
 
-/// Everything that is answered. A stream that is kept alive and never ends would pass every timeout of a single read.
+/// Everything that is answered. A stream that is kept alive and never ends would pass every timeout of a
+/// single read.
 pub fn read(mut stream: TcpStream) -> String {
     bounded("an answer ends", move || {
         let mut text = String::new();

@@ -1,7 +1,8 @@
-//! Levels of secrecy, each above the one before, and whether data are untrusted: `["confidential"]`, `["U", "secret"]`.
+//! Levels of secrecy, each above the one before, and whether data are untrusted: `["confidential"]`,
+//! `["U", "secret"]`.
 //!
-//! Public is the empty list, and what is not named. A level is the set of the bits of all levels up to it, so that the higher of two levels is
-//! their union.
+//! Public is the empty list, and what is not named. A level is the set of the bits of all levels up to it, so
+//! that the higher of two levels is their union.
 
 use super::bits::{BitLattice, UNTRUSTED};
 use super::{Algebra, Definition};

@@ -1,11 +1,14 @@
 //! Where labels come from: for each component of a label the steps of the run that brought it.
 //!
-//! A label that keeps its origin is a label of the lattice with two sets of steps, one for integrity and one for secrecy. A join joins all three, so what
-//! carries labels carries origins. A step knows what it depended on itself, which gives the chain.
+//! A label that keeps its origin is a label of the lattice with two sets of steps, one for integrity and one
+//! for secrecy. A join joins all three, so what carries labels carries origins. A step knows what it depended
+//! on itself, which gives the chain.
 //!
 //! Invariant: a step holds names and places of the program and no data.
-//! Invariant: origins do not depend on the order in which answers arrive: sets are ordered by what their steps are.
-//! Invariant: a set has at most [`MAX_STEPS`] steps, and there are at most [`MAX_LABELS`] labels and steps; what is left out is known to be.
+//! Invariant: origins do not depend on the order in which answers arrive: sets are ordered by what their
+//! steps are.
+//! Invariant: a set has at most [`MAX_STEPS`] steps, and there are at most [`MAX_LABELS`] labels and steps;
+//! what is left out is known to be.
 
 use super::sets::{Joins, PairHasher, pair};
 use super::{Algebra, Axis, Component};

@@ -1,5 +1,5 @@
-//! Sources × readers: `{sources: […] or "*", readers: […] or "*"}`, from where data may come and who may see them.
-//! Labels are interned; sets of up to 64 different names are compared as bits.
+//! Sources × readers: `{sources: […] or "*", readers: […] or "*"}`, from where data may come and who may see
+//! them. Labels are interned; sets of up to 64 different names are compared as bits.
 
 use super::{Algebra, Axis, Component, Definition, Principals, Stated};
 use crate::{Data, Name};
@@ -181,8 +181,8 @@ impl Sets {
         Some(Bits { sources, readers, all_sources, all_readers })
     }
 
-    // INVARIANT: a label of this lattice was made by `intern`, so its index is in the table. A foreign label reads as ⊤,
-    // the safe side.
+    // INVARIANT: a label of this lattice was made by `intern`, so its index is in the table. A foreign label
+    // reads as ⊤, the safe side.
     fn provenance(&self, l: u32) -> Provenance {
         self.table
             .get(l as usize)
@@ -244,8 +244,8 @@ impl Sets {
         self.provenance(label).to_data()
     }
 
-    /// The label of what somebody says of data: a source that is nobody here may be anyone, and a reader who is nobody here
-    /// reads nothing.
+    /// The label of what somebody says of data: a source that is nobody here may be anyone, and a reader who
+    /// is nobody here reads nothing.
     pub(super) fn in_terms(&self, said: &Stated) -> Data {
         let known =
             |name: &Name, known: &Option<BTreeSet<Name>>| known.as_ref().is_none_or(|k| k.contains(name));

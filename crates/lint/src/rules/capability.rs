@@ -1,7 +1,7 @@
 //! Capabilities of tools, as far as their names tell.
 //!
-//! Configurations name tools and say nothing about them. Names that are products or verbs with one meaning are listed here;
-//! any other tool is unknown, and a rule that needs to know says nothing about it.
+//! Configurations name tools and say nothing about them. Names that are products or verbs with one meaning
+//! are listed here; any other tool is unknown, and a rule that needs to know says nothing about it.
 
 /// Data that a tool passes between the agent and the world.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,7 +75,8 @@ pub(crate) fn acts(name: &str) -> bool {
     words.len() > 1 && words.first().is_some_and(|w| ACTS.contains(&w.as_str()))
 }
 
-/// The words of a name in lower case: `SlackPostMessage`, `slack-post_message` and `slack post message` have the same.
+/// The words of a name in lower case: `SlackPostMessage`, `slack-post_message` and `slack post message` have
+/// the same.
 fn words(name: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     let mut open = false;

@@ -73,7 +73,8 @@ fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
                 diagnostics::clip(label)
             );
             let mut d = rule.finding(message, *at).help("remove it, or return the label");
-            // Another label leads there, so that it is one name too many, or a constant switches it off: nothing is lost.
+            // Another label leads there, so that it is one name too many, or a constant switches it off:
+            // nothing is lost.
             if *other {
                 d.level = Level::Info;
             }

@@ -14,7 +14,8 @@ pub(super) static RULE: Rule = Rule {
     check: Check::Term(check),
 };
 
-/// A prompt is looked through up to here: what follows is an example or a document more often than instructions.
+/// A prompt is looked through up to here: what follows is an example or a document more often than
+/// instructions.
 const MAX_TEXT_BYTES: usize = 64 << 10;
 
 fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {

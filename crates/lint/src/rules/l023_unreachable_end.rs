@@ -32,7 +32,8 @@ pub(super) fn never_ends(graph: &GraphOutline) -> bool {
         if edges.peek().is_none() {
             return true;
         }
-        // A decision ends the run where it has an outcome that no edge is for, and may do so where its outcomes are not listed.
+        // A decision ends the run where it has an outcome that no edge is for, and may do so where its
+        // outcomes are not listed.
         let edges: Vec<_> = edges.collect();
         let always = edges.iter().any(|(.., when)| when.is_none());
         !always

@@ -41,7 +41,8 @@ fn is_command(key: &str) -> bool {
     matches!(key, "args" | "command" | "cmd")
 }
 
-/// Whether a text is what a header sends to say who asks: `Authorization: Bearer 8e3a…`, be it the header's value or the whole line after `--header`.
+/// Whether a text is what a header sends to say who asks: `Authorization: Bearer 8e3a…`, be it the header's
+/// value or the whole line after `--header`.
 fn authorises(name: &str, text: &str) -> bool {
     let (name, value) = match text.split_once(':') {
         Some((name, value)) => (name, value.trim()),
@@ -59,7 +60,8 @@ fn authorises(name: &str, text: &str) -> bool {
         && is_random(value)
 }
 
-/// Whether an address has a password that was drawn, for a host that is not near: `postgresql://user:8e3a…@db.example.org/data`.
+/// Whether an address has a password that was drawn, for a host that is not near:
+/// `postgresql://user:8e3a…@db.example.org/data`.
 fn in_authority(text: &str) -> bool {
     const MIN_PASSWORD_LEN: usize = 12;
     text.match_indices("://").any(|(at, _)| {
@@ -96,7 +98,8 @@ const ISSUED: &[(&str, usize, &str)] = &[
     ("lsv2_pt_", 30, "a key of LangSmith"),
 ];
 
-/// The length of the shortest key of [`ISSUED`]: nearly all words are shorter, and each word of each text is looked at.
+/// The length of the shortest key of [`ISSUED`]: nearly all words are shorter, and each word of each text is
+/// looked at.
 const MIN_KEY_LEN: usize = {
     let (mut shortest, mut i) = (usize::MAX, 0);
     while i < ISSUED.len() {
@@ -119,8 +122,9 @@ fn issued(text: &str) -> Option<&'static str> {
     })
 }
 
-/// The words of a text of letters, digits, `-` and `_` that are long enough for a key. Where a word cannot be that long, most of it is not looked at:
-/// one that has [`MIN_KEY_LEN`] characters from here on has the last of these.
+/// The words of a text of letters, digits, `-` and `_` that are long enough for a key. Where a word cannot be
+/// that long, most of it is not looked at: one that has [`MIN_KEY_LEN`] characters from here on has the last
+/// of these.
 fn long_words(text: &str) -> impl Iterator<Item = &str> {
     let inside = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_');
     let mut start = 0;
@@ -140,7 +144,8 @@ fn long_words(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Whether a private key stands in a text: its first line and what follows it, not the words or a pattern to find one by.
+/// Whether a private key stands in a text: its first line and what follows it, not the words or a pattern to
+/// find one by.
 fn has_private_key(text: &str) -> bool {
     text.split("-----BEGIN ").skip(1).any(|after| {
         let Some((kind, key)) = after.split_once("PRIVATE KEY-----") else { return false };
@@ -165,7 +170,8 @@ fn named(key: &str, text: &str) -> bool {
     (names.iter().any(|n| letters.ends_with(n)) || is_variable(key)) && is_random(text)
 }
 
-/// Whether a key is called as variables of the environment with secrets are: `NOTION_TOKEN`. What is said to be public is none.
+/// Whether a key is called as variables of the environment with secrets are: `NOTION_TOKEN`. What is said to
+/// be public is none.
 fn is_variable(key: &str) -> bool {
     let shouted = key.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_');
     let secret =
@@ -189,7 +195,8 @@ fn in_query(text: &str) -> bool {
     })
 }
 
-/// Whether a text looks drawn at random: letters and digits mixed, few repetitions, no word that marks an example.
+/// Whether a text looks drawn at random: letters and digits mixed, few repetitions, no word that marks an
+/// example.
 fn is_random(text: &str) -> bool {
     const EXAMPLES: &[&str] = &[
         "your",

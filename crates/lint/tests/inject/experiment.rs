@@ -1,8 +1,8 @@
 //! Fault injection: seed 000, Experiment A, with more formats and more kinds of faults.
 //!
-//! Ten sound configurations of each of six formats are made from templates, and into each every fault that applies is put, one at a
-//! time. What must be found is known by construction: the fault's own code and nothing else of level warn or error; and
-//! nothing in a sound configuration.
+//! Ten sound configurations of each of six formats are made from templates, and into each every fault that
+//! applies is put, one at a time. What must be found is known by construction: the fault's own code and
+//! nothing else of level warn or error; and nothing in a sound configuration.
 //!
 //! `cargo run -p lint --example inject` prints the table; the test fails if a fault is missed or something
 //! else is found.

@@ -1,13 +1,18 @@
-//! Questions that wait for a person, in the file of the journal, so that they can be answered by another process and after this one has ended.
+//! Questions that wait for a person, in the file of the journal, so that they can be answered by another
+//! process and after this one has ended.
 //!
-//! Entry points: [`ApprovalDesk`] for a run that asks, [`Journal::waiting`] and [`Journal::decide`] for whoever answers.
+//! Entry points: [`ApprovalDesk`] for a run that asks, [`Journal::waiting`] and [`Journal::decide`] for
+//! whoever answers.
 //!
-//! Whoever can write the file can write anything into it, the tools of the run among them. So a row counts for nothing by being there. An answer
-//! counts if it is signed with a key that the run has known since it began, or if it was given in the memory of the run's own process.
+//! Whoever can write the file can write anything into it, the tools of the run among them. So a row counts
+//! for nothing by being there. An answer counts if it is signed with a key that the run has known since it
+//! began, or if it was given in the memory of the run's own process.
 //!
-//! Invariant: a question is named by everything that it is about: the run, the request in it, the tool, its arguments and their labels, and when
-//! it was asked. An answer is to that name, so it approves no other call, and the same call that is asked about again is another question.
-//! Invariant: a question whose row says something else than its name is none. So nobody is shown another call than the one that they answer.
+//! Invariant: a question is named by everything that it is about: the run, the request in it, the tool, its
+//! arguments and their labels, and when it was asked. An answer is to that name, so it approves no other
+//! call, and the same call that is asked about again is another question.
+//! Invariant: a question whose row says something else than its name is none. So nobody is shown another call
+//! than the one that they answer.
 //! Invariant: a question that has expired can't be approved, nor can an approval be used that has.
 
 use super::{Journal, JournalError, hash, now_millis, parse, signed};
@@ -112,7 +117,8 @@ impl Decision {
 /// Authority that makes an answer count.
 #[derive(Clone, Debug)]
 pub enum Authority<'a> {
-    /// The signature of an approver whose public key the run knows. The answer goes into the journal, for any process.
+    /// The signature of an approver whose public key the run knows. The answer goes into the journal, for any
+    /// process.
     Key(&'a SigningKey),
     /// The process that answers is the one that the run is, or will be, in: the answer goes into its memory.
     Process {
@@ -450,7 +456,8 @@ impl Journal {
     /// Answers a question, once. A signed answer is written here, another one is handed to the run in memory.
     ///
     /// # Errors
-    /// There is no such question, or it has expired, or it was answered before, or the key is that of no approver.
+    /// There is no such question, or it has expired, or it was answered before, or the key is that of no
+    /// approver.
     pub fn decide(
         &mut self,
         token: &str,
@@ -633,8 +640,8 @@ impl ApprovalDesk {
         signed(u64::try_from(self.lifetime.as_millis()).unwrap_or(u64::MAX))
     }
 
-    /// Puts a question on the desk. The same question of the same run that lies there already, and has not expired, is that one: it may have been
-    /// answered while the run was away.
+    /// Puts a question on the desk. The same question of the same run that lies there already, and has not
+    /// expired, is that one: it may have been answered while the run was away.
     pub(crate) fn put(&self, run: &str, id: RequestId, approval: &Approval) -> Result<Question, String> {
         let (now, lifetime) = (now_millis(), self.lifetime());
         let asked = |at| Asked::of(run, id, approval, at, lifetime);
@@ -710,7 +717,8 @@ impl ApprovalDesk {
         });
     }
 
-    /// Waits for the answer. The table is asked again only when somebody else has written to the database, so very many questions can wait.
+    /// Waits for the answer. The table is asked again only when somebody else has written to the database, so
+    /// very many questions can wait.
     pub(crate) async fn wait(&self, question: &Question) -> Verdict {
         loop {
             // Before looking, so that nothing is written unseen in between.
@@ -730,8 +738,9 @@ impl ApprovalDesk {
         }
     }
 
-    /// Changes whenever an answer of somebody else can be seen. Lengths and times of the files do not say that: a writer puts an answer into
-    /// the log first and lets it be seen afterwards, and in between there may be all the time that a disk takes.
+    /// Changes whenever an answer of somebody else can be seen. Lengths and times of the files do not say
+    /// that: a writer puts an answer into the log first and lets it be seen afterwards, and in between there
+    /// may be all the time that a disk takes.
     fn version(&self) -> Result<i64, String> {
         self.with(|journal| journal.db.prepare_cached("PRAGMA data_version")?.query_row([], |r| r.get(0)))
     }

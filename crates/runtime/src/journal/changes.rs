@@ -1,7 +1,8 @@
 //! The programs that a run had before the one that it has now.
 //!
-//! A run is resumed with a changed program where somebody wants that. From then on it is a run of that program: resuming it once more compares
-//! with the new one, and what the old one was answered is taken as far as the new one asks the same.
+//! A run is resumed with a changed program where somebody wants that. From then on it is a run of that
+//! program: resuming it once more compares with the new one, and what the old one was answered is taken as
+//! far as the new one asks the same.
 //!
 //! Invariant: a program is replaced together with the note of what it was, so the two never disagree.
 

@@ -1,12 +1,13 @@
 //! Conversations in a journal, each message once.
 //!
-//! A model is asked with the whole conversation so far, and mostly the next question repeats it with some messages more. A message is
-//! therefore kept with a link to the one before it, and a request names its last one: what a conversation takes in the file is its length, not the square of that.
+//! A model is asked with the whole conversation so far, and mostly the next question repeats it with some
+//! messages more. A message is therefore kept with a link to the one before it, and a request names its last
+//! one: what a conversation takes in the file is its length, not the square of that.
 //!
 //! Entry point: [`Conversations`] for those who write, [`read`] for those who read.
 //!
-//! Invariant: the link to a message is a hash of it and of the link before it. So the same beginning is kept once, however often it is asked with,
-//! and a message that is not what was written is noticed.
+//! Invariant: the link to a message is a hash of it and of the link before it. So the same beginning is kept
+//! once, however often it is asked with, and a message that is not what was written is noticed.
 
 use super::{check, damaged, parse, wire};
 use crate::Redactor;
@@ -63,7 +64,8 @@ impl Conversations {
         }
     }
 
-    /// Writes what is new of a conversation. If what is written is taken back, [`Conversations::forget`] must be called.
+    /// Writes what is new of a conversation. If what is written is taken back, [`Conversations::forget`] must
+    /// be called.
     pub(super) fn store(
         &mut self,
         db: &Connection,

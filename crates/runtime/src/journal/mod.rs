@@ -1,15 +1,17 @@
 //! Journals: what a run was answered, kept before the program sees it.
 //!
-//! Entry points: [`Journal`], a file that holds runs, and [`Session`], a run that is written to one, goes on from one, or is replayed from one.
-//! Recordings are the same format.
+//! Entry points: [`Journal`], a file that holds runs, and [`Session`], a run that is written to one, goes on
+//! from one, or is replayed from one. Recordings are the same format.
 //!
-//! A journal is an SQLite database in WAL mode: a process that is killed leaves it as it was after the last response that was written, and
-//! a torn page of the log is noticed and left out. A file that is damaged otherwise is refused: see [`Journal::undamaged`]. A response is written before the machine gets it, and the call of a tool that writes is noted before it
-//! begins. So after a crash a run can go on: everything that was answered is answered again from the journal, and nothing is
-//! asked twice, except what was under way.
+//! A journal is an SQLite database in WAL mode: a process that is killed leaves it as it was after the last
+//! response that was written, and a torn page of the log is noticed and left out. A file that is damaged
+//! otherwise is refused: see [`Journal::undamaged`]. A response is written before the machine gets it, and
+//! the call of a tool that writes is noted before it begins. So after a crash a run can go on: everything
+//! that was answered is answered again from the journal, and nothing is asked twice, except what was under
+//! way.
 //!
-//! Invariant: what is written has been through the run's [`crate::Redactor`], and the machine gets what was written, so that a run
-//! and its replay see the same.
+//! Invariant: what is written has been through the run's [`crate::Redactor`], and the machine gets what was
+//! written, so that a run and its replay see the same.
 //! Invariant: samples are not kept; they depend on the seed alone, which is.
 
 mod approvals;
@@ -164,7 +166,8 @@ pub struct Checked {
     pub messages: usize,
     /// The runs of which something is not what was written; they can't be relied on, all others can.
     pub damaged: Vec<String>,
-    /// Rows by which a call was to be approved, and which no approver wrote. No run has taken them for an answer.
+    /// Rows by which a call was to be approved, and which no approver wrote. No run has taken them for an
+    /// answer.
     pub forged: Vec<Forged>,
 }
 
@@ -403,7 +406,8 @@ impl Journal {
         Ok(out)
     }
 
-    /// As [`Journal::steps`], one after the other: each has its whole conversation, so all of them may be much larger than the journal.
+    /// As [`Journal::steps`], one after the other: each has its whole conversation, so all of them may be
+    /// much larger than the journal.
     ///
     /// # Errors
     /// The file is damaged.
@@ -459,8 +463,9 @@ impl Journal {
         Ok(out)
     }
 
-    /// Looks at everything that a run was answered, by both indexes that lead to it: a query sees the pages alone that it needs, and a run must not go on from a
-    /// part of what it was answered because a damaged index hides the rest. No page belongs to both. What this costs depends on the run, not on the file.
+    /// Looks at everything that a run was answered, by both indexes that lead to it: a query sees the pages
+    /// alone that it needs, and a run must not go on from a part of what it was answered because a damaged
+    /// index hides the rest. No page belongs to both. What this costs depends on the run, not on the file.
     pub(crate) fn undamaged(&self, run: &str) -> Result<(), JournalError> {
         let by = |index: &str| {
             let sql = format!(
@@ -480,10 +485,12 @@ impl Journal {
         }
     }
 
-    /// Looks at the whole file: its structure, and whether every program, request, answer and message is what was written.
+    /// Looks at the whole file: its structure, and whether every program, request, answer and message is what
+    /// was written.
     ///
     /// # Errors
-    /// The structure of the file is damaged, so that nothing in it can be relied on. That a run is not what was written is in the result.
+    /// The structure of the file is damaged, so that nothing in it can be relied on. That a run is not what
+    /// was written is in the result.
     pub fn check(&self) -> Result<Checked, JournalError> {
         let read = || -> rusqlite::Result<Option<Checked>> {
             let found: String = self.db.query_row("PRAGMA integrity_check(1)", [], |r| r.get(0))?;
@@ -541,10 +548,11 @@ impl Journal {
         found.map_err(|e| self.failed(&e))
     }
 
-    /// A new run that is like another one up to a step, whose response is replaced; what came after is asked anew when it is resumed.
-    /// Gives its identifier.
+    /// A new run that is like another one up to a step, whose response is replaced; what came after is asked
+    /// anew when it is resumed. Gives its identifier.
     ///
-    /// The response is that of [`StepInfo::response`]: `{"reply": text}`, `{"call": tool, "args": data}`, `{"data": data}` or `{"error": text}`.
+    /// The response is that of [`StepInfo::response`]: `{"reply": text}`, `{"call": tool, "args": data}`,
+    /// `{"data": data}` or `{"error": text}`.
     ///
     /// # Errors
     /// There is no such run or step, or the response is none.
@@ -743,7 +751,8 @@ fn damaged() -> rusqlite::Error {
     rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_CORRUPT), None)
 }
 
-/// Refuses a file that ends within a page, which SQLite would read as if zeros followed. While there is a log, the missing part may be in it.
+/// Refuses a file that ends within a page, which SQLite would read as if zeros followed. While there is a
+/// log, the missing part may be in it.
 fn whole_pages(db: &Connection, path: &Path) -> Result<(), JournalError> {
     let page: u64 = whole(db.pragma_query_value(None, "page_size", |r| r.get(0)).unwrap_or(4096)).max(1);
     let torn = || std::fs::metadata(path).is_ok_and(|m| m.len() % page != 0);

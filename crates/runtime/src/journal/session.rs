@@ -20,8 +20,8 @@ use std::fs::File;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What becomes of a tool call that was under way when a run was interrupted, if the tool changes the world and does not
-/// recognise a repetition.
+/// What becomes of a tool call that was under way when a run was interrupted, if the tool changes the world
+/// and does not recognise a repetition.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Unfinished {
@@ -51,7 +51,8 @@ enum Mode {
 /// A run that is written to a journal, goes on from one, or is replayed.
 #[derive(Debug)]
 pub struct Session {
-    /// What is read: what the run was answered before. A run that has asked nothing before needs no connection for that.
+    /// What is read: what the run was answered before. A run that has asked nothing before needs no
+    /// connection for that.
     db: Option<Connection>,
     path: String,
     turn: Turn,
@@ -61,7 +62,8 @@ pub struct Session {
     /// When it began, in milliseconds since 1970.
     created: i64,
     mode: Mode,
-    /// Requests that differ from the journal's are asked anew up to this step: another program may have asked for what is there.
+    /// Requests that differ from the journal's are asked anew up to this step: another program may have asked
+    /// for what is there.
     changed_to: i64,
     unfinished: Unfinished,
     input: Option<Data>,
@@ -160,14 +162,15 @@ impl Journal {
         self.begin(about, redactor)
     }
 
-    /// Goes on with a run that was interrupted, or ended by a limit. What was answered is not asked again; that nobody was there to
-    /// approve a call is no answer, unless the run has got others since.
+    /// Goes on with a run that was interrupted, or ended by a limit. What was answered is not asked again;
+    /// that nobody was there to approve a call is no answer, unless the run has got others since.
     ///
     /// The input and the settings are those of the journal, see [`Session::input`].
     ///
     /// # Errors
-    /// There is no such run, the file is damaged, another process goes on with the run, or the program has changed. With `allow_changed` a changed program is run as
-    /// far as it asks the same; from where it differs it asks anew. The run is one of that program then, see [`Journal::changes`].
+    /// There is no such run, the file is damaged, another process goes on with the run, or the program has
+    /// changed. With `allow_changed` a changed program is run as far as it asks the same; from where it
+    /// differs it asks anew. The run is one of that program then, see [`Journal::changes`].
     pub fn resume(
         self,
         run: &str,
@@ -247,7 +250,8 @@ impl Journal {
         let (mode, db, writer) = match lock {
             None => (Mode::Replay, Some(self.db), None),
             Some(lock) => {
-                // Each has a connection of its own, so that reading does not wait until something is on the disk.
+                // Each has a connection of its own, so that reading does not wait until something is on the
+                // disk.
                 let (reading, writing) = match left {
                     0 => (None, self.db),
                     _ => (Some(self.db), Journal::existing(&self.path)?.db),
@@ -275,7 +279,8 @@ impl Journal {
         })
     }
 
-    /// Forgets the last answers if they say that nobody was there to approve a call. Earlier ones stay: the program has gone on from them.
+    /// Forgets the last answers if they say that nobody was there to approve a call. Earlier ones stay: the
+    /// program has gone on from them.
     fn forget_nobody(&self, run: &str) -> Result<(), JournalError> {
         let nobody = wire::response(&Response::Approve(Err(crate::NOBODY.into())));
         let _turn = self.turn.take();
@@ -305,8 +310,8 @@ impl Journal {
     fn lock(&self, id: &str) -> Result<Lock, JournalError> {
         let path = self.lock_path(id);
         let failed = |e: std::io::Error| JournalError::new(format!("cannot lock run `{id}`: {e}"));
-        // What this process or another one has just given up may still be on its way to the disk. And whoever held the lock before may have
-        // removed the file between our opening and locking it.
+        // What this process or another one has just given up may still be on its way to the disk. And whoever
+        // held the lock before may have removed the file between our opening and locking it.
         for _ in 0..20 {
             let file = File::options().create(true).append(true).open(&path).map_err(failed)?;
             match file.try_lock() {
@@ -377,7 +382,8 @@ impl Session {
         self.unfinished
     }
 
-    /// The idempotency key of a call of a tool: the same whenever the call is repeated, see [`machine::Request::call_id`].
+    /// The idempotency key of a call of a tool: the same whenever the call is repeated, see
+    /// [`machine::Request::call_id`].
     pub(crate) fn key(run: &str, tool: &str, call: u64) -> String {
         hash(&format!("{run}/{call:x}/{tool}"))[..32].to_string()
     }

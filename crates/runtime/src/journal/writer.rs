@@ -1,7 +1,8 @@
 //! What is written while a run goes on, by a thread that is not the run's.
 //!
-//! Entry point: [`Writer`]. What is handed to it is written in that order. What has come in while it was writing is written together,
-//! with one synchronisation of the disk, so many answers at once take hardly longer than one.
+//! Entry point: [`Writer`]. What is handed to it is written in that order. What has come in while it was
+//! writing is written together, with one synchronisation of the disk, so many answers at once take hardly
+//! longer than one.
 //!
 //! Invariant: whoever hands something over is told when it is on the disk, or why it is not.
 //! Invariant: after a failure nothing of what was written together with it is in the file.

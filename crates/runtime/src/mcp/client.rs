@@ -193,7 +193,8 @@ impl Connections {
             Ok(answer) => answer,
             // Dropping the call has told the server to give up.
             Err(_) => {
-                // It may be stuck, and must not hold up other runs. It ends with the last call that is under way in it.
+                // It may be stuck, and must not hold up other runs. It ends with the last call that is under
+                // way in it.
                 if !std::ptr::eq(place, self) {
                     place.forget(server, &cell);
                 }
@@ -210,7 +211,8 @@ impl Connections {
         Ok(ToolAnswer { result: answer.result.map_err(|e| e.map(explained)), label: answer.label })
     }
 
-    /// Where the connection to a server is, or will be. One that is lost is made anew: what was under way has failed, but later calls need not.
+    /// Where the connection to a server is, or will be. One that is lost is made anew: what was under way has
+    /// failed, but later calls need not.
     fn cell(&self, server: &str) -> Arc<OnceCell<Client>> {
         let mut open = self.lock();
         let cell = open.entry(server.to_string()).or_default();
@@ -411,7 +413,8 @@ impl Client {
         now.iter().all(|t| t.name != tool).then_some(now)
     }
 
-    /// Closes the connection. Gives the process a moment to end by itself, if that is to be, and waits for its end.
+    /// Closes the connection. Gives the process a moment to end by itself, if that is to be, and waits for
+    /// its end.
     async fn close(mut self, politely: bool) {
         if politely {
             let _ = self.service.close_with_timeout(GRACE).await;
@@ -451,7 +454,8 @@ fn arguments(call: &McpCall<'_>, tool: &Tool) -> Option<Map<String, Json>> {
         .then(|| fields.iter().map(|(n, d)| (n.to_string(), d.to_json())).collect())
 }
 
-/// The arguments by the names of the parameters. One that is absent is left out, unless the server wants to hear of it.
+/// The arguments by the names of the parameters. One that is absent is left out, unless the server wants to
+/// hear of it.
 fn as_arguments(call: &McpCall<'_>, input: &Map<String, Json>) -> Map<String, Json> {
     let required = input.get("required").and_then(Json::as_array);
     let is_required = |n: &Name| required.is_some_and(|r| r.iter().any(|r| r.as_str() == Some(&**n)));

@@ -1,10 +1,12 @@
 //! Tools of servers that speak the Model Context Protocol (MCP).
 //!
-//! Entry point: [`Connections::call`]. A server is started, or connected to, when its first tool is called, once for each run,
-//! and ended with the run; or once for several runs that share it ([`Connections::sharing`]), unless its settings say `per_run`.
+//! Entry point: [`Connections::call`]. A server is started, or connected to, when its first tool is called,
+//! once for each run, and ended with the run; or once for several runs that share it
+//! ([`Connections::sharing`]), unless its settings say `per_run`.
 //!
-//! Invariant: what a server sends is data: it is bounded in size, read as the declared type, and never followed as an instruction. Servers are
-//! offered no capability of ours (no sampling, no roots, no questions to the user).
+//! Invariant: what a server sends is data: it is bounded in size, read as the declared type, and never
+//! followed as an instruction. Servers are offered no capability of ours (no sampling, no roots, no questions
+//! to the user).
 //! Invariant: a server's process gets no variable that holds a secret, except those that its settings name.
 
 #![cfg_attr(not(feature = "mcp"), allow(dead_code))]
@@ -24,8 +26,8 @@ use core_ir::{Data, Name, ToolDecl};
 use serde::Deserialize;
 use std::time::Duration;
 
-/// One `[mcp.NAME]` of `entail.toml`: a process that speaks MCP on its standard input and output, or an address that speaks it over
-/// streamable HTTP.
+/// One `[mcp.NAME]` of `entail.toml`: a process that speaks MCP on its standard input and output, or an
+/// address that speaks it over streamable HTTP.
 ///
 /// ```toml
 /// [mcp.files]
@@ -52,8 +54,8 @@ pub struct McpServer {
     /// True if each run has a process or a session of its own, even where runs share servers: for servers
     /// that keep state.
     pub per_run: bool,
-    /// The only revision to speak: `2026-07-28`, or `2025-11-25` (which lets the server choose an older one). Without it, the
-    /// newest is tried first.
+    /// The only revision to speak: `2026-07-28`, or `2025-11-25` (which lets the server choose an older one).
+    /// Without it, the newest is tried first.
     pub protocol: Option<String>,
 }
 

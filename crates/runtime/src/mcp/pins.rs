@@ -6,8 +6,9 @@ use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-/// What `entail.lock` says: for each server that somebody has looked at, its tools with a hash of everything that a program or a model is told of them
-/// (name, description, schemas). A server that is not in it is not held to anything.
+/// What `entail.lock` says: for each server that somebody has looked at, its tools with a hash of everything
+/// that a program or a model is told of them (name, description, schemas). A server that is not in it is not
+/// held to anything.
 ///
 /// # Examples
 /// ```
@@ -102,7 +103,8 @@ pub(super) fn hash(name: &str, description: &str, input: &Json, output: Option<&
     digest.iter().fold(String::new(), |hex, byte| hex + &format!("{byte:02x}"))
 }
 
-/// JSON with the fields of objects in the order of their names. What a parser has read is not nested too deep for this.
+/// JSON with the fields of objects in the order of their names. What a parser has read is not nested too deep
+/// for this.
 fn canonical(json: &Json, out: &mut String) {
     match json {
         Json::Object(fields) => {

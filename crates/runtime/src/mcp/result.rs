@@ -22,7 +22,8 @@ pub(super) fn read(result: &CallToolResult, ty: &Type, most: usize) -> Result<Da
     }
     match &result.structured_content {
         Some(json) if !matches!(base(ty), Type::Str) => read_structured(json, ty, most),
-        // Texts are for people and may say more; but a text inside of the structure is exactly what is declared.
+        // Texts are for people and may say more; but a text inside of the structure is exactly what is
+        // declared.
         Some(Json::String(s)) => Ok(Data::str(s.as_str())),
         Some(json) => match json.get("result") {
             Some(Json::String(s)) => Ok(Data::str(s.as_str())),
@@ -33,10 +34,11 @@ pub(super) fn read(result: &CallToolResult, ty: &Type, most: usize) -> Result<Da
     }
 }
 
-/// The label that the server says its result has: `_meta.ifc`, with `integrity` (`trusted`, another word, or a list of those whom the
-/// result is from) and `confidentiality` (who may read it; `public` is everyone).
+/// The label that the server says its result has: `_meta.ifc`, with `integrity` (`trusted`, another word, or
+/// a list of those whom the result is from) and `confidentiality` (who may read it; `public` is everyone).
 ///
-/// It can only raise the declared label, so a server gains nothing by lying; what is not understood counts as the highest.
+/// It can only raise the declared label, so a server gains nothing by lying; what is not understood counts as
+/// the highest.
 pub(super) fn label(result: &CallToolResult) -> Option<Stated> {
     let ifc = result.meta.as_ref()?.0.get("ifc")?;
     if !ifc.is_object() {

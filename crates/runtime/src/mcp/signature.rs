@@ -1,6 +1,7 @@
 //! Whether a tool is what its declaration says: the server's JSON Schemas against the declared types.
 //!
-//! Only a definite difference is one: where a schema says nothing, or something that is not understood here, it agrees.
+//! Only a definite difference is one: where a schema says nothing, or something that is not understood here,
+//! it agrees.
 
 use core_ir::{ToolDecl, Type};
 use serde_json::{Map, Value as Json};

@@ -1,12 +1,13 @@
 //! What models said in the words of their protocol, where a later request has to repeat it as it was.
 //!
-//! A model that thinks before it calls a tool is sent its thoughts back with the results. They are signed: whatever is told otherwise is refused. A
-//! conversation of the machine has the calls alone, so the words are kept beside it, in the memory of the run and with the answer in its journal.
+//! A model that thinks before it calls a tool is sent its thoughts back with the results. They are signed:
+//! whatever is told otherwise is refused. A conversation of the machine has the calls alone, so the words are
+//! kept beside it, in the memory of the run and with the answer in its journal.
 //!
 //! Entry points: [`Kept`] of a run, [`AsSaid`] of a question.
 //!
-//! Invariant: words are repeated only behind the conversation that they answered, and where the calls follow that they made. So they tell
-//! a model nothing that it was not told then.
+//! Invariant: words are repeated only behind the conversation that they answered, and where the calls follow
+//! that they made. So they tell a model nothing that it was not told then.
 //! Invariant: at most [`MAX_REPLIES`] answers are kept, the latest.
 
 use crate::journal::{Link, links};
@@ -16,7 +17,8 @@ use serde_json::Value as Json;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-/// Answers of a run whose words are kept; a conversation of more turns with a model that thinks loses the oldest thoughts.
+/// Answers of a run whose words are kept; a conversation of more turns with a model that thinks loses the
+/// oldest thoughts.
 const MAX_REPLIES: usize = 4096;
 
 /// An answer of a model in a conversation, in the words of its protocol.

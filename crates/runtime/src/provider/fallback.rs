@@ -6,8 +6,9 @@ use core_ir::Num;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A chain of models: if one fails for a reason of its provider (no connection, a key that it refuses, an error, nonsense), the next is asked. An answer that
-/// was refused, filtered or cut off is an answer; asking elsewhere would go round it.
+/// A chain of models: if one fails for a reason of its provider (no connection, a key that it refuses, an
+/// error, nonsense), the next is asked. An answer that was refused, filtered or cut off is an answer; asking
+/// elsewhere would go round it.
 pub(crate) struct Fallback {
     name: String,
     chain: Vec<Arc<dyn Provider>>,
@@ -63,7 +64,8 @@ impl Provider for Fallback {
         &self.name
     }
 
-    /// The highest price of each kind: what a budget has to keep back. A model whose price is not known could have any.
+    /// The highest price of each kind: what a budget has to keep back. A model whose price is not known could
+    /// have any.
     fn price(&self) -> Option<Price> {
         let prices: Option<Vec<Price>> = self.chain.iter().map(|p| p.price()).collect();
         prices?

@@ -13,7 +13,8 @@ pub enum FaultKind {
     CutOff,
     /// The answer holds nothing.
     Empty,
-    /// What came is no answer of the protocol: wrong media type, broken JSON, a stream that ends in the middle.
+    /// What came is no answer of the protocol: wrong media type, broken JSON, a stream that ends in the
+    /// middle.
     Malformed,
     /// What came is larger than the limit.
     TooLarge,

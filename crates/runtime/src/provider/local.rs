@@ -1,7 +1,8 @@
 //! The embedded local model.
 //!
-//! Invariant: a typed reply is constrained to its type's schema, and a reply received as code to a literal, so both
-//! always parse. Invariant: it is never offered a tool that changes the world: its choice of tools is not to be relied on.
+//! Invariant: a typed reply is constrained to its type's schema, and a reply received as code to a literal,
+//! so both always parse. Invariant: it is never offered a tool that changes the world: its choice of tools is
+//! not to be relied on.
 
 use super::{Answer, ModelCall, ModelError, Price, Provider, Tokens, Work};
 use crate::event::Progress;
@@ -17,11 +18,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::Mutex;
 
-/// Tokens of a reply if nothing says how many. The reply of a model as small as this does not get better by being longer.
+/// Tokens of a reply if nothing says how many. The reply of a model as small as this does not get better by
+/// being longer.
 const USUAL_OUTPUT: u64 = 512;
 
-/// A model in this process. It is loaded when first asked and answers one question at a time. Free text that reaches
-/// the limit of tokens is taken as it is.
+/// A model in this process. It is loaded when first asked and answers one question at a time. Free text that
+/// reaches the limit of tokens is taken as it is.
 pub struct Local {
     path: PathBuf,
     model: Arc<Mutex<Option<LocalModel>>>,

@@ -1,4 +1,5 @@
-//! Models: one trait and those who answer: models behind HTTP, the embedded one, a script, a recording, and chains of them.
+//! Models: one trait and those who answer: models behind HTTP, the embedded one, a script, a recording, and
+//! chains of them.
 
 mod as_said;
 pub(crate) mod embedded;
@@ -50,11 +51,11 @@ pub struct ModelCall {
     pub max_output: Option<u64>,
     /// How many replies to this question did not decode before.
     pub attempt: u32,
-    /// Where it stands in the run: the `place` of [traces](crate::trace), and last the number of the request there. It is
-    /// the same in every run with the same answers, whichever of them come first.
+    /// Where it stands in the run: the `place` of [traces](crate::trace), and last the number of the request
+    /// there. It is the same in every run with the same answers, whichever of them come first.
     pub place: Arc<[u32]>,
-    /// Answers in the conversation, in the words of the protocol that they were given in ([`Answer::words`]), in their order. Whose words
-    /// they are not tells the calls in its own.
+    /// Answers in the conversation, in the words of the protocol that they were given in ([`Answer::words`]),
+    /// in their order. Whose words they are not tells the calls in its own.
     pub said: Arc<[AsSaid]>,
 }
 
@@ -140,8 +141,8 @@ pub struct Answer {
     pub finish: Finish,
     /// Who answered and what that cost (if it is known), where it was not simply the provider that was asked.
     pub by: Option<(String, Option<Num>)>,
-    /// The answer in the words of its protocol, if calls of tools are in it and it has to be repeated so: it is in [`ModelCall::said`]
-    /// of later questions.
+    /// The answer in the words of its protocol, if calls of tools are in it and it has to be repeated so: it
+    /// is in [`ModelCall::said`] of later questions.
     pub words: Option<Arc<serde_json::Value>>,
 }
 
@@ -252,13 +253,15 @@ pub trait Provider: Send + Sync {
         1
     }
 
-    /// Whether the future may keep its thread to itself, as none should. Where a limit of time has to hold, such a future gets a task of its own, so
-    /// that on a runtime of several threads the limit does hold.
+    /// Whether the future may keep its thread to itself, as none should. Where a limit of time has to hold,
+    /// such a future gets a task of its own, so that on a runtime of several threads the limit does hold.
     fn may_block(&self) -> bool {
         true
     }
 
-    /// Asks. What depends on the order of calls is decided before this returns, so that runs are deterministic. Neither this nor the future should
-    /// keep its thread to itself (there is [`tokio::task::spawn_blocking`] for that): for this the run and its time limits wait, for the future others may.
+    /// Asks. What depends on the order of calls is decided before this returns, so that runs are
+    /// deterministic. Neither this nor the future should keep its thread to itself (there is
+    /// [`tokio::task::spawn_blocking`] for that): for this the run and its time limits wait, for the future
+    /// others may.
     fn ask(self: Arc<Self>, call: ModelCall, progress: Progress) -> Work<Answer>;
 }

@@ -63,7 +63,8 @@ impl Rate {
     }
 }
 
-/// Takes `n` of what flows in at `limit` a minute into a bucket that holds a minute's worth: until when the taker must wait.
+/// Takes `n` of what flows in at `limit` a minute into a bucket that holds a minute's worth: until when the
+/// taker must wait.
 fn take(full_at: &mut Option<Instant>, limit: Option<u32>, n: u64, now: Instant) -> Option<Instant> {
     let limit = limit?.max(1);
     // More than a bucket holds would never come: such a call takes all of it.

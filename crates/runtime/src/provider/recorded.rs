@@ -12,11 +12,12 @@ use std::collections::{HashMap, VecDeque};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Answers a question as it was answered in the newest run of a recording (`entail run --record`, or a journal): the conversation must be the same.
-/// The same question again gets the next answer that it got, at the end the last one.
+/// Answers a question as it was answered in the newest run of a recording (`entail run --record`, or a
+/// journal): the conversation must be the same. The same question again gets the next answer that it got, at
+/// the end the last one.
 ///
-/// `entail run --replay` repeats a run as a whole; this repeats its models alone, so that tools, policies and prompts after the
-/// recorded part can be changed.
+/// `entail run --replay` repeats a run as a whole; this repeats its models alone, so that tools, policies and
+/// prompts after the recorded part can be changed.
 #[derive(Debug)]
 pub struct Recorded {
     source: String,

@@ -7,8 +7,8 @@ use tokio::time::sleep;
 
 /// When failed requests are repeated.
 ///
-/// Before attempt `n + 1` the wait is random between half of `base · 2ⁿ` and all of it, at most `most`; a server's
-/// `Retry-After` replaces it, up to `patience`, beyond which the request fails at once.
+/// Before attempt `n + 1` the wait is random between half of `base · 2ⁿ` and all of it, at most `most`; a
+/// server's `Retry-After` replaces it, up to `patience`, beyond which the request fails at once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Backoff {
     /// How often a request is repeated; 0 is never.

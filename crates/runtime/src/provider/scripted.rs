@@ -22,14 +22,16 @@ const MAX_FILE: u64 = 64 << 20;
 /// - `{"tools": [{"tool": "name", "args": {…}}, …]}`: several at once;
 /// - `{"error": "message"}`: the model fails, perhaps with a `"kind"` of [`FaultKind`].
 ///
-/// With `"purpose": "task"` or `"match": "part of the last message"` an entry answers only such a question, and is preferred
-/// to entries without a condition. Of several, the one is preferred whose `"place"` is that of the question, as the
-/// [trace](crate::trace) shows it: which of the questions in branches of a `parallel` comes first may be a matter of time. An entry answers once, with `"repeat": true` always. A script that has no
-/// reply left is an error that says which question was not answered.
+/// With `"purpose": "task"` or `"match": "part of the last message"` an entry answers only such a question,
+/// and is preferred to entries without a condition. Of several, the one is preferred whose `"place"` is that
+/// of the question, as the [trace](crate::trace) shows it: which of the questions in branches of a `parallel`
+/// comes first may be a matter of time. An entry answers once, with `"repeat": true` always. A script that
+/// has no reply left is an error that says which question was not answered.
 ///
 /// # Examples
 /// ```
-/// let model = runtime::Scripted::parse(r#"["first", {"purpose": "classify", "reply": {"category": "billing"}}]"#).unwrap();
+/// let replies = r#"["first", {"purpose": "classify", "reply": {"category": "billing"}}]"#;
+/// let model = runtime::Scripted::parse(replies).unwrap();
 /// assert_eq!(model.left(), 2);
 /// ```
 #[derive(Debug)]
@@ -139,7 +141,8 @@ impl Scripted {
         let asked = state.asked;
         let entries = &mut state.entries;
         let first = |fits: &dyn Fn(&Entry) -> bool| entries.iter().position(|e| e.fits(call) && fits(e));
-        // A program that has changed since has other places, and takes what is left in the order of the script.
+        // A program that has changed since has other places, and takes what is left in the order of the
+        // script.
         let chosen = first(&|e| e.stands_at(call))
             .or_else(|| first(&|e| e.is_conditional() && e.place.is_none()))
             .or_else(|| first(&Entry::is_conditional))

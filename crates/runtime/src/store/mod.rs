@@ -4,8 +4,8 @@
 //!
 //! Invariant: an operation is atomic, and all of one store happen in one order, whoever else uses it.
 //! Invariant: a key gives only what is of its type and was written under its label.
-//! Invariant: what an operation finds under a label depends on the time of its run and on what was written under that label, and on
-//! nothing else.
+//! Invariant: what an operation finds under a label depends on the time of its run and on what was written
+//! under that label, and on nothing else.
 
 mod redis;
 mod sqlite;
@@ -40,7 +40,8 @@ pub enum StorePlace {
 
 /// A caller and a program, whose entries are separate from those of all others.
 ///
-/// The names may hold any characters: in files and on servers each is written after its length, so no two scopes meet.
+/// The names may hold any characters: in files and on servers each is written after its length, so no two
+/// scopes meet.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct StoreScope {
     /// The name of the caller, such as the name of a token.
@@ -71,16 +72,19 @@ fn prefixed(text: &str) -> String {
     format!("{}:{text}", text.len())
 }
 
-/// Stores by name. A clone is the same stores, so what one run remembers another can recall as long as they share it.
+/// Stores by name. A clone is the same stores, so what one run remembers another can recall as long as they
+/// share it.
 ///
-/// A store has one account for each label. An account holds at most as many entries as the capacity; the one that was written longest ago
-/// goes first, and reading is no use. An entry expires by the lifetime that was declared when it was written. Initial values are there from
-/// the beginning: they count towards the capacity as entries older than all others. A [run](crate::run) reads the time once, when it
-/// begins, so entries expire between runs only. See `docs/calculus.md` §10, stores.
+/// A store has one account for each label. An account holds at most as many entries as the capacity; the one
+/// that was written longest ago goes first, and reading is no use. An entry expires by the lifetime that was
+/// declared when it was written. Initial values are there from the beginning: they count towards the capacity
+/// as entries older than all others. A [run](crate::run) reads the time once, when it begins, so entries
+/// expire between runs only. See `docs/calculus.md` §10, stores.
 ///
 /// # Scopes
-/// All programs that use one `Stores` share what is in it, by the names of the stores. [`Stores::scoped`] gives the same stores with entries
-/// that belong to one caller and one program, apart from those that are [shared](Stores::with_shared).
+/// All programs that use one `Stores` share what is in it, by the names of the stores. [`Stores::scoped`]
+/// gives the same stores with entries that belong to one caller and one program, apart from those that are
+/// [shared](Stores::with_shared).
 ///
 /// ```
 /// # use core_ir::{Data, KeyDecl, LabelSpec, StoreDecl, Type};
@@ -88,8 +92,8 @@ fn prefixed(text: &str) -> String {
 /// use runtime::{StoreScope, Stores};
 /// # let key = KeyDecl { name: "k".into(), ty: Type::Str, label: LabelSpec::BOTTOM, initial: None };
 /// # let at = Span { file: FileId(0), start: 0, end: 0 };
-/// # let notes =
-/// #     StoreDecl { name: "notes".into(), keys: vec![key], capacity: None, ttl: None, backend: None, span: at };
+/// # let (name, keys) = ("notes".into(), vec![key]);
+/// # let notes = StoreDecl { name, keys, capacity: None, ttl: None, backend: None, span: at };
 /// let all = Stores::new();
 /// let of = |caller: &str| all.scoped(StoreScope { caller: caller.into(), program: "shop.agent".into() });
 /// of("ann").remember(&notes, 0, Data::str("hers")).unwrap();
@@ -118,16 +122,22 @@ pub struct Stores {
     epoch: (Duration, Instant),
 }
 
-/// Stores as a value, in which no time passes: a copy goes its own way. For following every course that a run can take.
+/// Stores as a value, in which no time passes: a copy goes its own way. For following every course that a run
+/// can take.
 ///
-/// They hold what [`Stores`] would that are in this process and begin empty. Time stands still: what lives for no time is gone at once,
-/// everything else stays.
+/// They hold what [`Stores`] would that are in this process and begin empty. Time stands still: what lives
+/// for no time is gone at once, everything else stays.
 ///
 /// # Examples
 /// ```
 /// use core_ir::{Data, KeyDecl, LabelSpec, StoreDecl, Type};
 /// use diagnostics::{FileId, Span};
-/// let key = |name: &str, initial| KeyDecl { name: name.into(), ty: Type::Num, label: LabelSpec::BOTTOM, initial };
+/// let key = |name: &str, initial| KeyDecl {
+///     name: name.into(),
+///     ty: Type::Num,
+///     label: LabelSpec::BOTTOM,
+///     initial,
+/// };
 /// let decl = StoreDecl {
 ///     name: "s".into(),
 ///     keys: vec![key("a", Some(Data::Num(7.into()))), key("b", None)],
@@ -261,7 +271,8 @@ impl Stores {
         Stores::default()
     }
 
-    /// Empty stores that are all in this process, whatever backend programs name: for tests, which touch nothing outside.
+    /// Empty stores that are all in this process, whatever backend programs name: for tests, which touch
+    /// nothing outside.
     pub fn only_here() -> Stores {
         Stores { only_here: true, ..Stores::default() }
     }
@@ -273,7 +284,8 @@ impl Stores {
         self
     }
 
-    /// With a server for stores whose program names the backend `redis` and which have no place (`REDIS_URL`).
+    /// With a server for stores whose program names the backend `redis` and which have no place
+    /// (`REDIS_URL`).
     #[must_use]
     pub fn with_redis(mut self, server: Option<RedisServer>) -> Stores {
         self.redis = server;
@@ -292,18 +304,20 @@ impl Stores {
         self.shared.contains(name)
     }
 
-    /// The same stores for one caller of one program: entries of other scopes, and of no scope, are not seen and not evicted. Stores that are
-    /// shared stay what they are. Costs little, so it can be done for each request.
+    /// The same stores for one caller of one program: entries of other scopes, and of no scope, are not seen
+    /// and not evicted. Stores that are shared stay what they are. Costs little, so it can be done for each
+    /// request.
     #[must_use]
     pub fn scoped(&self, scope: StoreScope) -> Stores {
         Stores { owner: scope.owner().into(), ..self.clone() }
     }
 
-    /// The stores for a run that declares these and began at this time, in milliseconds since 1970. Makes and writes nothing.
+    /// The stores for a run that declares these and began at this time, in milliseconds since 1970. Makes and
+    /// writes nothing.
     ///
     /// # Errors
-    /// A mistake of configuration, which ends the run before it begins: a backend that is not configured, or another declaration of a store
-    /// that a run with the same stores began with.
+    /// A mistake of configuration, which ends the run before it begins: a backend that is not configured, or
+    /// another declaration of a store that a run with the same stores began with.
     pub(crate) fn begin(&self, stores: &[Arc<StoreDecl>], began: Option<i64>) -> Result<Stores, String> {
         for store in stores {
             self.place(store).map_err(|e| e.one_line())?;
@@ -415,8 +429,8 @@ impl Stores {
     /// What a key holds, if anything. Waits for the file or the server, at most some seconds.
     ///
     /// # Errors
-    /// The declaration asks for a backend that is not configured, the file or the server can't be used, or holds what is
-    /// not of the key's type.
+    /// The declaration asks for a backend that is not configured, the file or the server can't be used, or
+    /// holds what is not of the key's type.
     pub fn recall(&self, decl: &StoreDecl, key: u32) -> Result<Option<Data>, String> {
         self.act(decl, key, Act::Recall)
     }

@@ -1,11 +1,13 @@
 //! Stores on a Redis server, which agents on several machines may share.
 //!
-//! Invariant: every operation is one script, which the server runs alone, so agents see each other's writes whole and in one order.
+//! Invariant: every operation is one script, which the server runs alone, so agents see each other's writes
+//! whole and in one order.
 //! Invariant: no message holds a password.
 //!
-//! Each account of a store is a hash at `entail:account:` and the owner, the store and the label, each written as its length, a colon and
-//! itself; the owner of what is the local user's is empty. The fields are the keys, and an entry is JSON: `v` is the value (JSON of the
-//! exchange format), `expires` (milliseconds since 1970) and `capacity` are its limits, and `n` is the number of the write.
+//! Each account of a store is a hash at `entail:account:` and the owner, the store and the label, each
+//! written as its length, a colon and itself; the owner of what is the local user's is empty. The fields are
+//! the keys, and an entry is JSON: `v` is the value (JSON of the exchange format), `expires` (milliseconds
+//! since 1970) and `capacity` are its limits, and `n` is the number of the write.
 
 use super::{Act, Operation, label_of, prefixed};
 use core_ir::exchange::data_json;
@@ -17,8 +19,9 @@ use std::time::Duration;
 /// How long a connection may take, and each answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// An operation. `KEYS`: the account. `ARGV`: now, the key, what to do, then the value and its limits (empty for none). Answers with the
-/// keys of all entries that remain, after the value if that is asked for. What is no entry does not count.
+/// An operation. `KEYS`: the account. `ARGV`: now, the key, what to do, then the value and its limits (empty
+/// for none). Answers with the keys of all entries that remain, after the value if that is asked for. What is
+/// no entry does not count.
 const SCRIPT: &str = r"
 local account, now, key, act = KEYS[1], tonumber(ARGV[1]), ARGV[2], ARGV[3]
 local entries, damaged, last = {}, false, 0
@@ -86,7 +89,8 @@ impl std::fmt::Debug for RedisServer {
 }
 
 impl RedisServer {
-    /// The server at `redis://[USER:PASSWORD@]HOST[:PORT][/DATABASE]`, `rediss://…` (TLS) or `unix:///PATH`. Does not connect.
+    /// The server at `redis://[USER:PASSWORD@]HOST[:PORT][/DATABASE]`, `rediss://…` (TLS) or `unix:///PATH`.
+    /// Does not connect.
     ///
     /// # Errors
     /// It is no such address.

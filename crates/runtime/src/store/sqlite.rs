@@ -1,6 +1,7 @@
 //! Stores in an SQLite file, which outlive the process and may be shared by several.
 //!
-//! Invariant: every operation is one transaction, so agents in several processes see each other's writes whole and in one order.
+//! Invariant: every operation is one transaction, so agents in several processes see each other's writes
+//! whole and in one order.
 
 use super::{Act, Operation, label_of};
 use crate::turn::Turn;

@@ -4,7 +4,8 @@ use super::as_text;
 use core_ir::{Data, Name, Num};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// The built-in tools with what each does. Arguments are taken in the order of the parameters, whatever their names.
+/// The built-in tools with what each does. Arguments are taken in the order of the parameters, whatever their
+/// names.
 pub const BUILTINS: &[(&str, &str)] = &[
     ("clock.now", "the time in UTC, as text such as 2026-01-31T09:30:00Z"),
     ("clock.unix", "the time as whole seconds since the beginning of 1970"),

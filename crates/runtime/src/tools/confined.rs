@@ -1,7 +1,9 @@
-//! Built-in tools that reach outside of this process, each within what its handler allows: files under a root, and addresses of named hosts.
+//! Built-in tools that reach outside of this process, each within what its handler allows: files under a
+//! root, and addresses of named hosts.
 //!
-//! Invariant: no path leads out of the root, neither by `..` nor by a link, also not by one that is put there while the tool is at work: paths are not
-//! looked at and then opened, they are opened beneath the open root (`openat2` with `RESOLVE_BENEATH` where there is one).
+//! Invariant: no path leads out of the root, neither by `..` nor by a link, also not by one that is put there
+//! while the tool is at work: paths are not looked at and then opened, they are opened beneath the open root
+//! (`openat2` with `RESOLVE_BENEATH` where there is one).
 //! Invariant: nothing is read that is no regular file.
 //! Invariant: a fetch goes to allowed hosts only, and follows no redirect.
 
@@ -236,7 +238,8 @@ fn text_of(root: &Dir, path: &Path, most: usize) -> Result<String, String> {
     String::from_utf8(bytes).map_err(|_| wrong("it is no text"))
 }
 
-/// The files under a directory, or the file itself, as paths from the root in a stable order. Links are not followed, but for the way to `from`.
+/// The files under a directory, or the file itself, as paths from the root in a stable order. Links are not
+/// followed, but for the way to `from`.
 fn walk(root: &Dir, from: &Path) -> Result<Vec<PathBuf>, String> {
     if root.metadata(named(from)).map_err(|e| why(from, &e))?.is_file() {
         return Ok(vec![from.to_path_buf()]);
@@ -345,7 +348,8 @@ mod tests {
         assert!(!outside.path().join("x").exists() && !dir.path().join("x").exists());
     }
 
-    /// Somebody swaps a directory for a link that leads out, again and again, while files are read and written in it.
+    /// Somebody swaps a directory for a link that leads out, again and again, while files are read and
+    /// written in it.
     #[cfg(unix)]
     #[test]
     fn a_link_that_appears_in_between_leads_nowhere() {

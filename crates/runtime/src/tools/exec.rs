@@ -2,7 +2,8 @@
 //!
 //! Invariant: no shell. Data becomes arguments and standard input, never a program's name or a command line.
 //! Invariant: when a call ends, in whatever way, its process and what that has started are killed.
-//! Invariant: the arguments are in the standard input before the process exists, so none begins with a part of them.
+//! Invariant: the arguments are in the standard input before the process exists, so none begins with a part
+//! of them.
 
 use super::{Template, ToolError, ToolLimits, as_json, result};
 use crate::process::{self, STDERR_TAIL, tail};

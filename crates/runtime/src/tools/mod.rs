@@ -118,12 +118,12 @@ impl Default for ToolLimits {
     }
 }
 
-/// A tool of an embedding program: gets the arguments in the order of the parameters. Dropping the future must give
-/// up. The result is checked against the declared type by the machine.
+/// A tool of an embedding program: gets the arguments in the order of the parameters. Dropping the future
+/// must give up. The result is checked against the declared type by the machine.
 ///
-/// It should not keep its thread to itself: computations and calls that block belong into [`tokio::task::spawn_blocking`]. The time limits
-/// of a run hold even then, on a runtime of several threads, but its cancellation may wait for the tool, and so do other runs on a runtime of
-/// one thread.
+/// It should not keep its thread to itself: computations and calls that block belong into
+/// [`tokio::task::spawn_blocking`]. The time limits of a run hold even then, on a runtime of several threads,
+/// but its cancellation may wait for the tool, and so do other runs on a runtime of one thread.
 pub type CustomTool = Arc<dyn Fn(Vec<(Name, Data)>) -> BoxFuture<Result<Data, String>> + Send + Sync>;
 
 /// Carries tools out: as the embedding program says, or else the configuration, or else the declaration.
@@ -132,24 +132,30 @@ pub type CustomTool = Arc<dyn Fn(Vec<(Name, Data)>) -> BoxFuture<Result<Data, St
 ///
 /// - `{exec: [program, argument, …], env?, memory?, timeout?}`: a process, see below;
 /// - `{http: {method, url, headers?}, timeout?}`: a request with `GET`, `POST`, `PUT`, `PATCH` or `DELETE`;
-/// - `{mcp: [server, tool], timeout?}`: a tool of a server of [`Tools::with_servers`]; `{mcp: server}` if it has the declared name;
-/// - `{wasm: file, function?, fuel?, memory?, timeout?}`: a function of a WebAssembly component, which can do nothing but compute, within so much fuel and so many MiB of
-///   memory; only where the program was built with the feature `wasm`;
-/// - `{python: "tools.py:name", env?, memory?, timeout?}`: a function of Python, or a tool of a framework, in a process that stays for the run;
+/// - `{mcp: [server, tool], timeout?}`: a tool of a server of [`Tools::with_servers`]; `{mcp: server}` if it
+///   has the declared name;
+/// - `{wasm: file, function?, fuel?, memory?, timeout?}`: a function of a WebAssembly component, which can do
+///   nothing but compute, within so much fuel and so many MiB of memory; only where the program was built
+///   with the feature `wasm`;
+/// - `{python: "tools.py:name", env?, memory?, timeout?}`: a function of Python, or a tool of a framework, in
+///   a process that stays for the run;
 /// - `{builtin: name}`: one of [`BUILTINS`]; those on files need `root`, and `http.fetch` needs `allow`.
 ///
-/// A tool that changes the world gets an idempotency key, the same whenever a run asks the same: a process as the variable `ENTAIL_IDEMPOTENCY_KEY`, a request as
-/// the header `Idempotency-Key`, an MCP server as `entail/idempotencyKey` in `_meta`. A handler with `idempotent: true` says that the tool heeds it, so that
+/// A tool that changes the world gets an idempotency key, the same whenever a run asks the same: a process as
+/// the variable `ENTAIL_IDEMPOTENCY_KEY`, a request as the header `Idempotency-Key`, an MCP server as
+/// `entail/idempotencyKey` in `_meta`. A handler with `idempotent: true` says that the tool heeds it, so that
 /// a run that was interrupted may call it again.
 ///
-/// Arguments of processes (not the program), URLs and header values have holes `{parameter}`; braces that are text are
-/// doubled. A process gets all arguments as one JSON object on its standard input and writes its result as JSON to its standard
-/// output (any text, if the tool returns `Str`). It has no shell, a process group of its own that is killed when the call ends in any
-/// way, and none of the variables whose names say
-/// that they hold secrets (`…KEY`, `…TOKEN`, `…SECRET`, `…PASSWORD`) except those that its handler lists in `env`. A hole is one argument, or a part of one; one that could be
-/// taken for an option should stand after `--`.
-/// A request other than `GET` and `DELETE` carries all arguments as its JSON body; with those two the arguments that are in no
-/// hole become the query. In a URL holes stand after the host only, are percent-encoded, and cannot be `.` or `..`.
+/// Arguments of processes (not the program), URLs and header values have holes `{parameter}`; braces that are
+/// text are doubled. A process gets all arguments as one JSON object on its standard input and writes its
+/// result as JSON to its standard output (any text, if the tool returns `Str`). It has no shell, a process
+/// group of its own that is killed when the call ends in any way, and none of the variables whose names say
+/// that they hold secrets (`…KEY`, `…TOKEN`, `…SECRET`, `…PASSWORD`) except those that its handler lists in
+/// `env`. A hole is one argument, or a part of one; one that could be taken for an option should stand after
+/// `--`.
+/// A request other than `GET` and `DELETE` carries all arguments as its JSON body; with those two the
+/// arguments that are in no hole become the query. In a URL holes stand after the host only, are
+/// percent-encoded, and cannot be `.` or `..`.
 #[derive(Clone)]
 pub struct Tools {
     // Each run has a clone.
@@ -253,8 +259,8 @@ impl Tools {
         self.with_python(settings)
     }
 
-    /// With these MCP servers, by name (`[mcp.NAME]` of `entail.toml`). None is started before its first tool is called. The environment
-    /// has their keys.
+    /// With these MCP servers, by name (`[mcp.NAME]` of `entail.toml`). None is started before its first tool
+    /// is called. The environment has their keys.
     #[must_use]
     pub fn with_servers(mut self, servers: BTreeMap<String, McpServer>, environment: &Environment) -> Tools {
         self.mcp = Arc::new(Connections::new(servers, environment));
@@ -271,7 +277,8 @@ impl Tools {
         self
     }
 
-    /// Held to what was approved of MCP servers (`entail.lock`): a tool that has changed since, or is new, is refused.
+    /// Held to what was approved of MCP servers (`entail.lock`): a tool that has changed since, or is new, is
+    /// refused.
     #[must_use]
     pub fn with_pins(mut self, pins: Pins) -> Tools {
         self.mcp = Arc::new(self.mcp.with_pins(pins));
@@ -286,8 +293,9 @@ impl Tools {
         self.mcp.check(server)
     }
 
-    /// Runs that use clones of these tools share their MCP servers: one process or session of each for all of them, started for the first call and
-    /// anew for the next call after one that ended, broke off or did not answer in time. A server whose settings say `per_run` is not shared.
+    /// Runs that use clones of these tools share their MCP servers: one process or session of each for all of
+    /// them, started for the first call and anew for the next call after one that ended, broke off or did not
+    /// answer in time. A server whose settings say `per_run` is not shared.
     ///
     /// Shared servers live until [`Tools::close_servers`], or the last clone is dropped.
     #[must_use]
@@ -323,14 +331,16 @@ impl Tools {
         self
     }
 
-    /// For tests: functions of the embedding program and built-in tools that compute are carried out, and nothing else.
+    /// For tests: functions of the embedding program and built-in tools that compute are carried out, and
+    /// nothing else.
     #[must_use]
     pub fn computing_only(mut self) -> Tools {
         Arc::make_mut(&mut self.shared).computing_only = true;
         self
     }
 
-    /// Looks for mistakes in a tool's handler before any run. Nothing is started or asked; programs and files are looked for.
+    /// Looks for mistakes in a tool's handler before any run. Nothing is started or asked; programs and files
+    /// are looked for.
     ///
     /// # Errors
     /// There is no handler, it can't be used, or this machine lacks what it needs.
@@ -386,7 +396,8 @@ impl Tools {
         !self.is_custom(tool) && handler.is_some_and(|h| h.field("idempotent") == Some(&Data::Bool(true)))
     }
 
-    /// What a tool gives that works here and at once, as built-in ones do; `None` for others, which are not started.
+    /// What a tool gives that works here and at once, as built-in ones do; `None` for others, which are not
+    /// started.
     pub fn at_once(&self, tool: &ToolDecl, args: Vec<(Name, Data)>) -> Option<Result<Data, String>> {
         let prepared = match self.prepare(tool) {
             Ok(prepared) => prepared,
@@ -696,7 +707,8 @@ fn memory_in(handler: &Data) -> Result<Option<u64>, String> {
     }
 }
 
-/// Server and tool of `[server, tool]`, `{server, tool}` or, for a tool of the declared name, the server alone.
+/// Server and tool of `[server, tool]`, `{server, tool}` or, for a tool of the declared name, the server
+/// alone.
 fn mcp_names<'a>(about: &'a Data, declared: &'a str) -> Result<(&'a str, &'a str), String> {
     let names = match about {
         Data::Str(server) => Some((&**server, declared)),

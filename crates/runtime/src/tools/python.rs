@@ -1,10 +1,11 @@
-//! Tools that are functions of Python: a process for each module, which stays for the run, and another one where calls overlap.
+//! Tools that are functions of Python: a process for each module, which stays for the run, and another one
+//! where calls overlap.
 //!
-//! Entry point: [`PythonTool::call`] with the [`Workers`] of the run. The process is `shim.py`, which speaks JSON lines; it comes
-//! with this crate, so that the Python of a project needs nothing installed.
+//! Entry point: [`PythonTool::call`] with the [`Workers`] of the run. The process is `shim.py`, which speaks
+//! JSON lines; it comes with this crate, so that the Python of a project needs nothing installed.
 //!
-//! Invariant: a worker has one call at a time. Whatever goes wrong with a call, or if nobody waits for it any more, its process group
-//! is killed, and no other call with it.
+//! Invariant: a worker has one call at a time. Whatever goes wrong with a call, or if nobody waits for it any
+//! more, its process group is killed, and no other call with it.
 //! Invariant: no shell; arguments are data on a pipe. What the function prints is never taken for an answer.
 
 use super::{ToolError, ToolLimits, as_json, json_result};
@@ -39,10 +40,11 @@ const GRACE: Duration = Duration::from_millis(500);
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct PythonSettings {
-    /// Whether the functions of a project that was compiled may be run as the tools that they are. Handlers need no such consent.
+    /// Whether the functions of a project that was compiled may be run as the tools that they are. Handlers
+    /// need no such consent.
     pub tools: bool,
-    /// The interpreter: a file relative to the settings, or a program of the path. Without it, that of the active or nearest virtual environment, or
-    /// else `python3`.
+    /// The interpreter: a file relative to the settings, or a program of the path. Without it, that of the
+    /// active or nearest virtual environment, or else `python3`.
     pub interpreter: Option<PathBuf>,
     /// Names of variables that hold secrets and that functions get all the same.
     pub env: Vec<String>,

@@ -1,12 +1,16 @@
 //! Tools that are functions of WebAssembly components.
 //!
-//! Entry point: [`Wasm`], a handler; [`Components`] keeps what has been compiled. A component gets nothing but its arguments: what it imports (files, clocks, chance, the
-//! network) is not there, and asking for it ends the call.
+//! Entry point: [`Wasm`], a handler; [`Components`] keeps what has been compiled. A component gets nothing
+//! but its arguments: what it imports (files, clocks, chance, the network) is not there, and asking for it
+//! ends the call.
 //!
 //! Invariant: each call has an instance of its own, so no call sees what another one left in memory.
-//! Invariant: a call ends: it has so much fuel (one for each instruction, roughly) and so much memory and no more.
-//! Invariant: a call that nobody waits for any more, because it is late or its run has ended, stops computing.
-//! Invariant: arguments and results have the types that the component states, and those fit the declared ones, or nothing is called.
+//! Invariant: a call ends: it has so much fuel (one for each instruction, roughly) and so much memory and no
+//! more.
+//! Invariant: a call that nobody waits for any more, because it is late or its run has ended, stops
+//! computing.
+//! Invariant: arguments and results have the types that the component states, and those fit the declared
+//! ones, or nothing is called.
 
 use super::{ToolError, ToolLimits};
 use crate::ConfigError;
@@ -93,7 +97,8 @@ struct WaitedFor {
 impl Drop for WaitedFor {
     fn drop(&mut self) {
         self.given_up.store(true, Ordering::SeqCst);
-        // All calls of the engine look up now, and those that are waited for go on. Of one that has ended nothing is left.
+        // All calls of the engine look up now, and those that are waited for go on. Of one that has ended
+        // nothing is left.
         if let Some(engine) = &self.engine {
             engine.increment_epoch();
         }
@@ -249,7 +254,8 @@ impl Wasm {
         Ok(Signature { params, results: results.len() })
     }
 
-    /// The function, of the component itself or of an interface that it exports: `namespace:package/interface#function`.
+    /// The function, of the component itself or of an interface that it exports:
+    /// `namespace:package/interface#function`.
     fn find(&self, component: &Component) -> Result<(ComponentItem, ComponentExportIndex), String> {
         let (interface, name) = match self.function.rsplit_once('#') {
             Some((interface, name)) => (Some(interface), name),
@@ -300,7 +306,8 @@ fn value_of(ty: &WasmType) -> Option<WasmType> {
     }
 }
 
-/// Whether values of a declared type can be values of a component's, and back. Only a definite difference is one.
+/// Whether values of a declared type can be values of a component's, and back. Only a definite difference is
+/// one.
 fn fits(declared: &Type, wasm: &WasmType, depth: usize) -> Result<(), String> {
     if depth > MAX_DEPTH {
         return Err("is nested too deeply".into());

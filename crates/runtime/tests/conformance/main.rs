@@ -1,7 +1,8 @@
-//! Every provider gives the same answers to the same cases, and ends with an error that names the cause when its endpoint misbehaves.
+//! Every provider gives the same answers to the same cases, and ends with an error that names the cause when
+//! its endpoint misbehaves.
 //!
-//! The models behind HTTP speak to a server that speaks their real protocol, whole and as a stream ([`wire`]); the scripted and the recorded
-//! model are asked directly.
+//! The models behind HTTP speak to a server that speaks their real protocol, whole and as a stream
+//! ([`wire`]); the scripted and the recorded model are asked directly.
 
 mod wire;
 
@@ -211,7 +212,8 @@ async fn typed_answers_are_asked_for_as_each_provider_accepts() {
         let schema = seen[0].pointer(at).unwrap_or_else(|| panic!("{way:?}: {}", seen[0]));
         assert_eq!(schema["properties"]["value"]["enum"], json!(["bug", "other"]), "{way:?}");
     }
-    // Bounds that a provider does not know are left out of what it gets, and said in words; the machine checks them.
+    // Bounds that a provider does not know are left out of what it gets, and said in words; the machine
+    // checks them.
     use core_ir::{Comparison, Measure, Num, Pred};
     let bounded = Pred::Compare(Measure::Value, Comparison::Le, Num::from(5));
     let record = Type::record([("n".into(), Type::Refined(Arc::new((Type::Num, bounded))))]);
@@ -416,7 +418,8 @@ fn seeker() -> Arc<core_ir::Code> {
     Arc::new(module.lower(module.default_entry().unwrap()).unwrap())
 }
 
-/// A model that calls tools for ever is ended by the steps of its agent, or by the budget of the run, whichever is first, and the error says which.
+/// A model that calls tools for ever is ended by the steps of its agent, or by the budget of the run,
+/// whichever is first, and the error says which.
 #[tokio::test]
 async fn a_loop_of_tool_calls_without_an_end_is_ended() {
     use runtime::{CancellationToken, Environment, Handlers, Limits, Models, Tools};
@@ -465,7 +468,8 @@ async fn a_loop_of_tool_calls_without_an_end_is_ended() {
     }
 }
 
-/// A model that thinks gets its thoughts back with the results of the tools that it called, as it said them; so does one whose run was interrupted in between.
+/// A model that thinks gets its thoughts back with the results of the tools that it called, as it said them;
+/// so does one whose run was interrupted in between.
 #[tokio::test]
 async fn thoughts_are_sent_back_with_the_results_of_tools() {
     use runtime::{
@@ -531,8 +535,8 @@ let begun = send "go" in (fix[inf] (\more. \t. case t of {
     }
 }
 
-/// A model that names a tool that was not offered, or whose arguments are no JSON or not those of the tool, is told so each time; if it does not learn, the
-/// run ends and the error says what it did.
+/// A model that names a tool that was not offered, or whose arguments are no JSON or not those of the tool,
+/// is told so each time; if it does not learn, the run ends and the error says what it did.
 #[tokio::test]
 async fn wrong_calls_without_an_end_are_ended() {
     use runtime::{CancellationToken, Environment, Handlers, Limits, Models, Tools};

@@ -1,7 +1,8 @@
-//! A server that speaks the protocols of models as their providers document them, whole and as streams, and misbehaves as told.
+//! A server that speaks the protocols of models as their providers document them, whole and as streams, and
+//! misbehaves as told.
 //!
-//! It refuses requests that the provider would refuse (order of messages, results of calls, missing fields, headers, keywords of schemas), so a
-//! test that gets its reply has sent a valid request.
+//! It refuses requests that the provider would refuse (order of messages, results of calls, missing fields,
+//! headers, keywords of schemas), so a test that gets its reply has sent a valid request.
 
 use runtime::Protocol;
 use serde_json::{Value as Json, json};
@@ -48,7 +49,8 @@ pub enum Act {
     Drip(Say),
     /// A byte now and then, without end.
     SlowDrip,
-    /// An error of the protocol: its status and what it is called. With status 200, an error in place of an answer.
+    /// An error of the protocol: its status and what it is called. With status 200, an error in place of an
+    /// answer.
     Error(u16, &'static str),
     /// An error with `Retry-After`.
     Later(u16, u32),

@@ -1,7 +1,7 @@
 //! A server that speaks the Chat Completions protocol, and misbehaves as told.
 //!
-//! It checks requests as the real endpoint does (roles, tool results, strict schemas) and answers 400 to wrong ones, so a
-//! test that gets its reply has also sent a valid request.
+//! It checks requests as the real endpoint does (roles, tool results, strict schemas) and answers 400 to
+//! wrong ones, so a test that gets its reply has also sent a valid request.
 
 #![allow(dead_code)] // Each test file uses a part of it.
 

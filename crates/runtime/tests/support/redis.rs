@@ -1,7 +1,8 @@
 //! A Redis server of a test's own, on a private socket.
 //!
-//! `scripts/test` installs the program and says in `ENTAIL_REDIS_SERVER` where it is; without the variable the one on the path is
-//! taken. Where there is none, tests that need it say so and pass: `scripts/test` never gets there.
+//! `scripts/test` installs the program and says in `ENTAIL_REDIS_SERVER` where it is; without the variable
+//! the one on the path is taken. Where there is none, tests that need it say so and pass: `scripts/test`
+//! never gets there.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};

@@ -1,4 +1,5 @@
-//! Random programs. Most of what they do succeeds: terms are made for a type, and only now and then for another.
+//! Random programs. Most of what they do succeeds: terms are made for a type, and only now and then for
+//! another.
 
 use super::build::{FIELDS, PRELUDE, TAGS, role};
 use super::{Ast, Op, Program, Reply};
@@ -17,8 +18,9 @@ pub struct Style {
     pub size: u32,
     /// How many terms in a hundred are of a type that does not fit.
     pub wild: u64,
-    /// Whether programs are well typed, but for a few: hardly anything is of a type that does not fit or cannot be
-    /// known. Branches of a `par` may write one key, guards be impossible and indices be beyond a list.
+    /// Whether programs are well typed, but for a few: hardly anything is of a type that does not fit or
+    /// cannot be known. Branches of a `par` may write one key, guards be impossible and indices be beyond a
+    /// list.
     pub typed: bool,
     /// True if there are parallel branches.
     pub parallel: bool,
@@ -41,7 +43,8 @@ pub struct Style {
     pub labelling: bool,
     /// Whether some errors of models are permanent, and some `try`s let those pass.
     pub permanent: bool,
-    /// Variables that are in scope of the whole program (the first is the outermost). Programs use them often.
+    /// Variables that are in scope of the whole program (the first is the outermost). Programs use them
+    /// often.
     pub given: Vec<Ty>,
     /// How many of them, the first, programs make their decisions by.
     pub deciding: usize,
@@ -253,8 +256,9 @@ fn decision(rng: &mut Rng, style: &Style, inner: u8) -> Option<Ast> {
     Some(test_of(Ast::var(u8::try_from(variable).unwrap_or(u8::MAX)), &style.given[which]))
 }
 
-/// The tree with some numbers and pairs written so that a machine may carry them out in place: by a function of a number, which may have
-/// a label or be held by a variable, by an `if`, by a loop, and by the branches of `f | g`.
+/// The tree with some numbers and pairs written so that a machine may carry them out in place: by a function
+/// of a number, which may have a label or be held by a variable, by an `if`, by a loop, and by the branches
+/// of `f | g`.
 fn at_hand(ast: Ast, rng: &mut Rng, lattice: LatticeKind, style: &Style, inner: u8) -> Ast {
     let Ast { op, kids } = ast;
     // The position of an index is left as it is.
@@ -458,7 +462,8 @@ fn tools(rng: &mut Rng, lattice: LatticeKind, approve: bool) -> Vec<ToolDecl> {
         .collect::<Vec<_>>()
         .into_iter()
         .map(|(name, params, result, policy)| {
-            // What may be left out matters where little is admitted: one bound that admits all hides every call.
+            // What may be left out matters where little is admitted: one bound that admits all hides every
+            // call.
             let (top, bottom) = if name == "maybe" { (15, 45) } else { (60, 10) };
             (name, params, result, policy, top, bottom)
         })
@@ -537,7 +542,8 @@ fn stores(rng: &mut Rng, lattice: LatticeKind) -> Vec<StoreDecl> {
     ]
 }
 
-/// Gives some stores a capacity, so small that entries are evicted, and a lifetime: none, or one that may end before the run begins.
+/// Gives some stores a capacity, so small that entries are evicted, and a lifetime: none, or one that may end
+/// before the run begins.
 fn limit(stores: &mut [StoreDecl], rng: &mut Rng) {
     for store in stores {
         store.capacity = rng.chance(50).then(|| rng.below(3) as u64);
@@ -597,8 +603,8 @@ struct Making<'a> {
     /// The models that are offered tools, and the others.
     with_tools: Vec<u8>,
     without_tools: Vec<u8>,
-    /// A number that stands for a former: the one that this program has more often than others. Rare combinations become
-    /// common in some programs that way.
+    /// A number that stands for a former: the one that this program has more often than others. Rare
+    /// combinations become common in some programs that way.
     focus: Option<usize>,
     /// True if nobody uses the value of the next shape, so that it may be of any type.
     free: bool,
@@ -880,7 +886,8 @@ impl Making<'_> {
 
     /// A term of about that size, mostly of the type.
     fn term(&mut self, wanted: &Ty, size: u32) -> Ast {
-        // Shares may be larger than what they are shares of, so that some terms are deep: one in a hundred thousand beyond all measure.
+        // Shares may be larger than what they are shares of, so that some terms are deep: one in a hundred
+        // thousand beyond all measure.
         if self.depth >= MAX_DEPTH {
             return self.leaf(wanted);
         }
@@ -923,8 +930,8 @@ impl Making<'_> {
         if self.rng.chance(45) { self.particular(ty, size) } else { self.general(ty, size) }
     }
 
-    /// A shape that is the whole program: mostly with little around it, so that what it shows is not lost on the way, and as often
-    /// as not with a store.
+    /// A shape that is the whole program: mostly with little around it, so that what it shows is not lost on
+    /// the way, and as often as not with a store.
     fn bare_shape(&mut self, ty: &Ty) -> Ast {
         let (ty, size) = match self.rng.chance(60) {
             true => (&Ty::Num, 1 + self.rng.below(6) as u32),
@@ -937,15 +944,15 @@ impl Making<'_> {
         if self.rng.chance(50) { self.in_store(shape) } else { shape(self) }
     }
 
-    /// What comes after a step that is of interest itself, below a variable for its value: as often as not hardly anything, for
-    /// what fails, or drops what it is given, hides it.
+    /// What comes after a step that is of interest itself, below a variable for its value: as often as not
+    /// hardly anything, for what fails, or drops what it is given, hides it.
     fn rest(&mut self, var: Ty, ty: &Ty, size: u32) -> Ast {
         let size = if self.rng.chance(50) { 1 } else { size };
         self.under(var, ty, size)
     }
 
-    /// What comes after a value whose label matters, so that the label is seen: under a test of it, or, where any type will do, as
-    /// the result or beside it.
+    /// What comes after a value whose label matters, so that the label is seen: under a test of it, or, where
+    /// any type will do, as the result or beside it.
     fn seen(&mut self, made: Ast, free: bool, of: Ty, ty: &Ty, size: u32) -> Ast {
         let (tested, mut rest) = (self.label(1), self.rest(of, ty, size));
         match self.rng.below(4) {
@@ -1762,7 +1769,8 @@ impl Making<'_> {
                 9 if !self.in_code => match self.rng.below(3) {
                     0 => node(Op::App, [node(Op::Tool(0), []), self.term(ty, one)]),
                     1 => {
-                        // It takes data, and its one argument by name if that is a record with a field of the name.
+                        // It takes data, and its one argument by name if that is a record with a field of the
+                        // name.
                         let t = match self.comparable() {
                             Ty::Record(_) if self.style.typed => Ty::Num,
                             t => t,

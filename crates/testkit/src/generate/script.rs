@@ -7,9 +7,9 @@ use core_ir::{Data, KeyDecl, Name, Num, StoreDecl, ToolDecl, Type};
 use machine::store::StoreState;
 use std::collections::HashMap;
 
-/// Answers a program's requests by their content and the program's seed. If nothing runs in parallel, an answer
-/// depends also on how many there were before, and stores keep what they are given, with their capacities and lifetimes;
-/// otherwise the order in which requests are made does not matter.
+/// Answers a program's requests by their content and the program's seed. If nothing runs in parallel, an
+/// answer depends also on how many there were before, and stores keep what they are given, with their
+/// capacities and lifetimes; otherwise the order in which requests are made does not matter.
 #[derive(Clone, Debug)]
 pub struct Script {
     program: Program,
@@ -69,8 +69,8 @@ impl World for Script {
 }
 
 impl Script {
-    /// How many times in a hundred a store has given up what it held when it is asked: what it has room for, and how long it keeps
-    /// what it was given, is its own affair.
+    /// How many times in a hundred a store has given up what it held when it is asked: what it has room for,
+    /// and how long it keeps what it was given, is its own affair.
     pub(crate) const FORGETS: u64 = 3;
 
     /// The lifetime of entries where there is one that ends, in milliseconds.

@@ -1,13 +1,16 @@
-//! Programs that do little but call: functions of functions, in records and lists, guarded, in loops with and without a bound, applied to each
-//! other. What a bound of calls can be wrong about is who applies what how often, which programs with every former seldom come to.
+//! Programs that do little but call: functions of functions, in records and lists, guarded, in loops with and
+//! without a bound, applied to each other. What a bound of calls can be wrong about is who applies what how
+//! often, which programs with every former seldom come to.
 //!
-//! Entry point: [`spending`]. Invariant: what it makes is closed and, labels and errors of the world apart, well-typed.
+//! Entry point: [`spending`]. Invariant: what it makes is closed and, labels and errors of the world apart,
+//! well-typed.
 
 use super::random::{Rng, deeper, program};
 use super::{Ast, Op, Program, Style};
 use core_ir::{Bound, Comparison, Data, LabelSpec, LatticeKind, Measure, ModelParams, Num, Pred, Prim};
 
-/// A program of a seed that spends, with tools and models that nothing hinders: tool 0 takes a number and gives one, model 1 gives a number.
+/// A program of a seed that spends, with tools and models that nothing hinders: tool 0 takes a number and
+/// gives one, model 1 gives a number.
 pub fn spending(seed: u64) -> Program {
     let mut program = program(&mut Rng::new(seed), &Style::default());
     program.lattice = LatticeKind::TwoAxis;
@@ -221,7 +224,8 @@ impl Making {
         }
     }
 
-    /// A loop: with a bound if what it gives back when that is reached, its argument, is of the type of its result; else one that a draw ends.
+    /// A loop: with a bound if what it gives back when that is reached, its argument, is of the type of its
+    /// result; else one that a draw ends.
     fn looped(&mut self, f: &(Ty, Ty), ty: &Ty, size: u32) -> Ast {
         let twice = |body| Ast::new(Op::Lam, [Ast::new(Op::Lam, [body])]);
         if f.0 == f.1 && self.rng.chance(60) {

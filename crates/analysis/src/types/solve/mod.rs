@@ -1,8 +1,8 @@
 //! Types with variables, and the constraints between them.
 //!
-//! A constraint `a <: b` says that values of `a` are used as `b`. A variable keeps what flows into it (its lower
-//! bounds) and how it is used (its upper bounds); each of the former must fit each of the latter. How a value is
-//! used is a type or a [`Use`], such as "an operand of `+`", whose meaning depends on what arrives.
+//! A constraint `a <: b` says that values of `a` are used as `b`. A variable keeps what flows into it (its
+//! lower bounds) and how it is used (its upper bounds); each of the former must fit each of the latter. How a
+//! value is used is a type or a [`Use`], such as "an operand of `+`", whose meaning depends on what arrives.
 //!
 //! Invariant: solving is a loop over a list of work, each pair of types is looked at once, and the pairs are
 //! counted: too many end the analysis with "unknown", never with an error.
@@ -56,7 +56,8 @@ pub(super) struct Solver {
     pub(super) dynamic: Vec<Why>,
     /// What may still be done.
     pub(super) fuel: u64,
-    /// The list that comes out of a use of lists, whichever list goes in, and the guard inside a guard; and how many types a use has made.
+    /// The list that comes out of a use of lists, whichever list goes in, and the guard inside a guard; and
+    /// how many types a use has made.
     lists: HashMap<T, T>,
     /// How deep a guard is inside guards on functions.
     levels: HashMap<T, u32>,

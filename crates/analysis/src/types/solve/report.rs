@@ -106,7 +106,8 @@ impl Report<'_> {
         self.left -= 1;
         match self.solver.node(t) {
             Node::Var => {
-                // Variables that flow into one another may be a long chain, which is not gone down by recursion.
+                // Variables that flow into one another may be a long chain, which is not gone down by
+                // recursion.
                 let (mut found, mut todo, mut opened) = (None, vec![t], Vec::new());
                 while let Some(next) = todo.pop() {
                     if !matches!(self.solver.node(next), Node::Var) {

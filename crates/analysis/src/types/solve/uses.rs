@@ -249,8 +249,8 @@ impl Solver {
     ) {
         if let Node::Fun(param, e, r) = node {
             let (param, e, r) = (*param, *e, *r);
-            // What a function under a guard gives is under the same guard, and so on inwards: a use for each level, and, so that
-            // this ends, one for all that are deeper.
+            // What a function under a guard gives is under the same guard, and so on inwards: a use for each
+            // level, and, so that this ends, one for all that are deeper.
             let (guard, v) = match self.lists.get(&b).map(|g| (*g, self.node(*g).clone())) {
                 Some((guard, Node::Use(how))) => match &*how {
                     Use::Guard { result, .. } => (guard, *result),

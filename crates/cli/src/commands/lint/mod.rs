@@ -70,7 +70,8 @@ fn once(ui: &Ui, args: &LintArgs) -> Exit {
         _ => None,
     };
     let mut written = args.write_baseline.then(Baseline::new);
-    // A file named on the command line that cannot be read is a wrong request; one met in a directory is a finding.
+    // A file named on the command line that cannot be read is a wrong request; one met in a directory is a
+    // finding.
     let reports = project.reports(&files);
     let mut tally = Tally::default();
     let mut report = diagnostics::report::Report::default();
@@ -120,7 +121,8 @@ fn once(ui: &Ui, args: &LintArgs) -> Exit {
             }
             Outcome::Unreadable(findings) => {
                 tally.unreadable += 1;
-                // A directory holds much that is no agent: charts, manifests, fixtures. Those are counted only.
+                // A directory holds much that is no agent: charts, manifests, fixtures. Those are counted
+                // only.
                 if !named && linted.text.as_deref().is_some_and(|t| !speaks_of_agents(t)) {
                     continue;
                 }

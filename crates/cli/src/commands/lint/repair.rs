@@ -11,8 +11,8 @@ use std::path::Path;
 /// A repair may lay open the next; after so many rounds they would go in circles.
 const MAX_ROUNDS: usize = 10;
 
-/// Repairs a file until there is nothing to repair, and writes it back, or shows the difference. Returns what is left, and how
-/// many repairs were made.
+/// Repairs a file until there is nothing to repair, and writes it back, or shows the difference. Returns what
+/// is left, and how many repairs were made.
 pub fn repair(
     ui: &Ui,
     args: &LintArgs,

@@ -2,7 +2,8 @@
 //!
 //! Entry point: [`Input::open`], then [`Input::read`].
 //!
-//! Invariant: an input goes on while a bracket or a string is open or an operand is wanted; an empty line ends it in any case.
+//! Invariant: an input goes on while a bracket or a string is open or an operand is wanted; an empty line
+//! ends it in any case.
 //! Invariant: where standard input is no terminal, nothing but what inputs give is written.
 
 use super::{COMMANDS, command};
@@ -136,7 +137,8 @@ fn wanting(text: &str) -> Ending {
     }
 }
 
-/// An input whose later lines stand to the right of its first, because a line at the margin begins something new.
+/// An input whose later lines stand to the right of its first, because a line at the margin begins something
+/// new.
 fn indented(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for line in text.split_inclusive('\n') {

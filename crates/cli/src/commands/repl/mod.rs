@@ -2,9 +2,11 @@
 //!
 //! Entry point: [`repl`]. [`Repl`] is what is kept; [`input`] reads lines and puts them together to inputs.
 //!
-//! Invariant: each input is a program of its own, put together from what is kept and what was typed, and is read, checked and
-//! run by what reads, checks and runs programs everywhere; every place stays that of the input or file it was typed in.
-//! Invariant: nothing that was asked of a model, tool or store is asked again: a definition that asks is kept as its value.
+//! Invariant: each input is a program of its own, put together from what is kept and what was typed, and is
+//! read, checked and run by what reads, checks and runs programs everywhere; every place stays that of the
+//! input or file it was typed in.
+//! Invariant: nothing that was asked of a model, tool or store is asked again: a definition that asks is kept
+//! as its value.
 //! Invariant: what is kept changes only by a definition that was accepted.
 
 mod input;
@@ -89,7 +91,8 @@ pub fn repl(ui: &Ui, args: &ReplArgs) -> Exit {
     if input.is_terminal() { Exit::Done } else { worst }
 }
 
-/// A command with what follows it, if the text is one. A beginning of its name is enough; the first in the list is meant.
+/// A command with what follows it, if the text is one. A beginning of its name is enough; the first in the
+/// list is meant.
 fn command(text: &str) -> Option<(&str, &str)> {
     let rest = text.trim_start().strip_prefix(':')?;
     let (word, rest) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));

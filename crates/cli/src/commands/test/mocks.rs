@@ -15,7 +15,8 @@ pub(super) type Calls = Vec<(Name, Vec<(Name, Data)>)>;
 /// Faults of mocks, which no `catch` of the program may hide.
 pub(super) type Faults = Arc<Mutex<Vec<(Option<Span>, String)>>>;
 
-/// Puts the mocks of a test in the place of handlers. Without `live` no other tool is carried out that does more than compute.
+/// Puts the mocks of a test in the place of handlers. Without `live` no other tool is carried out that does
+/// more than compute.
 pub(super) fn install(
     handlers: &mut Handlers,
     test: &Test,

@@ -1,9 +1,10 @@
 //! `entail test`: the `test` blocks of programs, each on a machine of its own.
 //!
-//! Models answer from a script: that of `--script`, or the replies beside the program (`NAME.replies.json` for
-//! `NAME.agent`), or, with `--record`, for real, and then their replies are written there.
+//! Models answer from a script: that of `--script`, or the replies beside the program (`NAME.replies.json`
+//! for `NAME.agent`), or, with `--record`, for real, and then their replies are written there.
 //!
-//! Invariant: without `--record` no model is asked, so a test costs nothing and gives the same result every time.
+//! Invariant: without `--record` no model is asked, so a test costs nothing and gives the same result every
+//! time.
 //! Invariant: without `--live` no tool is called that does more than compute: mocks answer instead.
 
 mod mocks;

@@ -1,7 +1,8 @@
 //! Anthropic's Messages.
 //!
-//! A model with `thinking` that calls tools wants its thoughts back with the results, as it said them: they are signed. So an answer that has both is kept in its
-//! own words, which the next requests repeat; of other answers the text or the calls are enough.
+//! A model with `thinking` that calls tools wants its thoughts back with the results, as it said them: they
+//! are signed. So an answer that has both is kept in its own words, which the next requests repeat; of other
+//! answers the text or the calls are enough.
 
 use super::convert::{Plan, Received, Turn, no_message};
 use super::endpoint::Endpoint;
@@ -144,8 +145,8 @@ fn body(plan: &Plan<'_>) -> Json {
     Json::Object(body)
 }
 
-/// Adds a turn to the messages, in which user and assistant take turns. Where no tools are on offer the protocol allows no calls:
-/// earlier ones are told `in_words`.
+/// Adds a turn to the messages, in which user and assistant take turns. Where no tools are on offer the
+/// protocol allows no calls: earlier ones are told `in_words`.
 fn add(messages: &mut Vec<Json>, turn: &Turn<'_>, in_words: bool) {
     // A block without text is refused.
     let text = |t: &str| json!({"type": "text", "text": if t.trim().is_empty() { "(nothing)" } else { t }});
@@ -168,7 +169,8 @@ fn add(messages: &mut Vec<Json>, turn: &Turn<'_>, in_words: bool) {
     push(messages, role, block);
 }
 
-/// Adds an answer as it was said, with the results of its calls. Calls that were not made are left out: none may be without a result.
+/// Adds an answer as it was said, with the results of its calls. Calls that were not made are left out: none
+/// may be without a result.
 fn repeat(messages: &mut Vec<Json>, content: &Json, results: &[&str]) {
     let mut made = Vec::new();
     for block in content.as_array().into_iter().flatten() {
@@ -210,8 +212,8 @@ fn push(messages: &mut Vec<Json>, role: &str, block: Json) {
     }
 }
 
-/// The schema without what structured outputs do not know: bounds of numbers, lengths and counts. They stand in the description
-/// instead, and are checked when the answer is there.
+/// The schema without what structured outputs do not know: bounds of numbers, lengths and counts. They stand
+/// in the description instead, and are checked when the answer is there.
 fn accepted(schema: &Json) -> Json {
     const UNKNOWN: [&str; 9] = [
         "minimum",

@@ -1,4 +1,5 @@
-//! What the protocols of remote models have in common: names of tools, shapes of answers, and the reading of both. No IO.
+//! What the protocols of remote models have in common: names of tools, shapes of answers, and the reading of
+//! both. No IO.
 
 use super::{RemoteOptions, Structured, excerpt};
 use crate::Schema;

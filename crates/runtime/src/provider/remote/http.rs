@@ -223,8 +223,8 @@ impl Http {
         &self.place
     }
 
-    /// Sends a request once. The answer is JSON without the key, and no error of the endpoint; that of a stream is put together, and told as it
-    /// grows.
+    /// Sends a request once. The answer is JSON without the key, and no error of the endpoint; that of a
+    /// stream is put together, and told as it grows.
     pub(super) async fn post(
         &self,
         dialect: &dyn Dialect,
@@ -337,7 +337,8 @@ impl Http {
         let sent = !e.is_connect();
         let what = self.redactor.owned(web::cause(e));
         let fault = Fault::Connection { what, sent, slow: e.is_timeout() };
-        // A silent endpoint was given its time. A connection that can't be made, or breaks, may work next time.
+        // A silent endpoint was given its time. A connection that can't be made, or breaks, may work next
+        // time.
         if sent && e.is_timeout() { Trouble::Final(fault) } else { Trouble::Passing(fault, None) }
     }
 }

@@ -1,4 +1,5 @@
-//! Models behind HTTP: one client for all protocols, which differ in how a question is written and an answer is read.
+//! Models behind HTTP: one client for all protocols, which differ in how a question is written and an answer
+//! is read.
 //!
 //! Invariant: the key is in one header and nowhere else; what the endpoint says has been through the
 //! redactor before any other code sees it.
@@ -133,7 +134,8 @@ pub struct RemoteOptions {
     pub max_body: usize,
     /// Repetitions.
     pub backoff: Backoff,
-    /// What the repetitions' waits are drawn from: the same seed, the same waits. Without one they are arbitrary.
+    /// What the repetitions' waits are drawn from: the same seed, the same waits. Without one they are
+    /// arbitrary.
     pub jitter: Option<u64>,
     /// How many calls and tokens a minute may have.
     pub rate: RateLimit,
@@ -187,8 +189,8 @@ impl Remote {
     /// A client. Nothing is sent yet.
     ///
     /// # Errors
-    /// The address is no `http` or `https` URL, the key has characters that no header can have, or there are no
-    /// root certificates for `https`.
+    /// The address is no `http` or `https` URL, the key has characters that no header can have, or there are
+    /// no root certificates for `https`.
     pub fn new(options: RemoteOptions) -> Result<Remote, ConfigError> {
         let http = Http::new(&options)?;
         let structured = AtomicU8::new(options.structured as u8);
@@ -212,7 +214,8 @@ impl Remote {
         })
     }
 
-    /// Asks, and asks again in another way if the endpoint does not know how typed answers, streams, or limits were asked for.
+    /// Asks, and asks again in another way if the endpoint does not know how typed answers, streams, or
+    /// limits were asked for.
     async fn ask_until_understood(
         &self,
         call: &ModelCall,

@@ -1,6 +1,7 @@
 //! Server-sent events, as the HTML standard describes them (`text/event-stream`). No IO.
 //!
-//! Invariant: what is held back is bounded by the limit given; bytes that are no UTF-8 are an error, never replaced.
+//! Invariant: what is held back is bounded by the limit given; bytes that are no UTF-8 are an error, never
+//! replaced.
 
 /// An event.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -100,7 +101,8 @@ impl SseReader {
                 self.has_data = true;
                 self.data.push_str(value);
             }
-            // Comments (an empty name), `id` and `retry` are for clients that connect again; these requests are not repeatable so.
+            // Comments (an empty name), `id` and `retry` are for clients that connect again; these requests
+            // are not repeatable so.
             _ => {}
         }
         Ok(None)
