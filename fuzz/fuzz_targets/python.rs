@@ -4,7 +4,7 @@
 
 use diagnostics::FileId;
 use libfuzzer_sys::fuzz_target;
-use python::{Arg, Kind, Limits, Sources, Value, World};
+use python::{Arg, PyKind, Limits, Sources, Value, World};
 
 fuzz_target!(|text: &str| {
     let mut sources = Sources::new();
@@ -13,9 +13,9 @@ fuzz_target!(|text: &str| {
     world.run(main);
     world.explore(main);
     let functions: Vec<Value> =
-        world.functions().take(8).map(|(id, f)| Value::new(Kind::Function(id), f.span)).collect();
+        world.functions().take(8).map(|(id, f)| Value::new(PyKind::Function(id), f.span)).collect();
     for function in functions {
-        let state = world.made("State", Vec::new(), function.span);
+        let state = world.new_call("State", Vec::new(), function.span);
         let args = vec![Arg { name: None, span: function.span, value: state }];
         world.trace(&function, args);
     }

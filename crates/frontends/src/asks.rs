@@ -11,7 +11,7 @@
 use crate::scan::dotted;
 use diagnostics::Span;
 use frontend_kit::emit::clip;
-use python::{ClassId, FunctionId, Kind, Object, ObjectId, Value, World};
+use python::{ClassId, FunctionId, Object, ObjectId, PyKind, Value, World};
 use ruff_python_ast::visitor::source_order::{SourceOrderVisitor, walk_expr, walk_stmt};
 use ruff_python_ast::{Expr, ExprCall, Stmt};
 use ruff_text_size::Ranged;
@@ -217,7 +217,7 @@ impl<'r, 'w> Asks<'r, 'w> {
         for _ in 0..MAX_STEPS {
             let value = todo.pop()?;
             match &value.kind {
-                Kind::Function(f) | Kind::Bound(_, f) => {
+                PyKind::Function(f) | PyKind::Bound(_, f) => {
                     if !functions.insert(*f) {
                         continue;
                     }
@@ -226,13 +226,15 @@ impl<'r, 'w> Asks<'r, 'w> {
                     }
                     todo.extend(self.world.function(*f).decorators.iter().cloned());
                 }
-                Kind::Class(c) => todo.extend(self.of_class(*c)),
-                Kind::List(id) | Kind::Either(id) => todo.extend(self.world.list(*id).items.iter().cloned()),
-                Kind::Dict(id) => {
+                PyKind::Class(c) => todo.extend(self.of_class(*c)),
+                PyKind::List(id) | PyKind::Either(id) => {
+                    todo.extend(self.world.list(*id).items.iter().cloned())
+                }
+                PyKind::Dict(id) => {
                     todo.extend(self.world.dict(*id).entries.iter().map(|(_, v)| v.clone()));
                 }
-                Kind::Method(on, _) => todo.push((**on).clone()),
-                Kind::Member(id, name) => {
+                PyKind::Method(on, _) => todo.push((**on).clone()),
+                PyKind::Member(id, name) => {
                     let object = self.world.object(*id);
                     let last = name.rsplit('.').next().unwrap_or(name);
                     let asks = ALWAYS.contains(&last)
@@ -241,7 +243,7 @@ impl<'r, 'w> Asks<'r, 'w> {
                         return Some(Asking { at: value.span, what: last.to_string() });
                     }
                 }
-                Kind::Object(id) if !skip(*id) && objects.insert(*id) => {
+                PyKind::Object(id) if !skip(*id) && objects.insert(*id) => {
                     let object = self.world.object(*id);
                     todo.extend(object.class.into_iter().flat_map(|c| self.of_class(c)));
                     todo.extend(object.args.iter().map(|a| a.value.clone()));
@@ -251,7 +253,7 @@ impl<'r, 'w> Asks<'r, 'w> {
                         if !skip(base) && object.class.is_none() && of_models(&object.callee) {
                             return Some(Asking { at: object.span, what: object.short().to_string() });
                         }
-                        todo.push(Value::new(Kind::Object(base), object.span));
+                        todo.push(Value::new(PyKind::Object(base), object.span));
                     }
                 }
                 _ => {}
@@ -277,8 +279,8 @@ impl<'r, 'w> Asks<'r, 'w> {
     /// The methods of a class of the project and of the classes it derives from.
     fn of_class(&self, class: ClassId) -> Vec<Value> {
         let class = self.world.class(class);
-        let methods = class.attrs.iter().map(|(_, v)| v).filter(|v| matches!(v.kind, Kind::Function(_)));
-        let bases = class.bases.iter().filter(|b| matches!(b.kind, Kind::Class(_)));
+        let methods = class.attrs.iter().map(|(_, v)| v).filter(|v| matches!(v.kind, PyKind::Function(_)));
+        let bases = class.bases.iter().filter(|b| matches!(b.kind, PyKind::Class(_)));
         methods.chain(bases).cloned().collect()
     }
 
@@ -312,33 +314,33 @@ impl<'r, 'w> Asks<'r, 'w> {
         let mut out = Vec::new();
         for name in &uses.names {
             match globals.get(*name).map(|v| &v.kind) {
-                Some(Kind::Function(f) | Kind::Bound(_, f)) => out.push(*f),
-                Some(Kind::Class(c)) => out.extend(self.method(*c, "__init__")),
+                Some(PyKind::Function(f) | PyKind::Bound(_, f)) => out.push(*f),
+                Some(PyKind::Class(c)) => out.extend(self.method(*c, "__init__")),
                 _ => {}
             }
         }
         for (on, name) in &uses.members {
             let base = match on {
                 Expr::Name(n) if matches!(n.id.as_str(), "self" | "cls") => {
-                    f.class.map(|c| Value::new(Kind::Class(c), f.span))
+                    f.class.map(|c| Value::new(PyKind::Class(c), f.span))
                 }
                 Expr::Name(n) => globals.get(n.id.as_str()).cloned(),
                 Expr::Call(call) => {
-                    self.object_at(f.module, call).map(|id| Value::new(Kind::Object(id), f.span))
+                    self.object_at(f.module, call).map(|id| Value::new(PyKind::Object(id), f.span))
                 }
                 _ => None,
             };
             match base.map(|b| b.kind) {
-                Some(Kind::Class(c)) => out.extend(self.method(c, name)),
-                Some(Kind::Object(id)) => {
+                Some(PyKind::Class(c)) => out.extend(self.method(c, name)),
+                Some(PyKind::Object(id)) => {
                     out.extend(self.world.object(id).class.and_then(|c| self.method(c, name)));
                 }
-                Some(Kind::Module(m)) => {
-                    if let Some(Kind::Function(f)) = self.globals(m).get(*name).map(|v| v.kind.clone()) {
+                Some(PyKind::Module(m)) => {
+                    if let Some(PyKind::Function(f)) = self.globals(m).get(*name).map(|v| v.kind.clone()) {
                         out.push(f);
                     }
                 }
-                Some(Kind::External(_)) => {}
+                Some(PyKind::External(_)) => {}
                 _ => out.extend(self.methods.get(*name).into_iter().flatten()),
             }
         }
@@ -385,8 +387,8 @@ impl<'r, 'w> Asks<'r, 'w> {
                 let root = path.as_deref().and_then(|p| p.split('.').next());
                 let other =
                     root.and_then(|r| self.globals(module).get(r).cloned()).is_some_and(|v| match v.kind {
-                        Kind::External(name) => !of_models(&name),
-                        Kind::Function(_) | Kind::Class(_) => true,
+                        PyKind::External(name) => !of_models(&name),
+                        PyKind::Function(_) | PyKind::Class(_) => true,
                         _ => false,
                     });
                 let by_path = path.as_deref().is_some_and(|p| PATHS.iter().any(|e| p.ends_with(e)));

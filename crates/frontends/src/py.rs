@@ -9,7 +9,7 @@ use frontend_kit::emit::{LoopBound, Template, Unused, clip, codes, undecided};
 use frontend_kit::kit::{Kit, Splitter};
 use frontend_kit::project::{File, Project, modules};
 use python::{
-    Arg, Framework, FunctionId, Kind, Limits, Object, ObjectId, ParamKind, Piece, Sources, Value, World,
+    Arg, Framework, FunctionId, Limits, Object, ObjectId, ParamKind, Piece, PyKind, Sources, Value, World,
 };
 use std::sync::Arc;
 
@@ -138,7 +138,7 @@ pub(crate) fn fill(
     split: Splitter,
 ) {
     let Some(pieces) = world.text_of(value) else {
-        let why = world.why(value);
+        let why = world.unknown_reason(value);
         let unknown = kit.unknown(&why, value.span);
         template.term(unknown);
         return;
@@ -222,16 +222,16 @@ pub(crate) fn label(world: &World<'_>, value: &Value) -> Option<String> {
 /// The bound that an argument states.
 pub(crate) fn bound(world: &World<'_>, given: Option<Given<'_>>, default: LoopBound) -> LoopBound {
     let Some(Given { value, at }) = given else { return default };
-    let settled = world.settled(value);
+    let settled = world.resolve_env(value);
     let from_environment = !std::ptr::eq(settled, value);
     match &settled.kind {
-        Kind::Int(n) if *n >= 0 => {
+        PyKind::Int(n) if *n >= 0 => {
             let n = u64::try_from(*n).unwrap_or(0);
-            let origin = from_environment.then(|| BoundOrigin::fallback(&world.why(value), n));
+            let origin = from_environment.then(|| BoundOrigin::fallback(&world.unknown_reason(value), n));
             LoopBound { bound: Bound::Finite(n), origin, span: Some(at) }
         }
-        Kind::None => LoopBound { span: Some(at), ..LoopBound::none("the limit is switched off") },
-        _ => LoopBound { span: Some(at), ..LoopBound::unknown(&world.why(value)) },
+        PyKind::None => LoopBound { span: Some(at), ..LoopBound::none("the limit is switched off") },
+        _ => LoopBound { span: Some(at), ..LoopBound::unknown(&world.unknown_reason(value)) },
     }
 }
 
@@ -245,18 +245,18 @@ fn data_within(world: &World<'_>, value: &Value, budget: &mut usize, depth: usiz
     if depth > 32 {
         return None;
     }
-    let value = world.settled(value);
+    let value = world.resolve_env(value);
     Some(match &value.kind {
-        Kind::None => Data::Null,
-        Kind::Bool(b) => Data::Bool(*b),
-        Kind::Int(n) => Data::Num(Num::from(*n)),
-        Kind::Float(_) => Data::Num(number(value)?),
-        Kind::Str(s) => Data::str(s.clone()),
-        Kind::List(id) => {
+        PyKind::None => Data::Null,
+        PyKind::Bool(b) => Data::Bool(*b),
+        PyKind::Int(n) => Data::Num(Num::from(*n)),
+        PyKind::Float(_) => Data::Num(number(value)?),
+        PyKind::Str(s) => Data::str(s.clone()),
+        PyKind::List(id) => {
             let items = world.list(*id).items.iter().map(|v| data_within(world, v, budget, depth + 1));
             Data::list(items.collect::<Option<Vec<_>>>()?)
         }
-        Kind::Dict(id) => {
+        PyKind::Dict(id) => {
             let mut fields: Vec<(Name, Data)> = Vec::new();
             for (k, v) in &world.dict(*id).entries {
                 let name = Name::from(k.as_str()?);
@@ -273,8 +273,8 @@ fn data_within(world: &World<'_>, value: &Value, budget: &mut usize, depth: usiz
 /// A number.
 pub(crate) fn number(value: &Value) -> Option<Num> {
     match value.kind {
-        Kind::Int(n) => Some(Num::from(n)),
-        Kind::Float(f) if f.is_finite() => f.to_string().parse().ok(),
+        PyKind::Int(n) => Some(Num::from(n)),
+        PyKind::Float(f) if f.is_finite() => f.to_string().parse().ok(),
         _ => None,
     }
 }
@@ -289,14 +289,14 @@ pub(crate) fn setting(
 ) {
     let lower = name.to_ascii_lowercase();
     let secret = ["api_key", "apikey", "secret", "password", "access_key"].iter().any(|s| lower.contains(s));
-    let value = world.settled(given.value);
+    let value = world.resolve_env(given.value);
     if secret {
         let message = format!("`{}` is left out: keys come from the environment", clip(name));
         out.push(Diagnostic::info(codes::UNUSED_KEY, message, given.at));
         return;
     }
     let whole = |v: &Value| match v.kind {
-        Kind::Int(n) => u64::try_from(n).ok(),
+        PyKind::Int(n) => u64::try_from(n).ok(),
         _ => None,
     };
     match name {
@@ -311,7 +311,11 @@ pub(crate) fn setting(
             }
             Some(_) => {}
             None => {
-                let message = format!("`{}` is left out: {} is no plain value", clip(name), world.why(value));
+                let message = format!(
+                    "`{}` is left out: {} is no plain value",
+                    clip(name),
+                    world.unknown_reason(value)
+                );
                 out.push(Diagnostic::info(codes::UNUSED_KEY, message, given.at));
             }
         },
@@ -327,11 +331,11 @@ pub(crate) fn model(
 ) -> Option<Span> {
     const NAMES: &[&str] = &["model", "model_name", "model_id", "deployment_name", "azure_deployment"];
     let Given { value, at } = given?;
-    let settled = world.settled(value);
+    let settled = world.resolve_env(value);
     match &settled.kind {
-        Kind::None => return None,
-        Kind::Str(name) => params.model = Some(name.trim()).filter(|n| !n.is_empty()).map(Name::from),
-        Kind::Object(id) => {
+        PyKind::None => return None,
+        PyKind::Str(name) => params.model = Some(name.trim()).filter(|n| !n.is_empty()).map(Name::from),
+        PyKind::Object(id) => {
             let object = world.object(*id);
             let named = NAMES.iter().find_map(|n| field(object, None, n));
             let named = named.or_else(|| field(object, Some(0), "model"));
@@ -348,7 +352,7 @@ pub(crate) fn model(
             }
         }
         _ => {
-            let why = format!("which model is asked: {}", world.why(value));
+            let why = format!("which model is asked: {}", world.unknown_reason(value));
             out.push(undecided(codes::NOT_COMPILED, why, at));
         }
     }
@@ -369,21 +373,21 @@ fn type_within(world: &World<'_>, annotation: &Value, depth: usize) -> Type {
     }
     let inner = |v: &Value| type_within(world, v, depth + 1);
     match &annotation.kind {
-        Kind::None => Type::Null,
-        Kind::External(name) => match name.rsplit('.').next().unwrap_or(name) {
+        PyKind::None => Type::Null,
+        PyKind::External(name) => match name.rsplit('.').next().unwrap_or(name) {
             "str" => Type::Str,
             "int" | "float" => Type::Num,
             "bool" => Type::Bool,
             "list" | "List" => Type::list(Type::Dyn),
             _ => Type::Dyn,
         },
-        Kind::Str(name) => match &**name {
+        PyKind::Str(name) => match &**name {
             "str" => Type::Str,
             "int" | "float" => Type::Num,
             "bool" => Type::Bool,
             _ => Type::Dyn,
         },
-        Kind::Class(id) => {
+        PyKind::Class(id) => {
             let is_enum = world.derives(*id, |n| n.ends_with("Enum"));
             let class = world.class(*id);
             if is_enum {
@@ -397,7 +401,7 @@ fn type_within(world: &World<'_>, annotation: &Value, depth: usize) -> Type {
             }
             Type::record(fields.iter().map(|f| (Name::from(&*f.name), inner(&f.annotation))))
         }
-        Kind::Object(id) => {
+        PyKind::Object(id) => {
             let object = world.object(*id);
             let args: Vec<&Value> = object.args.iter().map(|a| &a.value).collect();
             let name = object.callee.trim_end_matches("[]");
@@ -459,7 +463,7 @@ pub(crate) fn signature(
             ToolParam { name: Name::from(&*p.name), ty, bound: LabelSpec::BOTTOM }
         })
         .collect();
-    if matches!(&f.returns, Some(v) if matches!(&v.kind, Kind::External(n) if &**n == "builtins.str")) {
+    if matches!(&f.returns, Some(v) if matches!(&v.kind, PyKind::External(n) if &**n == "builtins.str")) {
         decl.result = Type::Str;
     }
     // What stands in a class or in another function can't be called from outside.
@@ -500,7 +504,7 @@ fn summary(doc: &str) -> &str {
 /// The function that a value is, through a decorator or a call that makes a tool of it.
 pub(crate) fn function_of(value: &Value) -> Option<FunctionId> {
     match &value.kind {
-        Kind::Function(id) | Kind::Bound(_, id) => Some(*id),
+        PyKind::Function(id) | PyKind::Bound(_, id) => Some(*id),
         _ => None,
     }
 }
@@ -520,7 +524,7 @@ pub(crate) fn decorator_arg<'w>(
 /// What something outside the project is called there: `search` of `tools.web.search`.
 pub(crate) fn outside(value: &Value) -> Option<String> {
     match &value.kind {
-        Kind::External(name) => name.rsplit('.').next().filter(|n| !n.is_empty()).map(str::to_string),
+        PyKind::External(name) => name.rsplit('.').next().filter(|n| !n.is_empty()).map(str::to_string),
         _ => None,
     }
 }

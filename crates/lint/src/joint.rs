@@ -352,7 +352,7 @@ fn calls(sources: &Sources) -> Vec<Call> {
             .iter()
             .filter_map(|a| {
                 let name = a.name.clone()?;
-                let gives = match world.settled(&a.value).is_none() {
+                let gives = match world.resolve_env(&a.value).is_none() {
                     true => Gives::Nothing,
                     false if passes_on(sources, &a.value, &name) => Gives::TheSame,
                     false => Gives::Something,

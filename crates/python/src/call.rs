@@ -1,10 +1,10 @@
 //! Calls: of the project's functions and classes, of what Python has built in, and of everything else.
 
-use crate::eval::{At, World};
+use crate::eval::{Context, World};
 use crate::expr::MAX_BASES;
+use crate::loops::Write;
 use crate::stmt::Flow;
-use crate::symbol::Condition;
-use crate::turns::Written;
+use crate::symbolic::Condition;
 use crate::value::*;
 use diagnostics::Span;
 use ruff_python_ast::{self as ast, Expr};
@@ -13,10 +13,10 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 /// Methods that frameworks call once and remember the result of, and functions that Python does so with.
-const REMEMBERED: &[&str] = &["agent", "task", "crew", "llm", "cache", "lru_cache", "cached_property"];
+const MEMOIZED: &[&str] = &["agent", "task", "crew", "llm", "cache", "lru_cache", "cached_property"];
 
 /// Decorators that call a function again where it fails.
-const RETRIED: &[&str] = &[
+const RETRY_DECORATORS: &[&str] = &[
     "tenacity.retry",
     "retry.retry",
     "retrying.retry",
@@ -26,10 +26,10 @@ const RETRIED: &[&str] = &[
 ];
 
 /// From how many arguments on they cost steps.
-const MANY: usize = 16;
+const COSTLY_ARGUMENTS: usize = 16;
 
 impl<'a> World<'a> {
-    pub(crate) fn call_expr(&mut self, c: &'a ast::ExprCall, span: Span, at: At) -> Value {
+    pub(crate) fn call_expr(&mut self, c: &'a ast::ExprCall, span: Span, at: Context) -> Value {
         if let Expr::Attribute(a) = &*c.func
             && let Expr::Call(inner) = &*a.value
             && matches!(&*inner.func, Expr::Name(n) if n.id.as_str() == "super")
@@ -39,17 +39,17 @@ impl<'a> World<'a> {
             return self.super_call(this, class, a.attr.id.as_str(), args, open, span);
         }
         let function = self.expr(&c.func, at);
-        if let (Kind::External(name), [Expr::Starred(all)]) = (&function.kind, &*c.arguments.args)
+        if let (PyKind::External(name), [Expr::Starred(all)]) = (&function.kind, &*c.arguments.args)
             && &**name == "asyncio.gather"
         {
             // Everything in a list, which it gives.
             return self.expr(&all.value, at);
         }
         let (args, open) = self.arguments(&c.arguments, at);
-        self.deeply(|w| w.apply(&function, args, open, span))
+        self.with_stack(|w| w.apply(&function, args, open, span))
     }
 
-    fn arguments(&mut self, a: &'a ast::Arguments, at: At) -> (Vec<Arg>, Option<Span>) {
+    fn arguments(&mut self, a: &'a ast::Arguments, at: Context) -> (Vec<Arg>, Option<Span>) {
         let (mut out, mut open) = (Vec::new(), None);
         for e in &a.args {
             let span = self.span(at.module, e.range());
@@ -80,7 +80,7 @@ impl<'a> World<'a> {
                     out.push(Arg { name: Some(name.id.as_str().into()), value, span });
                 }
                 None => match value.kind {
-                    Kind::Dict(id) => {
+                    PyKind::Dict(id) => {
                         let Dict { entries, open: rest } = self.dict(id).clone();
                         self.step(entries.len(), span);
                         for (key, value) in entries {
@@ -109,23 +109,23 @@ impl<'a> World<'a> {
         span: Span,
     ) -> Value {
         // Arguments that were spread, or given before, are copied.
-        if args.len() > MANY && !self.step(args.len(), span) {
+        if args.len() > COSTLY_ARGUMENTS && !self.step(args.len(), span) {
             return Value::unknown("more than is evaluated", span);
         }
         match &function.kind {
-            Kind::Function(id) => match self.wrapped(*id, span) {
-                Some(wrapper) => self.deeply(|w| w.apply(&wrapper, args, open, span)),
-                None => self.entered(*id, None, args, open, span),
+            PyKind::Function(id) => match self.decorated_function(*id, span) {
+                Some(wrapper) => self.with_stack(|w| w.apply(&wrapper, args, open, span)),
+                None => self.call_function(*id, None, args, open, span),
             },
-            Kind::Bound(this, id) => match self.wrapped(*id, span) {
+            PyKind::Bound(this, id) => match self.decorated_function(*id, span) {
                 Some(wrapper) => {
-                    let this = Arg { name: None, value: Value::new(Kind::Object(*this), span), span };
+                    let this = Arg { name: None, value: Value::new(PyKind::Object(*this), span), span };
                     let args = std::iter::once(this).chain(args).collect();
-                    self.deeply(|w| w.apply(&wrapper, args, open, span))
+                    self.with_stack(|w| w.apply(&wrapper, args, open, span))
                 }
-                None => self.entered(*id, Some(*this), args, open, span),
+                None => self.call_function(*id, Some(*this), args, open, span),
             },
-            Kind::Class(id) => {
+            PyKind::Class(id) => {
                 // `Color('red')`
                 if let [Arg { value, name: None, .. }] = &args[..]
                     && let Some(names) = self.member_names(*id, span)
@@ -135,12 +135,12 @@ impl<'a> World<'a> {
                     return self.class_attribute(*id, name, span);
                 }
                 let id = self.instance(*id, args, open, span);
-                Value::new(Kind::Object(id), span)
+                Value::new(PyKind::Object(id), span)
             }
-            Kind::External(name) => self.external(&name.clone(), args, open, span),
-            Kind::Member(id, name) => self.record(*id, name.clone(), args, open, span),
-            Kind::Method(on, name) => self.method(on, name, args, open, span),
-            Kind::Object(id) => {
+            PyKind::External(name) => self.external(&name.clone(), args, open, span),
+            PyKind::Member(id, name) => self.record_method_call(*id, name.clone(), args, open, span),
+            PyKind::Method(on, name) => self.method(on, name, args, open, span),
+            PyKind::Object(id) => {
                 let id = *id;
                 // `Agent[Context](…)` is a call of `Agent`.
                 let object = self.object(id);
@@ -154,25 +154,25 @@ impl<'a> World<'a> {
                     let mut all: Vec<Arg> = given.iter().filter(|a| !later(a)).cloned().collect();
                     let open = open.or(object.open);
                     all.extend(args);
-                    return self.deeply(|w| w.apply(&function, all, open, span));
+                    return self.with_stack(|w| w.apply(&function, all, open, span));
                 }
                 if let (Some(name), None) = (object.callee.strip_suffix("[]"), object.base) {
                     let name = name.to_string();
                     return self.external(&name, args, open, span);
                 }
                 if let Some((value, _)) = self.object(id).class.and_then(|c| self.class_lookup(c, "__call__"))
-                    && let Kind::Function(f) = value.kind
+                    && let PyKind::Function(f) = value.kind
                 {
-                    return self.enter(f, Some(id), args, open, span);
+                    return self.call_body(f, Some(id), args, open, span);
                 }
-                self.record(id, "__call__".into(), args, open, span)
+                self.record_method_call(id, "__call__".into(), args, open, span)
             }
-            Kind::Either(id) if self.symbolic => {
+            PyKind::Either(id) if self.symbolic => {
                 let all = &self.list(*id).items;
                 let callable: Vec<Value> = all.iter().filter(|v| !v.is_none()).take(4).cloned().collect();
-                self.one_of(&callable, args, open, span)
+                self.call_one_of(&callable, args, open, span)
             }
-            Kind::Either(id) => {
+            PyKind::Either(id) => {
                 let all = self.list(*id).items.clone();
                 self.conditions += 1;
                 let callable = all.iter().filter(|v| !v.is_none()).take(4);
@@ -181,21 +181,21 @@ impl<'a> World<'a> {
                 self.either_or_unknown(values, span)
             }
             _ => {
-                let why = self.why(function);
+                let why = self.unknown_reason(function);
                 Value::unknown(format!("what a call gives of {why}"), span)
             }
         }
     }
 
     /// What stands for a function under decorators of the project, if they are followed to a function.
-    fn wrapped(&mut self, id: FunctionId, span: Span) -> Option<Value> {
+    fn decorated_function(&mut self, id: FunctionId, span: Span) -> Option<Value> {
         if !self.symbolic {
             return None;
         }
         if let Some(known) = self.wrappers.get(&id) {
             return known.clone();
         }
-        let is_own = |d: &Value| matches!(d.kind, Kind::Function(_));
+        let is_own = |d: &Value| matches!(d.kind, PyKind::Function(_));
         let function = self.function(id);
         if !function.decorators.iter().any(is_own) || self.decorated(id, &["staticmethod", "classmethod"]) {
             return None;
@@ -204,18 +204,18 @@ impl<'a> World<'a> {
         let wrappers: Vec<Value> = plain.decorators.iter().rev().filter(|d| is_own(d)).cloned().collect();
         plain.decorators = plain.decorators.iter().filter(|d| !is_own(d)).cloned().collect();
         let plain = self.add_function(plain);
-        let mut value = Value::new(Kind::Function(plain), span);
+        let mut value = Value::new(PyKind::Function(plain), span);
         for wrapper in wrappers {
             let arg = Arg { name: None, value, span };
-            value = self.deeply(|w| w.apply(&wrapper, vec![arg], None, span));
+            value = self.with_stack(|w| w.apply(&wrapper, vec![arg], None, span));
         }
-        let value = Some(value).filter(|v| matches!(v.kind, Kind::Function(_)));
+        let value = Some(value).filter(|v| matches!(v.kind, PyKind::Function(_)));
         self.wrappers.insert(id, value.clone());
         value
     }
 
     /// Evaluates a function that is called; once more where a decorator calls it again if it fails.
-    fn entered(
+    fn call_function(
         &mut self,
         id: FunctionId,
         this: Option<ObjectId>,
@@ -223,47 +223,47 @@ impl<'a> World<'a> {
         open: Option<Span>,
         span: Span,
     ) -> Value {
-        let retried = self.is_tried_again(id);
-        let wrapped = !self.symbolic && self.is_wrapped_again(id);
+        let retried = self.has_retry_decorator(id);
+        let wrapped = !self.symbolic && self.has_repeating_decorator(id);
         let repeated = usize::from(retried || wrapped);
         self.repeating += repeated;
         if retried && self.symbolic {
             let here = self.path.len();
             self.path.push(Condition::Undecided);
             self.conditions += 1;
-            let _ = self.enter(id, this, args.clone(), open, span);
+            let _ = self.call_body(id, this, args.clone(), open, span);
             self.conditions -= 1;
             self.path.truncate(here);
         }
-        let value = self.enter(id, this, args, open, span);
+        let value = self.call_body(id, this, args, open, span);
         self.repeating -= repeated;
         value
     }
 
     /// Returns whether a decorator of a library calls a function again when it fails.
-    fn is_tried_again(&self, id: FunctionId) -> bool {
+    fn has_retry_decorator(&self, id: FunctionId) -> bool {
         self.function(id).decorators.iter().any(|d| {
-            self.name_of(d).is_some_and(|n| RETRIED.contains(&&*n))
-                || self.object_of(d).is_some_and(|(_, o)| RETRIED.contains(&&*o.callee))
+            self.name_of(d).is_some_and(|n| RETRY_DECORATORS.contains(&&*n))
+                || self.object_of(d).is_some_and(|(_, o)| RETRY_DECORATORS.contains(&&*o.callee))
         })
     }
 
     /// Returns whether a decorator of the project may call a function more than once: it has a loop or a
     /// `try`.
-    fn is_wrapped_again(&self, id: FunctionId) -> bool {
+    fn has_repeating_decorator(&self, id: FunctionId) -> bool {
         self.function(id).decorators.iter().any(|d| match d.kind {
-            Kind::Function(f) => crate::turns::loops_or_tries(self.function(f).body()),
+            PyKind::Function(f) => crate::loops::has_loop_or_try(self.function(f).body()),
             _ => false,
         })
     }
 
     /// Returns whether the decorators of a function that nothing calls may call it more than once.
-    pub(crate) fn is_decorated_again(&self, id: FunctionId) -> bool {
-        self.is_tried_again(id) || self.is_wrapped_again(id)
+    pub(crate) fn has_repeating_call(&self, id: FunctionId) -> bool {
+        self.has_retry_decorator(id) || self.has_repeating_decorator(id)
     }
 
     /// Calls one of several functions: nobody knows which, but it is one.
-    fn one_of(&mut self, functions: &[Value], args: Vec<Arg>, open: Option<Span>, span: Span) -> Value {
+    fn call_one_of(&mut self, functions: &[Value], args: Vec<Arg>, open: Option<Span>, span: Span) -> Value {
         let [first, rest @ ..] = functions else { return Value::unknown("one of no values", span) };
         if rest.is_empty() {
             return self.apply(first, args, open, span);
@@ -272,17 +272,17 @@ impl<'a> World<'a> {
         let here = self.path.len();
         self.conditions += 1;
         self.path.push(Condition::Test(test.clone(), true));
-        let yes = self.deeply(|w| w.apply(first, args.clone(), open, span));
+        let yes = self.with_stack(|w| w.apply(first, args.clone(), open, span));
         self.path.truncate(here);
         self.path.push(Condition::Test(test.clone(), false));
-        let no = self.deeply(|w| w.one_of(rest, args, open, span));
+        let no = self.with_stack(|w| w.call_one_of(rest, args, open, span));
         self.path.truncate(here);
         self.conditions -= 1;
-        self.symbol("if", vec![test, yes, no], span)
+        self.symbolic("if", vec![test, yes, no], span)
     }
 
     /// Notes that a method of an object is called.
-    pub(crate) fn record(
+    pub(crate) fn record_method_call(
         &mut self,
         on: ObjectId,
         name: Arc<str>,
@@ -293,13 +293,13 @@ impl<'a> World<'a> {
         let callee = format!("{}.{name}", self.object(on).callee);
         let callee: Arc<str> = if callee.len() > 400 { "…".into() } else { callee.into() };
         let result = self.new_object(callee, args, open, span, Some(on));
-        self.wrote(|_| Some(Written::Called(on)));
+        self.record_write(|_| Some(Write::Called(on)));
         self.object_mut(on).calls.push(Method { name, result });
-        Value::new(Kind::Object(result), span)
+        Value::new(PyKind::Object(result), span)
     }
 
     /// Evaluates the body of a function. What is not given is unknown if `open` says that more may be given.
-    pub(crate) fn enter(
+    pub(crate) fn call_body(
         &mut self,
         id: FunctionId,
         this: Option<ObjectId>,
@@ -307,10 +307,10 @@ impl<'a> World<'a> {
         open: Option<Span>,
         span: Span,
     ) -> Value {
-        self.elsewhere(id, span, |w| w.followed(id, this, args, open, span))
+        self.within_budget(id, span, |w| w.evaluate_body(id, this, args, open, span))
     }
 
-    fn followed(
+    fn evaluate_body(
         &mut self,
         id: FunctionId,
         this: Option<ObjectId>,
@@ -319,8 +319,8 @@ impl<'a> World<'a> {
         span: Span,
     ) -> Value {
         let function = self.function(id).clone();
-        self.enters(id);
-        let remembered = args.is_empty() && self.decorated(id, REMEMBERED);
+        self.note_call(id);
+        let remembered = args.is_empty() && self.decorated(id, MEMOIZED);
         if remembered && let Some(value) = self.memo.get(&(this, id)) {
             return value.clone();
         }
@@ -337,7 +337,7 @@ impl<'a> World<'a> {
             // A method of the class is given the class.
             let class = function.class.filter(|_| self.decorated(id, &["classmethod"]));
             let class = class.map(|c| self.object(this).class.unwrap_or(c));
-            let value = Value::new(class.map_or(Kind::Object(this), Kind::Class), span);
+            let value = Value::new(class.map_or(PyKind::Object(this), PyKind::Class), span);
             positional.push(Arg { name: None, value, span });
         }
         for arg in given.by_ref() {
@@ -355,11 +355,11 @@ impl<'a> World<'a> {
                     let mut dict = Dict { entries: Vec::new(), open };
                     for arg in named.drain(..) {
                         if let Some(name) = arg.name {
-                            dict.entries.push((Value::new(Kind::Str(name), arg.span), arg.value));
+                            dict.entries.push((Value::new(PyKind::Str(name), arg.span), arg.value));
                         }
                     }
                     let dict = self.add_dict(dict);
-                    Value::new(Kind::Dict(dict), param.span)
+                    Value::new(PyKind::Dict(dict), param.span)
                 }
                 ParamKind::Plain | ParamKind::Keyword => {
                     let by_position = if param.kind == ParamKind::Plain { positional.next() } else { None };
@@ -373,11 +373,11 @@ impl<'a> World<'a> {
                     }
                 }
             };
-            self.holds(&value);
+            self.note_alias(&value);
             values.push((name, value));
         }
         self.scope_mut(scope).vars.extend(values);
-        let at = At { scope, module: function.module, this: function.class.map(|c| (this, c)) };
+        let at = Context { scope, module: function.module, this: function.class.map(|c| (this, c)) };
         self.within.push(id);
         self.depth += 1;
         let recursive = usize::from(again > 0);
@@ -385,23 +385,23 @@ impl<'a> World<'a> {
         let base = self.path.len();
         self.returns.push((base, Vec::new()));
         let (flow, last) = match function.body {
-            Body::Block(body) => (self.deeply(|w| w.block(body, at)), None),
-            Body::Expr(e) => (Flow::Gone, Some(self.expr(e, at))),
+            Body::Block(body) => (self.with_stack(|w| w.block(body, at)), None),
+            Body::Expr(e) => (Flow::Exit, Some(self.expr(e, at))),
         };
         let (_, mut given) = self.returns.pop().unwrap_or_default();
         self.depth -= 1;
         self.repeating -= recursive;
         self.within.pop();
         given.extend(last.map(|v| (Vec::new(), v)));
-        if flow != Flow::Gone {
+        if flow != Flow::Exit {
             let rest = self.path.get(base..).unwrap_or(&[]).to_vec();
-            given.push((rest, Value::new(Kind::None, function.span)));
+            given.push((rest, Value::new(PyKind::None, function.span)));
         }
         self.path.truncate(base);
         let value = if self.exhausted() {
             Value::unknown("more than is evaluated", span)
         } else if self.symbolic && given.len() > 1 {
-            self.decided(given, span)
+            self.merge_guarded(given, span)
         } else {
             let mut returned: Vec<Value> = given.into_iter().map(|(_, v)| v).collect();
             match returned.len() {
@@ -428,11 +428,11 @@ impl<'a> World<'a> {
         let id = self.new_object(callee, args.clone(), open, span, None);
         self.object_mut(id).class = Some(class);
         if let Some(framework) = self.framework {
-            framework.made(self, id, class);
+            framework.on_instance(self, id, class);
         }
         if let Some((init, _)) = self.class_lookup(class, "__init__") {
-            if let Kind::Function(f) = init.kind {
-                self.enter(f, Some(id), args, open, span);
+            if let PyKind::Function(f) = init.kind {
+                self.call_body(f, Some(id), args, open, span);
             }
             return id;
         }
@@ -465,12 +465,12 @@ impl<'a> World<'a> {
                 (None, Some(default)) if open.is_some() => {
                     let default = default.clone();
                     match self.default_of(default) {
-                        Value { kind: Kind::Unknown(_), .. } => {
+                        Value { kind: PyKind::Unknown(_), .. } => {
                             Value::unknown(format!("field `{}`", field.name), field.span)
                         }
                         default => {
                             let env = Env { name: Some(field.name.clone()), default: Some(default) };
-                            Value::new(Kind::Env(self.add_env(env)), field.span)
+                            Value::new(PyKind::Env(self.add_env(env)), field.span)
                         }
                     }
                 }
@@ -485,10 +485,10 @@ impl<'a> World<'a> {
                 (None, None) => continue,
             };
             let value = if settings {
-                let default = Some(value).filter(|v| !matches!(v.kind, Kind::Unknown(_)));
+                let default = Some(value).filter(|v| !matches!(v.kind, PyKind::Unknown(_)));
                 let env = Env { name: Some(field.name.to_uppercase().into()), default };
                 let env = self.add_env(env);
-                Value::new(Kind::Env(env), field.span)
+                Value::new(PyKind::Env(env), field.span)
             } else {
                 value
             };
@@ -505,7 +505,7 @@ impl<'a> World<'a> {
             if !order.contains(&id) && order.len() < MAX_BASES {
                 order.push(id);
                 todo.extend(self.class(id).bases.iter().take(MAX_BASES).filter_map(|b| match b.kind {
-                    Kind::Class(id) => Some(id),
+                    PyKind::Class(id) => Some(id),
                     _ => None,
                 }));
             }
@@ -522,7 +522,7 @@ impl<'a> World<'a> {
 
     /// The default that `Field(default=…)`, `field(default_factory=…)` and the like state; any other value is itself.
     pub fn default_of(&mut self, value: Value) -> Value {
-        let Kind::Object(id) = value.kind else { return value };
+        let PyKind::Object(id) = value.kind else { return value };
         let object = self.object(id);
         if !matches!(object.short(), "Field" | "field" | "Factory" | "ib") {
             return value;
@@ -531,7 +531,7 @@ impl<'a> World<'a> {
         if let Some(arg) = object.arg_at(0, "default") {
             let arg = arg.value.clone();
             return match arg.kind {
-                Kind::External(name) if name.ends_with("Ellipsis") => {
+                PyKind::External(name) if name.ends_with("Ellipsis") => {
                     Value::unknown("a field that must be given", span)
                 }
                 _ => arg,
@@ -557,15 +557,15 @@ impl<'a> World<'a> {
             .bases
             .iter()
             .filter_map(|b| match b.kind {
-                Kind::Class(id) => Some(id),
+                PyKind::Class(id) => Some(id),
                 _ => None,
             })
             .collect();
         for base in bases {
             if let Some((value, _)) = self.class_lookup(base, name)
-                && let Kind::Function(f) = value.kind
+                && let PyKind::Function(f) = value.kind
             {
-                return self.enter(f, Some(this), args, open, span);
+                return self.call_body(f, Some(this), args, open, span);
             }
         }
         if name == "__init__" {
@@ -574,9 +574,9 @@ impl<'a> World<'a> {
             object.args.retain(|a| a.name.is_none() || args.iter().all(|b| b.name != a.name));
             object.args.extend(args);
             object.open = object.open.or(open);
-            return Value::new(Kind::None, span);
+            return Value::new(PyKind::None, span);
         }
-        self.record(this, name.into(), args, open, span)
+        self.record_method_call(this, name.into(), args, open, span)
     }
 
     /// A call of something that is not in the project.
@@ -586,7 +586,7 @@ impl<'a> World<'a> {
         {
             return value;
         }
-        Value::new(Kind::Object(self.new_object(name.into(), args, open, span, None)), span)
+        Value::new(PyKind::Object(self.new_object(name.into(), args, open, span, None)), span)
     }
 
     fn built_in(&mut self, name: &str, args: &[Arg], span: Span) -> Option<Value> {
@@ -599,7 +599,7 @@ impl<'a> World<'a> {
                     .filter(|a| a.name.is_none())
                     .or_else(|| args.iter().find(|a| a.name.as_deref() == Some("default")));
                 let default = given.map(|a| a.value.clone());
-                Kind::Env(self.add_env(Env { name, default }))
+                PyKind::Env(self.add_env(Env { name, default }))
             }
             "asyncio.run"
             | "anyio.run"
@@ -616,7 +616,7 @@ impl<'a> World<'a> {
                     self.path.push(Condition::Undecided);
                     self.conditions += 1;
                     self.repeating += 1;
-                    let _ = self.deeply(|w| w.apply(&function, Vec::new(), None, span));
+                    let _ = self.with_stack(|w| w.apply(&function, Vec::new(), None, span));
                     self.repeating -= 1;
                     self.conditions -= 1;
                     self.path.truncate(here);
@@ -624,7 +624,7 @@ impl<'a> World<'a> {
                 }
                 return first.map(|v| match v.kind {
                     // `anyio.run(main)` calls it.
-                    Kind::Function(f) => self.enter(f, None, args[1..].to_vec(), None, span),
+                    PyKind::Function(f) => self.call_body(f, None, args[1..].to_vec(), None, span),
                     _ => v.clone(),
                 });
             }
@@ -636,57 +636,57 @@ impl<'a> World<'a> {
             // They call what they are given elsewhere.
             "asyncio.to_thread" | "anyio.to_thread.run_sync" | "starlette.concurrency.run_in_threadpool" => {
                 let function = first?.clone();
-                return Some(self.deeply(|w| w.apply(&function, args[1..].to_vec(), None, span)));
+                return Some(self.with_stack(|w| w.apply(&function, args[1..].to_vec(), None, span)));
             }
             "typing.cast" => return args.get(1).map(|a| a.value.clone()),
             "textwrap.dedent" | "inspect.cleandoc" => {
                 let value = first?.clone();
-                return Some(self.dedented(&value, name == "inspect.cleandoc", span));
+                return Some(self.dedent(&value, name == "inspect.cleandoc", span));
             }
             "builtins.str" => match first {
-                None => Kind::Str("".into()),
+                None => PyKind::Str("".into()),
                 Some(value) => match &value.kind {
-                    Kind::Str(_) | Kind::Text(_) => return first.cloned(),
-                    Kind::Int(n) => Kind::Str(n.to_string().into()),
-                    Kind::Env(_) => return first.cloned(),
+                    PyKind::Str(_) | PyKind::Text(_) => return first.cloned(),
+                    PyKind::Int(n) => PyKind::Str(n.to_string().into()),
+                    PyKind::Env(_) => return first.cloned(),
                     _ => {
-                        let why = self.why(value);
-                        return Some(self.joined(vec![Piece::Hole(value.clone(), why)], span));
+                        let why = self.unknown_reason(value);
+                        return Some(self.join_pieces(vec![Piece::Hole(value.clone(), why)], span));
                     }
                 },
             },
             "builtins.int" | "builtins.float" => {
                 let value = first?;
-                let settled = self.settled(value).clone();
+                let settled = self.resolve_env(value).clone();
                 let number = match (&settled.kind, name) {
-                    (Kind::Int(n), "builtins.int") => Kind::Int(*n),
-                    (Kind::Str(s), "builtins.int") => Kind::Int(s.trim().parse().ok()?),
-                    (Kind::Int(n), _) => Kind::Float(*n as f64),
-                    (Kind::Str(s), _) => Kind::Float(s.trim().parse().ok()?),
-                    (Kind::Float(f), "builtins.float") => Kind::Float(*f),
+                    (PyKind::Int(n), "builtins.int") => PyKind::Int(*n),
+                    (PyKind::Str(s), "builtins.int") => PyKind::Int(s.trim().parse().ok()?),
+                    (PyKind::Int(n), _) => PyKind::Float(*n as f64),
+                    (PyKind::Str(s), _) => PyKind::Float(s.trim().parse().ok()?),
+                    (PyKind::Float(f), "builtins.float") => PyKind::Float(*f),
                     _ => return None,
                 };
                 match value.kind {
-                    Kind::Env(id) => {
+                    PyKind::Env(id) => {
                         let name = self.env(id).name.clone();
                         let default = Some(Value::new(number, settled.span));
-                        Kind::Env(self.add_env(Env { name, default }))
+                        PyKind::Env(self.add_env(Env { name, default }))
                     }
                     _ => number,
                 }
             }
-            "builtins.bool" => Kind::Bool(self.truth(first?)?),
+            "builtins.bool" => PyKind::Bool(self.truth(first?)?),
             "builtins.len" | "builtins.abs" | "builtins.max" | "builtins.min" | "builtins.sum"
             | "builtins.any" | "builtins.all" => {
-                let kind = self.counted(name, args, span)?;
+                let kind = self.aggregate(name, args, span)?;
                 let on: Vec<&Value> = args.iter().map(|a| &a.value).collect();
-                return Some(self.depending(&on, Value::new(kind, span)));
+                return Some(self.env_dependent(&on, Value::new(kind, span)));
             }
             "builtins.range" => {
                 let numbers: Vec<i64> = args
                     .iter()
                     .map(|a| match a.value.kind {
-                        Kind::Int(n) => Some(n),
+                        PyKind::Int(n) => Some(n),
                         _ => None,
                     })
                     .collect::<Option<_>>()?;
@@ -696,7 +696,7 @@ impl<'a> World<'a> {
                     [from, to, by] if by > 0 => (from, to, by),
                     _ => return None,
                 };
-                let most = self.limits.turns as i64;
+                let most = self.limits.iterations as i64;
                 if to.saturating_sub(from) / by > most {
                     return None;
                 }
@@ -704,7 +704,7 @@ impl<'a> World<'a> {
                 if !self.step(items.len(), span) {
                     return None;
                 }
-                let items = items.into_iter().map(|n| Value::new(Kind::Int(n), span)).collect();
+                let items = items.into_iter().map(|n| Value::new(PyKind::Int(n), span)).collect();
                 return Some(self.list_value(items, ListKind::List, None, span));
             }
             "builtins.list" | "builtins.tuple" | "builtins.set" | "builtins.sorted" | "builtins.reversed"
@@ -714,8 +714,8 @@ impl<'a> World<'a> {
                     None => (Vec::new(), None),
                 };
                 // A list made of a set has its items in an order that nobody knows.
-                let set = first.is_some_and(|v| match self.settled(v).kind {
-                    Kind::List(id) => self.list(id).kind == ListKind::Set,
+                let set = first.is_some_and(|v| match self.resolve_env(v).kind {
+                    PyKind::List(id) => self.list(id).kind == ListKind::Set,
                     _ => false,
                 });
                 self.step(items.len(), span);
@@ -740,18 +740,18 @@ impl<'a> World<'a> {
                 for arg in args {
                     match &arg.name {
                         Some(name) => {
-                            let key = Value::new(Kind::Str(name.clone()), arg.span);
+                            let key = Value::new(PyKind::Str(name.clone()), arg.span);
                             self.put(id, key, arg.value.clone());
                         }
                         None => self.update(id, &arg.value, span),
                     }
                 }
-                Kind::Dict(id)
+                PyKind::Dict(id)
             }
             "builtins.enumerate" => {
                 let (items, open) = self.iterate(first?)?;
                 let start = match args.get(1).map(|a| &a.value.kind) {
-                    Some(Kind::Int(n)) => *n,
+                    Some(PyKind::Int(n)) => *n,
                     Some(_) => return None,
                     None => 0,
                 };
@@ -761,7 +761,7 @@ impl<'a> World<'a> {
                 let mut pairs = Vec::with_capacity(items.len());
                 for (i, item) in items.into_iter().enumerate() {
                     let maybe = item.maybe;
-                    let index = Value::new(Kind::Int(start.saturating_add(i as i64)), span);
+                    let index = Value::new(PyKind::Int(start.saturating_add(i as i64)), span);
                     let pair = self.list_value(vec![index, item], ListKind::Tuple, None, span);
                     pairs.push(Value { maybe, ..pair });
                 }
@@ -788,7 +788,7 @@ impl<'a> World<'a> {
                 let [on, name, value] = args else { return None };
                 let name: Arc<str> = name.value.as_str()?.into();
                 self.set_attribute(&on.value, name, value.value.clone());
-                Kind::None
+                PyKind::None
             }
             "builtins.getattr" => {
                 let name = args.get(1)?.value.as_str()?.to_string();
@@ -796,12 +796,12 @@ impl<'a> World<'a> {
             }
             "builtins.map" => {
                 let function = first?.clone();
-                if !matches!(function.kind, Kind::Function(_) | Kind::Class(_)) {
+                if !matches!(function.kind, PyKind::Function(_) | PyKind::Class(_)) {
                     return None;
                 }
                 let (items, open) = self.iterate(&args.get(1)?.value)?;
                 let mut out = Vec::new();
-                for item in items.into_iter().take(self.limits.turns) {
+                for item in items.into_iter().take(self.limits.iterations) {
                     let arg = Arg { name: None, span: item.span, value: item };
                     out.push(self.apply(&function, vec![arg], None, span));
                 }
@@ -813,21 +813,21 @@ impl<'a> World<'a> {
     }
 
     /// What is said of the items of a list, or of several values: how many there are, the largest, whether one counts as true.
-    fn counted(&mut self, name: &str, args: &[Arg], span: Span) -> Option<Kind> {
+    fn aggregate(&mut self, name: &str, args: &[Arg], span: Span) -> Option<PyKind> {
         if args.iter().any(|a| a.name.is_some()) {
             return None;
         }
-        let first = self.settled(&args.first()?.value).clone();
+        let first = self.resolve_env(&args.first()?.value).clone();
         let items = match (args, &first.kind) {
-            ([_], Kind::Str(text)) if name == "builtins.len" => {
-                return self.read(text.len(), span).then(|| Kind::Int(text.chars().count() as i64));
+            ([_], PyKind::Str(text)) if name == "builtins.len" => {
+                return self.charge_text(text.len(), span).then(|| PyKind::Int(text.chars().count() as i64));
             }
-            ([_], Kind::Int(n)) if name == "builtins.abs" => return n.checked_abs().map(Kind::Int),
-            ([_], Kind::Float(f)) if name == "builtins.abs" => return Some(Kind::Float(f.abs())),
-            ([_], Kind::Str(_)) | ([], _) => return None,
+            ([_], PyKind::Int(n)) if name == "builtins.abs" => return n.checked_abs().map(PyKind::Int),
+            ([_], PyKind::Float(f)) if name == "builtins.abs" => return Some(PyKind::Float(f.abs())),
+            ([_], PyKind::Str(_)) | ([], _) => return None,
             ([_], _) => self.iterate(&first).filter(|(_, open)| open.is_none())?.0,
             (all, _) if matches!(name, "builtins.max" | "builtins.min") => {
-                all.iter().map(|a| self.settled(&a.value).clone()).collect()
+                all.iter().map(|a| self.resolve_env(&a.value).clone()).collect()
             }
             _ => return None,
         };
@@ -836,23 +836,27 @@ impl<'a> World<'a> {
         }
         // A set holds what is written twice once.
         let once = match first.kind {
-            Kind::List(id) if self.list(id).kind == ListKind::Set => distinct(&items),
+            PyKind::List(id) if self.list(id).kind == ListKind::Set => distinct(&items),
             _ => true,
         };
-        let numbers = items.iter().map(|i| if let Kind::Int(n) = i.kind { Some(n) } else { None });
+        let numbers = items.iter().map(|i| if let PyKind::Int(n) = i.kind { Some(n) } else { None });
         let mut truths = items.iter().map(|i| self.truth(i));
         Some(match name {
-            "builtins.len" if once => Kind::Int(items.len() as i64),
+            "builtins.len" if once => PyKind::Int(items.len() as i64),
             "builtins.sum" if once => {
-                Kind::Int(numbers.into_iter().try_fold(0i64, |sum, n| sum.checked_add(n?))?)
+                PyKind::Int(numbers.into_iter().try_fold(0i64, |sum, n| sum.checked_add(n?))?)
             }
-            "builtins.max" => Kind::Int(numbers.collect::<Option<Vec<_>>>()?.into_iter().max()?),
-            "builtins.min" => Kind::Int(numbers.collect::<Option<Vec<_>>>()?.into_iter().min()?),
+            "builtins.max" => PyKind::Int(numbers.collect::<Option<Vec<_>>>()?.into_iter().max()?),
+            "builtins.min" => PyKind::Int(numbers.collect::<Option<Vec<_>>>()?.into_iter().min()?),
             "builtins.any" | "builtins.all" => {
                 // One that is true decides whether any is; one that is false, whether all are.
                 let any = name == "builtins.any";
                 let decided = truths.clone().any(|t| t == Some(any));
-                Kind::Bool(if decided || truths.all(|t| t.is_some()) { decided == any } else { return None })
+                PyKind::Bool(if decided || truths.all(|t| t.is_some()) {
+                    decided == any
+                } else {
+                    return None;
+                })
             }
             _ => return None,
         })
@@ -864,5 +868,5 @@ fn distinct(items: &[Value]) -> bool {
     let mut seen = HashSet::new();
     let texts = items.iter().all(|i| i.as_str().is_some_and(|s| seen.insert(s)));
     let mut seen = HashSet::new();
-    texts || items.iter().all(|i| matches!(i.kind, Kind::Int(n) if seen.insert(n)))
+    texts || items.iter().all(|i| matches!(i.kind, PyKind::Int(n) if seen.insert(n)))
 }

@@ -1,10 +1,10 @@
 //! The evaluator: its tables, scopes and modules.
 
-use crate::shared::{Part, Parts};
+use crate::loops::{LoopExits, Write};
+use crate::modules::{Component, ComponentSource};
+use crate::overlay::{Overlay, Tables};
 use crate::sources::{Source, Sources};
-use crate::symbol::{Condition, Under};
-use crate::tables::{Changes, Tables};
-use crate::turns::{Left, Written};
+use crate::symbolic::{Condition, Guarded};
 use crate::value::*;
 use diagnostics::{FileId, Span};
 use ruff_text_size::TextRange;
@@ -21,19 +21,19 @@ pub struct Limits {
     /// Bytes of text that are put together.
     pub text: usize,
     /// Turns of one loop.
-    pub turns: usize,
+    pub iterations: usize,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Limits { steps: 400_000, calls: 24, text: 16 << 20, turns: 1_000 }
+        Limits { steps: 400_000, calls: 24, text: 16 << 20, iterations: 1_000 }
     }
 }
 
 /// Which part of all steps a call of a function of another part may take.
-const CALLED_SHARE: usize = 4;
+const CALLED_BUDGET_DIVISOR: usize = 4;
 /// Which part of them it may take in a function that nothing calls.
-const EXPLORED_SHARE: usize = 80;
+const EXPLORED_BUDGET_DIVISOR: usize = 80;
 
 /// What a framework adds to instances of the project's classes, such as those under one of its decorators, and what is its own.
 pub trait Framework: std::fmt::Debug + Sync {
@@ -47,7 +47,7 @@ pub trait Framework: std::fmt::Debug + Sync {
     }
 
     /// An instance was made; its `__init__` comes after this.
-    fn made(&self, world: &mut World<'_>, instance: ObjectId, class: ClassId) {
+    fn on_instance(&self, world: &mut World<'_>, instance: ObjectId, class: ClassId) {
         let _ = (world, instance, class);
     }
 
@@ -95,7 +95,7 @@ pub(crate) struct Scope<'a> {
 
 /// Where evaluation stands.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct At {
+pub(crate) struct Context {
     pub scope: ScopeId,
     pub module: usize,
     /// The instance whose method is evaluated (none in the body of the class), with the class that the method stands in.
@@ -111,12 +111,12 @@ enum Loaded {
 
 /// Entries of other parts that were changed here. The others are not changed once they are made.
 #[derive(Debug, Default)]
-pub(crate) struct Changed<'a> {
-    pub lists: Changes<ListId, List>,
-    pub dicts: Changes<DictId, Dict>,
-    pub objects: Changes<ObjectId, Object>,
-    pub classes: Changes<ClassId, Class>,
-    pub scopes: Changes<ScopeId, Scope<'a>>,
+pub(crate) struct Overlays<'a> {
+    pub lists: Overlay<ListId, List>,
+    pub dicts: Overlay<DictId, Dict>,
+    pub objects: Overlay<ObjectId, Object>,
+    pub classes: Overlay<ClassId, Class>,
+    pub scopes: Overlay<ScopeId, Scope<'a>>,
 }
 
 /// Modules that are evaluated, and all that they made.
@@ -141,20 +141,20 @@ pub struct World<'a> {
     pub(crate) exploring: bool,
     pub(crate) within: Vec<FunctionId>,
     /// The part that is made here.
-    pub(crate) part: u32,
+    pub(crate) component: u32,
     pub(crate) own: Tables<'a>,
-    pub(crate) changed: Changed<'a>,
+    pub(crate) changed: Overlays<'a>,
     /// What gives the parts of modules that are not evaluated here; none if all are.
-    pub(crate) parts: Option<Arc<dyn Parts<'a> + 'a>>,
+    pub(crate) components: Option<Arc<dyn ComponentSource<'a> + 'a>>,
     /// The modules that are evaluated here, sorted, if not all are.
     pub(crate) members: Vec<usize>,
     /// The parts that are seen, by their number, and in the order of their being seen.
-    pub(crate) seen: Vec<Option<Arc<Part<'a>>>>,
+    pub(crate) linked: Vec<Option<Arc<Component<'a>>>>,
     pub(crate) order: Vec<u32>,
     /// The file of the module that is started, of which a part may have another copy.
     pub(crate) main: Option<FileId>,
     /// Of each function that is evaluated: how long the path was when it began, and what it gives.
-    pub(crate) returns: Vec<(usize, Vec<Under>)>,
+    pub(crate) returns: Vec<(usize, Vec<Guarded>)>,
     /// Whether what is computed of unknown values is kept.
     pub(crate) symbolic: bool,
     /// What holds where evaluation stands, while it is symbolic.
@@ -164,17 +164,17 @@ pub struct World<'a> {
     pub(crate) operands: usize,
     pub(crate) optional: HashSet<ObjectId>,
     /// The ways out of the loops around.
-    pub(crate) left: Vec<Left<'a>>,
+    pub(crate) left: Vec<LoopExits<'a>>,
     /// Turns around that are watched for what they change, and what was changed in them.
     pub(crate) watching: usize,
-    pub(crate) written: Vec<(Written<'a>, bool)>,
+    pub(crate) written: Vec<(Write<'a>, bool)>,
     pub(crate) changes: usize,
     /// Objects of turns that were evaluated again.
-    pub(crate) forgotten: Vec<(u32, u32)>,
+    pub(crate) discarded: Vec<(u32, u32)>,
     /// What stands for functions under decorators of the project.
     pub(crate) wrappers: HashMap<FunctionId, Option<Value>>,
     /// Lists that more than one name may hold.
-    pub(crate) held: HashSet<ListId>,
+    pub(crate) aliased: HashSet<ListId>,
     loaded: Vec<Loaded>,
     mains: HashSet<usize>,
     /// Results that are remembered, of a function and the instance that it is called on.
@@ -187,7 +187,7 @@ macro_rules! tables {
     ($($get:ident $add:ident $table:ident $id:ident $type:ty $(, $get_mut:ident $changed:ident)?;)*) => {$(
         #[doc = concat!("The entry of a [`", stringify!($id), "`].")]
         pub fn $get(&self, id: $id) -> &$type {
-            if id.part == self.part {
+            if id.component == self.component {
                 return &self.own.$table[id.index as usize];
             }
             $(
@@ -195,28 +195,28 @@ macro_rules! tables {
                     return changed;
                 }
             )?
-            &self.other(id.part).$table[id.index as usize]
+            &self.other(id.component).$table[id.index as usize]
         }
         pub(crate) fn $add(&mut self, entry: $type) -> $id {
             // Each entry costs a step, and steps are limited far below this number.
             self.own.$table.push(entry);
-            $id { part: self.part, index: self.own.$table.len() as u32 - 1 }
+            $id { component: self.component, index: self.own.$table.len() as u32 - 1 }
         }
         $(
             pub(crate) fn $get_mut(&mut self, id: $id) -> &mut $type {
-                if id.part == self.part {
+                if id.component == self.component {
                     return &mut self.own.$table[id.index as usize];
                 }
-                let part = self.seen.get(id.part as usize).and_then(Option::as_deref);
-                let made = || part.expect(SEEN).tables.$table[id.index as usize].clone();
-                self.changed.$changed.get_mut(id, self.part, made)
+                let component = self.linked.get(id.component as usize).and_then(Option::as_deref);
+                let made = || component.expect(LINKED).tables.$table[id.index as usize].clone();
+                self.changed.$changed.get_mut(id, self.component, made)
             }
         )?
     )*};
 }
 
 /// Why the part of an entry is there.
-const SEEN: &str = "a value names entries of parts that are seen";
+const LINKED: &str = "a value names entries of parts that are seen";
 
 impl<'a> World<'a> {
     tables! {
@@ -230,24 +230,24 @@ impl<'a> World<'a> {
     }
 
     pub(crate) fn scope(&self, id: ScopeId) -> &Scope<'a> {
-        if id.part == self.part {
+        if id.component == self.component {
             return &self.own.scopes[id.index as usize];
         }
-        self.changed.scopes.get(id).unwrap_or_else(|| &self.other(id.part).scopes[id.index as usize])
+        self.changed.scopes.get(id).unwrap_or_else(|| &self.other(id.component).scopes[id.index as usize])
     }
 
     pub(crate) fn scope_mut(&mut self, id: ScopeId) -> &mut Scope<'a> {
-        if id.part == self.part {
+        if id.component == self.component {
             return &mut self.own.scopes[id.index as usize];
         }
-        let part = self.seen.get(id.part as usize).and_then(Option::as_deref);
-        let made = || part.expect(SEEN).tables.scopes[id.index as usize].clone();
-        self.changed.scopes.get_mut(id, self.part, made)
+        let component = self.linked.get(id.component as usize).and_then(Option::as_deref);
+        let made = || component.expect(LINKED).tables.scopes[id.index as usize].clone();
+        self.changed.scopes.get_mut(id, self.component, made)
     }
 
     /// What another part made.
-    fn other(&self, part: u32) -> &Tables<'a> {
-        &self.seen.get(part as usize).and_then(Option::as_ref).expect(SEEN).tables
+    fn other(&self, component: u32) -> &Tables<'a> {
+        &self.linked.get(component as usize).and_then(Option::as_ref).expect(LINKED).tables
     }
 
     /// Nothing is evaluated yet.
@@ -266,12 +266,12 @@ impl<'a> World<'a> {
             sides: Vec::new(),
             exploring: false,
             within: Vec::new(),
-            part: 0,
+            component: 0,
             own: Tables::default(),
-            changed: Changed::default(),
-            parts: None,
+            changed: Overlays::default(),
+            components: None,
             members: Vec::new(),
-            seen: Vec::new(),
+            linked: Vec::new(),
             order: Vec::new(),
             main: None,
             returns: Vec::new(),
@@ -284,9 +284,9 @@ impl<'a> World<'a> {
             watching: 0,
             written: Vec::new(),
             changes: 0,
-            forgotten: Vec::new(),
+            discarded: Vec::new(),
             wrappers: HashMap::new(),
-            held: HashSet::new(),
+            aliased: HashSet::new(),
             loaded: vec![Loaded::Not; sources.len()],
             mains: HashSet::new(),
             memo: HashMap::new(),
@@ -300,15 +300,15 @@ impl<'a> World<'a> {
     }
 
     /// Says which part is made here, of which modules.
-    pub(crate) fn place(&mut self, part: u32, members: Vec<usize>) {
-        (self.part, self.members) = (part, members);
-        self.seen = vec![None; self.sources.len()];
+    pub(crate) fn place(&mut self, component: u32, members: Vec<usize>) {
+        (self.component, self.members) = (component, members);
+        self.linked = vec![None; self.sources.len()];
     }
 
     /// Whether a module that nothing names as such in the text may be evaluated: a part must not wait for one that is not known to
     /// be imported.
     pub(crate) fn may_load(&self, module: usize) -> bool {
-        self.parts.is_none()
+        self.components.is_none()
             || self.main.is_some()
             || self.members.binary_search(&module).is_ok()
             || self.module_scope(module).is_some()
@@ -331,48 +331,48 @@ impl<'a> World<'a> {
 
     /// All objects in the order of their making; of what is imported, of one module after the other.
     pub fn objects(&self) -> impl Iterator<Item = (ObjectId, &Object)> {
-        let imported = self.imported().flat_map(|part| {
-            let part = (part.number, part.tables.objects.len());
-            (0..part.1 as u32).map(move |index| ObjectId { part: part.0, index })
+        let imported = self.imported().flat_map(|component| {
+            let component = (component.number, component.tables.objects.len());
+            (0..component.1 as u32).map(move |index| ObjectId { component: component.0, index })
         });
         let imported = imported.map(|id| (id, self.object(id)));
-        let own = self.own_objects(0).filter(|(id, _)| !self.is_forgotten(*id));
+        let own = self.own_objects(0).filter(|(id, _)| !self.is_discarded(*id));
         imported.filter(|(_, o)| self.main != Some(o.span.file)).chain(own)
     }
 
     /// The objects that were made here, without the first ones.
     pub(crate) fn own_objects(&self, first: usize) -> impl Iterator<Item = (ObjectId, &Object)> {
-        let part = self.part;
+        let component = self.component;
         let all = self.own.objects.iter().enumerate().skip(first);
-        all.map(move |(i, o)| (ObjectId { part, index: i as u32 }, o))
+        all.map(move |(i, o)| (ObjectId { component, index: i as u32 }, o))
     }
 
     /// All functions in the order of their definition; of what is imported, of one module after the other.
     pub fn functions(&self) -> impl Iterator<Item = (FunctionId, &Function<'a>)> {
-        let imported = self.imported().flat_map(|part| {
-            let all = part.tables.functions.iter().enumerate();
-            all.map(|(i, f)| (FunctionId { part: part.number, index: i as u32 }, f))
+        let imported = self.imported().flat_map(|component| {
+            let all = component.tables.functions.iter().enumerate();
+            all.map(|(i, f)| (FunctionId { component: component.number, index: i as u32 }, f))
         });
         let own = self.own.functions.iter().enumerate();
-        let own = own.map(|(i, f)| (FunctionId { part: self.part, index: i as u32 }, f));
+        let own = own.map(|(i, f)| (FunctionId { component: self.component, index: i as u32 }, f));
         imported.filter(|(_, f)| self.main != Some(f.span.file)).chain(own)
     }
 
     /// All classes in the order of their definition; of what is imported, of one module after the other.
     pub fn classes(&self) -> impl Iterator<Item = (ClassId, &Class)> {
-        let imported = self.imported().flat_map(|part| {
-            let part = (part.number, part.tables.classes.len());
-            (0..part.1 as u32).map(move |index| ClassId { part: part.0, index })
+        let imported = self.imported().flat_map(|component| {
+            let component = (component.number, component.tables.classes.len());
+            (0..component.1 as u32).map(move |index| ClassId { component: component.0, index })
         });
         let imported = imported.map(|id| (id, self.class(id)));
         let own = self.own.classes.iter().enumerate();
-        let own = own.map(|(i, c)| (ClassId { part: self.part, index: i as u32 }, c));
+        let own = own.map(|(i, c)| (ClassId { component: self.component, index: i as u32 }, c));
         imported.filter(|(_, c)| self.main != Some(c.span.file)).chain(own)
     }
 
     /// The parts that are seen, in order.
-    fn imported(&self) -> impl Iterator<Item = &Part<'a>> {
-        self.order.iter().filter_map(|n| self.seen.get(*n as usize)?.as_deref())
+    fn imported(&self) -> impl Iterator<Item = &Component<'a>> {
+        self.order.iter().filter_map(|n| self.linked.get(*n as usize)?.as_deref())
     }
 
     /// Evaluates a module as the one that is started: `__name__` is `__main__` in it. Once.
@@ -387,18 +387,18 @@ impl<'a> World<'a> {
     pub fn explore(&mut self, module: usize) {
         let was = std::mem::replace(&mut self.exploring, true);
         let (mut f, mut c) = (0, 0);
-        let mapped = self.mapped_functions();
+        let mapped = self.passed_to_callers();
         // Exploring defines functions, which are explored too.
         while f < self.own.functions.len() || c < self.own.classes.len() {
             while c < self.own.classes.len() {
-                let id = ClassId { part: self.part, index: c as u32 };
+                let id = ClassId { component: self.component, index: c as u32 };
                 c += 1;
                 if self.class(id).module == module && !self.exhausted() {
                     self.explore_class(id);
                 }
             }
             while f < self.own.functions.len() {
-                let id = FunctionId { part: self.part, index: f as u32 };
+                let id = FunctionId { component: self.component, index: f as u32 };
                 f += 1;
                 let function = self.function(id);
                 let lambda = matches!(function.body, Body::Expr(_));
@@ -409,9 +409,9 @@ impl<'a> World<'a> {
                     if self.exhausted() {
                         return;
                     }
-                    let repeated = usize::from(again || self.is_decorated_again(id));
+                    let repeated = usize::from(again || self.has_repeating_call(id));
                     self.repeating += repeated;
-                    self.enter(id, None, Vec::new(), Some(span), span);
+                    self.call_body(id, None, Vec::new(), Some(span), span);
                     self.repeating -= repeated;
                 }
             }
@@ -420,7 +420,7 @@ impl<'a> World<'a> {
     }
 
     /// The functions that something outside the project is given to call for each of several things, or elsewhere.
-    fn mapped_functions(&self) -> HashSet<FunctionId> {
+    fn passed_to_callers(&self) -> HashSet<FunctionId> {
         const CALLERS: &[&str] = &[
             "Process",
             "Thread",
@@ -440,7 +440,7 @@ impl<'a> World<'a> {
         let calls = self.objects().filter(|(_, o)| o.class.is_none() && CALLERS.contains(&o.short()));
         let given = calls.flat_map(|(_, o)| o.args.iter().map(|a| &a.value));
         let functions = given.filter_map(|v| match v.kind {
-            Kind::Function(f) | Kind::Bound(_, f) => Some(f),
+            PyKind::Function(f) | PyKind::Bound(_, f) => Some(f),
             _ => None,
         });
         functions.collect()
@@ -453,7 +453,7 @@ impl<'a> World<'a> {
             .attrs
             .iter()
             .filter_map(|(_, v)| match v.kind {
-                Kind::Function(f) => Some(f),
+                PyKind::Function(f) => Some(f),
                 _ => None,
             })
             .filter(|f| !self.function(*f).entered)
@@ -465,7 +465,7 @@ impl<'a> World<'a> {
         for method in methods {
             if !self.function(method).entered {
                 let span = self.function(method).span;
-                self.enter(method, Some(this), Vec::new(), Some(span), span);
+                self.call_body(method, Some(this), Vec::new(), Some(span), span);
             }
         }
     }
@@ -505,41 +505,41 @@ impl<'a> World<'a> {
     }
 
     /// A list that nothing in the project makes.
-    pub fn listed(&mut self, items: Vec<Value>, span: Span) -> Value {
+    pub fn new_list(&mut self, items: Vec<Value>, span: Span) -> Value {
         self.list_value(items, ListKind::List, None, span)
     }
 
     /// A dictionary that nothing in the project makes.
-    pub fn mapped(&mut self, entries: Vec<(&str, Value)>, span: Span) -> Value {
-        let key = |name: &str| Value::new(Kind::Str(name.into()), span);
+    pub fn new_dict(&mut self, entries: Vec<(&str, Value)>, span: Span) -> Value {
+        let key = |name: &str| Value::new(PyKind::Str(name.into()), span);
         let entries = entries.into_iter().map(|(name, value)| (key(name), value)).collect();
         let dict = self.add_dict(Dict { entries, open: None });
-        Value::new(Kind::Dict(dict), span)
+        Value::new(PyKind::Dict(dict), span)
     }
 
     /// Makes an object that nothing in the project makes, such as what a framework hands in.
-    pub fn made(&mut self, callee: &str, args: Vec<Arg>, span: Span) -> Value {
+    pub fn new_call(&mut self, callee: &str, args: Vec<Arg>, span: Span) -> Value {
         let id = self.new_object(callee.into(), args, None, span, None);
-        Value::new(Kind::Object(id), span)
+        Value::new(PyKind::Object(id), span)
     }
 
     /// Calls a method of an instance of one of the project's classes.
     pub fn call_method(&mut self, this: ObjectId, method: FunctionId, args: Vec<Arg>) -> Value {
         let span = self.function(method).span;
-        self.enter(method, Some(this), args, Some(span), span)
+        self.call_body(method, Some(this), args, Some(span), span)
     }
 
     // ---- reading values ----
 
     /// The text, if it is known; what the environment may replace counts as known.
     pub fn str<'v>(&'v self, value: &'v Value) -> Option<&'v str> {
-        self.settled(value).as_str()
+        self.resolve_env(value).as_str()
     }
 
     /// The default of what the environment may say; otherwise the value.
-    pub fn settled<'v>(&'v self, mut value: &'v Value) -> &'v Value {
+    pub fn resolve_env<'v>(&'v self, mut value: &'v Value) -> &'v Value {
         // A default may be what the environment says again; circles are impossible as values are made before they are used.
-        while let Kind::Env(id) = value.kind {
+        while let PyKind::Env(id) = value.kind {
             match &self.env(id).default {
                 Some(default) => value = default,
                 None => break,
@@ -550,24 +550,24 @@ impl<'a> World<'a> {
 
     /// The items of a list; `None` for anything else.
     pub fn items<'v>(&'v self, value: &'v Value) -> Option<&'v [Value]> {
-        match self.settled(value).kind {
-            Kind::List(id) => Some(&self.list(id).items),
+        match self.resolve_env(value).kind {
+            PyKind::List(id) => Some(&self.list(id).items),
             _ => None,
         }
     }
 
     /// The entries of a dictionary; `None` for anything else.
     pub fn entries<'v>(&'v self, value: &'v Value) -> Option<&'v [(Value, Value)]> {
-        match self.settled(value).kind {
-            Kind::Dict(id) => Some(&self.dict(id).entries),
+        match self.resolve_env(value).kind {
+            PyKind::Dict(id) => Some(&self.dict(id).entries),
             _ => None,
         }
     }
 
     /// The object.
     pub fn object_of(&self, value: &Value) -> Option<(ObjectId, &Object)> {
-        match self.settled(value).kind {
-            Kind::Object(id) => Some((id, self.object(id))),
+        match self.resolve_env(value).kind {
+            PyKind::Object(id) => Some((id, self.object(id))),
             _ => None,
         }
     }
@@ -575,17 +575,17 @@ impl<'a> World<'a> {
     /// What a value is called: a function's or class's name, the qualified name of something outside, an object's callee.
     pub fn name_of(&self, value: &Value) -> Option<Arc<str>> {
         Some(match &value.kind {
-            Kind::Function(id) | Kind::Bound(_, id) => self.function(*id).name.clone(),
-            Kind::Class(id) => self.class(*id).name.clone(),
-            Kind::External(name) => name.clone(),
-            Kind::Object(id) => self.object(*id).callee.clone(),
-            Kind::Member(id, name) => format!("{}.{name}", self.object(*id).callee).into(),
+            PyKind::Function(id) | PyKind::Bound(_, id) => self.function(*id).name.clone(),
+            PyKind::Class(id) => self.class(*id).name.clone(),
+            PyKind::External(name) => name.clone(),
+            PyKind::Object(id) => self.object(*id).callee.clone(),
+            PyKind::Member(id, name) => format!("{}.{name}", self.object(*id).callee).into(),
             _ => return None,
         })
     }
 
     /// Methods called on an object and on what these calls returned, in order: for builders whose methods return the builder.
-    pub fn chain(&self, object: ObjectId) -> Vec<(&Method, &Object)> {
+    pub fn method_chain(&self, object: ObjectId) -> Vec<(&Method, &Object)> {
         let mut out = Vec::new();
         let mut todo = vec![object];
         while let Some(id) = todo.pop() {
@@ -599,28 +599,30 @@ impl<'a> World<'a> {
     }
 
     /// The innermost reason why a value is not known.
-    pub fn why(&self, value: &Value) -> Arc<str> {
+    pub fn unknown_reason(&self, value: &Value) -> Arc<str> {
         match &value.kind {
-            Kind::Unknown(why) => why.clone(),
-            Kind::Either(_) => "one of several values".into(),
-            Kind::Env(id) => match &self.env(*id).name {
+            PyKind::Unknown(why) => why.clone(),
+            PyKind::Either(_) => "one of several values".into(),
+            PyKind::Env(id) => match &self.env(*id).name {
                 Some(name) => format!("what the environment says for `{name}`").into(),
                 None => "what the environment says".into(),
             },
-            Kind::Object(id) => format!("what `{}` gives", self.object(*id).callee).into(),
-            Kind::Member(id, name) => format!("`{name}` of what `{}` gives", self.object(*id).callee).into(),
-            Kind::External(name) => format!("`{name}`, which is not in the project").into(),
+            PyKind::Object(id) => format!("what `{}` gives", self.object(*id).callee).into(),
+            PyKind::Member(id, name) => {
+                format!("`{name}` of what `{}` gives", self.object(*id).callee).into()
+            }
+            PyKind::External(name) => format!("`{name}`, which is not in the project").into(),
             _ => "a value of another kind".into(),
         }
     }
 
     /// The text of a value: its pieces, if it is one.
     pub fn text_of(&self, value: &Value) -> Option<Vec<Piece>> {
-        let settled = self.settled(value);
+        let settled = self.resolve_env(value);
         match &settled.kind {
-            Kind::Str(s) => Some(vec![Piece::Text(s.clone())]),
-            Kind::Text(id) => Some(self.pieces(*id).clone()),
-            Kind::Env(_) => Some(vec![Piece::Hole(settled.clone(), self.why(settled))]),
+            PyKind::Str(s) => Some(vec![Piece::Text(s.clone())]),
+            PyKind::Text(id) => Some(self.pieces(*id).clone()),
+            PyKind::Env(_) => Some(vec![Piece::Hole(settled.clone(), self.unknown_reason(settled))]),
             _ => None,
         }
     }
@@ -644,13 +646,13 @@ impl<'a> World<'a> {
 
     /// Evaluates a call of a function of another part, of which there is only so much, and less for what nothing calls: what is built
     /// in other modules is looked at there. One that computes more is not followed again.
-    pub(crate) fn elsewhere(
+    pub(crate) fn within_budget(
         &mut self,
         id: FunctionId,
         span: Span,
         f: impl FnOnce(&mut Self) -> Value,
     ) -> Value {
-        if id.part == self.part || self.stop < self.limits.steps {
+        if id.component == self.component || self.stop < self.limits.steps {
             return f(self);
         }
         let name = self.function(id).name.clone();
@@ -659,7 +661,7 @@ impl<'a> World<'a> {
         if self.heavy.contains(&id) {
             return given_up();
         }
-        let share = if self.exploring { EXPLORED_SHARE } else { CALLED_SHARE };
+        let share = if self.exploring { EXPLORED_BUDGET_DIVISOR } else { CALLED_BUDGET_DIVISOR };
         self.stop = self.steps.saturating_add(self.limits.steps / share).min(self.limits.steps);
         let known = self.exceeded;
         let value = f(self);
@@ -688,12 +690,14 @@ impl<'a> World<'a> {
             Loaded::Running(scope) | Loaded::Done(scope) => return Some(scope),
             Loaded::Not => {}
         }
-        if let Some(parts) = self.parts.clone().filter(|_| self.members.binary_search(&module).is_err()) {
-            let part = self.deeply(|_| parts.part(module))?;
-            if part.exceeded && self.exceeded.is_none() {
+        if let Some(components) =
+            self.components.clone().filter(|_| self.members.binary_search(&module).is_err())
+        {
+            let component = self.with_stack(|_| components.component(module))?;
+            if component.exceeded && self.exceeded.is_none() {
                 self.exceeded = Some(span);
             }
-            self.see(part);
+            self.link(component);
             return self.module_scope(module);
         }
         let scope = self.new_scope(None, false);
@@ -703,9 +707,9 @@ impl<'a> World<'a> {
         let name: Arc<str> =
             if self.mains.contains(&module) { "__main__".into() } else { source.module_name().into() };
         for (var, value) in [("__name__", name), ("__file__", source.path.as_str().into())] {
-            self.scope_mut(scope).vars.insert(var, Value::new(Kind::Str(value), start));
+            self.scope_mut(scope).vars.insert(var, Value::new(PyKind::Str(value), start));
         }
-        let at = At { scope, module, this: None };
+        let at = Context { scope, module, this: None };
         // A module is evaluated with nothing around it, wherever it is imported.
         let conditions = std::mem::replace(&mut self.conditions, 0);
         let exploring = std::mem::replace(&mut self.exploring, false);
@@ -714,7 +718,7 @@ impl<'a> World<'a> {
         let path = std::mem::take(&mut self.path);
         self.returns.push((0, Vec::new()));
         self.depth += 1;
-        self.deeply(|w| w.block(source.body(), at));
+        self.with_stack(|w| w.block(source.body(), at));
         self.depth -= 1;
         self.returns.pop();
         (self.conditions, self.exploring, self.within) = (conditions, exploring, within);
@@ -724,66 +728,76 @@ impl<'a> World<'a> {
     }
 
     /// Goes on with enough stack.
-    pub(crate) fn deeply<T>(&mut self, f: impl FnOnce(&mut Self) -> T) -> T {
+    pub(crate) fn with_stack<T>(&mut self, f: impl FnOnce(&mut Self) -> T) -> T {
         stacker::maybe_grow(256 << 10, 2 << 20, || f(self))
     }
 
     pub(crate) fn new_scope(&mut self, parent: Option<ScopeId>, is_class: bool) -> ScopeId {
         self.own.scopes.push(Scope { parent, is_class, ..Scope::default() });
-        ScopeId { part: self.part, index: self.own.scopes.len() as u32 - 1 }
+        ScopeId { component: self.component, index: self.own.scopes.len() as u32 - 1 }
     }
 
     /// Sees a part, and before it those that it sees.
-    fn see(&mut self, part: Arc<Part<'a>>) {
-        if self.seen.get(part.number as usize).is_none_or(Option::is_some) {
+    fn link(&mut self, component: Arc<Component<'a>>) {
+        if self.linked.get(component.number as usize).is_none_or(Option::is_some) {
             return;
         }
-        for number in &part.sees {
-            if self.seen.get(*number as usize).is_some_and(Option::is_none)
-                && let Some(other) = self.parts.as_ref().and_then(|p| p.made(*number))
+        for number in &component.links_to {
+            if self.linked.get(*number as usize).is_some_and(Option::is_none)
+                && let Some(other) = self.components.as_ref().and_then(|p| p.existing(*number))
             {
-                self.see_alone(other);
+                self.link_one(other);
             }
         }
-        self.see_alone(part);
+        self.link_one(component);
     }
 
-    fn see_alone(&mut self, part: Arc<Part<'a>>) {
-        let number = part.number;
-        for (module, scope) in &part.modules {
+    fn link_one(&mut self, component: Arc<Component<'a>>) {
+        let number = component.number;
+        for (module, scope) in &component.modules {
             if let Some(loaded) = self.loaded.get_mut(*module) {
                 *loaded = Loaded::Done(*scope);
             }
         }
-        for (key, value) in &part.memo {
+        for (key, value) in &component.memo {
             self.memo.entry(*key).or_insert_with(|| value.clone());
         }
-        self.seen[number as usize] = Some(part.clone());
+        self.linked[number as usize] = Some(component.clone());
         self.order.push(number);
-        let made = |n: u32| &self.seen.get(n as usize).and_then(Option::as_ref).expect(SEEN).tables;
-        let saw = |p: u32| part.saw(p);
-        self.changed.lists.add(&part.lists, number, saw, |id| &made(id.part).lists[id.index as usize]);
-        self.changed.dicts.add(&part.dicts, number, saw, |id| &made(id.part).dicts[id.index as usize]);
-        self.changed.objects.add(&part.objects, number, saw, |id| &made(id.part).objects[id.index as usize]);
-        self.changed.classes.add(&part.classes, number, saw, |id| &made(id.part).classes[id.index as usize]);
-        self.changed.scopes.add(&part.scopes, number, saw, |id| &made(id.part).scopes[id.index as usize]);
+        let made = |n: u32| &self.linked.get(n as usize).and_then(Option::as_ref).expect(LINKED).tables;
+        let links = |p: u32| component.links(p);
+        self.changed
+            .lists
+            .add(&component.lists, number, links, |id| &made(id.component).lists[id.index as usize]);
+        self.changed
+            .dicts
+            .add(&component.dicts, number, links, |id| &made(id.component).dicts[id.index as usize]);
+        self.changed
+            .objects
+            .add(&component.objects, number, links, |id| &made(id.component).objects[id.index as usize]);
+        self.changed
+            .classes
+            .add(&component.classes, number, links, |id| &made(id.component).classes[id.index as usize]);
+        self.changed
+            .scopes
+            .add(&component.scopes, number, links, |id| &made(id.component).scopes[id.index as usize]);
     }
 
     /// Makes a part of what was evaluated here.
-    pub(crate) fn into_part(self) -> Part<'a> {
-        let number = self.part;
+    pub(crate) fn into_component(self) -> Component<'a> {
+        let number = self.component;
         let modules = self.loaded.iter().enumerate().filter_map(|(module, loaded)| match loaded {
-            Loaded::Done(scope) if scope.part == number => Some((module, *scope)),
+            Loaded::Done(scope) if scope.component == number => Some((module, *scope)),
             _ => None,
         });
         let cut = self.is_exhausted();
         let mut sorted = self.order.clone();
         sorted.sort_unstable();
-        Part {
+        Component {
             number,
             modules: modules.collect(),
             memo: self.memo,
-            sees: self.order,
+            links_to: self.order,
             sorted,
             cut,
             exceeded: self.exceeded.is_some(),
@@ -798,8 +812,8 @@ impl<'a> World<'a> {
 
     /// Whether evaluation of a module was given up before its end.
     pub(crate) fn is_cut(&self, module: usize) -> bool {
-        let part = self.module_scope(module).map(|s| s.part);
-        part.and_then(|p| self.seen.get(p as usize)?.as_ref()).is_some_and(|p| p.cut)
+        let component = self.module_scope(module).map(|s| s.component);
+        component.and_then(|p| self.linked.get(p as usize)?.as_ref()).is_some_and(|p| p.cut)
     }
 
     pub(crate) fn module_scope(&self, module: usize) -> Option<ScopeId> {
@@ -838,8 +852,8 @@ impl<'a> World<'a> {
     }
 
     /// Notes that a function is called. Whether one of another part is does not count here.
-    pub(crate) fn enters(&mut self, id: FunctionId) {
-        if id.part == self.part {
+    pub(crate) fn note_call(&mut self, id: FunctionId) {
+        if id.component == self.component {
             let (counts, repeated) = (!self.exploring, self.repeating > 0);
             let function = &mut self.own.functions[id.index as usize];
             function.entered = true;
@@ -859,7 +873,7 @@ impl<'a> World<'a> {
         span: Span,
     ) -> Value {
         let id = self.add_list(List { items, kind, open });
-        Value::new(Kind::List(id), span)
+        Value::new(PyKind::List(id), span)
     }
 
     /// One of several values: the value itself if they are the same.
@@ -868,7 +882,7 @@ impl<'a> World<'a> {
         let mut all: Vec<Value> = Vec::new();
         for value in values {
             let several = match value.kind {
-                Kind::Either(id) => self.list(id).items.clone(),
+                PyKind::Either(id) => self.list(id).items.clone(),
                 _ => vec![value],
             };
             for value in several {
@@ -882,7 +896,7 @@ impl<'a> World<'a> {
             n if n > MAX_ALTERNATIVES => Value::unknown("one of many values", span),
             _ => {
                 let id = self.add_list(List { items: all, kind: ListKind::Tuple, open: None });
-                Value::new(Kind::Either(id), span)
+                Value::new(PyKind::Either(id), span)
             }
         }
     }
@@ -899,22 +913,22 @@ pub(crate) fn same(a: &Value, b: &Value) -> bool {
         return false;
     }
     match (&a.kind, &b.kind) {
-        (Kind::None, Kind::None) => true,
-        (Kind::Bool(a), Kind::Bool(b)) => a == b,
-        (Kind::Int(a), Kind::Int(b)) => a == b,
-        (Kind::Float(a), Kind::Float(b)) => a == b,
-        (Kind::Str(a), Kind::Str(b)) | (Kind::External(a), Kind::External(b)) => a == b,
-        (Kind::Text(a), Kind::Text(b)) => a == b,
-        (Kind::List(a), Kind::List(b)) | (Kind::Either(a), Kind::Either(b)) => a == b,
-        (Kind::Dict(a), Kind::Dict(b)) => a == b,
-        (Kind::Object(a), Kind::Object(b)) => a == b,
-        (Kind::Member(a, n), Kind::Member(b, m)) => a == b && n == m,
-        (Kind::Function(a), Kind::Function(b)) => a == b,
-        (Kind::Class(a), Kind::Class(b)) => a == b,
-        (Kind::Module(a), Kind::Module(b)) => a == b,
-        (Kind::Env(a), Kind::Env(b)) => a == b,
-        (Kind::Bound(a, f), Kind::Bound(b, g)) => a == b && f == g,
-        (Kind::Unknown(x), Kind::Unknown(y)) => x == y && a.span == b.span,
+        (PyKind::None, PyKind::None) => true,
+        (PyKind::Bool(a), PyKind::Bool(b)) => a == b,
+        (PyKind::Int(a), PyKind::Int(b)) => a == b,
+        (PyKind::Float(a), PyKind::Float(b)) => a == b,
+        (PyKind::Str(a), PyKind::Str(b)) | (PyKind::External(a), PyKind::External(b)) => a == b,
+        (PyKind::Text(a), PyKind::Text(b)) => a == b,
+        (PyKind::List(a), PyKind::List(b)) | (PyKind::Either(a), PyKind::Either(b)) => a == b,
+        (PyKind::Dict(a), PyKind::Dict(b)) => a == b,
+        (PyKind::Object(a), PyKind::Object(b)) => a == b,
+        (PyKind::Member(a, n), PyKind::Member(b, m)) => a == b && n == m,
+        (PyKind::Function(a), PyKind::Function(b)) => a == b,
+        (PyKind::Class(a), PyKind::Class(b)) => a == b,
+        (PyKind::Module(a), PyKind::Module(b)) => a == b,
+        (PyKind::Env(a), PyKind::Env(b)) => a == b,
+        (PyKind::Bound(a, f), PyKind::Bound(b, g)) => a == b && f == g,
+        (PyKind::Unknown(x), PyKind::Unknown(y)) => x == y && a.span == b.span,
         _ => false,
     }
 }

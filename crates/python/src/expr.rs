@@ -1,7 +1,7 @@
 //! Expressions.
 
-use crate::eval::{At, World};
-use crate::symbol::Condition;
+use crate::eval::{Context, World};
+use crate::symbolic::Condition;
 use crate::value::*;
 use diagnostics::Span;
 use ruff_python_ast::{self as ast, Expr, FStringPart, InterpolatedStringElement, Number};
@@ -110,31 +110,31 @@ pub(crate) const MAX_BASES: usize = 64;
 pub(crate) type Items = (Vec<Value>, Option<Span>);
 
 impl<'a> World<'a> {
-    pub(crate) fn expr(&mut self, e: &'a Expr, at: At) -> Value {
+    pub(crate) fn expr(&mut self, e: &'a Expr, at: Context) -> Value {
         let span = self.span(at.module, e.range());
         if !self.step(1, span) {
             return Value::unknown("more than is evaluated", span);
         }
-        self.deeply(|w| w.expression(e, span, at))
+        self.with_stack(|w| w.expression(e, span, at))
     }
 
-    fn expression(&mut self, e: &'a Expr, span: Span, at: At) -> Value {
+    fn expression(&mut self, e: &'a Expr, span: Span, at: Context) -> Value {
         let kind = match e {
-            Expr::NoneLiteral(_) => Kind::None,
-            Expr::BooleanLiteral(b) => Kind::Bool(b.value),
+            Expr::NoneLiteral(_) => PyKind::None,
+            Expr::BooleanLiteral(b) => PyKind::Bool(b.value),
             Expr::NumberLiteral(n) => match &n.value {
                 Number::Int(i) => match i.as_i64() {
-                    Some(i) => Kind::Int(i),
-                    None => Kind::Unknown("a very large number".into()),
+                    Some(i) => PyKind::Int(i),
+                    None => PyKind::Unknown("a very large number".into()),
                 },
-                Number::Float(f) => Kind::Float(*f),
-                Number::Complex { .. } => Kind::Unknown("a complex number".into()),
+                Number::Float(f) => PyKind::Float(*f),
+                Number::Complex { .. } => PyKind::Unknown("a complex number".into()),
             },
             Expr::StringLiteral(s) => self.text_kind(s.value.to_str().into(), span),
-            Expr::BytesLiteral(_) => Kind::Unknown("bytes".into()),
-            Expr::EllipsisLiteral(_) => Kind::External("builtins.Ellipsis".into()),
+            Expr::BytesLiteral(_) => PyKind::Unknown("bytes".into()),
+            Expr::EllipsisLiteral(_) => PyKind::External("builtins.Ellipsis".into()),
             Expr::FString(f) => return self.fstring(f, span, at),
-            Expr::TString(_) => Kind::Unknown("a template string".into()),
+            Expr::TString(_) => PyKind::Unknown("a template string".into()),
             Expr::Name(n) => return self.name(n.id.as_str(), span, at),
             Expr::Attribute(a) => {
                 let on = self.expr(&a.value, at);
@@ -143,7 +143,7 @@ impl<'a> World<'a> {
             Expr::Subscript(s) => {
                 let on = self.expr(&s.value, at);
                 if let (Expr::Slice(slice), false) = (&*s.slice, self.symbolic) {
-                    return self.sliced(&on, slice, span, at);
+                    return self.slice(&on, slice, span, at);
                 }
                 let key = self.expr(&s.slice, at);
                 return self.subscript(&on, key, span);
@@ -178,7 +178,7 @@ impl<'a> World<'a> {
                     }
                     None => self.dict_mut(dict).open = Some(span),
                 }
-                Kind::Dict(dict)
+                PyKind::Dict(dict)
             }
             Expr::BinOp(b) => {
                 let left = self.expr(&b.left, at);
@@ -189,18 +189,20 @@ impl<'a> World<'a> {
                 let value = self.expr(&u.operand, at);
                 match (u.op, &value.kind) {
                     (ast::UnaryOp::Not, _) => match self.truth(&value) {
-                        Some(b) => Kind::Bool(!b),
-                        None if self.symbolic => return self.symbol("not", vec![value], span),
-                        None => Kind::Unknown("a test that is not decided".into()),
+                        Some(b) => PyKind::Bool(!b),
+                        None if self.symbolic => return self.symbolic("not", vec![value], span),
+                        None => PyKind::Unknown("a test that is not decided".into()),
                     },
-                    (ast::UnaryOp::USub, Kind::Int(n)) => match n.checked_neg() {
-                        Some(n) => Kind::Int(n),
-                        None => Kind::Unknown("a very large number".into()),
+                    (ast::UnaryOp::USub, PyKind::Int(n)) => match n.checked_neg() {
+                        Some(n) => PyKind::Int(n),
+                        None => PyKind::Unknown("a very large number".into()),
                     },
-                    (ast::UnaryOp::USub, Kind::Float(f)) => Kind::Float(-f),
-                    (ast::UnaryOp::UAdd, Kind::Int(_) | Kind::Float(_)) => value.kind,
-                    (ast::UnaryOp::USub, _) if self.symbolic => return self.symbol("neg", vec![value], span),
-                    _ => Kind::Unknown("a computed value".into()),
+                    (ast::UnaryOp::USub, PyKind::Float(f)) => PyKind::Float(-f),
+                    (ast::UnaryOp::UAdd, PyKind::Int(_) | PyKind::Float(_)) => value.kind,
+                    (ast::UnaryOp::USub, _) if self.symbolic => {
+                        return self.symbolic("neg", vec![value], span);
+                    }
+                    _ => PyKind::Unknown("a computed value".into()),
                 }
             }
             Expr::BoolOp(b) => return self.bool_op(b, span, at),
@@ -221,7 +223,7 @@ impl<'a> World<'a> {
                         self.path.truncate(here);
                         self.conditions -= 1;
                         if self.symbolic && !self.same(&yes, &no) {
-                            return self.symbol("if", vec![test, yes, no], span);
+                            return self.symbolic("if", vec![test, yes, no], span);
                         }
                         return self.either(vec![yes, no], span);
                     }
@@ -249,7 +251,7 @@ impl<'a> World<'a> {
                     called: 0,
                     repeated: false,
                 };
-                Kind::Function(self.add_function(function))
+                PyKind::Function(self.add_function(function))
             }
             Expr::Named(n) => {
                 let value = self.expr(&n.value, at);
@@ -259,46 +261,46 @@ impl<'a> World<'a> {
             Expr::Await(a) => return self.expr(&a.value, at),
             Expr::Starred(s) => {
                 self.expr(&s.value, at);
-                Kind::Unknown("a list in pieces".into())
+                PyKind::Unknown("a list in pieces".into())
             }
             Expr::Yield(y) => {
                 if let Some(v) = &y.value {
                     let value = self.expr(v, at);
                     // What a generator yields is what the loop around its call sees, or one of it.
-                    self.give(value);
+                    self.record_return(value);
                 }
-                Kind::Unknown("what is sent to a generator".into())
+                PyKind::Unknown("what is sent to a generator".into())
             }
             Expr::YieldFrom(y) => {
                 self.expr(&y.value, at);
-                Kind::Unknown("what a generator gives".into())
+                PyKind::Unknown("what a generator gives".into())
             }
             Expr::Slice(s) => {
                 let mut parts = Vec::new();
                 for part in [&s.lower, &s.upper, &s.step] {
-                    parts.push(part.as_ref().map_or(Value::new(Kind::None, span), |p| self.expr(p, at)));
+                    parts.push(part.as_ref().map_or(Value::new(PyKind::None, span), |p| self.expr(p, at)));
                 }
                 if self.symbolic {
-                    return self.symbol("slice", parts, span);
+                    return self.symbolic("slice", parts, span);
                 }
-                Kind::Unknown("a slice".into())
+                PyKind::Unknown("a slice".into())
             }
-            Expr::IpyEscapeCommand(_) => Kind::Unknown("a command of a notebook".into()),
+            Expr::IpyEscapeCommand(_) => PyKind::Unknown("a command of a notebook".into()),
         };
         Value::new(kind, span)
     }
 
     /// A known text, unless too much text was made.
-    pub(crate) fn text_kind(&mut self, text: Arc<str>, span: Span) -> Kind {
+    pub(crate) fn text_kind(&mut self, text: Arc<str>, span: Span) -> PyKind {
         self.text = self.text.saturating_add(text.len());
         if self.text > self.limits.text {
             self.step(0, span);
-            return Kind::Unknown("more text than is evaluated".into());
+            return PyKind::Unknown("more text than is evaluated".into());
         }
-        Kind::Str(text)
+        PyKind::Str(text)
     }
 
-    fn fstring(&mut self, f: &'a ast::ExprFString, span: Span, at: At) -> Value {
+    fn fstring(&mut self, f: &'a ast::ExprFString, span: Span, at: Context) -> Value {
         let mut pieces: Vec<Piece> = Vec::new();
         for part in f.value.as_slice() {
             match part {
@@ -319,30 +321,30 @@ impl<'a> World<'a> {
                                 let plain = i.format_spec.is_none()
                                     && i.conversion.is_none()
                                     && i.debug_text.is_none();
-                                self.shown(value, plain, written, &mut pieces);
+                                self.push_str(value, plain, written, &mut pieces);
                             }
                         }
                     }
                 }
             }
         }
-        self.joined(pieces, span)
+        self.join_pieces(pieces, span)
     }
 
     /// A value as `str` shows it, if that is known.
-    pub(crate) fn shown(&self, value: Value, plain: bool, written: Arc<str>, pieces: &mut Vec<Piece>) {
+    pub(crate) fn push_str(&self, value: Value, plain: bool, written: Arc<str>, pieces: &mut Vec<Piece>) {
         match &value.kind {
-            Kind::Str(s) if plain => pieces.push(Piece::Text(s.clone())),
-            Kind::Int(n) if plain => pieces.push(Piece::Text(n.to_string().into())),
-            Kind::Bool(b) if plain => pieces.push(Piece::Text(if *b { "True" } else { "False" }.into())),
-            Kind::None if plain => pieces.push(Piece::Text("None".into())),
-            Kind::Text(id) if plain => pieces.extend(self.pieces(*id).iter().cloned()),
+            PyKind::Str(s) if plain => pieces.push(Piece::Text(s.clone())),
+            PyKind::Int(n) if plain => pieces.push(Piece::Text(n.to_string().into())),
+            PyKind::Bool(b) if plain => pieces.push(Piece::Text(if *b { "True" } else { "False" }.into())),
+            PyKind::None if plain => pieces.push(Piece::Text("None".into())),
+            PyKind::Text(id) if plain => pieces.extend(self.pieces(*id).iter().cloned()),
             _ => pieces.push(Piece::Hole(value, written)),
         }
     }
 
     /// Pieces as one text.
-    pub(crate) fn joined(&mut self, pieces: Vec<Piece>, span: Span) -> Value {
+    pub(crate) fn join_pieces(&mut self, pieces: Vec<Piece>, span: Span) -> Value {
         let mut size = 0;
         let mut out: Vec<Piece> = Vec::new();
         let mut run = String::new();
@@ -373,19 +375,19 @@ impl<'a> World<'a> {
         }
         self.text += size;
         let id = self.add_text(out);
-        Value::new(Kind::Text(id), span)
+        Value::new(PyKind::Text(id), span)
     }
 
-    fn name(&mut self, name: &str, span: Span, at: At) -> Value {
+    fn name(&mut self, name: &str, span: Span, at: Context) -> Value {
         if let Some(value) = self.lookup_in(at.scope, name) {
             return value;
         }
         if BUILTINS.contains(&name) {
-            return Value::new(Kind::External(format!("builtins.{name}").into()), span);
+            return Value::new(PyKind::External(format!("builtins.{name}").into()), span);
         }
         let stars = self.module_scope(at.module).map_or(&[][..], |s| &self.scope(s).stars);
         match stars {
-            [one] => Value::new(Kind::External(format!("{one}.{name}").into()), span),
+            [one] => Value::new(PyKind::External(format!("{one}.{name}").into()), span),
             _ => Value::unknown(format!("`{}`, which is not defined before", clip(name)), span),
         }
     }
@@ -403,10 +405,10 @@ impl<'a> World<'a> {
         None
     }
 
-    fn collection(&mut self, elts: &'a [Expr], kind: ListKind, span: Span, at: At) -> Value {
+    fn collection(&mut self, elts: &'a [Expr], kind: ListKind, span: Span, at: Context) -> Value {
         let (mut items, mut open) = (Vec::new(), None);
         if self.symbolic && kind == ListKind::List && elts.iter().any(Expr::is_starred_expr) {
-            return self.collection_of_parts(elts, span, at);
+            return self.collection_with_spreads(elts, span, at);
         }
         for e in elts {
             match e {
@@ -432,7 +434,7 @@ impl<'a> World<'a> {
         self.list_value(items, kind, open, span)
     }
 
-    fn collection_of_parts(&mut self, elts: &'a [Expr], span: Span, at: At) -> Value {
+    fn collection_with_spreads(&mut self, elts: &'a [Expr], span: Span, at: Context) -> Value {
         let mut parts = Vec::new();
         for e in elts {
             let Expr::Starred(s) = e else {
@@ -448,10 +450,10 @@ impl<'a> World<'a> {
                 _ => parts.push(Err(value)),
             }
         }
-        self.joined_list(parts, span)
+        self.list_of_parts(parts, span)
     }
 
-    fn dictionary(&mut self, d: &'a ast::ExprDict, span: Span, at: At) -> Value {
+    fn dictionary(&mut self, d: &'a ast::ExprDict, span: Span, at: Context) -> Value {
         let id = self.add_dict(Dict::default());
         for item in &d.items {
             match &item.key {
@@ -469,13 +471,13 @@ impl<'a> World<'a> {
                 }
             }
         }
-        Value::new(Kind::Dict(id), span)
+        Value::new(PyKind::Dict(id), span)
     }
 
     /// Adds the entries of a value to a dictionary.
     pub(crate) fn update(&mut self, id: DictId, more: &Value, span: Span) {
         match more.kind {
-            Kind::Dict(other) => {
+            PyKind::Dict(other) => {
                 let Dict { entries, open } = self.dict(other).clone();
                 self.step(entries.len(), span);
                 if self.exhausted() {
@@ -487,20 +489,20 @@ impl<'a> World<'a> {
                     self.put(id, key, Value { maybe, ..value });
                 }
                 if open.is_some() {
-                    self.wrote_entry(id, None);
+                    self.record_entry_write(id, None);
                 }
                 let dict = self.dict_mut(id);
                 dict.open = dict.open.or(open);
             }
-            Kind::None => {}
+            PyKind::None => {}
             _ if self.symbolic && self.conditions == 0 => {
                 // What is spread stands among the entries, under a key that no text is.
-                let key = Value::new(Kind::External(SPREAD.into()), more.span);
-                self.wrote_entry(id, None);
+                let key = Value::new(PyKind::External(SPREAD.into()), more.span);
+                self.record_entry_write(id, None);
                 self.dict_mut(id).entries.push((key, more.clone()));
             }
             _ => {
-                self.wrote_entry(id, None);
+                self.record_entry_write(id, None);
                 self.dict_mut(id).open = Some(more.span);
             }
         }
@@ -513,16 +515,16 @@ impl<'a> World<'a> {
         generators: &'a [ast::Comprehension],
         kind: ListKind,
         span: Span,
-        at: At,
+        at: Context,
     ) -> Value {
         let scope = self.new_scope(Some(at.scope), false);
-        let inner = At { scope, ..at };
+        let inner = Context { scope, ..at };
         if let (true, [elt], [generator]) = (self.symbolic, elts, generators) {
             let iter = self.expr(&generator.iter, at);
             let element_at = self.span(at.module, generator.target.range());
             let known = self.iterate(&iter).is_some_and(|(_, open)| open.is_none());
             if !known && let Some(element) = self.element(&iter, element_at) {
-                let Kind::Object(id) = element.kind else { return element };
+                let PyKind::Object(id) = element.kind else { return element };
                 self.assign(&generator.target, element.clone(), inner);
                 let here = self.path.len();
                 self.path.push(Condition::Each(id));
@@ -531,7 +533,7 @@ impl<'a> World<'a> {
                 parts.push(self.expr(elt, inner));
                 parts.extend(tests);
                 self.path.truncate(here);
-                return self.symbol("[for]", parts, span);
+                return self.symbolic("[for]", parts, span);
             }
         }
         let mut out = (Vec::new(), None);
@@ -543,7 +545,7 @@ impl<'a> World<'a> {
     /// What stands for each element of something that is not known.
     pub(crate) fn element(&mut self, of: &Value, span: Span) -> Option<Value> {
         let base = match of.kind {
-            Kind::Object(id) | Kind::Member(id, _) if self.symbolic => id,
+            PyKind::Object(id) | PyKind::Member(id, _) if self.symbolic => id,
             _ => return None,
         };
         Some(self.derived(base, "element".into(), vec![Arg { name: None, span, value: of.clone() }], span))
@@ -554,7 +556,7 @@ impl<'a> World<'a> {
         elts: &[&'a Expr],
         generators: &'a [ast::Comprehension],
         span: Span,
-        at: At,
+        at: Context,
         out: &mut Items,
     ) {
         let Some((first, rest)) = generators.split_first() else {
@@ -570,15 +572,15 @@ impl<'a> World<'a> {
         let iter = self.expr(&first.iter, at);
         let Some((items, open)) = self.iterate(&iter) else {
             out.1 = Some(span);
-            self.once_for_all(elts, generators, span, at);
+            self.widened_comprehension(elts, generators, span, at);
             return;
         };
-        let cut = items.len() > self.limits.turns;
+        let cut = items.len() > self.limits.iterations;
         if cut || open.is_some() {
-            self.once_for_all(elts, generators, span, at);
+            self.widened_comprehension(elts, generators, span, at);
         }
         out.1 = out.1.or(open).or(cut.then_some(span));
-        for item in items.into_iter().take(self.limits.turns) {
+        for item in items.into_iter().take(self.limits.iterations) {
             if !self.step(1, span) {
                 out.1 = Some(span);
                 return;
@@ -596,7 +598,7 @@ impl<'a> World<'a> {
             }
             if taken {
                 self.conditions += conditions;
-                self.deeply(|w| w.generate(elts, rest, span, at, out));
+                self.with_stack(|w| w.generate(elts, rest, span, at, out));
                 self.conditions -= conditions;
             }
         }
@@ -604,7 +606,13 @@ impl<'a> World<'a> {
 
     /// Evaluates what a comprehension makes of each element of something that is not known: what it calls is called, nobody knows how
     /// often. Its elements stay unknown.
-    fn once_for_all(&mut self, elts: &[&'a Expr], generators: &'a [ast::Comprehension], span: Span, at: At) {
+    fn widened_comprehension(
+        &mut self,
+        elts: &[&'a Expr],
+        generators: &'a [ast::Comprehension],
+        span: Span,
+        at: Context,
+    ) {
         if self.symbolic || !self.step(1, span) {
             return;
         }
@@ -627,45 +635,45 @@ impl<'a> World<'a> {
     /// Whether a value counts as true, if that is known.
     pub(crate) fn truth(&self, value: &Value) -> Option<bool> {
         match &value.kind {
-            Kind::None => Some(false),
-            Kind::Bool(b) => Some(*b),
-            Kind::Int(n) => Some(*n != 0),
-            Kind::Float(f) => Some(*f != 0.0),
-            Kind::Str(s) => Some(!s.is_empty()),
-            Kind::Text(id) => {
+            PyKind::None => Some(false),
+            PyKind::Bool(b) => Some(*b),
+            PyKind::Int(n) => Some(*n != 0),
+            PyKind::Float(f) => Some(*f != 0.0),
+            PyKind::Str(s) => Some(!s.is_empty()),
+            PyKind::Text(id) => {
                 self.pieces(*id).iter().any(|p| matches!(p, Piece::Text(t) if !t.is_empty())).then_some(true)
             }
-            Kind::List(id) => match self.list(*id) {
+            PyKind::List(id) => match self.list(*id) {
                 l if l.items.iter().any(|i| !i.maybe) => Some(true),
                 l if l.items.is_empty() && l.open.is_none() => Some(false),
                 _ => None,
             },
-            Kind::Dict(id) => match self.dict(*id) {
+            PyKind::Dict(id) => match self.dict(*id) {
                 d if d.entries.iter().any(|(k, v)| !v.maybe && !Dict::is_spread(k)) => Some(true),
                 d if d.entries.is_empty() && d.open.is_none() => Some(false),
                 _ => None,
             },
-            Kind::Function(_) | Kind::Class(_) | Kind::Module(_) | Kind::Bound(..) => Some(true),
+            PyKind::Function(_) | PyKind::Class(_) | PyKind::Module(_) | PyKind::Bound(..) => Some(true),
             // While types are checked is not while the program runs.
-            Kind::External(name) => (&**name == "typing.TYPE_CHECKING").then_some(false),
+            PyKind::External(name) => (&**name == "typing.TYPE_CHECKING").then_some(false),
             _ => None,
         }
     }
 
     /// `a[i:j]` of a text or a list that is known; of anything else as any other part of it.
-    fn sliced(&mut self, on: &Value, s: &'a ast::ExprSlice, span: Span, at: At) -> Value {
+    fn slice(&mut self, on: &Value, s: &'a ast::ExprSlice, span: Span, at: Context) -> Value {
         let mut bounds = [Ok(None); 3];
         for (bound, part) in bounds.iter_mut().zip([&s.lower, &s.upper, &s.step]) {
             if let Some(part) = part {
                 *bound = match self.expr(part, at).kind {
-                    Kind::Int(n) => Ok(Some(n)),
-                    Kind::None => Ok(None),
+                    PyKind::Int(n) => Ok(Some(n)),
+                    PyKind::None => Ok(None),
                     _ => Err(()),
                 };
             }
         }
         if let [Ok(from), Ok(to), Ok(None | Some(1))] = bounds
-            && let Some(part) = self.cut(on, from, to, span)
+            && let Some(part) = self.slice_known(on, from, to, span)
         {
             return part;
         }
@@ -673,21 +681,21 @@ impl<'a> World<'a> {
     }
 
     /// From one place of a text or list to another, as Python counts them. `None` if it is not known.
-    fn cut(&mut self, on: &Value, from: Option<i64>, to: Option<i64>, span: Span) -> Option<Value> {
+    fn slice_known(&mut self, on: &Value, from: Option<i64>, to: Option<i64>, span: Span) -> Option<Value> {
         let cut = |len: usize| {
             let place =
                 |n: i64| (if n < 0 { n.saturating_add(len as i64) } else { n }).clamp(0, len as i64) as usize;
             let from = from.map_or(0, place);
             from..to.map_or(len, place).max(from)
         };
-        let part = match self.settled(on).kind.clone() {
-            Kind::Str(text) if self.read(text.len(), span) => {
+        let part = match self.resolve_env(on).kind.clone() {
+            PyKind::Str(text) if self.charge_text(text.len(), span) => {
                 let range = cut(text.chars().count());
                 let text: String = text.chars().skip(range.start).take(range.len()).collect();
                 let kind = self.text_kind(text.into(), span);
                 Value::new(kind, span)
             }
-            Kind::List(id) => {
+            PyKind::List(id) => {
                 let List { items, kind, open } = self.list(id);
                 if open.is_some() || *kind == ListKind::Set || items.iter().any(|i| i.maybe) {
                     return None;
@@ -701,28 +709,28 @@ impl<'a> World<'a> {
             }
             _ => return None,
         };
-        Some(self.depending(&[on], part))
+        Some(self.env_dependent(&[on], part))
     }
 
     /// What follows from values of which some are what the environment says unless it says nothing: it is such a value, too.
-    pub(crate) fn depending(&mut self, on: &[&Value], value: Value) -> Value {
-        let env = on.iter().find_map(|v| if let Kind::Env(id) = v.kind { Some(id) } else { None });
+    pub(crate) fn env_dependent(&mut self, on: &[&Value], value: Value) -> Value {
+        let env = on.iter().find_map(|v| if let PyKind::Env(id) = v.kind { Some(id) } else { None });
         match env {
-            Some(_) if matches!(value.kind, Kind::Unknown(_)) => value,
+            Some(_) if matches!(value.kind, PyKind::Unknown(_)) => value,
             Some(id) => {
                 let env = Env { name: self.env(id).name.clone(), default: Some(value.clone()) };
-                Value::new(Kind::Env(self.add_env(env)), value.span)
+                Value::new(PyKind::Env(self.add_env(env)), value.span)
             }
             None => value,
         }
     }
 
     /// Reading a text of this many bytes costs steps where it is long. False if there are none left.
-    pub(crate) fn read(&mut self, bytes: usize, at: Span) -> bool {
-        self.looked_through(bytes / 8, at)
+    pub(crate) fn charge_text(&mut self, bytes: usize, at: Span) -> bool {
+        self.charge_scan(bytes / 8, at)
     }
 
-    fn bool_op(&mut self, b: &'a ast::ExprBoolOp, span: Span, at: At) -> Value {
+    fn bool_op(&mut self, b: &'a ast::ExprBoolOp, span: Span, at: Context) -> Value {
         let or = b.op == ast::BoolOp::Or;
         let mut possible: Vec<Value> = Vec::new();
         for (i, e) in b.values.iter().enumerate() {
@@ -744,15 +752,15 @@ impl<'a> World<'a> {
         // `os.getenv("X") or "default"`.
         if or
             && let [first, second] = &possible[..]
-            && let Kind::Env(id) = first.kind
+            && let PyKind::Env(id) = first.kind
             && self.env(id).default.as_ref().is_none_or(Value::is_none)
         {
             let env = Env { name: self.env(id).name.clone(), default: Some(second.clone()) };
             let id = self.add_env(env);
-            return Value::new(Kind::Env(id), span);
+            return Value::new(PyKind::Env(id), span);
         }
         if self.symbolic && possible.len() > 1 {
-            return self.symbol(if or { "or" } else { "and" }, possible, span);
+            return self.symbolic(if or { "or" } else { "and" }, possible, span);
         }
         match possible.is_empty() {
             true => Value::unknown("a test that is not decided", span),
@@ -760,20 +768,20 @@ impl<'a> World<'a> {
         }
     }
 
-    fn compare(&mut self, c: &'a ast::ExprCompare, span: Span, at: At) -> Value {
+    fn compare(&mut self, c: &'a ast::ExprCompare, span: Span, at: Context) -> Value {
         let mut left = self.expr(&c.left, at);
         if let (true, [op], [right]) = (self.symbolic, &*c.ops, &*c.comparators) {
             let right = self.expr(right, at);
-            self.searched(*op, &right, span);
+            self.charge_search(*op, &right, span);
             return match self.compared(&left, *op, &right) {
-                Some(b) => Value::new(Kind::Bool(b), span),
-                None => self.symbol(op.as_str(), vec![left, right], span),
+                Some(b) => Value::new(PyKind::Bool(b), span),
+                None => self.symbolic(op.as_str(), vec![left, right], span),
             };
         }
         let mut known = Some(true);
         for (op, right) in c.ops.iter().zip(&c.comparators) {
             let right = self.expr(right, at);
-            self.searched(*op, &right, span);
+            self.charge_search(*op, &right, span);
             known = match (known, self.compared(&left, *op, &right)) {
                 (Some(false), _) | (_, Some(false)) => Some(false),
                 (Some(true), Some(true)) => Some(true),
@@ -782,38 +790,38 @@ impl<'a> World<'a> {
             left = right;
         }
         match known {
-            Some(b) => Value::new(Kind::Bool(b), span),
+            Some(b) => Value::new(PyKind::Bool(b), span),
             None => Value::unknown("a test that is not decided", span),
         }
     }
 
     /// What it costs to look for something in a value.
-    fn searched(&mut self, op: ast::CmpOp, value: &Value, at: Span) {
+    fn charge_search(&mut self, op: ast::CmpOp, value: &Value, at: Span) {
         let size = match (op, &value.kind) {
-            (ast::CmpOp::In | ast::CmpOp::NotIn, Kind::List(id)) => self.list(*id).items.len(),
-            (ast::CmpOp::In | ast::CmpOp::NotIn, Kind::Dict(id)) => self.dict(*id).entries.len(),
-            (ast::CmpOp::In | ast::CmpOp::NotIn, Kind::Str(text)) => text.len() / 16,
-            (_, Kind::Str(text)) => text.len() / 64,
+            (ast::CmpOp::In | ast::CmpOp::NotIn, PyKind::List(id)) => self.list(*id).items.len(),
+            (ast::CmpOp::In | ast::CmpOp::NotIn, PyKind::Dict(id)) => self.dict(*id).entries.len(),
+            (ast::CmpOp::In | ast::CmpOp::NotIn, PyKind::Str(text)) => text.len() / 16,
+            (_, PyKind::Str(text)) => text.len() / 64,
             _ => 0,
         };
-        self.looked_through(size, at);
+        self.charge_scan(size, at);
     }
 
     fn compared(&self, left: &Value, op: ast::CmpOp, right: &Value) -> Option<bool> {
         use std::cmp::Ordering::{Equal, Greater, Less};
         let order = match (&left.kind, &right.kind) {
-            (Kind::Int(a), Kind::Int(b)) => Some(a.cmp(b)),
-            (Kind::Str(a), Kind::Str(b)) => Some(a.cmp(b)),
+            (PyKind::Int(a), PyKind::Int(b)) => Some(a.cmp(b)),
+            (PyKind::Str(a), PyKind::Str(b)) => Some(a.cmp(b)),
             _ => None,
         };
         let equal = match (&left.kind, &right.kind) {
             _ if order.is_some() => order.map(|o| o == Equal),
-            (Kind::None, Kind::None) => Some(true),
-            (Kind::Bool(a), Kind::Bool(b)) => Some(a == b),
-            (Kind::None, k) | (k, Kind::None) => match k {
-                Kind::Unknown(_) | Kind::Env(_) | Kind::Either(_) | Kind::Member(..) => None,
-                Kind::Object(id) => self.object(*id).class.is_some().then_some(false),
-                Kind::External(_) => None,
+            (PyKind::None, PyKind::None) => Some(true),
+            (PyKind::Bool(a), PyKind::Bool(b)) => Some(a == b),
+            (PyKind::None, k) | (k, PyKind::None) => match k {
+                PyKind::Unknown(_) | PyKind::Env(_) | PyKind::Either(_) | PyKind::Member(..) => None,
+                PyKind::Object(id) => self.object(*id).class.is_some().then_some(false),
+                PyKind::External(_) => None,
                 _ => Some(false),
             },
             _ => None,
@@ -827,14 +835,14 @@ impl<'a> World<'a> {
             ast::CmpOp::GtE => order.map(|o| o != Less),
             ast::CmpOp::In | ast::CmpOp::NotIn => {
                 let inside = match (&left.kind, &right.kind) {
-                    (Kind::Str(a), Kind::Str(b)) => Some(b.contains(&**a)),
-                    (Kind::Str(_), Kind::List(id)) => {
+                    (PyKind::Str(a), PyKind::Str(b)) => Some(b.contains(&**a)),
+                    (PyKind::Str(_), PyKind::List(id)) => {
                         let list = self.list(*id);
                         let known = list.open.is_none()
                             && list.items.iter().all(|i| i.as_str().is_some() && !i.maybe);
                         known.then(|| list.items.iter().any(|i| self.same(i, left)))
                     }
-                    (Kind::Str(_), Kind::Dict(id)) => {
+                    (PyKind::Str(_), PyKind::Dict(id)) => {
                         let dict = self.dict(*id);
                         let known = dict.open.is_none() && dict.entries.iter().all(|(_, v)| !v.maybe);
                         let has = known && dict.entries.iter().any(|(k, _)| self.same(k, left));
@@ -849,83 +857,86 @@ impl<'a> World<'a> {
 
     pub(crate) fn binary(&mut self, left: &Value, op: ast::Operator, right: &Value, span: Span) -> Value {
         use ast::Operator as O;
-        let int = |n: Option<i64>| n.map_or(Kind::Unknown("a very large number".into()), Kind::Int);
+        let int = |n: Option<i64>| n.map_or(PyKind::Unknown("a very large number".into()), PyKind::Int);
         // `int(os.getenv("N", "3")) + 1`
-        let number = |v: &Value| matches!(self.settled(v).kind, Kind::Int(_) | Kind::Float(_));
-        if matches!((&left.kind, &right.kind), (Kind::Env(_), _) | (_, Kind::Env(_)))
+        let number = |v: &Value| matches!(self.resolve_env(v).kind, PyKind::Int(_) | PyKind::Float(_));
+        if matches!((&left.kind, &right.kind), (PyKind::Env(_), _) | (_, PyKind::Env(_)))
             && number(left)
             && number(right)
         {
-            let (a, b) = (self.settled(left).clone(), self.settled(right).clone());
+            let (a, b) = (self.resolve_env(left).clone(), self.resolve_env(right).clone());
             let value = self.binary(&a, op, &b, span);
-            return self.depending(&[left, right], value);
+            return self.env_dependent(&[left, right], value);
         }
         let kind = match (&left.kind, op, &right.kind) {
-            (Kind::Int(a), O::Add, Kind::Int(b)) => int(a.checked_add(*b)),
-            (Kind::Int(a), O::Sub, Kind::Int(b)) => int(a.checked_sub(*b)),
-            (Kind::Int(a), O::Mult, Kind::Int(b)) => int(a.checked_mul(*b)),
-            (Kind::Int(a), O::FloorDiv, Kind::Int(b)) if *a >= 0 && *b > 0 => Kind::Int(a / b),
-            (Kind::Int(a), O::Div, Kind::Int(b)) if *b != 0 => Kind::Float(*a as f64 / *b as f64),
-            (Kind::Int(a), O::Mod, Kind::Int(b)) if *a >= 0 && *b > 0 => Kind::Int(a % b),
-            (Kind::Int(a), O::Pow, Kind::Int(b)) if (0..64).contains(b) => int(a.checked_pow(*b as u32)),
-            (Kind::Str(_) | Kind::Text(_) | Kind::Env(_), O::Add, _)
-            | (_, O::Add, Kind::Str(_) | Kind::Text(_)) => {
+            (PyKind::Int(a), O::Add, PyKind::Int(b)) => int(a.checked_add(*b)),
+            (PyKind::Int(a), O::Sub, PyKind::Int(b)) => int(a.checked_sub(*b)),
+            (PyKind::Int(a), O::Mult, PyKind::Int(b)) => int(a.checked_mul(*b)),
+            (PyKind::Int(a), O::FloorDiv, PyKind::Int(b)) if *a >= 0 && *b > 0 => PyKind::Int(a / b),
+            (PyKind::Int(a), O::Div, PyKind::Int(b)) if *b != 0 => PyKind::Float(*a as f64 / *b as f64),
+            (PyKind::Int(a), O::Mod, PyKind::Int(b)) if *a >= 0 && *b > 0 => PyKind::Int(a % b),
+            (PyKind::Int(a), O::Pow, PyKind::Int(b)) if (0..64).contains(b) => int(a.checked_pow(*b as u32)),
+            (PyKind::Str(_) | PyKind::Text(_) | PyKind::Env(_), O::Add, _)
+            | (_, O::Add, PyKind::Str(_) | PyKind::Text(_)) => {
                 let mut pieces = Vec::new();
                 for value in [left, right] {
-                    let why = self.why(value);
-                    self.shown(value.clone(), !matches!(value.kind, Kind::Int(_)), why, &mut pieces);
+                    let why = self.unknown_reason(value);
+                    self.push_str(value.clone(), !matches!(value.kind, PyKind::Int(_)), why, &mut pieces);
                 }
-                return self.joined(pieces, span);
+                return self.join_pieces(pieces, span);
             }
-            (Kind::Str(a), O::Mult, Kind::Int(n)) => {
+            (PyKind::Str(a), O::Mult, PyKind::Int(n)) => {
                 let size = a.len().saturating_mul(usize::try_from(*n).unwrap_or(0));
                 if self.text.saturating_add(size) > self.limits.text {
-                    Kind::Unknown("more text than is evaluated".into())
+                    PyKind::Unknown("more text than is evaluated".into())
                 } else {
                     let text = a.repeat(usize::try_from(*n).unwrap_or(0));
                     self.text_kind(text.into(), span)
                 }
             }
-            (Kind::Str(a), O::Mod, _) => return self.percent(&a.clone(), right, span),
-            (Kind::List(id), O::Mult, Kind::Int(n)) if self.list(*id).open.is_none() => {
+            (PyKind::Str(a), O::Mod, _) => return self.percent_format(&a.clone(), right, span),
+            (PyKind::List(id), O::Mult, PyKind::Int(n)) if self.list(*id).open.is_none() => {
                 let (id, len) = (*id, self.list(*id).items.len());
                 let size = len.saturating_mul(usize::try_from(*n).unwrap_or(0));
                 // More is not made, nor is the rest of the module given up for it.
-                if size > self.limits.turns || self.list(id).kind == ListKind::Set || !self.step(size, span) {
+                if size > self.limits.iterations
+                    || self.list(id).kind == ListKind::Set
+                    || !self.step(size, span)
+                {
                     return Value::unknown("a long list", span);
                 }
                 let List { items, kind, .. } = self.list(id);
                 let (items, kind) = (items.iter().cycle().take(size).cloned().collect(), *kind);
                 return self.list_value(items, kind, None, span);
             }
-            (Kind::List(_), O::Add, _) if self.symbolic && self.iterate(right).is_none() => {
-                return self.symbol("+", vec![left.clone(), right.clone()], span);
+            (PyKind::List(_), O::Add, _) if self.symbolic && self.iterate(right).is_none() => {
+                return self.symbolic("+", vec![left.clone(), right.clone()], span);
             }
-            (Kind::List(a), O::Add, _) => {
+            (PyKind::List(a), O::Add, _) => {
                 let List { items, kind, open } = self.list(*a).clone();
                 self.step(items.len(), span);
                 let value = self.list_value(items, kind, open, span);
-                if let (Kind::List(id), false) = (&value.kind, self.exhausted()) {
+                if let (PyKind::List(id), false) = (&value.kind, self.exhausted()) {
                     let conditions = std::mem::take(&mut self.conditions);
                     self.extend(*id, right, span);
                     self.conditions = conditions;
                 }
                 return value;
             }
-            (Kind::Dict(a), O::BitOr, Kind::Dict(_)) => {
+            (PyKind::Dict(a), O::BitOr, PyKind::Dict(_)) => {
                 let dict = self.dict(*a).clone();
                 self.step(dict.entries.len(), span);
                 let id = self.add_dict(dict);
                 let conditions = std::mem::take(&mut self.conditions);
                 self.update(id, right, span);
                 self.conditions = conditions;
-                Kind::Dict(id)
+                PyKind::Dict(id)
             }
             // `str | None`, and the operators that frameworks give their own meaning: `prompt | model | parser`.
-            (Kind::Unknown(_), ..) | (.., Kind::Unknown(_)) => Kind::Unknown("a computed value".into()),
+            (PyKind::Unknown(_), ..) | (.., PyKind::Unknown(_)) => PyKind::Unknown("a computed value".into()),
             _ => {
                 let args = [left, right].map(|v| Arg { name: None, span: v.span, value: v.clone() }).to_vec();
-                Kind::Object(self.new_object(op.as_str().into(), args, None, span, None))
+                PyKind::Object(self.new_object(op.as_str().into(), args, None, span, None))
             }
         };
         Value::new(kind, span)
@@ -933,23 +944,23 @@ impl<'a> World<'a> {
 
     /// What iterating over a value gives, if that is known.
     pub(crate) fn iterate(&mut self, value: &Value) -> Option<Items> {
-        let kind = self.settled(value).kind.clone();
-        if let Kind::Class(id) = kind {
+        let kind = self.resolve_env(value).kind.clone();
+        if let PyKind::Class(id) = kind {
             let names = self.member_names(id, value.span)?;
             let members = names.iter().map(|n| self.class_attribute(id, n, value.span)).collect();
             return Some((members, None));
         }
         let size = match kind {
-            Kind::List(id) => self.list(id).items.len(),
-            Kind::Dict(id) => self.dict(id).entries.len(),
+            PyKind::List(id) => self.list(id).items.len(),
+            PyKind::Dict(id) => self.dict(id).entries.len(),
             _ => return None,
         };
-        if !self.looked_through(size, value.span) {
+        if !self.charge_scan(size, value.span) {
             return Some((Vec::new(), Some(value.span)));
         }
         Some(match kind {
-            Kind::List(id) => (self.list(id).items.clone(), self.list(id).open),
-            Kind::Dict(id) => {
+            PyKind::List(id) => (self.list(id).items.clone(), self.list(id).open),
+            PyKind::Dict(id) => {
                 let dict = self.dict(id);
                 let keys = dict.entries.iter().filter(|(k, _)| !Dict::is_spread(k));
                 let keys = keys.map(|(k, v)| Value { maybe: v.maybe, ..k.clone() }).collect();
@@ -960,19 +971,19 @@ impl<'a> World<'a> {
     }
 
     /// Looking through this many entries costs steps where they are many. False if there are none left.
-    pub(crate) fn looked_through(&mut self, entries: usize, at: Span) -> bool {
+    pub(crate) fn charge_scan(&mut self, entries: usize, at: Span) -> bool {
         const AT_ONCE: usize = 64;
         entries < AT_ONCE || self.step(entries / AT_ONCE, at)
     }
 
     pub(crate) fn subscript(&mut self, on: &Value, key: Value, span: Span) -> Value {
         match (&on.kind, &key.kind) {
-            (Kind::Dict(id), _) => {
-                if !self.looked_through(self.dict(*id).entries.len(), span) {
+            (PyKind::Dict(id), _) => {
+                if !self.charge_scan(self.dict(*id).entries.len(), span) {
                     return Value::unknown("more than is evaluated", span);
                 }
-                if self.dict(*id).has_spread() && matches!(key.kind, Kind::Str(_)) {
-                    return self.among_spread(*id, &key, None, span);
+                if self.dict(*id).has_spread() && matches!(key.kind, PyKind::Str(_)) {
+                    return self.lookup_with_spread(*id, &key, None, span);
                 }
                 let (dict, key) = (self.dict(*id), key.clone());
                 let found: Vec<Value> =
@@ -982,20 +993,20 @@ impl<'a> World<'a> {
                         .into_iter()
                         .next()
                         .map_or(Value::unknown("nothing", span), |v| Value { maybe: false, ..v }),
-                    (0, _) if self.symbolic && !matches!(key.kind, Kind::Str(_)) => {
-                        self.symbol("[]", vec![on.clone(), key], span)
+                    (0, _) if self.symbolic && !matches!(key.kind, PyKind::Str(_)) => {
+                        self.symbolic("[]", vec![on.clone(), key], span)
                     }
                     (0, _) => Value::unknown("an entry that is not known", span),
                     _ => self.either(found, span),
                 }
             }
-            (Kind::Env(_), _) if matches!(self.settled(on).kind, Kind::List(_) | Kind::Dict(_)) => {
-                let default = self.settled(on).clone();
+            (PyKind::Env(_), _) if matches!(self.resolve_env(on).kind, PyKind::List(_) | PyKind::Dict(_)) => {
+                let default = self.resolve_env(on).clone();
                 let part = self.subscript(&default, key, span);
-                self.depending(&[on], part)
+                self.env_dependent(&[on], part)
             }
-            (Kind::List(id), Kind::Int(n)) => {
-                self.looked_through(self.list(*id).items.len(), span);
+            (PyKind::List(id), PyKind::Int(n)) => {
+                self.charge_scan(self.list(*id).items.len(), span);
                 let list = self.list(*id);
                 let index = if *n < 0 { list.items.len() as i64 + n } else { *n };
                 let item = usize::try_from(index).ok().and_then(|i| list.items.get(i)).cloned();
@@ -1006,44 +1017,46 @@ impl<'a> World<'a> {
                     _ => Value::unknown("an item that is not known", span),
                 }
             }
-            (Kind::Object(id), _) if self.symbolic && self.set_before(*id, &key).is_some() => {
-                self.set_before(*id, &key).unwrap_or_else(|| Value::unknown("nothing", span))
+            (PyKind::Object(id), _) if self.symbolic && self.last_set_item(*id, &key).is_some() => {
+                self.last_set_item(*id, &key).unwrap_or_else(|| Value::unknown("nothing", span))
             }
-            (Kind::Object(id), Kind::Str(name)) if self.typed_entry(*id, name).is_some() => {
+            (PyKind::Object(id), PyKind::Str(name)) if self.typed_entry(*id, name).is_some() => {
                 self.typed_entry(*id, name).unwrap_or_else(|| Value::unknown("nothing", span))
             }
-            (Kind::Object(id), _) => {
+            (PyKind::Object(id), _) => {
                 let id = *id;
                 let callee = format!("{}[]", self.object(id).callee);
                 self.derived(id, callee, vec![Arg { name: None, span: key.span, value: key }], span)
             }
-            (Kind::External(name), _) if &**name == "os.environ" => {
+            (PyKind::External(name), _) if &**name == "os.environ" => {
                 let name = key.as_str().map(Arc::from);
                 let id = self.add_env(Env { name, default: None });
-                Value::new(Kind::Env(id), span)
+                Value::new(PyKind::Env(id), span)
             }
-            (Kind::External(name), _) => {
+            (PyKind::External(name), _) => {
                 let callee: Arc<str> = format!("{name}[]").into();
                 let args = match &key.kind {
-                    Kind::List(id) if self.list(*id).kind == ListKind::Tuple => self.list(*id).items.clone(),
+                    PyKind::List(id) if self.list(*id).kind == ListKind::Tuple => {
+                        self.list(*id).items.clone()
+                    }
                     _ => vec![key],
                 };
                 let args =
                     args.into_iter().map(|value| Arg { name: None, span: value.span, value }).collect();
-                Value::new(Kind::Object(self.new_object(callee, args, None, span, None)), span)
+                Value::new(PyKind::Object(self.new_object(callee, args, None, span, None)), span)
             }
-            (Kind::Member(id, member), _) => {
+            (PyKind::Member(id, member), _) => {
                 let id = *id;
                 let callee = format!("{}.{member}[]", self.object(id).callee);
                 self.derived(id, callee, vec![Arg { name: None, span: key.span, value: key }], span)
             }
-            (Kind::Class(id), Kind::Str(name))
+            (PyKind::Class(id), PyKind::Str(name))
                 if self.is_enumeration(*id) && self.class(*id).attr(name).is_some() =>
             {
                 self.class_attribute(*id, &name.clone(), span)
             }
             // `Generic[T]`, of a class of the project.
-            (Kind::Class(_), _) => on.clone(),
+            (PyKind::Class(_), _) => on.clone(),
             _ => Value::unknown("a part of a value that is not known", span),
         }
     }
@@ -1071,10 +1084,10 @@ impl<'a> World<'a> {
         let mut values: HashSet<Result<Arc<str>, i64>> = HashSet::new();
         for (name, value) in &self.class(class).attrs {
             let key = match &value.kind {
-                Kind::Function(_) if !matches!(&**name, "__new__" | "__init__") => continue,
-                Kind::Str(_) if matches!(&**name, "__doc__" | "__module__") => continue,
-                Kind::Str(text) if !value.maybe && !name.starts_with('_') => Ok(text.clone()),
-                Kind::Int(n) if !value.maybe && !name.starts_with('_') => Err(*n),
+                PyKind::Function(_) if !matches!(&**name, "__new__" | "__init__") => continue,
+                PyKind::Str(_) if matches!(&**name, "__doc__" | "__module__") => continue,
+                PyKind::Str(text) if !value.maybe && !name.starts_with('_') => Ok(text.clone()),
+                PyKind::Int(n) if !value.maybe && !name.starts_with('_') => Err(*n),
                 _ => return None,
             };
             if values.insert(key) {
@@ -1085,7 +1098,7 @@ impl<'a> World<'a> {
     }
 
     /// The entry of a dictionary among whose entries something that is not known was spread: the last one of the key, or what that has.
-    pub(crate) fn among_spread(
+    pub(crate) fn lookup_with_spread(
         &mut self,
         id: DictId,
         key: &Value,
@@ -1104,7 +1117,7 @@ impl<'a> World<'a> {
                 found = Some(match found {
                     Some(before) => {
                         let get = self.attribute(&value, "get", span);
-                        self.deeply(|w| w.apply(&get, vec![arg(key.clone()), arg(before)], None, span))
+                        self.with_stack(|w| w.apply(&get, vec![arg(key.clone()), arg(before)], None, span))
                     }
                     None => self.subscript(&value, key.clone(), span),
                 });
@@ -1120,7 +1133,7 @@ impl<'a> World<'a> {
     }
 
     /// What was last set under a key of an object.
-    fn set_before(&self, id: ObjectId, key: &Value) -> Option<Value> {
+    fn last_set_item(&self, id: ObjectId, key: &Value) -> Option<Value> {
         let call = self.object(id).calls.iter().rev().filter(|c| &*c.name == "__setitem__").find(|c| {
             let args = &self.object(c.result).args;
             args.first().is_some_and(|a| self.same(&a.value, key))
@@ -1133,18 +1146,18 @@ impl<'a> World<'a> {
     fn derived(&mut self, base: ObjectId, callee: String, args: Vec<Arg>, span: Span) -> Value {
         // Names do not grow without end.
         let callee = if callee.len() > 400 { "…".into() } else { callee.into() };
-        Value::new(Kind::Object(self.new_object(callee, args, None, span, Some(base))), span)
+        Value::new(PyKind::Object(self.new_object(callee, args, None, span, Some(base))), span)
     }
 
     pub(crate) fn attribute(&mut self, on: &Value, name: &str, span: Span) -> Value {
         match &on.kind {
-            Kind::External(of) => {
+            PyKind::External(of) => {
                 if of.len() > 400 {
                     return Value::unknown("a part of a value that is not known", span);
                 }
-                Value::new(Kind::External(format!("{of}.{name}").into()), span)
+                Value::new(PyKind::External(format!("{of}.{name}").into()), span)
             }
-            Kind::Module(module) => {
+            PyKind::Module(module) => {
                 let (module, scope) = (*module, self.load(*module, span));
                 if let Some(value) = scope.and_then(|s| self.scope(s).vars.get(name)) {
                     return value.clone();
@@ -1158,38 +1171,38 @@ impl<'a> World<'a> {
                 match sub {
                     Some(sub) if self.may_load(sub) => {
                         self.load(sub, span);
-                        Value::new(Kind::Module(sub), span)
+                        Value::new(PyKind::Module(sub), span)
                     }
                     _ => {
                         Value::unknown(format!("`{}` of a module that does not define it", clip(name)), span)
                     }
                 }
             }
-            Kind::Object(id) => self.object_attribute(*id, name, span),
-            Kind::Member(id, member) if member.len() < 400 => {
-                Value::new(Kind::Member(*id, format!("{member}.{name}").into()), span)
+            PyKind::Object(id) => self.object_attribute(*id, name, span),
+            PyKind::Member(id, member) if member.len() < 400 => {
+                Value::new(PyKind::Member(*id, format!("{member}.{name}").into()), span)
             }
-            Kind::Class(id) => self.class_attribute(*id, name, span),
+            PyKind::Class(id) => self.class_attribute(*id, name, span),
             // Of a member of an enumeration that is a text.
-            Kind::Str(_) if name == "value" => on.clone(),
-            Kind::Str(_) | Kind::Text(_) | Kind::List(_) | Kind::Dict(_) | Kind::Env(_) => {
-                Value::new(Kind::Method(Box::new(on.clone()), name.into()), span)
+            PyKind::Str(_) if name == "value" => on.clone(),
+            PyKind::Str(_) | PyKind::Text(_) | PyKind::List(_) | PyKind::Dict(_) | PyKind::Env(_) => {
+                Value::new(PyKind::Method(Box::new(on.clone()), name.into()), span)
             }
-            Kind::Function(id) => match name {
-                "__name__" => Value::new(Kind::Str(self.function(*id).name.clone()), span),
+            PyKind::Function(id) => match name {
+                "__name__" => Value::new(PyKind::Str(self.function(*id).name.clone()), span),
                 "__doc__" => match &self.function(*id).doc {
-                    Some(doc) => Value::new(Kind::Str(doc.clone()), span),
-                    None => Value::new(Kind::None, span),
+                    Some(doc) => Value::new(PyKind::Str(doc.clone()), span),
+                    None => Value::new(PyKind::None, span),
                 },
-                _ => Value::new(Kind::Method(Box::new(on.clone()), name.into()), span),
+                _ => Value::new(PyKind::Method(Box::new(on.clone()), name.into()), span),
             },
-            Kind::Either(id) => {
+            PyKind::Either(id) => {
                 let all = self.list(*id).items.clone();
                 let values =
                     all.iter().filter(|v| !v.is_none()).map(|v| self.attribute(v, name, span)).collect();
                 self.either_or_unknown(values, span)
             }
-            _ => Value::unknown(format!("`{}` of {}", clip(name), self.why(on)), span),
+            _ => Value::unknown(format!("`{}` of {}", clip(name), self.unknown_reason(on)), span),
         }
     }
 
@@ -1198,57 +1211,57 @@ impl<'a> World<'a> {
     }
 
     fn object_attribute(&mut self, id: ObjectId, name: &str, span: Span) -> Value {
-        self.looked_through(self.object(id).attrs.len(), span);
+        self.charge_scan(self.object(id).attrs.len(), span);
         let object = self.object(id);
         if let Some(value) = object.attr(name) {
             return value.clone();
         }
         match object.class {
             Some(class) => {
-                self.looked_through(self.class(class).attrs.len(), span);
+                self.charge_scan(self.class(class).attrs.len(), span);
                 if name == "__class__" {
-                    return Value::new(Kind::Class(class), span);
+                    return Value::new(PyKind::Class(class), span);
                 }
                 let Some((value, _)) = self.class_lookup(class, name) else {
                     let given = self.framework.and_then(|f| f.attribute(self, id, class, name));
-                    return given.unwrap_or_else(|| Value::new(Kind::Member(id, name.into()), span));
+                    return given.unwrap_or_else(|| Value::new(PyKind::Member(id, name.into()), span));
                 };
                 match value.kind {
-                    Kind::Function(f) => {
+                    PyKind::Function(f) => {
                         let property = self.decorated(f, &["property", "cached_property"]);
                         if property {
-                            return self.enter(f, Some(id), Vec::new(), None, span);
+                            return self.call_body(f, Some(id), Vec::new(), None, span);
                         }
                         if self.decorated(f, &["staticmethod"]) {
                             return value;
                         }
                         if self.decorated(f, &["classmethod"]) {
-                            let of = Value::new(Kind::Class(class), span);
-                            return Value::new(Kind::Method(Box::new(of), name.into()), span);
+                            let of = Value::new(PyKind::Class(class), span);
+                            return Value::new(PyKind::Method(Box::new(of), name.into()), span);
                         }
-                        Value::new(Kind::Bound(id, f), span)
+                        Value::new(PyKind::Bound(id, f), span)
                     }
                     _ => value,
                 }
             }
             None => match object.arg(name) {
                 Some(arg) if !arg.value.maybe => arg.value.clone(),
-                _ => Value::new(Kind::Member(id, name.into()), span),
+                _ => Value::new(PyKind::Member(id, name.into()), span),
             },
         }
     }
 
     pub(crate) fn class_attribute(&mut self, id: ClassId, name: &str, span: Span) -> Value {
         if name == "__name__" {
-            return Value::new(Kind::Str(self.class(id).name.clone()), span);
+            return Value::new(PyKind::Str(self.class(id).name.clone()), span);
         }
-        self.looked_through(self.class(id).attrs.len(), span);
+        self.charge_scan(self.class(id).attrs.len(), span);
         match self.class_lookup(id, name) {
             Some((value, of)) => {
                 // `Color.RED.value` of an enumeration.
                 let is_enum = self.derives(of, |n| n.ends_with("Enum"));
                 match value.kind {
-                    Kind::Str(_) | Kind::Int(_) if is_enum => {
+                    PyKind::Str(_) | PyKind::Int(_) if is_enum => {
                         let member = self.new_object(
                             format!("{}.{name}", self.class(of).qualified).into(),
                             Vec::new(),
@@ -1259,16 +1272,16 @@ impl<'a> World<'a> {
                         let object = self.object_mut(member);
                         object.class = Some(of);
                         object.attrs.push(("value".into(), value.clone()));
-                        object.attrs.push(("name".into(), Value::new(Kind::Str(name.into()), span)));
+                        object.attrs.push(("name".into(), Value::new(PyKind::Str(name.into()), span)));
                         // A text that is an enumeration's is a text.
                         if self.derives(of, |n| n.ends_with("StrEnum") || n == "builtins.str") {
                             return value;
                         }
-                        Value::new(Kind::Object(member), span)
+                        Value::new(PyKind::Object(member), span)
                     }
-                    Kind::Function(f) if self.decorated(f, &["classmethod"]) => {
-                        let class = Value::new(Kind::Class(id), span);
-                        Value::new(Kind::Method(Box::new(class), name.into()), span)
+                    PyKind::Function(f) if self.decorated(f, &["classmethod"]) => {
+                        let class = Value::new(PyKind::Class(id), span);
+                        Value::new(PyKind::Method(Box::new(class), name.into()), span)
                     }
                     _ => value,
                 }
@@ -1288,9 +1301,11 @@ impl<'a> World<'a> {
             seen.push(id);
             for base in self.class(id).bases.iter().take(MAX_BASES) {
                 match &base.kind {
-                    Kind::Class(id) => todo.push(*id),
-                    Kind::External(name) if test(name) => return true,
-                    Kind::Object(id) if test(self.object(*id).callee.trim_end_matches("[]")) => return true,
+                    PyKind::Class(id) => todo.push(*id),
+                    PyKind::External(name) if test(name) => return true,
+                    PyKind::Object(id) if test(self.object(*id).callee.trim_end_matches("[]")) => {
+                        return true;
+                    }
                     _ => {}
                 }
             }
@@ -1312,7 +1327,7 @@ impl<'a> World<'a> {
             }
             let bases = self.class(id).bases.iter().take(MAX_BASES).rev();
             todo.extend(bases.filter_map(|b| match b.kind {
-                Kind::Class(id) => Some(id),
+                PyKind::Class(id) => Some(id),
                 _ => None,
             }));
         }

@@ -22,42 +22,42 @@
 //! |---|---|
 //! | a call of something that is not in the project | an [`Object`]: its qualified name, arguments, later method calls in order |
 //! | a function or class of the project | evaluated: calls are followed, instances have their attributes |
-//! | a test that cannot be decided | both branches; what differs is [`Kind::Either`], what happens only there is [`Value::maybe`] |
+//! | a test that cannot be decided | both branches; what differs is [`PyKind::Either`], what happens only there is [`Value::maybe`] |
 //! | a loop over something known | unrolled; otherwise the body once, with an unknown element |
-//! | `os.getenv("X", "d")`, settings | [`Kind::Env`] with the default |
-//! | anything else | [`Kind::Unknown`] with the reason and the place |
+//! | `os.getenv("X", "d")`, settings | [`PyKind::Env`] with the default |
+//! | anything else | [`PyKind::Unknown`] with the reason and the place |
 //!
 //! Invariant: pure. Nothing is executed, imported or opened.
 //! Invariant: total. Any text ends within the [`Limits`]; nesting is bounded by the size of the text, not by the stack.
 //! Invariant: what is known is right. A value that could differ at run time is unknown, one of several, or marked.
 
-mod attempt;
 mod call;
 mod eval;
 mod expr;
+mod literals;
+mod loops;
+mod methods;
+mod modules;
 pub mod names;
-mod shared;
+mod overlay;
 mod sources;
 mod stmt;
-mod symbol;
-mod tables;
-mod text;
-mod texts;
-mod turns;
-mod unfenced;
+mod symbolic;
+mod try_stmt;
+mod unsandboxed_exec;
 mod value;
 
 pub use eval::{Framework, Limits, World};
-pub use shared::{MAX_STEPS, Modules};
+pub use literals::{CALLED, RUN_BY_TOOL};
+pub use modules::{MAX_STEPS, Modules};
 pub use sources::{Source, Sources, normal};
-pub use symbol::{Condition, Trace};
-pub use texts::{CALLED, RUN_BY_TOOL};
+pub use symbolic::{Condition, Trace};
 pub use value::{
-    Arg, Class, ClassId, Dict, DictId, Env, EnvId, Field, Function, FunctionId, Kind, List, ListId, ListKind,
-    Method, Object, ObjectId, Param, ParamKind, Piece, TextId, Value,
+    Arg, Class, ClassId, Dict, DictId, Env, EnvId, Field, Function, FunctionId, List, ListId, ListKind,
+    Method, Object, ObjectId, Param, ParamKind, Piece, PyKind, TextId, Value,
 };
 
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
-mod tests_shared;
+mod tests_modules;

@@ -233,7 +233,7 @@ impl Sources {
             return None;
         }
         for _ in 0..MAX_PARENTS {
-            let found = self.find(folder, &path).or_else(|| self.find(&joined(folder, "src"), &path));
+            let found = self.find(folder, &path).or_else(|| self.find(&join_path(folder, "src"), &path));
             if let Some(found) = found.filter(other) {
                 return Some(found);
             }
@@ -245,13 +245,13 @@ impl Sources {
     fn find(&self, folder: &str, path: &str) -> Option<usize> {
         #[cfg(test)]
         SEARCHES.with(|n| n.set(n.get() + 1));
-        let base = joined(folder, path);
+        let base = join_path(folder, path);
         let module = (!path.is_empty()).then(|| self.at(&format!("{base}.py"))).flatten();
-        module.or_else(|| self.at(&joined(&base, "__init__.py")))
+        module.or_else(|| self.at(&join_path(&base, "__init__.py")))
     }
 }
 
-fn joined(folder: &str, path: &str) -> String {
+fn join_path(folder: &str, path: &str) -> String {
     match (folder, path) {
         ("", p) => p.to_string(),
         (f, "") => f.to_string(),

@@ -1,8 +1,8 @@
 //! Statements.
 
-use crate::eval::{At, World};
-use crate::symbol::Condition;
-use crate::turns::{OTHER_TURN, Written};
+use crate::eval::{Context, World};
+use crate::loops::{WIDENED, Write};
+use crate::symbolic::Condition;
 use crate::value::*;
 use diagnostics::Span;
 use ruff_python_ast::{self as ast, Expr, Stmt};
@@ -16,37 +16,37 @@ pub(crate) enum Flow {
     /// What follows is evaluated.
     Next,
     /// `return` or `raise`: nothing in the function follows.
-    Gone,
+    Exit,
     /// `break` or `continue`: nothing in the turn follows.
-    Turn,
+    Continue,
     /// `break`.
     Break,
 }
 
 /// The ways through a statement.
-struct Ways<'a> {
+struct Branches<'a> {
     /// What holds on those that go on, and the names after them: of all together unless evaluation is symbolic.
     alive: Vec<(Vec<Condition>, HashMap<&'a str, Value>)>,
     /// The names after the last one that does not.
     last: Option<HashMap<&'a str, Value>>,
     /// Whether none of those only ends a turn.
-    all_gone: bool,
+    all_exit: bool,
 }
 
-impl Ways<'_> {
+impl Branches<'_> {
     fn none() -> Self {
-        Ways { alive: Vec::new(), last: None, all_gone: true }
+        Branches { alive: Vec::new(), last: None, all_exit: true }
     }
 }
 
 impl<'a> World<'a> {
-    pub(crate) fn block(&mut self, body: &'a [Stmt], at: At) -> Flow {
+    pub(crate) fn block(&mut self, body: &'a [Stmt], at: Context) -> Flow {
         for stmt in body {
             let span = self.span(at.module, stmt.range());
             if !self.step(1, span) {
                 return Flow::Next;
             }
-            let flow = self.deeply(|w| w.statement(stmt, at));
+            let flow = self.with_stack(|w| w.statement(stmt, at));
             if flow != Flow::Next {
                 return flow;
             }
@@ -54,11 +54,11 @@ impl<'a> World<'a> {
         Flow::Next
     }
 
-    fn statement(&mut self, stmt: &'a Stmt, at: At) -> Flow {
+    fn statement(&mut self, stmt: &'a Stmt, at: Context) -> Flow {
         let span = self.span(at.module, stmt.range());
         match stmt {
             Stmt::Expr(s) => {
-                if self.symbolic && self.grown(stmt, span, at).is_some() {
+                if self.symbolic && self.conditional_append(stmt, span, at).is_some() {
                     return Flow::Next;
                 }
                 self.expr(&s.value, at);
@@ -87,7 +87,7 @@ impl<'a> World<'a> {
                 let value = self.expr(&s.value, at);
                 let old = self.expr(&s.target, at);
                 // `list += items` changes the list itself.
-                if let (Kind::List(id), ast::Operator::Add) = (&old.kind, s.op)
+                if let (PyKind::List(id), ast::Operator::Add) = (&old.kind, s.op)
                     && self.list(*id).kind == ListKind::List
                 {
                     let id = *id;
@@ -100,16 +100,16 @@ impl<'a> World<'a> {
             Stmt::Return(s) => {
                 let value = match &s.value {
                     Some(v) => self.expr(v, at),
-                    None => Value::new(Kind::None, span),
+                    None => Value::new(PyKind::None, span),
                 };
-                self.give(value);
-                return Flow::Gone;
+                self.record_return(value);
+                return Flow::Exit;
             }
             Stmt::Raise(s) => {
                 if let Some(exc) = &s.exc {
                     self.expr(exc, at);
                 }
-                return Flow::Gone;
+                return Flow::Exit;
             }
             Stmt::If(s) => return self.branch(s, at),
             Stmt::For(s) => return self.for_loop(s, at),
@@ -118,17 +118,17 @@ impl<'a> World<'a> {
                 if self.truth(&test) == Some(false) {
                     return self.block(&s.orelse, at);
                 }
-                self.turn_for_all(Condition::Undecided, span, at, |w| {
-                    w.unsettle(&s.body, span, at);
-                    w.begin_turns();
+                self.widen_loop(Condition::Undecided, span, at, |w| {
+                    w.havoc(&s.body, span, at);
+                    w.begin_loop();
                     let flow = w.block(&s.body, at);
-                    w.turn_ended(flow, at, span);
+                    w.end_widened_iteration(flow, at, span);
                     // Each turn ends with the test.
                     if w.symbolic {
                         w.expr(&s.test, at);
                     }
                 });
-                self.under(Condition::Undecided, span, at, |w| {
+                self.conditionally(Condition::Undecided, span, at, |w| {
                     w.block(&s.orelse, at);
                 });
             }
@@ -136,7 +136,7 @@ impl<'a> World<'a> {
                 let mut managers: Vec<Value> = Vec::new();
                 for item in &s.items {
                     let value = self.expr(&item.context_expr, at);
-                    let entered = self.manager(&value, ["__enter__", "__aenter__"], span);
+                    let entered = self.call_context_manager(&value, ["__enter__", "__aenter__"], span);
                     if let Some(target) = &item.optional_vars {
                         self.assign(target, entered.unwrap_or_else(|| value.clone()), at);
                     }
@@ -146,21 +146,21 @@ impl<'a> World<'a> {
                 let flow = self.block(&s.body, at);
                 let mut caught = false;
                 for manager in managers.iter().rev() {
-                    let exited = self.manager(manager, ["__exit__", "__aexit__"], span);
+                    let exited = self.call_context_manager(manager, ["__exit__", "__aexit__"], span);
                     caught |= exited.is_some_and(|v| self.truth(&v) != Some(false));
                     caught |=
                         self.object_of(manager).is_some_and(|(_, o)| &*o.callee == "contextlib.suppress");
                 }
                 return match flow {
                     Flow::Next => flow,
-                    _ if caught && self.symbolic => self.failed(before, at, span),
+                    _ if caught && self.symbolic => self.after_failure(before, at, span),
                     _ => flow,
                 };
             }
-            Stmt::Try(s) => return self.attempt(s, at),
+            Stmt::Try(s) => return self.try_stmt(s, at),
             Stmt::Match(s) => {
                 let subject = self.expr(&s.subject, at);
-                if let Some(case) = self.certain_case(&subject, &s.cases, at) {
+                if let Some(case) = self.decided_case(&subject, &s.cases, at) {
                     if let ast::Pattern::MatchAs(p) = &case.pattern
                         && let Some(name) = &p.name
                     {
@@ -168,7 +168,7 @@ impl<'a> World<'a> {
                     }
                     return self.block(&case.body, at);
                 }
-                let mut ways = Ways::none();
+                let mut ways = Branches::none();
                 let before = self.names(at, span);
                 let base = self.path.len();
                 let mut covered = false;
@@ -180,7 +180,7 @@ impl<'a> World<'a> {
                     let here = self.path.len();
                     self.path.extend(test.clone());
                     self.conditions += 1;
-                    self.unknown_names(&case.pattern, at);
+                    self.bind_pattern_names(&case.pattern, at);
                     let flow = self.block(&case.body, at);
                     self.conditions -= 1;
                     let vars = std::mem::take(&mut self.scope_mut(at.scope).vars);
@@ -238,12 +238,12 @@ impl<'a> World<'a> {
                 }
             }
             Stmt::Break(_) => {
-                self.leave(Flow::Break, at, span);
+                self.exit_iteration(Flow::Break, at, span);
                 return Flow::Break;
             }
             Stmt::Continue(_) => {
-                self.leave(Flow::Turn, at, span);
-                return Flow::Turn;
+                self.exit_iteration(Flow::Continue, at, span);
+                return Flow::Continue;
             }
             Stmt::Assert(s) => {
                 self.expr(&s.test, at);
@@ -254,35 +254,35 @@ impl<'a> World<'a> {
     }
 
     /// Evaluates a turn of a loop that stands for all.
-    pub(crate) fn turn_for_all(
+    pub(crate) fn widen_loop(
         &mut self,
         condition: Condition,
         span: Span,
-        at: At,
+        at: Context,
         turn: impl Fn(&mut Self),
     ) {
         self.repeating += 1;
         if self.symbolic {
-            self.settled_turn(at, span, |w| w.under(condition.clone(), span, at, &turn));
+            self.iterate_to_fixpoint(at, span, |w| w.conditionally(condition.clone(), span, at, &turn));
         } else {
-            self.under(condition, span, at, turn);
+            self.conditionally(condition, span, at, turn);
         }
         self.repeating -= 1;
     }
 
     /// Notes what a function gives.
-    pub(crate) fn give(&mut self, value: Value) {
+    pub(crate) fn record_return(&mut self, value: Value) {
         if let Some((base, returns)) = self.returns.last_mut() {
             let path = self.path.get(*base..).unwrap_or(&[]).to_vec();
             returns.push((path, value));
         }
     }
 
-    fn branch(&mut self, s: &'a ast::StmtIf, at: At) -> Flow {
+    fn branch(&mut self, s: &'a ast::StmtIf, at: Context) -> Flow {
         let span = self.span(at.module, s.range);
         let mut branches: Vec<(Option<&'a Expr>, &'a [Stmt])> = vec![(Some(&*s.test), &s.body)];
         branches.extend(s.elif_else_clauses.iter().map(|c| (c.test.as_ref(), &*c.body)));
-        let mut ways = Ways::none();
+        let mut ways = Branches::none();
         let mut before: Option<HashMap<&'a str, Value>> = None;
         let mut covered = false;
         let base = self.path.len();
@@ -341,14 +341,14 @@ impl<'a> World<'a> {
     /// Notes a way. What its names are is joined at once with those of the ways before, unless the tests decide between them.
     fn add(
         &mut self,
-        ways: &mut Ways<'a>,
+        ways: &mut Branches<'a>,
         flow: Flow,
         path: Vec<Condition>,
         vars: HashMap<&'a str, Value>,
         span: Span,
     ) {
         if flow != Flow::Next {
-            ways.all_gone &= flow == Flow::Gone;
+            ways.all_exit &= flow == Flow::Exit;
             ways.last = Some(vars);
             return;
         }
@@ -374,13 +374,13 @@ impl<'a> World<'a> {
     }
 
     /// What holds after one of several ways.
-    fn join(&mut self, mut ways: Ways<'a>, at: At, span: Span) -> Flow {
+    fn join(&mut self, mut ways: Branches<'a>, at: Context, span: Span) -> Flow {
         if ways.alive.is_empty() {
             self.scope_mut(at.scope).vars = ways.last.unwrap_or_default();
-            return if ways.all_gone { Flow::Gone } else { Flow::Turn };
+            return if ways.all_exit { Flow::Exit } else { Flow::Continue };
         }
         if self.symbolic {
-            self.joined_by_tests(ways.alive, at, span);
+            self.join_by_tests(ways.alive, at, span);
         } else if let Some((_, vars)) = ways.alive.pop() {
             self.scope_mut(at.scope).vars = vars;
         }
@@ -388,10 +388,10 @@ impl<'a> World<'a> {
     }
 
     /// After several ways that go on, each name has the value of the way whose tests hold. After a single one its tests hold.
-    pub(crate) fn joined_by_tests(
+    pub(crate) fn join_by_tests(
         &mut self,
         alive: Vec<(Vec<Condition>, HashMap<&'a str, Value>)>,
-        at: At,
+        at: Context,
         span: Span,
     ) {
         if let [(path, vars)] = &alive[..] {
@@ -408,14 +408,14 @@ impl<'a> World<'a> {
             let values: Vec<_> =
                 alive.iter().filter_map(|(p, vars)| Some((p.clone(), vars.get(name)?.clone()))).collect();
             let same = values.iter().all(|(_, v)| self.same(v, &values[0].1));
-            let value = if same { values[0].1.clone() } else { self.decided(values, span) };
+            let value = if same { values[0].1.clone() } else { self.merge_guarded(values, span) };
             vars.insert(name, value);
         }
         self.scope_mut(at.scope).vars = vars;
     }
 
     /// A copy of the names of the scope where evaluation stands, which costs steps.
-    pub(crate) fn names(&mut self, at: At, span: Span) -> HashMap<&'a str, Value> {
+    pub(crate) fn names(&mut self, at: Context, span: Span) -> HashMap<&'a str, Value> {
         let names = self.scope(at.scope).vars.clone();
         // Where tests decide, the names of all ways are kept.
         self.step(names.len() / if self.symbolic { 2 } else { 8 }, span);
@@ -423,7 +423,7 @@ impl<'a> World<'a> {
     }
 
     /// Takes the names back to what they were, which costs steps. False if there are none left.
-    fn restore(&mut self, before: &HashMap<&'a str, Value>, at: At, span: Span) -> bool {
+    fn restore(&mut self, before: &HashMap<&'a str, Value>, at: Context, span: Span) -> bool {
         let enough = self.step(before.len() / if self.symbolic { 2 } else { 8 }, span);
         if enough {
             self.scope_mut(at.scope).vars.clone_from(before);
@@ -432,7 +432,13 @@ impl<'a> World<'a> {
     }
 
     /// Evaluates something that happens or does not.
-    pub(crate) fn under(&mut self, condition: Condition, span: Span, at: At, f: impl FnOnce(&mut Self)) {
+    pub(crate) fn conditionally(
+        &mut self,
+        condition: Condition,
+        span: Span,
+        at: Context,
+        f: impl FnOnce(&mut Self),
+    ) {
         let before = self.names(at, span);
         self.conditions += 1;
         let here = self.path.len();
@@ -441,7 +447,7 @@ impl<'a> World<'a> {
         self.path.truncate(here);
         self.conditions -= 1;
         let after = std::mem::take(&mut self.scope_mut(at.scope).vars);
-        let mut ways = Ways::none();
+        let mut ways = Branches::none();
         self.add(&mut ways, Flow::Next, vec![Condition::Undecided], after, span);
         self.add(&mut ways, Flow::Next, Vec::new(), before, span);
         self.join(ways, at, span);
@@ -449,39 +455,39 @@ impl<'a> World<'a> {
 
     /// Before the body of a loop of which only one turn is evaluated: constants that a turn changes are unknown at the begin of another one.
     /// Where tests are kept, so is whatever else a turn changes: what it decides is not what the first turn finds.
-    pub(crate) fn unsettle(&mut self, body: &'a [Stmt], span: Span, at: At) {
+    pub(crate) fn havoc(&mut self, body: &'a [Stmt], span: Span, at: Context) {
         let (names, changed, looked_at) = assigned(body);
         self.step(looked_at / 8, span);
         for name in names {
             let constant =
                 self.scope(at.scope).vars.get(name).is_some_and(|v| self.symbolic || is_constant(v));
             if constant {
-                self.bind(name, Value::unknown(OTHER_TURN, span), at);
+                self.bind(name, Value::unknown(WIDENED, span), at);
             }
         }
         let symbolic = self.symbolic;
         for (on, how) in changed.into_iter().filter(|_| symbolic) {
             let Some(on) = self.part_of_name(on, at) else { continue };
             match (on.kind, how) {
-                (Kind::List(id), Change::Added) => {
+                (PyKind::List(id), Change::Added) => {
                     let list = self.list_mut(id);
                     list.open = list.open.or(Some(span));
                 }
-                (Kind::List(id), _) => {
+                (PyKind::List(id), _) => {
                     let list = self.list_mut(id);
                     list.open = list.open.or(Some(span));
                     list.items.iter_mut().for_each(|i| i.maybe = true);
                 }
-                (Kind::Dict(id), Change::Set(Some(key))) => {
-                    let key = Value::new(Kind::Str(key.into()), span);
+                (PyKind::Dict(id), Change::Set(Some(key))) => {
+                    let key = Value::new(PyKind::Str(key.into()), span);
                     let known = self.dict(id).entries.iter().any(|(k, _)| self.same(k, &key));
-                    let value = Value { maybe: !known, ..Value::unknown(OTHER_TURN, span) };
+                    let value = Value { maybe: !known, ..Value::unknown(WIDENED, span) };
                     self.put(id, key, value);
                 }
-                (Kind::Dict(id), _) => {
+                (PyKind::Dict(id), _) => {
                     let dict = self.dict_mut(id);
                     dict.open = dict.open.or(Some(span));
-                    dict.entries.iter_mut().for_each(|(_, v)| *v = Value::unknown(OTHER_TURN, span));
+                    dict.entries.iter_mut().for_each(|(_, v)| *v = Value::unknown(WIDENED, span));
                 }
                 _ => {}
             }
@@ -489,11 +495,11 @@ impl<'a> World<'a> {
     }
 
     /// What a name holds, or a part of it that is named by texts.
-    fn part_of_name(&self, expr: &Expr, at: At) -> Option<Value> {
+    fn part_of_name(&self, expr: &Expr, at: Context) -> Option<Value> {
         match expr {
             Expr::Name(name) => self.lookup_in(at.scope, name.id.as_str()),
             Expr::Subscript(s) => {
-                let Kind::Dict(id) = self.part_of_name(&s.value, at)?.kind else { return None };
+                let PyKind::Dict(id) = self.part_of_name(&s.value, at)?.kind else { return None };
                 let key = written(&s.slice)?;
                 let entries = &self.dict(id).entries;
                 entries.iter().rev().find(|(k, _)| k.as_str() == Some(key)).map(|(_, v)| v.clone())
@@ -503,17 +509,17 @@ impl<'a> World<'a> {
     }
 
     /// Whether one turn of a loop says what all do: there is a turn for each element, and none changes a part of something that the next one reads.
-    pub(crate) fn turns_are_alike(&mut self, body: &'a [Stmt], span: Span) -> bool {
+    pub(crate) fn has_independent_iterations(&mut self, body: &'a [Stmt], span: Span) -> bool {
         if !self.symbolic {
             return false;
         }
-        let (alike, looked_at) = alike(body);
+        let (alike, looked_at) = is_independent_body(body);
         self.step(looked_at / 8, span);
         alike
     }
 
     /// Evaluates what happens only if something failed: names that are known keep their values.
-    pub(crate) fn fallback(&mut self, span: Span, at: At, f: impl FnOnce(&mut Self)) {
+    pub(crate) fn on_failure(&mut self, span: Span, at: Context, f: impl FnOnce(&mut Self)) {
         let before = self.names(at, span);
         self.conditions += 1;
         let returned = self.returns.last().map_or(0, |(_, r)| r.len());
@@ -534,14 +540,14 @@ impl<'a> World<'a> {
     }
 
     /// Notes that a list may have another name.
-    pub(crate) fn holds(&mut self, value: &Value) {
-        if let (true, Kind::List(id)) = (self.symbolic, &value.kind) {
-            self.held.insert(*id);
+    pub(crate) fn note_alias(&mut self, value: &Value) {
+        if let (true, PyKind::List(id)) = (self.symbolic, &value.kind) {
+            self.aliased.insert(*id);
         }
     }
 
     /// Gives all names of a value another one.
-    fn rebind(&mut self, old: &Value, new: &Value, at: At, span: Span) {
+    fn rebind(&mut self, old: &Value, new: &Value, at: Context, span: Span) {
         let vars = &self.scope(at.scope).vars;
         let count = vars.len();
         let names: Vec<&'a str> = vars.iter().filter(|(_, v)| self.same(v, old)).map(|(n, _)| *n).collect();
@@ -555,12 +561,12 @@ impl<'a> World<'a> {
             .within
             .last()
             .is_some_and(|f| self.function(*f).own_params().iter().any(|p| *p.name == *name));
-        !is_param && !matches!(list.kind, Kind::List(id) if self.held.contains(&id))
+        !is_param && !matches!(list.kind, PyKind::List(id) if self.aliased.contains(&id))
     }
 
     /// `out.append(e)` under a test, or where what `out` holds depends on one: a list of its own, so that each way has its list. `None`
     /// if it changes the list itself: one that others hold, or a call of something else.
-    fn grown(&mut self, stmt: &'a Stmt, span: Span, at: At) -> Option<()> {
+    fn conditional_append(&mut self, stmt: &'a Stmt, span: Span, at: Context) -> Option<()> {
         let (name, item) = appended(stmt)?;
         // Where nobody knows whether it happens, what is added is there or not.
         if self.path.iter().any(|c| matches!(c, Condition::Undecided | Condition::Loop(_))) {
@@ -570,28 +576,28 @@ impl<'a> World<'a> {
         if !self.is_own_list(name, &old) {
             return None;
         }
-        if matches!(old.kind, Kind::List(_)) && self.conditions == 0 {
+        if matches!(old.kind, PyKind::List(_)) && self.conditions == 0 {
             return None;
         }
-        let parts = self.growing(&old)?;
+        let parts = self.list_parts_so_far(&old)?;
         self.step(parts.len(), span);
         let item = self.expr(item, at);
         let parts: Vec<_> = parts.into_iter().chain([Ok(Value { maybe: false, ..item })]).collect();
-        let new = self.joined_list(parts, span);
+        let new = self.list_of_parts(parts, span);
         self.rebind(&old, &new, at, span);
         Some(())
     }
 
     /// What a list that is added to holds so far: its items, or all of one that is computed.
-    fn growing(&self, list: &Value) -> Option<Vec<Result<Value, Value>>> {
+    fn list_parts_so_far(&self, list: &Value) -> Option<Vec<Result<Value, Value>>> {
         match &list.kind {
-            Kind::List(id) => {
+            PyKind::List(id) => {
                 let list = self.list(*id);
                 let known =
                     list.kind == ListKind::List && list.open.is_none() && list.items.iter().all(|i| !i.maybe);
                 known.then(|| list.items.iter().cloned().map(Ok).collect())
             }
-            Kind::Object(id) => {
+            PyKind::Object(id) => {
                 let object = self.object(*id);
                 let computed = object.base.is_none() && matches!(&*object.callee, "if" | "[*]" | "[for]");
                 computed.then(|| vec![Err(list.clone())])
@@ -601,7 +607,12 @@ impl<'a> World<'a> {
     }
 
     /// `for x in xs: …; out.append(e)` over what is not known, as `out += [e for x in xs]`. `None` if the loop is another one.
-    pub(crate) fn gathered(&mut self, s: &'a ast::StmtFor, iter: &Value, at: At) -> Option<()> {
+    pub(crate) fn loop_as_comprehension(
+        &mut self,
+        s: &'a ast::StmtFor,
+        iter: &Value,
+        at: Context,
+    ) -> Option<()> {
         if !self.symbolic || !s.orelse.is_empty() {
             return None;
         }
@@ -628,19 +639,19 @@ impl<'a> World<'a> {
         }
         let span = self.span(at.module, s.range);
         let old = self.scope(at.scope).vars.get(list)?.clone();
-        let so_far = self.growing(&old).filter(|_| self.is_own_list(list, &old))?;
+        let so_far = self.list_parts_so_far(&old).filter(|_| self.is_own_list(list, &old))?;
         let element_at = self.span(at.module, s.target.range());
         let element = self.element(iter, element_at)?;
-        let Kind::Object(id) = element.kind else { return None };
+        let PyKind::Object(id) = element.kind else { return None };
         self.step(so_far.len(), span);
-        let (mark, all_names) = (self.mark(), self.names(at, span));
+        let (mark, all_names) = (self.snapshot(), self.names(at, span));
         self.watching += 1;
         let here = self.path.len();
         self.path.push(Condition::Each(id));
         self.conditions += 1;
         // What the list holds so far differs from turn to turn.
-        self.rebind(&old, &Value::unknown(OTHER_TURN, element_at), at, span);
-        self.unsettle(before, span, at);
+        self.rebind(&old, &Value::unknown(WIDENED, element_at), at, span);
+        self.havoc(before, span, at);
         self.assign(&s.target, element.clone(), at);
         let _ = self.block(before, at);
         self.conditions -= 1;
@@ -653,7 +664,7 @@ impl<'a> World<'a> {
         let changed = self.changed_since(mark, false);
         if !changed.is_empty() {
             self.scope_mut(at.scope).vars = all_names;
-            self.again(mark, changed, span);
+            self.prepare_rerun(mark, changed, span);
             return None;
         }
         let holders: Vec<&'a str> =
@@ -662,17 +673,17 @@ impl<'a> World<'a> {
             let value = Value::unknown("a value of the last turn of a loop", element_at);
             self.assign(name, value, at);
         }
-        let each = self.symbol("[for]", parts, span);
+        let each = self.symbolic("[for]", parts, span);
         let all = match so_far.is_empty() {
             true => each,
-            false => self.spread(so_far.into_iter().chain([Err(each)]).collect(), span),
+            false => self.concatenation(so_far.into_iter().chain([Err(each)]).collect(), span),
         };
         self.scope_mut(at.scope).vars.extend(holders.into_iter().map(|n| (n, all.clone())));
         Some(())
     }
 
     /// A loop that has one turn if there is anything to go over.
-    pub(crate) fn one_turn(&mut self, s: &'a ast::StmtFor, iter: &Value, at: At) -> Flow {
+    pub(crate) fn at_most_one_iteration(&mut self, s: &'a ast::StmtFor, iter: &Value, at: Context) -> Flow {
         let span = self.span(at.module, s.range);
         let before = self.names(at, span);
         let element_at = self.span(at.module, s.target.range());
@@ -680,7 +691,7 @@ impl<'a> World<'a> {
         // A test that was made before is not made again.
         let known = self.path.iter().any(|c| match c {
             Condition::Test(test, true) => match (&test.kind, &iter.kind) {
-                (Kind::Member(a, n), Kind::Member(b, m)) => n == m && self.alike(*a, *b),
+                (PyKind::Member(a, n), PyKind::Member(b, m)) => n == m && self.is_independent_body(*a, *b),
                 _ => false,
             },
             _ => false,
@@ -693,7 +704,7 @@ impl<'a> World<'a> {
             self.assign(&s.target, element, at);
         }
         let flow = match self.block(&s.body, at) {
-            Flow::Gone => Flow::Gone,
+            Flow::Exit => Flow::Exit,
             _ => Flow::Next,
         };
         if known {
@@ -704,14 +715,14 @@ impl<'a> World<'a> {
         let path = self.path.get(base..).unwrap_or(&[]).to_vec();
         self.path.truncate(base);
         let otherwise = vec![Condition::Test(iter.clone(), false)];
-        let mut ways = Ways::none();
+        let mut ways = Branches::none();
         self.add(&mut ways, flow, path, vars, span);
         self.add(&mut ways, Flow::Next, otherwise, before, span);
         self.join(ways, at, span)
     }
 
     /// Whether two objects are the same part of the same thing.
-    fn alike(&self, a: ObjectId, b: ObjectId) -> bool {
+    fn is_independent_body(&self, a: ObjectId, b: ObjectId) -> bool {
         let (mut a, mut b) = (a, b);
         for _ in 0..16 {
             if a == b {
@@ -729,7 +740,7 @@ impl<'a> World<'a> {
     }
 
     /// Binds a name in the scope where statements stand.
-    pub(crate) fn bind(&mut self, name: &'a str, value: Value, at: At) {
+    pub(crate) fn bind(&mut self, name: &'a str, value: Value, at: Context) {
         let scope = self.scope(at.scope);
         let target = if scope.globals.contains(name) {
             self.module_scope(at.module).unwrap_or(at.scope)
@@ -742,10 +753,10 @@ impl<'a> World<'a> {
         };
         let mut value = value;
         if target != at.scope {
-            self.wrote_name(target, name);
+            self.record_name_write(target, name);
             // Other functions have their names on all ways through this one.
             if let Some(old) = self.scope(target).vars.get(name).cloned()
-                && self.may_stay(&old, &value)
+                && self.may_keep_old(&old, &value)
             {
                 let span = value.span;
                 value = self.either(vec![value, old], span);
@@ -754,7 +765,7 @@ impl<'a> World<'a> {
         self.scope_mut(target).vars.insert(name, value);
     }
 
-    pub(crate) fn assign(&mut self, target: &'a Expr, value: Value, at: At) {
+    pub(crate) fn assign(&mut self, target: &'a Expr, value: Value, at: Context) {
         match target {
             Expr::Name(name) => self.bind(name.id.as_str(), value, at),
             Expr::Starred(s) => {
@@ -763,7 +774,7 @@ impl<'a> World<'a> {
             }
             Expr::Tuple(ast::ExprTuple { elts, .. }) | Expr::List(ast::ExprList { elts, .. }) => {
                 // Nobody knows in which order a set gives its items.
-                let unordered = matches!(self.settled(&value).kind, Kind::List(id) if self.list(id).kind == ListKind::Set);
+                let unordered = matches!(self.resolve_env(&value).kind, PyKind::List(id) if self.list(id).kind == ListKind::Set);
                 let items = self.iterate(&value).filter(|(_, open)| open.is_none() && !unordered);
                 let items = items.map(|(items, _)| items);
                 let mut stars = elts.iter().enumerate().filter(|(_, e)| matches!(e, Expr::Starred(_)));
@@ -781,23 +792,23 @@ impl<'a> World<'a> {
                         let rest = items.split_off(at_star);
                         let rest = self.list_value(rest, ListKind::List, None, value.span);
                         for (target, item) in elts.iter().zip(items) {
-                            self.deeply(|w| w.assign(target, item, at));
+                            self.with_stack(|w| w.assign(target, item, at));
                         }
-                        self.deeply(|w| w.assign(&starred.value, rest, at));
+                        self.with_stack(|w| w.assign(&starred.value, rest, at));
                         for (target, item) in elts[at_star + 1..].iter().zip(tail) {
-                            self.deeply(|w| w.assign(target, item, at));
+                            self.with_stack(|w| w.assign(target, item, at));
                         }
                     }
                     Some(items) if plain && items.len() == elts.len() => {
                         for (target, item) in elts.iter().zip(items) {
-                            self.deeply(|w| w.assign(target, item, at));
+                            self.with_stack(|w| w.assign(target, item, at));
                         }
                     }
                     _ => {
                         for (i, target) in elts.iter().enumerate() {
                             let part = match value.kind {
-                                Kind::Object(_) if plain => {
-                                    let index = Value::new(Kind::Int(i as i64), value.span);
+                                PyKind::Object(_) if plain => {
+                                    let index = Value::new(PyKind::Int(i as i64), value.span);
                                     self.subscript(&value, index, value.span)
                                 }
                                 _ => {
@@ -805,7 +816,7 @@ impl<'a> World<'a> {
                                     Value::unknown("a part of a value that is not known", span)
                                 }
                             };
-                            self.deeply(|w| w.assign(target, part, at));
+                            self.with_stack(|w| w.assign(target, part, at));
                         }
                     }
                 }
@@ -819,28 +830,28 @@ impl<'a> World<'a> {
                 let key = self.expr(&s.slice, at);
                 let maybe = self.conditions > 0;
                 match on.kind {
-                    Kind::Dict(id) => match self.under_tests(id, &key, &value) {
+                    PyKind::Dict(id) => match self.conditional_entry(id, &key, &value) {
                         Some(value) => self.put(id, key, value),
                         None => self.put(id, key, Value { maybe, ..value }),
                     },
-                    Kind::List(id) => {
+                    PyKind::List(id) => {
                         let index = match key.kind {
-                            Kind::Int(n) => usize::try_from(n).ok(),
+                            PyKind::Int(n) => usize::try_from(n).ok(),
                             _ => None,
                         };
                         let span = value.span;
-                        self.holds(&value);
-                        self.wrote_items(id);
+                        self.note_alias(&value);
+                        self.record_items_write(id);
                         match index.filter(|i| *i < self.list(id).items.len() && !maybe) {
                             Some(i) => self.list_mut(id).items[i] = value,
                             None => self.list_mut(id).open = Some(span),
                         }
                     }
-                    Kind::Object(id) => {
+                    PyKind::Object(id) => {
                         let key = Arg { name: None, span: key.span, value: key };
                         let value = Arg { name: None, span: value.span, value };
                         let span = self.span(at.module, s.range);
-                        self.record(id, "__setitem__".into(), vec![key, value], None, span);
+                        self.record_method_call(id, "__setitem__".into(), vec![key, value], None, span);
                     }
                     _ => {}
                 }
@@ -851,20 +862,20 @@ impl<'a> World<'a> {
 
     /// `on.name = value`
     pub(crate) fn set_attribute(&mut self, on: &Value, name: Arc<str>, value: Value) {
-        self.holds(&value);
+        self.note_alias(&value);
         match on.kind {
-            Kind::Object(id) => {
-                self.looked_through(self.object(id).attrs.len(), value.span);
-                self.wrote_attribute(id, &name);
+            PyKind::Object(id) => {
+                self.charge_scan(self.object(id).attrs.len(), value.span);
+                self.record_attribute_write(id, &name);
                 let old = self.object(id).attr(&name).cloned();
                 let value = self.either_old(value, old);
                 self.object_mut(id).attrs.push((name, value));
             }
-            Kind::Class(id) => {
-                self.wrote(|w| {
+            PyKind::Class(id) => {
+                self.record_write(|w| {
                     let old = w.class(id).attr(&name);
-                    let known = old.is_none_or(|v| !matches!(v.kind, Kind::Unknown(_)));
-                    known.then(|| Written::ClassAttribute(id, name.clone()))
+                    let known = old.is_none_or(|v| !matches!(v.kind, PyKind::Unknown(_)));
+                    known.then(|| Write::ClassAttribute(id, name.clone()))
                 });
                 let old = self.class(id).attr(&name).cloned();
                 let value = self.either_old(value, old);
@@ -877,7 +888,7 @@ impl<'a> World<'a> {
     /// What is set, or what was there before, if nobody knows whether or when it is set.
     fn either_old(&mut self, value: Value, old: Option<Value>) -> Value {
         match old {
-            Some(old) if self.may_stay(&old, &value) => {
+            Some(old) if self.may_keep_old(&old, &value) => {
                 let span = value.span;
                 self.either(vec![value, old], span)
             }
@@ -886,9 +897,9 @@ impl<'a> World<'a> {
     }
 
     /// Whether what was there before may be there still. What is made when it is first wanted replaces it.
-    fn may_stay(&self, old: &Value, new: &Value) -> bool {
+    fn may_keep_old(&self, old: &Value, new: &Value) -> bool {
         let is_made = match new.kind {
-            Kind::Object(id) => {
+            PyKind::Object(id) => {
                 let object = self.object(id);
                 let class = object.short().starts_with(|c: char| c.is_uppercase());
                 object.base.is_none() && (class || object.class.is_some())
@@ -897,12 +908,12 @@ impl<'a> World<'a> {
         };
         (self.conditions > 0 || self.is_guarded())
             && !(is_made && (old.is_none() || self.is_same_class(old, new)))
-            || self.is_other_number(old, new)
+            || self.replaces_number(old, new)
     }
 
     fn is_same_class(&self, a: &Value, b: &Value) -> bool {
         match (&a.kind, &b.kind) {
-            (Kind::Object(a), Kind::Object(b)) => self.object(*a).callee == self.object(*b).callee,
+            (PyKind::Object(a), PyKind::Object(b)) => self.object(*a).callee == self.object(*b).callee,
             _ => false,
         }
     }
@@ -915,13 +926,13 @@ impl<'a> World<'a> {
     }
 
     /// Whether a number is replaced by a function that nothing calls: nobody knows when.
-    fn is_other_number(&self, old: &Value, new: &Value) -> bool {
-        self.exploring && matches!(old.kind, Kind::Int(_) | Kind::Bool(_)) && !self.same(old, new)
+    fn replaces_number(&self, old: &Value, new: &Value) -> bool {
+        self.exploring && matches!(old.kind, PyKind::Int(_) | PyKind::Bool(_)) && !self.same(old, new)
     }
 
     /// What an entry is that is set under tests: the value where all of them hold, what was there where one does not. `None` where nothing
     /// is tested, or where what was there is not known.
-    fn under_tests(&mut self, id: DictId, key: &Value, value: &Value) -> Option<Value> {
+    fn conditional_entry(&mut self, id: DictId, key: &Value, value: &Value) -> Option<Value> {
         if !self.symbolic || self.conditions == 0 || key.as_str().is_none() || self.dict(id).open.is_some() {
             return None;
         }
@@ -935,28 +946,28 @@ impl<'a> World<'a> {
         let old = match own.filter(|v| !v.maybe && !self.dict(id).has_spread()) {
             Some(old) => old,
             None if self.dict(id).has_spread() => {
-                self.among_spread(id, key, Some(Value::new(Kind::None, value.span)), value.span)
+                self.lookup_with_spread(id, key, Some(Value::new(PyKind::None, value.span)), value.span)
             }
             None => return None,
         };
-        if matches!(old.kind, Kind::Unknown(_)) {
+        if matches!(old.kind, PyKind::Unknown(_)) {
             return None;
         }
         let mut new = Value { maybe: false, ..value.clone() };
         for (test, holds) in tests.into_iter().rev() {
             let (yes, no) = if holds { (new, old.clone()) } else { (old.clone(), new) };
-            new = self.symbol("if", vec![test, yes, no], value.span);
+            new = self.symbolic("if", vec![test, yes, no], value.span);
         }
         Some(new)
     }
 
     /// Sets an entry of a dictionary.
     pub(crate) fn put(&mut self, id: DictId, key: Value, value: Value) {
-        if !self.looked_through(self.dict(id).entries.len(), key.span) {
+        if !self.charge_scan(self.dict(id).entries.len(), key.span) {
             return;
         }
-        self.wrote_entry(id, Some(&key));
-        self.holds(&value);
+        self.record_entry_write(id, Some(&key));
+        self.note_alias(&value);
         // What was spread outweighs what stands before it; it stands for itself.
         let entries = &self.dict(id).entries;
         let after = entries.iter().rposition(|(k, _)| Dict::is_spread(k)).map_or(0, |i| i + 1);
@@ -965,23 +976,23 @@ impl<'a> World<'a> {
             false => entries[after..].iter().position(|(k, _)| self.same(k, &key)).map(|i| i + after),
         };
         let value = match same.map(|i| self.dict(id).entries[i].1.clone()) {
-            Some(old) if self.is_other_number(&old, &value) => {
+            Some(old) if self.replaces_number(&old, &value) => {
                 let span = value.span;
                 self.either(vec![value, old], span)
             }
             _ => value,
         };
         // A member of one of the project's enumerations is a key, too.
-        let member = matches!(key.kind, Kind::Object(id) if self.object(id).class.is_some());
+        let member = matches!(key.kind, PyKind::Object(id) if self.object(id).class.is_some());
         let known = member
             || matches!(
                 key.kind,
-                Kind::Str(_)
-                    | Kind::Int(_)
-                    | Kind::Bool(_)
-                    | Kind::Function(_)
-                    | Kind::Class(_)
-                    | Kind::External(_)
+                PyKind::Str(_)
+                    | PyKind::Int(_)
+                    | PyKind::Bool(_)
+                    | PyKind::Function(_)
+                    | PyKind::Class(_)
+                    | PyKind::External(_)
             );
         let dict = self.dict_mut(id);
         match same {
@@ -1000,26 +1011,27 @@ impl<'a> World<'a> {
                 if self.exhausted() {
                     return;
                 }
-                self.grows(id);
+                self.record_append(id);
                 let list = self.list_mut(id);
                 list.items.extend(items.into_iter().map(|v| Value { maybe: maybe || v.maybe, ..v }));
                 list.open = list.open.or(open);
             }
             None => {
-                self.grows(id);
+                self.record_append(id);
                 self.list_mut(id).open = Some(span);
             }
         }
     }
 
     /// The case that a value takes for sure: those before it, and it, compare with constants. `True` is equal to `1`, so it is none here.
-    fn certain_case(
+    fn decided_case(
         &mut self,
         subject: &Value,
         cases: &'a [ast::MatchCase],
-        at: At,
+        at: Context,
     ) -> Option<&'a ast::MatchCase> {
-        let constant = |v: &Value| matches!(v.kind, Kind::Str(_) | Kind::Int(_) | Kind::None) && !v.maybe;
+        let constant =
+            |v: &Value| matches!(v.kind, PyKind::Str(_) | PyKind::Int(_) | PyKind::None) && !v.maybe;
         if !constant(subject) {
             return None;
         }
@@ -1047,7 +1059,7 @@ impl<'a> World<'a> {
     }
 
     /// What holds if a case is taken, provided that none before it is; `None` if it takes everything.
-    fn pattern_test(&mut self, subject: &Value, case: &'a ast::MatchCase, at: At) -> Option<Condition> {
+    fn pattern_test(&mut self, subject: &Value, case: &'a ast::MatchCase, at: Context) -> Option<Condition> {
         if case.guard.is_some() || !self.symbolic {
             return Some(Condition::Undecided);
         }
@@ -1059,9 +1071,9 @@ impl<'a> World<'a> {
                 ast::Pattern::MatchValue(v) => values.push(self.expr(&v.value, at)),
                 ast::Pattern::MatchSingleton(v) => values.push(Value::new(
                     match v.value {
-                        ast::Singleton::None => Kind::None,
-                        ast::Singleton::True => Kind::Bool(true),
-                        ast::Singleton::False => Kind::Bool(false),
+                        ast::Singleton::None => PyKind::None,
+                        ast::Singleton::True => PyKind::Bool(true),
+                        ast::Singleton::False => PyKind::Bool(false),
                     },
                     span,
                 )),
@@ -1072,13 +1084,13 @@ impl<'a> World<'a> {
         }
         let mut tests: Vec<Value> = Vec::new();
         for value in values {
-            tests.push(self.symbol("==", vec![subject.clone(), value], span));
+            tests.push(self.symbolic("==", vec![subject.clone(), value], span));
         }
-        let test = if tests.len() == 1 { tests.remove(0) } else { self.symbol("or", tests, span) };
+        let test = if tests.len() == 1 { tests.remove(0) } else { self.symbolic("or", tests, span) };
         Some(Condition::Test(test, true))
     }
 
-    fn unknown_names(&mut self, pattern: &'a ast::Pattern, at: At) {
+    fn bind_pattern_names(&mut self, pattern: &'a ast::Pattern, at: Context) {
         let mut todo = vec![pattern];
         while let Some(pattern) = todo.pop() {
             let name = match pattern {
@@ -1113,7 +1125,7 @@ impl<'a> World<'a> {
         }
     }
 
-    fn define(&mut self, s: &'a ast::StmtFunctionDef, at: At) -> Value {
+    fn define(&mut self, s: &'a ast::StmtFunctionDef, at: Context) -> Value {
         let span = self.span(at.module, s.range);
         let decorators: Arc<[Value]> =
             s.decorator_list.iter().map(|d| self.expr(&d.expression, at)).collect();
@@ -1154,11 +1166,11 @@ impl<'a> World<'a> {
             .decorators
             .iter()
             .rev()
-            .filter(|d| matches!(d.kind, Kind::Member(..)))
+            .filter(|d| matches!(d.kind, PyKind::Member(..)))
             .cloned()
             .collect();
         let id = self.add_function(function);
-        let made = Value { maybe: self.conditions > 0, ..Value::new(Kind::Function(id), span) };
+        let made = Value { maybe: self.conditions > 0, ..Value::new(PyKind::Function(id), span) };
         // `@graph.add_node`: the method is called with the function; what it gives is taken for the function.
         for method in methods {
             self.call(&method, vec![Arg { name: None, value: made.clone(), span }]);
@@ -1173,7 +1185,7 @@ impl<'a> World<'a> {
         plain.chain(rest).map(|p| p.name.id.as_str()).collect()
     }
 
-    pub(crate) fn params(&mut self, p: &'a ast::Parameters, at: At) -> Vec<Param> {
+    pub(crate) fn params(&mut self, p: &'a ast::Parameters, at: Context) -> Vec<Param> {
         let mut out = Vec::new();
         let plain = p.posonlyargs.iter().chain(&p.args).map(|p| (p, ParamKind::Plain));
         let keyword = p.kwonlyargs.iter().map(|p| (p, ParamKind::Keyword));
@@ -1194,7 +1206,7 @@ impl<'a> World<'a> {
         out
     }
 
-    fn define_class(&mut self, s: &'a ast::StmtClassDef, at: At) -> Value {
+    fn define_class(&mut self, s: &'a ast::StmtClassDef, at: Context) -> Value {
         let span = self.span(at.module, s.range);
         let decorators = s.decorator_list.iter().map(|d| self.expr(&d.expression, at)).collect();
         let (mut bases, mut keywords) = (Vec::new(), Vec::new());
@@ -1222,25 +1234,25 @@ impl<'a> World<'a> {
         };
         let id = self.add_class(class);
         let scope = self.new_scope(Some(at.scope), true);
-        let inner = At { scope, this: Some((None, id)), ..at };
+        let inner = Context { scope, this: Some((None, id)), ..at };
         self.block(&s.body, inner);
         let mut attrs: Vec<(Arc<str>, Value)> =
             self.scope_mut(scope).vars.drain().map(|(n, v)| (Arc::from(n), v)).collect();
         attrs.sort_by_key(|(_, v)| v.span);
         self.class_mut(id).attrs.extend(attrs);
-        Value::new(Kind::Class(id), span)
+        Value::new(PyKind::Class(id), span)
     }
 
-    fn import(&mut self, alias: &'a ast::Alias, at: At) {
+    fn import(&mut self, alias: &'a ast::Alias, at: Context) {
         let span = self.span(at.module, alias.range);
         let name = alias.name.id.as_str();
         let head = name.split('.').next().unwrap_or(name);
         let found = |w: &mut Self, name: &str| match w.sources.import(at.module, 0, name) {
             Some(module) if !w.framework.is_some_and(|f| f.owns(name, "")) => {
                 w.load(module, span);
-                Value::new(Kind::Module(module), span)
+                Value::new(PyKind::Module(module), span)
             }
-            _ => Value::new(Kind::External(name.into()), span),
+            _ => Value::new(PyKind::External(name.into()), span),
         };
         match &alias.asname {
             Some(bound) => {
@@ -1255,7 +1267,7 @@ impl<'a> World<'a> {
         }
     }
 
-    fn import_from(&mut self, s: &'a ast::StmtImportFrom, at: At) {
+    fn import_from(&mut self, s: &'a ast::StmtImportFrom, at: Context) {
         let name = s.module.as_ref().map_or("", |m| m.id.as_str());
         let module = self.sources.import(at.module, s.level, name);
         let dots = ".".repeat(s.level.min(20) as usize);
@@ -1279,12 +1291,12 @@ impl<'a> World<'a> {
                     match self.sources.import(at.module, s.level, &full).filter(|_| !owned) {
                         Some(m) => {
                             self.load(m, span);
-                            Value::new(Kind::Module(m), span)
+                            Value::new(PyKind::Module(m), span)
                         }
                         None if module.is_some_and(|m| self.is_cut(m)) => {
                             Value::unknown("what a module makes that computes more than is followed", span)
                         }
-                        None => Value::new(Kind::External(format!("{dots}{full}").into()), span),
+                        None => Value::new(PyKind::External(format!("{dots}{full}").into()), span),
                     }
                 }
             };
@@ -1292,7 +1304,7 @@ impl<'a> World<'a> {
         }
     }
 
-    fn import_all(&mut self, module: Option<usize>, name: &str, range: TextRange, at: At) {
+    fn import_all(&mut self, module: Option<usize>, name: &str, range: TextRange, at: Context) {
         let Some(module) = module else {
             self.scope_mut(at.scope).stars.push(name.into());
             return;
@@ -1343,7 +1355,7 @@ fn appended(stmt: &Stmt) -> Option<(&str, &Expr)> {
 }
 
 /// Whether statements go on to the next turn of the loop that they are in, and assign to names only; and how many were looked at.
-fn alike(body: &[Stmt]) -> (bool, usize) {
+fn is_independent_body(body: &[Stmt]) -> (bool, usize) {
     let names_only = |target: &Expr| {
         let mut targets = vec![target];
         while let Some(target) = targets.pop() {
@@ -1405,7 +1417,7 @@ fn alike(body: &[Stmt]) -> (bool, usize) {
 
 /// Whether a value decides tests and counts turns.
 pub(crate) fn is_constant(value: &Value) -> bool {
-    matches!(value.kind, Kind::Int(_) | Kind::Float(_) | Kind::Bool(_) | Kind::Str(_) | Kind::None)
+    matches!(value.kind, PyKind::Int(_) | PyKind::Float(_) | PyKind::Bool(_) | PyKind::Str(_) | PyKind::None)
 }
 
 /// How something is changed that has parts.

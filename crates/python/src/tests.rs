@@ -27,38 +27,38 @@ fn show(world: &World<'_>, value: &Value, depth: usize) -> String {
     let all =
         |items: &[Value]| items.iter().map(|v| show(world, v, depth + 1)).collect::<Vec<_>>().join(", ");
     let text = match &value.kind {
-        Kind::None => "None".into(),
-        Kind::Bool(b) => b.to_string(),
-        Kind::Int(n) => n.to_string(),
-        Kind::Float(f) => f.to_string(),
-        Kind::Str(s) => s.to_string(),
-        Kind::Text(id) => {
+        PyKind::None => "None".into(),
+        PyKind::Bool(b) => b.to_string(),
+        PyKind::Int(n) => n.to_string(),
+        PyKind::Float(f) => f.to_string(),
+        PyKind::Str(s) => s.to_string(),
+        PyKind::Text(id) => {
             let part = |p: &Piece| match p {
                 Piece::Text(t) => t.to_string(),
                 Piece::Hole(_, written) => format!("<{written}>"),
             };
             world.pieces(*id).iter().map(part).collect()
         }
-        Kind::List(id) => {
+        PyKind::List(id) => {
             let list = world.list(*id);
             format!("[{}{}]", all(&list.items), if list.open.is_some() { ", …" } else { "" })
         }
-        Kind::Dict(id) => {
+        PyKind::Dict(id) => {
             let entries = world.dict(*id).entries.iter();
             let entries =
                 entries.map(|(k, v)| format!("{}: {}", show(world, k, depth + 1), show(world, v, depth + 1)));
             format!("{{{}}}", entries.collect::<Vec<_>>().join(", "))
         }
-        Kind::Object(id) => format!("{}(…)", world.object(*id).callee),
-        Kind::Member(id, name) => format!("{}.{name}", world.object(*id).callee),
-        Kind::Env(id) => {
+        PyKind::Object(id) => format!("{}(…)", world.object(*id).callee),
+        PyKind::Member(id, name) => format!("{}.{name}", world.object(*id).callee),
+        PyKind::Env(id) => {
             let env = world.env(*id);
             let default = env.default.as_ref().map_or("?".into(), |d| show(world, d, depth + 1));
             format!("${}={default}", env.name.as_deref().unwrap_or("?"))
         }
-        Kind::Either(id) => format!("either({})", all(&world.list(*id).items)),
-        Kind::Unknown(why) => format!("unknown: {why}"),
-        Kind::External(name) => name.to_string(),
+        PyKind::Either(id) => format!("either({})", all(&world.list(*id).items)),
+        PyKind::Unknown(why) => format!("unknown: {why}"),
+        PyKind::External(name) => name.to_string(),
         _ => world.name_of(value).map_or("?".into(), |n| n.to_string()),
     };
     if value.maybe { format!("{text}?") } else { text }
@@ -204,7 +204,7 @@ fn methods_of_objects_are_kept_in_order_and_chains_lead_to_their_root() {
     let mut world = World::new(&sources, Limits::default());
     world.run(0);
     let (graph, _) = world.objects().find(|(_, o)| o.short() == "StateGraph").unwrap();
-    let names: Vec<&str> = world.chain(graph).iter().map(|(m, _)| &*m.name).collect();
+    let names: Vec<&str> = world.method_chain(graph).iter().map(|(m, _)| &*m.name).collect();
     assert_eq!(names, ["add_node", "add_node", "add_edge", "compile"]);
 }
 
@@ -361,7 +361,7 @@ proptest! {
         for (_, object) in world.objects() {
             for arg in &object.args {
                 world.text_of(&arg.value);
-                world.why(&arg.value);
+                world.unknown_reason(&arg.value);
             }
         }
     }
@@ -461,7 +461,7 @@ fn traced(text: &str) -> String {
     world.run(main);
     let function = world.global(main, "f").unwrap();
     let span = function.span;
-    let state = world.made("State", Vec::new(), span);
+    let state = world.new_call("State", Vec::new(), span);
     let trace = world.trace(&function, vec![Arg { name: None, value: state, span }]);
     let calls: Vec<String> = trace
         .objects
@@ -470,7 +470,7 @@ fn traced(text: &str) -> String {
         .map(|id| {
             format!(
                 "{} under {}",
-                shown_value(&world, &Value::new(Kind::Object(*id), span)),
+                shown_value(&world, &Value::new(PyKind::Object(*id), span)),
                 world.path(*id).len()
             )
         })
@@ -480,7 +480,7 @@ fn traced(text: &str) -> String {
 
 fn shown_value(world: &World<'_>, value: &Value) -> String {
     match &value.kind {
-        Kind::Object(id) => {
+        PyKind::Object(id) => {
             let object = world.object(*id);
             let args: Vec<String> = object.args.iter().map(|a| shown_value(world, &a.value)).collect();
             if args.is_empty() {
@@ -489,22 +489,22 @@ fn shown_value(world: &World<'_>, value: &Value) -> String {
                 format!("{}({})", object.callee, args.join(" "))
             }
         }
-        Kind::Member(id, name) => {
-            format!("{}.{name}", shown_value(world, &Value::new(Kind::Object(*id), value.span)))
+        PyKind::Member(id, name) => {
+            format!("{}.{name}", shown_value(world, &Value::new(PyKind::Object(*id), value.span)))
         }
-        Kind::Str(s) => format!("'{s}'"),
-        Kind::Int(n) => n.to_string(),
-        Kind::None => "None".into(),
-        Kind::Dict(id) => {
+        PyKind::Str(s) => format!("'{s}'"),
+        PyKind::Int(n) => n.to_string(),
+        PyKind::None => "None".into(),
+        PyKind::Dict(id) => {
             let entries = world.dict(*id).entries.iter();
             let shown = entries.map(|(k, v)| format!("{}: {}", shown_value(world, k), shown_value(world, v)));
             format!("{{{}}}", shown.collect::<Vec<_>>().join(", "))
         }
-        Kind::List(id) => {
+        PyKind::List(id) => {
             let items: Vec<String> = world.list(*id).items.iter().map(|v| shown_value(world, v)).collect();
             format!("[{}]", items.join(" "))
         }
-        Kind::External(name) => name.to_string(),
+        PyKind::External(name) => name.to_string(),
         other => format!("{other:?}").chars().take(12).collect(),
     }
 }
@@ -531,15 +531,15 @@ fn a_traced_function_keeps_what_it_computes() {
         traced(each),
         "[for](State[]('xs') element(State[]('xs')) element[]('a') element(State[]('xs'))) | "
     );
-    let grown = "def f(s):\n    xs = ['a']\n    if s['p']:\n        xs.append('b')\n    if s['q']:\n        xs.append('c')\n    else:\n        xs.append('d')\n    xs.append('e')\n    for y in s['ys']:\n        xs.append(y)\n    return xs\n";
+    let conditional_append = "def f(s):\n    xs = ['a']\n    if s['p']:\n        xs.append('b')\n    if s['q']:\n        xs.append('c')\n    else:\n        xs.append('d')\n    xs.append('e')\n    for y in s['ys']:\n        xs.append(y)\n    return xs\n";
     let want = "[*]([*]([*](if(State[]('p') ['a' 'b'] ['a']) if(State[]('q') ['c'] ['d'])) ['e']) [for](State[]('ys') element(State[]('ys')) element(State[]('ys')))) | ";
-    assert_eq!(traced(grown), want);
+    assert_eq!(traced(conditional_append), want);
     // A list that others hold is changed itself.
     let given = "def g(xs, s):\n    if s['p']:\n        xs.append('b')\ndef f(s):\n    xs = ['a']\n    g(xs, s)\n    return xs\n";
     assert_eq!(traced(given), "['a' 'b'] | ");
-    let gathered = "import m\nasync def f(s):\n    out = []\n    for x in s['xs']:\n        y = x['a']\n        out.append(m.ask(y))\n    return out\n";
+    let loop_as_comprehension = "import m\nasync def f(s):\n    out = []\n    for x in s['xs']:\n        y = x['a']\n        out.append(m.ask(y))\n    return out\n";
     assert_eq!(
-        traced(gathered),
+        traced(loop_as_comprehension),
         "[for](State[]('xs') element(State[]('xs')) m.ask(element[]('a'))) | m.ask(element[]('a')) under 1"
     );
     let spread = "def f(s):\n    if s['a']:\n        return {**s, 'm': 1}\n    d = {'x': 1}\n    if s['b']:\n        return {**d, 'm': 2}\n    return {}\n";

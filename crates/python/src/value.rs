@@ -13,7 +13,7 @@ macro_rules! ids {
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub struct $name {
             /// The part that made it.
-            pub(crate) part: u32,
+            pub(crate) component: u32,
             pub(crate) index: u32,
         }
     )*};
@@ -42,7 +42,7 @@ ids! {
 #[derive(Clone, Debug)]
 pub struct Value {
     /// What it is.
-    pub kind: Kind,
+    pub kind: PyKind,
     /// The expression that made it: for a constant that was assigned to a name, the constant.
     pub span: Span,
     /// In a list or among arguments: it is there only under a condition that is not decided.
@@ -51,7 +51,7 @@ pub struct Value {
 
 /// Kinds of values.
 #[derive(Clone, Debug)]
-pub enum Kind {
+pub enum PyKind {
     /// `None`.
     None,
     /// `True` or `False`.
@@ -94,26 +94,26 @@ pub enum Kind {
 
 impl Value {
     /// A value at a place.
-    pub fn new(kind: Kind, span: Span) -> Value {
+    pub fn new(kind: PyKind, span: Span) -> Value {
         Value { kind, span, maybe: false }
     }
 
     /// Something that is not known.
     pub fn unknown(why: impl Into<Arc<str>>, span: Span) -> Value {
-        Value::new(Kind::Unknown(why.into()), span)
+        Value::new(PyKind::Unknown(why.into()), span)
     }
 
     /// The text, if it is known.
     pub fn as_str(&self) -> Option<&str> {
         match &self.kind {
-            Kind::Str(s) => Some(s),
+            PyKind::Str(s) => Some(s),
             _ => None,
         }
     }
 
     /// Whether it is `None`.
     pub fn is_none(&self) -> bool {
-        matches!(self.kind, Kind::None)
+        matches!(self.kind, PyKind::None)
     }
 }
 
@@ -163,7 +163,7 @@ pub(crate) const SPREAD: &str = "**";
 impl Dict {
     /// Whether an entry stands for something that was spread.
     pub(crate) fn is_spread(key: &Value) -> bool {
-        matches!(&key.kind, Kind::External(name) if &**name == SPREAD)
+        matches!(&key.kind, PyKind::External(name) if &**name == SPREAD)
     }
 
     /// Whether something that is not known was spread among its entries.

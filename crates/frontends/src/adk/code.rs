@@ -26,7 +26,7 @@ use frontend_kit::emit::{LoopBound, Part, Template, Unused, clip, codes, parts, 
 use frontend_kit::kit::{Agent, Does, Hand, Kit, Units};
 use frontend_kit::project::{Compiled, File, Project, UnitKind};
 use frontend_kit::shape::why;
-use python::{FunctionId, Kind as Py, Object, ObjectId, Piece, Value, World};
+use python::{FunctionId, Object, ObjectId, Piece, PyKind, Value, World};
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 const AGENT_KEYS: &[&str] = &[
@@ -134,7 +134,7 @@ fn beside<'i>(
     ids.sort();
     let found = ids.iter().find_map(|id| {
         let object = world.object(*id);
-        let class = object.class.map(|c| Value::new(Py::Class(c), object.span));
+        let class = object.class.map(|c| Value::new(PyKind::Class(c), object.span));
         let args = object.args.iter().map(|a| &a.value).chain(object.attrs.iter().map(|(_, v)| v));
         asks.beside(args.chain(&class), &|id| is(world, id).is_some())
     });
@@ -185,8 +185,8 @@ fn calls(world: &World<'_>, units: &Units) -> LoopBound {
         .collect();
     match configs[..] {
         [] => default,
-        [one] => match world.settled(one.value).kind {
-            Py::Int(n) if n <= 0 => {
+        [one] => match world.resolve_env(one.value).kind {
+            PyKind::Int(n) if n <= 0 => {
                 let none = LoopBound::none("`max_llm_calls` of 0 or less is no limit");
                 LoopBound { span: Some(one.at), ..none }
             }
@@ -246,8 +246,8 @@ impl<'r> Reader<'r, '_> {
     }
 
     fn agent_of(&self, value: &Value) -> Option<ObjectId> {
-        match self.world.settled(value).kind {
-            Py::Object(id) => is(self.world, id).map(|_| id),
+        match self.world.resolve_env(value).kind {
+            PyKind::Object(id) => is(self.world, id).map(|_| id),
             _ => None,
         }
     }
@@ -356,7 +356,7 @@ impl<'r> Reader<'r, '_> {
                     (self.stage(kit, agent), keys.collect())
                 }
                 None => {
-                    let why = format!("an agent that is not known: {}", self.world.why(sub));
+                    let why = format!("an agent that is not known: {}", self.world.unknown_reason(sub));
                     (kit.undecided(codes::NOT_COMPILED, why, sub.span), Vec::new())
                 }
             };
@@ -507,7 +507,7 @@ impl<'r> Reader<'r, '_> {
                     hands.push(Hand::over(self.name(agent), term, sub.span));
                 }
                 None => {
-                    let message = format!("an agent that is not known: {}", self.world.why(&sub));
+                    let message = format!("an agent that is not known: {}", self.world.unknown_reason(&sub));
                     kit.out.push(undecided(codes::NOT_COMPILED, message, sub.span));
                 }
             }
@@ -539,7 +539,7 @@ impl<'r> Reader<'r, '_> {
             return kit.undecided(codes::NOT_COMPILED, why, at);
         }
         let Some(pieces) = self.world.text_of(value) else {
-            let why = self.world.why(value).to_string();
+            let why = self.world.unknown_reason(value).to_string();
             return kit.undecided(codes::NOT_COMPILED, why, at);
         };
         if self.world.str(value).is_some_and(|t| t.trim().is_empty()) {
@@ -598,7 +598,7 @@ impl<'r> Reader<'r, '_> {
             {
                 let given = field(object, Some(0), "agent").map_or(&value, |g| g.value);
                 let name = py::outside(given).unwrap_or_else(|| format!("agent_{}", hands.len() + 1));
-                let why = format!("an agent that is asked: {}", self.world.why(given));
+                let why = format!("an agent that is asked: {}", self.world.unknown_reason(given));
                 let unknown = kit.undecided(codes::NOT_COMPILED, why, at);
                 hands.push(Hand::ask(name, unknown, at));
                 continue;
@@ -629,7 +629,7 @@ impl<'r> Reader<'r, '_> {
                 }
                 Some(name) => hands.push(Hand::tool(name, at)),
                 None => {
-                    let message = format!("a tool that is not known: {}", self.world.why(&value));
+                    let message = format!("a tool that is not known: {}", self.world.unknown_reason(&value));
                     kit.out.push(undecided(codes::NOT_COMPILED, message, at));
                     hands.push(Hand::tool(format!("unknown_{}", hands.len() + 1), at));
                 }
@@ -668,15 +668,15 @@ impl<'r> Reader<'r, '_> {
     /// Says if some of a list are not known.
     fn all_listed(&self, kit: &mut Kit<'_>, id: ObjectId, key: &str) {
         let Some(given) = self.get(id, key) else { return };
-        let open = match self.world.settled(given.value).kind {
-            Py::List(list) => self.world.list(list).open.map(|_| given.at),
+        let open = match self.world.resolve_env(given.value).kind {
+            PyKind::List(list) => self.world.list(list).open.map(|_| given.at),
             _ => Some(given.at),
         };
         if let Some(at) = open {
             let message = format!(
                 "some of the {} are not known: {}",
                 key.replace('_', "-"),
-                self.world.why(given.value)
+                self.world.unknown_reason(given.value)
             );
             kit.out.push(undecided(codes::NOT_COMPILED, message, at));
         }

@@ -19,7 +19,7 @@ use frontend_kit::emit::{LoopBound, Unused, codes, undecided, value_span};
 use frontend_kit::kit::{Kit, Units, first_text, mark, settings};
 use frontend_kit::project::{File, UnitKind};
 use frontend_kit::shape::why;
-use python::{Kind as Py, Object, ObjectId, Value, World};
+use python::{Object, ObjectId, PyKind, Value, World};
 use std::collections::HashSet;
 
 /// Packages of this generation of AutoGen.
@@ -249,7 +249,7 @@ impl<'r> Reader<'r, '_> {
             if let Some(nested) = calls.clone().find(|o| o.short() == "register_nested_chats") {
                 return open(nested, "register_nested_chats");
             }
-            let own = object.class.map(|c| Value::new(Py::Class(c), object.span));
+            let own = object.class.map(|c| Value::new(PyKind::Class(c), object.span));
             let args = object.args.iter().chain(calls.flat_map(|o| &o.args)).map(|a| &a.value);
             asks.beside(args.chain(&own), &|id| self.is_agent(id))
         });
@@ -308,7 +308,7 @@ impl<'r> Reader<'r, '_> {
                         chats.push(Chat { initiator, recipient, turns, at: call.span });
                     }
                     None => {
-                        let why = recipient.map_or("nobody".into(), |g| self.world.why(g.value));
+                        let why = recipient.map_or("nobody".into(), |g| self.world.unknown_reason(g.value));
                         let message = format!("the partner of the chat is not known: {why}");
                         out.push(undecided(codes::NOT_COMPILED, message, call.span));
                     }
@@ -356,19 +356,19 @@ impl<'r> Reader<'r, '_> {
             let assistant = class == "AssistantAgent" || self.world.object(id).open.is_some();
             return assistant.then(|| (params, self.world.object(id).span));
         };
-        let value = self.world.settled(given.value);
+        let value = self.world.resolve_env(given.value);
         let list = |v: &'r Value| {
             let list = lookup(self.world, v, "config_list").and_then(|l| self.world.items(l));
             list.and_then(<[Value]>::first).unwrap_or(v)
         };
         let (name, extra): (Option<&Value>, Vec<(&str, &Value)>) = match &value.kind {
-            Py::Bool(false) => return None,
-            Py::Dict(_) => {
+            PyKind::Bool(false) => return None,
+            PyKind::Dict(_) => {
                 let entries = self.world.entries(value).unwrap_or(&[]);
                 let extra = entries.iter().filter_map(|(k, v)| Some((k.as_str()?, v))).collect();
                 (lookup(self.world, list(value), "model"), extra)
             }
-            Py::Object(object) => {
+            PyKind::Object(object) => {
                 let object = self.world.object(*object);
                 let first = field(object, Some(0), "config_list").map(|g| g.value);
                 let first = first.and_then(|v| match self.world.items(v) {
@@ -393,8 +393,10 @@ impl<'r> Reader<'r, '_> {
             let first = self.world.items(listed).and_then(<[Value]>::first).unwrap_or(listed);
             let of = lookup(self.world, first, "model").unwrap_or(first);
             let why = match of.kind {
-                Py::Dict(_) | Py::List(_) => "which model is asked: the configuration names none".to_string(),
-                _ => format!("which model is asked: {}", self.world.why(of)),
+                PyKind::Dict(_) | PyKind::List(_) => {
+                    "which model is asked: the configuration names none".to_string()
+                }
+                _ => format!("which model is asked: {}", self.world.unknown_reason(of)),
             };
             kit.out.push(undecided(codes::NOT_COMPILED, why, given.at));
         }
@@ -448,7 +450,7 @@ impl<'r> Reader<'r, '_> {
         let code = field(self.world.object(id), None, "code_execution_config");
         let user = self.class(id).is_some_and(|c| c.ends_with("UserProxyAgent"));
         let runs = match code {
-            Some(g) => !matches!(self.world.settled(g.value).kind, Py::Bool(false) | Py::None),
+            Some(g) => !matches!(self.world.resolve_env(g.value).kind, PyKind::Bool(false) | PyKind::None),
             None => user,
         };
         if self.mode(id) == "ALWAYS" || runs {
@@ -515,7 +517,7 @@ impl<'r> Reader<'r, '_> {
             match py::function_of(value) {
                 Some(f) => out.push(signature(self.world, f, None)),
                 None => {
-                    let message = format!("a tool that is not known: {}", self.world.why(value));
+                    let message = format!("a tool that is not known: {}", self.world.unknown_reason(value));
                     kit.out.push(undecided(codes::NOT_COMPILED, message, value.span));
                 }
             }

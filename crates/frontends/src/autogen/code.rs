@@ -18,7 +18,7 @@ use core_ir::{Bound, Data, ModelParams, Name, ToolDecl, Type};
 use diagnostics::{Diagnostic, Span};
 use frontend_kit::emit::{LoopBound, Unused, clip, codes, undecided};
 use frontend_kit::kit::Kit;
-use python::{Kind as Py, Object, ObjectId, Piece, Value, World};
+use python::{Object, ObjectId, Piece, PyKind, Value, World};
 use std::collections::HashSet;
 
 /// Packages of this generation of AutoGen.
@@ -63,7 +63,7 @@ pub(super) struct Reader<'r, 'w> {
 pub(super) fn words(world: &World<'_>, given: Given<'_>) -> Words {
     let at = given.value.span;
     let pieces = match world.text_of(given.value) {
-        None => vec![Err(world.why(given.value).to_string())],
+        None => vec![Err(world.unknown_reason(given.value).to_string())],
         Some(pieces) => pieces
             .into_iter()
             .map(|p| match p {
@@ -77,8 +77,8 @@ pub(super) fn words(world: &World<'_>, given: Given<'_>) -> Words {
 
 /// Whether something is true, if that is known.
 pub(super) fn flag(world: &World<'_>, given: Option<Given<'_>>) -> Option<bool> {
-    match world.settled(given?.value).kind {
-        Py::Bool(b) => Some(b),
+    match world.resolve_env(given?.value).kind {
+        PyKind::Bool(b) => Some(b),
         _ => None,
     }
 }
@@ -170,7 +170,7 @@ impl<'r> Reader<'r, '_> {
     fn nodes_of(&self, given: Option<Given<'_>>) -> Option<Vec<Value>> {
         let (_, object) = self.world.object_of(given?.value)?;
         let builder = object.base.filter(|_| object.short() == "get_participants")?;
-        let added = self.world.chain(builder).into_iter().filter(|(m, _)| &*m.name == "add_node");
+        let added = self.world.method_chain(builder).into_iter().filter(|(m, _)| &*m.name == "add_node");
         Some(added.filter_map(|(_, call)| Some(field(call, Some(0), "agent")?.value.clone())).collect())
     }
 
@@ -211,7 +211,7 @@ impl<'r> Reader<'r, '_> {
                 let why = format!("what `{}` asks beside its turns is not compiled", clip(&class));
                 return Some((why, object.span));
             }
-            let own = object.class.map(|c| Value::new(Py::Class(c), object.span));
+            let own = object.class.map(|c| Value::new(PyKind::Class(c), object.span));
             let args = object.args.iter().map(|a| &a.value).chain(object.attrs.iter().map(|(_, v)| v));
             asks.beside(args.chain(&own), &|id| self.runs(id))
         })
@@ -219,12 +219,13 @@ impl<'r> Reader<'r, '_> {
 
     fn list(&self, kit: &mut Kit<'_>, given: Option<Given<'_>>, what: &str) -> Vec<Value> {
         let Some(given) = given else { return Vec::new() };
-        let open = match self.world.settled(given.value).kind {
-            Py::List(list) => self.world.list(list).open,
+        let open = match self.world.resolve_env(given.value).kind {
+            PyKind::List(list) => self.world.list(list).open,
             _ => Some(given.at),
         };
         if let Some(at) = open {
-            let message = format!("some of the {what} are not known: {}", self.world.why(given.value));
+            let message =
+                format!("some of the {what} are not known: {}", self.world.unknown_reason(given.value));
             kit.out.push(undecided(codes::NOT_COMPILED, message, at));
         }
         self.world.items(given.value).map_or(Vec::new(), <[Value]>::to_vec)
@@ -352,7 +353,7 @@ impl<'r> Reader<'r, '_> {
             {
                 Some(tool) => tools.push(tool),
                 None => {
-                    let message = format!("a tool that is not known: {}", self.world.why(&value));
+                    let message = format!("a tool that is not known: {}", self.world.unknown_reason(&value));
                     kit.out.push(undecided(codes::NOT_COMPILED, message, value.span));
                 }
             }
@@ -382,7 +383,7 @@ impl<'r> Reader<'r, '_> {
             match self.tool(kit, &value, depth) {
                 Some(tool) => out.push(tool),
                 None => {
-                    let message = format!("a tool that is not known: {}", self.world.why(&value));
+                    let message = format!("a tool that is not known: {}", self.world.unknown_reason(&value));
                     kit.out.push(undecided(codes::NOT_COMPILED, message, at));
                     let name = py::outside(&value).unwrap_or_else(|| format!("unknown_{}", out.len() + 1));
                     out.push(ToolUse { decl: ToolDecl::unknown(name.into(), at), ask: None });
@@ -473,7 +474,8 @@ impl<'r> Reader<'r, '_> {
                 self.world.str(given.value).filter(|t| !t.is_empty()).map(str::to_string)
             };
             let Some(target) = said("target").or_else(|| py::label(self.world, &value)) else {
-                let message = format!("the target of this handoff is not known: {}", self.world.why(&value));
+                let message =
+                    format!("the target of this handoff is not known: {}", self.world.unknown_reason(&value));
                 kit.out.push(undecided(codes::NOT_COMPILED, message, at));
                 continue;
             };
@@ -537,7 +539,7 @@ impl<'r> Reader<'r, '_> {
             match self.who(&value) {
                 Some(inner) => members.push(self.member(kit, inner, depth + 1)),
                 None => {
-                    let why = format!("a member that is not known: {}", self.world.why(&value));
+                    let why = format!("a member that is not known: {}", self.world.unknown_reason(&value));
                     let name = format!("unknown_{}", members.len() + 1);
                     let description = Words::of("", value.span);
                     let (place, kind) = (value.span, Kind::Unknown(why));
@@ -629,7 +631,7 @@ impl<'r> Reader<'r, '_> {
             kit.out.push(undecided(codes::NOT_COMPILED, "the edges of the graph", at));
             return graph;
         };
-        for (method, call) in self.world.chain(builder) {
+        for (method, call) in self.world.method_chain(builder) {
             let arg = |i: usize, name: &str| field(call, Some(i), name).filter(|g| !g.value.is_none());
             let called = |given: Option<Given<'_>>| given.and_then(|g| self.node(g.value));
             match &*method.name {
@@ -723,7 +725,7 @@ impl<'r> Reader<'r, '_> {
     fn ends(&self, value: &Value, at: Span, depth: usize) -> Ends {
         let unknown = |why: String| Ends::Unknown(why, at);
         let Some((_, object)) = self.world.object_of(value).filter(|_| depth < 64) else {
-            return unknown(format!("what ends the chat: {}", self.world.why(value)));
+            return unknown(format!("what ends the chat: {}", self.world.unknown_reason(value)));
         };
         let at = object.span;
         let each = || object.args.iter().map(|a| self.ends(&a.value, a.span, depth + 1)).collect();
@@ -747,8 +749,8 @@ impl<'r> Reader<'r, '_> {
             "MaxMessageTermination" => {
                 let given = field(object, Some(0), "max_messages");
                 let events = flag(self.world, field(object, Some(1), "include_agent_event"));
-                match given.map(|g| (&self.world.settled(g.value).kind, g.at)) {
-                    Some((Py::Int(n), at)) if *n >= 0 && events != Some(true) => {
+                match given.map(|g| (&self.world.resolve_env(g.value).kind, g.at)) {
+                    Some((PyKind::Int(n), at)) if *n >= 0 && events != Some(true) => {
                         Ends::Messages(n.unsigned_abs(), at)
                     }
                     _ => unknown("how many messages end the chat".into()),
@@ -801,8 +803,8 @@ pub(super) fn model(
 ) -> Option<Span> {
     let given = given?;
     let Some((_, client)) = world.object_of(given.value) else {
-        if let Py::Either(_) | Py::Unknown(_) = given.value.kind {
-            let why = format!("which model is asked: {}", world.why(given.value));
+        if let PyKind::Either(_) | PyKind::Unknown(_) = given.value.kind {
+            let why = format!("which model is asked: {}", world.unknown_reason(given.value));
             kit.out.push(undecided(codes::NOT_COMPILED, why, given.at));
             return Some(given.at);
         }

@@ -22,7 +22,7 @@ use diagnostics::{Diagnostic, FileId, Span};
 use frontend_kit::emit::{codes, undecided};
 use frontend_kit::kit::{Budget, Kit, Units};
 use frontend_kit::project::{Compiled, Facts, File, Project, UnitKind};
-use python::{Arg, ClassId, FunctionId, Kind, Object, ObjectId, Value, World};
+use python::{Arg, ClassId, FunctionId, Object, ObjectId, PyKind, Value, World};
 use std::collections::HashSet;
 
 pub(super) fn detect(file: &File) -> u8 {
@@ -52,7 +52,7 @@ impl python::Framework for CrewBase {
         module.split('.').next() == Some("crewai")
     }
 
-    fn made(&self, world: &mut World<'_>, instance: ObjectId, class: ClassId) {
+    fn on_instance(&self, world: &mut World<'_>, instance: ObjectId, class: ClassId) {
         if !is_base(world, class) {
             return;
         }
@@ -60,13 +60,13 @@ impl python::Framework for CrewBase {
         for (attr, default) in CONFIGS {
             let written = world.class_lookup(class, attr).map(|(v, _)| v);
             let path = match &written {
-                None => Value::new(Kind::Str(default.into()), span),
+                None => Value::new(PyKind::Str(default.into()), span),
                 Some(v) if v.as_str().is_some() => v.clone(),
                 // A dictionary in code is used as it is.
                 Some(_) => continue,
             };
             let args = vec![Arg { name: None, span: path.span, value: path }];
-            let config = world.made(&format!("crewai.{attr}"), args, span);
+            let config = world.new_call(&format!("crewai.{attr}"), args, span);
             world.set(instance, attr, config);
         }
     }
@@ -99,7 +99,7 @@ impl python::Framework for CrewBase {
             .collect();
         let span = world.class(class).name_span;
         let made = methods.into_iter().map(|m| world.call_method(instance, m, Vec::new())).collect();
-        Some(world.listed(made, span))
+        Some(world.new_list(made, span))
     }
 }
 
@@ -198,7 +198,7 @@ fn judging(world: &mut World<'_>) -> Functions {
     for (_, object) in world.objects().filter(|(id, _)| is_task(world, *id)) {
         for given in ["guardrail", "guardrails"].iter().filter_map(|k| field(object, None, k)) {
             let items = world.items(given.value).unwrap_or(std::slice::from_ref(given.value));
-            values.extend(items.iter().map(|v| world.settled(v).clone()));
+            values.extend(items.iter().map(|v| world.resolve_env(v).clone()));
         }
     }
     let mut functions = Functions::default();
@@ -222,7 +222,7 @@ fn started<'w>(world: &'w World<'_>, file: &File, crew: ObjectId) -> Vec<(Vec<&'
         return Vec::new();
     }
     let dict = |value: &Value, at: Span| {
-        let Kind::Dict(dict) = world.settled(value).kind else { return None };
+        let PyKind::Dict(dict) = world.resolve_env(value).kind else { return None };
         let dict = world.dict(dict);
         let keys: Option<Vec<&str>> = dict.entries.iter().map(|(k, _)| world.str(k)).collect();
         Some((keys.filter(|k| dict.open.is_none() && !k.is_empty())?, at))
@@ -315,7 +315,7 @@ impl<'r> Reader<'r, '_> {
         let members = self.members(id);
         let found = members.iter().find_map(|member| {
             let object = world.object(*member);
-            let class = object.class.map(|c| Value::new(Kind::Class(c), object.span));
+            let class = object.class.map(|c| Value::new(PyKind::Class(c), object.span));
             let args = object.args.iter().map(|a| &a.value).chain(object.attrs.iter().map(|(_, v)| v));
             asks.beside(args.chain(&class), &skip)
         });
@@ -350,7 +350,7 @@ impl<'r> Reader<'r, '_> {
         let hooks = world.functions().filter(|(id, _)| world.decorated(*id, HOOKS));
         let listens = |c| world.derives(c, |n| n.starts_with("crewai") && n.ends_with("EventListener"));
         let listeners = world.classes().filter(|(id, _)| listens(*id));
-        let listeners = listeners.map(|(id, c)| Value::new(Kind::Class(id), c.name_span));
+        let listeners = listeners.map(|(id, c)| Value::new(PyKind::Class(id), c.name_span));
         let listeners: Vec<Value> = listeners.collect();
         hooks.into_iter().find_map(|(id, _)| asks.within(id)).or_else(|| asks.beside(&listeners, &|_| false))
     }
@@ -408,7 +408,7 @@ impl<'r> Reader<'r, '_> {
             match self.world.object_of(&value).map(|(id, _)| id).filter(|id| is_task(self.world, *id)) {
                 Some(task) => tasks.push(Thing::Made(task)),
                 None => {
-                    let message = format!("a task that is not known: {}", self.world.why(&value));
+                    let message = format!("a task that is not known: {}", self.world.unknown_reason(&value));
                     kit.out.push(undecided(codes::NOT_COMPILED, message, value.span));
                 }
             }
@@ -519,13 +519,13 @@ pub fn supplied(project: &Project) -> Vec<Supplied> {
         let given = object.args.iter().filter_map(|a| Some((a.name.clone()?, a.value.clone(), a.span)));
         let later = object.attrs.iter().map(|(n, v)| (n.clone(), v.clone(), v.span));
         for (key, value, span) in given.chain(later).filter(|(k, ..)| &**k != "config") {
-            let shown = match &world.settled(&value).kind {
-                Kind::Str(s) => Some(s.to_string()),
-                Kind::Int(n) => Some(n.to_string()),
-                Kind::Bool(b) => Some(b.to_string()),
+            let shown = match &world.resolve_env(&value).kind {
+                PyKind::Str(s) => Some(s.to_string()),
+                PyKind::Int(n) => Some(n.to_string()),
+                PyKind::Bool(b) => Some(b.to_string()),
                 _ => None,
             };
-            let unknown = matches!(value.kind, Kind::Unknown(_));
+            let unknown = matches!(value.kind, PyKind::Unknown(_));
             let config = (path.clone(), from);
             let one = Supplied {
                 of,

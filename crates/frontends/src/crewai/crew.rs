@@ -499,8 +499,10 @@ impl<'r> Reader<'r, '_> {
         position: impl Fn(&python::Value) -> Option<usize>,
     ) -> Option<Vec<usize>> {
         let Some(items) = self.world.items(given.value) else {
-            let message =
-                format!("which results the task is told is not known: {}", self.world.why(given.value));
+            let message = format!(
+                "which results the task is told is not known: {}",
+                self.world.unknown_reason(given.value)
+            );
             kit.out.push(undecided(codes::NOT_COMPILED, message, given.at));
             return None;
         };
@@ -517,7 +519,8 @@ impl<'r> Reader<'r, '_> {
                     .help("put the task before the one that uses its result"),
                 ),
                 None => {
-                    let message = format!("a task that is not of this crew: {}", self.world.why(item));
+                    let message =
+                        format!("a task that is not of this crew: {}", self.world.unknown_reason(item));
                     kit.out.push(undecided(codes::UNDEFINED, message, given.at));
                 }
             }
@@ -612,7 +615,8 @@ impl<'r> Reader<'r, '_> {
         };
         let ty = py::type_of(self.world, given.value);
         if !matches!(ty, Type::Record(_)) {
-            let message = format!("the type of the result is not known: {}", self.world.why(given.value));
+            let message =
+                format!("the type of the result is not known: {}", self.world.unknown_reason(given.value));
             kit.out.push(undecided(codes::NOT_COMPILED, message, at));
             return None;
         }
@@ -631,7 +635,7 @@ impl<'r> Reader<'r, '_> {
 
     /// A class of plain fields as CrewAI shows it to a model.
     fn schema(&self, class: &python::Value) -> Option<String> {
-        let python::Kind::Class(id) = class.kind else { return None };
+        let python::PyKind::Class(id) = class.kind else { return None };
         let plain = |v: &python::Value| match self.world.name_of(v)?.rsplit('.').next()? {
             "str" => Some("string"),
             "int" => Some("integer"),
@@ -699,7 +703,7 @@ impl<'r> Reader<'r, '_> {
             Some(Written::Code(given)) => match self.agent_of(given.value) {
                 Some(agent) => Some(agent),
                 None => {
-                    let why = format!("the agent of a task: {}", self.world.why(given.value));
+                    let why = format!("the agent of a task: {}", self.world.unknown_reason(given.value));
                     return (kit.undecided(codes::NOT_COMPILED, why, given.at), false);
                 }
             },

@@ -9,7 +9,7 @@ use core_ir::{Name, TermId};
 use frontend_kit::emit::{LoopBound, codes};
 use frontend_kit::flow::{Flow, FlowNode, by_tool};
 use frontend_kit::kit::Kit;
-use python::{ClassId, FunctionId, Kind, ObjectId, Value};
+use python::{ClassId, FunctionId, ObjectId, PyKind, Value};
 use ruff_python_ast::visitor::source_order::{SourceOrderVisitor, walk_expr, walk_stmt};
 use ruff_python_ast::{Expr, ExprCall, Stmt};
 use ruff_text_size::{Ranged, TextRange};
@@ -231,9 +231,11 @@ impl Reader<'_, '_> {
         let mut out = Vec::new();
         for arg in &object.args {
             match &arg.value.kind {
-                Kind::Str(s) => out.push(s.to_string()),
-                Kind::Function(f) | Kind::Bound(_, f) => out.push(self.world.function(*f).name.to_string()),
-                Kind::Object(_) => out.extend(self.sources_of(&arg.value, depth + 1)),
+                PyKind::Str(s) => out.push(s.to_string()),
+                PyKind::Function(f) | PyKind::Bound(_, f) => {
+                    out.push(self.world.function(*f).name.to_string())
+                }
+                PyKind::Object(_) => out.extend(self.sources_of(&arg.value, depth + 1)),
                 _ => {}
             }
         }

@@ -19,7 +19,7 @@ use core_ir::{Term, TermId, ToolDecl, ToolParam, Type};
 use diagnostics::Span;
 use frontend_kit::emit::{LoopBound, Part, Template, codes, undecided};
 use frontend_kit::kit::{Budget, Kit};
-use python::{Kind, Value};
+use python::{PyKind, Value};
 use std::sync::Arc;
 
 /// What the agent that judges is told, before the role's own words are put around it.
@@ -96,15 +96,15 @@ impl<'r> Reader<'r, '_> {
 
     fn guardrail(&self, value: &'r Value, agent: Option<Thing<'r>>) -> Guardrail<'r> {
         let at = value.span;
-        let settled = self.world.settled(value);
+        let settled = self.world.resolve_env(value);
         let llm = || agent.and_then(|a| self.get(a, "llm"));
         match &settled.kind {
-            Kind::Str(_) | Kind::Text(_) => {
+            PyKind::Str(_) | PyKind::Text(_) => {
                 let rule = Written::Code(py::Given { value: settled, at });
                 Guardrail::Rule { rule, llm: llm(), at }
             }
-            Kind::Function(_) | Kind::Bound(..) => Guardrail::Code { function: settled, at },
-            Kind::Object(id) if self.world.object(*id).short() == "LLMGuardrail" => {
+            PyKind::Function(_) | PyKind::Bound(..) => Guardrail::Code { function: settled, at },
+            PyKind::Object(id) if self.world.object(*id).short() == "LLMGuardrail" => {
                 let object = self.world.object(*id);
                 match field(object, Some(0), "description") {
                     Some(rule) => {
@@ -114,7 +114,7 @@ impl<'r> Reader<'r, '_> {
                     None => Guardrail::Unknown { why: "a guardrail without a rule".into(), at },
                 }
             }
-            _ => Guardrail::Unknown { why: format!("a guardrail: {}", self.world.why(value)), at },
+            _ => Guardrail::Unknown { why: format!("a guardrail: {}", self.world.unknown_reason(value)), at },
         }
     }
 
@@ -324,11 +324,11 @@ impl<'r> Reader<'r, '_> {
             return Some(kit.b.add(Term::If(test, yes, no, IfSugar::Plain), at));
         }
         let [holds, data] = self.world.items(value)? else { return None };
-        let is_output = |v: &Value| matches!(v.kind, Kind::Object(id) if id == of.0);
+        let is_output = |v: &Value| matches!(v.kind, PyKind::Object(id) if id == of.0);
         // Only a text takes the place of what the task gave.
-        let text = |kit: &mut Kit<'_>| match &self.world.settled(data).kind {
+        let text = |kit: &mut Kit<'_>| match &self.world.resolve_env(data).kind {
             _ if is_output(data) => kit.b.var(GAVE, at),
-            Kind::Str(_) | Kind::Text(_) | Kind::Member(..) | Kind::Object(_) => {
+            PyKind::Str(_) | PyKind::Text(_) | PyKind::Member(..) | PyKind::Object(_) => {
                 let term = self.functions.term(kit, self.world, of, data);
                 as_text(kit, term, at)
             }
@@ -338,12 +338,12 @@ impl<'r> Reader<'r, '_> {
             let term = self.functions.term(kit, self.world, of, data);
             as_text(kit, term, at)
         };
-        Some(match self.world.settled(holds).kind {
-            Kind::Bool(true) => {
+        Some(match self.world.resolve_env(holds).kind {
+            PyKind::Bool(true) => {
                 let text = text(kit);
                 kit.b.add(Term::Tag("passed".into(), Some(text)), at)
             }
-            Kind::Bool(false) => {
+            PyKind::Bool(false) => {
                 let why = why(kit);
                 kit.b.add(Term::Tag("failed".into(), Some(why)), at)
             }

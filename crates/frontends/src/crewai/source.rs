@@ -10,7 +10,7 @@ use frontend_kit::emit::{self, Template, clip, codes, near, parts, undecided, va
 use frontend_kit::kit::Kit;
 use frontend_kit::project::{File, Project};
 use frontend_kit::talk::{Choice, Move};
-use python::{Kind, Object, ObjectId, Value, World};
+use python::{Object, ObjectId, PyKind, Value, World};
 
 use super::code::{is_agent, sanitized};
 
@@ -186,7 +186,9 @@ impl<'r> Reader<'r, '_> {
     /// Whether a flag is set.
     pub fn flag(&self, thing: Thing<'r>, key: &str) -> bool {
         match self.get(thing, key) {
-            Some(Written::Code(given)) => matches!(self.world.settled(given.value).kind, Kind::Bool(true)),
+            Some(Written::Code(given)) => {
+                matches!(self.world.resolve_env(given.value).kind, PyKind::Bool(true))
+            }
             Some(Written::Yaml(entry)) => entry.value.as_bool() == Some(true),
             None => false,
         }
@@ -200,9 +202,9 @@ impl<'r> Reader<'r, '_> {
     /// Whether a value switches something on: any but `False`, nothing and an empty list.
     pub fn is_on(&self, written: &Written<'_>) -> bool {
         match written {
-            Written::Code(given) => match self.world.settled(given.value).kind {
-                Kind::Bool(on) => on,
-                Kind::None => false,
+            Written::Code(given) => match self.world.resolve_env(given.value).kind {
+                PyKind::Bool(on) => on,
+                PyKind::None => false,
                 _ => self.world.items(given.value).is_none_or(|items| !items.is_empty()),
             },
             Written::Yaml(entry) => {
@@ -236,13 +238,14 @@ impl<'r> Reader<'r, '_> {
     }
 
     fn items(&self, kit: &mut Kit<'_>, given: Given<'_>, key: &str) -> Vec<Value> {
-        let open = match self.world.settled(given.value).kind {
-            Kind::List(list) => self.world.list(list).open,
-            Kind::None => None,
+        let open = match self.world.resolve_env(given.value).kind {
+            PyKind::List(list) => self.world.list(list).open,
+            PyKind::None => None,
             _ => Some(given.at),
         };
         if let Some(at) = open {
-            let message = format!("some of the `{key}` are not known: {}", self.world.why(given.value));
+            let message =
+                format!("some of the `{key}` are not known: {}", self.world.unknown_reason(given.value));
             kit.out.push(undecided(codes::NOT_COMPILED, message, at));
         }
         self.world.items(given.value).map_or(Vec::new(), <[Value]>::to_vec)
@@ -288,8 +291,10 @@ impl<'r> Reader<'r, '_> {
                         given.at,
                     ),
                     None => {
-                        let message =
-                            format!("the configuration is not known: {}", self.world.why(given.value));
+                        let message = format!(
+                            "the configuration is not known: {}",
+                            self.world.unknown_reason(given.value)
+                        );
                         undecided(codes::NOT_COMPILED, message, given.at)
                     }
                 };
@@ -312,7 +317,7 @@ impl<'r> Reader<'r, '_> {
         let mut out = Vec::new();
         for value in self.items(kit, given, "tools") {
             let decl = self.tool(&value).unwrap_or_else(|| {
-                let message = format!("a tool that is not known: {}", self.world.why(&value));
+                let message = format!("a tool that is not known: {}", self.world.unknown_reason(&value));
                 kit.out.push(undecided(codes::NOT_COMPILED, message, value.span));
                 let name = py::outside(&value).unwrap_or_else(|| format!("unknown_{}", out.len() + 1));
                 ToolDecl::unknown(name.into(), value.span)
@@ -340,7 +345,7 @@ impl<'r> Reader<'r, '_> {
                 .object_of(tool)
                 .and_then(|(_, o)| field(o, None, KEY).map(|g| g.value).or_else(|| o.attr(KEY))),
         };
-        said.is_some_and(|v| matches!(self.world.settled(v).kind, Kind::Bool(true)))
+        said.is_some_and(|v| matches!(self.world.resolve_env(v).kind, PyKind::Bool(true)))
     }
 
     /// The declaration of a tool, with the name that models see.
@@ -354,8 +359,8 @@ impl<'r> Reader<'r, '_> {
             return Some(py::signature(self.world, f, &sanitized(&name), function.name_span, hidden));
         }
         let at = value.span;
-        match &self.world.settled(value).kind {
-            Kind::Object(id) => {
+        match &self.world.resolve_env(value).kind {
+            PyKind::Object(id) => {
                 let object = self.world.object(*id);
                 let text =
                     |key| field(object, None, key).and_then(|g| self.world.str(g.value)).map(str::to_string);
@@ -373,8 +378,8 @@ impl<'r> Reader<'r, '_> {
                 });
                 Some(decl)
             }
-            Kind::Class(id) => Some(ToolDecl::unknown(sanitized(&self.world.class(*id).name).into(), at)),
-            Kind::Str(name) => Some(ToolDecl::unknown((&**name).into(), at)),
+            PyKind::Class(id) => Some(ToolDecl::unknown(sanitized(&self.world.class(*id).name).into(), at)),
+            PyKind::Str(name) => Some(ToolDecl::unknown((&**name).into(), at)),
             _ => None,
         }
     }

@@ -24,7 +24,7 @@ use frontend_kit::calls;
 use frontend_kit::emit::{LoopBound, Unused, codes, undecided};
 use frontend_kit::kit::Kit;
 use frontend_kit::shape::why;
-use python::{Kind, Object, ObjectId, Value};
+use python::{Object, ObjectId, PyKind, Value};
 use std::sync::Arc;
 
 const AGENT_KEYS: &[&str] = &[
@@ -194,7 +194,7 @@ impl Reader<'_, '_> {
 
     /// Calls of what was made of an agent, with the names of the methods.
     pub fn runs_of(&self, id: ObjectId) -> Vec<(String, &Object)> {
-        self.world.chain(id).into_iter().map(|(m, o)| (m.name.to_string(), o)).collect()
+        self.world.method_chain(id).into_iter().map(|(m, o)| (m.name.to_string(), o)).collect()
     }
 
     /// Reads an agent.
@@ -276,9 +276,9 @@ impl Reader<'_, '_> {
             .find_map(|n| field(object, None, n));
         let Some(Given { value, at }) = given.filter(|g| !g.value.is_none()) else { return Vec::new() };
         let system = |value: &Value| vec![Part::Say(Role::System, Said::Value(value.clone()))];
-        match &self.world.settled(value).kind {
-            Kind::Str(_) | Kind::Text(_) => system(value),
-            Kind::Function(_) | Kind::Bound(..) => {
+        match &self.world.resolve_env(value).kind {
+            PyKind::Str(_) | PyKind::Text(_) => system(value),
+            PyKind::Function(_) | PyKind::Bound(..) => {
                 let Some(traced) = self.traced(value) else { return Vec::new() };
                 let scope = Scope {
                     state: Some((traced.state, STATE.into())),
@@ -286,7 +286,7 @@ impl Reader<'_, '_> {
                     ..Scope::default()
                 };
                 let parts = match &traced.trace.value.kind {
-                    Kind::Str(_) | Kind::Text(_) => system(&traced.trace.value),
+                    PyKind::Str(_) | PyKind::Text(_) => system(&traced.trace.value),
                     _ => self.parts(&scope, &traced.trace.value),
                 };
                 let sharing = std::rc::Rc::new(self.sharing(traced, &[]));
@@ -311,7 +311,7 @@ impl Reader<'_, '_> {
                 parts
             }
             _ => {
-                let message = format!("the instructions are not known: {}", self.world.why(value));
+                let message = format!("the instructions are not known: {}", self.world.unknown_reason(value));
                 kit.out.push(undecided(codes::NOT_COMPILED, message.clone(), at));
                 vec![Part::Say(Role::System, Said::Value(Value::unknown(message, at)))]
             }
@@ -351,7 +351,8 @@ impl Reader<'_, '_> {
         if let Some(prompt) = field(of, Some(2), "prompt").filter(|_| inner.is_some())
             && !self.prompt_parts(&scope, prompt.value, &super::prompt::Vars::Inputs, &mut parts, 0)
         {
-            let message = format!("the instructions are not known: {}", self.world.why(prompt.value));
+            let message =
+                format!("the instructions are not known: {}", self.world.unknown_reason(prompt.value));
             kit.out.push(undecided(codes::NOT_COMPILED, message.clone(), prompt.at));
             parts.push(Part::Say(Role::System, Said::Value(Value::unknown(message, prompt.at))));
         }
@@ -506,7 +507,7 @@ impl Reader<'_, '_> {
                 self.world.object_of(tool).and_then(|(_, o)| field(o, None, "return_direct")).map(|g| g.value)
             }
         };
-        direct.is_some_and(|v| matches!(v.kind, Kind::Bool(true)))
+        direct.is_some_and(|v| matches!(v.kind, PyKind::Bool(true)))
     }
 
     fn called(&self, kit: &mut Kit<'_>, decl: &ToolDecl) -> (TermId, Span) {
@@ -716,7 +717,7 @@ impl Reader<'_, '_> {
         at: Span,
     ) -> (TermId, Kindly) {
         const MAX_DEPTH: usize = 12;
-        let on = Value::new(Kind::Object(id), at);
+        let on = Value::new(PyKind::Object(id), at);
         let Some(inner) = self.inner_graph(&on).filter(|_| depth < MAX_DEPTH) else {
             return (kit.undecided(codes::NOT_COMPILED, "a run beyond the limit".into(), at), Kindly::Data);
         };
@@ -753,7 +754,7 @@ impl Reader<'_, '_> {
                     return (unknown, Kindly::Data);
                 }
                 let cx = self.graph(plan, depth);
-                let whole = arg.is_some_and(|a| matches!(a.kind, Kind::Object(s) if scope.state.as_ref().is_some_and(|(id, _)| *id == s)));
+                let whole = arg.is_some_and(|a| matches!(a.kind, PyKind::Object(s) if scope.state.as_ref().is_some_and(|(id, _)| *id == s)));
                 let entries: Vec<(String, Value)> =
                     arg.and_then(|a| self.world.entries(a)).map_or_else(Vec::new, |e| {
                         e.iter().filter_map(|(k, v)| Some((k.as_str()?.to_string(), v.clone()))).collect()
@@ -854,7 +855,7 @@ impl Reader<'_, '_> {
             for id in &traced.trace.objects {
                 let object = self.world.object(*id);
                 let Some((base, arg)) = self.asking(object) else { continue };
-                let on = Value::new(Kind::Object(base), object.span);
+                let on = Value::new(PyKind::Object(base), object.span);
                 let Some(chain) = self.chain(&on) else { continue };
                 let parts = self.asked_with(&scope, &chain, *id, arg.map(|a| &a.value));
                 if !chain.model.tools.is_empty() {

@@ -8,7 +8,7 @@
 use super::{Reader, What};
 use crate::asks::{Asks, Uncounted, is_asking};
 use crate::py::{self, field};
-use python::{Kind, Object, ObjectId, Value};
+use python::{Object, ObjectId, PyKind, Value};
 
 /// Calls that have something tried again, by the last part of their names.
 const RETRIES: &[&str] = &[
@@ -88,7 +88,7 @@ impl Reader<'_, '_> {
         let same = self.world.objects().filter(|(_, o)| o.span == place).map(|(id, _)| id);
         let mut runs: Vec<ObjectId> = Vec::new();
         for id in same {
-            for (method, call) in self.world.chain(id) {
+            for (method, call) in self.world.method_chain(id) {
                 let name = method.name.rsplit('.').next().unwrap_or(&method.name);
                 if RUNS_FOR_EACH.contains(&name) {
                     return Some((format!("`{name}` runs it once for each input"), call.span));
@@ -116,7 +116,7 @@ impl Reader<'_, '_> {
             return Some((format!("`{name}` asks a model by itself"), object.span));
         }
         let is_part = |id: ObjectId| {
-            let value = Value::new(Kind::Object(id), self.world.object(id).span);
+            let value = Value::new(PyKind::Object(id), self.world.object(id).span);
             self.inner_graph(&value).is_some()
         };
         for object in objects().filter(|o| MAKERS.contains(&o.short())) {
@@ -143,7 +143,7 @@ impl Reader<'_, '_> {
                 let (mut parts, mut at) = (vec![value.clone()], self.world.object_of(value)?.1);
                 const MAX_PARTS: usize = 100;
                 while let (Some(base), true) = (at.base, parts.len() < MAX_PARTS) {
-                    parts.push(Value::new(Kind::Object(base), at.span));
+                    parts.push(Value::new(PyKind::Object(base), at.span));
                     at = self.world.object(base);
                 }
                 asks.beside(&parts, &is_part)

@@ -13,7 +13,7 @@ use core_ir::{Data, IfSugar, ModelParams, Name, Prim, Recv, Role, Term, TermId, 
 use diagnostics::Span;
 use frontend_kit::emit::{clip, codes, undecided};
 use frontend_kit::kit::Kit;
-use python::{Condition, Kind, ObjectId, Value};
+use python::{Condition, ObjectId, PyKind, Value};
 use std::collections::HashSet;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -33,7 +33,7 @@ impl Reader<'_, '_> {
         let object = self.world.object(id);
         let at = object.span;
         if let Some((base, arg)) = self.asking(object) {
-            let on = Value::new(Kind::Object(base), at);
+            let on = Value::new(PyKind::Object(base), at);
             let arg_value = arg.map(|a| a.value.clone());
             if self.chain(&on).is_some() {
                 return self.asked(&on, arg_value.as_ref(), &mut Vec::new());
@@ -51,7 +51,7 @@ impl Reader<'_, '_> {
             return Some(Effect::Unknown(format!("what `{}` gives", clip(&object.callee))));
         }
         if let Some(base) = object.base {
-            let this = Value::new(Kind::Object(id), at);
+            let this = Value::new(PyKind::Object(id), at);
             if self.model(&this).is_some() || self.inner_graph(&this).is_some() {
                 return None;
             }
@@ -93,7 +93,7 @@ impl Reader<'_, '_> {
                 || object.callee.ends_with(".ainvoke")
                 || object.callee.ends_with(".run"))
         {
-            let decl = self.tool(&Value::new(Kind::Function(function), first.value.span))?;
+            let decl = self.tool(&Value::new(PyKind::Function(function), first.value.span))?;
             let args = self.tool_args(&decl, object.args.get(1).map(|a| &a.value));
             return Some(Effect::Tool(decl, args));
         }
@@ -341,7 +341,7 @@ impl Reader<'_, '_> {
                 Some(_) => self.repeated(kit, &mut scope, call, place, &mut bindings),
             }
         }
-        if let Kind::Object(id) = value.kind
+        if let PyKind::Object(id) = value.kind
             && let object = self.world.object(id)
             && object.base.is_none()
             && &*object.callee == "if"
@@ -388,7 +388,7 @@ impl Reader<'_, '_> {
             Call { id: call.id, does }
         };
         let inside: Vec<Call> = inside.map(alone).collect();
-        let nothing = Value::new(Kind::None, at);
+        let nothing = Value::new(PyKind::None, at);
         let list = object.args.first().map_or(&nothing, |a| &a.value);
         let kind = self.item_kind(scope, list);
         let list = match self.held_text(scope, list) {
@@ -423,7 +423,7 @@ impl Reader<'_, '_> {
     fn loop_of(&self, element: ObjectId) -> Option<ObjectId> {
         let is = |o: &python::Object| {
             &*o.callee == "[for]"
-                && matches!(o.args.get(1).map(|a| &a.value.kind), Some(Kind::Object(e)) if *e == element)
+                && matches!(o.args.get(1).map(|a| &a.value.kind), Some(PyKind::Object(e)) if *e == element)
         };
         self.world.objects().find(|(_, o)| is(o)).map(|(id, _)| id)
     }
@@ -441,7 +441,7 @@ impl Reader<'_, '_> {
         let object = self.world.object(each);
         let at = object.span;
         let [of, element, item] = &object.args[..] else { return false };
-        let Kind::Object(id) = element.value.kind else { return false };
+        let PyKind::Object(id) = element.value.kind else { return false };
         let calls: Vec<&Call> = calls.collect();
         if !calls.iter().all(|c| self.is_apart(scope, c)) {
             return false;
@@ -472,7 +472,7 @@ impl Reader<'_, '_> {
         places.open(&mut inner, bindings.len());
         let body = self.expr(kit, &inner, &item.value);
         // The items are replies themselves.
-        if let Kind::Object(reply) = item.value.kind
+        if let PyKind::Object(reply) = item.value.kind
             && let Some(held) = inner.held.get(&reply)
         {
             scope.items.insert(each, held.kind);
@@ -585,7 +585,7 @@ impl Reader<'_, '_> {
         for _ in 0..MAX_STEPS {
             let Some(value) = todo.pop() else { return false };
             match &value.kind {
-                Kind::Object(id) | Kind::Member(id, _) => {
+                PyKind::Object(id) | PyKind::Member(id, _) => {
                     if calls.iter().any(|c| c.id == *id) {
                         return true;
                     }
@@ -599,12 +599,14 @@ impl Reader<'_, '_> {
                             continue;
                         }
                         todo.extend(object.args.iter().map(|a| a.value.clone()));
-                        todo.extend(object.base.map(|base| Value::new(Kind::Object(base), value.span)));
+                        todo.extend(object.base.map(|base| Value::new(PyKind::Object(base), value.span)));
                     }
                 }
-                Kind::List(id) | Kind::Either(id) => todo.extend(self.world.list(*id).items.iter().cloned()),
-                Kind::Dict(id) => todo.extend(self.world.dict(*id).entries.iter().map(|(_, v)| v.clone())),
-                Kind::Text(_) => {
+                PyKind::List(id) | PyKind::Either(id) => {
+                    todo.extend(self.world.list(*id).items.iter().cloned())
+                }
+                PyKind::Dict(id) => todo.extend(self.world.dict(*id).entries.iter().map(|(_, v)| v.clone())),
+                PyKind::Text(_) => {
                     todo.extend(self.world.text_of(&value).into_iter().flatten().filter_map(|piece| {
                         match piece {
                             python::Piece::Hole(hole, _) => Some(hole),
@@ -862,7 +864,7 @@ impl Reader<'_, '_> {
                 if let Part::Other(value) = part {
                     let message = format!(
                         "the input of this model is not known to be messages: {}",
-                        self.world.why(value)
+                        self.world.unknown_reason(value)
                     );
                     kit.out.push(undecided(codes::NOT_COMPILED, message, value.span));
                 }
@@ -906,15 +908,15 @@ impl Reader<'_, '_> {
                 return false;
             }
             match &value.kind {
-                Kind::Object(o) if *o == id => return true,
-                Kind::Object(o) => {
+                PyKind::Object(o) if *o == id => return true,
+                PyKind::Object(o) => {
                     let object = self.world.object(*o);
                     if object.base.is_none() && matches!(object.short(), "if" | "+" | "[*]" | "Command") {
                         todo.extend(object.args.iter().map(|a| a.value.clone()));
                     }
                 }
-                Kind::List(list) => todo.extend(self.world.list(*list).items.iter().cloned()),
-                Kind::Dict(dict) => {
+                PyKind::List(list) => todo.extend(self.world.list(*list).items.iter().cloned()),
+                PyKind::Dict(dict) => {
                     let entries = &self.world.dict(*dict).entries;
                     todo.extend(entries.iter().filter(|(k, _)| k.as_str().is_some()).map(|(_, v)| v.clone()));
                 }
@@ -1014,9 +1016,9 @@ fn pick(calls: &[Call], which: &[usize]) -> Vec<Call> {
 /// Whether two tests are the same one.
 pub(super) fn same(a: &Value, b: &Value) -> bool {
     match (&a.kind, &b.kind) {
-        (Kind::Object(a), Kind::Object(b)) => a == b,
-        (Kind::Member(a, m), Kind::Member(b, n)) => a == b && m == n,
-        (Kind::Unknown(_), Kind::Unknown(_)) => a.span == b.span,
+        (PyKind::Object(a), PyKind::Object(b)) => a == b,
+        (PyKind::Member(a, m), PyKind::Member(b, n)) => a == b && m == n,
+        (PyKind::Unknown(_), PyKind::Unknown(_)) => a.span == b.span,
         _ => false,
     }
 }

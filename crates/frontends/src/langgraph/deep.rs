@@ -129,7 +129,8 @@ impl Reader<'_, '_> {
             match self.sub(kit, &value, &params, &tools, &theirs) {
                 Some(sub) => subagents.push(sub),
                 None => {
-                    let message = format!("an agent that is not known: {}", self.world.why(&value));
+                    let message =
+                        format!("an agent that is not known: {}", self.world.unknown_reason(&value));
                     kit.out.push(undecided(codes::NOT_COMPILED, message, value.span));
                 }
             }

@@ -7,7 +7,7 @@ use diagnostics::Span;
 use frontend_kit::emit::Template;
 use frontend_kit::kit::Kit;
 use frontend_kit::lists::folded;
-use python::{Condition, Kind, Value};
+use python::{Condition, PyKind, Value};
 
 impl Reader<'_, '_> {
     /// `enumerate(xs, from)`, `zip(xs, ys)`: lists of what stands at the same place, as far as the first goes.
@@ -240,7 +240,7 @@ impl Reader<'_, '_> {
             "builtins.all",
         ];
         match &value.kind {
-            Kind::Bool(_) => true,
+            PyKind::Bool(_) => true,
             _ => self
                 .world
                 .object_of(value)
@@ -251,7 +251,7 @@ impl Reader<'_, '_> {
     /// The items of a list that is wholly known.
     pub(super) fn known_list<'v>(&'v self, value: &'v Value) -> Option<&'v [Value]> {
         let items = self.world.items(value)?;
-        let open = matches!(value.kind, Kind::List(id) if self.world.list(id).open.is_some());
+        let open = matches!(value.kind, PyKind::List(id) if self.world.list(id).open.is_some());
         (!open && items.iter().all(|i| !i.maybe)).then_some(items)
     }
 

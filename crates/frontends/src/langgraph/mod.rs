@@ -52,7 +52,7 @@ use frontend_kit::kit::{Kit, Units};
 use frontend_kit::project::{CodeFacts, Compiled, Facts, File, Frontend, Project, UnitKind, Words};
 use plan::{Plan, Reducer};
 use prompt::Part;
-use python::{Arg, FunctionId, Kind, Limits, ObjectId, Trace, Value, World};
+use python::{Arg, FunctionId, Limits, ObjectId, PyKind, Trace, Value, World};
 use std::collections::{HashMap, HashSet};
 use value::{STATE, Scope};
 
@@ -256,13 +256,13 @@ impl python::Framework for Names {
 
 /// Follows all functions that are nodes, routers, reducers or prompts.
 fn followed(world: &mut World<'_>) -> HashMap<Key, Traced> {
-    let (first, known) = (world.made_so_far(), world.changes());
+    let (first, known) = (world.object_count(), world.changes());
     let traces = followed_once(world);
     if world.changes() == known {
         return traces;
     }
     // What one changes the others may have taken for known.
-    world.forget_since(first);
+    world.discard_objects_since(first);
     followed_once(world)
 }
 
@@ -315,15 +315,15 @@ fn followed_once(world: &mut World<'_>) -> HashMap<Key, Traced> {
 /// The function that a value runs, and what it is given beside the state.
 fn callable(world: &World<'_>, value: &Value) -> Option<(Value, Key, Vec<Arg>)> {
     match &value.kind {
-        Kind::Function(f) => Some((value.clone(), (None, *f), Vec::new())),
-        Kind::Bound(this, f) => Some((value.clone(), (Some(*this), *f), Vec::new())),
-        Kind::Object(id) => {
+        PyKind::Function(f) => Some((value.clone(), (None, *f), Vec::new())),
+        PyKind::Bound(this, f) => Some((value.clone(), (Some(*this), *f), Vec::new())),
+        PyKind::Object(id) => {
             let object = world.object(*id);
             if let Some(class) = object.class
                 && let Some((method, _)) = world.class_lookup(class, "__call__")
-                && let Kind::Function(f) = method.kind
+                && let PyKind::Function(f) = method.kind
             {
-                return Some((Value::new(Kind::Bound(*id, f), value.span), (Some(*id), f), Vec::new()));
+                return Some((Value::new(PyKind::Bound(*id, f), value.span), (Some(*id), f), Vec::new()));
             }
             let wraps =
                 matches!(object.short(), "partial" | "RunnableLambda" | "RunnableCallable" | "traceable");
@@ -354,10 +354,10 @@ fn handed_in(
         of.ends_with(wanted).then(|| object.args.iter().map(|a| a.value.clone()).collect())
     };
     if let Some(of) = annotation.and_then(|a| within(a, "Runtime")) {
-        let class = of.into_iter().find(|v| matches!(v.kind, Kind::Class(_)))?;
+        let class = of.into_iter().find(|v| matches!(v.kind, PyKind::Class(_)))?;
         let context = world.call(&class, Vec::new());
-        let runtime = world.made("langgraph.Config", Vec::new(), span);
-        if let Kind::Object(id) = runtime.kind {
+        let runtime = world.new_call("langgraph.Config", Vec::new(), span);
+        if let PyKind::Object(id) = runtime.kind {
             world.set(id, "context", context);
         }
         return Some(runtime);
@@ -372,9 +372,9 @@ fn handed_in(
         None => name == "config",
     };
     config.then(|| {
-        let nothing = world.mapped(Vec::new(), span);
-        let about = world.mapped(Vec::new(), span);
-        world.mapped(vec![("configurable", nothing), ("metadata", about)], span)
+        let nothing = world.new_dict(Vec::new(), span);
+        let about = world.new_dict(Vec::new(), span);
+        world.new_dict(vec![("configurable", nothing), ("metadata", about)], span)
     })
 }
 
@@ -401,15 +401,15 @@ fn follow(world: &mut World<'_>, value: &Value, traces: &mut HashMap<Key, Traced
             args.push(Arg { name: Some(name.clone()), value, span: *span });
             continue;
         }
-        let value = world.made(callee, Vec::new(), *span);
-        if let Kind::Object(id) = value.kind {
+        let value = world.new_call(callee, Vec::new(), *span);
+        if let PyKind::Object(id) = value.kind {
             made.push(id);
         }
         args.push(Arg { name: Some(name.clone()), value, span: *span });
     }
     let Some(state) = made.first().copied().or_else(|| {
-        match world.made(value::STATE_CALLEE, Vec::new(), value.span).kind {
-            Kind::Object(id) => Some(id),
+        match world.new_call(value::STATE_CALLEE, Vec::new(), value.span).kind {
+            PyKind::Object(id) => Some(id),
             _ => None,
         }
     }) else {
@@ -429,7 +429,7 @@ impl Reader<'_, '_> {
 
     /// Whether a router is the prebuilt one.
     fn is_tools_condition(&self, value: &Value) -> bool {
-        matches!(&value.kind, Kind::External(name) if name.ends_with("tools_condition"))
+        matches!(&value.kind, PyKind::External(name) if name.ends_with("tools_condition"))
     }
 
     /// What a function's annotation says that it gives.
@@ -485,7 +485,7 @@ impl Reader<'_, '_> {
         for traced in self.traces.values() {
             for id in &traced.trace.objects {
                 if let Some((base, _)) = self.asking(self.world.object(*id)) {
-                    part_of(&Value::new(Kind::Object(base), self.world.object(*id).span), &mut parts);
+                    part_of(&Value::new(PyKind::Object(base), self.world.object(*id).span), &mut parts);
                 }
             }
         }
@@ -501,7 +501,7 @@ impl Reader<'_, '_> {
         let name_of = |id: ObjectId| -> Option<String> {
             let is = |v: &Value| match self.inner_graph(v) {
                 Some(Inner::Agent(i) | Inner::Graph(i) | Inner::Team(i)) => i == id,
-                None => matches!(v.kind, Kind::Object(i) if i == id),
+                None => matches!(v.kind, PyKind::Object(i) if i == id),
             };
             named.iter().find(|(_, v)| is(v)).map(|(n, _)| n.clone())
         };
@@ -528,9 +528,9 @@ impl Reader<'_, '_> {
                     |f: Option<FunctionId>| f.is_some_and(|f| *self.world.function(f).name == *wanted);
                 let is = match value.map(|v| (self.inner_graph(v), &v.kind)) {
                     Some((Some(Inner::Agent(i) | Inner::Graph(i) | Inner::Team(i)), _)) => i == id,
-                    Some((None, Kind::Object(i))) => *i == id,
+                    Some((None, PyKind::Object(i))) => *i == id,
                     // A function that makes the graph.
-                    Some((None, Kind::Function(f))) => within(Some(*f)) && object.within == Some(*f),
+                    Some((None, PyKind::Function(f))) => within(Some(*f)) && object.within == Some(*f),
                     _ => false,
                 };
                 if !is {
@@ -581,7 +581,7 @@ impl Reader<'_, '_> {
         let is_chain = |value: &Value| self.chain(value).is_some_and(|c| c.prompt.is_some());
         let mut seen: HashSet<ObjectId> = HashSet::new();
         for (name, value) in named {
-            if let Kind::Object(id) = value.kind
+            if let PyKind::Object(id) = value.kind
                 && value.span.file == file.id
                 && wanted.is_none_or(|w| w == name)
                 && is_chain(value)
@@ -599,7 +599,7 @@ impl Reader<'_, '_> {
                 continue;
             }
             let Some((base, _)) = self.asking(object) else { continue };
-            let value = Value::new(Kind::Object(base), self.world.object(base).span);
+            let value = Value::new(PyKind::Object(base), self.world.object(base).span);
             if seen.insert(base) && is_chain(&value) && places.insert(value.span) {
                 let name = object
                     .within
@@ -718,7 +718,7 @@ impl Reader<'_, '_> {
         let is_input = |name: &str, value: &Value| {
             Some(name) != messages
                 && (py::data(self.world, value).is_none()
-                    || matches!(self.world.settled(value).kind, Kind::Str(_)))
+                    || matches!(self.world.resolve_env(value).kind, PyKind::Str(_)))
         };
         let mut inputs: Vec<String> =
             given.iter().filter(|(k, v)| is_input(k, v)).map(|(k, _)| k.clone()).collect();
@@ -838,7 +838,8 @@ impl Reader<'_, '_> {
         for node in &plan.nodes {
             let Some(traced) = self.traced(&node.value) else { return };
             let value = &traced.trace.value;
-            let known = matches!(value.kind, Kind::Dict(_) | Kind::None) || self.either_of(value).is_some();
+            let known =
+                matches!(value.kind, PyKind::Dict(_) | PyKind::None) || self.either_of(value).is_some();
             if !known || self.traced_updates_unknown(value) {
                 return;
             }
@@ -860,8 +861,8 @@ impl Reader<'_, '_> {
         let mut todo = vec![value.clone()];
         while let Some(value) = todo.pop() {
             match (&value.kind, self.either_of(&value)) {
-                (Kind::None, _) => {}
-                (Kind::Dict(id), _) => {
+                (PyKind::None, _) => {}
+                (PyKind::Dict(id), _) => {
                     let dict = self.world.dict(*id);
                     if dict.open.is_some() || dict.entries.iter().any(|(k, _)| k.as_str().is_none()) {
                         return true;

@@ -10,7 +10,7 @@ use diagnostics::Span;
 use frontend_kit::emit::{codes, undecided};
 use frontend_kit::kit::{self, Kit};
 use frontend_kit::lists::said_each;
-use python::{Arg, ClassId, Kind, Object, ObjectId, Value};
+use python::{Arg, ClassId, Object, ObjectId, PyKind, Value};
 use std::sync::Arc;
 
 /// A model with what is bound to it.
@@ -94,7 +94,7 @@ impl Reader<'_, '_> {
             "pop",
         ];
         let Some((value, _)) = self.world.class_lookup(class, "_generate") else { return false };
-        let Kind::Function(id) = value.kind else { return false };
+        let PyKind::Function(id) = value.kind else { return false };
         let found = scan(self.world.function(id).body());
         let made = |call: &ruff_python_ast::ExprCall| match &*call.func {
             ruff_python_ast::Expr::Name(n) => MAKES.contains(&n.id.as_str()),
@@ -175,7 +175,7 @@ impl Reader<'_, '_> {
             return Some(model);
         }
         if self.is_model(object) {
-            let object = Value::new(Kind::Object(id), value.span);
+            let object = Value::new(PyKind::Object(id), value.span);
             let at = self.world.object(id).span;
             return Some(Model {
                 object,
@@ -187,7 +187,7 @@ impl Reader<'_, '_> {
             });
         }
         let (base, method) = self.method_call(object)?;
-        let base = Value::new(Kind::Object(base), value.span);
+        let base = Value::new(PyKind::Object(base), value.span);
         let known = [
             "bind_tools",
             "bind_functions",
@@ -259,7 +259,7 @@ impl Reader<'_, '_> {
                     ends.map(|v| Value { maybe: true, ..v }).collect()
                 }
                 _ => match &value.kind {
-                    Kind::Either(id) => {
+                    PyKind::Either(id) => {
                         self.world.list(*id).items.first().map_or(Vec::new(), |v| self.items(v))
                     }
                     _ => vec![value.clone()],
@@ -341,7 +341,7 @@ impl Reader<'_, '_> {
             let decl = match self.tool(value) {
                 Some(decl) => decl,
                 None => {
-                    let why = self.world.why(value);
+                    let why = self.world.unknown_reason(value);
                     let message = format!("a tool that is not known: {why}");
                     kit.out.push(undecided(codes::NOT_COMPILED, message, value_at));
                     let name = py::outside(value).unwrap_or_else(|| format!("unknown_{}", out.len() + 1));
@@ -393,7 +393,7 @@ impl Reader<'_, '_> {
             }
             return Some(decl);
         }
-        if let Kind::Class(class) = value.kind {
+        if let PyKind::Class(class) = value.kind {
             // A schema as a tool: its fields are the arguments.
             let class = self.world.class(class);
             let mut decl = ToolDecl::unknown((&*class.name).into(), class.name_span);
@@ -425,7 +425,7 @@ impl Reader<'_, '_> {
         let named = |key| field(object, None, key).and_then(|g| self.world.str(g.value)).map(str::to_string);
         match object.short() {
             // `tool(Schema)`: the schema as a tool.
-            "tool" if matches!(object.args.first().map(|a| &a.value.kind), Some(Kind::Class(_))) => {
+            "tool" if matches!(object.args.first().map(|a| &a.value.kind), Some(PyKind::Class(_))) => {
                 self.tool(&object.args.first()?.value)
             }
             "tool" | "from_function" | "StructuredTool" | "Tool" | "as_tool" | "convert_runnable_to_tool" => {
@@ -500,13 +500,13 @@ impl Reader<'_, '_> {
                 if let Some((base, method)) = self.method_call(object) {
                     if method == "pipe" {
                         todo.extend(object.args.iter().rev().map(|a| a.value.clone()));
-                        todo.push(Value::new(Kind::Object(base), value.span));
+                        todo.push(Value::new(PyKind::Object(base), value.span));
                         continue;
                     }
                     if matches!(method, "with_config" | "with_retry" | "with_types")
                         && &*self.world.object(base).callee == "|"
                     {
-                        todo.push(Value::new(Kind::Object(base), value.span));
+                        todo.push(Value::new(PyKind::Object(base), value.span));
                         continue;
                     }
                 }

@@ -20,7 +20,7 @@ use diagnostics::Span;
 use frontend_kit::calls;
 use frontend_kit::emit::{clip, codes, undecided};
 use frontend_kit::kit::Kit;
-use python::{Kind, Value};
+use python::{PyKind, Value};
 use std::sync::Arc;
 
 use super::model::Chain;
@@ -139,7 +139,7 @@ impl Reader<'_, '_> {
                 return true;
             }
             match &value.kind {
-                Kind::Either(id) => todo.extend(self.world.list(*id).items.iter().cloned()),
+                PyKind::Either(id) => todo.extend(self.world.list(*id).items.iter().cloned()),
                 _ => todo.extend(self.either_of(&value).into_iter().flat_map(|(_, a, b)| [a, b])),
             }
         }
@@ -262,7 +262,7 @@ impl Reader<'_, '_> {
                 return true;
             }
             match &value.kind {
-                Kind::Object(id) => {
+                PyKind::Object(id) => {
                     let object = self.world.object(*id);
                     let inner = matches!(&*object.callee, "if" | "+" | "[*]" | "[for]")
                         || object.short() == "Command";
@@ -270,8 +270,10 @@ impl Reader<'_, '_> {
                         todo.extend(object.args.iter().map(|a| a.value.clone()));
                     }
                 }
-                Kind::List(id) | Kind::Either(id) => todo.extend(self.world.list(*id).items.iter().cloned()),
-                Kind::Dict(id) => todo.extend(self.world.dict(*id).entries.iter().map(|(_, v)| v.clone())),
+                PyKind::List(id) | PyKind::Either(id) => {
+                    todo.extend(self.world.list(*id).items.iter().cloned())
+                }
+                PyKind::Dict(id) => todo.extend(self.world.dict(*id).entries.iter().map(|(_, v)| v.clone())),
                 _ => {}
             }
         }
@@ -363,11 +365,11 @@ impl Reader<'_, '_> {
         let mut leaf = |kit: &mut Kit<'_>, scope: &Scope, value: &Value| match self.labels(value) {
             Some(labels) => kit.text(&labels.join("+"), value.span),
             None => match &value.kind {
-                Kind::Bool(b) => kit.text(&b.to_string(), value.span),
-                Kind::Either(_) => kit.undecided(codes::NOT_COMPILED, "which way is taken".into(), at),
+                PyKind::Bool(b) => kit.text(&b.to_string(), value.span),
+                PyKind::Either(_) => kit.undecided(codes::NOT_COMPILED, "which way is taken".into(), at),
                 // No way at all.
-                Kind::None => kit.text("", value.span),
-                Kind::Object(_) | Kind::Member(..) if self.sent(value).is_some() => {
+                PyKind::None => kit.text("", value.span),
+                PyKind::Object(_) | PyKind::Member(..) if self.sent(value).is_some() => {
                     self.sent_items(kit, scope, value, value.span)
                 }
                 _ => self.expr(kit, scope, value),
@@ -378,7 +380,7 @@ impl Reader<'_, '_> {
 
     /// The items of a list of which all is known.
     fn known_items<'v>(&'v self, value: &'v Value) -> Option<&'v [Value]> {
-        let Kind::List(id) = value.kind else { return None };
+        let PyKind::List(id) = value.kind else { return None };
         let list = self.world.list(id);
         (list.open.is_none() && list.items.iter().all(|i| !i.maybe)).then_some(&list.items[..])
     }
@@ -388,7 +390,7 @@ impl Reader<'_, '_> {
         if let Some(name) = self.node_name(value) {
             return Some(vec![name]);
         }
-        if let Kind::Function(_) = value.kind {
+        if let PyKind::Function(_) = value.kind {
             return None;
         }
         let items = self.known_items(value)?;

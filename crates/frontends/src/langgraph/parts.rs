@@ -6,32 +6,34 @@ use core_ir::{Branch, Data, IfSugar, Name, Num, Prim, Role, Term, TermId, Type};
 use diagnostics::Span;
 use frontend_kit::emit::{clip, codes};
 use frontend_kit::kit::Kit;
-use python::{Kind, Value};
+use python::{PyKind, Value};
 
 impl Reader<'_, '_> {
     /// `len(x.tool_calls)`.
     pub(super) fn counts_calls<'v>(&'v self, value: &'v Value) -> Option<&'v Value> {
         let (_, object) = self.world.object_of(value)?;
         let of = &object.args.first().filter(|_| &*object.callee == "builtins.len")?.value;
-        matches!(&of.kind, Kind::Member(_, name) if name.ends_with("tool_calls")).then_some(of)
+        matches!(&of.kind, PyKind::Member(_, name) if name.ends_with("tool_calls")).then_some(of)
     }
 
     /// Whether a value is what a model said, or the last message.
     pub(super) fn is_reply(&self, scope: &Scope, value: &Value) -> bool {
-        let Kind::Object(id) = value.kind else { return false };
+        let PyKind::Object(id) = value.kind else { return false };
         if scope.held.contains_key(&id) {
             return true;
         }
         let object = self.world.object(id);
         let Some(base) = object.base else { return false };
-        let last = object.args.first().is_some_and(|a| matches!(a.value.kind, Kind::Int(-1)));
+        let last = object.args.first().is_some_and(|a| matches!(a.value.kind, PyKind::Int(-1)));
         let of = match object
             .callee
             .strip_suffix("[]")
             .and_then(|c| c.strip_prefix(&*self.world.object(base).callee))
         {
-            Some("") => Value::new(Kind::Object(base), value.span),
-            Some(member) => Value::new(Kind::Member(base, member.trim_start_matches('.').into()), value.span),
+            Some("") => Value::new(PyKind::Object(base), value.span),
+            Some(member) => {
+                Value::new(PyKind::Member(base, member.trim_start_matches('.').into()), value.span)
+            }
             None => return false,
         };
         last && self.is_conversation(scope, &of)
@@ -45,11 +47,11 @@ impl Reader<'_, '_> {
         value: &Value,
         at: Span,
     ) -> Option<TermId> {
-        let Kind::Member(id, name) = &value.kind else { return None };
+        let PyKind::Member(id, name) = &value.kind else { return None };
         if !matches!(&**name, "tool_calls" | "additional_kwargs.tool_calls") {
             return None;
         }
-        let on = Value::new(Kind::Object(*id), at);
+        let on = Value::new(PyKind::Object(*id), at);
         let reply = self.reply(kit, scope, &on, at)?;
         let (yes, no) = (kit.b.lit(Data::Bool(true), at), kit.b.lit(Data::Bool(false), at));
         let branches = vec![Branch { tag: "final".into(), binder: None, body: no }];
@@ -61,7 +63,7 @@ impl Reader<'_, '_> {
         if !self.is_reply(scope, on) {
             return None;
         }
-        if let Kind::Object(id) = on.kind
+        if let PyKind::Object(id) = on.kind
             && let Some(held) = scope.held.get(&id)
         {
             return match held.kind {
@@ -89,11 +91,11 @@ impl Reader<'_, '_> {
             "element" => object.args.first().map(|a| a.value.clone())?,
             callee => {
                 let member = callee.strip_prefix(&*self.world.object(base).callee)?.strip_suffix("[]")?;
-                Value::new(Kind::Member(base, member.strip_prefix('.')?.into()), value.span)
+                Value::new(PyKind::Member(base, member.strip_prefix('.')?.into()), value.span)
             }
         };
         let is =
-            matches!(&calls.kind, Kind::Member(_, name) if name.rsplit('.').next() == Some("tool_calls"));
+            matches!(&calls.kind, PyKind::Member(_, name) if name.rsplit('.').next() == Some("tool_calls"));
         is.then_some(calls)
     }
 
@@ -106,8 +108,8 @@ impl Reader<'_, '_> {
         part: &str,
         at: Span,
     ) -> Option<TermId> {
-        let Kind::Member(id, _) = &calls.kind else { return None };
-        let reply = self.reply(kit, scope, &Value::new(Kind::Object(*id), at), at)?;
+        let PyKind::Member(id, _) = &calls.kind else { return None };
+        let reply = self.reply(kit, scope, &Value::new(PyKind::Object(*id), at), at)?;
         let mut branches = Vec::new();
         for name in &scope.tools {
             let (binder, body) = match part {
@@ -142,7 +144,7 @@ impl Reader<'_, '_> {
         member: &str,
         at: Span,
     ) -> TermId {
-        if let (Some((state, var)), Kind::Object(id)) = (&scope.state, &on.kind)
+        if let (Some((state, var)), PyKind::Object(id)) = (&scope.state, &on.kind)
             && state == id
         {
             let var = var.clone();
@@ -165,7 +167,7 @@ impl Reader<'_, '_> {
         {
             return term;
         }
-        if let Kind::Object(id) = on.kind
+        if let PyKind::Object(id) = on.kind
             && let Some(held) = scope.held.get(&id).cloned()
         {
             let var = kit.b.var(held.var.clone(), at);
@@ -221,13 +223,13 @@ impl Reader<'_, '_> {
 
     /// Whether a value is one of the conversation's messages.
     pub(super) fn is_message(&self, scope: &Scope, value: &Value) -> bool {
-        let Kind::Object(id) = value.kind else { return false };
+        let PyKind::Object(id) = value.kind else { return false };
         let object = self.world.object(id);
         if &*object.callee == "element" {
             let of = object.args.first().map(|a| &a.value);
             return of.is_some_and(|of| self.is_conversation(scope, of) || self.is_messages(scope, of, 0));
         }
-        let whole = object.args.first().is_some_and(|a| matches!(a.value.kind, Kind::Int(_)));
+        let whole = object.args.first().is_some_and(|a| matches!(a.value.kind, PyKind::Int(_)));
         let Some(of) = self.owner(object, value.span) else { return false };
         whole && self.is_conversation(scope, &of)
     }
@@ -237,8 +239,8 @@ impl Reader<'_, '_> {
         let base = object.base?;
         let owner = &self.world.object(base).callee;
         match object.callee.strip_prefix(&**owner)?.strip_suffix("[]")? {
-            "" => Some(Value::new(Kind::Object(base), at)),
-            member => Some(Value::new(Kind::Member(base, member.trim_start_matches('.').into()), at)),
+            "" => Some(Value::new(PyKind::Object(base), at)),
+            member => Some(Value::new(PyKind::Member(base, member.trim_start_matches('.').into()), at)),
         }
     }
 
@@ -272,7 +274,7 @@ impl Reader<'_, '_> {
             return term;
         }
         // What another graph or an agent gave: its conversation.
-        if let (Kind::Object(id), Some("messages" | "output")) = (&on.kind, key.as_str())
+        if let (PyKind::Object(id), Some("messages" | "output")) = (&on.kind, key.as_str())
             && scope.held.get(id).is_some_and(|h| matches!(h.kind, Kindly::Text | Kindly::Calls))
         {
             return self.expr(kit, scope, on);
@@ -283,23 +285,23 @@ impl Reader<'_, '_> {
             return self.message_term(kit, Role::Assistant, text, at);
         }
         match &key.kind {
-            Kind::Str(name) => {
+            PyKind::Str(name) => {
                 let on = self.expr(kit, scope, on);
                 self.field(kit, on, name, at)
             }
-            Kind::Int(n) if *n >= 0 => {
+            PyKind::Int(n) if *n >= 0 => {
                 let (on, n) = (self.expr(kit, scope, on), kit.b.lit(Num::from(*n), at));
                 kit.b.add(Term::Index(on, n), at)
             }
-            Kind::Int(n) => {
+            PyKind::Int(n) => {
                 let list = self.expr(kit, scope, on);
                 self.nth_last(kit, list, n.unsigned_abs(), at)
             }
-            Kind::Object(id) if &*self.world.object(*id).callee == "slice" => {
+            PyKind::Object(id) if &*self.world.object(*id).callee == "slice" => {
                 let parts: Vec<Value> = self.world.object(*id).args.iter().map(|a| a.value.clone()).collect();
                 self.slice(kit, scope, on, &parts, at)
             }
-            Kind::Unknown(_) => self.not_known(kit, key),
+            PyKind::Unknown(_) => self.not_known(kit, key),
             _ => {
                 let (on, key) = (self.expr(kit, scope, on), self.expr(kit, scope, key));
                 kit.b.add(Term::Index(on, key), at)
@@ -309,7 +311,7 @@ impl Reader<'_, '_> {
 
     /// Whether a value is `held["messages"]` of what an agent gave.
     pub(super) fn is_run_messages(&self, scope: &Scope, value: &Value) -> bool {
-        let Kind::Object(id) = value.kind else { return false };
+        let PyKind::Object(id) = value.kind else { return false };
         let object = self.world.object(id);
         let key = object.args.first().and_then(|a| a.value.as_str());
         let held = object.base.and_then(|b| scope.held.get(&b));
@@ -337,8 +339,8 @@ impl Reader<'_, '_> {
         at: Span,
     ) -> TermId {
         let bound = |v: Option<&Value>| match v.map(|v| &v.kind) {
-            None | Some(Kind::None) => Some(None),
-            Some(Kind::Int(n)) => Some(Some(*n)),
+            None | Some(PyKind::None) => Some(None),
+            Some(PyKind::Int(n)) => Some(Some(*n)),
             _ => None,
         };
         let (Some(from), Some(to), Some(None)) =
@@ -488,7 +490,7 @@ impl Reader<'_, '_> {
     }
 
     pub(super) fn held_text(&self, scope: &Scope, on: &Value) -> bool {
-        matches!(on.kind, Kind::Object(id) if scope.held.get(&id).is_some_and(|h| matches!(h.kind, Kindly::Text | Kindly::Calls)))
+        matches!(on.kind, PyKind::Object(id) if scope.held.get(&id).is_some_and(|h| matches!(h.kind, Kindly::Text | Kindly::Calls)))
     }
 
     /// A field that may be missing.

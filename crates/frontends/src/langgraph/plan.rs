@@ -5,7 +5,7 @@ use crate::py::{self, field};
 use core_ir::Data;
 use diagnostics::{Diagnostic, Span};
 use frontend_kit::emit::{LoopBound, clip, codes, undecided};
-use python::{Kind, Object, ObjectId, Value};
+use python::{Object, ObjectId, PyKind, Value};
 
 /// The names that the framework gives to where a graph begins and ends.
 pub(super) const START: &str = "__start__";
@@ -134,11 +134,11 @@ impl Reader<'_, '_> {
 
     /// The name of a node that a value stands for.
     pub fn node_name(&self, value: &Value) -> Option<String> {
-        match &self.world.settled(value).kind {
-            Kind::Str(s) => Some(s.to_string()),
-            Kind::External(name) if name.ends_with(".START") => Some(START.into()),
-            Kind::External(name) if name.ends_with(".END") => Some(END.into()),
-            Kind::Object(_) => self.enum_text(value).map(str::to_string),
+        match &self.world.resolve_env(value).kind {
+            PyKind::Str(s) => Some(s.to_string()),
+            PyKind::External(name) if name.ends_with(".START") => Some(START.into()),
+            PyKind::External(name) if name.ends_with(".END") => Some(END.into()),
+            PyKind::Object(_) => self.enum_text(value).map(str::to_string),
             _ => None,
         }
     }
@@ -171,7 +171,7 @@ impl Reader<'_, '_> {
         self.channels(object, &mut plan);
         let calls: Vec<(&str, &Object)> = self
             .world
-            .chain(id)
+            .method_chain(id)
             .into_iter()
             .filter(|(_, o)| o.callee.matches(".compile").count() == 0)
             .map(|(m, o)| (&*m.name, o))
@@ -282,16 +282,16 @@ impl Reader<'_, '_> {
     }
 
     fn path_map(&self, value: &Value) -> Option<Vec<(String, String, Span)>> {
-        if let Kind::Dict(id) = self.world.settled(value).kind
+        if let PyKind::Dict(id) = self.world.resolve_env(value).kind
             && self.world.dict(id).open.is_some()
         {
             return None;
         }
         if let Some(entries) = self.world.entries(value) {
-            let key = |k: &Value| match &self.world.settled(k).kind {
-                Kind::Bool(b) => Some(b.to_string()),
-                Kind::Int(n) => Some(n.to_string()),
-                Kind::None => Some("null".to_string()),
+            let key = |k: &Value| match &self.world.resolve_env(k).kind {
+                PyKind::Bool(b) => Some(b.to_string()),
+                PyKind::Int(n) => Some(n.to_string()),
+                PyKind::None => Some("null".to_string()),
                 _ => self.node_name(k),
             };
             return entries.iter().map(|(k, v)| Some((key(k)?, self.node_name(v)?, k.span))).collect();
@@ -326,7 +326,8 @@ impl Reader<'_, '_> {
                 Diagnostic::warn(codes::UNDEFINED, format!("there is no node `{}`", clip(&name)), at)
             }
             None => {
-                let message = format!("which node this is is not known: {}", self.world.why(value));
+                let message =
+                    format!("which node this is is not known: {}", self.world.unknown_reason(value));
                 undecided(codes::NOT_COMPILED, message, at)
             }
         };
@@ -362,8 +363,8 @@ impl Reader<'_, '_> {
     /// The name that a node has if none is given.
     fn name_of_node(&self, value: &Value) -> Option<String> {
         match &value.kind {
-            Kind::Function(f) | Kind::Bound(_, f) => Some(self.world.function(*f).name.to_string()),
-            Kind::Object(id) => {
+            PyKind::Function(f) | PyKind::Bound(_, f) => Some(self.world.function(*f).name.to_string()),
+            PyKind::Object(id) => {
                 let object = self.world.object(*id);
                 let named = field(object, None, "name").and_then(|g| self.world.str(g.value));
                 named
@@ -371,14 +372,15 @@ impl Reader<'_, '_> {
                     .or_else(|| self.agent_name(*id))
                     .or_else(|| Some(object.short().to_string()))
             }
-            Kind::External(name) => name.rsplit('.').next().map(str::to_string),
+            PyKind::External(name) => name.rsplit('.').next().map(str::to_string),
             _ => None,
         }
     }
 
     fn push_node(&self, name: Option<String>, value: &Value, at: Span, plan: &mut Plan) {
         let Some(name) = name.or_else(|| self.name_of_node(value)) else {
-            let message = format!("a node without a name that is known: {}", self.world.why(value));
+            let message =
+                format!("a node without a name that is known: {}", self.world.unknown_reason(value));
             plan.diagnostics.push(undecided(codes::NOT_COMPILED, message, at));
             return;
         };
@@ -457,7 +459,9 @@ impl Reader<'_, '_> {
             };
             let own = usize::from(function.class.is_some());
             let annotation = function.params.get(own).and_then(|p| p.annotation.as_ref());
-            let Some(annotation) = annotation.filter(|a| matches!(a.kind, Kind::Class(_))) else { continue };
+            let Some(annotation) = annotation.filter(|a| matches!(a.kind, PyKind::Class(_))) else {
+                continue;
+            };
             let mut keys = Vec::new();
             self.keys_of(annotation, &mut keys);
             for key in keys {
@@ -481,11 +485,11 @@ impl Reader<'_, '_> {
             text: false,
         };
         match &schema.kind {
-            Kind::External(name) if name.ends_with("MessagesState") || name.ends_with("AgentState") => {
+            PyKind::External(name) if name.ends_with("MessagesState") || name.ends_with("AgentState") => {
                 out.push(messages(schema.span));
                 true
             }
-            Kind::Class(class) => {
+            PyKind::Class(class) => {
                 if self.world.derives(*class, |n| {
                     n.ends_with("MessagesState")
                         || n.ends_with("AgentState")
@@ -500,7 +504,7 @@ impl Reader<'_, '_> {
                 }
                 !out.is_empty()
             }
-            Kind::Object(id) => {
+            PyKind::Object(id) => {
                 // `TypedDict("State", {"a": str})`.
                 let object = self.world.object(*id);
                 let Some(given) = field(object, Some(1), "fields").filter(|_| object.short() == "TypedDict")
@@ -562,19 +566,19 @@ impl Reader<'_, '_> {
 
     fn reducer(&self, value: &Value) -> Reducer {
         match &value.kind {
-            Kind::External(name) if name.ends_with("add_messages") => Reducer::Messages,
-            Kind::External(name)
+            PyKind::External(name) if name.ends_with("add_messages") => Reducer::Messages,
+            PyKind::External(name)
                 if name.starts_with("operator.") && matches!(&name[9..], "add" | "concat" | "iadd") =>
             {
                 Reducer::Add
             }
-            Kind::Function(_) => Reducer::Function(value.clone()),
-            Kind::Str(_) => Reducer::Last,
+            PyKind::Function(_) => Reducer::Function(value.clone()),
+            PyKind::Str(_) => Reducer::Last,
             // What is said of a field beside its type, such as `Field(description=…)` or `OmitFromInput`.
-            Kind::Object(id) if matches!(self.world.object(*id).short(), "Field" | "PrivateStateAttr") => {
+            PyKind::Object(id) if matches!(self.world.object(*id).short(), "Field" | "PrivateStateAttr") => {
                 Reducer::Last
             }
-            _ => Reducer::Unknown(self.world.why(value).to_string()),
+            _ => Reducer::Unknown(self.world.unknown_reason(value).to_string()),
         }
     }
 

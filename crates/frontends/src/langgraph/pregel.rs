@@ -23,7 +23,7 @@ use diagnostics::Span;
 use frontend_kit::emit::{LoopBound, clip, codes};
 use frontend_kit::kit::Kit;
 use frontend_kit::outline::{GraphOutline, NodeOutline, NodeRole};
-use python::{Kind, Value};
+use python::{PyKind, Value};
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 /// Configurations of one graph at most.
@@ -390,8 +390,8 @@ impl Machine<'_, '_, '_, '_> {
                 continue;
             }
             match (&value.kind, self.reader.either_of(&value)) {
-                (Kind::Dict(_) | Kind::None, _) => {}
-                (Kind::Either(id), _) => todo.extend(self.reader.world.list(*id).items.iter().cloned()),
+                (PyKind::Dict(_) | PyKind::None, _) => {}
+                (PyKind::Either(id), _) => todo.extend(self.reader.world.list(*id).items.iter().cloned()),
                 (_, Some((_, a, b))) => todo.extend([a, b]),
                 _ if !node.ends.is_empty() && !self.sends() => {}
                 _ => return true,
@@ -516,13 +516,13 @@ impl Machine<'_, '_, '_, '_> {
                 continue;
             }
             match &value.kind {
-                Kind::Bool(b) => labels.push((b.to_string(), value.span)),
-                Kind::Object(id) if &*self.reader.world.object(*id).callee == "if" => {
+                PyKind::Bool(b) => labels.push((b.to_string(), value.span)),
+                PyKind::Object(id) if &*self.reader.world.object(*id).callee == "if" => {
                     todo.extend(
                         self.reader.world.object(*id).args.iter().skip(1).rev().map(|a| a.value.clone()),
                     );
                 }
-                Kind::Either(id) => {
+                PyKind::Either(id) => {
                     todo.extend(self.reader.world.list(*id).items.iter().rev().cloned());
                 }
                 _ => known = false,
@@ -556,8 +556,8 @@ impl Machine<'_, '_, '_, '_> {
                 }
                 let Some((_, object)) = self.reader.world.object_of(&value) else {
                     match value.kind {
-                        Kind::Either(id) => todo.extend(self.reader.world.list(id).items.iter().cloned()),
-                        Kind::Dict(_) | Kind::None => {}
+                        PyKind::Either(id) => todo.extend(self.reader.world.list(id).items.iter().cloned()),
+                        PyKind::Dict(_) | PyKind::None => {}
                         // It may be a command as well.
                         _ => computed |= !node.ends.is_empty(),
                     }

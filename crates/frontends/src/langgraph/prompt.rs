@@ -8,14 +8,14 @@ use core_ir::{Prim, Role, Term, TermId};
 use diagnostics::Span;
 use frontend_kit::emit::{Template, braces, codes};
 use frontend_kit::kit::Kit;
-use python::{Kind, Object, Piece, Value};
+use python::{Object, Piece, PyKind, Value};
 use std::rc::Rc;
 
 impl Reader<'_, '_> {
     /// Who says a message and what it says, of an object, a dictionary or a pair.
     pub fn message_of(&self, value: &Value) -> Option<(Role, Value)> {
         match &value.kind {
-            Kind::Object(id) => {
+            PyKind::Object(id) => {
                 let object = self.world.object(*id);
                 if object.base.is_some() || object.class.is_some() {
                     return None;
@@ -26,17 +26,17 @@ impl Reader<'_, '_> {
                     }
                     _ => message_role(&object.callee)?,
                 };
-                let nothing = Value::new(Kind::Str("".into()), object.span);
+                let nothing = Value::new(PyKind::Str("".into()), object.span);
                 Some((role, field(object, Some(0), "content").map_or(nothing, |g| g.value.clone())))
             }
-            Kind::Dict(id) => {
+            PyKind::Dict(id) => {
                 let entries = &self.world.dict(*id).entries;
                 let get = |key: &str| entries.iter().find(|(k, _)| k.as_str() == Some(key)).map(|(_, v)| v);
                 let role =
                     get("role").or_else(|| get("type")).and_then(|v| self.world.str(v)).and_then(role_of)?;
                 Some((role, get("content")?.clone()))
             }
-            Kind::List(id) => {
+            PyKind::List(id) => {
                 let list = self.world.list(*id);
                 let [role, content] = &list.items[..] else { return None };
                 let role = self.world.str(role).and_then(role_of)?;
@@ -75,11 +75,11 @@ impl Reader<'_, '_> {
         };
         // In a prompt that is a list, a text is what the user says; so is a text by itself.
         match &value.kind {
-            Kind::Str(_) | Kind::Text(_) => {
+            PyKind::Str(_) | PyKind::Text(_) => {
                 out.push(Part::Say(Role::User, said(value)));
                 return;
             }
-            Kind::Dict(id) if self.message_of(value).is_none() => {
+            PyKind::Dict(id) if self.message_of(value).is_none() => {
                 // `{"messages": […]}`.
                 let entries = &self.world.dict(*id).entries;
                 match entries.iter().find(|(k, _)| k.as_str() == Some("messages")) {
@@ -90,7 +90,7 @@ impl Reader<'_, '_> {
             }
             _ => {}
         }
-        if let Kind::List(id) = &value.kind
+        if let PyKind::List(id) = &value.kind
             && let [role, content] = &self.world.list(*id).items[..]
             && self.world.str(role) == Some("placeholder")
         {
@@ -114,7 +114,7 @@ impl Reader<'_, '_> {
             for item in items {
                 self.add_parts(scope, item, vars, out, depth + 1);
             }
-            if let Kind::List(id) = value.kind
+            if let PyKind::List(id) = value.kind
                 && self.world.list(id).open.is_some()
             {
                 out.push(Part::Other(value.clone()));
@@ -162,7 +162,7 @@ impl Reader<'_, '_> {
             }
             // `prompt.invoke({…})`, `prompt.format_messages(a=…)`.
             if let Some((base, method)) = self.method_call(object) {
-                let prompt = Value::new(Kind::Object(base), object.span);
+                let prompt = Value::new(PyKind::Object(base), object.span);
                 let vars = match method {
                     "invoke" | "ainvoke" | "format_prompt" | "aformat_prompt" | "format_messages"
                     | "format" | "aformat_messages" => Some(self.vars_of_call(object)),
@@ -181,7 +181,7 @@ impl Reader<'_, '_> {
             let _ = id;
         }
         // What a model said, said again.
-        if let Kind::Object(id) = value.kind
+        if let PyKind::Object(id) = value.kind
             && scope.held.get(&id).is_some_and(|h| h.kind == Kindly::Text)
             && depth > 0
         {
@@ -245,7 +245,7 @@ impl Reader<'_, '_> {
     }
 
     fn same_object(&self, a: &Value, b: &Value) -> bool {
-        matches!((&a.kind, &b.kind), (Kind::Object(a), Kind::Object(b)) if a == b)
+        matches!((&a.kind, &b.kind), (PyKind::Object(a), PyKind::Object(b)) if a == b)
     }
 
     /// How a test comes out that asks whether the conversation has instructions yet, where nothing adds any: `isinstance(messages[0], SystemMessage)`.
@@ -291,8 +291,8 @@ impl Reader<'_, '_> {
                 Some(false)
             }
             ("==", [on, said]) | ("!=", [on, said]) if said.as_str() == Some("system") => {
-                let Kind::Member(id, member) = &on.kind else { return None };
-                let of = Value::new(Kind::Object(*id), on.span);
+                let PyKind::Member(id, member) = &on.kind else { return None };
+                let of = Value::new(PyKind::Object(*id), on.span);
                 (&**member == "type" && self.is_message(scope, &of)).then_some(&*object.callee == "!=")
             }
             _ => None,
@@ -322,7 +322,7 @@ impl Reader<'_, '_> {
                 let whole = scope
                     .state
                     .as_ref()
-                    .is_some_and(|(id, _)| matches!(state.kind, Kind::Object(s) if s == *id));
+                    .is_some_and(|(id, _)| matches!(state.kind, PyKind::Object(s) if s == *id));
                 if self.is_conversation(scope, state) || whole && scope.messages.as_deref() == Some(name) {
                     out.push(Part::Conversation);
                 } else if self.world.items(state).is_some() {
@@ -399,7 +399,7 @@ impl Reader<'_, '_> {
             };
             return self.prompt_parts(
                 scope,
-                &Value::new(Kind::Object(base), prompt.span),
+                &Value::new(PyKind::Object(base), prompt.span),
                 &vars,
                 out,
                 depth + 1,
@@ -479,7 +479,7 @@ impl Reader<'_, '_> {
                 }
             },
             Vars::Of(value) => match scope.state.as_ref() {
-                Some((id, var)) if matches!(value.kind, Kind::Object(s) if s == *id) => {
+                Some((id, var)) if matches!(value.kind, PyKind::Object(s) if s == *id) => {
                     self.read(kit, &var.clone(), name, at)
                 }
                 // Of a prompt with one variable, a text is its value.

@@ -15,7 +15,7 @@ use super::{Kindly, Reader, Traced};
 use core_ir::{IfSugar, Name, Prim, Term, TermId};
 use diagnostics::Span;
 use frontend_kit::kit::Kit;
-use python::{Condition, DictId, Kind, ListId, ObjectId, Piece, TextId, Value};
+use python::{Condition, DictId, ListId, ObjectId, Piece, PyKind, TextId, Value};
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
@@ -94,10 +94,10 @@ type Parts = Vec<(Node, u64)>;
 
 fn node(value: &Value) -> Option<Node> {
     Some(match &value.kind {
-        Kind::Object(id) | Kind::Member(id, _) => Node::Object(*id),
-        Kind::List(id) | Kind::Either(id) => Node::List(*id),
-        Kind::Dict(id) => Node::Dict(*id),
-        Kind::Text(id) => Node::Text(*id),
+        PyKind::Object(id) | PyKind::Member(id, _) => Node::Object(*id),
+        PyKind::List(id) | PyKind::Either(id) => Node::List(*id),
+        PyKind::Dict(id) => Node::Dict(*id),
+        PyKind::Text(id) => Node::Text(*id),
         _ => return None,
     })
 }
@@ -133,7 +133,7 @@ impl Reader<'_, '_> {
         let items = traced.trace.objects.iter().filter_map(|id| {
             let object = self.world.object(*id);
             match object.args.get(1).map(|a| &a.value.kind) {
-                Some(Kind::Object(element)) if &*object.callee == "[for]" => Some(*element),
+                Some(PyKind::Object(element)) if &*object.callee == "[for]" => Some(*element),
                 _ => None,
             }
         });
@@ -207,7 +207,7 @@ impl Reader<'_, '_> {
             Node::Dict(id) => all(&mut self.world.dict(id).entries.iter().map(|(_, v)| v)),
             Node::Text(id) => {
                 let at = Span { file: diagnostics::FileId(0), start: 0, end: 0 };
-                let pieces = self.world.text_of(&Value::new(Kind::Text(id), at)).unwrap_or_default();
+                let pieces = self.world.text_of(&Value::new(PyKind::Text(id), at)).unwrap_or_default();
                 let hole = |piece: Piece| match piece {
                     Piece::Hole(hole, _) => Some((node(&hole)?, 1)),
                     Piece::Text(_) => None,
@@ -250,7 +250,7 @@ impl Reader<'_, '_> {
                 return Some(Rc::new([id]));
             }
             let object = self.world.object(id);
-            if let ("[for]", Some(Kind::Object(element))) =
+            if let ("[for]", Some(PyKind::Object(element))) =
                 (&*object.callee, object.args.get(1).map(|a| &a.value.kind))
             {
                 // A call that is made for each item is a part of what all items are, which is bound as a whole.
@@ -331,7 +331,7 @@ impl Reader<'_, '_> {
     /// Whether a value has a name, or may be given one, and is data whatever the tests in it say: a part of it is a part of what has the name.
     pub(super) fn is_shared(&self, scope: &Scope, value: &Value) -> bool {
         let Some(sharing) = scope.sharing.as_ref().filter(|_| scope.place.is_some()) else { return false };
-        let Kind::Object(id) = value.kind else { return false };
+        let PyKind::Object(id) = value.kind else { return false };
         sharing.contains_key(&id) && !scope.held.contains_key(&id) && self.is_data(scope, value)
     }
 
@@ -341,7 +341,7 @@ impl Reader<'_, '_> {
         let mut seen: HashSet<ObjectId> = HashSet::new();
         let mut todo = vec![value.clone()];
         while let Some(value) = todo.pop() {
-            let Kind::Object(id) = value.kind else { continue };
+            let PyKind::Object(id) = value.kind else { continue };
             if !seen.insert(id) {
                 continue;
             }

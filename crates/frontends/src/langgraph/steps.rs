@@ -9,7 +9,7 @@ use core_ir::{Bound, Branch, Data, IfSugar, Name, Num, Prim, Role, Term, TermId}
 use diagnostics::Span;
 use frontend_kit::emit::{LoopBound, clip, codes, undecided};
 use frontend_kit::kit::Kit;
-use python::Kind;
+use python::PyKind;
 use std::collections::{HashMap, HashSet};
 
 /// The field that says which nodes are due.
@@ -310,7 +310,7 @@ impl Machine<'_, '_, '_, '_> {
         let mut keys: Vec<String> = written.into_iter().map(|(k, _)| k).collect();
         keys.sort();
         keys.dedup();
-        Writes { keys, certain: matches!(value.kind, Kind::Dict(_)) }
+        Writes { keys, certain: matches!(value.kind, PyKind::Dict(_)) }
     }
 
     /// How many messages a node adds, if that is always the same.
@@ -344,7 +344,8 @@ impl Machine<'_, '_, '_, '_> {
                 match self.reader.decision(kit, self.graph, &router.path, "route", at) {
                     Some(term) => term,
                     None => {
-                        let why = format!("which way is taken: {}", self.reader.world.why(&router.path));
+                        let why =
+                            format!("which way is taken: {}", self.reader.world.unknown_reason(&router.path));
                         kit.undecided(codes::NOT_COMPILED, why, at)
                     }
                 }

@@ -18,7 +18,7 @@ use frontend_kit::emit::{Unused, codes, undecided};
 use frontend_kit::kit::Kit;
 use frontend_kit::shape::why;
 use frontend_kit::talk::{Choice, Move, Speaker, talk};
-use python::{Kind, Object, ObjectId, Value};
+use python::{Object, ObjectId, PyKind, Value};
 
 const SUPERVISOR_KEYS: &[&str] =
     &["agents", "model", "prompt", "tools", "supervisor_name", "handoff_tool_prefix", "parallel_tool_calls"];
@@ -111,7 +111,7 @@ impl Reader<'_, '_> {
             }
         }
         let several = field(object, None, "parallel_tool_calls");
-        if !several.is_some_and(|g| matches!(g.value.kind, Kind::Bool(true))) {
+        if !several.is_some_and(|g| matches!(g.value.kind, PyKind::Bool(true))) {
             params.extra.retain(|(n, _)| &**n != "parallel_tool_calls");
             params.extra.push(("parallel_tool_calls".into(), Data::Bool(false)));
         }

@@ -9,7 +9,7 @@ use core_ir::{IfSugar, Name, Prim, Role, Term, TermId};
 use diagnostics::Span;
 use frontend_kit::emit::{clip, codes, undecided};
 use frontend_kit::kit::Kit;
-use python::{Kind, ObjectId, Value};
+use python::{ObjectId, PyKind, Value};
 
 /// Where an update is: the graph and its node, what names stand for there, and what becomes of it.
 #[derive(Clone, Copy)]
@@ -31,7 +31,7 @@ impl Reader<'_, '_> {
         let Some(command) = self.command(value) else {
             return self.goes(kit, site, value, None);
         };
-        let nothing = Value::new(Kind::None, value.span);
+        let nothing = Value::new(PyKind::None, value.span);
         let given = field(command, None, "update").map_or(nothing, |g| g.value.clone());
         let to = field(command, None, "goto").map(|g| g.value.clone());
         self.goes(kit, site, &given, to.as_ref())
@@ -79,14 +79,14 @@ impl Reader<'_, '_> {
         let Some((_, var)) = scope.state.clone() else { return kit.unknown("a node without a state", at) };
         let Some(entries) = self.entries_of(scope, given) else {
             // What another graph or an agent gave is the update.
-            if let Kind::Object(id) = given.kind
+            if let PyKind::Object(id) = given.kind
                 && let Some(held) = scope.held.get(&id).cloned()
                 && let (Some(key), Kindly::Text | Kindly::Calls) = (graph.plan.messages(), held.kind)
             {
-                let message = Value::new(Kind::Object(id), given.span);
+                let message = Value::new(PyKind::Object(id), given.span);
                 return self.apply(kit, site, &[(key.to_string(), vec![message])], goto);
             }
-            let why = format!("what `{}` changes: {}", clip(name), self.world.why(given));
+            let why = format!("what `{}` changes: {}", clip(name), self.world.unknown_reason(given));
             let term = kit.undecided(codes::NOT_COMPILED, why, given.span);
             if mode == Mode::Alone {
                 let state = kit.b.var(var, at);
@@ -164,8 +164,8 @@ impl Reader<'_, '_> {
     /// The keys that an update sets.
     pub(super) fn entries_of(&self, scope: &Scope, given: &Value) -> Option<Vec<(String, Value)>> {
         match &given.kind {
-            Kind::None => Some(Vec::new()),
-            Kind::Dict(id) => {
+            PyKind::None => Some(Vec::new()),
+            PyKind::Dict(id) => {
                 let dict = self.world.dict(*id);
                 if dict.open.is_some() {
                     return None;
@@ -180,8 +180,8 @@ impl Reader<'_, '_> {
                             out.push((key.to_string(), value.clone()));
                         }
                         // `{**state, …}`: the other keys stay as they are.
-                        (None, Kind::External(star)) if &**star == "**" => {
-                            let whole = matches!(value.kind, Kind::Object(s) if scope.state.as_ref().is_some_and(|(id, _)| *id == s));
+                        (None, PyKind::External(star)) if &**star == "**" => {
+                            let whole = matches!(value.kind, PyKind::Object(s) if scope.state.as_ref().is_some_and(|(id, _)| *id == s));
                             // What stands before it is set only where the state has no such key.
                             if !whole || !out.is_empty() {
                                 return None;
@@ -192,7 +192,7 @@ impl Reader<'_, '_> {
                 }
                 Some(out)
             }
-            Kind::Object(id) => {
+            PyKind::Object(id) => {
                 let (state, _) = scope.state.as_ref()?;
                 let object = self.world.object(*id);
                 if id == state {
@@ -318,7 +318,7 @@ impl Reader<'_, '_> {
             if self.is_conversation(scope, &value) {
                 continue;
             }
-            if let Kind::Object(id) = value.kind {
+            if let PyKind::Object(id) = value.kind {
                 if scope.held.contains_key(&id) {
                     out.push(Added::Held(id));
                     continue;
@@ -340,10 +340,10 @@ impl Reader<'_, '_> {
                     todo.extend(items.iter().rev().cloned())
                 }
                 // What a message says, without who says it, is what the user says.
-                (None, _, Kind::Member(_, name)) if name.rsplit('.').next() == Some("content") => {
+                (None, _, PyKind::Member(_, name)) if name.rsplit('.').next() == Some("content") => {
                     out.push(Added::Say(Role::User, value));
                 }
-                (None, _, Kind::Str(_) | Kind::Text(_)) => out.push(Added::Say(Role::User, value)),
+                (None, _, PyKind::Str(_) | PyKind::Text(_)) => out.push(Added::Say(Role::User, value)),
                 _ => out.push(match self.removed(scope, &value) {
                     Some((from, to)) => Added::Removed(from, to),
                     None if self.makes_messages(&value) => Added::Several(value),
@@ -366,8 +366,8 @@ impl Reader<'_, '_> {
         let (_, object) = self.world.object_of(value)?;
         if let ("[for]", [list, element, item]) = (&*object.callee, &object.args[..]) {
             let of = self.id_removed(&item.value)?;
-            let Kind::Object(of) = of.kind else { return None };
-            if !matches!(element.value.kind, Kind::Object(e) if e == of) {
+            let PyKind::Object(of) = of.kind else { return None };
+            if !matches!(element.value.kind, PyKind::Object(e) if e == of) {
                 return None;
             }
             return self.range(scope, &list.value);
@@ -381,7 +381,7 @@ impl Reader<'_, '_> {
         }
         let of = self.id_removed(value)?;
         let (_, of) = self.world.object_of(&of)?;
-        let Some(Kind::Int(place)) = of.args.first().map(|a| &a.value.kind) else { return None };
+        let Some(PyKind::Int(place)) = of.args.first().map(|a| &a.value.kind) else { return None };
         let whole = self.owner(of, value.span).is_some_and(|l| self.is_conversation(scope, &l));
         whole.then(|| (Some(*place), place.checked_add(1).filter(|n| *n != 0)))
     }
@@ -391,7 +391,7 @@ impl Reader<'_, '_> {
         let (_, object) = self.world.object_of(value)?;
         let id = field(object, Some(0), "id").filter(|_| object.short() == "RemoveMessage")?;
         match &id.value.kind {
-            Kind::Member(of, name) if &**name == "id" => Some(Value::new(Kind::Object(*of), value.span)),
+            PyKind::Member(of, name) if &**name == "id" => Some(Value::new(PyKind::Object(*of), value.span)),
             _ => None,
         }
     }
@@ -408,8 +408,8 @@ impl Reader<'_, '_> {
             return None;
         }
         let bound = |i: usize| match slice.args.get(i).map(|a| &a.value.kind) {
-            None | Some(Kind::None) => Some(None),
-            Some(Kind::Int(n)) => Some(Some(*n)),
+            None | Some(PyKind::None) => Some(None),
+            Some(PyKind::Int(n)) => Some(Some(*n)),
             _ => None,
         };
         bound(2)?.is_none().then_some((bound(0)?, bound(1)?))
@@ -496,11 +496,11 @@ impl Reader<'_, '_> {
                 }
                 Added::Held(id) => {
                     let held = scope.held.get(&id).cloned();
-                    let content = Value::new(Kind::Member(id, "content".into()), at);
+                    let content = Value::new(PyKind::Member(id, "content".into()), at);
                     let kind = held.as_ref().map_or(Kindly::Data, |h| h.kind);
                     let text = match kind {
                         Kindly::Data => {
-                            let data = self.expr(kit, scope, &Value::new(Kind::Object(id), at));
+                            let data = self.expr(kit, scope, &Value::new(PyKind::Object(id), at));
                             kit.b.add(Term::Prim(Prim::ToStr, vec![data]), at)
                         }
                         _ => self.expr(kit, scope, &content),
@@ -523,8 +523,10 @@ impl Reader<'_, '_> {
                     (role, text, false)
                 }
                 Added::Unknown(value) => {
-                    let message =
-                        format!("what is added to the conversation is not known: {}", self.world.why(&value));
+                    let message = format!(
+                        "what is added to the conversation is not known: {}",
+                        self.world.unknown_reason(&value)
+                    );
                     let term = kit.undecided(codes::NOT_COMPILED, message, value.span);
                     (Role::Assistant, term, false)
                 }

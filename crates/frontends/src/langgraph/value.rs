@@ -9,7 +9,7 @@ use core_ir::{Data, IfSugar, Name, Num, Prim, Role, Term, TermId};
 use diagnostics::Span;
 use frontend_kit::emit::{Template, codes};
 use frontend_kit::kit::Kit;
-use python::{Condition, Kind, Object, ObjectId, Piece, Value};
+use python::{Condition, Object, ObjectId, Piece, PyKind, Value};
 use std::collections::HashMap;
 use std::rc::Rc;
 
@@ -71,24 +71,24 @@ impl Reader<'_, '_> {
         if let Some(asked) = crate::py::ambient(kit, self.world, value) {
             return asked;
         }
-        let why = self.world.why(value).to_string();
+        let why = self.world.unknown_reason(value).to_string();
         kit.undecided(codes::NOT_COMPILED, why, value.span)
     }
 
     pub(super) fn expr_inner(&self, kit: &mut Kit<'_>, scope: &Scope, value: &Value) -> TermId {
         let at = value.span;
-        let settled = self.world.settled(value);
+        let settled = self.world.resolve_env(value);
         match &settled.kind {
-            Kind::None => kit.b.lit(Data::Null, at),
-            Kind::Bool(b) => kit.b.lit(Data::Bool(*b), at),
-            Kind::Int(n) => kit.b.lit(Num::from(*n), at),
-            Kind::Float(_) => match crate::py::number(settled) {
+            PyKind::None => kit.b.lit(Data::Null, at),
+            PyKind::Bool(b) => kit.b.lit(Data::Bool(*b), at),
+            PyKind::Int(n) => kit.b.lit(Num::from(*n), at),
+            PyKind::Float(_) => match crate::py::number(settled) {
                 Some(n) => kit.b.lit(n, at),
                 None => self.not_known(kit, value),
             },
-            Kind::Str(s) => kit.text(s, at),
-            Kind::Text(_) => self.text(kit, scope, settled),
-            Kind::List(id) => {
+            PyKind::Str(s) => kit.text(s, at),
+            PyKind::Text(_) => self.text(kit, scope, settled),
+            PyKind::List(id) => {
                 let list = self.world.list(*id);
                 if list.open.is_some() || list.items.iter().any(|i| i.maybe) {
                     return kit.undecided(
@@ -100,7 +100,7 @@ impl Reader<'_, '_> {
                 let items = list.items.iter().map(|i| self.expr(kit, scope, i)).collect();
                 kit.b.add(Term::List(items), at)
             }
-            Kind::Dict(id) => {
+            PyKind::Dict(id) => {
                 let dict = self.world.dict(*id);
                 let plain =
                     dict.open.is_none() && dict.entries.iter().all(|(k, v)| k.as_str().is_some() && !v.maybe);
@@ -122,9 +122,9 @@ impl Reader<'_, '_> {
                 let fields = self.fields_of(kit, scope, &dict.entries);
                 kit.b.add(Term::Record(fields), at)
             }
-            Kind::Object(id) => self.object(kit, scope, *id, at),
-            Kind::Member(id, member) => {
-                let base = Value::new(Kind::Object(*id), at);
+            PyKind::Object(id) => self.object(kit, scope, *id, at),
+            PyKind::Member(id, member) => {
+                let base = Value::new(PyKind::Object(*id), at);
                 self.member(kit, scope, &base, member, at)
             }
             _ => match self.node_name(settled) {
@@ -143,7 +143,7 @@ impl Reader<'_, '_> {
         at: Span,
     ) -> Option<TermId> {
         let is_spread =
-            |(k, v): &(Value, Value)| matches!(&k.kind, Kind::External(n) if &**n == "**") && !v.maybe;
+            |(k, v): &(Value, Value)| matches!(&k.kind, PyKind::External(n) if &**n == "**") && !v.maybe;
         let place = entries.iter().position(is_spread)?;
         let (before, after) = (&entries[..place], &entries[place + 1..]);
         let plain = |(k, v): &(Value, Value)| k.as_str().is_some() && !v.maybe;
@@ -244,8 +244,8 @@ impl Reader<'_, '_> {
     pub fn state_key(&self, scope: &Scope, value: &Value) -> Option<String> {
         let (state, _) = scope.state.as_ref()?;
         match &value.kind {
-            Kind::Member(id, name) if id == state && !name.contains('.') => Some(name.to_string()),
-            Kind::Object(id) => {
+            PyKind::Member(id, name) if id == state && !name.contains('.') => Some(name.to_string()),
+            PyKind::Object(id) => {
                 let object = self.world.object(*id);
                 let key =
                     |o: &Object| o.args.first().and_then(|a| self.world.str(&a.value)).map(str::to_string);
@@ -270,7 +270,7 @@ impl Reader<'_, '_> {
     /// What an object is, where it has no name.
     pub(super) fn object_itself(&self, kit: &mut Kit<'_>, scope: &Scope, id: ObjectId, at: Span) -> TermId {
         let object = self.world.object(id);
-        let value = Value::new(Kind::Object(id), at);
+        let value = Value::new(PyKind::Object(id), at);
         if let Some((state, var)) = &scope.state
             && *state == id
         {
@@ -307,7 +307,7 @@ impl Reader<'_, '_> {
         };
         let owner = &self.world.object(base).callee;
         let rest = object.callee.strip_prefix(&**owner).unwrap_or(&object.callee);
-        let base = Value::new(Kind::Object(base), at);
+        let base = Value::new(PyKind::Object(base), at);
         if let Some(call) = self.call_of(&value) {
             // A call as a whole: what it is called with.
             return match self.call_part(kit, scope, &call, "args", at) {
@@ -322,7 +322,7 @@ impl Reader<'_, '_> {
         if let Some(member) = rest.strip_suffix("[]") {
             let on = match member.strip_prefix('.') {
                 None => base,
-                Some(member) => Value::new(Kind::Member(object.base.unwrap_or(id), member.into()), at),
+                Some(member) => Value::new(PyKind::Member(object.base.unwrap_or(id), member.into()), at),
             };
             let Some(key) = args.first() else { return self.not_known(kit, &value) };
             return self.item(kit, scope, &on, key, at);
@@ -331,7 +331,7 @@ impl Reader<'_, '_> {
         let Some(path) = rest.strip_prefix('.') else { return self.not_known(kit, &value) };
         let (on, method) = match path.rsplit_once('.') {
             Some((member, method)) => {
-                (Value::new(Kind::Member(object.base.unwrap_or(id), member.into()), at), method)
+                (Value::new(PyKind::Member(object.base.unwrap_or(id), member.into()), at), method)
             }
             None => (base, path),
         };
@@ -363,7 +363,7 @@ impl Reader<'_, '_> {
             }
             return kit.b.add(Term::Record(fields), at);
         }
-        let value = Value::new(Kind::Object(id), at);
+        let value = Value::new(PyKind::Object(id), at);
         self.not_known(kit, &value)
     }
 
@@ -457,7 +457,7 @@ impl Reader<'_, '_> {
             ("[for]", [of, element, each, test]) => self.filtered(kit, scope, [of, element, each, test], at),
             ("builtins.enumerate", [of]) => self.paired(kit, scope, &[of], Some(0), at),
             ("builtins.enumerate", [of, start]) => match start.kind {
-                Kind::Int(n) => self.paired(kit, scope, &[of], Some(n), at),
+                PyKind::Int(n) => self.paired(kit, scope, &[of], Some(n), at),
                 _ => None,
             },
             ("builtins.zip", [_, _, ..]) => self.paired(kit, scope, args, None, at),
@@ -531,12 +531,12 @@ impl Reader<'_, '_> {
 
     /// Whether a value is certainly a list.
     fn is_list(&self, value: &Value) -> bool {
-        matches!(self.world.settled(value).kind, Kind::List(_))
+        matches!(self.world.resolve_env(value).kind, PyKind::List(_))
     }
 
     /// Whether a value is certainly a text.
     fn is_text(&self, value: &Value) -> bool {
-        matches!(self.world.settled(value).kind, Kind::Str(_) | Kind::Text(_))
+        matches!(self.world.resolve_env(value).kind, PyKind::Str(_) | PyKind::Text(_))
     }
 
     /// Whether a value counts as true.
@@ -550,7 +550,7 @@ impl Reader<'_, '_> {
         if let Some(calls) = self.calls_of(kit, scope, value, at) {
             return calls;
         }
-        if let Kind::Object(id) = value.kind {
+        if let PyKind::Object(id) = value.kind {
             if self.is_test(value)
                 && let Some(name) = self.shared(kit, scope, id, at)
             {
@@ -592,13 +592,13 @@ impl Reader<'_, '_> {
 
     pub(super) fn world_truth(&self, value: &Value) -> Option<bool> {
         match &value.kind {
-            Kind::None => Some(false),
-            Kind::Bool(b) => Some(*b),
-            Kind::Int(n) => Some(*n != 0),
-            Kind::Str(s) => Some(!s.is_empty()),
+            PyKind::None => Some(false),
+            PyKind::Bool(b) => Some(*b),
+            PyKind::Int(n) => Some(*n != 0),
+            PyKind::Str(s) => Some(!s.is_empty()),
             // A variable that the environment must have has a value.
-            Kind::Env(_) => match self.world.settled(value) {
-                Value { kind: Kind::Env(_), .. } => Some(true),
+            PyKind::Env(_) => match self.world.resolve_env(value) {
+                Value { kind: PyKind::Env(_), .. } => Some(true),
                 settled => self.world_truth(settled),
             },
             _ => None,
@@ -627,7 +627,7 @@ impl Reader<'_, '_> {
             }
             // How many calls the last reply has: one or none.
             (">" | "!=" | ">=" | "==", [a, b]) if self.counts_calls(a).is_some() => {
-                let Kind::Int(n) = b.kind else { return None };
+                let PyKind::Int(n) = b.kind else { return None };
                 let calls = self.calls_of(kit, scope, self.counts_calls(a)?, at)?;
                 match (callee, n) {
                     (">" | "!=", 0) | (">=" | "==", 1) => calls,
@@ -726,7 +726,7 @@ impl Reader<'_, '_> {
         let scope = Scope { state: Some((traced.state, STATE.into())), ..Scope::default() };
         let read = |id: &ObjectId| {
             let object = self.world.object(*id);
-            let key = self.state_key(&scope, &Value::new(Kind::Object(*id), object.span))?;
+            let key = self.state_key(&scope, &Value::new(PyKind::Object(*id), object.span))?;
             Some((key, object.span))
         };
         traced.trace.objects.iter().filter_map(read).collect()
@@ -741,7 +741,7 @@ impl Reader<'_, '_> {
                 return;
             }
             match &value.kind {
-                Kind::Dict(id) => {
+                PyKind::Dict(id) => {
                     out.extend(
                         self.world
                             .dict(*id)
@@ -750,8 +750,10 @@ impl Reader<'_, '_> {
                             .filter_map(|(k, _)| Some((k.as_str()?.to_string(), k.span))),
                     );
                 }
-                Kind::Either(id) | Kind::List(id) => todo.extend(self.world.list(*id).items.iter().cloned()),
-                Kind::Object(id) => {
+                PyKind::Either(id) | PyKind::List(id) => {
+                    todo.extend(self.world.list(*id).items.iter().cloned())
+                }
+                PyKind::Object(id) => {
                     let object = self.world.object(*id);
                     match object.short() {
                         "if" => todo.extend(object.args.iter().skip(1).map(|a| a.value.clone())),

@@ -24,7 +24,7 @@ use frontend_kit::outline::Ends;
 use frontend_kit::project::{Compiled, File, Project, UnitKind};
 use frontend_kit::shape::why;
 use frontend_kit::talk::{Choice, Move, Speaker, talk};
-use python::{Kind, Method, Object, ObjectId, Value, World};
+use python::{Method, Object, ObjectId, PyKind, Value, World};
 use std::collections::HashSet;
 
 const PACKAGE: &str = "agent_framework";
@@ -168,7 +168,7 @@ impl<'r> Reader<'r, '_> {
         };
         let object = self.world.object(id);
         object.args.iter().for_each(|a| look(&a.value));
-        for (_, call) in self.world.chain(id) {
+        for (_, call) in self.world.method_chain(id) {
             call.args.iter().for_each(|a| look(&a.value));
         }
         out
@@ -199,7 +199,7 @@ impl<'r> Reader<'r, '_> {
         let named = own.or_else(|| client.and_then(|c| names.iter().find_map(|k| field(c, None, k))));
         params.model = named.and_then(|g| self.world.str(g.value)).map(Name::from);
         if let Some(given) = named.filter(|g| params.model.is_none() && !g.value.is_none()) {
-            let message = format!("which model is asked: {}", self.world.why(given.value));
+            let message = format!("which model is asked: {}", self.world.unknown_reason(given.value));
             kit.out.push(undecided(codes::NOT_COMPILED, message, given.at));
         }
         for (key, given) in SETTINGS.iter().filter_map(|k| Some((*k, self.get(id, None, k)?))) {
@@ -248,10 +248,11 @@ impl<'r> Reader<'r, '_> {
         let Some(given) = self.get(id, None, "tools") else { return Vec::new() };
         let one = [given.value.clone()];
         let listed = self.world.items(given.value).unwrap_or(&one);
-        if let Kind::List(list) = self.world.settled(given.value).kind
+        if let PyKind::List(list) = self.world.resolve_env(given.value).kind
             && let Some(at) = self.world.list(list).open
         {
-            let message = format!("some of the tools are not known: {}", self.world.why(given.value));
+            let message =
+                format!("some of the tools are not known: {}", self.world.unknown_reason(given.value));
             kit.out.push(undecided(codes::NOT_COMPILED, message, at));
         }
         let mut out = Vec::new();
@@ -292,7 +293,7 @@ impl<'r> Reader<'r, '_> {
             match name {
                 Some(name) => out.push(Choice { decl: ToolDecl::unknown(name.into(), at), does: Move::Call }),
                 None => {
-                    let message = format!("a tool that is not known: {}", self.world.why(value));
+                    let message = format!("a tool that is not known: {}", self.world.unknown_reason(value));
                     kit.out.push(undecided(codes::NOT_COMPILED, message, at));
                     let name = format!("unknown_{}", out.len() + 1);
                     out.push(Choice { decl: ToolDecl::unknown(name.into(), at), does: Move::Call });
@@ -305,7 +306,7 @@ impl<'r> Reader<'r, '_> {
     fn workflow(&self, kit: &mut Kit<'_>, id: ObjectId) -> TermId {
         let object = self.world.object(id);
         let at = object.span;
-        let calls = self.world.chain(id);
+        let calls = self.world.method_chain(id);
         match object.short() {
             "WorkflowBuilder" => self.graph(kit, object, &calls),
             "SequentialBuilder" => {
@@ -386,7 +387,7 @@ impl<'r> Reader<'r, '_> {
                 kit.b.abs("x", Some(Type::Str), said, at)
             }
             None => {
-                let why = format!("who takes part: {}", self.world.why(value));
+                let why = format!("who takes part: {}", self.world.unknown_reason(value));
                 kit.undecided(codes::NOT_COMPILED, why, at)
             }
         }

@@ -7,7 +7,7 @@ use core_ir::{Bound, Data, IfSugar, Name, Num, Prim, Term, TermId};
 use diagnostics::Span;
 use frontend_kit::emit::{LoopBound, codes};
 use frontend_kit::kit::Kit;
-use python::Kind as Py;
+use python::PyKind;
 use ruff_python_ast::{CmpOp, Expr, Number, Operator, Stmt, StmtFor, StmtWhile};
 use std::collections::BTreeSet;
 
@@ -106,7 +106,7 @@ impl<'w> Whole<'_, 'w> {
             Expr::Name(_) | Expr::Attribute(_) => {
                 let value = self.fixed(f, expr)?;
                 match value.kind {
-                    Py::Int(n) => Some(n),
+                    PyKind::Int(n) => Some(n),
                     _ => None,
                 }
             }
@@ -166,7 +166,7 @@ impl<'w> Whole<'_, 'w> {
             },
             Expr::Name(_) | Expr::Attribute(_) => {
                 let value = self.fixed(f, iter)?;
-                let Py::List(id) = value.kind else { return None };
+                let PyKind::List(id) = value.kind else { return None };
                 let list = self.reader.world.list(id);
                 count(list.items.len()).filter(|_| list.open.is_none() && !list.items.iter().any(|i| i.maybe))
             }

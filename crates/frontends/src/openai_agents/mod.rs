@@ -26,7 +26,7 @@ use frontend_kit::outline::Ends;
 use frontend_kit::project::{CodeFacts, Compiled, Facts, File, Frontend, Project, UnitKind, Words};
 use frontend_kit::shape::why;
 use frontend_kit::talk::{Begins, Choice, Move, Over, Speaker, longest, talk_from};
-use python::{Arg, FunctionId, Kind, Object, ObjectId, Value, World};
+use python::{Arg, FunctionId, Object, ObjectId, PyKind, Value, World};
 use std::collections::{HashMap, HashSet};
 
 /// The front end.
@@ -146,7 +146,7 @@ fn made(mut units: Units, file: &File, mut world: World<'_>) -> Compiled {
         py::report(run, RUN_KEYS, RUN_UNUSED, "a run", &mut units.compiled.diagnostics);
         let Some(start) = field(run, Some(0), "starting_agent") else { continue };
         let Some(id) = reader.agent_of(start.value) else {
-            let message = format!("the agent that is run: {}", world.why(start.value));
+            let message = format!("the agent that is run: {}", world.unknown_reason(start.value));
             units.compiled.diagnostics.push(undecided(codes::NOT_COMPILED, message, start.at));
             continue;
         };
@@ -295,8 +295,8 @@ fn said_by_functions(world: &mut World<'_>) -> Instructions {
     let mut said = HashMap::new();
     for (id, function, f) in functions {
         let span = function.span;
-        let context = world.made("agents.RunContextWrapper", Vec::new(), span);
-        let args = [context, Value::new(Kind::Object(id), span)];
+        let context = world.new_call("agents.RunContextWrapper", Vec::new(), span);
+        let args = [context, Value::new(PyKind::Object(id), span)];
         let args = args.map(|value| Arg { name: None, value, span }).to_vec();
         said.insert((id, f), world.call(&function, args));
     }
@@ -320,9 +320,9 @@ impl Reader<'_, '_> {
     }
 
     fn agent_of(&self, value: &Value) -> Option<ObjectId> {
-        let settled = self.world.settled(value);
+        let settled = self.world.resolve_env(value);
         match settled.kind {
-            Kind::Object(id) => self.is_agent(id).then_some(id),
+            PyKind::Object(id) => self.is_agent(id).then_some(id),
             // Of several agents, none stands for the others.
             _ => None,
         }
@@ -446,7 +446,7 @@ impl Reader<'_, '_> {
         all.sort();
         all.iter().find_map(|id| {
             let object = self.world.object(*id);
-            let class = object.class.map(|c| Value::new(Kind::Class(c), object.span));
+            let class = object.class.map(|c| Value::new(PyKind::Class(c), object.span));
             let added = object.calls.iter().flat_map(|call| &self.world.object(call.result).args);
             let args = object.args.iter().chain(added).map(|a| &a.value);
             let given = args.chain(object.attrs.iter().map(|(_, v)| v)).chain(&class);
@@ -587,9 +587,9 @@ impl Reader<'_, '_> {
     /// The place of a list of tools or handoffs of which some are not known.
     fn unlisted(&self, id: ObjectId, key: &str) -> Option<(Span, Given<'_>)> {
         let given = self.get(id, None, key)?;
-        let at = match self.world.settled(given.value).kind {
-            Kind::List(list) => self.world.list(list).open,
-            Kind::None => None,
+        let at = match self.world.resolve_env(given.value).kind {
+            PyKind::List(list) => self.world.list(list).open,
+            PyKind::None => None,
             _ => Some(given.at),
         }?;
         Some((at, given))
@@ -621,7 +621,8 @@ impl Reader<'_, '_> {
         }
         for (key, what) in [("tools", "tools"), ("handoffs", "handoffs")] {
             if let Some((at, given)) = self.unlisted(id, key) {
-                let message = format!("some of the {what} are not known: {}", self.world.why(given.value));
+                let message =
+                    format!("some of the {what} are not known: {}", self.world.unknown_reason(given.value));
                 kit.out.push(undecided(codes::NOT_COMPILED, message, at));
             }
         }
@@ -633,8 +634,8 @@ impl Reader<'_, '_> {
             return kit.text("", self.world.object(id).span);
         };
         match given.value.kind {
-            Kind::None => kit.text("", given.at),
-            Kind::Function(f) | Kind::Bound(_, f) => {
+            PyKind::None => kit.text("", given.at),
+            PyKind::Function(f) | PyKind::Bound(_, f) => {
                 // A clone has the function of what it is a clone of.
                 const MAX_CLONES: usize = 16;
                 let chain = std::iter::successors(Some(id), |id| self.world.object(*id).base);
@@ -698,7 +699,7 @@ impl Reader<'_, '_> {
             match self.tool(&value) {
                 Some(decl) => out.push(Choice { decl, does: Move::Call }),
                 None => {
-                    let message = format!("a tool that is not known: {}", self.world.why(&value));
+                    let message = format!("a tool that is not known: {}", self.world.unknown_reason(&value));
                     kit.out.push(undecided(codes::NOT_COMPILED, message, at));
                     let name = py::outside(&value).unwrap_or_else(|| format!("unknown_{}", out.len() + 1));
                     out.push(Choice { decl: ToolDecl::unknown(name.into(), at), does: Move::Call });
@@ -789,10 +790,10 @@ impl Reader<'_, '_> {
     /// Tools whose result ends the run.
     fn stops(&self, kit: &mut Kit<'_>, id: ObjectId, choices: &mut [Choice]) {
         let Some(given) = self.get(id, None, "tool_use_behavior") else { return };
-        let names: Option<Vec<String>> = match &self.world.settled(given.value).kind {
-            Kind::Str(s) if &**s == "run_llm_again" => return,
-            Kind::Str(s) if &**s == "stop_on_first_tool" => None,
-            Kind::Dict(_) | Kind::Object(_) => {
+        let names: Option<Vec<String>> = match &self.world.resolve_env(given.value).kind {
+            PyKind::Str(s) if &**s == "run_llm_again" => return,
+            PyKind::Str(s) if &**s == "stop_on_first_tool" => None,
+            PyKind::Dict(_) | PyKind::Object(_) => {
                 let list = match self.world.entries(given.value) {
                     Some(entries) => {
                         entries.iter().find(|(k, _)| k.as_str() == Some("stop_at_tool_names")).map(|(_, v)| v)
@@ -823,7 +824,8 @@ impl Reader<'_, '_> {
     fn handover(&self, kit: &mut Kit<'_>, value: &Value, index: &HashMap<ObjectId, usize>) -> Option<Choice> {
         let at = value.span;
         let Some(target) = self.target(value) else {
-            let message = format!("an agent that may take over is not known: {}", self.world.why(value));
+            let message =
+                format!("an agent that may take over is not known: {}", self.world.unknown_reason(value));
             kit.out.push(undecided(codes::NOT_COMPILED, message, at));
             return None;
         };

@@ -10,7 +10,7 @@ use core_ir::{Data, IfSugar, LabelSpec, Name, Num, Prim, Term, TermId, ToolDecl,
 use diagnostics::Span;
 use frontend_kit::emit::{Template, clip, codes};
 use frontend_kit::kit::{Kit, plain};
-use python::{FunctionId, Kind as Py, Value};
+use python::{FunctionId, PyKind, Value};
 use ruff_python_ast::{
     BoolOp, CmpOp, Comprehension, Expr, ExprCall, InterpolatedStringElement, Number, Operator, UnaryOp,
 };
@@ -200,7 +200,7 @@ impl<'w> Whole<'_, 'w> {
             return kit.b.lit(data, at);
         }
         match value.kind {
-            Py::Text(_) => py::text(kit, self.reader.world, &value, plain),
+            PyKind::Text(_) => py::text(kit, self.reader.world, &value, plain),
             _ => self.not_known(kit, f, expr),
         }
     }

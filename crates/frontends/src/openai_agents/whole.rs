@@ -23,7 +23,7 @@ use core_ir::{Name, TermId, Type};
 use diagnostics::Span;
 use frontend_kit::kit::Kit;
 use frontend_kit::project::File;
-use python::{FunctionId, Kind as Py, ObjectId, ParamKind, Value};
+use python::{FunctionId, ObjectId, ParamKind, PyKind, Value};
 use ruff_python_ast::{Expr, ExprCall, Stmt};
 use ruff_text_size::Ranged;
 use std::cell::RefCell;
@@ -297,7 +297,7 @@ impl<'r, 'w> Whole<'r, 'w> {
             if let Stmt::FunctionDef(def) = stmt {
                 let at = self.reader.world.span(frame.module, def.name.range());
                 if let Some(id) = self.defined.get(&at) {
-                    frame.fixed.insert(def.name.to_string(), Value::new(Py::Function(*id), at));
+                    frame.fixed.insert(def.name.to_string(), Value::new(PyKind::Function(*id), at));
                 }
             }
         }
@@ -306,7 +306,7 @@ impl<'r, 'w> Whole<'r, 'w> {
     /// Whether a value is no data: an agent, a function, an instance of a class that has more than fields.
     pub fn is_thing(&self, value: &Value) -> bool {
         match &value.kind {
-            Py::Object(id) => {
+            PyKind::Object(id) => {
                 let object = self.reader.world.object(*id);
                 match object.class {
                     _ if self.reader.is_agent(*id) => true,
@@ -314,7 +314,7 @@ impl<'r, 'w> Whole<'r, 'w> {
                     None => object.package() == "agents",
                 }
             }
-            Py::Function(_) | Py::Bound(..) | Py::Class(_) | Py::Module(_) => true,
+            PyKind::Function(_) | PyKind::Bound(..) | PyKind::Class(_) | PyKind::Module(_) => true,
             _ => false,
         }
     }
@@ -343,16 +343,16 @@ impl<'r, 'w> Whole<'r, 'w> {
             Expr::Attribute(a) => {
                 let base = stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.fixed(frame, &a.value))?;
                 match &base.kind {
-                    Py::Object(id) => world.object(*id).attr(&a.attr).cloned(),
-                    Py::Module(m) => self.global(*m, &a.attr),
-                    Py::Class(c) => world.class_lookup(*c, &a.attr).map(|(v, _)| v),
+                    PyKind::Object(id) => world.object(*id).attr(&a.attr).cloned(),
+                    PyKind::Module(m) => self.global(*m, &a.attr),
+                    PyKind::Class(c) => world.class_lookup(*c, &a.attr).map(|(v, _)| v),
                     _ => None,
                 }
             }
             Expr::Call(call) => {
                 let at = world.span(frame.module, call.range());
                 let id = self.made.get(&at)?;
-                Some(Value::new(Py::Object(*id), at))
+                Some(Value::new(PyKind::Object(*id), at))
             }
             Expr::Subscript(s) => {
                 let base = stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.fixed(frame, &s.value))?;
@@ -370,7 +370,7 @@ impl<'r, 'w> Whole<'r, 'w> {
         let world = self.reader.world;
         let class = world.function(frame.function).class?;
         let id = *self.instances.get(&class)?;
-        Some(Value::new(Py::Object(id), world.object(id).span))
+        Some(Value::new(PyKind::Object(id), world.object(id).span))
     }
 
     fn global(&self, module: usize, name: &str) -> Option<Value> {
@@ -392,11 +392,11 @@ impl<'r, 'w> Whole<'r, 'w> {
             Expr::Attribute(a) => {
                 let base = self.fixed(frame, &a.value)?;
                 match &base.kind {
-                    Py::Object(id) => {
+                    PyKind::Object(id) => {
                         world.object(*id).class.and_then(|c| world.class_lookup(c, &a.attr)).map(|(v, _)| v)
                     }
-                    Py::Module(m) => self.global(*m, &a.attr),
-                    Py::Class(c) => world.class_lookup(*c, &a.attr).map(|(v, _)| v),
+                    PyKind::Module(m) => self.global(*m, &a.attr),
+                    PyKind::Class(c) => world.class_lookup(*c, &a.attr).map(|(v, _)| v),
                     _ => None,
                 }
             }

@@ -14,43 +14,43 @@ impl World<'_> {
         open: Option<Span>,
         span: Span,
     ) -> Value {
-        if let Kind::Class(class) = on.kind
-            && let Some((Value { kind: Kind::Function(f), .. }, _)) = self.class_lookup(class, name)
+        if let PyKind::Class(class) = on.kind
+            && let Some((Value { kind: PyKind::Function(f), .. }, _)) = self.class_lookup(class, name)
         {
             // A method of the class is given the class.
             let class = Arg { name: None, value: on.clone(), span };
             let args = std::iter::once(class).chain(args).collect();
-            return self.enter(f, None, args, open, span);
+            return self.call_body(f, None, args, open, span);
         }
         let given = self.symbolic.then(|| args.clone());
         // A list that the environment's text was split into is changed as it is by default.
-        let settled = match (&on.kind, &self.settled(on).kind) {
-            (Kind::Env(_), Kind::List(_) | Kind::Dict(_)) => Some(self.settled(on).kind.clone()),
+        let settled = match (&on.kind, &self.resolve_env(on).kind) {
+            (PyKind::Env(_), PyKind::List(_) | PyKind::Dict(_)) => Some(self.resolve_env(on).kind.clone()),
             _ => None,
         };
         let result = match *settled.as_ref().unwrap_or(&on.kind) {
-            Kind::List(id) => self.list_method(id, name, &args, open, span),
-            Kind::Dict(id) => self.dict_method(id, name, &args, open, span),
+            PyKind::List(id) => self.list_method(id, name, &args, open, span),
+            PyKind::Dict(id) => self.dict_method(id, name, &args, open, span),
             _ if open.is_none() => self.text_method(on, name, &args, span),
             _ => None,
         };
         match result {
             // What the environment says may be another text.
-            Some(value) if settled.is_none() => self.depending(&[on], value),
+            Some(value) if settled.is_none() => self.env_dependent(&[on], value),
             Some(value) => value,
-            None if given.is_some() && !matches!(on.kind, Kind::Function(_)) => {
-                self.computed(on, name, given.unwrap_or_default(), span)
+            None if given.is_some() && !matches!(on.kind, PyKind::Function(_)) => {
+                self.symbolic_method(on, name, given.unwrap_or_default(), span)
             }
             None => match &on.kind {
                 // A text whose method is not known here is a text that is not known.
-                Kind::Str(_) | Kind::Text(_) | Kind::Env(_) => {
+                PyKind::Str(_) | PyKind::Text(_) | PyKind::Env(_) => {
                     Value::unknown(format!("what `.{}(…)` gives", crate::expr::clip(name)), span)
                 }
-                Kind::Function(id) => {
+                PyKind::Function(id) => {
                     let callee = format!("{}.{name}", self.function(*id).qualified);
                     let function = Arg { name: None, span: on.span, value: on.clone() };
                     let args = std::iter::once(function).chain(args).collect();
-                    Value::new(Kind::Object(self.new_object(callee.into(), args, open, span, None)), span)
+                    Value::new(PyKind::Object(self.new_object(callee.into(), args, open, span, None)), span)
                 }
                 _ => Value::unknown(format!("what `.{}(…)` gives", crate::expr::clip(name)), span),
             },
@@ -66,24 +66,24 @@ impl World<'_> {
         span: Span,
     ) -> Option<Value> {
         let maybe = self.conditions > 0;
-        let none = Some(Value::new(Kind::None, span));
+        let none = Some(Value::new(PyKind::None, span));
         let first = args.first().map(|a| a.value.clone());
         match name {
             "append" | "add" => {
                 let value = first?;
-                self.grows(id);
-                self.holds(&value);
+                self.record_append(id);
+                self.note_alias(&value);
                 self.list_mut(id).items.push(Value { maybe, ..value });
                 none
             }
             "insert" => {
                 let value = args.get(1)?.value.clone();
                 let at = match first?.kind {
-                    Kind::Int(n) => usize::try_from(n).unwrap_or(0),
+                    PyKind::Int(n) => usize::try_from(n).unwrap_or(0),
                     _ => usize::MAX,
                 };
-                self.holds(&value);
-                self.wrote_items(id);
+                self.note_alias(&value);
+                self.record_items_write(id);
                 let items = &mut self.list_mut(id).items;
                 let at = at.min(items.len());
                 items.insert(at, Value { maybe, ..value });
@@ -99,7 +99,7 @@ impl World<'_> {
                 Some(self.list_value(items, kind, open, span))
             }
             "clear" if !maybe && !self.is_guarded() => {
-                self.wrote_items(id);
+                self.record_items_write(id);
                 self.list_mut(id).items.clear();
                 self.list_mut(id).open = None;
                 none
@@ -107,7 +107,7 @@ impl World<'_> {
             "index" | "count" => None,
             _ => {
                 // `remove`, `pop`, `sort` and whatever else changes it in a way that is not followed.
-                self.wrote_items(id);
+                self.record_items_write(id);
                 self.list_mut(id).open = Some(open.unwrap_or(span));
                 None
             }
@@ -127,9 +127,9 @@ impl World<'_> {
             "get" | "setdefault" => {
                 let key = first?;
                 if self.dict(id).has_spread() {
-                    let default = args.get(1).map_or(Value::new(Kind::None, span), |a| a.value.clone());
+                    let default = args.get(1).map_or(Value::new(PyKind::None, span), |a| a.value.clone());
                     return match name {
-                        "get" => Some(self.among_spread(id, &key, Some(default), span)),
+                        "get" => Some(self.lookup_with_spread(id, &key, Some(default), span)),
                         _ => None,
                     };
                 }
@@ -137,7 +137,7 @@ impl World<'_> {
                 let found: Vec<Value> =
                     dict.entries.iter().filter(|(k, _)| self.same(k, &key)).map(|(_, v)| v.clone()).collect();
                 let settled = dict.open.is_none() && key.as_str().is_some();
-                let default = args.get(1).map_or(Value::new(Kind::None, span), |a| a.value.clone());
+                let default = args.get(1).map_or(Value::new(PyKind::None, span), |a| a.value.clone());
                 Some(match &found[..] {
                     [one] if settled && !one.maybe => one.clone(),
                     [] if settled => {
@@ -173,22 +173,22 @@ impl World<'_> {
                 for arg in args {
                     match &arg.name {
                         Some(name) => {
-                            let key = Value::new(Kind::Str(name.clone()), arg.span);
+                            let key = Value::new(PyKind::Str(name.clone()), arg.span);
                             self.put(id, key, arg.value.clone());
                         }
                         None => self.update(id, &arg.value, span),
                     }
                 }
-                Some(Value::new(Kind::None, span))
+                Some(Value::new(PyKind::None, span))
             }
             "copy" => {
                 let dict = self.dict(id).clone();
                 self.step(dict.entries.len(), span);
                 let id = self.add_dict(dict);
-                Some(Value::new(Kind::Dict(id), span))
+                Some(Value::new(PyKind::Dict(id), span))
             }
             _ => {
-                self.wrote_entry(id, None);
+                self.record_entry_write(id, None);
                 self.dict_mut(id).open = Some(open.unwrap_or(span));
                 None
             }
@@ -197,7 +197,7 @@ impl World<'_> {
 
     fn text_method(&mut self, on: &Value, name: &str, args: &[Arg], span: Span) -> Option<Value> {
         if name == "format" {
-            return self.formatted(on, args, span);
+            return self.str_format(on, args, span);
         }
         if name == "join" {
             let separator = on.as_str()?.to_string();
@@ -207,67 +207,69 @@ impl World<'_> {
                 if i > 0 {
                     pieces.push(Piece::Text(separator.as_str().into()));
                 }
-                let why = self.why(&item);
+                let why = self.unknown_reason(&item);
                 let plain = !item.maybe;
-                self.shown(item, plain, why, &mut pieces);
+                self.push_str(item, plain, why, &mut pieces);
             }
             if let Some(at) = open {
                 let more = Value::unknown("more items", at);
                 pieces.push(Piece::Hole(more, "more".into()));
             }
-            return Some(self.joined(pieces, span));
+            return Some(self.join_pieces(pieces, span));
         }
-        if matches!(on.kind, Kind::Text(_))
+        if matches!(on.kind, PyKind::Text(_))
             && matches!(name, "strip" | "lstrip" | "rstrip")
             && args.is_empty()
         {
-            return Some(self.trimmed(on, name, span));
+            return Some(self.strip(on, name, span));
         }
-        let Kind::Str(text) = self.settled(on).kind.clone() else { return None };
-        if !self.read(text.len(), span) {
+        let PyKind::Str(text) = self.resolve_env(on).kind.clone() else { return None };
+        if !self.charge_text(text.len(), span) {
             return None;
         }
         let argument = |i: usize| args.get(i).and_then(|a: &Arg| a.value.as_str());
         let kind = match (name, args.len()) {
-            ("strip", 0) => Kind::Str(text.trim_matches(blank).into()),
-            ("lstrip", 0) => Kind::Str(text.trim_start_matches(blank).into()),
-            ("rstrip", 0) => Kind::Str(text.trim_end_matches(blank).into()),
+            ("strip", 0) => PyKind::Str(text.trim_matches(blank).into()),
+            ("lstrip", 0) => PyKind::Str(text.trim_start_matches(blank).into()),
+            ("rstrip", 0) => PyKind::Str(text.trim_end_matches(blank).into()),
             ("strip", 1) => {
                 let set = argument(0)?;
-                Kind::Str(text.trim_matches(|c| set.contains(c)).into())
+                PyKind::Str(text.trim_matches(|c| set.contains(c)).into())
             }
             ("lower", 0) => self.text_kind(text.to_lowercase().into(), span),
             ("upper", 0) => self.text_kind(text.to_uppercase().into(), span),
             // Other letters have more than two cases.
-            ("title", 0) if text.is_ascii() => Kind::Str(titled(&text).into()),
+            ("title", 0) if text.is_ascii() => PyKind::Str(title_case(&text).into()),
             ("capitalize", 0) if text.is_ascii() => {
                 let mut chars = text.chars();
                 let first = chars.next().map(|c| c.to_uppercase().to_string()).unwrap_or_default();
-                Kind::Str(format!("{first}{}", chars.as_str().to_lowercase()).into())
+                PyKind::Str(format!("{first}{}", chars.as_str().to_lowercase()).into())
             }
             ("replace", 2) => {
                 let (from, to) = (argument(0)?, argument(1)?);
-                let grown = text.matches(from).count().saturating_mul(to.len());
-                if self.text.saturating_add(grown) > self.limits.text {
+                let conditional_append = text.matches(from).count().saturating_mul(to.len());
+                if self.text.saturating_add(conditional_append) > self.limits.text {
                     return None;
                 }
                 self.text_kind(text.replace(from, to).into(), span)
             }
-            ("removeprefix", 1) => Kind::Str(text.strip_prefix(argument(0)?).unwrap_or(&text).into()),
-            ("removesuffix", 1) => Kind::Str(text.strip_suffix(argument(0)?).unwrap_or(&text).into()),
-            ("startswith", 1) => Kind::Bool(text.starts_with(argument(0)?)),
-            ("endswith", 1) => Kind::Bool(text.ends_with(argument(0)?)),
+            ("removeprefix", 1) => PyKind::Str(text.strip_prefix(argument(0)?).unwrap_or(&text).into()),
+            ("removesuffix", 1) => PyKind::Str(text.strip_suffix(argument(0)?).unwrap_or(&text).into()),
+            ("startswith", 1) => PyKind::Bool(text.starts_with(argument(0)?)),
+            ("endswith", 1) => PyKind::Bool(text.ends_with(argument(0)?)),
             ("split", 0) => {
                 let parts = text.split(blank).filter(|p| !p.is_empty());
                 let count = parts.clone().count();
-                return self.listed_texts(count, || parts.map(Arc::from).collect(), ListKind::List, span);
+                return self.list_of_texts(count, || parts.map(Arc::from).collect(), ListKind::List, span);
             }
             ("split" | "rsplit", 1 | 2) => {
                 let by = argument(0).filter(|by| !by.is_empty())?;
                 let most = match args.get(1).map(|a| (&a.name, &a.value.kind)) {
-                    None | Some((_, Kind::Int(..0))) => usize::MAX,
-                    Some((None, Kind::Int(n))) => usize::try_from(*n).ok()?,
-                    Some((Some(name), Kind::Int(n))) if &**name == "maxsplit" => usize::try_from(*n).ok()?,
+                    None | Some((_, PyKind::Int(..0))) => usize::MAX,
+                    Some((None, PyKind::Int(n))) => usize::try_from(*n).ok()?,
+                    Some((Some(name), PyKind::Int(n))) if &**name == "maxsplit" => {
+                        usize::try_from(*n).ok()?
+                    }
                     _ => return None,
                 };
                 let most = most.saturating_add(1);
@@ -280,7 +282,7 @@ impl World<'_> {
                         parts
                     }
                 };
-                return self.listed_texts(count, parts, ListKind::List, span);
+                return self.list_of_texts(count, parts, ListKind::List, span);
             }
             ("partition" | "rpartition", 1) => {
                 let by = argument(0).filter(|by| !by.is_empty())?;
@@ -290,12 +292,12 @@ impl World<'_> {
                     (None, "partition") => [&*text, "", ""],
                     (None, _) => ["", "", &*text],
                 };
-                return self.listed_texts(3, || parts.map(Arc::from).to_vec(), ListKind::Tuple, span);
+                return self.list_of_texts(3, || parts.map(Arc::from).to_vec(), ListKind::Tuple, span);
             }
             // Python ends lines elsewhere, too.
             ("splitlines", 0) if !text.replace("\r\n", "\n").contains(ENDS) => {
                 let count = text.lines().count();
-                return self.listed_texts(
+                return self.list_of_texts(
                     count,
                     || text.lines().map(Arc::from).collect(),
                     ListKind::List,
@@ -308,7 +310,7 @@ impl World<'_> {
     }
 
     /// A list of texts, which are made only if there are steps enough.
-    fn listed_texts(
+    fn list_of_texts(
         &mut self,
         count: usize,
         texts: impl FnOnce() -> Vec<Arc<str>>,
@@ -318,11 +320,11 @@ impl World<'_> {
         if !self.step(count, span) {
             return None;
         }
-        let items = texts().into_iter().map(|p| Value::new(Kind::Str(p), span)).collect();
+        let items = texts().into_iter().map(|p| Value::new(PyKind::Str(p), span)).collect();
         Some(self.list_value(items, kind, None, span))
     }
 
-    fn trimmed(&mut self, on: &Value, name: &str, span: Span) -> Value {
+    fn strip(&mut self, on: &Value, name: &str, span: Span) -> Value {
         let Some(mut pieces) = self.text_of(on) else { return on.clone() };
         if let (true, Some(Piece::Text(t))) = (name != "rstrip", pieces.first_mut()) {
             *t = t.trim_start_matches(blank).into();
@@ -330,11 +332,11 @@ impl World<'_> {
         if let (true, Some(Piece::Text(t))) = (name != "lstrip", pieces.last_mut()) {
             *t = t.trim_end_matches(blank).into();
         }
-        self.joined(pieces, span)
+        self.join_pieces(pieces, span)
     }
 
     /// `"…{name}…{}".format(…)`.
-    fn formatted(&mut self, on: &Value, args: &[Arg], span: Span) -> Option<Value> {
+    fn str_format(&mut self, on: &Value, args: &[Arg], span: Span) -> Option<Value> {
         let mut pieces = Vec::new();
         let mut next = 0;
         for piece in self.text_of(on)? {
@@ -343,7 +345,7 @@ impl World<'_> {
                 hole => pieces.push(hole),
             }
         }
-        Some(self.joined(pieces, span))
+        Some(self.join_pieces(pieces, span))
     }
 
     fn format_piece(
@@ -383,16 +385,16 @@ impl World<'_> {
                 },
             };
             let value = arg.map_or_else(|| Value::unknown("a part of a format", span), |a| a.value.clone());
-            self.shown(value, plain, name.into(), pieces);
+            self.push_str(value, plain, name.into(), pieces);
         }
         pieces.push(Piece::Text(rest.into()));
         Some(())
     }
 
     /// `"…%s…" % value`.
-    pub(crate) fn percent(&mut self, text: &str, right: &Value, span: Span) -> Value {
+    pub(crate) fn percent_format(&mut self, text: &str, right: &Value, span: Span) -> Value {
         let values = match right.kind {
-            Kind::List(id) if self.list(id).kind == ListKind::Tuple => self.list(id).items.clone(),
+            PyKind::List(id) if self.list(id).kind == ListKind::Tuple => self.list(id).items.clone(),
             _ => vec![right.clone()],
         };
         let mut values = values.into_iter();
@@ -410,8 +412,8 @@ impl World<'_> {
                 '%' => pieces.push(Piece::Text("%".into())),
                 's' | 'd' => match values.next() {
                     Some(value) => {
-                        let plain = c == 's' || matches!(value.kind, Kind::Int(_));
-                        self.shown(value, plain, "%s".into(), &mut pieces);
+                        let plain = c == 's' || matches!(value.kind, PyKind::Int(_));
+                        self.push_str(value, plain, "%s".into(), &mut pieces);
                     }
                     None => return Value::unknown("a format without a value", span),
                 },
@@ -419,14 +421,14 @@ impl World<'_> {
             }
         }
         pieces.push(Piece::Text(rest.into()));
-        self.joined(pieces, span)
+        self.join_pieces(pieces, span)
     }
 
     /// Without the white space that all lines begin with.
-    pub(crate) fn dedented(&mut self, value: &Value, trim: bool, span: Span) -> Value {
+    pub(crate) fn dedent(&mut self, value: &Value, trim: bool, span: Span) -> Value {
         let Some(pieces) = self.text_of(value) else { return value.clone() };
         let bytes = pieces.iter().map(|p| if let Piece::Text(t) = p { t.len() } else { 0 }).sum();
-        if !self.read(bytes, span) {
+        if !self.charge_text(bytes, span) {
             return Value::unknown("more than is evaluated", span);
         }
         // A hole within a line is no white space.
@@ -483,14 +485,14 @@ impl World<'_> {
                 }
             }
         }
-        let value = self.joined(out, span);
+        let value = self.join_pieces(out, span);
         if trim { self.trimmed_lines(&value, span) } else { value }
     }
 
     fn trimmed_lines(&mut self, value: &Value, span: Span) -> Value {
         match &value.kind {
-            Kind::Str(s) => Value::new(Kind::Str(s.trim_matches(blank).into()), span),
-            _ => self.trimmed(value, "strip", span),
+            PyKind::Str(s) => Value::new(PyKind::Str(s.trim_matches(blank).into()), span),
+            _ => self.strip(value, "strip", span),
         }
     }
 }
@@ -505,7 +507,7 @@ fn blank(c: char) -> bool {
 }
 
 /// As Python's `str.title`: the first letter of each word in upper case, the others in lower case.
-fn titled(text: &str) -> String {
+fn title_case(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut inside = false;
     for c in text.chars() {

@@ -6,9 +6,9 @@
 //!
 //! Invariant: a turn that stands for others finds nothing that one of them changes.
 
-use crate::eval::{At, World};
+use crate::eval::{Context, World};
 use crate::stmt::{Flow, is_constant};
-use crate::symbol::Condition;
+use crate::symbolic::Condition;
 use crate::value::*;
 use diagnostics::Span;
 use ruff_python_ast as ast;
@@ -21,22 +21,22 @@ use std::sync::Arc;
 const MAX_RETRIES: usize = 4;
 
 /// The names on a way out of a turn, and what holds on it.
-pub(crate) type Way<'a> = (Vec<Condition>, HashMap<&'a str, Value>);
+pub(crate) type Branch<'a> = (Vec<Condition>, HashMap<&'a str, Value>);
 
 /// The ways out of the turns of a loop that is evaluated.
 #[derive(Debug, Default)]
-pub(crate) struct Left<'a> {
+pub(crate) struct LoopExits<'a> {
     /// How long the path was before the loop.
     base: usize,
-    pub broken: Vec<Way<'a>>,
-    pub continued: Vec<Way<'a>>,
+    pub broken: Vec<Branch<'a>>,
+    pub continued: Vec<Branch<'a>>,
 }
 
 /// Something that was changed and is older than the turn that is evaluated.
 #[derive(Clone, Debug)]
-pub(crate) enum Written<'a> {
+pub(crate) enum Write<'a> {
     /// Items were added behind those that a list had.
-    Grown(ListId, usize),
+    Appended(ListId, usize),
     List(ListId),
     /// The entry of a text, or any.
     Entry(DictId, Option<Arc<str>>),
@@ -49,7 +49,7 @@ pub(crate) enum Written<'a> {
 
 /// Where the tables ended.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Mark {
+pub(crate) struct Snapshot {
     lists: usize,
     dicts: usize,
     objects: usize,
@@ -60,17 +60,17 @@ pub(crate) struct Mark {
 }
 
 impl<'a> World<'a> {
-    pub(crate) fn for_loop(&mut self, s: &'a ast::StmtFor, at: At) -> Flow {
+    pub(crate) fn for_loop(&mut self, s: &'a ast::StmtFor, at: Context) -> Flow {
         let span = self.span(at.module, s.range);
         let iter = self.expr(&s.iter, at);
-        if let Kind::Member(_, name) = &iter.kind
+        if let PyKind::Member(_, name) = &iter.kind
             && self.symbolic
             && self.framework.is_some_and(|f| f.holds_one(name.rsplit('.').next().unwrap_or(name)))
         {
-            return self.one_turn(s, &iter, at);
+            return self.at_most_one_iteration(s, &iter, at);
         }
         let Some((items, open)) = self.iterate(&iter) else {
-            if self.gathered(s, &iter, at).is_some() {
+            if self.loop_as_comprehension(s, &iter, at).is_some() {
                 return Flow::Next;
             }
             let element_at = self.span(at.module, s.target.range());
@@ -78,30 +78,35 @@ impl<'a> World<'a> {
                 let why = format!("an element of {}", self.source(at.module).written(s.iter.range()));
                 Value::unknown(why, element_at)
             });
-            let turns = match element.kind {
-                Kind::Object(id) if s.orelse.is_empty() && self.turns_are_alike(&s.body, span) => Some(id),
+            let iterations = match element.kind {
+                PyKind::Object(id)
+                    if s.orelse.is_empty() && self.has_independent_iterations(&s.body, span) =>
+                {
+                    Some(id)
+                }
                 _ => None,
             };
-            let condition = turns.map_or(Condition::Undecided, Condition::Loop);
-            self.turn_for_all(condition, span, at, |w| w.one_of_turns(s, element.clone(), at));
-            self.under(Condition::Undecided, span, at, |w| {
+            let condition = iterations.map_or(Condition::Undecided, Condition::Loop);
+            self.widen_loop(condition, span, at, |w| w.widened_iteration(s, element.clone(), at));
+            self.conditionally(Condition::Undecided, span, at, |w| {
                 w.block(&s.orelse, at);
             });
             return Flow::Next;
         };
         // What more turns than are followed do is known of none of them.
-        let mut open = open.or((items.len() > self.limits.turns).then_some(span));
+        let mut open = open.or((items.len() > self.limits.iterations).then_some(span));
         // A list may grow while it is gone over.
-        let list = if let Kind::List(id) = self.settled(&iter).kind { Some((id, items.len())) } else { None };
-        self.holds(&iter);
+        let list =
+            if let PyKind::List(id) = self.resolve_env(&iter).kind { Some((id, items.len())) } else { None };
+        self.note_alias(&iter);
         // A turn that leaves the loop inside of `try` may fail instead: then there is another one.
-        let tries = usize::from(!self.symbolic && leaves_in_try(&s.body));
-        self.begin_turns();
+        let tries = usize::from(!self.symbolic && exits_in_try(&s.body));
+        self.begin_loop();
         let base = self.path.len();
         let mut goes_on = true;
-        for item in items.into_iter().take(self.limits.turns) {
+        for item in items.into_iter().take(self.limits.iterations) {
             if !self.step(1, span) {
-                self.end_turns();
+                self.end_loop();
                 return Flow::Next;
             }
             let maybe = item.maybe;
@@ -115,7 +120,7 @@ impl<'a> World<'a> {
             let flow = self.block(&s.body, at);
             self.repeating -= tries;
             self.conditions -= condition;
-            let mut ways = self.continued();
+            let mut ways = self.take_continued();
             if flow != Flow::Next {
                 ways.extend(skipped);
             } else if !ways.is_empty() {
@@ -123,17 +128,17 @@ impl<'a> World<'a> {
                 ways.push((self.path.get(base..).unwrap_or(&[]).to_vec(), vars));
             }
             if !ways.is_empty() {
-                self.meet(ways, base, at, span);
+                self.join_branches(ways, base, at, span);
             } else if flow == Flow::Break && !self.symbolic {
-                self.end_turns();
+                self.end_loop();
                 return Flow::Next;
-            } else if flow == Flow::Gone || flow != Flow::Next && self.symbolic {
+            } else if flow == Flow::Exit || flow != Flow::Next && self.symbolic {
                 goes_on = false;
                 break;
             }
         }
-        let left = self.end_turns();
-        let mut flow = Flow::Gone;
+        let left = self.end_loop();
+        let mut flow = Flow::Exit;
         if goes_on {
             if let Some((id, count)) = list
                 && (self.list(id).items.len() != count || self.list(id).open.is_some())
@@ -143,7 +148,9 @@ impl<'a> World<'a> {
             if open.is_some() {
                 let element_at = self.span(at.module, s.target.range());
                 let element = Value::unknown("an element that is not known", element_at);
-                self.turn_for_all(Condition::Undecided, span, at, |w| w.one_of_turns(s, element.clone(), at));
+                self.widen_loop(Condition::Undecided, span, at, |w| {
+                    w.widened_iteration(s, element.clone(), at)
+                });
             }
             flow = self.block(&s.orelse, at);
         }
@@ -155,32 +162,32 @@ impl<'a> World<'a> {
             let vars = self.names(at, span);
             ways.push((self.path.get(base..).unwrap_or(&[]).to_vec(), vars));
         }
-        self.meet(ways, base, at, span);
+        self.join_branches(ways, base, at, span);
         Flow::Next
     }
 
     /// A turn that stands for others.
-    fn one_of_turns(&mut self, s: &'a ast::StmtFor, element: Value, at: At) {
+    fn widened_iteration(&mut self, s: &'a ast::StmtFor, element: Value, at: Context) {
         let span = self.span(at.module, s.range);
-        self.unsettle(&s.body, span, at);
+        self.havoc(&s.body, span, at);
         self.assign(&s.target, element, at);
-        self.begin_turns();
+        self.begin_loop();
         let flow = self.block(&s.body, at);
-        self.turn_ended(flow, at, span);
+        self.end_widened_iteration(flow, at, span);
     }
 
     /// A loop begins, whose turns `break` and `continue` leave.
-    pub(crate) fn begin_turns(&mut self) {
-        self.left.push(Left { base: self.path.len(), ..Left::default() });
+    pub(crate) fn begin_loop(&mut self) {
+        self.left.push(LoopExits { base: self.path.len(), ..LoopExits::default() });
     }
 
     /// The ways out of the turns of the loop that was begun last.
-    pub(crate) fn end_turns(&mut self) -> Left<'a> {
+    pub(crate) fn end_loop(&mut self) -> LoopExits<'a> {
         self.left.pop().unwrap_or_default()
     }
 
     /// The ways on which turns of the loop go on so far, which are taken away.
-    pub(crate) fn continued(&mut self) -> Vec<Way<'a>> {
+    pub(crate) fn take_continued(&mut self) -> Vec<Branch<'a>> {
         self.left.last_mut().map(|l| std::mem::take(&mut l.continued)).unwrap_or_default()
     }
 
@@ -190,7 +197,7 @@ impl<'a> World<'a> {
     }
 
     /// `break` or `continue`, where what tests decide is kept.
-    pub(crate) fn leave(&mut self, flow: Flow, at: At, span: Span) {
+    pub(crate) fn exit_iteration(&mut self, flow: Flow, at: Context, span: Span) {
         let Some(base) = self.left.last().map(|l| l.base).filter(|_| self.symbolic) else { return };
         let vars = self.names(at, span);
         let way = (self.path.get(base..).unwrap_or(&[]).to_vec(), vars);
@@ -200,7 +207,13 @@ impl<'a> World<'a> {
     }
 
     /// Goes on with all of some ways. False if there is none.
-    pub(crate) fn meet(&mut self, mut ways: Vec<Way<'a>>, base: usize, at: At, span: Span) -> bool {
+    pub(crate) fn join_branches(
+        &mut self,
+        mut ways: Vec<Branch<'a>>,
+        base: usize,
+        at: Context,
+        span: Span,
+    ) -> bool {
         if ways.len() < 2 {
             let Some((path, vars)) = ways.pop() else { return false };
             self.path.truncate(base);
@@ -221,14 +234,14 @@ impl<'a> World<'a> {
         let shared = first[..shared].to_vec();
         self.path.truncate(base);
         self.path.extend(shared);
-        self.joined_by_tests(ways, at, span);
+        self.join_by_tests(ways, at, span);
         true
     }
 
     /// The end of a turn that stands for all: the names of all ways out of it.
-    pub(crate) fn turn_ended(&mut self, flow: Flow, at: At, span: Span) {
-        let left = self.end_turns();
-        let mut ways: Vec<Way<'a>> = left.continued;
+    pub(crate) fn end_widened_iteration(&mut self, flow: Flow, at: Context, span: Span) {
+        let left = self.end_loop();
+        let mut ways: Vec<Branch<'a>> = left.continued;
         ways.extend(left.broken);
         if ways.is_empty() {
             return;
@@ -237,11 +250,11 @@ impl<'a> World<'a> {
             let vars = self.names(at, span);
             ways.push((self.path.get(left.base..).unwrap_or(&[]).to_vec(), vars));
         }
-        self.meet(ways, left.base, at, span);
+        self.join_branches(ways, left.base, at, span);
     }
 
     /// Notes that something is changed, if that matters.
-    pub(crate) fn wrote(&mut self, what: impl FnOnce(&Self) -> Option<Written<'a>>) {
+    pub(crate) fn record_write(&mut self, what: impl FnOnce(&Self) -> Option<Write<'a>>) {
         if self.watching > 0
             && let Some(written) = what(self)
         {
@@ -250,53 +263,53 @@ impl<'a> World<'a> {
         }
     }
 
-    pub(crate) fn wrote_items(&mut self, id: ListId) {
-        self.wrote(|w| {
+    pub(crate) fn record_items_write(&mut self, id: ListId) {
+        self.record_write(|w| {
             let list = w.list(id);
             let known = list.open.is_none() || list.items.iter().any(|i| !i.maybe);
-            known.then_some(Written::List(id))
+            known.then_some(Write::List(id))
         });
     }
 
-    pub(crate) fn grows(&mut self, id: ListId) {
-        self.wrote(|w| w.list(id).open.is_none().then(|| Written::Grown(id, w.list(id).items.len())));
+    pub(crate) fn record_append(&mut self, id: ListId) {
+        self.record_write(|w| w.list(id).open.is_none().then(|| Write::Appended(id, w.list(id).items.len())));
     }
 
-    pub(crate) fn wrote_entry(&mut self, id: DictId, key: Option<&Value>) {
-        self.wrote(|w| {
+    pub(crate) fn record_entry_write(&mut self, id: DictId, key: Option<&Value>) {
+        self.record_write(|w| {
             let dict = w.dict(id);
-            let is_unknown = |v: &Value| matches!(v.kind, Kind::Unknown(_));
+            let is_unknown = |v: &Value| matches!(v.kind, PyKind::Unknown(_));
             match key.and_then(|k| k.as_str()) {
                 Some(key) => {
                     let old = dict.entries.iter().rev().find(|(k, _)| k.as_str() == Some(key));
                     let known =
                         old.is_none_or(|(_, v)| !is_unknown(v)) && !(old.is_none() && dict.open.is_some());
-                    known.then(|| Written::Entry(id, Some(key.into())))
+                    known.then(|| Write::Entry(id, Some(key.into())))
                 }
                 None => {
                     let known = dict.open.is_none() || dict.entries.iter().any(|(_, v)| !is_unknown(v));
-                    known.then_some(Written::Entry(id, None))
+                    known.then_some(Write::Entry(id, None))
                 }
             }
         });
     }
 
-    pub(crate) fn wrote_attribute(&mut self, id: ObjectId, name: &Arc<str>) {
-        self.wrote(|w| {
-            let known = w.object(id).attr(name).is_none_or(|v| !matches!(v.kind, Kind::Unknown(_)));
-            known.then(|| Written::Attribute(id, name.clone()))
+    pub(crate) fn record_attribute_write(&mut self, id: ObjectId, name: &Arc<str>) {
+        self.record_write(|w| {
+            let known = w.object(id).attr(name).is_none_or(|v| !matches!(v.kind, PyKind::Unknown(_)));
+            known.then(|| Write::Attribute(id, name.clone()))
         });
     }
 
-    pub(crate) fn wrote_name(&mut self, scope: ScopeId, name: &'a str) {
-        self.wrote(|w| {
+    pub(crate) fn record_name_write(&mut self, scope: ScopeId, name: &'a str) {
+        self.record_write(|w| {
             let old = w.scope(scope).vars.get(name);
-            old.is_none_or(|v| !matches!(v.kind, Kind::Unknown(_))).then_some(Written::Name(scope, name))
+            old.is_none_or(|v| !matches!(v.kind, PyKind::Unknown(_))).then_some(Write::Name(scope, name))
         });
     }
 
-    pub(crate) fn mark(&self) -> Mark {
-        Mark {
+    pub(crate) fn snapshot(&self) -> Snapshot {
+        Snapshot {
             lists: self.own.lists.len(),
             dicts: self.own.dicts.len(),
             objects: self.own.objects.len(),
@@ -308,25 +321,25 @@ impl<'a> World<'a> {
     }
 
     /// Whether a change tells the next run of a function from this one: of a list, or of a constant. What is made when it is first wanted is not.
-    fn is_lasting(&self, written: &Written<'a>) -> bool {
+    fn is_lasting(&self, written: &Write<'a>) -> bool {
         let is_set = |v: Option<&Value>| v.is_some_and(|v| is_constant(v) && !v.is_none());
         match written {
-            Written::Grown(..) | Written::List(_) => true,
-            Written::Entry(id, Some(key)) => {
+            Write::Appended(..) | Write::List(_) => true,
+            Write::Entry(id, Some(key)) => {
                 let entries = &self.dict(*id).entries;
                 is_set(entries.iter().rev().find(|(k, _)| k.as_str() == Some(key)).map(|(_, v)| v))
             }
-            Written::Attribute(id, name) => is_set(self.object(*id).attr(name)),
-            Written::ClassAttribute(id, name) => is_set(self.class(*id).attr(name)),
-            Written::Name(id, name) => is_set(self.scope(*id).vars.get(name)),
-            Written::Entry(_, None) | Written::Called(_) => false,
+            Write::Attribute(id, name) => is_set(self.object(*id).attr(name)),
+            Write::ClassAttribute(id, name) => is_set(self.class(*id).attr(name)),
+            Write::Name(id, name) => is_set(self.scope(*id).vars.get(name)),
+            Write::Entry(_, None) | Write::Called(_) => false,
         }
     }
 
     /// Evaluates a function that is run again and again, and others beside it, so often that nothing which it changes was taken for known.
-    pub(crate) fn settled_run(&mut self, span: Span, f: impl Fn(&mut Self) -> Value) -> Value {
+    pub(crate) fn run_to_fixpoint(&mut self, span: Span, f: impl Fn(&mut Self) -> Value) -> Value {
         for _ in 0..MAX_RETRIES {
-            let mark = self.mark();
+            let mark = self.snapshot();
             self.watching += 1;
             let value = f(self);
             self.watching -= 1;
@@ -338,7 +351,7 @@ impl<'a> World<'a> {
                 return value;
             }
             self.changes += 1;
-            self.again(mark, changed, span);
+            self.prepare_rerun(mark, changed, span);
         }
         f(self)
     }
@@ -349,25 +362,25 @@ impl<'a> World<'a> {
     }
 
     /// How many objects were made so far.
-    pub fn made_so_far(&self) -> usize {
+    pub fn object_count(&self) -> usize {
         self.own.objects.len()
     }
 
     /// Forgets the objects that were made since there were so many: what made them is evaluated again.
-    pub fn forget_since(&mut self, count: usize) {
-        let (part, end) = (self.part, self.own.objects.len());
+    pub fn discard_objects_since(&mut self, count: usize) {
+        let (component, end) = (self.component, self.own.objects.len());
         for object in &mut self.own.objects[..count.min(end)] {
-            object.calls.retain(|m| m.result.part != part || (m.result.index as usize) < count);
+            object.calls.retain(|m| m.result.component != component || (m.result.index as usize) < count);
         }
-        self.forgotten.push((count as u32, end as u32));
+        self.discarded.push((count as u32, end as u32));
     }
 
     /// Evaluates something so often that nothing which it changes was taken for known. `f` may be evaluated several times; what was made
     /// before the last time is forgotten.
-    pub(crate) fn settled_turn(&mut self, at: At, span: Span, f: impl Fn(&mut Self)) {
+    pub(crate) fn iterate_to_fixpoint(&mut self, at: Context, span: Span, f: impl Fn(&mut Self)) {
         for _ in 0..MAX_RETRIES {
             let before = self.names(at, span);
-            let mark = self.mark();
+            let mark = self.snapshot();
             self.watching += 1;
             f(self);
             self.watching -= 1;
@@ -379,54 +392,54 @@ impl<'a> World<'a> {
                 return;
             }
             self.scope_mut(at.scope).vars = before;
-            self.again(mark, changed, span);
+            self.prepare_rerun(mark, changed, span);
         }
         f(self);
     }
 
     /// What was changed, for good or at all, that is older than a mark. Names that a body assigns itself are looked after in its text.
-    pub(crate) fn changed_since(&self, mark: Mark, lasting: bool) -> Vec<Written<'a>> {
-        let part = self.part;
-        let old = |p: u32, index: u32, end: usize| p != part || (index as usize) < end;
-        let mut seen: Vec<&Written<'a>> = Vec::new();
+    pub(crate) fn changed_since(&self, mark: Snapshot, lasting: bool) -> Vec<Write<'a>> {
+        let component = self.component;
+        let old = |p: u32, index: u32, end: usize| p != component || (index as usize) < end;
+        let mut linked: Vec<&Write<'a>> = Vec::new();
         for (written, lasts) in self.written.get(mark.written..).unwrap_or(&[]) {
             if lasting && !lasts {
                 continue;
             }
             let is_old = match written {
-                Written::Grown(id, _) | Written::List(id) => old(id.part, id.index, mark.lists),
-                Written::Entry(id, _) => old(id.part, id.index, mark.dicts),
-                Written::Attribute(id, _) => old(id.part, id.index, mark.objects),
-                Written::ClassAttribute(id, _) => old(id.part, id.index, mark.classes),
-                Written::Name(id, _) => old(id.part, id.index, mark.scopes),
-                Written::Called(_) => false,
+                Write::Appended(id, _) | Write::List(id) => old(id.component, id.index, mark.lists),
+                Write::Entry(id, _) => old(id.component, id.index, mark.dicts),
+                Write::Attribute(id, _) => old(id.component, id.index, mark.objects),
+                Write::ClassAttribute(id, _) => old(id.component, id.index, mark.classes),
+                Write::Name(id, _) => old(id.component, id.index, mark.scopes),
+                Write::Called(_) => false,
             };
             if is_old {
-                seen.push(written);
+                linked.push(written);
             }
         }
-        seen.into_iter().cloned().collect()
+        linked.into_iter().cloned().collect()
     }
 
     /// What was evaluated since a mark is evaluated again, without knowing what it changed.
-    pub(crate) fn again(&mut self, mark: Mark, changed: Vec<Written<'a>>, span: Span) {
-        self.forget(mark);
+    pub(crate) fn prepare_rerun(&mut self, mark: Snapshot, changed: Vec<Write<'a>>, span: Span) {
+        self.discard(mark);
         for written in changed {
-            self.not_settled(&written, span);
+            self.havoc_write(&written, span);
         }
     }
 
     /// Forgets the objects that were made since a mark.
-    fn forget(&mut self, mark: Mark) {
+    fn discard(&mut self, mark: Snapshot) {
         let end = self.own.objects.len();
-        self.forgotten.push((mark.objects as u32, end as u32));
-        let part = self.part;
+        self.discarded.push((mark.objects as u32, end as u32));
+        let component = self.component;
         let called: Vec<ObjectId> = self.written[mark.written..]
             .iter()
-            .filter_map(|(w, _)| if let Written::Called(id) = w { Some(*id) } else { None })
+            .filter_map(|(w, _)| if let Write::Called(id) = w { Some(*id) } else { None })
             .collect();
         for id in called {
-            let own = |m: &Method| m.result.part == part && m.result.index as usize >= mark.objects;
+            let own = |m: &Method| m.result.component == component && m.result.index as usize >= mark.objects;
             self.object_mut(id).calls.retain(|m| !own(m));
         }
         // What was changed is not known for loops around, too: it is noted for them.
@@ -439,49 +452,50 @@ impl<'a> World<'a> {
     }
 
     /// Something is not known any more.
-    fn not_settled(&mut self, written: &Written<'a>, span: Span) {
-        let unknown = || Value::unknown(OTHER_TURN, span);
+    fn havoc_write(&mut self, written: &Write<'a>, span: Span) {
+        let unknown = || Value::unknown(WIDENED, span);
         match written {
-            Written::Grown(id, count) => {
+            Write::Appended(id, count) => {
                 let list = self.list_mut(*id);
                 list.items.truncate(*count);
                 list.open = list.open.or(Some(span));
             }
-            Written::List(id) => {
+            Write::List(id) => {
                 let list = self.list_mut(*id);
                 list.open = list.open.or(Some(span));
                 list.items.iter_mut().for_each(|i| i.maybe = true);
             }
-            Written::Entry(id, Some(key)) => {
-                let key = Value::new(Kind::Str(key.clone()), span);
+            Write::Entry(id, Some(key)) => {
+                let key = Value::new(PyKind::Str(key.clone()), span);
                 self.put(*id, key, unknown());
             }
-            Written::Entry(id, None) => {
+            Write::Entry(id, None) => {
                 let dict = self.dict_mut(*id);
                 dict.open = dict.open.or(Some(span));
                 dict.entries.iter_mut().for_each(|(_, v)| *v = unknown());
             }
-            Written::Attribute(id, name) => self.object_mut(*id).attrs.push((name.clone(), unknown())),
-            Written::ClassAttribute(id, name) => self.class_mut(*id).attrs.push((name.clone(), unknown())),
-            Written::Name(id, name) => {
+            Write::Attribute(id, name) => self.object_mut(*id).attrs.push((name.clone(), unknown())),
+            Write::ClassAttribute(id, name) => self.class_mut(*id).attrs.push((name.clone(), unknown())),
+            Write::Name(id, name) => {
                 self.scope_mut(*id).vars.insert(name, unknown());
             }
-            Written::Called(_) => {}
+            Write::Called(_) => {}
         }
     }
 
     /// Whether an object is of a turn that was evaluated again.
-    pub(crate) fn is_forgotten(&self, id: ObjectId) -> bool {
-        id.part == self.part && self.forgotten.iter().any(|(from, to)| (*from..*to).contains(&id.index))
+    pub(crate) fn is_discarded(&self, id: ObjectId) -> bool {
+        id.component == self.component
+            && self.discarded.iter().any(|(from, to)| (*from..*to).contains(&id.index))
     }
 }
 
 /// What another turn of a loop changes is not known.
-pub(crate) const OTHER_TURN: &str = "what another turn of a loop leaves";
+pub(crate) const WIDENED: &str = "what another turn of a loop leaves";
 
 /// Returns whether statements leave the enclosing loop or function from inside a `try` that catches
 /// something.
-fn leaves_in_try(body: &[ast::Stmt]) -> bool {
+fn exits_in_try(body: &[ast::Stmt]) -> bool {
     #[derive(Default)]
     struct Leaves {
         tries: usize,
@@ -506,7 +520,7 @@ fn leaves_in_try(body: &[ast::Stmt]) -> bool {
 }
 
 /// Returns whether statements, or functions in them, have a loop or a `try`.
-pub(crate) fn loops_or_tries(body: &[ast::Stmt]) -> bool {
+pub(crate) fn has_loop_or_try(body: &[ast::Stmt]) -> bool {
     #[derive(Default)]
     struct Loops(bool);
     impl<'a> SourceOrderVisitor<'a> for Loops {

@@ -2,20 +2,20 @@
 //!
 //! Invariant: what follows where something failed is there; how often, and with which names, is not known.
 
-use crate::eval::{At, World};
+use crate::eval::{Context, World};
 use crate::stmt::{Flow, is_constant};
-use crate::symbol::Condition;
+use crate::symbolic::Condition;
 use crate::value::*;
 use diagnostics::Span;
 use ruff_python_ast as ast;
 use std::collections::HashMap;
 
 /// What is left where something failed is not known.
-const FAILED: &str = "what is left where something fails";
+const AFTER_FAILURE: &str = "what is left where something fails";
 
 impl<'a> World<'a> {
     /// `try`: what is tried, then what is done where it fails. What is computed before it failed is not known.
-    pub(crate) fn attempt(&mut self, s: &'a ast::StmtTry, at: At) -> Flow {
+    pub(crate) fn try_stmt(&mut self, s: &'a ast::StmtTry, at: Context) -> Flow {
         let span = self.span(at.module, s.range);
         let before = self.names(at, span);
         let flow = self.block(&s.body, at);
@@ -23,7 +23,7 @@ impl<'a> World<'a> {
         let mut others: Vec<HashMap<&'a str, Value>> = Vec::new();
         for handler in &s.handlers {
             let ast::ExceptHandler::ExceptHandler(h) = handler;
-            self.fallback(span, at, |w| {
+            self.on_failure(span, at, |w| {
                 if let Some(name) = &h.name {
                     let span = w.span(at.module, name.range);
                     w.bind(name.id.as_str(), Value::unknown("an exception", span), at);
@@ -38,12 +38,12 @@ impl<'a> World<'a> {
         let flow = match flow {
             Flow::Next if goes_on && self.symbolic => {
                 others.push(before);
-                self.constants_differ(&others, at, span);
+                self.join_constants(&others, at, span);
                 flow
             }
             Flow::Next => flow,
             // What follows is reached where it fails.
-            _ if goes_on && self.symbolic => self.failed(before, at, span),
+            _ if goes_on && self.symbolic => self.after_failure(before, at, span),
             _ => flow,
         };
         let last = self.block(&s.finalbody, at);
@@ -51,21 +51,21 @@ impl<'a> World<'a> {
     }
 
     /// Goes on where something failed: nobody knows whether, nor with which names.
-    pub(crate) fn failed(&mut self, before: HashMap<&'a str, Value>, at: At, span: Span) -> Flow {
+    pub(crate) fn after_failure(&mut self, before: HashMap<&'a str, Value>, at: Context, span: Span) -> Flow {
         self.path.push(Condition::Undecided);
         let names: Vec<&'a str> = self.scope(at.scope).vars.keys().copied().collect();
         self.step(names.len() / 8, span);
         for name in names {
             let now = self.scope(at.scope).vars.get(name);
             if !now.zip(before.get(name)).is_some_and(|(a, b)| self.same(a, b)) {
-                self.scope_mut(at.scope).vars.insert(name, Value::unknown(FAILED, span));
+                self.scope_mut(at.scope).vars.insert(name, Value::unknown(AFTER_FAILURE, span));
             }
         }
         Flow::Next
     }
 
     /// A constant is not known after a `try` if it is another one where something fails.
-    fn constants_differ(&mut self, others: &[HashMap<&'a str, Value>], at: At, span: Span) {
+    fn join_constants(&mut self, others: &[HashMap<&'a str, Value>], at: Context, span: Span) {
         let names = self.scope(at.scope).vars.clone();
         self.step(names.len() * others.len() / 8, span);
         for (name, value) in names {
@@ -80,13 +80,18 @@ impl<'a> World<'a> {
     }
 
     /// Calls what a context manager of the project does where its block begins or ends.
-    pub(crate) fn manager(&mut self, value: &Value, methods: [&str; 2], span: Span) -> Option<Value> {
-        let Kind::Object(id) = value.kind else { return None };
+    pub(crate) fn call_context_manager(
+        &mut self,
+        value: &Value,
+        methods: [&str; 2],
+        span: Span,
+    ) -> Option<Value> {
+        let PyKind::Object(id) = value.kind else { return None };
         let class = self.object(id).class?;
         let function = methods.iter().find_map(|m| match self.class_lookup(class, m)?.0.kind {
-            Kind::Function(f) => Some(f),
+            PyKind::Function(f) => Some(f),
             _ => None,
         })?;
-        Some(self.enter(function, Some(id), Vec::new(), Some(span), span))
+        Some(self.call_body(function, Some(id), Vec::new(), Some(span), span))
     }
 }

@@ -21,26 +21,26 @@ fn owned(files: &[(&str, &str)]) -> Vec<(String, String)> {
 fn shown(world: &World<'_>, value: &Value, depth: usize) -> String {
     let inner = |v: &Value| if depth > 3 { "…".into() } else { shown(world, v, depth + 1) };
     match &value.kind {
-        Kind::Object(id) => {
+        PyKind::Object(id) => {
             let o = world.object(*id);
             let args: Vec<String> = o.args.iter().map(|a| inner(&a.value)).collect();
             let attrs: Vec<String> = o.attrs.iter().map(|(n, v)| format!("{n}={}", inner(v))).collect();
             let calls: Vec<&str> = o.calls.iter().map(|c| &*c.name).collect();
             format!("{}({}){{{}}}.{}", o.callee, args.join(" "), attrs.join(" "), calls.join("."))
         }
-        Kind::List(id) | Kind::Either(id) => {
+        PyKind::List(id) | PyKind::Either(id) => {
             format!("[{}]", world.list(*id).items.iter().map(inner).collect::<Vec<_>>().join(" "))
         }
-        Kind::Dict(id) => {
+        PyKind::Dict(id) => {
             let entries = world.dict(*id).entries.iter().map(|(k, v)| format!("{}:{}", inner(k), inner(v)));
             format!("{{{}}}", entries.collect::<Vec<_>>().join(" "))
         }
-        Kind::Function(id) => world.function(*id).qualified.to_string(),
-        Kind::Class(id) => world.class(*id).qualified.to_string(),
-        Kind::Text(id) => format!("{} pieces", world.pieces(*id).len()),
-        Kind::Env(id) => format!("env {:?}", world.env(*id).name),
-        Kind::Member(id, name) => format!("{}.{name}", world.object(*id).callee),
-        Kind::Bound(_, id) => format!("bound {}", world.function(*id).qualified),
+        PyKind::Function(id) => world.function(*id).qualified.to_string(),
+        PyKind::Class(id) => world.class(*id).qualified.to_string(),
+        PyKind::Text(id) => format!("{} pieces", world.pieces(*id).len()),
+        PyKind::Env(id) => format!("env {:?}", world.env(*id).name),
+        PyKind::Member(id, name) => format!("{}.{name}", world.object(*id).callee),
+        PyKind::Bound(_, id) => format!("bound {}", world.function(*id).qualified),
         other => format!("{other:?}"),
     }
 }
@@ -52,7 +52,7 @@ fn dump(world: &World<'_>, module: usize) -> String {
         writeln!(out, "{name} = {}", shown(world, value, 0)).unwrap();
     }
     for (id, _) in world.objects() {
-        let value = Value::new(Kind::Object(id), world.object(id).span);
+        let value = Value::new(PyKind::Object(id), world.object(id).span);
         writeln!(out, "{} {}", shown(world, &value, 0), world.object(id).explored).unwrap();
     }
     writeln!(out, "{:?}", world.exceeded()).unwrap();

@@ -3,7 +3,7 @@
 //! Entry point: [`Modules::among`] evaluates a module, with what it imports, as [`World::run`] and [`World::explore`] do; what is imported is
 //! evaluated when it is first wanted and kept with the [`Modules`].
 //!
-//! Modules that import each other in a circle are evaluated together, as one [`Part`], beginning with the one that is nearest to the
+//! Modules that import each other in a circle are evaluated together, as one [`Component`], beginning with the one that is nearest to the
 //! root. The module that is asked for is evaluated by itself, as Python does with the one that is started: if something that it imports
 //! imports it in turn, that is another copy, as `__main__` is.
 //!
@@ -12,8 +12,8 @@
 //! Invariant: work is bounded. A module has [`Limits::steps`], and the modules of a project together [`MAX_STEPS`] as parts.
 
 use crate::eval::{Framework, Limits, Scope, World};
+use crate::overlay::{Overlaid, Tables};
 use crate::sources::{Source, Sources};
-use crate::tables::{Changed, Tables};
 use crate::value::*;
 use diagnostics::Span;
 use ruff_python_ast::{ExceptHandler, Stmt};
@@ -30,21 +30,21 @@ const MAX_CYCLE_MODULES: usize = 16;
 
 /// What the modules of one circle of imports made.
 #[derive(Debug)]
-pub(crate) struct Part<'a> {
+pub(crate) struct Component<'a> {
     /// The number of the module that is evaluated first.
     pub number: u32,
     pub tables: Tables<'a>,
     /// Entries of other parts that it changed.
-    pub lists: HashMap<ListId, Changed<List>>,
-    pub dicts: HashMap<DictId, Changed<Dict>>,
-    pub objects: HashMap<ObjectId, Changed<Object>>,
-    pub classes: HashMap<ClassId, Changed<Class>>,
-    pub scopes: HashMap<ScopeId, Changed<Scope<'a>>>,
+    pub lists: HashMap<ListId, Overlaid<List>>,
+    pub dicts: HashMap<DictId, Overlaid<Dict>>,
+    pub objects: HashMap<ObjectId, Overlaid<Object>>,
+    pub classes: HashMap<ClassId, Overlaid<Class>>,
+    pub scopes: HashMap<ScopeId, Overlaid<Scope<'a>>>,
     /// Its modules with their names.
     pub modules: Vec<(usize, ScopeId)>,
     pub memo: HashMap<(Option<ObjectId>, FunctionId), Value>,
     /// The parts that it sees, in order; and sorted.
-    pub sees: Vec<u32>,
+    pub links_to: Vec<u32>,
     pub sorted: Vec<u32>,
     /// Whether it was given up before its end.
     pub cut: bool,
@@ -52,19 +52,19 @@ pub(crate) struct Part<'a> {
     pub exceeded: bool,
 }
 
-impl Part<'_> {
+impl Component<'_> {
     /// Whether it saw what another part made and changed.
-    pub fn saw(&self, part: u32) -> bool {
-        self.sorted.binary_search(&part).is_ok()
+    pub fn links(&self, component: u32) -> bool {
+        self.sorted.binary_search(&component).is_ok()
     }
 }
 
 /// What gives parts.
-pub(crate) trait Parts<'a>: std::fmt::Debug {
+pub(crate) trait ComponentSource<'a>: std::fmt::Debug {
     /// The part of a module, which is made if it was not.
-    fn part(self: Arc<Self>, module: usize) -> Option<Arc<Part<'a>>>;
+    fn component(self: Arc<Self>, module: usize) -> Option<Arc<Component<'a>>>;
     /// The part of a number, if it was made.
-    fn made(&self, number: u32) -> Option<Arc<Part<'a>>>;
+    fn existing(&self, number: u32) -> Option<Arc<Component<'a>>>;
 }
 
 /// The modules of a project.
@@ -74,7 +74,7 @@ self_cell::self_cell! {
     struct Cell {
         owner: Arc<Sources>,
         #[not_covariant]
-        dependent: Evaluated,
+        dependent: ComponentCache,
     }
 }
 
@@ -86,29 +86,29 @@ impl std::fmt::Debug for Modules {
 
 /// What was evaluated for each framework.
 #[derive(Default)]
-struct Evaluated<'a> {
+struct ComponentCache<'a> {
     imports: OnceLock<Arc<Imports<'a>>>,
-    tables: Mutex<HashMap<Option<&'static str>, Arc<Table<'a>>>>,
+    tables: Mutex<HashMap<Option<&'static str>, Arc<FrameworkComponents<'a>>>>,
 }
 
 /// What was evaluated for one framework.
-struct Table<'a> {
+struct FrameworkComponents<'a> {
     sources: &'a Sources,
     framework: Option<&'static dyn Framework>,
     imports: Arc<Imports<'a>>,
-    parts: Vec<OnceLock<Arc<Part<'a>>>>,
+    components: Vec<OnceLock<Arc<Component<'a>>>>,
 }
 
-impl std::fmt::Debug for Table<'_> {
+impl std::fmt::Debug for FrameworkComponents<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "parts of {} modules", self.parts.len())
+        write!(f, "parts of {} modules", self.components.len())
     }
 }
 
 impl Modules {
     /// Modules of which none is evaluated yet.
     pub fn new(sources: Sources) -> Modules {
-        Modules(Cell::new(Arc::new(sources), |_| Evaluated::default()))
+        Modules(Cell::new(Arc::new(sources), |_| ComponentCache::default()))
     }
 
     /// The modules' texts.
@@ -146,7 +146,7 @@ impl Modules {
             let module = sources.push(main);
             let mut world = World::new(&sources, limits);
             world.framework = framework.map(|f| f as &dyn Framework);
-            world.parts = Some(evaluated.table(owner, framework));
+            world.components = Some(evaluated.table(owner, framework));
             world.place(module as u32, vec![module]);
             world.main = Some(file);
             world.run(module);
@@ -156,45 +156,49 @@ impl Modules {
     }
 }
 
-impl<'a> Evaluated<'a> {
-    fn table(&self, sources: &'a Sources, framework: Option<&'static dyn Framework>) -> Arc<Table<'a>> {
+impl<'a> ComponentCache<'a> {
+    fn table(
+        &self,
+        sources: &'a Sources,
+        framework: Option<&'static dyn Framework>,
+    ) -> Arc<FrameworkComponents<'a>> {
         let imports = self.imports.get_or_init(|| Arc::new(Imports::new(sources)));
         // A table is whole whenever the lock is free: a panic elsewhere does not spoil it.
         let mut tables = self.tables.lock().unwrap_or_else(PoisonError::into_inner);
         let table = tables.entry(framework.map(Framework::name)).or_insert_with(|| {
-            let parts = (0..sources.len()).map(|_| OnceLock::new()).collect();
-            Arc::new(Table { sources, framework, imports: imports.clone(), parts })
+            let components = (0..sources.len()).map(|_| OnceLock::new()).collect();
+            Arc::new(FrameworkComponents { sources, framework, imports: imports.clone(), components })
         });
         table.clone()
     }
 }
 
-impl<'a: 'w, 'w> Parts<'w> for Table<'a> {
-    fn part(self: Arc<Self>, module: usize) -> Option<Arc<Part<'w>>> {
-        let circle = self.imports.circle(module)?;
-        let first = *circle.first()?;
-        let part: &Arc<Part<'a>> = self.parts.get(first)?.get_or_init(|| {
+impl<'a: 'w, 'w> ComponentSource<'w> for FrameworkComponents<'a> {
+    fn component(self: Arc<Self>, module: usize) -> Option<Arc<Component<'w>>> {
+        let cycle = self.imports.cycle(module)?;
+        let first = *cycle.first()?;
+        let component: &Arc<Component<'a>> = self.components.get(first)?.get_or_init(|| {
             let all = self.sources.len().max(1);
             let each = Limits::default().steps.min(MAX_STEPS / all).max(MIN_STEPS);
-            let limits = Limits { steps: each * circle.len().min(MAX_CYCLE_MODULES), ..Limits::default() };
+            let limits = Limits { steps: each * cycle.len().min(MAX_CYCLE_MODULES), ..Limits::default() };
             let mut world: World<'a> = World::new(self.sources, limits);
             world.framework = self.framework.map(|f| f as &dyn Framework);
-            world.parts = Some(self.clone());
-            let mut members = circle.to_vec();
+            world.components = Some(self.clone());
+            let mut members = cycle.to_vec();
             members.sort_unstable();
             world.place(first as u32, members);
-            for module in circle.iter() {
+            for module in cycle.iter() {
                 let start = self.sources.get(*module).map(|s| s.span(TextRange::default()));
                 world.load(*module, start.unwrap_or(Span { file: diagnostics::FileId(0), start: 0, end: 0 }));
             }
-            Arc::new(world.into_part())
+            Arc::new(world.into_component())
         });
-        Some(part.clone())
+        Some(component.clone())
     }
 
-    fn made(&self, number: u32) -> Option<Arc<Part<'w>>> {
-        let part: &Arc<Part<'a>> = self.parts.get(number as usize)?.get()?;
-        Some(part.clone())
+    fn existing(&self, number: u32) -> Option<Arc<Component<'w>>> {
+        let component: &Arc<Component<'a>> = self.components.get(number as usize)?.get()?;
+        Some(component.clone())
     }
 }
 
@@ -203,13 +207,13 @@ struct Imports<'a> {
     sources: &'a Sources,
     of: Vec<OnceLock<Vec<usize>>>,
     /// The circles that are known, by module.
-    circles: RwLock<HashMap<usize, Arc<[usize]>>>,
+    cycles: RwLock<HashMap<usize, Arc<[usize]>>>,
 }
 
 impl<'a> Imports<'a> {
     fn new(sources: &'a Sources) -> Imports<'a> {
         let of = (0..sources.len()).map(|_| OnceLock::new()).collect();
-        Imports { sources, of, circles: RwLock::default() }
+        Imports { sources, of, cycles: RwLock::default() }
     }
 
     /// The modules that a module imports anywhere in its text.
@@ -218,35 +222,35 @@ impl<'a> Imports<'a> {
     }
 
     /// The modules that import each other with this one, first the one that evaluation begins with: `__init__.py` of the highest folder.
-    fn circle(&self, module: usize) -> Option<Arc<[usize]>> {
+    fn cycle(&self, module: usize) -> Option<Arc<[usize]>> {
         self.sources.get(module)?;
-        if let Some(circle) = self.known(module) {
-            return Some(circle);
+        if let Some(cycle) = self.known(module) {
+            return Some(cycle);
         }
-        let found = self.circles_from(module);
-        let mut circles = self.circles.write().unwrap_or_else(PoisonError::into_inner);
-        for circle in found {
-            for member in circle.iter() {
+        let found = self.cycles_from(module);
+        let mut cycles = self.cycles.write().unwrap_or_else(PoisonError::into_inner);
+        for cycle in found {
+            for member in cycle.iter() {
                 // What is known by now is right. What was found beside it may lack those of its modules that became known meanwhile.
-                circles.entry(*member).or_insert_with(|| circle.clone());
+                cycles.entry(*member).or_insert_with(|| cycle.clone());
             }
         }
-        circles.get(&module).cloned()
+        cycles.get(&module).cloned()
     }
 
     fn known(&self, module: usize) -> Option<Arc<[usize]>> {
-        self.circles.read().unwrap_or_else(PoisonError::into_inner).get(&module).cloned()
+        self.cycles.read().unwrap_or_else(PoisonError::into_inner).get(&module).cloned()
     }
 
     /// The circles of what can be reached from a module and is not known yet, by Tarjan's algorithm without recursion.
-    fn circles_from(&self, start: usize) -> Vec<Arc<[usize]>> {
+    fn cycles_from(&self, start: usize) -> Vec<Arc<[usize]>> {
         #[derive(Clone, Copy)]
-        struct Mark {
+        struct NodeState {
             index: usize,
             low: usize,
             open: bool,
         }
-        let mut marks: HashMap<usize, Mark> = HashMap::new();
+        let mut marks: HashMap<usize, NodeState> = HashMap::new();
         let mut stack: Vec<usize> = Vec::new();
         let mut found = Vec::new();
         // A module, and how many of its imports were looked at.
@@ -254,7 +258,7 @@ impl<'a> Imports<'a> {
         while let Some((module, next)) = todo.pop() {
             if next == 0 {
                 let index = marks.len();
-                marks.insert(module, Mark { index, low: index, open: true });
+                marks.insert(module, NodeState { index, low: index, open: true });
                 stack.push(module);
             }
             if let Some(&to) = self.of(module).get(next) {
@@ -278,21 +282,21 @@ impl<'a> Imports<'a> {
                 above.low = above.low.min(mine.low);
             }
             if mine.low == mine.index {
-                let mut circle = Vec::new();
+                let mut cycle = Vec::new();
                 while let Some(member) = stack.pop() {
                     if let Some(mark) = marks.get_mut(&member) {
                         mark.open = false;
                     }
-                    circle.push(member);
+                    cycle.push(member);
                     if member == module {
                         break;
                     }
                 }
-                circle.sort_by_key(|m| {
+                cycle.sort_by_key(|m| {
                     let path = self.sources.get(*m).map_or("", |s| &*s.path);
                     (path.matches('/').count(), !path.ends_with("__init__.py"), path, *m)
                 });
-                found.push(circle.into());
+                found.push(cycle.into());
             }
         }
         found

@@ -41,7 +41,7 @@ pub struct Trace {
 }
 
 /// A value with the conditions under which it is the one.
-pub(crate) type Under = (Vec<Condition>, Value);
+pub(crate) type Guarded = (Vec<Condition>, Value);
 
 impl World<'_> {
     /// Calls a function of the project and keeps what is computed of values that are not known.
@@ -53,9 +53,9 @@ impl World<'_> {
         let path = std::mem::take(&mut self.path);
         let operands = std::mem::take(&mut self.operands);
         let first = self.own.objects.len();
-        let value = self.settled_run(function.span, |w| w.call(function, args.clone()));
+        let value = self.run_to_fixpoint(function.span, |w| w.call(function, args.clone()));
         let made = self.own_objects(first).map(|(id, _)| id);
-        let objects = made.filter(|id| !self.is_forgotten(*id)).collect();
+        let objects = made.filter(|id| !self.is_discarded(*id)).collect();
         (self.symbolic, self.operands) = (symbolic, operands);
         (self.conditions, self.exploring, self.within, self.path) = (conditions, exploring, within, path);
         Trace { value, objects }
@@ -72,9 +72,9 @@ impl World<'_> {
     }
 
     /// Something that is computed of values that are not known.
-    pub(crate) fn symbol(&mut self, what: &str, of: Vec<Value>, span: Span) -> Value {
+    pub(crate) fn symbolic(&mut self, what: &str, of: Vec<Value>, span: Span) -> Value {
         let args = of.into_iter().map(|value| Arg { name: None, span: value.span, value }).collect();
-        Value::new(Kind::Object(self.new_object(what.into(), args, None, span, None)), span)
+        Value::new(PyKind::Object(self.new_object(what.into(), args, None, span, None)), span)
     }
 
     /// Notes under which conditions an object is made.
@@ -90,7 +90,7 @@ impl World<'_> {
     }
 
     /// The value of which the conditions hold: of several the first.
-    pub(crate) fn decided(&mut self, all: Vec<Under>, span: Span) -> Value {
+    pub(crate) fn merge_guarded(&mut self, all: Vec<Guarded>, span: Span) -> Value {
         self.step(1 + all.len(), span);
         if self.exhausted() {
             return Value::unknown("more than is evaluated", span);
@@ -109,7 +109,7 @@ impl World<'_> {
         if all.len() == 1 {
             return first;
         }
-        let side = |world: &Self, wanted: bool| -> Vec<Under> {
+        let side = |world: &Self, wanted: bool| -> Vec<Guarded> {
             let kept = all.iter().filter_map(|(path, value)| match path.first() {
                 Some(Condition::Test(t, holds)) if world.same(t, &test) => {
                     (*holds == wanted).then(|| (path[1..].to_vec(), value.clone()))
@@ -120,24 +120,24 @@ impl World<'_> {
         };
         let (yes, no) = (side(self, true), side(self, false));
         if yes.is_empty() || no.is_empty() {
-            return self.deeply(|w| w.decided(if yes.is_empty() { no } else { yes }, span));
+            return self.with_stack(|w| w.merge_guarded(if yes.is_empty() { no } else { yes }, span));
         }
-        let yes = self.deeply(|w| w.decided(yes, span));
-        let no = self.deeply(|w| w.decided(no, span));
+        let yes = self.with_stack(|w| w.merge_guarded(yes, span));
+        let no = self.with_stack(|w| w.merge_guarded(no, span));
         if self.same(&yes, &no) {
             return yes;
         }
-        match self.apart(&test, &yes, &no, span) {
+        match self.merge_lists(&test, &yes, &no, span) {
             Some(list) => list,
-            None => self.symbol("if", vec![test, yes, no], span),
+            None => self.symbolic("if", vec![test, yes, no], span),
         }
     }
 
     /// Two lists that begin alike: what both begin with, and one of two ends. A list that grows under one test after the other is as long as
     /// what is added to it that way.
-    fn apart(&mut self, test: &Value, yes: &Value, no: &Value, span: Span) -> Option<Value> {
+    fn merge_lists(&mut self, test: &Value, yes: &Value, no: &Value, span: Span) -> Option<Value> {
         // One test decides between two lists as they are.
-        if !self.is_joined(yes) && !self.is_joined(no) {
+        if !self.is_concatenation(yes) && !self.is_concatenation(no) {
             return None;
         }
         let (mut yes, mut no) = (self.list_parts(yes)?, self.list_parts(no)?);
@@ -150,16 +150,16 @@ impl World<'_> {
         if begin == 0 {
             return None;
         }
-        let ends = [yes.split_off(begin), no.split_off(begin)].map(|end| self.joined_list(end, span));
+        let ends = [yes.split_off(begin), no.split_off(begin)].map(|end| self.list_of_parts(end, span));
         let [first, second] = ends;
-        let end = self.symbol("if", vec![test.clone(), first, second], span);
+        let end = self.symbolic("if", vec![test.clone(), first, second], span);
         yes.push(Err(end));
-        Some(self.spread(yes, span))
+        Some(self.concatenation(yes, span))
     }
 
     /// Whether a value is put together of lists.
-    fn is_joined(&self, list: &Value) -> bool {
-        matches!(list.kind, Kind::Object(id) if self.object(id).base.is_none() && &*self.object(id).callee == "[*]")
+    fn is_concatenation(&self, list: &Value) -> bool {
+        matches!(list.kind, PyKind::Object(id) if self.object(id).base.is_none() && &*self.object(id).callee == "[*]")
     }
 
     /// What a list is put together of: items, and lists that are not known.
@@ -171,19 +171,19 @@ impl World<'_> {
             plain.then(|| list.items.iter().cloned().map(Ok))
         };
         match &list.kind {
-            Kind::List(id) => Some(known(id)?.collect()),
-            Kind::Object(id) => {
+            PyKind::List(id) => Some(known(id)?.collect()),
+            PyKind::Object(id) => {
                 let object = self.object(*id);
                 if object.base.is_none() && matches!(&*object.callee, "if" | "[for]") {
                     return Some(vec![Err(list.clone())]);
                 }
-                if !self.is_joined(list) {
+                if !self.is_concatenation(list) {
                     return None;
                 }
                 let mut out = Vec::new();
                 for arg in &object.args {
                     match &arg.value.kind {
-                        Kind::List(id) if known(id).is_some() => out.extend(known(id)?),
+                        PyKind::List(id) if known(id).is_some() => out.extend(known(id)?),
                         _ => out.push(Err(arg.value.clone())),
                     }
                 }
@@ -194,16 +194,16 @@ impl World<'_> {
     }
 
     /// A list of items and of lists that are not known.
-    pub(crate) fn joined_list(&mut self, parts: Vec<Result<Value, Value>>, span: Span) -> Value {
+    pub(crate) fn list_of_parts(&mut self, parts: Vec<Result<Value, Value>>, span: Span) -> Value {
         if parts.iter().all(Result::is_ok) {
             let items = parts.into_iter().filter_map(Result::ok).collect();
             return self.list_value(items, ListKind::List, None, span);
         }
-        self.spread(parts, span)
+        self.concatenation(parts, span)
     }
 
     /// The parts of a list of which some are not known.
-    pub(crate) fn spread(&mut self, parts: Vec<Result<Value, Value>>, span: Span) -> Value {
+    pub(crate) fn concatenation(&mut self, parts: Vec<Result<Value, Value>>, span: Span) -> Value {
         let mut out: Vec<Value> = Vec::new();
         let mut run: Vec<Value> = Vec::new();
         for part in parts {
@@ -221,19 +221,19 @@ impl World<'_> {
         if !run.is_empty() {
             out.push(self.list_value(run, ListKind::List, None, span));
         }
-        self.symbol("[*]", out, span)
+        self.symbolic("[*]", out, span)
     }
 
     /// A method of a text, list or dictionary whose result is not known.
-    pub(crate) fn computed(&mut self, on: &Value, name: &str, args: Vec<Arg>, span: Span) -> Value {
+    pub(crate) fn symbolic_method(&mut self, on: &Value, name: &str, args: Vec<Arg>, span: Span) -> Value {
         let of = match on.kind {
-            Kind::List(_) => "list",
-            Kind::Dict(_) => "dict",
+            PyKind::List(_) => "list",
+            PyKind::Dict(_) => "dict",
             _ => "str",
         };
         let callee: Arc<str> = format!("{of}.{}", crate::expr::clip(name)).into();
         let this = Arg { name: None, span: on.span, value: on.clone() };
         let args = std::iter::once(this).chain(args).collect();
-        Value::new(Kind::Object(self.new_object(callee, args, None, span, None)), span)
+        Value::new(PyKind::Object(self.new_object(callee, args, None, span, None)), span)
     }
 }

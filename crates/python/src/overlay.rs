@@ -25,7 +25,7 @@ pub(crate) struct Tables<'a> {
 
 /// An entry of another part as it was changed.
 #[derive(Clone, Debug)]
-pub(crate) struct Changed<T> {
+pub(crate) struct Overlaid<T> {
     pub entry: T,
     /// The parts whose changes are in it.
     pub by: Vec<u32>,
@@ -33,22 +33,22 @@ pub(crate) struct Changed<T> {
 
 /// Entries of other parts that were changed.
 #[derive(Debug)]
-pub(crate) struct Changes<I, T>(HashMap<I, Changed<T>>);
+pub(crate) struct Overlay<I, T>(HashMap<I, Overlaid<T>>);
 
-impl<I, T> Default for Changes<I, T> {
+impl<I, T> Default for Overlay<I, T> {
     fn default() -> Self {
-        Changes(HashMap::new())
+        Overlay(HashMap::new())
     }
 }
 
-impl<I: Copy + Eq + std::hash::Hash, T: Entry> Changes<I, T> {
+impl<I: Copy + Eq + std::hash::Hash, T: Mergeable> Overlay<I, T> {
     pub fn get(&self, id: I) -> Option<&T> {
         self.0.get(&id).map(|c| &c.entry)
     }
 
     /// The entry, to be changed by a part.
     pub fn get_mut(&mut self, id: I, by: u32, made: impl FnOnce() -> T) -> &mut T {
-        let changed = self.0.entry(id).or_insert_with(|| Changed { entry: made(), by: Vec::new() });
+        let changed = self.0.entry(id).or_insert_with(|| Overlaid { entry: made(), by: Vec::new() });
         if !changed.by.contains(&by) {
             changed.by.push(by);
         }
@@ -56,24 +56,24 @@ impl<I: Copy + Eq + std::hash::Hash, T: Entry> Changes<I, T> {
     }
 
     /// What a part changed itself.
-    pub fn of(self, part: u32) -> HashMap<I, Changed<T>> {
-        self.0.into_iter().filter(|(_, c)| c.by.contains(&part)).collect()
+    pub fn of(self, component: u32) -> HashMap<I, Overlaid<T>> {
+        self.0.into_iter().filter(|(_, c)| c.by.contains(&component)).collect()
     }
 
     /// Adds what another part changed, which saw the changes of some. `made` is the entry as its own part made it.
     pub fn add<'m>(
         &mut self,
-        more: &HashMap<I, Changed<T>>,
-        part: u32,
-        saw: impl Fn(u32) -> bool,
+        more: &HashMap<I, Overlaid<T>>,
+        component: u32,
+        links: impl Fn(u32) -> bool,
         made: impl Fn(I) -> &'m T,
     ) where
         T: 'm,
     {
         for (id, theirs) in more {
             match self.0.get_mut(id) {
-                Some(mine) if !mine.by.iter().all(|p| *p == part || saw(*p)) => {
-                    mine.entry.join(made(*id), &theirs.entry);
+                Some(mine) if !mine.by.iter().all(|p| *p == component || links(*p)) => {
+                    mine.entry.merge(made(*id), &theirs.entry);
                     let more = theirs.by.iter().filter(|p| !mine.by.contains(p)).copied().collect::<Vec<_>>();
                     mine.by.extend(more);
                 }
@@ -85,9 +85,9 @@ impl<I: Copy + Eq + std::hash::Hash, T: Entry> Changes<I, T> {
 }
 
 /// What can be changed by several parts that do not know of each other.
-pub(crate) trait Entry: Clone {
+pub(crate) trait Mergeable: Clone {
     /// Adds what another part added to what was made.
-    fn join(&mut self, made: &Self, other: &Self);
+    fn merge(&mut self, made: &Self, other: &Self);
 }
 
 /// The items beyond those that were there, that are not there yet.
@@ -99,22 +99,22 @@ fn add<T: Clone>(mine: &mut Vec<T>, made: usize, other: &[T], is: impl Fn(&T, &T
     }
 }
 
-impl Entry for List {
-    fn join(&mut self, made: &Self, other: &Self) {
+impl Mergeable for List {
+    fn merge(&mut self, made: &Self, other: &Self) {
         add(&mut self.items, made.items.len(), &other.items, same);
         self.open = self.open.or(other.open);
     }
 }
 
-impl Entry for Dict {
-    fn join(&mut self, made: &Self, other: &Self) {
+impl Mergeable for Dict {
+    fn merge(&mut self, made: &Self, other: &Self) {
         add(&mut self.entries, made.entries.len(), &other.entries, |(k, _), (l, _)| same(k, l));
         self.open = self.open.or(other.open);
     }
 }
 
-impl Entry for Object {
-    fn join(&mut self, made: &Self, other: &Self) {
+impl Mergeable for Object {
+    fn merge(&mut self, made: &Self, other: &Self) {
         add(&mut self.calls, made.calls.len(), &other.calls, |m, n| m.result == n.result);
         add(&mut self.attrs, made.attrs.len(), &other.attrs, |(n, v), (m, w)| n == m && same(v, w));
         add(&mut self.args, made.args.len(), &other.args, |a, b| {
@@ -124,15 +124,15 @@ impl Entry for Object {
     }
 }
 
-impl Entry for Class {
-    fn join(&mut self, made: &Self, other: &Self) {
+impl Mergeable for Class {
+    fn merge(&mut self, made: &Self, other: &Self) {
         add(&mut self.attrs, made.attrs.len(), &other.attrs, |(n, v), (m, w)| n == m && same(v, w));
         add(&mut self.fields, made.fields.len(), &other.fields, |f, g| f.name == g.name);
     }
 }
 
-impl Entry for Scope<'_> {
-    fn join(&mut self, made: &Self, other: &Self) {
+impl Mergeable for Scope<'_> {
+    fn merge(&mut self, made: &Self, other: &Self) {
         for (name, value) in &other.vars {
             if made.vars.get(name).is_none_or(|v| !same(v, value)) {
                 self.vars.insert(name, value.clone());

@@ -1,7 +1,7 @@
 //! The texts of a module with what they are given to, for rules that look at what is written and not at what it makes.
 
 use crate::Source;
-use crate::unfenced;
+use crate::unsandboxed_exec;
 use diagnostics::Span;
 use ruff_python_ast::visitor::source_order::{
     SourceOrderVisitor, walk_expr, walk_interpolated_string_element, walk_stmt,
@@ -46,7 +46,7 @@ struct Texts<'s, 'f> {
 
 impl Texts<'_, '_> {
     fn tool(&mut self, function: &StmtFunctionDef) {
-        for (by, range) in unfenced::calls(function) {
+        for (by, range) in unsandboxed_exec::calls(function) {
             (self.found)(RUN_BY_TOOL, by, self.source.span(range));
         }
     }
@@ -73,8 +73,10 @@ impl<'a> SourceOrderVisitor<'a> for Texts<'_, '_> {
             return;
         }
         match statement {
-            Stmt::FunctionDef(function) if unfenced::is_tool(&function.decorator_list) => self.tool(function),
-            Stmt::ClassDef(class) if unfenced::is_tool_class(class.bases()) => {
+            Stmt::FunctionDef(function) if unsandboxed_exec::is_tool(&function.decorator_list) => {
+                self.tool(function)
+            }
+            Stmt::ClassDef(class) if unsandboxed_exec::is_tool_class(class.bases()) => {
                 for method in class.body.iter().filter_map(Stmt::as_function_def_stmt) {
                     if matches!(method.name.as_str(), "_run" | "_arun") {
                         self.tool(method);
@@ -130,7 +132,7 @@ impl<'a> SourceOrderVisitor<'a> for Texts<'_, '_> {
                     (self.found)(CALLED, name, self.source.span(call.func.range()));
                 }
                 let before = self.asked;
-                self.asked |= unfenced::asks_before(name.unwrap_or(""), &call.arguments.keywords);
+                self.asked |= unsandboxed_exec::asks_before(name.unwrap_or(""), &call.arguments.keywords);
                 stacker::maybe_grow(64 * 1024, 1024 * 1024, || walk_expr(self, expr));
                 self.asked = before;
             }
