@@ -111,7 +111,7 @@ impl Answer {
 
 #[pymethods]
 impl Answer {
-    /// What the function gives, as a JSON text.
+    /// Hands in the function's result as JSON text.
     fn give(&self, json: String) {
         self.send(Ok(json));
     }
@@ -276,13 +276,13 @@ impl Program {
         py.detach(|| Value::Array(self.0.check().iter().map(|f| f.to_json().clone()).collect()).to_string())
     }
 
-    /// What a run of a pipeline may use, as a JSON text.
+    /// Returns the bound of a pipeline's run as JSON text.
     fn bound(&self, py: Python<'_>, pipeline: Option<String>) -> PyResult<String> {
         let bound = py.detach(|| Ok(self.pipeline(pipeline.as_deref())?.bound_json().to_string()));
         bound.map_err(|e| failure(&e))
     }
 
-    /// Whether a world can answer a pipeline.
+    /// Checks that a world can handle every request of a pipeline.
     fn check_world(&self, pipeline: Option<String>, world: &World) -> PyResult<()> {
         self.pipeline(pipeline.as_deref()).and_then(|p| p.check_world(&world.0)).map_err(|e| failure(&e))
     }

@@ -1,4 +1,4 @@
-//! What follows from the predicates of guards and refinement types.
+//! Consequences of the predicates of guards and refinement types.
 //!
 //! Entry points: [`implies`] for subtyping of refinements, [`possible`] for guards that can never hold.
 //!
@@ -13,7 +13,7 @@
 use core_ir::{Comparison, Data, Measure, Name, Num, Pred, Type};
 use std::sync::Arc;
 
-/// What is known of a question.
+/// Answer to a question about predicates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
     /// It is so.
@@ -24,7 +24,7 @@ pub enum Answer {
     Unknown,
 }
 
-/// Whether everything that satisfies `p` satisfies `q`.
+/// Returns `Yes` if every value that satisfies `p` satisfies `q`.
 ///
 /// # Examples
 /// ```
@@ -45,7 +45,7 @@ pub fn implies(p: &Pred, q: &Pred) -> Answer {
     }
 }
 
-/// Whether any value of the type satisfies the predicate.
+/// Returns `Yes` if a value of the type satisfies the predicate.
 ///
 /// # Examples
 /// ```
@@ -105,7 +105,7 @@ type Parts<'p> = Vec<(&'p Pred, bool)>;
 const MAX_CONJUNCTIONS: usize = 128;
 const MAX_DEPTH: u32 = 6;
 
-/// Whether something of these kinds satisfies all parts.
+/// Decides whether a value of one of these kinds satisfies all parts.
 fn satisfiable(parts: &[(&Pred, bool)], kinds: &[Kind], depth: u32) -> Answer {
     if depth > MAX_DEPTH {
         return Answer::Unknown;
@@ -161,7 +161,7 @@ fn spread<'p>(p: &'p Pred, holds: bool, all: &mut Vec<Parts<'p>>) -> bool {
     })
 }
 
-/// Whether some value of a kind satisfies all these atoms.
+/// Decides whether a value of a kind satisfies all these atoms.
 fn conjunct(parts: &Parts<'_>, kind: Kind, depth: u32) -> Answer {
     let fits = |d: &Data| parts.iter().all(|(p, holds)| p.holds(d).is_ok() == *holds);
     let exactly = |candidates: &[Data]| {
@@ -224,7 +224,7 @@ fn kind_of(d: &Data) -> Kind {
     }
 }
 
-/// What comparisons say of a measure: bounds, whether they are excluded, and excluded points.
+/// Range that comparisons state for a measure: bounds, their strictness, and excluded points.
 #[derive(Clone, Default)]
 struct Range {
     low: Option<(Num, bool)>,
@@ -367,7 +367,7 @@ fn texts<'p>(parts: &Parts<'p>, sign: bool) -> Vec<&'p str> {
         .collect()
 }
 
-/// What every item satisfies, and what an item that must be there does.
+/// Splits off the predicates on list items: those of every item, and those that some item must satisfy.
 fn quantified<'p>(parts: &Parts<'p>) -> (Parts<'p>, Parts<'p>) {
     let mut every = Vec::new();
     let mut some = Vec::new();
@@ -523,7 +523,7 @@ fn examples(parts: &Parts<'_>, kind: Kind, length: &Range, depth: u32) -> Vec<Da
     }
 }
 
-/// Something that satisfies all parts, if one is found.
+/// Returns a value that satisfies all parts, if one is found.
 fn example(parts: &Parts<'_>, depth: u32) -> Option<Data> {
     if depth > MAX_DEPTH {
         return None;

@@ -1,4 +1,4 @@
-//! What the flow analysis says of whole programs.
+//! Flow analysis of whole programs.
 
 use analysis::flow::{Cause, FlowReport, Options, Sink, Verdict, analyse, findings};
 use core_ir::LatticeKind;

@@ -1,4 +1,4 @@
-//! What the front ends accept has no type error.
+//! Programs that the front ends accept have no type error.
 
 #![allow(clippy::disallowed_methods, clippy::unwrap_used)] // A test is a driver.
 

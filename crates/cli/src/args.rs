@@ -1,4 +1,4 @@
-//! What the command line accepts.
+//! Definition of the command line's arguments.
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
@@ -308,7 +308,7 @@ pub struct PolicyArgs {
     pub action: PolicyAction,
 }
 
-/// What `entail policy` does.
+/// Subcommands of `entail policy`.
 #[derive(Debug, Subcommand)]
 pub enum PolicyAction {
     /// Write a policy file for the tools of a program: every choice is there, in comments, and nothing
@@ -418,7 +418,7 @@ pub struct RunsArgs {
     pub journal: PathBuf,
 }
 
-/// What `entail runs` does. A run is named by the beginning of its identifier.
+/// Subcommands of `entail runs`. A run is named by the beginning of its identifier.
 #[derive(Debug, Subcommand)]
 pub enum RunsAction {
     /// All runs, the newest first.
@@ -790,7 +790,7 @@ pub struct CompileArgs {
 pub struct ConvertArgs {
     /// A program or configuration; `-` for standard input. With `--stats`, a directory.
     pub file: String,
-    /// What it is written as.
+    /// Output format.
     #[arg(long, value_enum, value_name = "FORMAT")]
     pub to: Option<ConvertTo>,
     /// Pipeline or agent of the file.

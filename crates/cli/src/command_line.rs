@@ -14,8 +14,8 @@ use std::sync::OnceLock;
 /// How this program is started: the program, and the arguments that come before all others.
 static SELF: OnceLock<Vec<OsString>> = OnceLock::new();
 
-/// What the program `entail` does: carries the command out that the arguments say (the first is the program's
-/// name), and gives the exit status, 0, 1, 2, or 130 (129, 143) after a signal.
+/// Runs the program `entail`: executes the command in `args`, whose first item is the program's name, and
+/// returns the exit status: 0, 1, 2, or 128 plus the number of a signal.
 ///
 /// It writes to standard output and standard error, and takes Ctrl-C and its like over for commands that run
 /// programs; it is for the process whose whole purpose it is.

@@ -12,7 +12,7 @@ use runtime::CancellationToken;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Mutex, PoisonError, mpsc};
 
-/// What a signal cancels; nothing before a run begins.
+/// Token that a signal cancels; `None` before a run starts.
 static RUN: Mutex<Option<CancellationToken>> = Mutex::new(None);
 
 /// The status that the first signal asks for; Ctrl-C's before there is one.
@@ -66,7 +66,8 @@ pub fn cancels(run: CancellationToken) {
     *RUN.lock().unwrap_or_else(PoisonError::into_inner) = Some(run);
 }
 
-/// What was to be cancelled has ended, and the process goes on, unless it was told to end as a whole.
+/// Ends the handling of an interruption once the canceled run has ended. The process continues unless it was
+/// told to exit.
 pub fn over() {
     if status() != INTERRUPT {
         std::process::exit(status().into());
@@ -117,8 +118,8 @@ impl Signals {
     }
 }
 
-/// Whether SIGHUP, which is signal 1, ends this process: `nohup` has it ignored, and that stands. Where that
-/// is not known it is left to the system.
+/// Returns true if SIGHUP (signal 1) ends this process. `nohup` makes the process ignore it. Where the
+/// disposition is unknown, the signal is left to the system.
 #[cfg(unix)]
 fn ends_with_terminal() -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();

@@ -159,7 +159,7 @@ impl Ui {
         }
     }
 
-    /// What would change in a file, in the manner of `diff -u`.
+    /// Returns the changes of a file in the format of `diff -u`.
     pub fn diff(&self, path: &str, before: &str, after: &str) -> String {
         let diff = similar::TextDiff::from_lines(before, after);
         let text =

@@ -22,7 +22,7 @@ pub struct Watch<'a> {
     begun: Instant,
     live: bool,
     steps: u64,
-    /// What is under way: its number and what it is.
+    /// Open requests: the number, the step and its description.
     open: HashMap<RequestId, (u64, Step, String)>,
     drawn: Option<Instant>,
 }
@@ -165,7 +165,7 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// What is spent, and the end of what is being said.
+    /// Redraws the bottom lines: the budget spent and the end of the streamed text.
     fn bottom(&mut self) {
         self.drawn = Some(Instant::now());
         let growing = self.open.values().filter(|(_, _, t)| !t.is_empty()).max_by_key(|(n, ..)| *n);

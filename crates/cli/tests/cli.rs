@@ -483,7 +483,7 @@ fn tools_end_with_a_run_that_is_killed() {
     }
 }
 
-/// What `entail lsp` says to a client that opens a document and leaves.
+/// Returns the output of `entail lsp` for a client that opens a document and leaves.
 fn editor(uri: &str, text: &str, args: &[&str]) -> String {
     use std::io::Write;
     let mut server = Command::new(env!("CARGO_BIN_EXE_entail"))

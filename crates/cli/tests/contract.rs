@@ -1,5 +1,6 @@
-//! What the contract of the command line says of every command: `-` is standard input, a result that cannot
-//! be written is no success, a signal ends what runs in peace; and of single ones what scripts rely on.
+//! Contract of the command line that every command keeps: `-` is standard input, an unwritable result is a
+//! failure, and a signal ends the run in an orderly way. Also guarantees of single commands on which scripts
+//! rely.
 #![allow(clippy::disallowed_methods, clippy::unwrap_used)]
 
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! What the documentation shows is what the program does.
+//! Runs the commands of the documentation and compares their output.
 //!
 //! In a `console` block of README.md and docs/, each line `$ entail …` is run in the project's root and must
 //! print the lines that follow it (standard output, then standard error). `…` in an expected line stands for

@@ -119,8 +119,7 @@ fn a_place_that_is_no_journal_is_told_so_and_left_as_it_is() {
     }
 }
 
-/// What is proposed is what can be done: with another pipeline, or without the policy, it would be another
-/// program.
+/// The suggested command resumes the same program: it keeps the pipeline and the policy.
 #[test]
 fn the_way_to_go_on_names_what_the_program_is() {
     let dir = folder();

@@ -6,7 +6,7 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// What each kind of tool looks like.
+/// Tools of each kind.
 const TOOLS: &str = r#"
 import asyncio, os, subprocess, sys, time
 

@@ -1,4 +1,4 @@
-//! What somebody at a terminal types and sees.
+//! Input and output at a terminal.
 #![cfg(target_os = "linux")]
 #![allow(clippy::disallowed_methods, clippy::unwrap_used)]
 
@@ -15,7 +15,7 @@ struct Terminal {
     child: Child,
     keys: File,
     screen: Receiver<Vec<u8>>,
-    /// What has been shown and not looked at.
+    /// Output that no assertion has read yet.
     shown: String,
 }
 

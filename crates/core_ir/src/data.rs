@@ -139,7 +139,7 @@ impl Data {
         }
     }
 
-    /// What kind of data this is, with an article: `a string`, `null`, …
+    /// Returns the kind of the data with an article, for messages: `a string`, `null`, …
     pub fn kind(&self) -> &'static str {
         match self {
             Data::Null => "null",

@@ -16,7 +16,7 @@ use crate::{Abs, AbsSugar, Branch, Code, Data, ModelParams, Name, Recv, Slot, Te
 /// Nodes of a picture at most.
 pub const MAX_NODES: usize = 1_000;
 
-/// What a node looks like.
+/// Shape of a node: the kind of step that it represents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Look {
     /// Where it begins and ends.
@@ -29,11 +29,11 @@ pub enum Look {
     Choice,
     /// A loop.
     Loop,
-    /// What is not known.
+    /// A step that could not be read.
     Unknown,
 }
 
-/// What an analysis says of a node.
+/// Verdict of an analysis on a node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Mark {
     /// Nothing.
@@ -48,13 +48,13 @@ pub enum Mark {
 /// A node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Node {
-    /// What it looks like.
+    /// Shape of the node.
     pub look: Look,
     /// Its lines of text.
     pub lines: Vec<String>,
     /// The terms it stands for: the function and its application, or all parts of an agent's loop.
     pub terms: Vec<TermId>,
-    /// What an analysis says of it; [`draw`] leaves it at [`Mark::None`].
+    /// Verdict of an analysis; [`draw`] leaves it at [`Mark::None`].
     pub mark: Mark,
 }
 
@@ -70,10 +70,10 @@ pub struct Picture {
 /// Where the next node hangs: nodes with the label of the edge from each.
 type Exits = Vec<(usize, String)>;
 
-/// What a name in scope stands for.
+/// Binding of a name in scope, as far as drawing needs it.
 #[derive(Clone)]
 enum Bound {
-    /// Something that draws nothing.
+    /// A value that draws no node.
     Data,
     /// The loop that begins at this node.
     Loop(usize),
@@ -85,7 +85,7 @@ enum Bound {
 
 struct Draw<'c> {
     code: &'c Code,
-    /// Whether drawing a term would show anything.
+    /// For each term, true if drawing it would add a node.
     visible: Vec<bool>,
     picture: Picture,
     /// The names in scope, outer ones first.
@@ -107,7 +107,7 @@ struct Steps {
     field: Option<Name>,
     /// The number that stands for the first step, with those of the others after it.
     first: usize,
-    /// What leads to each.
+    /// Exits that lead to each step.
     jumps: Vec<Exits>,
 }
 
@@ -266,7 +266,8 @@ impl Draw<'_> {
         done
     }
 
-    /// What the value of a whole term asks: the functions bound on the way are called at the end.
+    /// Draws the requests made by the value of a whole term. Functions that were bound on the way are called
+    /// at the end.
     fn result(&mut self, id: TermId, from: Exits) -> Exits {
         match self.code.term(id) {
             Term::Let { bindings, body, .. } => {
@@ -294,7 +295,7 @@ impl Draw<'_> {
         from
     }
 
-    /// What evaluating a term asks.
+    /// Draws the requests made while a term is evaluated.
     fn eval(&mut self, id: TermId, from: Exits) -> Exits {
         stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.eval_inner(id, from))
     }
@@ -404,7 +405,7 @@ impl Draw<'_> {
         }
     }
 
-    /// What calling a function asks.
+    /// Draws the requests made by a call of a function.
     fn call(&mut self, id: TermId, from: Exits) -> Exits {
         stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.call_inner(id, from))
     }
@@ -504,7 +505,7 @@ impl Draw<'_> {
         self.with(vec![(param.clone(), Bound::Loop(node))], |draw| draw.call(*inner, head))
     }
 
-    /// What the application that is being drawn gives to a function, if that is what it applies.
+    /// Returns the argument that the application being drawn passes to `function`, if it applies that one.
     fn given(&self, function: TermId) -> Option<TermId> {
         match self.application.map(|id| self.code.term(id)) {
             Some(Term::App(f, x)) if *f == function => Some(*x),

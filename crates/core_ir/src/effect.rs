@@ -1,4 +1,4 @@
-//! What a term may do to the world, as a finite set.
+//! Effects of a term on the world, as a finite set.
 
 use crate::Name;
 use crate::print::name_text;
@@ -64,7 +64,7 @@ impl EffectRow {
         }
     }
 
-    /// Whether every effect of `self` is allowed by `other`.
+    /// Returns true if `other` allows every effect of `self`.
     pub fn within(&self, other: &EffectRow) -> bool {
         match (self, other) {
             (_, EffectRow::Any) => true,

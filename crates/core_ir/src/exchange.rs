@@ -25,7 +25,7 @@ pub const VERSION: u64 = 1;
 /// Whole numbers up to this are JSON numbers; all others are texts, because many readers of JSON round.
 const SAFE_INTEGER: u64 = 1 << 53;
 
-/// What was read.
+/// Program read from the exchange format.
 #[derive(Clone, Debug)]
 pub struct Imported {
     /// The code. Its spans name files by their position in `files`.
@@ -39,7 +39,7 @@ pub struct Imported {
 pub struct ExchangeError {
     /// Where in the JSON.
     pub path: String,
-    /// What is wrong there.
+    /// Description of the error.
     pub message: String,
 }
 

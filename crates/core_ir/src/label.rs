@@ -61,13 +61,13 @@ impl Label {
     pub const BOTTOM: Label = Label::of(0);
 }
 
-/// What the file of a lattice says of it.
+/// Description of a lattice, supplied by the file that implements it.
 struct Definition {
-    /// What policies call it.
+    /// Name of the lattice in policies.
     name: &'static str,
     /// How a label of it is written, as an example for messages.
     example: &'static str,
-    /// What its labels are lists of, if they are.
+    /// Words that a label may list, for lattices whose labels are lists of words.
     words: &'static [&'static str],
     algebra: fn(&Principals) -> Algebra,
 }
@@ -138,7 +138,7 @@ pub struct Principals {
     pub sources: Option<BTreeSet<Name>>,
 }
 
-/// What the sender of data says of them: from whom they are and who may read them.
+/// Label that the sender attaches to data: its sources and its permitted readers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stated {
     /// From whom; nobody if they are trusted, `None` if anyone.
@@ -153,9 +153,9 @@ pub enum LabelSpec {
     /// The flow words of tool signatures: `untrusted` and `secret`. In the sources × readers lattice
     /// untrusted is every source and secret is no reader.
     Axes {
-        /// Whether the data may come from anyone.
+        /// True if the data may come from any source.
         untrusted: bool,
-        /// Whether the data is for nobody outside.
+        /// True if no reader outside may see the data.
         secret: bool,
     },
     /// A label value of the run's lattice, such as `["U"]`.
@@ -182,7 +182,7 @@ struct Component {
     axis: Axis,
     /// As it is written in labels.
     name: String,
-    /// What is in words.
+    /// The label in words.
     words: String,
 }
 
@@ -272,7 +272,7 @@ impl Algebra {
 #[derive(Clone, Debug)]
 pub struct Lattice {
     kind: LatticeKind,
-    /// Whether labels are sets of bits, and a join is their union: nothing else needs to be looked at then.
+    /// True if labels are bit sets joined by union, so that a join needs no table.
     plain: bool,
     algebra: Algebra,
     /// Where labels come from, if that is kept. Labels are indices into it then.
@@ -351,7 +351,7 @@ impl Lattice {
         }
     }
 
-    /// Whether two labels are the same, wherever they come from.
+    /// Returns true if two labels are equal, ignoring their origins.
     #[inline]
     pub fn same(&self, a: Label, b: Label) -> bool {
         a == b || (self.origins.is_some() && self.base(a) == self.base(b))
@@ -399,8 +399,8 @@ impl Lattice {
         }
     }
 
-    /// What somebody says of data who may know of more people than this lattice: in its terms, and never
-    /// lower than what is said.
+    /// Translates a label stated by a sender, who may know more principals than this lattice, into the
+    /// lattice. The result is never lower than the stated label.
     ///
     /// # Examples
     /// ```
@@ -447,7 +447,7 @@ impl Lattice {
         }
     }
 
-    /// Whether labels keep where they come from.
+    /// Returns true if labels record their origins.
     #[inline]
     pub fn keeps_origins(&self) -> bool {
         self.origins.is_some()

@@ -161,7 +161,7 @@ impl Num {
         }
     }
 
-    /// Whether this is zero.
+    /// Returns true if the number is zero.
     pub fn is_zero(&self) -> bool {
         matches!(self.0, Repr::Int(0))
     }

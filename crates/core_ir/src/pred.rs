@@ -3,7 +3,7 @@
 use crate::{Data, Name, Num, Schema};
 use std::sync::Arc;
 
-/// What is measured of a value before it is compared.
+/// Quantity of a value that a comparison measures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Measure {
     /// Characters of a text, items of a list, fields of a record.
@@ -32,7 +32,7 @@ pub enum Comparison {
 }
 
 impl Comparison {
-    /// Whether `a ⋈ b`.
+    /// Returns true if `a ⋈ b`.
     pub fn holds(self, a: &Num, b: &Num) -> bool {
         match self {
             Comparison::Lt => a < b,
@@ -113,8 +113,8 @@ impl Pred {
         stacker::maybe_grow(32 * 1024, 1024 * 1024, || self.decide(data))
     }
 
-    /// What a model is told when a guard tries again: why the last result was refused. `value` is that
-    /// result, if it is data. Never longer than [`Pred::REMARK_BYTES`].
+    /// Returns the remark sent to a model when a guard retries: the reason of the refusal and, if it is data,
+    /// the refused `value`. Never longer than [`Pred::REMARK_BYTES`].
     ///
     /// # Examples
     /// ```

@@ -63,8 +63,8 @@ pub const PARAM_KEYS: &[&str] =
 /// How often an undecodable reply is asked for again where a result type is stated and nothing else is.
 pub const DEFAULT_REPAIR: u32 = 2;
 
-/// What a tool of an effect class is taken to demand and to give where its declaration does not say:
-/// the bound on arguments and control, and the label of the result. Source: `docs/calculus.md` §5.
+/// Default flow bounds of a tool of an effect class, used where its declaration states none: the bound on
+/// arguments and control, and the label of the result. Source: `docs/calculus.md` §5.
 pub fn default_flow(effect: EffectClass) -> (LabelSpec, LabelSpec) {
     let untrusted = LabelSpec::Axes { untrusted: true, secret: false };
     match effect {
@@ -261,18 +261,18 @@ fn json_string(s: &str, out: &mut impl fmt::Write) -> fmt::Result {
     out.write_char('"')
 }
 
-/// Whether a text can be written as a name without quotes.
+/// Returns true if a text can be written as a name without quotes.
 pub fn is_identifier(text: &str) -> bool {
     let mut chars = text.chars();
     chars.next().is_some_and(identifier_start) && chars.all(identifier_part)
 }
 
-/// Whether a name can begin with this character. `λ` is an operator.
+/// Returns true if a name can begin with this character. `λ` is an operator.
 pub fn identifier_start(c: char) -> bool {
     c == '_' || (c.is_alphabetic() && c != 'λ')
 }
 
-/// Whether a name can go on with this character.
+/// Returns true if a name can continue with this character.
 pub fn identifier_part(c: char) -> bool {
     c == '_' || (c.is_alphanumeric() && c != 'λ')
 }
@@ -569,7 +569,7 @@ impl<'a> Printer<'a> {
         }
     }
 
-    /// Whether lines may be broken here.
+    /// Returns true if lines may be broken here.
     fn breaks(&self) -> bool {
         self.limit.is_none() && self.style.width.is_some()
     }
@@ -1082,7 +1082,7 @@ impl<'a> Printer<'a> {
         }
     }
 
-    /// Whether `"…{e}…"` reads back as these operands.
+    /// Returns true if `"…{e}…"` parses back to these operands.
     fn is_template(&self, operands: &[TermId]) -> bool {
         let text = |id: &TermId| match self.code.term(*id) {
             Term::Lit(Data::Str(s)) => Some(s),

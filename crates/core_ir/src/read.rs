@@ -78,7 +78,7 @@ impl Type {
         })
     }
 
-    /// Whether data of this type is read without looking at the type.
+    /// Returns true if data of this type is read without looking at the type.
     fn is_plain(&self) -> bool {
         match self {
             Type::Dyn | Type::Str | Type::Num | Type::Bool | Type::Null | Type::Enum(_) | Type::Fun(_) => {
@@ -129,7 +129,7 @@ impl Type {
     }
 }
 
-/// What is wrong with an input.
+/// Reason why an input doesn't have its type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Misfit {
     /// The problem, with its place.

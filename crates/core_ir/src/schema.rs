@@ -131,7 +131,8 @@ impl Kind {
         Kind::ALL.iter().find(|(_, k)| *k == self).map_or("", |(n, _)| n)
     }
 
-    /// What is true of exactly the values of this kind, or, of an integer, of numbers.
+    /// Returns the predicate that holds of exactly the values of this kind. For an integer, it holds of
+    /// exactly the integers among numbers.
     fn pred(self) -> Pred {
         let length = Pred::Compare(Measure::Length, Comparison::Ge, Num::ZERO);
         let any = |p: Pred| Arc::new(p);
@@ -680,7 +681,7 @@ mod tests {
         Data::from_json(&serde_json::from_str(text).unwrap()).unwrap()
     }
 
-    /// What each keyword admits and refuses.
+    /// Each keyword accepts and rejects the values that JSON Schema says.
     #[test]
     fn keywords_mean_what_json_schema_says() {
         let cases: &[(&str, &[&str], &[&str])] = &[

@@ -97,9 +97,9 @@ pub enum IfSugar {
 pub struct Branch {
     /// The tag it takes. A string equal to the tag's name is taken as the tag without payload.
     pub tag: Name,
-    /// What the payload is bound to, if anything.
+    /// Variable bound to the payload, if any.
     pub binder: Option<Name>,
-    /// What it does.
+    /// Body of the branch.
     pub body: TermId,
 }
 
@@ -142,11 +142,11 @@ impl Catches {
 pub enum Role {
     /// The operator's instructions.
     System,
-    /// What the program says.
+    /// Message of the program.
     User,
-    /// What the model said.
+    /// Message of the model.
     Assistant,
-    /// What a tool returned.
+    /// Result of a tool.
     Tool,
 }
 
@@ -162,7 +162,8 @@ impl Role {
     }
 }
 
-/// What a `recv` gives that receives only calls that wait, see [`ModelParams::waiting`], if there is none.
+/// Tag returned by a `recv` that receives only pending calls (see [`ModelParams::waiting`]) if none is
+/// pending.
 pub const NOTHING_WAITS: &str = "none";
 
 /// The field of what the calls of a reply come to, where that is a record, which holds what decides how it
@@ -188,7 +189,7 @@ pub struct ModelParams {
     /// Asks nobody: receives the next call of the last reply that waits, and the tag [`NOTHING_WAITS`] if
     /// none does.
     pub waiting: bool,
-    /// What this call is for (the task's name), for scripts, traces and messages.
+    /// Purpose of the call (the task's name), for scripts, traces and messages.
     pub purpose: Option<Name>,
     /// Everything else the source said, passed on to the handler.
     pub extra: Vec<(Name, Data)>,
@@ -209,7 +210,7 @@ impl ModelParams {
     }
 }
 
-/// What `recv` makes of the reply.
+/// Interpretation of a reply by `recv`.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Recv {
     /// LLMbda's: the reply is parsed as a term and evaluated in the prelude's environment; gives
@@ -379,7 +380,7 @@ pub enum Term {
     If(TermId, TermId, TermId, IfSugar),
     /// `case e of {l x ⇒ e, …, _ ⇒ e}`.
     Case {
-        /// What is looked at.
+        /// Value to match.
         scrutinee: TermId,
         /// The branches, tags distinct.
         branches: Vec<Branch>,
@@ -399,9 +400,9 @@ pub enum Term {
     },
     /// `guard e P retry n`.
     Guard {
-        /// What is tried; if its value is a function, its results are guarded.
+        /// Guarded term. If its value is a function, the function's results are guarded.
         term: TermId,
-        /// What the result must satisfy.
+        /// Predicate that the result must satisfy.
         pred: Pred,
         /// How often it is tried again.
         retry: u32,
@@ -443,13 +444,13 @@ pub enum Term {
     Try {
         /// The label.
         label: TermId,
-        /// What is tried.
+        /// Term to try.
         body: TermId,
         /// Which errors it is for.
         catches: Catches,
-        /// What the message is bound to.
+        /// Variable bound to the error's message.
         name: Name,
-        /// What is done then.
+        /// Term evaluated after an error.
         handler: TermId,
     },
     /// `fail e`.
@@ -463,7 +464,8 @@ pub enum Term {
     Each(Option<u32>, TermId, TermId),
     /// `check[τ] e`: the value, which must be data of the type; the name says what it is, for messages.
     Check(Name, Type, TermId),
-    /// What a front end could not decide, or the parser could not read. Running it is an error.
+    /// A construct that a front end could not translate or the parser could not read. Evaluating it is an
+    /// error.
     Unknown(Name),
 }
 
@@ -549,7 +551,7 @@ impl Term {
     }
 }
 
-/// What a tool may do to the world.
+/// Class of a tool's effects on the world.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum EffectClass {
     /// Nothing: its result depends on its arguments alone.
@@ -582,19 +584,19 @@ pub struct ToolDecl {
     pub name: Name,
     /// Its parameters, names distinct.
     pub params: Vec<ToolParam>,
-    /// What it returns.
+    /// Type of the result.
     pub result: Type,
-    /// What it may do.
+    /// Class of the tool's effects.
     pub effect: EffectClass,
     /// The highest program-counter label under which it may be called (`ℓpc`).
     pub control: LabelSpec,
     /// The label of what it returns (`ℓres`), joined with those of the arguments.
     pub label: LabelSpec,
-    /// What it is for, shown to models.
+    /// Description shown to models.
     pub description: Option<Name>,
     /// How it is carried out, if the program says so (`{exec: […]}`, `{http: …}`); the runtime reads it.
     pub handler: Option<Data>,
-    /// Whether somebody has to approve each call, which endorses its arguments for this call.
+    /// True if every call needs approval, which endorses its arguments for this call.
     pub approve: bool,
     /// A function that decides whether a call may be made: from a record that has, for each argument, `value`
     /// and `label` (a label value), to `true`, `false` or a text that says why not. It asks nothing
@@ -655,7 +657,7 @@ pub struct KeyDecl {
     pub ty: Type,
     /// The label of what it holds; never changes.
     pub label: LabelSpec,
-    /// What it holds at the beginning, if anything.
+    /// Initial value, if any.
     pub initial: Option<Data>,
 }
 
@@ -710,7 +712,8 @@ impl Globals {
 /// The most parts of a [`Simple::ShortList`].
 const SHORT_LIST: usize = 16;
 
-/// What a term is for whoever evaluates it: terms that are evaluated most are found here in one piece.
+/// Shape of a term for an evaluator, so that the most frequent terms are dispatched without visiting
+/// subterms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Simple {
     /// A variable or a small integer.
@@ -765,8 +768,8 @@ impl Operand {
 }
 
 impl Simple {
-    /// What a term is, where the next local has this number, with the terms before it and what they are: its
-    /// subterms are among them. The parts of short lists are added to these.
+    /// Classifies a term and adds the parts of a short list to `parts`. `local` is the number of the next
+    /// local. `terms` and `before` hold the earlier terms, among them the subterms, and their shapes.
     fn of(term: &Term, local: u32, terms: &[Term], before: &[Simple], parts: &mut Vec<TermId>) -> Simple {
         match term {
             Term::Var(_, Slot::Local(i)) => Simple::Operand(Operand::Local(*i)),
@@ -844,7 +847,7 @@ pub struct Code {
     terms: Vec<Term>,
     spans: Vec<Span>,
     locals: Vec<u32>,
-    /// Whether each is plain.
+    /// For each term, true if it is plain.
     plain: Vec<bool>,
     simple: Vec<Simple>,
     /// The parts of all lists that are [`Simple::ShortList`].
@@ -900,14 +903,14 @@ impl Code {
         self.locals[id.0 as usize] as usize
     }
 
-    /// Whether evaluating a term does nothing but compute, in a time that its size bounds: it asks nothing,
-    /// touches no conversation, and applies no function but those that are written where they are applied.
+    /// Returns true if evaluating the term only computes, in time bounded by its size: it makes no request,
+    /// touches no conversation, and applies only functions written at the application.
     #[inline]
     pub fn is_plain(&self, id: TermId) -> bool {
         self.plain[id.0 as usize]
     }
 
-    /// What a term is for whoever evaluates it.
+    /// Returns the shape of a term for an evaluator.
     #[inline]
     pub fn simple(&self, id: TermId) -> &Simple {
         &self.simple[id.0 as usize]
@@ -946,8 +949,7 @@ impl Code {
         self.terms.len()
     }
 
-    /// Whether evaluating it asks nothing of the world, whatever the prelude functions it uses are applied
-    /// to.
+    /// Returns true if evaluating the code makes no request, whatever its prelude functions are applied to.
     pub fn is_quiet(&self) -> bool {
         !self.reaches(|term| {
             matches!(
@@ -962,8 +964,8 @@ impl Code {
         })
     }
 
-    /// Whether a term is a loop over the calls of one reply, `fix[n] (λmore. λt. …)`: it goes round again
-    /// with a call that was received without asking, and so ends with the last of them.
+    /// Returns true if a term is a loop over the calls of one reply, `fix[n] (λmore. λt. …)`: each iteration
+    /// receives a pending call without asking the model, so the loop ends with the last call.
     pub fn receives_calls(&self, fix: TermId) -> bool {
         let Term::Fix { body, .. } = self.term(fix) else { return false };
         let Term::Abs(outer) = self.term(*body) else { return false };
@@ -987,7 +989,8 @@ impl Code {
         calls > 0
     }
 
-    /// Whether a term of a kind is in it, or in a prelude function that it uses directly or through others.
+    /// Returns true if the code, or a prelude function that it uses directly or indirectly, contains a term
+    /// of a kind.
     pub fn reaches(&self, kind: impl Fn(&Term) -> bool) -> bool {
         fn used(term: &Term) -> Option<u32> {
             match term {
@@ -1409,7 +1412,8 @@ impl Builder {
     }
 }
 
-/// Whether a term is plain, with the terms before it and whether they are: its subterms are among them.
+/// Returns true if a term is plain. `before` and `plain` hold the earlier terms, among them its subterms, and
+/// their results.
 fn is_plain(term: &Term, before: &[Term], plain: &[bool]) -> bool {
     let is = |id: &TermId| plain[id.0 as usize];
     match term {
@@ -1587,7 +1591,7 @@ impl Resolver {
         work[first..].reverse();
     }
 
-    /// Whether the current activation is the hidden function of a composition.
+    /// Returns true if the current activation is the hidden function of a composition.
     fn in_composition(&self) -> bool {
         self.activations.last().is_some_and(|a| a.locals.len() == 1 && &*a.locals[0] == HIDDEN)
     }

@@ -65,7 +65,7 @@ impl Type {
         Type::Fun(Arc::new((param, effects, result)))
     }
 
-    /// Whether a value of `self` may be used where `expected` is asked for ("actual is assignable to
+    /// Returns true if a value of `self` may be used where `expected` is required ("actual is assignable to
     /// expected"). `Dyn` on either side is accepted; the machine checks it at run time.
     ///
     /// Source: seed 004 §2 Subtyping; `docs/calculus.md` §4 (refinements, functions).
@@ -122,13 +122,13 @@ impl Type {
         if self.is_plainly_of(data) { Ok(()) } else { self.check_all(data) }
     }
 
-    /// Whether data is of the type.
+    /// Returns true if data has the type.
     #[inline]
     pub fn admits(&self, data: &Data) -> bool {
         self.is_plainly_of(data) || self.check_all(data).is_ok()
     }
 
-    /// Whether that can be seen without looking into it.
+    /// Returns true if the data's type is evident without visiting its parts.
     #[inline]
     fn is_plainly_of(&self, data: &Data) -> bool {
         matches!(
@@ -151,8 +151,8 @@ impl Type {
         })
     }
 
-    /// What data of this type is, with an article: for messages about data, which name no type, since each
-    /// language calls types by other names.
+    /// Describes data of this type with an article. For messages about data, which name no type because each
+    /// language spells types differently.
     ///
     /// # Examples
     /// ```

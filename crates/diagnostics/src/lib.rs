@@ -46,7 +46,7 @@ impl Level {
 pub struct Remark {
     /// Where.
     pub span: Span,
-    /// What is to be seen there.
+    /// Annotation of the place.
     pub text: String,
 }
 
@@ -118,7 +118,7 @@ pub struct Diagnostic {
     pub agent: Option<String>,
     /// A mechanical repair, if there is one.
     pub fix: Option<Fix>,
-    /// Whether the lines it is about must not be shown, because a secret stands in them.
+    /// True if the source lines must not be shown because they contain a secret.
     pub hide_source: bool,
 }
 
@@ -190,12 +190,12 @@ impl Diagnostic {
     }
 }
 
-/// What a code means, for `entail explain`. The crate that reports a code keeps its explanation.
+/// Explanation of a code for `entail explain`. The crate that reports a code keeps its explanation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Explanation {
     /// The code.
     pub code: &'static str,
-    /// What is wrong, in a few words.
+    /// Short title of the problem.
     pub title: &'static str,
     /// Why it is wrong and what to do.
     pub text: &'static str,
@@ -205,7 +205,7 @@ pub struct Explanation {
     pub right: &'static str,
 }
 
-/// Whether any finding is of level error.
+/// Returns true if any finding has the level error.
 pub fn has_errors(diagnostics: &[Diagnostic]) -> bool {
     diagnostics.iter().any(|d| d.level == Level::Error)
 }

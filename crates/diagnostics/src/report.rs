@@ -11,14 +11,14 @@ use serde_json::{Map, Value, json};
 use std::collections::HashMap;
 use std::fmt::Write;
 
-/// What a report says about a code.
+/// Description of a code in a report.
 #[derive(Clone, Copy, Debug)]
 pub struct RuleInfo {
     /// The code, `L003`.
     pub code: &'static str,
     /// Its name, `vacuous-loop`.
     pub name: &'static str,
-    /// What is wrong, in a line.
+    /// Summary of the problem in one line.
     pub summary: &'static str,
     /// The whole explanation, in Markdown.
     pub text: &'static str,

@@ -132,7 +132,7 @@ pub(crate) struct Bound {
 pub(crate) struct Analysis {
     pub(crate) sources: Sources,
     pub(crate) found: Vec<Diagnostic>,
-    /// Whether a program was accepted; a configuration never is one.
+    /// The checked module, if a program was accepted; `None` for a configuration.
     module: Option<agentlang::Module>,
 }
 

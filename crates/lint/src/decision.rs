@@ -116,7 +116,7 @@ fn plain(code: &Code, id: TermId) -> bool {
     )
 }
 
-/// Whether a value grows from turn to turn: the length of something, or a part of the state to which
+/// Returns true if a value grows from iteration to iteration: a length, or a field of the state to which
 /// something is added.
 fn counts(code: &Code, side: TermId, assigned: &HashMap<&Name, Vec<TermId>>) -> bool {
     super::below(code, side).take(200).any(|id| match code.term(id) {

@@ -82,8 +82,8 @@ fn cap(findings: &mut Vec<Diagnostic>) {
     }
 }
 
-/// Whether a file is one of tests, by its path below the project's folder. Of a path from the root of the
-/// disk, only the folder that the file is in counts: what stands above a project says nothing about it.
+/// Returns true if a path below the project's folder is a test's. Of an absolute path only the parent folder
+/// counts, because folders above a project say nothing about it.
 ///
 /// # Examples
 /// ```

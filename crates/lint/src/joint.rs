@@ -257,9 +257,10 @@ impl Surroundings {
         }
     }
 
-    /// Whether a module may be the one that loads a file: it stands around the file or below it, or beside
-    /// its folder, and names it in a text. A module beside it has to name the folder as well: a name such as
-    /// `root_agent.yaml` is every agent's. Tests load what programs do not.
+    /// Returns true if a module may load a file: it lies in a folder around the file, below it or beside its
+    /// folder, and a string in it names the file. A module beside the folder must name the folder too, since
+    /// names such as `root_agent.yaml` recur in every agent. Tests are ignored: they load files that programs
+    /// do not.
     fn loads(&self, module: usize, file: &str) -> bool {
         let Some(source) = self.sources.get(module) else { return false };
         let folder = |path: &str| path.rsplit_once('/').map_or(String::new(), |(f, _)| format!("{f}/"));
@@ -325,8 +326,8 @@ enum Verdict {
 }
 
 impl Call {
-    /// Whether it is handed the entry of an agent: `config=self.agents_config['writer']`, or stands in the
-    /// method `writer` of a crew.
+    /// Returns true if the call receives the entry of an agent: `config=self.agents_config['writer']`, or a
+    /// call in the method `writer` of a crew.
     fn is_of(&self, agent: &str) -> bool {
         if agent.is_empty() {
             return false;
@@ -384,7 +385,7 @@ fn calls(sources: &Sources) -> Vec<Call> {
     all
 }
 
-/// Whether a value is the item of something under the keyword's own name, without another if that is missing.
+/// Returns true if a value reads the item under the keyword's own name, without a default for a missing item.
 fn passes_on(sources: &Sources, value: &Value, name: &str) -> bool {
     let Some(source) = sources.of_file(value.span.file).and_then(|m| sources.get(m)) else { return false };
     let written = source.text.get(value.span.start as usize..value.span.end as usize).unwrap_or("");
@@ -401,7 +402,7 @@ fn slice(text: &str, span: Span) -> (String, usize) {
     (shown.to_string(), line_of(text, start))
 }
 
-/// Whether a folder stands in a text of a module: as a whole text, or as a part of a path.
+/// Returns true if a string of a module names a folder, as the whole string or as a component of a path.
 fn names_folder(text: &str, folder: &str) -> bool {
     let mut from = 0;
     while let Some(at) = text.get(from..).and_then(|rest| rest.find(folder)).filter(|_| !folder.is_empty()) {

@@ -21,8 +21,8 @@ pub struct Loop {
 }
 
 impl Loop {
-    /// Whether the source states a bound, be it by a placeholder. A framework's default is none, and neither
-    /// is its having none.
+    /// Returns true if the source states a bound, also by a placeholder. A framework's default is not stated,
+    /// nor is the absence of one.
     pub fn is_stated(&self) -> bool {
         match self.bound {
             Bound::Finite(_) => self.origin.is_none(),
@@ -30,8 +30,8 @@ impl Loop {
         }
     }
 
-    /// Whether nothing ends it: it runs, no bound is stated, and no way through it returns without another
-    /// turn.
+    /// Returns true if the loop is endless: it is reachable, no bound is stated, and every path through it
+    /// iterates again.
     pub fn is_endless(&self) -> bool {
         self.bound != Bound::Finite(0) && !self.is_stated() && self.exits.is_some_and(Exits::is_empty)
     }

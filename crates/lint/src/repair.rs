@@ -62,8 +62,7 @@ thread_local! {
     pub(super) static READINGS: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
 }
 
-/// Whether the file is read without a fault that it did not have before, after changes in the order of their
-/// places.
+/// Returns true if the file has no new error after changes applied in the order of their places.
 fn is_sound(file: &File, changes: &[(usize, Fix)]) -> bool {
     if changes.is_empty() {
         return true;

@@ -768,8 +768,8 @@ fn what_decides_may_be_what_a_node_changes_that_is_not_known() {
     assert_eq!(graph(calls, &format!("{asks} outside.after(state)")), ["unknown"]);
 }
 
-/// What is spread (`{**state, …}`) has the keys that it had, and what is set under a test in what it was
-/// spread into counts.
+/// A spread (`{**state, …}`) keeps the keys of its operand, and a key set under a condition in the operand
+/// counts.
 #[test]
 fn a_count_that_is_handed_on_in_spread_records_counts() {
     let text = "from typing import TypedDict\nfrom langgraph.graph import StateGraph, START, END\nfrom langchain_openai import ChatOpenAI\n\

@@ -1,4 +1,4 @@
-//! What draws of findings on public repositories showed to be wrong, or missing: `notebook/precision.md`.
+//! False alarms and misses found in samples of findings on public repositories: `notebook/precision.md`.
 
 use super::tests_code::{among, of};
 use super::*;
@@ -145,7 +145,7 @@ fn a_template_that_is_filled_may_say_what_to_do() {
     assert_eq!(tools, ["Memory"]);
 }
 
-/// What bounds an executor is said as it is bounded.
+/// The remedy for an executor without a bound names the executor's own limit.
 #[test]
 fn the_remedy_for_an_executor_is_its_own_limit() {
     let text = "from langchain.agents import AgentExecutor, create_tool_calling_agent\nfrom langchain_openai import ChatOpenAI\n\
@@ -352,7 +352,7 @@ fn keys_that_a_node_says_it_reads_are_of_the_state() {
     assert_eq!(levels("F004", "main.py", &text("S")).first(), Some(&Level::Warn));
 }
 
-/// What ends a talk is said in the words of its framework.
+/// The remedy for an endless group chat uses the words of its framework.
 #[test]
 fn the_remedy_for_an_endless_talk_can_be_written() {
     let text = "from autogen_agentchat.agents import AssistantAgent\nfrom autogen_agentchat.teams import RoundRobinGroupChat\n\
@@ -403,7 +403,7 @@ fn a_model_whose_class_makes_its_replies_is_scripted() {
     assert_eq!(levels("L017", "main.py", &text("self.client.chat(messages)")), [Level::Warn]);
 }
 
-/// What another has work done by is not bounded by the limit of the run.
+/// The limit of a run doesn't bound the work delegated to a subagent.
 #[test]
 fn the_remedy_for_a_subagent_bounds_it() {
     let text = "from deepagents import create_deep_agent\ndef look(at: str) -> str:\n    \"\"\"Looks.\"\"\"\n    return at\n\

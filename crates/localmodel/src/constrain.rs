@@ -101,7 +101,7 @@ pub(crate) struct Grammar {
 }
 
 impl Grammar {
-    /// Whether nothing can follow.
+    /// Returns true if nothing can follow.
     pub(crate) fn is_finished(&self) -> bool {
         self.matcher.is_stopped()
     }
@@ -127,8 +127,8 @@ impl Grammar {
             .ok_or_else(|| Error::schema("no token of the model's vocabulary can follow"))
     }
 
-    /// Whether a token keeps a number short and without exponent: `1e999999999` is valid, but a
-    /// trap for whoever computes with it exactly.
+    /// Returns true if a number stays short and without exponent after a token: `1e999999999` is valid JSON,
+    /// but expensive for readers with exact arithmetic.
     fn is_modest(&self, token: u32) -> bool {
         let Some(written) = self.place.number(&self.text) else {
             return true;
@@ -370,7 +370,7 @@ impl Place {
         }
     }
 
-    /// What is written of the current or awaited scalar value.
+    /// Returns the text written so far of the current or expected scalar value.
     fn scalar<'t>(&self, text: &'t [u8]) -> Option<&'t [u8]> {
         match self.state {
             State::Value | State::Bare | State::Text { key: false, .. } => text.get(self.start..),

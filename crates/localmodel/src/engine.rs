@@ -17,8 +17,7 @@ use std::sync::Arc;
 /// Tokens of a prompt between two looks at whether to stop.
 const STEP: usize = 64;
 
-/// What stands for the user's words when the model is asked how likely a
-/// label is without them.
+/// Input in place of the user's words when the prior probability of a label is measured.
 const CONTENT_FREE: &str = "N/A";
 
 /// How to run a model.
@@ -32,7 +31,7 @@ pub struct Options {
     pub context: Option<usize>,
 }
 
-/// What to answer.
+/// Request to generate text.
 #[derive(Debug, Clone)]
 pub struct Request {
     /// The conversation so far; at least one message.
@@ -60,7 +59,7 @@ impl Request {
     }
 }
 
-/// What [`LocalModel::generate`] tells while it works.
+/// Progress events of [`LocalModel::generate`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Progress<'a> {
@@ -73,7 +72,7 @@ pub enum Progress<'a> {
     },
     /// The reply grew.
     Text {
-        /// What was added: whole characters. Under a schema, JSON text.
+        /// Text added since the last event: whole characters. Under a schema, JSON text.
         piece: &'a str,
         /// Tokens of the reply so far.
         output_tokens: usize,
@@ -313,7 +312,7 @@ struct Run<'a, 'w> {
     decoder: Decoder,
     /// Bytes of the decoder's text that the watcher has seen.
     shown: usize,
-    /// Whether the watcher is shown the inside of a JSON string.
+    /// True if the watcher receives the inside of a JSON string.
     quoted: bool,
     engine: &'a mut LocalModel,
     watch: &'a mut Watch<'w>,
@@ -324,7 +323,7 @@ impl Run<'_, '_> {
         self.tokens.len() - self.input_tokens
     }
 
-    /// Whether the model may write no more.
+    /// Returns true if the model has used up its output tokens.
     fn is_spent(&self) -> bool {
         self.output_tokens() >= self.limit || self.tokens.len() >= self.engine.context()
     }

@@ -15,7 +15,7 @@ pub enum Error {
     Io {
         /// The file or directory.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the system.
         source: std::io::Error,
     },
     /// Neither `ENTAIL_MODEL_DIR` nor a home directory is set.
@@ -47,12 +47,12 @@ pub enum Error {
     NotGguf {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Description of the problem.
         detail: String,
     },
     /// The file is GGUF, but of a kind this engine does not run.
     Unsupported {
-        /// What is not supported.
+        /// Unsupported feature.
         detail: String,
     },
     /// Prompt and reply do not fit the model's context.
@@ -64,12 +64,12 @@ pub enum Error {
     },
     /// The request is empty or contradicts itself.
     Request {
-        /// What is wrong with it.
+        /// Description of the problem.
         detail: String,
     },
     /// The JSON Schema can't be satisfied or uses an unsupported keyword.
     Schema {
-        /// What is wrong with it.
+        /// Description of the problem.
         detail: String,
     },
     /// The caller's callback asked to stop.
@@ -77,7 +77,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// What the user can do about it, if anything.
+    /// Returns a remedy for the user, if there is one.
     pub fn help(&self) -> Option<String> {
         Some(match self {
             Error::NoDataDir => "set `ENTAIL_MODEL_DIR` to a directory for model files".into(),

@@ -141,7 +141,7 @@ impl Gguf {
         }
     }
 
-    /// Whether the file has a tensor of that name.
+    /// Returns true if the file has a tensor of that name.
     pub(crate) fn has(&self, name: &str) -> bool {
         self.tensors.contains_key(name)
     }
@@ -209,7 +209,7 @@ impl Gguf {
     }
 }
 
-/// What is read of a header, or what is wrong with it.
+/// A part of a header, or a description of its error.
 type Parsed<T> = Result<T, String>;
 
 /// The part of a file before its tensors' data.

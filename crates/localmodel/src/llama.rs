@@ -452,7 +452,7 @@ struct Kept {
     values: Vec<f32>,
 }
 
-/// What a model remembers of a sequence of tokens. Grows as needed.
+/// Keys and values of a sequence of tokens that the model has read. Grows as needed.
 pub(crate) struct Cache {
     pub(crate) tokens: Vec<u32>,
     kv_dim: usize,

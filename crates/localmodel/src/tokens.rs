@@ -42,7 +42,7 @@ impl Role {
 pub struct Message {
     /// Who speaks.
     pub role: Role,
-    /// What is said; any text.
+    /// Text of the message; any text.
     pub content: String,
 }
 

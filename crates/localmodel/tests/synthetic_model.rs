@@ -133,7 +133,7 @@ proptest! {
         })?;
     }
 
-    /// What is remembered from other requests does not change an answer.
+    /// The cache of earlier requests doesn't change an answer.
     #[test]
     fn the_cache_is_invisible(text in "[a-z ]{0,40}", seed in 0..4usize) {
         MODELS.with_borrow_mut(|models| {

@@ -1,4 +1,4 @@
-//! What a keystroke costs: the change of one character, and the findings of the whole file.
+//! Cost of a keystroke: the change of one character and the diagnostics of the whole file.
 
 use lsp::Server;
 use lsp_server::{Message, Notification, Request};
@@ -12,7 +12,7 @@ fn notify(method: &str, params: Value) -> Message {
     Notification::new(method.into(), params).into()
 }
 
-/// What a letter costs that is typed into a file, and removed again.
+/// Measures a letter that is typed into a file and removed again.
 fn keystroke(bencher: divan::Bencher<'_, '_>, uri: &'static str, text: &str, (line, column): (u32, u32)) {
     let document = json!({"uri": uri, "languageId": "x", "version": 1, "text": text});
     let mut server = Server::new();

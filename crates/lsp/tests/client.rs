@@ -128,7 +128,7 @@ fn findings_follow_what_is_typed() {
     assert_eq!(said[4]["result"], Value::Null);
 }
 
-/// What another document imports is looked at again where that stands, as it is typed, closed or saved.
+/// Importers are checked again when an imported document is changed, closed or saved.
 #[test]
 fn what_is_imported_changes_the_findings_of_what_imports_it() {
     let folder = std::env::temp_dir().join(format!("entail-lsp-imports-{}", std::process::id()));

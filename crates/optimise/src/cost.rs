@@ -124,7 +124,7 @@ fn share(
     None
 }
 
-/// Whether such a term is in it, bodies of functions included.
+/// Returns true if the tree, including bodies of functions, contains such a term.
 fn anywhere(t: &Tree<'_>, id: TermId, such: &dyn Fn(&Tree<'_>, TermId) -> bool) -> bool {
     such(t, id)
         || t.kids(id)

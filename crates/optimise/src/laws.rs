@@ -26,7 +26,7 @@ pub(crate) fn compose_assoc(t: &mut Tree<'_>, id: TermId) -> New {
     Some(t.add(Node::Compose(flat), t.span(id)))
 }
 
-/// Whether it is the identity function.
+/// Returns true if the term is the identity function.
 fn is_identity(t: &mut Tree<'_>, id: TermId) -> bool {
     match t.term(id).cloned() {
         Some(Term::Var(_, Slot::Global(i))) => {
@@ -156,7 +156,7 @@ pub(crate) fn let_once(t: &mut Tree<'_>, id: TermId) -> New {
     (t.uses(body, &x) == (1, false) && comes_first(t, body, &x)).then(|| t.replace(body, &x, e))
 }
 
-/// Whether a variable is what is evaluated first, at the program counter of the term, pure parts aside.
+/// Returns true if, pure parts aside, the variable is evaluated first, at the program counter of the term.
 fn comes_first(t: &mut Tree<'_>, id: TermId, x: &core_ir::Name) -> bool {
     let Some(term) = t.term(id).cloned() else { return false };
     let strict: Vec<TermId> = match &term {

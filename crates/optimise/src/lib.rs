@@ -20,7 +20,7 @@ use diagnostics::Span;
 use std::collections::{BTreeMap, HashSet};
 use tree::{Kid, Tree};
 
-/// What a rewrite keeps.
+/// Equality that a rewrite preserves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Results, labels and requests; it makes the term smaller, or opens the way for others.
@@ -36,9 +36,9 @@ pub enum Kind {
 pub struct Rule {
     /// Its name, as the command line has it.
     pub name: &'static str,
-    /// What it keeps.
+    /// Equality that the law preserves.
     pub kind: Kind,
-    /// What it says, as an equation.
+    /// The law as an equation.
     pub equation: &'static str,
     apply: fn(&mut Tree<'_>, TermId) -> Option<TermId>,
 }
@@ -138,7 +138,7 @@ pub struct Step {
 pub struct Optimised {
     /// The term; the one that was given if nothing was rewritten.
     pub code: Code,
-    /// What was done, in order.
+    /// Rewrites in order.
     pub steps: Vec<Step>,
 }
 
@@ -197,15 +197,15 @@ struct Run<'r> {
 /// Where a term stands.
 #[derive(Default)]
 struct Scope {
-    /// Whether in the body of a function.
+    /// True inside the body of a function.
     in_function: bool,
-    /// What is bound around it, in that body.
+    /// Variables bound around the term within that body.
     bound: Vec<Name>,
 }
 
 impl Scope {
-    /// Whether a rewrite drops a variable that the function around may have captured: a function's label is
-    /// joined with those of what it captured where all of it is looked at.
+    /// Returns true if a rewrite drops a variable that the enclosing function may have captured. A function's
+    /// label is joined with the labels of its captured values wherever all of it is examined.
     fn is_narrowed(&self, t: &mut Tree<'_>, old: TermId, new: TermId) -> bool {
         if !self.in_function {
             return false;
@@ -272,7 +272,7 @@ impl Run<'_> {
     }
 }
 
-/// Whether two programs are equal.
+/// Result of comparing two programs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// They are, by these laws, with how often each was used on either side.
@@ -281,8 +281,8 @@ pub enum Verdict {
     Unknown,
 }
 
-/// Whether two terms are equal up to the laws: whether they have one normal form. Names of variables, types
-/// that are written and places do not count.
+/// Compares two terms up to the laws by their normal forms. Names of variables, types that are written and
+/// places do not count.
 ///
 /// # Examples
 /// ```

@@ -22,7 +22,7 @@ pub(crate) enum Node {
 /// A direct subterm, with the name that is bound for it.
 pub(crate) type Kid = (TermId, Option<Name>);
 
-/// Whether a name of [`Tree::free`] is one of the prelude.
+/// Returns true if a name of [`Tree::free`] belongs to the prelude.
 pub(crate) fn is_global(name: &Name) -> bool {
     name.starts_with(GLOBAL)
 }
@@ -37,12 +37,12 @@ pub(crate) struct Tree<'c> {
     spans: Vec<Span>,
     free: Vec<Option<Rc<BTreeSet<Name>>>>,
     next: u32,
-    /// Whether labels of functions may be lowered somewhere, so that they run under a lower program counter
-    /// than the one they were made under.
+    /// True if labels of functions may be lowered somewhere. Such functions run under a lower program counter
+    /// than the one under which they were created.
     pub(crate) reclassifies: bool,
-    /// Whether it draws, so that the number of `par`s before is part of what is asked.
+    /// True if the code samples, so that the number of preceding `par`s is part of its requests.
     pub(crate) samples: bool,
-    /// Whether it looks at what the message of an error says, so that the wording is part of what it does.
+    /// True if the code inspects the message of an error, so that the wording is part of its behavior.
     pub(crate) reads_messages: bool,
 }
 
@@ -70,7 +70,7 @@ impl<'c> Tree<'c> {
         (tree, root)
     }
 
-    /// Whether a handler uses what is bound to the message. (Those of the prelude do not.)
+    /// Returns true if a handler uses the message bound to it. (Those of the prelude do not.)
     fn uses_a_message(&mut self) -> bool {
         (0..self.nodes.len()).any(|i| match &self.nodes[i] {
             Node::Term(Term::Try { name, handler, .. }) => {
@@ -280,12 +280,12 @@ impl<'c> Tree<'c> {
         self.free(id).contains(name)
     }
 
-    /// Whether it has no free variables but those of the prelude.
+    /// Returns true if the term's free variables all belong to the prelude.
     pub(crate) fn is_closed(&mut self, id: TermId) -> bool {
         self.free(id).iter().all(is_global)
     }
 
-    /// Whether its parts are the body of a function, which captures what is free in them.
+    /// Returns true if the parts of the term are the body of a function, which captures their free variables.
     pub(crate) fn is_closure(&self, id: TermId) -> bool {
         matches!(self.node(id), Node::Compose(_) | Node::Both(..) | Node::Term(Term::Abs(_)))
     }
@@ -385,8 +385,8 @@ impl<'c> Tree<'c> {
         }
     }
 
-    /// Whether evaluating it leaves the conversation alone, as far as can be seen: no function is called but
-    /// models and tools.
+    /// Returns true if evaluating the term provably leaves the conversation alone: it calls only models and
+    /// tools, no functions.
     pub(crate) fn is_silent(&self, id: TermId) -> bool {
         match self.node(id) {
             Node::Compose(_) | Node::Both(..) | Node::Term(Term::Abs(_)) => true,
@@ -400,7 +400,7 @@ impl<'c> Tree<'c> {
         }
     }
 
-    /// Whether keys of a store are used in it.
+    /// Returns true if the term uses keys of a store.
     pub(crate) fn uses_store(&self, id: TermId, store: core_ir::StoreId) -> bool {
         if let Some(Term::Recall(_, at) | Term::Remember(_, at, _)) = self.term(id)
             && at.is_none_or(|(s, _)| s == store)
@@ -586,8 +586,8 @@ impl<'c> Tree<'c> {
     }
 }
 
-/// What a term is besides its subterms, the names that it binds and the declarations it refers to. `worded`:
-/// what messages say counts as well.
+/// Returns a term without its subterms, bound names and referenced declarations. With `worded`, the wording
+/// of messages is kept.
 fn shape(term: &Term, worded: bool) -> Term {
     let nothing = |n: &mut Name| *n = Name::from("");
     let mut t = term.clone().map_children(&mut |_| TermId(0));

@@ -165,7 +165,7 @@ fn shown(program: &Program, outcome: &Outcome) -> String {
     format!("{result}\n{said}\n{}\n{}", requests.join("\n"), limits.join("\n"))
 }
 
-/// Whether an error ended the run that nothing could catch, so that branches were cut off somewhere.
+/// Returns true if the run ended with an uncatchable error, which may have cut off branches.
 fn undetermined(program: &Program, outcome: &Outcome) -> bool {
     let bottom = Lattice::new(program.lattice).data_of(Label::BOTTOM);
     outcome.result.as_ref().is_err_and(|e| e.code == "fuel" || program.is_parallel() && e.label != bottom)
@@ -389,7 +389,7 @@ fn pipelines_are_equal_up_to_the_laws() {
     }
 }
 
-/// What a message says counts where the program looks at it: these were called equal.
+/// The wording of a message counts where the program inspects it: such programs were called equal.
 #[test]
 fn messages_that_are_looked_at_are_part_of_a_result() {
     let pairs = [
@@ -436,7 +436,8 @@ fn a_tool_is_not_the_function_that_calls_it() {
     assert_eq!(equivalent(&inner(r"\x. (\y. \z. y) x"), &inner(r"\y. \z. y")), Verdict::Unknown);
 }
 
-/// What a function captured is part of its label, also if it is never used: these were rewritten.
+/// A captured value is part of a function's label even if it is never used: such captures were rewritten
+/// away.
 #[test]
 fn what_a_function_captured_is_kept() {
     let captured = [

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 /// How much an event tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Detail {
-    /// What happens, without what is said.
+    /// Events without content.
     Outline,
     /// Everything.
     Content,

@@ -1,5 +1,4 @@
-//! What builds and drives a run: settings, programs, policies, handlers, journals, callers and the views that
-//! they get.
+//! Builds and drives runs: settings, programs, policies, handlers, journals, callers and their views.
 //!
 //! The command line, the server, the library and the Python package all stand on this crate.
 //!

@@ -15,15 +15,15 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Something that can be run, with what it takes and gives.
+/// Entry point with the types of its input and output.
 pub struct Runnable {
     /// Its name in the source.
     pub name: String,
     /// Its term.
     pub code: Arc<Code>,
-    /// What it is applied to: nothing for a term that is evaluated as it is.
+    /// Type of the input; `None` for a term that is evaluated without one.
     pub input: Option<Type>,
-    /// Whether it is what runs if no name is given.
+    /// True if this is the default entry point.
     pub is_default: bool,
 }
 
@@ -37,14 +37,15 @@ pub enum Problem {
     Policy(Vec<Diagnostic>),
 }
 
-/// What is said about how programs are loaded.
+/// Options for loading programs.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// Whether the `retries` of a program try again what was late.
+    /// True if the `retries` of a program also retry timeouts.
     pub retry_timeouts: bool,
     /// The policy file.
     pub policy: Option<PathBuf>,
-    /// Whether the program is read to write its policy file: it may name policies that are not there yet.
+    /// True if the program is loaded to write its policy file, so that it may name policies that don't exist
+    /// yet.
     pub undecided: bool,
     /// Which models may answer which calls.
     pub routes: ModelRoutes,
@@ -52,11 +53,11 @@ pub struct Options {
 
 /// A file that was loaded.
 pub struct Loaded {
-    /// What can be run in it, the policy being applied.
+    /// Entry points, with the policy applied.
     pub runnables: Vec<Runnable>,
-    /// What is to be said about it.
+    /// Diagnostics.
     pub found: Vec<Diagnostic>,
-    /// What the policy says about the run.
+    /// The policy's rules about the run.
     pub policy: Option<Policy>,
     /// Where the program names policies.
     pub named: Vec<PolicyUse>,
@@ -66,7 +67,7 @@ pub struct Loaded {
     pub declared: Vec<Arc<ToolDecl>>,
 }
 
-/// What a file is read as.
+/// Kind of a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
     /// The surface language.
@@ -124,7 +125,7 @@ pub fn files_and_hidden(
     files
 }
 
-/// What a function gives for each of the items, computed on all cores, in the order of the items.
+/// Applies a function to each item on all cores. Returns the results in the order of the items.
 pub fn on_all_cores<T: Sync, R: Send>(items: &[T], f: impl Fn(&T) -> R + Sync) -> Vec<R> {
     let next = AtomicUsize::new(0);
     let done = Mutex::new(Vec::with_capacity(items.len()));
@@ -243,8 +244,8 @@ pub fn reason(e: &std::io::Error) -> String {
     }
 }
 
-/// What a text is, by the extension of its path. Standard input has none: it is a configuration if it looks
-/// like one.
+/// Returns the kind of a text by the extension of its path. Standard input has none: it is a configuration if
+/// it looks like one.
 fn kind_of(id: FileId, path: &str, text: &Arc<str>) -> Kind {
     match Kind::of(path) {
         Kind::Config if path == "-" => {
@@ -418,7 +419,7 @@ impl agentlang::Loader for Imports<'_> {
     }
 }
 
-/// What the program is that a configuration's units make.
+/// Loads the units of a configuration.
 pub fn import_units(sources: &mut Sources, path: &Path) -> Result<Vec<frontend_kit::Unit>, String> {
     let said = |problem: Problem| match problem {
         Problem::Unreadable(message, _) => message,
@@ -483,7 +484,7 @@ fn agent(sources: &mut Sources, id: FileId, text: &str, options: &Options) -> Re
     Ok(Loaded { runnables: out, found, policy, named, routes: options.routes.clone(), declared })
 }
 
-/// What was read, with the policy applied.
+/// Applies the policy to the entry points.
 fn with_policy(
     sources: &mut Sources,
     mut runnables: Vec<Runnable>,
@@ -513,7 +514,7 @@ pub fn lam(sources: &mut Sources, id: FileId, text: &str, options: &Options) -> 
     }
 }
 
-/// What a compiled configuration takes: the type that its function states, or a text.
+/// Returns the input type of a compiled configuration: the one that its function states, or a string.
 fn input_of(code: &Code) -> Type {
     match code.term(code.root()) {
         Term::Abs(abs) => abs.ty.clone().unwrap_or(Type::Str),
@@ -536,7 +537,7 @@ fn config(path: &str, files: Vec<File>) -> Result<(Vec<Runnable>, Vec<Diagnostic
     Ok((out.collect(), found))
 }
 
-/// What the first of the files defines.
+/// Compiles the units that the first of the files defines.
 fn compile(path: &str, files: Vec<File>) -> Result<(Vec<frontend_kit::Unit>, Vec<Diagnostic>), Problem> {
     let file = &files[0];
     let frontend = match frontends::recognise(file) {

@@ -21,27 +21,27 @@ pub fn versions(file: &Path) -> Versions {
 
 /// The versions of packages around many files; each folder is read once.
 pub struct Packages {
-    /// What the settings state.
+    /// Versions stated in the settings.
     stated: Versions,
-    /// Whether files are read.
+    /// True if files of packages are read.
     reads: bool,
-    /// What the files of a folder say, if anything.
+    /// Versions stated by the files of a folder, if any.
     folders: Mutex<HashMap<PathBuf, Option<Arc<Versions>>>>,
-    /// What holds in a folder.
+    /// Versions that apply in a folder.
     around: Mutex<HashMap<PathBuf, Arc<Known>>>,
 }
 
-/// What is known around a file.
+/// Versions known around a file.
 #[derive(Default)]
 pub struct Known {
     /// The versions.
     pub versions: Versions,
-    /// What stands for them in a key; nothing if none is known.
+    /// Key of the versions in the cache; empty if none is known.
     pub key: Vec<u8>,
 }
 
 impl Packages {
-    /// What is stated counts more than what is read.
+    /// Creates the versions of packages. Stated versions take precedence over those read from files.
     pub fn new(stated: Versions, reads: bool) -> Packages {
         Packages { stated, reads, folders: Mutex::default(), around: Mutex::default() }
     }

@@ -143,7 +143,8 @@ fn is_module(path: &Path) -> bool {
     path.extension().is_some_and(|e| e == "py")
 }
 
-/// What modules may import, each project being read once however many of its modules are asked for.
+/// Modules that Python modules may import. Each project is read once, however many of its modules are
+/// requested.
 #[derive(Default)]
 pub struct Neighbours {
     /// By the folder in which a project begins.
@@ -170,7 +171,7 @@ type Hashed = Option<(File, [u8; 32])>;
 struct Read {
     listed: Listed,
     files: Vec<OnceLock<Hashed>>,
-    /// Whether all modules count for each module, and all other files.
+    /// For Python modules and for other files: true if all of the project count for each module.
     all: [bool; 2],
 }
 
@@ -257,12 +258,12 @@ impl Neighbourhood {
         files
     }
 
-    /// What its modules of Python make.
+    /// Returns the project's Python modules.
     pub fn modules(&self) -> Option<Arc<Modules>> {
         self.modules.get().and_then(|s| s.modules.clone())
     }
 
-    /// What stands for all files of the project.
+    /// Digest of all files of the project.
     pub fn digest(&self) -> [u8; 64] {
         let mut out = [0; 64];
         for (part, shared) in out.chunks_mut(32).zip([&self.modules, &self.others]) {

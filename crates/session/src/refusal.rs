@@ -28,7 +28,7 @@ pub fn remarks(mut d: Diagnostic, refused: &Refused) -> Diagnostic {
     d
 }
 
-/// What would make a refused flow lawful, the best first.
+/// Returns the remedies for a refused flow, the best first.
 fn lawful(refused: &Refused) -> Vec<String> {
     use machine::Part;
     let raise = |what: &str, words: &str| {

@@ -81,13 +81,13 @@ pub struct RunSpec<'a> {
 /// Use of a journal by one run.
 #[derive(Clone, Debug)]
 pub struct JournalOptions {
-    /// What is kept, or where answers come from.
+    /// Recording, resumption or replay.
     pub mode: JournalMode,
-    /// What becomes of calls that want approval and have no approver.
+    /// Handling of calls that need an approval and have no approver.
     pub approvals: Approvals,
 }
 
-/// What a journal does for a run.
+/// Use of a journal by a run.
 #[derive(Clone, Debug)]
 pub enum JournalMode {
     /// Keeps nothing.
@@ -131,7 +131,7 @@ impl JournalMode {
     }
 }
 
-/// What becomes of calls that want approval and have no approver. Without a journal they are refused.
+/// Handling of calls that need an approval and have no approver. Without a journal they are refused.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Approvals {
     /// The run waits for an answer in its journal.
@@ -463,7 +463,7 @@ fn bounded(approver: Approver, config: &Config, output: &LabelSpec) -> Approver 
 
 /// Reads generated code with the prelude in scope.
 struct Generated {
-    /// Whether the policy lets it reclassify.
+    /// True if the policy lets the caller reclassify.
     endorse: bool,
 }
 

@@ -13,7 +13,7 @@ use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// What `entail.toml` may say. Unknown fields are errors, so that a slip is not a silent default.
+/// Contents of `entail.toml`. Unknown fields are errors, so that a slip is not a silent default.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct File {
@@ -129,7 +129,7 @@ pub struct LimitsEntry {
     pub approval: Option<f64>,
 }
 
-/// What `entail.toml` and `.env` beside it say: models, handlers of tools, servers, stores, limits.
+/// Settings from `entail.toml` and the `.env` beside it: models, handlers of tools, servers, stores, limits.
 #[derive(Debug)]
 pub struct Settings {
     /// Models.
@@ -146,11 +146,11 @@ pub struct Settings {
     shared_stores: Vec<core_ir::Name>,
     /// Where stores are whose program says `redis` and which have no entry.
     redis: Option<RedisServer>,
-    /// What a run may use.
+    /// Limits of a run.
     pub limits: LimitsEntry,
-    /// What is linted for.
+    /// Settings of lint.
     pub lint: LintSettings,
-    /// Whether the `retries` of programs try again what was late.
+    /// True if the `retries` of programs also retry timeouts.
     retry_timeouts: bool,
     /// The policy file.
     policy: Option<PathBuf>,
@@ -160,7 +160,7 @@ pub struct Settings {
     pub serve: ServeEntry,
     /// Callers that may reach a server, by name.
     pub callers: BTreeMap<String, CallerEntry>,
-    /// What was approved of MCP servers.
+    /// Approved definitions of MCP servers.
     pub pins: Pins,
     /// The directory that paths in the settings are relative to.
     pub dir: PathBuf,
@@ -169,7 +169,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// What was approved of MCP servers, beside `entail.toml`.
+    /// File of approved definitions of MCP servers, beside `entail.toml`.
     pub const LOCK: &str = "entail.lock";
 
     /// Reads this file, or the nearest `entail.toml` from the working directory upwards if none is named, and
@@ -184,8 +184,8 @@ impl Settings {
         }
     }
 
-    /// What the nearest `entail.toml` from the working directory upwards says; nothing special, if there is
-    /// none.
+    /// Loads the nearest `entail.toml` from the working directory upwards, or the default settings if there
+    /// is none.
     ///
     /// # Errors
     /// It is there and can't be used.
@@ -193,7 +193,7 @@ impl Settings {
         Settings::of(std::env::current_dir().ok().and_then(|here| nearest(&here)).as_deref())
     }
 
-    /// What a file such as `entail.toml` says.
+    /// Loads a file such as `entail.toml`.
     ///
     /// # Errors
     /// It can't be read or used.
@@ -321,7 +321,7 @@ pub fn loading_in(folder: &Path, config: Option<&Path>) -> Result<load::Options,
     })
 }
 
-/// What is linted for in a folder, and the folder that paths in it are relative to.
+/// Returns the lint settings of a folder, and the folder that their paths are relative to.
 ///
 /// # Errors
 /// Why the file cannot be used.

@@ -1,5 +1,5 @@
-//! What a caller is shown of a run depends on nothing above its clearance: pairs of runs on inputs that it
-//! must not tell apart, carried out by the runtime, seen through [`session::view::View`].
+//! A caller's view of a run depends on nothing above its clearance. The tests compare pairs of runs on inputs
+//! that the caller must not distinguish, carried out by the runtime and seen through [`session::view::View`].
 //!
 //! `VIEW_PAIRS` says how many pairs are run (4,000 if not said), `VIEW_FROM` the number of the first.
 #![allow(clippy::disallowed_methods, clippy::print_stderr, clippy::unwrap_used)]
@@ -111,7 +111,7 @@ async fn run(pair: &Pair, program: &Arc<Program>, which: usize) -> (Vec<Event>, 
     (events, report)
 }
 
-/// What a caller of this clearance is shown: the events without their times, and the outcome.
+/// Returns the view of a caller with a clearance: the events without their times, and the outcome.
 fn shown(
     pair: &Pair,
     program: &Arc<Program>,

@@ -125,7 +125,7 @@ impl<S: Shown> Answers for InPlace<S> {
     }
 }
 
-/// What was asked in a run, and who answers.
+/// Requests of a run, and the world that answers them.
 struct Asking<'w> {
     world: &'w mut dyn World,
     /// True if some requests are answered where they stand.
@@ -249,7 +249,7 @@ pub fn run_named(machine: &mut Machine, world: &mut dyn World, order: Order) -> 
     (outcome, names)
 }
 
-/// What the world answers to a request of the machine.
+/// Returns the world's answer to a request of the machine.
 pub fn answer(world: &mut dyn World, asked: &Call) -> Response {
     let asked = call(asked);
     let answer = world.answer(&asked);
@@ -260,7 +260,7 @@ fn label_data(machine: &Machine, label: Label) -> Data {
     machine.lattice().data_of(label)
 }
 
-/// What the machine asks, as the world knows it.
+/// Translates a request of the machine for the world.
 pub(crate) fn call(call: &Call) -> world::Call {
     match call {
         Call::Model { messages, params, tools, .. } => world::Call::Model {

@@ -32,14 +32,14 @@ pub struct Program {
     pub lattice: LatticeKind,
     /// True if binders reuse a few names, so that they hide each other.
     pub shadowing: bool,
-    /// Whether `catch` binds the message. Otherwise it binds `true` at the message's label: the wording of
-    /// most errors is the machine's.
+    /// True if `catch` binds the message. Otherwise it binds `true` at the message's label, because the
+    /// machine chooses the wording of most errors.
     pub messages: bool,
     /// True if stores fail now and then.
     pub failing_stores: bool,
     /// True if tools label what they return, now and then.
     pub labelling: bool,
-    /// Whether some errors of models are permanent.
+    /// True if some errors of models are permanent.
     pub permanent: bool,
     /// The tools that `tool[…]` means.
     pub tools: Vec<ToolDecl>,
@@ -47,13 +47,13 @@ pub struct Program {
     pub stores: Vec<StoreDecl>,
     /// The parameters of model calls. Their tools are all of `tools`, or none.
     pub models: Vec<ModelParams>,
-    /// What models may see.
+    /// Clearance of models.
     pub clearance: LabelSpec,
     /// True if generated code may contain `endorse` and `declassify`.
     pub generated_endorse: bool,
-    /// What models reply when they are asked for code.
+    /// Replies of models that are asked for code.
     pub replies: Vec<Reply>,
-    /// What else the world does depends on this number.
+    /// Seed of the world's other answers.
     pub seed: u64,
 }
 
@@ -137,7 +137,8 @@ impl Program {
     }
 }
 
-/// What is needed to understand a failed test: the term as `.lam` text, and what it uses of the rest.
+/// Prints the data needed to understand a failed test: the term as `.lam` text, and the parts of the world
+/// that it uses.
 impl fmt::Debug for Program {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{:?} {:?} seed {}", self.ast, self.lattice, self.seed)?;

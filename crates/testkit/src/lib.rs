@@ -1,4 +1,4 @@
-//! What the tests of several crates share: a reference evaluator, generated programs, and worlds that
+//! Tools shared by the tests of several crates: a reference evaluator, generated programs, and worlds that
 //! answer them.
 //!
 //! Entry points: [`naive::run`] evaluates a [`core_ir::Code`] by the rules of `docs/calculus.md`;

@@ -17,7 +17,7 @@ use std::sync::Arc;
 /// How text becomes code when a reply is evaluated (`recv`).
 pub type Parser<'a> = dyn Fn(&str) -> Result<Arc<Code>, String> + 'a;
 
-/// What a run is given besides the program.
+/// Configuration of a run.
 pub struct Config<'a> {
     /// The lattice of its labels.
     pub lattice: LatticeKind,
@@ -25,7 +25,7 @@ pub struct Config<'a> {
     pub fuel: u64,
     /// The longest serialised value, in bytes.
     pub max_text: usize,
-    /// What model operators may see (`ℓmodel`).
+    /// Clearance of model operators (`ℓmodel`).
     pub clearance: LabelSpec,
     /// True if generated code may contain `endorse` and `declassify`.
     pub generated_endorse: bool,
@@ -76,7 +76,7 @@ pub fn run(code: &Arc<Code>, input: Option<&Data>, config: &Config, world: &mut 
     })
 }
 
-/// What stands for the user message that quotes a decoding error, whose wording is the machine's.
+/// Replacement for the user message that quotes a decoding error, whose wording is the machine's.
 pub const REPAIR: &str = "That reply cannot be used";
 
 const STACK: usize = 512 << 20;
@@ -234,7 +234,7 @@ struct Run<'a> {
     /// `C`, threaded through evaluation as state. An error leaves it as it stood.
     conversation: Conversation,
     requests: Vec<(Call, Label)>,
-    /// What models are told in a further attempt of a guard, and how many such remarks there were.
+    /// Remark added to prompts in a further attempt of a guard, and the number of earlier remarks.
     remark: Option<Remark>,
     remarks: u64,
     /// The time limits in force, innermost last, and those of each request.
@@ -1720,7 +1720,7 @@ fn primitive(prim: Prim, operands: &[Value], max_text: usize) -> Result<Value, P
     }
 }
 
-/// Whether two values are equal; fails if there is a function anywhere in one of them.
+/// Compares two values. Fails if either contains a function.
 fn equal(a: &Value, b: &Value) -> Result<bool, PrimError> {
     fn has_function(v: &Value) -> bool {
         stacker::maybe_grow(64 << 10, 4 << 20, || match &*v.node {

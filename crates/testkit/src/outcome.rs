@@ -8,7 +8,7 @@ use core_ir::{Data, Name, Num};
 pub struct Tree {
     /// The label.
     pub label: Data,
-    /// What is labelled.
+    /// Labeled node.
     pub node: TreeNode,
 }
 
@@ -78,7 +78,7 @@ pub struct Outcome {
     pub conversation_label: Data,
     /// The conversation at the end.
     pub conversation: Vec<Message>,
-    /// What was asked, in order, each with its channel label.
+    /// Requests in order, each with its channel label.
     pub requests: Vec<(Call, Data)>,
     /// The time limits of each request, in seconds, innermost first.
     pub limits: Vec<Vec<Num>>,

@@ -62,7 +62,7 @@ pub struct Pair {
     pub secret: Data,
     /// The two records.
     pub inputs: [Data; 2],
-    /// What the program may reclassify.
+    /// Reclassifications that the program may contain.
     pub reclassify: Reclassify,
     /// The models.
     pub models: Models,
@@ -77,16 +77,16 @@ pub struct Models {
     driver_clears: bool,
 }
 
-/// What differs for someone who should not be able to tell.
+/// Difference between two runs that an observer must not see.
 #[derive(Clone, Debug)]
 pub struct Leak {
     /// The label of the observer.
     pub observer: Data,
-    /// What it sees: of one run, of the other.
+    /// Observation of one run, then of the other.
     pub seen: String,
 }
 
-/// What became of a pair that does not leak.
+/// Result of comparing a pair that does not leak.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Seen {
     /// Observers who must not tell the runs apart.
@@ -324,7 +324,7 @@ fn blind(lattice: &mut Lattice, reclassify: Reclassify, secret: Label, observer:
     (insulated && !lattice.flows(secret, z)).then_some(z)
 }
 
-/// Something that was asked.
+/// Request of a run.
 struct Asked {
     /// All that is visible to whoever sees the channel.
     text: String,
@@ -335,7 +335,7 @@ struct Asked {
     sent: Vec<Name>,
 }
 
-/// What there is to be seen of a run.
+/// Observable parts of a run.
 struct Run {
     end: End,
     conversation: (Label, Vec<Message>),
@@ -486,7 +486,7 @@ impl Models {
         Ok(may.iter().flat_map(|model| model.names().cloned()).collect())
     }
 
-    /// What each model may see, by its name.
+    /// Clearance of each model, by its name.
     fn by_name(&self) -> impl Iterator<Item = (Name, &LabelSpec)> {
         let Clearances { default, named } = &self.clearances;
         let listed = |name: &str| named.iter().any(|(n, _)| **n == *name);
@@ -600,8 +600,8 @@ impl Around<'_> {
 }
 
 impl Run {
-    /// Whether it may have been ended by an error that a `par` does not wait with: the other branches stop
-    /// wherever they are (§10).
+    /// Returns true if the run may have ended with an error that a `par` does not delay: the other branches
+    /// stop at an arbitrary point (§10).
     fn is_cut_off(&self) -> bool {
         matches!(self.end, End::Error { label, .. } if label != Label::BOTTOM)
     }
@@ -623,8 +623,8 @@ impl Observer<'_> {
         self.sees(l)
     }
 
-    /// What it sees of the requests: in their order, or where branches ask as they come, in the order of each
-    /// branch. Or what a model is sent, of this name.
+    /// Returns the requests that the observer sees: in their order, or, where the order of branches varies,
+    /// in the order of each branch. With a name, the requests sent to that model.
     fn trace<'r>(
         &self,
         run: &'r Run,
@@ -670,7 +670,7 @@ impl Observer<'_> {
         }
     }
 
-    /// What differs of the requests, or of those that the model of a name is sent.
+    /// Describes the difference between the requests of two runs, or those sent to the named model.
     fn asked_apart(&self, one: &Run, other: &Run, ordered: bool, model: Option<&Name>) -> Option<String> {
         let (a, b) = (self.trace(one, ordered, model), self.trace(other, ordered, model));
         let silent = (self.silent(one), self.silent(other));
@@ -690,7 +690,7 @@ impl Observer<'_> {
         None
     }
 
-    /// What differs.
+    /// Describes the difference between two runs, if there is one.
     fn tells_apart(&mut self, one: &Run, other: &Run, ordered: bool) -> Option<String> {
         if let Some(difference) = self.asked_apart(one, other, ordered, None) {
             return Some(difference);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 /// A message of a conversation: who says it, and what.
 pub type Message = (Role, String);
 
-/// What a program asks of the world.
+/// Request of a program.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Call {
     /// A model, with the conversation so far.
@@ -25,14 +25,14 @@ pub enum Call {
         /// The arguments.
         args: Vec<(Name, Data)>,
     },
-    /// Whether a tool may be called so.
+    /// Request to approve a call of a tool.
     Approve {
         /// Which.
         name: Name,
         /// The arguments.
         args: Vec<(Name, Data)>,
     },
-    /// What a store holds under a key.
+    /// Value stored under a key.
     Recall {
         /// The store.
         store: Name,
@@ -55,7 +55,7 @@ pub enum Call {
     },
 }
 
-/// What the world answers.
+/// Answer of the world.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Answer {
     /// A model says this.
@@ -84,7 +84,7 @@ pub enum Answer {
     Late(u32),
 }
 
-/// Something that answers. The answer may depend on what was asked before.
+/// Environment that answers requests. The answer may depend on what was asked before.
 pub trait World {
     /// Answers one call.
     fn answer(&mut self, call: &Call) -> Answer;

@@ -82,8 +82,8 @@ const NAMED: [&str; 13] = [
     "through a sub-agent",
 ];
 
-/// What an injected text tells the model to do: `Answer: …`, or the first `Call tool {…}` that it has not
-/// made since it read that. In arguments, `$ALL` stands for everything that tools have said.
+/// Returns the action that an injected text demands of the model: `Answer: …`, or the first `Call tool {…}`
+/// that it has not made since reading the text. In arguments, `$ALL` expands to all results of tools.
 fn injected(messages: &[Message], offered: &[String]) -> Option<Reply> {
     const MARK: &str = "IGNORE ALL PREVIOUS INSTRUCTIONS.";
     for (at, message) in messages.iter().enumerate().filter(|(_, m)| m.role != Role::Assistant) {
@@ -112,7 +112,7 @@ fn injected(messages: &[Message], offered: &[String]) -> Option<Reply> {
     None
 }
 
-/// What a run did.
+/// Observed effects of a run.
 struct Run {
     result: Result<(), Failure>,
     /// Each tool call with its arguments, each question with its conversation, as texts.

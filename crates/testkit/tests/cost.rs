@@ -201,8 +201,8 @@ fn a_call_that_is_left_over_is_no_question() {
     assert_eq!(analysis::cost::bound(&code, false).model_calls.least, 2);
 }
 
-/// What [`calls_of_spending_programs_stay_within_the_bound`] looks at is worth looking at: most have a bound,
-/// many call, and some call as often as they may.
+/// The sample of [`calls_of_spending_programs_stay_within_the_bound`] is not trivial: most programs have a
+/// bound, many call models, and some reach their bound.
 #[test]
 fn spending_programs_spend() {
     let (mut bounded, mut calling, mut exact, mut failed) = (0, 0, 0, 0);

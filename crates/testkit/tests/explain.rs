@@ -46,8 +46,8 @@ fn plain(program: &Program, order: Order) -> Outcome {
     drive::run(&program.code(), None, config(program, 20_000), &mut Script::new(program), order)
 }
 
-/// Whether an error that may not wait ended the run, so that what other branches had done by then depends on
-/// the order.
+/// Returns true if the run ended with an error that is not delayed, so that the progress of other branches
+/// depends on the order.
 fn cut_off(outcome: &Outcome) -> bool {
     outcome.result.is_err()
 }

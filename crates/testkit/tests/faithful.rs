@@ -54,7 +54,7 @@ fn cases_of(text: &str) -> Vec<Case> {
         .collect()
 }
 
-/// What is wrong with a case, if anything.
+/// Runs a case and describes its failure, if any.
 fn run(case: &Case) -> Option<String> {
     let mut sources = diagnostics::Sources::new();
     let file = sources.add("case.lam", case.program.as_str());

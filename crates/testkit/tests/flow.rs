@@ -1,4 +1,4 @@
-//! What the static flow analysis claims, no run contradicts.
+//! No run contradicts the static flow analysis.
 
 mod common;
 
@@ -133,7 +133,7 @@ fn bare(ast: &Ast) -> Ast {
     Ast::new(ast.op.clone(), inside)
 }
 
-/// What is claimed of the program, and of the same in which no refusal is caught.
+/// Checks the claims about a program, and about the same program with all refusals uncaught.
 fn holds_caught_or_not(program: &Program) -> Result<(), TestCaseError> {
     holds(program)?;
     if program.ast.any(&|op| matches!(op, Op::Try(_))) {
@@ -222,13 +222,12 @@ fn something_is_claimed_of_most_programs() {
     assert!(always > 200 && never > 10 && always > depends / 2, "{always} {never} {depends}");
 }
 
-/// What the properties say is tried on runs in which it matters: calls that are claimed to be allowed always
-/// are carried out, and flows are refused, with every lattice and every former that a rule of labels is
-/// about.
+/// The properties are tested on relevant runs: calls that are claimed to be always allowed are made, and
+/// flows are refused, with every lattice and every former that has a label rule.
 #[test]
 fn claims_are_tried_on_every_lattice_and_former() {
     use proptest::strategy::{Strategy, ValueTree};
-    /// Whether a program is about something.
+    /// Predicate that selects programs.
     type About = fn(&Program) -> bool;
     let about: [(&str, About); 12] = [
         ("two axes", |p| p.lattice == LatticeKind::TwoAxis),

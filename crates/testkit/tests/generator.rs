@@ -1,4 +1,4 @@
-//! What generated programs do, and that they shrink.
+//! Coverage and shrinking of generated programs.
 
 use core_ir::{Data, Label, Lattice};
 use proptest::strategy::{Strategy, ValueTree};

@@ -179,7 +179,7 @@ fn switched(source: &str, mutants: &[(usize, &Mutant)]) -> Result<String, String
     Ok(out + &source[done..])
 }
 
-/// What tells the copy which mutant it is; 0 is none.
+/// Environment variable that selects the mutant in the copy; 0 selects none.
 const NUMBER: &str = "
 pub(crate) fn mutant() -> usize {
     static NUMBER: std::sync::OnceLock<usize> = std::sync::OnceLock::new();
@@ -245,7 +245,7 @@ fn copy(from: &Path, to: &Path, made: &BTreeSet<PathBuf>) {
     }
 }
 
-/// What became of a run of a test.
+/// End of a test run.
 #[derive(Clone)]
 enum End {
     Passed,

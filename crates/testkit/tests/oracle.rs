@@ -218,7 +218,7 @@ impl Stored {
         Stored { kept: kept.collect(), answers: answers.into_iter().peekable() }
     }
 
-    /// What a store says besides what it holds, if the case says it.
+    /// Returns a store's error or expiry, if the case states one.
     fn of_store(&mut self) -> Option<Value> {
         let kinds = ["found", "kept", "store_failed", "store_late"];
         self.answers.next_if(|a| kinds.iter().any(|kind| a.get(kind).is_some()))
@@ -381,7 +381,7 @@ fn the_stored_answers_on_generated_programs_are_the_machines() {
     assert!(formers.len() >= 45, "not every former is among them: {formers:?}");
 }
 
-/// What there is in a case: formers, and kinds of answers.
+/// Returns the features of a case: formers, and kinds of answers.
 fn features(case: &Value) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     for term in case["program"]["terms"].as_array().into_iter().flatten() {
@@ -489,7 +489,7 @@ fn parse(program: &Program, text: &str) -> Result<Arc<Code>, String> {
     program.parse(text).map_err(|_| "does not parse".to_string())
 }
 
-/// What code contains though a model may not write it: `docs/calculus.md` §10, `recv` as code.
+/// Returns the construct in code that a model may not write: `docs/calculus.md` §10, `recv` as code.
 fn refused(program: &Program, code: &Code) -> Option<String> {
     let has = |such: &dyn Fn(&Term) -> bool| code.iter().any(|(_, term)| such(term));
     let what = if has(&|t| match t {

@@ -1,4 +1,4 @@
-//! What must hold of every run of the machine: confinement, determinism, noninterference, bounds.
+//! Properties of every run of the machine: confinement, determinism, noninterference, bounds.
 
 mod common;
 
@@ -96,7 +96,7 @@ proptest! {
 
 // ── determinism ──
 
-/// Whether an error ended a `par` at once somewhere, so that what the other branches did depends on the
+/// Returns true if an error ended a `par` at once, so that the progress of the other branches depends on the
 /// order.
 fn cut_off(program: &Program, outcome: &Outcome) -> bool {
     let bottom = Lattice::new(program.lattice).data_of(Label::BOTTOM);
@@ -139,7 +139,7 @@ proptest! {
 
 // ── noninterference ──
 
-/// What someone at `observer` can tell of a run.
+/// Observations of a run at a clearance.
 struct Observer {
     lattice: Lattice,
     label: Label,

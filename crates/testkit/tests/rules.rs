@@ -801,8 +801,7 @@ fn unknown() {
     rules(&[("[\"U\"]: unknown 'what'", "error unknown [\"U\"]")]);
 }
 
-/// What is nested deeper than 500 levels is no data: it has no type, is no label, satisfies nothing, and is
-/// not sent.
+/// Data nested deeper than 500 levels has no type, is no label, satisfies no predicate and is not sent.
 #[test]
 fn deep_values() {
     for (look, expected) in [

@@ -192,7 +192,7 @@ const ALONE: &[(&str, &str, [&str; 2])] = &[
     ),
 ];
 
-/// What a program takes: a text, or a record of them.
+/// Returns an input for a program: a string, or a record of strings.
 fn input(code: &Code) -> Data {
     match code.term(code.root()) {
         Term::Abs(abs) => match &abs.ty {

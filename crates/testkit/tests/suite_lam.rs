@@ -18,7 +18,7 @@ struct Case {
     expected: Option<String>,
 }
 
-/// What stands before the first case, and the cases.
+/// Splits a file into its header and its cases.
 fn read(text: &str) -> (String, Vec<Case>) {
     let mut parts = text.split("=== ");
     let head = parts.next().unwrap_or_default().to_string();
@@ -70,7 +70,7 @@ fn answer(text: &str) -> Answer {
     }
 }
 
-/// What the first lines of a file say of its cases.
+/// World of a file's cases, from its header.
 struct World {
     lattice: LatticeKind,
     clearance: LabelSpec,

@@ -1,4 +1,4 @@
-//! What the type checker accepts does not get stuck, and gives values of the type that was inferred.
+//! Programs that the type checker accepts do not get stuck and return values of the inferred type.
 //!
 //! `ENTAIL_CASES=1000000` tries that many programs.
 
@@ -17,8 +17,8 @@ use testkit::generate::{Program, Script, Style, programs};
 use testkit::outcome::{Failure, Outcome, Tree, TreeNode};
 use testkit::world::Call;
 
-/// Whether an error is one that no well-typed program has. Values that are of the right type and out of range
-/// (an index, a divisor, a text that is no number) are not.
+/// Returns true if no well-typed program can have the error. Values of the right type may still be out of
+/// range (an index, a divisor, a string that is not a number).
 fn is_stuck(e: &Failure) -> bool {
     match e.code {
         "not_a_function" | "no_branch" | "unknown" => true,
@@ -49,7 +49,7 @@ fn data(tree: &Tree) -> Option<Data> {
     })
 }
 
-/// What a run did is among the effects that were inferred.
+/// Checks that the effects of a run are within the inferred ones.
 fn within(outcome: &Outcome, effects: &EffectRow) -> Result<(), TestCaseError> {
     use core_ir::Effect;
     let EffectRow::Only(set) = effects else { return Ok(()) };
@@ -72,7 +72,7 @@ fn within(outcome: &Outcome, effects: &EffectRow) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// What stands before the type in the message of a step that broke it.
+/// Marker before the type in the message of a step that broke it.
 const STEP: &str = "step";
 
 /// Returns true if a value of this type has no part that the type does not tell of.
@@ -301,9 +301,8 @@ fn most_well_typed_programs_are_accepted_and_run_to_a_value() {
     assert!(rejected * 5 > accepted, "{seen}");
 }
 
-/// What the generator makes for a type is well typed. What is rejected all the same is rejected for a reason
-/// that is none of type: branches that share a key, a guard that no value satisfies, an index beyond a list
-/// of known length.
+/// Terms generated for a type are well typed. A few are rejected for reasons other than their type: branches
+/// that share a key, a guard that no value satisfies, or an index beyond a list of known length.
 ///
 /// A strict generator was once given up for a rejection that nobody explained (the last seed). The rejections
 /// there were had four causes: guards on curried functions (the checker, below), and in the generator tools

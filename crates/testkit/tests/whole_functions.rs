@@ -47,7 +47,7 @@ fn open(code: &Code) -> Arc<Code> {
     Arc::new(code)
 }
 
-/// What a run with one input gives, and what stands last in each question to a model.
+/// Returns the result of a run with one input, and the last message of each model request.
 fn ran(code: &Code, input: &str, replies: &[&str]) -> (String, Vec<String>) {
     let replies: Vec<Answer> = replies.iter().map(|r| Answer::Text((*r).to_string())).collect();
     ran_on(code, Data::str(input), replies)

@@ -15,7 +15,7 @@ pub mod words;
 
 use std::path::{Path, PathBuf};
 
-/// What may stay untidy for now: check, file stem or `*`, greatest number of places, reason.
+/// Untidy places that are admitted for now: check, file stem or `*`, greatest number of places, reason.
 pub const EXCEPTIONS: &str = include_str!("../exceptions.tsv");
 
 /// Root folder of the repository.

@@ -76,7 +76,7 @@ impl fmt::Display for Interval {
     }
 }
 
-/// What evaluating a term may cost.
+/// Cost of evaluating a term: an interval for each quantity.
 #[derive(Clone)]
 pub(super) struct Cost {
     pub(super) models: Interval,
@@ -183,7 +183,7 @@ impl Cost {
         all
     }
 
-    /// What is shown of two ways.
+    /// Sort key by which one of two branches is chosen for display.
     fn weight(&self) -> (u64, u64, u64, bool) {
         let most = |i: Interval| i.most.unwrap_or(u64::MAX);
         (most(self.money), most(self.models), most(self.tools), self.trail.is_some())
@@ -216,7 +216,7 @@ impl Cost {
         self.each(once, |all, once| Interval { least: once.least, most: all.most })
     }
 
-    /// What never ends with a value; of several ways, another is the least.
+    /// Cost of a term that never returns a value. Its least cost is neutral in an envelope.
     pub(super) fn never(&self) -> Cost {
         self.map(|i| Interval { least: u64::MAX, ..i })
     }
@@ -311,7 +311,7 @@ pub struct Line {
     pub depth: u32,
     /// Where.
     pub span: Span,
-    /// What is called there, or how often what follows, one deeper, happens.
+    /// Name of what is called, or the number of times that the following, more indented lines happen.
     pub text: String,
 }
 

@@ -27,7 +27,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use values::{Closure, Env, Value, field, is_plain, known, prim};
 
-/// What a run may cost.
+/// Bounds on the resources of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CostBound {
     /// Calls of models, repairs included.
@@ -162,7 +162,7 @@ struct Analysis<'p> {
     handed: Vec<u32>,
 }
 
-/// Whether a reply is text as it is.
+/// Returns true if a reply is plain text.
 fn is_text(params: &ModelParams) -> bool {
     matches!(params.result, None | Some(Type::Str))
 }
@@ -475,7 +475,7 @@ impl Analysis<'_> {
         }
     }
 
-    /// What is looked at next may happen again (1), or no longer (-1).
+    /// Enters (1) or leaves (-1) code that may be evaluated more than once.
     fn again(&mut self, attempts: u64, change: i32) {
         if attempts > 1 {
             self.undecided = self.undecided.saturating_add_signed(change);
@@ -796,7 +796,8 @@ impl Analysis<'_> {
         (own, v, made.plus(&called))
     }
 
-    /// What one question to a model costs, repairs included. `bytes`: of the conversation, if it is known.
+    /// Returns the cost of one model call, repairs included. `bytes` is the size of the conversation, if
+    /// known.
     fn ask(&mut self, params: &ModelParams, bytes: Option<u64>, at: Span) -> Cost {
         if params.waiting {
             // What waits was said and paid already.
@@ -890,7 +891,7 @@ impl Analysis<'_> {
     }
 }
 
-/// What a branch of a `case` gets of one of these values; `None` if none of them takes it.
+/// Returns the payload that a branch of a `case` receives from these values; `None` if no value has its tag.
 fn payload(vs: &[Value], tag: &Name) -> Option<Value> {
     let parts = vs.iter().filter_map(|v| match v {
         Value::Tag(name, p) => (name == tag).then(|| (**p).clone()),
@@ -900,8 +901,8 @@ fn payload(vs: &[Value], tag: &Name) -> Option<Value> {
     parts.reduce(Value::join)
 }
 
-/// Whether a conversation begins with messages and a question that offers tools: `send …; recv[θ]`, looked at
-/// or handed on.
+/// Returns true if a conversation begins with messages and a call that offers tools: `send …; recv[θ]`, whose
+/// reply is matched or passed on.
 fn asks_first(code: &Code, mut id: TermId) -> bool {
     let plain = |id: TermId| {
         let mut parts = vec![id];

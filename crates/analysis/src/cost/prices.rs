@@ -1,4 +1,4 @@
-//! What models cost, and how much they read and write at most.
+//! Prices and context limits of models.
 //!
 //! Entry points: [`Prices::standard`], the list that comes with Entail, and [`Prices::with`], which puts
 //! another on top.
@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
-/// What is known of a model. Money is in billionths of a US dollar.
+/// Price and limits of a model. Money is in billionths of a US dollar.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Model {
     /// For each token that it reads.
@@ -107,8 +107,8 @@ impl Prices {
         self.models.contains_key(name)
     }
 
-    /// What is known of a model: by its name, or the name without a provider before it (`openai/gpt-4o`) or a
-    /// date or version after it (`gpt-4o-2024-08-06`).
+    /// Looks up a model by its name, or by the name without a provider before it (`openai/gpt-4o`) or a date
+    /// or version after it (`gpt-4o-2024-08-06`).
     pub fn model(&self, name: &str) -> Option<Model> {
         let whole = self.models.get(name).copied();
         let name = name.rsplit(['/', ':']).next().filter(|n| !n.is_empty()).unwrap_or(name);

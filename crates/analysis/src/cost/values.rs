@@ -1,4 +1,4 @@
-//! What the cost analysis knows of values: functions are followed, small data is computed.
+//! Abstract values of the cost analysis: functions are followed, small data is computed.
 
 use core_ir::{Bound, BoundOrigin, Code, Data, ModelParams, Name, Num, Prim, TermId};
 use diagnostics::Span;
@@ -90,22 +90,22 @@ impl Value {
         matches!(self, Value::Tag(..) | Value::Choice(_))
     }
 
-    /// Whether a self reference of number `from` or later may be inside.
+    /// Returns true if the value may contain a self reference of number `from` or later.
     pub(super) fn holds_own(&self, from: u32) -> bool {
         self.any(|v| matches!(v, Value::Own(k, _) if *k >= from)).unwrap_or(true)
     }
 
-    /// Whether the self reference of a loop that is followed round by round may be inside.
+    /// Returns true if the value may contain the self reference of a loop that is being unrolled.
     pub(super) fn holds_round(&self) -> bool {
         self.any(|v| matches!(v, Value::Round(..))).unwrap_or(true)
     }
 
-    /// Whether some of it is known, so that a loop over it may end at a known place.
+    /// Returns true if a part is known, so that a loop over the value may end at a known iteration.
     pub(super) fn has_known(&self) -> bool {
         self.any(|v| matches!(v, Value::Known(_))).unwrap_or(false)
     }
 
-    /// Whether some part is such; `None` if there are too many parts to tell.
+    /// Returns true if a part satisfies the predicate; `None` if there are too many parts to visit.
     fn any(&self, such: impl Fn(&Value) -> bool) -> Option<bool> {
         const MAX_PARTS: usize = 20_000;
         let mut work = vec![self];
@@ -206,7 +206,7 @@ impl Value {
     }
 }
 
-/// Whether a value is data through and through.
+/// Returns true if a value contains no function.
 pub(super) fn is_plain(v: &Value) -> bool {
     match v {
         Value::Data | Value::Known(_) => true,

@@ -1,4 +1,4 @@
-//! What the flow analysis can object to, with an explanation each.
+//! Codes of the flow analysis, each with its explanation.
 //!
 //! The examples are `.lam` programs, and tests: each wrong one gives its code, each right one does not.
 

@@ -33,14 +33,14 @@ pub(super) fn grown<T>(f: impl FnOnce() -> T) -> T {
 /// The mark of the run's own conversation; those that terms open have higher ones.
 pub(super) const OUTERMOST: u32 = 1;
 
-/// What an error may be labelled, and the conversation it may leave.
+/// Labels that an error may have, and of the conversation that it may leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Error {
     pub label: Range,
     pub conversation: Range,
 }
 
-/// What evaluation has done so far: the conversation's label, and the errors that may have ended it.
+/// State of the evaluation: the conversation's label, and the errors that may have ended it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct State {
     pub conversation: Range,
@@ -83,7 +83,7 @@ impl Env {
     }
 }
 
-/// What is known of a place where something is asked of the world, or of a conversation.
+/// Findings about a site that makes a request of the world or of a conversation.
 pub(super) struct SiteState {
     pub checks: Vec<CheckState>,
     /// In all visits together.
@@ -105,16 +105,16 @@ pub(super) struct CheckState {
 /// An `endorse` or `declassify`.
 #[derive(Default)]
 pub(super) struct ReclassifyState {
-    /// Whether it may lower the label of the value.
+    /// True if it may lower the label of the value.
     pub lowers: bool,
-    /// Whether what it lowers is the label of the result, for all that the program counter adds.
+    /// True if the lowered label is the label of the result, in spite of the program counter.
     pub shows: bool,
 }
 
 /// A `try`.
 pub(super) struct TryState {
     pub given: Option<Label>,
-    /// What errors of the body add to the program counter.
+    /// Taint that errors of the body add to the program counter.
     pub needed: Taint,
     pub escapes: bool,
 }

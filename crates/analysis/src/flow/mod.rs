@@ -30,7 +30,7 @@ use eval::{Analysis, SiteState};
 use std::sync::Arc;
 use taint::{Taint, Taints};
 
-/// What a run will be given.
+/// Settings of a run that the analysis assumes.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     /// The lattice of the run.
@@ -46,7 +46,7 @@ pub struct Options {
     /// Which models may answer which calls. Without settings the default model is not known, and has the
     /// clearance of models that are not listed.
     pub routes: ModelRoutes,
-    /// Whether the value of the code is applied to an input.
+    /// True if the value of the code is applied to an input.
     pub applied: bool,
 }
 
@@ -98,16 +98,16 @@ impl Sink {
     }
 }
 
-/// What a bound is about.
+/// Value whose label is compared with a bound.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Checked {
-    /// Whether the call is made at all.
+    /// The program counter: whether the call is made at all.
     Control,
     /// An argument.
     Argument(Name),
-    /// What the conversation holds.
+    /// The conversation's content.
     Conversation,
-    /// What is remembered.
+    /// The value to remember.
     Value,
 }
 
@@ -123,7 +123,7 @@ impl Checked {
     }
 }
 
-/// What is known of a sink before the run.
+/// Static verdict on a sink.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// No run refuses it.
@@ -160,26 +160,26 @@ pub struct Source {
     pub origin: Origin,
     /// Its label.
     pub label: Data,
-    /// Whether it is what breaks the bound.
+    /// True if the source breaks the bound.
     pub breaks: bool,
-    /// Whether it is untrusted.
+    /// True if the source is untrusted.
     pub untrusted: bool,
-    /// Whether it is not for everybody.
+    /// True if the source is not public.
     pub secret: bool,
 }
 
 /// One bound of a sink, with what may reach it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Check {
-    /// What is compared with the bound.
+    /// Value that is compared with the bound.
     pub what: Checked,
     /// The bound.
     pub bound: Data,
     /// The most that the label may be.
     pub most: Data,
-    /// What is known.
+    /// Static verdict.
     pub verdict: Verdict,
-    /// Whether that it is always allowed rests on the input being public and trusted.
+    /// True if the verdict [`Verdict::Always`] assumes that the input is public and trusted.
     pub rests_on_input: bool,
     /// Where the label comes from.
     pub sources: Vec<Source>,
@@ -192,13 +192,13 @@ pub struct Site {
     pub span: Span,
     /// What.
     pub sink: Sink,
-    /// What is known.
+    /// Static verdict.
     pub verdict: Verdict,
     /// Its bounds.
     pub checks: Vec<Check>,
-    /// Whether what it does can be seen from outside: a tool that changes the world.
+    /// True if the effect is visible outside: a tool that changes the world.
     pub outward: bool,
-    /// Whether nothing says what the tool does.
+    /// True if no signature or policy says what the tool does.
     pub unknown: bool,
     /// Who else may refuse it, whatever the labels are: a policy function, a person.
     pub asks: Option<&'static str>,
@@ -212,9 +212,9 @@ pub struct Site {
 pub struct Reclassification {
     /// Where.
     pub span: Span,
-    /// Whether it may lower a label.
+    /// True if it may lower a label.
     pub lowers: bool,
-    /// Whether that shows in the result, for all that the program counter adds.
+    /// True if the lowered label is visible in the result, in spite of the program counter.
     pub shows: bool,
 }
 
@@ -223,13 +223,13 @@ pub struct Reclassification {
 pub struct Passed {
     /// Where.
     pub span: Span,
-    /// What its label lacks.
+    /// The part of the error's label that the label of the `try` lacks.
     pub lacks: Data,
     /// Where that comes from.
     pub sources: Vec<Source>,
 }
 
-/// What is known of a program before it runs.
+/// Result of the flow analysis of a program.
 #[derive(Clone, Debug)]
 pub struct FlowReport {
     /// The sinks that a run may reach.
@@ -246,7 +246,7 @@ pub struct FlowReport {
     pub gave_up: Option<(Span, &'static str)>,
 }
 
-/// What is known of the flows of a program before it runs.
+/// Analyzes the flows of a program.
 ///
 /// # Examples
 /// ```

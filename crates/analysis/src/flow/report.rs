@@ -1,4 +1,4 @@
-//! What the analysis knows, for people and for programs.
+//! Reports of the flow analysis, for people and for programs.
 
 use super::codes;
 use super::{Check, Checked, FlowReport, Site, Source, Verdict};
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 /// More sources than this are not listed in one finding.
 const MAX_SOURCES: usize = 6;
 
-/// What is worth a diagnostic, in the order of the places.
+/// Returns the diagnostics of a report in the order of their places.
 pub fn findings(report: &FlowReport) -> Vec<Diagnostic> {
     let mut out = Vec::new();
     if let Some((span, why)) = report.gave_up {

@@ -116,8 +116,8 @@ impl Analysis {
         if taken { 0 } else { mark }
     }
 
-    /// Whether something in a value has a mark. Functions hold functions to any depth: they are looked at one
-    /// after the other.
+    /// Returns true if a part of a value has a mark. Functions may hold functions to any depth, so they are
+    /// visited with a worklist.
     pub(super) fn mentions(&self, v: &Val, mark: u32, seen: &mut BTreeSet<FnId>) -> bool {
         let mut functions = Vec::new();
         let mut found = marked(v, mark, seen, &mut functions);
@@ -366,8 +366,8 @@ impl Analysis {
     }
 }
 
-/// Whether what a policy gives surely has no label that its arguments have not. Functions of the prelude may
-/// add some.
+/// Returns true if the result of a policy provably has no label that its arguments lack. Functions of the
+/// prelude may add some.
 fn adds_no_label(policy: &core_ir::Code) -> bool {
     use core_ir::{Slot, Term};
     !policy.iter().any(|(_, term)| {
@@ -384,7 +384,8 @@ fn adds_no_label(policy: &core_ir::Code) -> bool {
     })
 }
 
-/// Whether a value outside of its functions has a mark; functions that were not seen are noted.
+/// Returns true if a value outside of its functions has a mark; adds functions not seen before to
+/// `functions`.
 fn marked(v: &Val, mark: u32, seen: &mut BTreeSet<FnId>, functions: &mut Vec<FnId>) -> bool {
     if v.label.under == mark {
         return true;

@@ -5,18 +5,18 @@ use diagnostics::Span;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-/// What brought a taint into the program.
+/// Cause of a taint.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Cause {
     /// The result of a tool.
     Tool(Name),
-    /// What a store holds under a key.
+    /// The value stored under a key.
     Key(Name),
     /// A label written in the program.
     Written,
     /// A label that the program computes.
     Computed,
-    /// What an `endorse` or `declassify` gives instead.
+    /// The new label of an `endorse` or `declassify`.
     Reclassified,
     /// Code that a model writes, and whatever comes out of it.
     Generated,
@@ -40,7 +40,7 @@ pub struct Origin {
 }
 
 impl Origin {
-    /// Whether data comes from there, and not only the label of what might have happened.
+    /// Returns true if the origin contributes data, and not only the label of an event.
     pub(super) fn is_data(&self) -> bool {
         !matches!(self.cause, Cause::Input | Cause::Bound(_) | Cause::Try | Cause::Reclassified)
     }
@@ -88,7 +88,7 @@ impl Range {
         Range { lo, hi, under: 0 }
     }
 
-    /// What is known of both, of their join or of one of them.
+    /// Returns the bound that holds of both ranges, of their join or of either.
     fn under_both(self, other: Range) -> u32 {
         if self.hi == Taint::NONE {
             other.under
@@ -208,12 +208,12 @@ impl Taints {
         c
     }
 
-    /// What the set amounts to if the input is public and trusted.
+    /// Returns the join of the set's labels if the input is public and trusted.
     pub(super) fn label(&self, t: Taint) -> Label {
         self.labels[t.0 as usize].0
     }
 
-    /// What the set amounts to whatever the input's label is.
+    /// Returns the join of the set's labels, whatever the input's label is.
     pub(super) fn label_with_input(&self, t: Taint) -> Label {
         self.labels[t.0 as usize].1
     }
@@ -235,7 +235,7 @@ impl Taints {
         self.set(out)
     }
 
-    /// What remains of a set that is known to flow to a bound.
+    /// Restricts a set that is known to flow to a bound.
     pub(super) fn within(&mut self, t: Taint, bound: Label) -> Taint {
         if self.lattice.flows(self.label_with_input(t), bound) {
             return t;
@@ -298,12 +298,12 @@ impl Taints {
         Range::new(self.lattice.reclassify(integrity.lo, secrecy.lo), hi)
     }
 
-    /// Whether every label of the range flows to the bound (the input being public and trusted).
+    /// Returns true if every label of the range flows to the bound, given a public and trusted input.
     pub(super) fn surely_flows(&self, r: Range, bound: Label) -> bool {
         self.lattice.flows(self.label(r.hi), bound)
     }
 
-    /// Whether no label of the range flows to the bound.
+    /// Returns true if no label of the range flows to the bound.
     pub(super) fn never_flows(&self, r: Range, bound: Label) -> bool {
         !self.lattice.flows(r.lo, bound)
     }

@@ -26,7 +26,7 @@ pub(super) struct Val {
     pub shape: Shape,
 }
 
-/// What is known of a value.
+/// Abstract shape of a value.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Shape {
     /// Data, or one of these functions, or data that contains some of them. If `unknown`, other

@@ -1,10 +1,10 @@
-//! What the type checker can object to, with an explanation each.
+//! Codes of the type checker, each with its explanation.
 
 use diagnostics::Explanation;
 
 /// A value of one type where another is needed.
 pub const MISMATCH: &str = "T001";
-/// Something that is no function is applied.
+/// Application of a value that is not a function.
 pub const NOT_A_FUNCTION: &str = "T002";
 /// A field or item that is not there.
 pub const NO_FIELD: &str = "T003";

@@ -27,7 +27,7 @@ pub(super) enum Atom {
 struct Node {
     atoms: Vec<u32>,
     any: bool,
-    /// What it contains; `true` if without the conversation (`fresh`).
+    /// Effects that it contains; `true` if without the conversation (`fresh`).
     subs: Vec<(Eff, bool)>,
     /// The same for copies of it, which copies of the copies must not have.
     gathered: Vec<Eff>,
@@ -40,7 +40,7 @@ pub(super) struct Effects {
     nodes: Vec<Node>,
     atoms: Vec<Atom>,
     numbers: HashMap<Atom, u32>,
-    /// What must be within a declaration: the effects, the declaration, where.
+    /// Inclusions to check: the effects, the declaration that must contain them, the place.
     pub(super) bounds: Vec<(Eff, Eff, Why)>,
 }
 
@@ -185,7 +185,7 @@ impl Effects {
         self.nodes[from.0 as usize].gathered.push(to);
     }
 
-    /// Whether a node is a declaration, which is shared by all copies.
+    /// Returns true if a node is a declaration, which all copies share.
     pub(super) fn is_closed(&self, at: Eff) -> bool {
         self.nodes[at.0 as usize].closed
     }
@@ -226,7 +226,7 @@ impl Effects {
         Some(sets)
     }
 
-    /// What a set is called.
+    /// Returns the effect row of a set.
     pub(super) fn row(&self, set: &Set) -> EffectRow {
         if set.any {
             return EffectRow::Any;
@@ -234,7 +234,7 @@ impl Effects {
         EffectRow::Only(set.numbers().map(|n| effect(&self.atoms[n as usize])).collect::<BTreeSet<_>>())
     }
 
-    /// Whether a set is within a declaration, which names keys without their stores.
+    /// Returns true if a declaration, which names keys without their stores, allows a set.
     pub(super) fn allowed(&self, set: &Set, declared: &Set) -> bool {
         set.within(declared) || self.row(set).within(&self.row(declared))
     }

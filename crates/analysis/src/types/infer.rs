@@ -14,7 +14,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// What a variable stands for.
+/// Type of a variable.
 #[derive(Clone, Copy)]
 pub(super) enum Entry {
     Mono(T),
@@ -56,7 +56,7 @@ pub(super) struct Infer<'a> {
     stack: Vec<(u32, usize, u32, u32)>,
     pub(super) pars: Vec<ParBranches>,
     tools: HashMap<(bool, u32), T>,
-    /// Whether the term at hand is of the prelude.
+    /// True while a term of the prelude is being inferred.
     in_prelude: bool,
     /// The types of subterms, if somebody wants them.
     pub(super) steps: Option<Vec<(TermId, T)>>,
@@ -96,7 +96,7 @@ impl<'a> Infer<'a> {
         self.flows(a, b, at, what);
     }
 
-    /// What is one of these.
+    /// Returns a type that contains all of these.
     fn join(&mut self, ts: &[(T, Span)]) -> T {
         if let [(first, _), rest @ ..] = ts
             && rest.iter().all(|(t, _)| t == first)
@@ -245,7 +245,7 @@ impl<'a> Infer<'a> {
         self.s.add(Node::Fun(param, eff, result))
     }
 
-    /// Whether nothing that a function captures is of a type that is still being found.
+    /// Returns true if every type captured by a function is already solved.
     fn is_closed(abs: &Abs, env: &Env) -> bool {
         abs.captures.iter().all(|slot| matches!(Infer::slot(env, *slot), Some(Entry::Poly(..))))
     }
@@ -613,7 +613,7 @@ impl<'a> Infer<'a> {
         }
     }
 
-    /// What a model's reply is decoded to.
+    /// Returns the type that a model's reply is decoded to.
     fn reply(&mut self, code: &Code, params: &ModelParams) -> T {
         let answer = match &params.result {
             Some(ty) => self.s.declared(ty),
@@ -833,7 +833,7 @@ impl Env {
     }
 }
 
-/// What a condition tells of a variable.
+/// Fact about a variable that a condition establishes.
 enum Fact {
     Kind(Kinds),
     Has(Name),
@@ -841,7 +841,7 @@ enum Fact {
     OneOf(Vec<Data>),
 }
 
-/// What is known where a condition holds (or does not).
+/// Collects the facts that hold where a condition holds, or, if `holds` is false, where it doesn't.
 fn learn(code: &Code, c: TermId, holds: bool, facts: &mut Vec<(Slot, Fact)>, depth: u32) {
     /// Conditions nested deeper than this tell nothing.
     const MAX_DEPTH: u32 = 20;
@@ -967,12 +967,12 @@ fn model(params: &ModelParams) -> Name {
     params.model.clone().unwrap_or_else(|| Name::from(""))
 }
 
-/// Whether values of a type can contain functions.
+/// Returns true if values of a type can contain functions.
 fn contains_function(ty: &Type) -> bool {
     contains(ty, &|t| matches!(t, Type::Fun(_)))
 }
 
-/// Whether a part of the type is of that kind.
+/// Returns true if a part of the type satisfies `kind`.
 pub(super) fn contains(ty: &Type, kind: &dyn Fn(&Type) -> bool) -> bool {
     stacker::maybe_grow(32 * 1024, 1024 * 1024, || {
         kind(ty)

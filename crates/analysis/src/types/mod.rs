@@ -47,25 +47,25 @@ impl Why {
     }
 }
 
-/// What is known of a program before it runs.
+/// Result of type checking a program.
 #[derive(Clone, Debug)]
 pub struct Typing {
     /// The type of the term's value; `Dyn` if it is not known, or if it never has one.
     pub ty: Type,
     /// The type of what applying it to the input gives, if it was to be applied.
     pub result: Option<Type>,
-    /// What evaluating the term, and applying it, may do.
+    /// Effects of evaluating the term and of applying its value.
     pub effects: EffectRow,
     /// Places where something of unknown type is used as something known, in the order of the text.
     pub dynamic: Vec<Span>,
-    /// Whether everything was looked at; otherwise the program is too large, and nothing said is complete.
+    /// True if the whole program was checked. Otherwise it is too large, and no result is complete.
     pub complete: bool,
-    /// What is wrong, in the order of the text.
+    /// Diagnostics in the order of their places.
     pub diagnostics: Vec<Diagnostic>,
 }
 
 impl Typing {
-    /// Whether every use is known to fit: no error, and nothing left to the run.
+    /// Returns true if every use provably fits: there is no error, and no check is left to the run.
     pub fn is_static(&self) -> bool {
         self.complete && self.dynamic.is_empty() && !diagnostics::has_errors(&self.diagnostics)
     }

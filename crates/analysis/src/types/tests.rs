@@ -176,7 +176,7 @@ fn types_that_double_at_every_level_end() {
     assert!(!typing(&text).complete);
 }
 
-/// What is known of a parameter was looked for by recursion from variable to variable: a thousand of them
+/// The bounds of a parameter were searched by recursion from variable to variable: a thousand of them
 /// overflowed the stack of a thread.
 #[test]
 fn a_value_may_be_passed_on_through_thousands_of_functions() {

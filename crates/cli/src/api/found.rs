@@ -1,4 +1,4 @@
-//! What is wrong, as plain values.
+//! Findings and errors as plain values.
 
 use diagnostics::{Diagnostic, Level, Sources, render};
 use runtime::ConfigError;
@@ -31,7 +31,7 @@ impl fmt::Display for Place {
     }
 }
 
-/// Something that is to be said about a program or a configuration.
+/// Finding about a program or a configuration.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Finding {
     /// The code that `entail explain` knows, such as `L004a`.
@@ -85,7 +85,7 @@ impl fmt::Display for Finding {
     }
 }
 
-/// What went wrong, in words for people. Shown with `{}`, it is what the command line would show.
+/// Error for people to read. `{}` prints it as the command line does.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Error {
     /// `program`, `input`, `output`, `type` (a type of Rust that is none of the program's), `settings`,
@@ -124,7 +124,7 @@ impl Error {
         self
     }
 
-    /// What is wrong with a program.
+    /// Returns the errors of a program.
     pub(crate) fn of_program(sources: &Sources, found: &[Diagnostic]) -> Error {
         let worst = found.iter().find(|d| d.level == Level::Error).or(found.first());
         let mut error = match worst {

@@ -30,7 +30,7 @@ pub struct Program {
     found: Vec<Diagnostic>,
 }
 
-/// Something that can be run: a pipeline of a program, an agent or a crew of a configuration.
+/// Entry point of a program: a pipeline, or the agent or crew of a configuration.
 #[derive(Debug)]
 pub struct Pipeline {
     name: String,
@@ -123,7 +123,7 @@ impl Program {
         Program { pipelines, sources: sources.clone(), found: loaded.found }
     }
 
-    /// What can be run.
+    /// Returns the entry points.
     pub fn pipelines(&self) -> &[Pipeline] {
         &self.pipelines
     }
@@ -140,7 +140,7 @@ impl Program {
         })
     }
 
-    /// What runs if nothing is named: the only pipeline, or `main`, or the crew of a configuration.
+    /// Returns the default entry point: the only pipeline, or `main`, or the crew of a configuration.
     ///
     /// # Errors
     /// There are several, or none.
@@ -187,12 +187,12 @@ impl Pipeline {
         self.is_default
     }
 
-    /// What it takes; `None` for a term that is evaluated as it is.
+    /// Type of the input; `None` for a term that is evaluated without one.
     pub fn input(&self) -> Option<&Type> {
         self.input.as_ref()
     }
 
-    /// What it gives, as far as it is known without running it.
+    /// Type of the output, as far as it is known statically.
     pub fn output(&self) -> &Type {
         let typing = self.typing();
         typing.result.as_ref().unwrap_or(&typing.ty)
@@ -231,8 +231,8 @@ impl Pipeline {
         Typed::of(self)
     }
 
-    /// Whether this world can answer it: each tool is carried out by somebody, functions take and give what
-    /// the tools do, and models that the program names are there.
+    /// Checks that this world handles every request of the program: each tool has a handler, functions have
+    /// the types of their tools, and the models that the program names exist.
     ///
     /// # Errors
     /// What is missing or does not fit.
@@ -291,7 +291,7 @@ impl Pipeline {
         Some(Error::of(&self.sources, &as_diagnostic(failure, report, &self.code, self.policy.as_deref())))
     }
 
-    /// What a run gave and used, as `entail run --format json` writes it.
+    /// Returns the result and usage of a run as JSON, as `entail run --format json` writes it.
     pub fn report_json(&self, report: &RunReport) -> Value {
         as_json(&self.sources, report, &self.bound())
     }

@@ -20,11 +20,11 @@ use std::sync::Arc;
 pub struct World {
     /// Models, tools, stores, approval, the seed of samples.
     pub handlers: Handlers,
-    /// What a run may use.
+    /// Limits of a run.
     pub limits: Limits,
     /// The most evaluation steps.
     pub fuel: Option<u64>,
-    /// What functions that are tools take, as a record, and give.
+    /// Types of the functions that implement tools: the record of arguments and the result.
     functions: BTreeMap<Name, (Type, Type)>,
 }
 
@@ -149,7 +149,7 @@ impl World {
         self
     }
 
-    /// Whether the functions take and give what the tools do.
+    /// Checks that the functions have the types of their tools.
     pub(super) fn fits(&self, code: &Code) -> Result<(), Error> {
         for tool in &code.tools {
             let Some((takes, gives)) = self.functions.get(&tool.name) else { continue };

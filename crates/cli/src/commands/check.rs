@@ -118,7 +118,7 @@ fn listed<T: std::fmt::Display>(names: &BTreeSet<T>) -> String {
     out.join(", ")
 }
 
-/// What was found of one file.
+/// Result of checking one file.
 struct Checked {
     sources: Sources,
     outcome: Result<Findings, Problem>,
@@ -138,7 +138,7 @@ struct Findings {
     no_price: BTreeSet<String>,
 }
 
-/// What was found of one entry point.
+/// Result of checking one entry point.
 struct Entry {
     found: Vec<Diagnostic>,
     object: Value,

@@ -74,7 +74,7 @@ pub fn compile(ui: &Ui, args: &CompileArgs) -> Exit {
     if failed { Exit::Failed } else { Exit::Done }
 }
 
-/// What is run, rewritten as `--optimise` says.
+/// Applies the rewrites of `--optimise` to the entry points.
 fn rewritten(ui: &Ui, args: &CompileArgs, all: Vec<Runnable>) -> Result<Vec<Runnable>, Exit> {
     if args.optimise.is_empty() {
         return Ok(all);

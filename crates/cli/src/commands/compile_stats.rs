@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// What one file came to.
+/// Result of compiling one file.
 struct Outcome {
     format: String,
     bytes: usize,
@@ -193,7 +193,7 @@ fn percent(some: usize, all: usize) -> String {
     if all == 0 { "–".into() } else { format!("{:.1}%", 100.0 * some as f64 / all as f64) }
 }
 
-/// What one file came to, for programs.
+/// Returns the result for one file as JSON.
 fn line(file: &Path, o: &Outcome) -> serde_json::Value {
     let state = match o.state {
         State::Compiled => "compiled",

@@ -64,7 +64,7 @@ pub fn convert(ui: &Ui, args: &ConvertArgs) -> Exit {
     if converted.text.is_some() { Exit::Done } else { Exit::Failed }
 }
 
-/// What became of the units of one format.
+/// Counts of the units of one format.
 #[derive(Default)]
 struct Row {
     units: usize,

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use session::load::{Runnable, read_data, reason};
 use session::{Session, machine_config};
 
-/// What a scripted model may say to a question.
+/// Scripted replies of a model to one prompt.
 struct Entry {
     purpose: Option<String>,
     part: Option<String>,
@@ -22,7 +22,7 @@ struct Entry {
     choices: Vec<(Num, Result<Reply, String>)>,
 }
 
-/// What has happened in a world.
+/// Events of one possible world.
 #[derive(Clone, Default, PartialEq)]
 struct World {
     used: Vec<bool>,

@@ -27,11 +27,11 @@ pub fn lsp(ui: &Ui) -> Exit {
     }
 }
 
-/// What `entail check` would find around a program, said in its folder.
+/// Files on disk around a program: what `entail check` would read, relative to the program's folder.
 struct Disk {
-    /// What `--config` names.
+    /// Path given by `--config`.
     config: Option<PathBuf>,
-    /// What lints the files of a folder, with what it has read of their projects.
+    /// Linters by folder, each with the projects that it has read.
     linters: RefCell<HashMap<PathBuf, Rc<Linter>>>,
 }
 

@@ -59,9 +59,9 @@ pub fn version(ui: &Ui) -> Exit {
     Exit::Done
 }
 
-/// What an entry point is analysed for: its input, or what the value of a term takes if it is a function of
-/// data. `entail run` applies such a term to its input as well, and without one a function costs nothing,
-/// which says nothing of the agent that it is.
+/// Returns the type of the input for which an entry point is analyzed. A term without input whose value is a
+/// function of data is analyzed as applied, as `entail run` applies it: unapplied, the function would cost
+/// nothing.
 fn analysed_for(r: &Runnable) -> Option<Type> {
     r.input.clone().or_else(|| match types::check(&r.code, None).ty {
         Type::Fun(f) if !matches!(f.0, Type::Fun(_)) => Some(f.0.clone()),

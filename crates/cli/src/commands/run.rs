@@ -237,7 +237,7 @@ pub(super) fn show_result(
     }
 }
 
-/// What a run that ran out of its budget had done, in a line.
+/// Summarizes in a line what a run did before it exceeded its budget.
 fn so_far(partial: &runtime::Partial) -> String {
     let count = partial.finished.len() as u64 + partial.earlier;
     let last = partial.finished.last().map_or(String::new(), |f| {
@@ -450,7 +450,7 @@ fn asked_to_pull(ui: &Ui) -> bool {
         && matches!(answer.trim().to_ascii_lowercase().as_str(), "" | "y" | "yes")
 }
 
-/// What the command line says about an input.
+/// Arguments of the command line that describe the input.
 pub(super) struct InputArgs<'a> {
     /// How the command begins, without the input.
     pub command: String,
@@ -573,7 +573,7 @@ pub(super) fn pretty(value: &Reified) -> String {
     }
 }
 
-/// What the run used, beside what it could have used.
+/// Returns the usage of the run beside its bound.
 fn summary(report: &RunReport, bound: &CostBound) -> String {
     let usage = &report.usage;
     let calls = |n: u64, what: &str, bound: Interval| {

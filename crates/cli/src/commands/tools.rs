@@ -141,7 +141,7 @@ fn call(
     Ok(conclude(ui, &report, &bound))
 }
 
-/// What a tool may do, as programs write it.
+/// Returns the effect class of a tool as programs write it.
 fn effect(tool: &ToolDecl) -> &'static str {
     match tool.effect {
         EffectClass::Pure => "pure",

@@ -54,7 +54,7 @@ pub fn trace(ui: &Ui, args: &TraceArgs) -> Exit {
     }
 }
 
-/// Whether a file is a trace: by its name, or by how it begins.
+/// Returns true if a file is a trace, by its extension or its first line.
 fn is_trace(path: &str) -> bool {
     Path::new(path).extension().is_some_and(|e| e == "jsonl")
         || read_data(path).is_ok_and(|bytes| bytes.starts_with(b"{\"event\":\"run\""))
@@ -210,7 +210,7 @@ pub(super) fn place(line: &Value) -> String {
     }
 }
 
-/// What a request asks, on one line.
+/// Describes a request in one line.
 fn asked(line: &Value) -> String {
     match text_of(line, "kind") {
         "model" => {
@@ -228,7 +228,7 @@ fn asked(line: &Value) -> String {
     }
 }
 
-/// What was answered, without the tokens.
+/// Returns the answer to a request, without its tokens.
 fn answered(line: &Value) -> (String, Value) {
     for key in ["error", "stopped"] {
         if !line[key].is_null() {

@@ -5,7 +5,7 @@ use crate::ui::{Exit, Ui};
 use serde_json::Value;
 use session::refusal::MAX_STEPS;
 
-/// What a trace says of a value: a name, a part of the result, the error, a request or an argument of one.
+/// Finds a value in a trace: a name, a part of the result, the error, a request or one of its arguments.
 pub(super) fn found(ui: &Ui, lines: &[Value], value: &str) -> Result<Vec<Value>, Exit> {
     let mut out: Vec<Value> = Vec::new();
     let mut known: Vec<String> = Vec::new();

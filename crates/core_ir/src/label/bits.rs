@@ -23,7 +23,8 @@ pub(super) trait BitLattice: fmt::Debug + Sync {
         None
     }
 
-    /// What has an origin of its own: a bit, how it is written in labels, and what it says of data, in words.
+    /// Returns the components of a label that have their own origins: the bit, its spelling in labels and its
+    /// meaning in words.
     fn parts(&self, bits: u32) -> Vec<(u32, &'static str, &'static str)>;
 }
 

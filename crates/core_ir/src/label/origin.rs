@@ -33,7 +33,7 @@ const MAX_CHAINS: usize = 3;
 /// Something in the course of a run that gave data their label.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// What it was.
+    /// Kind of the step.
     pub what: What,
     /// The term that did it.
     pub span: Span,
@@ -86,7 +86,7 @@ impl What {
         }
     }
 
-    /// What happened, in words.
+    /// Describes the step in words.
     pub fn describe(&self) -> String {
         match self {
             What::Stated => "the program states this label".into(),
@@ -104,7 +104,7 @@ impl What {
 /// A step of a [`Chain`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hop {
-    /// What it was.
+    /// Kind of the step.
     pub what: What,
     /// The term that did it.
     pub span: Span,
@@ -117,11 +117,11 @@ pub struct Hop {
 pub struct Chain {
     /// The component as it is written in labels: `U`, `S`, a source, `readers`.
     pub component: String,
-    /// What it says of data: `is untrusted`.
+    /// Effect of the component on data, in words: `is untrusted`.
     pub words: String,
     /// The shortest ways to steps that brought it, each from the data back to that step.
     pub ways: Vec<Vec<Hop>>,
-    /// Whether there are more.
+    /// True if further chains were left out.
     pub more: bool,
 }
 
@@ -148,13 +148,13 @@ impl Hash for Entry {
 struct Event {
     step: Step,
     before: Entry,
-    /// What it added itself.
+    /// Label that the step added itself.
     own: u32,
     /// Tells steps apart whatever order they were met in.
     digest: u64,
 }
 
-/// What makes two steps that are no requests the same one.
+/// Identity of a step that is not a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct EventKey {
     what: What,
@@ -184,7 +184,7 @@ pub(super) struct Origins {
     singles: Vec<u32>,
     events: Vec<Event>,
     event_index: Table<EventKey>,
-    /// What labels of the algebra are in a digest.
+    /// Digests of the algebra's labels, by label.
     written: Table<u32>,
 }
 

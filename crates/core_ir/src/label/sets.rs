@@ -112,7 +112,7 @@ impl Hasher for PairHasher {
     }
 }
 
-/// What pairs of labels join to, by [`pair`].
+/// Cached joins of pairs of labels, keyed by [`pair`].
 pub(super) type Joins = HashMap<u64, u32, BuildHasherDefault<PairHasher>>;
 
 /// A pair of labels, whichever comes first.

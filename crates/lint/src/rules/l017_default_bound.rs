@@ -110,8 +110,8 @@ fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
     }
 }
 
-/// Whether a loop itself asks a model or calls a tool, or has parts that are not known; one that only repeats
-/// what was said costs nothing.
+/// Returns true if a loop itself asks a model, calls a tool or has unknown parts. A loop that only repeats
+/// earlier values costs nothing.
 fn asks(code: &Code, root: TermId) -> bool {
     below(code, root)
         .any(|id| matches!(code.term(id), Term::Llm(..) | Term::Recv(_) | Term::Tool(_) | Term::Unknown(_)))

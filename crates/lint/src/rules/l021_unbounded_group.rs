@@ -44,7 +44,7 @@ pub(super) fn by_people(context: &Context<'_>, d: &mut Diagnostic) {
     d.remarks.push(diagnostics::Remark { span: *at, text: "the person".into() });
 }
 
-/// Whether the loop asks several agents in turn and goes on for ever. Such a loop is this rule's, not L004's.
+/// Returns true if the loop asks several agents in turn without end. L021 reports such a loop, L004 does not.
 pub(super) fn is_endless_group(code: &Code, l: &Loop) -> bool {
     l.is_endless() && l.bound == Bound::Infinite && oracles(code, l.fix) > 1
 }

@@ -41,7 +41,7 @@ fn is_command(key: &str) -> bool {
     matches!(key, "args" | "command" | "cmd")
 }
 
-/// Whether a text is what a header sends to say who asks: `Authorization: Bearer 8e3a…`, be it the header's
+/// Returns true if a text is a credential of a header: `Authorization: Bearer 8e3a…`, either the header's
 /// value or the whole line after `--header`.
 fn authorises(name: &str, text: &str) -> bool {
     let (name, value) = match text.split_once(':') {
@@ -60,7 +60,7 @@ fn authorises(name: &str, text: &str) -> bool {
         && is_random(value)
 }
 
-/// Whether an address has a password that was drawn, for a host that is not near:
+/// Returns true if a URL has a random-looking password for a host that is not local:
 /// `postgresql://user:8e3a…@db.example.org/data`.
 fn in_authority(text: &str) -> bool {
     const MIN_PASSWORD_LEN: usize = 12;
@@ -144,8 +144,8 @@ fn long_words(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Whether a private key stands in a text: its first line and what follows it, not the words or a pattern to
-/// find one by.
+/// Returns true if a text contains a private key: the first line and the body that follows, not just the
+/// words or a pattern that finds them.
 fn has_private_key(text: &str) -> bool {
     text.split("-----BEGIN ").skip(1).any(|after| {
         let Some((kind, key)) = after.split_once("PRIVATE KEY-----") else { return false };
@@ -170,8 +170,8 @@ fn named(key: &str, text: &str) -> bool {
     (names.iter().any(|n| letters.ends_with(n)) || is_variable(key)) && is_random(text)
 }
 
-/// Whether a key is called as variables of the environment with secrets are: `NOTION_TOKEN`. What is said to
-/// be public is none.
+/// Returns true if a key is named like an environment variable that holds a secret: `NOTION_TOKEN`. Names
+/// marked as public are excluded.
 fn is_variable(key: &str) -> bool {
     let shouted = key.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_');
     let secret =
@@ -195,7 +195,7 @@ fn in_query(text: &str) -> bool {
     })
 }
 
-/// Whether a text looks drawn at random: letters and digits mixed, few repetitions, no word that marks an
+/// Returns true if a text looks random: letters and digits mixed, few repetitions, no word that marks an
 /// example.
 fn is_random(text: &str) -> bool {
     const EXAMPLES: &[&str] = &[

@@ -54,8 +54,8 @@ pub(super) fn host(rest: &str) -> &str {
     }
 }
 
-/// Whether a host is this machine, or on a network of one's own: a name without a dot, a private address, a
-/// name that only exists inside. A placeholder may be anything, so it counts as near.
+/// Returns true if a host is this machine or on a private network: a name without a dot, a private address,
+/// or a name that resolves only internally. A placeholder may be any host, so it counts as near.
 pub(super) fn is_near(host: &str) -> bool {
     let inside = [".local", ".internal", ".localhost", ".svc", ".cluster.local", ".lan", ".test", ".example"];
     let private = match host.parse::<std::net::IpAddr>() {

@@ -57,7 +57,8 @@ fn check(rule: &Rule, context: &FileContext<'_>, out: &mut Vec<Diagnostic>) {
     }
 }
 
-/// Whether the name of a tool says that it runs commands or code: `execute_command`, `runShell`, `bash`.
+/// Returns true if the name of a tool says that it runs commands or code: `execute_command`, `runShell`,
+/// `bash`.
 fn is_shell(tool: &str) -> bool {
     let mut words: Vec<String> = Vec::new();
     let mut before = ' ';

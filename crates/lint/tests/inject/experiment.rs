@@ -37,7 +37,7 @@ struct Case {
     text: String,
 }
 
-/// What ten people might build.
+/// Themes of ten teams' agents.
 const THEMES: [(&str, &str, &str); 10] = [
     ("librarian", "You find books that answer a question.", "search_shelves"),
     ("gardener", "You say when a plant needs water.", "read_moisture"),
@@ -537,7 +537,7 @@ pub struct Row {
 pub struct Result {
     /// By format, fault and code.
     pub rows: BTreeMap<(&'static str, &'static str, &'static str), Row>,
-    /// What was found in sound configurations.
+    /// Findings in sound configurations.
     pub false_alarms: Vec<String>,
     pub sound: usize,
 }

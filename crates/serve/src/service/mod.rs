@@ -307,7 +307,7 @@ struct Place {
 }
 
 impl Place {
-    /// Whether the run does nothing but wait for an approval.
+    /// Records that the run only waits for an approval, or no longer does.
     fn waits(&mut self, waits: bool) {
         if waits != self.waits {
             self.waits = waits;

@@ -1,4 +1,4 @@
-//! What linting a file gave, kept by content: a file that has not changed is not linted again.
+//! Cache of lint results, keyed by content: an unchanged file is not linted again.
 //!
 //! Entry point: [`Cache::open`], [`Cache::get`], [`Cache::put`], [`Cache::save`].
 //!
@@ -36,11 +36,11 @@ pub struct Cache {
     text: String,
     /// Where in it the report of a key stands.
     known: HashMap<Key, std::ops::Range<usize>>,
-    /// What this run found out.
+    /// Results of this run.
     new: Mutex<Vec<(Key, String)>>,
     /// The keys of this run.
     used: Mutex<Vec<Key>>,
-    /// What stands for the program in a key.
+    /// Key of the program version.
     program: Vec<u8>,
 }
 
@@ -79,7 +79,7 @@ impl Cache {
         key_of(&[&self.program, name, bytes, more])
     }
 
-    /// Whether anything is kept.
+    /// Returns true if the cache is enabled.
     pub fn is_on(&self) -> bool {
         self.path.is_some()
     }
@@ -188,7 +188,7 @@ fn directory() -> Option<PathBuf> {
     Some(base.or_else(|| set("LOCALAPPDATA"))?.join("entail").join("lint"))
 }
 
-/// What tells this program from another: its version, and in development its build.
+/// Returns the identity of this program: its version and, in development, its build.
 fn program() -> Vec<u8> {
     let mut all = env!("CARGO_PKG_VERSION").as_bytes().to_vec();
     if let Ok(built) = crate::program::own_file().and_then(std::fs::metadata) {

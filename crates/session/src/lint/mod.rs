@@ -34,7 +34,7 @@ pub fn clear_cache() {
     Cache::clear();
 }
 
-/// What else than the file itself counts.
+/// Inputs of lint besides the file itself.
 #[derive(Clone, Copy, Debug)]
 pub struct LintSources {
     /// True if the code and the packages around a file are read.
@@ -49,7 +49,7 @@ pub struct Linter {
     cache: Cache,
     /// The code around the files; `None` if it is not looked at.
     around: Option<Around>,
-    /// What modules of Python may import.
+    /// Modules that Python modules may import.
     neighbours: Neighbours,
     /// The versions of packages.
     packages: Packages,
@@ -67,7 +67,7 @@ impl Linter {
         }
     }
 
-    /// What settings want that stand in a folder, with nothing kept between runs.
+    /// Creates a linter with the settings of a folder and without a cache.
     ///
     /// # Errors
     /// Why the settings cannot be used.
@@ -239,7 +239,7 @@ fn program(path: &str, bytes: &[u8], config: &Config) -> Report {
     }
 }
 
-/// Whether a configuration names modules of Python, which are compiled with it. Only JSON does.
+/// Returns true if a configuration names Python modules, which are compiled with it. Only JSON does.
 fn names_modules(path: &str, bytes: &[u8]) -> bool {
     let limits = Limits::default();
     path.ends_with(".json")
@@ -250,7 +250,8 @@ fn names_modules(path: &str, bytes: &[u8]) -> bool {
         })
 }
 
-/// Whether a front end reads a module. Most modules build no agents; what is around them is not looked at.
+/// Returns true if a front end recognizes a module. Most modules build no agents, and their project is not
+/// read.
 fn reads_as_agents(path: &str, bytes: &[u8]) -> bool {
     let limits = Limits::default();
     decode(FileId(0), bytes, &limits).is_ok_and(|text| {
@@ -282,7 +283,7 @@ const HIDDEN: &[&str] = &[
     ".continue",
 ];
 
-/// Whether a file of a hidden folder is something else than such a list.
+/// Returns true if a file of a hidden folder is not such a list.
 fn is_of_an_editor(path: &str) -> bool {
     let mut parts = path.rsplit(['/', '\\']);
     let name = parts.next().unwrap_or(path);

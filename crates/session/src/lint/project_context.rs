@@ -23,10 +23,10 @@ const MAX_PARENTS: usize = 6;
 /// Directories of other people's code.
 const FOREIGN: &[&str] = &["node_modules", "site-packages", ".venv", "venv", "__pycache__", ".tox"];
 
-/// What a project has, once it has been read.
+/// Context of a project, once it has been read.
 type Project = OnceLock<(Surroundings, Key)>;
 
-/// What is around configurations, read once for each project.
+/// Context of configurations: the code of their projects, read once for each project.
 #[derive(Default)]
 pub struct Around {
     roots: Mutex<HashMap<PathBuf, Option<PathBuf>>>,
@@ -46,7 +46,7 @@ impl Found {
         self.cell.get().map(|(s, _)| s)
     }
 
-    /// What stands for it in a key.
+    /// Returns the key of the context in the cache.
     pub fn key(&self) -> Key {
         self.cell.get().map_or_else(Key::default, |(_, k)| *k)
     }

@@ -99,7 +99,7 @@ pub struct LintOptions<'a> {
 pub struct Wanted {
     base: Config,
     paths: Vec<(GlobSet, Config)>,
-    /// What the globs are relative to.
+    /// Folder that the globs are relative to.
     dir: PathBuf,
     /// The findings that are known already, as a file.
     pub baseline: Option<PathBuf>,
@@ -168,18 +168,18 @@ impl Wanted {
         Ok(Wanted { base, paths, dir: dir.to_path_buf(), baseline })
     }
 
-    /// Whether the same holds for all files.
+    /// Returns true if all files have the same configuration.
     pub fn is_uniform(&self) -> bool {
         self.paths.is_empty()
     }
 
-    /// What stands for it in the name of a cache.
+    /// Returns the key of the settings in the name of a cache.
     pub fn key(&self) -> String {
         // The day counts only for files with comments that hold until one.
         format!("{:?} {}", Config { today: None, ..self.base.clone() }, self.is_uniform())
     }
 
-    /// What holds for a file.
+    /// Returns the configuration for a file.
     pub fn config_for(&self, path: &Path) -> Config {
         let mut config = self.base.clone();
         if self.paths.is_empty() {

@@ -245,7 +245,7 @@ fn flows(kind: Kind, r: &Runnable, policy: Option<&Policy>, routes: &ModelRoutes
     }
 }
 
-/// What a run is checked against before it starts.
+/// Checks that a run must pass before it starts.
 pub struct Gate<'a> {
     /// Handlers that carry out tools.
     pub tools: &'a Tools,

@@ -11,16 +11,15 @@ use core_ir::{
 use diagnostics::{FileId, Span};
 use std::sync::Arc;
 
-/// What programs are wanted.
+/// Style of generated programs.
 #[derive(Clone, Debug)]
 pub struct Style {
     /// How many formers a program has, about.
     pub size: u32,
     /// How many terms in a hundred are of a type that does not fit.
     pub wild: u64,
-    /// Whether programs are well typed, but for a few: hardly anything is of a type that does not fit or
-    /// cannot be known. Branches of a `par` may write one key, guards be impossible and indices be beyond a
-    /// list.
+    /// True if programs are well typed with few exceptions, so that hardly any use has a wrong or unknown
+    /// type. Branches of a `par` may still write one key, guards may be impossible and indices out of range.
     pub typed: bool,
     /// True if there are parallel branches.
     pub parallel: bool,
@@ -41,7 +40,7 @@ pub struct Style {
     pub failing_stores: bool,
     /// True if tools label what they return, now and then.
     pub labelling: bool,
-    /// Whether some errors of models are permanent, and some `try`s let those pass.
+    /// True if some errors of models are permanent, and some `try`s let those pass.
     pub permanent: bool,
     /// Variables that are in scope of the whole program (the first is the outermost). Programs use them
     /// often.
@@ -630,7 +629,7 @@ fn bound(op: &Op, i: usize) -> u8 {
     }
 }
 
-/// What a decision is made by, of a given variable.
+/// Returns a condition on a given variable.
 fn test_of(variable: Ast, ty: &Ty) -> Ast {
     let prim = |p, other| node(Op::Prim(p), [variable.clone(), other]);
     match ty {
@@ -944,15 +943,16 @@ impl Making<'_> {
         if self.rng.chance(50) { self.in_store(shape) } else { shape(self) }
     }
 
-    /// What comes after a step that is of interest itself, below a variable for its value: as often as not
-    /// hardly anything, for what fails, or drops what it is given, hides it.
+    /// Generates the continuation of a step that is interesting itself, below a variable for its value. Half
+    /// of the time the continuation is almost empty, because code that fails or drops its input would hide
+    /// the step.
     fn rest(&mut self, var: Ty, ty: &Ty, size: u32) -> Ast {
         let size = if self.rng.chance(50) { 1 } else { size };
         self.under(var, ty, size)
     }
 
-    /// What comes after a value whose label matters, so that the label is seen: under a test of it, or, where
-    /// any type will do, as the result or beside it.
+    /// Generates the continuation of a value whose label matters, so that the label becomes visible: a test
+    /// of the value, or, where any type is allowed, the value as the result or beside it.
     fn seen(&mut self, made: Ast, free: bool, of: Ty, ty: &Ty, size: u32) -> Ast {
         let (tested, mut rest) = (self.label(1), self.rest(of, ty, size));
         match self.rng.below(4) {
@@ -1360,7 +1360,7 @@ impl Making<'_> {
         if self.style.parallel { self.most() } else { Some(1) }
     }
 
-    /// What gives a value that is labelled by the program counter and by nothing else.
+    /// Generates a value whose only label is the program counter's.
     fn made(&mut self) -> Ast {
         let function = node(Op::Lam, [node(Op::Lam, [Ast::var(0)])]);
         match self.rng.below(15) {
@@ -1415,7 +1415,7 @@ impl Making<'_> {
         }
     }
 
-    /// Something that is asked.
+    /// Generates a request.
     fn asking(&mut self, size: u32) -> Ast {
         match self.rng.below(3) {
             0 if !self.in_code => node(Op::App, [node(Op::Tool(0), []), self.term(&Ty::Num, size)]),
@@ -1670,7 +1670,7 @@ impl Making<'_> {
         node(Op::Let, [e, node(Op::Relabel, [l, Ast::var(0)])])
     }
 
-    /// What is done with an error: below a variable for its message.
+    /// Generates a handler of an error, below a variable for its message.
     fn handler(&mut self, ty: &Ty, size: u32) -> Ast {
         let seen = if self.style.messages { Ty::Str } else { Ty::Bool };
         self.under(seen, ty, size)
@@ -1988,7 +1988,7 @@ impl Making<'_> {
         }
     }
 
-    /// What a store holds, or the leaf if there is no such key.
+    /// Generates the value of a store's key, or a leaf if there is no such key.
     fn recalled(&mut self, ty: &Ty, key: Option<usize>) -> Ast {
         let Some(i) = key else { return self.leaf(ty) };
         let recall = node(Op::Recall(i as u8), []);

@@ -36,7 +36,7 @@ impl Script {
         Script { answered: u64::MAX, ..self }
     }
 
-    /// What an answer depends on.
+    /// Returns the key that determines an answer.
     fn key(&mut self, call: &Call) -> String {
         if self.remembers && self.answered != u64::MAX {
             self.answered += 1;

@@ -35,7 +35,7 @@ pub fn spending(seed: u64) -> Program {
     program.with(ast)
 }
 
-/// What is made: a number, or what holds or makes such.
+/// Type of a generated term: a number, or a structure or function of numbers.
 #[derive(Clone, PartialEq)]
 enum Ty {
     Num,

@@ -74,7 +74,7 @@ pub fn out_of_fuel(outcome: &Outcome) -> bool {
     outcome.result.as_ref().is_err_and(|e| e.code == "fuel")
 }
 
-/// Whether nothing could catch the error that ended a run, so that parallel branches were cut off somewhere.
+/// Returns true if the run ended with an uncatchable error, which may have cut off parallel branches.
 fn cut_off(program: &Program, outcome: &Outcome) -> bool {
     let bottom = Lattice::new(program.lattice).data_of(Label::BOTTOM);
     outcome.result.as_ref().is_err_and(|e| e.label != bottom)

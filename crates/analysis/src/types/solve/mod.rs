@@ -54,7 +54,7 @@ pub(super) struct Solver {
     pub(super) mistakes: Vec<Mistake>,
     /// Places where something of unknown type is used as something known.
     pub(super) dynamic: Vec<Why>,
-    /// What may still be done.
+    /// Remaining work units.
     pub(super) fuel: u64,
     /// The list that comes out of a use of lists, whichever list goes in, and the guard inside a guard; and
     /// how many types a use has made.
@@ -62,11 +62,11 @@ pub(super) struct Solver {
     /// How deep a guard is inside guards on functions.
     levels: HashMap<T, u32>,
     made: HashMap<T, u32>,
-    /// What has arrived at each guard: whether some of it may pass, and the first that never does.
+    /// Values that have reached each guard.
     guards: HashMap<T, Arrived>,
 }
 
-/// What has arrived at a guard.
+/// Values that have reached a guard: whether any may pass, and the first that never does.
 #[derive(Default)]
 struct Arrived {
     may_pass: bool,
@@ -111,7 +111,7 @@ impl Solver {
         }
     }
 
-    /// What is wrong, once everything has arrived where it is used.
+    /// Returns the mistakes, once all constraints are propagated.
     pub(super) fn found(&mut self) -> Vec<Mistake> {
         let mut guards = std::mem::take(&mut self.guards);
         if guards.values().any(|g| !g.may_pass) {

@@ -26,7 +26,7 @@ pub(in crate::types) const SIZED: T = T(9);
 pub(in crate::types) struct Field {
     pub(in crate::types) name: Name,
     pub(in crate::types) ty: T,
-    /// Whether a value of the type may lack it.
+    /// True if a value of the type may lack the field.
     pub(in crate::types) may_lack: bool,
 }
 
@@ -103,7 +103,7 @@ pub(in crate::types) enum Use {
         pred: Arc<Pred>,
         result: T,
     },
-    /// What remains after a test of the kind.
+    /// The value restricted to the kinds that passed a test.
     Filter {
         keep: Kinds,
         result: T,

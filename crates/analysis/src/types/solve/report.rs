@@ -16,7 +16,7 @@ struct Report<'a> {
 }
 
 impl Report<'_> {
-    /// What flows here; `None` if nothing.
+    /// Returns the type of the lower bounds of `t`; `None` if there are none.
     fn below(&mut self, t: T, depth: u32) -> Option<Type> {
         if depth > MAX_DEPTH || self.left == 0 {
             return Some(Type::Dyn);
@@ -98,7 +98,7 @@ impl Report<'_> {
         })
     }
 
-    /// What may flow there, from how it is used; `None` if that is not known.
+    /// Returns the type of the upper bounds of `t`, that is, of its uses; `None` if they are unknown.
     fn above(&mut self, t: T, depth: u32) -> Option<Type> {
         if depth > MAX_DEPTH || self.left == 0 {
             return None;
@@ -174,7 +174,7 @@ fn nothing() -> Type {
     Type::Variant([].into())
 }
 
-/// What is never there is reported as unknown.
+/// Replaces empty parts by the unknown type.
 fn tidy(ty: Type) -> Type {
     stacker::maybe_grow(32 * 1024, 1024 * 1024, || match ty {
         Type::Variant(tags) if tags.is_empty() => Type::Dyn,
@@ -249,7 +249,7 @@ fn join(a: Type, b: Type) -> Type {
 }
 
 impl Solver {
-    /// What values flow here, as a type; `None` if none does.
+    /// Returns the type of the values that reach `t`; `None` if none does.
     pub(in crate::types) fn reported(&self, t: T) -> Option<Type> {
         Report { solver: self, open: HashSet::new(), left: MAX_REPORTED_PARTS, sets: None }
             .below(t, 0)

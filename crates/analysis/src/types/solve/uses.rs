@@ -1,4 +1,4 @@
-//! What it means for a value to be used in some way: each use looks at the type that flows to it.
+//! Meaning of each use: how it constrains the type that reaches it.
 
 use super::*;
 

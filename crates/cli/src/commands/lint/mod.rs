@@ -12,7 +12,7 @@ use session::lint::{Baseline, LintOptions, LintSources, ProjectLint, files_of, s
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// What linting all files came to.
+/// Result of linting all files.
 #[derive(Default)]
 struct Tally {
     checked: BTreeMap<&'static str, usize>,

@@ -19,11 +19,11 @@ use std::io::{BufRead, IsTerminal, Read as _};
 use std::path::PathBuf;
 use syntax::lam::{Ending, ending};
 
-/// What was read.
+/// Result of parsing an input.
 pub enum Read {
     /// An input.
     Text(String),
-    /// Something that is none, with the reason.
+    /// Invalid input, with the reason.
     Wrong(String),
     /// There is no more.
     End,
@@ -161,7 +161,7 @@ fn history() -> Option<PathBuf> {
 
 /// Helps to write an input: more lines where it is unfinished, names and commands that fit.
 pub struct Assistant {
-    /// What is defined.
+    /// Names that the input defines.
     names: Vec<String>,
     files: FilenameCompleter,
 }

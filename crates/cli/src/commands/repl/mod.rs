@@ -32,7 +32,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use syntax::lam::{Item, ItemKind, Part};
 
-/// What can be asked of a term, or of the session, with what it takes and what it does.
+/// Commands of the session, each with its arguments and its description.
 const COMMANDS: &[(&str, &str, &str)] = &[
     ("type", "TERM", "the type of a term"),
     ("effects", "TERM", "what evaluating it may do; for a function also what a call of it may do"),
@@ -100,9 +100,9 @@ fn command(text: &str) -> Option<(&str, &str)> {
     Some((name.map_or(word, |(name, ..)| name), rest))
 }
 
-/// Something that stays from input to input.
+/// Definition or declaration that persists from input to input.
 struct Kept {
-    /// What names it; for a declaration the name of the tool or store.
+    /// Name of the definition, or of the declared tool or store.
     name: Name,
     what: What,
 }
@@ -127,7 +127,7 @@ impl Kept {
     }
 }
 
-/// What is kept from input to input.
+/// State that persists from input to input.
 struct Repl<'a> {
     session: Session,
     world: &'a WorldArgs,
@@ -152,7 +152,7 @@ impl<'a> Repl<'a> {
         Ok(Repl { session, world, sources, policy, options, models, kept: Vec::new(), inputs: 0 })
     }
 
-    /// What can be referred to.
+    /// Returns the names in scope.
     fn names(&self) -> Vec<String> {
         self.kept.iter().filter(|k| !k.declares()).map(|k| k.name.to_string()).collect()
     }
@@ -355,7 +355,7 @@ impl<'a> Repl<'a> {
         }
     }
 
-    /// What is known of a term without running it.
+    /// Prints the static analyses of a term.
     fn analyse(&self, ui: &Ui, name: &str, code: &Arc<Code>) -> Exit {
         let typing = types::check(code, None);
         let failed = has_errors(&typing.diagnostics);
@@ -380,7 +380,7 @@ impl<'a> Repl<'a> {
         if failed { Exit::Failed } else { Exit::Done }
     }
 
-    /// What is seen of a term by running it.
+    /// Runs a term and prints what was observed.
     fn observe(&self, ui: &Ui, name: &str, text: &str, code: &Arc<Code>) -> Exit {
         let mut recorder = Recorder::new();
         let (report, exit) = match self.evaluate(ui, code, Some(&mut recorder)) {

@@ -42,7 +42,7 @@ struct Suite {
     replies: Replies,
 }
 
-/// What models reply in the tests of a file.
+/// Source of the models' replies in the tests of a file.
 #[derive(Clone)]
 enum Replies {
     /// Nothing is written down.
