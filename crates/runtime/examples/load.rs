@@ -1,4 +1,4 @@
-//! What very many agents cost:
+//! Load test: cost of very many agents.
 //! `cargo run --release -p runtime --no-default-features --example load [AGENTS]`.
 //!
 //! Prints a table, with the figures of other systems on such a machine that were measured earlier
@@ -90,7 +90,7 @@ fn handlers(model: &Arc<Model>, tool: &str) -> Handlers {
     Handlers { tools, ..Handlers::new(Models::only(model.clone())) }
 }
 
-/// What all runs of a service have in common.
+/// State shared by all runs of a service.
 struct Service {
     code: Arc<Code>,
     config: Arc<Config>,
@@ -148,7 +148,8 @@ async fn waiting(agents: usize, calls: usize) -> Option<usize> {
     each
 }
 
-/// What this thread has had of a processor, in seconds; the time that passed where that is not known.
+/// Returns the processor time of this thread in seconds, or the elapsed time where the system doesn't report
+/// it.
 fn processor_time(begun: Instant) -> f64 {
     let stat = std::fs::read_to_string("/proc/thread-self/schedstat").ok();
     let nanos = stat.and_then(|s| s.split_whitespace().next()?.parse::<f64>().ok());

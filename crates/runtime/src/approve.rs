@@ -93,7 +93,7 @@ pub struct Approval {
 pub struct ApprovalArg {
     /// Its name.
     pub name: Name,
-    /// What it is.
+    /// The argument.
     pub value: Data,
     /// Where it came from and who may see it: the join of all labels in it, as a label value.
     pub label: Data,

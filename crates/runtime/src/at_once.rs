@@ -24,7 +24,7 @@ pub(crate) struct AtOnce<'d, 'a> {
     pub(crate) budget: &'d mut Budget<'a>,
     pub(crate) progressed: &'d mut Progressed,
     pub(crate) events: &'d mut (dyn FnMut(Event) + Send),
-    /// Whether a tool may begin now.
+    /// True if a tool call may start now.
     pub(crate) free: bool,
 }
 
@@ -61,7 +61,7 @@ impl AtOnce<'_, '_> {
         (self.events)(event);
     }
 
-    /// Whether a store can be used here and now.
+    /// Returns true if a store can be used without waiting.
     fn is_here(&self, asked: &Asked<'_>, store: &StoreDecl) -> bool {
         asked.deadlines().is_empty() && self.stores.is_in_process(store)
     }

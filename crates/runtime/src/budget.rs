@@ -1,4 +1,4 @@
-//! What a run may use, reserved before it is used.
+//! Budgets of a run, reserved before they are spent.
 //!
 //! Invariant: what is used and what is reserved together never exceed a limit, whatever is under way at
 //! once; the one exception is a model that writes more than it was allowed to, or a provider whose
@@ -41,7 +41,7 @@ impl Default for Limits {
     }
 }
 
-/// What a run has used.
+/// Resources that a run has used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Usage {
     /// Calls of models, failed ones included; repetitions of one call count once.
@@ -87,16 +87,16 @@ const USUAL_OUTPUT: u64 = 1024;
 /// A reply is not worth asking for with less, unless the source says so.
 const MIN_OUTPUT_TOKENS: u64 = 64;
 
-/// What is kept back for a call under way.
+/// Amounts reserved for a call in flight.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Reserve {
     tokens: u64,
     usd: Num,
-    /// What is kept back of the budget of the agent that asks.
+    /// Reservation in the budget of the agent that makes the call.
     agent: Option<Box<(Name, Reserve)>>,
 }
 
-/// Whether a call may begin.
+/// Decision whether a call may start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     /// It may, with at most so many tokens in the reply if that is limited.
@@ -138,7 +138,8 @@ pub(crate) struct Budget<'a> {
     under_way: u64,
     /// The budgets of agents that have one of their own.
     agents: Option<Box<BTreeMap<Name, Budget<'a>>>>,
-    /// What was used up when a call was refused for good, and whose it was.
+    /// Exhausted resource when a call was refused for good, and the agent whose budget it was, if not the
+    /// run's.
     used_up: Option<Box<(Resource, Option<Name>)>>,
 }
 
@@ -164,13 +165,13 @@ impl<'a> Budget<'a> {
         }
     }
 
-    /// What was used up when a call was refused for good; and the agent whose budget it was, if not the
-    /// run's.
+    /// Returns the exhausted resource when a call was refused for good, and the agent whose budget it was, if
+    /// not the run's.
     pub(crate) fn used_up(&self) -> Option<(Resource, Option<Name>)> {
         self.used_up.as_deref().cloned()
     }
 
-    /// Whether one more call of a tool is within the limits.
+    /// Returns true if the limits admit one more tool call.
     pub(crate) fn admits_tool_call(&self) -> bool {
         self.limits.max_tool_calls.is_none_or(|most| self.usage.tool_calls < most)
     }
@@ -352,7 +353,7 @@ impl<'a> Budget<'a> {
     }
 }
 
-/// What tokens cost at a price. What used nothing costs nothing at any price.
+/// Returns the price of tokens. No tokens cost nothing, even at an unknown price.
 pub(crate) fn cost(price: Option<&Price>, tokens: Tokens) -> Option<Num> {
     match price {
         Some(price) => Some(price.of(tokens)),

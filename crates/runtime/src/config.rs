@@ -29,7 +29,7 @@ pub struct ConfigError {
     pub message: String,
     /// The remedy, if there is one.
     pub help: Option<String>,
-    /// Whether all that is missing is the local model, which `entail model pull` fetches.
+    /// True if only the local model is missing, which `entail model pull` fetches.
     pub local_model_missing: bool,
 }
 

@@ -34,7 +34,7 @@ struct Open {
     due: Option<(Instant, u32)>,
 }
 
-/// What has been waited for in a scope.
+/// Time spent waiting in a scope.
 #[derive(Debug)]
 struct Clock {
     /// When `open` was changed last.
@@ -62,7 +62,7 @@ impl Clock {
         }
     }
 
-    /// What counts for a request.
+    /// Returns the elapsed time that counts for a request.
     fn passed(&self, lattice: &Lattice, request: &Request) -> Duration {
         let counts = |l: &Label| lattice.flows(*l, request.channel) && lattice.flows(*l, request.answer);
         self.spent.iter().filter(|(set, _)| set.iter().any(counts)).map(|(_, sum)| *sum).sum()

@@ -49,9 +49,9 @@ pub struct Handlers {
     /// Where such a call waits for somebody who is not there yet; whoever answers first, here or there,
     /// decides.
     pub desk: Option<ApprovalDesk>,
-    /// Whether replies are told as they grow, in [`Event::Text`].
+    /// True to stream replies as [`Event::Text`].
     pub stream: bool,
-    /// What samples are drawn from: the same seed gives the same samples, whatever the timing.
+    /// Seed of samples: the same seed gives the same samples, whatever the timing.
     pub seed: u64,
     /// Names the run where no journal does; without either it gets a new name.
     pub run: Option<String>,
@@ -86,9 +86,9 @@ pub struct RunReport {
     pub result: Result<Reified, Failure>,
     /// The join of all labels in the value, or the label of the error, as a label value.
     pub label: Data,
-    /// What had been done, if the run ended because a budget was used up.
+    /// Work completed before a budget was exhausted, if that ended the run.
     pub partial: Option<Partial>,
-    /// What was used.
+    /// Resources used.
     pub usage: Usage,
     /// How long it took.
     pub elapsed: Duration,
@@ -189,10 +189,10 @@ async fn aside<T: Send + 'static>(
 /// An answer on its way into the journal, and then whether it is there.
 type Kept = (RequestId, Response, Result<(), String>);
 
-/// What there is to do for a journal.
+/// Pending work for a journal.
 #[derive(Default)]
 struct Keeping {
-    /// What is asked and not answered.
+    /// Calls without an answer.
     calls: Few<Box<Call>>,
     /// Answers that the machine gets when they are in the journal.
     writes: JoinSet<Kept>,
@@ -223,11 +223,11 @@ struct Driver<'a> {
     notes: Arc<Notes>,
     events: &'a mut (dyn FnMut(Event) + Send),
     progressed: Progressed,
-    /// Whether it was ended from outside.
+    /// True if the run was canceled from outside.
     ended: bool,
 }
 
-/// What there is to be done after the machine has done what it can.
+/// Next action after the machine has run as far as it can.
 enum Turn {
     Ended(Result<machine::Value, Box<Failure>>),
     /// It has more to do.
@@ -235,7 +235,7 @@ enum Turn {
     Waits,
 }
 
-/// Whether a queued request has left the queue.
+/// Result of trying to start a queued request.
 enum Begin {
     Begun,
     NotYet,
@@ -315,12 +315,12 @@ impl<'a> Driver<'a> {
         self.limits.timeout.and_then(|limit| self.begun.checked_add(limit))
     }
 
-    /// Whether a limit of time has to hold for a request.
+    /// Returns true if a time limit applies to a request.
     fn is_timed(&self, request: &Request) -> bool {
         self.limits.timeout.is_some() || !request.deadlines.is_empty()
     }
 
-    /// Whether there is a limit of time that has passed. If not, we are woken when the next one does.
+    /// Returns true if a time limit has passed. Otherwise registers a wake-up for the next limit.
     fn time_is_up(&mut self, cx: &mut Context<'_>) -> bool {
         let Some(next) = self.deadline().into_iter().chain(self.clocks.next()).min() else {
             self.timer = None;
@@ -1092,7 +1092,7 @@ impl<'a> Driver<'a> {
         json
     }
 
-    /// What there is to say of the run, and when its end is in the journal.
+    /// Returns the report of the run, and the future that completes once the run's end is in the journal.
     fn report(mut self, result: Result<machine::Value, Failure>) -> (RunReport, Option<Written>) {
         let label = match &result {
             Ok(value) => self.machine.deep_label(value),

@@ -94,7 +94,7 @@ impl Environment {
     }
 }
 
-/// Whether a variable's name says that it holds a secret.
+/// Returns true if the name of a variable says that it holds a secret.
 pub(crate) fn is_secret_name(name: &str) -> bool {
     let name = name.to_ascii_uppercase();
     ["KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIALS"].iter().any(|end| name.ends_with(end))

@@ -1,4 +1,4 @@
-//! What happens during a run, as plain data: for progress lines and traces.
+//! Events of a run as plain data, for progress output and traces.
 //!
 //! Invariant: events hold no secret that nobody can guess; everything in them has been through the run's
 //! [`crate::Redactor`]. Those of a run may be shown to whoever started it, so guessable ones stay; records
@@ -14,8 +14,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-/// Something that happened. Requests of one strand appear in the program's order; those of different
-/// branches of a `par` interleave as they happen.
+/// Event of a run. Requests of one strand appear in the program's order; those of different branches of a
+/// `par` interleave as they happen.
 #[derive(Clone, Debug)]
 pub enum Event {
     /// The machine asked for something, and work on it began.
@@ -31,10 +31,9 @@ pub enum Event {
         answer: Data,
         /// Where it stands in the order of a run whose branches are run one after another.
         place: Arc<[u32]>,
-        /// What is asked.
+        /// The request.
         what: Asked,
-        /// What it depends on that has a label, and where that comes from; empty unless the run explains
-        /// flow.
+        /// Labeled dependencies of the request and their origins; empty unless the run explains flow.
         why: Vec<crate::Explained>,
     },
     /// An attempt failed and is repeated after a wait.
@@ -60,7 +59,7 @@ pub enum Event {
     Text {
         /// Which request.
         id: RequestId,
-        /// What is added.
+        /// Text added to the reply.
         text: String,
     },
     /// The answer is there and goes to the machine.
@@ -69,9 +68,9 @@ pub enum Event {
         id: RequestId,
         /// The answer.
         what: Answered,
-        /// What it used, if it was a model's.
+        /// Tokens used, for a model call.
         tokens: Tokens,
-        /// What it cost in US dollars, if that is known.
+        /// Price in US dollars, if known.
         usd: Option<Num>,
         /// Why the reply ends, if it was a model's.
         finish: Finish,
@@ -82,14 +81,14 @@ pub enum Event {
     },
 }
 
-/// What was asked.
+/// Request of a run.
 #[derive(Clone, Debug)]
 pub enum Asked {
     /// A model.
     Model {
         /// Which.
         model: String,
-        /// What for.
+        /// Purpose of the call.
         purpose: Option<Name>,
         /// The agent that asks, where the program has agents.
         agent: Option<Name>,
@@ -107,7 +106,7 @@ pub enum Asked {
         /// The arguments.
         args: Vec<(Name, Data)>,
     },
-    /// Whether a tool may be called so.
+    /// Request to approve a call of a tool.
     Approve {
         /// Which.
         name: Name,
@@ -139,7 +138,7 @@ pub enum Asked {
     },
 }
 
-/// What was answered.
+/// Answer to a request.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Answered {
     /// By a model.
@@ -162,7 +161,7 @@ pub enum Answered {
     Withheld,
 }
 
-/// What a handler tells while it works.
+/// Message from a handler that is still working.
 #[derive(Debug)]
 pub(crate) enum Note {
     Retry { number: u32, wait: Duration, cause: String },
@@ -170,8 +169,8 @@ pub(crate) enum Note {
     Text(String),
 }
 
-/// What handlers have told and nobody has taken yet. A channel would have room for thirty notes from the
-/// start, in every agent that waits.
+/// Messages from handlers that are not yet delivered. A channel would reserve room for thirty in every
+/// waiting agent.
 #[derive(Debug, Default)]
 pub(crate) struct Notes(Mutex<Told>);
 
@@ -234,7 +233,7 @@ impl Progress {
         Progress { to: Some((id, notes)), wants_text }
     }
 
-    /// Whether somebody watches the reply grow.
+    /// Returns true if a listener wants the text of the reply while it streams.
     pub fn wants_text(&self) -> bool {
         self.wants_text
     }

@@ -1,4 +1,4 @@
-//! What a run has for each request under way: mostly for none or one.
+//! Map from the requests in flight, which rarely number more than one, to their data.
 //!
 //! Entry point: [`Few`]. A hash map has room for four entries from the first, and its hashes cost more than
 //! all else where there is one; a run that waits for a model has a handful of such maps, and there may be a

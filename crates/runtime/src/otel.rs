@@ -38,9 +38,9 @@ pub struct TelemetryOptions {
     pub headers: Vec<(String, crate::Secret)>,
     /// `service.name`.
     pub service: String,
-    /// What was run.
+    /// Name of the program.
     pub name: String,
-    /// Whether what was said is told.
+    /// True if the content of messages is exported.
     pub content: bool,
     /// The span that the run is a part of: trace and span as hexadecimal numbers.
     pub parent: Option<(String, String)>,
@@ -92,7 +92,7 @@ pub struct Telemetry {
     /// Under way, and ended.
     open: HashMap<RequestId, Span>,
     ended: Vec<Span>,
-    /// What agents did, in the order in which they began.
+    /// Invocations of agents in the order of their starts.
     agents: Vec<Agent>,
     /// The agent that is at work in a strand, by its place.
     at_work: HashMap<Vec<u32>, usize>,
@@ -140,7 +140,7 @@ struct Agent {
     ended: SystemTime,
     /// How long the last conversation was.
     messages: usize,
-    /// Whether the model has said its last word, unless it is asked again.
+    /// True once the model has given its final reply, unless it is asked again.
     answered: bool,
     tokens: Tokens,
     error: Option<String>,
@@ -642,7 +642,7 @@ fn under(run: &str, agent: Option<usize>) -> String {
     }
 }
 
-/// What was answered, where that is content.
+/// Returns the answer's content, if it has any.
 fn said(what: &Answered) -> Option<Json> {
     let call =
         |name: &str, args: &Data| json!({"type": "tool_call", "name": name, "arguments": args.to_json()});
@@ -658,7 +658,7 @@ fn said(what: &Answered) -> Option<Json> {
     }
 }
 
-/// What can be told of the provider from a model's name.
+/// Guesses the provider from the name of a model.
 fn provider(model: &str) -> &'static str {
     match model {
         "scripted" | "recorded" => "entail",

@@ -1,4 +1,4 @@
-//! What a run that ran out of its budget had done: which limit it was, and which calls had come to an end.
+//! Work completed by a run that exhausted its budget: the limit and the finished calls.
 //!
 //! Entry point: [`Partial`], in [`crate::RunReport`].
 //!
@@ -16,7 +16,7 @@ use std::collections::VecDeque;
 /// The most calls that are told.
 pub const KEPT: usize = 200;
 
-/// What a limit is about.
+/// Limited resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Resource {
     /// Calls of models.
@@ -50,7 +50,7 @@ impl Resource {
 /// The outcome of a run that a budget ended.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Partial {
-    /// What was used up.
+    /// Exhausted resource.
     pub budget: Resource,
     /// The agent whose own budget it was; `None` if it was that of the run.
     pub agent: Option<Name>,
@@ -65,9 +65,10 @@ pub struct Partial {
 /// A call that had been answered.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Finished {
-    /// What was asked.
+    /// Kind of the call.
     pub what: Kind,
-    /// What the model was asked for, if the program says it, or the model; or the tool.
+    /// Purpose of the model call, if the program states it, else the model's name; for a tool call, the
+    /// tool's name.
     pub name: Name,
     /// The answer, or why there was none.
     pub result: Result<Data, String>,

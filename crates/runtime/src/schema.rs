@@ -14,10 +14,10 @@ const MAX_DEPTH: usize = 60;
 pub struct Schema {
     /// The schema.
     pub json: Json,
-    /// Whether it is within the subset that providers call strict: every property required, no others
+    /// True if the schema is within the subset that providers call strict: every property required, no others
     /// allowed, no schema without a type.
     pub strict: bool,
-    /// Whether it says all that the type says. If not, an answer that fits may still be none of the type.
+    /// True if the schema expresses the whole type. Otherwise a valid answer may still not have the type.
     pub exact: bool,
 }
 
@@ -50,7 +50,7 @@ impl Schema {
         Schema::of(&Type::record(params.into_iter().map(|(n, t)| (n.clone(), t.clone()))))
     }
 
-    /// Whether the schema describes an object, as providers ask of the outermost one.
+    /// Returns true if the schema describes an object, as providers require of the outermost one.
     pub fn is_object(&self) -> bool {
         self.json.get("type").is_some_and(|t| t == "object")
     }
@@ -285,8 +285,8 @@ fn add_pattern(fields: &mut Map<String, Json>, pattern: &str) -> bool {
     true
 }
 
-/// Whether a regular expression means the same to JSON Schema (ECMA-262) as to us: only the common, ASCII
-/// core.
+/// Returns true if a regular expression has the same meaning in JSON Schema (ECMA-262) as here: only the
+/// common, ASCII core.
 fn is_portable(pattern: &str) -> bool {
     let mut chars = pattern.chars().peekable();
     while let Some(c) = chars.next() {

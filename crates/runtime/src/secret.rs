@@ -22,7 +22,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
-/// What stands where a secret stood.
+/// Replacement for a secret.
 const REDACTED: &str = "[redacted]";
 
 /// Shorter texts are not searched for: replacing every `a` in a message would hide nothing and
@@ -184,7 +184,7 @@ impl Redactor {
         }
     }
 
-    /// Whether there is nothing to look for.
+    /// Returns true if there are no secrets to search for.
     pub(crate) fn is_idle(&self) -> bool {
         self.known.is_none()
     }
@@ -283,7 +283,7 @@ pub(crate) struct RedactedStream {
 }
 
 impl RedactedStream {
-    /// What can be shown now.
+    /// Adds a piece of text and returns the text that can be shown now.
     pub(crate) fn push(&mut self, redactor: &Redactor, piece: &str) -> String {
         self.held.push_str(piece);
         let mut text = redactor.owned(std::mem::take(&mut self.held));
@@ -297,7 +297,7 @@ impl RedactedStream {
         text
     }
 
-    /// What was held back, at the end.
+    /// Returns the text held back so far.
     pub(crate) fn end(self, redactor: &Redactor) -> String {
         redactor.owned(self.held)
     }

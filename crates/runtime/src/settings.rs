@@ -9,10 +9,10 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What a model is called that runs in this process.
+/// Provider name of models that run in this process.
 const LOCAL: &str = "local";
 
-/// What `entail.toml` may say about models.
+/// Settings of models in `entail.toml`.
 ///
 /// ```toml
 /// model = "fast"                       # the default; without it the local model
@@ -56,7 +56,7 @@ impl Chain {
     }
 }
 
-/// What `provider` may be.
+/// Returns the accepted values of `provider`.
 pub fn providers() -> impl Iterator<Item = &'static str> {
     KINDS.iter().map(|k| k.name())
 }
@@ -76,7 +76,7 @@ pub struct ModelEntry {
     pub key_env: Option<String>,
     /// The models that are asked if this one can't be, one after another.
     pub fallback: Vec<String>,
-    /// Whether answers come as streams; without it, where somebody watches them grow.
+    /// Whether responses are streamed; by default, where a listener wants the text.
     pub stream: Option<bool>,
     /// How many calls and tokens a minute may have.
     pub rate: RateLimit,
@@ -84,7 +84,7 @@ pub struct ModelEntry {
     pub file: Option<PathBuf>,
     /// How typed answers are asked for at first.
     pub structured: Option<Structured>,
-    /// What a million tokens cost in US dollars.
+    /// Price of a million tokens in US dollars.
     pub price: Option<PriceEntry>,
     /// Seconds to connect.
     pub connect_timeout: Option<f64>,
@@ -387,7 +387,7 @@ fn secrets(settings: &ModelSettings, environment: &Environment) -> Vec<Secret> {
     environment.secrets().map(|(_, s)| s).chain(named).collect()
 }
 
-/// What a name says by itself where the settings have no entry for it.
+/// Derives the settings of a model without an entry from its name.
 fn unnamed(name: &str, environment: &Environment) -> ModelEntry {
     let claim = KINDS.iter().find_map(|k| Some((k.name(), k.claims(name, environment)?)));
     claim.map_or_else(ModelEntry::default, |(provider, model)| ModelEntry {

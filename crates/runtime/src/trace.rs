@@ -1,4 +1,4 @@
-//! What happened during a run, as a list that is the same whenever the replies are.
+//! Trace of a run: a list of events that is identical whenever the replies are.
 //!
 //! Entry point: [`Recorder`]: give it every [`Event`] of a run, and take the lines at the end.
 //! `docs/traces.md` describes them.
@@ -23,14 +23,14 @@ pub const VERSION: u32 = 1;
 /// The phases of a step of an agent that works with tools, in their order. Source: seed 004 §4.
 pub const PHASES: [&str; 7] = ["think", "parse", "route", "invoke", "observe", "update", "check"];
 
-/// What a trace says first: what was run.
+/// First line of a trace: the program that was run.
 #[derive(Clone, Debug)]
 pub struct Head {
     /// The file.
     pub program: String,
     /// The pipeline, test or agent.
     pub entry: String,
-    /// What it was applied to.
+    /// Input of the run.
     pub input: Option<Data>,
 }
 
@@ -309,7 +309,7 @@ fn routed(asking: &Asking) -> Option<Route> {
     }
 }
 
-/// What an agent is shown of a tool's result.
+/// Returns the part of a tool's result that the agent receives.
 fn shown(next: &Asking) -> Option<String> {
     let Asked::Model { messages, .. } = &next.what else { return None };
     messages.iter().rev().find(|m| m.role == Role::Tool).map(|m| m.content.to_string())

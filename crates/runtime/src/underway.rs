@@ -1,4 +1,4 @@
-//! What a run has under way: the requests that were begun and are not answered yet.
+//! Requests of a run that were started and have no answer yet.
 //!
 //! Entry point: [`UnderWay`]. A request that is the only one, as that of an agent that waits for its model
 //! mostly is, is polled in the task of the run itself: a task of its own takes half a KiB, and there may be a
@@ -25,7 +25,7 @@ use std::time::Duration;
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::Instant;
 
-/// What came of a request.
+/// Result of a request.
 pub(crate) enum Done {
     Model(Box<Answer>),
     Tool(Box<ToolAnswer>),
@@ -46,7 +46,7 @@ pub(crate) struct Open {
     task: Option<AbortHandle>,
 }
 
-/// What a request under way is about.
+/// Kind of a request in flight, with its data.
 pub(crate) enum Doing {
     Model(OpenModel),
     Tool,
@@ -55,13 +55,13 @@ pub(crate) enum Doing {
     Remember,
 }
 
-/// What there is to know of a model call under way.
+/// Data of a model call in flight.
 pub(crate) struct OpenModel {
     pub(crate) reserve: Reserve,
     pub(crate) provider: Arc<dyn Provider>,
     /// The conversation.
     pub(crate) asked: Arc<Vec<Message>>,
-    /// What it has used if it is given up, as far as we know.
+    /// Known tokens used if the call is canceled.
     pub(crate) spent: Tokens,
 }
 
@@ -102,7 +102,7 @@ impl UnderWay {
         self.open.get_mut(id).map(|open| &mut **open)
     }
 
-    /// What models are asked and have not answered.
+    /// Returns the model calls in flight.
     pub(crate) fn models(&self) -> impl Iterator<Item = &OpenModel> {
         self.open.iter().filter_map(|(_, open)| match &open.what {
             Doing::Model(model) => Some(model),
@@ -183,7 +183,8 @@ impl UnderWay {
     /// Gives all up, and waits until they are gone; but not for one that keeps its thread to itself, as
     /// nothing can end that.
     pub(crate) async fn shutdown(&mut self) {
-        /// What is given up is gone as soon as a thread looks at it, and this is long for that.
+        /// Time allowed for a canceled request to end. It ends as soon as a thread polls it, so that this is
+        /// ample.
         const LONG: Duration = Duration::from_secs(1);
         self.drop_alone();
         if let Some(tasks) = &mut self.tasks {

@@ -1,4 +1,4 @@
-//! What the model client and HTTP tools have in common.
+//! HTTP helpers shared by the model client and HTTP tools.
 
 use crate::ConfigError;
 use reqwest::Url;
@@ -80,7 +80,7 @@ pub(crate) fn proxy_variable(url: &Url) -> Option<&'static str> {
     if is_this_machine(url) { None } else { all.find(is_set) }
 }
 
-/// What is wrong with a connection, innermost cause last, without the URL (it may contain a password).
+/// Describes a connection error, innermost cause last, without the URL, which may contain a password.
 pub(crate) fn cause(e: &reqwest::Error) -> String {
     let mut causes: Vec<String> = Vec::new();
     let mut at = e.source();

@@ -34,19 +34,19 @@ pub struct Binding {
 /// A flow that was refused.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Refused {
-    /// What broke the bound.
+    /// The part of the request that broke the bound.
     pub part: Part,
     /// The tool, model or key that has the bound.
     pub name: Option<Name>,
-    /// What it was labelled.
+    /// Label of that part.
     pub value: Explained,
     /// The bound.
     pub bound: Data,
-    /// Whether it was not trusted enough.
+    /// True if its integrity was too low.
     pub integrity: bool,
-    /// Whether it was too secret.
+    /// True if its secrecy was too high.
     pub secrecy: bool,
-    /// Whether a bound that admits it would admit what is untrusted, and what is secret.
+    /// True if a bound that admits the part admits untrusted data; true if it admits secret data.
     pub admits: (bool, bool),
 }
 
@@ -62,7 +62,7 @@ pub struct Why {
     pub calls: Vec<RefusedCall>,
     /// Tools of which a policy function refused a call, whether the program went on or not.
     pub denied: Vec<Name>,
-    /// What names were bound to, as far as it has a label.
+    /// Values of names that have a label.
     pub bindings: Vec<Binding>,
 }
 
@@ -101,14 +101,14 @@ impl Explainer<'_> {
         Explained { of: of.into(), label: data, chains: self.chains(label) }
     }
 
-    /// What a request depends on, as far as it has a label.
+    /// Returns the labeled dependencies of a request.
     pub(crate) fn given(&self, given: &[(Part, Label)]) -> Vec<Explained> {
         let labelled = given.iter().filter(|(_, label)| *label != Label::BOTTOM);
         labelled.map(|(part, label)| self.explain(part.name(), *label)).collect()
     }
 }
 
-/// What there is to know at the end.
+/// Explains the end of a run.
 pub(crate) fn at_the_end(
     machine: &mut Machine,
     redactor: &Redactor,

@@ -16,7 +16,7 @@ use support::program::{AT, call, code, decl, par};
 
 const KEY: &str = "sk-planted-0zq7xw2rt9lm4kp8vb3nc";
 
-/// What was asked, or done.
+/// Events seen by a test's handlers.
 type Seen<T> = Arc<Mutex<Vec<T>>>;
 
 /// A payment to somebody untrusted.

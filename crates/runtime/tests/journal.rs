@@ -40,7 +40,7 @@ fn pay(b: &mut Builder, n: i64) -> TermId {
     call(b, payment(), vec![("n".into(), Data::Num(Num::from(n)))])
 }
 
-/// What happened in the world.
+/// Side effects in the world.
 type Ledger = Arc<Mutex<Vec<String>>>;
 
 fn handlers(script: &str, ledger: &Ledger) -> Handlers {
@@ -598,7 +598,7 @@ async fn what_was_said_is_not_changed_unnoticed() {
     }
 }
 
-/// What is wrong with one run is named, and the others go on.
+/// A check names the damaged runs and continues with the others.
 #[tokio::test]
 async fn a_check_names_the_runs_that_are_not_what_was_written() {
     let dir = tempfile::tempdir().unwrap();

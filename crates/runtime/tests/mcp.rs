@@ -30,9 +30,9 @@ const KEY: &str = "sk-planted-0zq7xw2rt9lm4kp8vb3nc";
 struct TestServer {
     /// Appends a line for each thing that happens.
     log: Option<String>,
-    /// Whether its list of tools has no end.
+    /// True if its list of tools has no end.
     endless: bool,
-    /// Whether it has a tool only in the first list that it gives.
+    /// True if one tool is only in its first list.
     fickle: bool,
     lists: Arc<std::sync::atomic::AtomicUsize>,
 }

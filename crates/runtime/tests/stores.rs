@@ -40,7 +40,7 @@ struct Backend {
     _server: Option<RedisServer>,
     /// As another process would.
     agent: Box<dyn Fn() -> Stores>,
-    /// Whether agents of other processes are on the same store.
+    /// True if agents of other processes use the same store.
     outlives: bool,
 }
 

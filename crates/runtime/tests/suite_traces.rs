@@ -1,4 +1,4 @@
-//! What programs of `suite/agent` leave in a trace: byte for byte what stands beside them.
+//! Programs of `suite/agent` write exactly the traces stored beside them.
 //!
 //! `NAME.N.trace.jsonl` is the trace of the `N`-th `// Run:` of `NAME.agent`. `BLESS=1` writes those that are
 //! there anew, to be read before they are committed; an empty file asks for one.
@@ -19,12 +19,13 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use suite::{Files, Run, Turn, found_at, programs, runs};
 
-/// What the world says, in the order in which it is asked.
+/// Answers of the world, in the order of the requests.
 #[derive(Clone)]
 struct World(Arc<Mutex<VecDeque<Turn>>>);
 
 impl World {
-    /// What it says next to a tool (or to the model); the runs here are asked in the order of their lines.
+    /// Returns the next answer of a tool or of the model. The runs here make requests in the order of their
+    /// lines.
     fn next(&self, asked: &str) -> Option<Turn> {
         let mut turns = self.0.lock().unwrap();
         turns.pop_front_if(|t| match t {

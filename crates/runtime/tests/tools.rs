@@ -163,7 +163,7 @@ async fn nothing_catches_a_handler_that_is_not_there() {
     }
 }
 
-/// What a call did is an error of the tool, which the program may handle.
+/// A failed call is an error of the tool, which the program may handle.
 #[tokio::test]
 async fn failures_of_calls_can_be_caught() {
     let t = decl("t", &[], Type::Dyn, Some(exec(&["sh", "-c", "exit 3"])));

@@ -42,7 +42,7 @@ fn text() -> String {
     format!("{MARK}{}", "0123456789".repeat(400))
 }
 
-/// What was carried out: arguments and idempotency key.
+/// Executed call: arguments and idempotency key.
 #[derive(Clone, Debug, PartialEq)]
 struct Carried {
     args: Json,
@@ -199,7 +199,7 @@ where
     Served { address, task }
 }
 
-/// What happens to a stream that goes to a server, from so many bytes after the mark on.
+/// Fault injected into the stream to a server, from a number of bytes after the mark on.
 #[derive(Clone, Copy, Debug)]
 enum Fault {
     /// Nothing.

@@ -87,7 +87,7 @@ pub struct Waiting {
     pub expires: i64,
 }
 
-/// What a person says to a question.
+/// Decision of a person.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Decision {
     /// The call may be made.

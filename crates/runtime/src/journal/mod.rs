@@ -116,7 +116,7 @@ impl fmt::Display for JournalError {
 
 impl std::error::Error for JournalError {}
 
-/// What identifies a run.
+/// Identity of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct About {
     /// For people: the file and what of it is run; a test's name.
@@ -125,7 +125,7 @@ pub struct About {
     pub program: String,
     /// The input.
     pub input: Option<Data>,
-    /// What else decides the course of the run: the seed, the fuel. An object.
+    /// Other inputs that determine the course of the run: the seed and the fuel, as an object.
     pub settings: Json,
 }
 
@@ -143,7 +143,7 @@ pub struct RunInfo {
     pub id: String,
     /// When it began, in milliseconds since 1970.
     pub created: i64,
-    /// What was run.
+    /// Name of the program.
     pub name: String,
     /// The run that it was forked from.
     pub parent: Option<String>,
@@ -155,7 +155,7 @@ pub struct RunInfo {
     pub steps: u64,
 }
 
-/// What [`Journal::check`] has looked at, and what is not what was written.
+/// Result of [`Journal::check`]: the numbers of records checked, and the damaged ones.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Checked {
     /// Runs.
@@ -176,9 +176,9 @@ pub struct Checked {
 pub struct StepInfo {
     /// In the order of the answers, from 1; those under way come last.
     pub step: u64,
-    /// What was asked.
+    /// The request.
     pub request: Json,
-    /// What was answered; `None` while it is under way.
+    /// The answer; `None` while it is pending.
     pub response: Option<Json>,
     /// The model, if one was asked.
     pub model: String,
@@ -396,7 +396,7 @@ impl Journal {
         read().map_err(|e| self.failed(&e))
     }
 
-    /// What a run asked and was answered.
+    /// Returns the requests of a run and their answers.
     ///
     /// # Errors
     /// The file is damaged.
@@ -448,7 +448,7 @@ impl Journal {
         Ok(())
     }
 
-    /// What models were asked and answered, with what it used: the link of the conversation, the response.
+    /// Returns the answers of models: the link of the conversation, the response and its tokens.
     pub(crate) fn model_answers(&self, run: &str) -> Result<Vec<(Link, Json, Tokens)>, JournalError> {
         self.undamaged(run)?;
         let mut out = Vec::new();
@@ -517,7 +517,7 @@ impl Journal {
         }
     }
 
-    /// Whether all of a run is what was written; counts what it looks at.
+    /// Returns true if all records of a run are intact; adds the records checked to `counts`.
     fn is_as_written(&self, run: &str, counts: &mut Checked) -> rusqlite::Result<bool> {
         let mut whole = self.stored(run).is_ok() && self.changes(run).is_ok();
         let messages = conversation::all_links(&self.db, run)?;
@@ -536,7 +536,7 @@ impl Journal {
         }
     }
 
-    /// What a run was begun with.
+    /// Returns the program and settings with which a run was started.
     fn stored(&self, run: &str) -> Result<Stored, JournalError> {
         let sql = "SELECT program, input, settings, digest, created FROM runs WHERE id = ?1";
         let found = self.db.query_row(sql, [run], |r| {
@@ -715,7 +715,7 @@ fn cause(e: &rusqlite::Error) -> String {
     diagnostics::clip_to(&text, 200)
 }
 
-/// What a run was begun with, as it stands in the file.
+/// Program and settings of a run, as stored in the file.
 struct Stored {
     program: String,
     input: String,
@@ -746,7 +746,7 @@ fn check(parts: &[Option<&[u8]>]) -> [u8; 16] {
     std::array::from_fn(|i| digest[i])
 }
 
-/// What SQLite says of a file that is not as it was written.
+/// Returns the error that SQLite reports for a damaged file.
 fn damaged() -> rusqlite::Error {
     rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_CORRUPT), None)
 }

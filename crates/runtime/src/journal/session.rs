@@ -20,8 +20,8 @@ use std::fs::File;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What becomes of a tool call that was under way when a run was interrupted, if the tool changes the world
-/// and does not recognise a repetition.
+/// Treatment of a tool call that was in flight when a run was interrupted, if the tool changes the world and
+/// does not recognize a repetition.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Unfinished {
@@ -51,12 +51,11 @@ enum Mode {
 /// A run that is written to a journal, goes on from one, or is replayed.
 #[derive(Debug)]
 pub struct Session {
-    /// What is read: what the run was answered before. A run that has asked nothing before needs no
-    /// connection for that.
+    /// Connection for reading earlier answers. A run without earlier requests needs none.
     db: Option<Connection>,
     path: String,
     turn: Turn,
-    /// What is written; nothing in a replay.
+    /// Writer of new records; `None` in a replay.
     writer: Option<Writer>,
     id: String,
     /// When it began, in milliseconds since 1970.
@@ -77,7 +76,7 @@ pub struct Session {
     interrupted: HashSet<RequestId>,
 }
 
-/// What a journal knows of a request.
+/// State of a request in a journal.
 #[derive(Debug)]
 pub(crate) enum Known {
     /// Nothing: ask.
@@ -104,7 +103,7 @@ pub(crate) struct Recorded {
     pub(crate) elapsed: Duration,
 }
 
-/// What an answer took.
+/// Resources that an answer took.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Spent {
     pub(crate) model: String,
@@ -293,7 +292,7 @@ impl Journal {
         forgotten.map(|_| ()).map_err(|e| self.failed(&e))
     }
 
-    /// Whether a process is at a run: one that was killed is not.
+    /// Returns true if a live process executes the run: one that was killed does not.
     pub fn is_at_work(&self, id: &str) -> bool {
         // Nothing is made here: a journal may be read where nothing can be written.
         let lock = File::open(self.lock_path(id));
@@ -373,7 +372,7 @@ impl Session {
         &self.settings
     }
 
-    /// Whether nothing may be asked.
+    /// Returns true if the session replays a run and may not make requests.
     pub(crate) fn is_replay(&self) -> bool {
         self.mode == Mode::Replay
     }
@@ -392,7 +391,7 @@ impl Session {
         format!("the journal `{}` can't be used: {}", self.path, cause(e))
     }
 
-    /// What is known of a request.
+    /// Looks a request up.
     pub(crate) fn known(&mut self, id: RequestId, call: &Call, redactor: &Redactor) -> Known {
         if matches!(call, Call::Sample { .. }) || self.changed.contains(&id.strand) {
             return Known::Nothing;

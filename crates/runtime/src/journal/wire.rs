@@ -7,8 +7,8 @@ use machine::{Call, Message, Reply, Response};
 use serde_json::{Map, Value as Json, json};
 use std::fmt::Write as _;
 
-/// What is asked: everything that decides the answer and nothing else but the conversation, so that two
-/// requests are the same if this is and their conversations are.
+/// Encodes a request: everything that determines the answer except the conversation. Two requests are equal
+/// if their encodings and their conversations are.
 pub(super) fn request(call: &Call) -> Json {
     match call {
         Call::Model { messages: _, params, tools, attempt } => {

@@ -1,4 +1,4 @@
-//! What is written while a run goes on, by a thread that is not the run's.
+//! Writes records on a thread of its own while a run proceeds.
 //!
 //! Entry point: [`Writer`]. What is handed to it is written in that order. What has come in while it was
 //! writing is written together, with one synchronisation of the disk, so many answers at once take hardly
@@ -56,7 +56,7 @@ struct Shared {
 #[derive(Debug, Default)]
 struct Queue {
     waiting: Vec<(Write, oneshot::Sender<Result<(), String>>)>,
-    /// Whether a thread is at work, which looks here again before it ends.
+    /// True while the thread is working. It checks the queue again before it ends.
     busy: bool,
 }
 
@@ -75,7 +75,7 @@ struct Target {
     run: String,
     /// The number of the last answer.
     step: u64,
-    /// What is in the file already.
+    /// Conversations that are already stored.
     conversations: Conversations,
     /// Held as long as anything may still be written.
     _lock: Lock,

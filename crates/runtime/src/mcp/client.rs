@@ -44,7 +44,7 @@ const GRACE: Duration = Duration::from_secs(1);
 const MAX_PAGES: usize = 100;
 const MAX_LIST: usize = 16 << 20;
 
-/// What surrounds a result in a message.
+/// Bytes allowed for the envelope of a result in a message.
 const FRAME: usize = 64 << 10;
 
 /// The servers that the settings declare, and the connections of one run, or of several that share them.
@@ -78,7 +78,7 @@ impl Connections {
         Connections { servers: Arc::new(declared.collect()), ..Connections::default() }
     }
 
-    /// Whether there are no servers.
+    /// Returns true if there are no servers.
     pub(crate) fn is_empty(&self) -> bool {
         self.servers.is_empty()
     }
@@ -137,7 +137,7 @@ impl Connections {
         self.servers.values().filter_map(|s| s.key.as_ref())
     }
 
-    /// What is wrong with a server's settings, if anything.
+    /// Checks the settings of a server.
     pub(crate) fn check(&self, server: &str) -> Result<(), ConfigError> {
         self.declared(server).map(|_| ())
     }
@@ -264,7 +264,7 @@ struct Process {
     /// How it ended, when it has, and what it said last on its standard error.
     ended: watch::Receiver<Option<String>>,
     said: Arc<Mutex<Vec<u8>>>,
-    /// Whether it sent a message that is too long.
+    /// True if the server sent an overlong message.
     too_long: Arc<AtomicBool>,
     most: usize,
     /// They watch over it and end with it.
@@ -624,7 +624,7 @@ fn start_problem(e: &ClientInitializeError) -> String {
     }
 }
 
-/// Whether the connection was lost before the server was ready.
+/// Returns true if the connection was lost before the server was ready.
 fn lost_at_start(e: &ClientInitializeError) -> bool {
     match e {
         ClientInitializeError::ConnectionClosed(_) | ClientInitializeError::TransportError { .. } => true,

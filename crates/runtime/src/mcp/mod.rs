@@ -65,7 +65,7 @@ const NEWEST: &str = "2026-07-28";
 const BEFORE: &str = "2025-11-25";
 
 impl McpServer {
-    /// What is wrong with the entry.
+    /// Describes the mistake in the entry, if there is one.
     pub(crate) fn problem(&self) -> Option<String> {
         let is_url = match (&self.command, &self.url) {
             (Some(words), None) if words.is_empty() => return Some("`command` names no program".into()),

@@ -6,9 +6,8 @@ use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-/// What `entail.lock` says: for each server that somebody has looked at, its tools with a hash of everything
-/// that a program or a model is told of them (name, description, schemas). A server that is not in it is not
-/// held to anything.
+/// Contents of `entail.lock`: for each approved server, its tools with a hash of everything that a program or
+/// a model is told about them (name, description, schemas). Servers that are not listed are not checked.
 ///
 /// # Examples
 /// ```
@@ -63,7 +62,7 @@ impl Pins {
         out
     }
 
-    /// Whether somebody has looked at the server.
+    /// Returns true if the server was approved.
     pub fn knows(&self, server: &str) -> bool {
         self.tools.contains_key(server)
     }
@@ -84,7 +83,7 @@ impl Pins {
 pub struct ServerTool {
     /// Its name.
     pub name: String,
-    /// What the server says of it. It is the server's word, for people to judge.
+    /// Description sent by the server. People must judge it; it is the server's claim.
     pub description: String,
     /// The JSON Schema of its arguments.
     pub input: Json,

@@ -1,4 +1,4 @@
-//! What a tool of a server returned, as data of the type it is declared with.
+//! Converts the result of a server's tool to data of its declared type.
 
 use core_ir::{Data, Name, Stated, Type};
 use diagnostics::clip_to as clip;

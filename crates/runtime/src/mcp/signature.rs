@@ -1,4 +1,4 @@
-//! Whether a tool is what its declaration says: the server's JSON Schemas against the declared types.
+//! Compares the declaration of a tool with the server's JSON Schemas.
 //!
 //! Only a definite difference is one: where a schema says nothing, or something that is not understood here,
 //! it agrees.
@@ -126,7 +126,7 @@ fn shown(kinds: Kinds) -> String {
 }
 
 struct Schemas<'a> {
-    /// What `$ref` refers to parts of.
+    /// Document that `$ref` refers to.
     root: &'a Json,
     /// Parts that may still be looked at.
     left: Cell<u32>,
@@ -137,7 +137,7 @@ impl<'a> Schemas<'a> {
         Schemas { root, left: Cell::new(MAX_PARTS) }
     }
 
-    /// Whether to give up and take the schema for one that says nothing.
+    /// Returns true if the comparison must give up and treat the schema as unconstrained.
     fn is_enough(&self, depth: usize) -> bool {
         let left = self.left.get();
         self.left.set(left.saturating_sub(1));

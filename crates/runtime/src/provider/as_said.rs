@@ -1,4 +1,5 @@
-//! What models said in the words of their protocol, where a later request has to repeat it as it was.
+//! Replies of models in the encoding of their protocol, kept where a later request must repeat them
+//! unchanged.
 //!
 //! A model that thinks before it calls a tool is sent its thoughts back with the results. They are signed:
 //! whatever is told otherwise is refused. A conversation of the machine has the calls alone, so the words are

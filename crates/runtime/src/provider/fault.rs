@@ -1,4 +1,4 @@
-//! What goes wrong with models.
+//! Failures of models.
 
 use std::fmt;
 
@@ -13,10 +13,9 @@ pub enum FaultKind {
     CutOff,
     /// The answer holds nothing.
     Empty,
-    /// What came is no answer of the protocol: wrong media type, broken JSON, a stream that ends in the
-    /// middle.
+    /// The response violates the protocol: wrong media type, broken JSON, or a truncated stream.
     Malformed,
-    /// What came is larger than the limit.
+    /// The response exceeds the size limit.
     TooLarge,
     /// Too many calls for now.
     RateLimited,
@@ -111,7 +110,7 @@ impl FaultKind {
         FaultKind::ALL.into_iter().find(|k| k.as_str() == name)
     }
 
-    /// Whether another model may do better. An answer that is not liked is an answer.
+    /// Returns true if another model may succeed. An unwelcome answer is no failure.
     pub(crate) fn is_of_the_provider(self) -> bool {
         !matches!(self, FaultKind::Refused | FaultKind::Filtered | FaultKind::CutOff)
     }
@@ -120,7 +119,7 @@ impl FaultKind {
 /// Why a model did not answer, in words for people, without secrets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ModelError {
-    /// What kind of failure it is.
+    /// Kind of the failure.
     pub kind: FaultKind,
     /// The problem and what was received.
     pub message: String,

@@ -107,7 +107,7 @@ impl Local {
     }
 }
 
-/// What the model may write.
+/// Form of the text that the model may write.
 enum Plan {
     /// Text.
     Text,

@@ -65,7 +65,7 @@ impl ModelCall {
         self.params.as_ref()?.result.as_ref()
     }
 
-    /// What the call is for: the task's name, if it has one.
+    /// Purpose of the call: the name of the task, if it has one.
     pub fn purpose(&self) -> Option<&str> {
         self.params.as_ref()?.purpose.as_deref()
     }
@@ -130,12 +130,12 @@ impl Tokens {
     }
 }
 
-/// What a model said, and what that used. A failure may have used something too.
+/// Reply of a model with the tokens used. A failure may have used tokens, too.
 #[derive(Clone, Debug)]
 pub struct Answer {
     /// The reply. The text of an answer with a type is JSON without any wrapping.
     pub result: Result<Reply, ModelError>,
-    /// What was used.
+    /// Tokens used.
     pub tokens: Tokens,
     /// Why the reply ends where it ends.
     pub finish: Finish,
@@ -176,7 +176,7 @@ impl Finish {
         }
     }
 
-    /// What can be seen from a reply.
+    /// Derives the reason why a reply ended from the reply.
     pub(crate) fn of(reply: &Reply) -> Finish {
         match reply {
             Reply::Text(_) => Finish::Stop,
@@ -198,7 +198,7 @@ impl Answer {
     }
 }
 
-/// What tokens cost, in US dollars for a million.
+/// Price of tokens, in US dollars per million.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Price {
     /// Of the prompt.
@@ -211,7 +211,7 @@ impl Price {
     /// For models that cost nothing.
     pub const FREE: Price = Price { input: Num::ZERO, output: Num::ZERO };
 
-    /// What these tokens cost, in US dollars, exactly.
+    /// Returns the price of tokens in US dollars, exactly.
     pub fn of(&self, tokens: Tokens) -> Num {
         let part = |n: u64, price: &Num| count(n).mul(price).unwrap_or(Num::ZERO);
         // Counts and prices are far below the limits of numbers, so nothing here fails.
@@ -245,7 +245,7 @@ pub trait Provider: Send + Sync {
         false
     }
 
-    /// What it costs; `None` if that is not known.
+    /// Price of the model; `None` if it is unknown.
     fn price(&self) -> Option<Price>;
 
     /// How often a call may be charged: a chain of models may ask each of them.
@@ -253,8 +253,8 @@ pub trait Provider: Send + Sync {
         1
     }
 
-    /// Whether the future may keep its thread to itself, as none should. Where a limit of time has to hold,
-    /// such a future gets a task of its own, so that on a runtime of several threads the limit does hold.
+    /// Returns true if the future may block its thread, which none should. Where a time limit applies, such a
+    /// future runs on a task of its own, so that a runtime of several threads can enforce the limit.
     fn may_block(&self) -> bool {
         true
     }

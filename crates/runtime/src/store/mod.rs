@@ -21,10 +21,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::time::Instant;
 
-/// What programs call a store that lives in the process.
+/// Backend names of stores that live in the process.
 const HERE: [&str; 4] = ["memory", "in_memory", "local", "dict"];
 
-/// What programs call a store on a Redis server.
+/// Backend name of stores on a Redis server.
 const REDIS: &str = "redis";
 
 /// Where a store is kept that outlives the process.
@@ -165,7 +165,7 @@ impl StillStores {
         operation.on(self.stores.entry(decl.name.clone()).or_default())
     }
 
-    /// What a key holds, if anything.
+    /// Returns the value of a key, if it has one.
     ///
     /// # Errors
     /// It holds what is not of the key's type.
@@ -189,7 +189,7 @@ enum Open {
     Redis(Box<redis::Client>),
 }
 
-/// What is done with a key.
+/// Operation on a key.
 enum Act {
     Recall,
     Remember(Data),
@@ -220,7 +220,7 @@ impl Operation<'_> {
         }
     }
 
-    /// What a key holds, if it is of its type.
+    /// Checks that the value of a key has its type.
     fn of_type(&self, data: Data) -> Result<Data, String> {
         let KeyDecl { name, ty, .. } = self.key;
         match ty.check(&data) {
@@ -386,7 +386,7 @@ impl Stores {
         self.place(decl).map(|_| ())
     }
 
-    /// Whether the store lives and dies with this process; using it waits for nobody.
+    /// Returns true if the store lives in this process, so that using it waits for nothing.
     pub(crate) fn is_in_process(&self, decl: &StoreDecl) -> bool {
         matches!(self.place(decl), Ok(None))
     }
@@ -426,7 +426,7 @@ impl Stores {
         }
     }
 
-    /// What a key holds, if anything. Waits for the file or the server, at most some seconds.
+    /// Returns the value of a key, if it has one. Waits for the file or the server, at most some seconds.
     ///
     /// # Errors
     /// The declaration asks for a backend that is not configured, the file or the server can't be used, or

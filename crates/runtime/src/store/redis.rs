@@ -112,7 +112,7 @@ impl RedisServer {
         Ok(RedisServer { client: Arc::new(client), shown })
     }
 
-    /// Whether the address says a password.
+    /// Returns true if the address contains a password.
     pub fn has_password(&self) -> bool {
         self.client.get_connection_info().redis_settings().password().is_some()
     }

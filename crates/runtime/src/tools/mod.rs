@@ -28,7 +28,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use template::Template;
 
-/// What a tool gave, with the label that it says its result has.
+/// Result of a tool, with the label that the tool states for it.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ToolAnswer {
     pub(crate) result: Result<Data, ToolError>,
@@ -166,7 +166,7 @@ pub struct Tools {
     python: Arc<Workers>,
 }
 
-/// What is the same in all runs.
+/// State shared by all runs.
 #[derive(Clone)]
 struct Shared {
     custom: BTreeMap<Name, CustomTool>,
@@ -390,13 +390,13 @@ impl Tools {
         crate::process::all_ended().await;
     }
 
-    /// Whether a tool recognises a call that is repeated, by its idempotency key, as its handler says.
+    /// Returns true if the handler of a tool recognizes a repeated call by its idempotency key.
     pub(crate) fn is_idempotent(&self, tool: &ToolDecl) -> bool {
         let handler = self.shared.configured.get(&tool.name).or(tool.handler.as_ref());
         !self.is_custom(tool) && handler.is_some_and(|h| h.field("idempotent") == Some(&Data::Bool(true)))
     }
 
-    /// What a tool gives that works here and at once, as built-in ones do; `None` for others, which are not
+    /// Calls a tool that returns at once, as built-in ones do. Returns `None` for others, which are not
     /// started.
     pub fn at_once(&self, tool: &ToolDecl, args: Vec<(Name, Data)>) -> Option<Result<Data, String>> {
         let prepared = match self.prepare(tool) {
@@ -409,7 +409,7 @@ impl Tools {
         }
     }
 
-    /// Whether a tool is a function of the embedding program.
+    /// Returns true if a tool is a function of the embedding program.
     pub(crate) fn is_custom(&self, tool: &ToolDecl) -> bool {
         self.shared.custom.contains_key(&tool.name)
     }
@@ -738,7 +738,8 @@ fn as_text(data: &Data) -> String {
     }
 }
 
-/// What a tool gave as JSON, as data of the type it declares; a text is wanted of whatever it is.
+/// Converts the JSON result of a tool to data of the declared type. A declared string accepts any result as
+/// text.
 fn json_result(json: &Json, ty: &Type) -> Result<Data, String> {
     match (ty, json) {
         (Type::Str, Json::String(text)) => Ok(Data::str(text.as_str())),
@@ -747,7 +748,7 @@ fn json_result(json: &Json, ty: &Type) -> Result<Data, String> {
     }
 }
 
-/// What a tool wrote, as data of the type it declares.
+/// Converts the output of a tool to data of the declared type.
 fn result(bytes: &[u8], ty: &Type) -> Result<Data, String> {
     let Ok(text) = std::str::from_utf8(bytes) else {
         return Err("its output is not valid UTF-8".into());

@@ -23,7 +23,7 @@ use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{ChildStdin, ChildStdout};
 
-/// What speaks for the functions.
+/// Python program that calls the functions and speaks the protocol of the workers.
 pub const SHIM: &str = include_str!("shim.py");
 
 /// Reads the shim from standard input, which begins with its length, and becomes it.
@@ -40,15 +40,14 @@ const GRACE: Duration = Duration::from_millis(500);
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct PythonSettings {
-    /// Whether the functions of a project that was compiled may be run as the tools that they are. Handlers
-    /// need no such consent.
+    /// True if the functions of a compiled project may run as its tools. Handlers need no such consent.
     pub tools: bool,
     /// The interpreter: a file relative to the settings, or a program of the path. Without it, that of the
     /// active or nearest virtual environment, or else `python3`.
     pub interpreter: Option<PathBuf>,
     /// Names of variables that hold secrets and that functions get all the same.
     pub env: Vec<String>,
-    /// What paths are relative to.
+    /// Folder that paths are relative to.
     #[serde(skip)]
     pub dir: PathBuf,
 }
@@ -99,7 +98,7 @@ impl PythonTool {
         interpreter(settings, &self.module)
     }
 
-    /// What it is, for messages.
+    /// Describes the function for messages.
     pub(super) fn shown(&self) -> String {
         format!("`{}` of `{}`", clip(&self.name, 80), clip(&self.module, 200))
     }
@@ -160,7 +159,7 @@ impl PythonTool {
     }
 }
 
-/// What a worker is started for.
+/// Parameters of a worker.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Start {
     module: String,
@@ -335,7 +334,7 @@ impl Worker {
         self.said.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
-    /// What it wrote to its error output, once it has ended.
+    /// Returns the worker's standard error, once it has ended.
     async fn said(&mut self) -> String {
         self.group.kill();
         // The pipe closes with the process; the reader is the only other holder.

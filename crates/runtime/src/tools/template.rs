@@ -53,7 +53,7 @@ impl Template {
         Ok(Template(parts))
     }
 
-    /// Whether parameter `index` has a hole.
+    /// Returns true if the template has a placeholder for parameter `index`.
     pub(super) fn uses(&self, index: usize) -> bool {
         self.0.contains(&Part::Hole(index))
     }

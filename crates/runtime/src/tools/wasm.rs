@@ -298,7 +298,7 @@ struct Signature {
     results: usize,
 }
 
-/// What a function gives if it does not fail; `None` if that is nothing.
+/// Returns the type of a function's result on success; `None` if it returns nothing.
 fn value_of(ty: &WasmType) -> Option<WasmType> {
     match ty {
         WasmType::Result(result) => result.ok(),
@@ -306,8 +306,8 @@ fn value_of(ty: &WasmType) -> Option<WasmType> {
     }
 }
 
-/// Whether values of a declared type can be values of a component's, and back. Only a definite difference is
-/// one.
+/// Checks that values of a declared type and of a component's type convert to each other. Reports only
+/// definite differences.
 fn fits(declared: &Type, wasm: &WasmType, depth: usize) -> Result<(), String> {
     if depth > MAX_DEPTH {
         return Err("is nested too deeply".into());
@@ -488,7 +488,7 @@ fn to_wasm(data: &Data, ty: &WasmType, depth: usize) -> Result<Val, String> {
     })
 }
 
-/// What a component gave. `left` is how many bytes it may still have.
+/// Converts the result of a component. `left` is the number of bytes that the result may still have.
 fn from_wasm(value: Val, left: &mut usize, depth: usize) -> Result<Data, String> {
     let size = match &value {
         Val::String(text) => text.len() + 8,

@@ -14,7 +14,7 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-/// What a model says.
+/// Reply of a model.
 #[derive(Clone, Debug, Default)]
 pub struct Say {
     pub text: String,
@@ -41,7 +41,7 @@ impl Body {
     }
 }
 
-/// What the server does with a request.
+/// Action of the server on a request.
 #[derive(Clone, Debug)]
 pub enum Act {
     Say(Say),
@@ -296,7 +296,7 @@ fn input(args: &str) -> Json {
     serde_json::from_str(args).unwrap_or_else(|_| args.into())
 }
 
-/// What a model of Anthropic thinks before it answers.
+/// Returns thinking blocks of an Anthropic model before its answer.
 pub fn thoughts() -> Vec<Json> {
     vec![
         json!({"type": "thinking", "thinking": "hm, what is there?", "signature": "EqQBCkgI"}),
@@ -484,7 +484,7 @@ fn events(protocol: Protocol, say: &Say) -> Vec<String> {
     out
 }
 
-/// What the provider would find wrong with a request.
+/// Checks a request as the provider would.
 fn check(protocol: Protocol, head: &str, body: &Json) -> Result<(), String> {
     let key = "sk-planted-0zq7xw2rt9lm4kp8vb3nc";
     let has = |line: &str| if head.contains(line) { Ok(()) } else { Err(format!("no `{line}`")) };

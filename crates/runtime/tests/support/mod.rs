@@ -21,7 +21,7 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 use tokio::net::TcpListener;
 
-/// What the server does with a request.
+/// Action of the server on a request.
 #[derive(Clone, Debug)]
 pub enum Act {
     /// Answers with this text.
@@ -282,7 +282,7 @@ fn completion(request: &Json, message: Json, finish: &str) -> Json {
     })
 }
 
-/// What is wrong with a request.
+/// Checks a request.
 fn check(body: &Json) -> Result<(), String> {
     let fields = body.as_object().ok_or("the body is no object")?;
     if !fields.get("model").is_some_and(Json::is_string) {

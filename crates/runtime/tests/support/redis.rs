@@ -31,7 +31,7 @@ impl RedisServer {
         format!("unix://{}", socket(&self.dir).display())
     }
 
-    /// What `redis-cli` answers to a command.
+    /// Returns the answer of `redis-cli` to a command.
     pub fn cli(&self, command: &[&str]) -> String {
         let out = Command::new("redis-cli").arg("-s").arg(socket(&self.dir)).args(command).output().unwrap();
         String::from_utf8(out.stdout).unwrap()

@@ -312,7 +312,7 @@ fn repeatable(blocks: &[Json]) -> Json {
 struct Assembling {
     message: Option<Json>,
     blocks: Vec<Json>,
-    /// What each block has grown by: its text, its thoughts, or the arguments of a call.
+    /// Text accumulated for each block: its text, its reasoning, or the arguments of a call.
     grown: Vec<String>,
     stopped: bool,
 }

@@ -206,7 +206,7 @@ struct Call {
 const MAX_CALLS: u64 = 1024;
 
 impl Assembling {
-    /// Whether a part belongs to another call than the one that has its number.
+    /// Returns true if a part belongs to another call than the one with its index.
     fn is_another(&self, index: u64, part: &Json) -> bool {
         let call = usize::try_from(index).ok().and_then(|i| self.calls.get(i));
         let text = |json: Option<&Json>| json.and_then(Json::as_str).is_some_and(|t| !t.is_empty());

@@ -1,5 +1,5 @@
-//! What the protocols of remote models have in common: names of tools, shapes of answers, and the reading of
-//! both. No IO.
+//! Conversions shared by the protocols of remote models: names of tools and shapes of answers, in both
+//! directions. No IO.
 
 use super::{RemoteOptions, Structured, excerpt};
 use crate::Schema;
@@ -16,7 +16,7 @@ pub(super) struct Plan<'a> {
     pub(super) options: &'a RemoteOptions,
     pub(super) way: Structured,
     pub(super) stream: bool,
-    /// Whether the limit of the reply is `max_completion_tokens` (of Chat Completions).
+    /// True if the output limit is called `max_completion_tokens` (in Chat Completions).
     pub(super) new_limit: bool,
     shape: Shape,
     schema: Option<Schema>,
@@ -34,7 +34,7 @@ enum Shape {
     Wrapped,
 }
 
-/// What an answer says, whatever the protocol.
+/// Contents of a response, in any protocol.
 #[derive(Debug, Default)]
 pub(super) struct Received {
     pub(super) text: Option<String>,
@@ -96,7 +96,7 @@ impl<'a> Plan<'a> {
         self.schema.as_ref().filter(|_| self.way == Structured::JsonSchema)
     }
 
-    /// Whether the request says in a field of its own that the answer must be JSON.
+    /// Returns true if a field of the request demands a JSON answer.
     pub(super) fn is_structured(&self) -> bool {
         self.schema.is_some() && self.way != Structured::Prompt
     }
@@ -106,7 +106,7 @@ impl<'a> Plan<'a> {
         identifier(self.call.purpose().unwrap_or("answer"))
     }
 
-    /// What says in words what the answer must be, where no field does.
+    /// Returns the instruction that describes the answer's form in words, where no field does.
     pub(super) fn instruction(&self) -> Option<String> {
         let schema = self.schema.as_ref().filter(|_| self.way != Structured::JsonSchema)?;
         Some(format!("Answer with JSON and nothing else, according to this JSON Schema:\n{}", schema.json))
@@ -168,7 +168,7 @@ impl<'a> Plan<'a> {
         self.call.params.as_ref()?.temperature.as_ref().map(core_ir::Num::to_json)
     }
 
-    /// What was used, as the provider counts it, or a guess.
+    /// Returns the tokens used as the provider counts them, or an estimate.
     pub(super) fn tokens(&self, received: &Received, sent: usize) -> Tokens {
         let guess = Tokens::guess(sent, received.text.as_ref().map_or(0, String::len));
         Tokens {

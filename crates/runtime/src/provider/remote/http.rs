@@ -17,7 +17,7 @@ use std::time::Duration;
 /// The media type of streams.
 const EVENT_STREAM: &str = "text/event-stream";
 
-/// What an endpoint calls an account that has nothing left.
+/// Returns true if an endpoint's error code says that the account's quota is exhausted.
 fn is_quota(code: &str) -> bool {
     matches!(code, "insufficient_quota" | "billing_error" | "billing_hard_limit_reached")
 }
@@ -48,16 +48,16 @@ pub(super) enum Fault {
     /// No connection, or it broke, or it fell silent.
     Connection {
         what: String,
-        /// Whether the request may have been carried out all the same.
+        /// True if the request may have been processed in spite of the failure.
         sent: bool,
-        /// Whether it was given up.
+        /// True if the request timed out.
         slow: bool,
     },
     /// The endpoint refused.
     Status {
         status: u16,
         message: String,
-        /// What the endpoint calls it.
+        /// Error code of the endpoint.
         code: String,
     },
     /// An answer that is none: what is wrong with it.
@@ -110,18 +110,20 @@ impl Fault {
         }
     }
 
-    /// Whether it may pass. An exhausted quota has the status of a rate limit, but waiting does not help.
+    /// Returns true if a retry may succeed. An exhausted quota has the status of a rate limit, but waiting
+    /// does not help.
     fn may_pass(&self) -> bool {
         let Fault::Status { status, code, .. } = self else { return false };
         matches!(status, 408 | 409 | 425 | 429 | 500 | 502 | 503 | 504 | 529) && !is_quota(code)
     }
 
-    /// What to do about a fault that the endpoint tells, which may say when to come again.
+    /// Decides how to proceed after a fault that the endpoint reports. `retry_after` is the delay that it
+    /// asks for, if any.
     fn trouble(self, retry_after: Option<Duration>) -> Trouble<Fault> {
         if self.may_pass() { Trouble::Passing(self, retry_after) } else { Trouble::Final(self) }
     }
 
-    /// Whether the endpoint complains about the way in which a typed answer was asked for.
+    /// Returns true if the endpoint rejects the way in which a typed answer was requested.
     pub(super) fn rejects_structure(&self) -> bool {
         self.complains_of(&[
             "response_format",
@@ -135,12 +137,12 @@ impl Fault {
         ])
     }
 
-    /// Whether the endpoint knows the limit of a reply by its new name only.
+    /// Returns true if the endpoint accepts only the new name of the output limit.
     pub(super) fn wants_new_limit(&self) -> bool {
         self.complains_of(&["max_completion_tokens"])
     }
 
-    /// Whether the endpoint complains about being asked for a stream.
+    /// Returns true if the endpoint rejects a request for a stream.
     pub(super) fn rejects_stream(&self) -> bool {
         self.complains_of(&["stream"])
     }
@@ -322,7 +324,7 @@ impl Http {
         Fault::TooLarge(self.max_body)
     }
 
-    /// What an event says, without secrets.
+    /// Returns the fault with secrets removed.
     fn clean(&self, fault: Fault) -> Fault {
         match fault {
             Fault::Nonsense(what) => Fault::Nonsense(self.redactor.owned(what)),

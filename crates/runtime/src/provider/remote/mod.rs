@@ -72,10 +72,10 @@ impl Protocol {
 
 /// A way to write questions and to read answers.
 trait Dialect: Sync {
-    /// What is added to the base URL.
+    /// Path appended to the base URL.
     fn path(&self) -> &'static str;
 
-    /// What has such a base URL, and an example of one.
+    /// Returns the kind of service that has such a base URL, and an example of one.
     fn described(&self) -> (&'static str, &'static str);
 
     /// Headers of every request.
@@ -122,7 +122,7 @@ pub struct RemoteOptions {
     pub key_source: String,
     /// How typed answers are asked for at first.
     pub structured: Structured,
-    /// What it costs, if that is known.
+    /// Price of the model, if known.
     pub price: Option<Price>,
     /// The longest time to establish a connection.
     pub connect_timeout: Duration,
@@ -134,12 +134,12 @@ pub struct RemoteOptions {
     pub max_body: usize,
     /// Repetitions.
     pub backoff: Backoff,
-    /// What the repetitions' waits are drawn from: the same seed, the same waits. Without one they are
+    /// Seed of the jitter between retries; the same seed gives the same delays. Without one they are
     /// arbitrary.
     pub jitter: Option<u64>,
     /// How many calls and tokens a minute may have.
     pub rate: RateLimit,
-    /// Whether answers are asked for as streams; without it, where somebody watches them grow.
+    /// Whether responses are streamed; by default, where a listener wants the text.
     pub stream: Option<bool>,
     /// Further secrets to remove from what is shown. The key always is.
     pub redactor: Redactor,
@@ -177,9 +177,9 @@ pub struct Remote {
     rate: Rate,
     /// The index in [`Structured::ALL`] of the way that the endpoint is known to accept.
     structured: AtomicU8,
-    /// Whether the endpoint is known to have no streams.
+    /// True if the endpoint is known not to support streams.
     whole: AtomicBool,
-    /// Whether the endpoint wants the limit of a reply as `max_completion_tokens`, as OpenAI's does.
+    /// True if the endpoint calls the output limit `max_completion_tokens`, as OpenAI's does.
     new_limit: AtomicBool,
     /// Number of consecutive calls that failed although they were repeated.
     failures: AtomicU32,
