@@ -1,6 +1,7 @@
 //! Definition of the command line's arguments.
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Arg, Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
 /// Tells what an LLM agent entails before it runs, and holds it to that while it runs.
@@ -27,7 +28,7 @@ Examples:
 #[derive(Debug, Clone, Args)]
 pub struct OutputArgs {
     /// Output format of results.
-    #[arg(long, global = true, value_enum, default_value_t = Format::Text)]
+    #[arg(long, global = true, value_parser = format_parser(&[Format::Text, Format::Json]), default_value = "text")]
     pub format: Format,
     /// Use of color (NO_COLOR is honored).
     #[arg(long, global = true, value_enum, default_value_t = Color::Auto)]
@@ -43,29 +44,46 @@ pub struct OutputArgs {
     pub config: Option<PathBuf>,
 }
 
-/// `--format`.
+/// `--format`. A command accepts the formats that its variant of [`Command`] names; without them, text and JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Format {
     /// For people.
     Text,
     /// For programs: an object a line.
     Json,
-    /// The calculus as text that `entail eval` reads (`compile`).
+    /// The calculus as text that `entail eval` reads.
     Lam,
-    /// A picture as a Mermaid flowchart (`compile`).
+    /// A picture as a Mermaid flowchart.
     Mermaid,
-    /// A picture for Graphviz (`compile`).
+    /// A picture for Graphviz.
     Dot,
-    /// A picture as an SVG image (`compile`).
+    /// A picture as an SVG image.
     Svg,
-    /// Findings for code scanning: SARIF 2.1.0 (`lint`).
+    /// Findings for code scanning: SARIF 2.1.0.
     Sarif,
-    /// Findings as annotations of a GitHub workflow (`lint`).
+    /// Findings as annotations of a GitHub workflow.
     Github,
-    /// Findings as a summary in Markdown (`lint`).
+    /// Findings as a summary in Markdown.
     Markdown,
-    /// Test results for continuous integration (`entail test`).
+    /// Test results for continuous integration.
     Junit,
+}
+
+/// Parser that accepts some of the formats.
+fn format_parser(accepted: &[Format]) -> impl TypedValueParser<Value = Format> + use<> {
+    let values = accepted.iter().filter_map(ValueEnum::to_possible_value);
+    PossibleValuesParser::new(values).try_map(|name| Format::from_str(&name, false))
+}
+
+/// `--format` of a command with formats of its own. It has the name of the global option and replaces it there.
+fn format_option(accepted: &[Format]) -> Arg {
+    Arg::new("format")
+        .long("format")
+        .value_name("FORMAT")
+        .help("Output format of results")
+        .default_value("text")
+        .value_parser(format_parser(accepted))
+        .hide(accepted.len() == 1)
 }
 
 /// `--color`.
@@ -93,14 +111,19 @@ pub enum Command {
     /// Compute the most that a run can use: calls, tokens, money, time.
     Cost(CostArgs),
     /// Find defects in agent configurations.
+    #[command(arg = format_option(&[Format::Text, Format::Json, Format::Sarif, Format::Github, Format::Markdown]))]
     Lint(LintArgs),
     /// Run the tests of `.agent` programs.
+    #[command(arg = format_option(&[Format::Text, Format::Json, Format::Junit]))]
     Test(TestArgs),
     /// Show what happened in a run.
     Trace(TraceArgs),
     /// Format `.agent` and `.lam` files.
     Fmt(FmtArgs),
     /// Show the core term of a program or configuration.
+    #[command(arg = format_option(
+        &[Format::Text, Format::Json, Format::Lam, Format::Mermaid, Format::Dot, Format::Svg]
+    ))]
     Compile(CompileArgs),
     /// Convert a program or configuration to another format, with the same core term.
     Convert(ConvertArgs),
@@ -123,6 +146,7 @@ pub enum Command {
     /// Manage local models.
     Model(ModelArgs),
     /// The language server for editors, on standard input and output.
+    #[command(arg = format_option(&[Format::Text]))]
     Lsp,
     /// Explain a diagnostic.
     Explain(ExplainArgs),
@@ -604,7 +628,7 @@ pub struct LintArgs {
     /// Not these codes.
     #[arg(long, value_delimiter = ',', value_name = "CODES")]
     pub ignore: Vec<String>,
-    /// Lowest level that is shown [default: warn].
+    /// Lowest level that is shown [default: unknown].
     #[arg(long, value_enum)]
     pub level: Option<LevelArg>,
     /// Baseline: leave out the findings that this file lists.
@@ -648,6 +672,8 @@ pub struct LintArgs {
 pub enum LevelArg {
     /// Everything.
     Info,
+    /// Findings that could not be decided, warnings and errors.
+    Unknown,
     /// Warnings and errors.
     Warn,
     /// Errors.
@@ -859,4 +885,104 @@ pub enum ModelCommand {
 pub struct ExplainArgs {
     /// The code, such as `L004a`; without it, all codes are listed.
     pub code: Option<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use Format::{Dot, Github, Json, Junit, Lam, Markdown, Mermaid, Sarif, Svg, Text};
+
+    /// Arguments that each command accepts besides its format.
+    const COMMANDS: &[&[&str]] = &[
+        &["approve", "19aa"],
+        &["check", "p.agent"],
+        &["compile", "p.agent"],
+        &["convert", "p.agent"],
+        &["cost", "p.agent"],
+        &["eval", "1"],
+        &["explain"],
+        &["fmt", "p.agent"],
+        &["lambda", "p.agent"],
+        &["lint", "."],
+        &["lsp"],
+        #[cfg(feature = "mcp")]
+        &["mcp"],
+        &["model", "list"],
+        &["policy", "init", "p.agent"],
+        &["repl"],
+        &["run", "p.agent"],
+        &["runs", "list"],
+        #[cfg(feature = "serve")]
+        &["serve", "p.agent"],
+        &["test", "."],
+        &["tools"],
+        &["trace", "p.agent"],
+        &["version"],
+    ];
+
+    fn formats_of(command: &str) -> &'static [Format] {
+        match command {
+            "compile" => &[Text, Json, Lam, Mermaid, Dot, Svg],
+            "lint" => &[Text, Json, Sarif, Github, Markdown],
+            "test" => &[Text, Json, Junit],
+            "lsp" => &[Text],
+            _ => &[Text, Json],
+        }
+    }
+
+    #[test]
+    fn each_command_accepts_its_formats_alone() {
+        use clap::CommandFactory;
+        let mut named: Vec<&str> = COMMANDS.iter().filter_map(|c| c.first().copied()).collect();
+        let mut all: Vec<String> =
+            Cli::command().get_subcommands().map(|c| c.get_name().to_string()).collect();
+        named.sort_unstable();
+        all.sort_unstable();
+        assert_eq!(named, all, "every command is tried");
+        for words in COMMANDS {
+            let accepted = formats_of(words[0]);
+            for format in Format::value_variants() {
+                let value = format.to_possible_value().unwrap();
+                let option = ["--format", value.get_name()];
+                let parsed = Cli::try_parse_from(["entail"].iter().chain(*words).chain(&option));
+                match parsed {
+                    Ok(cli) => {
+                        assert!(accepted.contains(format), "{words:?} has no format {format:?}");
+                        assert_eq!(cli.output.format, *format, "{words:?}");
+                    }
+                    Err(e) => {
+                        assert!(!accepted.contains(format), "{words:?} {format:?}: {e}");
+                        assert_eq!((e.kind(), e.exit_code()), (clap::error::ErrorKind::InvalidValue, 2));
+                        let names: Vec<_> =
+                            accepted.iter().filter_map(ValueEnum::to_possible_value).collect();
+                        let names: Vec<&str> = names.iter().map(|n| n.get_name()).collect();
+                        let listed = format!("[possible values: {}]", names.join(", "));
+                        assert!(e.to_string().contains(&listed), "{words:?} {format:?}: {e}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn without_the_option_every_command_writes_text() {
+        for words in COMMANDS {
+            let cli = Cli::try_parse_from(["entail"].iter().chain(*words)).unwrap();
+            assert_eq!(cli.output.format, Text, "{words:?}");
+        }
+    }
+
+    #[test]
+    fn levels_are_those_of_lint() {
+        for level in ["info", "unknown", "warn", "error"] {
+            assert!(Cli::try_parse_from(["entail", "lint", ".", "--level", level]).is_ok(), "{level}");
+        }
+        for words in COMMANDS.iter().filter(|w| w[0] != "lint") {
+            let option = ["--level", "warn"];
+            assert!(
+                Cli::try_parse_from(["entail"].iter().chain(*words).chain(&option)).is_err(),
+                "{words:?}"
+            );
+        }
+    }
 }

@@ -5,7 +5,7 @@
 //! Invariant: nothing but results goes to standard output.
 //! Invariant: exit status 0, 1, 2, or 130 and its like after a signal, as [`ui::Exit`] has them.
 
-use crate::args::{self, Cli, Command};
+use crate::args::{Cli, Command, ToolsArgs};
 use crate::{commands, interrupt, ui};
 use clap::Parser;
 use std::ffi::OsString;
@@ -35,7 +35,7 @@ pub fn command_line(args: impl IntoIterator<Item = OsString>) -> u8 {
             | Command::Test(_)
             | Command::Trace(_)
             | Command::Repl(_)
-            | Command::Tools(args::ToolsArgs { test: Some(_), .. })
+            | Command::Tools(ToolsArgs { test: Some(_), .. })
     ) {
         interrupt::listen();
     }
@@ -81,9 +81,6 @@ pub fn this_program() -> std::io::Result<(std::path::PathBuf, Vec<OsString>)> {
 }
 
 fn carry_out(ui: &ui::Ui, command: Command) -> ui::Exit {
-    if let Some(exit) = refuse_format(ui, &command) {
-        return exit;
-    }
     match command {
         Command::Run(args) => commands::run::run(ui, &args),
         Command::Eval(args) => commands::run::eval(ui, &args),
@@ -110,35 +107,4 @@ fn carry_out(ui: &ui::Ui, command: Command) -> ui::Exit {
         Command::Lsp => commands::lsp::lsp(ui),
         Command::Version => commands::version(ui),
     }
-}
-
-/// Formats other than text and JSON are for findings.
-fn refuse_format(ui: &ui::Ui, command: &Command) -> Option<ui::Exit> {
-    let name = match ui.args.format {
-        args::Format::Text | args::Format::Json => return None,
-        args::Format::Lam | args::Format::Mermaid | args::Format::Dot | args::Format::Svg
-            if matches!(command, Command::Compile(_)) =>
-        {
-            return None;
-        }
-        args::Format::Lam => "lam",
-        args::Format::Mermaid => "mermaid",
-        args::Format::Dot => "dot",
-        args::Format::Svg => "svg",
-        args::Format::Sarif => "sarif",
-        args::Format::Github => "github",
-        args::Format::Markdown => "markdown",
-        args::Format::Junit => "junit",
-    };
-    let fits = match command {
-        Command::Lint(_) => {
-            matches!(ui.args.format, args::Format::Sarif | args::Format::Github | args::Format::Markdown)
-        }
-        Command::Test(_) => ui.args.format == args::Format::Junit,
-        _ => false,
-    };
-    if fits {
-        return None;
-    }
-    Some(ui.usage(&format!("this command has no format `{name}`"), Some("use `text` or `json`")))
 }

@@ -116,6 +116,7 @@ impl LevelArg {
     pub fn least(self) -> LeastLevel {
         match self {
             LevelArg::Info => LeastLevel::Info,
+            LevelArg::Unknown => LeastLevel::Unknown,
             LevelArg::Warn => LeastLevel::Warn,
             LevelArg::Error => LeastLevel::Error,
         }

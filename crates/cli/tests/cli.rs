@@ -897,7 +897,7 @@ fn tests_are_run_with_the_replies_beside_the_program() {
         (vec!["test", "no/such.agent"], "no such file"),
         (vec!["test", "both.replies.json"], "no `.agent` program"),
         (vec!["test", ".", "--script", "none.agent"], "not JSON"),
-        (vec!["fmt", "--format", "junit", "none.agent"], "no format `junit`"),
+        (vec!["fmt", "--format", "junit", "none.agent"], "invalid value 'junit' for '--format <FORMAT>'"),
     ] {
         let ran = entail_in(dir.path(), &args);
         assert_eq!(ran.status, 2, "{args:?}: {}", ran.err);

@@ -130,7 +130,39 @@ fn compile_writes_the_calculus_that_eval_reads() {
     let same = entail(dir.path(), &["compile", "--lam", "p.agent"]);
     assert!(lam.0 == 0 && lam.1 == same.1 && lam.1.contains(r"\$input1."), "{lam:?}");
     let other = entail(dir.path(), &["check", "--format", "lam", "p.agent"]);
-    assert!(other.0 == 2 && other.2.contains("no format `lam`"), "{other:?}");
+    assert!(other.0 == 2 && other.2.contains("[possible values: text, json]"), "{other:?}");
+    let counts = entail(dir.path(), &["compile", "--stats", "--format", "dot", "."]);
+    assert!(counts.0 == 2 && counts.2.contains("`--stats` writes the formats"), "{counts:?}");
+}
+
+#[test]
+fn help_of_a_command_lists_its_own_formats() {
+    let dir = folder();
+    for (command, formats) in [
+        ("check", "[possible values: text, json]"),
+        ("lint", "[possible values: text, json, sarif, github, markdown]"),
+        ("test", "[possible values: text, json, junit]"),
+        ("compile", "[possible values: text, json, lam, mermaid, dot, svg]"),
+    ] {
+        let help = entail(dir.path(), &[command, "-h"]).1;
+        // Long lines are wrapped.
+        let help = help.split_whitespace().collect::<Vec<_>>().join(" ");
+        let option = help.split("--format <FORMAT>").nth(1).and_then(|h| h.split("--").next());
+        assert!(option.is_some_and(|o| o.contains(formats)), "{command}: {help}");
+    }
+    assert!(!entail(dir.path(), &["lsp", "-h"]).1.contains("--format"));
+}
+
+#[test]
+fn a_format_of_every_command_may_come_before_the_command() {
+    let dir = folder();
+    let before = entail(dir.path(), &["--format", "json", "check", "p.agent"]);
+    let after = entail(dir.path(), &["check", "p.agent", "--format", "json"]);
+    assert!(before.0 == 0 && before == after && before.1.starts_with('{'), "{before:?}");
+    let linted = entail(dir.path(), &["--format", "json", "lint", "--stats", "p.agent"]);
+    assert!(linted.0 == 0 && linted.1.starts_with("{\"stats\""), "{linted:?}");
+    let sarif = entail(dir.path(), &["--format", "sarif", "lint", "p.agent"]);
+    assert!(sarif.0 == 2 && sarif.2.contains("[possible values: text, json]"), "{sarif:?}");
 }
 
 #[test]

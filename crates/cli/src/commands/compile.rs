@@ -16,6 +16,9 @@ use std::sync::Arc;
 /// Runs the command.
 pub fn compile(ui: &Ui, args: &CompileArgs) -> Exit {
     if args.stats {
+        if !matches!(ui.args.format, Format::Text | Format::Json) {
+            return ui.usage("`--stats` writes the formats `text` and `json`", None);
+        }
         return super::compile_stats::stats(ui, &args.file);
     }
     let mut sources = Sources::new();

@@ -76,7 +76,9 @@ enum LevelSetting {
 pub enum LeastLevel {
     /// Everything.
     Info,
-    /// Warnings and errors, and what could not be decided.
+    /// Findings that could not be decided, warnings and errors.
+    Unknown,
+    /// Warnings and errors.
     Warn,
     /// Errors.
     Error,
@@ -140,10 +142,10 @@ impl Wanted {
 
     fn build(settings: &LintSettings, dir: &Path, options: LintOptions<'_>) -> Result<Wanted, String> {
         let LintOptions { select: selected, ignore: ignored, level, baseline } = options;
-        // What could not be decided is shown with the warnings.
-        let level = match level.or(settings.level).unwrap_or(LeastLevel::Warn) {
+        let level = match level.or(settings.level).unwrap_or(LeastLevel::Unknown) {
             LeastLevel::Info => Level::Info,
-            LeastLevel::Warn => Level::Unknown,
+            LeastLevel::Unknown => Level::Unknown,
+            LeastLevel::Warn => Level::Warn,
             LeastLevel::Error => Level::Error,
         };
         let select = if selected.is_empty() { settings.select.clone() } else { selected.to_vec() };

@@ -158,16 +158,10 @@ fn once(ui: &Ui, args: &LintArgs) -> Exit {
         match ui.args.format {
             // What would be changed is the result then.
             _ if args.diff => {}
-            OutputFormat::Text
-            | OutputFormat::Json
-            | OutputFormat::Lam
-            | OutputFormat::Mermaid
-            | OutputFormat::Dot
-            | OutputFormat::Svg
-            | OutputFormat::Junit => ui.findings(&sources, &findings),
             OutputFormat::Sarif | OutputFormat::Github | OutputFormat::Markdown => {
                 report.add(&sources, &findings);
             }
+            _ => ui.findings(&sources, &findings),
         }
     }
     if let (Some(written), Some(path)) = (&written, project.baseline()) {
@@ -180,18 +174,12 @@ fn once(ui: &Ui, args: &LintArgs) -> Exit {
         };
     }
     match ui.args.format {
-        OutputFormat::Text
-        | OutputFormat::Json
-        | OutputFormat::Lam
-        | OutputFormat::Mermaid
-        | OutputFormat::Dot
-        | OutputFormat::Svg
-        | OutputFormat::Junit => {}
         OutputFormat::Sarif => {
             ui.result(&report.sarif(env!("CARGO_PKG_VERSION"), &lint::codes()).to_string());
         }
         OutputFormat::Github => ui.result(report.github().trim_end()),
         OutputFormat::Markdown => ui.result(report.markdown().trim_end()),
+        _ => {}
     }
     summary(ui, args, &tally);
     if usage {

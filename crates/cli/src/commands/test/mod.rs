@@ -113,7 +113,6 @@ pub fn test(ui: &Ui, args: &TestArgs) -> Exit {
         Format::Json => {
             each(&suites, &ran, |suite, test, ran| ui.result(&as_json(suite, test, ran).to_string()))
         }
-        // Other formats have been refused.
         _ => each(&suites, &ran, |suite, test, ran| show(ui, suite, test, ran)),
     }
     if ui.args.format == Format::Text {

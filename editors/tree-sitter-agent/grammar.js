@@ -1,0 +1,408 @@
+/// <reference types="tree-sitter-cli/dsl" />
+// The grammar of `.agent` files, as docs/agentlang.md states it.
+//
+// A word between single quotes is a keyword of `crates/syntax/src/agent/keywords.rs`; a test compares both.
+// Punctuation stands between double quotes.
+
+const OPERATORS = [
+  ["||"],
+  ["&&"],
+  ["==", "!="],
+  ["<", "<=", ">", ">="],
+  ["+", "-"],
+  ["*", "/", "%"],
+];
+const UNARY = OPERATORS.length + 1;
+const POSTFIX = UNARY + 1;
+
+/** Elements between commas, of which one may follow the last. */
+const list = (element) => optional(seq(element, repeat(seq(",", element)), optional(",")));
+
+/** Characters of a string that mean nothing else. White space and comments are text there. */
+const text = (pattern) => token.immediate(prec(1, pattern));
+
+/** A string between quotes of one kind. */
+const quoted = (open, close, part) => seq(open, repeat(part), token.immediate(prec(1, close)));
+
+module.exports = grammar({
+  name: "agent",
+
+  word: ($) => $.identifier,
+
+  extras: ($) => [/[\s\u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff]/, $.comment],
+
+  // `endorse` and `quarantine` are names where no operand follows.
+  conflicts: ($) => [[$._name, $.endorse_expression]],
+
+  rules: {
+    source_file: ($) => repeat($._item),
+
+    comment: () => token(choice(/--[^\r\n]*/, /\/\/[^\r\n]*/)),
+
+    // ----- declarations -----
+
+    _item: ($) =>
+      choice(
+        $.use,
+        $.import,
+        $.alias,
+        $.enum,
+        $.agent,
+        $.tool,
+        $.task,
+        $.pipeline,
+        $.workflow,
+        $.test,
+      ),
+
+    use: ($) => seq('use', field("path", $.string), ";"),
+
+    import: ($) =>
+      seq(
+        'use',
+        field("kind", $.identifier),
+        field("path", $.string),
+        field("unit", optional($.string)),
+        'as',
+        $._signature,
+        ";",
+      ),
+
+    alias: ($) => seq('type', field("name", $._type_name), "=", field("type", $._type), ";"),
+
+    enum: ($) =>
+      seq('enum', field("name", $._type_name), "{", list(alias($.identifier, $.variant)), "}", optional(";")),
+
+    agent: ($) => seq('agent', field("name", $.identifier), "{", list($.agent_field), "}", optional(";")),
+
+    agent_field: ($) =>
+      choice(
+        pair($, 'model', choice($.string, seq("[", list($.string), "]"))),
+        pair($, 'prompt', $.template),
+        pair($, choice('max_steps', 'temperature', 'max_tokens'), choice($.number, $.identifier)),
+        pair($, 'talk', $.identifier),
+        pair($, choice('tools', 'final_tools'), seq("[", list($.identifier), "]")),
+        pair($, choice('helpers', 'handoffs'), seq("[", list($.offered), "]")),
+        pair($, 'settings', seq("{", list($.setting), "}")),
+        pair($, 'memory', seq("{", list($.memory_setting), "}")),
+        pair($, 'budget', seq("{", list($.setting), "}")),
+      ),
+
+    offered: ($) => seq($.identifier, optional(seq('as', $.string))),
+
+    setting: ($) => seq(field("key", choice($._key, $.string)), ":", field("value", $._expression)),
+
+    memory_setting: ($) =>
+      seq(
+        field("key", $._key),
+        ":",
+        field("value", choice($.string, $.number, seq("{", list($.memory_key), "}"))),
+      ),
+
+    memory_key: ($) => seq(field("name", $._key), ":", field("type", $._type), repeat($.flow)),
+
+    tool: ($) =>
+      seq('tool', $._signature, optional(seq('as', field("called", $.string))), repeat($.flow), $.body),
+
+    task: ($) => seq('task', $._signature, repeat($.flow), optional(seq($.by_agent, repeat($.flow))), $.body),
+
+    by_agent: () => seq('by', 'agent'),
+
+    pipeline: ($) => seq('pipeline', $._signature, $.block),
+
+    workflow: ($) => seq('workflow', $._signature, "{", repeat(choice($.stage, $.review, $.return)), "}"),
+
+    test: ($) => seq('test', field("name", $.string), $.block),
+
+    _signature: ($) =>
+      seq(field("name", $.identifier), $.parameters, "->", field("result", $._type)),
+
+    parameters: ($) => seq("(", list($.parameter), ")"),
+
+    parameter: ($) => seq(field("name", $.identifier), ":", field("type", $._type), repeat($.flow)),
+
+    flow: ($) =>
+      choice(
+        'pure',
+        'reads',
+        'writes',
+        'untrusted',
+        'secret',
+        seq('requires', choice('trusted', 'public')),
+        seq('policy', $.identifier),
+      ),
+
+    body: ($) =>
+      seq(
+        "{",
+        optional(seq('system', $.template, optional(";"))),
+        optional(
+          seq(
+            choice(
+              seq('prompt', $.template),
+              seq('exec', repeat1($.template)),
+              seq('builtin', $.string),
+              seq('http', field("method", $.identifier), $.template),
+              seq('mcp', $.string, optional($.string)),
+            ),
+            optional(";"),
+          ),
+        ),
+        "}",
+      ),
+
+    stage: ($) =>
+      seq(
+        'stage',
+        field("name", $.identifier),
+        "=",
+        field("agent", $.identifier),
+        'does',
+        field("task", $.identifier),
+        $.arguments,
+        ";",
+      ),
+
+    review: ($) =>
+      seq(
+        'review',
+        field("name", $.identifier),
+        "=",
+        field("reviewer", $.identifier),
+        'checks',
+        field("subject", $.identifier),
+        'revise',
+        'with',
+        field("reviser", $.identifier),
+        'using',
+        field("task", $.identifier),
+        'max_rounds',
+        $.number,
+        ";",
+      ),
+
+    // ----- types -----
+
+    _type: ($) => choice($.builtin_type, $.generic_type, $.object_type, $._type_name),
+
+    builtin_type: () => choice('String', 'Number', 'Bool', 'Any'),
+
+    generic_type: ($) => seq(choice('List', 'Option'), "[", $._type, "]"),
+
+    object_type: ($) => seq('Obj', "{", list($.type_field), "}"),
+
+    type_field: ($) => seq(field("name", $._key), ":", field("type", $._type)),
+
+    _type_name: ($) => alias($.identifier, $.type_identifier),
+
+    // ----- statements -----
+
+    block: ($) => seq("{", repeat($._statement), "}"),
+
+    _statement: ($) =>
+      choice(
+        $.let,
+        $.if,
+        $.while,
+        $.for,
+        $.parallel,
+        $.parallel_for,
+        $.match,
+        $.try,
+        $.assert,
+        $.guard,
+        $.return,
+        $.break,
+        $.continue,
+        $.mock,
+        $.expect,
+      ),
+
+    let: ($) =>
+      seq(
+        'let',
+        field("name", $.identifier),
+        "=",
+        field("value", choice($.run, $._expression)),
+        repeat($.clause),
+        ";",
+      ),
+
+    run: ($) => seq('run', field("target", $.identifier), 'with', $.record),
+
+    clause: ($) =>
+      choice(
+        seq('by', $.identifier),
+        seq('retries', $.number),
+        seq('timeout', $.number),
+        seq('on_fail', choice('abort', seq('use', $._expression))),
+      ),
+
+    if: ($) =>
+      seq(
+        'if',
+        optional(seq('let', field("name", $.identifier), "=")),
+        field("condition", $._expression),
+        $.block,
+        optional(seq('else', choice($.block, $.if))),
+      ),
+
+    while: ($) => seq('while', field("condition", $._expression), optional(seq('max', $.number)), $.block),
+
+    for: ($) => seq('for', field("name", $.identifier), 'in', field("list", $._expression), $.block),
+
+    parallel: ($) => seq('parallel', optional(seq('max_concurrency', $.number)), $.block, 'join', ";"),
+
+    parallel_for: ($) =>
+      seq(
+        'parallel',
+        'for',
+        field("name", $.identifier),
+        'in',
+        field("list", $._expression),
+        optional(seq('max_concurrency', $.number)),
+        $.block,
+      ),
+
+    match: ($) => seq('match', field("value", $._expression), "{", repeat($.case), "}"),
+
+    case: ($) => seq($._pattern, repeat(seq("|", $._pattern)), "=>", $.block, optional(",")),
+
+    _pattern: ($) => choice(alias($.identifier, $.variant), $.string),
+
+    try: ($) => seq('try', $.block, 'catch', field("name", $.identifier), $.block),
+
+    assert: ($) => seq('assert', $._expression, optional(seq(",", field("message", $.string))), ";"),
+
+    guard: ($) =>
+      seq(
+        'guard',
+        field("name", $.identifier),
+        'where',
+        field("condition", $._expression),
+        optional(seq('retry', $.number)),
+        ";",
+      ),
+
+    return: ($) => seq('return', $._expression, ";"),
+
+    break: () => seq('break', ";"),
+
+    continue: () => seq('continue', ";"),
+
+    mock: ($) => seq('mock', $._called, choice(seq("=>", $._expression), seq('fails', $.string)), ";"),
+
+    expect: ($) => seq('expect', choice('call', seq('no', 'call'), 'refused'), $._called, ";"),
+
+    _called: ($) => seq(field("tool", $.identifier), optional($.arguments)),
+
+    // ----- expressions -----
+
+    _expression: ($) =>
+      choice(
+        $._name,
+        $.string,
+        $.template_expression,
+        $.number,
+        $.boolean,
+        $.null,
+        $.parenthesized,
+        $.list,
+        $.record,
+        $.call,
+        $.quarantine_expression,
+        $.endorse_expression,
+        $.field_access,
+        $.index,
+        $.unary,
+        $.binary,
+      ),
+
+    _name: ($) => choice($.identifier, alias(choice('run', 'endorse', 'quarantine'), $.identifier)),
+
+    boolean: () => choice('true', 'false'),
+
+    null: () => 'null',
+
+    parenthesized: ($) => seq("(", $._expression, ")"),
+
+    list: ($) => seq("[", list($._expression), "]"),
+
+    record: ($) => seq("{", list($.pair), "}"),
+
+    pair: ($) => seq(field("key", $._key), ":", field("value", $._expression)),
+
+    call: ($) => prec(POSTFIX, seq(field("function", $._name), $.arguments)),
+
+    arguments: ($) => seq("(", list($._expression), ")"),
+
+    quarantine_expression: ($) => prec(POSTFIX, seq('quarantine', $.arguments, 'as', $._type)),
+
+    endorse_expression: ($) =>
+      prec.right(
+        seq('endorse', field("value", $._expression), 'in', $.list, optional(seq('else', $._expression))),
+      ),
+
+    field_access: ($) => prec(POSTFIX, seq($._expression, ".", field("field", $._key))),
+
+    index: ($) => prec(POSTFIX, seq($._expression, "[", $._expression, "]")),
+
+    unary: ($) => prec(UNARY, seq(choice("!", "-"), $._expression)),
+
+    binary: ($) =>
+      choice(
+        ...OPERATORS.map((operators, i) =>
+          prec.left(
+            i + 1,
+            seq(field("left", $._expression), choice(...operators), field("right", $._expression)),
+          ),
+        ),
+      ),
+
+    // ----- tokens -----
+
+    _key: ($) => alias($.identifier, $.key),
+
+    identifier: () => /[\p{Alphabetic}_][\p{Alphabetic}\p{N}_]*/,
+
+    number: () => /[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?/,
+
+    // A string whose braces are text.
+    string: ($) =>
+      choice(
+        quoted('"', '"', choice(alias($._text, $.text), $.escape)),
+        quoted('"""', '"""', choice(alias($._long_text, $.text), alias($._long_escape, $.escape))),
+      ),
+
+    // A prompt and its like: the `f` is optional, braces begin holes.
+    template: ($) =>
+      choice(
+        quoted(choice('"', 'f"'), '"', $._template_part),
+        quoted(choice('"""', 'f"""'), '"""', $._long_template_part),
+      ),
+
+    template_expression: ($) =>
+      choice(quoted('f"', '"', $._template_part), quoted('f"""', '"""', $._long_template_part)),
+
+    _template_part: ($) => choice(alias($._template_text, $.text), $.escape, $.brace, $.hole),
+
+    _long_template_part: ($) =>
+      choice(alias($._long_template_text, $.text), alias($._long_escape, $.escape), $.brace, $.hole),
+
+    hole: ($) => seq(token.immediate(prec(1, "{")), $._expression, "}"),
+
+    brace: () => token.immediate(prec(2, choice("{{", "}}"))),
+
+    escape: () => text(/\\[^\r\n]/),
+    _long_escape: () => text(/\\(.|\r|\n)/),
+    _text: () => text(/[^"\\\r\n]+/),
+    _long_text: () => text(/[^"\\]+|"{1,2}/),
+    _template_text: () => text(/[^"\\{}\r\n]+/),
+    _long_template_text: () => text(/[^"\\{}]+|"{1,2}/),
+  },
+});
+
+/** A field of an agent: its name, which is no keyword there, and its value. */
+function pair($, name, value) {
+  return seq(field("name", alias(name, $.field_name)), ":", field("value", value));
+}
