@@ -276,8 +276,8 @@ impl Decls {
         }
     }
 
-    /// The name by which the handler of a tool or task is found: its own; but a task that shares its name with a
-    /// tool is `task_NAME`, with as many underscores as it takes to be nobody else's.
+    /// The name by which the handler of a tool or task is found: its own; but a task that shares its name
+    /// with a tool is `task_NAME`, with as many underscores as it takes to be nobody else's.
     pub(super) fn handler_name(&self, s: &Signature) -> String {
         let mut name = s.name.text.clone();
         if let Some(called) = &s.called {
@@ -681,7 +681,8 @@ fn budget(limits: &[(ast::Name, ast::Number)], span: Span, out: &mut Vec<Diagnos
     budget
 }
 
-/// Reports flow words that do nothing where they stand: at a parameter of a tool or task, or at a task by an agent.
+/// Reports flow words that do nothing where they stand: at a parameter of a tool or task, or at a task by an
+/// agent.
 fn idle_words(kind: Kind, name: &str, words: &[ast::FlowWord], at_param: bool, out: &mut Vec<Diagnostic>) {
     for word in words {
         let labels = matches!(word.kind, FlowKind::Untrusted | FlowKind::Secret);

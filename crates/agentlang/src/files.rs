@@ -1,6 +1,7 @@
 //! The files of a program: the one that is checked, and what it imports, directly or through others.
 //!
-//! All of them are one program with one set of names. Each file is part of it once, however often it is imported.
+//! All of them are one program with one set of names. Each file is part of it once, however often it is
+//! imported.
 
 use super::codes;
 use diagnostics::{Diagnostic, FileId, Span};
@@ -21,8 +22,8 @@ pub trait Loader {
     /// Why there is no such text, for a message: `no such file`.
     fn load(&mut self, from: FileId, path: &str) -> Result<(FileId, Arc<str>), String>;
 
-    /// What the configuration defines that `path`, as it is written in the file `from`, means; the first is what it is
-    /// for, if it says so. A path may lead to a folder.
+    /// What the configuration defines that `path`, as it is written in the file `from`, means; the first is
+    /// what it is for, if it says so. A path may lead to a folder.
     ///
     /// # Errors
     /// Why there is nothing, for a message.

@@ -1,7 +1,9 @@
-//! What a program imports from the configurations of other frameworks: whether it takes and gives what the program says.
+//! What a program imports from the configurations of other frameworks: whether it takes and gives what the
+//! program says.
 //!
-//! `use crew "research/" as research(topic: String) -> String;` is a task that is carried out by the term the configuration is
-//! compiled to. A unit that has named inputs takes the record of the arguments; any other takes one text.
+//! `use crew "research/" as research(topic: String) -> String;` is a task that is carried out by the term the
+//! configuration is compiled to. A unit that has named inputs takes the record of the arguments; any other
+//! takes one text.
 
 use super::codes;
 use super::decls::{Decls, Param, Signature};

@@ -49,7 +49,8 @@ pub struct Module {
     exits: exits::ExitTable,
     entries: Vec<Entry>,
     mocks: Vec<mocks::Made>,
-    /// Whether `retries` tries again what was late. The language says no: whoever asks for it must know that there is time.
+    /// Whether `retries` tries again what was late. The language says no: whoever asks for it must know that
+    /// there is time.
     pub retry_timeouts: bool,
     world: lower::World,
 }
@@ -108,8 +109,8 @@ pub fn check(file: FileId, text: &str) -> (Option<Module>, Vec<Diagnostic>) {
     check_files(file, text, &mut NoFiles)
 }
 
-/// [`check`] for a program that may import others. What an imported file declares is part of the program; its tests
-/// are not.
+/// [`check`] for a program that may import others. What an imported file declares is part of the program; its
+/// tests are not.
 ///
 /// # Examples
 /// ```
@@ -201,8 +202,8 @@ impl Module {
         &self.entries
     }
 
-    /// The variables that `let` binds with the types that were found for them, as the language writes them. Bodies of loops may be
-    /// looked at more than once; each variable is listed once.
+    /// The variables that `let` binds with the types that were found for them, as the language writes them.
+    /// Bodies of loops may be looked at more than once; each variable is listed once.
     pub fn variables(&self) -> Vec<(Span, String)> {
         let mut all: Vec<(Span, String)> =
             self.facts.variables.iter().map(|(at, ty)| (*at, types::show(ty))).collect();
@@ -216,8 +217,8 @@ impl Module {
         self.entries.iter().find(|e| e.kind == EntryKind::Pipeline && e.name == name)
     }
 
-    /// The pipeline of the file itself to run if none is named: the only one; or `main`; or the only one that no
-    /// other calls.
+    /// The pipeline of the file itself to run if none is named: the only one; or `main`; or the only one that
+    /// no other calls.
     pub fn default_entry(&self) -> Option<&Entry> {
         let own = |e: &&Entry| e.kind == EntryKind::Pipeline && e.span.file == self.main;
         let pipelines = || self.entries.iter().filter(own);
@@ -240,8 +241,8 @@ impl Module {
         }
     }
 
-    /// The agents that have a budget. Their model calls carry it, too (`extra`: `agent`, and `budget` with `usd` and
-    /// `calls`), and whoever answers keeps count: all that an agent does in a run counts together.
+    /// The agents that have a budget. Their model calls carry it, too (`extra`: `agent`, and `budget` with
+    /// `usd` and `calls`), and whoever answers keeps count: all that an agent does in a run counts together.
     pub fn budgets(&self) -> Vec<(&str, &Budget)> {
         let all = self.decls.agents.iter().filter_map(|(n, a)| Some((n.as_str(), a.budget.as_ref()?)));
         let mut all: Vec<_> = all.collect();
@@ -273,8 +274,9 @@ impl Module {
         out
     }
 
-    /// Has [`Module::lower`] make terms for runs under a policy: its lattice, and what it says of results, decide at which
-    /// labels the errors of a `try` or a repeated call arrive. The policy itself is applied to the terms.
+    /// Has [`Module::lower`] make terms for runs under a policy: its lattice, and what it says of results,
+    /// decide at which labels the errors of a `try` or a repeated call arrive. The policy itself is applied
+    /// to the terms.
     pub fn assume(&mut self, policy: &Policy) {
         let uses = self.policies();
         let names = self.decls.tools.values().chain(self.decls.callables.values());

@@ -1,7 +1,8 @@
-//! Mocks and expectations of tests: what a tool gives instead of being called, and what must be true of its calls.
+//! Mocks and expectations of tests: what a tool gives instead of being called, and what must be true of its
+//! calls.
 //!
-//! A mock that gives a value becomes a pipeline from what its pattern names to the result of the tool, so it is checked and
-//! lowered as one. Its name has a space, so no program can call it.
+//! A mock that gives a value becomes a pipeline from what its pattern names to the result of the tool, so it
+//! is checked and lowered as one. Its name has a space, so no program can call it.
 
 use super::check::suggest;
 use super::codes;
@@ -19,7 +20,8 @@ pub use syntax::agent::ast::ExpectKind;
 /// Mocks and expectations of a test.
 #[derive(Clone, Debug, Default)]
 pub struct TestPlan {
-    /// Tools that are not called for real. Of several mocks of one tool the first counts that fits the arguments.
+    /// Tools that are not called for real. Of several mocks of one tool the first counts that fits the
+    /// arguments.
     pub mocks: Vec<Mock>,
     /// Conditions that the calls must meet.
     pub expectations: Vec<Expectation>,

@@ -1,8 +1,8 @@
 //! Pipelines that call themselves and count down while they do.
 //!
-//! A pipeline may call itself if one of its parameters is a Number that every such call gets with a constant taken away, and
-//! if it is certain before each of these calls that the parameter is above a constant. Then the chain of calls ends, and its
-//! length follows from the first argument alone.
+//! A pipeline may call itself if one of its parameters is a Number that every such call gets with a constant
+//! taken away, and if it is certain before each of these calls that the parameter is above a constant. Then
+//! the chain of calls ends, and its length follows from the first argument alone.
 //!
 //! Invariant: what is accepted here ends, whatever models and tools answer.
 

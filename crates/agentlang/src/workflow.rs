@@ -13,8 +13,8 @@
 //! ```
 //!
 //! so that the verdict on the last version can be read afterwards (the variable is `$y` if the workflow has
-//! another one of that name). Each task gets, for every parameter, the field of the current version of that name, or the
-//! pipeline's input of that name. No source name begins with `$`.
+//! another one of that name). Each task gets, for every parameter, the field of the current version of that
+//! name, or the pipeline's input of that name. No source name begins with `$`.
 
 use super::codes;
 use super::decls::{Decls, Signature};

@@ -298,8 +298,8 @@ fn the_examples_are_accepted() {
 
 #[test]
 fn thousands_of_early_exits_do_what_they_say() {
-    // Returns at the top, and `continue` and `break` in a loop, with variables that change between them and a name
-    // that is bound for a block only.
+    // Returns at the top, and `continue` and `break` in a loop, with variables that change between them and a
+    // name that is bound for a block only.
     let n = 2_000;
     let returns: String =
         (0..n).map(|i| format!("if n == {i} {{ return total; }}\nlet total = total + 1;\n")).collect();
@@ -324,7 +324,8 @@ fn thousands_of_early_exits_do_what_they_say() {
     assert_eq!(run("q", serde_json::json!({"n": -1, "x": 7, "o": -1})), "Result: 4007");
 }
 
-/// The table of `docs/agentlang.md` §4: every rule has a file, every file is there, and every file is in the table.
+/// The table of `docs/agentlang.md` §4: every rule has a file, every file is there, and every file is in the
+/// table.
 #[test]
 fn every_rule_has_programs() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
@@ -361,7 +362,8 @@ fn every_rule_has_programs() {
     assert!(wrong.is_empty(), "\n{wrong}");
 }
 
-/// Where a mistake has a mechanical repair, the repaired program is the right one, or at least has that mistake no more.
+/// Where a mistake has a mechanical repair, the repaired program is the right one, or at least has that
+/// mistake no more.
 #[test]
 fn fixes_repair() {
     let mut repaired = Vec::new();

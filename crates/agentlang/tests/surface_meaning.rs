@@ -1,5 +1,6 @@
 //! Generated programs mean the same to the machine, after lowering, as to an interpreter that follows the
-//! transition rules of seed 004 §3 on the syntax tree: they never go wrong. With a mistake in them they are refused.
+//! transition rules of seed 004 §3 on the syntax tree: they never go wrong. With a mistake in them they are
+//! refused.
 //!
 //! `PROPTEST_CASES` says how many; 2,000 without it, 100,000 in the nightly run.
 
@@ -29,8 +30,8 @@ enum Signal {
     Break,
     Continue,
     Return(Data),
-    /// An error, and those of later parallel branches: one that is labelled higher than the place of the `parallel`
-    /// ends the run before the first one does (`docs/calculus.md` §10).
+    /// An error, and those of later parallel branches: one that is labelled higher than the place of the
+    /// `parallel` ends the run before the first one does (`docs/calculus.md` §10).
     Fail(String, Vec<String>),
     /// More steps than a test should take.
     Tired,
@@ -529,8 +530,8 @@ fn plain(message: &str) -> String {
     message.split(" (left: ").next().unwrap_or("").to_string()
 }
 
-/// `labelled`: what the task returns is untrusted, and an input is secret. That changes labels, not results: every
-/// error must still reach its `catch`, whatever data decided that it happens.
+/// `labelled`: what the task returns is untrusted, and an input is secret. That changes labels, not results:
+/// every error must still reach its `catch`, whatever data decided that it happens.
 fn compare(bytes: &[u8], variant: &str, labelled: bool) -> Option<()> {
     let mut text = program(bytes);
     if labelled {
@@ -707,7 +708,8 @@ proptest! {
     }
 }
 
-/// A secret error ends the run before the public one of an earlier branch counts; without labels the first counts.
+/// A secret error ends the run before the public one of an earlier branch counts; without labels the first
+/// counts.
 #[test]
 fn an_error_above_the_place_of_a_parallel_ends_the_run() {
     let bytes =

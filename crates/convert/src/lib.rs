@@ -2,10 +2,10 @@
 //!
 //! Entry point: [`convert`].
 //!
-//! Invariant: what is given back as text was read again and compared: it means the same term. Names of tasks and agents, which
-//! only scripts and traces show, may differ where the source has none.
-//! Invariant: what a target cannot say is a diagnostic with the place in the source, and no text is given then.
-//! Invariant: pure, and total on every term.
+//! Invariant: what is given back as text was read again and compared: it means the same term. Names of tasks
+//! and agents, which only scripts and traces show, may differ where the source has none. Invariant: what a
+//! target cannot say is a diagnostic with the place in the source, and no text is given then. Invariant:
+//! pure, and total on every term.
 
 pub mod codes;
 mod differ;
@@ -64,7 +64,8 @@ pub struct Converted {
 /// let at = Span { file: FileId(0), start: 0, end: 0 };
 /// let mut b = Builder::new();
 /// let prompt = b.lit("You sort mail.", at);
-/// let oracle = b.add(Term::Llm(prompt, ModelParams { model: Some("m".into()), ..ModelParams::default() }.into()), at);
+/// let params = ModelParams { model: Some("m".into()), ..ModelParams::default() };
+/// let oracle = b.add(Term::Llm(prompt, params.into()), at);
 /// let code = b.finish(oracle, &Globals::none()).unwrap();
 /// let text = convert(&code.into(), "sorter", Target::Lam).text.unwrap();
 /// assert_eq!(text, "llm \"You sort mail.\" {model: \"m\"}\n");
@@ -103,7 +104,8 @@ fn unread(found: &[Diagnostic]) -> Difference {
     Difference { what: why, at: Span { file: FileId(0), start: 0, end: 0 } }
 }
 
-/// Tools of one name that are not the same tool: no target can tell them apart, nor can whoever carries them out.
+/// Tools of one name that are not the same tool: no target can tell them apart, nor can whoever carries them
+/// out.
 fn twice(code: &Code) -> Vec<Diagnostic> {
     let twin = |(i, t): (usize, &Arc<core_ir::ToolDecl>)| {
         let earlier = code.tools.iter().take(i).any(|other| other.name == t.name);

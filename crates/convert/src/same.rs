@@ -1,6 +1,7 @@
 //! Whether two terms mean the same.
 //!
-//! Equality up to the laws of the calculus (`optimise::equivalent`), after what is no part of the meaning has been taken out.
+//! Equality up to the laws of the calculus (`optimise::equivalent`), after what is no part of the meaning has
+//! been taken out.
 
 use crate::differ::{self, Difference};
 use core_ir::{
@@ -69,7 +70,8 @@ impl Names {
     }
 }
 
-/// The term in one form: functions that are defined first stand where they are used, choices between texts are written with `if`.
+/// The term in one form: functions that are defined first stand where they are used, choices between texts
+/// are written with `if`.
 fn copy(code: &Code, names: &Names) -> Option<Code> {
     let mut c = Copy::new(code, names);
     let root = c.term(code.root());
@@ -149,7 +151,8 @@ struct Copy<'c> {
     lists: bool,
     /// The types of terms, as far as they are known.
     types: HashMap<TermId, Type>,
-    /// Parameters of functions that are applied to a record where they are used, with the variables that its fields are.
+    /// Parameters of functions that are applied to a record where they are used, with the variables that its
+    /// fields are.
     given: HashMap<Name, HashMap<Name, Name>>,
     /// Parameters that say their types.
     annotated: HashMap<Name, Type>,
@@ -343,7 +346,8 @@ impl<'c> Copy<'c> {
             }
             open.extend(term.children());
         }
-        // A name that is bound somewhere inside counts as bound everywhere: names of definitions are nobody else's.
+        // A name that is bound somewhere inside counts as bound everywhere: names of definitions are nobody
+        // else's.
         let bound: HashSet<&Name> = bound.into_iter().collect();
         used.into_iter().all(|n| bound.contains(n) || known(n))
     }

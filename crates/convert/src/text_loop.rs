@@ -282,7 +282,8 @@ struct Called<'a, 'c> {
 }
 
 impl Called<'_, '_> {
-    /// The text that the other calls of a reply are carried out with, in `more {reply: recv[θ, waiting], said: e}`.
+    /// The text that the other calls of a reply are carried out with, in `more {reply: recv[θ, waiting],
+    /// said: e}`.
     fn rest(&self, id: TermId) -> Option<TermId> {
         let code = self.see.code;
         let Term::App(more, given) = code.term(id) else { return None };

@@ -1,4 +1,5 @@
-//! What is written compiles to the same term again: the fixtures of all front ends, and programs of each kind.
+//! What is written compiles to the same term again: the fixtures of all front ends, and programs of each
+//! kind.
 
 #![allow(clippy::disallowed_methods, reason = "it reads the fixtures")]
 
@@ -230,8 +231,8 @@ fn functions_within_functions_end_in_time() {
     }
 }
 
-/// Agents that carry out all calls of a reply, and those that take one action at a time, are written as what they are: what is written is the
-/// same term, or nothing is.
+/// Agents that carry out all calls of a reply, and those that take one action at a time, are written as what
+/// they are: what is written is the same term, or nothing is.
 #[test]
 fn agents_that_loop_over_a_text_say_how_many_calls_a_turn_has() {
     let suite = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../suite/frontends");

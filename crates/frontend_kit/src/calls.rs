@@ -16,7 +16,8 @@ use std::sync::Arc;
 /// Why the loop over the calls of a reply has no bound.
 pub const AS_MANY: &str = "as many calls as a reply asks for";
 
-/// Whether a name may not be that of a tool, because a reply without a call, or nothing that waits, is called so.
+/// Whether a name may not be that of a tool, because a reply without a call, or nothing that waits, is called
+/// so.
 pub fn reserved(name: &str) -> bool {
     matches!(name, "" | "final" | NOTHING_WAITS)
 }
@@ -37,7 +38,8 @@ pub fn waiting(params: &ModelParams) -> ModelParams {
     }
 }
 
-/// What follows a call: the next one that waits, and what is done after it, given what is known so far. Nothing, if a reply holds one call.
+/// What follows a call: the next one that waits, and what is done after it, given what is known so far.
+/// Nothing, if a reply holds one call.
 pub fn more(kit: &mut Kit<'_>, params: &ModelParams, known: Vec<(Name, TermId)>, at: Span) -> Option<TermId> {
     if !several(params) {
         return None;
@@ -64,8 +66,8 @@ pub fn so_far(kit: &mut Kit<'_>, field: &str, at: Span) -> TermId {
     kit.b.add(Term::Field(t, field.into()), at)
 }
 
-/// The calls of a reply: the branches say what each does, with [`more`] in them, and what a reply without a call is; `known` is what is known
-/// before the first, and `after` the result when no call is left.
+/// The calls of a reply: the branches say what each does, with [`more`] in them, and what a reply without a
+/// call is; `known` is what is known before the first, and `after` the result when no call is left.
 pub fn calls(
     kit: &mut Kit<'_>,
     params: ModelParams,

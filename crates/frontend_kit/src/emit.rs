@@ -66,8 +66,9 @@ pub const INPUTS: &str = "inputs";
 /// The field of the inputs that holds the text for an agent that has named inputs, too.
 const TEXT: &str = "input";
 
-/// The function of the inputs around a term that uses them; the term itself if it uses none. A term that takes a text gets
-/// it from the inputs as well, as `input`, unless it does not look at it: whoever runs the unit gives all at once.
+/// The function of the inputs around a term that uses them; the term itself if it uses none. A term that
+/// takes a text gets it from the inputs as well, as `input`, unless it does not look at it: whoever runs the
+/// unit gives all at once.
 pub fn with_inputs(b: &mut Builder, inputs: &BTreeSet<String>, term: TermId, at: Span) -> TermId {
     with_typed_inputs(b, inputs, &BTreeMap::new(), term, at)
 }
@@ -282,8 +283,8 @@ impl LoopBound {
         LoopBound { bound: Bound::Infinite, origin: Some(BoundOrigin::Unknown(why.into())), span: None }
     }
 
-    /// What stands for calls that are made beside those of the term, so many as nobody here can know: a loop of one turn with this
-    /// bound is no limit of them.
+    /// What stands for calls that are made beside those of the term, so many as nobody here can know: a loop
+    /// of one turn with this bound is no limit of them.
     pub fn uncounted(why: &str) -> LoopBound {
         LoopBound { bound: Bound::Infinite, origin: Some(BoundOrigin::Uncounted(why.into())), span: None }
     }

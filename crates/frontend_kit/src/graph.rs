@@ -289,8 +289,8 @@ fn topological(out: &[Vec<(usize, Option<String>)>], start: usize) -> Option<Vec
     Some(order)
 }
 
-/// For each of so many nodes where all ways from it meet (its immediate post-dominator), `count` being the end. `order` has each node
-/// before those that it leads to; `next` gives these.
+/// For each of so many nodes where all ways from it meet (its immediate post-dominator), `count` being the
+/// end. `order` has each node before those that it leads to; `next` gives these.
 pub fn joins<I: IntoIterator<Item = usize>>(
     count: usize,
     order: &[usize],

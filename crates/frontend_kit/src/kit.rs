@@ -72,8 +72,9 @@ impl Budget {
         self.exceeded
     }
 
-    /// Begins an expression of a program if one more is allowed. A value that is used in many places is compiled in each: what
-    /// grows beyond all bounds that way is one value that is not known, not the end of the file.
+    /// Begins an expression of a program if one more is allowed. A value that is used in many places is
+    /// compiled in each: what grows beyond all bounds that way is one value that is not known, not the end of
+    /// the file.
     pub fn begin_value(&mut self) -> bool {
         if self.depth == 0 {
             self.of_value = MAX_VALUE_PARTS;
@@ -376,7 +377,8 @@ impl<'o> Kit<'o> {
         self.agent_asked(agent, Carried::All, None)
     }
 
-    /// The same, where it is said which calls of a reply are carried out, and what the oracle of a loop is asked instead of `x`: a term about it.
+    /// The same, where it is said which calls of a reply are carried out, and what the oracle of a loop is
+    /// asked instead of `x`: a term about it.
     pub fn agent_asked(&mut self, agent: Agent<'_>, carried: Carried, request: Option<TermId>) -> TermId {
         let Agent { name, head, prompt, mut params, model_at, hands, hands_at, bound } = agent;
         let model_at = model_at.unwrap_or(head);

@@ -1,7 +1,7 @@
 //! How the parts of a unit hang together, where its term does not tell.
 //!
-//! A graph becomes a term in which only what is reached is left, and a placeholder without a value becomes an empty text:
-//! the term means what the framework does. What the author most likely meant is seen here.
+//! A graph becomes a term in which only what is reached is left, and a placeholder without a value becomes an
+//! empty text: the term means what the framework does. What the author most likely meant is seen here.
 //!
 //! Invariant: no judgement. A front end lists what is written; whether that is a defect is a rule's business.
 
@@ -57,8 +57,8 @@ pub struct GraphOutline {
     pub start: usize,
     /// Whether a run may go on where none of the edges leads.
     pub open: bool,
-    /// Labels of branches that what decides cannot give, in code: the node, the label, its place, and whether nothing is lost by it: another
-    /// one leads there, or a constant switches it off.
+    /// Labels of branches that what decides cannot give, in code: the node, the label, its place, and whether
+    /// nothing is lost by it: another one leads there, or a constant switches it off.
     pub dead: Vec<(usize, String, Span, bool)>,
 }
 
@@ -190,8 +190,8 @@ impl Outline {
         }
     }
 
-    /// Notes that runs of the graph that is written at a place stop at some of its nodes: if no circle is left without them, whoever runs it
-    /// goes on with each round.
+    /// Notes that runs of the graph that is written at a place stop at some of its nodes: if no circle is
+    /// left without them, whoever runs it goes on with each round.
     pub fn stops(&mut self, at: Span, nodes: &[String]) {
         let Some(graph) = self.graphs.iter().find(|g| g.at == at).filter(|_| !nodes.is_empty()) else {
             return;

@@ -15,7 +15,8 @@ pub struct File {
     pub id: FileId,
     /// Its path as the user wrote it. A front end may compare folders; it never opens it.
     pub path: String,
-    /// Its documents, see [`doc::load`]; shared, because a file is given to everything that is compiled among others.
+    /// Its documents, see [`doc::load`]; shared, because a file is given to everything that is compiled among
+    /// others.
     pub documents: Arc<[Document]>,
     /// What was wrong with its text.
     pub diagnostics: Vec<Diagnostic>,
@@ -57,7 +58,8 @@ impl File {
     }
 }
 
-/// The modules of Python among files, to be evaluated once for all that import them: see [`Project::modules`].
+/// The modules of Python among files, to be evaluated once for all that import them: see
+/// [`Project::modules`].
 pub fn modules(files: &[File]) -> Arc<Modules> {
     Arc::new(Modules::new(python_of(files)))
 }
@@ -101,8 +103,8 @@ pub struct Project {
     pub files: Vec<File>,
     /// The versions of packages, as far as lock files and requirements say them.
     pub versions: Versions,
-    /// The modules of Python that can be imported, where several files of a project are compiled: what is evaluated for one is kept for
-    /// the others. Those among [`Project::files`] if it is `None`.
+    /// The modules of Python that can be imported, where several files of a project are compiled: what is
+    /// evaluated for one is kept for the others. Those among [`Project::files`] if it is `None`.
     pub modules: Option<Arc<Modules>>,
 }
 
@@ -123,7 +125,8 @@ pub trait Frontend: Sync {
         false
     }
 
-    /// Whether a configuration of this kind refers to others of its folder, which are then to be among the files of its project.
+    /// Whether a configuration of this kind refers to others of its folder, which are then to be among the
+    /// files of its project.
     fn names_files(&self) -> bool {
         false
     }
@@ -244,11 +247,14 @@ pub struct Words {
     pub round: &'static str,
     /// What gives a loop a way to return.
     pub exit: &'static str,
-    /// The keys of the agent that lead to the list of its tools, and the tool in it that ends a loop, if there is one.
+    /// The keys of the agent that lead to the list of its tools, and the tool in it that ends a loop, if
+    /// there is one.
     pub ender: Option<(&'static [&'static str], &'static str)>,
-    /// The keys of the agent that lead to the bound of its loop, where stating it is one entry more; the last is the keyword in code.
+    /// The keys of the agent that lead to the bound of its loop, where stating it is one entry more; the last
+    /// is the keyword in code.
     pub stated: Option<&'static [&'static str]>,
-    /// Where a loop is bounded that only goes on while its results are refused: its origin ends with `retries`.
+    /// Where a loop is bounded that only goes on while its results are refused: its origin ends with
+    /// `retries`.
     pub retries: &'static str,
 }
 

@@ -124,7 +124,8 @@ fn fetched<'d>(command: &[(&'d str, Span)], versions: &Versions) -> Option<(&'d 
     (!pinned).then_some((package, at))
 }
 
-/// What is to be fetched, of the words after `npx` or `uvx`; `None` if options that are not known here stand before it.
+/// What is to be fetched, of the words after `npx` or `uvx`; `None` if options that are not known here stand
+/// before it.
 fn requested<'d>(words: &[(&'d str, Span)], python: bool) -> Option<(&'d str, Span)> {
     const ALONE: &[&str] =
         &["-y", "--yes", "-q", "--quiet", "--silent", "--refresh", "--isolated", "--no-cache", "--bun", "--"];

@@ -10,7 +10,8 @@
 //! | a reply without a call | `final a ⇒ 'final a` |
 //! | the bound is reached | `fail "…"` |
 //!
-//! Invariant: a turn of the loop is one reply of a model, whoever speaks and however many calls the reply holds.
+//! Invariant: a turn of the loop is one reply of a model, whoever speaks and however many calls the reply
+//! holds.
 
 use crate::calls;
 use crate::emit::{self, LoopBound, clip, codes};
@@ -82,8 +83,9 @@ fn tag(index: usize, speakers: &[String]) -> Name {
     if clash { format!("{slug}_{}", index + 1).into() } else { slug.into() }
 }
 
-/// How many replies there are at most because no speaker ever speaks again: nobody but those handed over to goes on, and no handover leads
-/// back. `None` if a speaker may. Calls that are `free` take no reply of their own.
+/// How many replies there are at most because no speaker ever speaks again: nobody but those handed over to
+/// goes on, and no handover leads back. `None` if a speaker may. Calls that are `free` take no reply of their
+/// own.
 pub fn longest(speakers: &[Speaker], free: impl Fn(&Choice) -> bool) -> Option<u64> {
     let mut next: Vec<Vec<usize>> = Vec::with_capacity(speakers.len());
     for speaker in speakers {
@@ -98,7 +100,8 @@ pub fn longest(speakers: &[Speaker], free: impl Fn(&Choice) -> bool) -> Option<u
         }
         next.push(to);
     }
-    // How many replies there are at most up to and with a speaker: each round settles those that nobody who is left hands over to.
+    // How many replies there are at most up to and with a speaker: each round settles those that nobody who
+    // is left hands over to.
     let mut led = vec![0usize; next.len()];
     next.iter().flatten().for_each(|to| led[*to] += 1);
     let mut begin: Vec<usize> = (0..next.len()).filter(|n| led[*n] == 0).collect();

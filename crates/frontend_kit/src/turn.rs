@@ -10,7 +10,8 @@
 //! | a reply without a call | ``final a ⇒ {next: `final, said: a}``, and then `r.said` |
 //! | one action at a time | `let t = llm p θ x in case t of {f a ⇒ let o = e in self "{x}\n[f] {o}", final a ⇒ a}` |
 //!
-//! Invariant: a turn is one reply, however many calls it holds. Of calls that decide what follows the first does, after the others.
+//! Invariant: a turn is one reply, however many calls it holds. Of calls that decide what follows the first
+//! does, after the others.
 
 use crate::calls;
 use crate::emit::Template;

@@ -1,7 +1,8 @@
 //! Which versions of packages a project uses: lock files and requirements, read as text.
 //!
-//! Entry points: [`Versions::read`], [`Versions::set`]. An exact version (`==1.2`, a lock file) counts; where nothing exact is known, what a range
-//! leaves out (`<2`, `^1.2`) bounds the version from above, for an installer takes the newest that fits.
+//! Entry points: [`Versions::read`], [`Versions::set`]. An exact version (`==1.2`, a lock file) counts; where
+//! nothing exact is known, what a range leaves out (`<2`, `^1.2`) bounds the version from above, for an
+//! installer takes the newest that fits.
 //!
 //! Invariant: pure and total. A file that is not understood adds nothing.
 

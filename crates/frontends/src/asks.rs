@@ -1,12 +1,14 @@
-//! Functions of a project that ask a model by themselves: tools, hooks, guardrails and callbacks that a framework calls.
+//! Functions of a project that ask a model by themselves: tools, hooks, guardrails and callbacks that a
+//! framework calls.
 //!
 //! Entry point: [`Asks::new`], then [`Asks::reached`] for what a framework is given.
 //!
-//! Such functions are no part of the term. A bound that leaves them out would be wrong, so a front end that finds one says in the
-//! term that calls are not counted ([`frontend_kit::kit::Kit::uncounted`]).
+//! Such functions are no part of the term. A bound that leaves them out would be wrong, so a front end that
+//! finds one says in the term that calls are not counted ([`frontend_kit::kit::Kit::uncounted`]).
 //!
-//! Invariant: a call whose receiver is not known counts if its name is one by which frameworks and clients ask models.
-//! Invariant: packages outside the project that are no clients or frameworks of models do not ask.
+//! Invariant: a call whose receiver is not known counts if its name is one by which frameworks and clients
+//! ask models. Invariant: packages outside the project that are no clients or frameworks of models do not
+//! ask.
 
 use crate::scan::dotted;
 use diagnostics::Span;
@@ -203,8 +205,9 @@ impl<'r, 'w> Asks<'r, 'w> {
         }
     }
 
-    /// Looks for a function that asks among what is reached from some values: functions, their decorators, instances of classes of
-    /// the project, and the arguments of what was called. What `skip` tells is compiled elsewhere.
+    /// Looks for a function that asks among what is reached from some values: functions, their decorators,
+    /// instances of classes of the project, and the arguments of what was called. What `skip` tells is
+    /// compiled elsewhere.
     pub fn reached<'v>(
         &self,
         values: impl IntoIterator<Item = &'v Value>,

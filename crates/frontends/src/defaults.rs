@@ -386,7 +386,8 @@ pub(crate) const LANGGRAPH_STEPS: Default = Default {
     ],
 };
 
-/// Steps of a run of an agent that LangChain's `create_agent` makes; [`create_agent`] says which versions set any.
+/// Steps of a run of an agent that LangChain's `create_agent` makes; [`create_agent`] says which versions set
+/// any.
 const LANGCHAIN_AGENT_STEPS: Default = Default {
     framework: "LangChain's create_agent",
     package: "langchain",
@@ -405,8 +406,8 @@ const LANGCHAIN_AGENT_STEPS: Default = Default {
     ],
 };
 
-/// The bound of an agent that LangChain's `create_agent` makes. The first versions leave it to LangGraph (langchain 1.0.0 to 1.0.4
-/// `langchain/agents/factory.py`).
+/// The bound of an agent that LangChain's `create_agent` makes. The first versions leave it to LangGraph
+/// (langchain 1.0.0 to 1.0.4 `langchain/agents/factory.py`).
 pub(crate) fn create_agent(versions: &Versions) -> LoopBound {
     let none_yet = versions.exact(LANGCHAIN_AGENT_STEPS.package).is_some_and(|v| parts(v) < parts("1.0.5"));
     bound(if none_yet { &LANGGRAPH_STEPS } else { &LANGCHAIN_AGENT_STEPS }, versions)
@@ -423,7 +424,8 @@ const DEEP_AGENT_STEPS: Default = Default {
     ],
 };
 
-/// The bound of a deep agent. The first versions leave it to LangGraph (deepagents 0.0.5 `deepagents/graph.py`).
+/// The bound of a deep agent. The first versions leave it to LangGraph (deepagents 0.0.5
+/// `deepagents/graph.py`).
 pub(crate) fn create_deep_agent(versions: &Versions) -> LoopBound {
     let none_yet = versions.exact(DEEP_AGENT_STEPS.package).is_some_and(|v| parts(v) < parts("0.1"));
     bound(if none_yet { &LANGGRAPH_STEPS } else { &DEEP_AGENT_STEPS }, versions)

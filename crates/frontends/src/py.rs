@@ -36,7 +36,8 @@ pub(crate) fn mentions(file: &File, words: &[&str]) -> bool {
     file.python.as_ref().is_some_and(|s| words.iter().any(|w| s.text.contains(w)))
 }
 
-/// Evaluates a module of a project, what it imports, and what nothing calls in it. `f` is given what was made, and what is to be said of it.
+/// Evaluates a module of a project, what it imports, and what nothing calls in it. `f` is given what was
+/// made, and what is to be said of it.
 pub(crate) fn evaluated<R>(
     project: &Project,
     file: &File,
@@ -91,7 +92,8 @@ pub(crate) struct Given<'w> {
     pub at: Span,
 }
 
-/// Reports the arguments of a call that are not read: those of the framework with the reason, others as unknown.
+/// Reports the arguments of a call that are not read: those of the framework with the reason, others as
+/// unknown.
 pub(crate) fn report(
     object: &Object,
     used: &[&str],
@@ -160,7 +162,8 @@ pub(crate) fn fill(
 /// What asks for the time, for chance, or where it runs.
 const AMBIENT: &[&str] = &["datetime", "time", "random", "uuid", "secrets", "platform", "getpass", "socket"];
 
-/// A call of the kind that [`AMBIENT`] lists: a tool that is named after it, which changes nothing and is trusted.
+/// A call of the kind that [`AMBIENT`] lists: a tool that is named after it, which changes nothing and is
+/// trusted.
 pub(crate) fn ambient(kit: &mut Kit<'_>, world: &World<'_>, value: &Value) -> Option<TermId> {
     let (_, object) = world.object_of(value)?;
     if object.class.is_some() || !AMBIENT.contains(&object.package()) || object.callee.contains("[]") {
@@ -436,7 +439,8 @@ fn enumeration(name: &str, mut variants: Vec<Name>) -> Type {
     Type::Enum(Arc::new(core_ir::EnumType { name: name.into(), variants }))
 }
 
-/// The signature of a tool that a function is. Parameters that a framework fills in itself are left out by `hidden`.
+/// The signature of a tool that a function is. Parameters that a framework fills in itself are left out by
+/// `hidden`.
 pub(crate) fn signature(
     world: &World<'_>,
     function: FunctionId,

@@ -47,7 +47,8 @@ pub(crate) struct Found<'a> {
     pub calls: Vec<&'a ExprCall>,
     /// What `return` gives.
     pub returns: Vec<Option<&'a Expr>>,
-    /// Whether something leaves these statements: `return`, `raise`, or a `break` or `continue` of a loop around them.
+    /// Whether something leaves these statements: `return`, `raise`, or a `break` or `continue` of a loop
+    /// around them.
     pub jumps: bool,
     /// Whether something of these statements leaves the function with a value or without one.
     pub leaves: bool,

@@ -182,7 +182,8 @@ fn crewai_agents_and_tasks() {
     assert_eq!(said(&agents, &sources), ["F003 info verbose", "F002 info max_itr"]);
     let names: Vec<_> = agents.units.iter().map(|u| u.name.as_str()).collect();
     assert_eq!(names, ["scout", "writer"]);
-    // With a placeholder, an agent is a function of the inputs, its text among them; without tools it is one oracle.
+    // With a placeholder, an agent is a function of the inputs, its text among them; without tools it is one
+    // oracle.
     let code = &agents.units[0].code;
     let Term::Abs(a) = code.term(code.root()) else { panic!("a function of the inputs") };
     assert_eq!(a.ty.as_ref().unwrap().to_string(), "{input: Str, topic: Str}");

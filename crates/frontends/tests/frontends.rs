@@ -1,7 +1,7 @@
 //! The fixtures of `suite/frontends`: what each compiles to is in the file `NAME.expected` beside it.
 //!
-//! A fixture is compiled with the other files of its folder at hand. `UPDATE_EXPECTED=1` writes what came out;
-//! read the difference before it is committed.
+//! A fixture is compiled with the other files of its folder at hand. `UPDATE_EXPECTED=1` writes what came
+//! out; read the difference before it is committed.
 
 #![allow(clippy::disallowed_methods, reason = "tests read the suite")]
 

@@ -49,7 +49,8 @@ app = g.compile()
 
 #[test]
 fn the_limit_counts_steps_and_the_last_one_fails() {
-    // Of n steps the last is never a success: with 5, think tools think tools think, and the last reply is refused.
+    // Of n steps the last is never a success: with 5, think tools think tools think, and the last reply is
+    // refused.
     let odd = term(&format!("{LOOP}app.invoke({{'messages': []}}, {{'recursion_limit': 5}})\n"));
     assert!(odd.contains("fix[2]"), "{odd}");
     // Further calls of a reply are received without asking.
@@ -330,7 +331,8 @@ fn node(body: &str) -> String {
 
 #[test]
 fn a_value_that_is_used_several_times_is_computed_once() {
-    // Each turn of the loop, which is known, uses twice what the one before made: written out, the last would stand for 2^60 values.
+    // Each turn of the loop, which is known, uses twice what the one before made: written out, the last would
+    // stand for 2^60 values.
     let words: Vec<String> = (0..60).map(|i| format!("'w{i}'")).collect();
     let text = node(&format!(
         "    a = s['a'].strip()
@@ -415,7 +417,8 @@ fn the_turns_of_a_loop_over_what_is_not_known_make_its_calls() {
     );
     assert!(!text.contains("unknown"), "{text}");
     assert!(text.contains("each (") && text.contains("\"about {$each"), "{text}");
-    // One that may end before its last element, or whose turns change what others read, is not one turn after the other.
+    // One that may end before its last element, or whose turns change what others read, is not one turn after
+    // the other.
     for last in ["if r == 'stop':\n            break", "s['a'] = r", "self.a = r"] {
         let text = node(&format!(
             "    for x in s['b']:
@@ -429,7 +432,8 @@ fn the_turns_of_a_loop_over_what_is_not_known_make_its_calls() {
 
 #[test]
 fn a_loop_makes_calls_that_its_first_turn_does_not() {
-    // The first turn finds 0 and an empty list, further ones do not: a bound that leaves these calls out would be too small.
+    // The first turn finds 0 and an empty list, further ones do not: a bound that leaves these calls out
+    // would be too small.
     for (begin, test, end) in [
         ("n = 0", "n > 0", "n = n + 1"),
         ("n = []", "n", "n.append(x)"),

@@ -115,7 +115,8 @@ impl Policy {
         self.tools.iter().map(|t| &*t.name)
     }
 
-    /// The label of what a tool returns that a program declares and for which it names policies, if this says one.
+    /// The label of what a tool returns that a program declares and for which it names policies, if this says
+    /// one.
     pub fn result_of(&self, tool: &str, uses: &[PolicyUse]) -> Option<LabelSpec> {
         let own = self.tools.iter().find(|t| *t.name == *tool).map(|t| &t.says);
         // In the order in which they have their say, the last first.
@@ -256,8 +257,8 @@ fn function(text: &str, globals: &Arc<Globals>) -> Result<Arc<Code>, String> {
     Ok(Arc::new(code))
 }
 
-/// The careful assumptions for an effect, as for a `.lam` declaration that says no more: the bound of control and
-/// arguments, and the label of the result.
+/// The careful assumptions for an effect, as for a `.lam` declaration that says no more: the bound of control
+/// and arguments, and the label of the result.
 fn careful(effect: EffectClass) -> (LabelSpec, LabelSpec) {
     match effect {
         EffectClass::Pure => (LabelSpec::TOP, LabelSpec::BOTTOM),
@@ -593,8 +594,8 @@ impl Reader {
 /// The words that labels are written with in policy files and settings.
 pub const LABEL_WORDS: [&str; 5] = ["trusted", "untrusted", "public", "secret", "any"];
 
-/// Reads a label in words, such as `untrusted secret`; `None` without any word. Also returns the words that are not
-/// among [`LABEL_WORDS`].
+/// Reads a label in words, such as `untrusted secret`; `None` without any word. Also returns the words that
+/// are not among [`LABEL_WORDS`].
 ///
 /// # Examples
 /// ```

@@ -1,8 +1,9 @@
-//! `[policies.NAME]`: what a program refers to with `policy NAME` at a tool, a task or one of their parameters.
+//! `[policies.NAME]`: what a program refers to with `policy NAME` at a tool, a task or one of their
+//! parameters.
 //!
-//! Invariant: all policies that are named of one tool hold together: a call is made if each of their functions allows
-//! it, and no two of them may give the same bound.
-//! Invariant: what no policy says stays as the program declares it.
+//! Invariant: all policies that are named of one tool hold together: a call is made if each of their
+//! functions allows it, and no two of them may give the same bound. Invariant: what no policy says stays as
+//! the program declares it.
 
 use super::{Policy, Reader, Signature, Value, codes, function, no_function};
 use core_ir::{Code, Globals, Name, ToolDecl};
@@ -71,8 +72,8 @@ impl Policy {
         self.named.iter().map(|p| &*p.name)
     }
 
-    /// What is wrong with the places where a program names policies: no policy has the name (`A086`), or it does not
-    /// fit there (`S206`).
+    /// What is wrong with the places where a program names policies: no policy has the name (`A086`), or it
+    /// does not fit there (`S206`).
     pub fn check_named(&self, uses: &[PolicyUse]) -> Vec<Diagnostic> {
         let mut found = Vec::new();
         for (i, u) in uses.iter().enumerate() {
@@ -113,8 +114,8 @@ impl Policy {
         found
     }
 
-    /// Puts the policies that a program names into its tools. To be done before [`Policy::apply`], whose `[tools.NAME]`
-    /// has the last word.
+    /// Puts the policies that a program names into its tools. To be done before [`Policy::apply`], whose
+    /// `[tools.NAME]` has the last word.
     pub fn apply_named(&self, code: &mut Code, uses: &[PolicyUse]) -> Vec<Diagnostic> {
         let mut found = self.check_named(uses);
         if !found.is_empty() {

@@ -2,14 +2,15 @@
 //!
 //! Entry point: [`starter`].
 //!
-//! Invariant: as it is written it changes nothing: what it offers stands in comments, and the careful default is stated first. Only a person knows what a tool
-//! does, so nothing is guessed from its name.
+//! Invariant: as it is written it changes nothing: what it offers stands in comments, and the careful default
+//! is stated first. Only a person knows what a tool does, so nothing is guessed from its name.
 
 use core_ir::{EffectClass, ToolDecl};
 use diagnostics::toml_key;
 use std::fmt::Write as _;
 
-/// The policy file for the tools of a program and the policies that it names, each with its place; `program` names it in the head of the file.
+/// The policy file for the tools of a program and the policies that it names, each with its place; `program`
+/// names it in the head of the file.
 ///
 /// # Examples
 /// ```

@@ -520,7 +520,8 @@ impl<'a> World<'a> {
         out
     }
 
-    /// The default that `Field(default=…)`, `field(default_factory=…)` and the like state; any other value is itself.
+    /// The default that `Field(default=…)`, `field(default_factory=…)` and the like state; any other value is
+    /// itself.
     pub fn default_of(&mut self, value: Value) -> Value {
         let PyKind::Object(id) = value.kind else { return value };
         let object = self.object(id);
@@ -812,7 +813,8 @@ impl<'a> World<'a> {
         Some(Value::new(kind, span))
     }
 
-    /// What is said of the items of a list, or of several values: how many there are, the largest, whether one counts as true.
+    /// What is said of the items of a list, or of several values: how many there are, the largest, whether
+    /// one counts as true.
     fn aggregate(&mut self, name: &str, args: &[Arg], span: Span) -> Option<PyKind> {
         if args.iter().any(|a| a.name.is_some()) {
             return None;

@@ -35,12 +35,14 @@ const CALLED_BUDGET_DIVISOR: usize = 4;
 /// Which part of them it may take in a function that nothing calls.
 const EXPLORED_BUDGET_DIVISOR: usize = 80;
 
-/// What a framework adds to instances of the project's classes, such as those under one of its decorators, and what is its own.
+/// What a framework adds to instances of the project's classes, such as those under one of its decorators,
+/// and what is its own.
 pub trait Framework: std::fmt::Debug + Sync {
     /// What tells it from other frameworks.
     fn name(&self) -> &'static str;
 
-    /// Whether instances of a class of the project have an attribute from the framework, though it is only annotated in the class.
+    /// Whether instances of a class of the project have an attribute from the framework, though it is only
+    /// annotated in the class.
     fn supplies(&self, world: &World<'_>, class: ClassId, name: &str) -> bool {
         let _ = (world, class, name);
         false
@@ -69,8 +71,8 @@ pub trait Framework: std::fmt::Debug + Sync {
         false
     }
 
-    /// Whether a name of a module, or the module itself if the name is empty, is the framework's, also where the project has a module
-    /// of that name: its own folder `agents` beside the package `agents`.
+    /// Whether a name of a module, or the module itself if the name is empty, is the framework's, also where
+    /// the project has a module of that name: its own folder `agents` beside the package `agents`.
     fn owns(&self, module: &str, name: &str) -> bool {
         let _ = (module, name);
         false
@@ -98,7 +100,8 @@ pub(crate) struct Scope<'a> {
 pub(crate) struct Context {
     pub scope: ScopeId,
     pub module: usize,
-    /// The instance whose method is evaluated (none in the body of the class), with the class that the method stands in.
+    /// The instance whose method is evaluated (none in the body of the class), with the class that the method
+    /// stands in.
     pub this: Option<(Option<ObjectId>, ClassId)>,
 }
 
@@ -305,8 +308,8 @@ impl<'a> World<'a> {
         self.linked = vec![None; self.sources.len()];
     }
 
-    /// Whether a module that nothing names as such in the text may be evaluated: a part must not wait for one that is not known to
-    /// be imported.
+    /// Whether a module that nothing names as such in the text may be evaluated: a part must not wait for one
+    /// that is not known to be imported.
     pub(crate) fn may_load(&self, module: usize) -> bool {
         self.components.is_none()
             || self.main.is_some()
@@ -382,8 +385,9 @@ impl<'a> World<'a> {
         self.load(module, span);
     }
 
-    /// Calls every function, and makes an instance of every class, of a module that is evaluated, which nothing has called; what
-    /// they are given is unknown. The objects that this makes are [`Object::explored`].
+    /// Calls every function, and makes an instance of every class, of a module that is evaluated, which
+    /// nothing has called; what they are given is unknown. The objects that this makes are
+    /// [`Object::explored`].
     pub fn explore(&mut self, module: usize) {
         let was = std::mem::replace(&mut self.exploring, true);
         let (mut f, mut c) = (0, 0);
@@ -419,7 +423,8 @@ impl<'a> World<'a> {
         self.exploring = was;
     }
 
-    /// The functions that something outside the project is given to call for each of several things, or elsewhere.
+    /// The functions that something outside the project is given to call for each of several things, or
+    /// elsewhere.
     fn passed_to_callers(&self) -> HashSet<FunctionId> {
         const CALLERS: &[&str] = &[
             "Process",
@@ -538,7 +543,8 @@ impl<'a> World<'a> {
 
     /// The default of what the environment may say; otherwise the value.
     pub fn resolve_env<'v>(&'v self, mut value: &'v Value) -> &'v Value {
-        // A default may be what the environment says again; circles are impossible as values are made before they are used.
+        // A default may be what the environment says again; circles are impossible as values are made before
+        // they are used.
         while let PyKind::Env(id) = value.kind {
             match &self.env(id).default {
                 Some(default) => value = default,
@@ -572,7 +578,8 @@ impl<'a> World<'a> {
         }
     }
 
-    /// What a value is called: a function's or class's name, the qualified name of something outside, an object's callee.
+    /// What a value is called: a function's or class's name, the qualified name of something outside, an
+    /// object's callee.
     pub fn name_of(&self, value: &Value) -> Option<Arc<str>> {
         Some(match &value.kind {
             PyKind::Function(id) | PyKind::Bound(_, id) => self.function(*id).name.clone(),
@@ -584,7 +591,8 @@ impl<'a> World<'a> {
         })
     }
 
-    /// Methods called on an object and on what these calls returned, in order: for builders whose methods return the builder.
+    /// Methods called on an object and on what these calls returned, in order: for builders whose methods
+    /// return the builder.
     pub fn method_chain(&self, object: ObjectId) -> Vec<(&Method, &Object)> {
         let mut out = Vec::new();
         let mut todo = vec![object];
@@ -644,8 +652,9 @@ impl<'a> World<'a> {
         self.steps >= self.stop
     }
 
-    /// Evaluates a call of a function of another part, of which there is only so much, and less for what nothing calls: what is built
-    /// in other modules is looked at there. One that computes more is not followed again.
+    /// Evaluates a call of a function of another part, of which there is only so much, and less for what
+    /// nothing calls: what is built in other modules is looked at there. One that computes more is not
+    /// followed again.
     pub(crate) fn within_budget(
         &mut self,
         id: FunctionId,

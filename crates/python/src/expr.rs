@@ -604,8 +604,8 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Evaluates what a comprehension makes of each element of something that is not known: what it calls is called, nobody knows how
-    /// often. Its elements stay unknown.
+    /// Evaluates what a comprehension makes of each element of something that is not known: what it calls is
+    /// called, nobody knows how often. Its elements stay unknown.
     fn widened_comprehension(
         &mut self,
         elts: &[&'a Expr],
@@ -712,7 +712,8 @@ impl<'a> World<'a> {
         Some(self.env_dependent(&[on], part))
     }
 
-    /// What follows from values of which some are what the environment says unless it says nothing: it is such a value, too.
+    /// What follows from values of which some are what the environment says unless it says nothing: it is
+    /// such a value, too.
     pub(crate) fn env_dependent(&mut self, on: &[&Value], value: Value) -> Value {
         let env = on.iter().find_map(|v| if let PyKind::Env(id) = v.kind { Some(id) } else { None });
         match env {
@@ -932,7 +933,8 @@ impl<'a> World<'a> {
                 self.conditions = conditions;
                 PyKind::Dict(id)
             }
-            // `str | None`, and the operators that frameworks give their own meaning: `prompt | model | parser`.
+            // `str | None`, and the operators that frameworks give their own meaning: `prompt | model |
+            // parser`.
             (PyKind::Unknown(_), ..) | (.., PyKind::Unknown(_)) => PyKind::Unknown("a computed value".into()),
             _ => {
                 let args = [left, right].map(|v| Arg { name: None, span: v.span, value: v.clone() }).to_vec();
@@ -1074,8 +1076,9 @@ impl<'a> World<'a> {
         self.derives(class, |n| n.ends_with("Enum"))
     }
 
-    /// The names of an enumeration's members, in order, without other names of the same value. `None` if a class is none, or if what
-    /// a member's value is is not known: one of `auto()`, one that `__new__` makes, one of a flag.
+    /// The names of an enumeration's members, in order, without other names of the same value. `None` if a
+    /// class is none, or if what a member's value is is not known: one of `auto()`, one that `__new__` makes,
+    /// one of a flag.
     pub(crate) fn member_names(&mut self, class: ClassId, span: Span) -> Option<Vec<Arc<str>>> {
         if !self.is_enumeration(class) || !self.step(1 + self.class(class).attrs.len(), span) {
             return None;
@@ -1097,7 +1100,8 @@ impl<'a> World<'a> {
         Some(names)
     }
 
-    /// The entry of a dictionary among whose entries something that is not known was spread: the last one of the key, or what that has.
+    /// The entry of a dictionary among whose entries something that is not known was spread: the last one of
+    /// the key, or what that has.
     pub(crate) fn lookup_with_spread(
         &mut self,
         id: DictId,
@@ -1339,7 +1343,8 @@ impl<'a> World<'a> {
         self.decorator(function, names).is_some()
     }
 
-    /// The decorator of a function whose name ends in one of these: `tool` is `crewai.tools.tool` and `tool("x")` alike.
+    /// The decorator of a function whose name ends in one of these: `tool` is `crewai.tools.tool` and
+    /// `tool("x")` alike.
     pub fn decorator(&self, function: FunctionId, names: &[&str]) -> Option<&Value> {
         self.function(function).decorators.iter().find(|d| {
             let name = self.name_of(d);

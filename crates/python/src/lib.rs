@@ -1,21 +1,22 @@
 //! Python as data: what a project's modules build, without running them.
 //!
-//! Entry points: [`Sources`] holds the texts of a project's modules, [`World::new`] makes an evaluator over them,
-//! [`World::run`] evaluates a module, [`World::explore`] enters what nobody called, and [`World::objects`] gives everything
-//! that was built by calling something from outside the project: `Agent(name="a", tools=[search])`, with each argument's
-//! value and place. Where many modules of a project are looked at, [`Modules::among`] evaluates what they import once for all.
+//! Entry points: [`Sources`] holds the texts of a project's modules, [`World::new`] makes an evaluator over
+//! them, [`World::run`] evaluates a module, [`World::explore`] enters what nobody called, and
+//! [`World::objects`] gives everything that was built by calling something from outside the project:
+//! `Agent(name="a", tools=[search])`, with each argument's value and place. Where many modules of a project
+//! are looked at, [`Modules::among`] evaluates what they import once for all.
 //!
 //! ```
 //! use diagnostics::FileId;
 //! use python::{Limits, Sources, World};
 //!
 //! let mut sources = Sources::new();
-//! let text = "from agents import Agent\nNAME = 'Bo'\na = Agent(name=NAME, instructions=f'You are {NAME}.')\n";
+//! let text = "from agents import Agent\nNAME = 'Bo'\na = Agent(name=NAME, prompt=f'You are {NAME}.')\n";
 //! let main = sources.add(FileId(0), "main.py", text.into());
 //! let mut world = World::new(&sources, Limits::default());
 //! world.run(main);
 //! let (_, agent) = world.objects().find(|(_, o)| &*o.callee == "agents.Agent").unwrap();
-//! assert_eq!(world.str(&agent.arg("instructions").unwrap().value), Some("You are Bo."));
+//! assert_eq!(world.str(&agent.arg("prompt").unwrap().value), Some("You are Bo."));
 //! ```
 //!
 //! | Python | here |
@@ -27,9 +28,9 @@
 //! | `os.getenv("X", "d")`, settings | [`PyKind::Env`] with the default |
 //! | anything else | [`PyKind::Unknown`] with the reason and the place |
 //!
-//! Invariant: pure. Nothing is executed, imported or opened.
-//! Invariant: total. Any text ends within the [`Limits`]; nesting is bounded by the size of the text, not by the stack.
-//! Invariant: what is known is right. A value that could differ at run time is unknown, one of several, or marked.
+//! Invariant: pure. Nothing is executed, imported or opened. Invariant: total. Any text ends within the
+//! [`Limits`]; nesting is bounded by the size of the text, not by the stack. Invariant: what is known is
+//! right. A value that could differ at run time is unknown, one of several, or marked.
 
 mod call;
 mod eval;

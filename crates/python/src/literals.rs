@@ -1,4 +1,5 @@
-//! The texts of a module with what they are given to, for rules that look at what is written and not at what it makes.
+//! The texts of a module with what they are given to, for rules that look at what is written and not at what
+//! it makes.
 
 use crate::Source;
 use crate::unsandboxed_exec;
@@ -16,9 +17,11 @@ pub const CALLED: &str = "()";
 pub const RUN_BY_TOOL: &str = "tool()";
 
 impl Source {
-    /// Every text and truth value that is written, with the keyword, key of a dictionary or variable that it is given to (empty if there
-    /// is none) and its place, but `use_docker` of an agent of AutoGen that asks a person each time; under [`CALLED`] the last name of everything that is called; and under [`RUN_BY_TOOL`] what runs an argument
-    /// of a tool as code or in a shell. Of texts with values in them, the parts between are given.
+    /// Every text and truth value that is written, with the keyword, key of a dictionary or variable that it
+    /// is given to (empty if there is none) and its place, but `use_docker` of an agent of AutoGen that asks
+    /// a person each time; under [`CALLED`] the last name of everything that is called; and under
+    /// [`RUN_BY_TOOL`] what runs an argument of a tool as code or in a shell. Of texts with values in them,
+    /// the parts between are given.
     ///
     /// # Examples
     /// ```

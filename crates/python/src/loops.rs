@@ -1,8 +1,9 @@
 //! Loops: what their turns leave, and what other turns change that the text of the body does not show.
 //!
-//! A loop over known items is followed turn by turn; `break` and `continue` leave with the names that they find. Of any other loop one turn
-//! stands for all: what a turn changes is not known at its begin. Names that the body assigns are seen in the text; what is changed through a
-//! function, another name of the same list or an attribute is seen while the turn is evaluated, which then is evaluated again without knowing it.
+//! A loop over known items is followed turn by turn; `break` and `continue` leave with the names that they
+//! find. Of any other loop one turn stands for all: what a turn changes is not known at its begin. Names that
+//! the body assigns are seen in the text; what is changed through a function, another name of the same list
+//! or an attribute is seen while the turn is evaluated, which then is evaluated again without knowing it.
 //!
 //! Invariant: a turn that stands for others finds nothing that one of them changes.
 
@@ -320,7 +321,8 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Whether a change tells the next run of a function from this one: of a list, or of a constant. What is made when it is first wanted is not.
+    /// Whether a change tells the next run of a function from this one: of a list, or of a constant. What is
+    /// made when it is first wanted is not.
     fn is_lasting(&self, written: &Write<'a>) -> bool {
         let is_set = |v: Option<&Value>| v.is_some_and(|v| is_constant(v) && !v.is_none());
         match written {
@@ -336,7 +338,8 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Evaluates a function that is run again and again, and others beside it, so often that nothing which it changes was taken for known.
+    /// Evaluates a function that is run again and again, and others beside it, so often that nothing which it
+    /// changes was taken for known.
     pub(crate) fn run_to_fixpoint(&mut self, span: Span, f: impl Fn(&mut Self) -> Value) -> Value {
         for _ in 0..MAX_RETRIES {
             let mark = self.snapshot();
@@ -375,8 +378,8 @@ impl<'a> World<'a> {
         self.discarded.push((count as u32, end as u32));
     }
 
-    /// Evaluates something so often that nothing which it changes was taken for known. `f` may be evaluated several times; what was made
-    /// before the last time is forgotten.
+    /// Evaluates something so often that nothing which it changes was taken for known. `f` may be evaluated
+    /// several times; what was made before the last time is forgotten.
     pub(crate) fn iterate_to_fixpoint(&mut self, at: Context, span: Span, f: impl Fn(&mut Self)) {
         for _ in 0..MAX_RETRIES {
             let before = self.names(at, span);
@@ -397,7 +400,8 @@ impl<'a> World<'a> {
         f(self);
     }
 
-    /// What was changed, for good or at all, that is older than a mark. Names that a body assigns itself are looked after in its text.
+    /// What was changed, for good or at all, that is older than a mark. Names that a body assigns itself are
+    /// looked after in its text.
     pub(crate) fn changed_since(&self, mark: Snapshot, lasting: bool) -> Vec<Write<'a>> {
         let component = self.component;
         let old = |p: u32, index: u32, end: usize| p != component || (index as usize) < end;

@@ -1,15 +1,18 @@
 //! A project's modules, each evaluated once for all that import it.
 //!
-//! Entry point: [`Modules::among`] evaluates a module, with what it imports, as [`World::run`] and [`World::explore`] do; what is imported is
-//! evaluated when it is first wanted and kept with the [`Modules`].
+//! Entry point: [`Modules::among`] evaluates a module, with what it imports, as [`World::run`] and
+//! [`World::explore`] do; what is imported is evaluated when it is first wanted and kept with the
+//! [`Modules`].
 //!
-//! Modules that import each other in a circle are evaluated together, as one [`Component`], beginning with the one that is nearest to the
-//! root. The module that is asked for is evaluated by itself, as Python does with the one that is started: if something that it imports
-//! imports it in turn, that is another copy, as `__main__` is.
+//! Modules that import each other in a circle are evaluated together, as one [`Component`], beginning with
+//! the one that is nearest to the root. The module that is asked for is evaluated by itself, as Python does
+//! with the one that is started: if something that it imports imports it in turn, that is another copy, as
+//! `__main__` is.
 //!
 //! Invariant: what a part is depends on the texts alone: not on who asks first, nor on how many ask at once.
-//! Invariant: a part waits only for parts whose modules its own import, in circles of no part; so nothing waits for itself.
-//! Invariant: work is bounded. A module has [`Limits::steps`], and the modules of a project together [`MAX_STEPS`] as parts.
+//! Invariant: a part waits only for parts whose modules its own import, in circles of no part; so nothing
+//! waits for itself. Invariant: work is bounded. A module has [`Limits::steps`], and the modules of a project
+//! together [`MAX_STEPS`] as parts.
 
 use crate::eval::{Framework, Limits, Scope, World};
 use crate::overlay::{Overlaid, Tables};
@@ -116,8 +119,9 @@ impl Modules {
         self.0.borrow_owner()
     }
 
-    /// Evaluates a module as the one that is started, and what nothing calls in it, among the others. If there is one of the same path
-    /// among them, it stands for that. `f` is given what was made and the module's number.
+    /// Evaluates a module as the one that is started, and what nothing calls in it, among the others. If
+    /// there is one of the same path among them, it stands for that. `f` is given what was made and the
+    /// module's number.
     ///
     /// # Examples
     /// ```
@@ -126,7 +130,8 @@ impl Modules {
     /// let mut others = Sources::new();
     /// others.add(FileId(1), "names.py", "BO = 'Bo'".into());
     /// let modules = Modules::new(others);
-    /// let main = Source::new(FileId(0), "main.py", "from names import BO\nfrom agents import Agent\na = Agent(name=BO)\n".into());
+    /// let text = "from names import BO\nfrom agents import Agent\na = Agent(name=BO)\n";
+    /// let main = Source::new(FileId(0), "main.py", text.into());
     /// let name = modules.among(main.into(), Limits::default(), None, |world, _| {
     ///     let (_, agent) = world.objects().next().unwrap();
     ///     world.str(&agent.arg("name").unwrap().value).map(str::to_string)
@@ -221,7 +226,8 @@ impl<'a> Imports<'a> {
         self.of.get(module).map_or(&[], |known| known.get_or_init(|| imports(self.sources, module)))
     }
 
-    /// The modules that import each other with this one, first the one that evaluation begins with: `__init__.py` of the highest folder.
+    /// The modules that import each other with this one, first the one that evaluation begins with:
+    /// `__init__.py` of the highest folder.
     fn cycle(&self, module: usize) -> Option<Arc<[usize]>> {
         self.sources.get(module)?;
         if let Some(cycle) = self.known(module) {
@@ -231,7 +237,8 @@ impl<'a> Imports<'a> {
         let mut cycles = self.cycles.write().unwrap_or_else(PoisonError::into_inner);
         for cycle in found {
             for member in cycle.iter() {
-                // What is known by now is right. What was found beside it may lack those of its modules that became known meanwhile.
+                // What is known by now is right. What was found beside it may lack those of its modules that
+                // became known meanwhile.
                 cycles.entry(*member).or_insert_with(|| cycle.clone());
             }
         }
@@ -242,7 +249,8 @@ impl<'a> Imports<'a> {
         self.cycles.read().unwrap_or_else(PoisonError::into_inner).get(&module).cloned()
     }
 
-    /// The circles of what can be reached from a module and is not known yet, by Tarjan's algorithm without recursion.
+    /// The circles of what can be reached from a module and is not known yet, by Tarjan's algorithm without
+    /// recursion.
     fn cycles_from(&self, start: usize) -> Vec<Arc<[usize]>> {
         #[derive(Clone, Copy)]
         struct NodeState {

@@ -1,6 +1,8 @@
-//! Words of a module that may be names of a configuration, by its tokens: for editors, which ask where a name stands.
+//! Words of a module that may be names of a configuration, by its tokens: for editors, which ask where a name
+//! stands.
 //!
-//! Entry point: [`mentions`]. Nothing is evaluated, so a module of any shape is read in time that its length bounds.
+//! Entry point: [`mentions`]. Nothing is evaluated, so a module of any shape is read in time that its length
+//! bounds.
 
 use crate::Source;
 use diagnostics::Span;
@@ -43,7 +45,10 @@ const MAX_NAME_LEN: usize = 200;
 /// ```
 /// use diagnostics::FileId;
 /// use python::names::{Role, mentions};
-/// let text = "class C:\n    def writer(self):\n        return Agent(config=self.agents_config['writer'], name=\"w\")\n";
+/// let text = "class C:
+///     def writer(self):
+///         return Agent(config=self.agents_config['writer'], name='w')
+/// ";
 /// let found = mentions(&python::Source::new(FileId(0), "crew.py", text.into()));
 /// let of = |t: &str| found.iter().filter(|m| m.text == t).map(|m| m.role).collect::<Vec<_>>();
 /// assert_eq!(of("writer"), [Role::Defined, Role::Text]);

@@ -1,10 +1,12 @@
-//! What evaluation makes, in parts: a part is what the modules of one circle of imports made, mostly a single one.
+//! What evaluation makes, in parts: a part is what the modules of one circle of imports made, mostly a single
+//! one.
 //!
-//! A part is evaluated once and then only read, by whatever imports it. What an importer changes of it (a list of another module that
-//! it appends to) is kept with the importer, as a copy that it and those that import it in turn see.
+//! A part is evaluated once and then only read, by whatever imports it. What an importer changes of it (a
+//! list of another module that it appends to) is kept with the importer, as a copy that it and those that
+//! import it in turn see.
 //!
-//! Invariant: an entry is named by its part and its place there, so that names do not depend on the order in which parts are made.
-//! Invariant: a value only names entries of parts that are seen where the value is.
+//! Invariant: an entry is named by its part and its place there, so that names do not depend on the order in
+//! which parts are made. Invariant: a value only names entries of parts that are seen where the value is.
 
 use crate::eval::{Scope, same};
 use crate::value::*;
@@ -60,7 +62,8 @@ impl<I: Copy + Eq + std::hash::Hash, T: Mergeable> Overlay<I, T> {
         self.0.into_iter().filter(|(_, c)| c.by.contains(&component)).collect()
     }
 
-    /// Adds what another part changed, which saw the changes of some. `made` is the entry as its own part made it.
+    /// Adds what another part changed, which saw the changes of some. `made` is the entry as its own part
+    /// made it.
     pub fn add<'m>(
         &mut self,
         more: &HashMap<I, Overlaid<T>>,

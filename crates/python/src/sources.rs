@@ -106,7 +106,8 @@ impl Source {
         stem.rsplit('/').next().unwrap_or(stem)
     }
 
-    /// The last parts of the names by which it is imported: `b` of `a/b.py`, and the folder's for `a/__init__.py`.
+    /// The last parts of the names by which it is imported: `b` of `a/b.py`, and the folder's for
+    /// `a/__init__.py`.
     fn names(&self) -> impl Iterator<Item = &str> {
         let stem = self.path.strip_suffix(".py").unwrap_or(&self.path);
         let package = stem.strip_suffix("__init__").map(|folder| folder.trim_end_matches('/'));
@@ -136,8 +137,8 @@ pub struct Sources {
     base: Option<Arc<Sources>>,
     files: Vec<Arc<Source>>,
     by_path: HashMap<String, usize>,
-    /// The last parts of all modules' names. Most imports name what is no module of the project, which this tells without a search
-    /// of every folder upwards.
+    /// The last parts of all modules' names. Most imports name what is no module of the project, which this
+    /// tells without a search of every folder upwards.
     names: HashSet<Box<str>>,
 }
 
@@ -211,7 +212,8 @@ impl Sources {
         self.len() == 0
     }
 
-    /// The module that an import names, `level` dots before the name. Without dots, the nearest folder upwards that has it.
+    /// The module that an import names, `level` dots before the name. Without dots, the nearest folder
+    /// upwards that has it.
     pub(crate) fn import(&self, from: usize, level: u32, name: &str) -> Option<usize> {
         const MAX_PARENTS: usize = 12;
         let source = self.get(from)?;

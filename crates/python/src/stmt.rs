@@ -25,7 +25,8 @@ pub(crate) enum Flow {
 
 /// The ways through a statement.
 struct Branches<'a> {
-    /// What holds on those that go on, and the names after them: of all together unless evaluation is symbolic.
+    /// What holds on those that go on, and the names after them: of all together unless evaluation is
+    /// symbolic.
     alive: Vec<(Vec<Condition>, HashMap<&'a str, Value>)>,
     /// The names after the last one that does not.
     last: Option<HashMap<&'a str, Value>>,
@@ -338,7 +339,8 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Notes a way. What its names are is joined at once with those of the ways before, unless the tests decide between them.
+    /// Notes a way. What its names are is joined at once with those of the ways before, unless the tests
+    /// decide between them.
     fn add(
         &mut self,
         ways: &mut Branches<'a>,
@@ -387,7 +389,8 @@ impl<'a> World<'a> {
         Flow::Next
     }
 
-    /// After several ways that go on, each name has the value of the way whose tests hold. After a single one its tests hold.
+    /// After several ways that go on, each name has the value of the way whose tests hold. After a single one
+    /// its tests hold.
     pub(crate) fn join_by_tests(
         &mut self,
         alive: Vec<(Vec<Condition>, HashMap<&'a str, Value>)>,
@@ -453,8 +456,9 @@ impl<'a> World<'a> {
         self.join(ways, at, span);
     }
 
-    /// Before the body of a loop of which only one turn is evaluated: constants that a turn changes are unknown at the begin of another one.
-    /// Where tests are kept, so is whatever else a turn changes: what it decides is not what the first turn finds.
+    /// Before the body of a loop of which only one turn is evaluated: constants that a turn changes are
+    /// unknown at the begin of another one. Where tests are kept, so is whatever else a turn changes: what it
+    /// decides is not what the first turn finds.
     pub(crate) fn havoc(&mut self, body: &'a [Stmt], span: Span, at: Context) {
         let (names, changed, looked_at) = assigned(body);
         self.step(looked_at / 8, span);
@@ -508,7 +512,8 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Whether one turn of a loop says what all do: there is a turn for each element, and none changes a part of something that the next one reads.
+    /// Whether one turn of a loop says what all do: there is a turn for each element, and none changes a part
+    /// of something that the next one reads.
     pub(crate) fn has_independent_iterations(&mut self, body: &'a [Stmt], span: Span) -> bool {
         if !self.symbolic {
             return false;
@@ -564,8 +569,9 @@ impl<'a> World<'a> {
         !is_param && !matches!(list.kind, PyKind::List(id) if self.aliased.contains(&id))
     }
 
-    /// `out.append(e)` under a test, or where what `out` holds depends on one: a list of its own, so that each way has its list. `None`
-    /// if it changes the list itself: one that others hold, or a call of something else.
+    /// `out.append(e)` under a test, or where what `out` holds depends on one: a list of its own, so that
+    /// each way has its list. `None` if it changes the list itself: one that others hold, or a call of
+    /// something else.
     fn conditional_append(&mut self, stmt: &'a Stmt, span: Span, at: Context) -> Option<()> {
         let (name, item) = appended(stmt)?;
         // Where nobody knows whether it happens, what is added is there or not.
@@ -606,7 +612,8 @@ impl<'a> World<'a> {
         }
     }
 
-    /// `for x in xs: …; out.append(e)` over what is not known, as `out += [e for x in xs]`. `None` if the loop is another one.
+    /// `for x in xs: …; out.append(e)` over what is not known, as `out += [e for x in xs]`. `None` if the
+    /// loop is another one.
     pub(crate) fn loop_as_comprehension(
         &mut self,
         s: &'a ast::StmtFor,
@@ -691,7 +698,7 @@ impl<'a> World<'a> {
         // A test that was made before is not made again.
         let known = self.path.iter().any(|c| match c {
             Condition::Test(test, true) => match (&test.kind, &iter.kind) {
-                (PyKind::Member(a, n), PyKind::Member(b, m)) => n == m && self.is_independent_body(*a, *b),
+                (PyKind::Member(a, n), PyKind::Member(b, m)) => n == m && self.is_same_part(*a, *b),
                 _ => false,
             },
             _ => false,
@@ -722,7 +729,7 @@ impl<'a> World<'a> {
     }
 
     /// Whether two objects are the same part of the same thing.
-    fn is_independent_body(&self, a: ObjectId, b: ObjectId) -> bool {
+    fn is_same_part(&self, a: ObjectId, b: ObjectId) -> bool {
         let (mut a, mut b) = (a, b);
         for _ in 0..16 {
             if a == b {
@@ -918,7 +925,8 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Whether evaluation stands behind a `return` that a test decides about, in a function that another one calls.
+    /// Whether evaluation stands behind a `return` that a test decides about, in a function that another one
+    /// calls.
     pub(crate) fn is_guarded(&self) -> bool {
         let inner = self.within.len().saturating_sub(1);
         let first = self.returns.len().checked_sub(inner).and_then(|i| self.returns.get(i));
@@ -930,8 +938,8 @@ impl<'a> World<'a> {
         self.exploring && matches!(old.kind, PyKind::Int(_) | PyKind::Bool(_)) && !self.same(old, new)
     }
 
-    /// What an entry is that is set under tests: the value where all of them hold, what was there where one does not. `None` where nothing
-    /// is tested, or where what was there is not known.
+    /// What an entry is that is set under tests: the value where all of them hold, what was there where one
+    /// does not. `None` where nothing is tested, or where what was there is not known.
     fn conditional_entry(&mut self, id: DictId, key: &Value, value: &Value) -> Option<Value> {
         if !self.symbolic || self.conditions == 0 || key.as_str().is_none() || self.dict(id).open.is_some() {
             return None;
@@ -1023,7 +1031,8 @@ impl<'a> World<'a> {
         }
     }
 
-    /// The case that a value takes for sure: those before it, and it, compare with constants. `True` is equal to `1`, so it is none here.
+    /// The case that a value takes for sure: those before it, and it, compare with constants. `True` is equal
+    /// to `1`, so it is none here.
     fn decided_case(
         &mut self,
         subject: &Value,
@@ -1354,7 +1363,8 @@ fn appended(stmt: &Stmt) -> Option<(&str, &Expr)> {
     }
 }
 
-/// Whether statements go on to the next turn of the loop that they are in, and assign to names only; and how many were looked at.
+/// Whether statements go on to the next turn of the loop that they are in, and assign to names only; and how
+/// many were looked at.
 fn is_independent_body(body: &[Stmt]) -> (bool, usize) {
     let names_only = |target: &Expr| {
         let mut targets = vec![target];
@@ -1450,7 +1460,8 @@ fn changes(expr: &Expr) -> Option<(&Expr, Change<'_>)> {
     Some((&method.value, how))
 }
 
-/// The names that statements assign to, not those in functions and classes, what else they change, and how many statements were looked at.
+/// The names that statements assign to, not those in functions and classes, what else they change, and how
+/// many statements were looked at.
 #[allow(clippy::type_complexity)]
 fn assigned(body: &[Stmt]) -> (Vec<&str>, Vec<(&Expr, Change<'_>)>, usize) {
     let mut names = Vec::new();

@@ -1,4 +1,5 @@
-//! Functions followed with values that are not known: what is computed of them stays, as [objects](crate::Object).
+//! Functions followed with values that are not known: what is computed of them stays, as
+//! [objects](crate::Object).
 //!
 //! | Python | object |
 //! |---|---|
@@ -24,8 +25,8 @@ pub enum Condition {
     Test(Value, bool),
     /// It happens for each element of something, which this object stands for.
     Each(ObjectId),
-    /// It happens in the turns of a loop over something, one for each element, which this object stands for; what names have after the loop
-    /// is not known.
+    /// It happens in the turns of a loop over something, one for each element, which this object stands for;
+    /// what names have after the loop is not known.
     Loop(ObjectId),
     /// It happens or does not, or more than once.
     Undecided,
@@ -61,12 +62,14 @@ impl World<'_> {
         Trace { value, objects }
     }
 
-    /// The conditions under which an object was made, outermost first; none if it was not made by [`World::trace`].
+    /// The conditions under which an object was made, outermost first; none if it was not made by
+    /// [`World::trace`].
     pub fn path(&self, id: ObjectId) -> &[Condition] {
         self.paths.get(&id).map_or(&[], Vec::as_slice)
     }
 
-    /// Whether an object was made in an operand of `and` or `or` that others may leave out, which is no condition of its path.
+    /// Whether an object was made in an operand of `and` or `or` that others may leave out, which is no
+    /// condition of its path.
     pub fn is_optional(&self, id: ObjectId) -> bool {
         self.optional.contains(&id)
     }
@@ -133,8 +136,8 @@ impl World<'_> {
         }
     }
 
-    /// Two lists that begin alike: what both begin with, and one of two ends. A list that grows under one test after the other is as long as
-    /// what is added to it that way.
+    /// Two lists that begin alike: what both begin with, and one of two ends. A list that grows under one
+    /// test after the other is as long as what is added to it that way.
     fn merge_lists(&mut self, test: &Value, yes: &Value, no: &Value, span: Span) -> Option<Value> {
         // One test decides between two lists as they are.
         if !self.is_concatenation(yes) && !self.is_concatenation(no) {

@@ -303,8 +303,8 @@ fn what_grows_without_end_is_given_up() {
     }
 }
 
-/// What is no module of the project is not searched for in every folder: a large project's modules import much, and each is
-/// evaluated anew for every module that imports it.
+/// What is no module of the project is not searched for in every folder: a large project's modules import
+/// much, and each is evaluated anew for every module that imports it.
 #[test]
 fn imports_from_outside_the_project_are_not_searched_for() {
     let searches = |text: &str| {
@@ -573,7 +573,8 @@ fn tracing_ends_on_anything() {
     let _ = traced("def f(s):\n    while s.x:\n        s = f(s)\n    return f(f(s))\n");
 }
 
-/// Evaluates a module whose cost would grow with a product of its sizes, or without end. Says whether that was too much.
+/// Evaluates a module whose cost would grow with a product of its sizes, or without end. Says whether that
+/// was too much.
 fn too_much(text: &str) -> bool {
     let sources = sources(&[
         ("main.py", text),
@@ -788,7 +789,8 @@ fn large_values_are_unknown_before_they_are_made() {
     }
 }
 
-/// What is made again and again of something large costs as many steps as it has items: nothing grows with the product of both.
+/// What is made again and again of something large costs as many steps as it has items: nothing grows with
+/// the product of both.
 #[test]
 fn what_is_made_of_many_items_costs_as_many_steps() {
     let many = |n: usize, of: &str| {
@@ -826,7 +828,8 @@ fn classes_with_many_bases_are_looked_at_in_part() {
     assert_eq!(named(&text), "1");
 }
 
-/// One turn of a loop that is not unrolled stands for all: what a turn changes may be anything at the begin of another one.
+/// One turn of a loop that is not unrolled stands for all: what a turn changes may be anything at the begin
+/// of another one.
 #[test]
 fn what_a_turn_of_a_loop_changes_is_not_known_in_it() {
     assert_eq!(

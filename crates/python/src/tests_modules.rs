@@ -153,7 +153,8 @@ fn what_is_imported_and_given_up_is_said_where_it_is_imported() {
     assert!(late[0].starts_with("Unknown"), "{late:?}");
 }
 
-/// A project of modules that import each other in layers and circles, change what others made and make objects.
+/// A project of modules that import each other in layers and circles, change what others made and make
+/// objects.
 fn project(size: usize) -> Vec<(String, String)> {
     let module = |i: usize| {
         let (a, b, c) = (i / 2, i / 3, (i * 7 + 3) % size);

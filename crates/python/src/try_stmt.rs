@@ -14,7 +14,8 @@ use std::collections::HashMap;
 const AFTER_FAILURE: &str = "what is left where something fails";
 
 impl<'a> World<'a> {
-    /// `try`: what is tried, then what is done where it fails. What is computed before it failed is not known.
+    /// `try`: what is tried, then what is done where it fails. What is computed before it failed is not
+    /// known.
     pub(crate) fn try_stmt(&mut self, s: &'a ast::StmtTry, at: Context) -> Flow {
         let span = self.span(at.module, s.range);
         let before = self.names(at, span);

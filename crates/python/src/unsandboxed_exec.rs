@@ -1,4 +1,5 @@
-//! Tools of a module that run what they are given: `exec`, `eval` or a shell, with an argument of the tool in it.
+//! Tools of a module that run what they are given: `exec`, `eval` or a shell, with an argument of the tool in
+//! it.
 //!
 //! Invariant: only what is certain. A tool that looks at its arguments first, or asks a person, is none.
 
@@ -27,8 +28,8 @@ pub(crate) fn is_tool(decorators: &[Decorator]) -> bool {
     })
 }
 
-/// Whether what is made is an agent of AutoGen that asks a person before it goes on, and so before it runs code: `human_input_mode="ALWAYS"`, which
-/// a `UserProxyAgent` has by default.
+/// Whether what is made is an agent of AutoGen that asks a person before it goes on, and so before it runs
+/// code: `human_input_mode="ALWAYS"`, which a `UserProxyAgent` has by default.
 pub(crate) fn asks_before(called: &str, keywords: &[Keyword]) -> bool {
     let named = |k: &&Keyword| k.arg.as_ref().is_some_and(|a| a.as_str() == "human_input_mode");
     match keywords.iter().find(named) {
@@ -37,7 +38,8 @@ pub(crate) fn asks_before(called: &str, keywords: &[Keyword]) -> bool {
     }
 }
 
-/// Whether a keyword says that a person approves each call: `approval_mode="always_require"`, `needs_approval=True`.
+/// Whether a keyword says that a person approves each call: `approval_mode="always_require"`,
+/// `needs_approval=True`.
 fn approves(keyword: &Keyword) -> bool {
     let asks = keyword.arg.as_ref().is_some_and(|a| a.contains("approval") || a.contains("confirm"));
     asks && match &keyword.value {

@@ -1,7 +1,7 @@
 //! What expressions evaluate to.
 //!
-//! Values with parts are numbers into tables of the [`World`](crate::World): two names for one list see each other's changes,
-//! circles cost nothing, and dropping is flat.
+//! Values with parts are numbers into tables of the [`World`](crate::World): two names for one list see each
+//! other's changes, circles cost nothing, and dropping is flat.
 
 use diagnostics::Span;
 use ruff_python_ast::{Expr, Stmt};
@@ -70,7 +70,8 @@ pub enum PyKind {
     Dict(DictId),
     /// What a call gave, of something that is not in the project; or an instance of one of its classes.
     Object(ObjectId),
-    /// An attribute of an object that is not known, such as `result.final_output` or a method before it is called.
+    /// An attribute of an object that is not known, such as `result.final_output` or a method before it is
+    /// called.
     Member(ObjectId, Arc<str>),
     /// A method of an instance of one of the project's classes.
     Bound(ObjectId, FunctionId),
@@ -157,7 +158,8 @@ pub struct Dict {
     pub open: Option<Span>,
 }
 
-/// The key under which something that is not known stands among the entries that are, where it was spread: no text is this key.
+/// The key under which something that is not known stands among the entries that are, where it was spread: no
+/// text is this key.
 pub(crate) const SPREAD: &str = "**";
 
 impl Dict {
@@ -188,7 +190,8 @@ pub struct Arg {
     pub name: Option<Arc<str>>,
     /// Its value.
     pub value: Value,
-    /// The argument as it stands in the call: for `max_iter=N` all of that, though the value's place is elsewhere.
+    /// The argument as it stands in the call: for `max_iter=N` all of that, though the value's place is
+    /// elsewhere.
     pub span: Span,
 }
 
@@ -204,8 +207,8 @@ pub struct Method {
 /// What a call of something outside the project gave, or an instance of a class of the project.
 #[derive(Clone, Debug)]
 pub struct Object {
-    /// What was called, qualified: `crewai.Agent`. For a method of an object, its callee, a dot and the method's name; for an
-    /// item of one, its callee and `[]`.
+    /// What was called, qualified: `crewai.Agent`. For a method of an object, its callee, a dot and the
+    /// method's name; for an item of one, its callee and `[]`.
     pub callee: Arc<str>,
     /// The class of the project that it is an instance of.
     pub class: Option<ClassId>,
@@ -226,7 +229,8 @@ pub struct Object {
     /// True if it is made in an iteration that represents others of a loop, or in a function that calls
     /// itself. The number of times is unknown.
     pub repeated: bool,
-    /// The sides of undecided `if` statements that it was made on: the place of each, and the number of the side.
+    /// The sides of undecided `if` statements that it was made on: the place of each, and the number of the
+    /// side.
     pub sides: Vec<(Span, usize)>,
     /// Made in a function that nothing calls as far as can be seen.
     pub explored: bool,
@@ -284,7 +288,8 @@ pub enum ParamKind {
 pub struct Param {
     /// Its name.
     pub name: Arc<str>,
-    /// Its annotation, evaluated: `list[str]` is an object with the callee `builtins.list[]`, `A | B` one with the callee `|`.
+    /// Its annotation, evaluated: `list[str]` is an object with the callee `builtins.list[]`, `A | B` one
+    /// with the callee `|`.
     pub annotation: Option<Value>,
     /// What it is if it is not given.
     pub default: Option<Value>,

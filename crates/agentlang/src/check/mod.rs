@@ -341,7 +341,8 @@ fn circles(
     }
 }
 
-/// Reports agents that ask or hand over to each other in a circle, also by pipelines: no bound would be known.
+/// Reports agents that ask or hand over to each other in a circle, also by pipelines: no bound would be
+/// known.
 fn circles_of_agents(program: &ast::Program, decls: &Decls, out: &mut Vec<Diagnostic>) {
     let mut next: HashMap<&str, Vec<(&str, Span)>> = HashMap::new();
     for (name, decl) in &decls.agents {

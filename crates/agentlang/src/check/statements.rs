@@ -225,8 +225,9 @@ impl Checker<'_> {
         self.merge(stmt, &ways, "a loop");
     }
 
-    /// The rounds run at the same time, each with the variables as they are before. What a round binds on every way is
-    /// afterwards the list of what the rounds have bound, and so must be new: no round sees another.
+    /// The rounds run at the same time, each with the variables as they are before. What a round binds on
+    /// every way is afterwards the list of what the rounds have bound, and so must be new: no round sees
+    /// another.
     pub(super) fn parallel_for(
         &mut self,
         stmt: Span,

@@ -86,7 +86,8 @@ impl Lower<'_> {
         name
     }
 
-    /// The variable of the function from a text to a text that an agent, or else a pipeline, is for those who ask it.
+    /// The variable of the function from a text to a text that an agent, or else a pipeline, is for those who
+    /// ask it.
     fn asked(&mut self, name: &str) -> Name {
         // No task has an empty name.
         let key = Callable {
@@ -357,8 +358,8 @@ impl Lower<'_> {
         }
     }
 
-    /// The loop on one text: each unfolding asks anew, and either gives the answer or lets what was called join the text.
-    /// When its bound is reached the text is what it gives.
+    /// The loop on one text: each unfolding asks anew, and either gives the answer or lets what was called
+    /// join the text. When its bound is reached the text is what it gives.
     fn text_loop(
         &mut self,
         system: TermId,
@@ -561,7 +562,8 @@ impl Lower<'_> {
         id
     }
 
-    /// How a model is offered to set a key. What it says is kept by the term itself, so nobody else hears of it.
+    /// How a model is offered to set a key. What it says is kept by the term itself, so nobody else hears of
+    /// it.
     pub(super) fn remember_tool(&mut self, key: &Param) -> ToolId {
         self.b.tool(ToolDecl {
             params: vec![ToolParam { name: "value".into(), ty: key.ty.clone(), bound: LabelSpec::TOP }],

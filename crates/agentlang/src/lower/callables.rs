@@ -109,7 +109,8 @@ impl Lower<'_> {
         self.c.files.unit(import.span)
     }
 
-    /// The variable of the function that an import became: the unit, given what it takes, and what it gives checked.
+    /// The variable of the function that an import became: the unit, given what it takes, and what it gives
+    /// checked.
     pub(super) fn import_function(&mut self, s: &Signature) -> Name {
         let key = Callable {
             name: s.name.text.clone(),

@@ -28,8 +28,9 @@ pub(super) struct Fixpoint {
     function: Name,
     pipeline: String,
     result: Type,
-    /// Whether it has a bound. One whose bound is reached gives its argument back (`fix[0]` is the identity), so its results are
-    /// tagged, `` `done v ``: what is not is an error. The bound is how far the pipeline can count down, so that does not happen.
+    /// Whether it has a bound. One whose bound is reached gives its argument back (`fix[0]` is the identity),
+    /// so its results are tagged, `` `done v ``: what is not is an error. The bound is how far the pipeline
+    /// can count down, so that does not happen.
     counted: bool,
 }
 
@@ -152,7 +153,8 @@ impl Lower<'_> {
                 let label = self.label(label, at);
                 self.b.add(Term::Try { label, body, catches: Catches::All, name: message, handler }, at)
             }
-            // Without a fallback the last attempt is not protected, so that its error is the error of the call.
+            // Without a fallback the last attempt is not protected, so that its error is the error of the
+            // call.
             (n, None) => {
                 let tried = attempt(self);
                 let tried = self.retry(tried, n, label, at);
@@ -358,7 +360,8 @@ impl Lower<'_> {
         }
     }
 
-    /// `let v = value in endorse [] (if contains([…], v) then v else other)`: one of the constants, and so trusted.
+    /// `let v = value in endorse [] (if contains([…], v) then v else other)`: one of the constants, and so
+    /// trusted.
     pub(super) fn endorsed(
         &mut self,
         value: &Expr,

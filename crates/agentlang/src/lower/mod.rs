@@ -51,7 +51,8 @@ pub(super) struct Checked<'a> {
 #[derive(Debug, Default)]
 pub(super) struct World {
     pub(super) lattice: LatticeKind,
-    /// What the results of tools and tasks are labelled with, by the name of the handler, where it is not what they declare.
+    /// What the results of tools and tasks are labelled with, by the name of the handler, where it is not
+    /// what they declare.
     pub(super) results: HashMap<String, LabelSpec>,
     /// The tools and tasks whose bounds are not those that they declare.
     pub(super) bounds: HashSet<String>,
@@ -170,8 +171,8 @@ struct Lower<'a> {
     last_reads: HashMap<String, u32>,
 }
 
-/// How often what follows is moved into a branch before it becomes a function of its own. Each time puts it two
-/// or three levels deeper, of which a term has [`core_ir::MAX_DEPTH`].
+/// How often what follows is moved into a branch before it becomes a function of its own. Each time puts it
+/// two or three levels deeper, of which a term has [`core_ir::MAX_DEPTH`].
 const MAX_COPIES: u32 = 48;
 
 /// A part of a term in which functions for what follows can be defined: at its beginning, before all others.
@@ -289,7 +290,8 @@ impl Lower<'_> {
 mod tests {
     use super::*;
 
-    /// No program is known to be accepted and not to have a term; a term that is not well formed is said to be our fault.
+    /// No program is known to be accepted and not to have a term; a term that is not well formed is said to
+    /// be our fault.
     #[test]
     fn a_term_that_is_not_well_formed_is_a_fault_of_the_compiler() {
         let at = Span { file: diagnostics::FileId(0), start: 3, end: 4 };

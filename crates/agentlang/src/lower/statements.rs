@@ -94,7 +94,8 @@ impl Lower<'_> {
         self.b.app(function, state, at)
     }
 
-    /// The variables that the region has bound and that may be read from a place on, or packed as `mode` says.
+    /// The variables that the region has bound and that may be read from a place on, or packed as `mode`
+    /// says.
     pub(super) fn variables_of_region(&self, from: u32, mode: &Mode) -> Vec<Name> {
         let Some(region) = self.regions.last() else { return Vec::new() };
         let packed: [&[String]; 2] = match mode {
@@ -267,7 +268,8 @@ impl Lower<'_> {
             let body = self.b.let_in(bindings, body, at);
             branches.push(Branch { tag: "next".into(), binder: Some(held), body });
         } else if matches!(stmt.kind, StmtKind::While(..)) {
-            // A loop is begun with this tag, so its type has it; one that only a `return` ends never gives it.
+            // A loop is begun with this tag, so its type has it; one that only a `return` ends never gives
+            // it.
             let message = self.b.lit("a loop without an end has ended", at);
             let body = self.b.add(Term::Fail(message), at);
             branches.push(Branch { tag: "next".into(), binder: None, body });
@@ -296,7 +298,8 @@ impl Lower<'_> {
         self.b.add(Term::Case { scrutinee: value, branches, default: None }, at)
     }
 
-    /// A statement with blocks, each of which ends as `mode` says; the one that goes on, with `rest` if there is any.
+    /// A statement with blocks, each of which ends as `mode` says; the one that goes on, with `rest` if there
+    /// is any.
     pub(super) fn compound(&mut self, stmt: &Stmt, mode: &Mode, rest: Option<&Rest<'_>>) -> TermId {
         let pc = self.pc;
         let term = self.compound_inner(stmt, mode, rest);
@@ -414,8 +417,9 @@ impl Lower<'_> {
         term
     }
 
-    /// A loop with a hidden index that counts through the list. It has as many rounds as the list has items, which
-    /// is its bound if that is known; the state of the last round, in which the bound ends it, has the index too.
+    /// A loop with a hidden index that counts through the list. It has as many rounds as the list has items,
+    /// which is its bound if that is known; the state of the last round, in which the bound ends it, has the
+    /// index too.
     pub(super) fn for_loop(
         &mut self,
         stmt: &Stmt,
@@ -622,8 +626,8 @@ impl Lower<'_> {
         }
     }
 
-    /// `each[n] (λitem. body) list`: a round gives what it binds. Each variable is then the list of what the rounds
-    /// have bound it to.
+    /// `each[n] (λitem. body) list`: a round gives what it binds. Each variable is then the list of what the
+    /// rounds have bound it to.
     pub(super) fn parallel_for(
         &mut self,
         stmt: &Stmt,

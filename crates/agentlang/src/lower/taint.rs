@@ -68,7 +68,8 @@ impl Lower<'_> {
         taint
     }
 
-    /// What is known of the label of the value of an expression: an endorsed one is trusted, though its failure is not.
+    /// What is known of the label of the value of an expression: an endorsed one is trusted, though its
+    /// failure is not.
     pub(super) fn taint_of_value(&self, e: &Expr) -> Taint {
         match &e.kind {
             ExprKind::Paren(inner) => self.taint_of_value(inner),

@@ -66,7 +66,8 @@ pub(super) enum Mode {
     /// left early, so that `return`, `break` and `continue` can be told from it. `around` and `binders` are
     /// the variables of the loop around it and the number of binders outside of that.
     Block { outs: Arc<[String]>, tagged: bool, around: Arc<[String]>, binders: usize },
-    /// The body of a loop over these variables, which gives `done` of them in the end; tagged if it may `return`.
+    /// The body of a loop over these variables, which gives `done` of them in the end; tagged if it may
+    /// `return`.
     Loop { again: Name, vars: Arc<[String]>, done: Arc<[String]>, tagged: bool, binders: usize },
 }
 
@@ -178,7 +179,8 @@ impl Lower<'_> {
         }
     }
 
-    /// The same where a loop is left or its next round begun: the names bound for blocks inside it stay behind.
+    /// The same where a loop is left or its next round begun: the names bound for blocks inside it stay
+    /// behind.
     pub(super) fn pack_outside(&mut self, vars: &[String], binders: usize, at: Span) -> TermId {
         let mark = self.scope.journal.len();
         for i in (binders..self.binders.len()).rev() {
@@ -199,8 +201,8 @@ impl Lower<'_> {
         if tagged { self.b.add(Term::Tag("next".into(), Some(value)), at) } else { value }
     }
 
-    /// Binds the variables again to what [`Lower::pack`] made of them. Each may be as it was before, and so have
-    /// the label that it had.
+    /// Binds the variables again to what [`Lower::pack`] made of them. Each may be as it was before, and so
+    /// have the label that it had.
     pub(super) fn unpack(
         &mut self,
         vars: &[String],

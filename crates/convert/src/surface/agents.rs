@@ -424,7 +424,8 @@ fn instructed(fields: &mut Vec<String>, prompt: Option<String>) {
     }
 }
 
-/// How a tool is carried out, as the body of a declaration. What is a template in a handler is one in the program.
+/// How a tool is carried out, as the body of a declaration. What is a template in a handler is one in the
+/// program.
 fn body(handler: &Data) -> Option<String> {
     let Data::Record(fields) = handler else { return None };
     let [(kind, about)] = &fields[..] else { return None };

@@ -1,7 +1,8 @@
 //! The surface language.
 //!
-//! A function of a text or of a record of inputs becomes a pipeline; each call of a model a task by an agent; each call of a tool with a
-//! signature a call of that tool. What comes first in the term is the first statement.
+//! A function of a text or of a record of inputs becomes a pipeline; each call of a model a task by an agent;
+//! each call of a tool with a signature a call of that tool. What comes first in the term is the first
+//! statement.
 
 mod agents;
 mod words;
@@ -641,7 +642,8 @@ impl Writer<'_> {
         Some(format!("[{}]", names.join(", ")))
     }
 
-    /// A term as a pipeline of the variables that it reads: its name, the arguments of a call, and the type of its result.
+    /// A term as a pipeline of the variables that it reads: its name, the arguments of a call, and the type
+    /// of its result.
     fn part(&mut self, id: TermId) -> Option<(String, String, Type)> {
         let at = self.code.span(id);
         let ty = self.types.get(&id).cloned().unwrap_or(Type::Dyn);
@@ -682,7 +684,8 @@ impl Writer<'_> {
         Some(name)
     }
 
-    /// The variables of the program that a term reads, in order. One that stands for an expression is given a name first.
+    /// The variables of the program that a term reads, in order. One that stands for an expression is given a
+    /// name first.
     fn reads(&mut self, id: TermId, bound: &mut Vec<Name>, out: &mut Vec<String>) {
         stacker::maybe_grow(64 * 1024, 2 * 1024 * 1024, || {
             let code = self.code;

@@ -145,7 +145,8 @@ impl Document {
         &self.nodes[id.0 as usize]
     }
 
-    /// Whether [`Node::text`] of a node is this. Lengths are compared first: nearly all keys differ in them already.
+    /// Whether [`Node::text`] of a node is this. Lengths are compared first: nearly all keys differ in them
+    /// already.
     fn reads(&self, id: NodeId, text: &str) -> bool {
         match &self.raw(id).data {
             Data::String(t) | Data::Number(t) | Data::Bool(_, t) => match t {
@@ -374,7 +375,8 @@ impl<'d> Node<'d> {
             let (key, value) = pair(n);
             return Some(Entry { key: self.doc.node(key), value: self.doc.node(value), merged: false });
         }
-        // Every front end asks for the keys that it knows a file by, so this reads no more of an entry than its key.
+        // Every front end asks for the keys that it knows a file by, so this reads no more of an entry than
+        // its key.
         let Data::Mapping(first, len) = self.doc.raw(self.id).data else { return None };
         let entries = self.doc.children[first as usize..(first + len) as usize].chunks_exact(2);
         entries
@@ -393,8 +395,8 @@ impl<'d> Node<'d> {
         path.iter().try_fold(*self, |node, key| node.get(key))
     }
 
-    /// Every text and number here and below with the key it stands under (of an item, the key of its list; `""` if there is none),
-    /// each once however many aliases it has. Linear in the size of the document.
+    /// Every text and number here and below with the key it stands under (of an item, the key of its list;
+    /// `""` if there is none), each once however many aliases it has. Linear in the size of the document.
     pub fn texts(&self) -> impl Iterator<Item = (&'d str, Node<'d>)> + use<'d> {
         let doc = self.doc;
         let mut seen = vec![false; doc.nodes.len()];

@@ -76,8 +76,8 @@ fn is_about_quotes(error: &ScanError) -> bool {
     error.info().contains("indentation in quoted scalar")
 }
 
-/// Reads a text with quoted scalars whose later lines are indented less than they should be. Each is made one line of the same
-/// length, and what it says is worked out here. `None` if something else is wrong as well.
+/// Reads a text with quoted scalars whose later lines are indented less than they should be. Each is made one
+/// line of the same length, and what it says is worked out here. `None` if something else is wrong as well.
 fn read_around_quotes(
     file: FileId,
     source: &Arc<str>,
@@ -109,7 +109,8 @@ fn read_around_quotes(
     None
 }
 
-/// The end of the quoted scalar that begins at `start`, and what it says: a single line break is a space, several are one less.
+/// The end of the quoted scalar that begins at `start`, and what it says: a single line break is a space,
+/// several are one less.
 fn unfolded(body: &str, start: usize) -> Option<(usize, String)> {
     let quote = body.get(start..)?.chars().next().filter(|c| matches!(c, '\'' | '"'))?;
     let mut out = String::new();
@@ -449,8 +450,8 @@ impl<'a, 'l> Reader<'a, 'l> {
     }
 
     fn close(&mut self, start: usize, end: usize) {
-        // A flow collection ends with its bracket; a block collection ends where its last child does,
-        // and the parser's mark is at whatever comes next. A comment behind the bracket may belong to its mark.
+        // A flow collection ends with its bracket; a block collection ends where its last child does, and the
+        // parser's mark is at whatever comes next. A comment behind the bracket may belong to its mark.
         let bracket = end > start && matches!(self.body.as_bytes().get(start - self.base), Some(b']' | b'}'));
         let id = self.builder.close(bracket.then_some(start + 1));
         let anchor = self.open_anchors.pop().unwrap_or(0);

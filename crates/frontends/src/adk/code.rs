@@ -15,7 +15,8 @@
 //!
 //! Invariant: an agent of a class of the project with a `run` of its own is unknown: it is code.
 //!
-//! Source: google/adk-python, `agents/llm_agent.py`, `agents/loop_agent.py`, `agents/parallel_agent.py`, `agents/run_config.py`.
+//! Source: google/adk-python, `agents/llm_agent.py`, `agents/loop_agent.py`, `agents/parallel_agent.py`,
+//! `agents/run_config.py`.
 
 use crate::asks::{Asks, Uncounted};
 use crate::defaults;
@@ -123,7 +124,8 @@ pub(super) fn lower(mut units: Units, project: &Project, file: &File) -> Compile
     })
 }
 
-/// Why models are asked beside the turns of some agents: by functions that they are given, or by runs of the same agents.
+/// Why models are asked beside the turns of some agents: by functions that they are given, or by runs of the
+/// same agents.
 fn beside<'i>(
     world: &World<'_>,
     asks: &Asks<'_, '_>,
@@ -196,7 +198,8 @@ fn calls(world: &World<'_>, units: &Units) -> LoopBound {
     }
 }
 
-/// Where agents are defined: those that one expression makes have a place of their own in it, so that they are told apart.
+/// Where agents are defined: those that one expression makes have a place of their own in it, so that they
+/// are told apart.
 fn places(world: &World<'_>) -> HashMap<ObjectId, Span> {
     let mut made: HashMap<Span, u32> = HashMap::new();
     let mut out = HashMap::new();
@@ -303,7 +306,8 @@ impl<'r> Reader<'r, '_> {
         kit.b.abs("x", Some(Type::Str), body, at)
     }
 
-    /// An agent as a function of a text, where the state is in scope: what it leaves there is not seen by others.
+    /// An agent as a function of a text, where the state is in scope: what it leaves there is not seen by
+    /// others.
     fn apart(&self, kit: &mut Kit<'_>, id: ObjectId) -> TermId {
         if is(self.world, id) == Some(Is::Llm) {
             return self.answers(kit, id);

@@ -12,7 +12,8 @@
 //!
 //! Sub-agents stand in files of their own (`config_path`); those that are not loaded are unknown.
 //!
-//! Source: google/adk-python, `agents/agent_config.py`, `agents/loop_agent.py`; `agents/run_config.py`: `max_llm_calls` 500.
+//! Source: google/adk-python, `agents/agent_config.py`, `agents/loop_agent.py`; `agents/run_config.py`:
+//! `max_llm_calls` 500.
 
 use crate::defaults;
 use core_ir::TermId;

@@ -12,9 +12,9 @@
 //! | `Swarm` | the first agent, handing over along `relationships` |
 //! | `A2AAgent`, `OciAgent` | unknown: a service answers for them |
 //!
-//! What flows along data edges is handed on together, as text. How often an agent's loop runs at most stands in `metadata`, if
-//! `entail convert` wrote it (`{"entail": {"max_steps": 25}}`): Agent Spec has no word for it. So does that it takes one action at a time
-//! (`"calls": "first"`).
+//! What flows along data edges is handed on together, as text. How often an agent's loop runs at most stands
+//! in `metadata`, if `entail convert` wrote it (`{"entail": {"max_steps": 25}}`): Agent Spec has no word for
+//! it. So does that it takes one action at a time (`"calls": "first"`).
 //!
 //! Source: oracle/agent-spec, `docs/pyagentspec`, specification 25.4.
 

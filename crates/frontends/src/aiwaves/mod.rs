@@ -1,8 +1,9 @@
 //! The aiwaves Agents framework: an agent team, a standard operating procedure (SOP), or both in one file.
 //!
 //! The nodes of an SOP follow one another along its edges; in a node, its agents take turns until
-//! `max_chat_nums` messages are said; a node with `transit_type: order` and an edge onward is left after one. Agents of a team alone are units of their own. Where a node may go to several
-//! others a controller decides; that is compiled as the first edge that leads on.
+//! `max_chat_nums` messages are said; a node with `transit_type: order` and an edge onward is left after one.
+//! Agents of a team alone are units of their own. Where a node may go to several others a controller decides;
+//! that is compiled as the first edge that leads on.
 //!
 //! Source: aiwaves-cn/agents, `src/agents/task/solution.py`, `src/agents/environment`.
 

@@ -1,7 +1,7 @@
 //! A model that names who speaks next.
 //!
-//! It is told the roles and what was said in one text, and may try again if it names nobody, several, or whoever spoke last;
-//! after that, whoever spoke last goes on, or else the first.
+//! It is told the roles and what was said in one text, and may try again if it names nobody, several, or
+//! whoever spoke last; after that, whoever spoke last goes on, or else the first.
 //!
 //! Source: microsoft/autogen 0.7.5, `autogen_agentchat/teams/_group_chat/_selector_group_chat.py`.
 

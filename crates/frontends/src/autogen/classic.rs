@@ -1,10 +1,11 @@
 //! AutoGen before 0.4, and AG2: agents that send each other messages.
 //!
-//! A talk of two, of whom one has a model, is that one's conversation: a turn of the loop is one of its replies. What the other
-//! one carries out are tools; what it answers comes from whoever answers for it, or is what it always says. Any other talk is a
-//! team of [`super::term`].
+//! A talk of two, of whom one has a model, is that one's conversation: a turn of the loop is one of its
+//! replies. What the other one carries out are tools; what it answers comes from whoever answers for it, or
+//! is what it always says. Any other talk is a team of [`super::term`].
 //!
-//! Source: microsoft/autogen 0.2.40, `autogen/agentchat/conversable_agent.py`, `groupchat.py`, `user_proxy_agent.py`.
+//! Source: microsoft/autogen 0.2.40, `autogen/agentchat/conversable_agent.py`, `groupchat.py`,
+//! `user_proxy_agent.py`.
 
 use super::code::{flag, lookup, signature, words};
 use super::model::{Assistant, Ends, How, Kind, Member, Place, Selector, Team, ToolUse, Words};
@@ -229,7 +230,8 @@ impl<'r> Reader<'r, '_> {
         found.into_inner()
     }
 
-    /// Why models are asked beside a talk: by functions that it or its members are given, by talks within it, or for a summary.
+    /// Why models are asked beside a talk: by functions that it or its members are given, by talks within it,
+    /// or for a summary.
     fn beside(&self, asks: &Asks<'_, '_>, ids: impl IntoIterator<Item = ObjectId>) -> Option<Uncounted> {
         let mut all: Vec<ObjectId> = ids.into_iter().collect();
         let groups: Vec<ObjectId> = all.iter().filter_map(|id| self.group(*id)).collect();

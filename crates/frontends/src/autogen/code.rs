@@ -1,6 +1,7 @@
 //! Agents and teams that Python makes with `autogen-agentchat`.
 //!
-//! Source: microsoft/autogen 0.7.5: `autogen_agentchat/agents`, `teams/_group_chat`, `conditions`, `base/_handoff.py`, `tools`.
+//! Source: microsoft/autogen 0.7.5: `autogen_agentchat/agents`, `teams/_group_chat`, `conditions`,
+//! `base/_handoff.py`, `tools`.
 
 use super::choose;
 use super::classic::{source_of, tests};
@@ -183,8 +184,8 @@ impl<'r> Reader<'r, '_> {
         self.world.objects().filter(|(_, o)| given(o)).map(|(id, _)| id).collect()
     }
 
-    /// Why models are asked beside the turns of an agent or a team: by functions that it or its members are given, or by what the
-    /// class of a member does.
+    /// Why models are asked beside the turns of an agent or a team: by functions that it or its members are
+    /// given, or by what the class of a member does.
     pub fn beside(&self, asks: &Asks<'_, '_>, id: ObjectId) -> Option<Uncounted> {
         /// Agents whose requests are all compiled.
         const COMPILED: &[&str] = &[

@@ -55,7 +55,8 @@ fn ended_outside(ends: &Ends) -> Option<(String, Span)> {
     }
 }
 
-/// Whether a talk is over, as a test of the state; `None` if this never ends it. What an *and* has to remember is bound before.
+/// Whether a talk is over, as a test of the state; `None` if this never ends it. What an *and* has to
+/// remember is bound before.
 pub(super) fn holds(
     kit: &mut Kit<'_>,
     ends: &Ends,

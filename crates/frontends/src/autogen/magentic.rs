@@ -11,7 +11,8 @@
 //! | the final answer | a question about the talk, after the loop |
 //! | a termination condition | a test after each member's turn, which ends without a final answer |
 //!
-//! Source: microsoft/autogen 0.7.5, `autogen_agentchat/teams/_group_chat/_magentic_one`; the prompts are its words.
+//! Source: microsoft/autogen 0.7.5, `autogen_agentchat/teams/_group_chat/_magentic_one`; the prompts are its
+//! words.
 
 use super::TALK_BOUND;
 use super::ends::holds;
@@ -495,7 +496,8 @@ impl Lower<'_, '_, '_> {
         self.kit.b.let_in(bindings, next, at)
     }
 
-    /// What the talk gives: what was said last if a condition ended it, else the final answer. What it is made of is `$end`.
+    /// What the talk gives: what was said last if a condition ended it, else the final answer. What it is
+    /// made of is `$end`.
     fn result(&mut self) -> TermId {
         let at = self.at;
         let mut said = vec![self.hears("$end")];

@@ -1,5 +1,5 @@
-//! AutoGen: agents and teams of `autogen-agentchat`, as components (also galleries of AutoGen Studio) and in Python; and before 0.4,
-//! agents that talk in pairs and groups, as `llm_config` files and in Python.
+//! AutoGen: agents and teams of `autogen-agentchat`, as components (also galleries of AutoGen Studio) and in
+//! Python; and before 0.4, agents that talk in pairs and groups, as `llm_config` files and in Python.
 //!
 //! | source | term |
 //! |---|---|
@@ -18,8 +18,8 @@
 //! | `initiate_chat` (before 0.4) | the recipient's conversation; what the initiator carries out are tools |
 //! | `GroupChat` (before 0.4) | as a team |
 //!
-//! The modules: [`model`] says what all notations say alike, `component` and `code` read 0.4 and later, `classic` what came before;
-//! `turn`, `term`, `choose`, `magentic`, `network` and `ends` make terms.
+//! The modules: [`model`] says what all notations say alike, `component` and `code` read 0.4 and later,
+//! `classic` what came before; `turn`, `term`, `choose`, `magentic`, `network` and `ends` make terms.
 //!
 //! Source: microsoft/autogen 0.7.5, `autogen_agentchat`; 0.2.40, `autogen/agentchat`.
 

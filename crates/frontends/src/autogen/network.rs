@@ -5,7 +5,8 @@
 //! | edges without conditions, no cycle, nothing that ends the talk early | one step after another; `par` where several members are ready at once |
 //! | otherwise | a loop; its state says who is ready, and how many edges are missing where all must be taken |
 //!
-//! A turn of the loop is what AutoGen runs at once: everyone who is ready. Everyone hears what was said in the turns before.
+//! A turn of the loop is what AutoGen runs at once: everyone who is ready. Everyone hears what was said in
+//! the turns before.
 //!
 //! Source: microsoft/autogen 0.7.5, `autogen_agentchat/teams/_group_chat/_graph/_digraph_group_chat.py`.
 

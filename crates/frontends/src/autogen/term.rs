@@ -10,8 +10,8 @@
 //! | of a talk with one assistant | the conversation around the loop |
 //! | a termination condition | a test of the state; an *and* remembers what has held before |
 //!
-//! Invariant: a turn of the loop is a turn of the talk, and a bound that is reached ends the talk as AutoGen does: with what was
-//! said last.
+//! Invariant: a turn of the loop is a turn of the talk, and a bound that is reached ends the talk as AutoGen
+//! does: with what was said last.
 
 use super::TALK_BOUND;
 use super::choose;
@@ -114,8 +114,9 @@ fn assistant(kit: &mut Kit<'_>, member: &Member, a: &Assistant) -> TermId {
     kit.b.abs("x", Some(Type::Str), body, head)
 }
 
-/// `{by: …, as: …, text: …}`: a message of the talk. A `call` and its `result` are known to whoever made it; a member that hears
-/// itself again has no use for what was `told` of them. Where nobody calls anything, all is said, and the field left out.
+/// `{by: …, as: …, text: …}`: a message of the talk. A `call` and its `result` are known to whoever made it;
+/// a member that hears itself again has no use for what was `told` of them. Where nobody calls anything, all
+/// is said, and the field left out.
 pub(super) fn entry(kit: &mut Kit<'_>, by: &str, how: &str, text: TermId, at: Span) -> TermId {
     let mut fields = vec![(Name::from("by"), kit.text(by, at))];
     if !how.is_empty() {
@@ -149,7 +150,8 @@ pub(super) enum Start {
     Log,
 }
 
-/// Whether one assistant takes part, and everyone else is asked by its last message: then the talk is one conversation.
+/// Whether one assistant takes part, and everyone else is asked by its last message: then the talk is one
+/// conversation.
 fn is_live(team: &Team) -> bool {
     let simple = matches!(team.how, How::RoundRobin | How::Swarm);
     let assistants = team.members.iter().filter(|m| matches!(m.kind, Kind::Assistant(_))).count();

@@ -23,8 +23,9 @@ const TOLD: &str = "told";
 const TO: &str = "to";
 const NOBODY: &str = "nobody";
 
-/// A turn of an assistant in the conversation around it. `finish` makes the result from the variable that holds what it says.
-/// If its calls are to be remembered under a name, they are in [`DONE`] there, unless it can make none.
+/// A turn of an assistant in the conversation around it. `finish` makes the result from the variable that
+/// holds what it says. If its calls are to be remembered under a name, they are in [`DONE`] there, unless it
+/// can make none.
 pub(super) fn turn(
     kit: &mut Kit<'_>,
     head: Span,
@@ -123,7 +124,8 @@ pub(super) fn turn(
     kit.b.add(Term::Case { scrutinee: ran, branches: ends, default: None }, head)
 }
 
-/// The rounds of tool calls: each is a reply with its calls. Gives the summary of the last one if there is no round left.
+/// The rounds of tool calls: each is a reply with its calls. Gives the summary of the last one if there is no
+/// round left.
 fn rounds(
     kit: &mut Kit<'_>,
     a: &Assistant,
@@ -232,7 +234,8 @@ impl Once<'_> {
         calls::calls(kit, self.params.clone(), known, branches, after, (head, head, self.model_at))
     }
 
-    /// What is known so far of the calls of a reply: lists of the summaries and of the calls with their results; who was handed over to.
+    /// What is known so far of the calls of a reply: lists of the summaries and of the calls with their
+    /// results; who was handed over to.
     fn fields(&self) -> Vec<&'static str> {
         let mut fields = Vec::new();
         fields.extend(self.looped.then_some(TOLD));
@@ -274,8 +277,8 @@ impl Once<'_> {
         kit.b.add(Term::Case { scrutinee: to, branches, default: None }, at)
     }
 
-    /// After a call of a tool, which is told of, or a handoff: what it adds to what is known, or, if a reply holds one call, what the
-    /// reply comes to.
+    /// After a call of a tool, which is told of, or a handoff: what it adds to what is known, or, if a reply
+    /// holds one call, what the reply comes to.
     fn after(&self, kit: &mut Kit<'_>, tool: &Name, result: &str, told: Option<TermId>, at: Span) -> TermId {
         let to = told.is_none().then_some(tool);
         let one = |kit: &mut Kit<'_>, item: TermId| kit.b.add(Term::List(vec![item]), at);

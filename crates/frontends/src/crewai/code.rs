@@ -10,7 +10,8 @@
 //! | a `Flow`: `@start`, `@listen`, `@router`, `or_`, `and_` | a graph of its methods |
 //! | `crew.kickoff()` in a method of a flow | the crew; other code is a tool with the method's name |
 //!
-//! Source: CrewAI 1.15 (commit f4731f50): `project/crew_base.py`, `crew.py`, `tools/agent_tools`, `flow/flow.py`.
+//! Source: CrewAI 1.15 (commit f4731f50): `project/crew_base.py`, `crew.py`, `tools/agent_tools`,
+//! `flow/flow.py`.
 
 use super::crew::Crew;
 use super::source::{Reader, Thing, Written};
@@ -208,9 +209,9 @@ fn judging(world: &mut World<'_>) -> Functions {
     functions
 }
 
-/// What a crew is started with in a file, each time, with the place: the names of the inputs where all of them are known and there
-/// are some. Without any, CrewAI leaves the texts as they are; with some, a placeholder that none of them names fails the run. A method
-/// that is called before may add others.
+/// What a crew is started with in a file, each time, with the place: the names of the inputs where all of
+/// them are known and there are some. Without any, CrewAI leaves the texts as they are; with some, a
+/// placeholder that none of them names fails the run. A method that is called before may add others.
 fn started<'w>(world: &'w World<'_>, file: &File, crew: ObjectId) -> Vec<(Vec<&'w str>, Span)> {
     let object = world.object(crew);
     let class = object.within.and_then(|f| world.function(f).class);
@@ -242,12 +243,14 @@ fn started<'w>(world: &'w World<'_>, file: &File, crew: ObjectId) -> Vec<(Vec<&'
     all
 }
 
-/// Which argument of a method that starts a crew holds its inputs, of one that starts it once for each of a list, the list.
+/// Which argument of a method that starts a crew holds its inputs, of one that starts it once for each of a
+/// list, the list.
 fn starts(method: &str) -> Option<usize> {
     match method {
         "kickoff" | "kickoff_async" | "akickoff" => Some(0),
         "kickoff_for_each" | "kickoff_for_each_async" | "akickoff_for_each" => Some(0),
-        // `train(n_iterations, filename, inputs)`, `test(n_iterations, eval_llm, inputs)`: both start it as `kickoff` does.
+        // `train(n_iterations, filename, inputs)`, `test(n_iterations, eval_llm, inputs)`: both start it as
+        // `kickoff` does.
         "train" | "test" => Some(2),
         "replay" => Some(1),
         _ => None,
@@ -335,8 +338,8 @@ impl<'r> Reader<'r, '_> {
         found.or_else(helper).or_else(asked)
     }
 
-    /// Why hooks of the project ask models beside its crews: functions that CrewAI calls before and after crews, requests and tools, and
-    /// listeners.
+    /// Why hooks of the project ask models beside its crews: functions that CrewAI calls before and after
+    /// crews, requests and tools, and listeners.
     fn hooks(&self, asks: &Asks<'_, '_>) -> Option<Uncounted> {
         let world = self.world;
         const HOOKS: &[&str] = &[
@@ -473,8 +476,8 @@ pub(super) fn sanitized(name: &str) -> String {
     out.trim_end_matches('_').to_string()
 }
 
-/// What code supplies for an entry of a configuration: `Agent(config=self.agents_config["writer"], llm=MODEL)` supplies `llm`
-/// for the agent `writer`.
+/// What code supplies for an entry of a configuration: `Agent(config=self.agents_config["writer"],
+/// llm=MODEL)` supplies `llm` for the agent `writer`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Supplied {
     /// `agent` or `task`.

@@ -75,7 +75,8 @@ pub(super) struct Crew<'r> {
     pub names: HashMap<String, Thing<'r>>,
 }
 
-/// CrewAI reads agents under their names; a list is for a program of the project's own, which hands on what it likes.
+/// CrewAI reads agents under their names; a list is for a program of the project's own, which hands on what
+/// it likes.
 const ELSEWHERE: &str =
     "CrewAI does not read a list of agents by itself, and the program that does may set it";
 /// How else people call `max_iter`.
@@ -822,7 +823,8 @@ const MANAGER_BOUND: &str = "make the manager yourself: `manager_agent=Agent(…
 /// Tasks among which a name of a configuration is looked for.
 const MAX_TASKS: usize = 300;
 
-/// What makes an agent call models more often than is compiled, and whether it gives the agent something to call.
+/// What makes an agent call models more often than is compiled, and whether it gives the agent something to
+/// call.
 const MORE_CALLS: &[(&str, bool)] = &[
     ("memory", true),
     ("mcps", true),

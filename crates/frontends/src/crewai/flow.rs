@@ -50,7 +50,8 @@ impl Reader<'_, '_> {
         for (name, f) in &methods {
             for decorator in self.world.function(*f).decorators.iter() {
                 for source in self.sources_of(decorator, 0) {
-                    // A method that listens to its own name listens to a label; another's may be a label, too.
+                    // A method that listens to its own name listens to a label; another's may be a label,
+                    // too.
                     let own = source == *name;
                     if own || !names.contains(source.as_str()) || given.contains(&source) {
                         labels.push((source.clone(), name.clone()));
@@ -152,7 +153,8 @@ impl Reader<'_, '_> {
         Flow { nodes, edges, start, triggers: false, bound, at }.lower(kit)
     }
 
-    /// The functions that a method runs, itself among them: those of the project that have the name of what is called.
+    /// The functions that a method runs, itself among them: those of the project that have the name of what
+    /// is called.
     fn run_by(&self, method: FunctionId) -> HashSet<FunctionId> {
         const MAX_FUNCTIONS: usize = 200;
         let mut out = HashSet::from([method]);
@@ -175,7 +177,8 @@ impl Reader<'_, '_> {
         self.world.decorated(function, &["start", "listen", "router"])
     }
 
-    /// Why it is not known how often a method asks models: it starts a crew again and again, or asks by itself.
+    /// Why it is not known how often a method asks models: it starts a crew again and again, or asks by
+    /// itself.
     fn asks_openly(&self, run: &HashSet<FunctionId>) -> Option<&'static str> {
         const MODELS: &[&str] = &[
             "LLM",

@@ -8,7 +8,8 @@
 //! | `guardrail_max_retries` | `fix[n + 1]`, a turn an answer; when they are used up the run fails |
 //! | `guardrails=[…]` | one after the other; each may have the task asked again |
 //!
-//! Source: CrewAI 1.15.30 `task.py` (`_invoke_guardrail_function`), `tasks/llm_guardrail.py`, `translations/en.json` (`validation_error`).
+//! Source: CrewAI 1.15.30 `task.py` (`_invoke_guardrail_function`), `tasks/llm_guardrail.py`,
+//! `translations/en.json` (`validation_error`).
 
 use super::source::{Reader, Thing, Written};
 use crate::defaults;
@@ -118,7 +119,8 @@ impl<'r> Reader<'r, '_> {
         }
     }
 
-    /// A task under its guardrails: `ask` is a function of what the task is told beside its description, `told` that at first.
+    /// A task under its guardrails: `ask` is a function of what the task is told beside its description,
+    /// `told` that at first.
     pub(super) fn guarded(
         &self,
         kit: &mut Kit<'_>,
@@ -156,7 +158,8 @@ impl<'r> Reader<'r, '_> {
         kit.b.add(Term::Tag("again".into(), Some(record)), at)
     }
 
-    /// The loop of one guardrail, which is called so when no answer passed. If `given`, it may begin with a result that is there already.
+    /// The loop of one guardrail, which is called so when no answer passed. If `given`, it may begin with a
+    /// result that is there already.
     fn tries(
         &self,
         kit: &mut Kit<'_>,

@@ -26,8 +26,8 @@
 //! A task without `context` is told the results of all tasks before it, so the stages of a composition
 //! hand on what was said so far.
 //!
-//! Invariant: a crew is the same term whether its configuration is compiled by itself or with the code that loads it, as far as
-//! the code adds nothing.
+//! Invariant: a crew is the same term whether its configuration is compiled by itself or with the code that
+//! loads it, as far as the code adds nothing.
 //!
 //! Source: seed 000 Listing 2, §7.6; CrewAI 1.15.17 (commit f4731f50): `translations/en.json` for the
 //! texts, `crew.py` (`_get_context`, `_prepare_tools`), `tools/agent_tools` and `utilities/formatter.py`.

@@ -1,4 +1,5 @@
-//! `planning=True`: a planner is asked for a plan of each task before the crew begins, and each task is told its own.
+//! `planning=True`: a planner is asked for a plan of each task before the crew begins, and each task is told
+//! its own.
 //!
 //! | source | term |
 //! |---|---|

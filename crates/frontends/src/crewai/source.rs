@@ -137,7 +137,8 @@ impl<'r> Reader<'r, '_> {
         }
     }
 
-    /// Whether a part of it stands in a configuration that is not at hand, or in arguments that are not known.
+    /// Whether a part of it stands in a configuration that is not at hand, or in arguments that are not
+    /// known.
     pub fn is_hidden(&self, thing: Thing<'r>) -> bool {
         let Thing::Made(id) = thing else { return false };
         let object = self.world.object(id);

@@ -171,7 +171,8 @@ pub(super) fn retried(kit: &mut Kit<'_>, data: Node<'_>, kind: &str, title: &str
     let writes = match kind {
         "http-request" => {
             match data.get("method").and_then(|m| m.text()).map(str::to_ascii_lowercase).as_deref() {
-                // A request of these kinds may be repeated by the rules of HTTP; one with a key is told apart by the service.
+                // A request of these kinds may be repeated by the rules of HTTP; one with a key is told apart
+                // by the service.
                 Some("post" | "patch") if !mentions_idempotency(data) => None,
                 _ => return,
             }

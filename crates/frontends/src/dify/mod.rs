@@ -128,7 +128,8 @@ fn holes(text: &str) -> Vec<Part<'_>> {
     parts
 }
 
-/// An agent that is asked by ReAct takes one action at a time; with function calling all calls of a reply are carried out.
+/// An agent that is asked by ReAct takes one action at a time; with function calling all calls of a reply are
+/// carried out.
 fn carried(strategy: Option<Node<'_>>) -> Carried {
     let name = strategy.and_then(|s| s.text()).unwrap_or("").to_ascii_lowercase();
     if name == "react" || name == "cot" { Carried::First } else { Carried::All }
@@ -388,7 +389,8 @@ impl<'d> Run<'_, '_, 'd> {
         kit.b.app(tool, input, at)
     }
 
-    /// What a tool or a data source is given, by name: texts with placeholders, selectors, or values as they are.
+    /// What a tool or a data source is given, by name: texts with placeholders, selectors, or values as they
+    /// are.
     fn parameters(
         &self,
         kit: &mut Kit<'_>,

@@ -1,7 +1,7 @@
 //! What a node gives, and what becomes of a selector that names a part of it.
 //!
-//! Invariant: a part that `find` calls given is a field of the term that the node compiles to, so that reading it is no
-//! type error; whatever else a selector names is a finding where it stands, and is not read.
+//! Invariant: a part that `find` calls given is a field of the term that the node compiles to, so that
+//! reading it is no type error; whatever else a selector names is a finding where it stands, and is not read.
 //!
 //! Source: langgenius/dify, `api/core/workflow/nodes` (the `outputs` of each `NodeRunResult`).
 
@@ -175,8 +175,8 @@ impl<'d> Flow<'_, 'd> {
 }
 
 impl Run<'_, '_, '_> {
-    /// What is read in place of a part that is not in what the node gives here, with a finding that says so; nothing if
-    /// the part is there.
+    /// What is read in place of a part that is not in what the node gives here, with a finding that says so;
+    /// nothing if the part is there.
     pub(super) fn instead(
         &self,
         kit: &mut Kit<'_>,

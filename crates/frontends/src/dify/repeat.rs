@@ -121,7 +121,8 @@ impl<'d> Run<'_, '_, 'd> {
         kit.b.let_in(vec![("$outer".into(), outer)], record, at)
     }
 
-    /// Whether the lists that the items of an iteration give are joined to one, as Dify does unless `flatten_output` is off.
+    /// Whether the lists that the items of an iteration give are joined to one, as Dify does unless
+    /// `flatten_output` is off.
     fn flattens(&self, kit: &mut Kit<'_>, data: Node<'d>) -> bool {
         let wanted = data.entry("flatten_output");
         if wanted.is_some_and(|e| e.value.as_bool() == Some(false)) {
@@ -300,7 +301,8 @@ impl<'d> Run<'_, '_, 'd> {
         if bindings.is_empty() { unit } else { kit.b.let_in(bindings, unit, at) }
     }
 
-    /// An assigner that is not written as Dify writes them: what it names is given something, if it does anything.
+    /// An assigner that is not written as Dify writes them: what it names is given something, if it does
+    /// anything.
     fn assigned_otherwise(
         &self,
         kit: &mut Kit<'_>,

@@ -83,8 +83,8 @@ impl Frontend for Goose {
     }
 }
 
-/// The parameters against the placeholders: Goose refuses a recipe where they differ. A recipe with statements of its template
-/// language (loops, inclusions) may define names of its own and is left alone.
+/// The parameters against the placeholders: Goose refuses a recipe where they differ. A recipe with
+/// statements of its template language (loops, inclusions) may define names of its own and is left alone.
 fn parameters(kit: &mut Kit<'_>, node: Node<'_>) {
     let declared: Vec<(&str, diagnostics::Span)> = node
         .get("parameters")

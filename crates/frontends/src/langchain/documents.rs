@@ -1,4 +1,5 @@
-//! Chains that read documents, as `save` writes them: all at once, each by itself, one after the other; and what names its sources.
+//! Chains that read documents, as `save` writes them: all at once, each by itself, one after the other; and
+//! what names its sources.
 
 use super::dumped::left_out;
 use super::prompt::{Prompt, Said};

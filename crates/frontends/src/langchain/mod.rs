@@ -1,5 +1,5 @@
-//! LangChain as configuration: what `chain.save`, `prompt.save` and `agent.save` write (`_type: llm_chain`), and what
-//! `langchain_core.load.dumps` writes (`{"lc": 1, "type": "constructor", …}`).
+//! LangChain as configuration: what `chain.save`, `prompt.save` and `agent.save` write (`_type: llm_chain`),
+//! and what `langchain_core.load.dumps` writes (`{"lc": 1, "type": "constructor", …}`).
 //!
 //! | part | what it reads |
 //! |---|---|
@@ -11,10 +11,12 @@
 //!
 //! What Python builds is read by [`crate::langgraph`].
 //!
-//! Invariant: bounded. A stage counts each time it is compiled, and stages are within one another up to [`MAX_DEPTH`].
+//! Invariant: bounded. A stage counts each time it is compiled, and stages are within one another up to
+//! [`MAX_DEPTH`].
 //!
-//! Source: langchain 0.3 `chains/loading.py`, `agents/loading.py`, `chains/combine_documents/`, `chains/api/base.py`,
-//! `chains/llm_checker/base.py`; langchain-core 0.3 and 1.7 `prompts/loading.py`, `load/serializable.py`, `load/dump.py`.
+//! Source: langchain 0.3 `chains/loading.py`, `agents/loading.py`, `chains/combine_documents/`,
+//! `chains/api/base.py`, `chains/llm_checker/base.py`; langchain-core 0.3 and 1.7 `prompts/loading.py`,
+//! `load/serializable.py`, `load/dump.py`.
 
 mod documents;
 mod dumped;

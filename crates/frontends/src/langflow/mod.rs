@@ -179,7 +179,8 @@ impl<'d> Flow<'d> {
     }
 }
 
-/// Edges without those that a longer way says as well: a component reads what it is connected to, whatever comes between.
+/// Edges without those that a longer way says as well: a component reads what it is connected to, whatever
+/// comes between.
 fn needed(edges: Vec<Edge>, nodes: usize) -> Vec<Edge> {
     const MAX_EDGES: usize = 400;
     if edges.len() > MAX_EDGES {
@@ -215,7 +216,8 @@ struct Run<'f, 'd> {
 }
 
 impl<'d> Run<'_, 'd> {
-    /// What is connected to a field; otherwise what it holds. Of several, what the decisions before let through.
+    /// What is connected to a field; otherwise what it holds. Of several, what the decisions before let
+    /// through.
     fn value(&self, kit: &mut Kit<'_>, i: usize, name: &str, env: &Env) -> Option<TermId> {
         let node = self.flow.nodes[i];
         let at = head(node);

@@ -6,10 +6,11 @@
 //! | an agent or a graph as a node | the same in the conversation of the graph around it |
 //! | `agent.invoke({"messages": […]})` in a node | the same in a conversation of its own |
 //!
-//! A round of such an agent is a reply and what it calls. Of `n` steps the last is never a success, so there are `(n − 1) / 2` rounds; then,
-//! as the framework does it, one reply more, which is refused.
+//! A round of such an agent is a reply and what it calls. Of `n` steps the last is never a success, so there
+//! are `(n − 1) / 2` rounds; then, as the framework does it, one reply more, which is refused.
 //!
-//! Source: langgraph-prebuilt 1.1.2 `chat_agent_executor.py`; langchain 1.4.7 `agents/factory.py`; langchain 0.3 `agents/agent.py`.
+//! Source: langgraph-prebuilt 1.1.2 `chat_agent_executor.py`; langchain 1.4.7 `agents/factory.py`; langchain
+//! 0.3 `agents/agent.py`.
 
 use super::node::{Graph, Mode};
 use super::plan::Plan;

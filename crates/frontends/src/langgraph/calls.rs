@@ -1,7 +1,7 @@
 //! The calls of a function that ask the world: in order, under the tests that they stand under.
 //!
-//! A call that only one side of a test makes is made on that side, if all that follows depends on the test, too; otherwise it is made or not,
-//! and the function goes on.
+//! A call that only one side of a test makes is made on that side, if all that follows depends on the test,
+//! too; otherwise it is made or not, and the function goes on.
 
 use super::model::Chain;
 use super::node::{Graph, Mode};
@@ -364,8 +364,8 @@ impl Reader<'_, '_> {
         kit.b.let_in(places.with(bindings), body, at)
     }
 
-    /// The turns of a loop over what is not known before the run: what its calls do, for each element. Nothing of what they give is looked at
-    /// after the loop.
+    /// The turns of a loop over what is not known before the run: what its calls do, for each element.
+    /// Nothing of what they give is looked at after the loop.
     fn turns(
         &self,
         kit: &mut Kit<'_>,
@@ -407,7 +407,8 @@ impl Reader<'_, '_> {
         kit.b.add(Term::Each(None, turn, list), at)
     }
 
-    /// Whether a call may be made for each of several things: it needs no conversation, and what it does is known.
+    /// Whether a call may be made for each of several things: it needs no conversation, and what it does is
+    /// known.
     fn is_apart(&self, scope: &Scope, call: &Call) -> bool {
         match &call.does {
             Effect::Tool(..) => true,
@@ -428,7 +429,8 @@ impl Reader<'_, '_> {
         self.world.objects().find(|(_, o)| is(o)).map(|(id, _)| id)
     }
 
-    /// Binds a comprehension whose items are made by calls: all items at the same time. False if it is of another kind.
+    /// Binds a comprehension whose items are made by calls: all items at the same time. False if it is of
+    /// another kind.
     fn each<'c>(
         &self,
         kit: &mut Kit<'_>,
@@ -793,8 +795,8 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// Whether a model may be asked in the conversation itself: nothing is said to it alone. Calls keep their form there only, so a model
-    /// that is offered tools is always asked there.
+    /// Whether a model may be asked in the conversation itself: nothing is said to it alone. Calls keep their
+    /// form there only, so a model that is offered tools is always asked there.
     pub(super) fn may_be_live(&self, graph: &Graph<'_>, parts: &[Part], kind: Kindly) -> bool {
         if let Some((_, sides)) = first_test(parts) {
             return sides.iter().all(|parts| self.may_be_live(graph, parts, kind));
@@ -882,7 +884,8 @@ impl Reader<'_, '_> {
             return recv(kit);
         }
         let mut said = self.sends(kit, scope, before);
-        // What is said before the conversation stands before it. Calls keep their form in the conversation itself only.
+        // What is said before the conversation stands before it. Calls keep their form in the conversation
+        // itself only.
         let again = (!before.is_empty() && !graph.replies).then_some(()).and(scope.state.as_ref());
         let term = match (again, &scope.messages) {
             (Some((_, state)), Some(key)) => {

@@ -1,8 +1,8 @@
 //! Deep agents: `create_deep_agent`.
 //!
-//! A deep agent is an agent of LangChain that is offered files, a list of things to do, and the tool `task`, with which it has another
-//! agent carry something out in a conversation of its own: one of `subagents`, or `general-purpose`, which is like itself.
-//! What the framework adds to the instructions is not reproduced.
+//! A deep agent is an agent of LangChain that is offered files, a list of things to do, and the tool `task`,
+//! with which it has another agent carry something out in a conversation of its own: one of `subagents`, or
+//! `general-purpose`, which is like itself. What the framework adds to the instructions is not reproduced.
 //!
 //! Source: deepagents 0.5 `graph.py`, `middleware/subagents.py`, `middleware/filesystem.py`.
 
@@ -114,7 +114,8 @@ impl Reader<'_, '_> {
         if let Some(given) = field(object, None, "response_format").filter(|g| !g.value.is_none()) {
             params.result = Some(self.schema(given.value));
         }
-        // Whoever works for it has its limit, but before 0.5, where it is `create_agent`'s (0.3, which hands its own on, is not told apart).
+        // Whoever works for it has its limit, but before 0.5, where it is `create_agent`'s (0.3, which hands
+        // its own on, is not told apart).
         let theirs = match (bound.bound, &bound.origin) {
             (Bound::Finite(1_000), Some(_)) => defaults::create_agent(kit.versions),
             _ => bound.clone(),

@@ -1,8 +1,9 @@
 //! Python's values where something is done with them.
 //!
-//! What a program computes has no type before it runs: `d.get("k", {})` may be anything, though one of the ways to it is an empty
-//! record. Where such a value is taken apart or computed with, it is one of any type; what is wrong with it shows when it runs, as in
-//! Python. Variables, texts and numbers that are written out, and what models and tools give keep their types.
+//! What a program computes has no type before it runs: `d.get("k", {})` may be anything, though one of the
+//! ways to it is an empty record. Where such a value is taken apart or computed with, it is one of any type;
+//! what is wrong with it shows when it runs, as in Python. Variables, texts and numbers that are written out,
+//! and what models and tools give keep their types.
 
 use super::value::STATE;
 use core_ir::{Builder, Data, Prim, Term, TermId, Type};

@@ -1,6 +1,7 @@
 //! Functions of one value, for other front ends: what a function of the project computes of it, as a term.
 //!
-//! Entry points: [`Functions::follow`], then [`Functions::result`], [`Functions::term`] and [`Functions::test`].
+//! Entry points: [`Functions::follow`], then [`Functions::result`], [`Functions::term`] and
+//! [`Functions::test`].
 //!
 //! Invariant: what cannot be said in the calculus is an unknown term with a finding, as in nodes of graphs.
 

@@ -10,7 +10,8 @@ use frontend_kit::lists::folded;
 use python::{Condition, PyKind, Value};
 
 impl Reader<'_, '_> {
-    /// `enumerate(xs, from)`, `zip(xs, ys)`: lists of what stands at the same place, as far as the first goes.
+    /// `enumerate(xs, from)`, `zip(xs, ys)`: lists of what stands at the same place, as far as the first
+    /// goes.
     pub(super) fn paired(
         &self,
         kit: &mut Kit<'_>,
@@ -103,7 +104,8 @@ impl Reader<'_, '_> {
         }))
     }
 
-    /// What functions that Python has built in make of a list: `sum`, `max`, `min`, `next`, `filter(None, …)`, `map(str, …)`, and the words of a text.
+    /// What functions that Python has built in make of a list: `sum`, `max`, `min`, `next`, `filter(None,
+    /// …)`, `map(str, …)`, and the words of a text.
     pub(super) fn of_list(
         &self,
         kit: &mut Kit<'_>,
@@ -255,7 +257,8 @@ impl Reader<'_, '_> {
         (!open && items.iter().all(|i| !i.maybe)).then_some(items)
     }
 
-    /// `p(x) for x in xs` as the list of what the tests give; `all` of nothing holds, as `any` of nothing does not.
+    /// `p(x) for x in xs` as the list of what the tests give; `all` of nothing holds, as `any` of nothing
+    /// does not.
     pub(super) fn tests_of(&self, kit: &mut Kit<'_>, scope: &Scope, of: &Value, at: Span) -> Option<TermId> {
         let (_, object) = self.world.object_of(of)?;
         let [list, element, each] = &object.args[..] else { return None };

@@ -12,10 +12,12 @@
 //! | [`team`] | supervisors and swarms |
 //! | [`manifest`] | `langgraph.json` |
 //!
-//! The state is a record in the variable `$s`. Its key with the reducer `add_messages` is the conversation: what is added to it is sent, and a
-//! model that is asked with it receives in the conversation itself, so that tool calls and their results keep their form.
+//! The state is a record in the variable `$s`. Its key with the reducer `add_messages` is the conversation:
+//! what is added to it is sent, and a model that is asked with it receives in the conversation itself, so
+//! that tool calls and their results keep their form.
 //!
-//! Source: langgraph 1.2.22 (`graph/state.py`, `pregel/`), langgraph-prebuilt 1.1.2, langchain 1.4.7, langchain-core 1.7.2.
+//! Source: langgraph 1.2.22 (`graph/state.py`, `pregel/`), langgraph-prebuilt 1.1.2, langchain 1.4.7,
+//! langchain-core 1.7.2.
 
 mod agent;
 mod beside;
@@ -59,7 +61,8 @@ use value::{STATE, Scope};
 /// The front end.
 pub struct LangGraph;
 
-/// Packages of the framework are called like it, those of its partners too: `langchain_openai`, `langgraph_supervisor`.
+/// Packages of the framework are called like it, those of its partners too: `langchain_openai`,
+/// `langgraph_supervisor`.
 const FAMILY: &[&str] = &["langgraph", "langchain", "deepagents"];
 const GRAPHS: &[&str] = &[
     "StateGraph(",
@@ -336,8 +339,8 @@ fn callable(world: &World<'_>, value: &Value) -> Option<(Value, Key, Vec<Arg>)> 
     }
 }
 
-/// What the framework hands a node beside its state: the configuration of a run that says nothing of its own, and the context as its
-/// class makes it by itself.
+/// What the framework hands a node beside its state: the configuration of a run that says nothing of its own,
+/// and the context as its class makes it by itself.
 fn handed_in(
     world: &mut World<'_>,
     position: usize,
@@ -817,8 +820,8 @@ impl Reader<'_, '_> {
         first.map(|c| c.name.clone()).into_iter().collect()
     }
 
-    /// Whether keys may be given that are no part of an update: by `Send`, to the node that it is sent to, or by whoever changes the
-    /// state of a run that has stopped.
+    /// Whether keys may be given that are no part of an update: by `Send`, to the node that it is sent to, or
+    /// by whoever changes the state of a run that has stopped.
     fn written_from_outside(&self, plan: &Plan, runs: &[(String, &python::Object)]) -> bool {
         let changed = runs.iter().any(|(name, _)| matches!(name.as_str(), "update_state" | "aupdate_state"));
         let deciding = plan.routers.iter().map(|r| &r.path).chain(plan.nodes.iter().map(|n| &n.value));
@@ -831,7 +834,8 @@ impl Reader<'_, '_> {
             })
     }
 
-    /// Notes keys that are read, and that neither the run nor a node gives a value; not where a node is not wholly known.
+    /// Notes keys that are read, and that neither the run nor a node gives a value; not where a node is not
+    /// wholly known.
     fn never_written(&self, kit: &mut Kit<'_>, plan: &Plan, given: &[(String, Value)]) {
         let mut written: Vec<(String, Span)> = Vec::new();
         let mut read: Vec<(String, Span)> = Vec::new();

@@ -57,7 +57,8 @@ impl Reader<'_, '_> {
             .then(|| (base, object.args.iter().find(|a| a.name.is_none()).or_else(|| object.arg("input"))))
     }
 
-    /// Whether a model says what its source has it say: the fake ones of `langchain_core`, or a class made of one.
+    /// Whether a model says what its source has it say: the fake ones of `langchain_core`, or a class made of
+    /// one.
     fn is_scripted(&self, value: &Value) -> bool {
         let fake = |name: &str| name.starts_with("langchain") && name.rsplit('.').next().is_some_and(is_fake);
         self.world.object_of(value).is_some_and(|(_, o)| {
@@ -65,7 +66,8 @@ impl Reader<'_, '_> {
         })
     }
 
-    /// Whether a class of the project is a model whose replies are made in its own method, which calls nothing that could be asked.
+    /// Whether a class of the project is a model whose replies are made in its own method, which calls
+    /// nothing that could be asked.
     fn replies_itself(&self, class: ClassId) -> bool {
         const MAKES: &[&str] = &[
             "AIMessage",
@@ -156,7 +158,8 @@ impl Reader<'_, '_> {
         self.model_within(value, &[], 0)
     }
 
-    /// The model that a value is, with the outcomes of the first tests that decide between several; of the others the first is taken.
+    /// The model that a value is, with the outcomes of the first tests that decide between several; of the
+    /// others the first is taken.
     pub(super) fn model_within(&self, value: &Value, outcomes: &[bool], depth: usize) -> Option<Model> {
         const MAX_DEPTH: usize = 24;
         let (id, object) = self.world.object_of(value)?;
@@ -475,7 +478,8 @@ impl Reader<'_, '_> {
                         .find(|(class, _)| *class == short)
                         .map_or_else(|| snake(short), |(_, n)| (*n).to_string()),
                 };
-                // An object of a class is a tool if it may be: what a call of a function gives may be anything.
+                // An object of a class is a tool if it may be: what a call of a function gives may be
+                // anything.
                 let class = short.chars().next().is_some_and(char::is_uppercase) || object.class.is_some();
                 let known = class && object.base.is_none();
                 known.then(|| ToolDecl::unknown(name.as_str().into(), at))

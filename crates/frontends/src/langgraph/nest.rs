@@ -1,4 +1,5 @@
-//! Configurations that are nested as they follow each other: rows, decisions up to where their ways meet, and one cycle.
+//! Configurations that are nested as they follow each other: rows, decisions up to where their ways meet, and
+//! one cycle.
 
 use super::pregel::{Machine, Next};
 use super::steps::over;

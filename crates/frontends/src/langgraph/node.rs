@@ -39,7 +39,8 @@ pub(super) struct Graph<'p> {
     pub talks: bool,
     /// Whether a model is offered tools, so that its reply has to be remembered.
     pub replies: bool,
-    /// Whether all models that see the conversation are given the same instructions, which are said at its beginning.
+    /// Whether all models that see the conversation are given the same instructions, which are said at its
+    /// beginning.
     pub hoisted: Option<Value>,
     /// Whether no node adds instructions to the conversation.
     pub uninstructed: bool,

@@ -366,7 +366,8 @@ impl Reader<'_, '_> {
             let var = kit.b.var(name.clone(), at);
             kit.b.add(Term::Prim(Prim::Length, vec![var]), at)
         };
-        // A negative bound counts from the end, and never goes before the beginning; none goes beyond the end.
+        // A negative bound counts from the end, and never goes before the beginning; none goes beyond the
+        // end.
         let place = |kit: &mut Kit<'_>, n: Option<i64>, default: bool| match n {
             None if default => length(kit),
             None => kit.b.lit(Num::from(0i64), at),

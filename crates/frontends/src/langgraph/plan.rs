@@ -446,7 +446,8 @@ impl Reader<'_, '_> {
         plan.channels = found;
     }
 
-    /// What nodes say that they read is part of the state, too (`def node(state: Private)`), as `add_node` of LangGraph has it.
+    /// What nodes say that they read is part of the state, too (`def node(state: Private)`), as `add_node` of
+    /// LangGraph has it.
     fn private_channels(&self, plan: &mut Plan) {
         if !plan.declared {
             return;

@@ -1,5 +1,5 @@
-//! Graphs as terms, in steps as the framework runs them: all nodes that are due run at the same time on the same state, then their
-//! updates are merged, then it is decided which nodes are due next.
+//! Graphs as terms, in steps as the framework runs them: all nodes that are due run at the same time on the
+//! same state, then their updates are merged, then it is decided which nodes are due next.
 //!
 //! | graph | term |
 //! |---|---|
@@ -10,10 +10,11 @@
 //! | one cycle, always of the same length | `fix[k]`, a round a turn, and what the limit leaves of a last round |
 //! | any other cycle | `fix[limit]`, a step a turn, over a state that says which nodes are due |
 //!
-//! A *configuration* is a set of nodes that are due, with the joins that are waited for. There are finitely many; they are the nodes of
-//! the graph that is compiled. More than [`MAX_CONFIGS`] are not.
+//! A *configuration* is a set of nodes that are due, with the joins that are waited for. There are finitely
+//! many; they are the nodes of the graph that is compiled. More than [`MAX_CONFIGS`] are not.
 //!
-//! Source: langgraph 1.2.22, `pregel/_loop.py`, `pregel/_algo.py`: a run fails when it has made `recursion_limit` steps, whatever is due then.
+//! Source: langgraph 1.2.22, `pregel/_loop.py`, `pregel/_algo.py`: a run fails when it has made
+//! `recursion_limit` steps, whatever is due then.
 
 use super::Reader;
 use super::node::Graph;
@@ -96,7 +97,8 @@ pub(super) struct Machine<'m, 'r, 'w, 'p> {
     pub(super) full: bool,
 }
 
-/// The labels of a mapping that the function before it never gives, each with its place and whether another label leads where it does.
+/// The labels of a mapping that the function before it never gives, each with its place and whether another
+/// label leads where it does.
 fn never_taken<'r>(router: &'r Router, ways: &Ways) -> impl Iterator<Item = (String, Span, bool)> + use<'r> {
     let options = ways.options.iter().flat_map(|(label, _)| label.split('+').map(str::to_string));
     let given: HashSet<String> = options.chain(ways.lost.iter().cloned()).collect();
@@ -312,7 +314,8 @@ impl Machine<'_, '_, '_, '_> {
             });
         }
         let lost = (0..plan.nodes.len()).any(|n| !reached.contains(&n));
-        // Of a graph of which every node is reached, only its edges matter: they are followed whatever a node gives.
+        // Of a graph of which every node is reached, only its edges matter: they are followed whatever a node
+        // gives.
         let decided = open.is_disjoint(&reached) && !self.is_unsure();
         let open = !decided || lost && self.is_open(&reached);
         kit.outline.graph(GraphOutline { at: plan.at, nodes, edges, placed: Vec::new(), start, open, dead });
@@ -337,8 +340,8 @@ impl Machine<'_, '_, '_, '_> {
         self.graph.plan.diagnostics.iter().any(unsure)
     }
 
-    /// Whether a run may go on where no edge leads: what a node that is reached gives may be a `Command`, or one of a graph within it
-    /// may be for this one.
+    /// Whether a run may go on where no edge leads: what a node that is reached gives may be a `Command`, or
+    /// one of a graph within it may be for this one.
     fn is_open(&self, reached: &HashSet<usize>) -> bool {
         let plan = self.graph.plan;
         if self.mentions("as_node") || self.mentions("PARENT") {

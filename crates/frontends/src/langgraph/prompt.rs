@@ -248,7 +248,8 @@ impl Reader<'_, '_> {
         matches!((&a.kind, &b.kind), (PyKind::Object(a), PyKind::Object(b)) if a == b)
     }
 
-    /// How a test comes out that asks whether the conversation has instructions yet, where nothing adds any: `isinstance(messages[0], SystemMessage)`.
+    /// How a test comes out that asks whether the conversation has instructions yet, where nothing adds any:
+    /// `isinstance(messages[0], SystemMessage)`.
     fn without_instructions(&self, scope: &Scope, test: &Value, depth: usize) -> Option<bool> {
         const MAX_DEPTH: usize = 8;
         if !scope.uninstructed || depth > MAX_DEPTH {

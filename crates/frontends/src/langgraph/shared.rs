@@ -1,13 +1,15 @@
 //! Values that are used several times, computed once: `let v = … in …`.
 //!
-//! A value of Python's that two others are made of would stand in both, and those in what is made of them: terms would grow with each name
-//! that a program gives. So what is worth a name gets one, at the place where Python has computed it: after the calls that it is made
-//! of, under the tests that it was made under, and no earlier.
+//! A value of Python's that two others are made of would stand in both, and those in what is made of them:
+//! terms would grow with each name that a program gives. So what is worth a name gets one, at the place where
+//! Python has computed it: after the calls that it is made of, under the tests that it was made under, and no
+//! earlier.
 //!
-//! Entry points: [`Reader::sharing`] says what is worth a name, [`Scope::opened`] begins a place that names are given in, and
-//! [`Reader::shared`] gives one.
+//! Entry points: [`Reader::sharing`] says what is worth a name, [`Scope::opened`] begins a place that names
+//! are given in, and [`Reader::shared`] gives one.
 //!
-//! Invariant: what Python computes only on one way is not computed on another one: a value gets its name at a place whose tests it was made under.
+//! Invariant: what Python computes only on one way is not computed on another one: a value gets its name at a
+//! place whose tests it was made under.
 
 use super::calls::Call;
 use super::value::{Held, Scope};
@@ -43,7 +45,8 @@ pub(super) struct Place {
 #[derive(Clone, Debug)]
 enum Given {
     Name(Name),
-    /// It is not known as a whole, and why: it is said where it is used, so that ways that do not use it do not end.
+    /// It is not known as a whole, and why: it is said where it is used, so that ways that do not use it do
+    /// not end.
     Unknown(Name, Span),
 }
 
@@ -57,7 +60,8 @@ impl Given {
 }
 
 impl Scope {
-    /// The scope in which names are given that stand at a new place within this one; `None` where nothing is worth a name.
+    /// The scope in which names are given that stand at a new place within this one; `None` where nothing is
+    /// worth a name.
     pub(super) fn opened(&self) -> Option<(Scope, Rc<Place>)> {
         self.sharing.as_ref()?;
         let place = Place { scope: self.clone(), made: RefCell::default(), names: RefCell::default() };
@@ -129,7 +133,8 @@ impl Reader<'_, '_> {
     pub(super) fn sharing(&self, traced: &Traced, calls: &[ObjectId]) -> Sharing {
         let held: HashSet<ObjectId> = calls.iter().copied().collect();
         let own: HashSet<ObjectId> = traced.trace.objects.iter().copied().collect();
-        // A call, an element and the state are there; what they are made of is no part of what is made of them.
+        // A call, an element and the state are there; what they are made of is no part of what is made of
+        // them.
         let items = traced.trace.objects.iter().filter_map(|id| {
             let object = self.world.object(*id);
             match object.args.get(1).map(|a| &a.value.kind) {
@@ -253,7 +258,8 @@ impl Reader<'_, '_> {
             if let ("[for]", Some(PyKind::Object(element))) =
                 (&*object.callee, object.args.get(1).map(|a| &a.value.kind))
             {
-                // A call that is made for each item is a part of what all items are, which is bound as a whole.
+                // A call that is made for each item is a part of what all items are, which is bound as a
+                // whole.
                 let inside = |c: &ObjectId| {
                     held.contains(c)
                         && self.world.path(*c).iter().any(|c| matches!(c, Condition::Each(e) if e == element))
@@ -273,7 +279,8 @@ impl Reader<'_, '_> {
     pub(super) fn shared(&self, kit: &mut Kit<'_>, scope: &Scope, id: ObjectId, at: Span) -> Option<TermId> {
         let mut place = scope.place.as_ref()?;
         let needs = scope.sharing.as_ref()?.get(&id)?.clone();
-        // What a loop that is not followed made is what it is after the loop: nobody knows how often, or whether, it was made.
+        // What a loop that is not followed made is what it is after the loop: nobody knows how often, or
+        // whether, it was made.
         let path = self.world.path(id);
         let within = |c: &Condition| matches!(c, Condition::Loop(e) if scope.held.contains_key(e));
         let open = |c: &Condition| matches!(c, Condition::Undecided | Condition::Loop(_)) && !within(c);
@@ -328,7 +335,8 @@ impl Reader<'_, '_> {
         Some(given.term(kit, at))
     }
 
-    /// Whether a value has a name, or may be given one, and is data whatever the tests in it say: a part of it is a part of what has the name.
+    /// Whether a value has a name, or may be given one, and is data whatever the tests in it say: a part of
+    /// it is a part of what has the name.
     pub(super) fn is_shared(&self, scope: &Scope, value: &Value) -> bool {
         let Some(sharing) = scope.sharing.as_ref().filter(|_| scope.place.is_some()) else { return false };
         let PyKind::Object(id) = value.kind else { return false };
@@ -405,7 +413,8 @@ impl Reader<'_, '_> {
     }
 }
 
-/// What is certainly computed of what is not known is not known. Texts keep what is known of them, and what a test decides between, too.
+/// What is certainly computed of what is not known is not known. Texts keep what is known of them, and what a
+/// test decides between, too.
 pub(super) fn not_known_whole(kit: &Kit<'_>, term: TermId) -> TermId {
     let unknown = |id: &TermId| matches!(kit.b.term(*id), Term::Unknown(_));
     let plain = |id: &TermId| unknown(id) || matches!(kit.b.term(*id), Term::Lit(_));

@@ -66,8 +66,8 @@ impl Machine<'_, '_, '_, '_> {
                 return term;
             }
         } else if let (1, Some(h)) = (headers.len(), headers.iter().next().copied()) {
-            // How far it is to the cycle, and how long it is, if that is always the same.
-            // If it is not, the least counts where the limit is only the framework's default: then there is no last round.
+            // How far it is to the cycle, and how long it is, if that is always the same. If it is not, the
+            // least counts where the limit is only the framework's default: then there is no last round.
             let loose = limit.origin.is_some() || most.is_none();
             let prefix = near[h].filter(|p| far[h] == Some(*p) || loose);
             let (from_h, to_h) = distances(&forward, h);

@@ -5,7 +5,8 @@
 //! | a supervisor | a loop of one agent, in which `transfer_to_x` has another answer in a copy of the conversation |
 //! | a swarm | a conversation in which `transfer_to_x` lets another agent go on |
 //!
-//! Source: langgraph-supervisor 0.0.31 `supervisor.py`, `handoff.py`; langgraph-swarm 0.1.0 `swarm.py`, `handoff.py`.
+//! Source: langgraph-supervisor 0.0.31 `supervisor.py`, `handoff.py`; langgraph-swarm 0.1.0 `swarm.py`,
+//! `handoff.py`.
 
 use super::agent::{Agent, rounds};
 use super::model::handoff_slug;

@@ -361,7 +361,8 @@ impl Reader<'_, '_> {
         item.is_some_and(|i| self.message_of(&i.value).is_some() || self.made_message(&i.value))
     }
 
-    /// Which messages of the conversation a value takes out: `RemoveMessage(id=m.id)`, for one, all or some of them.
+    /// Which messages of the conversation a value takes out: `RemoveMessage(id=m.id)`, for one, all or some
+    /// of them.
     fn removed(&self, scope: &Scope, value: &Value) -> Option<(Option<i64>, Option<i64>)> {
         let (_, object) = self.world.object_of(value)?;
         if let ("[for]", [list, element, item]) = (&*object.callee, &object.args[..]) {

@@ -1,7 +1,8 @@
 //! What nodes compute, as terms.
 //!
-//! A node's function was [traced](python::World::trace) with a state that is not known: what it computes of the state is an object
-//! whose callee says how. Here such values become terms; what cannot be said in the calculus becomes an unknown term with its place.
+//! A node's function was [traced](python::World::trace) with a state that is not known: what it computes of
+//! the state is an object whose callee says how. Here such values become terms; what cannot be said in the
+//! calculus becomes an unknown term with its place.
 
 use super::shared::{Place, Sharing};
 use super::{Kindly, Reader};
@@ -134,7 +135,8 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// `{"a": 1, **x, "b": 2}`: `x` with what follows it set, and with what stands before it where it has no such key.
+    /// `{"a": 1, **x, "b": 2}`: `x` with what follows it set, and with what stands before it where it has no
+    /// such key.
     fn spread_record(
         &self,
         kit: &mut Kit<'_>,

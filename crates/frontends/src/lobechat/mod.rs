@@ -1,8 +1,8 @@
 //! LobeChat agents: one JSON file with `config.systemRole`.
 //!
 //! The agent is one oracle; `config.plugins` are its tools. Examples, opening messages and all that is shown
-//! in the market have no counterpart. The chat's settings name the model where the file does not. A file with what an agent says in another
-//! language, which has no `identifier`, is an agent of that title.
+//! in the market have no counterpart. The chat's settings name the model where the file does not. A file with
+//! what an agent says in another language, which has no `identifier`, is an agent of that title.
 //!
 //! Source: LobeChat's agent index, schema version 1.
 

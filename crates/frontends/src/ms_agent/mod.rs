@@ -1,7 +1,8 @@
-//! ModelScope-Agent (ms-agent): `llm`, `prompt.system`, `tools`, `max_chat_round`, and workflows of such files.
+//! ModelScope-Agent (ms-agent): `llm`, `prompt.system`, `tools`, `max_chat_round`, and workflows of such
+//! files.
 //!
-//! A workflow (`name: {agent_config: file, next: [name]}`) is the composition along `next`; files that are not
-//! loaded are unknown. A `code_file` replaces the agent by Python, which is unknown.
+//! A workflow (`name: {agent_config: file, next: [name]}`) is the composition along `next`; files that are
+//! not loaded are unknown. A `code_file` replaces the agent by Python, which is unknown.
 //!
 //! Source: modelscope/ms-agent, `ms_agent/agent/llm_agent.py`: `DEFAULT_MAX_CHAT_ROUND` 20.
 

@@ -10,8 +10,8 @@
 //! | `GroupChatBuilder`, `MagenticBuilder` | turns; whoever orchestrates names who speaks |
 //! | `WorkflowBuilder` | a graph; an executor that is code is a tool of its name, and conditions are unknown |
 //!
-//! Source: microsoft/agent-framework (commit 5eb3eb74): `python/packages/core/agent_framework/_agents.py`, `_tools.py`,
-//! `_workflows/_workflow_builder.py`, `packages/orchestrations`.
+//! Source: microsoft/agent-framework (commit 5eb3eb74): `python/packages/core/agent_framework/_agents.py`,
+//! `_tools.py`, `_workflows/_workflow_builder.py`, `packages/orchestrations`.
 
 use crate::defaults;
 use crate::py::{self, Given, field};

@@ -1,4 +1,5 @@
-//! Microsoft Agent Framework: declarative YAML (`kind: Prompt` agents, `kind: Workflow`, `AdaptiveDialog`) and Python (`code.rs`).
+//! Microsoft Agent Framework: declarative YAML (`kind: Prompt` agents, `kind: Workflow`, `AdaptiveDialog`)
+//! and Python (`code.rs`).
 //!
 //! | source | term |
 //! |---|---|
@@ -9,8 +10,8 @@
 //! | `ConditionGroup`, `If` | a decision; conditions are Power Fx, hence unknown |
 //! | `Foreach`, `GotoAction` | edges back: a cycle |
 //!
-//! Source: microsoft/agent-framework, `declarative-agents`, `workflow-samples`; the function-invoking client's
-//! `MaximumIterationsPerRequest` 40.
+//! Source: microsoft/agent-framework, `declarative-agents`, `workflow-samples`; the function-invoking
+//! client's `MaximumIterationsPerRequest` 40.
 
 mod code;
 

@@ -8,7 +8,8 @@
 //! | `if`, `switch`, `filter`, batches | a decision between its outputs; the condition is unknown |
 //! | cycles | `fix` |
 //!
-//! Expressions (`={{ … }}`) are JavaScript: a prompt that holds one is what it says, with what came in behind it.
+//! Expressions (`={{ … }}`) are JavaScript: a prompt that holds one is what it says, with what came in behind
+//! it.
 //!
 //! Source: n8n-io/n8n, `packages/@n8n/nodes-langchain/nodes/agents`: `maxIterations` 10.
 

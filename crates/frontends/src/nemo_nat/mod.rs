@@ -122,8 +122,8 @@ impl Frontend for NemoNat {
     }
 }
 
-/// Functions whose name stands nowhere else in the file. A file that names a `base` is part of another, and one with a front
-/// end of its own may serve its functions by name.
+/// Functions whose name stands nowhere else in the file. A file that names a `base` is part of another, and
+/// one with a front end of its own may serve its functions by name.
 fn unused(kit: &mut Kit<'_>, root: Node<'_>) {
     let serves = root.at(&["general", "front_end"]).is_some() || root.get("base").is_some();
     let mut mentioned: std::collections::HashMap<&str, usize> = std::collections::HashMap::new();
@@ -166,7 +166,8 @@ fn kind_of(node: Node<'_>) -> Kind {
         | "auto_memory_agent"
         | "self_evaluating_agent_with_feedback"
         | "retry_react_agent" => Kind::Around,
-        // An agent of a package: what its loop does is not in the file, but it asks this model and is given these tools.
+        // An agent of a package: what its loop does is not in the file, but it asks this model and is given
+        // these tools.
         _ if ["tool_names", "nat_tools"].iter().any(|k| node.get(k).is_some())
             && model_key(node).is_some() =>
         {

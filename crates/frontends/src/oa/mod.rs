@@ -1,4 +1,5 @@
-//! Open Agent Spec of Prime Vector (`open_agent_spec: "1.5.0"`), called OA; Oracle's format of that name is [`crate::agentspec`].
+//! Open Agent Spec of Prime Vector (`open_agent_spec: "1.5.0"`), called OA; Oracle's format of that name is
+//! [`crate::agentspec`].
 //!
 //! | source | term |
 //! |---|---|
@@ -16,10 +17,13 @@
 //!
 //! Several calls in one reply are carried out one after the other, each with its result after it.
 //!
-//! Known differences: a reply that is not JSON is an error, as one that does not fit is, where the runner hands it on as text; what is no text stands as JSON in a prompt, not as Python writes it; a tool that fails ends the
-//! task, the runner tells the model; `history` is not told. Bounds of values (`minLength`, `enum`, …) are not checked. A value of `input_map` that is the name of an input means the input.
+//! Known differences: a reply that is not JSON is an error, as one that does not fit is, where the runner
+//! hands it on as text; what is no text stands as JSON in a prompt, not as Python writes it; a tool that
+//! fails ends the task, the runner tells the model; `history` is not told. Bounds of values (`minLength`,
+//! `enum`, …) are not checked. A value of `input_map` that is the name of an input means the input.
 //!
-//! Source: prime-vector/open-agent-spec, `spec/open-agent-spec-1.6.md`, `docs/REFERENCE.md`; `oas_cli/runner.py`: 10 rounds, temperature 0.7 and 1000 tokens if the file says nothing.
+//! Source: prime-vector/open-agent-spec, `spec/open-agent-spec-1.6.md`, `docs/REFERENCE.md`;
+//! `oas_cli/runner.py`: 10 rounds, temperature 0.7 and 1000 tokens if the file says nothing.
 
 mod prompt;
 mod tools;

@@ -88,7 +88,8 @@ pub(super) fn choices(kit: &mut Kit<'_>, task: Task<'_>) -> Vec<Choice> {
     out
 }
 
-/// Whether the sandbox lets a tool be called, which has these names. What a task says replaces what the file says.
+/// Whether the sandbox lets a tool be called, which has these names. What a task says replaces what the file
+/// says.
 fn allowed(task: Task<'_>, names: &[&str]) -> bool {
     const PATH: &[&str] = &["sandbox", "tools"];
     let Some(tools) = task.node.at(PATH).or_else(|| task.spec.root.at(PATH)) else { return true };

@@ -34,7 +34,8 @@ pub(super) struct Turn {
     pub returns: bool,
 }
 
-/// The state of a loop, the list that it goes over, and the fields that say where it is and what the function gives.
+/// The state of a loop, the list that it goes over, and the fields that say where it is and what the function
+/// gives.
 pub(super) const STATE: &str = "$s";
 pub(super) const LIST: &str = "$of";
 pub(super) const AT: &str = "$at";

@@ -1,4 +1,5 @@
-//! Loops of a function in which agents are run, as terms: `fix` over a record of the names that a turn changes.
+//! Loops of a function in which agents are run, as terms: `fix` over a record of the names that a turn
+//! changes.
 
 use super::block::{AT, Env, GIVEN, LIST, Rest, STATE, Said, Turn};
 use super::whole::{Frame, Whole, called, core};
@@ -58,7 +59,8 @@ impl<'w> Whole<'_, 'w> {
         self.repeated(kit, f, env, over, bound, after, rest, said)
     }
 
-    /// How many turns a loop has at most whose test compares a number that each turn counts up: `while n < 3: n += 1`.
+    /// How many turns a loop has at most whose test compares a number that each turn counts up: `while n < 3:
+    /// n += 1`.
     fn counter(&self, f: &Frame<'w>, s: &StmtWhile, before: &[Stmt]) -> Option<u64> {
         // Of several tests that must hold, one is enough.
         let tests: Vec<&Expr> = match &*s.test {

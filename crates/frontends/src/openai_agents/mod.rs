@@ -13,7 +13,8 @@
 //!
 //! A turn is one reply of a model, whoever speaks. When the turns are used up, the run fails, as in the SDK.
 //!
-//! Source: openai/openai-agents-python 0.24.0: `agent.py`, `run.py`, `run_config.py`, `handoffs/__init__.py`, `util/_transforms.py`.
+//! Source: openai/openai-agents-python 0.24.0: `agent.py`, `run.py`, `run_config.py`, `handoffs/__init__.py`,
+//! `util/_transforms.py`.
 
 use crate::asks::{Asks, Uncounted};
 use crate::defaults;
@@ -82,7 +83,8 @@ const HOSTED: &[(&str, &str)] = &[
     ("ApplyPatchTool", "apply_patch"),
 ];
 
-/// Those of them that it carries out while the model replies; the others are left to the SDK, which takes a turn for each.
+/// Those of them that it carries out while the model replies; the others are left to the SDK, which takes a
+/// turn for each.
 const BY_PROVIDER: &[&str] =
     &["WebSearchTool", "FileSearchTool", "CodeInterpreterTool", "ImageGenerationTool"];
 
@@ -414,7 +416,8 @@ impl Reader<'_, '_> {
         seen
     }
 
-    /// Why some runs ask models beside their agents' own turns: functions that they, or their agents, are given.
+    /// Why some runs ask models beside their agents' own turns: functions that they, or their agents, are
+    /// given.
     fn beside(&self, asks: &Asks<'_, '_>, runs: &[ObjectId]) -> Option<Uncounted> {
         let given = runs.iter().flat_map(|run| {
             let args = self.world.object(*run).args.iter().enumerate();
@@ -531,8 +534,8 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// The bound of a talk that has less turns anyway: nobody in it calls a tool that the SDK carries out, and nobody speaks twice. Tools
-    /// that the provider carries out take no turn.
+    /// The bound of a talk that has less turns anyway: nobody in it calls a tool that the SDK carries out,
+    /// and nobody speaks twice. Tools that the provider carries out take no turn.
     fn within(
         &self,
         kit: &mut Kit<'_>,

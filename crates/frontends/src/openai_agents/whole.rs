@@ -1,4 +1,5 @@
-//! Functions in which several agents are run, as one unit each: what one gave decides what the next is asked, and whether.
+//! Functions in which several agents are run, as one unit each: what one gave decides what the next is asked,
+//! and whether.
 //!
 //! | Python | term |
 //! |---|---|
@@ -14,7 +15,8 @@
 //!
 //! Entry point: [`Whole::found`], then [`Whole::unit`].
 //!
-//! Invariant: a loop is bounded only where the source bounds it: by the items of what is written, or by a counter that each turn moves.
+//! Invariant: a loop is bounded only where the source bounds it: by the items of what is written, or by a
+//! counter that each turn moves.
 
 use super::Reader;
 use crate::py::{self, field};

@@ -9,8 +9,8 @@
 //! | `repeat` | `fix[max_iterations]`, 5 where it is missing, ended when a reply holds the text of `until` |
 //! | `loop` | unknown: over which values is decided when it runs |
 //!
-//! Source: MervinPraison/PraisonAI, `praisonai/agents_generator.py`, `praisonaiagents/workflows/yaml_parser.py`;
-//! `max_iter` 20.
+//! Source: MervinPraison/PraisonAI, `praisonai/agents_generator.py`,
+//! `praisonaiagents/workflows/yaml_parser.py`; `max_iter` 20.
 
 use crate::defaults;
 use core_ir::{Branch, Prim, Term, TermId, Type};

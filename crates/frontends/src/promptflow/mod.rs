@@ -1,7 +1,7 @@
 //! Prompt flow (`flow.dag.yaml`): nodes that refer to one another by `${node.output}`.
 //!
-//! `llm` nodes are oracles, their prompts Jinja files beside; `python`, `prompt` and other nodes are tools. The graph is
-//! the references. Of variants, the default one counts.
+//! `llm` nodes are oracles, their prompts Jinja files beside; `python`, `prompt` and other nodes are tools.
+//! The graph is the references. Of variants, the default one counts.
 //!
 //! Source: microsoft/promptflow, `src/promptflow-core/promptflow/_schemas`.
 

@@ -4,7 +4,8 @@
 //! observation joins the state. Commands are the tools; `submit` ends the loop. The bound is
 //! `per_instance_call_limit`; without it only the cost limit ends the loop, which the runtime keeps.
 //!
-//! Source: SWE-agent/SWE-agent, `sweagent/agent/agents.py`, `sweagent/agent/models.py`: `per_instance_call_limit` 0 means none.
+//! Source: SWE-agent/SWE-agent, `sweagent/agent/agents.py`, `sweagent/agent/models.py`:
+//! `per_instance_call_limit` 0 means none.
 
 use core_ir::{Bound, TermId, Type};
 use frontend_kit::doc::Node;

@@ -1,8 +1,8 @@
 //! watsonx Orchestrate agents (ADK YAML, `spec_version`).
 //!
-//! `tools` are tools, `collaborators` helpers; guidelines that name a tool are part of the instructions. Agents of
-//! kind `external` are unknown: a service answers for them. Collaborators in other files are unknown unless they
-//! are loaded.
+//! `tools` are tools, `collaborators` helpers; guidelines that name a tool are part of the instructions.
+//! Agents of kind `external` are unknown: a service answers for them. Collaborators in other files are
+//! unknown unless they are loaded.
 //!
 //! Source: IBM/ibm-watsonx-orchestrate-adk, `agent_builder/agents/types.py`.
 

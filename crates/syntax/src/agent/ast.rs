@@ -110,7 +110,8 @@ pub struct Use {
     pub span: Span,
 }
 
-/// `use crew "path" "unit" as name(…) -> type;`: something that a configuration of another framework defines, as a task.
+/// `use crew "path" "unit" as name(…) -> type;`: something that a configuration of another framework defines,
+/// as a task.
 #[derive(Clone, Debug)]
 pub struct Import {
     /// What is imported: `crew`, `agent`, `graph` or `workflow`.
@@ -581,7 +582,8 @@ pub struct Expr {
 }
 
 impl Expr {
-    /// `every(x, list, condition)` or `some(…)` of a guard: whether it is `every`, the name, the list, the condition.
+    /// `every(x, list, condition)` or `some(…)` of a guard: whether it is `every`, the name, the list, the
+    /// condition.
     pub fn quantified(&self) -> Option<(bool, Name, &Expr, &Expr)> {
         let ExprKind::Call(name, args) = &self.kind else { return None };
         let every = match name.text.as_str() {

@@ -1,6 +1,7 @@
 //! Words of the surface language.
 //!
-//! Entry points: [`TABLE`], [`all`] and [`about`] for editors, [`is`], [`is_reserved`] and [`words`] for the parser.
+//! Entry points: [`TABLE`], [`all`] and [`about`] for editors, [`is`], [`is_reserved`] and [`words`] for the
+//! parser.
 //!
 //! Invariant: this table is the only list of keywords. The parser recovers by it, editors complete from it,
 //! and the highlighting of editors is generated from it.

@@ -5,8 +5,8 @@
 //! a line break; otherwise all breaks that belong to it directly are taken. This is the algebra of
 //! prettier and its relatives, on a flat list of events instead of a tree of documents.
 //!
-//! Invariant: every token is written once, in order, but for those that were left out; every comment once, in order.
-//! Invariant: time and memory are linear in the text (sorting groups aside); nothing recurses.
+//! Invariant: every token is written once, in order, but for those that were left out; every comment once, in
+//! order. Invariant: time and memory are linear in the text (sorting groups aside); nothing recurses.
 
 use std::cmp::Reverse;
 

@@ -147,15 +147,16 @@ pub enum Part<'a> {
     Code(&'a Name, &'a Code),
 }
 
-/// Reads a program that consists of several parts, one after another. The last part is a text; if it ends with a
-/// definition, the program is what is defined.
+/// Reads a program that consists of several parts, one after another. The last part is a text; if it ends
+/// with a definition, the program is what is defined.
 ///
 /// # Examples
 /// ```
 /// use core_ir::{Globals, print_code};
 /// use diagnostics::FileId;
 /// use syntax::lam::{Options, Part, parse_parts};
-/// let parts = [Part::Text(FileId(0), "let x = 1; 7", (0, 9)), Part::Text(FileId(1), "let y = x + 1", (0, 13))];
+/// let definition = Part::Text(FileId(0), "let x = 1; 7", (0, 9));
+/// let parts = [definition, Part::Text(FileId(1), "let y = x + 1", (0, 13))];
 /// let parsed = parse_parts(&parts, &Globals::none(), Options::PROGRAM);
 /// assert_eq!(print_code(&parsed.code.unwrap()), "let x = 1 in x + 1\n");
 /// ```
