@@ -120,7 +120,7 @@ impl Report {
         // Writing to a string cannot fail.
         let _ = writeln!(
             out,
-            "{} errors, {} warnings, {} unknown, {} remarks\n\n| level | code | place | finding |\n|---|---|---|---|",
+            "error: {}, warn: {}, unknown: {}, info: {}\n\n| level | code | place | finding |\n|---|---|---|---|",
             count(Level::Error),
             count(Level::Warn),
             count(Level::Unknown),

@@ -96,7 +96,7 @@ impl Kind {
 }
 
 /// The files under a directory that are accepted by their path, in a stable order; what .gitignore names is
-/// left out, and what is hidden.
+/// left out, and what is hidden. Paths under `.` have no `./` before them.
 pub fn files_under(directory: &Path, accepts: impl Fn(&str) -> bool) -> Vec<PathBuf> {
     files_and_hidden(directory, |_| false, accepts)
 }
@@ -118,7 +118,7 @@ pub fn files_and_hidden(
         .build()
         .filter_map(Result::ok)
         .filter(|e| e.file_type().is_some_and(|t| t.is_file()))
-        .map(ignore::DirEntry::into_path)
+        .map(|e| e.path().strip_prefix(".").unwrap_or(e.path()).to_path_buf())
         .filter(|p| accepts(&p.display().to_string()))
         .collect();
     files.sort();

@@ -144,7 +144,7 @@ fn forged_json(row: &Forged) -> Value {
 /// killed never does.
 fn status(journal: &Journal, run: &RunInfo, answered: bool) -> String {
     match &*run.status {
-        "running" if !answered => "waiting".into(),
+        "running" | "stopped" if !answered => "waiting".into(),
         "running" if !journal.is_at_work(&run.id) => "interrupted".into(),
         status => status.into(),
     }

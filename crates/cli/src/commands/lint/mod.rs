@@ -167,7 +167,7 @@ fn once(ui: &Ui, args: &LintArgs) -> Exit {
     if let (Some(written), Some(path)) = (&written, project.baseline()) {
         return match written.write(path) {
             Ok(()) => {
-                ui.note(&format!("{} findings are in `{}` now", written.count(), path.display()));
+                ui.note(&format!("wrote {} to `{}`", super::plural(written.count(), "finding"), path.display()));
                 Exit::Done
             }
             Err(message) => ui.usage(&message, None),
@@ -198,7 +198,6 @@ fn summary(ui: &Ui, args: &LintArgs, tally: &Tally) {
         tally.findings.iter().filter(|((_, l), _)| *l == level).flat_map(|(_, n)| n.values()).sum::<usize>()
     };
     let (errors, warnings, unknown) = (count(Level::Error), count(Level::Warn), count(Level::Unknown));
-    let plural = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
     if args.stats {
         if ui.is_json() {
             let findings: Vec<_> = tally
@@ -237,16 +236,16 @@ fn summary(ui: &Ui, args: &LintArgs, tally: &Tally) {
             (tally.known, "in the baseline"),
         ];
         for (n, what) in more.into_iter().filter(|(n, _)| *n > 0) {
-            ui.note(&format!("{} {what}", plural(n, "finding")));
+            ui.note(&format!("{} {what}", super::plural(n, "finding")));
         }
         let unknown = if unknown > 0 { format!(", {unknown} unknown") } else { String::new() };
         let unreadable =
             if tally.unreadable > 0 { format!(", {} unreadable", tally.unreadable) } else { String::new() };
         ui.note(&format!(
             "{}, {}{unknown} in {} checked ({skipped} skipped{unreadable})",
-            plural(errors, "error"),
-            plural(warnings, "warning"),
-            plural(checked, "file"),
+            super::plural(errors, "error"),
+            super::plural(warnings, "warning"),
+            super::plural(checked, "file"),
         ));
     }
 }
