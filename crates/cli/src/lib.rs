@@ -82,3 +82,8 @@ pub use schemars::{self, JsonSchema};
 #[doc(hidden)]
 pub use session::program::carried_by;
 pub use session::{Settings, SettingsError};
+
+/// The program of the guide, which is run as a test of the documentation.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/library.md")]
+pub struct Guide;

@@ -1,9 +1,13 @@
 //! Runs the commands of the documentation and compares their output.
 //!
 //! In a `console` block of README.md and docs/, each line `$ entail …` is run in the project's root and must
-//! print the lines that follow it (standard output, then standard error). `…` in an expected line stands for
-//! anything, a line `…` for any number of lines. A block whose info string is `console no-run` is for reading
-//! only. Blocks of `agent` and `lam` must be accepted, unless they are marked `wrong`.
+//! print the lines that follow it (standard output, then standard error). `…` in an expected line matches any
+//! text, a line `…` any number of lines. A block whose info string is `console no-run` is for reading only.
+//! Blocks of `agent` and `lam` must be accepted, unless they are marked `wrong`.
+//!
+//! The pages of the parts Start and Guides are followed in a fresh folder each, as a reader does who has only
+//! the page: a block below a line that ends with a name in backticks and a colon is saved under that name, and
+//! every command runs in that folder.
 #![allow(clippy::disallowed_methods, clippy::unwrap_used)]
 
 use std::path::{Path, PathBuf};
@@ -30,13 +34,40 @@ fn pages() -> Vec<PathBuf> {
     out
 }
 
-/// The fenced blocks of a page: line, info string, text.
-fn blocks(page: &str) -> Vec<(usize, String, String)> {
+/// Pages of the parts Start and Guides of the book.
+fn guides() -> Vec<PathBuf> {
+    let summary = std::fs::read_to_string(root().join("docs/SUMMARY.md")).unwrap();
     let mut out = Vec::new();
+    for part in
+        summary.split("\n# ").filter(|part| part.starts_with("Start\n") || part.starts_with("Guides\n"))
+    {
+        let links = part.split("](").skip(1).filter_map(|rest| rest.split(')').next());
+        out.extend(links.map(|link| root().join("docs").join(link)));
+    }
+    assert!(out.len() > 10, "{out:?}");
+    out
+}
+
+/// A fenced block of a page.
+struct Block {
+    line: usize,
+    info: String,
+    text: String,
+    /// Name of a file in backticks before a colon, at the end of the line above the block.
+    file: Option<String>,
+}
+
+fn blocks(page: &str) -> Vec<Block> {
+    let mut out = Vec::new();
+    let mut above = "";
     let mut lines = page.lines().enumerate();
     while let Some((n, line)) = lines.next() {
         let indent = line.len() - line.trim_start().len();
-        let Some(info) = line.trim_start().strip_prefix("```") else { continue };
+        let Some(info) = line.trim_start().strip_prefix("```") else {
+            above = if line.trim().is_empty() { above } else { line };
+            continue;
+        };
+        let file = above.trim_end().strip_suffix("`:").and_then(|rest| rest.rsplit('`').next());
         let mut text = String::new();
         for (_, inner) in lines.by_ref() {
             if inner.trim_start().starts_with("```") {
@@ -45,16 +76,23 @@ fn blocks(page: &str) -> Vec<(usize, String, String)> {
             text.push_str(inner.get(indent.min(inner.len() - inner.trim_start().len())..).unwrap_or(""));
             text.push('\n');
         }
-        out.push((n + 1, info.trim().to_string(), text));
+        out.push(Block { line: n + 1, info: info.trim().into(), text, file: file.map(Into::into) });
+        above = "";
     }
     out
 }
 
 /// Runs a command line of the documentation with a shell, so that quotes mean what they mean to a reader.
-fn shell(line: &str) -> (String, bool) {
+fn shell(line: &str, folder: &Path) -> (String, bool) {
     let bin = Path::new(env!("CARGO_BIN_EXE_entail")).parent().unwrap().to_path_buf();
     let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap_or_default());
-    let out = Command::new("sh").args(["-c", line]).current_dir(root()).env("PATH", path).output().unwrap();
+    let out = Command::new("sh")
+        .args(["-c", line])
+        .current_dir(folder)
+        .env("PATH", path)
+        .env("XDG_CONFIG_HOME", folder.join("target/config"))
+        .output()
+        .unwrap();
     let text = [out.stdout, out.stderr].map(|b| String::from_utf8(b).unwrap()).concat();
     (text, out.status.success())
 }
@@ -88,35 +126,63 @@ fn trimmed(text: &str) -> Vec<&str> {
     lines
 }
 
+/// Runs the commands of a block in a folder, and describes those that print something else. A command shown without
+/// output must simply succeed.
+fn run_block(page: &Path, block: &Block, folder: &Path, every: bool) -> (usize, String) {
+    let (mut ran, mut wrong) = (0, String::new());
+    for part in format!("\n{}", block.text).split("\n$ ").skip(1) {
+        let (command, expected) = part.split_once('\n').unwrap_or((part, ""));
+        if !every && !command.starts_with("entail ") {
+            continue;
+        }
+        let (found, ok) = shell(command, folder);
+        ran += 1;
+        let (want, have) = (trimmed(expected), trimmed(&found));
+        if !(if want.is_empty() { ok } else { matches(&want, &have) }) {
+            let (place, expected) = (format!("{}:{}", page.display(), block.line), expected.trim_end());
+            wrong += &format!("{place}: `{command}`\n--- expected\n{expected}\n--- found\n{found}\n");
+        }
+    }
+    (ran, wrong)
+}
+
 #[test]
 fn commands_print_what_the_pages_show() {
     let (mut ran, mut wrong) = (0, String::new());
-    for page in pages() {
+    let guides = guides();
+    for page in pages().into_iter().filter(|page| !guides.contains(page)) {
         let text = std::fs::read_to_string(&page).unwrap();
-        for (line, info, block) in blocks(&text) {
-            if info != "console" {
-                continue;
-            }
-            for part in block.split("$ ").skip(1) {
-                let (command, expected) = part.split_once('\n').unwrap_or((part, ""));
-                if !command.starts_with("entail ") {
-                    continue;
-                }
-                let (found, ok) = shell(command);
-                ran += 1;
-                let (want, have) = (trimmed(expected), trimmed(&found));
-                // A command shown without output must simply succeed.
-                let fine = if want.is_empty() { ok } else { matches(&want, &have) };
-                let place = format!("{}:{line}", page.display());
-                if !fine {
-                    let expected = expected.trim_end();
-                    wrong += &format!("{place}: `{command}`\n--- expected\n{expected}\n--- found\n{found}\n");
-                }
-            }
+        for block in blocks(&text).iter().filter(|block| block.info == "console") {
+            let (n, differences) = run_block(&page, block, &root(), false);
+            ran += n;
+            wrong += &differences;
         }
     }
     assert!(wrong.is_empty(), "{wrong}");
     assert!(ran > 10, "only {ran} commands were found in the documentation");
+}
+
+/// A reader of a guide has the `entail` command, an empty folder and the page.
+#[test]
+fn guides_can_be_followed_in_an_empty_folder() {
+    let (mut ran, mut wrong) = (0, String::new());
+    for page in guides() {
+        let text = std::fs::read_to_string(&page).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        for block in blocks(&text) {
+            if block.info == "console" {
+                let (n, differences) = run_block(&page, &block, folder.path(), true);
+                ran += n;
+                wrong += &differences;
+            } else if let Some(name) = &block.file {
+                let path = folder.path().join(name);
+                std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+                std::fs::write(path, &block.text).unwrap();
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+    assert!(ran > 50, "only {ran} commands were found in the guides");
 }
 
 #[test]
@@ -124,7 +190,7 @@ fn programs_in_the_pages_are_accepted() {
     let (mut seen, mut unexpected) = (0, String::new());
     for page in pages() {
         let text = std::fs::read_to_string(&page).unwrap();
-        for (line, info, block) in blocks(&text) {
+        for Block { line, info, text: block, .. } in blocks(&text) {
             let language = info.split_whitespace().next().unwrap_or("");
             if !matches!(language, "agent" | "lam") {
                 continue;

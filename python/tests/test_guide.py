@@ -1,0 +1,29 @@
+"""The guide `docs/python.md`, followed in an empty folder."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sysconfig
+from pathlib import Path
+
+GUIDE = Path(__file__).parents[2] / "docs" / "python.md"
+
+
+def test_the_guide_can_be_followed(tmp_path: Path) -> None:
+    environment = {**os.environ, "PATH": f"{sysconfig.get_path('scripts')}{os.pathsep}{os.environ['PATH']}"}
+    parts = GUIDE.read_text().split("\n```")
+    commands = 0
+    # Prose and blocks alternate. A block is saved under the name at the end of the prose before it.
+    for prose, block in zip(parts[::2], parts[1::2]):
+        info, _, text = block.partition("\n")
+        name = re.search("`([^`]+)`:$", prose.rstrip())
+        if name:
+            (tmp_path / name[1]).write_text(text + "\n")
+        if info == "console python":
+            command, _, expected = text.removeprefix("$ ").partition("\n")
+            done = subprocess.run(command, shell=True, cwd=tmp_path, env=environment, capture_output=True, text=True)
+            assert done.stdout.strip() == expected, done.stderr
+            commands += 1
+    assert commands == 1
