@@ -167,7 +167,11 @@ fn once(ui: &Ui, args: &LintArgs) -> Exit {
     if let (Some(written), Some(path)) = (&written, project.baseline()) {
         return match written.write(path) {
             Ok(()) => {
-                ui.note(&format!("wrote {} to `{}`", super::plural(written.count(), "finding"), path.display()));
+                ui.note(&format!(
+                    "wrote {} to `{}`",
+                    super::plural(written.count(), "finding"),
+                    path.display()
+                ));
                 Exit::Done
             }
             Err(message) => ui.usage(&message, None),
