@@ -187,7 +187,8 @@ impl<'a> World<'a> {
         }
     }
 
-    /// What stands for a function under decorators of the project, if they are followed to a function.
+    /// Returns the function that the project's own decorators leave in place of `id`. `None` if there are no
+    /// such decorators, or if their result isn't a function.
     fn decorated_function(&mut self, id: FunctionId, span: Span) -> Option<Value> {
         if !self.symbolic {
             return None;
@@ -813,8 +814,8 @@ impl<'a> World<'a> {
         Some(Value::new(kind, span))
     }
 
-    /// What is said of the items of a list, or of several values: how many there are, the largest, whether
-    /// one counts as true.
+    /// Evaluates `len`, `abs`, `sum`, `max`, `min`, `any` or `all` over the items of a list or over several
+    /// arguments. `None` if the result isn't known.
     fn aggregate(&mut self, name: &str, args: &[Arg], span: Span) -> Option<PyKind> {
         if args.iter().any(|a| a.name.is_some()) {
             return None;
@@ -865,7 +866,7 @@ impl<'a> World<'a> {
     }
 }
 
-/// Whether values are certainly different from one another: texts, or whole numbers.
+/// Returns true if all values are constants that certainly differ from one another: strings, or integers.
 fn distinct(items: &[Value]) -> bool {
     let mut seen = HashSet::new();
     let texts = items.iter().all(|i| i.as_str().is_some_and(|s| seen.insert(s)));

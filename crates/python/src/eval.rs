@@ -11,7 +11,7 @@ use ruff_text_size::TextRange;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-/// How much is evaluated.
+/// Budget of an evaluation.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// Expressions and statements, counting each time one is evaluated.
@@ -30,19 +30,18 @@ impl Default for Limits {
     }
 }
 
-/// Which part of all steps a call of a function of another part may take.
+/// Divisor of the step budget for a call into another component.
 const CALLED_BUDGET_DIVISOR: usize = 4;
-/// Which part of them it may take in a function that nothing calls.
+/// Divisor of the step budget for such a call from a function that nothing calls.
 const EXPLORED_BUDGET_DIVISOR: usize = 80;
 
-/// What a framework adds to instances of the project's classes, such as those under one of its decorators,
-/// and what is its own.
+/// A framework's additions to the project's classes (say, under its decorators), and the names that belong to
+/// it.
 pub trait Framework: std::fmt::Debug + Sync {
-    /// What tells it from other frameworks.
+    /// Name of the framework, unique among frameworks.
     fn name(&self) -> &'static str;
 
-    /// Whether instances of a class of the project have an attribute from the framework, though it is only
-    /// annotated in the class.
+    /// Returns true if the framework sets an attribute on instances of a class that only annotates it.
     fn supplies(&self, world: &World<'_>, class: ClassId, name: &str) -> bool {
         let _ = (world, class, name);
         false
@@ -65,14 +64,15 @@ pub trait Framework: std::fmt::Debug + Sync {
         None
     }
 
-    /// Whether a loop over an attribute of this name has one turn at most, when it is [traced](World::trace).
+    /// Returns true if a loop over an attribute of this name has at most one iteration while it is
+    /// [traced](World::trace).
     fn holds_one(&self, name: &str) -> bool {
         let _ = name;
         false
     }
 
-    /// Whether a name of a module, or the module itself if the name is empty, is the framework's, also where
-    /// the project has a module of that name: its own folder `agents` beside the package `agents`.
+    /// Returns true if a name of a module, or the module itself for an empty name, belongs to the framework
+    /// even where the project has a module of that name: its own folder `agents` beside the package `agents`.
     fn owns(&self, module: &str, name: &str) -> bool {
         let _ = (module, name);
         false
@@ -89,13 +89,13 @@ pub(crate) struct Scope<'a> {
     pub globals: HashSet<&'a str>,
     /// Names that are those of a function around.
     pub outer: HashSet<&'a str>,
-    /// What a module took over with `from x import *` and could not look into.
+    /// Modules outside the project that were imported with `from x import *`.
     pub stars: Vec<Arc<str>>,
     /// The class whose body this is.
     pub is_class: bool,
 }
 
-/// Where evaluation stands.
+/// Position of the evaluation: scope, module and instance.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Context {
     pub scope: ScopeId,
@@ -129,7 +129,7 @@ pub struct World<'a> {
     pub(crate) framework: Option<&'a dyn Framework>,
     pub(crate) limits: Limits,
     pub(crate) steps: usize,
-    /// How many of them there are before evaluation stops: of everything, or of a call into another part.
+    /// Step count at which evaluation stops: the total, or that of the current call into another component.
     pub(crate) stop: usize,
     /// Functions of other parts that computed too much.
     pub(crate) heavy: HashSet<FunctionId>,
@@ -147,7 +147,7 @@ pub struct World<'a> {
     pub(crate) component: u32,
     pub(crate) own: Tables<'a>,
     pub(crate) changed: Overlays<'a>,
-    /// What gives the parts of modules that are not evaluated here; none if all are.
+    /// Source of the components that are evaluated elsewhere. `None` if this evaluator evaluates all modules.
     pub(crate) components: Option<Arc<dyn ComponentSource<'a> + 'a>>,
     /// The modules that are evaluated here, sorted, if not all are.
     pub(crate) members: Vec<usize>,
@@ -158,9 +158,9 @@ pub struct World<'a> {
     pub(crate) main: Option<FileId>,
     /// Of each function that is evaluated: how long the path was when it began, and what it gives.
     pub(crate) returns: Vec<(usize, Vec<Guarded>)>,
-    /// Whether what is computed of unknown values is kept.
+    /// True while computations on unknown values are kept as objects.
     pub(crate) symbolic: bool,
-    /// What holds where evaluation stands, while it is symbolic.
+    /// Conditions that hold at the current position during symbolic evaluation.
     pub(crate) path: Vec<Condition>,
     pub(crate) paths: HashMap<ObjectId, Vec<Condition>>,
     /// Operands around that are evaluated only if others say so, and what was made in such.
@@ -174,7 +174,8 @@ pub struct World<'a> {
     pub(crate) changes: usize,
     /// Objects of turns that were evaluated again.
     pub(crate) discarded: Vec<(u32, u32)>,
-    /// What stands for functions under decorators of the project.
+    /// Functions that replace functions under decorators of the project. `None` if the replacement isn't a
+    /// function.
     pub(crate) wrappers: HashMap<FunctionId, Option<Value>>,
     /// Lists that more than one name may hold.
     pub(crate) aliased: HashSet<ListId>,
@@ -182,7 +183,7 @@ pub struct World<'a> {
     mains: HashSet<usize>,
     /// Results that are remembered, of a function and the instance that it is called on.
     pub(crate) memo: HashMap<(Option<ObjectId>, FunctionId), Value>,
-    /// Where evaluation stopped, if it was too much.
+    /// Place at which the budget was used up.
     exceeded: Option<Span>,
 }
 
@@ -248,7 +249,7 @@ impl<'a> World<'a> {
         self.changed.scopes.get_mut(id, self.component, made)
     }
 
-    /// What another part made.
+    /// Returns the tables of another component.
     fn other(&self, component: u32) -> &Tables<'a> {
         &self.linked.get(component as usize).and_then(Option::as_ref).expect(LINKED).tables
     }
@@ -308,8 +309,8 @@ impl<'a> World<'a> {
         self.linked = vec![None; self.sources.len()];
     }
 
-    /// Whether a module that nothing names as such in the text may be evaluated: a part must not wait for one
-    /// that is not known to be imported.
+    /// Returns true if a module that the text doesn't import by name may be evaluated. A component must not
+    /// wait for one that it isn't known to import.
     pub(crate) fn may_load(&self, module: usize) -> bool {
         self.components.is_none()
             || self.main.is_some()
@@ -322,12 +323,12 @@ impl<'a> World<'a> {
         self.sources
     }
 
-    /// Where evaluation was given up because it took too much. What comes after is unknown.
+    /// Place at which evaluation was given up because the budget was used up. Later values are unknown.
     pub fn exceeded(&self) -> Option<Span> {
         self.exceeded
     }
 
-    /// Whether evaluation stopped for that, rather than that of something that is imported.
+    /// Returns true if this evaluation used up its budget, and not only that of an imported component.
     pub fn is_exhausted(&self) -> bool {
         self.steps >= self.limits.steps
     }
@@ -578,8 +579,8 @@ impl<'a> World<'a> {
         }
     }
 
-    /// What a value is called: a function's or class's name, the qualified name of something outside, an
-    /// object's callee.
+    /// Returns the name of a value: of a function or class, the qualified name of an external, or the callee
+    /// of an object.
     pub fn name_of(&self, value: &Value) -> Option<Arc<str>> {
         Some(match &value.kind {
             PyKind::Function(id) | PyKind::Bound(_, id) => self.function(*id).name.clone(),
@@ -647,7 +648,7 @@ impl<'a> World<'a> {
         self.source(module).span(range)
     }
 
-    /// Whether too much was evaluated.
+    /// Returns true if the step budget is used up.
     pub(crate) fn exhausted(&self) -> bool {
         self.steps >= self.stop
     }
@@ -819,7 +820,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Whether evaluation of a module was given up before its end.
+    /// Returns true if evaluation of a module was given up before its end.
     pub(crate) fn is_cut(&self, module: usize) -> bool {
         let component = self.module_scope(module).map(|s| s.component);
         component.and_then(|p| self.linked.get(p as usize)?.as_ref()).is_some_and(|p| p.cut)
@@ -910,13 +911,13 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Whether two values are certainly the same.
+    /// Returns true if two values are certainly the same.
     pub(crate) fn same(&self, a: &Value, b: &Value) -> bool {
         same(a, b)
     }
 }
 
-/// Whether two values are certainly the same.
+/// Returns true if two values are certainly the same.
 pub(crate) fn same(a: &Value, b: &Value) -> bool {
     if a.maybe != b.maybe {
         return false;

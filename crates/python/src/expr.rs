@@ -542,7 +542,8 @@ impl<'a> World<'a> {
         self.list_value(items, kind, open, span)
     }
 
-    /// What stands for each element of something that is not known.
+    /// Returns the object that represents each element of an unknown iterable. `None` unless evaluation is
+    /// symbolic.
     pub(crate) fn element(&mut self, of: &Value, span: Span) -> Option<Value> {
         let base = match of.kind {
             PyKind::Object(id) | PyKind::Member(id, _) if self.symbolic => id,
@@ -632,7 +633,7 @@ impl<'a> World<'a> {
         self.conditions -= 1;
     }
 
-    /// Whether a value counts as true, if that is known.
+    /// Returns the truth value of a value. `None` if it isn't known.
     pub(crate) fn truth(&self, value: &Value) -> Option<bool> {
         match &value.kind {
             PyKind::None => Some(false),
@@ -712,8 +713,8 @@ impl<'a> World<'a> {
         Some(self.env_dependent(&[on], part))
     }
 
-    /// What follows from values of which some are what the environment says unless it says nothing: it is
-    /// such a value, too.
+    /// Wraps a result of operands in [`PyKind::Env`] if an operand depends on the environment, so that the
+    /// result does, too.
     pub(crate) fn env_dependent(&mut self, on: &[&Value], value: Value) -> Value {
         let env = on.iter().find_map(|v| if let PyKind::Env(id) = v.kind { Some(id) } else { None });
         match env {
@@ -796,7 +797,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// What it costs to look for something in a value.
+    /// Charges steps for a comparison or a search in a value.
     fn charge_search(&mut self, op: ast::CmpOp, value: &Value, at: Span) {
         let size = match (op, &value.kind) {
             (ast::CmpOp::In | ast::CmpOp::NotIn, PyKind::List(id)) => self.list(*id).items.len(),
@@ -944,7 +945,7 @@ impl<'a> World<'a> {
         Value::new(kind, span)
     }
 
-    /// What iterating over a value gives, if that is known.
+    /// Returns the items of an iterable value. `None` if they aren't known.
     pub(crate) fn iterate(&mut self, value: &Value) -> Option<Items> {
         let kind = self.resolve_env(value).kind.clone();
         if let PyKind::Class(id) = kind {
@@ -1136,7 +1137,7 @@ impl<'a> World<'a> {
         found.unwrap_or_else(|| Value::unknown("an entry that is not known", span))
     }
 
-    /// What was last set under a key of an object.
+    /// Returns the value last stored under a key of an object by `obj[key] = value`.
     fn last_set_item(&self, id: ObjectId, key: &Value) -> Option<Value> {
         let call = self.object(id).calls.iter().rev().filter(|c| &*c.name == "__setitem__").find(|c| {
             let args = &self.object(c.result).args;
@@ -1294,7 +1295,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Whether a class derives from something outside the project that passes.
+    /// Returns true if a class derives from a class outside the project whose name passes the test.
     pub fn derives(&self, class: ClassId, test: impl Fn(&str) -> bool) -> bool {
         let mut todo = vec![class];
         let mut seen = Vec::new();
@@ -1317,7 +1318,7 @@ impl<'a> World<'a> {
         false
     }
 
-    /// What a class or one that it derives from says of a name, and which of them.
+    /// Looks up a name in a class and its bases. Returns the value and the class that defines it.
     pub fn class_lookup(&self, class: ClassId, name: &str) -> Option<(Value, ClassId)> {
         let mut todo = vec![class];
         let mut seen = Vec::new();
@@ -1338,7 +1339,7 @@ impl<'a> World<'a> {
         None
     }
 
-    /// Whether a function has a decorator whose name ends in one of these.
+    /// Returns true if a function has a decorator whose name ends in one of these.
     pub fn decorated(&self, function: FunctionId, names: &[&str]) -> bool {
         self.decorator(function, names).is_some()
     }

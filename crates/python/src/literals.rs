@@ -42,7 +42,7 @@ impl Source {
 
 struct Texts<'s, 'f> {
     source: &'s Source,
-    /// Whether what stands here is given to somebody who asks a person before code runs.
+    /// True within the arguments of an agent that asks a person before it runs code.
     asked: bool,
     found: &'f mut dyn FnMut(&str, &str, Span),
 }
@@ -54,7 +54,7 @@ impl Texts<'_, '_> {
         }
     }
 
-    /// Whether a value is a text or truth value, which then is given.
+    /// Reports a value if it is a string or a boolean. Returns whether it is.
     fn literal(&mut self, key: &str, value: &Expr) -> bool {
         let span = self.source.span(value.range());
         match value {

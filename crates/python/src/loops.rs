@@ -18,7 +18,7 @@ use ruff_text_size::Ranged;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// How often a turn is evaluated because it changes what was taken for known.
+/// Maximal number of evaluations of one iteration or run until nothing that it assumed changes.
 const MAX_RETRIES: usize = 4;
 
 /// The names on a way out of a turn, and what holds on it.
@@ -27,13 +27,13 @@ pub(crate) type Branch<'a> = (Vec<Condition>, HashMap<&'a str, Value>);
 /// The ways out of the turns of a loop that is evaluated.
 #[derive(Debug, Default)]
 pub(crate) struct LoopExits<'a> {
-    /// How long the path was before the loop.
+    /// Length of the path before the loop.
     base: usize,
     pub broken: Vec<Branch<'a>>,
     pub continued: Vec<Branch<'a>>,
 }
 
-/// Something that was changed and is older than the turn that is evaluated.
+/// A write to something older than the iteration being evaluated.
 #[derive(Clone, Debug)]
 pub(crate) enum Write<'a> {
     /// Items were added behind those that a list had.
@@ -48,7 +48,7 @@ pub(crate) enum Write<'a> {
     Called(ObjectId),
 }
 
-/// Where the tables ended.
+/// Lengths of the tables at a point of the evaluation.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Snapshot {
     lists: usize,
@@ -192,7 +192,7 @@ impl<'a> World<'a> {
         self.left.last_mut().map(|l| std::mem::take(&mut l.continued)).unwrap_or_default()
     }
 
-    /// Whether a turn of the loop was left for good on some way.
+    /// Returns true if some branch left the loop with `break`.
     pub(crate) fn is_broken(&self) -> bool {
         self.left.last().is_some_and(|l| !l.broken.is_empty())
     }
@@ -321,8 +321,8 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Whether a change tells the next run of a function from this one: of a list, or of a constant. What is
-    /// made when it is first wanted is not.
+    /// Returns true if a write may change the next run of a function: one to a list, or of a constant. Lazily
+    /// made objects don't count.
     fn is_lasting(&self, written: &Write<'a>) -> bool {
         let is_set = |v: Option<&Value>| v.is_some_and(|v| is_constant(v) && !v.is_none());
         match written {
@@ -359,12 +359,12 @@ impl<'a> World<'a> {
         f(self)
     }
 
-    /// How often something that functions share turned out to change while they were [traced](World::trace).
+    /// Number of times that shared state turned out to change while functions were [traced](World::trace).
     pub fn changes(&self) -> usize {
         self.changes
     }
 
-    /// How many objects were made so far.
+    /// Number of objects made so far.
     pub fn object_count(&self) -> usize {
         self.own.objects.len()
     }
@@ -400,8 +400,8 @@ impl<'a> World<'a> {
         f(self);
     }
 
-    /// What was changed, for good or at all, that is older than a mark. Names that a body assigns itself are
-    /// looked after in its text.
+    /// Returns the writes since a snapshot to entries older than it; with `lasting`, only those that later
+    /// runs can see. Names assigned in the body are found in its text instead.
     pub(crate) fn changed_since(&self, mark: Snapshot, lasting: bool) -> Vec<Write<'a>> {
         let component = self.component;
         let old = |p: u32, index: u32, end: usize| p != component || (index as usize) < end;
@@ -425,7 +425,8 @@ impl<'a> World<'a> {
         linked.into_iter().cloned().collect()
     }
 
-    /// What was evaluated since a mark is evaluated again, without knowing what it changed.
+    /// Discards everything evaluated since a snapshot and makes the entries that it changed unknown, before
+    /// the next evaluation.
     pub(crate) fn prepare_rerun(&mut self, mark: Snapshot, changed: Vec<Write<'a>>, span: Span) {
         self.discard(mark);
         for written in changed {
@@ -487,14 +488,14 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Whether an object is of a turn that was evaluated again.
+    /// Returns true if an object belongs to an evaluation that was repeated.
     pub(crate) fn is_discarded(&self, id: ObjectId) -> bool {
         id.component == self.component
             && self.discarded.iter().any(|(from, to)| (*from..*to).contains(&id.index))
     }
 }
 
-/// What another turn of a loop changes is not known.
+/// Reason of values that are unknown because another iteration may change them.
 pub(crate) const WIDENED: &str = "what another turn of a loop leaves";
 
 /// Returns whether statements leave the enclosing loop or function from inside a `try` that catches

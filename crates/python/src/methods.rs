@@ -497,11 +497,11 @@ impl World<'_> {
     }
 }
 
-/// Where `str.splitlines` ends a line and `str::lines` does not.
+/// Line ends of `str.splitlines` that `str::lines` doesn't split at.
 const ENDS: [char; 9] =
     ['\r', '\u{b}', '\u{c}', '\u{1c}', '\u{1d}', '\u{1e}', '\u{85}', '\u{2028}', '\u{2029}'];
 
-/// What `str.isspace` says of a character.
+/// Returns true for a white-space character by the rule of Python's `str.isspace`.
 fn blank(c: char) -> bool {
     c.is_whitespace() || ('\u{1c}'..='\u{1f}').contains(&c)
 }

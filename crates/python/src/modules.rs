@@ -31,7 +31,8 @@ const MIN_STEPS: usize = 10_000;
 /// A circle of imports has the steps of this many modules at most.
 const MAX_CYCLE_MODULES: usize = 16;
 
-/// What the modules of one circle of imports made.
+/// Everything that the modules of one import cycle made: a strongly connected component of the import graph,
+/// mostly a single module.
 #[derive(Debug)]
 pub(crate) struct Component<'a> {
     /// The number of the module that is evaluated first.
@@ -49,20 +50,20 @@ pub(crate) struct Component<'a> {
     /// The parts that it sees, in order; and sorted.
     pub links_to: Vec<u32>,
     pub sorted: Vec<u32>,
-    /// Whether it was given up before its end.
+    /// True if its evaluation was given up before its end.
     pub cut: bool,
-    /// Whether it or something that it imports was.
+    /// True if its own evaluation, or that of a component it imports, was given up before its end.
     pub exceeded: bool,
 }
 
 impl Component<'_> {
-    /// Whether it saw what another part made and changed.
+    /// Returns true if this component is linked to another, and so includes its changes.
     pub fn links(&self, component: u32) -> bool {
         self.sorted.binary_search(&component).is_ok()
     }
 }
 
-/// What gives parts.
+/// Provider of components.
 pub(crate) trait ComponentSource<'a>: std::fmt::Debug {
     /// The part of a module, which is made if it was not.
     fn component(self: Arc<Self>, module: usize) -> Option<Arc<Component<'a>>>;
@@ -87,14 +88,14 @@ impl std::fmt::Debug for Modules {
     }
 }
 
-/// What was evaluated for each framework.
+/// Components evaluated so far, for each framework.
 #[derive(Default)]
 struct ComponentCache<'a> {
     imports: OnceLock<Arc<Imports<'a>>>,
     tables: Mutex<HashMap<Option<&'static str>, Arc<FrameworkComponents<'a>>>>,
 }
 
-/// What was evaluated for one framework.
+/// Components evaluated for one framework.
 struct FrameworkComponents<'a> {
     sources: &'a Sources,
     framework: Option<&'static dyn Framework>,
@@ -207,7 +208,7 @@ impl<'a: 'w, 'w> ComponentSource<'w> for FrameworkComponents<'a> {
     }
 }
 
-/// Which modules import which.
+/// Import graph of a project's modules.
 struct Imports<'a> {
     sources: &'a Sources,
     of: Vec<OnceLock<Vec<usize>>>,

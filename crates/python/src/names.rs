@@ -10,7 +10,7 @@ use ruff_python_ast::token::TokenKind;
 use ruff_python_parser::{Mode, ParseOptions, parse_unchecked};
 use ruff_text_size::Ranged;
 
-/// What a word is in its module.
+/// Role of a word in its module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// A text: `agents_config["writer"]`.
@@ -28,9 +28,9 @@ pub enum Role {
 pub struct Mention {
     /// The word.
     pub text: String,
-    /// Where it stands, without quotes.
+    /// Span of the word without quotes.
     pub span: Span,
-    /// What it is.
+    /// Role of the word.
     pub role: Role,
 }
 
@@ -90,7 +90,7 @@ pub fn mentions(source: &Source) -> Vec<Mention> {
     out
 }
 
-/// What stands between the quotes of a text on one line without escapes.
+/// Returns the content of a string literal that is on one line and has no escapes.
 fn plain(text: &str) -> Option<&str> {
     let quote = text.chars().next().filter(|c| matches!(c, '\'' | '"'))?;
     let inner = text.strip_prefix(quote)?.strip_suffix(quote)?;

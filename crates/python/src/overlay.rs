@@ -1,5 +1,5 @@
-//! What evaluation makes, in parts: a part is what the modules of one circle of imports made, mostly a single
-//! one.
+//! Tables of evaluated entries, and overlays for changes across components. A component is what the modules
+//! of one import cycle made, mostly a single module.
 //!
 //! A part is evaluated once and then only read, by whatever imports it. What an importer changes of it (a
 //! list of another module that it appends to) is kept with the importer, as a copy that it and those that
@@ -57,7 +57,7 @@ impl<I: Copy + Eq + std::hash::Hash, T: Mergeable> Overlay<I, T> {
         &mut changed.entry
     }
 
-    /// What a part changed itself.
+    /// Returns the entries that a component changed itself.
     pub fn of(self, component: u32) -> HashMap<I, Overlaid<T>> {
         self.0.into_iter().filter(|(_, c)| c.by.contains(&component)).collect()
     }
@@ -87,7 +87,7 @@ impl<I: Copy + Eq + std::hash::Hash, T: Mergeable> Overlay<I, T> {
     }
 }
 
-/// What can be changed by several parts that do not know of each other.
+/// An entry that components may change without knowing of each other.
 pub(crate) trait Mergeable: Clone {
     /// Adds what another part added to what was made.
     fn merge(&mut self, made: &Self, other: &Self);

@@ -28,7 +28,7 @@ pub struct Source {
 #[derive(Debug)]
 struct Tree {
     module: Option<Box<Mod>>,
-    /// How deep it may be.
+    /// Upper bound on its depth.
     depth: usize,
     error: Option<(TextRange, String)>,
 }
@@ -126,7 +126,7 @@ fn lowered(message: &str) -> String {
 
 #[cfg(test)]
 thread_local! {
-    /// How often a folder was looked into for a module.
+    /// Number of times that a folder was searched for a module.
     pub(crate) static SEARCHES: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
 }
 
@@ -202,12 +202,12 @@ impl Sources {
         own.or_else(|| self.base.as_ref()?.of_file(id))
     }
 
-    /// How many there are.
+    /// Number of modules, those of the base included.
     pub fn len(&self) -> usize {
         self.first() + self.files.len()
     }
 
-    /// Whether there are none.
+    /// Returns true if there are no modules.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

@@ -10,10 +10,10 @@ use ruff_text_size::{Ranged, TextRange};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// How a block ends.
+/// Exit of a block of statements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Flow {
-    /// What follows is evaluated.
+    /// The next statement is evaluated.
     Next,
     /// `return` or `raise`: nothing in the function follows.
     Exit,
@@ -25,12 +25,12 @@ pub(crate) enum Flow {
 
 /// The ways through a statement.
 struct Branches<'a> {
-    /// What holds on those that go on, and the names after them: of all together unless evaluation is
-    /// symbolic.
+    /// Path and names of each branch that continues. Unless evaluation is symbolic, a single entry holds the
+    /// join of all.
     alive: Vec<(Vec<Condition>, HashMap<&'a str, Value>)>,
     /// The names after the last one that does not.
     last: Option<HashMap<&'a str, Value>>,
-    /// Whether none of those only ends a turn.
+    /// True if every branch that ended left the function.
     all_exit: bool,
 }
 
@@ -375,7 +375,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// What holds after one of several ways.
+    /// Joins the branches of a statement into the current scope and returns how it ends.
     fn join(&mut self, mut ways: Branches<'a>, at: Context, span: Span) -> Flow {
         if ways.alive.is_empty() {
             self.scope_mut(at.scope).vars = ways.last.unwrap_or_default();
@@ -498,7 +498,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// What a name holds, or a part of it that is named by texts.
+    /// Returns the value of a name, or of an entry of it named by constant strings.
     fn part_of_name(&self, expr: &Expr, at: Context) -> Option<Value> {
         match expr {
             Expr::Name(name) => self.lookup_in(at.scope, name.id.as_str()),
@@ -512,8 +512,8 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Whether one turn of a loop says what all do: there is a turn for each element, and none changes a part
-    /// of something that the next one reads.
+    /// Returns true if one iteration represents all: there is one for each element, and none changes
+    /// something that the next one reads.
     pub(crate) fn has_independent_iterations(&mut self, body: &'a [Stmt], span: Span) -> bool {
         if !self.symbolic {
             return false;
@@ -560,7 +560,7 @@ impl<'a> World<'a> {
         self.scope_mut(at.scope).vars.extend(names.into_iter().map(|n| (n, new.clone())));
     }
 
-    /// Whether a list may be changed by giving its names another one: no one else holds it.
+    /// Returns true if nothing else refers to a list, so that a change may rebind its names to a new list.
     fn is_own_list(&self, name: &str, list: &Value) -> bool {
         let is_param = self
             .within
@@ -594,7 +594,7 @@ impl<'a> World<'a> {
         Some(())
     }
 
-    /// What a list that is added to holds so far: its items, or all of one that is computed.
+    /// Returns the parts of a list that is appended to: its items, or one part for a computed list.
     fn list_parts_so_far(&self, list: &Value) -> Option<Vec<Result<Value, Value>>> {
         match &list.kind {
             PyKind::List(id) => {
@@ -728,7 +728,7 @@ impl<'a> World<'a> {
         self.join(ways, at, span)
     }
 
-    /// Whether two objects are the same part of the same thing.
+    /// Returns true if two objects are the same part of the same object.
     fn is_same_part(&self, a: ObjectId, b: ObjectId) -> bool {
         let (mut a, mut b) = (a, b);
         for _ in 0..16 {
@@ -892,7 +892,8 @@ impl<'a> World<'a> {
         }
     }
 
-    /// What is set, or what was there before, if nobody knows whether or when it is set.
+    /// Returns the new value, joined with the old one if the assignment may not happen or its time isn't
+    /// known.
     fn either_old(&mut self, value: Value, old: Option<Value>) -> Value {
         match old {
             Some(old) if self.may_keep_old(&old, &value) => {
@@ -903,7 +904,8 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Whether what was there before may be there still. What is made when it is first wanted replaces it.
+    /// Returns true if the old value may still be there after an assignment. A lazily made object replaces
+    /// it.
     fn may_keep_old(&self, old: &Value, new: &Value) -> bool {
         let is_made = match new.kind {
             PyKind::Object(id) => {
@@ -925,21 +927,20 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Whether evaluation stands behind a `return` that a test decides about, in a function that another one
-    /// calls.
+    /// Returns true after a conditional `return` in a function that another one calls.
     pub(crate) fn is_guarded(&self) -> bool {
         let inner = self.within.len().saturating_sub(1);
         let first = self.returns.len().checked_sub(inner).and_then(|i| self.returns.get(i));
         self.symbolic && first.is_some_and(|(base, _)| self.path.len() > *base)
     }
 
-    /// Whether a number is replaced by a function that nothing calls: nobody knows when.
+    /// Returns true if a function that nothing calls replaces a number. When that happens isn't known.
     fn replaces_number(&self, old: &Value, new: &Value) -> bool {
         self.exploring && matches!(old.kind, PyKind::Int(_) | PyKind::Bool(_)) && !self.same(old, new)
     }
 
-    /// What an entry is that is set under tests: the value where all of them hold, what was there where one
-    /// does not. `None` where nothing is tested, or where what was there is not known.
+    /// Returns the entry set under the tests of the current path: the new value where all hold, else the old
+    /// one. `None` without tests, or if the old value isn't known.
     fn conditional_entry(&mut self, id: DictId, key: &Value, value: &Value) -> Option<Value> {
         if !self.symbolic || self.conditions == 0 || key.as_str().is_none() || self.dict(id).open.is_some() {
             return None;
@@ -1067,7 +1068,8 @@ impl<'a> World<'a> {
         None
     }
 
-    /// What holds if a case is taken, provided that none before it is; `None` if it takes everything.
+    /// Returns the condition under which a case is taken if no earlier one is. `None` for a case that matches
+    /// everything.
     fn pattern_test(&mut self, subject: &Value, case: &'a ast::MatchCase, at: Context) -> Option<Condition> {
         if case.guard.is_some() || !self.symbolic {
             return Some(Condition::Undecided);
@@ -1363,8 +1365,8 @@ fn appended(stmt: &Stmt) -> Option<(&str, &Expr)> {
     }
 }
 
-/// Whether statements go on to the next turn of the loop that they are in, and assign to names only; and how
-/// many were looked at.
+/// Returns whether statements always continue with the next iteration and assign to names only, and the
+/// number of statements examined.
 fn is_independent_body(body: &[Stmt]) -> (bool, usize) {
     let names_only = |target: &Expr| {
         let mut targets = vec![target];
@@ -1425,12 +1427,12 @@ fn is_independent_body(body: &[Stmt]) -> (bool, usize) {
     (true, looked_at)
 }
 
-/// Whether a value decides tests and counts turns.
+/// Returns true for constants: values that can decide tests and count iterations.
 pub(crate) fn is_constant(value: &Value) -> bool {
     matches!(value.kind, PyKind::Int(_) | PyKind::Float(_) | PyKind::Bool(_) | PyKind::Str(_) | PyKind::None)
 }
 
-/// How something is changed that has parts.
+/// A change of a container.
 enum Change<'a> {
     /// Something is added behind what is there.
     Added,
@@ -1446,7 +1448,7 @@ fn written(expr: &Expr) -> Option<&str> {
     }
 }
 
-/// What a call changes: `xs.append(x)`.
+/// Returns the container that a call changes, as `xs.append(x)` does, and how.
 fn changes(expr: &Expr) -> Option<(&Expr, Change<'_>)> {
     let Expr::Call(call) = expr else { return None };
     let Expr::Attribute(method) = &*call.func else { return None };

@@ -18,7 +18,7 @@ use crate::value::*;
 use diagnostics::Span;
 use std::sync::Arc;
 
-/// What holds where something happens.
+/// A condition on the path to an object.
 #[derive(Clone, Debug)]
 pub enum Condition {
     /// A test that is not decided came out so.
@@ -32,10 +32,10 @@ pub enum Condition {
     Undecided,
 }
 
-/// What a function does.
+/// Result of a [traced](World::trace) call.
 #[derive(Clone, Debug)]
 pub struct Trace {
-    /// What it gives.
+    /// Return value.
     pub value: Value,
     /// All objects that it made, in order.
     pub objects: Vec<ObjectId>,
@@ -68,13 +68,13 @@ impl World<'_> {
         self.paths.get(&id).map_or(&[], Vec::as_slice)
     }
 
-    /// Whether an object was made in an operand of `and` or `or` that others may leave out, which is no
-    /// condition of its path.
+    /// Returns true if an object was made in an operand of `and` or `or` that may be skipped. Its path
+    /// doesn't say so.
     pub fn is_optional(&self, id: ObjectId) -> bool {
         self.optional.contains(&id)
     }
 
-    /// Something that is computed of values that are not known.
+    /// Makes an object for an operation on unknown values.
     pub(crate) fn symbolic(&mut self, what: &str, of: Vec<Value>, span: Span) -> Value {
         let args = of.into_iter().map(|value| Arg { name: None, span: value.span, value }).collect();
         Value::new(PyKind::Object(self.new_object(what.into(), args, None, span, None)), span)
@@ -160,12 +160,12 @@ impl World<'_> {
         Some(self.concatenation(yes, span))
     }
 
-    /// Whether a value is put together of lists.
+    /// Returns true if a value is a concatenation of lists.
     fn is_concatenation(&self, list: &Value) -> bool {
         matches!(list.kind, PyKind::Object(id) if self.object(id).base.is_none() && &*self.object(id).callee == "[*]")
     }
 
-    /// What a list is put together of: items, and lists that are not known.
+    /// Returns the parts of a list: known items as `Ok`, lists that aren't known as `Err`.
     fn list_parts(&self, list: &Value) -> Option<Vec<Result<Value, Value>>> {
         let known = |id: &ListId| {
             let list = self.list(*id);

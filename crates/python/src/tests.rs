@@ -10,7 +10,7 @@ fn sources(files: &[(&str, &str)]) -> Sources {
     sources
 }
 
-/// What the first module makes of `Agent(…)`, an argument's value each, as text.
+/// Returns an argument of each `Agent(…)` that the first module makes, as text.
 fn agents(files: &[(&str, &str)], argument: &str) -> Vec<String> {
     let sources = sources(files);
     let mut world = World::new(&sources, Limits::default());
@@ -303,8 +303,8 @@ fn what_grows_without_end_is_given_up() {
     }
 }
 
-/// What is no module of the project is not searched for in every folder: a large project's modules import
-/// much, and each is evaluated anew for every module that imports it.
+/// A module outside the project isn't searched for in every folder: modules of a large project import much,
+/// and each is evaluated anew for every module that imports it.
 #[test]
 fn imports_from_outside_the_project_are_not_searched_for() {
     let searches = |text: &str| {
@@ -453,7 +453,7 @@ const WORDS: &[&str] = &[
     "...",
 ];
 
-/// What a function computes of a value that is not known, as it is kept.
+/// Returns the symbolic result of a function of unknown arguments, as text.
 fn traced(text: &str) -> String {
     let mut sources = Sources::new();
     let main = sources.add(FileId(0), "main.py", text.into());
@@ -632,7 +632,7 @@ fn what_grows_without_end_ends() {
     assert!(!too_much(&format!("import x\n{matches}{}pass\n", " ".repeat(90))));
 }
 
-/// What a module names `x`.
+/// Returns the value of `x` in a module, as text.
 fn named(text: &str) -> String {
     let sources = sources(&[("main.py", text)]);
     let mut world = World::new(&sources, Limits::default());
@@ -716,7 +716,7 @@ fn what_is_not_certain_is_not_decided() {
     }
 }
 
-/// What follows from what the environment says is what it says again: another text may be there when it runs.
+/// Results computed from the environment depend on the environment, too: its value may differ at run time.
 #[test]
 fn what_follows_from_the_environment_depends_on_it() {
     let cases = [
@@ -789,8 +789,8 @@ fn large_values_are_unknown_before_they_are_made() {
     }
 }
 
-/// What is made again and again of something large costs as many steps as it has items: nothing grows with
-/// the product of both.
+/// Repeated copies of something large cost as many steps as it has items, so that nothing grows with the
+/// product of both.
 #[test]
 fn what_is_made_of_many_items_costs_as_many_steps() {
     let many = |n: usize, of: &str| {

@@ -59,7 +59,7 @@ fn dump(world: &World<'_>, module: usize) -> String {
     out
 }
 
-/// What a module makes among modules.
+/// Evaluates a module among others and prints its names and objects.
 fn among(modules: &Modules, path: &str, text: &str) -> String {
     let main = Arc::new(Source::new(FileId(0), path, text.into()));
     modules.among(main, Limits::default(), None, |world, module| dump(&world, module))

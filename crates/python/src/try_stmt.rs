@@ -1,4 +1,4 @@
-//! What may fail: `try`, and blocks under context managers.
+//! `try` statements, and blocks under context managers.
 //!
 //! Invariant: what follows where something failed is there; how often, and with which names, is not known.
 
@@ -10,7 +10,7 @@ use diagnostics::Span;
 use ruff_python_ast as ast;
 use std::collections::HashMap;
 
-/// What is left where something failed is not known.
+/// Reason of values that are unknown after a failure.
 const AFTER_FAILURE: &str = "what is left where something fails";
 
 impl<'a> World<'a> {

@@ -7,17 +7,17 @@ use ruff_python_ast::visitor::source_order::{SourceOrderVisitor, walk_expr, walk
 use ruff_python_ast::{Decorator, Expr, ExprCall, Keyword, Stmt, StmtFunctionDef};
 use ruff_text_size::{Ranged, TextRange};
 
-/// What makes a tool of the function below it, by its last name.
+/// Decorators that turn a function into a tool, by their last name.
 const DECORATORS: &[&str] = &["tool", "function_tool", "kernel_function", "ai_function", "agent_tool"];
 /// Calls by which a tool asks a person before it acts.
 const ASKS: &[&str] = &["input", "interrupt", "ask", "confirm", "approve"];
 
-/// Whether a class is one of tools, by the names of what it extends: its method `_run` is the tool.
+/// Returns true if a class extends a tool class. Its method `_run` is the tool.
 pub(crate) fn is_tool_class(bases: &[Expr]) -> bool {
     bases.iter().any(|b| matches!(last_name(b), Some("BaseTool")))
 }
 
-/// Whether a function is a tool by what stands above it, and nobody has to approve its calls.
+/// Returns true if a decorator turns a function into a tool whose calls need no approval.
 pub(crate) fn is_tool(decorators: &[Decorator]) -> bool {
     decorators.iter().any(|d| {
         let (called, keywords) = match &d.expression {
@@ -28,8 +28,8 @@ pub(crate) fn is_tool(decorators: &[Decorator]) -> bool {
     })
 }
 
-/// Whether what is made is an agent of AutoGen that asks a person before it goes on, and so before it runs
-/// code: `human_input_mode="ALWAYS"`, which a `UserProxyAgent` has by default.
+/// Returns true if a call makes an AutoGen agent that asks a person before each reply, and so before it runs
+/// code: `human_input_mode="ALWAYS"`, the default of `UserProxyAgent`.
 pub(crate) fn asks_before(called: &str, keywords: &[Keyword]) -> bool {
     let named = |k: &&Keyword| k.arg.as_ref().is_some_and(|a| a.as_str() == "human_input_mode");
     match keywords.iter().find(named) {
@@ -38,7 +38,7 @@ pub(crate) fn asks_before(called: &str, keywords: &[Keyword]) -> bool {
     }
 }
 
-/// Whether a keyword says that a person approves each call: `approval_mode="always_require"`,
+/// Returns true if a keyword requires approval of each call: `approval_mode="always_require"`,
 /// `needs_approval=True`.
 fn approves(keyword: &Keyword) -> bool {
     let asks = keyword.arg.as_ref().is_some_and(|a| a.contains("approval") || a.contains("confirm"));
@@ -57,7 +57,7 @@ fn last_name(expr: &Expr) -> Option<&str> {
     }
 }
 
-/// Where a tool runs what it is given, with the name of what runs it.
+/// Finds the calls in a tool that execute its arguments. Returns the name of each executor and its range.
 pub(crate) fn calls(function: &StmtFunctionDef) -> Vec<(&'static str, TextRange)> {
     let p = &function.parameters;
     let params = p.posonlyargs.iter().chain(&p.args).chain(&p.kwonlyargs);
@@ -72,7 +72,7 @@ pub(crate) fn calls(function: &StmtFunctionDef) -> Vec<(&'static str, TextRange)
 struct Search<'a> {
     params: Vec<&'a str>,
     found: Vec<(&'static str, TextRange)>,
-    /// Whether it looks at an argument, or asks somebody, before.
+    /// True if the tool tests an argument or asks a person.
     looks: bool,
 }
 
@@ -83,7 +83,7 @@ impl Search<'_> {
         names.found
     }
 
-    /// What runs the text that it is given.
+    /// Returns the name of the executor if a call executes its first argument.
     fn runner(call: &ExprCall) -> Option<&'static str> {
         let shell = || {
             let on = |k: &Keyword| {
@@ -152,7 +152,7 @@ impl<'a> SourceOrderVisitor<'a> for Search<'_> {
     }
 }
 
-/// Whether any of some names stands in an expression.
+/// Searches an expression for any of some names.
 struct Names<'n> {
     among: &'n [&'n str],
     found: bool,

@@ -1,4 +1,4 @@
-//! What expressions evaluate to.
+//! Values of evaluated expressions.
 //!
 //! Values with parts are numbers into tables of the [`World`](crate::World): two names for one list see each
 //! other's changes, circles cost nothing, and dropping is flat.
@@ -41,7 +41,7 @@ ids! {
 /// A value and the place that made it.
 #[derive(Clone, Debug)]
 pub struct Value {
-    /// What it is.
+    /// Kind and content.
     pub kind: PyKind,
     /// The expression that made it: for a constant that was assigned to a name, the constant.
     pub span: Span,
@@ -68,7 +68,7 @@ pub enum PyKind {
     List(ListId),
     /// A dictionary.
     Dict(DictId),
-    /// What a call gave, of something that is not in the project; or an instance of one of its classes.
+    /// The result of a call of something outside the project, or an instance of one of its classes.
     Object(ObjectId),
     /// An attribute of an object that is not known, such as `result.final_output` or a method before it is
     /// called.
@@ -83,9 +83,9 @@ pub enum PyKind {
     Class(ClassId),
     /// A module of the project, by its number in [`Sources`](crate::Sources).
     Module(usize),
-    /// Something that is not in the project, by its qualified name: `crewai.Agent`, `builtins.str`.
+    /// Something outside the project, by its qualified name: `crewai.Agent`, `builtins.str`.
     External(Arc<str>),
-    /// What the environment may say.
+    /// A value from the environment.
     Env(EnvId),
     /// One of several values, depending on something that is not decided.
     Either(ListId),
@@ -99,7 +99,7 @@ impl Value {
         Value { kind, span, maybe: false }
     }
 
-    /// Something that is not known.
+    /// Makes an unknown value with its reason.
     pub fn unknown(why: impl Into<Arc<str>>, span: Span) -> Value {
         Value::new(PyKind::Unknown(why.into()), span)
     }
@@ -112,7 +112,7 @@ impl Value {
         }
     }
 
-    /// Whether it is `None`.
+    /// Returns true for `None`.
     pub fn is_none(&self) -> bool {
         matches!(self.kind, PyKind::None)
     }
@@ -127,7 +127,7 @@ pub enum Piece {
     Hole(Value, Arc<str>),
 }
 
-/// Which kind of list.
+/// Kind of a sequence or set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ListKind {
     /// `[…]`.
@@ -143,9 +143,9 @@ pub enum ListKind {
 pub struct List {
     /// Its items as far as they are known.
     pub items: Vec<Value>,
-    /// Which kind.
+    /// List, tuple or set.
     pub kind: ListKind,
-    /// Where something unknown was added: there may be more items.
+    /// Place at which unknown items were added. There may be more items.
     pub open: Option<Span>,
 }
 
@@ -154,7 +154,7 @@ pub struct List {
 pub struct Dict {
     /// Keys with values, in order.
     pub entries: Vec<(Value, Value)>,
-    /// Where something unknown was added: there may be more entries.
+    /// Place at which unknown entries were added. There may be more entries.
     pub open: Option<Span>,
 }
 
@@ -163,23 +163,23 @@ pub struct Dict {
 pub(crate) const SPREAD: &str = "**";
 
 impl Dict {
-    /// Whether an entry stands for something that was spread.
+    /// Returns true if a key marks an unknown mapping that was spread (`**other`).
     pub(crate) fn is_spread(key: &Value) -> bool {
         matches!(&key.kind, PyKind::External(name) if &**name == SPREAD)
     }
 
-    /// Whether something that is not known was spread among its entries.
+    /// Returns true if an unknown mapping was spread among the entries.
     pub(crate) fn has_spread(&self) -> bool {
         self.entries.iter().any(|(k, _)| Dict::is_spread(k))
     }
 }
 
-/// What the environment may say.
+/// A value from the environment.
 #[derive(Clone, Debug)]
 pub struct Env {
     /// The variable's name, if it is known.
     pub name: Option<Arc<str>>,
-    /// What holds if the variable is not set.
+    /// Value if the variable isn't set.
     pub default: Option<Value>,
 }
 
@@ -204,17 +204,17 @@ pub struct Method {
     pub result: ObjectId,
 }
 
-/// What a call of something outside the project gave, or an instance of a class of the project.
+/// The result of a call of something outside the project, or an instance of a class of the project.
 #[derive(Clone, Debug)]
 pub struct Object {
-    /// What was called, qualified: `crewai.Agent`. For a method of an object, its callee, a dot and the
-    /// method's name; for an item of one, its callee and `[]`.
+    /// Qualified name of the callee: `crewai.Agent`. For a method of an object, its callee, a dot and the
+    /// method's name. For an item, the callee and `[]`.
     pub callee: Arc<str>,
     /// The class of the project that it is an instance of.
     pub class: Option<ClassId>,
     /// By position first, then by keyword, both in order.
     pub args: Vec<Arg>,
-    /// Where arguments were added that are not known: `*args`, `**kwargs`.
+    /// Place of unknown arguments: `*args`, `**kwargs`.
     pub open: Option<Span>,
     /// The call.
     pub span: Span,
@@ -270,7 +270,7 @@ impl Object {
     }
 }
 
-/// How a parameter is passed.
+/// Way of passing a parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ParamKind {
     /// By position or keyword.
@@ -291,15 +291,15 @@ pub struct Param {
     /// Its annotation, evaluated: `list[str]` is an object with the callee `builtins.list[]`, `A | B` one
     /// with the callee `|`.
     pub annotation: Option<Value>,
-    /// What it is if it is not given.
+    /// Default value.
     pub default: Option<Value>,
-    /// How it is passed.
+    /// Way of passing it.
     pub kind: ParamKind,
-    /// Where it stands.
+    /// Span of the field.
     pub span: Span,
 }
 
-/// What a function does.
+/// Body of a function.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Body<'a> {
     Block(&'a [Stmt]),
@@ -325,7 +325,7 @@ pub struct Function<'a> {
     pub span: Span,
     /// Its name, or the word `lambda`.
     pub name_span: Span,
-    /// Whether it is `async`.
+    /// True for `async def`.
     pub is_async: bool,
     /// The class that it is a method of.
     pub class: Option<ClassId>,
@@ -375,9 +375,9 @@ pub struct Field {
     pub name: Arc<str>,
     /// Its annotation, evaluated.
     pub annotation: Value,
-    /// What it is if nothing is given.
+    /// Default value.
     pub default: Option<Value>,
-    /// Where it stands.
+    /// Span of the field.
     pub span: Span,
 }
 
@@ -388,13 +388,13 @@ pub struct Class {
     pub name: Arc<str>,
     /// The module and its name, with dots.
     pub qualified: Arc<str>,
-    /// What it derives from.
+    /// Base classes.
     pub bases: Vec<Value>,
     /// Keywords beside the bases.
     pub keywords: Vec<Arg>,
     /// Its decorators.
     pub decorators: Vec<Value>,
-    /// What is assigned or defined in it, methods included, in order.
+    /// Attributes and methods that the class body defines, in order.
     pub attrs: Vec<(Arc<str>, Value)>,
     /// Annotated names, in order.
     pub fields: Vec<Field>,
@@ -409,7 +409,7 @@ pub struct Class {
 }
 
 impl Class {
-    /// What the class itself says of a name.
+    /// Returns the class's own attribute of a name.
     pub fn attr(&self, name: &str) -> Option<&Value> {
         self.attrs.iter().rev().find(|(n, _)| &**n == name).map(|(_, v)| v)
     }

@@ -54,7 +54,7 @@ const AGENT_UNUSED: &[Unused] = &[
     ("cache", why::RUNTIME),
 ];
 const EXECUTOR_KEYS: &[&str] = &["agent", "tools", "max_iterations"];
-/// How the loop of an executor is bounded.
+/// Advice for the bound of an executor's loop.
 const EXECUTOR_BOUND: &str = "state it: `max_iterations=` of the executor";
 const EXECUTOR_UNUSED: &[Unused] = &[
     ("verbose", why::SHOWN),
@@ -68,7 +68,7 @@ const EXECUTOR_UNUSED: &[Unused] = &[
     ("trim_intermediate_steps", why::NOT_YET),
 ];
 
-/// What happens when all rounds of an agent are used up.
+/// Behavior of an agent whose round limit is reached.
 pub(super) enum Last {
     /// The model is asked once more, then the run fails.
     AskAndFail(String),
@@ -161,7 +161,7 @@ impl Reader<'_, '_> {
         at
     }
 
-    /// Whether something is an agent that the framework builds.
+    /// Returns true for an agent that the framework builds.
     pub fn is_agent(&self, object: &Object) -> bool {
         object.base.is_none()
             && object.class.is_none()
@@ -811,7 +811,7 @@ impl Reader<'_, '_> {
         kit.b.add(Term::List(items), at)
     }
 
-    /// Whether no node adds a message of the system to the state.
+    /// Returns true if no node adds a system message to the state.
     fn adds_no_instructions(&self, plan: &Plan) -> bool {
         plan.nodes.iter().all(|node| {
             let Some(traced) = self.traced(&node.value) else {
@@ -824,7 +824,7 @@ impl Reader<'_, '_> {
         })
     }
 
-    /// What is known of a graph as a whole.
+    /// Collects the facts about a whole graph that its nodes need.
     pub fn graph<'p>(&self, plan: &'p Plan, depth: usize) -> Graph<'p> {
         let mut graph = Graph {
             plan,
@@ -914,7 +914,7 @@ pub(super) fn rounds(limit: LoopBound, fails: bool) -> (LoopBound, Last) {
     (LoopBound { bound: Bound::Finite(turns), ..limit }, last)
 }
 
-/// What follows a call of an agent's loop.
+/// Returns the term after a call of an agent's loop.
 fn next(kit: &mut Kit<'_>, params: &ModelParams, at: Span) -> TermId {
     let more = calls::more(kit, params, Vec::new(), at);
     more.unwrap_or_else(|| kit.b.add(Term::Tag("again".into(), None), at))

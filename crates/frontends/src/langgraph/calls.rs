@@ -172,7 +172,7 @@ impl Reader<'_, '_> {
         at
     }
 
-    /// Whether a value is a part of the state or of what the framework hands in beside it.
+    /// Returns true if a value is a part of the state, or of the context that the framework passes beside it.
     pub(super) fn rooted_in_state(&self, scope: &Scope, id: ObjectId) -> bool {
         let root = self.root(id);
         scope.state.as_ref().is_some_and(|(s, _)| *s == root)
@@ -180,7 +180,7 @@ impl Reader<'_, '_> {
             || self.world.object(id).callee.contains("element")
     }
 
-    /// Whether something is a part of what a model, an agent or a tool gave.
+    /// Returns true if an object is part of the result of a model, an agent or a tool.
     pub(super) fn asking_root(&self, id: ObjectId) -> bool {
         let mut at = id;
         for _ in 0..40 {
@@ -407,7 +407,7 @@ impl Reader<'_, '_> {
         kit.b.add(Term::Each(None, turn, list), at)
     }
 
-    /// Whether a call may be made for each of several things: it needs no conversation, and what it does is
+    /// Returns true if a call may be made once per item: it doesn't need the conversation, and its action is
     /// known.
     fn is_apart(&self, scope: &Scope, call: &Call) -> bool {
         match &call.does {
@@ -568,7 +568,7 @@ impl Reader<'_, '_> {
         scope.held.insert(call.id, Held { var, kind: Kindly::Data, live: false });
     }
 
-    /// What a value is on both sides of a test.
+    /// Returns the two alternatives of a value that a test decides.
     pub(super) fn sides(&self, value: &Value, test: &Value) -> (Value, Value) {
         self.split(value, test).unwrap_or_else(|| (value.clone(), value.clone()))
     }
@@ -579,7 +579,7 @@ impl Reader<'_, '_> {
         same(&t, test).then_some((yes, no))
     }
 
-    /// Whether a value is computed of what one of the calls gives, under some tests.
+    /// Returns true if a value under some tests is computed from the result of one of the calls.
     fn needs(&self, value: &Value, calls: &[Call], path: &[Condition]) -> bool {
         const MAX_STEPS: usize = 2_000;
         let mut seen: HashSet<ObjectId> = HashSet::new();
@@ -644,7 +644,7 @@ impl Reader<'_, '_> {
         all_hold(kit, all, at)
     }
 
-    /// Whether all tests hold that a call stands under; what the next call stands under, too, has a name.
+    /// Lowers the conjunction of a call's tests. A test that the next call is under, too, gets a name.
     #[allow(clippy::too_many_arguments)]
     fn tested(
         &self,
@@ -714,7 +714,7 @@ impl Reader<'_, '_> {
         scope.held.insert(call.id, Held { var, kind, live });
     }
 
-    /// What a reply of a model that is asked is.
+    /// Returns the kind of the reply to a model call.
     fn reply_kind(&self, effect: &Effect) -> Option<Kindly> {
         match effect {
             Effect::Ask(chain, _) => Some(self.kind_of(&chain.model, chain.json)),
@@ -723,7 +723,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// Whether what is given is of the same kind whatever the tests say.
+    /// Returns true if the result has the same kind whatever the tests decide.
     fn one_kind(&self, effect: &Effect) -> bool {
         match effect {
             Effect::Either(_, sides) => {
@@ -734,7 +734,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// Whether a model is asked in the conversation itself.
+    /// Returns true if a model is called with the conversation itself.
     fn is_live(&self, scope: &Scope, id: ObjectId, effect: &Effect, ways: &Around<'_>) -> bool {
         match effect {
             Effect::Ask(chain, arg) => {
@@ -746,7 +746,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// What a call does, and what it gives.
+    /// Lowers a call: its action, and the value it returns.
     #[allow(clippy::too_many_arguments)]
     fn done(
         &self,
@@ -795,8 +795,8 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// Whether a model may be asked in the conversation itself: nothing is said to it alone. Calls keep their
-    /// form there only, so a model that is offered tools is always asked there.
+    /// Returns true if a model may be called with the conversation itself, so with no message of its own.
+    /// Tool calls are kept only there, so a model with tools is always called that way.
     pub(super) fn may_be_live(&self, graph: &Graph<'_>, parts: &[Part], kind: Kindly) -> bool {
         if let Some((_, sides)) = first_test(parts) {
             return sides.iter().all(|parts| self.may_be_live(graph, parts, kind));
@@ -806,7 +806,7 @@ impl Reader<'_, '_> {
         middle + 1 == parts.len() && (middle == 0 || said || kind == Kindly::Calls)
     }
 
-    /// What a chain's model is asked by a call, with its argument; without one, by its keywords.
+    /// Returns the input of a call of a chain's model: its argument, or else its keywords.
     pub fn asked_with(&self, scope: &Scope, chain: &Chain, call: ObjectId, arg: Option<&Value>) -> Vec<Part> {
         let Some(prompt) = &chain.prompt else {
             return arg.map_or(Vec::new(), |a| self.parts(scope, a));
@@ -901,7 +901,7 @@ impl Reader<'_, '_> {
         kit.b.add(term(body), at)
     }
 
-    /// Whether what a call gives is added to the conversation.
+    /// Returns true if the result of a call is appended to the conversation.
     pub(super) fn is_added(&self, value: &Value, id: ObjectId) -> bool {
         let mut todo = vec![value.clone()];
         let mut left = 400;
@@ -949,17 +949,17 @@ pub(super) struct Call {
     pub(super) does: Effect,
 }
 
-/// What is the same on all ways through a function.
+/// Parts of a function that are the same on all paths through it.
 pub(super) struct Around<'w> {
     pub(super) graph: &'w Graph<'w>,
     /// The node's name, for what models are asked.
     pub(super) name: &'w str,
     pub(super) mode: Mode,
-    /// What the function gives.
+    /// Return value of the function.
     pub(super) value: &'w Value,
 }
 
-/// Whether all of some tests hold, in order.
+/// Lowers the conjunction of tests, evaluated in order.
 fn all_hold(kit: &mut Kit<'_>, tests: Vec<TermId>, at: Span) -> TermId {
     let mut tests = tests.into_iter().rev();
     let Some(mut all) = tests.next() else { return kit.b.lit(Data::Bool(true), at) };
@@ -977,7 +977,7 @@ const SMALL_TEST: usize = 10;
 #[derive(Default)]
 struct Tested(Vec<(Vec<(Value, bool)>, Name)>);
 
-/// Where names are given among what is bound one after the other.
+/// Places for names within a sequence of bindings.
 #[derive(Default)]
 struct Places {
     /// With how much is bound before.
@@ -992,12 +992,12 @@ impl Places {
         }
     }
 
-    /// How much is bound before the last place.
+    /// Returns the number of bindings before the last place.
     fn last(&self) -> usize {
         self.all.last().map_or(usize::MAX, |(before, _)| *before)
     }
 
-    /// What is bound, with the names that were given.
+    /// Returns the bindings together with the names that were given.
     fn with(&self, bindings: Vec<(Name, TermId)>) -> Vec<(Name, TermId)> {
         let mut out: Vec<(Name, TermId)> = Vec::with_capacity(bindings.len());
         let mut places = self.all.iter().peekable();
@@ -1016,7 +1016,7 @@ fn pick(calls: &[Call], which: &[usize]) -> Vec<Call> {
     which.iter().filter_map(|i| calls.get(*i).cloned()).collect()
 }
 
-/// Whether two tests are the same one.
+/// Returns true if two tests are the same.
 pub(super) fn same(a: &Value, b: &Value) -> bool {
     match (&a.kind, &b.kind) {
         (PyKind::Object(a), PyKind::Object(b)) => a == b,
@@ -1026,7 +1026,7 @@ pub(super) fn same(a: &Value, b: &Value) -> bool {
     }
 }
 
-/// Whether calling something asks nobody: what Python has built in, and what only makes values.
+/// Returns true if a callee has no effect: a builtin of Python, or a constructor of values.
 pub(crate) fn is_quiet(callee: &str) -> bool {
     const QUIET: &[&str] = &[
         "builtins",

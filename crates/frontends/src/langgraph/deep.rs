@@ -37,9 +37,9 @@ const UNUSED: &[Unused] = &[
     ("debug", why::RUNTIME),
     ("cache", why::RUNTIME),
 ];
-/// Which model is asked if none is named.
+/// Default model.
 const MODEL: &str = "claude-sonnet-4-6";
-/// How one that works for another is bounded.
+/// Advice for the bound of a subagent.
 const SUB_BOUND: &str =
     "give it as an agent that has one: `\"runnable\": create_agent(…).with_config({\"recursion_limit\": n})`";
 /// The tool with which an agent has others work.
@@ -241,7 +241,7 @@ impl Reader<'_, '_> {
         decl
     }
 
-    /// What calling `task` does: the agent that is named answers the description.
+    /// Lowers a call of `task`: the named agent answers the description.
     pub fn task_branch(&self, kit: &mut Kit<'_>, subs: Vec<Sub>, next: TermId, at: Span) -> Branch {
         let names: Vec<String> = subs.iter().map(|s| s.name.clone()).collect();
         let part = |kit: &mut Kit<'_>, key: &str| {

@@ -44,12 +44,12 @@ pub(super) fn open(b: &mut Builder) {
     });
 }
 
-/// Whether a list is written out that holds something: it is what it is.
+/// Returns true if a term is a list literal with items, whose type is known.
 fn is_full_list(b: &Builder, id: TermId) -> bool {
     matches!(b.term(id), Term::List(items) if !items.is_empty())
 }
 
-/// Whether operands of some types only are allowed.
+/// Returns true if a primitive restricts the types of its operands.
 fn demands(prim: Prim) -> bool {
     !matches!(
         prim,
@@ -80,7 +80,7 @@ fn any(b: &mut Builder, id: TermId) -> TermId {
     b.add(Term::Check("value".into(), Type::Dyn, id), at)
 }
 
-/// Whether a value may be of several types, or of one that is not what is done with it.
+/// Returns true if a value may have several types, or one that its use doesn't fit.
 fn is_loose(b: &Builder, id: TermId, state: bool, depth: usize) -> bool {
     const MAX_DEPTH: usize = 40;
     if depth > MAX_DEPTH {
@@ -113,12 +113,12 @@ fn is_loose(b: &Builder, id: TermId, state: bool, depth: usize) -> bool {
     }
 }
 
-/// Whether a term is the state itself, whose keys are of the types that they begin with.
+/// Returns true if a term is the whole state, whose keys keep their initial types.
 fn is_whole(b: &Builder, id: TermId) -> bool {
     matches!(b.term(id), Term::Var(name, _) if &**name == STATE)
 }
 
-/// Whether a value is a part of the state, which is of any type where it is open.
+/// Returns true if a value is part of the state. Its type is unknown where the state is open.
 fn of_state(b: &Builder, mut id: TermId) -> bool {
     loop {
         match b.term(id) {

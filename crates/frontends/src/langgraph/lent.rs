@@ -16,7 +16,7 @@ use std::collections::HashMap;
 #[derive(Default)]
 pub(crate) struct Functions(HashMap<Key, Traced>);
 
-/// What stands for the value that a function was given, and the variable that holds it.
+/// Object that represents the argument of a function, and the variable that holds it.
 pub(crate) type Of = (ObjectId, Name);
 
 impl Functions {
@@ -25,7 +25,7 @@ impl Functions {
         follow(world, function, &mut self.0);
     }
 
-    /// What a followed function gives, and what stands for the value that it was given.
+    /// Returns the result of a traced function and the object that represents its argument.
     pub fn result(&self, world: &World<'_>, function: &Value) -> Option<(&Value, ObjectId)> {
         let (_, key, _) = callable(world, function)?;
         self.0.get(&key).map(|traced| (&traced.trace.value, traced.state))

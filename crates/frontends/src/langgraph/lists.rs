@@ -104,8 +104,8 @@ impl Reader<'_, '_> {
         }))
     }
 
-    /// What functions that Python has built in make of a list: `sum`, `max`, `min`, `next`, `filter(None,
-    /// …)`, `map(str, …)`, and the words of a text.
+    /// Lowers builtins of Python over a list: `sum`, `max`, `min`, `next`, `filter(None, …)`, `map(str, …)`,
+    /// and the words of a text.
     pub(super) fn of_list(
         &self,
         kit: &mut Kit<'_>,
@@ -222,7 +222,7 @@ impl Reader<'_, '_> {
         })
     }
 
-    /// Whether a value is true or false, of all that it may be.
+    /// Returns true if every alternative of a value is a boolean.
     pub(super) fn is_test(&self, value: &Value) -> bool {
         const TESTS: &[&str] = &[
             "==",

@@ -82,7 +82,7 @@ const CHAINS: &[&str] = &[
     "PromptTemplate",
 ];
 
-/// What a call gave.
+/// Kind of a call's result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kindly {
     /// The text of a reply.
@@ -105,13 +105,13 @@ enum Inner {
 #[derive(Debug)]
 struct Traced {
     trace: Trace,
-    /// What stands for its first argument, the state.
+    /// Object that represents the first parameter, the state.
     state: ObjectId,
-    /// What stands for its second one.
+    /// Object that represents the second parameter.
     second: Option<ObjectId>,
 }
 
-/// What tells functions apart: the function, and the instance that it is of.
+/// Identity of a traced function: its instance, if it is a method, and the function.
 type Key = (Option<ObjectId>, FunctionId);
 
 struct Reader<'r, 'w> {
@@ -224,7 +224,7 @@ fn made(mut units: Units, file: &File, wanted: Option<&str>, mut world: World<'_
     units.done(Some(start), &what)
 }
 
-/// Something that is run by itself.
+/// A unit: something that is run by itself.
 struct Top {
     name: String,
     what: What,
@@ -237,7 +237,7 @@ enum What {
     Chain(Value),
 }
 
-/// What the framework does to names, and what is known of its attributes.
+/// The framework's effect on names and attributes.
 #[derive(Debug)]
 struct Names;
 
@@ -339,8 +339,8 @@ fn callable(world: &World<'_>, value: &Value) -> Option<(Value, Key, Vec<Arg>)> 
     }
 }
 
-/// What the framework hands a node beside its state: the configuration of a run that says nothing of its own,
-/// and the context as its class makes it by itself.
+/// Makes the values that the framework passes to a node beside the state: the configuration of a run with
+/// default settings, and the context as its class makes it.
 fn handed_in(
     world: &mut World<'_>,
     position: usize,
@@ -430,12 +430,12 @@ impl Reader<'_, '_> {
         self.traces.get(&key)
     }
 
-    /// Whether a router is the prebuilt one.
+    /// Returns true if a router is the prebuilt `tools_condition`.
     fn is_tools_condition(&self, value: &Value) -> bool {
         matches!(&value.kind, PyKind::External(name) if name.ends_with("tools_condition"))
     }
 
-    /// What a function's annotation says that it gives.
+    /// Returns the literals in the return annotation of a function.
     fn literals(&self, value: &Value) -> Option<Vec<(String, Span)>> {
         let (function, _, _) = callable(self.world, value)?;
         let function = py::function_of(&function)?;
@@ -455,7 +455,7 @@ impl Reader<'_, '_> {
         (!out.is_empty()).then_some(out)
     }
 
-    /// Whether a function has a label among its texts, wherever it gives it.
+    /// Returns true if a label is among the string constants of a function.
     fn names_label(&self, value: &Value, label: &str) -> bool {
         let function = callable(self.world, value).and_then(|(f, ..)| py::function_of(&f));
         let Some(function) = function.map(|f| self.world.function(f)) else { return false };
@@ -465,7 +465,7 @@ impl Reader<'_, '_> {
         ['"', '\''].iter().any(|q| text.contains(&format!("{q}{label}{q}")))
     }
 
-    /// What is built in a file and is no part of something else.
+    /// Returns the units that a file builds: agents, graphs, teams and chains that are not part of another.
     fn tops(
         &self,
         file: &File,
@@ -820,8 +820,8 @@ impl Reader<'_, '_> {
         first.map(|c| c.name.clone()).into_iter().collect()
     }
 
-    /// Whether keys may be given that are no part of an update: by `Send`, to the node that it is sent to, or
-    /// by whoever changes the state of a run that has stopped.
+    /// Returns true if keys may be set outside of updates: by `Send` to a node, or by a caller that changes
+    /// the state of an interrupted run.
     fn written_from_outside(&self, plan: &Plan, runs: &[(String, &python::Object)]) -> bool {
         let changed = runs.iter().any(|(name, _)| matches!(name.as_str(), "update_state" | "aupdate_state"));
         let deciding = plan.routers.iter().map(|r| &r.path).chain(plan.nodes.iter().map(|n| &n.value));
@@ -860,7 +860,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// Whether an update may set keys that are not seen.
+    /// Returns true if an update may set keys that the trace doesn't show.
     fn traced_updates_unknown(&self, value: &Value) -> bool {
         let mut todo = vec![value.clone()];
         while let Some(value) = todo.pop() {
@@ -879,7 +879,7 @@ impl Reader<'_, '_> {
         false
     }
 
-    /// What a run gives: the text of the last message, or the state.
+    /// Lowers the result of a run: the text of the last message, or the state.
     fn result(&self, kit: &mut Kit<'_>, plan: &Plan, at: Span) -> TermId {
         let messages =
             plan.messages().filter(|m| plan.output.as_ref().is_none_or(|o| o.iter().any(|k| k == m)));

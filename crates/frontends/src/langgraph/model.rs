@@ -32,9 +32,9 @@ pub(super) struct Model {
 pub(super) struct Chain {
     pub prompt: Option<Value>,
     pub model: Model,
-    /// Whether the reply is read as JSON.
+    /// True if the reply is parsed as JSON.
     pub json: bool,
-    /// What the variables of the prompt are made of: `{"a": …} | prompt`.
+    /// Sources of the prompt's variables: `{"a": …} | prompt`.
     pub given: Vec<(String, Value)>,
 }
 
@@ -57,8 +57,8 @@ impl Reader<'_, '_> {
             .then(|| (base, object.args.iter().find(|a| a.name.is_none()).or_else(|| object.arg("input"))))
     }
 
-    /// Whether a model says what its source has it say: the fake ones of `langchain_core`, or a class made of
-    /// one.
+    /// Returns true if the source itself scripts the replies of a model: a fake model of `langchain_core`, or
+    /// a class derived from one.
     fn is_scripted(&self, value: &Value) -> bool {
         let fake = |name: &str| name.starts_with("langchain") && name.rsplit('.').next().is_some_and(is_fake);
         self.world.object_of(value).is_some_and(|(_, o)| {
@@ -66,8 +66,8 @@ impl Reader<'_, '_> {
         })
     }
 
-    /// Whether a class of the project is a model whose replies are made in its own method, which calls
-    /// nothing that could be asked.
+    /// Returns true if a class of the project is a model that computes its replies itself, without a call
+    /// that could reach a model.
     fn replies_itself(&self, class: ClassId) -> bool {
         const MAKES: &[&str] = &[
             "AIMessage",
@@ -111,7 +111,7 @@ impl Reader<'_, '_> {
         kit.outline.scripted |= self.is_scripted(value);
     }
 
-    /// Whether something outside the project is a class of models, or a function that makes one.
+    /// Returns true if an external object is a model class, or a function that makes a model.
     pub(super) fn is_model(&self, object: &Object) -> bool {
         if object.base.is_some()
             || object
@@ -624,7 +624,7 @@ impl Reader<'_, '_> {
         out
     }
 
-    /// What a reply is, by what its model is asked for.
+    /// Returns the kind of a reply, by the output that its model is configured for.
     pub fn kind_of(&self, model: &Model, json: bool) -> Kindly {
         match (&model.schema, model.tools.is_empty(), json) {
             (Some(_), ..) | (None, true, true) => Kindly::Data,
@@ -662,7 +662,7 @@ fn snake(name: &str) -> String {
     out
 }
 
-/// Whether a class of `langchain_core.language_models` gives replies that are written down.
+/// Returns true for a class of `langchain_core.language_models` with scripted replies.
 fn is_fake(class: &str) -> bool {
     class.contains("Fake") && ["Model", "LLM"].iter().any(|end| class.ends_with(end))
 }

@@ -13,19 +13,19 @@ use std::collections::HashSet;
 /// The field that says whether a loop goes on.
 const ON: &str = "$on";
 
-/// How many steps come before a loop, and how many a round has.
+/// Numbers of steps before a loop and in each iteration.
 #[derive(Clone, Copy)]
 pub(super) struct Steps {
     pub(super) before: u64,
     pub(super) round: u64,
-    /// Whether it is always just so many.
+    /// True if the numbers are exact and not only upper bounds.
     pub(super) exact: bool,
 }
 
 /// Terms for configurations that are nested as they follow each other.
 pub(super) struct Lower<'l, 'm, 'r, 'w, 'p> {
     pub(super) machine: &'l Machine<'m, 'r, 'w, 'p>,
-    /// Where all ways from a configuration meet; none if they meet at the end only.
+    /// Post-dominator of each configuration. `None` if its branches meet at the end only.
     pub(super) join: Vec<Option<usize>>,
     pub(super) back: HashSet<(usize, usize)>,
     /// Configurations that may still be lowered: what several ways share is lowered for each.

@@ -1,4 +1,4 @@
-//! What a node does: calls in order, and an update of the state.
+//! Nodes: calls in order, and an update of the state.
 //!
 //! | Python | term |
 //! |---|---|
@@ -25,7 +25,7 @@ use std::sync::Arc;
 
 use super::model::Chain;
 
-/// What the calls of a reply have made of the state so far.
+/// Variable that holds the state as changed by the tool calls of a reply so far.
 const STATE_SO_FAR: &str = "state";
 /// The field of the state that says where a `Command` goes on.
 pub(super) const GOTO: &str = "$to";
@@ -35,14 +35,13 @@ pub(super) const SENT: &str = "$sent";
 /// A graph while it is compiled.
 pub(super) struct Graph<'p> {
     pub plan: &'p Plan,
-    /// Whether models are asked with the conversation of the state.
+    /// True if models are called with the conversation of the state.
     pub talks: bool,
-    /// Whether a model is offered tools, so that its reply has to be remembered.
+    /// True if a model has tools, so that its reply must be kept.
     pub replies: bool,
-    /// Whether all models that see the conversation are given the same instructions, which are said at its
-    /// beginning.
+    /// Instructions that all models of the conversation share, placed at its beginning.
     pub hoisted: Option<Value>,
-    /// Whether no node adds instructions to the conversation.
+    /// True if no node adds instructions to the conversation.
     pub uninstructed: bool,
     /// Tools that models of this graph are offered.
     pub tools: Vec<Value>,
@@ -51,7 +50,7 @@ pub(super) struct Graph<'p> {
     pub depth: usize,
 }
 
-/// What a node's term is to give.
+/// Result that is expected of a node's term.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mode {
     /// The new state.
@@ -73,7 +72,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// What a node does, from the state in a variable.
+    /// Lowers a node that reads the state from a variable.
     pub fn node(
         &self,
         kit: &mut Kit<'_>,
@@ -127,7 +126,7 @@ impl Reader<'_, '_> {
         (object.short() == "Command" && object.base.is_none()).then_some(object)
     }
 
-    /// Whether a function gives a `Command` that says where to go on, on some way.
+    /// Returns true if a function may return a `Command` with a `goto`.
     pub fn commands(&self, value: &Value) -> bool {
         let mut todo = vec![value.clone()];
         let mut left = 400;
@@ -249,7 +248,7 @@ impl Reader<'_, '_> {
         self.answers_calls(traced).then(|| graph.tools.clone())
     }
 
-    /// Whether a function answers calls: it gives messages of tools.
+    /// Returns true if a function answers tool calls: it returns tool messages.
     pub fn answers_calls(&self, traced: &Traced) -> bool {
         let scope = Scope::default();
         let mut todo = vec![traced.trace.value.clone()];
@@ -398,7 +397,7 @@ impl Reader<'_, '_> {
         items.iter().map(|v| self.node_name(v)).collect()
     }
 
-    /// What `Send("node", arg)`s send, and to which node: `[Send("n", f(x)) for x in xs]`.
+    /// Returns the payloads and the target node of `Send("node", arg)`s: `[Send("n", f(x)) for x in xs]`.
     pub fn sent(&self, value: &Value) -> Option<(String, Vec<(Value, Value)>)> {
         let send = |value: &Value| -> Option<(String, Value)> {
             let (_, object) = self.world.object_of(value)?;
@@ -425,7 +424,7 @@ impl Reader<'_, '_> {
         one.then(|| (node, items.iter().cloned().zip(all.into_iter().map(|(_, a)| a)).collect()))
     }
 
-    /// What is sent, as a list.
+    /// Lowers the payloads of `Send`s as a list.
     pub(super) fn sent_items(&self, kit: &mut Kit<'_>, scope: &Scope, value: &Value, at: Span) -> TermId {
         let Some((_, items)) = self.sent(value) else {
             return kit.undecided(codes::NOT_COMPILED, "what is sent".into(), at);

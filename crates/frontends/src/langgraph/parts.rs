@@ -16,7 +16,7 @@ impl Reader<'_, '_> {
         matches!(&of.kind, PyKind::Member(_, name) if name.ends_with("tool_calls")).then_some(of)
     }
 
-    /// Whether a value is what a model said, or the last message.
+    /// Returns true if a value is a reply of a model, or the last message.
     pub(super) fn is_reply(&self, scope: &Scope, value: &Value) -> bool {
         let PyKind::Object(id) = value.kind else { return false };
         if scope.held.contains_key(&id) {
@@ -39,7 +39,7 @@ impl Reader<'_, '_> {
         last && self.is_conversation(scope, &of)
     }
 
-    /// Whether a reply calls tools: `x.tool_calls` as a test.
+    /// Lowers `x.tool_calls` as a test: does the reply call tools?
     pub(super) fn calls_of(
         &self,
         kit: &mut Kit<'_>,
@@ -221,7 +221,7 @@ impl Reader<'_, '_> {
         kit.b.add(Term::Field(term, name.into()), at)
     }
 
-    /// Whether a value is one of the conversation's messages.
+    /// Returns true if a value is one of the conversation's messages.
     pub(super) fn is_message(&self, scope: &Scope, value: &Value) -> bool {
         let PyKind::Object(id) = value.kind else { return false };
         let object = self.world.object(id);
@@ -234,7 +234,7 @@ impl Reader<'_, '_> {
         whole && self.is_conversation(scope, &of)
     }
 
-    /// What an item or a slice is taken of: `x` and `x.a` of `x[…]` and `x.a[…]`.
+    /// Returns the owner of an item or a slice: `x` and `x.a` of `x[…]` and `x.a[…]`.
     pub(super) fn owner(&self, object: &python::Object, at: Span) -> Option<Value> {
         let base = object.base?;
         let owner = &self.world.object(base).callee;
@@ -309,7 +309,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// Whether a value is `held["messages"]` of what an agent gave.
+    /// Returns true if a value is `held["messages"]` of an agent's result.
     pub(super) fn is_run_messages(&self, scope: &Scope, value: &Value) -> bool {
         let PyKind::Object(id) = value.kind else { return false };
         let object = self.world.object(id);

@@ -1,4 +1,4 @@
-//! What a `StateGraph` is built of: nodes, edges, routers, and the channels of its state.
+//! Plan of a `StateGraph`: nodes, edges, routers, and the channels of its state.
 
 use super::Reader;
 use crate::py::{self, field};
@@ -11,7 +11,7 @@ use python::{Object, ObjectId, PyKind, Value};
 pub(super) const START: &str = "__start__";
 pub(super) const END: &str = "__end__";
 
-/// How updates of a key of the state are merged.
+/// Reducer that merges updates of a key.
 #[derive(Clone, Debug)]
 pub(super) enum Reducer {
     /// The new value takes the place of the old one.
@@ -22,7 +22,7 @@ pub(super) enum Reducer {
     Add,
     /// A function of the project.
     Function(Value),
-    /// Something that is not known, and why.
+    /// Unknown, with the reason.
     Unknown(String),
 }
 
@@ -32,9 +32,9 @@ pub(super) struct Channel {
     pub name: String,
     pub at: Span,
     pub reducer: Reducer,
-    /// What it holds at the beginning.
+    /// Initial value.
     pub initial: Data,
-    /// Whether it is a text, as far as its annotation tells.
+    /// True if its annotation says that it is a text.
     pub text: bool,
 }
 
@@ -48,7 +48,7 @@ pub(super) struct Node {
     pub ends: Vec<String>,
 }
 
-/// Where an edge leads.
+/// Target of an edge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Target {
     Node(usize),
@@ -60,7 +60,7 @@ pub(super) enum Target {
 pub(super) struct Router {
     pub from: Option<usize>,
     pub path: Value,
-    /// What the function gives, and the node that it stands for.
+    /// Map from results of the function to nodes.
     pub map: Option<Vec<(String, String, Span)>>,
     pub at: Span,
 }
@@ -70,7 +70,7 @@ pub(super) struct Router {
 pub(super) struct Plan {
     pub at: Span,
     pub channels: Vec<Channel>,
-    /// Whether the keys of the state are those that are declared.
+    /// True if the state has only the declared keys.
     pub declared: bool,
     pub nodes: Vec<Node>,
     /// From no node: from the beginning.
@@ -125,7 +125,7 @@ const NODE_UNUSED: &[frontend_kit::emit::Unused] = &[
 const RUNS: &[&str] = &["invoke", "ainvoke", "stream", "astream", "astream_events", "batch"];
 
 impl Reader<'_, '_> {
-    /// Whether an object is a graph that is built.
+    /// Returns true for an object that builds a graph.
     pub fn is_graph(&self, object: &Object) -> bool {
         object.base.is_none()
             && matches!(object.short(), "StateGraph" | "MessageGraph" | "Graph")
@@ -446,8 +446,8 @@ impl Reader<'_, '_> {
         plan.channels = found;
     }
 
-    /// What nodes say that they read is part of the state, too (`def node(state: Private)`), as `add_node` of
-    /// LangGraph has it.
+    /// Adds the private state that nodes declare (`def node(state: Private)`), as `add_node` of LangGraph
+    /// does.
     fn private_channels(&self, plan: &mut Plan) {
         if !plan.declared {
             return;

@@ -30,7 +30,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 /// Configurations of one graph at most.
 const MAX_CONFIGS: usize = 300;
 
-/// Something that is due.
+/// Task that is scheduled for the next step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Task {
     Node(usize),
@@ -53,7 +53,7 @@ pub(super) struct Config {
     pub(super) arrived: BTreeSet<(usize, usize)>,
 }
 
-/// What decides.
+/// Source of a routing decision.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Decider {
     /// A function after a node, by its number.
@@ -62,7 +62,7 @@ pub(super) enum Decider {
     Goto(usize),
 }
 
-/// What follows a configuration.
+/// Successor of a configuration.
 #[derive(Clone, Debug)]
 pub(super) enum Next {
     /// Nothing, or another configuration.
@@ -83,7 +83,7 @@ pub(super) struct Ways {
     options: Vec<(String, Vec<Target>)>,
     default: Option<Vec<Target>>,
     sent: Option<usize>,
-    /// Whether nothing else can follow.
+    /// True if the targets are complete.
     known: bool,
     /// Labels that lead to no node.
     lost: Vec<String>,
@@ -322,7 +322,7 @@ impl Machine<'_, '_, '_, '_> {
         out
     }
 
-    /// Whether some module sends things to nodes.
+    /// Returns true if the module uses `Send`.
     fn sends(&self) -> bool {
         self.mentions("Send(")
     }
@@ -332,7 +332,7 @@ impl Machine<'_, '_, '_, '_> {
         (0..sources.len()).filter_map(|m| sources.get(m)).any(|s| s.text.contains(word))
     }
 
-    /// Whether something of how the graph is built is not known.
+    /// Returns true if some part of the graph's construction is unknown.
     fn is_unsure(&self) -> bool {
         let unsure = |d: &diagnostics::Diagnostic| {
             d.level == diagnostics::Level::Unknown || d.code == codes::UNDEFINED
@@ -340,8 +340,8 @@ impl Machine<'_, '_, '_, '_> {
         self.graph.plan.diagnostics.iter().any(unsure)
     }
 
-    /// Whether a run may go on where no edge leads: what a node that is reached gives may be a `Command`, or
-    /// one of a graph within it may be for this one.
+    /// Returns true if a run may continue where no edge leads: a reached node may return a `Command`, or a
+    /// subgraph may return one for its parent.
     fn is_open(&self, reached: &HashSet<usize>) -> bool {
         let plan = self.graph.plan;
         if self.mentions("as_node") || self.mentions("PARENT") {
@@ -357,7 +357,7 @@ impl Machine<'_, '_, '_, '_> {
         named || (0..plan.nodes.len()).any(|n| reached.contains(&n) && self.may_command(n))
     }
 
-    /// Whether a node may give a `Command` whose way is not known.
+    /// Returns true if a node may return a `Command` with an unknown target.
     fn may_command(&self, index: usize) -> bool {
         let node = &self.graph.plan.nodes[index];
         if self.reader.inner_graph(&node.value).is_some() || self.reader.chain(&node.value).is_some() {

@@ -202,7 +202,7 @@ impl Reader<'_, '_> {
         });
     }
 
-    /// Whether a value is a message of the conversation, or several of them.
+    /// Returns true if a value is a message of the conversation, or several of them.
     pub(super) fn is_messages(&self, scope: &Scope, value: &Value, depth: usize) -> bool {
         const MAX_DEPTH: usize = 6;
         if self.is_message(scope, value) {
@@ -234,7 +234,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// Whether a value is a message on each of several ways.
+    /// Returns true if a value is a message in each of its alternatives.
     pub(super) fn made_message(&self, value: &Value) -> bool {
         match self.either_of(value) {
             Some((_, yes, no)) => {
@@ -248,7 +248,7 @@ impl Reader<'_, '_> {
         matches!((&a.kind, &b.kind), (PyKind::Object(a), PyKind::Object(b)) if a == b)
     }
 
-    /// How a test comes out that asks whether the conversation has instructions yet, where nothing adds any:
+    /// Returns the outcome of a test for instructions in a conversation to which nothing adds any:
     /// `isinstance(messages[0], SystemMessage)`.
     fn without_instructions(&self, scope: &Scope, test: &Value, depth: usize) -> Option<bool> {
         const MAX_DEPTH: usize = 8;
@@ -363,7 +363,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// Whether a value is a prompt with variables.
+    /// Returns true if a value is a prompt template.
     pub fn is_prompt(&self, value: &Value) -> bool {
         self.world.object_of(value).is_some_and(|(_, o)| {
             let head = o.callee.trim_end_matches(".partial");
@@ -416,7 +416,7 @@ impl Reader<'_, '_> {
         true
     }
 
-    /// What a message says, as a term.
+    /// Lowers the content of a message.
     pub fn said(&self, kit: &mut Kit<'_>, scope: &Scope, said: &Said) -> TermId {
         let (value, vars) = match said {
             Said::Value(value) => return self.text(kit, scope, value),
@@ -496,24 +496,24 @@ impl Reader<'_, '_> {
     }
 }
 
-/// What the variables of a prompt are.
+/// Source of a prompt's variables.
 #[derive(Clone)]
 pub(super) enum Vars {
     /// Named values.
     Values(Vec<(String, Value)>),
     /// The keys of something.
     Of(Value),
-    /// What the unit is given.
+    /// Inputs of the unit.
     Inputs,
 }
 
-/// What a message says.
+/// Content of a message.
 #[derive(Clone)]
 pub(super) enum Said {
     Value(Value),
     /// A text with `{name}`.
     Template(Value, Vars),
-    /// What a function computes, of which some is worth a name.
+    /// A value computed by a function, with the values in it that get names.
     Computed(Value, Rc<Sharing>),
 }
 
@@ -523,16 +523,16 @@ pub(super) enum Part {
     Say(Role, Said),
     /// The whole conversation of the state.
     Conversation,
-    /// What a test decides: the value, the test, and the parts on either side.
+    /// Two alternatives: the value, the test, and the parts of either branch.
     Either(Value, Value, [Vec<Part>; 2]),
     /// Messages that are computed: each is said by whom it names.
     Several(Value),
-    /// Something that is not known to be messages.
+    /// Something that isn't known to be messages.
     Other(Value),
 }
 
 impl Part {
-    /// Whether it is the conversation of the state, or may be.
+    /// Returns true if it is, or may be, the conversation of the state.
     pub fn has_conversation(&self) -> bool {
         match self {
             Part::Conversation => true,

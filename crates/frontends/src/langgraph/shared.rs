@@ -22,7 +22,7 @@ use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
-/// What a name has to save: so many expressions.
+/// Minimal number of expressions that a name must save.
 const MIN_SAVED: u64 = 40;
 /// Calls and elements that a value with a name is made of.
 const MAX_NEEDS: usize = 48;
@@ -32,16 +32,16 @@ const MAX_VALUES: usize = 40_000;
 /// The values of a function that are worth a name, with the calls and elements that each is made of.
 pub(super) type Sharing = HashMap<ObjectId, Rc<[ObjectId]>>;
 
-/// Where names may be given: before what is compiled there.
+/// Place at which names may be bound: before the term that is compiled there.
 #[derive(Debug)]
 pub(super) struct Place {
-    /// What the names of values are there; its own place is the one around.
+    /// Scope of the place, whose own place is the enclosing one.
     scope: Scope,
     made: RefCell<Vec<(Name, TermId)>>,
     names: RefCell<HashMap<ObjectId, Given>>,
 }
 
-/// What stands for a value that is worth a name.
+/// Replacement for a value that gets a name.
 #[derive(Clone, Debug)]
 enum Given {
     Name(Name),
@@ -129,7 +129,7 @@ impl Reader<'_, '_> {
         kit.b.let_in(place.made(), text, at)
     }
 
-    /// What a function computes that is worth a name, besides what its calls give.
+    /// Finds the values of a function that are worth a name, besides the results of its calls.
     pub(super) fn sharing(&self, traced: &Traced, calls: &[ObjectId]) -> Sharing {
         let held: HashSet<ObjectId> = calls.iter().copied().collect();
         let own: HashSet<ObjectId> = traced.trace.objects.iter().copied().collect();
@@ -202,7 +202,7 @@ impl Reader<'_, '_> {
         out
     }
 
-    /// What a value is made of, and how often each part stands in its term.
+    /// Returns the parts of a value and the number of occurrences of each in its term.
     fn made_of(&self, n: Node) -> Parts {
         let all = |values: &mut dyn Iterator<Item = &Value>| {
             values.filter_map(|v| Some((node(v)?, 1))).collect::<Vec<_>>()
@@ -335,15 +335,15 @@ impl Reader<'_, '_> {
         Some(given.term(kit, at))
     }
 
-    /// Whether a value has a name, or may be given one, and is data whatever the tests in it say: a part of
-    /// it is a part of what has the name.
+    /// Returns true if a value has a name or may get one, and is data in every alternative. A part of it is
+    /// then a part of the named value.
     pub(super) fn is_shared(&self, scope: &Scope, value: &Value) -> bool {
         let Some(sharing) = scope.sharing.as_ref().filter(|_| scope.place.is_some()) else { return false };
         let PyKind::Object(id) = value.kind else { return false };
         sharing.contains_key(&id) && !scope.held.contains_key(&id) && self.is_data(scope, value)
     }
 
-    /// Whether a value is neither a reply nor a message on any way.
+    /// Returns true if a value is neither a reply nor a message in any alternative.
     fn is_data(&self, scope: &Scope, value: &Value) -> bool {
         const MAX_PARTS: usize = 64;
         let mut seen: HashSet<ObjectId> = HashSet::new();
@@ -413,8 +413,8 @@ impl Reader<'_, '_> {
     }
 }
 
-/// What is certainly computed of what is not known is not known. Texts keep what is known of them, and what a
-/// test decides between, too.
+/// Replaces a term that is certainly computed from an unknown by that unknown. Texts keep their known parts,
+/// and so do alternatives of a test.
 pub(super) fn not_known_whole(kit: &Kit<'_>, term: TermId) -> TermId {
     let unknown = |id: &TermId| matches!(kit.b.term(*id), Term::Unknown(_));
     let plain = |id: &TermId| unknown(id) || matches!(kit.b.term(*id), Term::Lit(_));
@@ -430,7 +430,7 @@ pub(super) fn not_known_whole(kit: &Kit<'_>, term: TermId) -> TermId {
     of.copied().filter(unknown).unwrap_or(term)
 }
 
-/// What a test came out as, if it was made on the way here.
+/// Returns the outcome of a test that the path has decided.
 pub(super) fn known_test(path: &[Condition], test: &Value) -> Option<bool> {
     path.iter().find_map(|c| match c {
         Condition::Test(known, holds) if super::calls::same(known, test) => Some(*holds),
@@ -438,7 +438,7 @@ pub(super) fn known_test(path: &[Condition], test: &Value) -> Option<bool> {
     })
 }
 
-/// Whether two conditions are the same one.
+/// Returns true if two conditions are the same.
 fn is_same(a: &Condition, b: &Condition) -> bool {
     match (a, b) {
         (Condition::Test(a, holds), Condition::Test(b, other)) => holds == other && super::calls::same(a, b),
@@ -447,7 +447,7 @@ fn is_same(a: &Condition, b: &Condition) -> bool {
     }
 }
 
-/// What can be reached, parts before what is made of them.
+/// Returns all reachable values in topological order, parts first.
 fn ordered(roots: &[(Node, u64)], parts: impl Fn(Node) -> Parts) -> Vec<(Node, Parts)> {
     let mut out: Vec<(Node, Parts)> = Vec::new();
     let mut seen: HashSet<Node> = HashSet::new();

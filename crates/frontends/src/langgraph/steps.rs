@@ -98,7 +98,7 @@ impl Machine<'_, '_, '_, '_> {
         self.by_steps(kit, limit)
     }
 
-    /// What a configuration does to the state.
+    /// Runs the tasks of a configuration and returns the bindings of the state.
     pub(super) fn run(&self, kit: &mut Kit<'_>, config: usize) -> Vec<(Name, TermId)> {
         let tasks: Vec<Task> = {
             // Updates are merged in the order of the nodes' names.
@@ -313,7 +313,7 @@ impl Machine<'_, '_, '_, '_> {
         Writes { keys, certain: matches!(value.kind, PyKind::Dict(_)) }
     }
 
-    /// How many messages a node adds, if that is always the same.
+    /// Returns the number of messages that a node adds, if it is constant.
     pub(super) fn said_by(&self, node: &super::plan::Node) -> Option<usize> {
         let traced = self.reader.traced(&node.value)?;
         let key = self.graph.plan.messages()?;
@@ -325,7 +325,7 @@ impl Machine<'_, '_, '_, '_> {
         }
     }
 
-    /// Which way is taken: a text, a tag, or a list of what is sent.
+    /// Lowers a routing decision as a text, a tag, or a list of payloads.
     pub(super) fn choice(&self, kit: &mut Kit<'_>, what: Decider, config: Option<usize>) -> TermId {
         let plan = self.graph.plan;
         match what {
@@ -536,7 +536,7 @@ impl Machine<'_, '_, '_, '_> {
         Some(kit.b.add(Term::Case { scrutinee: choice, branches, default }, at))
     }
 
-    /// Whether a term gives a text or a tag for certain.
+    /// Returns true if a term certainly evaluates to a text or a tag.
     pub(super) fn is_label(&self, kit: &Kit<'_>, term: TermId) -> bool {
         let mut todo = vec![term];
         while let Some(term) = todo.pop() {
@@ -620,7 +620,7 @@ struct Writes {
     certain: bool,
 }
 
-/// What a run fails with when its steps are used up.
+/// Returns the error message of a run whose steps are used up.
 pub(super) fn over(bound: &Bound) -> String {
     match bound {
         Bound::Finite(n) => format!("Recursion limit of {n} reached without hitting a stop condition"),

@@ -39,7 +39,7 @@ const UNUSED: &[Unused] = &[
 ];
 
 impl Reader<'_, '_> {
-    /// Whether something is a team that the framework builds.
+    /// Returns true for a team that the framework builds.
     pub fn is_team(&self, object: &Object) -> bool {
         object.base.is_none()
             && matches!(

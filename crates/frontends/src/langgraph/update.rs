@@ -1,4 +1,4 @@
-//! What a node changes of the state: its update, merged by the reducers of the keys.
+//! State updates of nodes, merged by the reducers of the keys.
 
 use super::node::{GOTO, Graph, Mode, SENT};
 use super::plan::Reducer;
@@ -11,7 +11,7 @@ use frontend_kit::emit::{clip, codes, undecided};
 use frontend_kit::kit::Kit;
 use python::{ObjectId, PyKind, Value};
 
-/// Where an update is: the graph and its node, what names stand for there, and what becomes of it.
+/// Context of an update: the graph and its node, the scope, and the expected result.
 #[derive(Clone, Copy)]
 pub(super) struct Site<'s> {
     pub graph: &'s Graph<'s>,
@@ -26,7 +26,7 @@ pub(super) struct Site<'s> {
 type Entry = (String, Vec<Value>);
 
 impl Reader<'_, '_> {
-    /// What a node gives, as the new state or as an update.
+    /// Lowers the result of a node as the new state or as an update.
     pub(super) fn update(&self, kit: &mut Kit<'_>, site: Site<'_>, value: &Value) -> TermId {
         let Some(command) = self.command(value) else {
             return self.goes(kit, site, value, None);
@@ -108,7 +108,7 @@ impl Reader<'_, '_> {
         self.applied(kit, site, entries.into_iter().map(parts).collect(), goto)
     }
 
-    /// What a value is put together of: `a + b`, `[*a, b]`.
+    /// Returns the parts of a concatenation: `a + b`, `[*a, b]`.
     fn joined_of(&self, value: &Value) -> Vec<Value> {
         const MAX_PARTS: usize = 200;
         let (mut out, mut todo) = (Vec::new(), vec![value.clone()]);
@@ -306,7 +306,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// What a value adds to the conversation.
+    /// Returns the messages that a value adds to the conversation.
     fn added(&self, scope: &Scope, parts: &[Value]) -> Vec<Added> {
         const MAX_ADDED: usize = 200;
         let mut out = Vec::new();
@@ -354,15 +354,15 @@ impl Reader<'_, '_> {
         out
     }
 
-    /// Whether a value is a list of messages that are made.
+    /// Returns true if a value is a list of new messages.
     fn makes_messages(&self, value: &Value) -> bool {
         let Some((_, object)) = self.world.object_of(value) else { return false };
         let item = object.args.get(2).filter(|_| &*object.callee == "[for]");
         item.is_some_and(|i| self.message_of(&i.value).is_some() || self.made_message(&i.value))
     }
 
-    /// Which messages of the conversation a value takes out: `RemoveMessage(id=m.id)`, for one, all or some
-    /// of them.
+    /// Returns the range of messages that a value removes from the conversation: `RemoveMessage(id=m.id)`,
+    /// for one, all or some of them.
     fn removed(&self, scope: &Scope, value: &Value) -> Option<(Option<i64>, Option<i64>)> {
         let (_, object) = self.world.object_of(value)?;
         if let ("[for]", [list, element, item]) = (&*object.callee, &object.args[..]) {
@@ -559,9 +559,9 @@ impl Reader<'_, '_> {
     }
 }
 
-/// What is added to the conversation.
+/// Addition to the conversation.
 pub(super) enum Added {
-    /// What a model or an agent said.
+    /// Reply of a model or an agent.
     Held(ObjectId),
     Say(Role, Value),
     /// Messages that are computed.

@@ -1,4 +1,4 @@
-//! What nodes compute, as terms.
+//! Values that nodes compute, as terms.
 //!
 //! A node's function was [traced](python::World::trace) with a state that is not known: what it computes of
 //! the state is an object whose callee says how. Here such values become terms; what cannot be said in the
@@ -18,7 +18,7 @@ use std::rc::Rc;
 pub(super) const STATE: &str = "$s";
 /// The field of the state that holds what a model that is offered tools said last.
 pub(super) const REPLY: &str = "$reply";
-/// What a traced function is given as the state.
+/// Callee of the object that represents the state in a traced function.
 pub(super) const STATE_CALLEE: &str = "langgraph.State";
 
 /// A variable that holds what a call gave.
@@ -26,34 +26,34 @@ pub(super) const STATE_CALLEE: &str = "langgraph.State";
 pub(super) struct Held {
     pub var: Name,
     pub kind: Kindly,
-    /// Whether it stands in the conversation of the graph already.
+    /// True if the conversation of the graph holds it already.
     pub live: bool,
 }
 
-/// What the names of values are where a term stands.
+/// Names of values at the place of a term.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Scope {
     /// The state that the function was given, and the variable that holds it.
     pub state: Option<(ObjectId, Name)>,
-    /// What calls gave.
+    /// Variables that hold the results of calls.
     pub held: HashMap<ObjectId, Held>,
-    /// What the items are of lists that calls gave.
+    /// Kinds of the items of lists that calls returned.
     pub items: HashMap<ObjectId, Kindly>,
     /// The key that holds the conversation, if there is one.
     pub messages: Option<String>,
-    /// What reads of variables of prompts that nothing gives become.
+    /// True if unbound variables of prompts are inputs of the unit.
     pub inputs: bool,
-    /// Whether a model that is offered tools is asked in this graph.
+    /// True if the graph calls a model that has tools.
     pub replies: bool,
     /// The names of the tools that models of the graph are offered.
     pub tools: Vec<Name>,
-    /// Whether no node adds instructions to the conversation.
+    /// True if no node adds instructions to the conversation.
     pub uninstructed: bool,
     /// The conditions that hold.
     pub path: Vec<Condition>,
-    /// What is worth a name, of what the function computes.
+    /// Values of the function that are worth a name.
     pub sharing: Option<Rc<Sharing>>,
-    /// Where names are given.
+    /// Place at which names are bound.
     pub place: Option<Rc<Place>>,
 }
 
@@ -216,7 +216,7 @@ impl Reader<'_, '_> {
         kit.b.add(Term::Record(vec![("role".into(), role), ("content".into(), content)]), at)
     }
 
-    /// Whether a value is the whole conversation of the state.
+    /// Returns true if a value is the whole conversation of the state.
     pub fn is_conversation(&self, scope: &Scope, value: &Value) -> bool {
         const MAX_DEPTH: usize = 16;
         let Some(messages) = &scope.messages else { return false };
@@ -231,7 +231,7 @@ impl Reader<'_, '_> {
         false
     }
 
-    /// What a value is a copy of: `list(x)`, `x.copy()`, `x or []`.
+    /// Returns the original of a copy: `list(x)`, `x.copy()`, `x or []`.
     fn copied<'v>(&'v self, value: &'v Value) -> Option<&'v Value> {
         let (_, object) = self.world.object_of(value)?;
         let empty = |v: &Value| v.is_none() || self.world.items(v).is_some_and(<[Value]>::is_empty);
@@ -269,7 +269,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// What an object is, where it has no name.
+    /// Lowers an object that has no name.
     pub(super) fn object_itself(&self, kit: &mut Kit<'_>, scope: &Scope, id: ObjectId, at: Span) -> TermId {
         let object = self.world.object(id);
         let value = Value::new(PyKind::Object(id), at);
@@ -369,7 +369,7 @@ impl Reader<'_, '_> {
         self.not_known(kit, &value)
     }
 
-    /// What an operator or a function that Python has built in gives.
+    /// Lowers an operator or a builtin function of Python.
     pub(super) fn operator(
         &self,
         kit: &mut Kit<'_>,
@@ -525,23 +525,23 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// What the items of a list are.
+    /// Returns the kind of a list's items.
     pub(super) fn item_kind(&self, scope: &Scope, of: &Value) -> Kindly {
         let known = self.world.object_of(of).and_then(|(id, _)| scope.items.get(&id));
         known.copied().unwrap_or(Kindly::Data)
     }
 
-    /// Whether a value is certainly a list.
+    /// Returns true if a value is certainly a list.
     fn is_list(&self, value: &Value) -> bool {
         matches!(self.world.resolve_env(value).kind, PyKind::List(_))
     }
 
-    /// Whether a value is certainly a text.
+    /// Returns true if a value is certainly a text.
     fn is_text(&self, value: &Value) -> bool {
         matches!(self.world.resolve_env(value).kind, PyKind::Str(_) | PyKind::Text(_))
     }
 
-    /// Whether a value counts as true.
+    /// Lowers the truth value of a value.
     pub fn test(&self, kit: &mut Kit<'_>, scope: &Scope, value: &Value) -> TermId {
         let term = stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.test_inner(kit, scope, value));
         super::shared::not_known_whole(kit, term)
@@ -769,7 +769,7 @@ impl Reader<'_, '_> {
     }
 }
 
-/// Whether data counts as true in Python.
+/// Lowers the truth value of data by the rules of Python.
 pub(crate) fn truthy(kit: &mut Kit<'_>, term: TermId, at: Span) -> TermId {
     let name: Name = kit.b.fresh("v");
     let var = |kit: &mut Kit<'_>| kit.b.var(name.clone(), at);
@@ -796,12 +796,12 @@ pub(crate) fn truthy(kit: &mut Kit<'_>, term: TermId, at: Span) -> TermId {
     kit.b.let_in(vec![(name, term)], chain, at)
 }
 
-/// What stands for a value that would take more than is compiled.
+/// Makes the unknown term for a value beyond the size limit.
 pub(super) fn too_much(kit: &mut Kit<'_>, at: Span) -> TermId {
     kit.undecided(codes::NOT_COMPILED, "this is computed in more steps than are compiled".into(), at)
 }
 
-/// What stands for a way that ends in an exception.
+/// Makes the term for a path that raises an exception.
 pub(super) fn raised(kit: &mut Kit<'_>, at: Span) -> TermId {
     let message = kit.text("an exception is raised", at);
     kit.b.add(Term::Fail(message), at)

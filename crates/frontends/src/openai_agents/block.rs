@@ -14,23 +14,23 @@ use std::collections::BTreeSet;
 pub(super) type Env = BTreeSet<String>;
 pub(super) type Said = Vec<(Name, TermId)>;
 
-/// What follows a block.
+/// Continuation of a block.
 pub(super) enum Rest<'k, 'w> {
     /// The function ends.
     End,
     Then(&'w [Stmt], &'k Rest<'k, 'w>),
     /// The next turn of a loop.
     Turn(&'k Turn, &'k Rest<'k, 'w>),
-    /// What these names are then is wanted.
+    /// The values of these names are needed.
     Join(&'k [String]),
 }
 
-/// What a turn of a loop hands to the next.
+/// Loop variables that one iteration passes to the next.
 pub(super) struct Turn {
     pub names: Vec<String>,
-    /// Whether it goes over a list.
+    /// True for a loop over a list.
     pub counted: bool,
-    /// Whether the function may end in it.
+    /// True if the function may return within it.
     pub returns: bool,
 }
 
@@ -200,7 +200,7 @@ impl<'w> Whole<'_, 'w> {
         }
     }
 
-    /// What a function gives that says nothing: what was given last in it.
+    /// Lowers the result of a function without a `return` value: its last run.
     fn nothing_given(&self, kit: &mut Kit<'_>, f: &Frame<'w>, env: &Env, at: Span) -> TermId {
         match env.contains(OUT) {
             true => kit.b.var(OUT, at),
@@ -332,12 +332,13 @@ impl<'w> Whole<'_, 'w> {
 
     // ---- what is needed ----
 
-    /// Whether statements ask somebody or do something.
+    /// Returns true if statements run an agent or have another effect.
     pub(super) fn acts(&self, f: &Frame<'w>, found: &crate::scan::Found<'_>) -> bool {
         found.calls.iter().any(|c| self.is_act(f, c))
     }
 
-    /// What else statements assign: what a run said, and what was given last.
+    /// Returns the variables that statements change, the hidden ones included: messages of runs, and the last
+    /// result.
     pub(super) fn assigned(&self, f: &Frame<'w>, found: &crate::scan::Found<'_>) -> BTreeSet<String> {
         let mut names: BTreeSet<String> =
             found.names().into_iter().filter(|n| !f.fixed.contains_key(n)).collect();
@@ -352,7 +353,7 @@ impl<'w> Whole<'_, 'w> {
         names
     }
 
-    /// Whether what was given last is looked at: where the function says nothing of what it gives.
+    /// Returns true if the last result is needed: the function has no explicit result.
     fn keeps_last(&self, f: &Frame<'w>) -> bool {
         !f.gives || f.depth == 0 && f.may_say_nothing
     }
@@ -514,7 +515,7 @@ impl<'w> Whole<'_, 'w> {
         self.block(kit, f, env, &s.body, &orelse)
     }
 
-    /// What is tried, and what is done with its error.
+    /// Lowers a `try` with its handlers.
     fn caught(
         &self,
         kit: &mut Kit<'_>,
@@ -645,7 +646,7 @@ impl<'w> Whole<'_, 'w> {
         }
     }
 
-    /// Whether nothing was asked for by `input()` yet; from now on it was.
+    /// Returns true for the first `input()` and remembers it.
     pub(super) fn asks_first(env: &mut Env) -> bool {
         env.remove(ASKED)
     }

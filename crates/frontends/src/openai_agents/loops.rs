@@ -20,7 +20,7 @@ struct Over<'w> {
     at: Span,
     body: &'w [Stmt],
     orelse: &'w [Stmt],
-    /// Where it ends in its file.
+    /// End of the loop in its file.
     end: u32,
     /// The name of an item, and what it goes over.
     items: Option<(&'w Expr, &'w Expr)>,
@@ -59,8 +59,8 @@ impl<'w> Whole<'_, 'w> {
         self.repeated(kit, f, env, over, bound, after, rest, said)
     }
 
-    /// How many turns a loop has at most whose test compares a number that each turn counts up: `while n < 3:
-    /// n += 1`.
+    /// Returns the maximal number of iterations of a loop that compares a counter which every iteration
+    /// increments: `while n < 3: n += 1`.
     fn counter(&self, f: &Frame<'w>, s: &StmtWhile, before: &[Stmt]) -> Option<u64> {
         // Of several tests that must hold, one is enough.
         let tests: Vec<&Expr> = match &*s.test {
@@ -151,7 +151,7 @@ impl<'w> Whole<'_, 'w> {
         self.repeated(kit, f, env, over, bound, after, rest, said)
     }
 
-    /// How many items something has, if it is written.
+    /// Returns the number of items of a literal.
     pub(super) fn turns(&self, f: &Frame<'w>, iter: &Expr) -> Option<u64> {
         let count = |n: usize| u64::try_from(n).ok();
         match iter {
@@ -285,7 +285,7 @@ impl<'w> Whole<'_, 'w> {
         Some(kit.b.add(Term::If(goes_on, on, ends, IfSugar::Plain), at))
     }
 
-    /// What a loop goes over, as a list; if its items are numbered, from where.
+    /// Lowers the iterable of a loop as a list. Returns its first index, too, for `enumerate`.
     fn listed(&self, kit: &mut Kit<'_>, f: &Frame<'w>, env: &mut Env, iter: &Expr) -> (TermId, Option<i64>) {
         let at = self.at(f, iter);
         if let Expr::Call(call) = awaited(iter) {

@@ -282,10 +282,10 @@ impl python::Framework for Sdk {
     }
 }
 
-/// What a function that makes instructions says for an agent.
+/// Results of functions that make instructions, by agent and function.
 type Instructions = HashMap<(ObjectId, FunctionId), Value>;
 
-/// What functions that make instructions give for their agents, when nothing is known of the context.
+/// Evaluates the functions that make instructions, with an unknown context.
 fn said_by_functions(world: &mut World<'_>) -> Instructions {
     let functions: Vec<(ObjectId, Value, FunctionId)> = world
         .objects()
@@ -350,7 +350,8 @@ impl Reader<'_, '_> {
             .unwrap_or_else(|| "agent".into())
     }
 
-    /// Where it is defined. Agents that a function makes are told apart by the place of their name.
+    /// Returns the place of an agent's definition. Agents that one function makes are told apart by the place
+    /// of their names.
     fn place(&self, id: ObjectId) -> Span {
         let span = self.world.object(id).span;
         let alone = self.world.objects().filter(|(i, o)| o.span == span && self.is_agent(*i)).count() < 2;
@@ -567,13 +568,14 @@ impl Reader<'_, '_> {
         bound
     }
 
-    /// Whether a function says after each call if its result is the answer.
+    /// Returns true if a function decides after each call whether its result is the final answer.
     fn ends_by_code(&self, id: ObjectId) -> bool {
         let given = self.get(id, None, "tool_use_behavior");
         given.is_some_and(|g| py::function_of(g.value).is_some())
     }
 
-    /// Whether the provider carries out a tool, so that its call and its result are parts of one reply.
+    /// Returns true for a tool that the provider executes, so that its call and its result are parts of one
+    /// reply.
     fn is_hosted(&self, tool: &Value) -> bool {
         let Some((_, object)) = self.world.object_of(tool) else { return false };
         match object.short() {

@@ -185,7 +185,7 @@ impl<'w> Whole<'_, 'w> {
         }
     }
 
-    /// Whether a name or what is of it is known without the function: of a module, say.
+    /// Returns true if a name is known outside of the function, as one of a module is.
     fn is_outer(&self, f: &Frame<'w>, env: &Env, expr: &Expr) -> bool {
         let root = dotted(expr).and_then(|n| n.split('.').next().map(str::to_string));
         root.is_some_and(|r| !env.contains(&r)) && self.fixed(f, expr).is_some()
@@ -270,7 +270,7 @@ impl<'w> Whole<'_, 'w> {
 
     // ---- tests ----
 
-    /// Whether an expression counts as true.
+    /// Lowers the truth value of an expression.
     pub(super) fn test(&self, kit: &mut Kit<'_>, f: &Frame<'w>, env: &mut Env, expr: &Expr) -> TermId {
         stacker::maybe_grow(128 * 1024, 2 * 1024 * 1024, || self.test_inner(kit, f, env, awaited(expr)))
     }
@@ -338,7 +338,7 @@ impl<'w> Whole<'_, 'w> {
 
     // ---- calls ----
 
-    /// Whether a call asks somebody or does something; what only shows and computes does not.
+    /// Returns true if a call runs an agent or has an effect. Printing and pure computation have none.
     pub(super) fn is_act(&self, f: &Frame<'w>, call: &ExprCall) -> bool {
         if self.run_at(f, call).is_some() {
             return true;
@@ -475,7 +475,7 @@ impl<'w> Whole<'_, 'w> {
         }
     }
 
-    /// What is not of the project: an instance of a class of fields, or a tool.
+    /// Lowers a call of something outside the project: a constructor of fields, or a tool.
     fn other(&self, kit: &mut Kit<'_>, f: &Frame<'w>, env: &mut Env, call: &ExprCall, expr: &Expr) -> TermId {
         let world = self.reader.world;
         let made = self.made.get(&self.at(f, call)).map(|id| world.object(*id));
@@ -622,7 +622,7 @@ impl<'w> Whole<'_, 'w> {
         call.arguments.find_argument_value("input", 1).is_some_and(|e| self.is(f, e) == Is::Messages)
     }
 
-    /// What an agent is given.
+    /// Lowers the input of an agent.
     fn input(
         &self,
         kit: &mut Kit<'_>,

@@ -38,16 +38,16 @@ const MAX_DEPTH: usize = 8;
 const MAX_FUNCTION_BYTES: usize = 40_000;
 /// The name that holds what was given last.
 pub(super) const OUT: &str = "$out";
-/// How the name ends that holds the messages of a run.
+/// Suffix of the variable that holds the messages of a run.
 pub(super) const SAID: &str = ".to_input_list";
 
-/// What a value is.
+/// Kind of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Is {
     Data,
     /// Certainly a text.
     Text,
-    /// What a run gave; whether its output is certainly a text.
+    /// Result of a run. The flag is true if its output is certainly a text.
     Ran(bool),
     /// A list of those.
     AllRan(bool),
@@ -86,29 +86,29 @@ pub(super) struct Frame<'w> {
     pub locals: HashSet<String>,
     pub kinds: HashMap<String, Is>,
     pub reads: Vec<(String, u32)>,
-    /// Whether a `return` gives something.
+    /// True if a `return` has a value.
     pub gives: bool,
-    /// Whether it may end without.
+    /// True if it may end without a value.
     pub may_say_nothing: bool,
-    /// Whether messages of runs are read.
+    /// True if messages of runs are read.
     pub histories: bool,
     pub depth: usize,
 }
 
-/// What runs in a function.
+/// Agent runs in a function.
 #[derive(Clone, Default)]
 struct Survey {
     sites: BTreeSet<Span>,
-    /// Whether one depends on what another gave, or they run at the same time.
+    /// True if one depends on the result of another, or if they run in parallel.
     joined: bool,
-    /// Whether a run is gone on with that was stopped for somebody's approval.
+    /// True if a run that was interrupted for approval is resumed.
     resumes: bool,
     calls: HashSet<FunctionId>,
 }
 
 pub(super) struct Whole<'r, 'w> {
     pub reader: &'r Reader<'r, 'w>,
-    /// What stands for each call; the last where there are several.
+    /// Object made by each call, the last if there are several.
     pub made: HashMap<Span, ObjectId>,
     /// The runs at each place.
     pub runs: HashMap<Span, Vec<ObjectId>>,
@@ -305,7 +305,8 @@ impl<'r, 'w> Whole<'r, 'w> {
         }
     }
 
-    /// Whether a value is no data: an agent, a function, an instance of a class that has more than fields.
+    /// Returns true if a value isn't data: an agent, a function, or an instance of a class with more than
+    /// fields.
     pub fn is_thing(&self, value: &Value) -> bool {
         match &value.kind {
             PyKind::Object(id) => {
@@ -321,7 +322,7 @@ impl<'r, 'w> Whole<'r, 'w> {
         }
     }
 
-    /// Whether a class only has fields.
+    /// Returns true if a class has only fields.
     pub fn is_model(&self, class: python::ClassId) -> bool {
         let world = self.reader.world;
         let decorated = world.class(class).decorators.iter().any(|d| {
@@ -331,7 +332,7 @@ impl<'r, 'w> Whole<'r, 'w> {
         decorated || world.derives(class, |n| n.ends_with("BaseModel") || n.ends_with("TypedDict"))
     }
 
-    /// What an expression is that the evaluation of the modules tells.
+    /// Returns the value of an expression as the evaluation of the modules found it.
     pub fn fixed(&self, frame: &Frame<'w>, expr: &Expr) -> Option<Value> {
         let world = self.reader.world;
         let expr = awaited(expr);
@@ -413,12 +414,12 @@ impl<'r, 'w> Whole<'r, 'w> {
         self.runs.get(&at).map(Vec::as_slice)
     }
 
-    /// Whether an agent is run in a function.
+    /// Returns true if a function runs an agent.
     pub fn runs_in_function(&self, function: FunctionId) -> bool {
         !self.survey(function).sites.is_empty()
     }
 
-    /// Whether an agent is run by one of these calls.
+    /// Returns true if one of these calls runs an agent.
     pub fn runs_in(&self, frame: &Frame<'w>, found: &Found<'_>) -> bool {
         found.calls.iter().any(|c| {
             self.run_at(frame, c).is_some() || self.callee(frame, c).is_some_and(|f| self.runs_in_function(f))
@@ -445,7 +446,7 @@ impl<'r, 'w> Whole<'r, 'w> {
         rest.iter().all(|o| o.is_some_and(|o| same(o, first))).then_some(first)
     }
 
-    /// What a value is, as far as the text tells.
+    /// Returns the kind of an expression's value, as far as the text shows.
     pub fn is(&self, frame: &Frame<'w>, expr: &Expr) -> Is {
         stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.is_inner(frame, awaited(expr)))
     }
@@ -511,7 +512,7 @@ impl<'r, 'w> Whole<'r, 'w> {
         }
     }
 
-    /// What a function of the project gives.
+    /// Returns the kind of a function's result.
     fn gives(&self, frame: &Frame<'w>, function: FunctionId) -> Is {
         if frame.depth >= MAX_DEPTH || !self.runs_in_function(function) {
             return Is::Data;
@@ -550,7 +551,7 @@ impl<'r, 'w> Whole<'r, 'w> {
 
     // ---- what runs where ----
 
-    /// Whether a function of the project does nothing but show something and compute.
+    /// Returns true if a function of the project only prints and computes.
     pub fn only_shows(&self, function: FunctionId) -> bool {
         if let Some(known) = self.shows.borrow().get(&function) {
             return *known;
@@ -608,7 +609,7 @@ pub(super) fn called(call: &ExprCall) -> &str {
     }
 }
 
-/// Whether something is written as a message.
+/// Returns true for the literal of a message.
 pub(super) fn is_message(expr: &Expr) -> bool {
     let Expr::Dict(dict) = expr else { return false };
     let has = |name: &str| {
@@ -627,9 +628,9 @@ struct Look<'l, 'r, 'w> {
     frame: &'l Frame<'w>,
     /// Names that hold something of what a run gave.
     tainted: HashSet<String>,
-    /// Whether what happens here depends on what a run gave.
+    /// True if the current position depends on the result of a run.
     under: bool,
-    /// Whether this is within a loop, which is looked at twice.
+    /// True within a loop, whose body is examined twice.
     again: bool,
     out: Survey,
 }
@@ -710,7 +711,7 @@ impl<'w> Look<'_, '_, 'w> {
         }
     }
 
-    /// What is computed without statements in it; whether it depends on what a run gives.
+    /// Records the calls of an expression. Returns true if its value depends on the result of a run.
     fn simple(&mut self, found: &Found<'_>) -> bool {
         let mentions = self.mentions(found);
         self.out.resumes |=
