@@ -13,8 +13,10 @@ use super::{Act, Operation, label_of, prefixed};
 use core_ir::exchange::data_json;
 use core_ir::{Data, Name};
 use machine::store::{EntryLimits, initial};
+use std::error::Error;
+use std::io;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How long a connection may take, and each answer.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -168,8 +170,14 @@ impl Client {
 
     fn ask(&mut self, script: &redis::Cmd) -> Result<Vec<String>, String> {
         let used_before = self.connection.is_some();
-        match self.ask_once(script) {
-            // The server was started anew since. To do it twice does no harm: the same value at the same key.
+        let begun = Instant::now();
+        let mut answer = self.ask_once(script);
+        // To do it twice does no harm: the same value at the same key.
+        while answer.as_ref().is_err_and(is_interrupted) && begun.elapsed() < PATIENCE {
+            answer = self.ask_once(script);
+        }
+        match answer {
+            // The server was started anew since.
             Err(e) if used_before && e.is_connection_dropped() => self.ask_once(script),
             answer => answer,
         }
@@ -216,6 +224,14 @@ impl Client {
         }
         answer
     }
+}
+
+/// Returns true if a signal ended a wait, as when the process of a tool ends. The system does not resume a
+/// wait with a time limit.
+fn is_interrupted(e: &redis::RedisError) -> bool {
+    let source = e.source().and_then(|e| e.downcast_ref::<Arc<dyn Error + Send + Sync>>());
+    let cause = source.and_then(|e| e.downcast_ref::<io::Error>());
+    cause.is_some_and(|e| e.kind() == io::ErrorKind::Interrupted)
 }
 
 /// An error in one short line.
