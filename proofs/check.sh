@@ -68,7 +68,7 @@ for case in Extract/cases/*.json; do
         different=$((different + 1))
     fi
 done
-# Generated programs, a case on each line; crates/testkit/tests/oracle.rs chooses them (ORACLE_STORE).
+# Generated programs, a case on each line; crates/testkit/tests/it/oracle.rs chooses them (ORACLE_STORE).
 ./Extract/entail-oracle --lines <Extract/generated.jsonl >Extract/generated.have
 if [ "${1:-}" = --bless ]; then
     mv Extract/generated.have Extract/generated.out

@@ -1,6 +1,6 @@
 //! Prints the outcome of fault injection (seed 000, Experiment A): `cargo run -p lint --example inject`.
 
-#[path = "../tests/inject/experiment.rs"]
+#[path = "../tests/it/inject/experiment.rs"]
 mod experiment;
 
 use std::io::Write;

@@ -1,0 +1,9 @@
+//! The integration tests of this crate, in one binary: a module for each subject.
+#![allow(clippy::disallowed_methods, reason = "tests read fixtures and the environment")]
+
+mod calculus;
+mod formatting;
+mod suite;
+mod surface;
+mod surface_hostile;
+mod surface_meaning;

@@ -1,0 +1,220 @@
+//! Flow analysis of whole programs.
+
+use analysis::flow::{Cause, FlowReport, Options, Sink, Verdict, analyse, findings};
+use core_ir::LatticeKind;
+use diagnostics::Sources;
+use std::sync::Arc;
+
+fn lam(text: &str, options: &Options) -> FlowReport {
+    let mut sources = Sources::new();
+    let file = sources.add("a.lam", text);
+    let parsed = agentlang::calculus::compile(file, text);
+    let code = parsed.code.unwrap_or_else(|| panic!("{text}: {:?}", parsed.diagnostics));
+    analyse(&Arc::new(code), options)
+}
+
+fn agent(text: &str) -> FlowReport {
+    let mut sources = Sources::new();
+    let file = sources.add("a.agent", text);
+    let (module, found) = agentlang::check(file, text);
+    let module = module.unwrap_or_else(|| panic!("{found:?}"));
+    let entry = module.default_entry().expect("an entry");
+    let code = module.lower(entry).expect("code");
+    analyse(&Arc::new(code), &Options { applied: true, ..Options::default() })
+}
+
+/// The verdicts of the calls of a tool, in the order of the places.
+fn verdicts(report: &FlowReport, tool: &str) -> Vec<Verdict> {
+    let of = |s: &Sink| matches!(s, Sink::Tool(n) if &**n == tool);
+    report.sites.iter().filter(|s| of(&s.sink)).map(|s| s.verdict).collect()
+}
+
+#[test]
+fn an_agent_that_reads_the_web_may_search_again_and_cannot_send() {
+    let report = agent(
+        "tool web_search(query: String) -> String reads untrusted { builtin \"x\" }\n\
+         tool send_mail(to: String) -> String writes requires trusted { builtin \"y\" }\n\
+         agent helper { model: \"m\", tools: [web_search, send_mail], max_steps: 5 }\n\
+         task help(question: String) -> String by agent { prompt \"{question}\" }\n\
+         pipeline main(question: String) -> String { let a = run help with { question: question } by helper; return a; }",
+    );
+    assert_eq!(verdicts(&report, "web_search"), [Verdict::Always]);
+    // The first step may send; once something was read, none may.
+    assert_eq!(verdicts(&report, "send_mail"), [Verdict::Depends]);
+    // What was received decides what is sent to the same conversation: that is always allowed.
+    for site in &report.sites {
+        if matches!(site.sink, Sink::Send | Sink::Model(_)) {
+            assert_eq!(site.verdict, Verdict::Always, "{site:?}");
+        }
+    }
+    let mail = report.sites.iter().find(|s| s.sink == Sink::Tool("send_mail".into())).unwrap();
+    let sources = &mail.checks[0].sources;
+    assert!(sources.iter().any(|s| s.origin.cause == Cause::Tool("web_search".into())), "{sources:?}");
+}
+
+#[test]
+fn functions_keep_their_calls_apart() {
+    let report = lam(
+        "tool web(q: Str) -> Str read\ntool put(x: Str) -> Str write\n\
+         let twice = \\f. \\x. f (f x)\n\
+         let a = tool[put] (id 'constant')\n\
+         let b = twice id (tool[web] 'q')\n\
+         tool[put] (twice id 'constant')",
+        &Options::default(),
+    );
+    assert_eq!(verdicts(&report, "put"), [Verdict::Always, Verdict::Always]);
+    assert_eq!(verdicts(&report, "web"), [Verdict::Always]);
+}
+
+#[test]
+fn recursion_by_the_prelude_comes_to_an_end() {
+    let report = lam(
+        "tool web(q: Str) -> Str read\ntool put(x: List Str) -> Str write\n\
+         let _ = tool[put] {x: map (\\x. x) ['a', 'b']}\n\
+         let _ = tool[put] {x: map (\\x. tool[web] x) ['a', 'b']}\n\
+         fix (\\again. \\n. if n == 0 then 'done' else again (n - 1)) 5",
+        &Options::default(),
+    );
+    // The elements depend on what was read: never allowed if there are any, and the empty list is allowed.
+    assert_eq!(verdicts(&report, "put")[0], Verdict::Always);
+    assert_ne!(verdicts(&report, "put")[1], Verdict::Always);
+    assert!(report.gave_up.is_none() && report.result.is_some());
+}
+
+#[test]
+fn generated_code_is_unknown_and_may_call_what_it_is_given() {
+    let text = "tool put(x: Str) -> Str write\n\
+         let f = \\x. tool[put] {x: x}\n\
+         let r = @'write a function'\n\
+         r.[1] f";
+    let report = lam(text, &Options::default());
+    assert_eq!(verdicts(&report, "put"), [Verdict::Depends]);
+    let result = report.result.expect("a result");
+    assert_eq!(result.to_json().to_string(), "[\"U\",\"S\"]");
+}
+
+#[test]
+fn a_model_may_see_what_its_clearance_says() {
+    let clearance = Some(core_ir::LabelSpec::Axes { untrusted: true, secret: false });
+    let options = Options { clearance, ..Options::default() };
+    let said = lam("(llm '' {}) (['S']: 'x')", &options);
+    assert_eq!(said.sites[0].verdict, Verdict::Never);
+    let said = lam("(llm '' {}) (['U']: 'x')", &options);
+    assert_eq!(said.sites[0].verdict, Verdict::Always);
+}
+
+#[test]
+fn labels_of_the_third_lattice_are_compared_as_well() {
+    let options = Options { lattice: LatticeKind::SourcesReaders, ..Options::default() };
+    let text = |readers: &str| {
+        format!(
+            "tool share(x: Str @ {{readers: ['alice']}}) -> Str write control {{readers: ['alice']}}\n\
+             tool[share] ({{readers: {readers}}}: 'x')"
+        )
+    };
+    assert_eq!(verdicts(&lam(&text("['alice', 'bob']"), &options), "share"), [Verdict::Always]);
+    assert_eq!(verdicts(&lam(&text("['bob']"), &options), "share"), [Verdict::Never]);
+}
+
+#[test]
+fn what_a_call_depends_on_is_said_with_its_places() {
+    let text = "tool web(q: Str) -> Str read\ntool put(x: Str) -> Str write\n\
+                tool[put] (choose 0.5 'a' (tool[web] 'b'))";
+    let mut sources = Sources::new();
+    let file = sources.add("a.lam", text);
+    let code = agentlang::calculus::compile(file, text).code.unwrap();
+    let report = analyse(&Arc::new(code), &Options::default());
+    let found = findings(&report);
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert_eq!(found[0].code, "S102");
+    assert_eq!(sources.place(found[0].remarks[0].span), "a.lam:3:28");
+    assert!(found[0].remarks[0].text.contains("the result of the tool `web`"), "{found:?}");
+    let lines = analysis::flow::to_text(&report, &sources);
+    assert_eq!(lines[0], "a.lam:3:1: the tool `put`: depends");
+}
+
+#[test]
+fn a_constant_that_was_endorsed_keeps_the_labels_inside() {
+    for text in ["[endorse [] (['U'] : ['S'])]", "{f: endorse [] (['U'] : {g: 'S'})}"] {
+        let result = lam(text, &Options::default()).result.expect("a result");
+        assert_eq!(result.to_json().to_string(), "[\"U\"]", "{text}");
+    }
+}
+
+/// Of a tool that a policy speaks of something is known: that it changes the world, for one.
+#[test]
+fn what_a_policy_says_of_a_tool_is_known() {
+    let text = "tool[send] (['U']: 'x')";
+    let help = |known: Vec<core_ir::Name>| {
+        let found = findings(&lam(&text.replace('\'', "\""), &Options { known, ..Options::default() }));
+        let never = found.iter().find(|d| d.code == "S101").unwrap_or_else(|| panic!("{found:?}"));
+        never.help.join("\n")
+    };
+    let unknown = help(Vec::new());
+    assert!(unknown.contains("nothing says otherwise, so `send` is taken to change the world"), "{unknown}");
+    let known = help(vec!["send".into()]);
+    assert!(!known.contains("nothing is known") && known.contains("a higher bound in the policy"), "{known}");
+}
+
+/// No term lies between the unfoldings of `fix (λself. self)`: the analysis ran out of stack, which ended the
+/// process.
+#[test]
+fn a_fixpoint_that_is_its_own_step_is_unknown() {
+    for bound in ["0", "1", "3", "inf"] {
+        for functional in
+            ["\\self. self", "guard (\\self. self) any retry 2", "\\self. id self", "fix[2] (\\self. self)"]
+        {
+            let report = lam(&format!("(fix[{bound}] ({functional})) 1"), &Options::default());
+            assert!(report.gave_up.is_some() || report.result.is_some(), "fix[{bound}] ({functional})");
+        }
+    }
+    assert!(lam("(fix[3] (\\self. self)) 1", &Options::default()).gave_up.is_some());
+}
+
+/// Guards around guards are applied one inside the other, without a term between them.
+#[test]
+fn many_guards_around_a_function_need_no_stack() {
+    let guards = 400;
+    let text = format!("({}\\x. x{}) 1", "guard (".repeat(guards), ") any retry 0".repeat(guards));
+    let report = lam(&text, &Options::default());
+    assert!(report.gave_up.is_none() && report.result.is_some(), "{:?}", report.gave_up);
+}
+
+/// Each function holds the one before; whether a conversation's mark is in the last is asked when one is
+/// opened.
+#[test]
+fn functions_that_hold_functions_need_no_stack() {
+    let count = 20_000;
+    let mut text = String::from("let f0 = \\x. x\n");
+    for i in 1..count {
+        text += &format!("let f{i} = \\x. f{} x\n", i - 1);
+    }
+    let report = lam(&format!("{text}in fresh 1"), &Options::default());
+    assert!(report.gave_up.is_none() && report.result.is_some(), "{:?}", report.gave_up);
+}
+
+/// A guarded function is called where it is applied, and again by its guard: each is a place of the tool's
+/// call.
+#[test]
+fn what_a_guard_calls_again_is_a_place_of_its_own() {
+    let text = "tool double(x: Num) -> Num read\n(guard tool[double] value < 1 retry 1) 2";
+    let report = lam(text, &Options::default());
+    let places: Vec<&str> =
+        report.sites.iter().map(|s| &text[s.span.start as usize..s.span.end as usize]).collect();
+    assert_eq!(places.len(), 2, "{places:?}");
+    assert!(places.contains(&"guard tool[double] value < 1 retry 1"), "{places:?}");
+    assert!(places.contains(&"(guard tool[double] value < 1 retry 1) 2"), "{places:?}");
+}
+
+#[test]
+fn lines_of_the_help_about_an_unknown_tool_are_a_policy() {
+    for name in ["search", "web search", "a\"b\\c", ""] {
+        let help = analysis::flow::of_unknown(name);
+        let parts: Vec<&str> = help.split("\n\n").filter(|part| part.starts_with("[tools.")).collect();
+        assert_eq!(parts.len(), 2, "{help}");
+        for lines in parts {
+            let policy = policy::Policy::parse(diagnostics::FileId(0), lines).unwrap();
+            assert_eq!(policy.tool_names().collect::<Vec<_>>(), [name]);
+        }
+    }
+}

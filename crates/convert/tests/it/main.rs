@@ -1,0 +1,4 @@
+//! The integration tests of this crate, in one binary: a module for each subject.
+#![allow(clippy::disallowed_methods, reason = "tests read fixtures and the environment")]
+
+mod round_trip;

@@ -1,0 +1,3 @@
+//! The integration tests of this crate, in one binary: a module for each subject.
+
+mod client;

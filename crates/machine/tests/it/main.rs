@@ -1,0 +1,5 @@
+//! The integration tests of this crate, in one binary: a module for each subject.
+
+mod explore;
+mod in_place;
+mod rules;

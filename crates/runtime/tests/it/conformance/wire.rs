@@ -1,0 +1,615 @@
+//! A server that speaks the protocols of models as their providers document them, whole and as streams, and
+//! misbehaves as told.
+//!
+//! It refuses requests that the provider would refuse (order of messages, results of calls, missing fields,
+//! headers, keywords of schemas), so a test that gets its reply has sent a valid request.
+
+use runtime::Protocol;
+use serde_json::{Value as Json, json};
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+
+/// Reply of a model.
+#[derive(Clone, Debug, Default)]
+pub struct Say {
+    pub text: String,
+    /// Names and arguments.
+    pub calls: Vec<(String, String)>,
+    pub refused: bool,
+    pub cut: bool,
+}
+
+/// A body with its media type.
+#[derive(Clone, Debug)]
+pub struct Body {
+    kind: &'static str,
+    text: String,
+}
+
+impl Body {
+    pub fn text(kind: &'static str, text: &str) -> Body {
+        Body { kind, text: text.into() }
+    }
+
+    pub fn json(json: Json) -> Body {
+        Body { kind: "application/json", text: json.to_string() }
+    }
+}
+
+/// Action of the server on a request.
+#[derive(Clone, Debug)]
+pub enum Act {
+    Say(Say),
+    /// Byte by byte.
+    Drip(Say),
+    /// A byte now and then, without end.
+    SlowDrip,
+    /// An error of the protocol: its status and what it is called. With status 200, an error in place of an
+    /// answer.
+    Error(u16, &'static str),
+    /// An error with `Retry-After`.
+    Later(u16, u32),
+    Raw(u16, Body),
+    /// A stream with an event of this data; JSON is asked for and not given otherwise.
+    Event(String),
+    /// The bytes of a stream.
+    Bytes(Vec<u8>),
+    Hang,
+    HangInBody,
+    Close,
+    Reset,
+    /// Half of an answer.
+    Truncate,
+}
+
+impl fmt::Display for Act {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text: String = format!("{self:?}").chars().take(80).collect();
+        f.write_str(&text)
+    }
+}
+
+pub struct Server {
+    pub url: String,
+    state: Arc<State>,
+    task: tokio::task::JoinHandle<()>,
+}
+
+struct State {
+    protocol: Protocol,
+    acts: Mutex<VecDeque<Act>>,
+    seen: Mutex<Vec<Json>>,
+    connections: AtomicUsize,
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl Server {
+    /// A server that does these things, one for each request, the last one for all further.
+    pub async fn start(protocol: Protocol, acts: impl IntoIterator<Item = Act>) -> Server {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}/v1", listener.local_addr().unwrap());
+        let state = Arc::new(State {
+            protocol,
+            acts: Mutex::new(acts.into_iter().collect()),
+            seen: Mutex::default(),
+            connections: AtomicUsize::new(0),
+        });
+        let shared = state.clone();
+        let task = tokio::spawn(async move {
+            let mut open = tokio::task::JoinSet::new();
+            while let Ok((stream, _)) = listener.accept().await {
+                shared.connections.fetch_add(1, Ordering::SeqCst);
+                open.spawn(serve(stream, shared.clone()));
+            }
+        });
+        Server { url, state, task }
+    }
+
+    /// The requests so far.
+    pub fn seen(&self) -> Vec<Json> {
+        self.state.seen.lock().unwrap().clone()
+    }
+
+    pub fn connections(&self) -> usize {
+        self.state.connections.load(Ordering::SeqCst)
+    }
+}
+
+/// Answers the requests of a connection, one after another.
+async fn serve(mut stream: TcpStream, state: Arc<State>) -> Option<()> {
+    loop {
+        let (head, body) = request(&mut stream).await?;
+        let body: Json = serde_json::from_slice(&body).unwrap_or(Json::Null);
+        state.seen.lock().unwrap().push(body.clone());
+        let act = {
+            let mut acts = state.acts.lock().unwrap();
+            if acts.len() > 1 { acts.pop_front() } else { acts.front().cloned() }
+        };
+        let wrong = check(state.protocol, &head, &body);
+        let act = match wrong {
+            Err(why) => Act::Raw(400, Body::json(error(state.protocol, "invalid_request_error", &why))),
+            Ok(()) => act?,
+        };
+        perform(&mut stream, state.protocol, act, body.get("stream") == Some(&Json::Bool(true))).await?;
+    }
+}
+
+/// Reads a request: its head, and the body of the length that the head says.
+async fn request(stream: &mut TcpStream) -> Option<(String, Vec<u8>)> {
+    let mut bytes = Vec::new();
+    let end = loop {
+        if let Some(end) = bytes.windows(4).position(|w| w == b"\r\n\r\n") {
+            break end + 4;
+        }
+        if stream.read_buf(&mut bytes).await.ok()? == 0 {
+            return None;
+        }
+    };
+    let head = String::from_utf8(bytes[..end].to_vec()).ok()?.to_lowercase();
+    let length =
+        head.lines().find_map(|l| l.strip_prefix("content-length: "))?.trim().parse::<usize>().ok()?;
+    while bytes.len() < end + length {
+        if stream.read_buf(&mut bytes).await.ok()? == 0 {
+            return None;
+        }
+    }
+    Some((head, bytes[end..end + length].to_vec()))
+}
+
+/// Does what is to be done; `None` if the connection is over then.
+async fn perform(stream: &mut TcpStream, protocol: Protocol, act: Act, streamed: bool) -> Option<()> {
+    const EVENTS: &str = "text/event-stream; charset=utf-8";
+    match act {
+        Act::Say(say) => {
+            if !streamed {
+                return whole(stream, 200, "application/json", "", &answer(protocol, &say).to_string()).await;
+            }
+            begin(stream, EVENTS).await?;
+            for event in events(protocol, &say) {
+                chunk(stream, event.as_bytes()).await?;
+            }
+            chunk(stream, b"").await
+        }
+        Act::Drip(say) => {
+            let (kind, text) = if streamed {
+                (EVENTS, events(protocol, &say).concat())
+            } else {
+                ("application/json", answer(protocol, &say).to_string())
+            };
+            begin(stream, kind).await?;
+            for byte in text.as_bytes() {
+                chunk(stream, &[*byte]).await?;
+            }
+            chunk(stream, b"").await
+        }
+        Act::SlowDrip => {
+            begin(stream, if streamed { EVENTS } else { "application/json" }).await?;
+            loop {
+                chunk(stream, b" ").await?;
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
+        }
+        Act::Error(200, name) if streamed => {
+            let data = error(protocol, name, "the key sk-planted-0zq7xw2rt9lm4kp8vb3nc is wrong");
+            begin(stream, EVENTS).await?;
+            chunk(stream, format!("event: error\ndata: {data}\n\n").as_bytes()).await?;
+            chunk(stream, b"").await
+        }
+        Act::Error(status, name) => {
+            let body = error(protocol, name, "the key sk-planted-0zq7xw2rt9lm4kp8vb3nc is wrong").to_string();
+            whole(stream, status, "application/json", "", &body).await
+        }
+        Act::Later(status, seconds) => {
+            let header = format!("retry-after: {seconds}\r\n");
+            whole(stream, status, "application/json", &header, "{}").await
+        }
+        Act::Raw(status, body) => whole(stream, status, body.kind, "", &body.text).await,
+        Act::Event(data) if streamed => {
+            begin(stream, EVENTS).await?;
+            chunk(stream, format!("data: {data}\n\n").as_bytes()).await
+        }
+        // The same text where JSON was asked for.
+        Act::Event(data) => whole(stream, 200, "application/json", "", &data).await,
+        Act::Bytes(bytes) => {
+            begin(stream, if streamed { EVENTS } else { "application/json" }).await?;
+            chunk(stream, &bytes).await?;
+            chunk(stream, b"").await
+        }
+        Act::Hang => std::future::pending().await,
+        Act::HangInBody => {
+            begin(stream, if streamed { EVENTS } else { "application/json" }).await?;
+            chunk(stream, b": ").await?;
+            std::future::pending().await
+        }
+        Act::Close => None,
+        Act::Reset => {
+            stream.set_zero_linger().ok()?;
+            None
+        }
+        Act::Truncate => {
+            let say = Say { text: "whatever there is to say".into(), ..Say::default() };
+            if streamed {
+                // The stream ends as streams do, in the middle of the answer.
+                begin(stream, EVENTS).await?;
+                let events = events(protocol, &say);
+                chunk(stream, events[..events.len() / 2].concat().as_bytes()).await?;
+                chunk(stream, b"").await?;
+            } else {
+                let text = answer(protocol, &say).to_string();
+                let head = format!(
+                    "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
+                    text.len()
+                );
+                stream.write_all(head.as_bytes()).await.ok()?;
+                stream.write_all(&text.as_bytes()[..text.len() / 2]).await.ok()?;
+            }
+            None
+        }
+    }
+}
+
+async fn whole(stream: &mut TcpStream, status: u16, kind: &str, header: &str, body: &str) -> Option<()> {
+    let head = format!(
+        "HTTP/1.1 {status} X\r\ncontent-type: {kind}\r\n{header}content-length: {}\r\n\r\n",
+        body.len()
+    );
+    stream.write_all(head.as_bytes()).await.ok()?;
+    stream.write_all(body.as_bytes()).await.ok()
+}
+
+async fn begin(stream: &mut TcpStream, kind: &str) -> Option<()> {
+    let head = format!("HTTP/1.1 200 OK\r\ncontent-type: {kind}\r\ntransfer-encoding: chunked\r\n\r\n");
+    stream.write_all(head.as_bytes()).await.ok()
+}
+
+/// A chunk of a body; an empty one ends it.
+async fn chunk(stream: &mut TcpStream, bytes: &[u8]) -> Option<()> {
+    stream.write_all(format!("{:x}\r\n", bytes.len()).as_bytes()).await.ok()?;
+    stream.write_all(bytes).await.ok()?;
+    stream.write_all(b"\r\n").await.ok()
+}
+
+/// An error as the protocol tells it.
+pub fn error(protocol: Protocol, name: &str, message: &str) -> Json {
+    match protocol {
+        Protocol::Anthropic => {
+            json!({"type": "error", "error": {"type": name, "message": message}, "request_id": "req_1"})
+        }
+        Protocol::Chat | Protocol::Responses => {
+            json!({"error": {"message": message, "type": name, "param": null, "code": null}})
+        }
+    }
+}
+
+/// The arguments of a call as Anthropic's protocol has them whole: an object, where they are one.
+fn input(args: &str) -> Json {
+    serde_json::from_str(args).unwrap_or_else(|_| args.into())
+}
+
+/// Returns thinking blocks of an Anthropic model before its answer.
+pub fn thoughts() -> Vec<Json> {
+    vec![
+        json!({"type": "thinking", "thinking": "hm, what is there?", "signature": "EqQBCkgI"}),
+        json!({"type": "redacted_thinking", "data": "EmwKAhgBEgy3"}),
+    ]
+}
+
+/// A whole answer.
+fn answer(protocol: Protocol, say: &Say) -> Json {
+    let Say { text, calls, refused, cut } = say;
+    let calls = calls.iter().enumerate();
+    match protocol {
+        Protocol::Chat => {
+            let calls: Vec<Json> = calls
+                .map(|(i, (n, a))| json!({"id": format!("call_{i}"), "type": "function", "function": {"name": n, "arguments": a}}))
+                .collect();
+            let finish = match (cut, calls.is_empty()) {
+                (true, _) => "length",
+                (false, true) => "stop",
+                (false, false) => "tool_calls",
+            };
+            let said = |is: bool| if is && calls.is_empty() { json!(text) } else { Json::Null };
+            let mut message =
+                json!({"role": "assistant", "content": said(!refused), "refusal": said(*refused)});
+            if !calls.is_empty() {
+                message["tool_calls"] = calls.into();
+            }
+            json!({
+                "id": "chatcmpl-1", "object": "chat.completion", "created": 1_760_000_000, "model": "m-test",
+                "choices": [{"index": 0, "message": message, "logprobs": null, "finish_reason": finish}],
+                "usage": {"prompt_tokens": 11, "completion_tokens": 7, "total_tokens": 18},
+            })
+        }
+        Protocol::Responses => {
+            let mut output = vec![json!({"type": "reasoning", "id": "rs_1", "summary": []})];
+            let part = if *refused {
+                json!({"type": "refusal", "refusal": text})
+            } else {
+                json!({"type": "output_text", "text": text, "annotations": []})
+            };
+            if calls.len() == 0 {
+                output.push(json!({"type": "message", "id": "msg_1", "status": "completed", "role": "assistant", "content": [part]}));
+            }
+            output.extend(calls.map(|(i, (n, a))| {
+                json!({"type": "function_call", "id": format!("fc_{i}"), "call_id": format!("call_{i}"), "name": n, "arguments": a, "status": "completed"})
+            }));
+            json!({
+                "id": "resp_1", "object": "response", "created_at": 1_760_000_000, "model": "m-test", "error": null,
+                "status": if *cut { "incomplete" } else { "completed" },
+                "incomplete_details": if *cut { json!({"reason": "max_output_tokens"}) } else { Json::Null },
+                "output": output,
+                "usage": {"input_tokens": 11, "output_tokens": 7, "output_tokens_details": {"reasoning_tokens": 0}, "total_tokens": 18},
+            })
+        }
+        Protocol::Anthropic => {
+            let mut content = thoughts();
+            if calls.len() == 0 || !text.is_empty() {
+                content.push(json!({"type": "text", "text": text}));
+            }
+            let reason = match (refused, cut, calls.len()) {
+                (true, ..) => "refusal",
+                (_, true, _) => "max_tokens",
+                (_, _, 0) => "end_turn",
+                _ => "tool_use",
+            };
+            content.extend(calls.map(|(i, (n, a))| json!({"type": "tool_use", "id": format!("toolu_{i}"), "name": n, "input": input(a)})));
+            json!({
+                "id": "msg_1", "type": "message", "role": "assistant", "model": "m-test", "content": content,
+                "stop_reason": reason, "stop_sequence": null,
+                "usage": {"input_tokens": 8, "cache_creation_input_tokens": 1, "cache_read_input_tokens": 2, "output_tokens": 7},
+            })
+        }
+    }
+}
+
+/// The same as events.
+fn events(protocol: Protocol, say: &Say) -> Vec<String> {
+    let whole = answer(protocol, say);
+    let pieces: Vec<String> =
+        say.text.chars().collect::<Vec<_>>().chunks(3).map(|c| c.iter().collect()).collect();
+    let plain = |data: Json| format!("data: {data}\n\n");
+    let named =
+        |data: Json| format!("event: {}\ndata: {data}\n\n", data["type"].as_str().unwrap_or_default());
+    let mut out = Vec::new();
+    match protocol {
+        Protocol::Chat => {
+            let delta = |delta: Json, finish: Json| {
+                plain(json!({
+                    "id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": "m-test", "usage": null,
+                    "choices": [{"index": 0, "delta": delta, "finish_reason": finish}],
+                }))
+            };
+            out.push(delta(json!({"role": "assistant", "content": "", "refusal": null}), Json::Null));
+            let field = if say.refused { "refusal" } else { "content" };
+            for piece in pieces.iter().filter(|_| say.calls.is_empty()) {
+                out.push(delta(json!({ field: piece }), Json::Null));
+            }
+            for (i, (name, args)) in say.calls.iter().enumerate() {
+                let function = json!({"name": name, "arguments": ""});
+                let call =
+                    json!({"index": i, "id": format!("call_{i}"), "type": "function", "function": function});
+                out.push(delta(json!({ "tool_calls": [call] }), Json::Null));
+                for piece in args.as_bytes().chunks(4) {
+                    let piece = String::from_utf8_lossy(piece);
+                    let call = json!({"index": i, "function": {"arguments": piece}});
+                    out.push(delta(json!({ "tool_calls": [call] }), Json::Null));
+                }
+            }
+            out.push(delta(json!({}), whole["choices"][0]["finish_reason"].clone()));
+            out.push(plain(json!({"id": "chatcmpl-1", "object": "chat.completion.chunk", "choices": [], "usage": whole["usage"]})));
+            out.push("data: [DONE]\n\n".into());
+        }
+        Protocol::Responses => {
+            let mut started = whole.clone();
+            (started["status"], started["output"], started["usage"]) =
+                ("in_progress".into(), json!([]), Json::Null);
+            let mut number = 0;
+            let mut say_event = |mut data: Json| {
+                number += 1;
+                data["sequence_number"] = number.into();
+                out.push(named(data));
+            };
+            say_event(json!({"type": "response.created", "response": started}));
+            for (i, item) in whole["output"].as_array().into_iter().flatten().enumerate() {
+                say_event(json!({"type": "response.output_item.added", "output_index": i, "item": item}));
+                if item["type"] == "message" {
+                    let kind =
+                        if say.refused { "response.refusal.delta" } else { "response.output_text.delta" };
+                    for piece in &pieces {
+                        say_event(
+                            json!({"type": kind, "item_id": item["id"], "output_index": i, "content_index": 0, "delta": piece}),
+                        );
+                    }
+                }
+                say_event(json!({"type": "response.output_item.done", "output_index": i, "item": item}));
+            }
+            let kind = if say.cut { "response.incomplete" } else { "response.completed" };
+            say_event(json!({"type": kind, "response": whole}));
+        }
+        Protocol::Anthropic => {
+            let mut started = whole.clone();
+            (started["content"], started["stop_reason"]) = (json!([]), Json::Null);
+            started["usage"]["output_tokens"] = 1.into();
+            out.push(named(json!({"type": "message_start", "message": started})));
+            out.push(named(json!({"type": "ping"})));
+            for (i, block) in whole["content"].as_array().into_iter().flatten().enumerate() {
+                let (begun, deltas) = match block["type"].as_str() {
+                    Some("text") => {
+                        let deltas: Vec<Json> =
+                            pieces.iter().map(|p| json!({"type": "text_delta", "text": p})).collect();
+                        (json!({"type": "text", "text": ""}), deltas)
+                    }
+                    Some("tool_use") => {
+                        let mut begun = block.clone();
+                        begun["input"] = json!({});
+                        let before = whole["content"].as_array().unwrap().len() - say.calls.len();
+                        let args = &say.calls[i - before].1;
+                        let part = |p: &[u8]| json!({"type": "input_json_delta", "partial_json": String::from_utf8_lossy(p)});
+                        (begun, args.as_bytes().chunks(4).map(part).collect())
+                    }
+                    Some("thinking") => {
+                        let part = |name: &str| {
+                            let text = block[name].as_str().unwrap();
+                            let (a, b) = text.split_at(text.len() / 2);
+                            [a, b].map(|p| json!({"type": format!("{name}_delta"), name: p}))
+                        };
+                        let deltas = [part("thinking"), part("signature")].concat();
+                        (json!({"type": "thinking", "thinking": "", "signature": ""}), deltas)
+                    }
+                    _ => (block.clone(), Vec::new()),
+                };
+                out.push(named(json!({"type": "content_block_start", "index": i, "content_block": begun})));
+                out.extend(
+                    deltas
+                        .into_iter()
+                        .map(|d| named(json!({"type": "content_block_delta", "index": i, "delta": d}))),
+                );
+                out.push(named(json!({"type": "content_block_stop", "index": i})));
+            }
+            let delta = json!({"stop_reason": whole["stop_reason"], "stop_sequence": null});
+            out.push(named(json!({"type": "message_delta", "delta": delta, "usage": {"output_tokens": 7}})));
+            out.push(named(json!({"type": "message_stop"})));
+        }
+    }
+    out
+}
+
+/// Checks a request as the provider would.
+fn check(protocol: Protocol, head: &str, body: &Json) -> Result<(), String> {
+    let key = "sk-planted-0zq7xw2rt9lm4kp8vb3nc";
+    let has = |line: &str| if head.contains(line) { Ok(()) } else { Err(format!("no `{line}`")) };
+    if body["model"] != "m-test" {
+        return Err("model is missing".into());
+    }
+    match protocol {
+        Protocol::Chat => {
+            has("post /v1/chat/completions ")?;
+            has(&format!("authorization: bearer {key}\r\n"))?;
+            chat(body["messages"].as_array().ok_or("no messages")?)
+        }
+        Protocol::Responses => {
+            has("post /v1/responses ")?;
+            has(&format!("authorization: bearer {key}\r\n"))?;
+            let mut open: Option<Json> = None;
+            for item in body["input"].as_array().ok_or("no input")? {
+                match item["type"].as_str() {
+                    Some("function_call") if open.is_none() && item["arguments"].is_string() => {
+                        open = Some(item["call_id"].clone());
+                    }
+                    Some("function_call_output") if open.as_ref() == Some(&item["call_id"]) => open = None,
+                    None if open.is_none() && item["role"].is_string() && item["content"].is_string() => {}
+                    _ => return Err(format!("No tool output found for function call: {item}")),
+                }
+            }
+            for tool in body["tools"].as_array().into_iter().flatten() {
+                if tool["type"] != "function" || !tool["name"].is_string() || !tool["strict"].is_boolean() {
+                    return Err(format!("a wrong tool: {tool}"));
+                }
+            }
+            if open.is_some() { Err("No tool output found for function call".into()) } else { Ok(()) }
+        }
+        Protocol::Anthropic => {
+            has("post /v1/messages ")?;
+            has(&format!("x-api-key: {key}\r\n"))?;
+            has("anthropic-version: 2023-06-01\r\n")?;
+            if !body["max_tokens"].is_u64() {
+                return Err("max_tokens: Field required".into());
+            }
+            anthropic(body)
+        }
+    }
+}
+
+fn chat(messages: &[Json]) -> Result<(), String> {
+    let mut open: Option<&Json> = None;
+    for m in messages {
+        if let Some(id) = open.take() {
+            if m["role"] != "tool" || m["tool_call_id"] != *id {
+                return Err("tool_calls must be followed by tool messages".into());
+            }
+        } else if let Some(calls) = m.get("tool_calls") {
+            open = Some(&calls[0]["id"]);
+        } else if !m["content"].is_string() || m["role"] == "tool" {
+            return Err(format!("a wrong message: {m}"));
+        }
+    }
+    if open.is_some() { Err("a tool call without response".into()) } else { Ok(()) }
+}
+
+fn anthropic(body: &Json) -> Result<(), String> {
+    let messages = body["messages"].as_array().ok_or("messages: Field required")?;
+    let mut open: Vec<&Json> = Vec::new();
+    for (i, m) in messages.iter().enumerate() {
+        let want = if i % 2 == 0 { "user" } else { "assistant" };
+        if m["role"] != want {
+            return Err(format!("messages: roles must alternate, and begin with \"user\": {m}"));
+        }
+        let blocks = m["content"].as_array().ok_or("content: a list of blocks is sent")?;
+        let calls = blocks.iter().any(|b| b["type"] == "tool_use");
+        if body["thinking"]["type"] == "enabled" && calls && blocks[0]["type"] != "thinking" {
+            return Err(format!("messages.{i}.content.0.type: Expected `thinking` or `redacted_thinking`"));
+        }
+        for block in blocks {
+            if thoughts().contains(block) && open.is_empty() {
+                continue;
+            }
+            let id = match block["type"].as_str() {
+                Some("text")
+                    if open.is_empty() && block["text"].as_str().is_some_and(|t| !t.trim().is_empty()) =>
+                {
+                    continue;
+                }
+                Some("tool_use") if block["input"].is_object() => {
+                    if body["tools"].as_array().is_none_or(Vec::is_empty) {
+                        return Err(
+                            "Requests which include `tool_use` or `tool_result` blocks must define tools"
+                                .into(),
+                        );
+                    }
+                    open.push(&block["id"]);
+                    continue;
+                }
+                Some("tool_result") => &block["tool_use_id"],
+                _ => {
+                    return Err(format!(
+                        "messages.{i}: a wrong block, or one before the result of a call: {block}"
+                    ));
+                }
+            };
+            let Some(at) = open.iter().position(|o| *o == id) else {
+                return Err(format!("unexpected `tool_use_id` found in `tool_result` blocks: {id}"));
+            };
+            open.remove(at);
+        }
+        if i % 2 == 0 && !open.is_empty() {
+            return Err("`tool_use` ids were found without `tool_result` blocks immediately after".into());
+        }
+    }
+    if !open.is_empty() {
+        return Err("`tool_use` ids were found without `tool_result` blocks immediately after".into());
+    }
+    if let Some(format) = body.pointer("/output_config/format") {
+        if format["type"] != "json_schema" {
+            return Err("output_config.format.type".into());
+        }
+        let text = format["schema"].to_string();
+        for word in ["\"minimum\":", "\"maximum\":", "\"minLength\":", "\"maxLength\":", "\"maxItems\":"] {
+            if text.contains(word) {
+                return Err(format!(
+                    "output_config.format.schema: For 'number' type, property {word} is not supported"
+                ));
+            }
+        }
+    }
+    Ok(())
+}

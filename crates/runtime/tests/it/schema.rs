@@ -1,0 +1,252 @@
+//! Types as JSON Schemas: what a type has, its schema accepts, and what an exact schema accepts, the type
+//! has.
+
+use core_ir::{Comparison, Data, EnumType, Measure, Name, Num, Pred, Type};
+use proptest::prelude::*;
+use runtime::Schema;
+use serde_json::{Value as Json, json};
+use std::sync::Arc;
+
+const NAMES: &[&str] = &["a", "b", "c d", "é", "value", "$ref"];
+
+fn name() -> impl Strategy<Value = Name> {
+    prop::sample::select(NAMES).prop_map(Name::from)
+}
+
+fn fields<T: std::fmt::Debug>(
+    item: impl Strategy<Value = T>,
+    least: usize,
+) -> impl Strategy<Value = Vec<(Name, T)>> {
+    prop::collection::vec((name(), item), least..4).prop_map(|mut v| {
+        let mut seen = Vec::new();
+        v.retain(|(n, _)| {
+            !seen.contains(n) && {
+                seen.push(n.clone());
+                true
+            }
+        });
+        v
+    })
+}
+
+fn num(n: i64) -> Num {
+    Num::from(n)
+}
+
+/// A type together with a way to make data of it.
+#[derive(Clone, Debug)]
+enum Shape {
+    Plain(Type),
+    List(Box<Shape>),
+    Option(Box<Shape>),
+    Record(Vec<(Name, Shape)>),
+    Variant(Vec<(Name, Shape)>),
+    Pair(Box<(Shape, Shape)>),
+    /// A refined type: the type, and data that it has.
+    Refined(Type, Vec<Data>),
+}
+
+impl Shape {
+    fn ty(&self) -> Type {
+        let all = |fs: &[(Name, Shape)]| fs.iter().map(|(n, s)| (n.clone(), s.ty())).collect();
+        match self {
+            Shape::Plain(t) | Shape::Refined(t, _) => t.clone(),
+            Shape::List(s) => Type::list(s.ty()),
+            Shape::Option(s) => Type::option(s.ty()),
+            Shape::Record(fs) => Type::Record(all(fs)),
+            Shape::Variant(fs) => Type::Variant(all(fs)),
+            Shape::Pair(p) => Type::Pair(Arc::new((p.0.ty(), p.1.ty()))),
+        }
+    }
+
+    fn data(&self) -> BoxedStrategy<Data> {
+        match self {
+            Shape::Plain(Type::Str) => "[a-c{}\"\\\\ é]{0,6}".prop_map(Data::str).boxed(),
+            Shape::Plain(Type::Num) => prop_oneof![
+                any::<i64>().prop_map(num),
+                (-999i64..999).prop_map(|n| num(n).div(&num(8)).unwrap())
+            ]
+            .prop_map(Data::Num)
+            .boxed(),
+            Shape::Plain(Type::Bool) => any::<bool>().prop_map(Data::Bool).boxed(),
+            Shape::Plain(Type::Enum(e)) => {
+                prop::sample::select(e.variants.clone()).prop_map(|v| Data::str(&*v)).boxed()
+            }
+            Shape::Plain(_) => Just(Data::Null).boxed(),
+            Shape::Refined(_, data) => prop::sample::select(data.clone()).boxed(),
+            Shape::List(s) => prop::collection::vec(s.data(), 0..3).prop_map(Data::list).boxed(),
+            Shape::Option(s) => prop_oneof![Just(Data::Null), s.data()].boxed(),
+            Shape::Record(fs) => {
+                let parts: Vec<_> = fs.iter().map(|(n, s)| (Just(n.clone()), s.data())).collect();
+                parts.prop_map(Data::record).boxed()
+            }
+            Shape::Variant(fs) => {
+                let fs = fs.clone();
+                prop::sample::select(fs)
+                    .prop_flat_map(|(n, s)| s.data().prop_map(move |d| Data::Tag(n.clone(), Arc::new(d))))
+                    .boxed()
+            }
+            Shape::Pair(p) => (p.0.data(), p.1.data()).prop_map(|p| Data::Pair(Arc::new(p))).boxed(),
+        }
+    }
+}
+
+fn refined() -> impl Strategy<Value = Shape> {
+    let cmp = |m, c, n| Pred::Compare(m, c, num(n));
+    let both = |a, b| Pred::And(Arc::new((a, b)));
+    let ints = |ns: &[i64]| -> Vec<Data> { ns.iter().map(|n| Data::Num(num(*n))).collect() };
+    let texts = |ts: &[&str]| -> Vec<Data> { ts.iter().map(|t| Data::str(*t)).collect() };
+    let record = Type::record([("n".into(), Type::Num), ("l".into(), Type::list(Type::Num))]);
+    let of_record = |n: i64, l: &[i64]| {
+        Data::record([("n".into(), Data::Num(num(n))), ("l".into(), Data::list(ints(l)))])
+    };
+    let cases: Vec<(Type, Pred, Vec<Data>)> = vec![
+        (
+            Type::Num,
+            both(cmp(Measure::Value, Comparison::Ge, 0), cmp(Measure::Value, Comparison::Lt, 10)),
+            ints(&[0, 9]),
+        ),
+        (Type::Num, Pred::OneOf(ints(&[1, 2]).into()), ints(&[1, 2])),
+        (Type::Num, cmp(Measure::Value, Comparison::Ne, 3), ints(&[2])),
+        (Type::Num, Pred::Compare(Measure::Value, Comparison::Gt, num(1).div(&num(3)).unwrap()), ints(&[1])),
+        (
+            Type::Str,
+            both(cmp(Measure::Length, Comparison::Gt, 1), cmp(Measure::Length, Comparison::Le, 3)),
+            texts(&["ab", "é{}"]),
+        ),
+        (Type::Str, Pred::Matches("^[a-z]{2,3}-\\d+$".into()), texts(&["ab-1", "abc-007"])),
+        (Type::Str, Pred::Matches("(?i)^x\\w$".into()), texts(&["XY"])),
+        (Type::Str, Pred::Contains("a.b".into()), texts(&["a.b", "xa.by"])),
+        (Type::Str, cmp(Measure::Words, Comparison::Eq, 2), texts(&["a b"])),
+        (Type::Str, Pred::Not(Arc::new(Pred::Contains("x".into()))), texts(&["a"])),
+        (
+            Type::list(Type::Num),
+            both(
+                cmp(Measure::Length, Comparison::Eq, 2),
+                Pred::Every(Arc::new(cmp(Measure::Value, Comparison::Ge, 0))),
+            ),
+            vec![Data::list(ints(&[0, 5]))],
+        ),
+        (
+            record,
+            both(
+                Pred::Field("n".into(), Arc::new(cmp(Measure::Value, Comparison::Eq, 4))),
+                Pred::Field("l".into(), Arc::new(cmp(Measure::Length, Comparison::Ge, 1))),
+            ),
+            vec![of_record(4, &[1])],
+        ),
+    ];
+    prop::sample::select(cases)
+        .prop_map(|(base, pred, data)| Shape::Refined(Type::Refined(Arc::new((base, pred))), data))
+}
+
+fn shape() -> impl Strategy<Value = Shape> {
+    let e = Type::Enum(Arc::new(EnumType {
+        name: "E".into(),
+        variants: vec!["a".into(), "b c".into(), "\"".into()],
+    }));
+    let leaf = prop_oneof![
+        4 => prop::sample::select(vec![Type::Str, Type::Num, Type::Bool, Type::Null, e]).prop_map(Shape::Plain),
+        1 => refined(),
+    ];
+    leaf.prop_recursive(4, 24, 4, |inner| {
+        prop_oneof![
+            inner.clone().prop_map(|s| Shape::List(Box::new(s))),
+            inner.clone().prop_map(|s| Shape::Option(Box::new(s))),
+            fields(inner.clone(), 0).prop_map(Shape::Record),
+            fields(inner.clone(), 1).prop_map(Shape::Variant),
+            (inner.clone(), inner).prop_map(|p| Shape::Pair(Box::new(p))),
+        ]
+    })
+}
+
+/// JSON like a given one, but for one place.
+fn changed(json: Json, place: usize, new: &Json) -> Json {
+    fn go(json: &mut Json, at: &mut usize, new: &Json) {
+        if *at == 0 {
+            *json = new.clone();
+        }
+        *at = at.wrapping_sub(1);
+        match json {
+            Json::Array(items) => items.iter_mut().for_each(|i| go(i, at, new)),
+            Json::Object(fields) => fields.values_mut().for_each(|i| go(i, at, new)),
+            _ => {}
+        }
+    }
+    let mut json = json;
+    let mut at = place;
+    go(&mut json, &mut at, new);
+    json
+}
+
+fn valid(schema: &Schema, json: &Json) -> bool {
+    jsonschema::draft202012::new(&schema.json).expect("a valid schema").is_valid(json)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    #[test]
+    fn data_of_the_type_validates_and_reads_back(
+        (shape, data) in shape().prop_flat_map(|s| { let d = s.data(); (Just(s), d) })
+    ) {
+        let ty = shape.ty();
+        prop_assert_eq!(ty.check(&data), Ok(()));
+        let schema = Schema::of(&ty).unwrap();
+        let json = data.to_json();
+        prop_assert!(valid(&schema, &json), "{} {}", schema.json, json);
+        let wrapped = json!({"value": json.clone()});
+        prop_assert!(valid(&schema.clone().wrapped(), &wrapped));
+        let back = ty.read(&json).unwrap();
+        prop_assert_eq!(ty.check(&back), Ok(()));
+        prop_assert_eq!(back.to_json(), json);
+    }
+
+    #[test]
+    fn what_an_exact_schema_accepts_is_data_of_the_type(
+        (shape, data) in shape().prop_flat_map(|s| { let d = s.data(); (Just(s), d) }),
+        place in 0usize..8,
+        new in prop::sample::select(vec![json!(null), json!(7), json!("a"), json!([]), json!({}), json!({"a": null}), json!([1, 2]), json!(0.5)]),
+    ) {
+        let ty = shape.ty();
+        let schema = Schema::of(&ty).unwrap();
+        let json = changed(data.to_json(), place, &new);
+        if schema.exact && valid(&schema, &json) {
+            prop_assert_eq!(ty.check(&ty.read(&json).unwrap()), Ok(()), "{}", json);
+        }
+    }
+
+    #[test]
+    fn strict_schemas_keep_the_rules(shape in shape()) {
+        let schema = Schema::of(&shape.ty()).unwrap();
+        if schema.strict {
+            prop_assert_eq!(crate::support::strict(&schema.wrapped().json), Ok(()));
+        }
+    }
+}
+
+#[test]
+fn what_cannot_be_said_is_marked() {
+    let of = |t: &Type| Schema::of(t).map(|s| (s.strict, s.exact));
+    assert_eq!(of(&Type::fun(Type::Str, core_ir::EffectRow::pure(), Type::Str)), None);
+    assert_eq!(of(&Type::list(Type::Dyn)), Some((false, true)));
+    let pair = |a, b| Type::Pair(Arc::new((a, b)));
+    assert_eq!(of(&pair(Type::Num, Type::Num)), Some((true, true)));
+    assert_eq!(of(&pair(Type::Num, Type::Str)), Some((false, true)));
+    let words = Pred::Compare(Measure::Words, Comparison::Eq, num(3));
+    assert_eq!(of(&Type::Refined(Arc::new((Type::Str, words)))), Some((true, false)));
+    let mut deep = Type::Num;
+    for _ in 0..10_000 {
+        deep = Type::list(deep);
+    }
+    assert_eq!(of(&deep), Some((false, false)));
+    std::mem::forget(deep); // Dropping it would recurse; nothing makes such a type.
+}
+
+#[test]
+fn an_optional_enum_admits_null() {
+    let e = Type::Enum(Arc::new(EnumType { name: "E".into(), variants: vec!["a".into()] }));
+    let schema = Schema::of(&Type::option(e)).unwrap();
+    assert_eq!(schema.json, json!({"type": ["string", "null"], "enum": ["a", null]}));
+    assert!(valid(&schema, &json!(null)) && valid(&schema, &json!("a")) && !valid(&schema, &json!("b")));
+}

@@ -1,0 +1,39 @@
+//! The machine against the naive evaluator, on generated closed terms.
+
+use crate::common::{both, cases, same};
+use proptest::prelude::*;
+use testkit::generate::{Program, Style, programs};
+
+/// Values, labels, conversation, requests and errors are those of the naive evaluator.
+fn agree(program: &Program) -> Result<(), TestCaseError> {
+    let (naive, machine) = both(program);
+    same(program, &naive, &machine)
+}
+
+proptest! {
+    #![proptest_config(cases(2_000))]
+
+    #[test]
+    fn machine_is_naive_on_programs_that_fit(program in programs(Style::default())) {
+        agree(&program)?;
+    }
+
+    #[test]
+    fn machine_is_naive_on_wild_programs(program in programs(Style { wild: 50, ..Style::default() })) {
+        agree(&program)?;
+    }
+
+    #[test]
+    fn machine_is_naive_on_sequential_programs(program in programs(Style { parallel: false, ..Style::default() })) {
+        agree(&program)?;
+    }
+}
+
+proptest! {
+    #![proptest_config(cases(300))]
+
+    #[test]
+    fn machine_is_naive_on_large_programs(program in programs(Style { size: 400, ..Style::default() })) {
+        agree(&program)?;
+    }
+}
