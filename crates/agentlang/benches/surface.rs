@@ -1,4 +1,4 @@
-//! How long a `.agent` program takes from its text to its terms.
+//! Time from the text of a `.agent` program to its terms.
 //!
 //! `cargo bench -p agentlang --bench surface`
 
@@ -48,7 +48,7 @@ fn whole_10_000_lines(bencher: divan::Bencher<'_, '_>) {
     });
 }
 
-/// What an editor does after each key: 500 lines parsed and checked.
+/// Work of an editor after each key: 500 lines parsed and checked.
 #[divan::bench]
 fn checked_500_lines(bencher: divan::Bencher<'_, '_>) {
     let text = program(32);

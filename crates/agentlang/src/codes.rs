@@ -1,4 +1,4 @@
-//! What each diagnostic of the surface language means, with a wrong and a right program.
+//! Explanations of the diagnostics of the surface language, each with a wrong and a right program.
 //!
 //! The examples are tests: each wrong program gives its code, and each right one gives nothing.
 

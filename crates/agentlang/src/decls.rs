@@ -8,17 +8,17 @@ use diagnostics::{Applicability, Diagnostic, Fix, Span, nearest};
 use std::collections::HashMap;
 use syntax::agent::ast::{self, AgentValue, BodyKind, FlowKind, Item};
 
-/// How many steps an agent may take if its declaration does not say.
+/// Default of `max_steps` of an agent.
 pub const DEFAULT_MAX_STEPS: u64 = 12;
 
-/// What a call can name.
+/// Kind of a callable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Tool,
     Task,
     AgentTask,
     Pipeline,
-    /// What a configuration defines.
+    /// A unit of an imported configuration.
     Import,
 }
 
@@ -42,7 +42,7 @@ pub(super) struct Param {
     pub(super) flow: Flow,
 }
 
-/// What flow words say.
+/// Meaning of a declaration's flow words.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Flow {
     /// `pure`, `reads` or `writes`, if one is given.
@@ -51,7 +51,7 @@ pub(super) struct Flow {
     pub(super) secret: bool,
     pub(super) requires_trusted: bool,
     pub(super) requires_public: bool,
-    /// Where it says what it requires.
+    /// Place of its `requires`.
     pub(super) requires: Option<Span>,
     /// The policies that are named.
     pub(super) policies: Vec<ast::Name>,
@@ -65,9 +65,9 @@ pub(super) struct Signature {
     pub(super) params: Vec<Param>,
     pub(super) result: Type,
     pub(super) flow: Flow,
-    /// What a tool is called outside of the program, if that is not its name.
+    /// External name of a tool, if it differs.
     pub(super) called: Option<String>,
-    /// Which item of the program it is.
+    /// Index of its item in the program.
     pub(super) item: usize,
 }
 
@@ -80,36 +80,36 @@ pub(super) struct AgentDecl {
     pub(super) fallback: Vec<String>,
     /// Names of declared tools.
     pub(super) tools: Vec<String>,
-    /// What its model is offered, in the order of the text.
+    /// Calls offered to its model, in the order of the text.
     pub(super) offers: Vec<Offer>,
     /// Steps at most; `None` is without limit.
     pub(super) max_steps: Option<u64>,
-    /// Whether the program says so.
+    /// True if the program states the bound.
     pub(super) max_steps_given: bool,
-    /// Whether each step asks anew, with one text that holds everything that was said.
+    /// True if each step is a new request with one text that contains everything said so far.
     pub(super) as_text: bool,
     /// And of the calls of a reply only the first is carried out.
     pub(super) one_action: bool,
     pub(super) temperature: Option<Num>,
     pub(super) max_tokens: Option<u64>,
-    /// What the model's server is told beside that.
+    /// Further settings for the model's server.
     pub(super) settings: Vec<(core_ir::Name, Data)>,
     pub(super) memory: Option<Memory>,
     pub(super) budget: Option<Budget>,
     pub(super) item: usize,
 }
 
-/// Something that an agent's model may call.
+/// A call that an agent's model may choose.
 #[derive(Clone, Debug)]
 pub(super) struct Offer {
     /// The tool, agent, task or pipeline.
     pub(super) name: ast::Name,
-    /// What the model knows it as.
+    /// Name shown to the model.
     pub(super) called: String,
     pub(super) does: Does,
 }
 
-/// What it does when it is called.
+/// Effect of the call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Does {
     /// A tool, whose result the model is shown.
@@ -122,7 +122,7 @@ pub(super) enum Does {
     HandOver,
 }
 
-/// What an agent remembers from one of its tasks to the next.
+/// Values that an agent keeps from one task to the next.
 #[derive(Clone, Debug)]
 pub(super) struct Memory {
     pub(super) store: Option<String>,
@@ -132,7 +132,7 @@ pub(super) struct Memory {
     pub(super) span: Span,
 }
 
-/// What an agent may use in a run.
+/// Budget of an agent in a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Budget {
     /// US dollars.
@@ -152,7 +152,7 @@ pub(super) struct Decls {
 }
 
 impl Decls {
-    /// What a call of `name` calls. A tool is found where no task or pipeline has the name.
+    /// Returns the callable of a name. A tool is found only if no task or pipeline has the name.
     pub(super) fn callable(&self, name: &str) -> Option<&Signature> {
         self.callables.get(name).or_else(|| self.tools.get(name))
     }
@@ -229,7 +229,7 @@ impl Decls {
         }
     }
 
-    /// Whether who an agent asks or hands over to is there, and takes and gives a text.
+    /// Checks that the agents that one asks or hands off to exist, and that they take and return a text.
     fn others(&self, a: &ast::Agent, out: &mut Vec<Diagnostic>) {
         let Some(decl) = self.agents.get(&a.name.text).filter(|d| d.span == a.name.span) else { return };
         for (i, offer) in decl.offers.iter().enumerate() {
@@ -705,7 +705,7 @@ fn idle_words(kind: Kind, name: &str, words: &[ast::FlowWord], at_param: bool, o
     }
 }
 
-/// What flow words say.
+/// Reads flow words.
 fn flow(words: &[ast::FlowWord], out: &mut Vec<Diagnostic>) -> Flow {
     let mut flow = Flow::default();
     for word in words {
@@ -739,7 +739,7 @@ fn flow(words: &[ast::FlowWord], out: &mut Vec<Diagnostic>) -> Flow {
     flow
 }
 
-/// Whether the body fits the kind of the declaration, and its holes name parameters.
+/// Checks that the body fits the kind of the declaration, and that its holes name parameters.
 fn check_body(c: &ast::Callable, kind: Kind, out: &mut Vec<Diagnostic>) {
     let span = c.body.span;
     if let (Some(system), true) = (&c.body.system, kind != Kind::AgentTask) {

@@ -1,4 +1,4 @@
-//! How blocks can end: by reaching their end, or by `return`, `break` or `continue`.
+//! Exits of blocks: reaching the end, `return`, `break` and `continue`.
 
 use diagnostics::Span;
 use std::collections::HashMap;
@@ -7,7 +7,7 @@ use syntax::agent::ast::{Block, ExprKind, Item, Program, Stmt, StmtKind};
 /// The ways in which a statement or block may end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Exits {
-    /// What follows may be reached.
+    /// True if the next statement is reachable.
     pub(super) falls: bool,
     pub(super) returns: bool,
     pub(super) breaks: bool,
@@ -26,7 +26,7 @@ impl Exits {
         }
     }
 
-    /// Whether it may end other than by reaching its end.
+    /// Returns true if it may end early, without reaching its end.
     pub(super) fn early(self) -> bool {
         self.returns || self.breaks || self.continues
     }

@@ -22,8 +22,8 @@ pub trait Loader {
     /// Why there is no such text, for a message: `no such file`.
     fn load(&mut self, from: FileId, path: &str) -> Result<(FileId, Arc<str>), String>;
 
-    /// What the configuration defines that `path`, as it is written in the file `from`, means; the first is
-    /// what it is for, if it says so. A path may lead to a folder.
+    /// Returns the units of the configuration at `path`, as written in the file `from`. The first one is the
+    /// main unit, if the configuration names one. A path may be that of a folder.
     ///
     /// # Errors
     /// Why there is nothing, for a message.
@@ -59,7 +59,7 @@ impl Files {
         self.0.get(&span.file)?.text.get(span.start as usize..span.end as usize)
     }
 
-    /// What an import brings, by the place of its declaration.
+    /// Returns the unit of an import, by the place of its declaration.
     pub(super) fn unit(&self, import: Span) -> Option<&Unit> {
         self.1.get(&import)
     }

@@ -1,5 +1,4 @@
-//! What a program imports from the configurations of other frameworks: whether it takes and gives what the
-//! program says.
+//! Imports of units from configurations of other frameworks: checks of their inputs and results.
 //!
 //! `use crew "research/" as research(topic: String) -> String;` is a task that is carried out by the term the
 //! configuration is compiled to. A unit that has named inputs takes the record of the arguments; any other

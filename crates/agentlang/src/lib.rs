@@ -49,13 +49,13 @@ pub struct Module {
     exits: exits::ExitTable,
     entries: Vec<Entry>,
     mocks: Vec<mocks::Made>,
-    /// Whether `retries` tries again what was late. The language says no: whoever asks for it must know that
-    /// there is time.
+    /// True if `retries` repeats calls that timed out. The default is false: a caller that wants it must know
+    /// that there is time.
     pub retry_timeouts: bool,
     world: lower::World,
 }
 
-/// What an entry point is.
+/// Kind of an entry point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EntryKind {
     /// A pipeline (or workflow).
@@ -69,13 +69,13 @@ pub enum EntryKind {
 pub struct Entry {
     /// The name of the pipeline or test.
     pub name: String,
-    /// What it is.
+    /// Kind of the entry point.
     pub kind: EntryKind,
     /// The record that it takes, one field for each parameter in order.
     pub input: Type,
-    /// What it returns; `null` for a test.
+    /// Type of its result; `null` for a test.
     pub result: Type,
-    /// Where it is declared.
+    /// Place of its declaration.
     pub span: Span,
     item: usize,
 }
@@ -250,7 +250,7 @@ impl Module {
         all
     }
 
-    /// Where policies are named. Whoever runs the program has to find and apply each, or refuse to run it.
+    /// Returns the references to policies. A runner has to find and apply each, or refuse the run.
     pub fn policies(&self) -> Vec<PolicyUse> {
         let signatures = self.decls.tools.values().chain(self.decls.callables.values());
         let mut out: Vec<PolicyUse> = signatures

@@ -36,7 +36,7 @@ pub struct Mock {
     pub pattern: Vec<Option<Data>>,
     /// Answer to a call.
     pub answer: Answer,
-    /// Where it stands.
+    /// Place of the action.
     pub span: Span,
 }
 
@@ -60,16 +60,16 @@ pub struct Expectation {
     pub tools: Vec<String>,
     /// Required arguments, if the test gives them.
     pub pattern: Option<Vec<Option<Data>>>,
-    /// Where it stands.
+    /// Place of the action.
     pub span: Span,
 }
 
 /// The pipeline of a mock.
 #[derive(Clone, Debug)]
 pub(super) struct Made {
-    /// Where the mock stands.
+    /// Place of the mock.
     mock: Span,
-    /// Which item it is.
+    /// Index of the item.
     item: usize,
 }
 

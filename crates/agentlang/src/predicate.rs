@@ -5,7 +5,7 @@ use diagnostics::Span;
 use std::sync::Arc;
 use syntax::agent::ast::{BinaryOp, Expr, ExprKind, UnaryOp};
 
-/// What a part of the guarded value is reached by: the fields on the way to it.
+/// Path from the guarded value to a part of it: the names of the fields.
 type Path<'a> = Vec<&'a str>;
 
 /// The predicate on the variable `subject` that a condition states.
@@ -69,7 +69,7 @@ pub(super) fn of(subject: &str, e: &Expr) -> Result<Pred, Span> {
     })
 }
 
-/// What can be said in a guard and nowhere else, with its signature.
+/// Predicates that only guards may use, with their signatures.
 const TESTS: [(&str, &str); 5] = [
     ("matches", "matches(String, \"regular expression\") -> Bool"),
     ("words", "words(String) -> Number"),

@@ -13,12 +13,12 @@ use core_ir::{Data, Num};
 use diagnostics::Span;
 use syntax::agent::ast::{self, Args, BinaryOp, Block, Expr, ExprKind, Run, Stmt, StmtKind, UnaryOp};
 
-/// How a pipeline counts down.
+/// Decreasing parameter of a recursive pipeline.
 #[derive(Clone, Debug)]
 pub(super) struct Descent {
     /// The parameter.
     pub(super) param: String,
-    /// What is certain of it before the pipeline calls itself.
+    /// Lower bound that holds before each recursive call.
     above: Above,
     /// The least that is taken away.
     step: Num,
@@ -28,7 +28,7 @@ pub(super) struct Descent {
 pub(super) struct Why {
     pub(super) span: Span,
     pub(super) text: String,
-    /// How far the argument came; the most promising reason is shown.
+    /// Progress of the argument for this parameter. The most promising reason is reported.
     rank: u8,
 }
 
@@ -60,7 +60,7 @@ fn both(a: Option<Above>, b: Option<Above>, which: fn(Above, Above) -> Above) ->
 }
 
 impl Descent {
-    /// How many calls follow each other at most, the first with this argument included.
+    /// Returns the maximal number of nested calls, the first with this argument included.
     pub(super) fn calls(&self, first: &Num) -> Option<u64> {
         let room = first.sub(&self.above.bound).ok()?;
         if room < Num::ZERO || (room.is_zero() && !self.above.reached) {
@@ -85,7 +85,7 @@ impl Descent {
     }
 }
 
-/// How a pipeline counts down, or why none of its parameters does.
+/// Finds the decreasing parameter of a pipeline, or the reason why there is none.
 ///
 /// # Errors
 /// The most promising parameter's reason; none if no parameter is a Number.
@@ -131,7 +131,7 @@ struct Walk<'a> {
     param: &'a str,
     params: &'a [super::decls::Param],
     exits: &'a ExitTable,
-    /// What is certain before all of the calls.
+    /// Lower bound before all of the calls.
     above: Option<Above>,
     step: Option<Num>,
     why: Option<Why>,
@@ -230,7 +230,7 @@ impl Walk<'_> {
         });
     }
 
-    /// What an argument takes away from the parameter.
+    /// Returns the amount that an argument subtracts from the parameter.
     fn step_of(&self, e: &Expr) -> Option<Num> {
         match &e.kind {
             ExprKind::Paren(inner) => self.step_of(inner),
@@ -250,7 +250,7 @@ impl Walk<'_> {
         }
     }
 
-    /// What is certain of the parameter where a condition holds, or where it does not.
+    /// Returns the lower bound on the parameter where a condition is true, or where it is false.
     fn certain(&self, c: &Expr, holds: bool) -> Option<Above> {
         stacker::maybe_grow(64 << 10, 1 << 20, || match &c.kind {
             ExprKind::Paren(inner) => self.certain(inner, holds),

@@ -157,7 +157,7 @@ impl Types {
         self.named.insert(e.name.text.clone(), (Type::Enum(ty), 1));
     }
 
-    /// What a written type stands for; `Dyn` where that is unknown and has been reported.
+    /// Resolves a written type. An unknown type is reported and becomes `Dyn`.
     pub(super) fn ty(&self, written: &TypeExpr, out: &mut Vec<Diagnostic>) -> Type {
         self.resolve(written, out).0
     }
@@ -292,7 +292,7 @@ fn write(ty: &Type, out: &mut String, longest: usize) {
     });
 }
 
-/// Whether two types mean the same: each may stand for the other.
+/// Returns true if two types are equivalent: each is a subtype of the other.
 pub(super) fn same(a: &Type, b: &Type) -> bool {
     a == b || (a.is_subtype(b) && b.is_subtype(a))
 }

@@ -1,4 +1,4 @@
-//! What the findings of conversions mean, for `entail explain`.
+//! Explanations of the findings of conversions, for `entail explain`.
 
 use diagnostics::Explanation;
 

@@ -1,4 +1,4 @@
-//! What differs first between a term and what it became when it was written and read again.
+//! First difference between a term and its reparsed conversion.
 
 use core_ir::{Bound, Code, Data, ModelParams, Name, Recv, Term, TermId, ToolDecl};
 use diagnostics::{Span, clip};
@@ -245,7 +245,7 @@ fn shown(d: &Data) -> String {
     }
 }
 
-/// What a term is, in a word or two.
+/// Returns the kind of a term, in a word or two.
 fn kind(code: &Code, term: &Term) -> &'static str {
     match term {
         Term::Var(..) => "a variable",

@@ -35,7 +35,7 @@ impl Target {
     pub const ALL: [(&str, Target); 3] =
         [("agent", Target::Agent), ("agentspec", Target::AgentSpec), ("lam", Target::Lam)];
 
-    /// What it is called in messages.
+    /// Returns its name for messages.
     fn describe(self) -> &'static str {
         match self {
             Target::Agent => "an `.agent` program",
@@ -45,12 +45,12 @@ impl Target {
     }
 }
 
-/// What became of a program.
+/// Result of a conversion.
 #[derive(Clone, Debug)]
 pub struct Converted {
     /// The program in the other format, if it can say it.
     pub text: Option<String>,
-    /// What it cannot say, and what only Entail reads of what it says.
+    /// Parts that the format can't express, and parts that only Entail reads.
     pub found: Vec<Diagnostic>,
 }
 
@@ -97,7 +97,7 @@ pub fn convert(code: &Arc<Code>, name: &str, target: Target) -> Converted {
     Converted { text: Some(text), found }
 }
 
-/// What was written cannot be read again, for the first reason that is given.
+/// Returns the first reason why the output could not be parsed.
 fn unread(found: &[Diagnostic]) -> Difference {
     let first = found.iter().find(|d| d.level == diagnostics::Level::Error);
     let why = first.map_or_else(|| "it defines nothing that runs".to_string(), |d| d.message.clone());

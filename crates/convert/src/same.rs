@@ -1,4 +1,4 @@
-//! Whether two terms mean the same.
+//! Equivalence of terms.
 //!
 //! Equality up to the laws of the calculus (`optimise::equivalent`), after what is no part of the meaning has
 //! been taken out.
@@ -11,13 +11,14 @@ use optimise::{Verdict, equivalent};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-/// Whether a unit of a front end is written again as another one; otherwise what differs, and where.
+/// Checks that a front end's unit is equivalent to its reparsed conversion. Otherwise returns the difference
+/// and its place.
 pub(crate) fn as_unit(code: &Arc<Code>, again: &Arc<Code>) -> Result<(), Difference> {
     let keep = Names { purposes: purposes(code), agents: true, origins: true };
     compare(code, copy(code, &keep), copy(again, &keep))
 }
 
-/// Whether a unit is written again as the pipeline of a program, whose input and result are checked.
+/// Checks that a unit is equivalent to its conversion to a pipeline, whose input and result are checked.
 pub(crate) fn as_pipeline(code: &Arc<Code>, again: &Code) -> Result<(), Difference> {
     let keep = Names { purposes: false, agents: false, origins: false };
     compare(code, wrapped(code, &keep, again), copy(again, &keep))
@@ -43,7 +44,7 @@ fn purposes(code: &Code) -> bool {
     })
 }
 
-/// Which names of questions count.
+/// Names of requests that must agree.
 struct Names {
     purposes: bool,
     agents: bool,
@@ -145,7 +146,7 @@ struct Copy<'c> {
     inline: HashMap<Name, TermId>,
     /// The parameter whose fields are names.
     record: Option<Name>,
-    /// How many terms may still be copied: a function is copied with each use.
+    /// Remaining number of terms that may be copied: each use of a function copies it.
     left: usize,
     /// True if the list of parallel results is made of them one by one, as a pipeline does.
     lists: bool,
@@ -320,7 +321,7 @@ impl<'c> Copy<'c> {
         out
     }
 
-    /// Whether a term is a function that knows nothing but functions that are put where they are used.
+    /// Returns true for a function without free variables, except for functions that are inlined.
     fn is_closed_function(&self, id: TermId, before: &[(Name, TermId)]) -> bool {
         let code = self.code;
         match code.term(id) {

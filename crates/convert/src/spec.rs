@@ -38,7 +38,7 @@ pub(crate) fn write(code: &Code, name: &str) -> (String, Vec<Diagnostic>) {
 struct Writer<'c> {
     code: &'c Code,
     found: Vec<Diagnostic>,
-    /// How often a name was used in an identifier.
+    /// Number of uses of each name in an identifier.
     ids: HashMap<String, u32>,
     shared: Map<String, Value>,
 }
@@ -125,7 +125,7 @@ impl Writer<'_> {
         }
     }
 
-    /// What in a term stands in the way, the first in the text.
+    /// Returns the first part of a term that can't be converted, in the order of the text.
     fn reason(&self, id: TermId) -> (String, Span) {
         let code = self.code;
         let mut open = vec![id];
@@ -261,7 +261,7 @@ impl Writer<'_> {
         matches!(self.code.term(id), Term::Var(n, _) if &**n == name)
     }
 
-    /// Something that an agent may choose.
+    /// Converts an action of an agent.
     fn hand(&mut self, hand: &Hand, tools: &mut Vec<Value>, agent: &mut Agent) {
         let decl = self.code.tool(hand.id).clone();
         match hand.does {

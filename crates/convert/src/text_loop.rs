@@ -26,14 +26,14 @@ pub(crate) struct TextLoop<'c> {
     pub hands: Vec<Hand>,
 }
 
-/// What its model may call.
+/// A call that its model may choose.
 pub(crate) struct Hand {
     pub id: ToolId,
     pub does: Does,
     pub at: Span,
 }
 
-/// What a call does.
+/// Effect of the call.
 pub(crate) enum Does {
     Call,
     /// Its result is the answer.
@@ -115,7 +115,7 @@ impl<'c> See<'c> {
         }
     }
 
-    /// Whether a text is another one with a marked result below it; that other one.
+    /// Returns the original text if a text appends a marked result to it.
     fn joined(&self, id: TermId, tool: &str, result: &Name) -> Option<TermId> {
         let Term::Prim(Prim::Format, parts) = self.code.term(id) else { return None };
         let [all, said, o] = &parts[..] else { return None };
@@ -125,7 +125,7 @@ impl<'c> See<'c> {
         joins.then_some(*all)
     }
 
-    /// What a function is when it is given what `is_text` knows.
+    /// Returns the effect of a function applied to a value that `is_text` recognizes.
     fn over(&self, body: TermId, is_text: impl Fn(TermId) -> bool) -> Option<Does> {
         match self.code.term(body) {
             Term::App(to, all) if is_text(*all) => Some(Does::HandOver(*to)),

@@ -16,18 +16,18 @@ use std::sync::Arc;
 /// Why the loop over the calls of a reply has no bound.
 pub const AS_MANY: &str = "as many calls as a reply asks for";
 
-/// Whether a name may not be that of a tool, because a reply without a call, or nothing that waits, is called
-/// so.
+/// Returns true if a name is reserved, because a reply without a call, or the end of the waiting calls, has
+/// that tag.
 pub fn reserved(name: &str) -> bool {
     matches!(name, "" | "final" | NOTHING_WAITS)
 }
 
-/// Whether a reply may hold several calls: the source does not say that it asks for one at a time.
+/// Returns true if a reply may contain several calls: the source doesn't disable parallel calls.
 pub fn several(params: &ModelParams) -> bool {
     !params.extra.iter().any(|(n, d)| &**n == "parallel_tool_calls" && *d == Data::Bool(false))
 }
 
-/// How the next call that waits is received.
+/// Returns the parameters of the request that receives the next waiting call.
 pub fn waiting(params: &ModelParams) -> ModelParams {
     ModelParams {
         model: params.model.clone(),
@@ -38,8 +38,8 @@ pub fn waiting(params: &ModelParams) -> ModelParams {
     }
 }
 
-/// What follows a call: the next one that waits, and what is done after it, given what is known so far.
-/// Nothing, if a reply holds one call.
+/// Lowers the continuation after a call: the next waiting call and its handling, given the values known so
+/// far. `None` if a reply contains one call at most.
 pub fn more(kit: &mut Kit<'_>, params: &ModelParams, known: Vec<(Name, TermId)>, at: Span) -> Option<TermId> {
     if !several(params) {
         return None;
@@ -60,7 +60,7 @@ fn with(kit: &mut Kit<'_>, reply: TermId, known: Vec<(Name, TermId)>, at: Span) 
     kit.b.add(Term::Record(fields), at)
 }
 
-/// Something that is known so far, in what [`more`] is given.
+/// Lowers a field of the values passed to [`more`].
 pub fn so_far(kit: &mut Kit<'_>, field: &str, at: Span) -> TermId {
     let t = kit.b.var("t", at);
     kit.b.add(Term::Field(t, field.into()), at)

@@ -1,4 +1,4 @@
-//! What the diagnostics of documents and front ends mean, for `entail explain`.
+//! Explanations of the diagnostics of documents and front ends, for `entail explain`.
 //!
 //! The examples are tests: each wrong one gives its code, each right one does not.
 

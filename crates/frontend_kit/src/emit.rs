@@ -1,4 +1,4 @@
-//! What front ends share: making terms from nodes, and saying what was left out.
+//! Construction of terms from nodes, and reports of omitted parts, shared by front ends.
 
 pub mod braces;
 
@@ -248,7 +248,7 @@ pub fn too_many_tools(at: Span) -> Diagnostic {
     Diagnostic::error(codes::TOO_MUCH, format!("more than {MAX_TOOLS} tools: the others are left out"), at)
 }
 
-/// Whether a text is a placeholder that the environment or a template engine fills in.
+/// Returns true if a text is a placeholder that the environment or a template engine fills in.
 pub fn is_placeholder(text: &str) -> bool {
     let t = text.trim();
     (t.starts_with("${") && t.ends_with('}'))
@@ -256,7 +256,7 @@ pub fn is_placeholder(text: &str) -> bool {
         || (t.starts_with('$') && t.len() > 1)
 }
 
-/// How often a loop may run: what is written, or else the default, with where it came from.
+/// Bound of a loop, written or default, with its origin.
 #[derive(Clone)]
 pub struct LoopBound {
     /// The bound.
@@ -283,13 +283,13 @@ impl LoopBound {
         LoopBound { bound: Bound::Infinite, origin: Some(BoundOrigin::Unknown(why.into())), span: None }
     }
 
-    /// What stands for calls that are made beside those of the term, so many as nobody here can know: a loop
-    /// of one turn with this bound is no limit of them.
+    /// Makes the bound for calls beside those of the term whose number isn't known. A loop of one iteration
+    /// with this bound doesn't limit them.
     pub fn uncounted(why: &str) -> LoopBound {
         LoopBound { bound: Bound::Infinite, origin: Some(BoundOrigin::Uncounted(why.into())), span: None }
     }
 
-    /// What an entry says if there is one with a value; otherwise this.
+    /// Returns the bound of an entry if it has a value, else this one.
     #[must_use]
     pub fn or_written(self, entry: Option<Entry<'_>>, out: &mut Vec<Diagnostic>) -> LoopBound {
         match entry.filter(|e| !e.value.is_null()) {

@@ -212,7 +212,7 @@ impl<'d> FlowNode<'d> {
         FlowNode::new(id, name, at, move |kit, x| by_tool(kit, &tool, x, at))
     }
 
-    /// Something that is not compiled.
+    /// Makes a node that isn't compiled.
     pub fn unknown(id: impl Into<String>, name: impl Into<String>, why: String, at: Span) -> FlowNode<'d> {
         FlowNode::new(id, name, at, move |kit, _| {
             kit.undecided(crate::emit::codes::NOT_COMPILED, why.clone(), at)

@@ -21,7 +21,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 /// A node.
 pub struct GraphNode {
-    /// What people call it.
+    /// Display name.
     pub name: String,
     /// Place of the node.
     pub at: Span,
@@ -35,7 +35,7 @@ pub struct Edge {
     pub to: usize,
     /// Outcome for which it is taken; `None` for always.
     pub when: Option<String>,
-    /// Where it is written, if it has a place of its own.
+    /// Place of the edge, if it has one of its own.
     pub at: Option<Span>,
 }
 
@@ -51,7 +51,7 @@ pub struct Graph {
     pub at: Span,
 }
 
-/// What the nodes do.
+/// Lowering of the nodes of a graph.
 pub trait Steps {
     /// The value of a node.
     fn step(&mut self, kit: &mut Kit<'_>, node: usize, env: &Env) -> TermId;
@@ -73,12 +73,12 @@ pub trait Steps {
         None
     }
 
-    /// What a node does that matters for policies.
+    /// Returns the role of a node for policies.
     fn role(&self, _node: usize) -> NodeRole {
         NodeRole::Plain
     }
 
-    /// How often nodes may run if the graph has a cycle.
+    /// Returns the bound on node runs if the graph has a cycle.
     fn bound(&mut self, kit: &mut Kit<'_>) -> LoopBound;
 }
 
@@ -116,12 +116,12 @@ impl Env {
         kit.b.add(Term::If(test, missing, value, IfSugar::Plain), at)
     }
 
-    /// Whether a node has certainly run, or may have.
+    /// Returns true if a node has run or may have run.
     pub fn has(&self, node: usize) -> bool {
         self.ran.contains_key(&node)
     }
 
-    /// Whether a node has run, if that is known only at run time.
+    /// Returns the variable that tells whether a node has run, if that is known only at run time.
     pub fn flag(&self, kit: &mut Kit<'_>, node: usize, at: Span) -> Option<TermId> {
         let name = self.flags.get(&node)?.clone();
         Some(kit.b.var(name, at))
@@ -191,9 +191,9 @@ struct Shape {
     out: Vec<Vec<(usize, Option<String>)>>,
     /// The nodes that are reached, each before those it leads to; `None` if there is a cycle.
     order: Option<Vec<usize>>,
-    /// Where all ways from a node meet: a node, or the end.
+    /// Post-dominator of each node: a node, or the end.
     join: Vec<usize>,
-    /// What each node reads.
+    /// Nodes that each node reads.
     reads: Vec<Vec<usize>>,
     outputs: Vec<usize>,
 }
@@ -487,7 +487,7 @@ impl Structured<'_, '_> {
         Some(next)
     }
 
-    /// What nodes outside of a region read of it.
+    /// Returns the nodes of a region that nodes outside of it read.
     fn exports(&self, region: &BTreeSet<usize>) -> Vec<usize> {
         let mut read: BTreeSet<usize> = self.shape.outputs.iter().copied().collect();
         for node in (0..self.graph.nodes.len()).filter(|n| !region.contains(n)) {
@@ -496,7 +496,7 @@ impl Structured<'_, '_> {
         region.iter().copied().filter(|n| read.contains(n)).collect()
     }
 
-    /// Whether the sides of a node have no node in common before they meet.
+    /// Returns `Some` if the branches of a node are disjoint up to their join.
     fn disjoint(&self, node: usize, join: usize) -> Option<()> {
         let mut seen: BTreeSet<usize> = BTreeSet::new();
         for (to, _) in &self.shape.out[node] {

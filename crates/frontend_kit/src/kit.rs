@@ -42,7 +42,7 @@ const MAX_TEXT_BYTES: usize = 32 << 20;
 /// Agents within one another.
 const MAX_DEPTH: usize = 24;
 
-/// What may still be compiled for a file.
+/// Remaining budget for compiling a file.
 pub struct Budget {
     parts: usize,
     text: usize,
@@ -50,7 +50,7 @@ pub struct Budget {
     /// Expressions that are left, of the file and of the value that is compiled.
     values: usize,
     of_value: usize,
-    /// How deep within a value this is.
+    /// Nesting depth within a value.
     depth: usize,
 }
 
@@ -67,7 +67,7 @@ impl Budget {
         Budget { parts: MAX_PARTS, text: MAX_TEXT_BYTES, exceeded: false, values, of_value, depth: 0 }
     }
 
-    /// Whether something was left out already.
+    /// Returns true if something was left out already.
     pub fn exceeded(&self) -> bool {
         self.exceeded
     }
@@ -93,7 +93,7 @@ impl Budget {
         self.depth = self.depth.saturating_sub(1);
     }
 
-    /// How many expressions were compiled so far.
+    /// Returns the number of expressions compiled so far.
     pub fn spent(&self) -> usize {
         MAX_VALUES - self.values
     }
@@ -108,7 +108,8 @@ impl Budget {
         (self.depth, self.of_value) = (depth, of_value);
     }
 
-    /// Whether one more part with so much text is allowed.
+    /// Takes one part with a text of this size from the budget. Returns false, with a finding, if nothing is
+    /// left.
     pub fn take(&mut self, text: usize, at: Span, out: &mut Vec<Diagnostic>) -> bool {
         let left = self.parts > 0;
         self.parts = self.parts.saturating_sub(1);
@@ -118,7 +119,7 @@ impl Budget {
         left && self.take_text(text, at, out)
     }
 
-    /// Whether so much more text is allowed.
+    /// Takes a text of this size from the budget. Returns false, with a finding, if nothing is left.
     pub fn take_text(&mut self, text: usize, at: Span, out: &mut Vec<Diagnostic>) -> bool {
         let left = self.text >= text;
         if left {
@@ -140,7 +141,7 @@ impl Budget {
     }
 }
 
-/// What choosing a tool does.
+/// Effect of choosing an action.
 pub enum Does {
     /// Calls the tool and goes on with what it returned.
     Call,
@@ -154,7 +155,7 @@ pub enum Does {
     Finish,
 }
 
-/// Something that an agent may choose to do.
+/// An action that an agent may choose.
 pub struct Hand {
     /// Name that the model calls.
     pub name: String,
@@ -164,7 +165,7 @@ pub struct Hand {
     pub does: Does,
     /// Description that the model is shown.
     pub description: Option<String>,
-    /// How the tool is carried out, for the runtime.
+    /// Handler of the tool, for the runtime.
     pub handler: Option<Data>,
     /// Its declaration, where its parameters are known.
     pub decl: Option<Box<ToolDecl>>,
@@ -197,7 +198,7 @@ impl Hand {
 pub struct Agent<'a> {
     /// Name.
     pub name: &'a str,
-    /// Where something missing would have to be added.
+    /// Place at which a missing setting would be added.
     pub head: Span,
     /// The system message.
     pub prompt: TermId,
@@ -209,7 +210,7 @@ pub struct Agent<'a> {
     pub hands: Vec<Hand>,
     /// The place that lists the tools.
     pub hands_at: Option<Span>,
-    /// How often the loop runs; an agent without tools has no loop unless `looped`.
+    /// Bound of the loop. An agent without tools has no loop unless `looped`.
     pub bound: LoopBound,
 }
 
@@ -226,7 +227,7 @@ pub struct Kit<'o> {
     pub budget: &'o mut Budget,
     /// The versions of the project's packages.
     pub versions: &'o Versions,
-    /// How the parts hang together.
+    /// Structure of the unit.
     pub outline: Outline,
     agents: Vec<AgentPlace>,
     inputs: BTreeSet<String>,
@@ -254,7 +255,7 @@ impl<'o> Kit<'o> {
         }
     }
 
-    /// What could not be decided.
+    /// Makes an unknown term with its reason.
     pub fn unknown(&mut self, why: &str, at: Span) -> TermId {
         self.b.add(Term::Unknown(Name::from(clip(why).to_string())), at)
     }
@@ -283,8 +284,8 @@ impl<'o> Kit<'o> {
         self.b.app(function, x, at)
     }
 
-    /// Whether an agent may be opened: it is not within itself, not too deep, and within the budget. If so,
-    /// it must be closed. If not, the term that stands for it.
+    /// Opens an agent, which must then be closed. Otherwise returns the term that replaces it: it is
+    /// recursive, nested too deep, or beyond the budget.
     pub fn open(&mut self, name: &str, definition: Span, head: Span, text: usize) -> Result<(), TermId> {
         if self.open.contains(&definition) {
             return Err(self.unknown("an agent within itself", head));
@@ -309,12 +310,12 @@ impl<'o> Kit<'o> {
         self.open.push(definition);
     }
 
-    /// Whether a definition is around the current place.
+    /// Returns true if the current place is inside a definition.
     pub fn is_open(&self, definition: Span) -> bool {
         self.open.contains(&definition)
     }
 
-    /// Whether an agent was compiled in this unit already.
+    /// Returns true if an agent was compiled in this unit already.
     pub fn seen(&self, definition: Span) -> bool {
         self.agents.iter().any(|a| a.span == definition)
     }
@@ -685,7 +686,7 @@ pub fn tools_of(entry: Option<Entry<'_>>, out: &mut Vec<Diagnostic>) -> Vec<Hand
     hands
 }
 
-/// What a tool is called, under any of the usual keys.
+/// Returns the name of a tool, under any of the usual keys.
 fn tool_name<'d>(item: Node<'d>) -> Option<&'d str> {
     if let Some(text) = item.text() {
         return Some(text.trim());
@@ -713,7 +714,7 @@ fn tool_name<'d>(item: Node<'d>) -> Option<&'d str> {
     (entries.next().is_none()).then(|| first.key.text()).flatten()
 }
 
-/// How the members of a team take turns.
+/// Speaker selection of a team.
 pub enum Turns {
     /// One after the other.
     RoundRobin,
@@ -727,11 +728,11 @@ pub struct Team {
     pub members: Vec<(String, TermId)>,
     /// Order in which members speak.
     pub turns: Turns,
-    /// What ends the talk when a message says it.
+    /// Texts that end the group chat, with their places.
     pub stops: Vec<(String, Span)>,
-    /// Where it says that something which is not compiled may end the talk after a message.
+    /// Place of a condition that isn't compiled and may end the group chat after a message.
     pub decided: Option<Span>,
-    /// Whether members may end the talk by a tool ([`Does::End`]).
+    /// True if members may end the group chat by a tool ([`Does::End`]).
     pub ends: bool,
     /// Rounds: of all members in turn, or of the chosen one.
     pub bound: LoopBound,
@@ -797,7 +798,7 @@ impl Kit<'_> {
         self.fixpoint(body, bound, at, fix_at)
     }
 
-    /// What a member says, bound to `y`; if it may end the talk, whether it did is `$on`.
+    /// Binds a member's message to `y`. If the member may end the group chat, `$on` tells whether it did.
     fn answer(&mut self, said: TermId, ends: bool, at: Span, out: &mut Vec<(Name, TermId)>) {
         if !ends {
             out.push(("y".into(), said));
@@ -851,7 +852,7 @@ impl Kit<'_> {
         tail
     }
 
-    /// Whether a text holds one of the words that end a talk; `None` without any.
+    /// Tests whether a text contains a word that ends the group chat. `None` if there are no such words.
     fn says_stop(&mut self, variable: &str, stops: &[(String, Span)]) -> Option<TermId> {
         let mut test: Option<TermId> = None;
         for (stop, at) in stops {
@@ -964,7 +965,7 @@ impl Units {
         self.compiled.units.extend(unit);
     }
 
-    /// What came out. A file of which nothing came, though nothing was wrong, is told so.
+    /// Returns the compiled file. A file that yields nothing, though nothing was wrong, gets a finding.
     pub fn done(mut self, at: Option<Span>, what: &str) -> crate::project::Compiled {
         if let (true, Some(at)) = (self.compiled.units.is_empty(), at) {
             let message = format!("nothing here runs: {what}");
@@ -982,7 +983,7 @@ pub mod mark {
     use crate::doc::Node;
     use crate::project::File;
 
-    /// Whether the outermost node of one of the first documents passes; of a list its first item.
+    /// Returns true if the root of one of the first documents passes a test; of a list, its first item.
     pub fn any(file: &File, test: impl Fn(Node<'_>) -> bool) -> bool {
         file.documents.iter().take(8).any(|d| {
             let root = d.root();
@@ -1010,7 +1011,7 @@ pub mod mark {
         text(node, key).is_some_and(|t| t.starts_with(prefix))
     }
 
-    /// Whether one of the first items of a list passes.
+    /// Returns true if one of the first items of a list passes a test.
     pub fn list(node: Node<'_>, path: &[&str], test: impl Fn(Node<'_>) -> bool) -> bool {
         node.at(path).is_some_and(|n| n.items().take(20).any(test))
     }

@@ -1,4 +1,4 @@
-//! How the parts of a unit hang together, where its term does not tell.
+//! Structure of a unit that its term doesn't show.
 //!
 //! A graph becomes a term in which only what is reached is left, and a placeholder without a value becomes an
 //! empty text: the term means what the framework does. What the author most likely meant is seen here.
@@ -7,7 +7,7 @@
 
 use diagnostics::Span;
 
-/// What a front end saw of a unit beside its term.
+/// Observations of a front end about a unit besides its term.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outline {
     /// Its graphs, inner ones included, each once.
@@ -18,7 +18,7 @@ pub struct Outline {
     pub unread: Vec<(String, Span)>,
     /// Operations that are repeated when they fail.
     pub retried: Vec<Retried>,
-    /// What is defined and used by nothing.
+    /// Unused definitions.
     pub leftover: Vec<Leftover>,
     /// Agents that hand over to one that handed over to them: who, to whom, and where that is written.
     pub circles: Vec<(String, String, Span)>,
@@ -38,24 +38,24 @@ pub struct Outline {
     pub people: Vec<(Span, bool)>,
     /// Loops that are bounded elsewhere than the format's other loops are, and how.
     pub bounded: Vec<(Span, &'static str)>,
-    /// Whether what a model says is written in the source: it stands in for one.
+    /// True if the source scripts the replies: it replaces a model.
     pub scripted: bool,
 }
 
 /// A graph of nodes and edges as it is written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GraphOutline {
-    /// Where it begins.
+    /// Place of the graph.
     pub at: Span,
     /// Its nodes.
     pub nodes: Vec<NodeOutline>,
     /// From, to (numbers of nodes), and the outcome for which the edge is taken.
     pub edges: Vec<(usize, usize, Option<String>)>,
-    /// Where each edge is written, if it has a place of its own.
+    /// Place of each edge, if it has one of its own.
     pub placed: Vec<Option<Span>>,
     /// The node to begin with.
     pub start: usize,
-    /// Whether a run may go on where none of the edges leads.
+    /// True if a run may continue along edges that aren't listed.
     pub open: bool,
     /// Labels of branches that what decides cannot give, in code: the node, the label, its place, and whether
     /// nothing is lost by it: another one leads there, or a constant switches it off.
@@ -65,17 +65,17 @@ pub struct GraphOutline {
 /// A node of a graph.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeOutline {
-    /// What people call it.
+    /// Display name.
     pub name: String,
-    /// Where it is written.
+    /// Place of the node.
     pub at: Span,
     /// The outcomes it can have, each with its place, if the source lists them.
     pub outcomes: Option<Vec<(String, Span)>>,
-    /// What it does that matters for policies.
+    /// Role for policies.
     pub role: NodeRole,
 }
 
-/// What a node does that matters for policies.
+/// Role of a node for policies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum NodeRole {
     /// Nothing that is known.
@@ -87,7 +87,7 @@ pub enum NodeRole {
     Writes,
 }
 
-/// How the turns of an agent end, where its term does not say it.
+/// End of an agent's loop, where the term doesn't show it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ends {
     /// The provider of the model carries out all tools while it replies: there is one turn.
@@ -101,26 +101,26 @@ pub enum Ends {
 /// An operation that is repeated when it fails.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Retried {
-    /// What people call it.
+    /// Display name.
     pub name: String,
-    /// Where it says that it is repeated.
+    /// Place of the repetition.
     pub at: Span,
-    /// How often at most, if that is written.
+    /// Maximal number of times, if it is written.
     pub times: Option<u64>,
-    /// Whether it certainly changes the world; `None` if that depends on the service it calls.
+    /// True if it certainly writes. `None` if that depends on the service that it calls.
     pub writes: Option<bool>,
 }
 
-/// Something that is defined and used by nothing.
+/// A definition that nothing uses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Leftover {
-    /// What it is: `agent`, `node`, `tool`, `component`.
+    /// Kind of definition: `agent`, `node`, `tool`, `component`.
     pub kind: &'static str,
     /// Its name.
     pub name: String,
-    /// Where it is defined.
+    /// Place of the definition.
     pub at: Span,
-    /// Whether somebody may still run it by its name.
+    /// True if a caller may still run it by its name.
     pub by_name: bool,
 }
 
@@ -240,12 +240,12 @@ impl Outline {
 const MAX_ENTRIES: usize = 200;
 
 impl GraphOutline {
-    /// Which nodes are reached from one, itself included.
+    /// Returns for each node whether it is reachable from a node, itself included.
     pub fn reached(&self, from: usize) -> Vec<bool> {
         self.reached_around(from, None)
     }
 
-    /// Which nodes are reached from one without going through another.
+    /// Returns for each node whether it is reachable from a node on a path that avoids another.
     pub fn reached_around(&self, from: usize, without: Option<usize>) -> Vec<bool> {
         let mut next: Vec<Vec<usize>> = vec![Vec::new(); self.nodes.len()];
         for (a, b, _) in &self.edges {

@@ -1,4 +1,4 @@
-//! What a front end is given, and what it gives back.
+//! Interface of a front end: its input and its output.
 
 use crate::doc::{self, Document, Format, Limits};
 use crate::outline::Outline;
@@ -18,7 +18,7 @@ pub struct File {
     /// Its documents, see [`doc::load`]; shared, because a file is given to everything that is compiled among
     /// others.
     pub documents: Arc<[Document]>,
-    /// What was wrong with its text.
+    /// Findings in its text.
     pub diagnostics: Vec<Diagnostic>,
     /// The module, if it is Python. Then there are no documents.
     pub python: Option<Arc<python::Source>>,
@@ -42,12 +42,12 @@ impl File {
         File { id, path: path.to_string(), documents: documents.into(), diagnostics, python: None }
     }
 
-    /// Whether a path is that of a file that can be read here: YAML, JSON or Python by its extension.
+    /// Returns true for a file that front ends read: YAML, JSON or Python, by its extension.
     pub fn is_read(path: &str) -> bool {
         Format::of_path(path).is_some() || File::is_python(path)
     }
 
-    /// Whether a path is that of a module of Python.
+    /// Returns true for the path of a Python module.
     pub fn is_python(path: &str) -> bool {
         path.ends_with(".py")
     }
@@ -116,17 +116,17 @@ pub trait Frontend: Sync {
     /// The name used in diagnostics and statistics, such as `crewai`.
     fn name(&self) -> &'static str;
 
-    /// How surely the content of a file is of this kind: 0 (not at all) to 100 (cannot be anything
-    /// else). Reads the content only, never the path, and looks at a bounded part of it.
+    /// Returns the confidence that the content of a file is of this kind, from 0 (certainly not) to 100
+    /// (certainly). Reads a bounded part of the content, and never the path.
     fn detect(&self, file: &File) -> u8;
 
-    /// Whether a configuration of this kind names modules of Python, which are compiled with it.
+    /// Returns true if configurations of this kind refer to Python modules, which are compiled with them.
     fn names_modules(&self) -> bool {
         false
     }
 
-    /// Whether a configuration of this kind refers to others of its folder, which are then to be among the
-    /// files of its project.
+    /// Returns true if configurations of this kind refer to others of their folder, which are then part of
+    /// the project.
     fn names_files(&self) -> bool {
         false
     }
@@ -141,33 +141,33 @@ pub trait Frontend: Sync {
     fn lower(&self, project: &Project, main: usize) -> Compiled;
 }
 
-/// What a configuration means.
+/// Compiled configuration.
 #[derive(Clone, Debug)]
 pub struct Compiled {
     /// The front end's name.
     pub framework: &'static str,
-    /// What can be run: agents, and what is composed of them. In the order of the source.
+    /// Runnable units, in the order of the source.
     pub units: Vec<Unit>,
-    /// What the source leaves to the framework, and the framework supplies.
+    /// Facts that the framework supplies where the source is silent.
     pub facts: Facts,
-    /// What was wrong, odd or left out. Keys without a counterpart are here, at level info.
+    /// Errors, warnings and omissions. Keys without a counterpart are here, at level info.
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// Something that can be run.
+/// A runnable unit.
 #[derive(Clone, Debug)]
 pub struct Unit {
     /// The agent's, task's or crew's name in the source.
     pub name: String,
-    /// What it is.
+    /// Kind of unit.
     pub kind: UnitKind,
     /// Its term: a function from its input to its output.
     pub code: Arc<Code>,
-    /// Where it is written.
+    /// Place of the definition.
     pub span: Span,
     /// The agents in it with the place that defines each, outer before inner.
     pub agents: Vec<AgentPlace>,
-    /// How its parts hang together, where the term does not tell.
+    /// Structure that the term doesn't show.
     pub outline: Outline,
 }
 
@@ -181,7 +181,7 @@ impl Unit {
     }
 }
 
-/// What a [`Unit`] is.
+/// Kind of a [`Unit`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum UnitKind {
     /// One agent, which may have others inside.
@@ -190,7 +190,7 @@ pub enum UnitKind {
     Crew,
 }
 
-/// Where an agent is defined.
+/// Definition of an agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AgentPlace {
     /// Its name.
@@ -199,23 +199,23 @@ pub struct AgentPlace {
     pub span: Span,
 }
 
-/// What the framework itself adds to every agent. `None` where nothing is added: then the source
-/// must say it.
+/// Facts that a framework adds to every agent. `None` where it adds nothing, so that the source must state
+/// it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Facts {
-    /// Which model is asked if the source names none.
+    /// Default model.
     pub default_model: Option<&'static str>,
-    /// What ends a loop though the source does not say so.
+    /// Reason why a loop ends though the source has no bound.
     pub ends_loops: Option<&'static str>,
-    /// What the parts of an agent are called, for advice.
+    /// Names of an agent's settings, for help texts.
     pub words: Words,
-    /// Whether no framework is known to read the format. Its agents may have instructions of their own.
+    /// True if no framework is known to read the format. Its agents may have instructions of their own.
     pub any_reader: bool,
-    /// Whether a loop that no reply ends is a group chat, even of one agent.
+    /// True if a loop that no reply ends is a group chat, even of one agent.
     pub chats: bool,
-    /// Whether the user who talks with an agent is asked before each call of a tool, unless told otherwise.
+    /// True if the user is asked before each tool call, unless configured otherwise.
     pub asks_user: bool,
-    /// Whether somebody wrote the term itself. An identity in it is meant.
+    /// True if the term itself was written by hand. An identity in it is intended.
     pub written_term: bool,
     /// Limits of what a module of Python shows.
     pub code: CodeFacts,
@@ -224,28 +224,28 @@ pub struct Facts {
 /// Parts of a framework's runs that code decides. A module of Python may not show them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct CodeFacts {
-    /// Whether edges are followed whatever a node returns. Otherwise the code of a node may end a run.
+    /// True if edges are followed whatever a node returns. Otherwise the code of a node may end a run.
     pub fixed_edges: bool,
-    /// Whether edges may be added elsewhere in the code.
+    /// True if edges may be added elsewhere in the code.
     pub edges_elsewhere: bool,
-    /// Whether the code that chooses the next speaker may end the chat.
+    /// True if the code that selects the next speaker may end the chat.
     pub speakers_end: bool,
     /// The keyword or key that limits a run, wherever in a project runs begin.
     pub run_limit: Option<&'static str>,
 }
 
-/// Where a framework's users write the parts of an agent: what help texts name.
+/// Names of an agent's settings in the framework, for help texts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Words {
-    /// Where the instructions stand.
+    /// Setting of the instructions.
     pub prompt: &'static str,
-    /// Where the model is named.
+    /// Setting of the model.
     pub model: &'static str,
-    /// Where a loop is bounded; empty if the format has no place for it.
+    /// Setting of a loop's bound. Empty if the format has none.
     pub bound: &'static str,
-    /// Where a circle that nothing bounds is bounded, if not there.
+    /// Setting of the bound of a cycle, if it differs.
     pub round: &'static str,
-    /// What gives a loop a way to return.
+    /// Advice for a way out of a loop.
     pub exit: &'static str,
     /// The keys of the agent that lead to the list of its tools, and the tool in it that ends a loop, if
     /// there is one.
@@ -253,8 +253,7 @@ pub struct Words {
     /// The keys of the agent that lead to the bound of its loop, where stating it is one entry more; the last
     /// is the keyword in code.
     pub stated: Option<&'static [&'static str]>,
-    /// Where a loop is bounded that only goes on while its results are refused: its origin ends with
-    /// `retries`.
+    /// Setting that bounds retries of refused results. The origin of such a bound ends with `retries`.
     pub retries: &'static str,
 }
 
@@ -273,7 +272,7 @@ impl Default for Words {
     }
 }
 
-/// What a file is.
+/// Reader of a file.
 #[derive(Clone, Copy)]
 pub enum Recognised {
     /// A front end compiles it.

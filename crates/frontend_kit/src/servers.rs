@@ -11,13 +11,13 @@ use diagnostics::Span;
 /// A server of tools that a configuration lists.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Server<'d> {
-    /// What it is called there.
+    /// Name in the list.
     pub name: &'d str,
     /// Its definition, name included.
     pub span: Span,
     /// The package that is fetched to start it, if a registry decides which version that is.
     pub unpinned: Option<(&'d str, Span)>,
-    /// Where it is, if it is not started here.
+    /// Address, if it isn't a local process.
     pub address: Option<(&'d str, Span)>,
     /// Tools of it that are called without asking anybody.
     pub unasked: Vec<(&'d str, Span)>,
@@ -35,7 +35,7 @@ pub fn servers<'d>(file: &'d File, versions: &Versions) -> Vec<Server<'d>> {
 
 const ADDRESS: &[&str] = &["url", "serverUrl", "httpUrl"];
 
-/// Whether a document is a list of servers and nothing else.
+/// Returns true if a document is only a list of servers.
 pub fn is_server_list(root: Node<'_>) -> bool {
     list(root).is_some_and(|l| l.entries().take(20).all(|e| is_server(e.value)))
 }
@@ -124,8 +124,7 @@ fn fetched<'d>(command: &[(&'d str, Span)], versions: &Versions) -> Option<(&'d 
     (!pinned).then_some((package, at))
 }
 
-/// What is to be fetched, of the words after `npx` or `uvx`; `None` if options that are not known here stand
-/// before it.
+/// Returns the package that `npx` or `uvx` fetches. `None` if unknown options precede it.
 fn requested<'d>(words: &[(&'d str, Span)], python: bool) -> Option<(&'d str, Span)> {
     const ALONE: &[&str] =
         &["-y", "--yes", "-q", "--quiet", "--silent", "--refresh", "--isolated", "--no-cache", "--bun", "--"];
@@ -157,12 +156,12 @@ fn bare(package: &str) -> &str {
     package[scope..].find('@').map_or(package, |i| &package[..scope + i])
 }
 
-/// Whether somebody wrote down a version: `1.2.3` or a range, not `latest`.
+/// Returns true for a pinned version: `1.2.3` or a range, but not `latest`.
 fn is_version(text: &str) -> bool {
     text.trim_start_matches(['^', '~', '=', '>', '<', ' ', 'v']).starts_with(|c: char| c.is_ascii_digit())
 }
 
-/// Whether a package of npm has a version; `None` for what is no package of a registry.
+/// Returns whether a package of npm has a pinned version. `None` for anything but a package of a registry.
 fn npm_version(package: &str) -> Option<bool> {
     if package.contains(['$', '{', '<', ':', '\\']) || package.starts_with(['.', '/', '~']) {
         return None;

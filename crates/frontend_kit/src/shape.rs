@@ -7,9 +7,9 @@ use crate::versions::Versions;
 use core_ir::{ModelParams, Name, TermId, Type};
 use diagnostics::Span;
 
-/// How a format writes an agent.
+/// Keys of an agent's settings in a format.
 pub struct Shape {
-    /// What it is, in messages: `an agent of Goose`.
+    /// Term for messages: `an agent of Goose`.
     pub what: &'static str,
     /// Keys of its name, the first that is there counts; likewise below.
     pub name: &'static [&'static str],
@@ -27,7 +27,7 @@ pub struct Shape {
     pub also: &'static [&'static str],
     /// Keys that have no counterpart in the term, and why.
     pub unused: &'static [Unused],
-    /// How placeholders are written in the instructions.
+    /// Syntax of placeholders in the instructions.
     pub split: Splitter,
     /// The bound if none is written.
     pub default: fn(&Versions) -> LoopBound,
@@ -46,7 +46,7 @@ impl Shape {
     }
 }
 
-/// What a name of a model stands for, if the file defines it.
+/// Resolver for names of models that the file defines.
 pub type Resolve<'r, 'd> = &'r dyn Fn(&str) -> Option<Node<'d>>;
 
 /// Names stand for themselves.
@@ -115,7 +115,7 @@ fn secretless(entry: &Entry<'_>, params: &mut ModelParams, kit: &mut Kit<'_>) {
     }
 }
 
-/// What is known of an agent before its mapping is read.
+/// Facts about an agent from outside its mapping.
 #[derive(Default)]
 pub struct Given<'a> {
     /// Its name, if it stands elsewhere.
@@ -124,7 +124,7 @@ pub struct Given<'a> {
     pub prompt: Option<TermId>,
     /// Parameters that stand elsewhere, such as under `params`.
     pub params: ModelParams,
-    /// Where its model is named, if that is elsewhere.
+    /// Place of the model's name, if it is outside.
     pub model_at: Option<Span>,
 }
 
@@ -223,7 +223,7 @@ pub mod why {
     pub const SHOWN: &str = "it changes nothing about what the agent does";
     /// Limits of time, logging, where it runs.
     pub const RUNTIME: &str = "it concerns how the framework runs, not what the agent does";
-    /// Something that a later version may compile.
+    /// Reason of parts that a later version may compile.
     pub const NOT_YET: &str = "it is not compiled yet";
     /// Code elsewhere.
     pub const CODE: &str = "it names code";

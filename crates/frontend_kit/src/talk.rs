@@ -21,7 +21,7 @@ use diagnostics::{Diagnostic, Span};
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// What a call does.
+/// Effect of a call.
 pub enum Move {
     /// Calls the tool and shows its result.
     Call,
@@ -37,7 +37,7 @@ pub enum Move {
     Switch(usize, String),
 }
 
-/// Something that a speaker may call.
+/// A call that a speaker may choose.
 pub struct Choice {
     /// Declaration that the model is shown.
     pub decl: ToolDecl,
@@ -83,9 +83,8 @@ fn tag(index: usize, speakers: &[String]) -> Name {
     if clash { format!("{slug}_{}", index + 1).into() } else { slug.into() }
 }
 
-/// How many replies there are at most because no speaker ever speaks again: nobody but those handed over to
-/// goes on, and no handover leads back. `None` if a speaker may. Calls that are `free` take no reply of their
-/// own.
+/// Returns the maximal number of replies if no speaker speaks twice: only handoff targets continue, and no
+/// handoff leads back. `None` if a speaker may speak again. Calls that are `free` take no reply of their own.
 pub fn longest(speakers: &[Speaker], free: impl Fn(&Choice) -> bool) -> Option<u64> {
     let mut next: Vec<Vec<usize>> = Vec::with_capacity(speakers.len());
     for speaker in speakers {
@@ -120,7 +119,7 @@ pub fn longest(speakers: &[Speaker], free: impl Fn(&Choice) -> bool) -> Option<u
     (done == next.len()).then(|| replies.into_iter().max().unwrap_or(1))
 }
 
-/// What a conversation begins with.
+/// Start of a conversation.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Begins {
     /// A text, which the user says.
@@ -218,17 +217,17 @@ fn system(kit: &mut Kit<'_>, prompt: TermId, at: Span) -> Option<(Name, TermId)>
     Some(("_".into(), kit.b.add(Term::Send(Role::System, prompt), at)))
 }
 
-/// What a choice of a turn comes to.
+/// Result of a choice in a turn.
 struct Step {
     tag: Name,
     at: Span,
     binder: Option<Name>,
-    /// What is done, in order.
+    /// Bindings, in order.
     said: Vec<(Name, TermId)>,
     next: Next,
 }
 
-/// What a turn goes on with.
+/// Continuation of a turn.
 enum Next {
     /// The same speaker.
     Stay,

@@ -22,7 +22,7 @@ use core_ir::{
 use diagnostics::Span;
 use std::sync::Arc;
 
-/// Which calls of a reply are carried out.
+/// Calls of a reply that are executed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Carried {
     /// All of them, in their order.
@@ -31,9 +31,9 @@ pub enum Carried {
     First,
 }
 
-/// What comes of a call.
+/// Outcome of a call.
 pub enum Outcome {
-    /// What a term about the arguments gives joins the text.
+    /// The result of a term about the arguments is appended to the text.
     Joins(TermId),
     /// The same is the answer, as a text.
     Answers(TermId),
@@ -43,7 +43,7 @@ pub enum Outcome {
     Fails,
 }
 
-/// Something that the model may call.
+/// A call that the model may choose.
 pub struct Call {
     /// Name of the tool.
     pub name: Name,
@@ -106,7 +106,7 @@ pub struct Asked {
     pub prompt: TermId,
     /// Model and its parameters.
     pub params: ModelParams,
-    /// What it is asked, instead of `x`: a term about it.
+    /// Term for its request, in place of `x`.
     pub request: Option<TermId>,
     /// Tools that it may call.
     pub calls: Vec<Call>,
@@ -299,7 +299,7 @@ impl Turn<'_> {
         self.bound_to(o, rest, body, at)
     }
 
-    /// What the calls of a reply come to.
+    /// Builds the record of a reply's outcome: the next step and the text.
     fn comes_to(&mut self, next: &str, said: TermId, at: Span) -> TermId {
         let next = self.b.add(Term::Tag(next.into(), None), at);
         self.b.add(Term::Record(vec![(NEXT.into(), next), (SAID.into(), said)]), at)

@@ -1,4 +1,4 @@
-//! Which versions of packages a project uses: lock files and requirements, read as text.
+//! Versions of a project's packages: lock files and requirements, read as text.
 //!
 //! Entry points: [`Versions::read`], [`Versions::set`]. An exact version (`==1.2`, a lock file) counts; where
 //! nothing exact is known, what a range leaves out (`<2`, `^1.2`) bounds the version from above, for an
@@ -14,7 +14,7 @@ pub struct Versions {
     exact: HashMap<String, String>,
     /// The lower bounds of ranges.
     least: HashMap<String, String>,
-    /// What ranges leave out from above: the version is below.
+    /// Exclusive upper bounds from ranges.
     below: HashMap<String, String>,
 }
 

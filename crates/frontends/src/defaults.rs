@@ -1,4 +1,4 @@
-//! What bounds a loop when the source does not say so: each framework's default, by version.
+//! Default bounds of loops, by framework and version.
 //!
 //! A version comes from the project's lock file or requirements when there is one
 //! ([`frontend_kit::versions`]); otherwise the newest range counts. A bound says where it came from.
@@ -12,7 +12,7 @@ pub(crate) struct Default {
     pub framework: &'static str,
     /// The package whose version decides.
     pub package: &'static str,
-    /// What is counted: `steps`.
+    /// Unit of the count: `steps`.
     pub counts: &'static str,
     /// Oldest first: the first version of the range, the value (`None`: no limit), and where that stands.
     pub ranges: &'static [(&'static str, Option<u64>, &'static str)],
@@ -338,7 +338,7 @@ pub(crate) const CREWAI_ITER: Default = Default {
     ],
 };
 
-/// How often CrewAI asks a task again whose result a guardrail refuses.
+/// Default of `guardrail_max_retries` in CrewAI.
 pub(crate) const CREWAI_GUARDRAIL: Default = Default {
     framework: "CrewAI",
     package: "crewai",

@@ -1,4 +1,4 @@
-//! What front ends that read Python share: values as terms, types, bounds and settings.
+//! Lowering of Python values that front ends share: terms, types, bounds and settings.
 
 use core_ir::{
     Bound, BoundOrigin, Data, EffectClass, LabelSpec, ModelParams, Name, Num, Term, TermId, ToolDecl,
@@ -13,12 +13,12 @@ use python::{
 };
 use std::sync::Arc;
 
-/// Whether one of these packages is imported, as far as the text shows.
+/// Returns true if the text imports one of these packages.
 pub(crate) fn imports(file: &File, packages: &[&str]) -> bool {
     imports_one(file, |head| packages.contains(&head))
 }
 
-/// Whether a package is imported whose name passes, as far as the text shows.
+/// Returns true if the text imports a package whose name passes the test.
 pub(crate) fn imports_one(file: &File, is: impl Fn(&str) -> bool) -> bool {
     let Some(source) = &file.python else { return false };
     source.text.lines().any(|line| {
@@ -31,7 +31,7 @@ pub(crate) fn imports_one(file: &File, is: impl Fn(&str) -> bool) -> bool {
     })
 }
 
-/// Whether the text of a module holds one of these words.
+/// Returns true if the text of a module contains one of these words.
 pub(crate) fn mentions(file: &File, words: &[&str]) -> bool {
     file.python.as_ref().is_some_and(|s| words.iter().any(|w| s.text.contains(w)))
 }
@@ -73,7 +73,7 @@ pub(crate) fn evaluated<R>(
     })
 }
 
-/// What an object has under a name: assigned later, or given by keyword or position.
+/// Returns a field of an object: assigned later, or given by keyword or position.
 pub(crate) fn field<'w>(object: &'w Object, position: Option<usize>, name: &str) -> Option<Given<'w>> {
     if let Some(value) = object.attr(name) {
         return Some(Given { value, at: value.span });
@@ -159,7 +159,7 @@ pub(crate) fn fill(
     }
 }
 
-/// What asks for the time, for chance, or where it runs.
+/// Modules whose results depend on the time, on chance or on the environment.
 const AMBIENT: &[&str] = &["datetime", "time", "random", "uuid", "secrets", "platform", "getpass", "socket"];
 
 /// A call of the kind that [`AMBIENT`] lists: a tool that is named after it, which changes nothing and is
@@ -198,7 +198,7 @@ pub(crate) fn ambient(kit: &mut Kit<'_>, world: &World<'_>, value: &Value) -> Op
     Some(kit.b.app(tool, args, at))
 }
 
-/// How long a text is at least, for the budget.
+/// Returns a lower bound of a text's length in bytes, for the budget.
 pub(crate) fn length(world: &World<'_>, value: &Value) -> usize {
     world
         .text_of(value)
@@ -483,14 +483,14 @@ pub(crate) fn signature(
     decl
 }
 
-/// How the runtime calls a function or a class of tools of a module, if it may.
+/// Returns the handler that lets the runtime call a function, or a class of tools, of a module.
 pub(crate) fn handler(world: &World<'_>, module: usize, name: &str) -> Option<Data> {
     let path = &world.sources().get(module)?.path;
     let words = [Data::str(path.as_str()), Data::str(name)];
     Some(Data::record([(Name::from("python"), Data::list(words))]))
 }
 
-/// What documentation says before it lists parameters.
+/// Returns a docstring up to its list of parameters.
 fn summary(doc: &str) -> &str {
     let stops = [
         "\nArgs:",
@@ -525,7 +525,7 @@ pub(crate) fn decorator_arg<'w>(
     field(object, position, name).map(|g| g.value)
 }
 
-/// What something outside the project is called there: `search` of `tools.web.search`.
+/// Returns the name of something outside the project: `search` of `tools.web.search`.
 pub(crate) fn outside(value: &Value) -> Option<String> {
     match &value.kind {
         PyKind::External(name) => name.rsplit('.').next().filter(|n| !n.is_empty()).map(str::to_string),
@@ -533,7 +533,7 @@ pub(crate) fn outside(value: &Value) -> Option<String> {
     }
 }
 
-/// Whether an object was made in a file.
+/// Returns true if an object was made in a file.
 pub(crate) fn made_in(object: &Object, file: &File) -> bool {
     object.span.file == file.id
 }

@@ -1,4 +1,4 @@
-//! Which front end reads a file, decided by its content.
+//! Detection of the front end for a file, by its content.
 
 use crate::{
     adk, agentspec, aiwaves, ark, autogen, cagent, chatdev, crewai, dify, flowise, generic, goose, kagent,

@@ -1,4 +1,4 @@
-//! What a function's text says before it is compiled: what it assigns, reads and calls, and where it jumps.
+//! Scan of statements before they are lowered: assignments, reads, calls and jumps.
 //!
 //! Invariant: nothing here is evaluated; nesting is bounded by the size of the text, not by the stack.
 
@@ -23,7 +23,7 @@ pub(crate) fn texts_given(body: &[Stmt]) -> Option<Vec<String>> {
     (!out.is_empty()).then_some(out)
 }
 
-/// What a name that is assigned has of an expression.
+/// Part of an expression's value that an assigned name receives.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Takes {
     /// Its value.
@@ -36,7 +36,7 @@ pub(crate) enum Takes {
     JoinAll,
 }
 
-/// What [`scan`] finds. Functions and classes within are not looked into.
+/// Result of [`scan`]. Nested functions and classes are skipped.
 #[derive(Default)]
 pub(crate) struct Found<'a> {
     /// Names that are assigned, each with an expression and what the name has of it.
@@ -45,14 +45,14 @@ pub(crate) struct Found<'a> {
     pub read: Vec<(String, u32)>,
     /// Calls in the order of the text.
     pub calls: Vec<&'a ExprCall>,
-    /// What `return` gives.
+    /// Values of `return` statements.
     pub returns: Vec<Option<&'a Expr>>,
-    /// Whether something leaves these statements: `return`, `raise`, or a `break` or `continue` of a loop
-    /// around them.
+    /// True if a statement jumps out of the scanned ones: `return`, `raise`, or a `break` or `continue` of an
+    /// outer loop.
     pub jumps: bool,
-    /// Whether something of these statements leaves the function with a value or without one.
+    /// True if a statement returns from the function.
     pub leaves: bool,
-    /// Whether something goes on to the next turn of a loop around them.
+    /// True if a statement continues an outer loop.
     pub continues: bool,
     loops: usize,
 }
@@ -165,7 +165,7 @@ impl<'a> SourceOrderVisitor<'a> for Found<'a> {
     }
 }
 
-/// Whether nothing can follow a block: it ends in `return` or `raise` on every way.
+/// Returns true if nothing can follow a block: every path ends in `return` or `raise`.
 pub(crate) fn never_ends(body: &[Stmt]) -> bool {
     stacker::maybe_grow(64 * 1024, 1024 * 1024, || match body.last() {
         Some(Stmt::Return(_) | Stmt::Raise(_)) => true,
@@ -210,7 +210,7 @@ pub(crate) fn dotted(expr: &Expr) -> Option<String> {
     None
 }
 
-/// What `await` waits for.
+/// Returns the operand of `await`, or the expression itself.
 pub(crate) fn awaited(expr: &Expr) -> &Expr {
     match expr {
         Expr::Await(a) => &a.value,
@@ -230,7 +230,7 @@ pub(crate) fn grown(expr: &Expr) -> Option<(String, &str, &Expr)> {
     }
 }
 
-/// Whether the program ends: `exit()`, `sys.exit()`.
+/// Returns true for a call that ends the program: `exit()`, `sys.exit()`.
 pub(crate) fn is_exit(expr: &Expr) -> bool {
     matches!(expr, Expr::Call(c) if dotted(&c.func).is_some_and(|n| matches!(&*n, "exit" | "quit" | "sys.exit")))
 }

@@ -1,4 +1,4 @@
-//! What can be wrong with a policy file, with an explanation each.
+//! Explanations of errors in policy files.
 
 pub use diagnostics::Explanation;
 

@@ -30,29 +30,29 @@ use toml::de::{DeTable, DeValue};
 /// The largest policy file that is read, in bytes.
 pub const MAX_BYTES: usize = 1 << 20;
 
-/// What a policy says about a run.
+/// Policy of a run.
 #[derive(Clone, Debug)]
 pub struct Policy {
     /// The lattice of the run.
     pub lattice: LatticeKind,
     /// Whom its labels may name.
     pub principals: Principals,
-    /// Whether code that a model writes may contain `endorse` and `declassify`.
+    /// True if generated code may contain `endorse` and `declassify`.
     pub generated_endorse: bool,
-    /// What models may see that are not named.
+    /// Clearance of models that aren't named.
     pub clearance: LabelSpec,
-    /// What the models of these names may see.
+    /// Clearances of models by name.
     pub clearances: Vec<(Name, LabelSpec)>,
     /// Maximum label of data that leaves a run: results, errors and events, whoever they are shown to.
     pub output: LabelSpec,
     tools: Vec<ToolPolicy>,
-    /// What programs refer to with `policy NAME`.
+    /// Policies for `policy NAME` in programs.
     named: Vec<named::NamedPolicy>,
     /// For tools of which nothing is known but the name, unless they are named.
     unknown: Option<Signature>,
 }
 
-/// What the file says about a tool; where it is silent, the declaration stands.
+/// Rules for a tool. Where they are silent, the declaration applies.
 #[derive(Clone, Debug, Default)]
 struct Signature {
     /// The keys that it has, with their places.
@@ -123,7 +123,8 @@ impl Policy {
         own.into_iter().chain(self.whole(tool, uses)).find_map(Signature::returns)
     }
 
-    /// Whether it says what may reach a tool that a program declares and for which it names policies.
+    /// Returns true if the policy bounds the inputs of a tool that a program declares with these policy
+    /// names.
     pub fn bounds(&self, tool: &str, uses: &[PolicyUse]) -> bool {
         let own = self.tools.iter().find(|t| *t.name == *tool).map(|t| &t.says);
         let named = uses.iter().filter(|u| u.tool == tool).filter_map(|u| self.says(u));
@@ -132,7 +133,7 @@ impl Policy {
         })
     }
 
-    /// Whether it says of a tool of which nothing is known what the tool does, or what may reach it.
+    /// Returns true if the policy states the effect of an undeclared tool, or bounds its inputs.
     pub fn knows(&self, tool: &str) -> bool {
         self.bounds(tool, &[])
     }

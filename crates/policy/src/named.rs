@@ -19,7 +19,7 @@ pub struct PolicyUse {
     pub param: Option<String>,
     /// The policy's name.
     pub policy: String,
-    /// Where it is named.
+    /// Place of the reference.
     pub span: Span,
 }
 
@@ -45,7 +45,7 @@ impl PolicyUse {
     }
 }
 
-/// What a policy at a parameter may say.
+/// Keys of a policy at a parameter.
 const OF_PARAMETER: &[&str] = &["arguments", "approve", "allow"];
 
 #[derive(Clone, Debug)]
@@ -72,8 +72,8 @@ impl Policy {
         self.named.iter().map(|p| &*p.name)
     }
 
-    /// What is wrong with the places where a program names policies: no policy has the name (`A086`), or it
-    /// does not fit there (`S206`).
+    /// Returns errors in a program's references to policies: an unknown name (`A086`), or a policy that
+    /// doesn't fit there (`S206`).
     pub fn check_named(&self, uses: &[PolicyUse]) -> Vec<Diagnostic> {
         let mut found = Vec::new();
         for (i, u) in uses.iter().enumerate() {
@@ -152,7 +152,7 @@ impl Policy {
         found
     }
 
-    /// What is said of the tool's calls as a whole under the names that the program gives.
+    /// Returns the rules for whole calls of the tool under the names in the program.
     pub(super) fn whole<'a>(
         &'a self,
         tool: &'a str,

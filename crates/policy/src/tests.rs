@@ -17,7 +17,7 @@ fn program() -> Code {
     b.finish(root, &Globals::none()).unwrap()
 }
 
-/// Where the program names policies.
+/// References to policies in the program.
 fn uses() -> Vec<PolicyUse> {
     let named = |param: Option<&str>, policy: &str| PolicyUse {
         tool: "send_mail".into(),

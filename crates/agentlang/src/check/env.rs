@@ -13,7 +13,7 @@ pub(super) struct Binding {
     pub(super) span: Span,
 }
 
-/// What the environment knows of a name.
+/// State of a name in the environment.
 #[derive(Clone, Debug)]
 pub(super) enum Entry {
     Bound(Binding),
@@ -53,7 +53,7 @@ impl Env {
         self.journal.len()
     }
 
-    /// What the names changed since the mark stand for now.
+    /// Returns the current entries of the names changed since the mark.
     pub(super) fn changes(&self, mark: usize) -> Changes {
         self.journal[mark..].iter().map(|(n, _)| (n.clone(), self.names.get(n).cloned())).collect()
     }

@@ -643,7 +643,7 @@ impl Checker<'_> {
     }
 }
 
-/// What a constant of another language is here.
+/// Returns the counterpart of another language's constant.
 fn constant(name: &str) -> Option<&'static str> {
     match name {
         "True" | "TRUE" => Some("true"),
@@ -653,7 +653,7 @@ fn constant(name: &str) -> Option<&'static str> {
     }
 }
 
-/// What looks like the name of a variable, or a field of one, in braces.
+/// Returns the names in braces that look like a variable, or a field of one.
 fn braced(text: &str) -> impl Iterator<Item = &str> {
     text.split('{').skip(1).filter_map(|rest| {
         let (inside, _) = rest.split_once('}')?;

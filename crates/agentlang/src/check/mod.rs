@@ -22,14 +22,14 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use syntax::agent::ast::{self, Block, Expr, Item, Run, Stmt, StmtKind};
 
-/// What the checker found out that lowering needs.
+/// Results of the checker that lowering needs.
 #[derive(Debug, Default)]
 pub(super) struct Facts {
     /// The field accesses whose field is optional, and so may be absent.
     pub(super) optional_fields: HashSet<Span>,
     /// For each statement with blocks, the variables that it binds for what follows, sorted.
     pub(super) outs: HashMap<Span, Arc<[String]>>,
-    /// How the pipelines count down that call themselves.
+    /// Decreasing parameters of recursive pipelines.
     pub(super) descents: HashMap<String, Descent>,
     /// The types of the variables that `let` binds, each at the place of its name.
     pub(super) variables: Vec<(Span, Type)>,
@@ -121,12 +121,12 @@ struct Checker<'a> {
     loops: Vec<Loop>,
     /// The innermost `parallel for` around this place.
     concurrent: Option<Span>,
-    /// Where each binding was read last.
+    /// Last read of each binding.
     reads: HashMap<u32, Span>,
     bindings: u32,
-    /// Whether this is the condition of a guard.
+    /// True in the condition of a guard.
     in_guard: bool,
-    /// Whether all of the pipeline could be read, so that what is in which block is known.
+    /// True if the whole pipeline was parsed, so that the contents of its blocks are known.
     readable: bool,
 }
 
@@ -217,7 +217,7 @@ fn count(n: usize, what: &str) -> String {
     }
 }
 
-/// Whether a part of the block could not be read: it may be the one that returns.
+/// Returns true if a part of the block could not be parsed. That part may be the one that returns.
 fn unreadable(block: &Block) -> bool {
     let mut work = vec![block];
     while let Some(b) = work.pop() {
@@ -229,7 +229,7 @@ fn unreadable(block: &Block) -> bool {
     false
 }
 
-/// Where a block that may reach its end does so, and why.
+/// Returns the place and the reason why a block may reach its end.
 fn open_end(block: &Block, exits: &ExitTable) -> (Span, &'static str) {
     let mut block = block;
     loop {

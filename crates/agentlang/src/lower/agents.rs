@@ -20,14 +20,14 @@ use frontend_kit::turn::{Asked, Call, Carried, Names, Outcome};
 use std::sync::Arc;
 use syntax::agent::ast::{self, BodyKind, Expr, ExprKind, Item, Template, TemplatePart};
 
-/// Something that an agent's model may call.
+/// A call that an agent's model may choose.
 struct Choice<'p> {
     called: String,
     id: ToolId,
     does: Invoked<'p>,
 }
 
-/// What a call does.
+/// Implementation of a call.
 enum Invoked<'p> {
     /// Calls the tool; whether its result is the answer, and what it adds to the label.
     Tool { finish: bool, adds: Taint },
@@ -159,7 +159,7 @@ impl Lower<'_> {
         self.text_loop(system, params, agent, decl, at)
     }
 
-    /// Whether there is nothing that the agent's model may call.
+    /// Returns true if the agent's model has no calls.
     fn asks_nobody(&self, decl: &AgentDecl) -> bool {
         decl.offers.is_empty() && decl.memory.as_ref().is_none_or(|m| m.keys.is_empty())
     }
@@ -262,7 +262,7 @@ impl Lower<'_> {
         self.b.abs(args, None, body, at)
     }
 
-    /// What an agent makes of a prompt.
+    /// Lowers an agent applied to a prompt.
     fn carried_out(
         &mut self,
         system: TermId,
@@ -290,7 +290,8 @@ impl Lower<'_> {
         }
     }
 
-    /// What the agent's model may call, in the order of the text, then the keys of its memory.
+    /// Returns the calls of the agent's model: its offers in the order of the text, then the keys of its
+    /// memory.
     fn choices<'d>(&mut self, decl: &'d AgentDecl) -> Vec<Choice<'d>> {
         let c = self.c;
         let mut out = Vec::new();
@@ -322,7 +323,7 @@ impl Lower<'_> {
         out
     }
 
-    /// How a model is offered to ask somebody: by a text.
+    /// Declares the tool by which a model asks another agent: it takes a text.
     fn helper_tool(&mut self, offer: &Offer) -> ToolId {
         let c = self.c;
         let declared = match c.decls.agents.get(&offer.name.text) {
@@ -562,7 +563,7 @@ impl Lower<'_> {
         id
     }
 
-    /// How a model is offered to set a key. What it says is kept by the term itself, so nobody else hears of
+    /// Declares the tool by which a model sets a key. The term itself keeps the value, so no handler receives
     /// it.
     pub(super) fn remember_tool(&mut self, key: &Param) -> ToolId {
         self.b.tool(ToolDecl {

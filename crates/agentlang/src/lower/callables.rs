@@ -29,8 +29,8 @@ pub(super) fn holes_as_text(t: &Template) -> Data {
     Data::str(out)
 }
 
-/// How the runtime carries out a body: `{exec: [word, …]}`, `{builtin: name}`, `{http: {method, url}}` or
-/// `{mcp: {server, tool}}`. Words and URLs contain holes `{parameter}`; braces that are text are doubled.
+/// Returns the handler of a body for the runtime: `{exec: [word, …]}`, `{builtin: name}`, `{http: {method,
+/// url}}` or `{mcp: {server, tool}}`. Words and URLs contain holes `{parameter}`; literal braces are doubled.
 pub(super) fn handler(body: &BodyKind) -> Option<Data> {
     let one = |name: &str, value: Data| Some(Data::record([(Name::from(name), value)]));
     match body {
@@ -103,7 +103,7 @@ impl Lower<'_> {
         self.b.add(Term::Fix { bound, origin, body }, p.name.span)
     }
 
-    /// What an import brings.
+    /// Returns the unit of an import.
     pub(super) fn unit(&self, s: &Signature) -> Option<&frontend_kit::Unit> {
         let Item::Import(import) = self.c.program.items.get(s.item)? else { return None };
         self.c.files.unit(import.span)
@@ -150,7 +150,7 @@ impl Lower<'_> {
         name
     }
 
-    /// What a text says as JSON; anything else as it is.
+    /// Decodes a text as JSON. Any other value stays as it is.
     pub(super) fn decoded(&mut self, value: TermId, at: Span) -> TermId {
         let got = self.b.fresh("got");
         let (tested, read, other) =

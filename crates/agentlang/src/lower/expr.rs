@@ -14,7 +14,7 @@ use syntax::agent::ast::{Args, BinaryOp, ClauseKind, Expr, ExprKind, Run, Templa
 /// The tag of the results of a pipeline that calls itself so often at most.
 pub(super) const DONE: &str = "done";
 
-/// What a call calls.
+/// Target of a call.
 pub(super) enum Callee {
     Tool(ToolId),
     Function(Name),
@@ -28,13 +28,13 @@ pub(super) struct Fixpoint {
     function: Name,
     pipeline: String,
     result: Type,
-    /// Whether it has a bound. One whose bound is reached gives its argument back (`fix[0]` is the identity),
-    /// so its results are tagged, `` `done v ``: what is not is an error. The bound is how far the pipeline
-    /// can count down, so that does not happen.
+    /// True if the recursion has a bound. A function whose bound is reached returns its argument (`fix[0]` is
+    /// the identity), so its results are tagged, `` `done v ``, and an untagged one is an error. The bound is
+    /// the maximal number of decreasing calls, so that does not happen.
     counted: bool,
 }
 
-/// What checks call the result of a pipeline.
+/// Returns the name of a pipeline's result in checks.
 pub(super) fn result_of(pipeline: &str) -> Name {
     format!("the result of `{pipeline}`").into()
 }

@@ -33,7 +33,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use syntax::agent::ast::{self, Item, Stmt};
 
-/// How many further calls may quote a decoding error to the model.
+/// Number of further calls that may quote a decoding error to the model.
 const REPAIR: u32 = 2;
 
 /// The parts of a checked program.
@@ -47,19 +47,18 @@ pub(super) struct Checked<'a> {
     pub(super) world: &'a World,
 }
 
-/// What the run's policy says that terms depend on.
+/// Parts of the run's policy that terms depend on.
 #[derive(Debug, Default)]
 pub(super) struct World {
     pub(super) lattice: LatticeKind,
-    /// What the results of tools and tasks are labelled with, by the name of the handler, where it is not
-    /// what they declare.
+    /// Labels of tool and task results, by handler name, where they differ from the declaration.
     pub(super) results: HashMap<String, LabelSpec>,
     /// The tools and tasks whose bounds are not those that they declare.
     pub(super) bounds: HashSet<String>,
 }
 
 impl Checked<'_> {
-    /// What covers the label of the result of a tool or task.
+    /// Returns an upper bound on the label of a tool's or task's result.
     fn returns(&self, s: &Signature) -> Taint {
         match self.world.results.get(&self.decls.handler_name(s)) {
             Some(spec) => Taint::covering(&mut Lattice::new(self.world.lattice), spec),
@@ -127,23 +126,23 @@ fn fault(what: &str, span: Span) -> Diagnostic {
 /// Statements that remain to be lowered: a slice, and what follows when it is done.
 struct Rest<'a> {
     stmts: &'a [Stmt],
-    /// Whether the innermost binder ends with the slice.
+    /// True if the innermost binder ends with the slice.
     leave: bool,
     next: Option<&'a Rest<'a>>,
-    /// Where the block of the slice ends.
+    /// End of the slice's block.
     end: Span,
 }
 
-/// What a function is made for.
+/// Function being lowered.
 #[derive(PartialEq, Eq, Hash)]
 struct Callable {
     name: String,
     /// Who carries it out, if it is a task.
     agent: Option<String>,
-    /// What is known of the labels of a pipeline's arguments, and of the program counter.
+    /// Upper bounds on the labels of a pipeline's arguments and of the program counter.
     given: Taint,
     pc: Taint,
-    /// How often a pipeline calls itself at most, if that is known.
+    /// Maximal depth of a pipeline's recursion, if it is known.
     calls: Option<u64>,
 }
 
@@ -163,24 +162,24 @@ struct Lower<'a> {
     binders: Vec<Binder>,
     /// An upper bound of the program counter's label here.
     pc: Taint,
-    /// What pipelines add to the labels of their results.
+    /// Labels that pipelines add to their results.
     results: HashMap<String, Taint>,
     /// The regions around this place, outermost first.
     regions: Vec<Region>,
-    /// Where the pipeline or test reads each of its variables last.
+    /// Last read of each variable of the pipeline or test.
     last_reads: HashMap<String, u32>,
 }
 
-/// How often what follows is moved into a branch before it becomes a function of its own. Each time puts it
-/// two or three levels deeper, of which a term has [`core_ir::MAX_DEPTH`].
+/// Number of times that a continuation is copied into a branch before it becomes a function. Each copy is two
+/// or three levels deeper, and a term has at most [`core_ir::MAX_DEPTH`] of them.
 const MAX_COPIES: u32 = 48;
 
 /// A part of a term in which functions for what follows can be defined: at its beginning, before all others.
 struct Region {
-    /// How long the scope's journal was, and how many binders there were, at the beginning.
+    /// Lengths of the scope's journal and of the binders at the beginning.
     journal: usize,
     binders: usize,
-    /// How often what follows has been moved into a branch.
+    /// Number of copies of the continuation so far.
     nested: u32,
     /// The functions, each before those that call it.
     functions: Vec<(Name, TermId)>,
@@ -207,7 +206,7 @@ impl<'a> Lower<'a> {
 }
 
 impl Lower<'_> {
-    /// What is known of a label, as a label of the run's lattice.
+    /// Lowers an upper bound to a label of the run's lattice.
     fn label(&mut self, taint: Taint, at: Span) -> TermId {
         let mut lattice = Lattice::new(self.c.world.lattice);
         let axes = LabelSpec::Axes { untrusted: taint.untrusted, secret: taint.secret };

@@ -10,7 +10,7 @@ use diagnostics::Span;
 use std::sync::Arc;
 use syntax::agent::ast::{self, Args, Block, Expr, ExprKind, Run, Stmt, StmtKind};
 
-/// What a loop is over.
+/// Header of a loop.
 pub(super) struct Over {
     /// The variables that a round hands to the next.
     pub(super) vars: Arc<[String]>,
@@ -19,7 +19,7 @@ pub(super) struct Over {
     /// Those of them that are wanted.
     pub(super) outs: Arc<[String]>,
     pub(super) bound: Bound,
-    /// Where the bound came from, if it is not written.
+    /// Origin of the bound, if it isn't written.
     pub(super) origin: Option<BoundOrigin>,
 }
 
@@ -59,8 +59,8 @@ impl Lower<'_> {
         self.b.let_in(functions, term, rest.end)
     }
 
-    /// What follows, one branch deeper: in place or, if that is deep already, as a call of a function of the
-    /// variables that this region has bound.
+    /// Lowers the continuation of a nested branch: in place or, beyond a depth, as a call of a function of
+    /// the region's variables.
     pub(super) fn deeper(&mut self, rest: &Rest<'_>, mode: &Mode) -> TermId {
         let Some(region) = self.regions.last_mut() else { return self.seq(rest, mode) };
         if region.nested < MAX_COPIES {
@@ -566,7 +566,7 @@ impl Lower<'_> {
         self.b.add(Term::Case { scrutinee: result, branches, default: None }, at)
     }
 
-    /// How many items a list has at most, as far as that is known.
+    /// Returns an upper bound on the length of a list, if it is known.
     pub(super) fn length(&self, e: &Expr) -> Option<u64> {
         match &e.kind {
             ExprKind::Paren(inner) => self.length(inner),

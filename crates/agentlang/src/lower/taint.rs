@@ -1,4 +1,4 @@
-//! What is known of labels before the run.
+//! Upper bounds on labels before the run.
 
 use super::Lower;
 use super::expr::by_of;
@@ -21,7 +21,7 @@ impl Taint {
         Taint { untrusted: self.untrusted || other.untrusted, secret: self.secret || other.secret }
     }
 
-    /// What of it can pass the bound of a parameter; the rest is refused before the call.
+    /// Returns the part that the bound of a parameter lets pass. Other values are refused before the call.
     pub(super) fn within(self, bound: &LabelSpec) -> Taint {
         match bound {
             LabelSpec::Axes { untrusted, secret } => {
@@ -35,7 +35,7 @@ impl Taint {
         Taint { untrusted: flow.untrusted || flow.class == Some(EffectClass::Read), secret: flow.secret }
     }
 
-    /// What covers a label of this lattice.
+    /// Returns an upper bound on a label of this lattice.
     pub(super) fn covering(lattice: &mut Lattice, spec: &LabelSpec) -> Taint {
         let most = |untrusted, secret| LabelSpec::Axes { untrusted, secret };
         let axes = [most(false, true), most(true, false)].map(|m| lattice.resolve(&m));
@@ -50,14 +50,14 @@ impl Taint {
     }
 }
 
-/// What a tool returns may come from anyone if it says so or reads the world.
+/// Returns the label of a tool's result. It is untrusted if the tool says so or reads the world.
 pub(super) fn result_label(flow: &Flow) -> LabelSpec {
     let taint = Taint::of(flow);
     LabelSpec::Axes { untrusted: taint.untrusted, secret: taint.secret }
 }
 
 impl Lower<'_> {
-    /// What is known of the label of an expression, beside the program counter's.
+    /// Returns an upper bound on the label of an expression, besides the program counter.
     pub(super) fn taint(&self, e: &Expr) -> Taint {
         let mut taint = Taint::NONE;
         e.each_variable(&mut |name, _| {
@@ -68,7 +68,7 @@ impl Lower<'_> {
         taint
     }
 
-    /// What is known of the label of the value of an expression: an endorsed one is trusted, though its
+    /// Returns an upper bound on the label of an expression's value. An endorsed one is trusted, though its
     /// failure is not.
     pub(super) fn taint_of_value(&self, e: &Expr) -> Taint {
         match &e.kind {
@@ -86,8 +86,8 @@ impl Lower<'_> {
         taint
     }
 
-    /// What is known of the labels of everything that a statement binds, and of the errors it can have,
-    /// beside the program counter's: whatever it reads, and whatever its calls add.
+    /// Returns an upper bound on the labels of everything that a statement binds, and of its errors, besides
+    /// the program counter: the labels of its reads and of its calls.
     pub(super) fn taint_of_stmt(&mut self, stmt: &Stmt) -> Taint {
         stacker::maybe_grow(64 << 10, 1 << 20, || {
             let mut taint = expressions_of(stmt).into_iter().fold(Taint::NONE, |t, e| t.join(self.taint(e)));
@@ -109,7 +109,7 @@ impl Lower<'_> {
         })
     }
 
-    /// What is known of the label of a call's result, and of its errors.
+    /// Returns an upper bound on the label of a call's result and of its errors.
     pub(super) fn taint_of_run(&mut self, run: &Run) -> Taint {
         let args =
             crate::check::arguments_of(run).into_iter().fold(Taint::NONE, |t, e| t.join(self.taint(e)));
@@ -119,7 +119,7 @@ impl Lower<'_> {
         }
     }
 
-    /// What a callee adds to the labels of its arguments.
+    /// Returns the label that a callee adds to those of its arguments.
     pub(super) fn added(&mut self, s: &Signature, by: Option<&str>) -> Taint {
         match s.kind {
             Kind::Tool | Kind::Task => self.c.returns(s),
@@ -161,7 +161,7 @@ impl Lower<'_> {
         }
     }
 
-    /// What an agent's tools return, and whoever it asks or hands over to.
+    /// Returns the label that an agent's tools, and the agents it asks or hands off to, add.
     fn agent_adds(&mut self, decl: &AgentDecl) -> Taint {
         let tools = decl.tools.iter().filter_map(|t| self.c.decls.tools.get(t));
         let own = tools.fold(Taint::NONE, |t, s| t.join(self.c.returns(s)));
@@ -169,7 +169,7 @@ impl Lower<'_> {
         others.fold(own, |t, o| t.join(self.asked_adds(&o.name.text)))
     }
 
-    /// What an agent, or else a pipeline, adds to the label of the text that it is asked.
+    /// Returns the label that an agent, or else a pipeline, adds to that of its input text.
     pub(super) fn asked_adds(&mut self, name: &str) -> Taint {
         let c = self.c;
         let Some(agent) = c.decls.agents.get(name) else {

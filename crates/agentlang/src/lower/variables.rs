@@ -8,12 +8,12 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use syntax::agent::ast::{Block, ClauseKind, Expr, Run, Stmt, StmtKind};
 
-/// What a source name stands for: the variable that holds its value, and what is known of its label.
+/// Lowered variable: the name that holds its value, and an upper bound on its label.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Held {
     pub(super) name: Name,
     pub(super) taint: Taint,
-    /// Whether the name means something else around the block that it is bound for.
+    /// True if the name has another meaning outside the block that it is bound for.
     pub(super) shadows: bool,
     /// If it is a list, how many items it has at most, as far as that is known.
     pub(super) length: Option<u64>,
@@ -24,7 +24,7 @@ pub(super) struct Held {
 pub(super) struct Binder {
     pub(super) source: String,
     pub(super) held: Held,
-    /// What the name stood for before.
+    /// Previous meaning of the name.
     pub(super) before: Option<Held>,
 }
 
@@ -55,7 +55,7 @@ impl Scope {
     }
 }
 
-/// What is done when a block comes to its end, or is left early.
+/// Handling of a block's end and of early exits.
 #[derive(Clone)]
 pub(super) enum Mode {
     /// The body of a pipeline: `return` gives its value.
@@ -71,7 +71,7 @@ pub(super) enum Mode {
     Loop { again: Name, vars: Arc<[String]>, done: Arc<[String]>, tagged: bool, binders: usize },
 }
 
-/// Where each variable is read last in a block.
+/// Returns the last read of each variable in a block.
 pub(super) fn last_reads(block: &Block) -> HashMap<String, u32> {
     let mut out: HashMap<String, u32> = HashMap::new();
     let mut read = |name: &str, at: Span| match out.get_mut(name) {

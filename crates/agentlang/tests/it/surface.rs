@@ -43,7 +43,7 @@ fn beyond_limits(code: &str) -> Option<String> {
     Some(format!("pipeline p(n: Number) -> Number {{ {open}{close} return n; }}"))
 }
 
-/// What is found in a program until it is run.
+/// Returns the findings in a program up to its run.
 fn found_until_run(text: &str) -> Vec<Diagnostic> {
     let (_, module, mut found) = found_in(text);
     if let Some(module) = module {
@@ -358,8 +358,7 @@ fn every_rule_has_programs() {
     assert!(wrong.is_empty(), "\n{wrong}");
 }
 
-/// Where a mistake has a mechanical repair, the repaired program is the right one, or at least has that
-/// mistake no more.
+/// A mechanical repair of a mistake gives the right program, or at least one without that mistake.
 #[test]
 fn fixes_repair() {
     let mut repaired = Vec::new();

@@ -90,7 +90,7 @@ fn depth_and_size_have_limits() {
     assert!(codes(&text).is_empty());
 }
 
-/// How many parts the terms of a program have.
+/// Returns the number of parts in a program's terms.
 fn parts(text: &str) -> usize {
     let mut sources = Sources::new();
     let file = sources.add("t.agent", text);

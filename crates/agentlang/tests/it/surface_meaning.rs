@@ -12,7 +12,7 @@ use std::collections::HashMap;
 use syntax::agent::ast::{Args, BinaryOp, Block, ClauseKind, Expr, ExprKind, Item, Stmt, StmtKind, UnaryOp};
 use syntax::agent::parse;
 
-/// What the task `t` does: fails for multiples of three, and otherwise counts.
+/// Task `t`: it fails for multiples of three, and otherwise counts.
 fn task(n: &Data, calls: &mut u32) -> Result<Data, String> {
     *calls += 1;
     let Data::Num(n) = n else { return Err("no number".into()) };
@@ -36,7 +36,7 @@ enum Signal {
 }
 
 impl Signal {
-    /// What two parallel branches end with.
+    /// Combines the exits of two parallel branches.
     fn or(self, later: Signal) -> Signal {
         match (self, later) {
             (Signal::Fail(message, mut others), Signal::Fail(later, more)) => {
@@ -346,7 +346,7 @@ fn run(code: core_ir::Code, input: &[(Name, Data)]) -> Result<Data, String> {
 struct Choices<'a> {
     bytes: &'a [u8],
     at: usize,
-    /// How many names have been made.
+    /// Number of generated names.
     fresh: u32,
 }
 
@@ -391,7 +391,7 @@ impl Choices<'_> {
         out.push_str("} ");
     }
 
-    /// Whether the block ends with the statement.
+    /// Writes a statement. Returns true if the block ends with it.
     fn stmt(&mut self, depth: u8, in_loop: bool, out: &mut String) -> bool {
         let kind = if depth > 4 || self.at > self.bytes.len() { self.below(4) } else { self.below(23) };
         match kind {
@@ -603,7 +603,7 @@ const MISTAKES: &[&str] = &[
     "let x2 = s[e];",
 ];
 
-/// How many warnings a program has; or its errors.
+/// Returns the number of a program's warnings, or of its errors.
 fn surface_check(text: &str) -> Result<usize, usize> {
     let mut sources = Sources::new();
     let file = sources.add("t.agent", text);

@@ -146,7 +146,7 @@ impl<'c> Writer<'c> {
         name
     }
 
-    /// What an agent's declaration says of its model.
+    /// Returns the fields of an agent's declaration that configure its model.
     fn fields(&mut self, params: &ModelParams, at: Span) -> Vec<String> {
         let mut fields = self.model_fields(params, at);
         fields.push("tools: []".into());
@@ -196,7 +196,7 @@ impl<'c> Writer<'c> {
         fields
     }
 
-    /// What the declaration of an agent that is such a loop says, its instructions aside.
+    /// Returns the fields of an agent's declaration for such a loop, except for its instructions.
     fn loop_fields(&mut self, found: &TextLoop<'_>, at: Span) -> Option<Vec<String>> {
         let mut fields = self.model_fields(found.params, at);
         fields.push(if found.one_action { "talk: actions" } else { "talk: text" }.into());
@@ -424,8 +424,7 @@ fn instructed(fields: &mut Vec<String>, prompt: Option<String>) {
     }
 }
 
-/// How a tool is carried out, as the body of a declaration. What is a template in a handler is one in the
-/// program.
+/// Returns the handler of a tool as the body of a declaration. Templates in a handler stay templates.
 fn body(handler: &Data) -> Option<String> {
     let Data::Record(fields) = handler else { return None };
     let [(kind, about)] = &fields[..] else { return None };

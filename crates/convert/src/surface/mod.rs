@@ -73,7 +73,7 @@ struct Agent {
     about: String,
 }
 
-/// What a variable of the term is in the program.
+/// Meaning of a term's variable in the program.
 #[derive(Clone)]
 enum Means {
     /// This variable.
@@ -102,7 +102,7 @@ struct Writer<'c> {
     /// The statements of the block that is being written.
     lines: Vec<String>,
     depth: usize,
-    /// How many calls may still be written: a function is written with each.
+    /// Remaining number of calls: each one writes out its function.
     left: usize,
 }
 
@@ -804,7 +804,8 @@ impl Writer<'_> {
     }
 }
 
-/// What a field is called in the program: those of records that a front end makes for itself begin with `$`.
+/// Returns the name of a field in the program. Fields of records that a front end makes for itself begin with
+/// `$`.
 pub(crate) fn field_name(name: &str) -> Option<&str> {
     let own = name.strip_prefix('$').unwrap_or(name);
     is_name(own).then_some(own)

@@ -27,7 +27,7 @@ pub(super) fn text(s: &str) -> String {
     format!("\"{}\"", escaped(s))
 }
 
-/// What stands between the quotes.
+/// Escapes the content of a string literal.
 pub(super) fn escaped(s: &str) -> String {
     let mut out = String::new();
     for c in s.chars() {

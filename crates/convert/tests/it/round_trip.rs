@@ -1,5 +1,4 @@
-//! What is written compiles to the same term again: the fixtures of all front ends, and programs of each
-//! kind.
+//! Output compiles to the same term again: the fixtures of all front ends, and programs of each kind.
 
 use convert::{Target, codes, convert};
 use core_ir::Code;
@@ -194,7 +193,7 @@ fn what_the_surface_language_cannot_say_is_told() {
     }
 }
 
-/// What would not mean the same is told with what differs, at its place.
+/// A conversion that changes the meaning is reported with the difference and its place.
 #[test]
 fn a_difference_has_a_place_and_a_name() {
     let text = "llm 'a {{b}}' {model: \"m\"}";

@@ -20,7 +20,7 @@ pub(super) struct Stop;
 
 struct Frame {
     node: NodeId,
-    /// Where its children begin on the stack.
+    /// Index of its first child on the stack.
     base: usize,
     mapping: bool,
 }
@@ -28,7 +28,7 @@ struct Frame {
 pub(super) struct Builder<'l> {
     limits: &'l Limits,
     pub diagnostics: Vec<Diagnostic>,
-    /// Whether `<<: null` means nothing, rather than being reported.
+    /// True if `<<: null` is ignored and not reported.
     pub ignore_null_merges: bool,
     file: FileId,
     source: Arc<str>,
@@ -46,7 +46,7 @@ pub(super) struct Builder<'l> {
     merge_links: usize,
     merges_full: bool,
     duplicates: usize,
-    /// Whether a placeholder without quotes was reported.
+    /// True if an unquoted placeholder was reported.
     placeholder: bool,
 }
 
@@ -104,7 +104,7 @@ impl<'l> Builder<'l> {
         self.tags.push((id, tag.into()));
     }
 
-    /// Whether the innermost open node is a mapping that waits for a key's value.
+    /// Returns true if the innermost open node is a mapping that waits for the value of a key.
     pub fn awaits_value(&self) -> bool {
         self.frames.last().is_some_and(|f| f.mapping && (self.stack.len() - f.base) % 2 == 1)
     }

@@ -35,7 +35,7 @@ struct Reader<'a, 'l> {
     at: usize,
 }
 
-/// What is expected next inside an open bracket.
+/// Next expected element inside an open bracket.
 #[derive(Clone, Copy, PartialEq)]
 enum State {
     /// A value, or the closing bracket of an empty or comma-ended list.

@@ -47,7 +47,7 @@ pub mod codes {
     pub const INCLUDE: &str = "D008";
 }
 
-/// How a text is to be read.
+/// Format of a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Format {
     /// JSON, with comments and trailing commas allowed.
@@ -57,7 +57,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// What a path's extension says; `None` if it says nothing.
+    /// Returns the format of a path by its extension. `None` for any other extension.
     pub fn of_path(path: &str) -> Option<Format> {
         let name = path.rsplit(['/', '\\']).next().unwrap_or(path);
         let (_, extension) = name.rsplit_once('.')?;
@@ -86,17 +86,17 @@ impl Default for Limits {
     }
 }
 
-/// What [`load`] returns.
+/// Result of [`load`].
 #[derive(Clone, Debug, Default)]
 pub struct Loaded {
     /// The documents that were read to their end, in order. Empty documents are left out.
     pub documents: Vec<Document>,
-    /// What was wrong or odd.
+    /// Errors and warnings.
     pub diagnostics: Vec<Diagnostic>,
 }
 
 impl Loaded {
-    /// Whether the text could not be read to its end.
+    /// Returns true if the text could not be read to its end.
     pub fn failed(&self) -> bool {
         diagnostics::has_errors(&self.diagnostics)
     }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NodeId(pub(super) u32);
 
-/// What a node is.
+/// Kind of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// Null, or nothing after the colon.
@@ -73,7 +73,7 @@ pub(super) struct Raw {
 pub struct Include {
     /// The path as written.
     pub path: String,
-    /// Where it is named.
+    /// Span of its name.
     pub span: Span,
 }
 
@@ -111,7 +111,7 @@ impl Document {
         &self.source
     }
 
-    /// How it was read.
+    /// Returns the format that it was read in.
     pub fn format(&self) -> Format {
         self.format
     }
@@ -145,8 +145,8 @@ impl Document {
         &self.nodes[id.0 as usize]
     }
 
-    /// Whether [`Node::text`] of a node is this. Lengths are compared first: nearly all keys differ in them
-    /// already.
+    /// Returns true if [`Node::text`] of a node is this text. Lengths are compared first: nearly all keys
+    /// differ in them already.
     fn reads(&self, id: NodeId, text: &str) -> bool {
         match &self.raw(id).data {
             Data::String(t) | Data::Number(t) | Data::Bool(_, t) => match t {
@@ -174,7 +174,7 @@ pub struct Node<'d> {
     doc: &'d Document,
     /// The node itself.
     id: NodeId,
-    /// Where it stands: the alias, if it was reached through one.
+    /// Node at the place of use: the alias, if it was reached through one.
     site: NodeId,
 }
 
@@ -185,7 +185,7 @@ pub struct Entry<'d> {
     pub key: Node<'d>,
     /// The value.
     pub value: Node<'d>,
-    /// Whether it was taken over through a merge key.
+    /// True if it was merged in through a merge key.
     pub merged: bool,
 }
 
@@ -212,7 +212,7 @@ impl<'d> Node<'d> {
         self.id
     }
 
-    /// What it is.
+    /// Returns its kind.
     pub fn kind(&self) -> Kind {
         match self.doc.raw(self.id).data {
             Data::Null | Data::Alias(_) => Kind::Null,
@@ -224,29 +224,29 @@ impl<'d> Node<'d> {
         }
     }
 
-    /// Where it stands; the alias, if it was reached through one.
+    /// Returns its span: that of the alias, if it was reached through one.
     pub fn span(&self) -> Span {
         let raw = self.doc.raw(self.site);
         Span { file: self.doc.file, start: raw.start, end: raw.end }
     }
 
-    /// Where its content is written.
+    /// Returns the span of its content.
     pub fn definition(&self) -> Span {
         let raw = self.doc.raw(self.id);
         Span { file: self.doc.file, start: raw.start, end: raw.end }
     }
 
-    /// Whether it is null or empty.
+    /// Returns true if it is null or empty.
     pub fn is_null(&self) -> bool {
         self.kind() == Kind::Null
     }
 
-    /// Whether it is a list.
+    /// Returns true if it is a list.
     pub fn is_sequence(&self) -> bool {
         self.kind() == Kind::Sequence
     }
 
-    /// Whether it is a mapping.
+    /// Returns true if it is a mapping.
     pub fn is_mapping(&self) -> bool {
         self.kind() == Kind::Mapping
     }

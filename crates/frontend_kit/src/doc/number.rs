@@ -12,8 +12,8 @@ pub(super) struct Decimal {
 /// Exponents beyond this are not taken as numbers: `1e999999999` is a request for a gigabyte.
 const MAX_EXPONENT: i64 = 400;
 
-/// Whether a plain YAML scalar is a number: YAML 1.2's core schema, plus digits grouped by `_` as
-/// in YAML 1.1, which most Python programs read.
+/// Returns true if a plain YAML scalar is a number: YAML 1.2's core schema, plus digits grouped by `_` as in
+/// YAML 1.1, which most Python programs read.
 pub(super) fn is_yaml_number(text: &str) -> bool {
     let body = text.strip_prefix(['-', '+']).unwrap_or(text);
     if matches!(body, ".inf" | ".Inf" | ".INF") || matches!(text, ".nan" | ".NaN" | ".NAN") {

@@ -392,7 +392,7 @@ proptest! {
         total(&bytes);
     }
 
-    /// What we write as JSON is what we read, as JSON and as YAML.
+    /// Written JSON reads back the same, as JSON and as YAML.
     #[test]
     fn strings_survive(strings in proptest::collection::vec("\\PC{0,20}", 0..6)) {
         let quoted: Vec<String> = strings.iter().map(|s| format!("\"{}\"", s.replace('\\', "\\\\").replace('"', "\\\""))).collect();

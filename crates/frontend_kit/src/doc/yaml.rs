@@ -233,8 +233,8 @@ impl Positions {
     }
 }
 
-/// How far the parser may look ahead of what it has reported, in characters. It keeps every token of
-/// a bracket that is not closed yet, some hundred bytes for each character.
+/// Maximal lookahead of the parser beyond its last event, in characters. It keeps every token of a bracket
+/// that isn't closed yet, some hundred bytes for each character.
 const WINDOW: usize = 1 << 20;
 
 /// The characters of a text, which seems to end where the parser looks too far ahead.
@@ -244,12 +244,12 @@ struct Window<'a> {
     last: Rc<Seen>,
 }
 
-/// How far a [`Window`] is used.
+/// Progress of the parser within a [`Window`].
 #[derive(Default)]
 struct Seen {
-    /// Where the last event ended, in characters.
+    /// End of the last event, in characters.
     reported: Cell<usize>,
-    /// Whether the parser looked too far ahead.
+    /// True if the parser looked too far ahead.
     cut: Cell<bool>,
 }
 
@@ -268,7 +268,7 @@ impl Iterator for Window<'_> {
 
 struct Reader<'a, 'l> {
     builder: Builder<'l>,
-    /// What is parsed: the body, with something in front perhaps.
+    /// Parsed text: the body, perhaps with a prefix.
     text: &'a str,
     /// Bytes of the text before the body, which make up one document; `None` for none.
     front: Option<usize>,
@@ -284,9 +284,9 @@ struct Reader<'a, 'l> {
     open_anchors: Vec<usize>,
     /// Values that are the name of a file to be included.
     included: usize,
-    /// Where the last event ended, in characters, if the parser sees the text through a [`Window`].
+    /// End of the last event, in characters, if the parser sees the text through a [`Window`].
     last: Option<Rc<Seen>>,
-    /// Where scalars begin that were made one line, with what they say.
+    /// Starts of scalars that were joined to one line, with their values.
     quoted: Vec<(usize, String)>,
 }
 

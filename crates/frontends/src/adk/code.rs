@@ -64,7 +64,7 @@ const UNUSED: &[Unused] = &[
 /// The state of a session, and its field that holds what was said last.
 const STATE: &str = "$state";
 const LAST: &str = "x";
-/// What one side of a parallel agent, and a turn of a loop, leaves.
+/// Fields for the results of parallel branches, and of one iteration of a loop.
 const SIDES: &str = "$sides";
 const TURN: &str = "$turn";
 
@@ -150,7 +150,7 @@ fn beside<'i>(
     found.or_else(|| py::repeats(world, &runs))
 }
 
-/// What an object is, if it is an agent.
+/// Returns the kind of agent that an object is. `None` for any other object.
 fn is(world: &World<'_>, id: ObjectId) -> Option<Is> {
     let object = world.object(id);
     let of = |name: &str| match name.rsplit('.').next()? {
@@ -177,7 +177,7 @@ fn is(world: &World<'_>, id: ObjectId) -> Option<Is> {
     }
 }
 
-/// How often models may be called in a run.
+/// Returns the bound on model calls in a run.
 fn calls(world: &World<'_>, units: &Units) -> LoopBound {
     let default = defaults::bound(&defaults::ADK_CALLS, &units.versions);
     let configs: Vec<Given<'_>> = world
@@ -198,8 +198,8 @@ fn calls(world: &World<'_>, units: &Units) -> LoopBound {
     }
 }
 
-/// Where agents are defined: those that one expression makes have a place of their own in it, so that they
-/// are told apart.
+/// Returns the place of each agent's definition. Agents that one expression makes get distinct places within
+/// it.
 fn places(world: &World<'_>) -> HashMap<ObjectId, Span> {
     let mut made: HashMap<Span, u32> = HashMap::new();
     let mut out = HashMap::new();
@@ -214,7 +214,7 @@ fn places(world: &World<'_>) -> HashMap<ObjectId, Span> {
 struct Reader<'r, 'w> {
     world: &'r World<'w>,
     places: &'r HashMap<ObjectId, Span>,
-    /// What agents of the unit leave in the state.
+    /// State keys that agents of the unit set.
     keys: BTreeSet<String>,
     calls: LoopBound,
 }
@@ -234,7 +234,7 @@ impl<'r> Reader<'r, '_> {
         self.get(id, "name").and_then(|g| py::label(self.world, g.value)).unwrap_or_else(|| "agent".into())
     }
 
-    /// Where it is defined.
+    /// Returns the place of its definition.
     fn place(&self, id: ObjectId) -> Span {
         self.places.get(&id).copied().unwrap_or(self.world.object(id).span)
     }

@@ -14,7 +14,7 @@ use frontend_kit::emit::{Template, codes};
 use frontend_kit::kit::Kit;
 use std::sync::Arc;
 
-/// What AutoGen asks where nothing else is said.
+/// Default selector prompt of AutoGen.
 pub(super) const PROMPT: &str = "You are in a role play game. The following roles are available:\n{roles}.\nRead the following conversation. Then select the next role from {participants} to play. Only return the role.\n\n{history}\n\nRead the above conversation. Then select the next role from {participants} to play. Only return the role.\n";
 
 /// A message as it stands in the history: who, what, and an empty line.
@@ -232,7 +232,7 @@ fn attempts(kit: &mut Kit<'_>, selector: &Selector, names: &[&str], at: Span) ->
     kit.b.app(fix, begin, at)
 }
 
-/// Whether the reply, in `y`, names a member: names that hold this one do not count.
+/// Tests whether the reply in `y` names a member. Longer names that contain the name don't count.
 fn mentions(kit: &mut Kit<'_>, name: &str, names: &[&str], at: Span) -> TermId {
     let mut text = kit.b.var("y", at);
     for longer in names.iter().filter(|n| **n != name && n.contains(name)) {

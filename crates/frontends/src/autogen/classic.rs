@@ -26,7 +26,7 @@ use std::collections::HashSet;
 /// Packages of this generation of AutoGen.
 pub(super) const PACKAGES: &[&str] = &["autogen", "ag2"];
 
-/// What an assistant is told that is told nothing; AutoGen says this at greater length.
+/// Default system message of an assistant, shortened.
 const ASSISTANT_PROMPT: &str = "You are a helpful AI assistant. Solve tasks using your coding and language skills. Suggest code in a code block for the user to execute. Reply \"TERMINATE\" in the end when everything is done.";
 const CONVERSABLE_PROMPT: &str = "You are a helpful AI Assistant.";
 const SELECT_BEFORE: &str = "You are in a role play game. The following roles are available:\n                {roles}.\n                Read the following conversation.\n                Then select the next role from {agentlist} to play. Only return the role.";
@@ -84,7 +84,7 @@ const GROUP_UNUSED: &[Unused] = &[
     ("select_speaker_auto_verbose", why::SHOWN),
 ];
 
-/// Whether a mapping is the configuration of an agent.
+/// Returns true if a mapping is the configuration of an agent.
 pub(super) fn is_agent(n: Node<'_>) -> bool {
     mark::has(n, "llm_config") && (mark::has(n, "human_input_mode") || mark::has(n, "system_message"))
 }
@@ -135,7 +135,7 @@ pub(super) fn configured(kit: &mut Kit<'_>, node: Node<'_>) -> Member {
     Member { name, description, place: node.span(), head, kind }
 }
 
-/// What a message must say so that it ends a talk, or why that is not known.
+/// Texts in a message that end a chat, or the reason why they aren't known.
 pub(super) type Stop = Result<Vec<(String, Place)>, String>;
 
 struct Reader<'r, 'w> {
@@ -529,7 +529,7 @@ impl<'r> Reader<'r, '_> {
         out.into_iter().map(|decl| ToolUse { decl, ask: None }).collect()
     }
 
-    /// What a message must say so that an agent does not answer it.
+    /// Returns the texts in a message that an agent doesn't answer.
     fn stop(&self, id: ObjectId) -> Stop {
         let position = match self.class(id).as_deref() {
             Some("UserProxyAgent") => Some(1),
@@ -599,7 +599,7 @@ impl<'r> Reader<'r, '_> {
         term::alone(kit, &Member { name, description, place, head, kind: Kind::Team(Box::new(team)) })
     }
 
-    /// How often the recipient replies at most.
+    /// Returns the maximal number of the recipient's replies.
     fn replies(&self, kit: &Kit<'_>, chat: &Chat<'_>) -> LoopBound {
         if chat.turns.is_some() {
             return py::bound(self.world, chat.turns, LoopBound::unknown("the turns of the group chat"));
@@ -734,7 +734,7 @@ pub(super) fn source_of<'s>(world: &'s World<'_>, function: python::FunctionId) 
     source.and_then(|s| s.text.get(span.start as usize..span.end as usize)).unwrap_or("")
 }
 
-/// What a test of messages looks for, if it is one of the usual tests.
+/// Returns the texts that a test of messages looks for, if it is one of the usual tests.
 pub(super) fn tests(text: &str) -> Option<Vec<(String, Place)>> {
     let body = text.split_once(':').map_or(text, |(_, body)| body);
     if body.trim() == "False" {

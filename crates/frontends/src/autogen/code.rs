@@ -76,7 +76,7 @@ pub(super) fn words(world: &World<'_>, given: Given<'_>) -> Words {
     Words { pieces, at }
 }
 
-/// Whether something is true, if that is known.
+/// Returns the value of a flag, if it is known.
 pub(super) fn flag(world: &World<'_>, given: Option<Given<'_>>) -> Option<bool> {
     match world.resolve_env(given?.value).kind {
         PyKind::Bool(b) => Some(b),
@@ -106,7 +106,7 @@ impl<'r> Reader<'r, '_> {
         found.into_inner()
     }
 
-    /// Whether it is somebody who can be given a task.
+    /// Returns true for an agent or a team that can be given a task.
     pub fn runs(&self, id: ObjectId) -> bool {
         self.class(id).is_some_and(|c| {
             is_team(&c)
@@ -134,7 +134,8 @@ impl<'r> Reader<'r, '_> {
             .unwrap_or_else(|| if team { "team".into() } else { "agent".into() })
     }
 
-    /// Where it is defined. Agents that a function makes are told apart by the place of their name.
+    /// Returns the place of an agent's definition. Agents that one function makes are told apart by the place
+    /// of their names.
     pub fn place(&self, id: ObjectId) -> Span {
         let span = self.world.object(id).span;
         let alone = self.world.objects().filter(|(_, o)| o.span == span).take(2).count() < 2;
@@ -285,7 +286,7 @@ impl<'r> Reader<'r, '_> {
         (params, at)
     }
 
-    /// Whether a client's model is told what to do by system messages, as OpenAI's are.
+    /// Returns true if a client passes prompts as system messages, as OpenAI's clients do.
     fn speaks_openai(&self, given: Option<Given<'_>>) -> bool {
         let Some((_, client)) = given.and_then(|g| self.world.object_of(g.value)) else { return true };
         let info = field(client, None, "model_info").and_then(|g| self.world.entries(g.value));
@@ -611,7 +612,7 @@ impl<'r> Reader<'r, '_> {
         How::Selector(Box::new(selector))
     }
 
-    /// What a `DiGraphBuilder` builds.
+    /// Reads the graph of a `DiGraphBuilder`.
     fn graph(&self, kit: &mut Kit<'_>, id: ObjectId) -> Graph {
         let mut graph = Graph { edges: Vec::new(), start: None };
         let given = self.get(id, Some(1), "graph");
@@ -838,7 +839,7 @@ pub(super) fn model(
     Some(given.at)
 }
 
-/// What a dictionary has under a key.
+/// Returns the value of a key of a dictionary.
 pub(super) fn lookup<'v>(world: &'v World<'_>, value: &'v Value, key: &str) -> Option<&'v Value> {
     world.entries(value)?.iter().find(|(k, _)| k.as_str() == Some(key)).map(|(_, v)| v)
 }

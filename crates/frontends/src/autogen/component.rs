@@ -28,7 +28,7 @@ pub(super) fn is_team(provider: &str) -> bool {
     provider.ends_with("GroupChat") || matches!(provider, "Swarm" | "GraphFlow")
 }
 
-/// Whether it is somebody who can be given a task.
+/// Returns true for an agent or a team that can be given a task.
 pub(super) fn runs(node: Node<'_>) -> bool {
     let of = provider(node);
     is_component(node) && (is_team(of) || ["Agent", "Surfer", "Coder"].iter().any(|end| of.ends_with(end)))
@@ -81,7 +81,7 @@ pub(super) fn member(kit: &mut Kit<'_>, node: Node<'_>) -> Member {
     Member { name, description, place: node.span(), head, kind }
 }
 
-/// What an agent says of itself where nothing is written.
+/// Returns the default description of an agent class.
 pub(super) fn default_description(class: &str) -> &'static str {
     match class {
         "AssistantAgent" => "An agent that provides assistance with ability to use tools.",
@@ -107,7 +107,7 @@ fn model(kit: &mut Kit<'_>, client: Option<Node<'_>>) -> (ModelParams, Option<Sp
     (params, Some(named.map_or(client.head(), |(_, e)| value_span(&e))))
 }
 
-/// Whether a client's model is told what to do by system messages, as OpenAI's are.
+/// Returns true if a client passes prompts as system messages, as OpenAI's clients do.
 fn speaks_openai(client: Option<Node<'_>>) -> bool {
     let Some(client) = client else { return true };
     let family = client.at(&["config", "model_info", "family"]).and_then(|f| f.text());

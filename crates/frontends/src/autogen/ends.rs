@@ -1,4 +1,4 @@
-//! What ends a talk: bounds on turns, and tests of the state.
+//! Termination of a group chat: bounds on turns, and tests of the state.
 //!
 //! Source: microsoft/autogen 0.7.5, `autogen_agentchat/conditions`, `autogen_agentchat/base/_termination.py`.
 
@@ -46,7 +46,7 @@ pub(super) fn most_messages(ends: &Ends) -> Option<(u64, Span)> {
     }
 }
 
-/// What ends a talk that nobody in it says.
+/// Returns the reason and the place of an end that is decided outside the chat.
 fn ended_outside(ends: &Ends) -> Option<(String, Span)> {
     match ends {
         Ends::Outside(why, at) => Some((why.clone(), *at)),
@@ -55,8 +55,8 @@ fn ended_outside(ends: &Ends) -> Option<(String, Span)> {
     }
 }
 
-/// Whether a talk is over, as a test of the state; `None` if this never ends it. What an *and* has to
-/// remember is bound before.
+/// Lowers a termination condition as a test of the state. `None` if it never holds. Variables that *and*
+/// needs are bound before.
 pub(super) fn holds(
     kit: &mut Kit<'_>,
     ends: &Ends,
@@ -135,13 +135,13 @@ pub(super) fn holds(
     }
 }
 
-/// Whether the last message holds a text.
+/// Tests whether the last message contains a text.
 fn mention(kit: &mut Kit<'_>, text: &str, place: Place, at: Span) -> TermId {
     let said = state(kit, "text", at);
     holds_text(kit, said, text, place, at)
 }
 
-/// Whether a text holds another one.
+/// Tests whether a text contains another one.
 pub(super) fn holds_text(kit: &mut Kit<'_>, said: TermId, text: &str, place: Place, at: Span) -> TermId {
     let needle = kit.text(text, at);
     if place == Place::Anywhere {
@@ -195,7 +195,7 @@ fn spoken_by(kit: &mut Kit<'_>, names: &[String], at: Span) -> TermId {
     kit.b.add(Term::Prim(Prim::Contains, vec![names, by]), at)
 }
 
-/// Whether handing over to somebody ends the talk, or may.
+/// Returns true if a handoff to `target` may end the group chat.
 pub(super) fn ended_by(ends: &Ends, target: &str) -> bool {
     match ends {
         Ends::Any(list) | Ends::All(list) => list.iter().any(|e| ended_by(e, target)),

@@ -30,33 +30,33 @@ use std::sync::Arc;
 
 /// Who it is in the talk.
 const NAME: &str = "MagenticOneOrchestrator";
-/// How often a ledger is asked for.
+/// Maximal number of requests for one ledger.
 const ATTEMPTS: u64 = 10;
 const NO_LEDGER: &str = "Failed to parse ledger information after multiple retries.";
-/// What AutoGen calls a stall too many where nothing is said.
+/// Default of `max_stalls` in AutoGen.
 pub(super) const STALLS: u64 = 3;
 
-/// What is known.
+/// Prompt for the facts.
 const FACTS: &str = "Below I will present you a request. Before we begin addressing the request, please answer the following pre-survey to the best of your ability. Keep in mind that you are Ken Jennings-level with trivia, and Mensa-level with puzzles, so there should be a deep well to draw from.\n\nHere is the request:\n\n{task}\n\nHere is the pre-survey:\n\n    1. Please list any specific facts or figures that are GIVEN in the request itself. It is possible that there are none.\n    2. Please list any facts that may need to be looked up, and WHERE SPECIFICALLY they might be found. In some cases, authoritative sources are mentioned in the request itself.\n    3. Please list any facts that may need to be derived (e.g., via logical deduction, simulation, or computation)\n    4. Please list any facts that are recalled from memory, hunches, well-reasoned guesses, etc.\n\nWhen answering this survey, keep in mind that \"facts\" will typically be specific names, dates, statistics, etc. Your answer should use headings:\n\n    1. GIVEN OR VERIFIED FACTS\n    2. FACTS TO LOOK UP\n    3. FACTS TO DERIVE\n    4. EDUCATED GUESSES\n\nDO NOT include any other headings or sections in your response. DO NOT list next steps or plans until asked to do so.\n";
-/// What is to be done.
+/// Prompt for the plan.
 const PLAN: &str = "Fantastic. To address this request we have assembled the following team:\n\n{team}\n\nBased on the team composition, and known and unknown facts, please devise a short bullet-point plan for addressing the original request. Remember, there is no requirement to involve all team members -- a team member's particular expertise may not be needed for this task.";
-/// What everybody is told of both.
+/// Broadcast of the facts and the plan to all members.
 const LEDGER: &str = "\nWe are working to address the following user request:\n\n{task}\n\n\nTo answer this request we have assembled the following team:\n\n{team}\n\n\nHere is an initial fact sheet to consider:\n\n{facts}\n\n\nHere is the plan to follow as best as possible:\n\n{plan}\n";
-/// How far it is, and who goes on with what.
+/// Prompt for the progress ledger: how far the task is, and who speaks next.
 const PROGRESS: &str = "\nRecall we are working on the following request:\n\n{task}\n\nAnd we have assembled the following team:\n\n{team}\n\nTo make progress on the request, please answer the following questions, including necessary reasoning:\n\n    - Is the request fully satisfied? (True if complete, or False if the original request has yet to be SUCCESSFULLY and FULLY addressed)\n    - Are we in a loop where we are repeating the same requests and / or getting the same responses as before? Loops can span multiple turns, and can include repeated actions like scrolling up or down more than a handful of times.\n    - Are we making forward progress? (True if just starting, or recent messages are adding value. False if recent messages show evidence of being stuck in a loop or if there is evidence of significant barriers to success such as the inability to read from a required file)\n    - Who should speak next? (select from: {names})\n    - What instruction or question would you give this team member? (Phrase as if speaking directly to them, and include any specific information they may need)\n\nPlease output an answer in pure JSON format according to the following schema. The JSON object must be parsable as-is. DO NOT OUTPUT ANYTHING OTHER THAN JSON, AND DO NOT DEVIATE FROM THIS SCHEMA:\n\n    {{\n       \"is_request_satisfied\": {{\n            \"reason\": string,\n            \"answer\": boolean\n        }},\n        \"is_in_loop\": {{\n            \"reason\": string,\n            \"answer\": boolean\n        }},\n        \"is_progress_being_made\": {{\n            \"reason\": string,\n            \"answer\": boolean\n        }},\n        \"next_speaker\": {{\n            \"reason\": string,\n            \"answer\": string (select from: {names})\n        }},\n        \"instruction_or_question\": {{\n            \"reason\": string,\n            \"answer\": string\n        }}\n    }}\n";
-/// What is known now, after a stall.
+/// Prompt that updates the facts after a stall.
 const NEW_FACTS: &str = "As a reminder, we are working to solve the following task:\n\n{task}\n\nIt's clear we aren't making as much progress as we would like, but we may have learned something new. Please rewrite the following fact sheet, updating it to include anything new we have learned that may be helpful. Example edits can include (but are not limited to) adding new guesses, moving educated guesses to verified facts if appropriate, etc. Updates may be made to any section of the fact sheet, and more than one section of the fact sheet can be edited. This is an especially good time to update educated guesses, so please at least add or update one educated guess or hunch, and explain your reasoning.\n\nHere is the old fact sheet:\n\n{facts}\n";
-/// What is to be done now.
+/// Prompt that updates the plan after a stall.
 const NEW_PLAN: &str = "Please briefly explain what went wrong on this last run (the root cause of the failure), and then come up with a new plan that takes steps and/or includes hints to overcome prior challenges and especially avoids repeating the same mistakes. As before, the new plan should be concise, be expressed in bullet-point form, and consider the following team composition (do not involve any other outside people since we cannot contact anyone else):\n\n{team}\n";
 /// The answer to whoever asked.
 const FINAL: &str = "\nWe are working on the following task:\n{task}\n\nWe have completed the task.\n\nThe above messages contain the conversation that took place to complete the task.\n\nBased on the information gathered, provide the final answer to the original request.\nThe answer should be phrased as if you were speaking to the user.\n";
 
-/// Whether a final question is AutoGen's own.
+/// Returns true if a prompt for the final answer is AutoGen's default.
 pub(super) fn is_own(text: &str) -> bool {
     text == FINAL
 }
 
-/// How often progress is looked at, at most.
+/// Returns the maximal number of progress checks.
 pub(super) fn rounds(team: &Team) -> LoopBound {
     let own = &team.bound;
     let bound = match own.bound {
@@ -76,7 +76,7 @@ struct Lower<'k, 'a, 't> {
     roles: String,
     /// Their names.
     names: String,
-    /// Whether all that is said is kept, for the talk around.
+    /// True if all messages are kept, for an enclosing group chat.
     nested: bool,
 }
 
@@ -496,8 +496,8 @@ impl Lower<'_, '_, '_> {
         self.kit.b.let_in(bindings, next, at)
     }
 
-    /// What the talk gives: what was said last if a condition ended it, else the final answer. What it is
-    /// made of is `$end`.
+    /// Lowers the result of the group chat: the last message if a condition ended it, else the final answer,
+    /// which is made from `$end`.
     fn result(&mut self) -> TermId {
         let at = self.at;
         let mut said = vec![self.hears("$end")];

@@ -49,9 +49,9 @@ use std::collections::HashSet;
 /// The front end.
 pub struct AutoGen;
 
-/// What AutoGen tells an assistant that is told nothing.
+/// Default system message of an assistant.
 const DEFAULT_PROMPT: &str = "You are a helpful AI assistant. Solve tasks using your tools. Reply with TERMINATE when the task has been completed.";
-/// What a model is told before and after the group chat inside an agent.
+/// Default instructions around the messages of the group chat inside a `SocietyOfMindAgent`.
 const INSTRUCTION: &str = "Earlier you were asked to fulfill a request. You and your team worked diligently to address that request. Here is a transcript of that conversation:";
 const RESPONSE: &str = "Output a standalone response to the original request, without mentioning any of the intermediate discussion.";
 
@@ -85,7 +85,7 @@ const TEAM_UNUSED: &[Unused] = &[
     ("model_context", "how much of the chat the model sees is not compiled yet"),
 ];
 
-/// Whether a family of models is OpenAI's.
+/// Returns true for the name of an OpenAI model.
 fn is_openai(family: &str) -> bool {
     ["gpt-", "o1", "o3", "o4"].iter().any(|f| family.starts_with(f))
 }
@@ -101,7 +101,7 @@ fn outside(class: &str, at: Span) -> Option<Ends> {
     Some(Ends::Outside(why.to_string(), at))
 }
 
-/// How a team is bounded: what bounds an agent does not.
+/// Advice for the bound of a team, which differs from that of an agent.
 const TALK_BOUND: &str = "limit it: `max_turns` of the team, or a `MaxMessageTermination`";
 
 fn facts() -> Facts {

@@ -1,4 +1,4 @@
-//! What AutoGen's components and the Python that makes them say alike: agents, teams, and what ends a talk.
+//! Model of AutoGen programs that configurations and Python share: agents, teams, and termination.
 
 use core_ir::{ModelParams, TermId, ToolDecl, Type};
 use diagnostics::Span;
@@ -45,7 +45,7 @@ impl Words {
         self.pieces.iter().map(|p| p.as_ref().map_or(0, String::len)).sum()
     }
 
-    /// What is known of it, the rest in braces.
+    /// Returns the known parts, with the others in braces.
     pub fn shown(&self) -> String {
         let piece = |p: &Result<String, String>| match p {
             Ok(text) => text.clone(),
@@ -58,16 +58,16 @@ impl Words {
 /// Who takes part in a talk.
 pub(super) struct Member {
     pub name: String,
-    /// What the others, and who chooses a speaker, are told of it.
+    /// Description for the other members and for the speaker selector.
     pub description: Words,
-    /// Where it is defined.
+    /// Place of the definition.
     pub place: Span,
-    /// Where something missing would have to be added.
+    /// Place at which a missing setting would be added.
     pub head: Span,
     pub kind: Kind,
 }
 
-/// What a member is.
+/// Kind of the member.
 pub(super) enum Kind {
     Assistant(Box<Assistant>),
     /// A person, or a program, that is told the last message and answers.
@@ -89,15 +89,15 @@ pub(super) struct Assistant {
     pub handoffs: Vec<Handoff>,
     /// Replies with tool calls that it answers in a turn.
     pub bound: LoopBound,
-    /// Whether the model is asked once more, without tools, when these are used up.
+    /// True if the model is called once more, without tools, after the last iteration.
     pub reflect: bool,
-    /// How results are told if it is not: a Python format.
+    /// Format of a summary of tool results, in Python's syntax, if the model doesn't reflect on them.
     pub summary: Option<String>,
     pub result: Option<Type>,
 }
 
 impl Assistant {
-    /// Whether a reply of it may hold several calls.
+    /// Returns true if one of its replies may contain several calls.
     pub fn calls_several(&self) -> bool {
         !(self.tools.is_empty() && self.handoffs.is_empty()) && calls::several(&self.params)
     }
@@ -120,7 +120,7 @@ pub(super) struct Handoff {
 }
 
 impl Handoff {
-    /// What AutoGen makes of a target where nothing else is said.
+    /// Makes a handoff with AutoGen's default name and description.
     pub fn to(target: &str, at: Span) -> Handoff {
         Handoff {
             target: target.to_string(),
@@ -139,7 +139,7 @@ pub(super) struct Society {
     pub model_at: Option<Span>,
     pub instruction: Words,
     pub response: Words,
-    /// Whether both are system messages.
+    /// True if both are system messages.
     pub as_system: bool,
 }
 
@@ -152,7 +152,7 @@ pub(super) struct Team {
     pub ends: Option<Ends>,
     /// Turns at most, as written or by default.
     pub bound: LoopBound,
-    /// Where the members are listed.
+    /// Place of the list of members.
     pub at: Span,
 }
 
@@ -173,7 +173,7 @@ pub(super) struct Orchestrator {
     pub model_at: Option<Span>,
     /// Turns without progress before it plans anew.
     pub stalls: u64,
-    /// What it is asked at the end, if that is not AutoGen's own question.
+    /// Prompt for the final answer, if it isn't AutoGen's default.
     pub answer: Option<Words>,
 }
 
@@ -184,9 +184,9 @@ pub(super) struct Selector {
     pub prompt: Words,
     /// If what was said is told message by message, what follows it.
     pub after: Option<Words>,
-    /// Whether the prompt is a system message.
+    /// True if the prompt is a system message.
     pub as_system: bool,
-    /// Whether the same may speak twice in a row.
+    /// True if a member may speak twice in a row.
     pub repeats: bool,
     pub attempts: LoopBound,
     /// Code that chooses, and where it is given.
@@ -206,7 +206,7 @@ pub(super) struct Arrow {
     pub when: When,
     /// Edges to one node are counted by group.
     pub group: String,
-    /// Whether one edge of the group is enough.
+    /// True if one edge of the group suffices to activate the node.
     pub any: bool,
     pub at: Span,
 }
@@ -223,7 +223,7 @@ pub(super) enum When {
     Unknown(String),
 }
 
-/// Where a message holds a text.
+/// Position of a text within a message.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Place {
     Anywhere,

@@ -140,7 +140,7 @@ pub(super) fn lower(kit: &mut Kit<'_>, team: &Team, graph: &Graph, start: Start,
     }
 }
 
-/// What a member says, in a conversation of its own; the state is `$s`.
+/// Lowers a turn of a member with its own conversation. The state is `$s`.
 fn speaks(kit: &mut Kit<'_>, team: &Team, i: usize, rich: bool) -> TermId {
     let m = &team.members[i];
     let at = m.head;
@@ -415,7 +415,7 @@ fn or(kit: &mut Kit<'_>, a: Option<TermId>, b: TermId) -> TermId {
     kit.b.add(Term::If(a, yes, b, IfSugar::Or), at)
 }
 
-/// Whether an edge is taken: the member spoke, and said what the edge asks for.
+/// Tests whether an edge is taken: its source spoke, and its condition holds for the message.
 fn taken(kit: &mut Kit<'_>, from: usize, e: &Arrow) -> TermId {
     let go = state(kit, &ready(from), e.at);
     let test = match &e.when {

@@ -11,7 +11,7 @@ use frontend_kit::emit::{LoopBound, codes};
 use frontend_kit::kit::Kit;
 use std::sync::Arc;
 
-/// What the tools that a reply calls have said.
+/// Field for the results of the tools that a reply calls.
 const TOLD: &str = "told";
 
 /// One side's conversation with another one that has no model.

@@ -26,7 +26,7 @@ use frontend_kit::emit::{LoopBound, clip, codes};
 use frontend_kit::kit::{Kit, size};
 use std::sync::Arc;
 
-/// What a turn ends with.
+/// Result of a turn.
 #[derive(Clone)]
 pub(super) enum Said {
     Text,
@@ -126,7 +126,7 @@ pub(super) fn entry(kit: &mut Kit<'_>, by: &str, how: &str, text: TermId, at: Sp
     kit.b.add(Term::Record(fields), at)
 }
 
-/// Whether members of a talk that is said again call anything.
+/// Returns true if a member of a chat whose messages are passed on has tools.
 fn calls(team: &Team) -> bool {
     team.members.iter().any(|m| match &m.kind {
         Kind::Assistant(a) => !a.tools.is_empty() || !a.handoffs.is_empty(),
@@ -142,16 +142,16 @@ pub(super) fn state(kit: &mut Kit<'_>, field: &str, at: Span) -> TermId {
     kit.b.add(Term::Field(s, field.into()), at)
 }
 
-/// What begins a talk.
+/// Input of a chat.
 pub(super) enum Start {
     /// The variable `x`.
     Task,
-    /// What was said before: the variable `$log`.
+    /// Earlier messages, in the variable `$log`.
     Log,
 }
 
-/// Whether one assistant takes part, and everyone else is asked by its last message: then the talk is one
-/// conversation.
+/// Returns true if a single assistant takes part and all others see only its last message. The chat is then
+/// one conversation.
 fn is_live(team: &Team) -> bool {
     let simple = matches!(team.how, How::RoundRobin | How::Swarm);
     let assistants = team.members.iter().filter(|m| matches!(m.kind, Kind::Assistant(_))).count();
@@ -159,7 +159,7 @@ fn is_live(team: &Team) -> bool {
     simple && assistants == 1 && !others
 }
 
-/// What a message is that was said.
+/// Returns the tag of a message, empty if calls are not kept.
 pub(super) fn said_as(rich: bool) -> &'static str {
     if rich { "said" } else { "" }
 }
@@ -268,7 +268,7 @@ pub(super) fn heard(kit: &mut Kit<'_>, name: &str, log: TermId, at: Span) -> (Na
     ("_".into(), kit.b.app(of, log, at))
 }
 
-/// What the state of a talk holds beside the last message.
+/// Parts of a chat's state besides the last message.
 pub(super) struct Needs {
     pub live: bool,
     pub at: bool,
@@ -278,9 +278,9 @@ pub(super) struct Needs {
     pub count: bool,
     pub log: bool,
     pub history: bool,
-    /// Whether a turn says more than one message.
+    /// True if a turn adds more than one message.
     pub many: bool,
-    /// Whether calls are remembered.
+    /// True if tool calls are kept.
     pub rich: bool,
 }
 
@@ -325,7 +325,7 @@ impl Needs {
         }
     }
 
-    /// Whether a turn gives more than a text.
+    /// Returns true if a turn returns a record and not only a text.
     pub fn records(&self, team: &Team) -> bool {
         self.to || self.kind || self.many || self.rich || (self.at && matches!(team.how, How::Swarm))
     }
@@ -469,7 +469,7 @@ fn begin(kit: &mut Kit<'_>, team: &Team, needs: &Needs, kept: &[Name], start: St
     kit.b.add(Term::Record(fields), at)
 }
 
-/// What was said last of `$log`.
+/// Returns the last message of `$log`.
 pub(super) fn last(kit: &mut Kit<'_>, at: Span) -> TermId {
     let (log, of, one) = (kit.b.var("$log", at), kit.b.var("$log", at), kit.b.lit(Num::ONE, at));
     let count = kit.b.add(Term::Prim(Prim::Length, vec![of]), at);
@@ -568,7 +568,7 @@ pub(super) fn appended(
     kit.b.add(Term::Prim(Prim::Append, vec![log, more]), at)
 }
 
-/// What a member says: a text, or a record with it.
+/// Lowers a turn of a member: a text, or a record that contains it.
 pub(super) fn speaks(kit: &mut Kit<'_>, team: &Team, i: usize, needs: &Needs, records: bool) -> TermId {
     let m = &team.members[i];
     let at = m.head;
@@ -717,7 +717,7 @@ fn strangers(kit: &mut Kit<'_>, team: &Team, a: &Assistant) {
     }
 }
 
-/// What an agent with a talk inside says; what it has heard is `$log`.
+/// Lowers the reply of an agent with a group chat inside. The messages that it received are in `$log`.
 pub(super) fn society(kit: &mut Kit<'_>, member: &Member, society: &Society, rich: bool) -> TermId {
     let at = member.head;
     let Kind::Team(team) = &society.team.kind else {

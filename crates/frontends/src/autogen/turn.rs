@@ -17,7 +17,7 @@ use std::sync::Arc;
 /// The variable that holds the calls of a turn and what they gave, as messages of the talk.
 pub(super) const DONE: &str = "$done";
 
-/// What is known of the calls of a reply: their summaries.
+/// Field for the summaries of a reply's calls.
 const TOLD: &str = "told";
 /// Who was handed over to.
 const TO: &str = "to";
@@ -199,7 +199,7 @@ struct Once<'a> {
     params: &'a ModelParams,
     summary: Option<&'a str>,
     remembered: Option<&'a str>,
-    /// Whether tools are called, so that there is a summary.
+    /// True if tools are called, so that there is a summary.
     looped: bool,
     hands_over: bool,
     head: Span,
@@ -234,8 +234,8 @@ impl Once<'_> {
         calls::calls(kit, self.params.clone(), known, branches, after, (head, head, self.model_at))
     }
 
-    /// What is known so far of the calls of a reply: lists of the summaries and of the calls with their
-    /// results; who was handed over to.
+    /// Returns the fields for a reply's calls so far: summaries, calls with results, and the target of a
+    /// handoff.
     fn fields(&self) -> Vec<&'static str> {
         let mut fields = Vec::new();
         fields.extend(self.looped.then_some(TOLD));
@@ -382,7 +382,7 @@ fn named(kit: &mut Kit<'_>, name: &str, value: TermId, body: TermId, at: Span) -
     }
 }
 
-/// Whether one more thing to call may have this name; otherwise that is said.
+/// Returns true if a tool or handoff of this name may be added. Reports it otherwise.
 fn room(kit: &mut Kit<'_>, name: &Name, at: Span, count: usize, seen: &mut HashSet<Name>) -> bool {
     if count >= emit::MAX_TOOLS {
         if count == emit::MAX_TOOLS {
@@ -399,7 +399,7 @@ fn room(kit: &mut Kit<'_>, name: &Name, at: Span, count: usize, seen: &mut HashS
     !taken
 }
 
-/// How the result of a tool, in `o`, is told to the others.
+/// Lowers the summary of the tool result in `o`.
 fn summary(kit: &mut Kit<'_>, format: Option<&str>, tool: &str, at: Span) -> TermId {
     let o = kit.b.var("o", at);
     let Some(format) = format.filter(|f| *f != "{result}") else { return o };

@@ -33,7 +33,7 @@ pub(super) fn detect(file: &File) -> u8 {
     if py::imports(file, &["crewai"]) && py::mentions(file, &words) || starts { 90 } else { 0 }
 }
 
-/// What `@CrewBase` adds to a class.
+/// Attributes that `@CrewBase` adds to a class.
 #[derive(Debug)]
 struct CrewBase;
 
@@ -209,9 +209,9 @@ fn judging(world: &mut World<'_>) -> Functions {
     functions
 }
 
-/// What a crew is started with in a file, each time, with the place: the names of the inputs where all of
-/// them are known and there are some. Without any, CrewAI leaves the texts as they are; with some, a
-/// placeholder that none of them names fails the run. A method that is called before may add others.
+/// Finds the starts of a crew in a file, each with its place and the names of its inputs. The names are there
+/// only if all inputs are known and there are some. Without inputs, CrewAI leaves the texts as they are; with
+/// some, a placeholder that none of them names fails the run. A method that is called before may add inputs.
 fn started<'w>(world: &'w World<'_>, file: &File, crew: ObjectId) -> Vec<(Vec<&'w str>, Span)> {
     let object = world.object(crew);
     let class = object.within.and_then(|f| world.function(f).class);
@@ -243,8 +243,8 @@ fn started<'w>(world: &'w World<'_>, file: &File, crew: ObjectId) -> Vec<(Vec<&'
     all
 }
 
-/// Which argument of a method that starts a crew holds its inputs, of one that starts it once for each of a
-/// list, the list.
+/// Returns the position of the inputs among the arguments of a method that starts a crew, or of their list
+/// for one that starts it once per item.
 fn starts(method: &str) -> Option<usize> {
     match method {
         "kickoff" | "kickoff_async" | "akickoff" => Some(0),
@@ -476,7 +476,7 @@ pub(super) fn sanitized(name: &str) -> String {
     out.trim_end_matches('_').to_string()
 }
 
-/// What code supplies for an entry of a configuration: `Agent(config=self.agents_config["writer"],
+/// An argument in code for an entry of a configuration: `Agent(config=self.agents_config["writer"],
 /// llm=MODEL)` supplies `llm` for the agent `writer`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Supplied {
@@ -488,7 +488,7 @@ pub struct Supplied {
     pub key: String,
     /// The value, if it is a text, a number or a flag; none if it is built or not known.
     pub value: Option<String>,
-    /// Whether the value is not known.
+    /// True if the value isn't known.
     pub unknown: bool,
     /// The argument.
     pub span: Span,
@@ -496,7 +496,7 @@ pub struct Supplied {
     pub config: (String, FileId),
 }
 
-/// What the Python of a project supplies for the entries of its configurations.
+/// Returns the arguments that a project's Python supplies for entries of its configurations.
 pub fn supplied(project: &Project) -> Vec<Supplied> {
     let sources = project.python();
     let mut out: Vec<Supplied> = Vec::new();

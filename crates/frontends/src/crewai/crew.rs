@@ -15,13 +15,13 @@ use frontend_kit::kit::{Agent, Kit};
 use frontend_kit::talk::{Begins, Choice, Move, Over, Speaker, talk_from};
 use std::collections::HashMap;
 
-/// What stands between the results of several tasks.
+/// Separator between the results of several tasks.
 const DIVIDER: &str = "\n\n----------\n\n";
 
-/// What a reference to an earlier result counts as, in bytes of text.
+/// Size of a reference to an earlier result, in bytes of text.
 const SIZE_OF_A_NAME: usize = 16;
 
-/// What an agent of CrewAI is told when it manages: role, backstory and goal.
+/// Default role, backstory and goal of a manager.
 const MANAGER: [&str; 3] = [
     "Crew Manager",
     "You are a seasoned manager with a knack for getting the best out of your team.\nYou are also known for your ability to delegate work to the right people, and to ask the right questions to get the best out of your team.\nEven though you don't perform tasks by yourself, you have a lot of experience in the field, which allows you to properly evaluate the work of your team members.",
@@ -31,28 +31,28 @@ const MANAGER: [&str; 3] = [
 /// Message of CrewAI to an agent whose iterations are used up.
 const LAST_ANSWER: &str = "Now it's time you MUST give your absolute best final answer. You'll ignore all previous instructions, stop using any tools, and just return your absolute BEST Final answer.";
 
-/// How often CrewAI lets an agent try a task again that failed, unless `max_retry_limit` says it.
+/// Default of `max_retry_limit`.
 const RETRIES: u32 = 2;
 
-/// What is expected of a coworker.
+/// Expected output of a task that is delegated to a coworker.
 const EXPECTED: &str =
     "Your best answer to your coworker asking you this, accounting for the context shared.";
 
-/// What a task says beside its description when it wants Markdown.
+/// Addition to the description of a task with `markdown=True`.
 const MARKDOWN: &str = "\nYour final answer MUST be formatted in Markdown syntax.\nFollow these guidelines:\n- Use # for headers\n- Use ** for bold text\n- Use * for italic text\n- Use - or * for bullet points\n- Use `code` for inline code\n- Use ```language for code blocks";
 
-/// What a request says of the type of a task's result, around its schema.
+/// Addition to a request for a typed result, around the schema.
 pub(super) const SCHEMA: [&str; 2] = [
     "\nFormat your final answer according to the following OpenAPI schema: ",
     "\n\nIMPORTANT: Preserve the original content exactly as-is. Do NOT rewrite, paraphrase, or modify the meaning of the content. Only structure it to match the schema format.\n\nDo not include the OpenAPI schema in the final output. Ensure the final output does not include any code block markers like ```json or ```python.",
 ];
 
-/// What a task gives the agent that carries it out.
+/// Settings of a task for the agent that performs it.
 #[derive(Default)]
 struct Asked {
     /// Tools that outweigh the agent's own.
     tools: Option<Vec<Choice>>,
-    /// What the answer is decoded to.
+    /// Type that the answer is decoded to.
     result: Option<Type>,
 }
 
@@ -61,15 +61,15 @@ pub(super) struct Crew<'r> {
     pub at: Span,
     pub agents: Vec<Thing<'r>>,
     pub tasks: Vec<Thing<'r>>,
-    /// Whether a manager carries out the tasks.
+    /// True in a hierarchical crew, whose manager assigns the tasks.
     pub managed: bool,
     /// Who manages, if it is written.
     pub manager: Option<Thing<'r>>,
     pub manager_llm: Option<Written<'r>>,
-    /// Where it says that a planner begins, if it does.
+    /// Setting that turns planning on.
     pub planning: Option<Written<'r>>,
     pub planning_llm: Option<Written<'r>>,
-    /// Where it says that the agents share a memory or knowledge, if they do.
+    /// Setting that gives the agents a shared memory or knowledge.
     pub memory: Option<Written<'r>>,
     /// The agents by what tasks call them.
     pub names: HashMap<String, Thing<'r>>,
@@ -79,7 +79,7 @@ pub(super) struct Crew<'r> {
 /// it likes.
 const ELSEWHERE: &str =
     "CrewAI does not read a list of agents by itself, and the program that does may set it";
-/// How else people call `max_iter`.
+/// Names that people use in place of `max_iter`.
 const OTHER_BOUNDS: &[&str] = &["max_iterations", "max_steps", "max_turns"];
 
 impl<'r> Reader<'r, '_> {
@@ -340,7 +340,7 @@ impl<'r> Reader<'r, '_> {
         kit.b.add(Term::Prim(Prim::Lower, vec![role]), at)
     }
 
-    /// What a coworker is asked, of `$r`.
+    /// Lowers the request to a coworker in `$r`.
     fn delegated(&self, kit: &mut Kit<'_>, at: Span, calls: bool) -> TermId {
         let field = |kit: &mut Kit<'_>, name: &str| {
             let r = kit.b.var("$r", at);
@@ -529,7 +529,7 @@ impl<'r> Reader<'r, '_> {
         Some(earlier)
     }
 
-    /// What a task is called in its configuration, or its method.
+    /// Returns the name of a task: its key in the configuration, or its method.
     fn task_name(&self, id: python::ObjectId) -> String {
         let object = self.world.object(id);
         let entry = py::field(object, None, "config").and_then(|g| self.reference(g.value)).map(|(n, ..)| n);
@@ -817,14 +817,13 @@ impl<'r> Reader<'r, '_> {
     }
 }
 
-/// What bounds the manager that CrewAI makes, which reads no `max_iter` of the crew.
+/// Advice for the bound of the manager that CrewAI makes, which doesn't read the crew's `max_iter`.
 const MANAGER_BOUND: &str = "make the manager yourself: `manager_agent=Agent(…, max_iter=n)`";
 
 /// Tasks among which a name of a configuration is looked for.
 const MAX_TASKS: usize = 300;
 
-/// What makes an agent call models more often than is compiled, and whether it gives the agent something to
-/// call.
+/// Settings of an agent that cause model calls beyond those compiled, and whether they add tools.
 const MORE_CALLS: &[(&str, bool)] = &[
     ("memory", true),
     ("mcps", true),

@@ -172,7 +172,7 @@ impl Reader<'_, '_> {
         out
     }
 
-    /// Whether a function is a step of a flow, which the flow runs.
+    /// Returns true if a function is a step that the flow itself runs.
     fn is_step(&self, function: FunctionId) -> bool {
         self.world.decorated(function, &["start", "listen", "router"])
     }
@@ -225,7 +225,7 @@ impl Reader<'_, '_> {
         None
     }
 
-    /// What a decorator listens to: methods or labels.
+    /// Returns the methods or labels that a decorator listens to.
     fn sources_of(&self, decorator: &Value, depth: usize) -> Vec<String> {
         let Some((_, object)) = self.world.object_of(decorator) else { return Vec::new() };
         if depth > 8 || !matches!(object.short(), "start" | "listen" | "router" | "or_" | "and_") {
@@ -267,7 +267,7 @@ fn called(call: &ExprCall) -> Option<&str> {
     }
 }
 
-/// Where crews are started, and whether within a loop. Functions within are looked into, too.
+/// Finds the starts of crews, and whether they are in a loop. Nested functions are searched, too.
 #[derive(Default)]
 struct Starts {
     loops: usize,

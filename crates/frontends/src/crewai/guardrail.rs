@@ -23,17 +23,17 @@ use frontend_kit::kit::{Budget, Kit};
 use python::{PyKind, Value};
 use std::sync::Arc;
 
-/// What the agent that judges is told, before the role's own words are put around it.
+/// System message of the judge, around the text of the role.
 const JUDGE: &str = "You are Guardrail Agent. You are a expert at validating the output of a task. By providing effective feedback if the output is not valid.\nYour personal goal is: Validate the output of the task";
 
-/// What it is asked, around the result and the rule.
+/// Prompt of the judge, around the result and the rule.
 const QUESTION: [&str; 3] = [
     "\nCurrent Task: \n        Ensure the following task result complies with the given guardrail.\n\n        Task result:\n        ",
     "\n\n        Guardrail:\n        ",
     "\n\n        Your task:\n        - Confirm if the Task result complies with the guardrail.\n        - If not, provide clear feedback explaining what is wrong (e.g., by how much it violates the rule, or what specific part fails).\n        - Focus only on identifying issues — do not propose corrections.\n        - If the Task result complies with the guardrail, saying that is valid\n        \n\nProvide your complete response:",
 ];
 
-/// What a task is told when it is asked again, around the reason and its result.
+/// Addition to the prompt of a retried task, around the reason and its result.
 const AGAIN: [&str; 3] = [
     "\n\nThis is the context you're working with:\n### Previous attempt failed validation: ",
     "\n\n\n### Previous result:\n",
@@ -49,13 +49,13 @@ const STATE: &str = "$tried";
 /// The function that asks the task, of what it is told beside its description.
 const ASK: &str = "$ask";
 
-/// What looks at the result of a task.
+/// Check of a task's result.
 pub(super) enum Guardrail<'r> {
     /// A rule in words, and the model that judges.
     Rule { rule: Written<'r>, llm: Option<Written<'r>>, at: Span },
     /// A function of the project.
     Code { function: &'r Value, at: Span },
-    /// Something that is not known.
+    /// An unknown guardrail.
     Unknown { why: String, at: Span },
 }
 
@@ -231,7 +231,7 @@ impl<'r> Reader<'r, '_> {
         kit.b.add(Term::Case { scrutinee: ran, branches, default: None }, head)
     }
 
-    /// What a guardrail says of `$gave`: `` `passed text `` or `` `failed why ``.
+    /// Lowers the verdict of a guardrail on `$gave`: `` `passed text `` or `` `failed why ``.
     fn verdict(&self, kit: &mut Kit<'_>, guardrail: &Guardrail<'r>, at: Span) -> TermId {
         match guardrail {
             Guardrail::Rule { rule, llm, .. } => self.judged(kit, rule, llm.as_ref(), at),
@@ -282,7 +282,7 @@ impl<'r> Reader<'r, '_> {
         kit.b.let_in(vec![("$said".into(), said)], verdict, at)
     }
 
-    /// What a function computes of the result, if all of it can be said.
+    /// Lowers the verdict of a function of the project, if all of it can be expressed.
     fn computed(&self, kit: &mut Kit<'_>, function: &Value, at: Span) -> Option<TermId> {
         let (value, given) = self.functions.result(self.world, function)?;
         let of: Of = (given, OUTPUT.into());

@@ -155,11 +155,11 @@ struct Definition<'d> {
     node: Node<'d>,
     /// Key and value.
     span: Span,
-    /// Whether it is an item of a list, which CrewAI does not read by itself.
+    /// True for an item of a list, which CrewAI doesn't read by itself.
     listed: bool,
 }
 
-/// What a file defines.
+/// Definitions in a file.
 struct Parts<'d> {
     agents: Vec<Definition<'d>>,
     tasks: Vec<Definition<'d>>,
@@ -356,7 +356,7 @@ const TASK_UNUSED: &[Unused] = &[
 
 const CREW_KEYS: &[&str] =
     &["agents", "tasks", "process", "manager_llm", "manager_agent", "planning", "planning_llm"];
-/// What the agents of a crew share, beside its tasks.
+/// Settings of a crew that its agents share.
 const SHARED: [&str; 3] = ["memory", "knowledge", "knowledge_sources"];
 const CREW_UNUSED: &[Unused] = &[
     ("name", "it changes nothing about what the crew does"),

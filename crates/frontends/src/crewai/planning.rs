@@ -25,7 +25,7 @@ const PLANNER: &str = "You are Task Execution Planner. Planner agent for crew pl
 /// The model that plans if none is named.
 const MODEL: &str = "gpt-5.4-mini";
 
-/// What the planner is asked, around the summary of the tasks.
+/// Prompt of the planner, around the summary of the tasks.
 const REQUEST: [&str; 2] = [
     "\nCurrent Task: Based on these tasks summary: ",
     " \n Create the most descriptive plan based on the tasks descriptions, tools available, and agents' goals for them to execute their goals with perfection.\n\nThis is the expected criteria for your final answer: Step by step plan on how the agents can execute their tasks using the available tools with mastery\nyou MUST return the actual complete content as the final answer, not a summary.",
@@ -113,7 +113,7 @@ impl<'r> Reader<'r, '_> {
         kit.b.abs("x", Some(Type::Str), body, crew.at)
     }
 
-    /// What the planner is told of a task.
+    /// Lowers the summary of a task for the planner.
     fn summarise(
         &self,
         kit: &mut Kit<'_>,
@@ -161,7 +161,7 @@ impl<'r> Reader<'r, '_> {
     }
 }
 
-/// What the planner said of a task, by its place in the crew: the first plan with its number, or nothing.
+/// Lowers the plan for a task by its place in the crew: the first plan with its number, or nothing.
 pub(super) fn plan_of(kit: &mut Kit<'_>, index: usize, at: Span) -> TermId {
     /// More than any planner writes.
     const MAX_STEPS: u64 = 100_000;

@@ -1,4 +1,4 @@
-//! Where agents and tasks are written: in a configuration, in code, or in code that names a configuration.
+//! Sources of agents and tasks: a configuration, code, or code that refers to a configuration.
 
 use super::{Definition, definitions};
 use crate::langgraph::Functions;
@@ -33,7 +33,7 @@ impl PartialEq for Thing<'_> {
     }
 }
 
-/// What a configuration says of an agent or task.
+/// Configuration entry of an agent or task.
 #[derive(Clone, Copy)]
 enum Config<'r> {
     Yaml(Node<'r>),
@@ -72,7 +72,7 @@ impl<'r> Reader<'r, '_> {
         }
     }
 
-    /// Where something that is missing would have to be added.
+    /// Returns the place at which a missing setting would be added.
     pub fn head(&self, thing: Thing<'r>) -> Span {
         match thing {
             Thing::Made(id) => self.world.object(id).span,
@@ -113,12 +113,12 @@ impl<'r> Reader<'r, '_> {
         self.project.beside(module, path)
     }
 
-    /// Whether it is an item of a list in a configuration.
+    /// Returns true for an item of a list in a configuration.
     pub fn is_listed(&self, thing: Thing<'r>) -> bool {
         matches!(thing, Thing::Entry(Definition { listed: true, .. }))
     }
 
-    /// What is written under a key.
+    /// Returns the value of a key.
     pub fn get(&self, thing: Thing<'r>, key: &str) -> Option<Written<'r>> {
         let id = match thing {
             Thing::Made(id) => id,
@@ -137,15 +137,14 @@ impl<'r> Reader<'r, '_> {
         }
     }
 
-    /// Whether a part of it stands in a configuration that is not at hand, or in arguments that are not
-    /// known.
+    /// Returns true if part of the definition is in a missing configuration, or in unknown arguments.
     pub fn is_hidden(&self, thing: Thing<'r>) -> bool {
         let Thing::Made(id) = thing else { return false };
         let object = self.world.object(id);
         object.open.is_some() || field(object, None, "config").is_some() && self.config(id).is_none()
     }
 
-    /// Whether any of some keys has a value that is not blank.
+    /// Returns true if one of some keys has a value that isn't blank.
     pub fn has_some(&self, thing: Thing<'r>, keys: &[&str]) -> bool {
         keys.iter().any(|k| match self.get(thing, k) {
             Some(Written::Code(_)) => true,
@@ -184,7 +183,7 @@ impl<'r> Reader<'r, '_> {
         keys.iter().filter_map(|k| self.known_text(thing, k)).map(|t| t.len()).sum()
     }
 
-    /// Whether a flag is set.
+    /// Returns true if a flag is set.
     pub fn flag(&self, thing: Thing<'r>, key: &str) -> bool {
         match self.get(thing, key) {
             Some(Written::Code(given)) => {
@@ -195,12 +194,12 @@ impl<'r> Reader<'r, '_> {
         }
     }
 
-    /// What is written under a key, unless it is switched off.
+    /// Returns the value of a key unless it is switched off.
     pub fn switched_on(&self, thing: Thing<'r>, key: &str) -> Option<Written<'r>> {
         self.get(thing, key).filter(|w| self.is_on(w))
     }
 
-    /// Whether a value switches something on: any but `False`, nothing and an empty list.
+    /// Returns true unless a value is `False`, `None` or an empty list.
     pub fn is_on(&self, written: &Written<'_>) -> bool {
         match written {
             Written::Code(given) => match self.world.resolve_env(given.value).kind {
@@ -217,7 +216,7 @@ impl<'r> Reader<'r, '_> {
         }
     }
 
-    /// What an agent is called where its crew names it.
+    /// Returns the name of an agent in its crew.
     pub fn agent_name(&self, thing: Thing<'r>) -> String {
         let id = match thing {
             Thing::Made(id) => id,
@@ -336,7 +335,7 @@ impl<'r> Reader<'r, '_> {
         Some(out)
     }
 
-    /// Whether what a tool gives is the agent's answer: `result_as_answer`.
+    /// Returns true if the result of a tool is the agent's answer: `result_as_answer`.
     fn answers(&self, tool: &Value) -> bool {
         const KEY: &str = "result_as_answer";
         let said = match py::function_of(tool) {
@@ -386,7 +385,7 @@ impl<'r> Reader<'r, '_> {
     }
 }
 
-/// Where an entry stands that is not at the top of its file, or one whose name is much like it.
+/// Returns a hint for a missing entry: one below the top level of its file, or one with a similar name.
 fn instead(file: &File, name: &str, out: &[Diagnostic]) -> Option<String> {
     let tops = || file.documents.iter().flat_map(|d| definitions(d.root()));
     let below =

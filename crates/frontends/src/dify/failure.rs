@@ -1,4 +1,4 @@
-//! What happens when a node fails: it is tried again, has a value all the same, or another branch is taken.
+//! Failure of nodes: retries, default values, and failure branches.
 //!
 //! | source | term |
 //! |---|---|
@@ -23,7 +23,7 @@ pub(super) const FAILED: &str = "__failed";
 /// Attempts beside the first where it is not said how many.
 const RETRIES: u64 = 1;
 
-/// Whether a node has a branch for its failure.
+/// Returns true if a node has a failure branch.
 pub(super) fn branches(data: Node<'_>) -> bool {
     data.get("error_strategy").and_then(|s| s.text()) == Some(FAIL_BRANCH)
 }
@@ -96,12 +96,12 @@ pub(super) fn handled(kit: &mut Kit<'_>, data: Node<'_>, kind: &str, value: Term
     caught(kit, value, instead, at)
 }
 
-/// Whether what a node gives is a record of known parts here, not whatever a tool gives.
+/// Returns true if the output of a node kind is a record of known fields and not the result of a tool.
 fn is_record(kind: &str) -> bool {
     matches!(kind, "llm" | "agent" | "question-classifier" | "parameter-extractor" | "template-transform")
 }
 
-/// How often a node is tried again.
+/// Returns the maximal number of retries of a node.
 fn attempts(data: Node<'_>) -> Option<u64> {
     let config = data.get("retry_config")?;
     config.get("retry_enabled").and_then(|e| e.as_bool()).filter(|on| *on)?;
@@ -135,7 +135,7 @@ fn repeated(kit: &mut Kit<'_>, value: TermId, n: u64, at: Span) -> TermId {
     kit.b.add(Term::Case { scrutinee: ran, branches, default: None }, at)
 }
 
-/// What a node gives, each with nothing of its kind.
+/// Returns the outputs of a node, each with the empty value of its type.
 fn outputs(data: Node<'_>, kind: &str) -> Vec<(Name, Data)> {
     let text = || Data::str("");
     match kind {
@@ -183,7 +183,7 @@ pub(super) fn retried(kit: &mut Kit<'_>, data: Node<'_>, kind: &str, title: &str
     kit.outline.retried(Retried { name: title.to_string(), at: entry.key.span(), times, writes });
 }
 
-/// Whether a node sends a key by which a service recognises a repeated request.
+/// Returns true if a node sends a key by which a service recognizes a repeated request.
 fn mentions_idempotency(node: Node<'_>) -> bool {
     let texts = node.descendants().filter_map(|n| n.as_str());
     texts.into_iter().any(|t| t.to_ascii_lowercase().contains("idempoten"))

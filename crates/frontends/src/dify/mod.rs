@@ -389,8 +389,7 @@ impl<'d> Run<'_, '_, 'd> {
         kit.b.app(tool, input, at)
     }
 
-    /// What a tool or a data source is given, by name: texts with placeholders, selectors, or values as they
-    /// are.
+    /// Lowers the parameters of a tool or a data source: templates, selectors, or plain values.
     fn parameters(
         &self,
         kit: &mut Kit<'_>,
@@ -459,7 +458,7 @@ impl<'d> Run<'_, '_, 'd> {
     }
 }
 
-/// How the value of a node is called inside of an iteration.
+/// Returns the variable of an outer node's value within an iteration.
 fn outer_name(id: &str) -> Name {
     format!("n{id}").into()
 }

@@ -1,4 +1,4 @@
-//! What each kind of node does.
+//! Terms for each kind of node.
 //!
 //! Source: langgenius/dify, `api/core/workflow/nodes`.
 
@@ -14,7 +14,7 @@ use frontend_kit::kit::{Agent, Hand, Kit, first_text};
 use frontend_kit::shape::{by_name, model_of};
 use std::sync::Arc;
 
-/// What a search in documents is told beside the question.
+/// Settings that a knowledge search passes beside the question.
 const KNOWLEDGE: &[&str] = &[
     "dataset_ids",
     "retrieval_mode",
@@ -23,7 +23,7 @@ const KNOWLEDGE: &[&str] = &[
     "metadata_filtering_mode",
     "metadata_filtering_conditions",
 ];
-/// How a list is filtered, sorted and cut.
+/// Settings that filter, sort and limit a list.
 const LISTS: &[&str] = &["filter_by", "order_by", "limit", "extract_by"];
 
 /// Settings of a node that are what they are; a switch that is off is left out.
@@ -42,7 +42,7 @@ fn constants(kit: &mut Kit<'_>, data: Node<'_>, keys: &[&'static str], at: Span)
 }
 
 impl<'d> Run<'_, '_, 'd> {
-    /// What a node does if nothing fails.
+    /// Lowers a node without its failure handling.
     pub(super) fn does(
         &mut self,
         kit: &mut Kit<'_>,
@@ -404,7 +404,7 @@ pub(super) fn classes_of<'d>(data: Node<'d>) -> impl Iterator<Item = (&'d str, &
     classes.filter_map(|c| Some((c.get("id")?.text()?, c.get("name").and_then(|n| n.text()).unwrap_or(""))))
 }
 
-/// What goes with the class that a reply names; Dify takes the first for a reply that names none.
+/// Lowers the choice of the class that a reply names. Dify takes the first if a reply names none.
 pub(super) fn chosen(kit: &mut Kit<'_>, classes: &[(&str, &str)], reply: TermId, at: Span) -> TermId {
     let mut branches: Vec<Branch> = Vec::new();
     for (id, gives) in classes {

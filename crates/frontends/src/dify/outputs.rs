@@ -1,4 +1,4 @@
-//! What a node gives, and what becomes of a selector that names a part of it.
+//! Outputs of nodes, and selectors that read a part of them.
 //!
 //! Invariant: a part that `find` calls given is a field of the term that the node compiles to, so that
 //! reading it is no type error; whatever else a selector names is a finding where it stands, and is not read.
@@ -13,17 +13,17 @@ use frontend_kit::doc::Node;
 use frontend_kit::emit::codes;
 use frontend_kit::kit::Kit;
 
-/// What a selector names.
+/// Target of a selector.
 enum Found {
     /// A part of the value, or what only the run can tell.
     Given,
-    /// What a trigger is called with, though the export does not list it.
+    /// An input of a trigger that the export doesn't list.
     Asked,
-    /// What the platform gives, and is empty here.
+    /// A value of the platform that is empty here.
     Empty(Data),
-    /// What the platform gives, and is not known here.
+    /// A value of the platform that isn't known here.
     NotHere,
-    /// What no node gives.
+    /// A part that no node outputs.
     Nothing,
 }
 
@@ -92,7 +92,7 @@ pub(super) fn given(data: Node<'_>) -> Option<Vec<(Name, Type)>> {
     })
 }
 
-/// Whether a part of what a node gives is a list, if that is known before the run.
+/// Returns whether a part of a node's output is a list, if that is known before the run.
 pub(super) fn is_list(data: Node<'_>, part: &str) -> Option<bool> {
     let kind = kind_of(data);
     match (kind, part) {
@@ -109,7 +109,7 @@ pub(super) fn is_list(data: Node<'_>, part: &str) -> Option<bool> {
     }
 }
 
-/// What a part of a node is where the node has failed.
+/// Returns the value of a part of a failed node's output.
 pub(super) fn nothing_of(ty: &Type) -> Data {
     match ty {
         Type::Str => Data::str(""),
@@ -175,8 +175,7 @@ impl<'d> Flow<'_, 'd> {
 }
 
 impl Run<'_, '_, '_> {
-    /// What is read in place of a part that is not in what the node gives here, with a finding that says so;
-    /// nothing if the part is there.
+    /// Returns the replacement for a part that the output lacks, and reports it. `None` if the part exists.
     pub(super) fn instead(
         &self,
         kit: &mut Kit<'_>,
@@ -208,7 +207,7 @@ impl Run<'_, '_, '_> {
         }
     }
 
-    /// Whether no node gives what a selector names.
+    /// Returns true if no node outputs the target of a selector.
     pub(super) fn lacks(&self, path: &[&str]) -> bool {
         match path {
             [] | ["sys" | "env" | "conversation", ..] => false,

@@ -19,7 +19,7 @@ use frontend_kit::kit::Kit;
 use std::collections::HashMap;
 
 impl<'d> Run<'_, '_, 'd> {
-    /// What the nodes inside of an iteration or a loop read of the graph around, as a record.
+    /// Builds the record of outer values that the nodes inside an iteration or a loop read.
     fn outer(&self, kit: &mut Kit<'_>, env: &Env, at: Span) -> TermId {
         let mut fields: Vec<(Name, TermId)> = Vec::new();
         for node in &env.order {
@@ -121,8 +121,8 @@ impl<'d> Run<'_, '_, 'd> {
         kit.b.let_in(vec![("$outer".into(), outer)], record, at)
     }
 
-    /// Whether the lists that the items of an iteration give are joined to one, as Dify does unless
-    /// `flatten_output` is off.
+    /// Returns true if the lists that the items of an iteration return are flattened, the default of
+    /// `flatten_output`.
     fn flattens(&self, kit: &mut Kit<'_>, data: Node<'d>) -> bool {
         let wanted = data.entry("flatten_output");
         if wanted.is_some_and(|e| e.value.as_bool() == Some(false)) {
@@ -218,7 +218,7 @@ impl<'d> Run<'_, '_, 'd> {
         kit.b.add(Term::Mem(store, term), at)
     }
 
-    /// Whether a round of the loop around was its last: `loop-end` was reached, or the break conditions hold.
+    /// Tests for the last round of the enclosing loop: `loop-end` was reached, or the break conditions hold.
     pub(super) fn was_last(&self, kit: &mut Kit<'_>, of: Node<'d>, env: &Env, at: Span) -> TermId {
         let data = of.get("data").unwrap_or(of);
         let mut test = match data.get("break_conditions").filter(|b| b.items().len() > 0) {
@@ -323,7 +323,7 @@ impl<'d> Run<'_, '_, 'd> {
         }
     }
 
-    /// Whether a node is a loop that this one is in, at whatever depth.
+    /// Returns true if a node is a loop around this one, at any depth.
     pub(super) fn is_loop_around(&self, id: &str) -> bool {
         let mut inside = self.flow.inside;
         // No deeper than there are nodes.

@@ -86,7 +86,7 @@ impl Frontend for LambdaYaml {
     }
 }
 
-/// How much a node looks like an agent of this format.
+/// Returns the confidence, from 0 to 100, that a node is an agent of this format.
 fn likeness(root: Node<'_>) -> u8 {
     let kind = root.get("type").and_then(|t| t.as_str());
     let has = |k: &str| root.get(k).is_some();

@@ -19,7 +19,7 @@ impl<'d> Reader<'d> {
         names: [String; 2],
         at: Span,
     ) -> Given<'d> {
-        /// How the word is found, beside its usual form.
+        /// Alternative spellings of the marker before the sources.
         const WORDS: [&str; 4] = ["Sources:", "sources:", "SOURCE:", "Source:"];
         const WORD: &str = "SOURCES:";
         let reply = flow.text(reply, at);

@@ -28,7 +28,7 @@ pub(super) struct Dump<'d> {
     pub node: Node<'d>,
     /// Its class, without the modules.
     pub class: &'d str,
-    /// What it was made with; none for what cannot be dumped.
+    /// Constructor arguments. `None` for objects that can't be serialized.
     pub fields: Option<Node<'d>>,
     /// The text that Python shows for it.
     shown: Option<&'d str>,
@@ -49,7 +49,7 @@ impl<'d> Dump<'d> {
         self.fields?.get(key).filter(|n| !n.is_null())
     }
 
-    /// Whether something can be asked of it: messages, documents and parsers are data.
+    /// Returns true if it can be invoked. Messages, documents and parsers are data.
     pub fn runs(self) -> bool {
         self.is_prompt()
             || self.is_model()
@@ -77,7 +77,7 @@ impl<'d> Dump<'d> {
     }
 }
 
-/// Whether a node is an object that was dumped.
+/// Returns true if a node is a serialized object.
 pub(super) fn is_dumped(node: Node<'_>) -> bool {
     node.get("lc").is_some_and(|n| n.as_u64().is_some())
         && node.get("id").is_some_and(|n| n.is_sequence())
@@ -101,7 +101,7 @@ const WRAPPED_UNUSED: &[Unused] = &[
 ];
 
 impl<'d> Reader<'d> {
-    /// What a runnable makes of what it is given.
+    /// Lowers a runnable applied to its input.
     pub fn dumped(
         self,
         flow: &mut Flow<'_, '_>,
@@ -217,7 +217,7 @@ impl<'d> Reader<'d> {
         }
     }
 
-    /// What Python could not dump.
+    /// Lowers an object that Python couldn't serialize.
     fn undumped(self, flow: &mut Flow<'_, '_>, dump: Dump<'d>, given: Given<'d>) -> Given<'d> {
         let at = dump.node.head();
         let shown = dump.shown.unwrap_or("");
@@ -238,7 +238,7 @@ impl<'d> Reader<'d> {
         left_out(flow, &format!("`{}`, which could not be dumped", clip(dump.class)), at)
     }
 
-    /// What stands under a name.
+    /// Returns the entry of a name.
     fn pick(self, flow: &mut Flow<'_, '_>, given: &Given<'d>, key: &str, at: Span) -> Given<'d> {
         if let Given::Named(fields, _) = given
             && let Some((_, value)) = fields.iter().rev().find(|(n, _)| n == key)
@@ -432,7 +432,7 @@ impl<'d> Reader<'d> {
     }
 }
 
-/// Whether a class is one of parsers.
+/// Returns true for the name of a parser class.
 fn is_parser(class: &str) -> bool {
     ["OutputParser", "ToolsParser", "FunctionsParser"].iter().any(|end| class.ends_with(end))
 }
@@ -450,7 +450,7 @@ pub(super) fn outside<'d>(flow: &mut Flow<'_, '_>, name: &str, given: &Given<'d>
     Given::Data(flow.bind("found", called))
 }
 
-/// Something that is not known, with a finding.
+/// Makes an unknown value and reports it.
 pub(super) fn left_out<'d>(flow: &mut Flow<'_, '_>, what: &str, at: Span) -> Given<'d> {
     let term = flow.kit.undecided(codes::NOT_COMPILED, format!("{what} is not compiled"), at);
     Given::Text(flow.bind("unknown", term))

@@ -95,7 +95,7 @@ impl Frontend for LangChain {
     }
 }
 
-/// Whether something can be run, what it is called and what it is.
+/// Returns the name and the kind of a node that can be run.
 fn runs(node: Node<'_>) -> Option<(String, UnitKind)> {
     let name = |n: &str| n.trim().to_string();
     if let Some(dump) = dumped::Dump::of(node) {
@@ -140,7 +140,7 @@ impl<'d> Reader<'d> {
         kit.b.abs("x", Some(Type::Str), term, head)
     }
 
-    /// What stands under a key, or in the file that `key_path` names.
+    /// Returns the node under a key, or the root of the file that `key_path` names.
     fn part(self, kit: &mut Kit<'_>, node: Node<'d>, key: &str) -> Option<Node<'d>> {
         if let Some(found) = node.get(key).filter(|n| !n.is_null()) {
             return Some(found);

@@ -10,7 +10,7 @@ use frontend_kit::emit::{self, Part, Unused, braces, clip, codes, undecided, val
 use frontend_kit::kit::{self, Kit, SETTINGS, double, first_text};
 use frontend_kit::shape::why;
 
-/// How the variables of a template are written.
+/// Syntax of a template's variables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Format {
     /// `{name}`.
@@ -35,7 +35,7 @@ impl Format {
     }
 }
 
-/// What a message says.
+/// Content of a message.
 #[derive(Clone)]
 pub(super) enum Said {
     /// A text with variables.
@@ -44,7 +44,7 @@ pub(super) enum Said {
     Literal(String),
     /// Messages that are given under a name.
     Placeholder(String),
-    /// Something that is not known.
+    /// Unknown, with the reason.
     Unknown(String),
 }
 
@@ -134,7 +134,7 @@ const PROMPT_UNUSED: &[Unused] = &[
     ("additional_kwargs", why::RUNTIME),
 ];
 
-/// Whether the outermost node of a file is a saved prompt.
+/// Returns true if the root of a file is a saved prompt.
 pub(super) fn is_saved_prompt(node: Node<'_>) -> bool {
     let kind = node.get("_type").and_then(|t| t.as_str());
     let template =

@@ -178,7 +178,7 @@ const AGENT_UNUSED: &[Unused] = &[
 ];
 
 impl<'d> Reader<'d> {
-    /// What a chain makes of what it is given: its outputs under their names.
+    /// Lowers a chain applied to its input. Returns its outputs by name.
     pub fn saved(self, flow: &mut Flow<'_, '_>, node: Node<'d>, given: Given<'d>, depth: usize) -> Given<'d> {
         let head = node.head();
         let kind = node.get("_type").and_then(|t| t.as_str()).unwrap_or("");
@@ -603,7 +603,7 @@ impl<'d> Reader<'d> {
     }
 }
 
-/// What is done with a reply.
+/// Handling of a reply.
 struct Run {
     /// The name of what is asked.
     input: &'static str,
@@ -611,7 +611,7 @@ struct Run {
     argument: &'static str,
 }
 
-/// What a tool outside the file gives for a text.
+/// Lowers a call of a tool outside the file with a text.
 fn called<'d>(flow: &mut Flow<'_, '_>, tool: &str, argument: &str, text: TermId, at: Span) -> Given<'d> {
     let mut decl = ToolDecl::unknown(tool.into(), at);
     decl.params = vec![ToolParam { name: argument.into(), ty: Type::Str, bound: LabelSpec::BOTTOM }];

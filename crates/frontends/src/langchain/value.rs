@@ -1,4 +1,4 @@
-//! What goes from one stage of a chain to the next.
+//! Values that pass from one stage of a chain to the next.
 
 use super::prompt::{Model, Prompt, Said};
 use core_ir::{Branch, Catches, Data, ModelParams, Name, Prim, Role, Term, TermId};
@@ -7,10 +7,10 @@ use frontend_kit::emit::{Template, braces, codes};
 use frontend_kit::kit::{self, Kit};
 use std::rc::Rc;
 
-/// What a stage is given.
+/// Input of a stage.
 #[derive(Clone)]
 pub(super) enum Given<'d> {
-    /// What the unit is given: the text, or its named inputs.
+    /// Input of the unit: a text, or its named inputs.
     Inputs,
     /// One of the unit's named inputs.
     Input(String),
@@ -66,7 +66,7 @@ impl<'k, 'o> Flow<'k, 'o> {
         name
     }
 
-    /// What a part computes, by itself: a term with its own variables. `None` if it computes nothing.
+    /// Lowers a part as a term with its own variables. `None` if it computes nothing.
     pub fn aside<'d>(
         &mut self,
         part: impl FnOnce(&mut Self) -> Given<'d>,

@@ -63,7 +63,7 @@ impl Frontend for Langflow {
     }
 }
 
-/// What a component gives that is no text, and so a part of another one.
+/// Output types of components that are parts of others and not texts.
 const PARTS: &[&str] = &["Tool", "LanguageModel", "Embeddings", "Memory", "Toolkit"];
 
 /// A connection: from where, which of its outputs, and to which field of what.
@@ -72,7 +72,7 @@ struct Wire<'d> {
     output: &'d str,
     to: usize,
     field: &'d str,
-    /// Whether it carries a part.
+    /// True if it connects a part and not a text.
     part: bool,
 }
 
@@ -85,7 +85,7 @@ fn kind<'d>(n: Node<'d>) -> &'d str {
     n.at(&["data", "type"]).and_then(|t| t.text()).unwrap_or("")
 }
 
-/// What people call it.
+/// Returns the display name.
 fn label<'d>(n: Node<'d>) -> &'d str {
     n.at(&["data", "node", "display_name"])
         .and_then(|t| t.text())
@@ -97,7 +97,7 @@ fn head(n: Node<'_>) -> Span {
     n.at(&["data", "node"]).unwrap_or(n).head()
 }
 
-/// Whether it asks a model.
+/// Returns true if the component calls a model.
 fn is_model(n: Node<'_>) -> bool {
     let has = |keys: &[&str]| keys.iter().any(|k| field(n, k).is_some());
     has(&["system_message"]) && has(&["input_value"]) && has(&["model_name", "model", "model_id", "provider"])
@@ -216,8 +216,8 @@ struct Run<'f, 'd> {
 }
 
 impl<'d> Run<'_, 'd> {
-    /// What is connected to a field; otherwise what it holds. Of several, what the decisions before let
-    /// through.
+    /// Lowers the source connected to a field, else its own value. Of several sources, the one whose branch
+    /// was taken.
     fn value(&self, kit: &mut Kit<'_>, i: usize, name: &str, env: &Env) -> Option<TermId> {
         let node = self.flow.nodes[i];
         let at = head(node);
@@ -244,7 +244,7 @@ impl<'d> Run<'_, 'd> {
         Some(value)
     }
 
-    /// What a component gave on an output: a decision gives something on one of them.
+    /// Lowers the value of a component's output. A conditional component has a value on one output only.
     fn read(
         &self,
         kit: &mut Kit<'_>,

@@ -324,7 +324,7 @@ impl<'r> Reader<'r, '_> {
         }
     }
 
-    /// What a builder is given under a key, or by a method.
+    /// Returns the values that a builder gets under a key or through a method.
     fn given(&self, object: &'r Object, calls: &[(&'r Method, &'r Object)], keys: &[&str]) -> Vec<Value> {
         let mut out = Vec::new();
         let mut add = |value: &Value| match (self.world.items(value), self.world.entries(value)) {
@@ -358,7 +358,7 @@ impl<'r> Reader<'r, '_> {
         out
     }
 
-    /// What a participant or executor is called.
+    /// Returns the name of a participant or executor.
     fn node(&self, value: &Value) -> Option<String> {
         if let Some(name) = self.world.str(value) {
             return Some(name.to_string());
@@ -583,7 +583,7 @@ impl<'r> Reader<'r, '_> {
     }
 }
 
-/// Whether a node comes after itself.
+/// Returns true if a node is in a cycle.
 fn in_cycle(name: &str, edges: &[(String, String, Option<String>)]) -> bool {
     let mut seen: HashSet<&str> = HashSet::new();
     let mut todo = vec![name];

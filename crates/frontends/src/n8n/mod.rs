@@ -72,7 +72,7 @@ struct Graph<'d> {
     /// Nodes that run, in their order.
     main: Vec<(&'d str, Node<'d>)>,
     edges: Vec<(String, String, Option<String>)>,
-    /// What is attached to a node: kind of attachment and node.
+    /// Attachments of each node: their kind and the attached node.
     attached: HashMap<&'d str, Vec<(&'d str, &'d str)>>,
 }
 
@@ -124,7 +124,7 @@ impl<'d> Graph<'d> {
         Flow { nodes, edges: self.edges.clone(), start: Vec::new(), triggers: true, bound, at }.lower(kit)
     }
 
-    /// What is not seen in the term: nodes that nothing starts, and those that are repeated.
+    /// Records properties that the term doesn't show: nodes that nothing starts, and repeated nodes.
     fn outline(&self, kit: &mut Kit<'_>) {
         let starts = |n: Node<'d>| {
             let short = kind(n).rsplit('.').next().unwrap_or("").to_ascii_lowercase();
@@ -226,7 +226,7 @@ fn kind<'d>(node: Node<'d>) -> &'d str {
     node.get("type").and_then(|t| t.text()).unwrap_or("")
 }
 
-/// What a node does that matters for policies: services are known by the operation that is chosen.
+/// Returns the role of a node for policies. Services are classified by the chosen operation.
 fn role(node: Node<'_>) -> NodeRole {
     let chosen = |key: &str| node.at(&["parameters", key]).and_then(|o| o.text()).unwrap_or("");
     let short = kind(node).rsplit('.').next().unwrap_or("");
@@ -259,7 +259,7 @@ fn role(node: Node<'_>) -> NodeRole {
     }
 }
 
-/// Whether a node asks a model.
+/// Returns true if a node calls a model.
 fn is_ai(node: Node<'_>) -> bool {
     let kind = kind(node);
     let Some(short) = kind.split("langchain.").nth(1) else { return false };

@@ -138,7 +138,7 @@ fn unused(kit: &mut Kit<'_>, root: Node<'_>) {
     }
 }
 
-/// How a function of the file is compiled.
+/// Kind of a function in the file, which determines its term.
 enum Kind {
     /// A loop around a model that is offered tools.
     Agent,
@@ -177,8 +177,8 @@ fn kind_of(node: Node<'_>) -> Kind {
     }
 }
 
-/// Whether it is one of the toolkit's agents whose bound has a default.
-/// Agents that call tools carry out all calls of a reply; the others read one action out of a text.
+/// Returns which calls of a reply an agent executes. Agents with tool calling execute all; the others parse
+/// one action from a text.
 fn carried(node: Node<'_>) -> Carried {
     let name = node.get("_type").and_then(|t| t.text()).unwrap_or("");
     match name.contains("tool_calling") || name.contains("responses_api") {

@@ -203,7 +203,7 @@ impl<'d> Spec<'d> {
         }
     }
 
-    /// How its model is asked.
+    /// Reads the parameters of its model.
     fn model(self, out: &mut Vec<Diagnostic>) -> (ModelParams, Option<Span>) {
         let mut params = ModelParams::default();
         let intelligence = self.root.get("intelligence");
@@ -274,7 +274,7 @@ fn bounds(schema: Option<Node<'_>>, depth: u32, out: &mut Vec<Diagnostic>) {
     }
 }
 
-/// Where a value comes from.
+/// Source of a value.
 #[derive(Clone)]
 enum Source {
     /// The unit's own input of this name; whether it may be missing.
@@ -289,7 +289,7 @@ enum Source {
     Unclear(String),
 }
 
-/// What is known by name.
+/// Values by name.
 type Known = BTreeMap<String, Source>;
 
 struct Lower<'k, 'o, 'd> {
@@ -299,7 +299,7 @@ struct Lower<'k, 'o, 'd> {
     open: Vec<Name>,
 }
 
-/// Where a task is carried out: the task of another file, if it says so.
+/// Place of a task's definition: in this file, or in the file that it refers to.
 enum Place<'d> {
     Here(Task<'d>),
     Nowhere(String),
@@ -459,7 +459,7 @@ impl<'d> Lower<'_, '_, 'd> {
         known.entry(name.to_string()).or_insert_with(|| Source::Input(name.into(), optional));
     }
 
-    /// What a task gave is known from then on.
+    /// Records the output of a task under its name.
     fn gives(&mut self, task: Task<'d>, var: &Name, known: &mut Known) {
         let Place::Here(task) = self.place(task) else {
             self.open.push(var.clone());
@@ -588,7 +588,7 @@ impl<'d> Lower<'_, '_, 'd> {
         self.kit.b.let_in(bindings, all, at)
     }
 
-    /// What an entry of an `input_map` stands for.
+    /// Resolves an entry of an `input_map`.
     fn mapped(&mut self, entry: &Entry<'d>, own: &Known, done: &[(Task<'d>, Name)]) -> Source {
         const MAX_DATA_PARTS: usize = 1_000;
         let Some(text) = entry.value.as_str() else {

@@ -18,7 +18,7 @@ pub(super) fn find<'d>(task: Task<'d>, role: &str) -> Option<(&'d str, Span)> {
     })
 }
 
-/// What may stand in braces.
+/// Maximal length of a name in braces, in bytes.
 const MAX_NAME_LEN: usize = 200;
 
 /// A placeholder at the beginning of a text: its length and name, and whether it is written with one brace.
@@ -37,7 +37,7 @@ fn placeholder(text: &str) -> Option<(usize, &str, bool)> {
 }
 
 impl<'d> Lower<'_, '_, 'd> {
-    /// What the model is asked.
+    /// Lowers the user message.
     pub(super) fn user(&mut self, task: Task<'d>, known: &mut Known) -> TermId {
         let (text, at) = find(task, "user").unwrap_or(("{{ input }}", task.at));
         let mut out = Template::new(at);
@@ -63,7 +63,7 @@ impl<'d> Lower<'_, '_, 'd> {
         out.build(&mut self.kit.b)
     }
 
-    /// What a name in braces stands for, if it is one.
+    /// Resolves a name in braces.
     fn named(
         &mut self,
         task: Task<'d>,

@@ -17,7 +17,7 @@ const NATIVE: &[(&str, &str, &[&str], EffectClass)] = &[
     ("env.read", "env_read", &["name"], EffectClass::Read),
 ];
 
-/// What the model of a task may call.
+/// Reads the tools that the model of a task may call.
 pub(super) fn choices(kit: &mut Kit<'_>, task: Task<'_>) -> Vec<Choice> {
     let declared = task.spec.root.get("tools");
     let mut out = Vec::new();
@@ -88,8 +88,7 @@ pub(super) fn choices(kit: &mut Kit<'_>, task: Task<'_>) -> Vec<Choice> {
     out
 }
 
-/// Whether the sandbox lets a tool be called, which has these names. What a task says replaces what the file
-/// says.
+/// Returns true if the sandbox allows a tool with these names. The task's settings replace those of the file.
 fn allowed(task: Task<'_>, names: &[&str]) -> bool {
     const PATH: &[&str] = &["sandbox", "tools"];
     let Some(tools) = task.node.at(PATH).or_else(|| task.spec.root.at(PATH)) else { return true };

@@ -1,5 +1,5 @@
-//! What Python's loops, exceptions and shared values make of the calls of a function: a bound that is too
-//! small, or a call that is left out, would be a false claim.
+//! Loops, exceptions and shared values of Python: a bound that is too small, or a call that is left out,
+//! would be a false claim.
 
 use diagnostics::FileId;
 use frontend_kit::doc::Limits;

@@ -25,7 +25,7 @@ pub struct Name {
 pub struct Comment {
     /// Where, without the line break.
     pub span: Span,
-    /// Whether nothing precedes it on its line.
+    /// True if nothing precedes it on its line.
     pub own_line: bool,
 }
 
@@ -114,11 +114,11 @@ pub struct Use {
 /// as a task.
 #[derive(Clone, Debug)]
 pub struct Import {
-    /// What is imported: `crew`, `agent`, `graph` or `workflow`.
+    /// Kind of import: `crew`, `agent`, `graph` or `workflow`.
     pub kind: Name,
     /// The file or folder.
     pub path: StrLit,
-    /// Which of several, if it is said.
+    /// Name of the unit, if the configuration has several.
     pub unit: Option<StrLit>,
     /// Its name in this program.
     pub name: Name,
@@ -135,7 +135,7 @@ pub struct Import {
 pub struct Alias {
     /// The new name.
     pub name: Name,
-    /// What it stands for.
+    /// Type that the name abbreviates.
     pub ty: TypeExpr,
     /// The declaration.
     pub span: Span,
@@ -210,22 +210,22 @@ pub enum AgentValue {
 /// `name` or `name as "called"`: an agent, task or pipeline that is offered to a model.
 #[derive(Clone, Debug)]
 pub struct Offered {
-    /// What it is here.
+    /// Name in this program.
     pub name: Name,
-    /// What the model knows it as, if that is something else.
+    /// Name shown to the model, if it differs.
     pub called: Option<StrLit>,
 }
 
 /// `memory: { store: "local", keys: { notes: List[String] }, size: 20, ttl: 7200 }`
 #[derive(Clone, Debug)]
 pub struct Memory {
-    /// Where the values live.
+    /// Path of the store.
     pub store: Option<StrLit>,
     /// The keys with their types.
     pub keys: Vec<Field>,
-    /// How many entries each key keeps.
+    /// Maximal number of entries for each key.
     pub size: Option<Number>,
-    /// How many seconds an entry lives.
+    /// Lifetime of an entry, in seconds.
     pub ttl: Option<Number>,
     /// The braces and what is between them.
     pub span: Span,
@@ -296,7 +296,7 @@ pub struct Callable {
 /// The body of a tool or task.
 #[derive(Clone, Debug)]
 pub struct Body {
-    /// What is in it.
+    /// Content of the body.
     pub kind: BodyKind,
     /// `system "…"` before the prompt: instructions for this task alone.
     pub system: Option<Template>,
@@ -332,7 +332,7 @@ pub struct Pipeline {
     pub params: Vec<Field>,
     /// Its result type.
     pub result: TypeExpr,
-    /// What it does.
+    /// Statements of the body.
     pub body: Block,
     /// The declaration.
     pub span: Span,
@@ -377,13 +377,13 @@ pub enum Step {
         name: Name,
         /// Who reviews.
         reviewer: Name,
-        /// What is reviewed.
+        /// Reviewed variable.
         subject: Name,
         /// Who revises.
         reviser: Name,
         /// The task that revises.
         task: Name,
-        /// How often at most.
+        /// Maximal number of rounds.
         max_rounds: Number,
         /// The step.
         span: Span,
@@ -461,7 +461,7 @@ pub struct Block {
 /// A statement.
 #[derive(Clone, Debug)]
 pub struct Stmt {
-    /// What it does.
+    /// Kind of statement.
     pub kind: StmtKind,
     /// Where, semicolon included.
     pub span: Span,
@@ -516,7 +516,7 @@ pub struct Arm {
     pub variants: Vec<Name>,
     /// The pattern as a whole.
     pub pattern: Span,
-    /// What it does.
+    /// Statements of the arm.
     pub body: Block,
 }
 
@@ -525,7 +525,7 @@ pub struct Arm {
 pub struct Run {
     /// The variable that takes the result.
     pub name: Name,
-    /// What is called.
+    /// Name of the callee.
     pub target: Name,
     /// With which arguments.
     pub args: Args,
@@ -573,7 +573,7 @@ pub enum ClauseKind {
 /// An expression.
 #[derive(Clone, Debug)]
 pub struct Expr {
-    /// What it is.
+    /// Kind of expression.
     pub kind: ExprKind,
     /// Where.
     pub span: Span,
@@ -714,7 +714,7 @@ impl BinaryOp {
         [Or, And, Eq, Ne, Lt, Le, Gt, Ge, Add, Sub, Mul, Div, Rem]
     };
 
-    /// How it is written.
+    /// Returns its spelling.
     pub fn as_str(self) -> &'static str {
         match self {
             BinaryOp::Or => "||",
@@ -733,7 +733,7 @@ impl BinaryOp {
         }
     }
 
-    /// How tightly it binds. All are left-associative.
+    /// Returns its precedence; a higher one binds tighter. All operators are left-associative.
     pub fn precedence(self) -> u8 {
         match self {
             BinaryOp::Or => 1,
@@ -749,7 +749,7 @@ impl BinaryOp {
 /// A type as written.
 #[derive(Clone, Debug)]
 pub struct TypeExpr {
-    /// What it is.
+    /// Kind of type.
     pub kind: TypeKind,
     /// Where.
     pub span: Span,

@@ -40,7 +40,7 @@ pub enum Role {
 pub struct Keyword {
     /// The word.
     pub word: &'static str,
-    /// What it does.
+    /// Syntactic role.
     pub role: Role,
     /// Explanation in editors. Empty where the word explains itself.
     pub about: &'static str,

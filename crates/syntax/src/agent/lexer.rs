@@ -21,7 +21,7 @@ pub enum Token {
     Template,
     /// Punctuation, by its spelling.
     Punct(&'static str),
-    /// Something that is no token; it has been reported.
+    /// An invalid token, already reported.
     Bad,
     /// The end of the text.
     End,
@@ -36,7 +36,7 @@ pub struct Lexed {
     pub start: u32,
     /// One past the last byte.
     pub end: u32,
-    /// Whether it is the first token on its line.
+    /// True if it is the first token on its line.
     pub first_on_line: bool,
 }
 
@@ -46,9 +46,10 @@ pub struct Tokens {
     pub tokens: Vec<Lexed>,
     /// The comments in order.
     pub comments: Vec<Comment>,
-    /// What was wrong.
+    /// Lexical errors.
     pub diagnostics: Vec<Diagnostic>,
-    /// Where strings without end were taken to end. What they swallowed is not missed again.
+    /// Starts of strings that were closed where the text ended. Tokens that they swallowed aren't reported as
+    /// missing.
     pub open: HashSet<u32>,
 }
 
@@ -58,12 +59,12 @@ const PUNCTUATION: &[&str] = &[
     "+", "-", "*", "/", "%", "<", ">", "!", "|",
 ];
 
-/// Whether a character may begin a name.
+/// Returns true for a character that may begin a name.
 pub fn starts_name(c: char) -> bool {
     c == '_' || c.is_alphabetic()
 }
 
-/// Whether a character may continue a name.
+/// Returns true for a character that may continue a name.
 pub fn continues_name(c: char) -> bool {
     c == '_' || c.is_alphanumeric()
 }
@@ -159,7 +160,7 @@ pub fn lex(file: FileId, text: &str, from: usize, to: usize) -> Tokens {
 /// Quotes that are a slip from another language, or from a word processor.
 const OTHER_QUOTES: [char; 3] = ['\'', '“', '‘'];
 
-/// What ends a string that begins with one of [`OTHER_QUOTES`].
+/// Returns the closing counterpart of one of [`OTHER_QUOTES`].
 fn closing(quote: char) -> char {
     match quote {
         '“' => '”',
@@ -269,7 +270,7 @@ pub struct Piece {
     pub end: u32,
 }
 
-/// What a string consists of.
+/// Part of a string.
 pub enum Part {
     /// Text.
     Text(Piece),
@@ -393,8 +394,8 @@ pub fn parts(
     out
 }
 
-/// How a string of several lines is laid out: the length of the empty first line, and the common
-/// indentation of the others.
+/// Returns the layout of a multi-line string: the length of the empty first line, and the common indentation
+/// of the others.
 fn layout(inner: &str) -> (usize, usize) {
     let first = inner.find('\n').map_or(0, |n| if inner[..n].trim().is_empty() { n + 1 } else { 0 });
     let body = if first > 0 { &inner[first..] } else { inner.split_once('\n').map_or("", |(_, b)| b) };

@@ -16,7 +16,7 @@ pub const MAX_TEXT_BYTES: usize = 16 << 20;
 /// More errors than this in one file are not reported.
 pub const MAX_ERRORS: usize = 100;
 
-/// What of another framework can be imported.
+/// Kinds of units that can be imported.
 const IMPORTS: &[&str] = &["crew", "agent", "graph", "workflow"];
 
 /// Reads a program. Whatever could not be read is reported and stands in the tree as an `Error` node.
@@ -78,7 +78,7 @@ struct Parser<'a> {
     tokens: Vec<Lexed>,
     at: usize,
     diagnostics: Vec<Diagnostic>,
-    /// Where strings without end were taken to end.
+    /// Starts of strings that were closed where the text ended.
     open: HashSet<u32>,
     /// The token at which the last error was reported.
     error_at: Option<usize>,
@@ -206,7 +206,7 @@ impl Parser<'_> {
         }
     }
 
-    /// What somebody meant who is used to another language.
+    /// Returns a hint for a habit from another language.
     fn slip(&self, what: &str) -> Option<&'static str> {
         if what.starts_with("the body of ") && self.at_word("approve") {
             return Some(
@@ -306,7 +306,7 @@ impl Parser<'_> {
 
     // ----- recovery -----
 
-    /// Whether a declaration begins here, as it would at the start of a line.
+    /// Returns true if a declaration begins here, as it would at the start of a line.
     fn at_item(&self) -> bool {
         let token = self.peek(0);
         let Some(word) = self.word_ahead(0) else { return false };
@@ -672,7 +672,7 @@ impl Parser<'_> {
         }
     }
 
-    /// What follows `use` if that is no path.
+    /// Parses an import after `use`.
     fn import(&mut self, start: Span) -> Option<Item> {
         let word = self.word_ahead(0).unwrap_or("").to_string();
         if !IMPORTS.contains(&&*word) {

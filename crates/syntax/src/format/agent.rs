@@ -33,14 +33,14 @@ pub fn agent(file: FileId, text: &str) -> Result<String, Vec<Diagnostic>> {
     Ok(out)
 }
 
-/// How the inside of a bracket is laid out. Without an entry, a bracket is a list.
+/// Layout of a bracket's content. A bracket without an entry is a list.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     /// Statements, each on a line.
     Block,
     /// The cases of a `match`, each on a line, without commas.
     Cases,
-    /// What a tool or task does.
+    /// Body of a tool or task.
     Body,
     /// Fields of a record type.
     Fields,
@@ -77,10 +77,10 @@ fn arrange<'a>(file: FileId, text: &'a str, program: &Program) -> Layout<'a> {
     marks.l
 }
 
-/// What the tree says about the tokens, which are referred to by number.
+/// Facts of the tree about the tokens, which are referred to by number.
 struct Marks<'a> {
     l: Layout<'a>,
-    /// What opening brackets are.
+    /// Kinds of opening brackets.
     kinds: HashMap<usize, Kind>,
     /// Opening brackets of expressions in parentheses.
     operands: HashSet<usize>,
@@ -398,7 +398,7 @@ impl Marks<'_> {
         }
     }
 
-    /// What is between brackets.
+    /// Lays out the content of brackets.
     fn brackets(&mut self) {
         // The opening brackets around, each with the commas between its elements.
         let mut open: Vec<(usize, Vec<usize>)> = Vec::new();

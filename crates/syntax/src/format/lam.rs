@@ -40,11 +40,11 @@ struct Marks<'a> {
     parts: Vec<Part>,
     /// For each token of the text the piece that contains it: a string with holes is one piece.
     piece_of: Vec<usize>,
-    /// How many brackets are open around a piece.
+    /// Number of open brackets around each piece.
     depth: Vec<usize>,
     /// Pieces before which a line may be broken, by the brackets around them.
     soft: BTreeSet<(usize, usize)>,
-    /// What a λ that stands alone in parentheses needs no more: its break, by its first piece.
+    /// Break of each λ that is alone in parentheses, by its first piece.
     lambdas: HashMap<usize, LambdaBreak>,
 }
 
@@ -130,7 +130,7 @@ impl<'a> Marks<'a> {
         }
     }
 
-    /// Whether a line may be broken between two pieces outside the brackets that begin there.
+    /// Returns true if a line may be broken between two pieces, outside the brackets that begin there.
     fn breakable(&self, first: usize, last: usize) -> bool {
         let depth = self.depth.get(first).copied().unwrap_or(0);
         first < last && self.soft.range((depth, first + 1)..=(depth, last)).next().is_some()
@@ -216,7 +216,7 @@ impl<'a> Marks<'a> {
         }
     }
 
-    /// What stands after `then` or `else`.
+    /// Lays out the branch after `then` or `else`.
     fn branch(&mut self, first: usize, last: usize) {
         let chained = self.l.source(first) == "if";
         let lambda = self.parts.get(first) == Some(&Part::Lambda);
@@ -225,7 +225,7 @@ impl<'a> Marks<'a> {
         }
     }
 
-    /// What is between brackets.
+    /// Lays out the content of brackets.
     fn brackets(&mut self) {
         let mut open: Vec<(usize, Vec<usize>)> = Vec::new();
         for i in 0..self.parts.len() {

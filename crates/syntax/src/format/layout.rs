@@ -13,7 +13,7 @@ use std::cmp::Reverse;
 /// The most columns of a line, where it can be broken.
 pub(super) const WIDTH: usize = 100;
 
-/// What stands before a token.
+/// White space before a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Gap {
     /// Nothing.
@@ -30,7 +30,7 @@ pub(super) enum Gap {
     Blank,
 }
 
-/// How far the lines of a bracket or a part are indented.
+/// Indentation of the lines of a bracket or a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Nest {
     /// One step more than what is around it.
@@ -150,7 +150,7 @@ impl<'a> Layout<'a> {
         }
     }
 
-    /// Whether the author broke the line before a token.
+    /// Returns true if the author broke the line before a token.
     pub fn broken_before(&self, i: usize) -> bool {
         let (Some(a), Some(b)) = (i.checked_sub(1).and_then(|i| self.pieces.get(i)), self.pieces.get(i))
         else {
@@ -291,7 +291,7 @@ struct Notes<'a> {
 }
 
 impl Notes<'_> {
-    /// Whether an empty line stands between what was written last and a place.
+    /// Returns true if an empty line separates the last written token from a place.
     fn empty_line(&self, to: u32) -> bool {
         let between = self.text.get(self.last_end as usize..to as usize).unwrap_or("");
         between.bytes().filter(|b| *b == b'\n').count() > 1

@@ -1,4 +1,4 @@
-//! What the reader of `.lam` can object to, with an explanation each.
+//! Explanations of the diagnostics of the `.lam` parser.
 
 pub use diagnostics::Explanation;
 

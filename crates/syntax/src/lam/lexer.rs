@@ -7,8 +7,8 @@ use super::{Ending, codes};
 use core_ir::print::{identifier_part, identifier_start};
 use diagnostics::{Diagnostic, FileId, Span, clip};
 
-/// What a token is. Texts of words and numbers are read off the source; unescaped strings are kept
-/// in [`Lexed::strings`] and referred to by number.
+/// Kind of a token. Words and numbers are read off the source. Unescaped strings are in [`Lexed::strings`],
+/// referred to by number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Tok {
     /// A name or keyword.
@@ -56,7 +56,7 @@ pub(super) enum Tok {
     FatArrow,
     Arrow,
     Infinity,
-    /// Something that was reported already.
+    /// An invalid token, already reported.
     Bad,
     Eof,
 }
@@ -463,7 +463,7 @@ impl Lexer<'_> {
         out.push(plain);
     }
 
-    /// What follows `\u`: `{1f600}`, or four digits, or two surrogates as JSON has them.
+    /// Reads the escape after `\u`: `{1f600}`, four digits, or two surrogates as in JSON.
     fn unicode(&mut self) -> Option<char> {
         let rest = &self.text[self.at..];
         if let Some(inner) = rest.strip_prefix('{') {

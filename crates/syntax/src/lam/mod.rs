@@ -18,7 +18,7 @@ pub use parser::{
     parse_parts,
 };
 
-/// How a text ends that may go on in the next line.
+/// Completeness of a text that may continue on the next line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
     /// Nothing has to follow.
@@ -29,7 +29,7 @@ pub enum Ending {
     InString,
 }
 
-/// How a text ends.
+/// Returns whether a text is complete.
 ///
 /// # Examples
 /// ```

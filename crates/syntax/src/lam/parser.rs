@@ -26,12 +26,12 @@ pub const MAX_ERRORS: usize = 100;
 /// themselves is checked when the code is finished.
 const MAX_PARSER_CALLS: usize = 4 * MAX_DEPTH + 16;
 
-/// What a text may contain.
+/// Forms that a text may contain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// Whether `endorse` and `declassify` may occur.
+    /// True if `endorse` and `declassify` are allowed.
     pub endorse: bool,
-    /// Whether `tool[…]`, declarations of tools and offers of tools may occur.
+    /// True if `tool[…]`, declarations of tools and offers of tools are allowed.
     pub tools: bool,
     /// True if `mem` and declarations of stores may occur.
     pub stores: bool,
@@ -50,12 +50,12 @@ impl Default for Options {
     }
 }
 
-/// What was read.
+/// Result of parsing.
 #[derive(Clone, Debug)]
 pub struct Parsed {
     /// The term; `None` exactly if there is an error among the diagnostics.
     pub code: Option<Code>,
-    /// What is wrong, in the order of the text.
+    /// Findings, in the order of the text.
     pub diagnostics: Vec<Diagnostic>,
 }
 
@@ -86,7 +86,7 @@ pub fn parse(file: FileId, text: &str, globals: &Arc<Globals>, options: Options)
     }
 }
 
-/// What an item of a program is.
+/// Kind of a program's item.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ItemKind {
     /// `tool …` or `store …`, with the name that it declares.
@@ -100,7 +100,7 @@ pub enum ItemKind {
 /// An item of a program and the bytes of the text that it stands in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Item {
-    /// What it is.
+    /// Kind of item.
     pub kind: ItemKind,
     /// Where.
     pub range: Range<usize>,
@@ -253,14 +253,14 @@ pub(super) struct Parser<'a> {
     tokens: Vec<Token>,
     strings: Vec<String>,
     at: usize,
-    /// Where the last token that was taken ends.
+    /// End of the last consumed token.
     end: u32,
     pub(super) b: Builder,
     diagnostics: Vec<Diagnostic>,
     /// The token at which an error was reported.
     error_at: Option<usize>,
     calls: usize,
-    /// How many brackets are open: inside them the margin means nothing.
+    /// Number of open brackets. Inside them the margin has no meaning.
     brackets: usize,
     pub(super) options: Options,
     pub(super) tools: HashMap<Name, (ToolId, bool)>,
@@ -269,7 +269,7 @@ pub(super) struct Parser<'a> {
     pub(super) unnamed_stores: u32,
     /// Every name that is bound anywhere, for proposals.
     bound: Vec<Name>,
-    /// What the formatter needs to know, if it asked.
+    /// Shapes for the formatter, if it asked for them.
     shapes: Option<Shapes>,
     globals: Arc<Globals>,
 }
@@ -394,7 +394,7 @@ impl<'a> Parser<'a> {
         found
     }
 
-    /// Whether the token after this one is `tok`.
+    /// Returns true if the token after this one is `tok`.
     pub(super) fn next_is(&self, tok: Tok) -> bool {
         self.ahead(1).tok == tok
     }
@@ -452,7 +452,7 @@ impl<'a> Parser<'a> {
         Span { file: self.file, start: token.start, end: token.end }
     }
 
-    /// Whether a new item of the program begins here.
+    /// Returns true if a new item of the program begins here.
     pub(super) fn starts_item(&self) -> bool {
         self.brackets == 0 && self.token().margin
     }
@@ -642,7 +642,7 @@ impl<'a> Parser<'a> {
         out
     }
 
-    /// What stands for a term that could not be read.
+    /// Makes the placeholder of a term that could not be parsed.
     pub(super) fn nothing(&mut self) -> TermId {
         let span = self.here();
         self.b.add(Term::Unknown("could not be read".into()), span)
@@ -1346,7 +1346,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Whether `[` stands directly after the word at this place.
+    /// Returns true if `[` directly follows the word at this place.
     fn bracket_follows(&self) -> bool {
         let next = self.ahead(1);
         next.tok == Tok::Open(Bracket::Square) && next.adjacent

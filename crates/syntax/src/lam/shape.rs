@@ -1,4 +1,4 @@
-//! How the tokens of a text hang together, as far as the formatter wants to know.
+//! Syntactic structure of the tokens, for the formatter.
 //!
 //! The parser notes it while it reads, so that no second reader of the notation is needed.
 //!
@@ -6,12 +6,12 @@
 
 use super::lexer::{Tok, Token};
 
-/// What a form is.
+/// Kind of a form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
     /// `let x = e in … e`; marked is what follows each `in`.
     Let,
-    /// What stands after the `=` of a `let`.
+    /// Value after the `=` of a `let`.
     Value,
     /// `\\x. e`; marked is the body.
     Lambda,
@@ -36,7 +36,7 @@ pub(crate) struct Shape {
     pub marks: Vec<usize>,
 }
 
-/// What a token is to the formatter.
+/// Role of a token for the formatter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Part {
     Open,

@@ -1,4 +1,4 @@
-//! What is formatted means the same, keeps its comments, and is not changed by formatting it again.
+//! Formatting keeps the meaning and the comments, and is idempotent.
 //!
 //! `ENTAIL_CASES=100000` sets how many programs are generated.
 

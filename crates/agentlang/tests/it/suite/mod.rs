@@ -181,7 +181,7 @@ pub fn cases(text: &str) -> Vec<String> {
     if cases.is_empty() { vec![text.to_string()] } else { cases }
 }
 
-/// What the world says next.
+/// Scripted response.
 #[derive(Debug, Clone)]
 pub enum Turn {
     Model(Reply),
@@ -193,7 +193,7 @@ pub enum Turn {
     Late(String),
     Recall(String, Option<Data>),
     Remember(String, serde_json::Value),
-    /// What the next model call must begin with.
+    /// Expected beginning of the next model call's system message.
     System(String),
 }
 

@@ -14,7 +14,7 @@ struct Maker<'a> {
     choices: &'a [u8],
     at: usize,
     out: String,
-    /// How much more may be written.
+    /// Remaining budget.
     budget: usize,
 }
 
