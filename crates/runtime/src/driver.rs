@@ -1,11 +1,12 @@
 //! The loop around the machine.
 
 use crate::approve::{Approval, ApprovalArg, Approver, NOBODY, Verdict as Decided};
-use crate::at_once::AtOnce;
 use crate::budget::{Budget, Reserve, Verdict, cost};
 use crate::deadline::Clocks;
 use crate::event::{Answered, Asked, Event, Note, Notes, Progress};
-use crate::few::Few;
+use crate::immediate::AtOnce;
+use crate::in_flight::{Doing, Done, Open, OpenModel, Portable, UnderWay};
+use crate::inline_map::Few;
 use crate::journal::{self, ApprovalDesk, Known, Recorded, Session, Spent, Unfinished, Written};
 use crate::partial::{Partial, Progressed, Resource};
 use crate::provider::{self, Answer, Finish, ModelCall, ModelError, Provider, Tokens, Work};
@@ -13,7 +14,6 @@ use crate::rng;
 use crate::secret::RedactedStream;
 use crate::settings::Routed;
 use crate::tools::{ToolAnswer, ToolError};
-use crate::underway::{Doing, Done, Open, OpenModel, Portable, UnderWay};
 use crate::why::{self, Explainer, Why};
 use crate::{Limits, Models, Redactor, Stores, Tools, Usage};
 use core_ir::{Candidate, Data, EffectClass, Label, LabelSpec, Name, Num, ToolDecl};

@@ -36,14 +36,15 @@
 //! Invariant: no key appears in a message, an event or a report.
 
 mod approve;
-mod at_once;
 mod budget;
 mod config;
 mod deadline;
 mod driver;
 mod environment;
 mod event;
-mod few;
+mod immediate;
+mod in_flight;
+mod inline_map;
 mod journal;
 mod keys;
 mod mcp;
@@ -60,12 +61,11 @@ mod store;
 mod supervisor;
 mod tools;
 pub mod trace;
-mod turn;
-mod underway;
 #[cfg(unix)]
 mod watchdog;
 mod web;
 mod why;
+mod write_lock;
 
 pub use approve::{Approval, ApprovalArg, Approver, Decider, NOBODY, Via};
 pub use budget::{Limits, Usage};

@@ -7,7 +7,7 @@
 //! Invariant: it is made of events, so it holds no secret of the environment.
 
 use crate::event::{Answered, Asked, Event};
-use crate::few::Few;
+use crate::inline_map::Few;
 use core_ir::{Data, Name};
 use machine::Reply;
 use serde_json::{Value as Json, json};

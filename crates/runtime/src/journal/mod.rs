@@ -17,8 +17,8 @@
 mod approvals;
 mod changes;
 mod conversation;
+mod outcomes;
 mod session;
-mod shown;
 mod wire;
 mod writer;
 
@@ -34,7 +34,7 @@ pub(crate) use writer::Written;
 use crate::keys::Approvers;
 use crate::provider::Tokens;
 use crate::rng::SplitMix;
-use crate::turn::Turn;
+use crate::write_lock::Turn;
 use core_ir::{Code, Data};
 use rusqlite::{Connection, OpenFlags, params};
 use serde_json::Value as Json;
@@ -252,7 +252,7 @@ impl Journal {
             whole_pages(&db, path)?;
             approvals::prepare(&db)
                 .and_then(|()| changes::prepare(&db))
-                .and_then(|()| shown::prepare(&db))
+                .and_then(|()| outcomes::prepare(&db))
                 .map_err(failed)?;
             return Ok(Journal { db, path: path.to_path_buf(), turn, approvers: Approvers::default() });
         }
@@ -278,7 +278,7 @@ impl Journal {
                 t.execute_batch(TABLES)?;
                 approvals::prepare(&t)?;
                 changes::prepare(&t)?;
-                shown::prepare(&t)?;
+                outcomes::prepare(&t)?;
                 t.pragma_update(None, "application_id", APPLICATION)?;
                 t.pragma_update(None, "user_version", VERSION)?;
             }
@@ -632,7 +632,7 @@ impl Journal {
         let id = self.run(run)?.id;
         let _turn = self.turn.take();
         approvals::forget(&self.db, &id).map_err(|e| self.failed(&e))?;
-        shown::forget(&self.db, &id).map_err(|e| self.failed(&e))?;
+        outcomes::forget(&self.db, &id).map_err(|e| self.failed(&e))?;
         self.db.execute("DELETE FROM runs WHERE id = ?1", [&id]).map(|_| ()).map_err(|e| self.failed(&e))
     }
 }

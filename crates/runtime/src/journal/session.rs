@@ -8,7 +8,7 @@ use super::{
 use crate::Redactor;
 use crate::approve::Decider;
 use crate::provider::Tokens;
-use crate::turn::Turn;
+use crate::write_lock::Turn;
 use core_ir::exchange::{data_from_json, data_json};
 use core_ir::{Data, Num};
 use machine::{Call, RequestId, Response};

@@ -12,7 +12,7 @@ use super::session::Lock;
 use super::session::Spent;
 use super::{cause, check, signed, wire};
 use crate::Redactor;
-use crate::turn::Turn;
+use crate::write_lock::Turn;
 use core_ir::Num;
 use machine::{Call, RequestId};
 use rusqlite::{Connection, TransactionBehavior, params};

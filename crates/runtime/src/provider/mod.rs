@@ -1,7 +1,6 @@
 //! Models: one trait and those who answer: models behind HTTP, the embedded one, a script, a recording, and
 //! chains of them.
 
-mod as_said;
 pub(crate) mod embedded;
 mod fallback;
 mod fault;
@@ -9,13 +8,12 @@ pub(crate) mod kinds;
 #[cfg(feature = "local")]
 mod local;
 mod rate;
+mod reasoning_replay;
 mod recorded;
 mod remote;
 mod retry;
 mod scripted;
 
-pub use as_said::AsSaid;
-pub(crate) use as_said::Kept;
 pub(crate) use fallback::Fallback;
 pub use fault::{FaultKind, ModelError};
 #[cfg(feature = "local")]
@@ -23,6 +21,8 @@ pub use local::Local;
 #[cfg(feature = "local")]
 pub(crate) use local::config_error as local_error;
 pub use rate::RateLimit;
+pub use reasoning_replay::AsSaid;
+pub(crate) use reasoning_replay::Kept;
 pub use recorded::Recorded;
 pub use remote::{Protocol, Remote, RemoteOptions, Structured};
 pub use retry::Backoff;

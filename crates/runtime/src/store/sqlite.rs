@@ -4,7 +4,7 @@
 //! whole and in one order.
 
 use super::{Act, Operation, label_of};
-use crate::turn::Turn;
+use crate::write_lock::Turn;
 use core_ir::exchange::data_json;
 use core_ir::{Data, Name};
 use machine::store::{EntryLimits, initial, kept};

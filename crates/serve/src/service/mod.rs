@@ -10,17 +10,18 @@
 //! Invariant: at most `most` runs are at work; those that do nothing but wait for somebody to approve a call
 //! are not counted.
 
-mod kept;
+mod event_sender;
 mod keys;
 mod ledger;
 mod log;
-mod telling;
+mod stored_runs;
 
 use crate::error::Error;
 use analysis::cost::CostBound;
 use core_ir::exchange::{data_from_json, data_json};
 use core_ir::{Code, Data, LabelSpec, Lattice, StoreConflict, StoreTable, Type};
 use diagnostics::Sources;
+use event_sender::Telling;
 pub(crate) use keys::Key;
 use keys::Keys;
 #[cfg(feature = "http")]
@@ -46,7 +47,6 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
-use telling::Telling;
 use tokio::sync::broadcast;
 use tokio::sync::mpsc::{Receiver, channel};
 use tokio::time::Instant;

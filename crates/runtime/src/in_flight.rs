@@ -11,7 +11,7 @@
 
 use crate::approve::Verdict;
 use crate::budget::Reserve;
-use crate::few::Few;
+use crate::inline_map::Few;
 use crate::provider::{Answer, BoxFuture, Provider, Tokens};
 use crate::secret::RedactedStream;
 use crate::tools::ToolAnswer;
