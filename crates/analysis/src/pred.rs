@@ -56,17 +56,17 @@ pub fn implies(p: &Pred, q: &Pred) -> Answer {
 /// assert_eq!(possible(&small, &Type::Str), Answer::No);
 /// ```
 pub fn possible(p: &Pred, ty: &Type) -> Answer {
-    let (kinds, known): (Vec<Kind>, Option<Pred>) = match ty {
+    let (kinds, known): (Vec<DataKind>, Option<Pred>) = match ty {
         Type::Dyn | Type::Fun(_) => (KINDS.to_vec(), None),
-        Type::Str => (vec![Kind::Str], None),
-        Type::Num => (vec![Kind::Num], None),
-        Type::Bool => (vec![Kind::Bool], None),
-        Type::Null => (vec![Kind::Null], None),
-        Type::List(_) => (vec![Kind::List], None),
-        Type::Record(_) => (vec![Kind::Record], None),
-        Type::Pair(_) | Type::Variant(_) => (vec![Kind::Other], None),
+        Type::Str => (vec![DataKind::Str], None),
+        Type::Num => (vec![DataKind::Num], None),
+        Type::Bool => (vec![DataKind::Bool], None),
+        Type::Null => (vec![DataKind::Null], None),
+        Type::List(_) => (vec![DataKind::List], None),
+        Type::Record(_) => (vec![DataKind::Record], None),
+        Type::Pair(_) | Type::Variant(_) => (vec![DataKind::Other], None),
         Type::Enum(e) => {
-            (vec![Kind::Str], Some(Pred::OneOf(e.variants.iter().map(|v| Data::str(&**v)).collect())))
+            (vec![DataKind::Str], Some(Pred::OneOf(e.variants.iter().map(|v| Data::str(&**v)).collect())))
         }
         Type::Option(t) => {
             return match (possible(p, &Type::Null), possible(p, t)) {
@@ -84,7 +84,7 @@ pub fn possible(p: &Pred, ty: &Type) -> Answer {
 
 /// The kinds of data that predicates tell apart.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum DataKind {
     Null,
     Bool,
     Num,
@@ -95,8 +95,15 @@ enum Kind {
     Other,
 }
 
-const KINDS: [Kind; 7] =
-    [Kind::Null, Kind::Bool, Kind::Num, Kind::Str, Kind::List, Kind::Record, Kind::Other];
+const KINDS: [DataKind; 7] = [
+    DataKind::Null,
+    DataKind::Bool,
+    DataKind::Num,
+    DataKind::Str,
+    DataKind::List,
+    DataKind::Record,
+    DataKind::Other,
+];
 
 /// Predicates with whether they must hold.
 type Parts<'p> = Vec<(&'p Pred, bool)>;
@@ -106,7 +113,7 @@ const MAX_CONJUNCTIONS: usize = 128;
 const MAX_DEPTH: u32 = 6;
 
 /// Decides whether a value of one of these kinds satisfies all parts.
-fn satisfiable(parts: &[(&Pred, bool)], kinds: &[Kind], depth: u32) -> Answer {
+fn satisfiable(parts: &[(&Pred, bool)], kinds: &[DataKind], depth: u32) -> Answer {
     if depth > MAX_DEPTH {
         return Answer::Unknown;
     }
@@ -162,7 +169,7 @@ fn spread<'p>(p: &'p Pred, holds: bool, all: &mut Vec<Parts<'p>>) -> bool {
 }
 
 /// Decides whether a value of a kind satisfies all these atoms.
-fn conjunct(parts: &Parts<'_>, kind: Kind, depth: u32) -> Answer {
+fn conjunct(parts: &Parts<'_>, kind: DataKind, depth: u32) -> Answer {
     let fits = |d: &Data| parts.iter().all(|(p, holds)| p.holds(d).is_ok() == *holds);
     let exactly = |candidates: &[Data]| {
         let some = candidates.iter().any(|d| kind_of(d) == kind && fits(d));
@@ -175,17 +182,19 @@ fn conjunct(parts: &Parts<'_>, kind: Kind, depth: u32) -> Answer {
         }
     }
     match kind {
-        Kind::Null => return exactly(&[Data::Null]),
-        Kind::Bool => return exactly(&[Data::Bool(true), Data::Bool(false)]),
+        DataKind::Null => return exactly(&[Data::Null]),
+        DataKind::Bool => return exactly(&[Data::Bool(true), Data::Bool(false)]),
         _ => {}
     }
     // An atom about another kind does not hold.
     let about = |p: &Pred| match p {
-        Pred::Compare(Measure::Length, ..) => matches!(kind, Kind::Str | Kind::List | Kind::Record),
-        Pred::Compare(Measure::Words, ..) | Pred::Matches(_) | Pred::Contains(_) => kind == Kind::Str,
-        Pred::Compare(Measure::Value, ..) => kind == Kind::Num,
-        Pred::Field(..) => kind == Kind::Record,
-        Pred::Every(_) | Pred::Some(_) => kind == Kind::List,
+        Pred::Compare(Measure::Length, ..) => {
+            matches!(kind, DataKind::Str | DataKind::List | DataKind::Record)
+        }
+        Pred::Compare(Measure::Words, ..) | Pred::Matches(_) | Pred::Contains(_) => kind == DataKind::Str,
+        Pred::Compare(Measure::Value, ..) => kind == DataKind::Num,
+        Pred::Field(..) => kind == DataKind::Record,
+        Pred::Every(_) | Pred::Some(_) => kind == DataKind::List,
         _ => true,
     };
     if parts.iter().any(|(p, holds)| *holds && !about(p)) {
@@ -200,10 +209,10 @@ fn conjunct(parts: &Parts<'_>, kind: Kind, depth: u32) -> Answer {
     }
     let length = interval(&parts, Measure::Length);
     let refuted = match kind {
-        Kind::Num => interval(&parts, Measure::Value).is_empty(false),
-        Kind::Str => no_text(&parts, &length),
-        Kind::List => no_list(&parts, &length, depth),
-        Kind::Record => no_record(&parts, &length, depth),
+        DataKind::Num => interval(&parts, Measure::Value).is_empty(false),
+        DataKind::Str => no_text(&parts, &length),
+        DataKind::List => no_list(&parts, &length, depth),
+        DataKind::Record => no_record(&parts, &length, depth),
         _ => false,
     };
     if refuted {
@@ -212,15 +221,15 @@ fn conjunct(parts: &Parts<'_>, kind: Kind, depth: u32) -> Answer {
     if examples(&parts, kind, &length, depth).iter().any(fits) { Answer::Yes } else { Answer::Unknown }
 }
 
-fn kind_of(d: &Data) -> Kind {
+fn kind_of(d: &Data) -> DataKind {
     match d {
-        Data::Null => Kind::Null,
-        Data::Bool(_) => Kind::Bool,
-        Data::Num(_) => Kind::Num,
-        Data::Str(_) => Kind::Str,
-        Data::List(_) => Kind::List,
-        Data::Record(_) => Kind::Record,
-        Data::Pair(_) | Data::Tag(..) => Kind::Other,
+        Data::Null => DataKind::Null,
+        Data::Bool(_) => DataKind::Bool,
+        Data::Num(_) => DataKind::Num,
+        Data::Str(_) => DataKind::Str,
+        Data::List(_) => DataKind::List,
+        Data::Record(_) => DataKind::Record,
+        Data::Pair(_) | Data::Tag(..) => DataKind::Other,
     }
 }
 
@@ -425,11 +434,11 @@ fn no_record(parts: &Parts<'_>, length: &Range, depth: u32) -> bool {
 }
 
 /// Values that are likely to satisfy what is said.
-fn examples(parts: &Parts<'_>, kind: Kind, length: &Range, depth: u32) -> Vec<Data> {
+fn examples(parts: &Parts<'_>, kind: DataKind, length: &Range, depth: u32) -> Vec<Data> {
     /// Longer examples are not made.
     const MAX_EXAMPLE_LEN: u64 = 2_000;
     match kind {
-        Kind::Num => {
+        DataKind::Num => {
             let range = interval(parts, Measure::Value);
             let mut out = vec![Num::ZERO, Num::ONE];
             let small = Num::ONE.div(&Num::from(7)).unwrap_or(Num::ONE);
@@ -446,7 +455,7 @@ fn examples(parts: &Parts<'_>, kind: Kind, length: &Range, depth: u32) -> Vec<Da
             }
             out.into_iter().map(Data::Num).collect()
         }
-        Kind::Str => {
+        DataKind::Str => {
             let words = interval(parts, Measure::Words);
             let contained = texts(parts, true);
             let mut out = Vec::new();
@@ -476,7 +485,7 @@ fn examples(parts: &Parts<'_>, kind: Kind, length: &Range, depth: u32) -> Vec<Da
             }
             out
         }
-        Kind::List => {
+        DataKind::List => {
             let (every, some) = quantified(parts);
             let mut items = Vec::new();
             for p in &some {
@@ -499,7 +508,7 @@ fn examples(parts: &Parts<'_>, kind: Kind, length: &Range, depth: u32) -> Vec<Da
                 })
                 .collect()
         }
-        Kind::Record => {
+        DataKind::Record => {
             let mut made = Vec::new();
             for (name, all) in fields(parts) {
                 match example(&all, depth + 1) {
@@ -518,8 +527,8 @@ fn examples(parts: &Parts<'_>, kind: Kind, length: &Range, depth: u32) -> Vec<Da
                 })
                 .collect()
         }
-        Kind::Other => vec![Data::Pair(Arc::new((Data::Null, Data::Str("·".into()))))],
-        Kind::Null | Kind::Bool => Vec::new(),
+        DataKind::Other => vec![Data::Pair(Arc::new((Data::Null, Data::Str("·".into()))))],
+        DataKind::Null | DataKind::Bool => Vec::new(),
     }
 }
 

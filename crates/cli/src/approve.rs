@@ -52,7 +52,7 @@ impl Terminal {
         let _turn = self.turn.lock().await;
         // What was typed before the question is no answer to it.
         discard_typed();
-        let mut shown = Shown { asking: &self.asking, answered: false };
+        let mut shown = ShownQuestion { asking: &self.asking, answered: false };
         self.asking.store(true, Ordering::Relaxed);
         say(&format!("\r\x1b[2K{}", question(call)));
         let line = read_line().await;
@@ -82,12 +82,12 @@ fn unnamed_user() -> String {
 }
 
 /// A question that stands at the terminal; it may be dropped before it is answered.
-struct Shown<'a> {
+struct ShownQuestion<'a> {
     asking: &'a AtomicBool,
     answered: bool,
 }
 
-impl Drop for Shown<'_> {
+impl Drop for ShownQuestion<'_> {
     fn drop(&mut self) {
         if !self.answered {
             say("\nnot approved: no answer\n");

@@ -5,7 +5,7 @@
 
 use analysis::flow::{Cause, FlowReport, Sink, Site, Verdict};
 use core_ir::Code;
-use core_ir::draw::{Look, Mark, Node, Picture};
+use core_ir::draw::{Mark, Node, NodeShape, Picture};
 use dugong::graphlib::{Graph, GraphOptions};
 use dugong::{EdgeLabel, GraphLabel, LabelPos, NodeLabel, Point, WorkControl, WorkError, layout_controlled};
 use std::fmt::Write;
@@ -56,22 +56,22 @@ pub fn mark(picture: &mut Picture, code: &Code, report: &FlowReport) {
 /// Returns true if a node of the picture is (also) this place.
 fn stands_for(node: &Node, code: &Code, site: &Site) -> bool {
     let kind = match site.sink {
-        Sink::Tool(_) => matches!(node.look, Look::Tool | Look::Model),
-        Sink::Model(_) => node.look == Look::Model,
+        Sink::Tool(_) => matches!(node.look, NodeShape::Tool | NodeShape::Model),
+        Sink::Model(_) => node.look == NodeShape::Model,
         _ => false,
     };
     // A tool's node names its tool first; an agent's node stands for the calls of all its tools.
     let name = match (&site.sink, node.look) {
-        (Sink::Tool(name), Look::Tool) => node.lines.first().is_some_and(|l| **l == **name),
+        (Sink::Tool(name), NodeShape::Tool) => node.lines.first().is_some_and(|l| **l == **name),
         _ => true,
     };
     kind && name && node.terms.iter().any(|t| code.span(*t) == site.span)
 }
 
 /// A limit on the work of the layout.
-struct Work(usize);
+struct WorkLimit(usize);
 
-impl WorkControl for Work {
+impl WorkControl for WorkLimit {
     fn charge(&mut self, units: usize) -> Result<(), WorkError> {
         self.0 = self.0.checked_sub(units).ok_or(WorkError::Interrupted)?;
         Ok(())
@@ -104,7 +104,8 @@ pub fn svg(picture: &Picture) -> Result<String, String> {
         let label = EdgeLabel { width, height, labelpos: LabelPos::C, weight: 1.0, ..Default::default() };
         graph.set_edge_named(from.to_string(), to.to_string(), Some(i.to_string()), Some(label));
     }
-    layout_controlled(&mut graph, &mut Work(WORK)).map_err(|e| format!("cannot lay the picture out: {e}"))?;
+    layout_controlled(&mut graph, &mut WorkLimit(WORK))
+        .map_err(|e| format!("cannot lay the picture out: {e}"))?;
     let (width, height) = (graph.graph().width.max(1.0), graph.graph().height.max(1.0));
     let mut out = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width:.0}\" height=\"{height:.0}\" \
@@ -178,8 +179,8 @@ fn size(node: &Node) -> (f64, f64) {
     let lines = node.lines.len().max(1) as f64;
     match node.look {
         // The text has to fit between the slanted sides.
-        Look::Choice => (text * 1.3 + 44.0, lines * 18.0 + 34.0),
-        Look::Loop => (text + 52.0, lines * 18.0 + 16.0),
+        NodeShape::Choice => (text * 1.3 + 44.0, lines * 18.0 + 34.0),
+        NodeShape::Loop => (text + 52.0, lines * 18.0 + 16.0),
         _ => (text + 28.0, lines * 18.0 + 16.0),
     }
 }
@@ -201,12 +202,12 @@ fn edge_of(out: &mut String, points: &[Point]) {
 
 fn node_of(out: &mut String, node: &Node, (x, y): (f64, f64), (w, h): (f64, f64)) {
     let look = match node.look {
-        Look::End => "end",
-        Look::Model => "model",
-        Look::Tool => "tool",
-        Look::Choice => "choice",
-        Look::Loop => "loop",
-        Look::Unknown => "unknown",
+        NodeShape::End => "end",
+        NodeShape::Model => "model",
+        NodeShape::Tool => "tool",
+        NodeShape::Choice => "choice",
+        NodeShape::Loop => "loop",
+        NodeShape::Unknown => "unknown",
     };
     let mark = match node.mark {
         Mark::None => "",
@@ -215,11 +216,11 @@ fn node_of(out: &mut String, node: &Node, (x, y): (f64, f64), (w, h): (f64, f64)
     };
     let (left, right, top, bottom) = (x - w / 2.0, x + w / 2.0, y - h / 2.0, y + h / 2.0);
     let _ = match node.look {
-        Look::Choice => write!(
+        NodeShape::Choice => write!(
             out,
             "<polygon class=\"{look}{mark}\" points=\"{x:.1},{top:.1} {right:.1},{y:.1} {x:.1},{bottom:.1} {left:.1},{y:.1}\"/>"
         ),
-        Look::Loop => {
+        NodeShape::Loop => {
             let (a, b) = (left + 14.0, right - 14.0);
             write!(
                 out,
@@ -229,8 +230,8 @@ fn node_of(out: &mut String, node: &Node, (x, y): (f64, f64), (w, h): (f64, f64)
         }
         _ => {
             let round = match node.look {
-                Look::End => h / 2.0,
-                Look::Tool => 10.0,
+                NodeShape::End => h / 2.0,
+                NodeShape::Tool => 10.0,
                 _ => 3.0,
             };
             write!(
@@ -255,7 +256,7 @@ fn node_of(out: &mut String, node: &Node, (x, y): (f64, f64), (w, h): (f64, f64)
 mod tests {
     use super::*;
 
-    fn node(look: Look, lines: &[&str]) -> Node {
+    fn node(look: NodeShape, lines: &[&str]) -> Node {
         Node {
             look,
             lines: lines.iter().map(|l| l.to_string()).collect(),
@@ -268,7 +269,9 @@ mod tests {
     fn fifty() -> Picture {
         let mut picture = Picture::default();
         for i in 0..50 {
-            let look = [Look::Model, Look::Choice, Look::Tool, Look::Loop, Look::Unknown][i % 5];
+            let look =
+                [NodeShape::Model, NodeShape::Choice, NodeShape::Tool, NodeShape::Loop, NodeShape::Unknown]
+                    [i % 5];
             picture
                 .nodes
                 .push(node(look, &[&format!("node {i}"), "a line that is rather longer than the others"]));
@@ -340,7 +343,7 @@ mod tests {
     #[test]
     fn text_cannot_leave_its_place() {
         let mut picture = Picture::default();
-        picture.nodes.push(node(Look::Model, &["</text><script>alert(\"1\") && 2</script>"]));
+        picture.nodes.push(node(NodeShape::Model, &["</text><script>alert(\"1\") && 2</script>"]));
         let svg = svg(&picture).expect("one node can be laid out");
         assert!(!svg.contains("<script"));
         assert!(svg.contains("&lt;/text&gt;&lt;script&gt;"));
@@ -350,7 +353,7 @@ mod tests {
     fn a_tangle_is_refused_and_not_worked_on_for_ever() {
         let mut picture = Picture::default();
         for i in 0..core_ir::draw::MAX_NODES {
-            picture.nodes.push(node(Look::Tool, &["t"]));
+            picture.nodes.push(node(NodeShape::Tool, &["t"]));
             for step in 1..5 {
                 picture.edges.push((i, (i * step * 37 + step) % core_ir::draw::MAX_NODES, String::new()));
             }

@@ -18,7 +18,7 @@ pub const MAX_NODES: usize = 1_000;
 
 /// Shape of a node: the kind of step that it represents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Look {
+pub enum NodeShape {
     /// Where it begins and ends.
     End,
     /// A model is asked.
@@ -49,7 +49,7 @@ pub enum Mark {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Node {
     /// Shape of the node.
-    pub look: Look,
+    pub look: NodeShape,
     /// Its lines of text.
     pub lines: Vec<String>,
     /// The terms it stands for: the function and its application, or all parts of an agent's loop.
@@ -194,21 +194,21 @@ pub fn draw(code: &Code) -> Picture {
         application: None,
         graphs: Vec::new(),
     };
-    let begin = draw.node(Look::End, vec!["input".into()], Vec::new());
+    let begin = draw.node(NodeShape::End, vec!["input".into()], Vec::new());
     let exits = draw.result(code.root(), begin);
     if !exits.is_empty() {
-        draw.node(Look::End, vec!["result".into()], exits);
+        draw.node(NodeShape::End, vec!["result".into()], exits);
     }
     draw.picture
 }
 
 impl Draw<'_> {
     /// Adds a node behind the exits; gives its own exit.
-    fn node(&mut self, look: Look, lines: Vec<String>, from: Exits) -> Exits {
+    fn node(&mut self, look: NodeShape, lines: Vec<String>, from: Exits) -> Exits {
         let full = self.full();
         let plain = |look, lines| Node { look, lines, terms: Vec::new(), mark: Mark::None };
         if full && self.picture.nodes.last().is_none_or(|n| n.lines.first().is_none_or(|t| t != "…")) {
-            self.picture.nodes.push(plain(Look::Unknown, vec!["…".into()]));
+            self.picture.nodes.push(plain(NodeShape::Unknown, vec!["…".into()]));
         } else if !full {
             self.picture.nodes.push(plain(look, lines));
         }
@@ -222,7 +222,7 @@ impl Draw<'_> {
     }
 
     /// Adds a node that calls somebody: what is called, and where.
-    fn asking(&mut self, look: Look, lines: Vec<String>, asked: TermId, from: Exits) -> Exits {
+    fn asking(&mut self, look: NodeShape, lines: Vec<String>, asked: TermId, from: Exits) -> Exits {
         let exits = self.node(look, lines, from);
         let terms = [Some(asked), self.application].into_iter().flatten();
         if let Some(node) = exits.first().and_then(|(n, _)| self.picture.nodes.get_mut(*n)) {
@@ -324,7 +324,7 @@ impl Draw<'_> {
                 if !self.shows(*f) {
                     return from;
                 }
-                let head = self.node(Look::Loop, vec!["each item".into()], from);
+                let head = self.node(NodeShape::Loop, vec!["each item".into()], from);
                 self.call(*f, head)
             }
             Term::Let { bindings, body, .. } => {
@@ -342,7 +342,7 @@ impl Draw<'_> {
                 if !self.shows(*yes) && !self.shows(*no) {
                     return from;
                 }
-                let choice = self.node(Look::Choice, vec!["?".into()], from);
+                let choice = self.node(NodeShape::Choice, vec!["?".into()], from);
                 let arm =
                     |label: &str| choice.iter().map(|(n, _)| (*n, label.to_string())).collect::<Exits>();
                 let mut exits = self.eval(*yes, arm("yes"));
@@ -357,7 +357,7 @@ impl Draw<'_> {
                 if arms.iter().all(|(_, _, body)| !self.shows(*body)) {
                     return from;
                 }
-                let choice = self.node(Look::Choice, vec!["which".into()], from);
+                let choice = self.node(NodeShape::Choice, vec!["which".into()], from);
                 let mut exits = Vec::new();
                 for (tag, binder, body) in arms {
                     let arm = choice.iter().map(|(n, _)| (*n, tag.clone())).collect();
@@ -388,17 +388,17 @@ impl Draw<'_> {
                 }
                 exits
             }
-            Term::Unknown(why) => self.node(Look::Unknown, vec![why.to_string()], from),
+            Term::Unknown(why) => self.node(NodeShape::Unknown, vec![why.to_string()], from),
             Term::Recv(recv) => {
                 let lines = match recv {
                     Recv::Data(params) => self.model(params),
                     Recv::Code => vec!["a model writes code".into()],
                 };
-                self.asking(Look::Model, lines, id, from)
+                self.asking(NodeShape::Model, lines, id, from)
             }
             Term::Fail(e) => {
                 let from = self.eval(*e, from);
-                self.node(Look::End, vec!["fails".into()], from);
+                self.node(NodeShape::End, vec!["fails".into()], from);
                 Vec::new()
             }
             other => other.children().into_iter().fold(from, |from, child| self.eval(child, from)),
@@ -450,17 +450,17 @@ impl Draw<'_> {
             }
             Term::Llm(_, params) => {
                 let lines = self.model(params);
-                self.asking(Look::Model, lines, id, from)
+                self.asking(NodeShape::Model, lines, id, from)
             }
             Term::Tool(tool) => {
                 let name = code.tool(*tool).name.to_string();
-                self.asking(Look::Tool, vec![name], id, from)
+                self.asking(NodeShape::Tool, vec![name], id, from)
             }
             Term::Fix { bound, body, .. } => self.fixpoint(*bound, *body, from),
             Term::Guard { term, .. } => self.call(*term, from),
             Term::Mem(_, e) | Term::Check(_, _, e) => self.call(*e, from),
             Term::If(..) | Term::Case { .. } | Term::App(..) | Term::Let { .. } => self.result(id, from),
-            Term::Unknown(why) => self.node(Look::Unknown, vec![why.to_string()], from),
+            Term::Unknown(why) => self.node(NodeShape::Unknown, vec![why.to_string()], from),
             _ => from,
         }
     }
@@ -487,11 +487,11 @@ impl Draw<'_> {
             crate::Bound::Infinite => "no bound".to_string(),
         };
         let Term::Abs(Abs { param, body: inner, .. }) = code.term(body) else {
-            return self.node(Look::Loop, vec![turns], from);
+            return self.node(NodeShape::Loop, vec![turns], from);
         };
         if let Some((mut lines, terms)) = self.agent(param, *inner) {
             lines.push(turns);
-            let exits = self.node(Look::Model, lines, from);
+            let exits = self.node(NodeShape::Model, lines, from);
             if let Some(node) = exits.first().and_then(|(n, _)| self.picture.nodes.get_mut(*n)) {
                 node.terms = terms;
             }
@@ -500,7 +500,7 @@ impl Draw<'_> {
         if let Some(exits) = self.graph(param, *inner, &turns, &from) {
             return exits;
         }
-        let head = self.node(Look::Loop, vec![turns], from);
+        let head = self.node(NodeShape::Loop, vec![turns], from);
         let Some((node, _)) = head.first().cloned() else { return head };
         self.with(vec![(param.clone(), Bound::Loop(node))], |draw| draw.call(*inner, head))
     }
@@ -549,7 +549,7 @@ impl Draw<'_> {
             }
             _ => return None,
         };
-        let head = self.node(Look::Loop, vec![turns.to_string()], from.clone());
+        let head = self.node(NodeShape::Loop, vec![turns.to_string()], from.clone());
         let Some((node, _)) = head.first().cloned() else { return Some(head) };
         steps.head = node;
         steps.jumps[begins].extend(head);
@@ -659,12 +659,12 @@ impl Picture {
         for (i, node) in self.nodes.iter().enumerate() {
             let label = node.lines.iter().map(|l| text(l)).collect::<Vec<_>>().join("<br/>");
             let (open, close) = match node.look {
-                Look::End => ("([\"", "\"])"),
-                Look::Model => ("[\"", "\"]"),
-                Look::Tool => ("(\"", "\")"),
-                Look::Choice => ("{\"", "\"}"),
-                Look::Loop => ("{{\"", "\"}}"),
-                Look::Unknown => ("[/\"", "\"/]"),
+                NodeShape::End => ("([\"", "\"])"),
+                NodeShape::Model => ("[\"", "\"]"),
+                NodeShape::Tool => ("(\"", "\")"),
+                NodeShape::Choice => ("{\"", "\"}"),
+                NodeShape::Loop => ("{{\"", "\"}}"),
+                NodeShape::Unknown => ("[/\"", "\"/]"),
             };
             let class = match node.mark {
                 Mark::None => "",
@@ -696,12 +696,12 @@ impl Picture {
         for (i, node) in self.nodes.iter().enumerate() {
             let label = node.lines.iter().map(|l| text(l)).collect::<Vec<_>>().join("\\n");
             let shape = match node.look {
-                Look::End => "oval",
-                Look::Model => "box",
-                Look::Tool => "box, style=rounded",
-                Look::Choice => "diamond",
-                Look::Loop => "hexagon",
-                Look::Unknown => "box, style=dashed",
+                NodeShape::End => "oval",
+                NodeShape::Model => "box",
+                NodeShape::Tool => "box, style=rounded",
+                NodeShape::Choice => "diamond",
+                NodeShape::Loop => "hexagon",
+                NodeShape::Unknown => "box, style=dashed",
             };
             let mark = match node.mark {
                 Mark::None => "",

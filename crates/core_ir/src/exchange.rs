@@ -68,7 +68,7 @@ impl std::error::Error for ExchangeError {}
 /// assert!(back.code == code && back.files == ["one.lam"]);
 /// ```
 pub fn to_json(code: &Code, sources: &Sources) -> Value {
-    let mut w = Writer { sources, files: Vec::new(), known: HashMap::new() };
+    let mut w = ExchangeWriter { sources, files: Vec::new(), known: HashMap::new() };
     let terms = w.terms(code);
     let tools: Vec<Value> = code.tools.iter().map(|t| w.tool(t)).collect();
     let stores: Vec<Value> = code.stores.iter().map(|s| w.store(s)).collect();
@@ -127,13 +127,13 @@ fn sugar(code: &Code, id: TermId) -> Option<Sugar> {
 
 // Writing.
 
-struct Writer<'a> {
+struct ExchangeWriter<'a> {
     sources: &'a Sources,
     files: Vec<String>,
     known: HashMap<FileId, usize>,
 }
 
-impl Writer<'_> {
+impl ExchangeWriter<'_> {
     fn at(&mut self, span: Span) -> Value {
         let file = *self.known.entry(span.file).or_insert_with(|| {
             self.files.push(self.sources.get(span.file).map_or(String::new(), |s| s.path.clone()));
@@ -479,7 +479,7 @@ fn params_json(p: &ModelParams) -> Value {
 /// # Errors
 /// Everything that is wrong, at most a hundred findings.
 pub fn from_json(json: &Value, globals: &Arc<Globals>) -> Result<Imported, Vec<ExchangeError>> {
-    let mut reader = Reader {
+    let mut reader = ExchangeReader {
         globals: globals.clone(),
         b: Builder::new(),
         files: 0,
@@ -530,7 +530,7 @@ fn refusal(e: BuildError) -> (String, Span) {
 /// assert_eq!(exchange::data_from_json(&exchange::data_json(&d)), Ok(d));
 /// ```
 pub fn data_from_json(json: &Value) -> Result<Data, ExchangeError> {
-    let mut reader = Reader {
+    let mut reader = ExchangeReader {
         b: Builder::new(),
         files: 0,
         tools: 0,
@@ -538,7 +538,7 @@ pub fn data_from_json(json: &Value) -> Result<Data, ExchangeError> {
         globals: Globals::none(),
         errors: Vec::new(),
     };
-    let read = reader.data(&Place { value: json, up: None, step: Step::Root }, 0);
+    let read = reader.data(&JsonPlace { value: json, up: None, step: Step::Root }, 0);
     read.ok_or_else(|| {
         let unknown = ExchangeError { path: "$".into(), message: "no data".into() };
         reader.errors.into_iter().next().unwrap_or(unknown)
@@ -548,7 +548,7 @@ pub fn data_from_json(json: &Value) -> Result<Data, ExchangeError> {
 /// A part of the JSON with its path, or `None` after an error that was noted.
 type Read<T> = Option<T>;
 
-struct Reader {
+struct ExchangeReader {
     globals: Arc<Globals>,
     b: Builder,
     files: usize,
@@ -559,9 +559,9 @@ struct Reader {
 
 /// A value and how it was reached. The path is only spelled out for an error.
 #[derive(Clone, Copy)]
-struct Place<'a> {
+struct JsonPlace<'a> {
     value: &'a Value,
-    up: Option<&'a Place<'a>>,
+    up: Option<&'a JsonPlace<'a>>,
     step: Step<'a>,
 }
 
@@ -572,9 +572,9 @@ enum Step<'a> {
     Item(usize),
 }
 
-impl<'a> Place<'a> {
-    fn field(&'a self, name: &'a str) -> Option<Place<'a>> {
-        Some(Place { value: self.value.get(name)?, up: Some(self), step: Step::Field(name) })
+impl<'a> JsonPlace<'a> {
+    fn field(&'a self, name: &'a str) -> Option<JsonPlace<'a>> {
+        Some(JsonPlace { value: self.value.get(name)?, up: Some(self), step: Step::Field(name) })
     }
 
     fn path(&self) -> String {
@@ -596,33 +596,33 @@ impl<'a> Place<'a> {
     }
 }
 
-impl Reader {
-    fn wrong<T>(&mut self, place: &Place, message: impl Into<String>) -> Read<T> {
+impl ExchangeReader {
+    fn wrong<T>(&mut self, place: &JsonPlace, message: impl Into<String>) -> Read<T> {
         if self.errors.len() < 100 {
             self.errors.push(ExchangeError { path: place.path(), message: message.into() });
         }
         None
     }
 
-    fn need<'a>(&mut self, place: &'a Place<'a>, name: &'a str) -> Read<Place<'a>> {
+    fn need<'a>(&mut self, place: &'a JsonPlace<'a>, name: &'a str) -> Read<JsonPlace<'a>> {
         match place.field(name) {
             Some(p) => Some(p),
             None => self.wrong(place, format!("the field `{name}` is missing")),
         }
     }
 
-    fn text<'a>(&mut self, place: &Place<'a>) -> Read<&'a str> {
+    fn text<'a>(&mut self, place: &JsonPlace<'a>) -> Read<&'a str> {
         match place.value.as_str() {
             Some(s) => Some(s),
             None => self.wrong(place, "expected a string"),
         }
     }
 
-    fn name(&mut self, place: &Place) -> Read<Name> {
+    fn name(&mut self, place: &JsonPlace) -> Read<Name> {
         self.text(place).map(Name::from)
     }
 
-    fn named(&mut self, place: &Place, field: &str) -> Read<Name> {
+    fn named(&mut self, place: &JsonPlace, field: &str) -> Read<Name> {
         let p = self.need(place, field)?;
         self.name(&p)
     }
@@ -630,9 +630,9 @@ impl Reader {
     /// An optional field; the outer `None` is an error.
     fn maybe<T>(
         &mut self,
-        place: &Place,
+        place: &JsonPlace,
         field: &str,
-        read: impl FnOnce(&mut Self, &Place) -> Read<T>,
+        read: impl FnOnce(&mut Self, &JsonPlace) -> Read<T>,
     ) -> Read<Option<T>> {
         match place.field(field) {
             Some(p) => read(self, &p).map(Some),
@@ -642,14 +642,14 @@ impl Reader {
 
     fn items<T>(
         &mut self,
-        place: &Place,
-        mut read: impl FnMut(&mut Self, &Place) -> Read<T>,
+        place: &JsonPlace,
+        mut read: impl FnMut(&mut Self, &JsonPlace) -> Read<T>,
     ) -> Read<Vec<T>> {
         let Some(items) = place.value.as_array() else { return self.wrong(place, "expected a list") };
         let mut out = Vec::with_capacity(items.len());
         let mut failed = false;
         for (i, value) in items.iter().enumerate() {
-            match read(self, &Place { value, up: Some(place), step: Step::Item(i) }) {
+            match read(self, &JsonPlace { value, up: Some(place), step: Step::Item(i) }) {
                 Some(t) => out.push(t),
                 None => failed = true,
             }
@@ -658,12 +658,12 @@ impl Reader {
     }
 
     /// The parts of a list of known length.
-    fn parts<'a, const N: usize>(&mut self, place: &'a Place<'a>) -> Read<[Place<'a>; N]> {
-        let parts: Option<[Place<'a>; N]> = place.value.as_array().and_then(|items| {
-            let places: Vec<Place<'a>> = items
+    fn parts<'a, const N: usize>(&mut self, place: &'a JsonPlace<'a>) -> Read<[JsonPlace<'a>; N]> {
+        let parts: Option<[JsonPlace<'a>; N]> = place.value.as_array().and_then(|items| {
+            let places: Vec<JsonPlace<'a>> = items
                 .iter()
                 .enumerate()
-                .map(|(i, value)| Place { value, up: Some(place), step: Step::Item(i) })
+                .map(|(i, value)| JsonPlace { value, up: Some(place), step: Step::Item(i) })
                 .collect();
             places.try_into().ok()
         });
@@ -673,7 +673,7 @@ impl Reader {
         }
     }
 
-    fn whole(&mut self, place: &Place) -> Read<u64> {
+    fn whole(&mut self, place: &JsonPlace) -> Read<u64> {
         let n = match place.value {
             Value::String(s) => s.parse().ok(),
             other => other.as_u64(),
@@ -684,14 +684,14 @@ impl Reader {
         }
     }
 
-    fn small(&mut self, place: &Place) -> Read<u32> {
+    fn small(&mut self, place: &JsonPlace) -> Read<u32> {
         match self.whole(place).map(u32::try_from)? {
             Ok(n) => Some(n),
             Err(_) => self.wrong(place, "the number is out of range"),
         }
     }
 
-    fn num(&mut self, place: &Place) -> Read<Num> {
+    fn num(&mut self, place: &JsonPlace) -> Read<Num> {
         let text = match place.value {
             Value::String(s) => s.clone(),
             Value::Number(n) => n.to_string().replace("e+", "e").replace("E+", "e"),
@@ -704,13 +704,13 @@ impl Reader {
     }
 
     /// A number below `end`, the number of the `what` that there are.
-    fn index(&mut self, place: &Place, end: usize, what: &str) -> Read<u32> {
+    fn index(&mut self, place: &JsonPlace, end: usize, what: &str) -> Read<u32> {
         let n = self.small(place)?;
         if (n as usize) < end { Some(n) } else { self.wrong(place, format!("there is no {what} {n}")) }
     }
 
     fn all(&mut self, json: &Value) -> Option<(TermId, Vec<String>, Vec<Span>)> {
-        let root = Place { value: json, up: None, step: Step::Root };
+        let root = JsonPlace { value: json, up: None, step: Step::Root };
         let format = self.need(&root, "format")?;
         if format.value != "entail-core" {
             return self.wrong(&format, "expected `entail-core`");
@@ -737,13 +737,13 @@ impl Reader {
     }
 
     /// The terms below `terms`, and the one that is the root, with the place of each.
-    fn terms(&mut self, root: &Place) -> Option<(TermId, Vec<Span>)> {
+    fn terms(&mut self, root: &JsonPlace) -> Option<(TermId, Vec<Span>)> {
         let terms = self.need(root, "terms")?;
         let Some(list) = terms.value.as_array() else { return self.wrong(&terms, "expected a list") };
         let mut ids: Vec<TermId> = Vec::with_capacity(list.len());
         let mut at = Vec::with_capacity(list.len());
         for (i, value) in list.iter().enumerate() {
-            let place = Place { value, up: Some(&terms), step: Step::Item(i) };
+            let place = JsonPlace { value, up: Some(&terms), step: Step::Item(i) };
             // Later terms refer to this one by its number, so go on even if it is wrong.
             let id = match self.term(&place, &ids) {
                 Some(id) => id,
@@ -759,7 +759,7 @@ impl Reader {
     }
 
     /// The policy of a tool: terms of their own, without tools and stores.
-    fn policy(&mut self, place: &Place) -> Read<Arc<Code>> {
+    fn policy(&mut self, place: &JsonPlace) -> Read<Arc<Code>> {
         let outer = (std::mem::take(&mut self.b), self.tools, self.stores);
         (self.tools, self.stores) = (0, 0);
         let read = self.terms(place);
@@ -774,7 +774,7 @@ impl Reader {
         }
     }
 
-    fn at(&mut self, place: &Place) -> Read<Span> {
+    fn at(&mut self, place: &JsonPlace) -> Read<Span> {
         let at = self.need(place, "at")?;
         let [file, start, end] = self.parts::<3>(&at)?;
         let file = FileId(self.index(&file, self.files, "file")?);
@@ -785,16 +785,17 @@ impl Reader {
         Some(Span { file, start, end })
     }
 
-    fn term(&mut self, place: &Place, ids: &[TermId]) -> Read<TermId> {
+    fn term(&mut self, place: &JsonPlace, ids: &[TermId]) -> Read<TermId> {
         let at = self.at(place)?;
         let op_place = self.need(place, "op")?;
         let op = self.text(&op_place)?;
-        let term_id = |r: &mut Self, p: &Place| Some(ids[r.index(p, ids.len(), "earlier term")? as usize]);
+        let term_id =
+            |r: &mut Self, p: &JsonPlace| Some(ids[r.index(p, ids.len(), "earlier term")? as usize]);
         let of = match place.field("of") {
             Some(p) => self.items(&p, term_id)?,
             None => Vec::new(),
         };
-        let bound_pair = |r: &mut Self, p: &Place| {
+        let bound_pair = |r: &mut Self, p: &JsonPlace| {
             let [n, e] = r.parts::<2>(p)?;
             Some((r.name(&n)?, term_id(r, &e)?))
         };
@@ -968,7 +969,7 @@ impl Reader {
         Some(self.b.add(term, at))
     }
 
-    fn distinct<'n>(&mut self, place: &Place, names: impl Iterator<Item = &'n Name>) -> Read<()> {
+    fn distinct<'n>(&mut self, place: &JsonPlace, names: impl Iterator<Item = &'n Name>) -> Read<()> {
         let mut seen = std::collections::HashSet::new();
         for n in names {
             if !seen.insert(n) {
@@ -978,7 +979,7 @@ impl Reader {
         Some(())
     }
 
-    fn data(&mut self, place: &Place, depth: usize) -> Read<Data> {
+    fn data(&mut self, place: &JsonPlace, depth: usize) -> Read<Data> {
         if depth > MAX_DATA_DEPTH {
             return self.wrong(place, "nested too deep");
         }
@@ -990,7 +991,7 @@ impl Reader {
             Value::Array(_) => self.items(place, |r, p| r.data(p, depth + 1)).map(Data::list),
             Value::Object(o) => match o.iter().next() {
                 Some((key, value)) if key.starts_with('$') => {
-                    let inner = Place { value, up: Some(place), step: Step::Field(key) };
+                    let inner = JsonPlace { value, up: Some(place), step: Step::Field(key) };
                     if o.len() > 1 {
                         return self.wrong(place, format!("`{key}` stands alone"));
                     }
@@ -1019,7 +1020,7 @@ impl Reader {
                 _ => {
                     let mut fields = Vec::with_capacity(o.len());
                     for (name, value) in o {
-                        let part = Place { value, up: Some(place), step: Step::Field(name) };
+                        let part = JsonPlace { value, up: Some(place), step: Step::Field(name) };
                         fields.push((Name::from(name.as_str()), self.data(&part, depth + 1)?));
                     }
                     Some(Data::record(fields))
@@ -1029,14 +1030,14 @@ impl Reader {
     }
 
     /// The only field of an object.
-    fn single<'a>(&mut self, place: &'a Place<'a>) -> Read<(&'a str, Place<'a>)> {
+    fn single<'a>(&mut self, place: &'a JsonPlace<'a>) -> Read<(&'a str, JsonPlace<'a>)> {
         match place.value.as_object().and_then(|o| if o.len() == 1 { o.iter().next() } else { None }) {
-            Some((key, value)) => Some((key, Place { value, up: Some(place), step: Step::Field(key) })),
+            Some((key, value)) => Some((key, JsonPlace { value, up: Some(place), step: Step::Field(key) })),
             None => self.wrong(place, "expected an object with one field"),
         }
     }
 
-    fn fields(&mut self, place: &Place) -> Read<Arc<[(Name, Type)]>> {
+    fn fields(&mut self, place: &JsonPlace) -> Read<Arc<[(Name, Type)]>> {
         let fields = self.items(place, |r, p| {
             let [n, t] = r.parts::<2>(p)?;
             Some((r.name(&n)?, r.ty(&t)?))
@@ -1046,7 +1047,7 @@ impl Reader {
     }
 
     // The depth of types and predicates is that of the JSON, which its parser bounded or a program built.
-    fn ty(&mut self, place: &Place) -> Read<Type> {
+    fn ty(&mut self, place: &JsonPlace) -> Read<Type> {
         stacker::maybe_grow(32 * 1024, 1024 * 1024, || {
             if let Some(word) = place.value.as_str() {
                 return Some(match word {
@@ -1087,7 +1088,7 @@ impl Reader {
         })
     }
 
-    fn row(&mut self, place: &Place) -> Read<EffectRow> {
+    fn row(&mut self, place: &JsonPlace) -> Read<EffectRow> {
         if place.value == "any" {
             return Some(EffectRow::Any);
         }
@@ -1109,7 +1110,7 @@ impl Reader {
         Some(EffectRow::Only(effects.into_iter().collect()))
     }
 
-    fn pred(&mut self, place: &Place) -> Read<Pred> {
+    fn pred(&mut self, place: &JsonPlace) -> Read<Pred> {
         stacker::maybe_grow(32 * 1024, 1024 * 1024, || {
             if place.value == "any" {
                 return Some(Pred::True);
@@ -1160,7 +1161,7 @@ impl Reader {
         })
     }
 
-    fn label(&mut self, place: &Place) -> Read<LabelSpec> {
+    fn label(&mut self, place: &JsonPlace) -> Read<LabelSpec> {
         if let Some(p) = place.field("exact") {
             return self.data(&p, 0).map(LabelSpec::Exact);
         }
@@ -1171,17 +1172,17 @@ impl Reader {
         }
     }
 
-    fn labelled(&mut self, place: &Place, field: &str) -> Read<LabelSpec> {
+    fn labelled(&mut self, place: &JsonPlace, field: &str) -> Read<LabelSpec> {
         let p = self.need(place, field)?;
         self.label(&p)
     }
 
-    fn typed(&mut self, place: &Place, field: &str) -> Read<Type> {
+    fn typed(&mut self, place: &JsonPlace, field: &str) -> Read<Type> {
         let p = self.need(place, field)?;
         self.ty(&p)
     }
 
-    fn tool(&mut self, place: &Place) -> Read<ToolDecl> {
+    fn tool(&mut self, place: &JsonPlace) -> Read<ToolDecl> {
         let p = self.need(place, "params")?;
         let params = self.items(&p, |r, p| {
             let (name, ty) = (r.named(p, "name")?, r.typed(p, "type")?);
@@ -1208,7 +1209,7 @@ impl Reader {
         })
     }
 
-    fn store(&mut self, place: &Place) -> Read<StoreDecl> {
+    fn store(&mut self, place: &JsonPlace) -> Read<StoreDecl> {
         let p = self.need(place, "keys")?;
         let keys = self.items(&p, |r, p| {
             Some(KeyDecl {
@@ -1229,7 +1230,7 @@ impl Reader {
         })
     }
 
-    fn params(&mut self, place: &Place) -> Read<Arc<ModelParams>> {
+    fn params(&mut self, place: &JsonPlace) -> Read<Arc<ModelParams>> {
         let tools = self.need(place, "tools")?;
         let (repair, extra) = (self.need(place, "repair")?, self.need(place, "extra")?);
         Some(Arc::new(ModelParams {

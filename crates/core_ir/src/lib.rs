@@ -37,7 +37,7 @@ pub use label::{Chain, Hop, Label, LabelSpec, Lattice, LatticeKind, Principals, 
 pub use num::{Num, NumError};
 pub use pred::{Comparison, Measure, Pred};
 pub use print::{Style, print_code, print_data, print_term, print_with, write_data};
-pub use read::Misfit;
+pub use read::InputMismatch;
 pub use route::{Candidate, Clearances, ModelRoute, ModelRoutes};
 pub use schema::Schema;
 pub use stores::{StoreConflict, StoreDifference, StoreTable};

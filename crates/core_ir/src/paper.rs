@@ -48,7 +48,7 @@ pub fn paper(code: &Code, id: TermId, notation: Notation) -> String {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum PieceKind {
     Word,
     Number,
     /// A string, or the part of one up to a hole.
@@ -59,7 +59,7 @@ enum Kind {
 }
 
 /// Cuts printed text into tokens. The holes of strings are terms again.
-fn tokens(text: &str) -> Vec<(Kind, &str)> {
+fn tokens(text: &str) -> Vec<(PieceKind, &str)> {
     let mut out = Vec::new();
     // For each string that is open around this place, how many braces are open in its hole.
     let mut holes: Vec<usize> = Vec::new();
@@ -70,19 +70,19 @@ fn tokens(text: &str) -> Vec<(Kind, &str)> {
         let (kind, end) = match c {
             '\n' => {
                 let end = skip(at + 1, &|c| c == ' ');
-                (Kind::Line, end)
+                (PieceKind::Line, end)
             }
-            ' ' => (Kind::Space, at + 1),
+            ' ' => (PieceKind::Space, at + 1),
             '"' => piece(text, at + 1, &mut holes),
             '}' if holes.last() == Some(&0) => {
                 holes.pop();
                 piece(text, at + 1, &mut holes)
             }
-            '\'' => (Kind::Text, text[at + 1..].find('\'').map_or(text.len(), |n| at + n + 2)),
+            '\'' => (PieceKind::Text, text[at + 1..].find('\'').map_or(text.len(), |n| at + n + 2)),
             '$' if text[at + 1..].starts_with('"') => piece(text, at + 2, &mut holes),
-            c if identifier_start(c) || c == '$' => (Kind::Word, skip(at + 1, &identifier_part)),
+            c if identifier_start(c) || c == '$' => (PieceKind::Word, skip(at + 1, &identifier_part)),
             c if c.is_ascii_digit() => {
-                (Kind::Number, skip(at + 1, &|c| c.is_ascii_digit() || c == '.' || c == 'e'))
+                (PieceKind::Number, skip(at + 1, &|c| c.is_ascii_digit() || c == '.' || c == 'e'))
             }
             _ => {
                 match (c, holes.last_mut()) {
@@ -93,7 +93,7 @@ fn tokens(text: &str) -> Vec<(Kind, &str)> {
                 let rest = &text[at..];
                 let two = ["->", ">>", "==", "!=", "<=", ">=", "&&", "||", "=>", ":="];
                 (
-                    Kind::Sign,
+                    PieceKind::Sign,
                     at + two.iter().find(|t| rest.starts_with(**t)).map_or(c.len_utf8(), |t| t.len()),
                 )
             }
@@ -105,38 +105,40 @@ fn tokens(text: &str) -> Vec<(Kind, &str)> {
 }
 
 /// From inside a string to its end, or to a hole.
-fn piece(text: &str, from: usize, holes: &mut Vec<usize>) -> (Kind, usize) {
+fn piece(text: &str, from: usize, holes: &mut Vec<usize>) -> (PieceKind, usize) {
     let mut chars = text[from..].char_indices();
     while let Some((i, c)) = chars.next() {
         match c {
             '\\' => drop(chars.next()),
-            '"' => return (Kind::Text, from + i + 1),
+            '"' => return (PieceKind::Text, from + i + 1),
             '{' => {
                 holes.push(0);
-                return (Kind::Text, from + i + 1);
+                return (PieceKind::Text, from + i + 1);
             }
             _ => {}
         }
     }
-    (Kind::Text, text.len())
+    (PieceKind::Text, text.len())
 }
 
 /// The number or `∞` in brackets after a word: `fix[20]`. Gives it and the tokens that it takes.
-fn index<'a>(tokens: &[(Kind, &'a str)], at: usize) -> Option<(&'a str, usize)> {
+fn index<'a>(tokens: &[(PieceKind, &'a str)], at: usize) -> Option<(&'a str, usize)> {
     match tokens.get(at + 1..at + 4)? {
-        [(_, "["), (Kind::Number, n), (_, "]")] => Some((n, 4)),
+        [(_, "["), (PieceKind::Number, n), (_, "]")] => Some((n, 4)),
         [(_, "["), (_, n @ ("∞" | "inf")), (_, "]")] => Some((n, 4)),
         _ => None,
     }
 }
 
-fn plain(tokens: &[(Kind, &str)], unicode: bool) -> String {
+fn plain(tokens: &[(PieceKind, &str)], unicode: bool) -> String {
     let mut out = String::new();
     let mut at = 0;
     while let Some((kind, text)) = tokens.get(at) {
         let mut taken = 1;
         match (*kind, *text) {
-            (Kind::Word, "fix" | "par" | "within") | (Kind::Sign, "⊕") if index(tokens, at).is_some() => {
+            (PieceKind::Word, "fix" | "par" | "within") | (PieceKind::Sign, "⊕")
+                if index(tokens, at).is_some() =>
+            {
                 let (n, used) = index(tokens, at).unwrap_or(("", 1));
                 taken = used;
                 out.push_str(text);
@@ -147,10 +149,10 @@ fn plain(tokens: &[(Kind, &str)], unicode: bool) -> String {
                     _ => out.push_str(&format!("_{n}")),
                 }
             }
-            (Kind::Word, "fst") => out.push_str(if unicode { "π₁" } else { "pi1" }),
-            (Kind::Word, "snd") => out.push_str(if unicode { "π₂" } else { "pi2" }),
-            (Kind::Word, "llm") => out.push_str("lam"),
-            (Kind::Sign, "->") if unicode => out.push('→'),
+            (PieceKind::Word, "fst") => out.push_str(if unicode { "π₁" } else { "pi1" }),
+            (PieceKind::Word, "snd") => out.push_str(if unicode { "π₂" } else { "pi2" }),
+            (PieceKind::Word, "llm") => out.push_str("lam"),
+            (PieceKind::Sign, "->") if unicode => out.push('→'),
             _ => out.push_str(text),
         }
         at += taken;
@@ -158,31 +160,33 @@ fn plain(tokens: &[(Kind, &str)], unicode: bool) -> String {
     out
 }
 
-fn latex(tokens: &[(Kind, &str)]) -> String {
+fn latex(tokens: &[(PieceKind, &str)]) -> String {
     let mut out = String::from("\\begin{array}{l}\n  ");
     let mut at = 0;
     while let Some((kind, text)) = tokens.get(at) {
         let mut taken = 1;
         match (*kind, *text) {
-            (Kind::Word, "fix" | "par" | "within") | (Kind::Sign, "⊕") if index(tokens, at).is_some() => {
+            (PieceKind::Word, "fix" | "par" | "within") | (PieceKind::Sign, "⊕")
+                if index(tokens, at).is_some() =>
+            {
                 let (n, used) = index(tokens, at).unwrap_or(("", 1));
                 taken = used;
                 let n = if n == "∞" { "\\infty" } else { n };
                 let base = if *text == "⊕" { "\\oplus".into() } else { format!("\\mathsf{{{text}}}") };
                 out.push_str(&format!("{base}_{{{n}}}"));
             }
-            (Kind::Word, "fst") => out.push_str("\\pi_1"),
-            (Kind::Word, "snd") => out.push_str("\\pi_2"),
-            (Kind::Word, "llm") => out.push_str("\\mathsf{lam}"),
-            (Kind::Word, word) => out.push_str(&name(word)),
-            (Kind::Text, text) => out.push_str(&format!("\\text{{\\ttfamily {}}}", escaped(text))),
-            (Kind::Line, line) => {
+            (PieceKind::Word, "fst") => out.push_str("\\pi_1"),
+            (PieceKind::Word, "snd") => out.push_str("\\pi_2"),
+            (PieceKind::Word, "llm") => out.push_str("\\mathsf{lam}"),
+            (PieceKind::Word, word) => out.push_str(&name(word)),
+            (PieceKind::Text, text) => out.push_str(&format!("\\text{{\\ttfamily {}}}", escaped(text))),
+            (PieceKind::Line, line) => {
                 out.push_str(" \\\\\n  ");
                 out.push_str(&"\\quad ".repeat((line.len() - 1) / 2));
             }
-            (Kind::Space, _) => out.push_str("\\ "),
-            (Kind::Number, n) => out.push_str(n),
-            (Kind::Sign, sign) => out.push_str(&self::sign(sign)),
+            (PieceKind::Space, _) => out.push_str("\\ "),
+            (PieceKind::Number, n) => out.push_str(n),
+            (PieceKind::Sign, sign) => out.push_str(&self::sign(sign)),
         }
         at += taken;
     }

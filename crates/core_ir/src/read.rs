@@ -42,19 +42,19 @@ impl Type {
     /// assert_eq!(&*e.message, "$.dept: there is no such field");
     /// assert_eq!(e.help.as_deref(), Some("did you mean `depth`?"));
     /// ```
-    pub fn read_input(&self, json: &Json) -> Result<Data, Misfit> {
-        let data = self.read(json).map_err(|e| Misfit { message: e.to_string(), help: None })?;
+    pub fn read_input(&self, json: &Json) -> Result<Data, InputMismatch> {
+        let data = self.read(json).map_err(|e| InputMismatch { message: e.to_string(), help: None })?;
         // First: a field that is missing is mostly one that has another name.
         self.no_stranger(&data, "$")?;
         match self.check(&data) {
             Ok(()) => Ok(data),
-            Err((path, cause)) => Err(Misfit { message: format!("{path}: {cause}"), help: None }),
+            Err((path, cause)) => Err(InputMismatch { message: format!("{path}: {cause}"), help: None }),
         }
     }
 
     /// That no record of the data has a field that the type does not have there. What is otherwise of another
     /// type is for [`Type::check`].
-    fn no_stranger(&self, data: &Data, path: &str) -> Result<(), Misfit> {
+    fn no_stranger(&self, data: &Data, path: &str) -> Result<(), InputMismatch> {
         stacker::maybe_grow(32 * 1024, 1024 * 1024, || match (self, data) {
             (Type::Option(t), d) => t.no_stranger(d, path),
             (Type::Refined(r), d) => r.0.no_stranger(d, path),
@@ -131,14 +131,14 @@ impl Type {
 
 /// Reason why an input doesn't have its type.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Misfit {
+pub struct InputMismatch {
     /// The problem, with its place.
     pub message: String,
     /// The remedy, where it is more than to give what the type says.
     pub help: Option<String>,
 }
 
-impl std::fmt::Display for Misfit {
+impl std::fmt::Display for InputMismatch {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match &self.help {
             Some(help) => write!(f, "{} (help: {help})", self.message),
@@ -147,16 +147,16 @@ impl std::fmt::Display for Misfit {
     }
 }
 
-impl std::error::Error for Misfit {}
+impl std::error::Error for InputMismatch {}
 
-fn unknown(name: &str, types: &[(Name, Type)], path: &str) -> Misfit {
+fn unknown(name: &str, types: &[(Name, Type)], path: &str) -> InputMismatch {
     let names = || types.iter().map(|(n, _)| &**n);
     let help = match diagnostics::nearest(name, names()) {
         Some(near) => format!("did you mean `{near}`?"),
         None if types.is_empty() => "leave it out: there are no fields".into(),
         None => format!("leave it out: there is `{}`", names().collect::<Vec<_>>().join("`, `")),
     };
-    Misfit {
+    InputMismatch {
         message: format!("{path}.{}: there is no such field", diagnostics::clip(name)),
         help: Some(help),
     }

@@ -58,7 +58,7 @@ struct Node {
 }
 
 enum Rule {
-    Kinds(Vec<Kind>),
+    Kinds(Vec<SchemaType>),
     OneOf(Arc<[Data]>),
     Ref(Name),
     All(Vec<Node>),
@@ -70,7 +70,7 @@ enum Rule {
     Value(Comparison, Num),
     MultipleOf(Num),
     /// Characters, items or fields.
-    Count(Kind, Comparison, Num),
+    Count(SchemaType, Comparison, Num),
     Pattern(Arc<str>),
     Prefix(Vec<Node>),
     /// All items but the first so many.
@@ -93,7 +93,7 @@ enum Rule {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum SchemaType {
     Null,
     Bool,
     Num,
@@ -103,32 +103,32 @@ enum Kind {
     Record,
 }
 
-impl Kind {
-    const ALL: [(&'static str, Kind); 7] = [
-        ("null", Kind::Null),
-        ("boolean", Kind::Bool),
-        ("number", Kind::Num),
-        ("integer", Kind::Integer),
-        ("string", Kind::Str),
-        ("array", Kind::List),
-        ("object", Kind::Record),
+impl SchemaType {
+    const ALL: [(&'static str, SchemaType); 7] = [
+        ("null", SchemaType::Null),
+        ("boolean", SchemaType::Bool),
+        ("number", SchemaType::Num),
+        ("integer", SchemaType::Integer),
+        ("string", SchemaType::Str),
+        ("array", SchemaType::List),
+        ("object", SchemaType::Record),
     ];
 
     fn admits(self, data: &Data) -> bool {
         match (self, data) {
-            (Kind::Integer, Data::Num(n)) => n.floor() == *n,
-            (Kind::Null, Data::Null)
-            | (Kind::Bool, Data::Bool(_))
-            | (Kind::Num, Data::Num(_))
-            | (Kind::Str, Data::Str(_))
-            | (Kind::List, Data::List(_))
-            | (Kind::Record, Data::Record(_)) => true,
+            (SchemaType::Integer, Data::Num(n)) => n.floor() == *n,
+            (SchemaType::Null, Data::Null)
+            | (SchemaType::Bool, Data::Bool(_))
+            | (SchemaType::Num, Data::Num(_))
+            | (SchemaType::Str, Data::Str(_))
+            | (SchemaType::List, Data::List(_))
+            | (SchemaType::Record, Data::Record(_)) => true,
             _ => false,
         }
     }
 
     fn name(self) -> &'static str {
-        Kind::ALL.iter().find(|(_, k)| *k == self).map_or("", |(n, _)| n)
+        SchemaType::ALL.iter().find(|(_, k)| *k == self).map_or("", |(n, _)| n)
     }
 
     /// Returns the predicate that holds of exactly the values of this kind. For an integer, it holds of
@@ -137,15 +137,15 @@ impl Kind {
         let length = Pred::Compare(Measure::Length, Comparison::Ge, Num::ZERO);
         let any = |p: Pred| Arc::new(p);
         match self {
-            Kind::Null => Pred::OneOf([Data::Null].into()),
-            Kind::Bool => Pred::OneOf([Data::Bool(true), Data::Bool(false)].into()),
-            Kind::Num | Kind::Integer => or(
+            SchemaType::Null => Pred::OneOf([Data::Null].into()),
+            SchemaType::Bool => Pred::OneOf([Data::Bool(true), Data::Bool(false)].into()),
+            SchemaType::Num | SchemaType::Integer => or(
                 Pred::Compare(Measure::Value, Comparison::Ge, Num::ZERO),
                 Pred::Compare(Measure::Value, Comparison::Lt, Num::ZERO),
             ),
-            Kind::Str => Pred::Contains("".into()),
-            Kind::List => Pred::Every(any(Pred::True)),
-            Kind::Record => {
+            SchemaType::Str => Pred::Contains("".into()),
+            SchemaType::List => Pred::Every(any(Pred::True)),
+            SchemaType::Record => {
                 and(length, and(not(Pred::Contains("".into())), not(Pred::Every(any(Pred::True)))))
             }
         }
@@ -228,7 +228,7 @@ impl Schema {
     /// # Errors
     /// Where and why it does not.
     pub fn check(&self, data: &Data) -> Result<(), String> {
-        let run = Run { root: &self.root, defs: &self.defs, steps: Cell::new(MAX_STEPS) };
+        let run = SchemaCheck { root: &self.root, defs: &self.defs, steps: Cell::new(MAX_STEPS) };
         run.node(&self.root, data, 0)
     }
 }
@@ -249,7 +249,7 @@ fn not(p: Pred) -> Pred {
 }
 
 /// `kind ⇒ p`.
-fn where_kind(kind: Kind, p: Pred) -> Pred {
+fn where_kind(kind: SchemaType, p: Pred) -> Pred {
     or(not(kind.pred()), p)
 }
 
@@ -263,13 +263,13 @@ fn condition(n: &Node) -> (Pred, bool) {
         Rule::Kinds(kinds) if kinds.len() == 1 => Some(kinds[0]),
         _ => None,
     });
-    let said = |kind: Kind, p: Pred| if only == Some(kind) { p } else { where_kind(kind, p) };
+    let said = |kind: SchemaType, p: Pred| if only == Some(kind) { p } else { where_kind(kind, p) };
     let (mut all, mut exact) = (Pred::True, true);
     for rule in &n.rules {
         let (p, fully) = match rule {
             Rule::Kinds(kinds) => {
                 let p = kinds.iter().map(|k| k.pred()).reduce(or).unwrap_or_else(|| not(Pred::True));
-                (p, !kinds.contains(&Kind::Integer))
+                (p, !kinds.contains(&SchemaType::Integer))
             }
             Rule::OneOf(items) => (Pred::OneOf(items.clone()), true),
             Rule::All(nodes) => {
@@ -294,28 +294,29 @@ fn condition(n: &Node) -> (Pred, bool) {
                 _ => (Pred::True, false),
             },
             Rule::Value(c, n) => {
-                let kind = if only == Some(Kind::Integer) { Kind::Integer } else { Kind::Num };
+                let kind =
+                    if only == Some(SchemaType::Integer) { SchemaType::Integer } else { SchemaType::Num };
                 (said(kind, Pred::Compare(Measure::Value, *c, n.clone())), true)
             }
             Rule::Count(kind, c, n) => (said(*kind, Pred::Compare(Measure::Length, *c, n.clone())), true),
-            Rule::Pattern(r) => (said(Kind::Str, Pred::Matches(r.clone())), true),
+            Rule::Pattern(r) => (said(SchemaType::Str, Pred::Matches(r.clone())), true),
             Rule::Items(0, node) => {
                 let (p, fully) = condition(node);
-                (said(Kind::List, Pred::Every(Arc::new(p))), fully)
+                (said(SchemaType::List, Pred::Every(Arc::new(p))), fully)
             }
             Rule::Contains(node, 1, None) => {
                 let (p, fully) = condition(node);
-                (said(Kind::List, Pred::Some(Arc::new(p))), fully)
+                (said(SchemaType::List, Pred::Some(Arc::new(p))), fully)
             }
             Rule::Property(name, node) => {
                 let (p, fully) = condition(node);
                 let there = Pred::Field(name.clone(), Arc::new(Pred::True));
                 let fits = Pred::Field(name.clone(), Arc::new(p));
                 let required = n.rules.iter().any(|r| matches!(r, Rule::Required(n) if n == name));
-                (said(Kind::Record, if required { fits } else { or(not(there), fits) }), fully)
+                (said(SchemaType::Record, if required { fits } else { or(not(there), fits) }), fully)
             }
             Rule::Required(name) => {
-                (said(Kind::Record, Pred::Field(name.clone(), Arc::new(Pred::True))), true)
+                (said(SchemaType::Record, Pred::Field(name.clone(), Arc::new(Pred::True))), true)
             }
             _ => (Pred::True, false),
         };
@@ -401,10 +402,11 @@ fn node(source: &Data, place: &str, depth: usize) -> Result<Node, String> {
         rules.push(match key {
             "type" => {
                 let names = if let Data::Str(s) = d { vec![Name::from(&**s)] } else { texts(key, d)? };
-                let kinds = names.iter().map(|name| match Kind::ALL.iter().find(|(n, _)| *n == &**name) {
-                    Some((_, kind)) => Ok(*kind),
-                    None => Err(format!("{place}/type: there is no type `{name}`")),
-                });
+                let kinds =
+                    names.iter().map(|name| match SchemaType::ALL.iter().find(|(n, _)| *n == &**name) {
+                        Some((_, kind)) => Ok(*kind),
+                        None => Err(format!("{place}/type: there is no type `{name}`")),
+                    });
                 Rule::Kinds(kinds.collect::<Result<_, _>>()?)
             }
             "enum" => match d {
@@ -429,12 +431,12 @@ fn node(source: &Data, place: &str, depth: usize) -> Result<Node, String> {
                 n if n > Num::ZERO => Rule::MultipleOf(n),
                 _ => return wrong("`multipleOf` must be greater than 0"),
             },
-            "minLength" => counted(Kind::Str, Ge)?,
-            "maxLength" => counted(Kind::Str, Le)?,
-            "minItems" => counted(Kind::List, Ge)?,
-            "maxItems" => counted(Kind::List, Le)?,
-            "minProperties" => counted(Kind::Record, Ge)?,
-            "maxProperties" => counted(Kind::Record, Le)?,
+            "minLength" => counted(SchemaType::Str, Ge)?,
+            "maxLength" => counted(SchemaType::Str, Le)?,
+            "minItems" => counted(SchemaType::List, Ge)?,
+            "maxItems" => counted(SchemaType::List, Le)?,
+            "minProperties" => counted(SchemaType::Record, Ge)?,
+            "maxProperties" => counted(SchemaType::Record, Le)?,
             "pattern" => Rule::Pattern(pattern(key, &text(key, d)?)?),
             "prefixItems" => Rule::Prefix(subs(key, d)?),
             "items" => {
@@ -500,13 +502,13 @@ fn node(source: &Data, place: &str, depth: usize) -> Result<Node, String> {
     Ok(Node { never: false, rules })
 }
 
-struct Run<'s> {
+struct SchemaCheck<'s> {
     root: &'s Node,
     defs: &'s HashMap<Name, Node>,
     steps: Cell<u32>,
 }
 
-impl Run<'_> {
+impl SchemaCheck<'_> {
     fn node(&self, n: &Node, data: &Data, depth: usize) -> Result<(), String> {
         if depth > MAX_DATA_DEPTH + MAX_NESTING {
             return Err("nested too deep for this schema".into());
@@ -583,9 +585,9 @@ impl Run<'_> {
             },
             (Rule::Count(kind, c, n), _) => {
                 let found = match (kind, data) {
-                    (Kind::Str, Data::Str(s)) => s.chars().count(),
-                    (Kind::List, Data::List(l)) => l.len(),
-                    (Kind::Record, Data::Record(r)) => r.len(),
+                    (SchemaType::Str, Data::Str(s)) => s.chars().count(),
+                    (SchemaType::List, Data::List(l)) => l.len(),
+                    (SchemaType::Record, Data::Record(r)) => r.len(),
                     _ => return Ok(()),
                 };
                 match c.holds(&Num::from(found as i64), n) {

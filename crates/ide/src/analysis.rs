@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 /// Everything around a document: settings, policies, imported files, the project. The host of an editor
 /// session supplies it.
-pub trait Surroundings {
+pub trait Host {
     /// The one name of a file, such as its canonical path; `None` if there is no such file.
     fn resolve(&self, path: &Path) -> Option<PathBuf>;
 
@@ -87,7 +87,7 @@ struct Imports<'a> {
     sources: &'a mut Sources,
     open: &'a HashMap<PathBuf, Arc<str>>,
     known: HashMap<PathBuf, FileId>,
-    around: &'a dyn Surroundings,
+    around: &'a dyn Host,
 }
 
 impl Imports<'_> {
@@ -140,7 +140,7 @@ pub(crate) fn analyse(
     path: &str,
     text: &str,
     open: &HashMap<PathBuf, Arc<str>>,
-    around: &dyn Surroundings,
+    around: &dyn Host,
 ) -> Analysis {
     let mut sources = Sources::new();
     let id = sources.add(path, text);

@@ -1,7 +1,7 @@
 //! Editor queries about `.agent`, `.lam`, configurations in YAML and JSON, and modules of Python that build
 //! agents.
 //!
-//! Entry points: [`Workspace`] has the open documents and answers queries about them; [`Surroundings`] is
+//! Entry points: [`Workspace`] has the open documents and answers queries about them; [`Host`] is
 //! where settings, policies and files come from that are not open.
 //!
 //! ```
@@ -16,7 +16,7 @@
 //! Invariant: answers are plain data. Places are ranges of UTF-8 bytes that never split a character; no type
 //! here is one of a protocol.
 //! Invariant: findings and repairs are those of `entail check` and `entail lint`; nothing is checked here.
-//! Invariant: no file is read but through [`Surroundings`].
+//! Invariant: no file is read but through [`Host`].
 
 mod analysis;
 mod config_symbols;
@@ -25,7 +25,7 @@ mod fields;
 mod names;
 mod workspace;
 
-pub use analysis::{Language, Options, Surroundings};
+pub use analysis::{Host, Language, Options};
 pub use workspace::{Nothing, Workspace};
 
 use diagnostics::{Applicability, Level};

@@ -1,6 +1,6 @@
 //! The open documents, and the queries about them.
 
-use crate::analysis::{Analysis, Language, Options, Surroundings, analyse};
+use crate::analysis::{Analysis, Host, Language, Options, analyse};
 use crate::config_symbols;
 use crate::cross_file::{self, Place, SameName, Text};
 use crate::names::{self, Kind, MAIN, Names, Occurrence};
@@ -19,7 +19,7 @@ use syntax::agent::keywords::{self, Role};
 #[derive(Clone, Copy, Debug)]
 pub struct Nothing;
 
-impl Surroundings for Nothing {
+impl Host for Nothing {
     fn resolve(&self, _: &Path) -> Option<PathBuf> {
         None
     }
@@ -45,13 +45,13 @@ struct Document {
 
 /// The open documents with everything around them.
 pub struct Workspace {
-    around: Box<dyn Surroundings>,
+    around: Box<dyn Host>,
     documents: BTreeMap<String, Document>,
 }
 
 impl Workspace {
     /// Without documents.
-    pub fn new(around: Box<dyn Surroundings>) -> Workspace {
+    pub fn new(around: Box<dyn Host>) -> Workspace {
         Workspace { around, documents: BTreeMap::new() }
     }
 

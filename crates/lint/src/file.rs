@@ -112,7 +112,7 @@ fn in_test(findings: &mut [Diagnostic]) {
 /// Leaves open what code may supply where it is not seen: in a module, instructions may come with the first
 /// message, and a model from anywhere; only an empty text that is written is certain. A function that decides
 /// at several nodes need not give each of its outcomes at each.
-fn doubt(d: &mut Diagnostic, text: &str, compiled: &Compiled) {
+fn downgrade_uncertain(d: &mut Diagnostic, text: &str, compiled: &Compiled) {
     if d.level <= Level::Unknown {
         return;
     }
@@ -258,7 +258,7 @@ pub fn lint_among(
                 for d in &mut findings {
                     // The others are written for YAML and JSON.
                     d.fix = d.fix.take().filter(|_| matches!(d.code, "L003" | "L017" | "S002" | "S003"));
-                    doubt(d, &text, &compiled);
+                    downgrade_uncertain(d, &text, &compiled);
                 }
                 let open = |d: &Diagnostic| d.code == "L017" && d.level > Level::Unknown;
                 let limits = findings.iter().any(open).then(|| limited_elsewhere(&project, &compiled.facts));

@@ -1,7 +1,7 @@
 //! Values that the code around a configuration supplies: seed 000, Experiment C.
 //!
-//! Entry points: [`Surroundings::new`] takes a project's Python modules and environment files,
-//! [`Surroundings::judge`] goes through the findings of one of its configurations.
+//! Entry points: [`ProjectCode::new`] takes a project's Python modules and environment files,
+//! [`ProjectCode::judge`] goes through the findings of one of its configurations.
 //!
 //! A finding that something is missing is looked at again:
 //!
@@ -23,7 +23,7 @@ use std::sync::{Arc, OnceLock};
 
 /// The code around configurations.
 #[derive(Debug, Default)]
-pub struct Surroundings {
+pub struct ProjectCode {
     sources: Sources,
     /// Path and text of environment files.
     environment: Vec<(String, Arc<str>)>,
@@ -38,7 +38,7 @@ struct Call {
     text: String,
     line: usize,
     /// Keywords with what is given.
-    keywords: Vec<(Arc<str>, Gives)>,
+    keywords: Vec<(Arc<str>, SuppliedValue)>,
     /// Attributes that are assigned later.
     attributes: Vec<Arc<str>>,
     /// True if it has arguments that are not known.
@@ -49,7 +49,7 @@ struct Call {
 
 /// Argument of a call for a keyword.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Gives {
+enum SuppliedValue {
     /// `None`.
     Nothing,
     /// Value of a configuration under the same name: `entry["system_message"]`.
@@ -59,14 +59,14 @@ enum Gives {
 }
 
 /// Parts that may be missing, with the names under which code supplies it.
-struct Part {
+struct MissingPart {
     what: &'static str,
     keywords: &'static [&'static str],
     /// Parts of names of environment variables that supply it.
     variables: &'static [&'static str],
 }
 
-const PROMPT: Part = Part {
+const PROMPT: MissingPart = MissingPart {
     what: "the instructions",
     keywords: &[
         "system_prompt",
@@ -82,7 +82,7 @@ const PROMPT: Part = Part {
     variables: &["SYSTEM_PROMPT"],
 };
 
-const MODEL: Part = Part {
+const MODEL: MissingPart = MissingPart {
     what: "the model",
     keywords: &[
         "llm",
@@ -97,7 +97,7 @@ const MODEL: Part = Part {
     variables: &["MODEL_NAME", "LLM_MODEL", "OPENAI_MODEL", "MODEL", "DEPLOYMENT_NAME"],
 };
 
-const BOUND: Part = Part {
+const BOUND: MissingPart = MissingPart {
     what: "the bound",
     keywords: &[
         "max_iter",
@@ -114,7 +114,7 @@ const BOUND: Part = Part {
     variables: &["RECURSION_LIMIT", "MAX_ITER", "MAX_TURNS", "MAX_STEPS"],
 };
 
-const END: Part = Part {
+const END: MissingPart = MissingPart {
     what: "what ends it",
     keywords: &[
         "is_termination_msg",
@@ -128,7 +128,7 @@ const END: Part = Part {
 };
 
 /// Returns the part that a finding reports as missing, if it does.
-fn missing(d: &Diagnostic) -> Option<&'static Part> {
+fn missing(d: &Diagnostic) -> Option<&'static MissingPart> {
     match d.code {
         "L001" => Some(&PROMPT),
         "L002" => Some(&MODEL),
@@ -143,12 +143,12 @@ pub const MAX_MODULES: usize = 400;
 /// Bytes of modules that are looked at.
 pub const MAX_BYTES: usize = 6 << 20;
 
-impl Surroundings {
+impl ProjectCode {
     /// The modules (path and text) and environment files of a project.
     pub fn new(
         modules: impl IntoIterator<Item = (String, Arc<str>)>,
         environment: impl IntoIterator<Item = (String, Arc<str>)>,
-    ) -> Surroundings {
+    ) -> ProjectCode {
         let mut sources = Sources::new();
         let mut bytes = 0usize;
         for (i, (path, text)) in modules.into_iter().take(MAX_MODULES).enumerate() {
@@ -159,7 +159,7 @@ impl Surroundings {
             // INVARIANT: there are at most `MAX_MODULES`.
             sources.add(FileId(i as u32), &path, text);
         }
-        Surroundings { sources, environment: environment.into_iter().collect(), calls: OnceLock::new() }
+        ProjectCode { sources, environment: environment.into_iter().collect(), calls: OnceLock::new() }
     }
 
     /// Returns true if there is nothing around.
@@ -190,7 +190,7 @@ impl Surroundings {
     /// assert_eq!(findings[0].help.last().unwrap(), "`crew.py:4` supplies the bound");
     /// ```
     pub fn judge(&self, path: &str, findings: &mut [Diagnostic]) {
-        if self.is_empty() || !Surroundings::concerns(findings) {
+        if self.is_empty() || !ProjectCode::concerns(findings) {
             return;
         }
         let path = path.replace('\\', "/");
@@ -220,10 +220,19 @@ impl Surroundings {
         }
     }
 
-    fn verdict(&self, part: &Part, agent: &str, file: &str, loads: &[usize], calls: &[Call]) -> Verdict {
+    fn verdict(
+        &self,
+        part: &MissingPart,
+        agent: &str,
+        file: &str,
+        loads: &[usize],
+        calls: &[Call],
+    ) -> Verdict {
         let place = |c: &Call| self.place(c.module, c.line);
         let supplies = |c: &&Call| {
-            c.keywords.iter().any(|(k, gives)| *gives == Gives::Something && part.keywords.contains(&&**k))
+            c.keywords
+                .iter()
+                .any(|(k, gives)| *gives == SuppliedValue::Something && part.keywords.contains(&&**k))
                 || c.attributes.iter().any(|a| part.keywords.contains(&&**a))
         };
         // The calls that are handed this agent's entry.
@@ -294,7 +303,7 @@ impl Surroundings {
     }
 
     /// An environment file that sets a variable which supplies a part.
-    fn variable(&self, part: &Part) -> Option<(&str, usize, String)> {
+    fn variable(&self, part: &MissingPart) -> Option<(&str, usize, String)> {
         for (path, text) in &self.environment {
             for (i, line) in text.lines().enumerate() {
                 let Some((name, value)) = line.split_once('=') else { continue };
@@ -348,15 +357,15 @@ fn calls(sources: &Sources) -> Vec<Call> {
     }
     let mut all = Vec::new();
     for (_, o) in world.objects() {
-        let keywords: Vec<(Arc<str>, Gives)> = o
+        let keywords: Vec<(Arc<str>, SuppliedValue)> = o
             .args
             .iter()
             .filter_map(|a| {
                 let name = a.name.clone()?;
                 let gives = match world.resolve_env(&a.value).is_none() {
-                    true => Gives::Nothing,
-                    false if passes_on(sources, &a.value, &name) => Gives::TheSame,
-                    false => Gives::Something,
+                    true => SuppliedValue::Nothing,
+                    false if passes_on(sources, &a.value, &name) => SuppliedValue::TheSame,
+                    false => SuppliedValue::Something,
                 };
                 Some((name, gives))
             })
@@ -439,7 +448,7 @@ mod tests {
         let files = |all: &[(&str, &str)]| -> Vec<(String, Arc<str>)> {
             all.iter().map(|(p, t)| (p.to_string(), Arc::from(*t))).collect()
         };
-        Surroundings::new(files(code), files(env)).judge(name, &mut findings);
+        ProjectCode::new(files(code), files(env)).judge(name, &mut findings);
         findings.into_iter().map(|d| (d.code, d.level, d.help.last().cloned().unwrap_or_default())).collect()
     }
 

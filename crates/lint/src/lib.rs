@@ -26,7 +26,7 @@ mod tests_mcp;
 mod tests_seen;
 
 pub use file::{Outcome, Report, Skip, is_test, lint_among, lint_bytes};
-pub use joint::{MAX_MODULES, Surroundings};
+pub use joint::{MAX_MODULES, ProjectCode};
 pub use rules::{RULES, rule};
 pub use suppress::{Day, EXPLANATIONS, Suppressions};
 

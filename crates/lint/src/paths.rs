@@ -112,7 +112,7 @@ pub fn loops(code: &Code) -> Vec<Loop> {
 }
 
 /// One turn of a fixpoint: the body of `λself. λx. body`.
-pub(super) struct Turn {
+pub(super) struct LoopBody {
     pub body: TermId,
     /// Where `self` is found in it.
     pub this: Slot,
@@ -121,14 +121,14 @@ pub(super) struct Turn {
 }
 
 /// The turn that a fixpoint's function makes.
-pub(super) fn turn(code: &Code, function: TermId) -> Option<Turn> {
+pub(super) fn turn(code: &Code, function: TermId) -> Option<LoopBody> {
     let Term::Abs(outer) = code.term(function) else { return None };
     match code.term(outer.body) {
         Term::Abs(inner) if inner.sugar == AbsSugar::Plain => {
             let index = inner.captures.iter().position(|c| *c == Slot::Local(0));
             // A body that never mentions `self` captures nothing; then no variable is it.
             let this = Slot::Captured(index.map_or(u32::MAX, |i| i as u32));
-            Some(Turn { body: inner.body, this, locals: vec![Binding::Other] })
+            Some(LoopBody { body: inner.body, this, locals: vec![Binding::Other] })
         }
         _ => None,
     }

@@ -78,7 +78,7 @@ impl Grammars {
             schema,
             tokenizer: self.tokenizer.clone(),
             text: Vec::new(),
-            place: Place::default(),
+            place: JsonPosition::default(),
         })
     }
 }
@@ -97,7 +97,7 @@ pub(crate) struct Grammar {
     schema: Value,
     tokenizer: Arc<Tokenizer>,
     text: Vec<u8>,
-    place: Place,
+    place: JsonPosition,
 }
 
 impl Grammar {
@@ -206,7 +206,7 @@ impl Grammar {
         Ok(written)
     }
 
-    /// The allowed token that leads to the end soonest: by [`Place::closing`],
+    /// The allowed token that leads to the end soonest: by [`JsonPosition::closing`],
     /// then the shortest. Where that tells nothing, as in the middle of a
     /// pattern, `turn` picks a different one each time, so that a loop in the
     /// pattern is left.
@@ -254,7 +254,7 @@ fn is_number_byte(byte: u8) -> bool {
 ///
 /// Expects text that a grammar for JSON accepts.
 #[derive(Debug, Default)]
-struct Place {
+struct JsonPosition {
     /// The containers that are open.
     path: Vec<Step>,
     state: State,
@@ -287,7 +287,7 @@ enum State {
     After,
 }
 
-impl Place {
+impl JsonPosition {
     /// Takes the last byte of `text`.
     fn advance(&mut self, byte: u8, text: &[u8]) {
         let end = text.len();

@@ -195,7 +195,7 @@ impl LocalModel {
         }
         let input_tokens = prompt.len();
         let cached_tokens = self.main.shared(&prompt);
-        let mut run = Run {
+        let mut run = Generation {
             blank: self.tokenizer.conversation(&content_free(request)),
             tokens: prompt,
             input_tokens,
@@ -302,7 +302,7 @@ fn log_likelihood(logits: &[f32], token: u32) -> f32 {
 }
 
 /// One request being answered.
-struct Run<'a, 'w> {
+struct Generation<'a, 'w> {
     /// The prompt and the reply so far.
     tokens: Vec<u32>,
     input_tokens: usize,
@@ -318,7 +318,7 @@ struct Run<'a, 'w> {
     watch: &'a mut Watch<'w>,
 }
 
-impl Run<'_, '_> {
+impl Generation<'_, '_> {
     fn output_tokens(&self) -> usize {
         self.tokens.len() - self.input_tokens
     }

@@ -410,7 +410,7 @@ impl Llama {
     }
 
     /// Causal attention of the rows of `qkv` over everything kept.
-    fn attend(&self, qkv: &[f32], kept: &Kept, past: usize, out: &mut Vec<f32>) {
+    fn attend(&self, qkv: &[f32], kept: &LayerCache, past: usize, out: &mut Vec<f32>) {
         let config = &self.config;
         let (q_dim, kv_dim, head_dim) = (config.q_dim(), config.kv_dim(), config.head_dim);
         let width = q_dim + 2 * kv_dim;
@@ -447,7 +447,7 @@ impl Llama {
 
 /// Keys and values of one layer, position by position.
 #[derive(Default)]
-struct Kept {
+struct LayerCache {
     keys: Vec<f32>,
     values: Vec<f32>,
 }
@@ -456,7 +456,7 @@ struct Kept {
 pub(crate) struct Cache {
     pub(crate) tokens: Vec<u32>,
     kv_dim: usize,
-    layers: Vec<Kept>,
+    layers: Vec<LayerCache>,
 }
 
 impl Cache {
@@ -464,7 +464,7 @@ impl Cache {
         Cache {
             tokens: Vec::new(),
             kv_dim: config.kv_dim(),
-            layers: (0..config.layers).map(|_| Kept::default()).collect(),
+            layers: (0..config.layers).map(|_| LayerCache::default()).collect(),
         }
     }
 

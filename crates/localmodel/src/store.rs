@@ -344,7 +344,7 @@ impl Store {
                 .stderr(output)
                 .spawn();
             let mut child = match started {
-                Ok(child) => Running(child),
+                Ok(child) => ChildProcess(child),
                 Err(e) if e.kind() == std::io::ErrorKind::NotFound => continue,
                 Err(e) => return Err(Error::io(python, e)),
             };
@@ -382,9 +382,9 @@ impl Drop for Staging {
 }
 
 /// A process that does not outlive our interest in it.
-struct Running(Child);
+struct ChildProcess(Child);
 
-impl Drop for Running {
+impl Drop for ChildProcess {
     fn drop(&mut self) {
         // Both fail if it has ended already.
         let _ = self.0.kill();

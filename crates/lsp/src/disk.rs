@@ -1,6 +1,6 @@
 //! Files on the disk, for programs that import them.
 
-use ide::{Options, Surroundings};
+use ide::{Host, Options};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ pub fn read(place: &Path) -> Option<Arc<str>> {
 /// The disk alone: no settings, no policy, no configurations of other frameworks.
 pub(crate) struct Disk;
 
-impl Surroundings for Disk {
+impl Host for Disk {
     fn resolve(&self, path: &Path) -> Option<PathBuf> {
         resolve(path)
     }

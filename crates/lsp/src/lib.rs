@@ -1,7 +1,7 @@
 //! The language server: the protocol of editors over the queries of [`ide`].
 //!
 //! Entry points: [`serve`] answers a client over two streams; [`Server::handle`] answers one message, without
-//! any stream. [`disk`] reads files for hosts that supply an [`ide::Surroundings`].
+//! any stream. [`disk`] reads files for hosts that supply an [`ide::Host`].
 //!
 //! Parameters and results are those of `lsp_types`, messages those of `lsp_server`.
 //!

@@ -3,7 +3,7 @@
 use crate::disk::Disk;
 use crate::text::{Lines, apply, path_of, uri_of};
 use ide::{
-    Completion, CompletionKind, FileEdits, Finding, HintKind, QueryError, Repair, Surroundings, SymbolKind,
+    Completion, CompletionKind, FileEdits, Finding, HintKind, Host, QueryError, Repair, SymbolKind,
     TokenKind, Workspace,
 };
 use lsp_server::{ErrorCode, Message, Notification, Request, Response};
@@ -87,7 +87,7 @@ impl Server {
     }
 
     /// A session about programs with settings, policies and configurations around them.
-    pub fn within(around: Box<dyn Surroundings>) -> Server {
+    pub fn within(around: Box<dyn Host>) -> Server {
         Server {
             workspace: Workspace::new(around),
             documents: BTreeMap::new(),

@@ -18,7 +18,7 @@ mod tree;
 use core_ir::{Code, Name, TermId};
 use diagnostics::Span;
 use std::collections::{BTreeMap, HashSet};
-use tree::{Kid, Tree};
+use tree::{Child, Tree};
 
 /// Equality that a rewrite preserves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -173,7 +173,7 @@ pub fn optimise(code: &Code, rules: &[&Rule]) -> Optimised {
             break;
         }
         let (mut tree, root) = Tree::new(&done.code);
-        let mut run = Run { rules, steps: Vec::new(), normal: HashSet::new() };
+        let mut run = Rewriter { rules, steps: Vec::new(), normal: HashSet::new() };
         let root = run.simplify(&mut tree, root, &mut Scope::default());
         if run.steps.is_empty() {
             break;
@@ -187,7 +187,7 @@ pub fn optimise(code: &Code, rules: &[&Rule]) -> Optimised {
     done
 }
 
-struct Run<'r> {
+struct Rewriter<'r> {
     rules: &'r [&'r Rule],
     steps: Vec<Step>,
     /// Nodes that no rule applies to, nor to what is in them.
@@ -215,13 +215,13 @@ impl Scope {
     }
 }
 
-impl Run<'_> {
+impl Rewriter<'_> {
     fn simplify(&mut self, t: &mut Tree<'_>, id: TermId, scope: &mut Scope) -> TermId {
         stacker::maybe_grow(64 * 1024, 2 * 1024 * 1024, || self.simplify_inner(t, id, scope))
     }
 
     /// The parts of a term, rewritten.
-    fn parts(&mut self, t: &mut Tree<'_>, id: TermId, kids: &[Kid], scope: &mut Scope) -> Vec<TermId> {
+    fn parts(&mut self, t: &mut Tree<'_>, id: TermId, kids: &[Child], scope: &mut Scope) -> Vec<TermId> {
         if t.is_closure(id) {
             let mut body = Scope { in_function: true, bound: Vec::new() };
             return self.parts_in(t, kids, &mut body);
@@ -229,7 +229,7 @@ impl Run<'_> {
         self.parts_in(t, kids, scope)
     }
 
-    fn parts_in(&mut self, t: &mut Tree<'_>, kids: &[Kid], scope: &mut Scope) -> Vec<TermId> {
+    fn parts_in(&mut self, t: &mut Tree<'_>, kids: &[Child], scope: &mut Scope) -> Vec<TermId> {
         let around = scope.bound.len();
         kids.iter()
             .map(|(kid, binder)| {

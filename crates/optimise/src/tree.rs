@@ -20,7 +20,7 @@ pub(crate) enum Node {
 }
 
 /// A direct subterm, with the name that is bound for it.
-pub(crate) type Kid = (TermId, Option<Name>);
+pub(crate) type Child = (TermId, Option<Name>);
 
 /// Returns true if a name of [`Tree::free`] belongs to the prelude.
 pub(crate) fn is_global(name: &Name) -> bool {
@@ -210,13 +210,13 @@ impl<'c> Tree<'c> {
     }
 
     /// The direct subterms, each with the name that is bound for it.
-    pub(crate) fn kids(&self, id: TermId) -> Vec<Kid> {
+    pub(crate) fn kids(&self, id: TermId) -> Vec<Child> {
         let term = match self.node(id) {
             Node::Compose(stages) => return stages.iter().map(|s| (*s, None)).collect(),
             Node::Both(l, r) => return vec![(*l, None), (*r, None)],
             Node::Term(term) => term,
         };
-        let mut kids: Vec<Kid> = term.children().into_iter().map(|c| (c, None)).collect();
+        let mut kids: Vec<Child> = term.children().into_iter().map(|c| (c, None)).collect();
         match term {
             Term::Abs(abs) => kids[0].1 = Some(abs.param.clone()),
             Term::Let { bindings, .. } => kids[1].1 = Some(bindings[0].0.clone()),

@@ -109,17 +109,17 @@ pub(crate) enum Verdict {
 
 /// Limits of somebody else's, or its own.
 #[derive(Debug)]
-enum Given<'a> {
+enum LimitsSource<'a> {
     Theirs(&'a Limits),
     Own(Box<Limits>),
 }
 
-impl std::ops::Deref for Given<'_> {
+impl std::ops::Deref for LimitsSource<'_> {
     type Target = Limits;
     fn deref(&self) -> &Limits {
         match self {
-            Given::Theirs(limits) => limits,
-            Given::Own(limits) => limits,
+            LimitsSource::Theirs(limits) => limits,
+            LimitsSource::Own(limits) => limits,
         }
     }
 }
@@ -130,7 +130,7 @@ impl std::ops::Deref for Given<'_> {
     reason = "every run that waits has this, and mostly no agent has one of its own"
 )]
 pub(crate) struct Budget<'a> {
-    limits: Given<'a>,
+    limits: LimitsSource<'a>,
     pub(crate) usage: Usage,
     /// Reserved for calls under way.
     tokens: u64,
@@ -146,14 +146,14 @@ pub(crate) struct Budget<'a> {
 impl<'a> Budget<'a> {
     /// Of these limits.
     pub(crate) fn of(limits: &'a Limits) -> Budget<'a> {
-        Budget::within(Given::Theirs(limits))
+        Budget::within(LimitsSource::Theirs(limits))
     }
 
     fn new(limits: Limits) -> Budget<'a> {
-        Budget::within(Given::Own(Box::new(limits)))
+        Budget::within(LimitsSource::Own(Box::new(limits)))
     }
 
-    fn within(limits: Given<'a>) -> Budget<'a> {
+    fn within(limits: LimitsSource<'a>) -> Budget<'a> {
         Budget {
             limits,
             usage: Usage::default(),

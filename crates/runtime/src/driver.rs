@@ -3,12 +3,12 @@
 use crate::approve::{Approval, ApprovalArg, Approver, NOBODY, Verdict as Decided};
 use crate::budget::{Budget, Reserve, Verdict, cost};
 use crate::deadline::Clocks;
-use crate::event::{Answered, Asked, Event, Note, Notes, Progress};
-use crate::immediate::AtOnce;
-use crate::in_flight::{Doing, Done, Open, OpenModel, Portable, UnderWay};
-use crate::inline_map::Few;
+use crate::event::{Answered, Asked, Event, HandlerNote, HandlerNotes, Progress};
+use crate::immediate::Immediate;
+use crate::in_flight::{Completion, InFlight, OpenModel, OpenRequest, Portable, RequestKind};
+use crate::inline_map::InlineMap;
 use crate::journal::{self, ApprovalDesk, Known, Recorded, Session, Spent, Unfinished, Written};
-use crate::partial::{Partial, Progressed, Resource};
+use crate::partial::{Partial, ProgressLog, Resource};
 use crate::provider::{self, Answer, Finish, ModelCall, ModelError, Provider, Tokens, Work};
 use crate::rng;
 use crate::secret::RedactedStream;
@@ -142,14 +142,14 @@ pub fn run<'a>(
         tools: None,
         budget: Budget::of(limits),
         queue: None,
-        under_way: UnderWay::default(),
+        under_way: InFlight::default(),
         keeping: handlers.journal.is_some().then(Box::default),
         said: None,
         clocks: Clocks::default(),
         timer: None,
         notes: Arc::default(),
         events,
-        progressed: Progressed::default(),
+        progressed: ProgressLog::default(),
         ended: false,
     });
     // The future of a run has room for its largest part as long as it waits, and there may be very many that
@@ -162,9 +162,9 @@ pub fn run<'a>(
         let end = loop {
             // Nothing of it is left when something is waited for, so there is no room for it, either.
             let works = match driver.work() {
-                Turn::Ended(result) => break Box::pin(driver.end_of_run(result)),
-                Turn::Works => true,
-                Turn::Waits => false,
+                NextStep::Ended(result) => break Box::pin(driver.end_of_run(result)),
+                NextStep::Works => true,
+                NextStep::Waits => false,
             };
             if works {
                 // Signals, timers and tasks get their turn.
@@ -187,15 +187,15 @@ async fn aside<T: Send + 'static>(
 }
 
 /// An answer on its way into the journal, and then whether it is there.
-type Kept = (RequestId, Response, Result<(), String>);
+type StoredAnswer = (RequestId, Response, Result<(), String>);
 
 /// Pending work for a journal.
 #[derive(Default)]
-struct Keeping {
+struct PendingRecords {
     /// Calls without an answer.
-    calls: Few<Box<Call>>,
+    calls: InlineMap<Box<Call>>,
     /// Answers that the machine gets when they are in the journal.
-    writes: JoinSet<Kept>,
+    writes: JoinSet<StoredAnswer>,
 }
 
 struct Driver<'a> {
@@ -212,23 +212,23 @@ struct Driver<'a> {
     /// Not begun yet, in the order in which they were asked.
     #[allow(clippy::box_collection, reason = "a run that waits is to be small, and mostly there are none")]
     queue: Option<Box<VecDeque<(RequestId, Request)>>>,
-    under_way: UnderWay,
+    under_way: InFlight,
     /// Only if there is a journal.
-    keeping: Option<Box<Keeping>>,
+    keeping: Option<Box<PendingRecords>>,
     /// Only if a model has said something that must be repeated as it was.
-    said: Option<Box<provider::Kept>>,
+    said: Option<Box<provider::VerbatimReplies>>,
     clocks: Clocks,
     /// For the next limit of time, if there is one.
     timer: Option<Pin<Box<Sleep>>>,
-    notes: Arc<Notes>,
+    notes: Arc<HandlerNotes>,
     events: &'a mut (dyn FnMut(Event) + Send),
-    progressed: Progressed,
+    progressed: ProgressLog,
     /// True if the run was canceled from outside.
     ended: bool,
 }
 
 /// Next action after the machine has run as far as it can.
-enum Turn {
+enum NextStep {
     Ended(Result<machine::Value, Box<Failure>>),
     /// It has more to do.
     Works,
@@ -236,24 +236,24 @@ enum Turn {
 }
 
 /// Result of trying to start a queued request.
-enum Begin {
+enum StartResult {
     Begun,
     NotYet,
 }
 
 impl<'a> Driver<'a> {
     /// Lets the machine do what it can, and takes up what it asks for.
-    fn work(&mut self) -> Turn {
+    fn work(&mut self) -> NextStep {
         loop {
             match self.poll() {
-                Output::Done(result) => return Turn::Ended(result.map_err(Box::new)),
+                Output::Done(result) => return NextStep::Ended(result.map_err(Box::new)),
                 Output::Request(id, request) => {
                     if !self.answered_before(id, &request) {
                         self.take_up(id, request);
                     }
                 }
-                Output::Working => return Turn::Works,
-                Output::Waiting => return Turn::Waits,
+                Output::Working => return NextStep::Works,
+                Output::Waiting => return NextStep::Waits,
             }
         }
     }
@@ -374,7 +374,7 @@ impl<'a> Driver<'a> {
             return self.machine.poll();
         }
         let room = self.under_way.len() < self.limits.in_flight.max(1);
-        self.machine.poll_with(&mut AtOnce {
+        self.machine.poll_with(&mut Immediate {
             handlers: self.handlers,
             stores: &self.stores,
             budget: &mut self.budget,
@@ -397,7 +397,7 @@ impl<'a> Driver<'a> {
             None => {
                 // Mostly nothing is before it.
                 let queued = self.queue.as_ref().is_some_and(|q| !q.is_empty());
-                if queued || matches!(self.begin(id, &request), Begin::NotYet) {
+                if queued || matches!(self.begin(id, &request), StartResult::NotYet) {
                     self.queue.get_or_insert_default().push_back((id, request));
                     self.begin_all();
                 }
@@ -556,7 +556,7 @@ impl<'a> Driver<'a> {
         while let Some((id, which)) = self.clocks.late(now) {
             any = true;
             match self.under_way.give_up(id) {
-                Some(Open { begun, what: Doing::Model(model), text, .. }) => {
+                Some(OpenRequest { begun, what: RequestKind::Model(model), text, .. }) => {
                     let OpenModel { reserve, provider, spent, .. } = model;
                     let cost = cost(provider.price().as_ref(), spent);
                     let usd = self.budget.settle(&reserve, provider.name(), spent, cost);
@@ -608,7 +608,7 @@ impl<'a> Driver<'a> {
     }
 
     /// An answer is in the journal, or can't be written.
-    fn kept(&mut self, kept: Result<Kept, JoinError>) {
+    fn kept(&mut self, kept: Result<StoredAnswer, JoinError>) {
         match kept {
             Ok((id, response, Ok(()))) => self.machine.handle(id, response),
             Ok((_, _, Err(message))) => {
@@ -632,8 +632,8 @@ impl<'a> Driver<'a> {
         for _ in 0..self.queue.as_ref().map_or(0, |q| q.len()) {
             let Some((id, request)) = self.queue.as_mut().and_then(|q| q.pop_front()) else { break };
             let is_model = matches!(request.call, Call::Model { .. });
-            let begun = if is_model && models_wait { Begin::NotYet } else { self.begin(id, &request) };
-            if let Begin::NotYet = begun {
+            let begun = if is_model && models_wait { StartResult::NotYet } else { self.begin(id, &request) };
+            if let StartResult::NotYet = begun {
                 models_wait |= is_model;
                 // All are looked at once, so those that stay keep their order.
                 self.queue.get_or_insert_default().push_back((id, request));
@@ -641,7 +641,7 @@ impl<'a> Driver<'a> {
         }
     }
 
-    fn begin(&mut self, id: RequestId, request: &Request) -> Begin {
+    fn begin(&mut self, id: RequestId, request: &Request) -> StartResult {
         let begun = Instant::now();
         let free = self.under_way.len() < self.limits.in_flight.max(1);
         match &request.call {
@@ -654,16 +654,16 @@ impl<'a> Driver<'a> {
                         self.asked(id, request, named.unwrap_or_default());
                         self.answered(id, Answered::Failed(NOT_CLEARED.into()), begun);
                         self.respond(id, Response::Uncleared(models), begun);
-                        return Begin::Begun;
+                        return StartResult::Begun;
                     }
                     Err(e) => {
                         self.asked(id, request, named.unwrap_or_default());
                         self.end(id, StopReason::Configuration, e.one_line());
-                        return Begin::Begun;
+                        return StartResult::Begun;
                     }
                 };
                 if !free {
-                    return Begin::NotYet;
+                    return StartResult::NotYet;
                 }
                 let price = provider.price();
                 let mut asked = ModelCall {
@@ -682,11 +682,11 @@ impl<'a> Driver<'a> {
                     provider.most_attempts(),
                 ) {
                     Verdict::Go(reserve, most) => (reserve, most),
-                    Verdict::Wait => return Begin::NotYet,
+                    Verdict::Wait => return StartResult::NotYet,
                     Verdict::Stop(message) => {
                         self.asked(id, request, provider.name());
                         self.stop(id, message, begun);
-                        return Begin::Begun;
+                        return StartResult::Begun;
                     }
                 };
                 asked.max_output = most;
@@ -702,7 +702,7 @@ impl<'a> Driver<'a> {
                         let asked = messages.clone();
                         // See below, of tools.
                         let alone = self.is_timed(request) && provider.may_block();
-                        let what = Doing::Model(OpenModel { reserve, provider, asked, spent });
+                        let what = RequestKind::Model(OpenModel { reserve, provider, asked, spent });
                         let work = Portable::Model(answer);
                         if alone {
                             self.under_way.spawn(id, begun, what, work);
@@ -714,19 +714,19 @@ impl<'a> Driver<'a> {
             }
             Call::Tool { tool, args } => {
                 if !free {
-                    return Begin::NotYet;
+                    return StartResult::NotYet;
                 }
                 self.asked(id, request, "");
                 let prepared = match self.tools().prepare(tool) {
                     Ok(prepared) => prepared,
                     Err(e) => {
                         self.end(id, StopReason::Configuration, e.one_line());
-                        return Begin::Begun;
+                        return StartResult::Begun;
                     }
                 };
                 if let Err(message) = self.budget.tool_call() {
                     self.stop(id, message, begun);
-                    return Begin::Begun;
+                    return StartResult::Begun;
                 }
                 let key = request.call_id.map(|call| Session::key(&self.run, &tool.name, call));
                 if key.is_some()
@@ -735,16 +735,16 @@ impl<'a> Driver<'a> {
                         lock(session).begun(id, &request.call, &self.redactor().for_records())
                 {
                     let (tools, tool, args) = (self.tools().clone(), tool.clone(), args.clone());
-                    self.under_way.spawn(id, begun, Doing::Tool, async move {
+                    self.under_way.spawn(id, begun, RequestKind::Tool, async move {
                         if let Err(why) = noted.wait().await {
-                            return Done::NotNoted(why);
+                            return Completion::NotNoted(why);
                         }
-                        Done::Tool(Box::new(match tools.call(prepared, &tool, args, key) {
+                        Completion::Tool(Box::new(match tools.call(prepared, &tool, args, key) {
                             Work::Now(result) => result,
                             Work::Later(result) => result.await,
                         }))
                     });
-                    return Begin::Begun;
+                    return StartResult::Begun;
                 }
                 match self.tools().call(prepared, tool, args.clone(), key) {
                     Work::Now(result) => self.tool_answered(id, result, begun),
@@ -752,9 +752,9 @@ impl<'a> Driver<'a> {
                         let work = Portable::Tool(result);
                         if self.is_timed(request) && self.handlers.tools.is_custom(tool) {
                             // It may keep its thread to itself, and a limit of time must hold then, too.
-                            self.under_way.spawn(id, begun, Doing::Tool, work);
+                            self.under_way.spawn(id, begun, RequestKind::Tool, work);
                         } else {
-                            self.under_way.begin(id, begun, Doing::Tool, work);
+                            self.under_way.begin(id, begun, RequestKind::Tool, work);
                         }
                     }
                 }
@@ -764,37 +764,37 @@ impl<'a> Driver<'a> {
                 if approver.is_none() && desk.is_none() {
                     self.asked(id, request, "");
                     self.approved(id, Decided::refused(NOBODY), begun);
-                    return Begin::Begun;
+                    return StartResult::Begun;
                 }
                 if !free {
-                    return Begin::NotYet;
+                    return StartResult::NotYet;
                 }
                 self.asked(id, request, "");
                 let approval = self.approval(tool, args, labels, request.channel);
                 let Some(desk) = desk else {
                     // One of them is there.
                     let verdict = approver.map(|a| a.ask(approval));
-                    self.under_way.spawn(id, begun, Doing::Approval, async {
-                        Done::Approval(match verdict {
+                    self.under_way.spawn(id, begun, RequestKind::Approval, async {
+                        Completion::Approval(match verdict {
                             Some(verdict) => verdict.await,
                             None => Decided::refused(NOBODY),
                         })
                     });
-                    return Begin::Begun;
+                    return StartResult::Begun;
                 };
                 let question = match desk.put(&self.run, id, &approval) {
                     Ok(question) => question,
                     Err(why) => {
                         self.end(id, StopReason::Journal, why);
-                        return Begin::Begun;
+                        return StartResult::Begun;
                     }
                 };
                 if let Some(verdict) = desk.take(&question) {
                     self.approved(id, verdict, begun);
                 } else if let Some(approver) = approver {
                     let here = approver.ask(approval);
-                    self.under_way.spawn(id, begun, Doing::Approval, async move {
-                        Done::Approval(tokio::select! {
+                    self.under_way.spawn(id, begun, RequestKind::Approval, async move {
+                        Completion::Approval(tokio::select! {
                             verdict = desk.wait(&question) => verdict,
                             verdict = here => {
                                 desk.note(&question);
@@ -803,8 +803,8 @@ impl<'a> Driver<'a> {
                         })
                     });
                 } else if desk.stays() {
-                    self.under_way.spawn(id, begun, Doing::Approval, async move {
-                        Done::Approval(desk.wait(&question).await)
+                    self.under_way.spawn(id, begun, RequestKind::Approval, async move {
+                        Completion::Approval(desk.wait(&question).await)
                     });
                 } else {
                     let message = format!(
@@ -825,19 +825,21 @@ impl<'a> Driver<'a> {
                 self.remembered(id, result, begun);
             }
             // Others wait for a file or a server, and must not keep everybody waiting.
-            Call::Recall { .. } | Call::Remember { .. } if !free => return Begin::NotYet,
+            Call::Recall { .. } | Call::Remember { .. } if !free => return StartResult::NotYet,
             Call::Recall { store, key } => {
                 self.asked(id, request, "");
                 let (stores, store, key) = (self.stores.clone(), store.clone(), *key);
                 let work = aside(move || stores.recall(&store, key));
-                self.under_way.spawn(id, begun, Doing::Recall, async { Done::Recall(work.await) });
+                self.under_way
+                    .spawn(id, begun, RequestKind::Recall, async { Completion::Recall(work.await) });
             }
             Call::Remember { store, key, value } => {
                 self.asked(id, request, "");
                 let (stores, store, key) = (self.stores.clone(), store.clone(), *key);
                 let value = value.clone();
                 let work = aside(move || stores.remember(&store, key, value));
-                self.under_way.spawn(id, begun, Doing::Remember, async { Done::Remember(work.await) });
+                self.under_way
+                    .spawn(id, begun, RequestKind::Remember, async { Completion::Remember(work.await) });
             }
             Call::Sample { probability, draw } => {
                 self.asked(id, request, "");
@@ -846,36 +848,36 @@ impl<'a> Driver<'a> {
                 self.respond(id, Response::Sample(sample), begun);
             }
         }
-        Begin::Begun
+        StartResult::Begun
     }
 
     /// A request has come to its end, or one that was given up has.
-    fn settle(&mut self, done: Option<(RequestId, Option<Done>)>) {
+    fn settle(&mut self, done: Option<(RequestId, Option<Completion>)>) {
         let Some((id, done)) = done else { return self.begin_all() };
         let Some(open) = self.under_way.remove(id) else { return self.begin_all() };
-        let Open { begun, what, text, .. } = open;
+        let OpenRequest { begun, what, text, .. } = open;
         // A handler of the embedding program panicked; ours do not.
         let crashed = "the handler crashed";
         match (what, done) {
-            (Doing::Model(OpenModel { reserve, provider, asked, .. }), done) => {
+            (RequestKind::Model(OpenModel { reserve, provider, asked, .. }), done) => {
                 let answer = match done {
-                    Some(Done::Model(answer)) => *answer,
+                    Some(Completion::Model(answer)) => *answer,
                     _ => Answer::failed(ModelError::new(crashed)),
                 };
                 self.end_of_text(id, text);
                 self.model_answered(id, answer, &reserve, &*provider, &asked, begun);
             }
-            (Doing::Tool, Some(Done::NotNoted(why))) => self.end(id, StopReason::Journal, why),
-            (Doing::Tool, Some(Done::Tool(result))) => self.tool_answered(id, *result, begun),
-            (Doing::Tool, _) => {
+            (RequestKind::Tool, Some(Completion::NotNoted(why))) => self.end(id, StopReason::Journal, why),
+            (RequestKind::Tool, Some(Completion::Tool(result))) => self.tool_answered(id, *result, begun),
+            (RequestKind::Tool, _) => {
                 self.tool_answered(id, Err(ToolError::Failed(crashed.to_string())).into(), begun);
             }
-            (Doing::Approval, Some(Done::Approval(verdict))) => self.approved(id, verdict, begun),
-            (Doing::Approval, _) => self.approved(id, Decided::refused(crashed), begun),
-            (Doing::Recall, Some(Done::Recall(result))) => self.recalled(id, result, begun),
-            (Doing::Recall, _) => self.recalled(id, Err(crashed.to_string()), begun),
-            (Doing::Remember, Some(Done::Remember(result))) => self.remembered(id, result, begun),
-            (Doing::Remember, _) => self.remembered(id, Err(crashed.to_string()), begun),
+            (RequestKind::Approval, Some(Completion::Approval(verdict))) => self.approved(id, verdict, begun),
+            (RequestKind::Approval, _) => self.approved(id, Decided::refused(crashed), begun),
+            (RequestKind::Recall, Some(Completion::Recall(result))) => self.recalled(id, result, begun),
+            (RequestKind::Recall, _) => self.recalled(id, Err(crashed.to_string()), begun),
+            (RequestKind::Remember, Some(Completion::Remember(result))) => self.remembered(id, result, begun),
+            (RequestKind::Remember, _) => self.remembered(id, Err(crashed.to_string()), begun),
         }
         self.begin_all();
     }
@@ -1039,21 +1041,22 @@ impl<'a> Driver<'a> {
         self.emit(Event::Asked { id, span: request.span, channel, answer, place, what, why });
     }
 
-    fn tell(&mut self, id: RequestId, note: Note) {
+    fn tell(&mut self, id: RequestId, note: HandlerNote) {
         let event = match note {
-            Note::Retry { number, wait, cause } => {
+            HandlerNote::Retry { number, wait, cause } => {
                 if let Some(open) = self.under_way.get_mut(id) {
                     open.text = None;
                 }
                 Event::Retry { id, number, wait, cause: self.redactor().owned(cause) }
             }
-            Note::Growing { output_tokens } => {
-                if let Some(Open { what: Doing::Model(model), .. }) = self.under_way.get_mut(id) {
+            HandlerNote::Growing { output_tokens } => {
+                if let Some(OpenRequest { what: RequestKind::Model(model), .. }) = self.under_way.get_mut(id)
+                {
                     model.spent.output = model.spent.output.max(output_tokens);
                 }
                 Event::Growing { id, output_tokens }
             }
-            Note::Text(piece) => {
+            HandlerNote::Text(piece) => {
                 let redactor = self.redactor();
                 // What comes after the answer is no news.
                 let Some(open) = self.under_way.get_mut(id) else { return };

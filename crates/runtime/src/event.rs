@@ -163,7 +163,7 @@ pub enum Answered {
 
 /// Message from a handler that is still working.
 #[derive(Debug)]
-pub(crate) enum Note {
+pub(crate) enum HandlerNote {
     Retry { number: u32, wait: Duration, cause: String },
     Growing { output_tokens: u64 },
     Text(String),
@@ -172,17 +172,17 @@ pub(crate) enum Note {
 /// Messages from handlers that are not yet delivered. A channel would reserve room for thirty in every
 /// waiting agent.
 #[derive(Debug, Default)]
-pub(crate) struct Notes(Mutex<Told>);
+pub(crate) struct HandlerNotes(Mutex<NoteQueue>);
 
 #[derive(Debug, Default)]
-struct Told {
-    notes: VecDeque<(RequestId, Note)>,
+struct NoteQueue {
+    notes: VecDeque<(RequestId, HandlerNote)>,
     /// Who waits for the next one.
     waits: Option<Waker>,
 }
 
-impl Notes {
-    fn put(&self, id: RequestId, note: Note) {
+impl HandlerNotes {
+    fn put(&self, id: RequestId, note: HandlerNote) {
         let mut told = self.lock();
         told.notes.push_back((id, note));
         let waits = told.waits.take();
@@ -193,12 +193,12 @@ impl Notes {
     }
 
     /// The oldest, if there is one.
-    pub(crate) fn take(&self) -> Option<(RequestId, Note)> {
+    pub(crate) fn take(&self) -> Option<(RequestId, HandlerNote)> {
         self.lock().notes.pop_front()
     }
 
     /// The oldest, as soon as there is one. One task may wait.
-    pub(crate) fn poll(&self, cx: &mut Context<'_>) -> Poll<(RequestId, Note)> {
+    pub(crate) fn poll(&self, cx: &mut Context<'_>) -> Poll<(RequestId, HandlerNote)> {
         let mut told = self.lock();
         if let Some(note) = told.notes.pop_front() {
             return Poll::Ready(note);
@@ -210,7 +210,7 @@ impl Notes {
         Poll::Pending
     }
 
-    fn lock(&self) -> MutexGuard<'_, Told> {
+    fn lock(&self) -> MutexGuard<'_, NoteQueue> {
         // A panic while it was held leaves a note that is there or not.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -219,7 +219,7 @@ impl Notes {
 /// Where a handler tells how it gets on. May lead nowhere.
 #[derive(Clone, Debug, Default)]
 pub struct Progress {
-    to: Option<(RequestId, Arc<Notes>)>,
+    to: Option<(RequestId, Arc<HandlerNotes>)>,
     wants_text: bool,
 }
 
@@ -229,7 +229,7 @@ impl Progress {
         Progress::default()
     }
 
-    pub(crate) fn to(id: RequestId, notes: Arc<Notes>, wants_text: bool) -> Progress {
+    pub(crate) fn to(id: RequestId, notes: Arc<HandlerNotes>, wants_text: bool) -> Progress {
         Progress { to: Some((id, notes)), wants_text }
     }
 
@@ -238,7 +238,7 @@ impl Progress {
         self.wants_text
     }
 
-    fn tell(&self, note: Note) {
+    fn tell(&self, note: HandlerNote) {
         if let Some((id, notes)) = &self.to {
             // When the run is over nobody takes it any more.
             notes.put(*id, note);
@@ -247,20 +247,20 @@ impl Progress {
 
     /// An attempt failed; repetition `number` (from 1) follows after `wait`.
     pub fn retry(&self, number: u32, wait: Duration, cause: impl Into<String>) {
-        self.tell(Note::Retry { number, wait, cause: cause.into() });
+        self.tell(HandlerNote::Retry { number, wait, cause: cause.into() });
     }
 
     /// The reply goes on with this text.
     pub fn text(&self, text: impl Into<String>) {
         let text = text.into();
         if self.wants_text && !text.is_empty() {
-            self.tell(Note::Text(text));
+            self.tell(HandlerNote::Text(text));
         }
     }
 
     /// The reply has so many tokens by now.
     pub fn growing(&self, output_tokens: u64) {
-        self.tell(Note::Growing { output_tokens });
+        self.tell(HandlerNote::Growing { output_tokens });
     }
 }
 

@@ -1,6 +1,6 @@
 //! Requests that are answered where they stand: stores in this process, built-in tools and samples.
 //!
-//! Entry point: `AtOnce`, for [`Machine::poll_with`](machine::Machine::poll_with). The events are those of
+//! Entry point: `Immediate`, for [`Machine::poll_with`](machine::Machine::poll_with). The events are those of
 //! other requests.
 //!
 //! Invariant: what is answered here is answered as the driver would, and nothing is left over: where there is
@@ -9,7 +9,7 @@
 use crate::budget::Budget;
 use crate::driver::{Handlers, key_name, sample};
 use crate::event::{Answered, Asked as What, Event};
-use crate::partial::Progressed;
+use crate::partial::ProgressLog;
 use crate::provider::{Finish, Tokens};
 use crate::{Redactor, Stores};
 use core_ir::{Data, Num, StoreDecl, ToolDecl};
@@ -18,17 +18,17 @@ use std::sync::Arc;
 use tokio::time::Instant;
 
 /// The parts of a driver that answer at once.
-pub(crate) struct AtOnce<'d, 'a> {
+pub(crate) struct Immediate<'d, 'a> {
     pub(crate) handlers: &'d Handlers,
     pub(crate) stores: &'d Stores,
     pub(crate) budget: &'d mut Budget<'a>,
-    pub(crate) progressed: &'d mut Progressed,
+    pub(crate) progressed: &'d mut ProgressLog,
     pub(crate) events: &'d mut (dyn FnMut(Event) + Send),
     /// True if a tool call may start now.
     pub(crate) free: bool,
 }
 
-impl AtOnce<'_, '_> {
+impl Immediate<'_, '_> {
     fn asks(&mut self, asked: &Asked<'_>, what: What) -> Instant {
         let channel = asked.lattice.data_of(asked.channel);
         let answer = asked.lattice.data_of(asked.answer);
@@ -67,7 +67,7 @@ impl AtOnce<'_, '_> {
     }
 }
 
-impl Answers for AtOnce<'_, '_> {
+impl Answers for Immediate<'_, '_> {
     fn tool(
         &mut self,
         asked: &Asked<'_>,

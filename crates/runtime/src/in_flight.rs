@@ -1,6 +1,6 @@
 //! Requests of a run that were started and have no answer yet.
 //!
-//! Entry point: [`UnderWay`]. A request that is the only one, as that of an agent that waits for its model
+//! Entry point: [`InFlight`]. A request that is the only one, as that of an agent that waits for its model
 //! mostly is, is polled in the task of the run itself: a task of its own takes half a KiB, and there may be a
 //! hundred thousand of them. As soon as there is another, each has a task.
 //!
@@ -11,7 +11,7 @@
 
 use crate::approve::Verdict;
 use crate::budget::Reserve;
-use crate::inline_map::Few;
+use crate::inline_map::InlineMap;
 use crate::provider::{Answer, BoxFuture, Provider, Tokens};
 use crate::secret::RedactedStream;
 use crate::tools::ToolAnswer;
@@ -26,7 +26,7 @@ use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::Instant;
 
 /// Result of a request.
-pub(crate) enum Done {
+pub(crate) enum Completion {
     Model(Box<Answer>),
     Tool(Box<ToolAnswer>),
     /// It was not called, because the journal can't be written.
@@ -37,9 +37,9 @@ pub(crate) enum Done {
 }
 
 /// A request under way.
-pub(crate) struct Open {
+pub(crate) struct OpenRequest {
     pub(crate) begun: Instant,
-    pub(crate) what: Doing,
+    pub(crate) what: RequestKind,
     /// A reply that is told while it grows.
     pub(crate) text: Option<Box<RedactedStream>>,
     /// None while it is polled in the task of the run.
@@ -47,7 +47,7 @@ pub(crate) struct Open {
 }
 
 /// Kind of a request in flight, with its data.
-pub(crate) enum Doing {
+pub(crate) enum RequestKind {
     Model(OpenModel),
     Tool,
     Approval,
@@ -72,51 +72,51 @@ pub(crate) enum Portable {
 }
 
 impl Future for Portable {
-    type Output = Done;
+    type Output = Completion;
 
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Done> {
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Completion> {
         match self.get_mut() {
-            Portable::Model(work) => work.as_mut().poll(cx).map(|a| Done::Model(Box::new(a))),
-            Portable::Tool(work) => work.as_mut().poll(cx).map(|a| Done::Tool(Box::new(a))),
+            Portable::Model(work) => work.as_mut().poll(cx).map(|a| Completion::Model(Box::new(a))),
+            Portable::Tool(work) => work.as_mut().poll(cx).map(|a| Completion::Tool(Box::new(a))),
         }
     }
 }
 
 /// The requests under way.
 #[derive(Default)]
-pub(crate) struct UnderWay {
-    open: Few<Box<Open>>,
+pub(crate) struct InFlight {
+    open: InlineMap<Box<OpenRequest>>,
     /// The work of the only one. There are no tasks then.
     alone: Option<Portable>,
-    tasks: Option<JoinSet<(RequestId, Done)>>,
+    tasks: Option<JoinSet<(RequestId, Completion)>>,
 }
 
-impl UnderWay {
+impl InFlight {
     /// How many are under way; those that were given up and are not gone yet count.
     pub(crate) fn len(&self) -> usize {
         usize::from(self.alone.is_some()) + self.tasks.as_ref().map_or(0, JoinSet::len)
     }
 
     /// One that is not answered yet.
-    pub(crate) fn get_mut(&mut self, id: RequestId) -> Option<&mut Open> {
+    pub(crate) fn get_mut(&mut self, id: RequestId) -> Option<&mut OpenRequest> {
         self.open.get_mut(id).map(|open| &mut **open)
     }
 
     /// Returns the model calls in flight.
     pub(crate) fn models(&self) -> impl Iterator<Item = &OpenModel> {
         self.open.iter().filter_map(|(_, open)| match &open.what {
-            Doing::Model(model) => Some(model),
+            RequestKind::Model(model) => Some(model),
             _ => None,
         })
     }
 
     /// Begins with a request.
-    pub(crate) fn begin(&mut self, id: RequestId, begun: Instant, what: Doing, work: Portable) {
+    pub(crate) fn begin(&mut self, id: RequestId, begun: Instant, what: RequestKind, work: Portable) {
         if self.len() > 0 {
             return self.spawn(id, begun, what, work);
         }
         self.alone = Some(work);
-        self.open.insert(id, Box::new(Open { begun, what, text: None, task: None }));
+        self.open.insert(id, Box::new(OpenRequest { begun, what, text: None, task: None }));
     }
 
     /// Begins with a request, in a task of its own.
@@ -124,8 +124,8 @@ impl UnderWay {
         &mut self,
         id: RequestId,
         begun: Instant,
-        what: Doing,
-        work: impl Future<Output = Done> + Send + 'static,
+        what: RequestKind,
+        work: impl Future<Output = Completion> + Send + 'static,
     ) {
         if let Some(alone) = self.alone.take()
             && let Some((first, open)) = self.open.first_mut()
@@ -133,12 +133,15 @@ impl UnderWay {
             open.task = Some(in_task(&mut self.tasks, first, alone));
         }
         let task = Some(in_task(&mut self.tasks, id, work));
-        self.open.insert(id, Box::new(Open { begun, what, text: None, task }));
+        self.open.insert(id, Box::new(OpenRequest { begun, what, text: None, task }));
     }
 
     /// The next one that has come to an end and what came of it, unless its handler panicked. None if it was
     /// given up before: it leaves room for another.
-    pub(crate) fn poll_done(&mut self, cx: &mut Context<'_>) -> Poll<Option<(RequestId, Option<Done>)>> {
+    pub(crate) fn poll_done(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<(RequestId, Option<Completion>)>> {
         if let Some(work) = &mut self.alone {
             // What is broken by a panic is dropped below.
             let polled = catch_unwind(AssertUnwindSafe(|| Pin::new(work).poll(cx)));
@@ -157,7 +160,7 @@ impl UnderWay {
                 Poll::Ready(self.open.contains(id).then_some((id, Some(done))))
             }
             Poll::Ready(Some(Err(e))) => {
-                let is_it = |open: &Open| open.task.as_ref().is_some_and(|task| task.id() == e.id());
+                let is_it = |open: &OpenRequest| open.task.as_ref().is_some_and(|task| task.id() == e.id());
                 let found = self.open.iter().find(|(_, open)| is_it(open));
                 Poll::Ready(found.map(|(id, _)| (id, None)))
             }
@@ -165,12 +168,12 @@ impl UnderWay {
     }
 
     /// Takes one out that has come to an end.
-    pub(crate) fn remove(&mut self, id: RequestId) -> Option<Open> {
+    pub(crate) fn remove(&mut self, id: RequestId) -> Option<OpenRequest> {
         self.open.remove(id).map(|open| *open)
     }
 
     /// Gives one up.
-    pub(crate) fn give_up(&mut self, id: RequestId) -> Option<Open> {
+    pub(crate) fn give_up(&mut self, id: RequestId) -> Option<OpenRequest> {
         let open = self.remove(id)?;
         match &open.task {
             // Dropping the task closes its socket, kills its processes, tells its server.
@@ -203,9 +206,9 @@ impl UnderWay {
 }
 
 fn in_task(
-    tasks: &mut Option<JoinSet<(RequestId, Done)>>,
+    tasks: &mut Option<JoinSet<(RequestId, Completion)>>,
     id: RequestId,
-    work: impl Future<Output = Done> + Send + 'static,
+    work: impl Future<Output = Completion> + Send + 'static,
 ) -> AbortHandle {
     tasks.get_or_insert_default().spawn(async move { (id, work.await) })
 }
@@ -227,11 +230,11 @@ mod tests {
         Portable::Tool(Box::pin(async { work.await.into() }))
     }
 
-    async fn next(all: &mut UnderWay) -> Option<(u32, Option<Result<Data, String>>)> {
+    async fn next(all: &mut InFlight) -> Option<(u32, Option<Result<Data, String>>)> {
         let (id, done) = poll_fn(|cx| all.poll_done(cx)).await?;
         all.remove(id);
         let result = done.map(|done| match done {
-            Done::Tool(answer) => answer.result.map_err(ToolError::one_line),
+            Completion::Tool(answer) => answer.result.map_err(ToolError::one_line),
             _ => Err("not of a tool".into()),
         });
         Some((id.number, result))
@@ -239,51 +242,51 @@ mod tests {
 
     #[tokio::test]
     async fn one_has_no_task_until_there_is_another() {
-        let mut all = UnderWay::default();
+        let mut all = InFlight::default();
         let (answer, first) = oneshot::channel();
-        all.begin(id(1), Instant::now(), Doing::Tool, tool(async { Ok(first.await.unwrap()) }));
+        all.begin(id(1), Instant::now(), RequestKind::Tool, tool(async { Ok(first.await.unwrap()) }));
         let pending = poll_fn(|cx| Poll::Ready(all.poll_done(cx).is_pending())).await;
         assert!(pending && all.tasks.is_none());
-        all.begin(id(2), Instant::now(), Doing::Tool, tool(async { Ok(Data::str("second")) }));
+        all.begin(id(2), Instant::now(), RequestKind::Tool, tool(async { Ok(Data::str("second")) }));
         assert!(all.alone.is_none() && all.get_mut(id(1)).unwrap().task.is_some());
         assert_eq!((all.len(), next(&mut all).await), (2, Some((2, Some(Ok(Data::str("second")))))));
         answer.send(Data::str("first")).unwrap();
         assert_eq!((all.len(), next(&mut all).await), (1, Some((1, Some(Ok(Data::str("first")))))));
-        all.begin(id(3), Instant::now(), Doing::Tool, tool(async { Ok(Data::Null) }));
+        all.begin(id(3), Instant::now(), RequestKind::Tool, tool(async { Ok(Data::Null) }));
         assert!(all.alone.is_some());
         assert_eq!((next(&mut all).await, all.len()), (Some((3, Some(Ok(Data::Null)))), 0));
     }
 
     #[tokio::test]
     async fn a_panic_ends_its_own_request() {
-        let mut all = UnderWay::default();
-        all.begin(id(1), Instant::now(), Doing::Tool, tool(async { panic!("alone") }));
+        let mut all = InFlight::default();
+        all.begin(id(1), Instant::now(), RequestKind::Tool, tool(async { panic!("alone") }));
         assert_eq!(next(&mut all).await, Some((1, None)));
-        all.begin(id(2), Instant::now(), Doing::Tool, tool(std::future::pending()));
-        all.begin(id(3), Instant::now(), Doing::Tool, tool(async { panic!("with another") }));
+        all.begin(id(2), Instant::now(), RequestKind::Tool, tool(std::future::pending()));
+        all.begin(id(3), Instant::now(), RequestKind::Tool, tool(async { panic!("with another") }));
         assert_eq!((next(&mut all).await, all.len()), (Some((3, None)), 1));
     }
 
     #[tokio::test]
     async fn what_is_given_up_is_dropped() {
-        struct Held(Arc<AtomicBool>);
-        impl Drop for Held {
+        struct Blocked(Arc<AtomicBool>);
+        impl Drop for Blocked {
             fn drop(&mut self) {
                 self.0.store(false, Ordering::SeqCst);
                 panic!("nobody is to notice that");
             }
         }
         for others in [false, true] {
-            let mut all = UnderWay::default();
+            let mut all = InFlight::default();
             let holds = Arc::new(AtomicBool::new(true));
-            let held = Held(holds.clone());
+            let held = Blocked(holds.clone());
             let work = tool(async move {
                 let _held = held;
                 std::future::pending().await
             });
-            all.begin(id(1), Instant::now(), Doing::Tool, work);
+            all.begin(id(1), Instant::now(), RequestKind::Tool, work);
             if others {
-                all.begin(id(2), Instant::now(), Doing::Tool, tool(std::future::pending()));
+                all.begin(id(2), Instant::now(), RequestKind::Tool, tool(std::future::pending()));
             }
             assert!(all.give_up(id(1)).is_some() && all.give_up(id(1)).is_none());
             if others {

@@ -74,8 +74,8 @@ pub use driver::{Handlers, RunReport, run};
 pub use environment::Environment;
 pub use event::{Answered, Asked, Event, Progress};
 pub use journal::{
-    About, Answers, ApprovalDesk, Authority, Change, Checked, Decision, Forged, Forgery, Journal,
-    JournalError, RunInfo, Session, StepInfo, Unfinished, Waiting, journal_file,
+    Answers, ApprovalDesk, Authority, Change, Checked, Decision, Forged, Forgery, Journal, JournalError,
+    RunIdentity, RunInfo, Session, StepInfo, Unfinished, Waiting, journal_file,
 };
 pub use keys::{Approvers, KeyError, PublicKey, SealedKey, SigningKey};
 pub use mcp::{McpServer, Pins, ServerTool};
@@ -84,8 +84,8 @@ pub use partial::{Finished, Kind as CallKind, Partial, Resource};
 #[cfg(feature = "local")]
 pub use provider::Local;
 pub use provider::{
-    Answer, AsSaid, Backoff, BoxFuture, FaultKind, Finish, ModelCall, ModelError, Price, Protocol, Provider,
-    RateLimit, Recorded, Remote, RemoteOptions, Scripted, Structured, Tokens, Work,
+    Answer, Backoff, BoxFuture, FaultKind, Finish, ModelCall, ModelError, Price, Protocol, Provider,
+    RateLimit, Recorded, Remote, RemoteOptions, Scripted, Structured, Tokens, VerbatimReply, Work,
 };
 pub use schema::Schema;
 pub use secret::{Redactor, Secret};

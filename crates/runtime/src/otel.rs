@@ -99,12 +99,12 @@ pub struct Telemetry {
     tokens: BTreeMap<(String, &'static str), Histogram>,
     times: BTreeMap<(&'static str, String, String), Histogram>,
     /// Where spans go as they end.
-    outbox: Option<Outbox>,
+    outbox: Option<SpanQueue>,
 }
 
 /// Sends spans while the run goes on.
 #[derive(Debug)]
-struct Outbox {
+struct SpanQueue {
     run: String,
     to: UnboundedSender<Json>,
     /// Ends when there is nothing more to send; gives the first thing that went wrong.
@@ -229,9 +229,9 @@ impl Telemetry {
     #[must_use]
     pub fn live(mut self, run: &str) -> Telemetry {
         let (to, spans) = unbounded_channel();
-        let (post, resource) = (Post::of(&self), self.resource());
+        let (post, resource) = (Exporter::of(&self), self.resource());
         let sent = tokio::spawn(post.spans(resource, spans));
-        self.outbox = Some(Outbox { run: run.to_string(), to, sent });
+        self.outbox = Some(SpanQueue { run: run.to_string(), to, sent });
         self
     }
 
@@ -449,12 +449,12 @@ impl Telemetry {
         }
         let before = match self.outbox.take() {
             None => Ok(()),
-            Some(Outbox { to, sent, .. }) => {
+            Some(SpanQueue { to, sent, .. }) => {
                 drop(to);
                 sent.await.unwrap_or_else(|e| Err(e.to_string()))
             }
         };
-        let post = Post::of(&self);
+        let post = Exporter::of(&self);
         post.send("traces", &self.traces(report, now)).await?;
         post.send("metrics", &self.metrics(report, now)).await?;
         before
@@ -587,14 +587,14 @@ impl Telemetry {
 }
 
 /// Sends messages to a collector.
-struct Post {
+struct Exporter {
     endpoint: String,
     client: reqwest::Client,
 }
 
-impl Post {
-    fn of(telemetry: &Telemetry) -> Post {
-        Post { endpoint: telemetry.options.endpoint.clone(), client: telemetry.client.clone() }
+impl Exporter {
+    fn of(telemetry: &Telemetry) -> Exporter {
+        Exporter { endpoint: telemetry.options.endpoint.clone(), client: telemetry.client.clone() }
     }
 
     async fn send(&self, path: &str, body: &Json) -> Result<(), String> {

@@ -7,7 +7,7 @@
 //! Invariant: it is made of events, so it holds no secret of the environment.
 
 use crate::event::{Answered, Asked, Event};
-use crate::inline_map::Few;
+use crate::inline_map::InlineMap;
 use core_ir::{Data, Name};
 use machine::Reply;
 use serde_json::{Value as Json, json};
@@ -112,19 +112,19 @@ impl Partial {
 /// Replies and results are kept as they came, which shares them with the run; how they are told is made when
 /// they are.
 #[derive(Debug, Default)]
-pub(crate) struct Progressed {
-    asked: Few<(Kind, Name)>,
+pub(crate) struct ProgressLog {
+    asked: InlineMap<(Kind, Name)>,
     /// Boxed: an agent that waits for its first answer has none.
-    answered: Option<Box<Past>>,
+    answered: Option<Box<FinishedCalls>>,
 }
 
 #[derive(Debug, Default)]
-struct Past {
+struct FinishedCalls {
     finished: VecDeque<(Kind, Name, Answered)>,
     earlier: u64,
 }
 
-impl Progressed {
+impl ProgressLog {
     pub(crate) fn note(&mut self, event: &Event) {
         match event {
             Event::Asked { id, what, .. } => {
@@ -159,7 +159,7 @@ impl Progressed {
     }
 
     pub(crate) fn partial(self, (budget, agent): (Resource, Option<Name>)) -> Partial {
-        let past = self.answered.map_or_else(Past::default, |past| *past);
+        let past = self.answered.map_or_else(FinishedCalls::default, |past| *past);
         Partial {
             budget,
             agent,

@@ -6,7 +6,7 @@
 //!
 //! Invariant: a child and what it has started end with this process, also where that is killed. A process
 //! group does on Unix where there is `/bin/sh` (see `watchdog`).
-//! Invariant: when a [`Group`] is dropped, every process of it is killed.
+//! Invariant: when a [`ProcessGroup`] is dropped, every process of it is killed.
 //! Invariant: every [`Process`] is waited for, also one that nobody waits for any more: none stays behind as
 //! a zombie.
 
@@ -30,7 +30,7 @@ pub(crate) const STDERR_TAIL: usize = 2048;
 
 /// A process and what it has started. Kills them when dropped.
 #[derive(Debug)]
-pub(crate) struct Group(Option<Members>);
+pub(crate) struct ProcessGroup(Option<Members>);
 
 #[derive(Debug)]
 enum Members {
@@ -42,26 +42,26 @@ enum Members {
     Led(rustix::process::Pid),
 }
 
-impl Group {
+impl ProcessGroup {
     #[cfg(unix)]
-    fn of(child: &Child, is_supervised: bool) -> Group {
+    fn of(child: &Child, is_supervised: bool) -> ProcessGroup {
         let pid = child.id().and_then(|id| i32::try_from(id).ok()).and_then(rustix::process::Pid::from_raw);
-        let Some(pid) = pid else { return Group(None) };
+        let Some(pid) = pid else { return ProcessGroup(None) };
         #[cfg(target_os = "linux")]
         if is_supervised {
             // Nobody has waited for the child, so the number is its own. A supervisor that can't be told ends
             // with this process.
             let handle = rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty());
-            return Group(handle.ok().map(Members::Supervised));
+            return ProcessGroup(handle.ok().map(Members::Supervised));
         }
         let _ = is_supervised;
         crate::watchdog::watch(pid);
-        Group(Some(Members::Led(pid)))
+        ProcessGroup(Some(Members::Led(pid)))
     }
 
     #[cfg(not(unix))]
-    fn of(_: &Child, _: bool) -> Group {
-        Group(None)
+    fn of(_: &Child, _: bool) -> ProcessGroup {
+        ProcessGroup(None)
     }
 
     /// Kills what is left of the group. Where there are no groups, dropping the child kills it alone.
@@ -83,7 +83,7 @@ impl Group {
     }
 }
 
-impl Drop for Group {
+impl Drop for ProcessGroup {
     fn drop(&mut self) {
         self.kill();
     }
@@ -94,7 +94,8 @@ impl Drop for Group {
 pub(crate) struct Process {
     /// There until it is dropped.
     child: Option<Child>,
-    /// It ends by itself when its [`Group`] is killed, and must not be killed before it has ended others.
+    /// It ends by itself when its [`ProcessGroup`] is killed, and must not be killed before it has ended
+    /// others.
     is_supervisor: bool,
 }
 
@@ -131,7 +132,7 @@ impl Drop for Process {
         // Without a runtime this process is about to end, and the system waits for what it leaves.
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             let is_supervisor = self.is_supervisor;
-            let ending = Ending::begin();
+            let ending = EndingProcess::begin();
             runtime.spawn(async move {
                 let _ending = ending;
                 if !is_supervisor {
@@ -150,16 +151,16 @@ static ENDING: AtomicUsize = AtomicUsize::new(0);
 static ENDED: Notify = Notify::const_new();
 
 /// A process that was given up and has not ended yet.
-struct Ending;
+struct EndingProcess;
 
-impl Ending {
-    fn begin() -> Ending {
+impl EndingProcess {
+    fn begin() -> EndingProcess {
         ENDING.fetch_add(1, Ordering::SeqCst);
-        Ending
+        EndingProcess
     }
 }
 
-impl Drop for Ending {
+impl Drop for EndingProcess {
     fn drop(&mut self) {
         ENDING.fetch_sub(1, Ordering::SeqCst);
         ENDED.notify_waiters();
@@ -226,7 +227,7 @@ pub(crate) fn spawn(
     stdin: Stdio,
     memory: Option<u64>,
     shown: &str,
-) -> Result<(Process, Group), ToolError> {
+) -> Result<(Process, ProcessGroup), ToolError> {
     // A supervisor is always there: whether its program is must be known before.
     look_up(command.get_program())?;
     let (command, is_supervisor) = under_supervision(command, memory);
@@ -241,7 +242,7 @@ pub(crate) fn spawn(
         }
     }
     let child = command.spawn().map_err(|e| format!("cannot start `{shown}`: {e}"))?;
-    let group = Group::of(&child, is_supervisor);
+    let group = ProcessGroup::of(&child, is_supervisor);
     if !is_supervisor {
         limit_memory(&child, memory);
     }

@@ -40,7 +40,7 @@ impl Schema {
     /// assert!(s.strict && s.exact);
     /// ```
     pub fn of(ty: &Type) -> Option<Schema> {
-        let mut work = Work { strict: true, exact: true };
+        let mut work = SchemaWriter { strict: true, exact: true };
         let json = work.schema(ty, 0)?;
         Some(Schema { json, strict: work.strict, exact: work.exact })
     }
@@ -72,12 +72,12 @@ fn object(properties: Vec<(String, Json)>) -> Json {
     })
 }
 
-struct Work {
+struct SchemaWriter {
     strict: bool,
     exact: bool,
 }
 
-impl Work {
+impl SchemaWriter {
     fn anything(&mut self) -> Json {
         self.strict = false;
         json!({})

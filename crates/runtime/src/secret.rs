@@ -93,27 +93,27 @@ fn is_guessable(text: &str) -> bool {
 /// without secrets it does nothing.
 #[derive(Clone, Debug, Default)]
 pub struct Redactor {
-    known: Option<Arc<Known>>,
+    known: Option<Arc<KnownSecrets>>,
     /// All secrets, guessable ones too.
-    all: Option<Arc<Known>>,
+    all: Option<Arc<KnownSecrets>>,
 }
 
-struct Known {
+struct KnownSecrets {
     /// Every way in which each secret may be written; what contains another one is first.
     forms: Vec<Secret>,
     /// Looks for all of them at once; nothing if there are too many for that.
     search: Option<AhoCorasick>,
 }
 
-impl fmt::Debug for Known {
+impl fmt::Debug for KnownSecrets {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(REDACTED)
     }
 }
 
-impl Known {
+impl KnownSecrets {
     /// Returns the forms of these secrets to look for; `None` if there are none.
-    fn of(secrets: Vec<Secret>) -> Option<Arc<Known>> {
+    fn of(secrets: Vec<Secret>) -> Option<Arc<KnownSecrets>> {
         let mut forms: Vec<Secret> = secrets.into_iter().flat_map(forms).collect();
         // A secret that contains another one is replaced first.
         forms.sort_by(|a, b| b.0.len().cmp(&a.0.len()).then_with(|| a.0.cmp(&b.0)));
@@ -125,7 +125,7 @@ impl Known {
             .match_kind(MatchKind::LeftmostLongest)
             .kind(Some(AhoCorasickKind::ContiguousNFA))
             .build(forms.iter().map(|s| &*s.0));
-        Some(Arc::new(Known { forms, search: search.ok() }))
+        Some(Arc::new(KnownSecrets { forms, search: search.ok() }))
     }
 }
 
@@ -159,8 +159,8 @@ impl Redactor {
         let all: Vec<Secret> = secrets.into_iter().filter(|s| s.0.len() >= MIN_SECRET_LEN).collect();
         let strong: Vec<Secret> = all.iter().filter(|s| !is_guessable(&s.0)).cloned().collect();
         let same = strong.len() == all.len();
-        let known = Known::of(strong);
-        Redactor { all: if same { known.clone() } else { Known::of(all) }, known }
+        let known = KnownSecrets::of(strong);
+        Redactor { all: if same { known.clone() } else { KnownSecrets::of(all) }, known }
     }
 
     /// Looks for guessable secrets, too: for traces, logs, telemetry and journals, which are for the

@@ -1,6 +1,6 @@
 //! Which models there are, and which one answers.
 
-use crate::provider::kinds::{self, KINDS, Wanted};
+use crate::provider::kinds::{self, KINDS, ModelSpec};
 use crate::provider::{Fallback, Price, Provider, RateLimit, Scripted, Structured, embedded};
 use crate::{ConfigError, Environment, Redactor, Secret};
 use core_ir::{Candidate, Code, ModelParams, ModelRoute, ModelRoutes, Name, Num, Recv, Term};
@@ -367,7 +367,7 @@ impl Models {
             },
         };
         let file = entry.file.as_ref().map(|f| settings.file_dir.join(f));
-        let wanted = Wanted { name, entry, file: file.as_deref(), environment, redactor };
+        let wanted = ModelSpec { name, entry, file: file.as_deref(), environment, redactor };
         match kinds::find(entry.provider.as_deref()) {
             Some(kind) => kind.make(&wanted),
             None => {

@@ -39,12 +39,12 @@ pub struct Head {
 pub struct Recorder {
     /// In the order of their places; the deepest have no place of their own, and stand in the order of their
     /// names.
-    requests: BTreeMap<(Arc<[u32]>, RequestId), Asking>,
+    requests: BTreeMap<(Arc<[u32]>, RequestId), OpenRequest>,
     places: HashMap<RequestId, Arc<[u32]>>,
 }
 
 #[derive(Debug)]
-struct Asking {
+struct OpenRequest {
     id: RequestId,
     span: Span,
     channel: Data,
@@ -64,7 +64,7 @@ impl Recorder {
         match event {
             Event::Asked { id, span, channel, place, what, why, .. } => {
                 self.places.insert(*id, place.clone());
-                let asking = Asking {
+                let asking = OpenRequest {
                     id: *id,
                     span: *span,
                     channel: channel.clone(),
@@ -89,7 +89,7 @@ impl Recorder {
     /// answers. Questions that are alike are told by their places, since which of them is asked first may be
     /// a matter of time.
     pub fn script(&self) -> Json {
-        let question = |asking: &Asking| match &asking.what {
+        let question = |asking: &OpenRequest| match &asking.what {
             Asked::Model { messages, purpose, .. } => {
                 Some((purpose.clone(), messages.last().map(|m| m.content.clone()).unwrap_or_default()))
             }
@@ -99,7 +99,7 @@ impl Recorder {
         for q in self.requests.values().filter_map(question) {
             *alike.entry(q).or_default() += 1;
         }
-        let entry = |((place, _), asking): (&(Arc<[u32]>, RequestId), &Asking)| {
+        let entry = |((place, _), asking): (&(Arc<[u32]>, RequestId), &OpenRequest)| {
             let Asked::Model { messages, purpose, .. } = &asking.what else { return None };
             let mut entry = Map::new();
             if question(asking).and_then(|q| alike.get(&q)).is_some_and(|n| *n > 1) {
@@ -132,7 +132,7 @@ impl Recorder {
         let mut out = vec![json!({
             "event": "run", "version": VERSION, "program": head.program, "entry": head.entry, "input": input,
         })];
-        let all: Vec<(&[u32], &Asking)> = self.requests.iter().map(|((p, _), a)| (&**p, a)).collect();
+        let all: Vec<(&[u32], &OpenRequest)> = self.requests.iter().map(|((p, _), a)| (&**p, a)).collect();
         let numbers: HashMap<RequestId, usize> =
             all.iter().enumerate().map(|(i, (_, a))| (a.id, i + 1)).collect();
         let number = |id: RequestId| numbers.get(&id).copied();
@@ -250,7 +250,7 @@ fn object(json: Json) -> Map<String, Json> {
 }
 
 /// The agent and the step of its loop, if a request is its thinking: one with tools to choose from.
-fn step(asking: &Asking) -> Option<(String, u64)> {
+fn step(asking: &OpenRequest) -> Option<(String, u64)> {
     let Asked::Model { agent: Some(agent), tools, messages, .. } = &asking.what else { return None };
     if tools.is_empty() {
         return None;
@@ -261,7 +261,7 @@ fn step(asking: &Asking) -> Option<(String, u64)> {
 }
 
 /// The agent and the step for which a tool is called: the calls since it thought are those that it asked for.
-fn thinker(all: &[(&[u32], &Asking)], before: &[Option<usize>], tool: usize) -> Option<(String, u64)> {
+fn thinker(all: &[(&[u32], &OpenRequest)], before: &[Option<usize>], tool: usize) -> Option<(String, u64)> {
     let (mut at, mut earlier) = (before.get(tool).copied().flatten()?, 0);
     loop {
         let asking = all.get(at)?.1;
@@ -298,7 +298,7 @@ impl std::fmt::Display for Route {
     }
 }
 
-fn routed(asking: &Asking) -> Option<Route> {
+fn routed(asking: &OpenRequest) -> Option<Route> {
     match &asking.answer.as_ref()?.0 {
         Answered::Reply(Reply::Text(_)) => Some(Route::Final),
         Answered::Reply(Reply::ToolCall { name, .. }) => Some(Route::Tool(name.to_string())),
@@ -310,7 +310,7 @@ fn routed(asking: &Asking) -> Option<Route> {
 }
 
 /// Returns the part of a tool's result that the agent receives.
-fn shown(next: &Asking) -> Option<String> {
+fn shown(next: &OpenRequest) -> Option<String> {
     let Asked::Model { messages, .. } = &next.what else { return None };
     messages.iter().rev().find(|m| m.role == Role::Tool).map(|m| m.content.to_string())
 }
@@ -332,7 +332,7 @@ pub(crate) fn place_json(sources: &Sources, span: Span, line: &mut Map<String, J
 fn request<'a>(
     n: usize,
     place: &[u32],
-    asking: &'a Asking,
+    asking: &'a OpenRequest,
     sources: &Sources,
     said: &mut HashMap<u64, &'a [Message]>,
 ) -> Json {
@@ -429,7 +429,7 @@ fn response(n: usize, answer: &Answered, tokens: Tokens, usd: Option<&Num>, mode
 
 /// An approval endorses the arguments of one call: a person vouches for them, which `endorse` of the program
 /// does elsewhere.
-fn endorsement(n: usize, asking: &Asking, answer: &Answered) -> Option<Json> {
+fn endorsement(n: usize, asking: &OpenRequest, answer: &Answered) -> Option<Json> {
     let (Asked::Approve { name, args, labels }, Answered::Approved(by)) = (&asking.what, answer) else {
         return None;
     };

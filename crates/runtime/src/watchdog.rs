@@ -34,9 +34,9 @@ done
 for g in $all; do kill -s KILL -- "-$g" 2>/dev/null; done
 "#;
 
-static DOG: Mutex<Dog> = Mutex::new(Dog { shell: None, groups: Vec::new() });
+static DOG: Mutex<Watchdog> = Mutex::new(Watchdog { shell: None, groups: Vec::new() });
 
-struct Dog {
+struct Watchdog {
     /// The shell and its standard input.
     shell: Option<(Child, ChildStdin)>,
     /// The groups that there are.
@@ -72,7 +72,7 @@ pub(crate) fn forget(group: Pid) {
     }
 }
 
-impl Dog {
+impl Watchdog {
     /// Starts a shell, and tells it all groups.
     fn begin(&mut self) {
         let mut command = Command::new("/bin/sh");

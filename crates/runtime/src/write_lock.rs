@@ -1,9 +1,9 @@
 //! Who of this process may write to a file next.
 //!
-//! Entry point: [`Turn`]. SQLite lets one write at a time; another one that comes meanwhile looks again after
-//! a while, and gives up after ten seconds. Who is next is chance, so among hundreds of runs that share a
-//! journal or a memory some would give up although nothing is wrong. Those of one process therefore wait for
-//! each other here, however long it takes. Other processes are few, and SQLite sees to them.
+//! Entry point: [`WriteLock`]. SQLite lets one write at a time; another one that comes meanwhile looks again
+//! after a while, and gives up after ten seconds. Who is next is chance, so among hundreds of runs that share
+//! a journal or a memory some would give up although nothing is wrong. Those of one process therefore wait
+//! for each other here, however long it takes. Other processes are few, and SQLite sees to them.
 //!
 //! Invariant: nobody who has the turn for a file waits for another one.
 
@@ -16,21 +16,21 @@ static TURNS: LazyLock<Mutex<HashMap<PathBuf, Weak<Mutex<()>>>>> = LazyLock::new
 
 /// The turn to write to a file: the same for all in this process who write to it.
 #[derive(Clone, Debug)]
-pub(crate) struct Turn(Arc<Mutex<()>>);
+pub(crate) struct WriteLock(Arc<Mutex<()>>);
 
-impl Turn {
+impl WriteLock {
     /// That of a file which is there.
-    pub(crate) fn of(path: &Path) -> Turn {
+    pub(crate) fn of(path: &Path) -> WriteLock {
         // A file that can't be found is not written to, so any name will do.
         let path = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
         let mut turns = TURNS.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(turn) = turns.get(&path).and_then(Weak::upgrade) {
-            return Turn(turn);
+            return WriteLock(turn);
         }
         turns.retain(|_, turn| turn.strong_count() > 0);
         let turn = Arc::default();
         turns.insert(path, Arc::downgrade(&turn));
-        Turn(turn)
+        WriteLock(turn)
     }
 
     /// Waits for the turn, which lasts as long as what is given.
@@ -51,9 +51,9 @@ mod tests {
         for path in [&file, &other] {
             std::fs::write(path, "").unwrap();
         }
-        let turn = Turn::of(&file);
-        let same = Turn::of(&dir.path().join(".").join("a"));
-        assert!(Arc::ptr_eq(&turn.0, &same.0) && !Arc::ptr_eq(&turn.0, &Turn::of(&other).0));
+        let turn = WriteLock::of(&file);
+        let same = WriteLock::of(&dir.path().join(".").join("a"));
+        assert!(Arc::ptr_eq(&turn.0, &same.0) && !Arc::ptr_eq(&turn.0, &WriteLock::of(&other).0));
         let held = turn.take();
         assert!(same.0.try_lock().is_err());
         drop(held);

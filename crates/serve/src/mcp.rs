@@ -6,7 +6,7 @@
 //!
 //! Invariant: files outside of the root are not looked at, and no argument is taken for an option.
 
-use crate::service::{How, Refused, Service, ifc, input_schema};
+use crate::service::{Refused, Service, StartOptions, ifc, input_schema};
 use core_ir::Type;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation, ListToolsResult,
@@ -146,8 +146,10 @@ impl Server {
             Some(input) if is_within && args.len() == 1 => input.clone(),
             _ => Value::Object(args),
         };
-        let started =
-            self.service.start(&self.caller, name, &input, How::default()).map_err(Refused::message)?;
+        let started = self
+            .service
+            .start(&self.caller, name, &input, StartOptions::default())
+            .map_err(Refused::message)?;
         let _left = started.cancel.drop_guard();
         let mut events = started.events;
         loop {

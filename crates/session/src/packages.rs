@@ -28,12 +28,12 @@ pub struct Packages {
     /// Versions stated by the files of a folder, if any.
     folders: Mutex<HashMap<PathBuf, Option<Arc<Versions>>>>,
     /// Versions that apply in a folder.
-    around: Mutex<HashMap<PathBuf, Arc<Known>>>,
+    around: Mutex<HashMap<PathBuf, Arc<KnownVersions>>>,
 }
 
 /// Versions known around a file.
 #[derive(Default)]
-pub struct Known {
+pub struct KnownVersions {
     /// The versions.
     pub versions: Versions,
     /// Key of the versions in the cache; empty if none is known.
@@ -47,7 +47,7 @@ impl Packages {
     }
 
     /// The versions around a file.
-    pub fn of(&self, file: &Path) -> Arc<Known> {
+    pub fn of(&self, file: &Path) -> Arc<KnownVersions> {
         let absolute = std::path::absolute(file).unwrap_or_else(|_| file.to_path_buf());
         let folder = absolute.parent().unwrap_or(Path::new("/"));
         // After a panic elsewhere nothing is shared; it is raised there.
@@ -70,7 +70,7 @@ impl Packages {
             hash.update(format!("{package} {version}\n"));
         }
         let key = if any { hash.finalize().to_vec() } else { Vec::new() };
-        let known = Arc::new(Known { versions, key });
+        let known = Arc::new(KnownVersions { versions, key });
         if let Ok(mut all) = self.around.lock() {
             all.insert(folder.to_path_buf(), known.clone());
         }

@@ -1,6 +1,6 @@
 //! The files around a file: which project it is of, and what it may import or load there.
 //!
-//! Entry points: [`Neighbours::of`] where many files are asked for, [`around`] and [`beside`] for one.
+//! Entry points: [`ProjectFilesCache::of`] where many files are asked for, [`around`] and [`beside`] for one.
 //!
 //! Invariant: what is taken of a project that is too large to be read whole is what is nearest to the file,
 //! not what its names put first.
@@ -75,10 +75,10 @@ pub fn beside(main: &Path) -> Vec<(String, Arc<str>)> {
 
 /// The files of a project, with their sizes.
 #[derive(Default)]
-struct Listed(Vec<(PathBuf, u64)>);
+struct FileList(Vec<(PathBuf, u64)>);
 
 /// The files of a project that are wanted, in a stable order.
-fn project_files(root: &Path, wanted: impl Fn(&str) -> bool) -> Listed {
+fn project_files(root: &Path, wanted: impl Fn(&str) -> bool) -> FileList {
     let accepts = |e: &ignore::DirEntry| {
         let name = e.file_name().to_string_lossy();
         !matches!(&*name, "node_modules" | "site-packages" | "venv" | "__pycache__")
@@ -97,10 +97,10 @@ fn project_files(root: &Path, wanted: impl Fn(&str) -> bool) -> Listed {
             let size = e.metadata().ok().filter(|m| m.is_file() && m.len() <= most)?.len();
             Some((e.into_path(), size))
         });
-    Listed(files.collect())
+    FileList(files.collect())
 }
 
-impl Listed {
+impl FileList {
     /// The modules, or what is none, of which at most some are read that are near to a folder; whether that
     /// is all of them.
     fn near(&self, own: &Path, modules: bool) -> (Vec<usize>, bool) {
@@ -146,54 +146,54 @@ fn is_module(path: &Path) -> bool {
 /// Modules that Python modules may import. Each project is read once, however many of its modules are
 /// requested.
 #[derive(Default)]
-pub struct Neighbours {
+pub struct ProjectFilesCache {
     /// By the folder in which a project begins.
-    projects: Once<Read>,
+    projects: ByFolder<ProjectReader>,
     /// The modules and the other files that count for a module: by that folder, or by the module's own where
     /// only some are read.
-    modules: Once<Shared>,
-    others: Once<Shared>,
+    modules: ByFolder<ModuleGroup>,
+    others: ByFolder<ModuleGroup>,
 }
 
 /// Values that are made once, by folder.
-type Once<T> = Mutex<HashMap<PathBuf, Arc<OnceLock<T>>>>;
+type ByFolder<T> = Mutex<HashMap<PathBuf, Arc<OnceLock<T>>>>;
 
-fn entry<T>(of: &Once<T>, folder: &Path) -> Arc<OnceLock<T>> {
+fn entry<T>(of: &ByFolder<T>, folder: &Path) -> Arc<OnceLock<T>> {
     // After a panic elsewhere nothing is shared; it is raised there.
     of.lock().map(|mut m| m.entry(folder.to_path_buf()).or_default().clone()).unwrap_or_default()
 }
 
 /// A file with a hash of its path and text; `None` if it can't be read.
-type Hashed = Option<(File, [u8; 32])>;
+type HashedFile = Option<(File, [u8; 32])>;
 
 /// The files of a project, each read when it is first wanted.
 #[derive(Default)]
-struct Read {
-    listed: Listed,
-    files: Vec<OnceLock<Hashed>>,
+struct ProjectReader {
+    listed: FileList,
+    files: Vec<OnceLock<HashedFile>>,
     /// For Python modules and for other files: true if all of the project count for each module.
     all: [bool; 2],
 }
 
 /// Some files of a project, what its modules of Python make, and a hash of their paths and texts.
 #[derive(Default)]
-struct Shared {
+struct ModuleGroup {
     files: Vec<File>,
     modules: Option<Arc<Modules>>,
     digest: [u8; 32],
 }
 
 /// The project of a module.
-pub struct Neighbourhood {
+pub struct ProjectFiles {
     /// The module's path as the project has it.
     pub path: String,
-    modules: Arc<OnceLock<Shared>>,
-    others: Arc<OnceLock<Shared>>,
+    modules: Arc<OnceLock<ModuleGroup>>,
+    others: Arc<OnceLock<ModuleGroup>>,
 }
 
-impl Neighbours {
+impl ProjectFilesCache {
     /// The project that a module is of. A file is numbered from 1 on, the module itself is to be 0.
-    pub fn of(&self, main: &Path) -> Neighbourhood {
+    pub fn of(&self, main: &Path) -> ProjectFiles {
         let absolute = std::path::absolute(main).unwrap_or_else(|_| main.to_path_buf());
         let own = absolute.parent().unwrap_or(Path::new("/"));
         let root = root_of(own);
@@ -202,15 +202,15 @@ impl Neighbours {
             let listed = project_files(root, File::is_read);
             let files = listed.0.iter().map(|_| OnceLock::new()).collect();
             let all = [true, false].map(|modules| listed.near(root, modules).1);
-            Read { listed, files, all }
+            ProjectReader { listed, files, all }
         });
-        let shared = |of: &Once<Shared>, modules: bool| {
+        let shared = |of: &ByFolder<ModuleGroup>, modules: bool| {
             let all = project.all[usize::from(!modules)];
             let shared = entry(of, if all { root } else { own });
             shared.get_or_init(|| project.shared(&project.listed.near(own, modules).0, modules));
             shared
         };
-        Neighbourhood {
+        ProjectFiles {
             path: absolute.display().to_string(),
             modules: shared(&self.modules, true),
             others: shared(&self.others, false),
@@ -218,7 +218,7 @@ impl Neighbours {
     }
 }
 
-impl Read {
+impl ProjectReader {
     /// A file with a hash of its path and text; `None` if it can't be read.
     fn file(&self, index: usize) -> Option<&(File, [u8; 32])> {
         let read = || {
@@ -236,7 +236,7 @@ impl Read {
         self.files.get(index)?.get_or_init(read).as_ref()
     }
 
-    fn shared(&self, indices: &[usize], modules: bool) -> Shared {
+    fn shared(&self, indices: &[usize], modules: bool) -> ModuleGroup {
         let mut hash = Sha256::new();
         let mut files = Vec::new();
         for (file, digest) in indices.iter().filter_map(|i| self.file(*i)) {
@@ -244,11 +244,11 @@ impl Read {
             files.push(file.clone());
         }
         let modules = modules.then(|| frontend_kit::modules(&files));
-        Shared { files, modules, digest: hash.finalize().into() }
+        ModuleGroup { files, modules, digest: hash.finalize().into() }
     }
 }
 
-impl Neighbourhood {
+impl ProjectFiles {
     /// The project's other files.
     pub fn others(&self) -> Vec<File> {
         let both = [&self.modules, &self.others].into_iter().filter_map(|s| s.get());
@@ -277,8 +277,8 @@ impl Neighbourhood {
 mod tests {
     use super::*;
 
-    fn listed(files: impl Iterator<Item = String>) -> Listed {
-        Listed(files.map(|p| (PathBuf::from(p), 10)).collect())
+    fn listed(files: impl Iterator<Item = String>) -> FileList {
+        FileList(files.map(|p| (PathBuf::from(p), 10)).collect())
     }
 
     #[test]
@@ -307,7 +307,7 @@ mod tests {
         let recorded = (0..20)
             .map(|i| (PathBuf::from(format!("/p/tests/cassettes/{i:02}.yaml")), MAX_OTHER_FILES.1 / 10));
         let loaded = ["agents", "tasks"].map(|n| (PathBuf::from(format!("/p/tests/config/{n}.yaml")), 2_000));
-        let files = Listed(recorded.chain(loaded.clone()).collect());
+        let files = FileList(recorded.chain(loaded.clone()).collect());
         let taken = files.paths_near(Path::new("/p/tests"));
         assert!(loaded.iter().all(|(p, _)| taken.contains(p)), "{taken:?}");
         assert_eq!(taken.len(), 2 + 9);
@@ -317,7 +317,7 @@ mod tests {
     fn of_many_bytes_what_is_near_is_read() {
         let large = (0..20).map(|i| (PathBuf::from(format!("/p/a/{i:02}.yaml")), MAX_OTHER_FILES.1 / 10));
         let near = [(PathBuf::from("/p/z/agents.yaml"), 10)];
-        let files = Listed(large.chain(near).collect());
+        let files = FileList(large.chain(near).collect());
         let taken = files.paths_near(Path::new("/p/z"));
         assert!(taken.len() < 12 && taken.contains(&PathBuf::from("/p/z/agents.yaml")), "{taken:?}");
     }

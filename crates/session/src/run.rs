@@ -16,8 +16,9 @@ use analysis::cost::CostBound;
 use core_ir::{Code, Data, LabelSpec};
 use machine::{CodeParser, Config, Machine};
 use runtime::{
-    About, ApprovalDesk, Approver, CancellationToken, ConfigError, Event, Handlers, Journal, JournalError,
-    Limits, ModelSettings, Models, Pins, Redactor, RunReport, Telemetry, TelemetryOptions, Tools, Unfinished,
+    ApprovalDesk, Approver, CancellationToken, ConfigError, Event, Handlers, Journal, JournalError, Limits,
+    ModelSettings, Models, Pins, Redactor, RunIdentity, RunReport, Telemetry, TelemetryOptions, Tools,
+    Unfinished,
 };
 use serde_json::json;
 use std::path::{Path, PathBuf};
@@ -276,7 +277,8 @@ impl Session {
         let (mut seed, mut fuel) = (self.options.seed.unwrap_or(0), self.options.fuel);
         let (mut desk, mut kept) = (None, None);
         if let Some(options) = &journal {
-            let about = About::new(name.clone(), code, input.clone(), json!({"seed": seed, "fuel": fuel}));
+            let about =
+                RunIdentity::new(name.clone(), code, input.clone(), json!({"seed": seed, "fuel": fuel}));
             desk = self.approval_desk(options);
             kept = open(&options.mode, &about, models.redactor())?;
         }
@@ -423,7 +425,7 @@ pub fn journal_in(dir: &Path) -> Result<PathBuf, JournalError> {
 /// Opens what a journal has of a run; `None` if nothing is kept.
 fn open(
     mode: &JournalMode,
-    about: &About,
+    about: &RunIdentity,
     redactor: &Redactor,
 ) -> Result<Option<runtime::Session>, JournalError> {
     Ok(Some(match mode {

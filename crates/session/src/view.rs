@@ -28,14 +28,14 @@ pub struct View {
     /// A label passes if it flows to each of them. Empty: everything passes.
     bounds: Vec<Label>,
     /// Requests that were shown and are not answered.
-    open: HashMap<RequestId, Open>,
+    open: HashMap<RequestId, ShownRequest>,
     /// Number of requests shown. They are numbered anew, because their own numbers also count the others.
     shown: u32,
     usage: Usage,
 }
 
 /// A request that was shown.
-struct Open {
+struct ShownRequest {
     number: u32,
     /// Label of the answer, if that may be shown.
     answer: Option<Label>,
@@ -81,7 +81,7 @@ impl View {
         if self.is_unbounded() {
             return Some(Cow::Borrowed(event));
         }
-        let named = |open: &Open| RequestId { strand: 0, number: open.number };
+        let named = |open: &ShownRequest| RequestId { strand: 0, number: open.number };
         let shown = match event {
             Event::Asked { id, span, channel, answer, what, .. } => {
                 self.admitted(channel)?;
@@ -91,7 +91,7 @@ impl View {
                     Asked::Tool { .. } => Kind::Tool,
                     _ => Kind::Other,
                 };
-                let open = Open { number: self.shown, answer: self.admitted(answer), kind };
+                let open = ShownRequest { number: self.shown, answer: self.admitted(answer), kind };
                 let shown = Event::Asked {
                     id: named(&open),
                     span: *span,

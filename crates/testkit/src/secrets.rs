@@ -88,7 +88,7 @@ pub struct Leak {
 
 /// Result of comparing a pair that does not leak.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Seen {
+pub struct PairSummary {
     /// Observers who must not tell the runs apart.
     pub observers: u32,
     /// Those of them who saw both runs end.
@@ -325,7 +325,7 @@ fn blind(lattice: &mut Lattice, reclassify: Reclassify, secret: Label, observer:
 }
 
 /// Request of a run.
-struct Asked {
+struct ObservedRequest {
     /// All that is visible to whoever sees the channel.
     text: String,
     channel: Label,
@@ -336,10 +336,10 @@ struct Asked {
 }
 
 /// Observable parts of a run.
-struct Run {
+struct ObservedRun {
     end: End,
     conversation: (Label, Vec<Message>),
-    asked: Vec<Asked>,
+    asked: Vec<ObservedRequest>,
 }
 
 enum End {
@@ -399,7 +399,7 @@ impl Pair {
 }
 
 /// Runs a pair's program on one of its inputs.
-fn run(pair: &Pair, program: &Arc<Program>, which: usize, lattice: &mut Lattice) -> Run {
+fn run(pair: &Pair, program: &Arc<Program>, which: usize, lattice: &mut Lattice) -> ObservedRun {
     let code = pair.program.code();
     let config = pair.config(program);
     let secret = label(lattice, &pair.secret);
@@ -422,7 +422,7 @@ fn run(pair: &Pair, program: &Arc<Program>, which: usize, lattice: &mut Lattice)
         machine.leave_clearance_to_driver();
     }
     let (sent, asked) = (Vec::new(), Vec::new());
-    let around = Around { program, secret, which, ordered, common, world, sent, asked };
+    let around = ObservedWorld { program, secret, which, ordered, common, world, sent, asked };
     let mut shown = InPlace::new(around);
     let result = loop {
         match machine.poll_with(&mut shown) {
@@ -452,7 +452,7 @@ fn run(pair: &Pair, program: &Arc<Program>, which: usize, lattice: &mut Lattice)
             Output::Done(result) => break result,
         }
     };
-    let Around { mut common, asked, .. } = shown.to;
+    let ObservedWorld { mut common, asked, .. } = shown.to;
     let end = match result {
         Ok(v) => End::Value(drive::tree(machine.reify(&v))),
         Err(e) if e.code.is_final() => End::Never,
@@ -464,7 +464,7 @@ fn run(pair: &Pair, program: &Arc<Program>, which: usize, lattice: &mut Lattice)
     let (l, messages) = machine.conversation();
     let conversation = (common.of(machine.lattice(), l), messages.iter().map(drive::message).collect());
     *lattice = common.lattice;
-    Run { end, conversation, asked }
+    ObservedRun { end, conversation, asked }
 }
 
 impl Models {
@@ -498,7 +498,7 @@ impl Models {
 }
 
 /// The world of one of the two runs.
-struct Around<'p> {
+struct ObservedWorld<'p> {
     program: &'p Program,
     secret: Label,
     which: usize,
@@ -508,10 +508,10 @@ struct Around<'p> {
     world: Script,
     /// The models that are sent the next request.
     sent: Vec<Name>,
-    asked: Vec<Asked>,
+    asked: Vec<ObservedRequest>,
 }
 
-impl Shown for Around<'_> {
+impl Shown for ObservedWorld<'_> {
     /// Half of the requests are answered where they stand.
     fn answer(&mut self, asked: &machine::Asked<'_>, call: &Call) -> Option<Response> {
         let id = asked.id();
@@ -527,7 +527,7 @@ impl Shown for Around<'_> {
     }
 }
 
-impl Around<'_> {
+impl ObservedWorld<'_> {
     fn answer_to(
         &mut self,
         of: &Call,
@@ -551,7 +551,7 @@ impl Around<'_> {
         for limit in &limits {
             text += &format!(" within {} of {}", limit.seconds, limit.scope);
         }
-        let Around { program, secret, which, ordered, common, world, asked, .. } = self;
+        let ObservedWorld { program, secret, which, ordered, common, world, asked, .. } = self;
         let answered_at = match of {
             Call::Tool { tool, .. } | Call::Approve { tool, .. } => {
                 let l = common.lattice.resolve(&tool.label);
@@ -594,12 +594,12 @@ impl Around<'_> {
             };
             world.respond(&call, &mut Rng::new(to))
         };
-        asked.push(Asked { text, channel, strand, sent });
+        asked.push(ObservedRequest { text, channel, strand, sent });
         drive::response(&call, answer)
     }
 }
 
-impl Run {
+impl ObservedRun {
     /// Returns true if the run may have ended with an error that a `par` does not delay: the other branches
     /// stop at an arbitrary point (§10).
     fn is_cut_off(&self) -> bool {
@@ -627,12 +627,12 @@ impl Observer<'_> {
     /// in the order of each branch. With a name, the requests sent to that model.
     fn trace<'r>(
         &self,
-        run: &'r Run,
+        run: &'r ObservedRun,
         ordered: bool,
         model: Option<&Name>,
     ) -> BTreeMap<u64, Vec<(&'r str, Label)>> {
         let mut seen: BTreeMap<u64, Vec<_>> = BTreeMap::new();
-        let shown = |a: &&Asked| match model {
+        let shown = |a: &&ObservedRequest| match model {
             None => self.sees(a.channel),
             Some(name) => a.sent.contains(name),
         };
@@ -642,7 +642,7 @@ impl Observer<'_> {
         seen
     }
 
-    fn silent(&self, run: &Run) -> bool {
+    fn silent(&self, run: &ObservedRun) -> bool {
         match &run.end {
             End::Value(_) => false,
             End::Error { label, .. } => !self.sees(*label),
@@ -671,7 +671,13 @@ impl Observer<'_> {
     }
 
     /// Describes the difference between the requests of two runs, or those sent to the named model.
-    fn asked_apart(&self, one: &Run, other: &Run, ordered: bool, model: Option<&Name>) -> Option<String> {
+    fn asked_apart(
+        &self,
+        one: &ObservedRun,
+        other: &ObservedRun,
+        ordered: bool,
+        model: Option<&Name>,
+    ) -> Option<String> {
         let (a, b) = (self.trace(one, ordered, model), self.trace(other, ordered, model));
         let silent = (self.silent(one), self.silent(other));
         for strand in a.keys().chain(b.keys()) {
@@ -679,7 +685,8 @@ impl Observer<'_> {
             // A run that stops silently may do so anywhere, but until then the observer has seen the same of
             // each branch. How far the branches got that an error cut off is a matter of time, and nothing
             // else is; the run itself waits for them then.
-            let stopped = |silent, run: &Run| silent || !ordered && *strand != ROOT && run.is_cut_off();
+            let stopped =
+                |silent, run: &ObservedRun| silent || !ordered && *strand != ROOT && run.is_cut_off();
             let fine = x == y
                 || stopped(silent.0, one) && y.starts_with(x)
                 || stopped(silent.1, other) && x.starts_with(y);
@@ -691,7 +698,7 @@ impl Observer<'_> {
     }
 
     /// Describes the difference between two runs, if there is one.
-    fn tells_apart(&mut self, one: &Run, other: &Run, ordered: bool) -> Option<String> {
+    fn tells_apart(&mut self, one: &ObservedRun, other: &ObservedRun, ordered: bool) -> Option<String> {
         if let Some(difference) = self.asked_apart(one, other, ordered, None) {
             return Some(difference);
         }
@@ -730,13 +737,13 @@ impl fmt::Display for End {
 ///
 /// # Errors
 /// An observer that can tell the runs apart.
-pub fn check(pair: &Pair) -> Result<Seen, Leak> {
+pub fn check(pair: &Pair) -> Result<PairSummary, Leak> {
     let mut lattice = Lattice::new(pair.program.lattice);
     let program = Arc::new(pair.program.clone());
     let [one, other] = [0, 1].map(|which| run(pair, &program, which, &mut lattice));
     let ordered = !pair.program.is_parallel();
     let secret = label(&mut lattice, &pair.secret);
-    let mut seen = Seen::default();
+    let mut seen = PairSummary::default();
     for z in pair.observers() {
         let at = label(&mut lattice, &z);
         let mut observer = Observer { lattice: &mut lattice, at };

@@ -102,14 +102,14 @@ pub(super) enum Step {
     /// A call, with what it costs.
     Call { at: Span, what: String },
     /// As often as this.
-    Many { at: Span, times: Times, of: Trail },
+    Many { at: Span, times: Repetition, of: Trail },
     /// The one and then the other.
     Both(Rc<Step>, Rc<Step>),
 }
 
 /// Why something happens more than once.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Times {
+pub(super) enum Repetition {
     /// So many unfoldings of a loop; the bound and the most self calls of one unfolding.
     Unfoldings(u64, u64, u64),
     /// So many attempts of a guard.
@@ -232,7 +232,7 @@ impl Cost {
     }
 
     /// The same as so many times what was measured.
-    pub(super) fn told(mut self, at: Span, times: Times) -> Cost {
+    pub(super) fn told(mut self, at: Span, times: Repetition) -> Cost {
         if let Some(of) = self.trail.take() {
             self.trail = Some(Rc::new(Step::Many { at, times, of: Some(of) }));
         }
@@ -328,12 +328,12 @@ pub(super) fn lines(trail: &Trail, most: usize) -> Vec<Line> {
             Step::Both(a, b) => work.extend([(b.clone(), depth), (a.clone(), depth)]),
             Step::Many { at, times, of } => {
                 let text = match times {
-                    Times::Unfoldings(n, 1, _) => format!("at most {n} rounds, each:"),
-                    Times::Unfoldings(n, k, bound) => {
+                    Repetition::Unfoldings(n, 1, _) => format!("at most {n} rounds, each:"),
+                    Repetition::Unfoldings(n, k, bound) => {
                         format!("at most {n} rounds (bound {bound}, up to {k} self calls a round), each:")
                     }
-                    Times::Attempts(n) => format!("at most {n} attempts, each:"),
-                    Times::Unbounded(why) => format!("{why}, each round:"),
+                    Repetition::Attempts(n) => format!("at most {n} attempts, each:"),
+                    Repetition::Unbounded(why) => format!("{why}, each round:"),
                 };
                 out.push(Line { depth, span: *at, text });
                 work.extend(of.iter().map(|t| (t.clone(), depth + 1)));

@@ -21,7 +21,7 @@ use core_ir::{
     Type,
 };
 use diagnostics::{FileId, Span};
-use grade::{Cost, Step, Times};
+use grade::{Cost, Repetition, Step};
 use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -262,7 +262,7 @@ impl Analysis<'_> {
                         if once.spends() || !once.own.is_empty() {
                             self.reason(span, why);
                         }
-                        let all = once.open().optional().told(span, Times::Unbounded(why.into()));
+                        let all = once.open().optional().told(span, Repetition::Unbounded(why.into()));
                         (if is_plain(&v) { Value::Data } else { Value::Unknown }, before.plus(&all))
                     }
                 }
@@ -396,7 +396,7 @@ impl Analysis<'_> {
                 let (v, c) = self.eval(code, *term, env);
                 self.again(attempts, -1);
                 let all = c.times(attempts).least_of(&c);
-                let all = if attempts > 1 { all.told(span, Times::Attempts(attempts)) } else { all };
+                let all = if attempts > 1 { all.told(span, Repetition::Attempts(attempts)) } else { all };
                 match v {
                     v if is_plain(&v) => (v, all),
                     Value::Unknown => (Value::Unknown, all.optional()),
@@ -647,7 +647,7 @@ impl Analysis<'_> {
                     Value::Unknown => Value::Unknown,
                     v => Value::Guarded(Rc::new(v), retry, at),
                 };
-                (v, if attempts > 1 { all.told(at, Times::Attempts(attempts)) } else { all })
+                (v, if attempts > 1 { all.told(at, Repetition::Attempts(attempts)) } else { all })
             }
             Value::Fix(bound, body, at, origin) => {
                 let (bound, body, at, origin) = (*bound, body.clone(), *at, origin.clone());
@@ -760,7 +760,7 @@ impl Analysis<'_> {
             Some(1) => once.clone(),
             Some(n) => {
                 let bound = if let Bound::Finite(b) = bound { b } else { 0 };
-                once.times(n).told(at, Times::Unfoldings(n, k, bound))
+                once.times(n).told(at, Repetition::Unfoldings(n, k, bound))
             }
             None => {
                 let why = match (&origin, bound) {
@@ -774,7 +774,7 @@ impl Analysis<'_> {
                     self.reason(at, why.clone());
                 }
                 let all = if open { once.uncounted() } else { once.open() };
-                all.told(at, Times::Unbounded(why))
+                all.told(at, Repetition::Unbounded(why))
             }
         };
         // A bound that is reached gives back an argument.

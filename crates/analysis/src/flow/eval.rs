@@ -5,7 +5,7 @@
 //! recursion needs no special treatment.
 
 use super::taint::{Cause, Range, Taint, Taints};
-use super::value::{CodeId, FnId, Fun, Params, Shape, Val};
+use super::value::{AbstractFunction, AbstractValue, CodeId, FnId, Params, Shape};
 use super::{Checked, Options, Sink};
 use core_ir::{Bound, Clearances, Code, Label, LabelSpec, ModelRoutes, Name, Term};
 use diagnostics::{FileId, Span};
@@ -50,10 +50,10 @@ pub(super) struct State {
 /// A call that was looked at, with what came of it so far.
 struct Call {
     function: FnId,
-    argument: Val,
+    argument: AbstractValue,
     pc: Range,
     conversation: Range,
-    result: Option<Val>,
+    result: Option<AbstractValue>,
     after: State,
     on_stack: bool,
     round: u32,
@@ -62,7 +62,7 @@ struct Call {
 #[derive(PartialEq, Eq, Hash, Clone)]
 struct CallKey {
     function: FnId,
-    argument: Val,
+    argument: AbstractValue,
     pc: Range,
     conversation: Range,
     /// For the prelude: the place in the program that what it does is put down to.
@@ -72,12 +72,12 @@ struct CallKey {
 /// The values in scope.
 pub(super) struct Env {
     pub code: CodeId,
-    pub captures: Rc<Vec<Val>>,
-    pub locals: Vec<Val>,
+    pub captures: Rc<Vec<AbstractValue>>,
+    pub locals: Vec<AbstractValue>,
 }
 
 impl Env {
-    pub(super) fn bind(&mut self, index: usize, value: Val) {
+    pub(super) fn bind(&mut self, index: usize, value: AbstractValue) {
         self.locals.truncate(index);
         self.locals.push(value);
     }
@@ -128,8 +128,8 @@ pub(super) struct Analysis {
     pub blamed: Span,
     pub clearances: Clearances<Label>,
     pub routes: ModelRoutes,
-    pub funs: Vec<Fun>,
-    fun_index: HashMap<Fun, FnId>,
+    pub funs: Vec<AbstractFunction>,
+    fun_index: HashMap<AbstractFunction, FnId>,
     fun_places: HashMap<(CodeId, u32, u8), Vec<FnId>>,
     calls: Vec<Call>,
     call_index: HashMap<CallKey, usize>,
@@ -147,7 +147,7 @@ pub(super) struct Analysis {
 
 /// How a run may end.
 pub(super) struct End {
-    pub result: Option<Val>,
+    pub result: Option<AbstractValue>,
     pub error: Option<Error>,
 }
 
@@ -218,7 +218,7 @@ impl Analysis {
         let mut result = self.eval(&mut env, root, Range::BOTTOM, &mut state);
         if applied && let Some(function) = result {
             let hi = self.taints.one(span, Cause::Input, self.taints.top);
-            let input = Val::data(Range::new(Label::BOTTOM, hi));
+            let input = AbstractValue::data(Range::new(Label::BOTTOM, hi));
             result = self.apply(&function, input, Range::BOTTOM, span, &mut state);
         }
         // What unknown functions were given, they may call, with anything and whenever they like.
@@ -239,12 +239,12 @@ impl Analysis {
     }
 
     /// Anything, with any label.
-    pub(super) fn anything(&mut self, span: Span) -> Val {
+    pub(super) fn anything(&mut self, span: Span) -> AbstractValue {
         let hi = self.taints.one(span, Cause::Generated, self.taints.top);
-        Val { label: Range::new(Label::BOTTOM, hi), inner: hi, shape: Shape::unknown() }
+        AbstractValue { label: Range::new(Label::BOTTOM, hi), inner: hi, shape: Shape::unknown() }
     }
 
-    pub(super) fn escape(&mut self, v: &Val) {
+    pub(super) fn escape(&mut self, v: &AbstractValue) {
         let mut fns = BTreeSet::new();
         v.shape.functions(&mut fns);
         let before = self.escaped.len();
@@ -271,7 +271,7 @@ impl Analysis {
     }
 
     /// `pc ⊔ deep V`.
-    pub(super) fn blame(&mut self, pc: Range, v: &Val) -> Range {
+    pub(super) fn blame(&mut self, pc: Range, v: &AbstractValue) -> Range {
         let deep = v.deep_range(&mut self.taints);
         self.join(pc, deep)
     }
@@ -301,10 +301,10 @@ impl Analysis {
         &mut self,
         state: &mut State,
         ways: Vec<T>,
-        mut each: impl FnMut(&mut Self, T, &mut State) -> Option<Val>,
-    ) -> Option<Val> {
+        mut each: impl FnMut(&mut Self, T, &mut State) -> Option<AbstractValue>,
+    ) -> Option<AbstractValue> {
         let before = state.conversation;
-        let mut result: Option<(Val, Range)> = None;
+        let mut result: Option<(AbstractValue, Range)> = None;
         for way in ways {
             let mut after = State { conversation: before, error: None };
             let value = each(self, way, &mut after);
@@ -315,7 +315,7 @@ impl Analysis {
                 result = Some(match result {
                     None => (v, after.conversation),
                     Some((w, c)) => (
-                        Val::either(&mut self.taints, &w, &v),
+                        AbstractValue::either(&mut self.taints, &w, &v),
                         self.taints.either_conversation(c, after.conversation),
                     ),
                 });
@@ -328,7 +328,7 @@ impl Analysis {
 
     // ----- functions -----
 
-    pub(super) fn function(&mut self, fun: Fun, label: Range) -> Val {
+    pub(super) fn function(&mut self, fun: AbstractFunction, label: Range) -> AbstractValue {
         let mut inner = Taint::NONE;
         for part in fun.parts() {
             let deep = part.deep(&mut self.taints);
@@ -340,10 +340,10 @@ impl Analysis {
             let deep = part.deep(&mut self.taints);
             inner = self.taints.union(inner, deep);
         }
-        Val { label, inner, shape: Shape::Fns(Rc::new(BTreeSet::from([id]))) }
+        AbstractValue { label, inner, shape: Shape::Fns(Rc::new(BTreeSet::from([id]))) }
     }
 
-    pub(super) fn intern(&mut self, fun: Fun) -> FnId {
+    pub(super) fn intern(&mut self, fun: AbstractFunction) -> FnId {
         if let Some(id) = self.fun_index.get(&fun) {
             return *id;
         }
@@ -359,8 +359,12 @@ impl Analysis {
         // The last one of the place stands for all that are still to come.
         let id = known[MAX_FUNCTIONS - 1];
         let old = self.funs[id.0 as usize].clone();
-        let parts: Vec<Val> =
-            old.parts().iter().zip(fun.parts()).map(|(a, b)| Val::either(&mut self.taints, a, b)).collect();
+        let parts: Vec<AbstractValue> = old
+            .parts()
+            .iter()
+            .zip(fun.parts())
+            .map(|(a, b)| AbstractValue::either(&mut self.taints, a, b))
+            .collect();
         let joined = old.with_parts(parts);
         if joined != old {
             self.funs[id.0 as usize] = joined;
@@ -370,7 +374,14 @@ impl Analysis {
     }
 
     /// Applies a function value; what it does is done at its label.
-    pub(super) fn apply(&mut self, f: &Val, v: Val, pc: Range, span: Span, state: &mut State) -> Option<Val> {
+    pub(super) fn apply(
+        &mut self,
+        f: &AbstractValue,
+        v: AbstractValue,
+        pc: Range,
+        span: Span,
+        state: &mut State,
+    ) -> Option<AbstractValue> {
         let at = f.label;
         match &f.shape {
             Shape::Fns(fns) => {
@@ -380,7 +391,7 @@ impl Analysis {
                 }
                 self.one_of(state, ways, |a, id, state| a.apply_fn(id, at, v.clone(), pc, span, state))
             }
-            Shape::Some { fns, unknown } => {
+            Shape::Top { fns, unknown } => {
                 let wrong = self.blame(at, f);
                 self.raise(state, wrong);
                 let mut ways: Vec<Option<FnId>> = fns.iter().copied().map(Some).collect();
@@ -415,11 +426,11 @@ impl Analysis {
         &mut self,
         id: FnId,
         at: Range,
-        v: Val,
+        v: AbstractValue,
         pc: Range,
         span: Span,
         state: &mut State,
-    ) -> Option<Val> {
+    ) -> Option<AbstractValue> {
         if self.gave_up.is_some() {
             return None;
         }
@@ -438,15 +449,15 @@ impl Analysis {
         &mut self,
         id: FnId,
         at: Range,
-        v: Val,
+        v: AbstractValue,
         pc: Range,
         span: Span,
         state: &mut State,
-    ) -> Option<Val> {
+    ) -> Option<AbstractValue> {
         match self.funs[id.0 as usize].clone() {
-            Fun::Closure { .. } => self.call(id, v, at, state),
-            Fun::Fix { bound: Bound::Finite(0), .. } => Some(v.read(&mut self.taints, at)),
-            Fun::Fix { code, term, bound, own, body } => {
+            AbstractFunction::Closure { .. } => self.call(id, v, at, state),
+            AbstractFunction::Fix { bound: Bound::Finite(0), .. } => Some(v.read(&mut self.taints, at)),
+            AbstractFunction::Fix { code, term, bound, own, body } => {
                 let mut ways = vec![true];
                 if own && bound != Bound::Infinite {
                     ways.push(false);
@@ -455,14 +466,14 @@ impl Analysis {
                     if !unfold {
                         return Some(v.read(&mut a.taints, at));
                     }
-                    let this = Fun::Fix { code, term, bound, own: true, body: body.clone() };
+                    let this = AbstractFunction::Fix { code, term, bound, own: true, body: body.clone() };
                     let this = a.function(this, at);
                     let function = body.read(&mut a.taints, at);
                     let step = a.apply(&function, this, at, span, state)?;
                     a.apply(&step, v.clone(), at, span, state)
                 })
             }
-            Fun::Guarded { code, term, function } => {
+            AbstractFunction::Guarded { code, term, function } => {
                 let Term::Guard { retry, .. } = *self.code(code).term(term) else { return None };
                 // The first attempt is where the function is called; the guard calls it again.
                 let mut place = span;
@@ -474,12 +485,12 @@ impl Analysis {
                     attempt
                 })
             }
-            Fun::Llm { code, term, prompt } => {
+            AbstractFunction::Llm { code, term, prompt } => {
                 let Term::Llm(_, params) = self.code(code).term(term).clone() else { return None };
                 let place = self.code(code).span(term);
                 self.ask(code, &params, &prompt, &v, at, place, state)
             }
-            Fun::Tool { code, tool } => self.tool(code, tool, v, at, span, state),
+            AbstractFunction::Tool { code, tool } => self.tool(code, tool, v, at, span, state),
         }
     }
 
@@ -488,12 +499,12 @@ impl Analysis {
         &mut self,
         code: CodeId,
         params: &Params,
-        prompt: &Val,
-        v: &Val,
+        prompt: &AbstractValue,
+        v: &AbstractValue,
         at: Range,
         span: Span,
         state: &mut State,
-    ) -> Option<Val> {
+    ) -> Option<AbstractValue> {
         let wrong = self.blame(at, v);
         self.raise(state, wrong);
         let (a, b) = (prompt.deep_range(&mut self.taints), v.deep_range(&mut self.taints));
@@ -512,12 +523,13 @@ impl Analysis {
     pub(super) fn call(
         &mut self,
         function: FnId,
-        argument: Val,
+        argument: AbstractValue,
         pc: Range,
         state: &mut State,
-    ) -> Option<Val> {
+    ) -> Option<AbstractValue> {
         let conversation = state.conversation;
-        let in_prelude = matches!(self.funs[function.0 as usize], Fun::Closure { code: CodeId(1), .. });
+        let in_prelude =
+            matches!(self.funs[function.0 as usize], AbstractFunction::Closure { code: CodeId(1), .. });
         let place = in_prelude.then_some(self.blamed);
         let key = CallKey { function, argument, pc, conversation, place };
         let index = match self.call_index.get(&key) {
@@ -543,7 +555,7 @@ impl Analysis {
                     let i = known[MAX_CALLS - 1];
                     let call = &self.calls[i];
                     let (old, old_pc, old_conversation) = (call.argument.clone(), call.pc, call.conversation);
-                    let argument = Val::either(&mut self.taints, &old, &key.argument);
+                    let argument = AbstractValue::either(&mut self.taints, &old, &key.argument);
                     let pc = self.taints.either(old_pc, pc);
                     let conversation = self.taints.either_conversation(old_conversation, conversation);
                     if (&argument, pc, conversation) != (&old, old_pc, old_conversation) {
@@ -578,7 +590,10 @@ impl Analysis {
         call.round = self.round;
         let (function, argument, pc, conversation) =
             (call.function, call.argument.clone(), call.pc, call.conversation);
-        let Fun::Closure { code, term, captures } = self.funs[function.0 as usize].clone() else { return };
+        let AbstractFunction::Closure { code, term, captures } = self.funs[function.0 as usize].clone()
+        else {
+            return;
+        };
         let Term::Abs(abs) = self.code(code).term(term).clone() else { return };
         let blamed = self.blamed;
         let mut env = Env { code, captures, locals: vec![argument] };
@@ -595,7 +610,7 @@ impl Analysis {
         let result = match (&old, result) {
             (Some(o), Some(r)) => {
                 after.conversation = self.taints.either_conversation(before.conversation, state.conversation);
-                Some(Val::either(&mut self.taints, o, &r))
+                Some(AbstractValue::either(&mut self.taints, o, &r))
             }
             (None, Some(r)) => {
                 after.conversation = state.conversation;

@@ -2,7 +2,7 @@
 
 use super::eval::{Analysis, CheckState, Env, OUTERMOST, SiteState, State, TryState};
 use super::taint::{Cause, Range, Taint, Taints};
-use super::value::{CodeId, FnId, Params, Shape, Val};
+use super::value::{AbstractValue, CodeId, FnId, Params, Shape};
 use super::{Checked, Sink};
 use core_ir::{Label, NOTHING_WAITS, Name, TermId, ToolId};
 use diagnostics::Span;
@@ -118,7 +118,7 @@ impl Analysis {
 
     /// Returns true if a part of a value has a mark. Functions may hold functions to any depth, so they are
     /// visited with a worklist.
-    pub(super) fn mentions(&self, v: &Val, mark: u32, seen: &mut BTreeSet<FnId>) -> bool {
+    pub(super) fn mentions(&self, v: &AbstractValue, mark: u32, seen: &mut BTreeSet<FnId>) -> bool {
         let mut functions = Vec::new();
         let mut found = marked(v, mark, seen, &mut functions);
         while !found && let Some(id) = functions.pop() {
@@ -129,7 +129,7 @@ impl Analysis {
     }
 
     /// The value as it is when a conversation is closed: nothing flows to its label any more.
-    pub(super) fn closed(&mut self, v: Val, mark: u32) -> Val {
+    pub(super) fn closed(&mut self, v: AbstractValue, mark: u32) -> AbstractValue {
         if mark == 0 || !self.mentions(&v, mark, &mut BTreeSet::new()) {
             return v;
         }
@@ -148,7 +148,7 @@ impl Analysis {
         let span = self.blamed;
         let any = self.anything(span);
         let label = unmark(v.label);
-        Val { label, inner: self.taints.union(v.inner, any.inner), shape: Shape::unknown() }
+        AbstractValue { label, inner: self.taints.union(v.inner, any.inner), shape: Shape::unknown() }
     }
 
     /// `recv`, and what `llm` does after sending in a conversation of its own, which is labelled at least
@@ -161,7 +161,7 @@ impl Analysis {
         pc: Range,
         span: Span,
         state: &mut State,
-    ) -> Option<Val> {
+    ) -> Option<AbstractValue> {
         let lc = state.conversation;
         let model = params.and_then(|p| p.model.clone()).unwrap_or_else(|| "".into());
         let sink = Sink::Model(model);
@@ -184,33 +184,33 @@ impl Analysis {
             // The code may send, and clear.
             state.conversation = Range::new(Label::BOTTOM, hi);
             self.raise(state, Range::new(Label::BOTTOM, hi));
-            let ok = Val { label: lc, inner: Taint::NONE, shape: Shape::data() };
-            let value = Val { label: anything, inner: hi, shape: Shape::unknown() };
-            return Some(Val::made(&mut self.taints, lc, Shape::List(Rc::new(vec![ok, value]))));
+            let ok = AbstractValue { label: lc, inner: Taint::NONE, shape: Shape::data() };
+            let value = AbstractValue { label: anything, inner: hi, shape: Shape::unknown() };
+            return Some(AbstractValue::made(&mut self.taints, lc, Shape::List(Rc::new(vec![ok, value]))));
         };
-        let data = Val::data(Range::BOTTOM);
+        let data = AbstractValue::data(Range::BOTTOM);
         if params.tools.is_empty() && !params.waiting {
-            return Some(Val::data(lc));
+            return Some(AbstractValue::data(lc));
         }
         let names: Vec<Name> = params.tools.iter().map(|t| self.code(code).tool(*t).name.clone()).collect();
-        let mut tags: Vec<(Name, Val)> = names.into_iter().map(|n| (n, data.clone())).collect();
+        let mut tags: Vec<(Name, AbstractValue)> = names.into_iter().map(|n| (n, data.clone())).collect();
         let last = if params.waiting { NOTHING_WAITS } else { "final" };
         if !tags.iter().any(|(n, _)| &**n == last) {
             tags.push((last.into(), data));
         }
         tags.sort_by(|(n, _), (m, _)| n.cmp(m));
-        Some(Val { label: lc, inner: Taint::NONE, shape: Shape::Tags(Rc::new(tags)) })
+        Some(AbstractValue { label: lc, inner: Taint::NONE, shape: Shape::Tags(Rc::new(tags)) })
     }
 
     pub(super) fn tool(
         &mut self,
         code: CodeId,
         id: ToolId,
-        v: Val,
+        v: AbstractValue,
         pc: Range,
         span: Span,
         state: &mut State,
-    ) -> Option<Val> {
+    ) -> Option<AbstractValue> {
         let decl = self.code(code).tool(id).clone();
         let place = self.place(span);
         let v = v.opened();
@@ -225,8 +225,8 @@ impl Analysis {
         let bounds: Vec<Label> = decl.params.iter().map(|p| bound(&p.bound)).collect();
         let mut checks = vec![(Checked::Control, pc, control)];
         // Which value each parameter gets: one that is known, none, or something in `v`.
-        enum Given<'a> {
-            Value(&'a Val),
+        enum ArgumentState<'a> {
+            Value(&'a AbstractValue),
             Nothing,
             Something,
         }
@@ -234,7 +234,7 @@ impl Analysis {
             Shape::Record(fields) => Some(fields.clone()),
             _ => None,
         };
-        let is_open = matches!(v.shape, Shape::Some { .. });
+        let is_open = matches!(v.shape, Shape::Top { .. });
         let bare = decl.params.len() == 1
             && match &fields {
                 Some(fields) => !fields.iter().any(|(n, _)| *n == decl.params[0].name),
@@ -244,21 +244,21 @@ impl Analysis {
         let mut argument_may_be_refused: Vec<Range> = Vec::new();
         for (param, bound) in decl.params.iter().zip(&bounds) {
             let given = match &fields {
-                _ if bare => Given::Value(&v),
+                _ if bare => ArgumentState::Value(&v),
                 Some(fields) => match fields.iter().find(|(n, _)| *n == param.name) {
-                    Some((_, a)) => Given::Value(a),
-                    None => Given::Nothing,
+                    Some((_, a)) => ArgumentState::Value(a),
+                    None => ArgumentState::Nothing,
                 },
-                None => Given::Something,
+                None => ArgumentState::Something,
             };
             let found = match given {
-                Given::Value(a) => {
+                ArgumentState::Value(a) => {
                     let deep = a.deep_range(&mut self.taints);
                     self.join(v.label, deep)
                 }
                 // That it is missing is a fact about the record.
-                Given::Nothing => v.label,
-                Given::Something => Range::new(v.label.lo, v.deep(&mut self.taints)),
+                ArgumentState::Nothing => v.label,
+                ArgumentState::Something => Range::new(v.label.lo, v.deep(&mut self.taints)),
             };
             let within = self.taints.within(found.hi, *bound);
             passed = self.taints.union(passed, within);
@@ -323,7 +323,7 @@ impl Analysis {
         let adds = self.exact(place, Cause::Tool(decl.name.clone()), label);
         let label = self.join(Range::new(lo, hi), adds);
         self.raise(state, label);
-        Some(Val::data(label))
+        Some(AbstractValue::data(label))
     }
 
     pub(super) fn note_reclassified(&mut self, span: Span, integrity: bool, at: Range, l: Range, v: Range) {
@@ -386,7 +386,7 @@ fn adds_no_label(policy: &core_ir::Code) -> bool {
 
 /// Returns true if a value outside of its functions has a mark; adds functions not seen before to
 /// `functions`.
-fn marked(v: &Val, mark: u32, seen: &mut BTreeSet<FnId>, functions: &mut Vec<FnId>) -> bool {
+fn marked(v: &AbstractValue, mark: u32, seen: &mut BTreeSet<FnId>, functions: &mut Vec<FnId>) -> bool {
     if v.label.under == mark {
         return true;
     }
@@ -395,7 +395,7 @@ fn marked(v: &Val, mark: u32, seen: &mut BTreeSet<FnId>, functions: &mut Vec<FnI
         Shape::List(items) => items.iter().any(|v| marked(v, mark, seen, functions)),
         Shape::Record(vs) | Shape::Tags(vs) => vs.iter().any(|(_, v)| marked(v, mark, seen, functions)),
         Shape::Pair(p) => marked(&p.0, mark, seen, functions) || marked(&p.1, mark, seen, functions),
-        Shape::Fns(fns) | Shape::Some { fns, .. } => {
+        Shape::Fns(fns) | Shape::Top { fns, .. } => {
             functions.extend(fns.iter().filter(|id| seen.insert(**id)));
             false
         }

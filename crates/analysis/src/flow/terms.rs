@@ -2,7 +2,7 @@
 
 use super::eval::{Analysis, Env, Error, State, grown};
 use super::taint::{Cause, Range, Taint};
-use super::value::{CodeId, Fun, Shape, Val};
+use super::value::{AbstractFunction, AbstractValue, CodeId, Shape};
 use super::{Checked, Sink};
 use core_ir::{Catches, Data, Label, Name, Prim, Recv, Slot, Term, TermId};
 use diagnostics::Span;
@@ -19,11 +19,11 @@ impl Analysis {
         pc: Range,
         retry: u32,
         state: &mut State,
-        mut attempt: impl FnMut(&mut Self, Range, &mut State) -> Option<Val>,
-    ) -> Option<Val> {
+        mut attempt: impl FnMut(&mut Self, Range, &mut State) -> Option<AbstractValue>,
+    ) -> Option<AbstractValue> {
         let mut again = Range::BOTTOM;
         let mut left = retry;
-        let mut result: Option<(Val, Range)> = None;
+        let mut result: Option<(AbstractValue, Range)> = None;
         loop {
             let start = state.conversation;
             let Some(v) = attempt(self, again, state) else { break };
@@ -32,22 +32,29 @@ impl Analysis {
             let passed = match &v.shape {
                 Shape::Fns(_) => {
                     let label = v.label;
-                    self.function(Fun::Guarded { code, term, function: Rc::new(v.clone()) }, label)
+                    self.function(
+                        AbstractFunction::Guarded { code, term, function: Rc::new(v.clone()) },
+                        label,
+                    )
                 }
-                Shape::Some { fns, unknown } if *unknown || !fns.is_empty() => {
+                Shape::Top { fns, unknown } if *unknown || !fns.is_empty() => {
                     // Perhaps a function: one that does what these do, or something else.
                     self.escape(&v);
                     let span = self.blamed;
                     let any = self.anything(span);
                     let label = Range::new(v.label.lo, deep.hi);
-                    Val { label, inner: self.taints.union(v.inner, any.inner), shape: Shape::unknown() }
+                    AbstractValue {
+                        label,
+                        inner: self.taints.union(v.inner, any.inner),
+                        shape: Shape::unknown(),
+                    }
                 }
-                _ => Val { label: Range { under: 0, ..deep }, ..v.clone() },
+                _ => AbstractValue { label: Range { under: 0, ..deep }, ..v.clone() },
             };
             result = Some(match result {
                 None => (passed, state.conversation),
                 Some((w, c)) => (
-                    Val::either(&mut self.taints, &w, &passed),
+                    AbstractValue::either(&mut self.taints, &w, &passed),
                     self.taints.either_conversation(c, state.conversation),
                 ),
             });
@@ -76,11 +83,17 @@ impl Analysis {
 
     // ----- terms -----
 
-    pub(super) fn eval(&mut self, env: &mut Env, id: TermId, pc: Range, state: &mut State) -> Option<Val> {
+    pub(super) fn eval(
+        &mut self,
+        env: &mut Env,
+        id: TermId,
+        pc: Range,
+        state: &mut State,
+    ) -> Option<AbstractValue> {
         grown(|| self.eval_inner(env, id, pc, state))
     }
 
-    pub(super) fn read(&mut self, env: &Env, slot: Slot) -> Val {
+    pub(super) fn read(&mut self, env: &Env, slot: Slot) -> AbstractValue {
         let found = match slot {
             Slot::Local(i) => env.locals.get(i as usize).cloned(),
             Slot::Captured(i) => env.captures.get(i as usize).cloned(),
@@ -88,7 +101,8 @@ impl Analysis {
                 let term = self.codes[0].globals().get(i).map(|(_, t)| t);
                 return match term {
                     Some(term) => {
-                        let fun = Fun::Closure { code: CodeId(1), term, captures: Rc::default() };
+                        let fun =
+                            AbstractFunction::Closure { code: CodeId(1), term, captures: Rc::default() };
                         self.function(fun, Range::BOTTOM)
                     }
                     None => self.anything(self.blamed),
@@ -103,7 +117,7 @@ impl Analysis {
     }
 
     /// The label that a value denotes, if it is known.
-    pub(super) fn denoted(&mut self, v: &Val) -> Option<Label> {
+    pub(super) fn denoted(&mut self, v: &AbstractValue) -> Option<Label> {
         match &v.shape {
             Shape::Const(d) => self.taints.lattice.label_of(d),
             _ => None,
@@ -113,7 +127,7 @@ impl Analysis {
     /// `n ⊔ l` and what is known of `l`.
     pub(super) fn label_operand(
         &mut self,
-        v: &Val,
+        v: &AbstractValue,
         pc: Range,
         span: Span,
         cause: Cause,
@@ -142,7 +156,7 @@ impl Analysis {
         ids: &[TermId],
         pc: Range,
         state: &mut State,
-    ) -> Option<Vec<Val>> {
+    ) -> Option<Vec<AbstractValue>> {
         ids.iter().map(|id| self.eval(env, *id, pc, state)).collect()
     }
 
@@ -152,7 +166,7 @@ impl Analysis {
         id: TermId,
         pc: Range,
         state: &mut State,
-    ) -> Option<Val> {
+    ) -> Option<AbstractValue> {
         if self.gave_up.is_some() {
             return None;
         }
@@ -168,41 +182,46 @@ impl Analysis {
         }
         match code.term(id) {
             Term::Var(_, slot) => Some(self.read(env, *slot).read(&mut self.taints, pc)),
-            Term::Lit(data) => Some(Val::literal(data, pc)),
+            Term::Lit(data) => Some(AbstractValue::literal(data, pc)),
             Term::Abs(abs) => {
-                let captures: Vec<Val> = abs.captures.iter().map(|s| self.read(env, *s)).collect();
-                Some(
-                    self.function(Fun::Closure { code: env.code, term: id, captures: Rc::new(captures) }, pc),
-                )
+                let captures: Vec<AbstractValue> = abs.captures.iter().map(|s| self.read(env, *s)).collect();
+                Some(self.function(
+                    AbstractFunction::Closure { code: env.code, term: id, captures: Rc::new(captures) },
+                    pc,
+                ))
             }
             Term::Record(fields) => {
                 let ids: Vec<TermId> = fields.iter().map(|(_, e)| *e).collect();
                 let parts = self.all(env, &ids, pc, state)?;
                 let names = fields.iter().map(|(n, _)| n.clone());
                 if let Some(parts) = constants(&parts, pc).filter(|p| !p.is_empty()) {
-                    return Some(Val::literal(&Data::record(names.zip(parts)), pc));
+                    return Some(AbstractValue::literal(&Data::record(names.zip(parts)), pc));
                 }
                 let fields = names.zip(parts).collect();
-                Some(Val::made(&mut self.taints, pc, Shape::Record(Rc::new(fields))))
+                Some(AbstractValue::made(&mut self.taints, pc, Shape::Record(Rc::new(fields))))
             }
             Term::List(items) => {
                 let parts = self.all(env, items, pc, state)?;
                 if let Some(parts) = constants(&parts, pc) {
-                    return Some(Val::literal(&Data::list(parts), pc));
+                    return Some(AbstractValue::literal(&Data::list(parts), pc));
                 }
-                Some(Val::made(&mut self.taints, pc, Shape::List(Rc::new(parts))))
+                Some(AbstractValue::made(&mut self.taints, pc, Shape::List(Rc::new(parts))))
             }
             Term::Pair(a, b) => {
                 let a = self.eval(env, *a, pc, state)?;
                 let b = self.eval(env, *b, pc, state)?;
-                Some(Val::made(&mut self.taints, pc, Shape::Pair(Rc::new((a, b)))))
+                Some(AbstractValue::made(&mut self.taints, pc, Shape::Pair(Rc::new((a, b)))))
             }
             Term::Tag(name, payload) => {
                 let payload = match payload {
                     Some(e) => self.eval(env, *e, pc, state)?,
-                    None => Val::literal(&Data::Null, pc),
+                    None => AbstractValue::literal(&Data::Null, pc),
                 };
-                Some(Val::made(&mut self.taints, pc, Shape::Tags(Rc::new(vec![(name.clone(), payload)]))))
+                Some(AbstractValue::made(
+                    &mut self.taints,
+                    pc,
+                    Shape::Tags(Rc::new(vec![(name.clone(), payload)])),
+                ))
             }
             Term::App(f, x) => {
                 let f = self.eval(env, *f, pc, state)?;
@@ -236,16 +255,24 @@ impl Analysis {
                         Some((_, old)) => *old = x,
                         None => fields.push((name.clone(), x)),
                     }
-                    return Some(Val::made(&mut self.taints, v.label, Shape::Record(Rc::new(fields))));
+                    return Some(AbstractValue::made(
+                        &mut self.taints,
+                        v.label,
+                        Shape::Record(Rc::new(fields)),
+                    ));
                 }
                 let label = self.blame(pc, &v);
                 self.raise(state, label);
-                let Shape::Some { .. } = opened.shape else { return None };
+                let Shape::Top { .. } = opened.shape else { return None };
                 let mut fns = BTreeSet::new();
                 let unknown = v.shape.functions(&mut fns) | x.shape.functions(&mut fns);
                 let deep = x.deep(&mut self.taints);
                 let inner = self.taints.union(v.inner, deep);
-                Some(Val { label: v.label, inner, shape: Shape::Some { fns: Rc::new(fns), unknown } })
+                Some(AbstractValue {
+                    label: v.label,
+                    inner,
+                    shape: Shape::Top { fns: Rc::new(fns), unknown },
+                })
             }
             Term::Fst(e) | Term::Snd(e) => {
                 let v = self.eval(env, *e, pc, state)?;
@@ -258,7 +285,7 @@ impl Analysis {
                     shape => {
                         let label = self.blame(pc, &v);
                         self.raise(state, label);
-                        matches!(shape, Shape::Some { .. }).then(|| v.some_part(&mut self.taints))
+                        matches!(shape, Shape::Top { .. }).then(|| v.some_part(&mut self.taints))
                     }
                 }
             }
@@ -274,7 +301,7 @@ impl Analysis {
                     shape => {
                         let label = self.blame(pc, &c);
                         self.raise(state, label);
-                        if matches!(shape, Shape::Some { .. }) { vec![*a, *b] } else { Vec::new() }
+                        if matches!(shape, Shape::Top { .. }) { vec![*a, *b] } else { Vec::new() }
                     }
                 };
                 let pc = self.join(pc, c.label);
@@ -283,10 +310,11 @@ impl Analysis {
             Term::Case { scrutinee, branches, default } => {
                 let v = self.eval(env, *scrutinee, pc, state)?;
                 let opened = v.opened();
-                let null = |label| Val { label, inner: Taint::NONE, shape: Shape::Const(Data::Null) };
+                let null =
+                    |label| AbstractValue { label, inner: Taint::NONE, shape: Shape::Const(Data::Null) };
                 // The branches that may be taken, with what their binders are bound to; and whether none may
                 // be.
-                let mut ways: Vec<(TermId, Option<Val>)> = Vec::new();
+                let mut ways: Vec<(TermId, Option<AbstractValue>)> = Vec::new();
                 let mut none = true;
                 match &opened.shape {
                     Shape::Tags(tags) => {
@@ -304,7 +332,7 @@ impl Analysis {
                             ways.push((b.body, b.binder.as_ref().map(|_| null(v.label))));
                         }
                     }
-                    Shape::Some { .. } => {
+                    Shape::Top { .. } => {
                         let part = v.some_part(&mut self.taints);
                         for b in branches {
                             ways.push((b.body, b.binder.as_ref().map(|_| part.clone())));
@@ -334,15 +362,22 @@ impl Analysis {
                 let v = self.eval(env, *e, pc, state)?;
                 let label = self.blame(pc, &v);
                 self.raise(state, label);
-                let mut tags: Vec<(Name, Val)> =
-                    tags.iter().map(|t| (t.clone(), Val::literal(&Data::Null, Range::BOTTOM))).collect();
+                let mut tags: Vec<(Name, AbstractValue)> = tags
+                    .iter()
+                    .map(|t| (t.clone(), AbstractValue::literal(&Data::Null, Range::BOTTOM)))
+                    .collect();
                 tags.sort_by(|(n, _), (m, _)| n.cmp(m));
-                Some(Val { label, inner: Taint::NONE, shape: Shape::Tags(Rc::new(tags)) })
+                Some(AbstractValue { label, inner: Taint::NONE, shape: Shape::Tags(Rc::new(tags)) })
             }
             Term::Fix { bound, body, .. } => {
                 let body = self.eval(env, *body, pc, state)?;
-                let fun =
-                    Fun::Fix { code: env.code, term: id, bound: *bound, own: false, body: Rc::new(body) };
+                let fun = AbstractFunction::Fix {
+                    code: env.code,
+                    term: id,
+                    bound: *bound,
+                    own: false,
+                    body: Rc::new(body),
+                };
                 Some(self.function(fun, pc))
             }
             Term::Guard { term, retry, .. } => {
@@ -360,7 +395,7 @@ impl Analysis {
                 let held = self.exact(place, Cause::Key(name.clone()), label);
                 let label = self.join(pc, held);
                 self.raise(state, label);
-                Some(Val::data(label))
+                Some(AbstractValue::data(label))
             }
             Term::Remember(name, at, e) => {
                 let v = self.eval(env, *e, pc, state)?;
@@ -384,7 +419,7 @@ impl Analysis {
                 let late = self.exact(span, Cause::Bound(name.clone()), bound);
                 let late = self.join(pc, late);
                 self.raise(state, late);
-                Some(Val::unit(pc))
+                Some(AbstractValue::unit(pc))
             }
             Term::Choose(_, a, b) => {
                 self.raise(state, pc);
@@ -396,9 +431,14 @@ impl Analysis {
                     let label = self.blame(pc, &prompt);
                     self.raise(state, label);
                 }
-                Some(self.function(Fun::Llm { code: env.code, term: id, prompt: Rc::new(prompt) }, pc))
+                Some(self.function(
+                    AbstractFunction::Llm { code: env.code, term: id, prompt: Rc::new(prompt) },
+                    pc,
+                ))
             }
-            Term::Tool(tool) => Some(self.function(Fun::Tool { code: env.code, tool: *tool }, pc)),
+            Term::Tool(tool) => {
+                Some(self.function(AbstractFunction::Tool { code: env.code, tool: *tool }, pc))
+            }
             Term::Send(_, e) => {
                 let v = self.eval(env, *e, pc, state)?;
                 if !self.touch(span, Sink::Send, pc, state) {
@@ -409,7 +449,7 @@ impl Analysis {
                 let deep = v.deep_range(&mut self.taints);
                 let lc = state.conversation;
                 state.conversation = Range { under: lc.under, ..self.join(lc, deep) };
-                Some(Val::unit(pc))
+                Some(AbstractValue::unit(pc))
             }
             Term::Recv(how) => {
                 let params = match how {
@@ -425,7 +465,7 @@ impl Analysis {
                 // No mark: what was received before does not flow to what is new, and a mark of this place
                 // may be known to callers from an earlier time.
                 state.conversation = Range { under: 0, ..pc };
-                Some(Val::unit(pc))
+                Some(AbstractValue::unit(pc))
             }
             Term::Fork(e) => {
                 let lc = state.conversation;
@@ -450,7 +490,7 @@ impl Analysis {
                 let (at, l, _) = self.label_operand(&l, pc, span, Cause::Written, state);
                 self.eval(env, *e, at, state)?;
                 let label = self.join(at, l);
-                Some(Val::data(label))
+                Some(AbstractValue::data(label))
             }
             Term::Assert(l, e) => {
                 let l = self.eval(env, *l, pc, state)?;
@@ -464,7 +504,7 @@ impl Analysis {
                         return None;
                     }
                 }
-                Some(Val::unit(pc))
+                Some(AbstractValue::unit(pc))
             }
             Term::Endorse(l, e) | Term::Declassify(l, e) => {
                 let l = self.eval(env, *l, pc, state)?;
@@ -478,7 +518,7 @@ impl Analysis {
                 };
                 self.note_reclassified(span, integrity, at, l, v.label);
                 let label = self.join(at, label);
-                Some(Val { label, ..v })
+                Some(AbstractValue { label, ..v })
             }
             Term::Within(_, e) => self.eval(env, *e, pc, state),
             Term::Try { label, body, handler, catches, .. } => {
@@ -508,7 +548,7 @@ impl Analysis {
                 let mut caught = State { conversation: error.conversation, error: None };
                 let inside_most = self.taints.label_with_input(inside.hi);
                 let handled = if self.taints.lattice.flows(error.label.lo, inside_most) {
-                    env.bind(index, Val::data(label));
+                    env.bind(index, AbstractValue::data(label));
                     self.eval(env, handler, inside, &mut caught)
                 } else {
                     // Every error passes.
@@ -521,7 +561,7 @@ impl Analysis {
                     (Some(a), Some(b)) => {
                         state.conversation =
                             self.taints.either_conversation(after.conversation, caught.conversation);
-                        Some(Val::either(&mut self.taints, &a, &b))
+                        Some(AbstractValue::either(&mut self.taints, &a, &b))
                     }
                     (Some(a), None) => {
                         state.conversation = after.conversation;
@@ -553,7 +593,7 @@ impl Analysis {
                         vs
                     });
                 }
-                Some(Val::made(&mut self.taints, pc, Shape::List(Rc::new(values?))))
+                Some(AbstractValue::made(&mut self.taints, pc, Shape::List(Rc::new(values?))))
             }
             Term::Each(_, f, list) => {
                 let f = self.eval(env, *f, pc, state)?;
@@ -567,10 +607,10 @@ impl Analysis {
                 let shape = match &v.shape {
                     Shape::Fns(_) => return None,
                     // What passes is data.
-                    Shape::Some { .. } => Shape::data(),
+                    Shape::Top { .. } => Shape::data(),
                     shape => shape.clone(),
                 };
-                Some(Val { shape, ..v })
+                Some(AbstractValue { shape, ..v })
             }
             Term::Unknown(_) => {
                 self.raise(state, pc);
@@ -587,7 +627,7 @@ impl Analysis {
         pc: Range,
         conversation: Range,
         state: &mut State,
-    ) -> Option<Val> {
+    ) -> Option<AbstractValue> {
         self.inside_with(conversation, state, |s, inner| s.eval(env, id, pc, inner))
     }
 
@@ -595,8 +635,8 @@ impl Analysis {
         &mut self,
         conversation: Range,
         state: &mut State,
-        run: impl FnOnce(&mut Self, &mut State) -> Option<Val>,
-    ) -> Option<Val> {
+        run: impl FnOnce(&mut Self, &mut State) -> Option<AbstractValue>,
+    ) -> Option<AbstractValue> {
         let mut inner = State { conversation, error: None };
         let value = run(self, &mut inner);
         let mark = conversation.under;
@@ -609,7 +649,14 @@ impl Analysis {
     }
 
     /// `each f list`: a branch for every item, at the list's label.
-    fn each(&mut self, f: &Val, list: &Val, pc: Range, span: Span, state: &mut State) -> Option<Val> {
+    fn each(
+        &mut self,
+        f: &AbstractValue,
+        list: &AbstractValue,
+        pc: Range,
+        span: Span,
+        state: &mut State,
+    ) -> Option<AbstractValue> {
         let opened = list.opened();
         // Of a list that is not known, there may be no item, or many that look alike.
         let (items, known) = match &opened.shape {
@@ -617,7 +664,7 @@ impl Analysis {
             shape => {
                 let label = self.blame(pc, list);
                 self.raise(state, label);
-                let Shape::Some { .. } = shape else { return None };
+                let Shape::Top { .. } = shape else { return None };
                 (vec![list.some_part(&mut self.taints)], false)
             }
         };
@@ -636,7 +683,7 @@ impl Analysis {
             }
         }
         if known {
-            return all.then(|| Val::made(&mut self.taints, pc, Shape::List(Rc::new(values))));
+            return all.then(|| AbstractValue::made(&mut self.taints, pc, Shape::List(Rc::new(values))));
         }
         let mut fns = BTreeSet::new();
         let mut unknown = false;
@@ -646,10 +693,16 @@ impl Analysis {
             let deep = v.deep(&mut self.taints);
             inner = self.taints.union(inner, deep);
         }
-        Some(Val { label: pc, inner, shape: Shape::Some { fns: Rc::new(fns), unknown } })
+        Some(AbstractValue { label: pc, inner, shape: Shape::Top { fns: Rc::new(fns), unknown } })
     }
 
-    pub(super) fn field(&mut self, v: &Val, name: &Name, pc: Range, state: &mut State) -> Option<Val> {
+    pub(super) fn field(
+        &mut self,
+        v: &AbstractValue,
+        name: &Name,
+        pc: Range,
+        state: &mut State,
+    ) -> Option<AbstractValue> {
         let opened = v.opened();
         if let Shape::Record(fields) = &opened.shape
             && let Some((_, part)) = fields.iter().find(|(n, _)| n == name)
@@ -658,10 +711,16 @@ impl Analysis {
         }
         let label = self.blame(pc, v);
         self.raise(state, label);
-        matches!(opened.shape, Shape::Some { .. }).then(|| v.some_part(&mut self.taints))
+        matches!(opened.shape, Shape::Top { .. }).then(|| v.some_part(&mut self.taints))
     }
 
-    pub(super) fn index(&mut self, v: &Val, i: &Val, pc: Range, state: &mut State) -> Option<Val> {
+    pub(super) fn index(
+        &mut self,
+        v: &AbstractValue,
+        i: &AbstractValue,
+        pc: Range,
+        state: &mut State,
+    ) -> Option<AbstractValue> {
         let at = self.join(v.label, i.label);
         let opened = v.opened();
         let known = match (&opened.shape, &i.shape) {
@@ -682,7 +741,13 @@ impl Analysis {
         Some(v.some_part(&mut self.taints).read(&mut self.taints, at))
     }
 
-    pub(super) fn prim(&mut self, p: Prim, parts: &[Val], pc: Range, state: &mut State) -> Val {
+    pub(super) fn prim(
+        &mut self,
+        p: Prim,
+        parts: &[AbstractValue],
+        pc: Range,
+        state: &mut State,
+    ) -> AbstractValue {
         let mut label = pc;
         let mut fns = BTreeSet::new();
         let mut unknown = false;
@@ -708,22 +773,22 @@ impl Analysis {
         // Functions in a list or under `flatten` keep what they captured.
         let carries = matches!(p, Prim::Flatten | Prim::Append | Prim::Add | Prim::Slice);
         if !carries || (fns.is_empty() && !unknown) {
-            return Val::data(label);
+            return AbstractValue::data(label);
         }
         match (p, parts) {
-            (Prim::Flatten, [v]) if matches!(v.shape, Shape::Fns(_)) => Val { label, ..v.clone() },
-            _ => Val { label, inner, shape: Shape::Some { fns: Rc::new(fns), unknown } },
+            (Prim::Flatten, [v]) if matches!(v.shape, Shape::Fns(_)) => AbstractValue { label, ..v.clone() },
+            _ => AbstractValue { label, inner, shape: Shape::Top { fns: Rc::new(fns), unknown } },
         }
     }
 }
 
 /// The constants that parts of a literal are, if all of them are, and they and what is inside stand at its
 /// own label: what was endorsed may still have other labels inside.
-fn constants(parts: &[Val], pc: Range) -> Option<Vec<Data>> {
+fn constants(parts: &[AbstractValue], pc: Range) -> Option<Vec<Data>> {
     parts
         .iter()
         .map(|v| match &v.shape {
-            Shape::Const(d) if *v == Val::literal(d, pc) => Some(d.clone()),
+            Shape::Const(d) if *v == AbstractValue::literal(d, pc) => Some(d.clone()),
             _ => None,
         })
         .collect()

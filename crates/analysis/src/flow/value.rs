@@ -19,7 +19,7 @@ pub(super) struct CodeId(pub u8);
 
 /// An abstract value: its label, everything that is inside it, and its shape.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Val {
+pub(super) struct AbstractValue {
     pub label: Range,
     /// The join of all labels inside, the value's own not included.
     pub inner: Taint,
@@ -31,28 +31,28 @@ pub(super) struct Val {
 pub(super) enum Shape {
     /// Data, or one of these functions, or data that contains some of them. If `unknown`, other
     /// functions too, of which nothing is known.
-    Some { fns: Fns, unknown: bool },
+    Top { fns: Fns, unknown: bool },
     /// Exactly this.
     Const(Data),
     /// A list of so many items.
-    List(Rc<Vec<Val>>),
+    List(Rc<Vec<AbstractValue>>),
     /// A record with these fields.
-    Record(Rc<Vec<(Name, Val)>>),
+    Record(Rc<Vec<(Name, AbstractValue)>>),
     /// A pair.
-    Pair(Rc<(Val, Val)>),
+    Pair(Rc<(AbstractValue, AbstractValue)>),
     /// One of these tags.
-    Tags(Rc<Vec<(Name, Val)>>),
+    Tags(Rc<Vec<(Name, AbstractValue)>>),
     /// One of these functions.
     Fns(Fns),
 }
 
 /// A function.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Fun {
+pub(super) enum AbstractFunction {
     Closure {
         code: CodeId,
         term: TermId,
-        captures: Rc<Vec<Val>>,
+        captures: Rc<Vec<AbstractValue>>,
     },
     /// The self reference has perhaps no unfolding left, even if the bound was not zero.
     Fix {
@@ -60,17 +60,17 @@ pub(super) enum Fun {
         term: TermId,
         bound: Bound,
         own: bool,
-        body: Rc<Val>,
+        body: Rc<AbstractValue>,
     },
     Guarded {
         code: CodeId,
         term: TermId,
-        function: Rc<Val>,
+        function: Rc<AbstractValue>,
     },
     Llm {
         code: CodeId,
         term: TermId,
-        prompt: Rc<Val>,
+        prompt: Rc<AbstractValue>,
     },
     Tool {
         code: CodeId,
@@ -78,40 +78,42 @@ pub(super) enum Fun {
     },
 }
 
-impl Fun {
+impl AbstractFunction {
     /// Where it was made; functions of one place are told apart only so far.
     pub(super) fn place(&self) -> (CodeId, u32, u8) {
         match self {
-            Fun::Closure { code, term, .. } => (*code, term.0, 0),
-            Fun::Fix { code, term, own, .. } => (*code, term.0, 1 + u8::from(*own)),
-            Fun::Guarded { code, term, .. } => (*code, term.0, 3),
-            Fun::Llm { code, term, .. } => (*code, term.0, 4),
-            Fun::Tool { code, tool } => (*code, tool.0, 5),
+            AbstractFunction::Closure { code, term, .. } => (*code, term.0, 0),
+            AbstractFunction::Fix { code, term, own, .. } => (*code, term.0, 1 + u8::from(*own)),
+            AbstractFunction::Guarded { code, term, .. } => (*code, term.0, 3),
+            AbstractFunction::Llm { code, term, .. } => (*code, term.0, 4),
+            AbstractFunction::Tool { code, tool } => (*code, tool.0, 5),
         }
     }
 
     /// The values it holds.
-    pub(super) fn parts(&self) -> &[Val] {
+    pub(super) fn parts(&self) -> &[AbstractValue] {
         match self {
-            Fun::Closure { captures, .. } => captures,
-            Fun::Fix { body: v, .. } | Fun::Guarded { function: v, .. } | Fun::Llm { prompt: v, .. } => {
-                std::slice::from_ref(v)
-            }
-            Fun::Tool { .. } => &[],
+            AbstractFunction::Closure { captures, .. } => captures,
+            AbstractFunction::Fix { body: v, .. }
+            | AbstractFunction::Guarded { function: v, .. }
+            | AbstractFunction::Llm { prompt: v, .. } => std::slice::from_ref(v),
+            AbstractFunction::Tool { .. } => &[],
         }
     }
 
     /// The same function with other parts.
-    pub(super) fn with_parts(&self, mut parts: Vec<Val>) -> Fun {
+    pub(super) fn with_parts(&self, mut parts: Vec<AbstractValue>) -> AbstractFunction {
         let mut out = self.clone();
         match &mut out {
-            Fun::Closure { captures, .. } => *captures = Rc::new(parts),
-            Fun::Fix { body: v, .. } | Fun::Guarded { function: v, .. } | Fun::Llm { prompt: v, .. } => {
+            AbstractFunction::Closure { captures, .. } => *captures = Rc::new(parts),
+            AbstractFunction::Fix { body: v, .. }
+            | AbstractFunction::Guarded { function: v, .. }
+            | AbstractFunction::Llm { prompt: v, .. } => {
                 if let Some(part) = parts.pop() {
                     *v = Rc::new(part);
                 }
             }
-            Fun::Tool { .. } => {}
+            AbstractFunction::Tool { .. } => {}
         }
         out
     }
@@ -127,20 +129,20 @@ const MAX_CONST_PARTS: usize = 64;
 
 impl Shape {
     pub(super) fn data() -> Shape {
-        Shape::Some { fns: Fns::default(), unknown: false }
+        Shape::Top { fns: Fns::default(), unknown: false }
     }
 
     pub(super) fn unknown() -> Shape {
-        Shape::Some { fns: Fns::default(), unknown: true }
+        Shape::Top { fns: Fns::default(), unknown: true }
     }
 
     fn open(fns: BTreeSet<FnId>, unknown: bool) -> Shape {
-        Shape::Some { fns: Rc::new(fns), unknown }
+        Shape::Top { fns: Rc::new(fns), unknown }
     }
 
     fn depth(&self) -> u32 {
         match self {
-            Shape::Some { .. } | Shape::Const(_) | Shape::Fns(_) => 0,
+            Shape::Top { .. } | Shape::Const(_) | Shape::Fns(_) => 0,
             Shape::List(items) => 1 + items.iter().map(|v| v.shape.depth()).max().unwrap_or(0),
             Shape::Record(parts) | Shape::Tags(parts) => {
                 1 + parts.iter().map(|(_, v)| v.shape.depth()).max().unwrap_or(0)
@@ -152,7 +154,7 @@ impl Shape {
     /// Adds the functions that may be in it; whether there may be unknown ones.
     pub(super) fn functions(&self, out: &mut BTreeSet<FnId>) -> bool {
         match self {
-            Shape::Some { fns, unknown } => {
+            Shape::Top { fns, unknown } => {
                 out.extend(fns.iter());
                 *unknown
             }
@@ -196,23 +198,23 @@ fn is_scalar(data: &Data) -> bool {
     matches!(data, Data::Null | Data::Bool(_) | Data::Num(_) | Data::Str(_))
 }
 
-impl Val {
+impl AbstractValue {
     /// Data whose parts are public.
-    pub(super) fn data(label: Range) -> Val {
-        Val { label, inner: Taint::NONE, shape: Shape::data() }
+    pub(super) fn data(label: Range) -> AbstractValue {
+        AbstractValue { label, inner: Taint::NONE, shape: Shape::data() }
     }
 
     /// A literal; its parts are labelled like itself.
-    pub(super) fn literal(data: &Data, pc: Range) -> Val {
+    pub(super) fn literal(data: &Data, pc: Range) -> AbstractValue {
         let mut left = MAX_CONST_PARTS;
         let shape = if size(data, &mut left) { Shape::Const(data.clone()) } else { Shape::data() };
         // Nothing is inside a scalar.
         let inner = if is_scalar(data) { Taint::NONE } else { pc.hi };
-        Val { label: pc, inner, shape }
+        AbstractValue { label: pc, inner, shape }
     }
 
-    pub(super) fn unit(label: Range) -> Val {
-        Val { label, inner: Taint::NONE, shape: Shape::Record(Rc::default()) }
+    pub(super) fn unit(label: Range) -> AbstractValue {
+        AbstractValue { label, inner: Taint::NONE, shape: Shape::Record(Rc::default()) }
     }
 
     /// `deepLabel`, from above.
@@ -229,7 +231,7 @@ impl Val {
     fn deep_lo(&self, t: &mut Taints) -> Label {
         let lo = self.label.lo;
         match &self.shape {
-            Shape::Some { .. } | Shape::Const(_) | Shape::Fns(_) => lo,
+            Shape::Top { .. } | Shape::Const(_) | Shape::Fns(_) => lo,
             Shape::List(items) => items.iter().fold(lo, |l, v| {
                 let part = v.deep_lo(t);
                 t.lattice.join(l, part)
@@ -255,9 +257,9 @@ impl Val {
     }
 
     /// A value made of parts, at a label.
-    pub(super) fn made(t: &mut Taints, label: Range, shape: Shape) -> Val {
+    pub(super) fn made(t: &mut Taints, label: Range, shape: Shape) -> AbstractValue {
         let mut inner = Taint::NONE;
-        let mut add = |v: &Val| {
+        let mut add = |v: &AbstractValue| {
             let deep = v.deep(t);
             inner = t.union(inner, deep);
         };
@@ -268,23 +270,23 @@ impl Val {
                 add(&p.0);
                 add(&p.1);
             }
-            Shape::Some { .. } | Shape::Const(_) | Shape::Fns(_) => {}
+            Shape::Top { .. } | Shape::Const(_) | Shape::Fns(_) => {}
         }
         let shape = if shape.depth() > MAX_DEPTH { shape.flat() } else { shape };
-        Val { label, inner, shape }
+        AbstractValue { label, inner, shape }
     }
 
     /// `(l ⊔ pc):v`.
-    pub(super) fn read(&self, t: &mut Taints, at: Range) -> Val {
-        Val { label: t.join(self.label, at), ..self.clone() }
+    pub(super) fn read(&self, t: &mut Taints, at: Range) -> AbstractValue {
+        AbstractValue { label: t.join(self.label, at), ..self.clone() }
     }
 
     /// The exact parts of constants, as of other values.
-    pub(super) fn opened(&self) -> Val {
+    pub(super) fn opened(&self) -> AbstractValue {
         let part = |d: &Data| {
             let label = Range::new(Label::BOTTOM, self.inner);
             let inner = if is_scalar(d) { Taint::NONE } else { self.inner };
-            Val { label, inner, shape: Shape::Const(d.clone()) }
+            AbstractValue { label, inner, shape: Shape::Const(d.clone()) }
         };
         let Shape::Const(data) = &self.shape else { return self.clone() };
         let shape = match data {
@@ -296,23 +298,27 @@ impl Val {
             Data::Tag(n, d) => Shape::Tags(Rc::new(vec![(n.clone(), part(d))])),
             _ => return self.clone(),
         };
-        Val { shape, ..self.clone() }
+        AbstractValue { shape, ..self.clone() }
     }
 
     /// Some part of it, read: of which nothing is known but what is known of the whole.
-    pub(super) fn some_part(&self, t: &mut Taints) -> Val {
+    pub(super) fn some_part(&self, t: &mut Taints) -> AbstractValue {
         let label = Range::new(self.label.lo, self.deep(t));
-        Val { label, inner: self.inner, shape: self.shape.flat() }
+        AbstractValue { label, inner: self.inner, shape: self.shape.flat() }
     }
 
     /// Every label in it changed in the same way, and every function.
-    pub(super) fn mapped(&self, f: &dyn Fn(Range) -> Range, g: &mut dyn FnMut(FnId) -> FnId) -> Val {
-        let fields = |vs: &[(Name, Val)], g: &mut dyn FnMut(FnId) -> FnId| {
+    pub(super) fn mapped(
+        &self,
+        f: &dyn Fn(Range) -> Range,
+        g: &mut dyn FnMut(FnId) -> FnId,
+    ) -> AbstractValue {
+        let fields = |vs: &[(Name, AbstractValue)], g: &mut dyn FnMut(FnId) -> FnId| {
             Rc::new(vs.iter().map(|(n, v)| (n.clone(), v.mapped(f, g))).collect::<Vec<_>>())
         };
         let shape = match &self.shape {
-            Shape::Some { fns, unknown } => {
-                Shape::Some { fns: Rc::new(fns.iter().map(|id| g(*id)).collect()), unknown: *unknown }
+            Shape::Top { fns, unknown } => {
+                Shape::Top { fns: Rc::new(fns.iter().map(|id| g(*id)).collect()), unknown: *unknown }
             }
             Shape::Fns(fns) => Shape::Fns(Rc::new(fns.iter().map(|id| g(*id)).collect())),
             Shape::Const(d) => Shape::Const(d.clone()),
@@ -321,11 +327,11 @@ impl Val {
             Shape::Tags(vs) => Shape::Tags(fields(vs, g)),
             Shape::Pair(p) => Shape::Pair(Rc::new((p.0.mapped(f, g), p.1.mapped(f, g)))),
         };
-        Val { label: f(self.label), inner: self.inner, shape }
+        AbstractValue { label: f(self.label), inner: self.inner, shape }
     }
 
     /// One of the two.
-    pub(super) fn either(t: &mut Taints, a: &Val, b: &Val) -> Val {
+    pub(super) fn either(t: &mut Taints, a: &AbstractValue, b: &AbstractValue) -> AbstractValue {
         if a == b {
             return a.clone();
         }
@@ -335,25 +341,26 @@ impl Val {
             (x, y) if x == y => x.clone(),
             (Shape::Fns(x), Shape::Fns(y)) => Shape::Fns(Rc::new(x.union(y).copied().collect())),
             _ => match (&a.opened().shape, &b.opened().shape) {
-                (Shape::List(x), Shape::List(y)) if x.len() == y.len() => {
-                    Shape::List(Rc::new(x.iter().zip(y.iter()).map(|(v, w)| Val::either(t, v, w)).collect()))
-                }
+                (Shape::List(x), Shape::List(y)) if x.len() == y.len() => Shape::List(Rc::new(
+                    x.iter().zip(y.iter()).map(|(v, w)| AbstractValue::either(t, v, w)).collect(),
+                )),
                 (Shape::Record(x), Shape::Record(y))
                     if x.len() == y.len() && x.iter().zip(y.iter()).all(|(f, g)| f.0 == g.0) =>
                 {
                     let fields = x.iter().zip(y.iter());
                     Shape::Record(Rc::new(
-                        fields.map(|(f, g)| (f.0.clone(), Val::either(t, &f.1, &g.1))).collect(),
+                        fields.map(|(f, g)| (f.0.clone(), AbstractValue::either(t, &f.1, &g.1))).collect(),
                     ))
                 }
-                (Shape::Pair(x), Shape::Pair(y)) => {
-                    Shape::Pair(Rc::new((Val::either(t, &x.0, &y.0), Val::either(t, &x.1, &y.1))))
-                }
+                (Shape::Pair(x), Shape::Pair(y)) => Shape::Pair(Rc::new((
+                    AbstractValue::either(t, &x.0, &y.0),
+                    AbstractValue::either(t, &x.1, &y.1),
+                ))),
                 (Shape::Tags(x), Shape::Tags(y)) => {
                     let mut all = x.as_ref().clone();
                     for (name, v) in y.iter() {
                         match all.iter_mut().find(|(n, _)| n == name) {
-                            Some((_, w)) => *w = Val::either(t, w, v),
+                            Some((_, w)) => *w = AbstractValue::either(t, w, v),
                             None => all.push((name.clone(), v.clone())),
                         }
                     }
@@ -368,6 +375,6 @@ impl Val {
             },
         };
         let shape = if shape.depth() > MAX_DEPTH { shape.flat() } else { shape };
-        Val { label, inner, shape }
+        AbstractValue { label, inner, shape }
     }
 }

@@ -10,7 +10,7 @@ use std::collections::{BTreeSet, HashMap, VecDeque};
 
 /// A node of the graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Eff(pub(super) u32);
+pub(super) struct EffectNode(pub(super) u32);
 
 /// One thing that code may do. Reading and writing a key are told apart, for `par`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -28,9 +28,9 @@ struct Node {
     atoms: Vec<u32>,
     any: bool,
     /// Effects that it contains; `true` if without the conversation (`fresh`).
-    subs: Vec<(Eff, bool)>,
+    subs: Vec<(EffectNode, bool)>,
     /// The same for copies of it, which copies of the copies must not have.
-    gathered: Vec<Eff>,
+    gathered: Vec<EffectNode>,
     closed: bool,
 }
 
@@ -41,7 +41,7 @@ pub(super) struct Effects {
     atoms: Vec<Atom>,
     numbers: HashMap<Atom, u32>,
     /// Inclusions to check: the effects, the declaration that must contain them, the place.
-    pub(super) bounds: Vec<(Eff, Eff, Why)>,
+    pub(super) bounds: Vec<(EffectNode, EffectNode, Why)>,
 }
 
 /// A set of atoms, or everything.
@@ -103,9 +103,9 @@ const MAX_WORDS: usize = 1 << 22;
 
 impl Effects {
     /// No effect so far.
-    pub(super) fn node(&mut self) -> Eff {
+    pub(super) fn node(&mut self) -> EffectNode {
         self.nodes.push(Node::default());
-        Eff(self.nodes.len() as u32 - 1)
+        EffectNode(self.nodes.len() as u32 - 1)
     }
 
     /// How many nodes there are.
@@ -123,18 +123,18 @@ impl Effects {
     }
 
     /// The code may do this.
-    pub(super) fn does(&mut self, at: Eff, atom: Atom) {
+    pub(super) fn does(&mut self, at: EffectNode, atom: Atom) {
         let n = self.number(atom);
         self.nodes[at.0 as usize].atoms.push(n);
     }
 
     /// The code may do anything.
-    pub(super) fn does_anything(&mut self, at: Eff) {
+    pub(super) fn does_anything(&mut self, at: EffectNode) {
         self.nodes[at.0 as usize].any = true;
     }
 
     /// `big` contains `small`.
-    pub(super) fn contains(&mut self, big: Eff, small: Eff, why: Why) {
+    pub(super) fn contains(&mut self, big: EffectNode, small: EffectNode, why: Why) {
         if big == small {
             return;
         }
@@ -146,12 +146,12 @@ impl Effects {
     }
 
     /// `big` contains `small` without the conversation.
-    pub(super) fn contains_fresh(&mut self, big: Eff, small: Eff) {
+    pub(super) fn contains_fresh(&mut self, big: EffectNode, small: EffectNode) {
         self.nodes[big.0 as usize].subs.push((small, true));
     }
 
     /// A declared bound. `EffectRow::Any` bounds nothing.
-    pub(super) fn declared(&mut self, row: &EffectRow) -> Eff {
+    pub(super) fn declared(&mut self, row: &EffectRow) -> EffectNode {
         let at = self.node();
         match row {
             EffectRow::Any => self.does_anything(at),
@@ -176,7 +176,12 @@ impl Effects {
     }
 
     /// A copy of a node for one use of a polymorphic function: `copied` gives the copies of others.
-    pub(super) fn copy(&mut self, from: Eff, to: Eff, mut copied: impl FnMut(&mut Effects, Eff) -> Eff) {
+    pub(super) fn copy(
+        &mut self,
+        from: EffectNode,
+        to: EffectNode,
+        mut copied: impl FnMut(&mut Effects, EffectNode) -> EffectNode,
+    ) {
         let node = &self.nodes[from.0 as usize];
         let (atoms, any, subs) = (node.atoms.clone(), node.any, node.subs.clone());
         let subs = subs.into_iter().map(|(s, fresh)| (copied(self, s), fresh)).collect();
@@ -186,7 +191,7 @@ impl Effects {
     }
 
     /// Returns true if a node is a declaration, which all copies share.
-    pub(super) fn is_closed(&self, at: Eff) -> bool {
+    pub(super) fn is_closed(&self, at: EffectNode) -> bool {
         self.nodes[at.0 as usize].closed
     }
 
@@ -242,8 +247,8 @@ impl Effects {
     /// A key that one of the branches writes and another reads or writes: its name and the two branches.
     pub(super) fn conflict(&self, branches: &[&Set]) -> Option<(Name, usize, usize)> {
         // Who wrote and who read each key, the first two of each.
-        type Users = (Vec<usize>, Vec<usize>);
-        let mut seen: HashMap<(&Name, &Name), Users> = HashMap::new();
+        type KeyConflict = (Vec<usize>, Vec<usize>);
+        let mut seen: HashMap<(&Name, &Name), KeyConflict> = HashMap::new();
         for (i, set) in branches.iter().enumerate() {
             for n in set.numbers() {
                 let (store, key, writes) = match &self.atoms[n as usize] {

@@ -1,6 +1,6 @@
 //! The walk over a term: one visit for each subterm, which gives its type and adds its constraints.
 
-use super::effects::{Atom, Eff};
+use super::effects::{Atom, EffectNode};
 use super::solve::{
     ANY_RECORD, BOOL, DATA, DYN, Field, Kinds, LABEL, NULL, NUM, Node, SIZED, STR, Solver, T, UNIT, Use,
 };
@@ -44,7 +44,7 @@ enum Global {
 /// The branches of a `par`, to be compared when effects are known.
 pub(super) struct ParBranches {
     pub(super) at: Span,
-    pub(super) branches: Vec<Eff>,
+    pub(super) branches: Vec<EffectNode>,
 }
 
 pub(super) struct Infer<'a> {
@@ -110,7 +110,7 @@ impl<'a> Infer<'a> {
         v
     }
 
-    pub(super) fn infer(&mut self, code: &Code, id: TermId, env: &mut Env, eff: Eff) -> T {
+    pub(super) fn infer(&mut self, code: &Code, id: TermId, env: &mut Env, eff: EffectNode) -> T {
         let t = stacker::maybe_grow(64 * 1024, 2 * 1024 * 1024, || self.infer_inner(code, id, env, eff));
         if let Some(steps) = &mut self.steps
             && std::ptr::eq(code, self.code)
@@ -200,12 +200,12 @@ impl<'a> Infer<'a> {
         self.entry(Entry::Poly(t, from, effect), at)
     }
 
-    fn effect(&mut self, eff: Eff, atom: Atom) {
+    fn effect(&mut self, eff: EffectNode, atom: Atom) {
         self.s.effects.does(eff, atom);
     }
 
     /// A function applied to an argument.
-    pub(super) fn apply(&mut self, f: T, x: T, eff: Eff, f_at: Span, x_at: Span, at: Span) -> T {
+    pub(super) fn apply(&mut self, f: T, x: T, eff: EffectNode, f_at: Span, x_at: Span, at: Span) -> T {
         let result = self.s.var();
         let latent = self.s.effects.node();
         self.s.effects.contains(eff, latent, why(at, "this call"));
@@ -250,7 +250,7 @@ impl<'a> Infer<'a> {
         abs.captures.iter().all(|slot| matches!(Infer::slot(env, *slot), Some(Entry::Poly(..))))
     }
 
-    fn bound(&mut self, code: &Code, id: TermId, env: &mut Env, eff: Eff) -> Entry {
+    fn bound(&mut self, code: &Code, id: TermId, env: &mut Env, eff: EffectNode) -> Entry {
         match code.term(id) {
             Term::Abs(abs) if Infer::is_closed(abs, env) && self.stack.is_empty() => {
                 let (from, effect) = (self.s.len(), self.s.effects.len());
@@ -266,7 +266,7 @@ impl<'a> Infer<'a> {
         }
     }
 
-    fn infer_inner(&mut self, code: &Code, id: TermId, env: &mut Env, eff: Eff) -> T {
+    fn infer_inner(&mut self, code: &Code, id: TermId, env: &mut Env, eff: EffectNode) -> T {
         let at = code.span(id);
         match code.term(id) {
             Term::Var(_, slot) => self.variable(code, env, *slot, at),
@@ -562,7 +562,7 @@ impl<'a> Infer<'a> {
         self.s.add(Node::List(v))
     }
 
-    fn label(&mut self, code: &Code, l: TermId, env: &mut Env, eff: Eff) {
+    fn label(&mut self, code: &Code, l: TermId, env: &mut Env, eff: EffectNode) {
         let t = self.infer(code, l, env, eff);
         self.flows(t, LABEL, code.span(l), "a label");
     }
@@ -642,7 +642,7 @@ impl<'a> Infer<'a> {
         (c, a, b): (TermId, TermId, TermId),
         sugar: IfSugar,
         env: &mut Env,
-        eff: Eff,
+        eff: EffectNode,
     ) -> T {
         let t = self.infer(code, c, env, eff);
         let what = match sugar {
@@ -696,7 +696,15 @@ impl<'a> Infer<'a> {
         self.join(&results)
     }
 
-    fn prim(&mut self, code: &Code, prim: Prim, operands: &[TermId], env: &mut Env, eff: Eff, at: Span) -> T {
+    fn prim(
+        &mut self,
+        code: &Code,
+        prim: Prim,
+        operands: &[TermId],
+        env: &mut Env,
+        eff: EffectNode,
+        at: Span,
+    ) -> T {
         let ts: Vec<T> = operands.iter().map(|e| self.infer(code, *e, env, eff)).collect();
         if prim.arity().is_some_and(|n| n != ts.len()) {
             let message = format!("`{}` has the wrong number of operands", prim.name());

@@ -22,16 +22,16 @@ pub(super) fn type_of<T: JsonSchema>(written: bool) -> Type {
 
 /// The type that a JSON Schema describes, as far as it is understood.
 pub(super) fn type_of_schema(schema: &Value) -> Type {
-    Reader { root: schema, left: 4000 }.read(schema, 0)
+    SchemaReader { root: schema, left: 4000 }.read(schema, 0)
 }
 
-struct Reader<'a> {
+struct SchemaReader<'a> {
     root: &'a Value,
     /// Parts that may still be looked at: one that refers to itself twice has exponentially many.
     left: u32,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> SchemaReader<'a> {
     fn read(&mut self, schema: &'a Value, depth: usize) -> Type {
         self.left = self.left.saturating_sub(1);
         if depth > MAX_DEPTH || self.left == 0 {

@@ -33,7 +33,7 @@ pub fn check(ui: &Ui, args: &CheckArgs) -> Exit {
     };
     let options = settings.loading(args.policy.as_deref());
     let (preflight, pricing) = (Preflight::of(&settings), Pricing::of(&settings, None));
-    let against = Against { args, options: &options, preflight: &preflight, pricing: &pricing };
+    let against = CheckContext { args, options: &options, preflight: &preflight, pricing: &pricing };
     let wrong = preflight.settings();
     if !wrong.is_empty() {
         ui.findings(&Sources::new(), &wrong);
@@ -149,7 +149,7 @@ struct Entry {
 
 /// Options and settings that files are checked against.
 #[derive(Clone, Copy)]
-struct Against<'a> {
+struct CheckContext<'a> {
     args: &'a CheckArgs,
     options: &'a Options,
     preflight: &'a Preflight,
@@ -157,8 +157,8 @@ struct Against<'a> {
 }
 
 /// Loads one file and analyses what can be run in it.
-fn one(file: &Path, against: Against<'_>) -> Checked {
-    let Against { args, options, preflight, pricing } = against;
+fn one(file: &Path, against: CheckContext<'_>) -> Checked {
+    let CheckContext { args, options, preflight, pricing } = against;
     let mut sources = Sources::new();
     let name = file.display().to_string();
     let outcome = load(&mut sources, &name, options).map(

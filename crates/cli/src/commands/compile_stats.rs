@@ -10,7 +10,7 @@ use frontend_kit::{File, Project, Recognised};
 use frontends::recognise;
 use serde_json::json;
 use session::load::{files_under, on_all_cores, read_bytes};
-use session::project_files::Neighbours;
+use session::project_files::ProjectFilesCache;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -80,7 +80,7 @@ pub fn stats(ui: &Ui, path: &str) -> Exit {
         }
     };
     let begun = Instant::now();
-    let neighbours = Neighbours::default();
+    let neighbours = ProjectFilesCache::default();
     let outcomes = on_all_cores(&files, |path| one(path.as_path(), &neighbours));
     let wall = begun.elapsed();
     let mut rows: BTreeMap<&str, Row> = BTreeMap::new();
@@ -266,7 +266,7 @@ fn json_of(r: &Row) -> serde_json::Value {
     json!({"formers": formers, "files": r.files, "compiled": r.compiled, "nothing": r.nothing, "failed": r.failed, "units": r.units, "typeChecks": r.typed, "terms": r.terms, "unknown": r.unknown})
 }
 
-fn one(path: &Path, neighbours: &Neighbours) -> Option<Outcome> {
+fn one(path: &Path, neighbours: &ProjectFilesCache) -> Option<Outcome> {
     let shown = path.display().to_string();
     let bytes = read_bytes(&shown).ok()?;
     let begun = Instant::now();

@@ -11,7 +11,7 @@ use frontend_kit::{File, Project, Recognised};
 use frontends::recognise;
 use serde_json::{Value, json};
 use session::load::{Loaded, files_under, on_all_cores, read_bytes, reason};
-use session::project_files::Neighbours;
+use session::project_files::ProjectFilesCache;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -78,7 +78,7 @@ fn stats(ui: &Ui, path: &str) -> Exit {
         Ok(_) => vec![PathBuf::from(path)],
         Err(e) => return ui.usage(&format!("cannot read `{path}`: {}", reason(&e)), None),
     };
-    let neighbours = Neighbours::default();
+    let neighbours = ProjectFilesCache::default();
     let outcomes = on_all_cores(&files, |path| one(path, &neighbours));
     let mut rows: BTreeMap<&str, Row> = BTreeMap::new();
     let mut why: BTreeMap<(usize, String), usize> = BTreeMap::new();
@@ -132,7 +132,7 @@ fn stats(ui: &Ui, path: &str) -> Exit {
 /// The format of a file, and for each unit what the first thing is that each target cannot say.
 type Outcome = (&'static str, Vec<[Option<String>; Target::ALL.len()]>);
 
-fn one(path: &Path, neighbours: &Neighbours) -> Option<Outcome> {
+fn one(path: &Path, neighbours: &ProjectFilesCache) -> Option<Outcome> {
     let shown = path.display().to_string();
     let bytes = read_bytes(&shown).ok()?;
     let limits = Limits::default();

@@ -24,7 +24,7 @@ struct Entry {
 
 /// Events of one possible world.
 #[derive(Clone, Default, PartialEq)]
-struct World {
+struct PossibleWorld {
     used: Vec<bool>,
     stores: StillStores,
 }
@@ -62,7 +62,7 @@ pub fn dist(
     config.routes = settings.model_settings(args.world.model.as_deref()).routes(&settings.environment);
     let limits = Limits { worlds: args.max_worlds, fuel: config.fuel };
     let machine = Machine::new(runnable.code.clone(), input, config);
-    let world = World { used: vec![false; script.len()], stores: StillStores::default() };
+    let world = PossibleWorld { used: vec![false; script.len()], stores: StillStores::default() };
     let found = explore(machine, world, limits, &mut |world, call| answers(&script, &tools, world, call));
     match found {
         Ok(found) => show(ui, &found),
@@ -130,10 +130,11 @@ fn reply(item: &Value) -> Result<Result<Reply, String>, String> {
 fn answers(
     script: &[Entry],
     tools: &Tools,
-    world: &World,
+    world: &PossibleWorld,
     call: &Call,
-) -> Result<Vec<Answer<World>>, String> {
-    let certain = |response: Response, world: World| vec![Answer { probability: Num::ONE, response, world }];
+) -> Result<Vec<Answer<PossibleWorld>>, String> {
+    let certain =
+        |response: Response, world: PossibleWorld| vec![Answer { probability: Num::ONE, response, world }];
     match call {
         Call::Sample { probability, .. } => Ok(sample(probability, world)),
         Call::Model { messages, params, .. } => {

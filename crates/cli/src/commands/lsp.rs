@@ -3,7 +3,7 @@
 use crate::ui::{Exit, Ui};
 use ::lsp::{Server, disk};
 use diagnostics::{FileId, Sources};
-use ide::{Options, Surroundings};
+use ide::{Host, Options};
 use lint::{Config, Outcome, lint_bytes};
 use session::lint::Linter;
 use session::load::{Problem, import_units};
@@ -47,7 +47,7 @@ impl Disk {
     }
 }
 
-impl Surroundings for Disk {
+impl Host for Disk {
     fn resolve(&self, path: &Path) -> Option<PathBuf> {
         disk::resolve(path)
     }

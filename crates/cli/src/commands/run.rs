@@ -8,7 +8,7 @@ use crate::setup::{self, refuse, refuse_config};
 use crate::ui::{Exit, Ui};
 use crate::watch::Watch;
 use analysis::cost::{CostBound, Interval};
-use core_ir::{Code, Data, Misfit, Num, Type};
+use core_ir::{Code, Data, InputMismatch, Num, Type};
 use diagnostics::{Diagnostic, Sources};
 use machine::{Reified, StopReason};
 use policy::Policy;
@@ -508,9 +508,9 @@ pub(super) fn input(ui: &Ui, args: InputArgs<'_>, runnable: &Runnable) -> Result
     }
 }
 
-fn as_data(text: &str, ty: &Type) -> Result<Data, Misfit> {
-    let json: Value =
-        serde_json::from_str(text).map_err(|e| Misfit { message: format!("not JSON: {e}"), help: None })?;
+fn as_data(text: &str, ty: &Type) -> Result<Data, InputMismatch> {
+    let json: Value = serde_json::from_str(text)
+        .map_err(|e| InputMismatch { message: format!("not JSON: {e}"), help: None })?;
     ty.read_input(&json)
 }
 

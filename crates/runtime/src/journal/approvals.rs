@@ -131,10 +131,10 @@ pub enum Authority<'a> {
 
 /// Answers in the memory of a process, to questions of the runs in it. A clone is the same memory.
 #[derive(Clone, Default)]
-pub struct Answers(Arc<Mutex<HashMap<String, Held>>>);
+pub struct Answers(Arc<Mutex<HashMap<String, UnclaimedAnswer>>>);
 
 /// An answer that its run has not taken yet.
-struct Held {
+struct UnclaimedAnswer {
     decision: Decision,
     by: Decider,
     /// When it can't be taken any more, in milliseconds since 1970.
@@ -142,13 +142,13 @@ struct Held {
 }
 
 impl Answers {
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, Held>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, UnclaimedAnswer>> {
         // A panic while it was held leaves an answer that is there or not.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Keeps an answer, unless there is one.
-    fn give(&self, token: &str, held: Held) -> bool {
+    fn give(&self, token: &str, held: UnclaimedAnswer) -> bool {
         let mut all = self.lock();
         let now = now_millis();
         all.retain(|_, h| h.expires > now);
@@ -301,7 +301,7 @@ fn first_answer(
 }
 
 /// A row of the table of questions.
-struct Asked {
+struct QuestionRow {
     run: String,
     id: RequestId,
     token: String,
@@ -313,12 +313,12 @@ struct Asked {
     used: bool,
 }
 
-impl Asked {
+impl QuestionRow {
     const COLUMNS: &str = "run, strand, number, token, tool, args, asked, expires, used IS NOT NULL, channel";
 
-    fn read(r: &rusqlite::Row<'_>) -> rusqlite::Result<Asked> {
+    fn read(r: &rusqlite::Row<'_>) -> rusqlite::Result<QuestionRow> {
         let strand = r.get::<_, i64>(1)?.cast_unsigned();
-        Ok(Asked {
+        Ok(QuestionRow {
             run: r.get(0)?,
             id: RequestId { strand, number: r.get(2)? },
             token: r.get(3)?,
@@ -333,7 +333,7 @@ impl Asked {
 
     /// The name of what it says.
     fn name(&self) -> String {
-        let Asked { run, id, tool, args, channel, asked, .. } = self;
+        let QuestionRow { run, id, tool, args, channel, asked, .. } = self;
         let strand = format!("{:x}", id.strand);
         // Questions of before have no channel.
         let said = match channel.as_str() {
@@ -348,10 +348,10 @@ impl Asked {
         self.token == self.name()
     }
 
-    fn of(run: &str, id: RequestId, approval: &Approval, asked: i64, lifetime: i64) -> Asked {
+    fn of(run: &str, id: RequestId, approval: &Approval, asked: i64, lifetime: i64) -> QuestionRow {
         let arg = |a: &crate::ApprovalArg| json!({"name": &*a.name, "value": data_json(&a.value), "label": data_json(&a.label)});
         let args: Json = approval.args.iter().map(arg).collect();
-        let mut question = Asked {
+        let mut question = QuestionRow {
             run: run.to_string(),
             id,
             token: String::new(),
@@ -367,12 +367,12 @@ impl Asked {
     }
 
     /// The row of a request.
-    fn at(db: &Connection, run: &str, id: RequestId) -> rusqlite::Result<Option<Asked>> {
+    fn at(db: &Connection, run: &str, id: RequestId) -> rusqlite::Result<Option<QuestionRow>> {
         let sql = format!(
             "SELECT {} FROM approvals WHERE run = ?1 AND strand = ?2 AND number = ?3",
-            Asked::COLUMNS
+            QuestionRow::COLUMNS
         );
-        db.query_row(&sql, params![run, id.strand.cast_signed(), id.number], Asked::read).optional()
+        db.query_row(&sql, params![run, id.strand.cast_signed(), id.number], QuestionRow::read).optional()
     }
 
     fn insert(&self, db: &Connection) -> rusqlite::Result<()> {
@@ -403,7 +403,7 @@ impl Asked {
     fn waiting(self) -> Waiting {
         let args = parse(&self.args).unwrap_or_default();
         let channel = parse(&self.channel).unwrap_or_default();
-        let Asked { run, token, tool, asked, expires, .. } = self;
+        let QuestionRow { run, token, tool, asked, expires, .. } = self;
         Waiting { token, run, tool, args, channel, asked, expires }
     }
 }
@@ -413,10 +413,11 @@ fn questions(
     db: &Connection,
     condition: &str,
     values: impl rusqlite::Params,
-) -> rusqlite::Result<Vec<Asked>> {
-    let sql = format!("SELECT {} FROM approvals WHERE {condition} ORDER BY asked, token", Asked::COLUMNS);
+) -> rusqlite::Result<Vec<QuestionRow>> {
+    let sql =
+        format!("SELECT {} FROM approvals WHERE {condition} ORDER BY asked, token", QuestionRow::COLUMNS);
     let mut statement = db.prepare(&sql)?;
-    statement.query_map(values, Asked::read)?.collect()
+    statement.query_map(values, QuestionRow::read)?.collect()
 }
 
 impl Journal {
@@ -450,7 +451,7 @@ impl Journal {
     /// The file is damaged.
     pub fn question(&self, token: &str) -> Result<Option<Waiting>, JournalError> {
         let found = questions(&self.db, "token = ?1", [token]).map_err(|e| self.failed(&e))?;
-        Ok(found.into_iter().find(Asked::is_intact).map(Asked::waiting))
+        Ok(found.into_iter().find(QuestionRow::is_intact).map(QuestionRow::waiting))
     }
 
     /// Answers a question, once. A signed answer is written here, another one is handed to the run in memory.
@@ -466,7 +467,7 @@ impl Journal {
     ) -> Result<(), JournalError> {
         let answered = || JournalError::new("the question has been answered already");
         let found = questions(&self.db, "token = ?1", [token]).map_err(|e| self.failed(&e))?;
-        let Some(question) = found.into_iter().find(Asked::is_intact) else {
+        let Some(question) = found.into_iter().find(QuestionRow::is_intact) else {
             return Err(JournalError::new(
                 "there is no such question; the run may ask something else by now",
             ));
@@ -483,7 +484,7 @@ impl Journal {
         match authority {
             Authority::Process { answers, by } => {
                 let (decision, by) = (decision.clone(), by.clone());
-                let held = Held { decision, by, expires: question.expires };
+                let held = UnclaimedAnswer { decision, by, expires: question.expires };
                 if answers.give(token, held) { Ok(()) } else { Err(answered()) }
             }
             Authority::Key(key) => {
@@ -644,10 +645,10 @@ impl ApprovalDesk {
     /// expired, is that one: it may have been answered while the run was away.
     pub(crate) fn put(&self, run: &str, id: RequestId, approval: &Approval) -> Result<Question, String> {
         let (now, lifetime) = (now_millis(), self.lifetime());
-        let asked = |at| Asked::of(run, id, approval, at, lifetime);
+        let asked = |at| QuestionRow::of(run, id, approval, at, lifetime);
         let question = self.with(|Journal { db, turn, .. }| {
             let _turn = turn.take();
-            if let Some(lying) = Asked::at(db, run, id)? {
+            if let Some(lying) = QuestionRow::at(db, run, id)? {
                 let same = asked(lying.asked);
                 if !lying.used && same.token == lying.token && same.asked <= now && same.expires > now {
                     return Ok(same);
@@ -695,8 +696,8 @@ impl ApprovalDesk {
     pub(crate) fn is_signed(&self, run: &str, id: RequestId, approval: &Approval) -> bool {
         let now = now_millis();
         let looked = self.with(|Journal { db, .. }| {
-            let Some(lying) = Asked::at(db, run, id)? else { return Ok(false) };
-            let same = Asked::of(run, id, approval, lying.asked, self.lifetime());
+            let Some(lying) = QuestionRow::at(db, run, id)? else { return Ok(false) };
+            let same = QuestionRow::of(run, id, approval, lying.asked, self.lifetime());
             if same.token != lying.token || same.expires <= now {
                 return Ok(false);
             }
@@ -771,7 +772,7 @@ mod tests {
     }
 
     /// A journal with a desk, and a key that the desk knows.
-    struct Office {
+    struct ApprovalJournal {
         _dir: tempfile::TempDir,
         journal: Journal,
         desk: ApprovalDesk,
@@ -780,14 +781,14 @@ mod tests {
 
     const ID: RequestId = RequestId { strand: 0, number: 1 };
 
-    fn office() -> Office {
+    fn office() -> ApprovalJournal {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("j.db");
         let key = SigningKey::generate("alice").unwrap();
         let approvers = Approvers::new([("alice".to_string(), key.public())]);
         let journal = Journal::open(&path).unwrap().with_approvers(approvers.clone());
         let desk = ApprovalDesk::new(&path, Duration::from_secs(3600)).with_approvers(approvers);
-        Office { _dir: dir, journal, desk, key }
+        ApprovalJournal { _dir: dir, journal, desk, key }
     }
 
     fn paying(whom: &str) -> Approval {
@@ -800,7 +801,7 @@ mod tests {
         Approval { tool: "pay".into(), args: vec![arg], channel: core_ir::Data::list([]) }
     }
 
-    impl Office {
+    impl ApprovalJournal {
         fn put(&self, number: u32, whom: &str) -> Question {
             self.desk.put("r", RequestId { number, ..ID }, &paying(whom)).unwrap()
         }
@@ -862,7 +863,7 @@ mod tests {
         }
         assert_eq!(office.journal.waiting(None).unwrap().len(), 2);
         // The approver is still heard.
-        let Office { mut journal, desk, key, .. } = office;
+        let ApprovalJournal { mut journal, desk, key, .. } = office;
         journal.decide(&question.token, &Decision::Approve, &Authority::Key(&key)).unwrap();
         assert_eq!(desk.take(&question).unwrap().result, Ok(()));
     }

@@ -36,14 +36,14 @@ pub struct Change {
 }
 
 /// A line of the table.
-pub(super) struct Before {
+pub(super) struct StoredRow {
     number: i64,
     changed: i64,
     step: i64,
     program: String,
 }
 
-impl Before {
+impl StoredRow {
     fn checksum(&self) -> [u8; 16] {
         let numbers = [self.number, self.changed, self.step].map(i64::to_le_bytes);
         let mut parts = vec![Some(self.program.as_bytes())];
@@ -61,12 +61,12 @@ impl Before {
 }
 
 /// The programs that a run had, the oldest first.
-pub(super) fn of(db: &Connection, run: &str) -> rusqlite::Result<Vec<Before>> {
+pub(super) fn of(db: &Connection, run: &str) -> rusqlite::Result<Vec<StoredRow>> {
     let mut statement = db.prepare(
         "SELECT number, changed, step, program, checksum FROM changes WHERE run = ?1 ORDER BY number",
     )?;
     let rows = statement.query_map([run], |r| {
-        let before = Before { number: r.get(0)?, changed: r.get(1)?, step: r.get(2)?, program: r.get(3)? };
+        let before = StoredRow { number: r.get(0)?, changed: r.get(1)?, step: r.get(2)?, program: r.get(3)? };
         if r.get::<_, [u8; 16]>(4)? == before.checksum() { Ok(before) } else { Err(damaged()) }
     })?;
     rows.collect()
@@ -78,7 +78,7 @@ pub(super) fn note(db: &Connection, run: &str, program: String) -> rusqlite::Res
     // What is under way counts as well: it was asked by that program.
     let sql = "SELECT coalesce(max(step), 0) FROM entries WHERE run = ?1";
     let step = db.query_row(sql, [run], |r| r.get(0))?;
-    Before { number, changed: now_millis(), step, program }.insert(db, run)
+    StoredRow { number, changed: now_millis(), step, program }.insert(db, run)
 }
 
 /// The last step of a run that an earlier program of it may have asked for; 0 if it has always had the same.
@@ -90,7 +90,7 @@ pub(super) fn last_step(db: &Connection, run: &str) -> rusqlite::Result<i64> {
 pub(super) fn copy(db: &Connection, run: &str, fork: &str, step: u64) -> rusqlite::Result<()> {
     of(db, run)?.into_iter().try_for_each(|b| {
         let step = b.step.min(signed(step));
-        Before { step, ..b }.insert(db, fork)
+        StoredRow { step, ..b }.insert(db, fork)
     })
 }
 
@@ -106,7 +106,7 @@ impl Journal {
         }
         let now = self.stored(run)?.program;
         let after = befores.iter().skip(1).map(|b| &*b.program).chain([&*now]);
-        let change = |(b, after): (&Before, &str)| Change {
+        let change = |(b, after): (&StoredRow, &str)| Change {
             at: b.changed,
             step: whole(b.step),
             what: changed_line(&b.program, after),

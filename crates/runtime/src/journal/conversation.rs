@@ -30,19 +30,19 @@ const STRANDS: usize = 256;
 /// The conversations of a run as far as they are known, so that their beginnings need not be looked at again.
 #[derive(Debug, Default)]
 pub(super) struct Conversations {
-    strands: HashMap<u64, Vec<Known>>,
+    strands: HashMap<u64, Vec<LinkedMessage>>,
 }
 
 /// A message with its link. It is kept alive, so no other one has its address.
 #[derive(Debug)]
-struct Known {
+struct LinkedMessage {
     role: Role,
     content: Arc<str>,
     call: Option<Arc<(Name, Data)>>,
     link: Link,
 }
 
-impl Known {
+impl LinkedMessage {
     fn is(&self, m: &Message) -> bool {
         self.role == m.role
             && Arc::ptr_eq(&self.content, &m.content)
@@ -103,7 +103,12 @@ impl Conversations {
             let body = body(m, redactor);
             let link = next(&before, &body);
             new(&link, &before, &body)?;
-            known.push(Known { role: m.role, content: m.content.clone(), call: m.call.clone(), link });
+            known.push(LinkedMessage {
+                role: m.role,
+                content: m.content.clone(),
+                call: m.call.clone(),
+                link,
+            });
         }
         Ok(known.last().map_or(NONE, |k| k.link))
     }

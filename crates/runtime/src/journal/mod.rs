@@ -34,7 +34,7 @@ pub(crate) use writer::Written;
 use crate::keys::Approvers;
 use crate::provider::Tokens;
 use crate::rng::SplitMix;
-use crate::write_lock::Turn;
+use crate::write_lock::WriteLock;
 use core_ir::{Code, Data};
 use rusqlite::{Connection, OpenFlags, params};
 use serde_json::Value as Json;
@@ -118,7 +118,7 @@ impl std::error::Error for JournalError {}
 
 /// Identity of a run.
 #[derive(Clone, Debug, PartialEq)]
-pub struct About {
+pub struct RunIdentity {
     /// For people: the file and what of it is run; a test's name.
     pub name: String,
     /// The program as text.
@@ -129,10 +129,10 @@ pub struct About {
     pub settings: Json,
 }
 
-impl About {
+impl RunIdentity {
     /// A program, without the places of its terms: moving a comment does not change it.
-    pub fn new(name: impl Into<String>, code: &Code, input: Option<Data>, settings: Json) -> About {
-        About { name: name.into(), program: core_ir::print_code(code), input, settings }
+    pub fn new(name: impl Into<String>, code: &Code, input: Option<Data>, settings: Json) -> RunIdentity {
+        RunIdentity { name: name.into(), program: core_ir::print_code(code), input, settings }
     }
 }
 
@@ -193,7 +193,7 @@ pub struct StepInfo {
 pub struct Journal {
     db: Connection,
     path: PathBuf,
-    turn: Turn,
+    turn: WriteLock,
     /// Approvers whose signed answers count.
     approvers: Approvers,
 }
@@ -240,7 +240,7 @@ impl Journal {
         }
         let mut db =
             Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX).map_err(failed)?;
-        let turn = Turn::of(path);
+        let turn = WriteLock::of(path);
         db.busy_timeout(Duration::from_secs(10)).map_err(failed)?;
         let number = |db: &Connection, name: &str| db.pragma_query_value(None, name, |r| r.get::<_, i64>(0));
         // A response must be on the disk before the program acts on it.
@@ -331,7 +331,7 @@ impl Journal {
         self.select_runs("WHERE status = 'running' ORDER BY created, id", "")
     }
 
-    /// The settings that a run was begun with, see [`About::settings`].
+    /// The settings that a run was begun with, see [`RunIdentity::settings`].
     ///
     /// # Errors
     /// There is no such run, or the file is damaged.

@@ -3,12 +3,13 @@
 use super::conversation::{self, Conversations};
 use super::writer::{LogFile, Row, Write, Writer, Written};
 use super::{
-    About, Journal, JournalError, Stored, cause, changed_line, hash, new_id, now_millis, parse, whole, wire,
+    Journal, JournalError, RunIdentity, Stored, cause, changed_line, hash, new_id, now_millis, parse, whole,
+    wire,
 };
 use crate::Redactor;
 use crate::approve::Decider;
 use crate::provider::Tokens;
-use crate::write_lock::Turn;
+use crate::write_lock::WriteLock;
 use core_ir::exchange::{data_from_json, data_json};
 use core_ir::{Data, Num};
 use machine::{Call, RequestId, Response};
@@ -54,7 +55,7 @@ pub struct Session {
     /// Connection for reading earlier answers. A run without earlier requests needs none.
     db: Option<Connection>,
     path: String,
-    turn: Turn,
+    turn: WriteLock,
     /// Writer of new records; `None` in a replay.
     writer: Option<Writer>,
     id: String,
@@ -119,7 +120,7 @@ impl Journal {
     ///
     /// # Errors
     /// The journal can't be written, or the input holds a secret.
-    pub fn begin(self, about: &About, redactor: &Redactor) -> Result<Session, JournalError> {
+    pub fn begin(self, about: &RunIdentity, redactor: &Redactor) -> Result<Session, JournalError> {
         let id = new_id();
         let input = about.input.as_ref().map_or(String::new(), |d| data_json(d).to_string());
         // Of a secret that can be guessed, whoever gives the input would learn from this that it is one.
@@ -153,7 +154,7 @@ impl Journal {
     ///
     /// # Errors
     /// As [`Journal::begin`].
-    pub fn record(self, about: &About, redactor: &Redactor) -> Result<Session, JournalError> {
+    pub fn record(self, about: &RunIdentity, redactor: &Redactor) -> Result<Session, JournalError> {
         let name = redactor.text(&about.name).into_owned();
         let turn = self.turn.take();
         self.db.execute("DELETE FROM runs WHERE name = ?1", [name]).map_err(|e| self.failed(&e))?;
@@ -173,7 +174,7 @@ impl Journal {
     pub fn resume(
         self,
         run: &str,
-        about: &About,
+        about: &RunIdentity,
         redactor: &Redactor,
         allow_changed: bool,
         unfinished: Unfinished,

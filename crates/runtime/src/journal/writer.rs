@@ -12,7 +12,7 @@ use super::session::Lock;
 use super::session::Spent;
 use super::{cause, check, signed, wire};
 use crate::Redactor;
-use crate::write_lock::Turn;
+use crate::write_lock::WriteLock;
 use core_ir::Num;
 use machine::{Call, RequestId};
 use rusqlite::{Connection, TransactionBehavior, params};
@@ -66,7 +66,7 @@ pub(super) struct LogFile {
     pub(super) db: Connection,
     /// For messages.
     pub(super) path: String,
-    pub(super) turn: Turn,
+    pub(super) turn: WriteLock,
 }
 
 #[derive(Debug)]

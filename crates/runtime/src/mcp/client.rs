@@ -2,7 +2,7 @@
 
 use super::pins::{self, Pins, ServerTool};
 use super::{BEFORE, McpCall, McpServer, NEWEST, result, signature};
-use crate::process::{self, Group, STDERR_TAIL};
+use crate::process::{self, ProcessGroup, STDERR_TAIL};
 use crate::tools::{ToolAnswer, ToolError, ToolLimits};
 use crate::{ConfigError, ConfigErrorKind, Environment, Secret, web};
 use core_ir::{Data, Name, Type};
@@ -260,7 +260,7 @@ struct Client {
 /// A server that is a process of ours.
 #[derive(Debug)]
 struct Process {
-    group: Arc<Mutex<Group>>,
+    group: Arc<Mutex<ProcessGroup>>,
     /// How it ended, when it has, and what it said last on its standard error.
     ended: watch::Receiver<Option<String>>,
     said: Arc<Mutex<Vec<u8>>>,
@@ -528,7 +528,7 @@ fn start(
 }
 
 /// How a child ended.
-async fn wait(child: &mut process::Process, group: &Mutex<Group>) -> String {
+async fn wait(child: &mut process::Process, group: &Mutex<ProcessGroup>) -> String {
     let how = child.wait().await;
     // What it left behind ends with it; otherwise the pipes might never close.
     group.lock().unwrap_or_else(PoisonError::into_inner).kill();

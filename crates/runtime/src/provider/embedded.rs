@@ -3,7 +3,7 @@
 #[cfg(feature = "local")]
 use super::Local;
 use super::Provider;
-use super::kinds::{Kind, Wanted};
+use super::kinds::{ModelSpec, ProviderKind};
 use crate::{ConfigError, Environment};
 use std::path::Path;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use std::sync::Arc;
 /// The provider `local`.
 pub(super) struct Embedded;
 
-impl Kind for Embedded {
+impl ProviderKind for Embedded {
     fn name(&self) -> &'static str {
         "local"
     }
@@ -20,7 +20,7 @@ impl Kind for Embedded {
         true
     }
 
-    fn make(&self, wanted: &Wanted<'_>) -> Result<Arc<dyn Provider>, ConfigError> {
+    fn make(&self, wanted: &ModelSpec<'_>) -> Result<Arc<dyn Provider>, ConfigError> {
         match (wanted.file, &wanted.entry.model) {
             (Some(file), _) => local(Some(file), wanted.environment),
             (None, Some(model)) => {

@@ -12,11 +12,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 /// Every provider. The first is that of entries that name none.
-pub(crate) const KINDS: [&dyn Kind; 8] =
+pub(crate) const KINDS: [&dyn ProviderKind; 8] =
     [&OPENAI, &OPENAI_RESPONSES, &ANTHROPIC, &OLLAMA, &LLAMA_CPP, &Embedded, &ScriptFile, &RecordedFile];
 
 /// A kind of models: what one provider makes of an entry of the settings.
-pub(crate) trait Kind: Sync {
+pub(crate) trait ProviderKind: Sync {
     /// Its name in the settings.
     fn name(&self) -> &'static str;
 
@@ -37,12 +37,12 @@ pub(crate) trait Kind: Sync {
     ///
     /// # Errors
     /// The entry can't be used, or something is missing that it needs.
-    fn make(&self, wanted: &Wanted<'_>) -> Result<Arc<dyn Provider>, ConfigError>;
+    fn make(&self, wanted: &ModelSpec<'_>) -> Result<Arc<dyn Provider>, ConfigError>;
 }
 
 /// A model of the settings that is to be made.
 #[derive(Clone, Copy)]
-pub(crate) struct Wanted<'a> {
+pub(crate) struct ModelSpec<'a> {
     /// Its name in programs.
     pub(crate) name: &'a str,
     /// Its entry.
@@ -55,7 +55,7 @@ pub(crate) struct Wanted<'a> {
     pub(crate) redactor: &'a Redactor,
 }
 
-impl Wanted<'_> {
+impl ModelSpec<'_> {
     /// Returns whether an address always wants a key.
     pub(crate) fn wants_key(&self, base: &str) -> bool {
         KINDS.iter().any(|k| k.own_address() == Some(base))
@@ -68,7 +68,7 @@ impl Wanted<'_> {
 }
 
 /// The provider of an entry, which may name none.
-pub(crate) fn find(name: Option<&str>) -> Option<&'static dyn Kind> {
+pub(crate) fn find(name: Option<&str>) -> Option<&'static dyn ProviderKind> {
     match name {
         None => Some(&OPENAI),
         Some(name) => KINDS.into_iter().find(|k| k.name() == name),

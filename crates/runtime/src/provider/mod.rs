@@ -21,8 +21,8 @@ pub use local::Local;
 #[cfg(feature = "local")]
 pub(crate) use local::config_error as local_error;
 pub use rate::RateLimit;
-pub use reasoning_replay::AsSaid;
-pub(crate) use reasoning_replay::Kept;
+pub(crate) use reasoning_replay::VerbatimReplies;
+pub use reasoning_replay::VerbatimReply;
 pub use recorded::Recorded;
 pub use remote::{Protocol, Remote, RemoteOptions, Structured};
 pub use retry::Backoff;
@@ -56,7 +56,7 @@ pub struct ModelCall {
     pub place: Arc<[u32]>,
     /// Answers in the conversation, in the words of the protocol that they were given in ([`Answer::words`]),
     /// in their order. Whose words they are not tells the calls in its own.
-    pub said: Arc<[AsSaid]>,
+    pub said: Arc<[VerbatimReply]>,
 }
 
 impl ModelCall {

@@ -5,7 +5,7 @@
 //! whatever is told otherwise is refused. A conversation of the machine has the calls alone, so the words are
 //! kept beside it, in the memory of the run and with the answer in its journal.
 //!
-//! Entry points: [`Kept`] of a run, [`AsSaid`] of a question.
+//! Entry points: [`VerbatimReplies`] of a run, [`VerbatimReply`] of a question.
 //!
 //! Invariant: words are repeated only behind the conversation that they answered, and where the calls follow
 //! that they made. So they tell a model nothing that it was not told then.
@@ -24,7 +24,7 @@ const MAX_REPLIES: usize = 4096;
 
 /// An answer of a model in a conversation, in the words of its protocol.
 #[derive(Clone, Debug, PartialEq)]
-pub struct AsSaid {
+pub struct VerbatimReply {
     /// The index of the message of its first call.
     pub at: usize,
     /// How many of its calls are in the conversation: each is a message, its result the next one.
@@ -35,7 +35,7 @@ pub struct AsSaid {
 
 /// The words of a run's answers.
 #[derive(Debug, Default)]
-pub(crate) struct Kept {
+pub(crate) struct VerbatimReplies {
     /// By the conversation that they answered; there may be several where it was asked with several times.
     answers: HashMap<Link, Vec<Answer>>,
     order: VecDeque<Link>,
@@ -47,7 +47,7 @@ struct Answer {
     words: Arc<Json>,
 }
 
-impl Kept {
+impl VerbatimReplies {
     /// Keeps an answer to a conversation.
     pub(crate) fn keep(&mut self, asked: &[Message], reply: &Reply, words: Arc<Json>) {
         let calls = match reply {
@@ -70,7 +70,7 @@ impl Kept {
     }
 
     /// The answers in a conversation whose words are known, in their order.
-    pub(crate) fn of(&self, messages: &[Message]) -> Arc<[AsSaid]> {
+    pub(crate) fn of(&self, messages: &[Message]) -> Arc<[VerbatimReply]> {
         if self.answers.is_empty() {
             return Arc::default();
         }
@@ -82,7 +82,7 @@ impl Kept {
             // Of several that are alike, the last.
             answers.iter().rev().find(|a| a.calls.first() == Some(&**call))
         };
-        let mut out: Vec<AsSaid> = Vec::new();
+        let mut out: Vec<VerbatimReply> = Vec::new();
         let mut i = 0;
         while i < messages.len() {
             let Some(answer) = begins(i) else {
@@ -97,7 +97,7 @@ impl Kept {
             };
             let calls = answer.calls.iter().enumerate().take_while(|(n, call)| is_there(*n, call)).count();
             if calls > 0 {
-                out.push(AsSaid { at: i, calls, words: answer.words.clone() });
+                out.push(VerbatimReply { at: i, calls, words: answer.words.clone() });
             }
             i += 2 * calls.max(1);
         }
@@ -130,13 +130,13 @@ mod tests {
         names.iter().flat_map(both).collect()
     }
 
-    fn places(kept: &Kept, messages: &[Message]) -> Vec<(usize, usize, String)> {
+    fn places(kept: &VerbatimReplies, messages: &[Message]) -> Vec<(usize, usize, String)> {
         kept.of(messages).iter().map(|s| (s.at, s.calls, s.words.to_string())).collect()
     }
 
     #[test]
     fn words_are_repeated_where_they_were_said_and_nowhere_else() {
-        let mut kept = Kept::default();
+        let mut kept = VerbatimReplies::default();
         let begin = vec![said(Role::User, "go")];
         let several = Reply::ToolCalls(vec![call("a"), call("b"), call("c")]);
         kept.keep(&begin, &several, Arc::new(json!(1)));
@@ -157,12 +157,12 @@ mod tests {
         let after = [begin.clone(), calls(&["a"])].concat();
         kept.keep(&after, &Reply::ToolCall { name: "b".into(), args: Data::record([]) }, Arc::new(json!(3)));
         assert_eq!(places(&kept, &first), vec![(1, 1, "1".to_string()), (3, 1, "3".to_string())]);
-        assert!(Kept::default().of(&all).is_empty());
+        assert!(VerbatimReplies::default().of(&all).is_empty());
     }
 
     #[test]
     fn the_latest_are_kept() {
-        let mut kept = Kept::default();
+        let mut kept = VerbatimReplies::default();
         let asked = |i: usize| vec![said(Role::User, &i.to_string())];
         for i in 0..=MAX_REPLIES {
             kept.keep(&asked(i), &Reply::ToolCalls(vec![call("a")]), Arc::new(json!(i)));

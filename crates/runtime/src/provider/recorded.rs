@@ -1,6 +1,6 @@
 //! A model that answers as it did in a recording, whatever else the run does: tools and stores are real.
 
-use super::kinds::{Kind, Wanted};
+use super::kinds::{ModelSpec, ProviderKind};
 use super::{Answer, FaultKind, ModelCall, ModelError, Price, Provider, Tokens, Work};
 use crate::event::Progress;
 use crate::journal::{Link, link, read_response};
@@ -91,7 +91,7 @@ impl Provider for Recorded {
 /// The provider `recorded`.
 pub(super) struct RecordedFile;
 
-impl Kind for RecordedFile {
+impl ProviderKind for RecordedFile {
     fn name(&self) -> &'static str {
         "recorded"
     }
@@ -100,7 +100,7 @@ impl Kind for RecordedFile {
         true
     }
 
-    fn make(&self, wanted: &Wanted<'_>) -> Result<Arc<dyn Provider>, ConfigError> {
+    fn make(&self, wanted: &ModelSpec<'_>) -> Result<Arc<dyn Provider>, ConfigError> {
         match wanted.file {
             Some(file) => Ok(Arc::new(Recorded::load(file)?)),
             None => Err(wanted.wrong("a recorded model needs a `file`")),

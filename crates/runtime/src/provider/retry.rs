@@ -34,7 +34,7 @@ impl Default for Backoff {
 
 /// How an attempt ended if it did not succeed.
 #[derive(Debug)]
-pub(crate) enum Trouble<E> {
+pub(crate) enum AttemptError<E> {
     /// Repeating it is pointless.
     Final(E),
     /// It may work later: after this time, if the server said.
@@ -66,7 +66,7 @@ impl Backoff {
 
     /// Runs `attempt` until it succeeds or is not worth repeating. `told` hears of every repetition: its
     /// number from 1, the wait before it, and why. Returns how many attempts there were.
-    pub(crate) async fn run<T, E, F: Future<Output = Result<T, Trouble<E>>>>(
+    pub(crate) async fn run<T, E, F: Future<Output = Result<T, AttemptError<E>>>>(
         &self,
         rng: &mut SplitMix,
         mut attempt: impl FnMut() -> F,
@@ -76,8 +76,8 @@ impl Backoff {
         loop {
             let (error, asked) = match attempt().await {
                 Ok(value) => return (Ok(value), n + 1),
-                Err(Trouble::Final(error)) => return (Err(error), n + 1),
-                Err(Trouble::Passing(error, asked)) => (error, asked),
+                Err(AttemptError::Final(error)) => return (Err(error), n + 1),
+                Err(AttemptError::Passing(error, asked)) => (error, asked),
             };
             let Some(wait) = self.wait(n, asked, rng) else { return (Err(error), n + 1) };
             n += 1;
@@ -98,7 +98,7 @@ mod tests {
         let (result, attempts) = backoff
             .run(
                 &mut SplitMix::new(7),
-                || async { Err::<(), _>(Trouble::Passing("busy", asked)) },
+                || async { Err::<(), _>(AttemptError::Passing("busy", asked)) },
                 |_, wait, _| waits.push(wait),
             )
             .await;
@@ -143,7 +143,7 @@ mod tests {
         let (backoff, mut rng) = (Backoff::default(), SplitMix::new(0));
         let run = backoff.run(
             &mut rng,
-            || async { Err::<(), _>(Trouble::Final(1)) },
+            || async { Err::<(), _>(AttemptError::Final(1)) },
             |_, _, _| panic!("no repetition"),
         );
         assert_eq!(run.await, (Err(1), 1));

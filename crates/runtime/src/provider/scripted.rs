@@ -1,6 +1,6 @@
 //! A model whose replies are written down beforehand, for tests and demonstrations.
 
-use super::kinds::{Kind, Wanted};
+use super::kinds::{ModelSpec, ProviderKind};
 use super::{Answer, FaultKind, ModelCall, ModelError, Price, Provider, Tokens, Work};
 use crate::ConfigError;
 use crate::event::Progress;
@@ -248,7 +248,7 @@ impl Provider for Scripted {
 /// The provider `scripted`.
 pub(super) struct ScriptFile;
 
-impl Kind for ScriptFile {
+impl ProviderKind for ScriptFile {
     fn name(&self) -> &'static str {
         "scripted"
     }
@@ -257,7 +257,7 @@ impl Kind for ScriptFile {
         true
     }
 
-    fn make(&self, wanted: &Wanted<'_>) -> Result<Arc<dyn Provider>, ConfigError> {
+    fn make(&self, wanted: &ModelSpec<'_>) -> Result<Arc<dyn Provider>, ConfigError> {
         match wanted.file {
             Some(file) => Ok(Arc::new(Scripted::load(file)?)),
             None => Err(wanted.wrong("a scripted model needs a `file`")),

@@ -111,7 +111,7 @@ pub struct Stores {
     redis: Option<RedisServer>,
     /// Whatever programs say, all are in this process.
     only_here: bool,
-    open: Arc<Mutex<HashMap<Name, Arc<Mutex<Open>>>>>,
+    open: Arc<Mutex<HashMap<Name, Arc<Mutex<OpenStore>>>>>,
     /// The declarations that runs began with, by owner.
     declared: Arc<Mutex<HashMap<String, StoreTable>>>,
     /// The owner of entries, empty for the local user.
@@ -157,7 +157,7 @@ pub struct StillStores {
 }
 
 impl StillStores {
-    fn act(&mut self, decl: &StoreDecl, key: u32, act: Act) -> Result<Option<Data>, String> {
+    fn act(&mut self, decl: &StoreDecl, key: u32, act: KeyOp) -> Result<Option<Data>, String> {
         let Some(key) = decl.keys.get(key as usize) else {
             return Err(format!("store `{}` has no such key", decl.name));
         };
@@ -170,7 +170,7 @@ impl StillStores {
     /// # Errors
     /// It holds what is not of the key's type.
     pub fn recall(&mut self, decl: &StoreDecl, key: u32) -> Result<Option<Data>, String> {
-        self.act(decl, key, Act::Recall)
+        self.act(decl, key, KeyOp::Recall)
     }
 
     /// Writes a key.
@@ -178,19 +178,19 @@ impl StillStores {
     /// # Errors
     /// As [`StillStores::recall`].
     pub fn remember(&mut self, decl: &StoreDecl, key: u32, value: Data) -> Result<(), String> {
-        self.act(decl, key, Act::Remember(value)).map(|_| ())
+        self.act(decl, key, KeyOp::Remember(value)).map(|_| ())
     }
 }
 
 /// A store that is kept elsewhere, in use.
 #[derive(Debug)]
-enum Open {
+enum OpenStore {
     File(sqlite::File),
     Redis(Box<redis::Client>),
 }
 
 /// Operation on a key.
-enum Act {
+enum KeyOp {
     Recall,
     Remember(Data),
 }
@@ -201,7 +201,7 @@ struct Operation<'a> {
     owner: &'a str,
     decl: &'a StoreDecl,
     key: &'a KeyDecl,
-    act: Act,
+    act: KeyOp,
     /// Milliseconds since 1970.
     now: i64,
 }
@@ -210,10 +210,10 @@ impl Operation<'_> {
     /// Carries the operation out in this process.
     fn on(self, state: &mut StoreState) -> Result<Option<Data>, String> {
         match &self.act {
-            Act::Recall => {
+            KeyOp::Recall => {
                 state.recall(self.decl, self.key, self.now).map(|data| self.of_type(data)).transpose()
             }
-            Act::Remember(value) => {
+            KeyOp::Remember(value) => {
                 state.remember(self.decl, self.key, value.clone(), self.now);
                 Ok(None)
             }
@@ -391,7 +391,7 @@ impl Stores {
         matches!(self.place(decl), Ok(None))
     }
 
-    fn act(&self, decl: &StoreDecl, key: u32, act: Act) -> Result<Option<Data>, String> {
+    fn act(&self, decl: &StoreDecl, key: u32, act: KeyOp) -> Result<Option<Data>, String> {
         let Some(key) = decl.keys.get(key as usize) else {
             return Err(format!("store `{}` has no such key", decl.name));
         };
@@ -410,8 +410,8 @@ impl Stores {
                 Some(open) => open.clone(),
                 None => {
                     let open = match place {
-                        StorePlace::File(path) => Open::File(sqlite::File::open(&path)?),
-                        StorePlace::Redis(server) => Open::Redis(Box::new(redis::Client::of(server))),
+                        StorePlace::File(path) => OpenStore::File(sqlite::File::open(&path)?),
+                        StorePlace::Redis(server) => OpenStore::Redis(Box::new(redis::Client::of(server))),
                         StorePlace::NotSet(variable) => return Err(not_set(&decl.name, &variable).one_line()),
                     };
                     all.entry(decl.name.clone()).or_insert(Arc::new(Mutex::new(open))).clone()
@@ -421,8 +421,8 @@ impl Stores {
         // A panic while the lock was held rolls the transaction back.
         let mut open = open.lock().unwrap_or_else(PoisonError::into_inner);
         match &mut *open {
-            Open::File(file) => file.carry_out(operation),
-            Open::Redis(client) => client.carry_out(operation),
+            OpenStore::File(file) => file.carry_out(operation),
+            OpenStore::Redis(client) => client.carry_out(operation),
         }
     }
 
@@ -432,7 +432,7 @@ impl Stores {
     /// The declaration asks for a backend that is not configured, the file or the server can't be used, or
     /// holds what is not of the key's type.
     pub fn recall(&self, decl: &StoreDecl, key: u32) -> Result<Option<Data>, String> {
-        self.act(decl, key, Act::Recall)
+        self.act(decl, key, KeyOp::Recall)
     }
 
     /// Writes a key.
@@ -440,6 +440,6 @@ impl Stores {
     /// # Errors
     /// As [`Stores::recall`].
     pub fn remember(&self, decl: &StoreDecl, key: u32, value: Data) -> Result<(), String> {
-        self.act(decl, key, Act::Remember(value)).map(|_| ())
+        self.act(decl, key, KeyOp::Remember(value)).map(|_| ())
     }
 }

@@ -9,7 +9,7 @@
 //! the keys, and an entry is JSON: `v` is the value (JSON of the exchange format), `expires` (milliseconds
 //! since 1970) and `capacity` are its limits, and `n` is the number of the write.
 
-use super::{Act, Operation, label_of, prefixed};
+use super::{KeyOp, Operation, label_of, prefixed};
 use core_ir::exchange::data_json;
 use core_ir::{Data, Name};
 use machine::store::{EntryLimits, initial};
@@ -144,8 +144,8 @@ impl Client {
         let mut script = redis::cmd("EVAL");
         script.arg(SCRIPT).arg(1).arg(format!("entail:account:{account}")).arg(now).arg(&*key.name);
         match act {
-            Act::Recall => script.arg("recall"),
-            Act::Remember(value) => {
+            KeyOp::Recall => script.arg("recall"),
+            KeyOp::Remember(value) => {
                 let limits = EntryLimits::of(decl, *now);
                 let number = |n: Option<i64>| n.map(|n| n.to_string()).unwrap_or_default();
                 let capacity = limits.capacity.map(|c| i64::try_from(c).unwrap_or(i64::MAX));

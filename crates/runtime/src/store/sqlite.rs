@@ -3,8 +3,8 @@
 //! Invariant: every operation is one transaction, so agents in several processes see each other's writes
 //! whole and in one order.
 
-use super::{Act, Operation, label_of};
-use crate::write_lock::Turn;
+use super::{KeyOp, Operation, label_of};
+use crate::write_lock::WriteLock;
 use core_ir::exchange::data_json;
 use core_ir::{Data, Name};
 use machine::store::{EntryLimits, initial, kept};
@@ -30,7 +30,7 @@ const TABLES: &str = "
 #[derive(Debug)]
 pub(super) struct File {
     db: Connection,
-    turn: Turn,
+    turn: WriteLock,
 }
 
 impl File {
@@ -40,7 +40,7 @@ impl File {
             let mut db = Connection::open(path)?;
             db.busy_timeout(Duration::from_secs(10))?;
             // The file is there now, which its turn needs.
-            let turn = Turn::of(path);
+            let turn = WriteLock::of(path);
             let writing = turn.take();
             db.pragma_update(None, "journal_mode", "WAL")?;
             let t = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
@@ -94,7 +94,7 @@ fn carry_out(db: &mut Connection, operation: Operation) -> Result<Option<Data>, 
     let last = entries.first().map_or(0, |e| e.number);
     let remain = kept(&entries, |e| e.limits, now);
     let result = match &operation.act {
-        Act::Recall if remain.iter().any(|e| e.key == key.name) => {
+        KeyOp::Recall if remain.iter().any(|e| e.key == key.name) => {
             let held = t.query_row(
                 "SELECT value FROM entail_entries WHERE owner = ?1 AND store = ?2 AND label = ?3 AND key = ?4",
                 params![owner, &*decl.name, label, &*key.name],
@@ -102,11 +102,11 @@ fn carry_out(db: &mut Connection, operation: Operation) -> Result<Option<Data>, 
             );
             Some(operation.of_text(&held.map_err(failed)?)?)
         }
-        Act::Recall => {
+        KeyOp::Recall => {
             let written: Vec<Name> = remain.iter().map(|e| e.key.clone()).collect();
             initial(decl, key, &written, now).cloned()
         }
-        Act::Remember(value) => {
+        KeyOp::Remember(value) => {
             let written =
                 Entry { key: key.name.clone(), limits: EntryLimits::of(decl, now), number: last + 1 };
             let all = std::iter::once(&written).chain(remain.into_iter().filter(|e| e.key != key.name));
@@ -153,7 +153,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("m.db");
         std::fs::write(&path, "").unwrap();
-        let turn = Turn::of(&path);
+        let turn = WriteLock::of(&path);
         let writing = turn.take();
         let (says, hears) = mpsc::channel();
         let other = std::thread::spawn(move || says.send(File::open(&path).map(|_| ())));

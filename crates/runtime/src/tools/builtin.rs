@@ -21,7 +21,7 @@ pub const BUILTINS: &[(&str, &str)] = &[
 ];
 
 #[derive(Debug, Clone, Copy)]
-enum Act {
+enum BuiltinOp {
     Now,
     Unix,
     Query,
@@ -35,14 +35,14 @@ enum Act {
 #[derive(Debug)]
 pub(crate) struct Builtin {
     name: &'static str,
-    act: Act,
+    act: BuiltinOp,
 }
 
 impl Builtin {
     pub(super) fn read(name: &str) -> Result<Builtin, String> {
-        use Act::*;
+        use BuiltinOp::*;
         // In the order of `BUILTINS`.
-        const ACTS: [Act; BUILTINS.len()] = [Now, Unix, Query, Eval, Length, Lower, Trim, Upper];
+        const ACTS: [BuiltinOp; BUILTINS.len()] = [Now, Unix, Query, Eval, Length, Lower, Trim, Upper];
         match BUILTINS.iter().zip(ACTS).find(|((n, _), _)| *n == name) {
             Some(((name, _), act)) => Ok(Builtin { name, act }),
             None => {
@@ -65,9 +65,9 @@ impl Builtin {
         };
         let seconds = || SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs());
         Ok(match self.act {
-            Act::Now => Data::str(utc(seconds())),
-            Act::Unix => Data::Num(Num::from(i64::try_from(seconds()).unwrap_or(i64::MAX))),
-            Act::Query => {
+            BuiltinOp::Now => Data::str(utc(seconds())),
+            BuiltinOp::Unix => Data::Num(Num::from(i64::try_from(seconds()).unwrap_or(i64::MAX))),
+            BuiltinOp::Query => {
                 let [(_, json), (_, Data::Str(place))] = args else {
                     return Err("`json.query` takes JSON and a JSON Pointer".into());
                 };
@@ -80,14 +80,16 @@ impl Builtin {
                 let found = json.pointer(place).unwrap_or(&serde_json::Value::Null);
                 Data::from_json(found).map_err(|e| e.to_string())?
             }
-            Act::Eval => match args {
+            BuiltinOp::Eval => match args {
                 [(_, d @ (Data::Str(_) | Data::Num(_)))] => Data::Num(evaluate(&as_text(d))?),
                 _ => Data::Num(evaluate(&text()?)?),
             },
-            Act::Length => Data::Num(Num::from(i64::try_from(text()?.chars().count()).unwrap_or(i64::MAX))),
-            Act::Lower => Data::str(text()?.to_lowercase()),
-            Act::Trim => Data::str(text()?.trim()),
-            Act::Upper => Data::str(text()?.to_uppercase()),
+            BuiltinOp::Length => {
+                Data::Num(Num::from(i64::try_from(text()?.chars().count()).unwrap_or(i64::MAX)))
+            }
+            BuiltinOp::Lower => Data::str(text()?.to_lowercase()),
+            BuiltinOp::Trim => Data::str(text()?.trim()),
+            BuiltinOp::Upper => Data::str(text()?.to_uppercase()),
         })
     }
 }

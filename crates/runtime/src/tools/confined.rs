@@ -37,12 +37,12 @@ const MAX_LINES: usize = 1_000;
 
 #[derive(Clone, Debug)]
 pub(super) enum Confined {
-    Files { act: Act, root: PathBuf },
+    Files { act: FileOp, root: PathBuf },
     Fetch { allow: Arc<[String]>, timeout: Option<Duration> },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Act {
+pub(super) enum FileOp {
     Read,
     List,
     Grep,
@@ -57,10 +57,10 @@ impl Confined {
         timeout: Option<Duration>,
     ) -> Option<Result<Confined, String>> {
         let act = match name {
-            "file.read" => Act::Read,
-            "file.list" => Act::List,
-            "file.grep" => Act::Grep,
-            "file.write" => Act::Write,
+            "file.read" => FileOp::Read,
+            "file.list" => FileOp::List,
+            "file.grep" => FileOp::Grep,
+            "file.write" => FileOp::Write,
             "http.fetch" => {
                 let hosts = match handler.field("allow") {
                     Some(Data::List(items)) => {
@@ -130,20 +130,20 @@ fn texts<const N: usize>(args: &[(Name, Data)], what: &str) -> Result<[String; N
     texts.and_then(|t| t.try_into().ok()).ok_or_else(wrong)
 }
 
-fn files(act: Act, root: &Path, args: &[(Name, Data)], limits: &ToolLimits) -> Result<Data, String> {
+fn files(act: FileOp, root: &Path, args: &[(Name, Data)], limits: &ToolLimits) -> Result<Data, String> {
     let root = Dir::open_ambient_dir(root, ambient_authority())
         .map_err(|e| format!("the root `{}`: {e}", root.display()))?;
     match act {
-        Act::Read => {
+        FileOp::Read => {
             let [path] = texts(args, "a path")?;
             Ok(Data::str(text_of(&root, &beneath(&path)?, limits.max_output)?))
         }
-        Act::List => {
+        FileOp::List => {
             let [path] = texts(args, "a path")?;
             let found = walk(&root, &beneath(&path)?)?;
             Ok(Data::list(found.iter().map(|p| Data::str(p.display().to_string()))))
         }
-        Act::Grep => {
+        FileOp::Grep => {
             let [pattern, path] = texts(args, "a regular expression and a path")?;
             let regex = RegexBuilder::new(&pattern).size_limit(1 << 20).build();
             let regex = regex.map_err(|_| format!("`{}` is no regular expression", clip(&pattern, 100)))?;
@@ -165,7 +165,7 @@ fn files(act: Act, root: &Path, args: &[(Name, Data)], limits: &ToolLimits) -> R
             }
             Ok(Data::list(out))
         }
-        Act::Write => {
+        FileOp::Write => {
             let [path, text] = texts(args, "a path and a text")?;
             let given = beneath(&path)?;
             let name = given.file_name().ok_or_else(|| format!("`{}` names no file", clip(&path, 100)))?;
@@ -303,7 +303,7 @@ async fn fetch(
 mod tests {
     use super::*;
 
-    fn call(act: Act, root: &Path, args: &[&str]) -> Result<String, String> {
+    fn call(act: FileOp, root: &Path, args: &[&str]) -> Result<String, String> {
         let args: Vec<(Name, Data)> = args.iter().map(|a| ("x".into(), Data::str(*a))).collect();
         files(act, root, &args, &ToolLimits::default()).map(|d| d.to_json().to_string())
     }
@@ -322,28 +322,28 @@ mod tests {
         std::os::unix::fs::symlink(outside.path(), root.join("way-out")).unwrap();
         std::os::unix::fs::symlink(outside.path().join("secret"), root.join("link")).unwrap();
         assert_eq!(
-            call(Act::Read, &root, &["sub/../a.txt"]),
+            call(FileOp::Read, &root, &["sub/../a.txt"]),
             Err("`sub/../a.txt` is not a path within the root".into())
         );
-        assert_eq!(call(Act::Read, &root, &["./a.txt"]).unwrap(), r#""one\ntwo\n""#);
-        assert_eq!(call(Act::List, &root, &["."]).unwrap(), r#"["a.txt","no-text","sub/b.txt"]"#);
-        let found = call(Act::Grep, &root, &["^t.o", "."]).unwrap();
+        assert_eq!(call(FileOp::Read, &root, &["./a.txt"]).unwrap(), r#""one\ntwo\n""#);
+        assert_eq!(call(FileOp::List, &root, &["."]).unwrap(), r#"["a.txt","no-text","sub/b.txt"]"#);
+        let found = call(FileOp::Grep, &root, &["^t.o", "."]).unwrap();
         assert_eq!(
             found,
             r#"[{"path":"a.txt","line":2,"text":"two"},{"path":"sub/b.txt","line":1,"text":"two too"}]"#
         );
         for path in ["../x", "/etc/passwd", "link", "way-out/secret", "none", "sub", "no-text"] {
-            let e = call(Act::Read, &root, &[path]).unwrap_err();
+            let e = call(FileOp::Read, &root, &[path]).unwrap_err();
             assert!(e.contains(path) && !e.contains("planted"), "{e}");
         }
-        assert!(call(Act::Grep, &root, &["(", "."]).unwrap_err().contains("no regular expression"));
-        call(Act::Write, &root, &["sub/c.txt", "new"]).unwrap();
-        assert_eq!(call(Act::Read, &root, &["sub/c.txt"]).unwrap(), r#""new""#);
+        assert!(call(FileOp::Grep, &root, &["(", "."]).unwrap_err().contains("no regular expression"));
+        call(FileOp::Write, &root, &["sub/c.txt", "new"]).unwrap();
+        assert_eq!(call(FileOp::Read, &root, &["sub/c.txt"]).unwrap(), r#""new""#);
         // A link is replaced, and what it led to stays as it was.
-        call(Act::Write, &root, &["link", "mine"]).unwrap();
+        call(FileOp::Write, &root, &["link", "mine"]).unwrap();
         assert_eq!(std::fs::read_to_string(outside.path().join("secret")).unwrap(), "planted");
         for path in ["../x", "way-out/x", "/tmp/x", "sub", ""] {
-            call(Act::Write, &root, &[path, "x"]).unwrap_err();
+            call(FileOp::Write, &root, &[path, "x"]).unwrap_err();
         }
         assert!(!outside.path().join("x").exists() && !dir.path().join("x").exists());
     }
@@ -374,10 +374,10 @@ mod tests {
             });
             let mut read = 0;
             for n in 0..20_000 {
-                let got = call(Act::Read, dir.path(), &["way/f"]);
+                let got = call(FileOp::Read, dir.path(), &["way/f"]);
                 assert_ne!(got.as_deref(), Ok("\"planted\""));
                 read += usize::from(got.is_ok());
-                let _ = call(Act::Write, dir.path(), &["way/new", "x"]);
+                let _ = call(FileOp::Write, dir.path(), &["way/new", "x"]);
                 if read > 50 && n > 2_000 {
                     break;
                 }
@@ -389,7 +389,7 @@ mod tests {
         assert!(
             std::process::Command::new("mkfifo").arg(dir.path().join("pipe")).status().unwrap().success()
         );
-        assert!(call(Act::Read, dir.path(), &["pipe"]).unwrap_err().contains("it is no file"));
+        assert!(call(FileOp::Read, dir.path(), &["pipe"]).unwrap_err().contains("it is no file"));
     }
 
     #[tokio::test]

@@ -24,7 +24,7 @@ pub(super) struct Exec {
     memory: Option<u64>,
 }
 
-enum Broken {
+enum OutputError {
     Output(usize),
     Io(std::io::Error),
 }
@@ -92,7 +92,7 @@ impl Exec {
         let all = async {
             tokio::try_join!(
                 async {
-                    let status = child.wait().await.map_err(Broken::Io);
+                    let status = child.wait().await.map_err(OutputError::Io);
                     // What it left behind ends with it; otherwise the pipes might never close.
                     group.kill();
                     status
@@ -105,11 +105,11 @@ impl Exec {
         group.kill();
         let (status, out, err) = match ended {
             Ok(Ok(parts)) => parts,
-            Ok(Err(Broken::Output(most))) => {
+            Ok(Err(OutputError::Output(most))) => {
                 let _ = child.wait().await;
                 return Err(format!("`{shown}` was killed: it wrote more than {most} bytes").into());
             }
-            Ok(Err(Broken::Io(e))) => return Err(format!("`{shown}`: {e}").into()),
+            Ok(Err(OutputError::Io(e))) => return Err(format!("`{shown}`: {e}").into()),
             Err(_) => {
                 let _ = child.wait().await;
                 return Err(
@@ -134,9 +134,9 @@ impl Exec {
 }
 
 /// Everything, unless it is too much.
-async fn read(pipe: Option<impl AsyncRead + Unpin>, most: usize) -> Result<Vec<u8>, Broken> {
+async fn read(pipe: Option<impl AsyncRead + Unpin>, most: usize) -> Result<Vec<u8>, OutputError> {
     let Some(pipe) = pipe else { return Ok(Vec::new()) };
     let mut out = Vec::new();
-    pipe.take(most as u64 + 1).read_to_end(&mut out).await.map_err(Broken::Io)?;
-    if out.len() > most { Err(Broken::Output(most)) } else { Ok(out) }
+    pipe.take(most as u64 + 1).read_to_end(&mut out).await.map_err(OutputError::Io)?;
+    if out.len() > most { Err(OutputError::Output(most)) } else { Ok(out) }
 }

@@ -10,7 +10,7 @@
 
 use super::{ToolError, ToolLimits, as_json, json_result};
 use crate::ConfigError;
-use crate::process::{self, Group, Process, STDERR_TAIL};
+use crate::process::{self, Process, ProcessGroup, STDERR_TAIL};
 use core_ir::{Data, Name, Type};
 use diagnostics::clip_to as clip;
 use serde::Deserialize;
@@ -121,7 +121,7 @@ impl PythonTool {
         hidden: &[String],
         key: Option<String>,
     ) -> Result<Data, ToolError> {
-        let start = Start {
+        let start = WorkerSpec {
             module: self.module.clone(),
             env: workers.settings.env.iter().chain(&self.env).cloned().collect(),
             memory: self.memory.unwrap_or(limits.max_memory),
@@ -161,7 +161,7 @@ impl PythonTool {
 
 /// Parameters of a worker.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Start {
+struct WorkerSpec {
     module: String,
     env: Vec<String>,
     memory: u64,
@@ -169,14 +169,14 @@ struct Start {
 
 /// Workers that wait for their next call.
 #[allow(clippy::box_collection, reason = "mostly there are none, and a run that waits is to be small")]
-type Idle = Option<Box<HashMap<Start, Vec<Worker>>>>;
+type IdleWorkers = Option<Box<HashMap<WorkerSpec, Vec<Worker>>>>;
 
 /// The processes of a run that wait for a call.
 #[derive(Debug, Default)]
 pub(super) struct Workers {
     pub(super) settings: Arc<PythonSettings>,
     /// Boxed: every run has this, and few start workers.
-    idle: Mutex<Idle>,
+    idle: Mutex<IdleWorkers>,
 }
 
 impl Workers {
@@ -184,16 +184,16 @@ impl Workers {
         Workers { settings, idle: Mutex::default() }
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Idle> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, IdleWorkers> {
         // A panic while it was held leaves workers that are there or not there.
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn take(&self, start: &Start) -> Option<Worker> {
+    fn take(&self, start: &WorkerSpec) -> Option<Worker> {
         self.lock().as_mut()?.get_mut(start)?.pop()
     }
 
-    fn put(&self, start: Start, worker: Worker) {
+    fn put(&self, start: WorkerSpec, worker: Worker) {
         self.lock().get_or_insert_default().entry(start).or_default().push(worker);
     }
 
@@ -239,12 +239,12 @@ struct Worker {
     said: Arc<Mutex<Vec<u8>>>,
     process: Process,
     // Dropped last of all: what it started ends with it.
-    group: Group,
+    group: ProcessGroup,
 }
 
 impl Worker {
     async fn start(
-        start: &Start,
+        start: &WorkerSpec,
         settings: &PythonSettings,
         hidden: &[String],
         most: usize,

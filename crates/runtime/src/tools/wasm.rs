@@ -89,12 +89,12 @@ impl Components {
 const GIVEN_UP: &str = "it was given up";
 
 /// Somebody who waits for a call. When they go, it is told to stop.
-struct WaitedFor {
+struct CallerGuard {
     given_up: Arc<AtomicBool>,
     engine: Option<Engine>,
 }
 
-impl Drop for WaitedFor {
+impl Drop for CallerGuard {
     fn drop(&mut self) {
         self.given_up.store(true, Ordering::SeqCst);
         // All calls of the engine look up now, and those that are waited for go on. Of one that has ended
@@ -151,7 +151,7 @@ impl Wasm {
         components: Arc<Components>,
     ) -> Result<Data, ToolError> {
         let limit = self.timeout.unwrap_or(limits.timeout);
-        let waited_for = WaitedFor { given_up: Arc::default(), engine: components.engine.clone() };
+        let waited_for = CallerGuard { given_up: Arc::default(), engine: components.engine.clone() };
         let given_up = waited_for.given_up.clone();
         let work =
             tokio::task::spawn_blocking(move || self.run(&decl, &args, &limits, &components, &given_up));

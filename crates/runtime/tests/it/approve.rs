@@ -4,8 +4,8 @@ use crate::support::program::{AT, call, code, decl, par};
 use core_ir::{Builder, Catches, Code, Data, EffectClass, Term, TermId, Type};
 use machine::{Config, ErrorCode, Machine};
 use runtime::{
-    About, Answered, Approval, Approver, BoxFuture, CancellationToken, Environment, Event, Handlers, Journal,
-    Limits, ModelSettings, Models, NOBODY, RunReport, Session, Tools, Unfinished,
+    Answered, Approval, Approver, BoxFuture, CancellationToken, Environment, Event, Handlers, Journal,
+    Limits, ModelSettings, Models, NOBODY, RunIdentity, RunReport, Session, Tools, Unfinished,
 };
 use serde_json::json;
 use std::path::Path;
@@ -158,8 +158,8 @@ async fn waiting_for_approval_counts_for_time_limits_and_ends_when_the_run_is_ca
     assert!(paid.lock().unwrap().is_empty());
 }
 
-fn about(code: &Code) -> About {
-    About::new("test", code, None, json!({}))
+fn about(code: &Code) -> RunIdentity {
+    RunIdentity::new("test", code, None, json!({}))
 }
 
 fn begin(file: &Path, code: &Code) -> Session {

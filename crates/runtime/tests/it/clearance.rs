@@ -8,8 +8,8 @@ use machine::{Config, ErrorCode, Machine, Reply};
 use policy::Policy;
 use proptest::prelude::*;
 use runtime::{
-    About, Answer, CancellationToken, Environment, Event, Handlers, Journal, Limits, ModelCall,
-    ModelSettings, Models, Price, Progress, Provider, RunReport, Scripted, Session, Tokens, Work,
+    Answer, CancellationToken, Environment, Event, Handlers, Journal, Limits, ModelCall, ModelSettings,
+    Models, Price, Progress, Provider, RunIdentity, RunReport, Scripted, Session, Tokens, Work,
 };
 use serde_json::{Value as Json, json};
 use std::collections::BTreeMap;
@@ -281,7 +281,7 @@ async fn a_refusal_is_in_the_journal_and_replays() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("j.db");
     let code = asks(named("gpt"), false, true);
-    let about = About::new("p", &code, None, json!({}));
+    let about = RunIdentity::new("p", &code, None, json!({}));
     let config = || Config { clearance: PUBLIC, ..Config::default() };
     let go = async |session: Session, models: Models, config: Config| {
         let mut handlers = Handlers::new(models);

@@ -4,7 +4,7 @@ use crate::support::program::{AT, ask, call, code, code as code_of, decl, par};
 use core_ir::{Builder, Code, Data, EffectClass, ModelParams, Name, Num, Term, TermId, ToolDecl, Type};
 use machine::{Config, ErrorCode, Machine};
 use runtime::{
-    About, CancellationToken, Environment, Event, Handlers, Journal, Limits, ModelSettings, Models,
+    CancellationToken, Environment, Event, Handlers, Journal, Limits, ModelSettings, Models, RunIdentity,
     RunReport, Scripted, Session, StorePlace, Stores, Tools, Unfinished,
 };
 use serde_json::json;
@@ -58,8 +58,8 @@ fn handlers(script: &str, ledger: &Ledger) -> Handlers {
 
 const SCRIPT: &str = r#"["one", "two"]"#;
 
-fn about(code: &Code) -> About {
-    About::new("test", code, None, json!({"seed": 7}))
+fn about(code: &Code) -> RunIdentity {
+    RunIdentity::new("test", code, None, json!({"seed": 7}))
 }
 
 fn with(handlers: Handlers, session: Session) -> Handlers {
@@ -454,7 +454,7 @@ async fn secrets_are_not_written() {
         let f = b.add(Term::Tool(t), AT);
         b.app(f, first, AT)
     });
-    let about = About::new(format!("name {KEY}"), &code, None, json!({}));
+    let about = RunIdentity::new(format!("name {KEY}"), &code, None, json!({}));
     let session = Journal::open(&file).unwrap().begin(&about, models.redactor()).unwrap();
     let handlers = Handlers { tools, ..with(Handlers::new(models.clone()), session) };
     let (report, events) = run(&code, &handlers).await;
@@ -465,7 +465,7 @@ async fn secrets_are_not_written() {
         let bytes = std::fs::read(entry.unwrap().path()).unwrap();
         assert!(!String::from_utf8_lossy(&bytes).contains("planted"));
     }
-    let about = About { input: Some(Data::str(KEY)), ..about };
+    let about = RunIdentity { input: Some(Data::str(KEY)), ..about };
     let e = Journal::open(&file).unwrap().begin(&about, models.redactor()).unwrap_err();
     assert!(e.message.contains("the input holds a secret"), "{e:?}");
 }

@@ -6,7 +6,7 @@ use crate::support::{Act, Server};
 use core_ir::{Data, ModelParams, Term, Type};
 use machine::{Config, ErrorCode, Machine};
 use runtime::{
-    About, CancellationToken, Environment, Event, Handlers, Journal, Limits, ModelSettings, Models,
+    CancellationToken, Environment, Event, Handlers, Journal, Limits, ModelSettings, Models, RunIdentity,
     RunReport, Session,
 };
 use serde_json::json;
@@ -104,7 +104,7 @@ async fn records_keep_no_password_and_replay_never_shows_a_mark() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("j.db");
     let code = program();
-    let about = About::new("p", &code, None, json!({}));
+    let about = RunIdentity::new("p", &code, None, json!({}));
     let session = Journal::open(&file).unwrap().begin(&about, &Default::default()).unwrap();
     let first = run("hunter22", "the word is hunter22", Some(session)).await;
     assert!(first.posted[0].contains("hunter22"), "the run itself is not changed");

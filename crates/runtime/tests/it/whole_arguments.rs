@@ -21,8 +21,8 @@ use rmcp::transport::streamable_http_server::{
 };
 use rmcp::{ErrorData, ServerHandler, ServiceExt};
 use runtime::{
-    About, CancellationToken, Environment, Handlers, Journal, Limits, McpServer, Models, RunReport, Scripted,
-    Tools, Unfinished,
+    CancellationToken, Environment, Handlers, Journal, Limits, McpServer, Models, RunIdentity, RunReport,
+    Scripted, Tools, Unfinished,
 };
 use serde_json::{Value as Json, json};
 use std::convert::Infallible;
@@ -333,8 +333,8 @@ impl Case {
         Case::mcp(McpServer { command, protocol, ..McpServer::default() })
     }
 
-    fn about(&self) -> About {
-        About::new("test", &self.code, None, json!({}))
+    fn about(&self) -> RunIdentity {
+        RunIdentity::new("test", &self.code, None, json!({}))
     }
 
     fn run(&self, session: runtime::Session) -> impl Future<Output = RunReport> + use<> {

@@ -6,7 +6,7 @@
 //! client that goes away does not end it, and may come back to it.
 
 use super::{Failure, body_json};
-use crate::service::{How, Refused, Service, Started, ifc, input_schema};
+use crate::service::{Refused, Service, StartOptions, Started, ifc, input_schema};
 use axum::Json;
 use axum::body::Bytes;
 use axum::extract::{Extension, State};
@@ -474,7 +474,7 @@ fn begin(client: &Client, params: &Value, traceparent: Option<&str>) -> Result<S
         &client.caller,
         &pipeline.name,
         &input,
-        How { background: true, context, traceparent, ..How::default() },
+        StartOptions { background: true, context, traceparent, ..StartOptions::default() },
     )?)
 }
 

@@ -48,7 +48,7 @@ pub(super) fn most(wanted: usize) -> usize {
 
 /// The connections that there are.
 #[derive(Default)]
-struct Table {
+struct ConnectionTable {
     open: HashMap<u64, Entry>,
     next: u64,
 }
@@ -60,7 +60,7 @@ struct Entry {
     close: CancellationToken,
 }
 
-impl Table {
+impl ConnectionTable {
     /// Makes room for one more; whether there is any.
     fn make_room(&mut self, most: usize) -> bool {
         if self.open.len() < most {
@@ -82,7 +82,7 @@ impl Table {
     }
 }
 
-fn lock(table: &Mutex<Table>) -> MutexGuard<'_, Table> {
+fn lock(table: &Mutex<ConnectionTable>) -> MutexGuard<'_, ConnectionTable> {
     // A panic while it was held leaves an entry that is there or not.
     table.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -95,7 +95,7 @@ pub(super) async fn serve(
     head: Duration,
     stop: CancellationToken,
 ) {
-    let table = Arc::new(Mutex::new(Table::default()));
+    let table = Arc::new(Mutex::new(ConnectionTable::default()));
     let app = TowerToHyperService::new(app);
     let mut connections = JoinSet::new();
     loop {
@@ -224,7 +224,7 @@ impl HttpBody for Answer {
 mod tests {
     use super::*;
 
-    fn entry(table: &mut Table, peer: [u8; 4], requests: usize) -> CancellationToken {
+    fn entry(table: &mut ConnectionTable, peer: [u8; 4], requests: usize) -> CancellationToken {
         let close = CancellationToken::new();
         let entry =
             Entry { peer: peer.into(), requests: Arc::new(AtomicUsize::new(requests)), close: close.clone() };
@@ -235,7 +235,7 @@ mod tests {
 
     #[test]
     fn the_oldest_without_a_request_gives_way_of_whoever_has_the_most() {
-        let mut table = Table::default();
+        let mut table = ConnectionTable::default();
         let other = entry(&mut table, [10, 0, 0, 1], 0);
         let busy = entry(&mut table, [10, 0, 0, 2], 1);
         let oldest = entry(&mut table, [10, 0, 0, 2], 0);

@@ -14,7 +14,7 @@ mod connections;
 mod openapi;
 
 use crate::error::Error;
-use crate::service::{How, Key, Once, Refused, Service, Started};
+use crate::service::{Key, KeyedStart, Refused, Service, StartOptions, Started};
 use axum::body::{Bytes, to_bytes};
 use axum::extract::{ConnectInfo, DefaultBodyLimit, Extension, Path, Query, Request, State};
 use axum::http::{HeaderMap, StatusCode, header};
@@ -94,7 +94,7 @@ impl HttpServer {
     pub async fn run(self, stop: CancellationToken) {
         let HttpServer { service, listener, address, options } = self;
         let (max_body, body_timeout) = (options.max_body, options.body_timeout);
-        let door = Door { service: service.clone(), address, max_body, body_timeout };
+        let door = HttpState { service: service.clone(), address, max_body, body_timeout };
         let app = router(service.clone(), Arc::new(door), options.max_body);
         if options.resume {
             tokio::spawn(service.clone().resume_all());
@@ -129,7 +129,7 @@ impl HttpServer {
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
 /// Where requests come in, and whose they are.
-struct Door {
+struct HttpState {
     service: Arc<Service>,
     address: SocketAddr,
     max_body: usize,
@@ -137,7 +137,7 @@ struct Door {
     body_timeout: Duration,
 }
 
-impl Door {
+impl HttpState {
     /// The caller that a request is of.
     fn admits(&self, headers: &HeaderMap, peer: SocketAddr) -> Result<Arc<Caller>, Failure> {
         let callers = self.service.callers();
@@ -235,7 +235,7 @@ impl From<Refused> for Failure {
     }
 }
 
-fn router(service: Arc<Service>, door: Arc<Door>, max_body: usize) -> Router {
+fn router(service: Arc<Service>, door: Arc<HttpState>, max_body: usize) -> Router {
     let guarded = Router::new()
         .route("/openapi.json", get(description))
         .route("/v1/pipelines", get(pipelines))
@@ -281,7 +281,7 @@ async fn noted(State(service): State<Arc<Service>>, request: Request, next: Next
 
 /// Lets in who is known, before the body is read.
 async fn admitted(
-    State(door): State<Arc<Door>>,
+    State(door): State<Arc<HttpState>>,
     ConnectInfo(peer): ConnectInfo<SocketAddr>,
     mut request: Request,
     next: Next,
@@ -300,8 +300,8 @@ async fn admitted(
 }
 
 /// The request with its body, which has to arrive in time.
-async fn whole(request: Request, door: &Door) -> Result<Request, Failure> {
-    let Door { max_body, body_timeout, .. } = *door;
+async fn whole(request: Request, door: &HttpState) -> Result<Request, Failure> {
+    let HttpState { max_body, body_timeout, .. } = *door;
     let (head, body) = request.into_parts();
     match tokio::time::timeout(body_timeout, to_bytes(body, max_body)).await {
         Ok(Ok(body)) => Ok(Request::from_parts(head, body.into())),
@@ -321,7 +321,7 @@ async fn whole(request: Request, door: &Door) -> Result<Request, Failure> {
 
 /// Lets everybody in, and tells who is known.
 async fn greeted(
-    State(door): State<Arc<Door>>,
+    State(door): State<Arc<HttpState>>,
     ConnectInfo(peer): ConnectInfo<SocketAddr>,
     mut request: Request,
     next: Next,
@@ -401,11 +401,11 @@ async fn start(
     if streams && !background {
         needs(&caller, Role::Watch)?;
     }
-    let how = How {
+    let how = StartOptions {
         streams: streams && !background,
         background,
         traceparent: traceparent(&headers),
-        ..How::default()
+        ..StartOptions::default()
     };
     let Some(key) = idempotency_key(&headers)? else {
         let Started { run, events, cancel } = service.start(&caller, &name, &input, how)?;
@@ -424,17 +424,17 @@ async fn start(
     };
     let digest = callers::hex(&callers::hash_of(&format!("{name}\n{}", String::from_utf8_lossy(&body))));
     // Its client may come back for the answer, so the run goes on without it.
-    let how = How { background: true, ..how };
+    let how = StartOptions { background: true, ..how };
     match service.start_once(&caller, &name, &input, Key { name: &key, digest: &digest }, how)? {
-        Once::Begun(Started { run, .. }) if background => Ok(begun(&run)),
-        Once::Begun(Started { events, .. }) if streams => Ok(sse(Events { events, left: None })),
-        Once::Begun(Started { run, mut events, .. }) => {
+        KeyedStart::Begun(Started { run, .. }) if background => Ok(begun(&run)),
+        KeyedStart::Begun(Started { events, .. }) if streams => Ok(sse(Events { events, left: None })),
+        KeyedStart::Begun(Started { run, mut events, .. }) => {
             while events.recv().await.is_some() {}
             ended(&service, &caller, &run)
         }
-        Once::Known(run) if background => Ok(begun(&run)),
-        Once::Known(run) => again(&service, &caller, &run).await,
-        Once::Another => {
+        KeyedStart::Known(run) if background => Ok(begun(&run)),
+        KeyedStart::Known(run) => again(&service, &caller, &run).await,
+        KeyedStart::Another => {
             let message = "this `Idempotency-Key` was used for another request";
             Err(Failure::new(StatusCode::UNPROCESSABLE_ENTITY, "key_reused", message))
         }
@@ -547,14 +547,14 @@ async fn cancel(
 
 /// How many runs a list has, unless it is said.
 #[derive(serde::Deserialize)]
-struct Most {
+struct ListQuery {
     limit: Option<u32>,
 }
 
 async fn runs(
     State(service): State<Arc<Service>>,
     Extension(caller): Extension<Arc<Caller>>,
-    Query(most): Query<Most>,
+    Query(most): Query<ListQuery>,
 ) -> Result<Json<Value>, Failure> {
     needs(&caller, Role::Watch)?;
     Ok(Json(service.newest(&caller, most.limit.unwrap_or(50).min(1000))?.into()))
@@ -599,7 +599,7 @@ async fn approvals(
 /// Body of an answer to a question: `{"decision": "approve"}`, or `{"decision": "deny", "reason": "…"}`.
 #[derive(serde::Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Said {
+struct DecisionBody {
     decision: Verdict,
     reason: Option<String>,
 }
@@ -620,7 +620,7 @@ async fn decide(
 ) -> Result<Json<Value>, Failure> {
     needs(&caller, Role::Approve)?;
     let json = body_json(&headers, &body)?;
-    let said: Said = serde_json::from_value(json)
+    let said: DecisionBody = serde_json::from_value(json)
         .map_err(|e| Failure::new(StatusCode::UNPROCESSABLE_ENTITY, "input", format!("no decision: {e}")))?;
     let Some(path) = service.journal() else {
         return Err(Failure::new(StatusCode::NOT_FOUND, "not_found", "without a journal nothing waits"));

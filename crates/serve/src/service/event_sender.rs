@@ -6,7 +6,7 @@ use tokio::sync::mpsc::Sender;
 
 /// Tells a client what happens, without ever waiting for it: no client slows a run down or makes the server
 /// keep what it does not read.
-pub(super) struct Telling {
+pub(super) struct EventSender {
     pub(super) to: Sender<Value>,
     /// Others, who miss what they do not take in time.
     pub(super) watched: broadcast::Sender<Value>,
@@ -14,7 +14,7 @@ pub(super) struct Telling {
     pub(super) skipped: u64,
 }
 
-impl Telling {
+impl EventSender {
     pub(super) fn tell(&mut self, event: Value) {
         if self.watched.receiver_count() > 0 {
             let _ = self.watched.send(event.clone());
@@ -55,7 +55,7 @@ mod tests {
     #[tokio::test]
     async fn a_client_that_does_not_read_is_told_what_it_missed_and_how_it_ended() {
         let (to, mut events) = channel(4);
-        let mut telling = Telling { to, watched: broadcast::Sender::new(1), skipped: 0 };
+        let mut telling = EventSender { to, watched: broadcast::Sender::new(1), skipped: 0 };
         for n in 0..100 {
             telling.tell(json!({"event": "text", "n": n}));
         }
@@ -84,7 +84,7 @@ mod tests {
     async fn who_has_left_is_not_waited_for() {
         let (to, events) = channel(1);
         drop(events);
-        let mut telling = Telling { to, watched: broadcast::Sender::new(1), skipped: 0 };
+        let mut telling = EventSender { to, watched: broadcast::Sender::new(1), skipped: 0 };
         for _ in 0..10 {
             telling.tell(json!({"event": "text"}));
         }

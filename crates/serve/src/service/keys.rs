@@ -4,7 +4,7 @@
 //!
 //! Invariant: a key belongs to its caller and identifies one request: the pipeline and the bytes of the body.
 
-use super::{Arc, How, PoisonError, Refused, Service, Started};
+use super::{Arc, PoisonError, Refused, Service, StartOptions, Started};
 use runtime::Journal;
 use serde_json::Value;
 use session::callers::Caller;
@@ -23,7 +23,7 @@ pub(crate) struct Key<'a> {
 }
 
 /// Result of a request that has a key.
-pub(crate) enum Once {
+pub(crate) enum KeyedStart {
     /// It has begun a run.
     Begun(Started),
     /// It was made before, and began this run.
@@ -59,8 +59,8 @@ impl Service {
         name: &str,
         input: &Value,
         key: Key<'_>,
-        how: How<'_>,
-    ) -> Result<Once, Refused> {
+        how: StartOptions<'_>,
+    ) -> Result<KeyedStart, Refused> {
         // Held until the key is known: of two requests at once one begins the run.
         let mut keys = self.keys.lock().unwrap_or_else(PoisonError::into_inner);
         let place = (caller.name.clone(), key.name.to_string());
@@ -71,14 +71,14 @@ impl Service {
                 .map_err(|e| Refused::Journal(e.message))?,
         };
         match known {
-            Some((run, digest)) if digest == key.digest => Ok(Once::Known(run)),
-            Some(_) => Ok(Once::Another),
+            Some((run, digest)) if digest == key.digest => Ok(KeyedStart::Known(run)),
+            Some(_) => Ok(KeyedStart::Another),
             None => {
-                let started = self.start(caller, name, input, How { key: Some(key), ..how })?;
+                let started = self.start(caller, name, input, StartOptions { key: Some(key), ..how })?;
                 if self.journal().is_none() {
                     keys.insert(place, key.digest, &started.run);
                 }
-                Ok(Once::Begun(started))
+                Ok(KeyedStart::Begun(started))
             }
         }
     }

@@ -21,18 +21,18 @@ use analysis::cost::CostBound;
 use core_ir::exchange::{data_from_json, data_json};
 use core_ir::{Code, Data, LabelSpec, Lattice, StoreConflict, StoreTable, Type};
 use diagnostics::Sources;
-use event_sender::Telling;
+use event_sender::EventSender;
 pub(crate) use keys::Key;
-use keys::Keys;
 #[cfg(feature = "http")]
-pub(crate) use keys::Once;
+pub(crate) use keys::KeyedStart;
+use keys::Keys;
 use ledger::{Grant, Ledger, beginning_of_day};
 pub use log::{Log, LogFormat};
 use machine::{Config, Machine, RequestId};
 use runtime::{
-    About, Answers, ApprovalDesk, Approvers, Asked, Authority, CancellationToken, Decider, Decision, Event,
-    Handlers, Journal, JournalError, Limits, Models, Schema, Session, StoreScope, Stores, Telemetry, Tools,
-    Usage, Waiting,
+    Answers, ApprovalDesk, Approvers, Asked, Authority, CancellationToken, Decider, Decision, Event,
+    Handlers, Journal, JournalError, Limits, Models, RunIdentity, Schema, Session, StoreScope, Stores,
+    Telemetry, Tools, Usage, Waiting,
 };
 use serde_json::{Value, json};
 use session::callers::{Caller, Callers};
@@ -192,7 +192,7 @@ impl Refused {
 
 /// How a run is begun.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct How<'a> {
+pub(crate) struct StartOptions<'a> {
     /// The client sees replies as they grow.
     pub(crate) streams: bool,
     /// Nobody waits for it: its client comes back for it.
@@ -294,7 +294,7 @@ fn one_declaration_for_each_store(
 }
 
 /// The place of a run among those that are under way.
-struct Place {
+struct RunSlot {
     service: Arc<Service>,
     /// The run that has it.
     run: String,
@@ -306,7 +306,7 @@ struct Place {
     used: Option<Usage>,
 }
 
-impl Place {
+impl RunSlot {
     /// Records that the run only waits for an approval, or no longer does.
     fn waits(&mut self, waits: bool) {
         if waits != self.waits {
@@ -322,7 +322,7 @@ impl Place {
     }
 }
 
-impl Place {
+impl RunSlot {
     /// Sets the number of waiting questions that the caller of the run may be shown.
     fn asks(&self, questions: usize) {
         if let Some(entry) = self.service.lock().known.get_mut(&self.run)
@@ -340,7 +340,7 @@ impl Runs {
     }
 }
 
-impl Drop for Place {
+impl Drop for RunSlot {
     fn drop(&mut self) {
         let mut runs = self.service.lock();
         let of = if self.waits { &mut runs.waiting } else { &mut runs.running };
@@ -530,7 +530,7 @@ impl Service {
         caller: &Arc<Caller>,
         name: &str,
         input: &Value,
-        how: How<'_>,
+        how: StartOptions<'_>,
     ) -> Result<Started, Refused> {
         let Some(pipeline) = self.pipelines.get(name).cloned() else {
             return Err(Refused::Unknown(format!(
@@ -554,8 +554,8 @@ impl Service {
         pipeline: Arc<Pipeline>,
         input: Option<(Data, LabelSpec)>,
         handlers: Handlers,
-        how: How<'_>,
-        mut place: Place,
+        how: StartOptions<'_>,
+        mut place: RunSlot,
     ) -> Started {
         let handlers = Handlers { stream: how.streams, ..handlers };
         let run = handlers.run.clone().unwrap_or_default();
@@ -589,8 +589,8 @@ impl Service {
             self.telemetry.as_ref().map(|t| t.another(pipeline.in_journal(), how.traceparent).live(&run));
         tokio::spawn(async move {
             // Whatever happens to the task, the run is over then.
-            let mut ending = Ending { service: &service, run: &id, outcome: None, place };
-            let mut telling = Telling { to: send, watched, skipped: 0 };
+            let mut ending = EndGuard { service: &service, run: &id, outcome: None, place };
+            let mut telling = EventSender { to: send, watched, skipped: 0 };
             telling.tell(json!({"event": "run", "run": id, "pipeline": pipeline.name}));
             service.log.begun(&id, &pipeline.name);
             let (input, label) = input.map_or((None, LabelSpec::BOTTOM), |(data, label)| (Some(data), label));
@@ -683,7 +683,7 @@ impl Service {
     }
 
     /// Takes one of the places that runs have, and of what the caller may use.
-    fn place(self: &Arc<Self>, caller: &Arc<Caller>) -> Result<Place, Refused> {
+    fn place(self: &Arc<Self>, caller: &Arc<Caller>) -> Result<RunSlot, Refused> {
         if self.closing.load(Ordering::SeqCst) {
             return Err(Refused::Closing);
         }
@@ -695,7 +695,7 @@ impl Service {
         let per_run = caller.limits_of_run(&self.limits);
         let grant = ledger.begin(caller, &per_run, Instant::now(), now()).map_err(Refused::Limited)?;
         runs.running += 1;
-        Ok(Place {
+        Ok(RunSlot {
             service: self.clone(),
             run: String::new(),
             waits: false,
@@ -712,7 +712,7 @@ impl Service {
         pipeline: &Pipeline,
         input: Option<Data>,
         label: &LabelSpec,
-        how: How<'_>,
+        how: StartOptions<'_>,
     ) -> Result<Handlers, Refused> {
         let Some(path) = &self.journal else {
             let mut handlers = self.handlers_of(caller, pipeline);
@@ -724,7 +724,7 @@ impl Service {
             "caller": caller.name, "inputLabel": label_json(label),
             "idempotencyKey": how.key.map(|k| k.name), "requestDigest": how.key.map(|k| k.digest),
         });
-        let about = About::new(pipeline.in_journal(), &pipeline.code, input, settings);
+        let about = RunIdentity::new(pipeline.in_journal(), &pipeline.code, input, settings);
         let journal = Journal::existing(path).map_err(|e| Refused::Journal(e.message))?;
         let session = journal
             .begin(&about, self.handlers.models.redactor())
@@ -919,14 +919,14 @@ fn no_run(run: &str) -> Refused {
 }
 
 /// Notes the end of a run, also that of one whose task was dropped or panicked.
-struct Ending<'a> {
+struct EndGuard<'a> {
     service: &'a Service,
     run: &'a str,
     outcome: Option<Value>,
-    place: Place,
+    place: RunSlot,
 }
 
-impl Drop for Ending<'_> {
+impl Drop for EndGuard<'_> {
     fn drop(&mut self) {
         let lost = || json!({"run": self.run, "error": {"code": "cancelled", "message": "the run was lost"}});
         self.service.ended(self.run, self.outcome.take().unwrap_or_else(lost));

@@ -1,7 +1,7 @@
 //! Runs of the journal that this process has not begun, or knows no more.
 
-use super::{Arc, How, Pipeline, Refused, Service, Started, label_from, no_run, status_of};
-use runtime::{About, Journal, JournalError, RunInfo, Unfinished};
+use super::{Arc, Pipeline, Refused, Service, StartOptions, Started, label_from, no_run, status_of};
+use runtime::{Journal, JournalError, RunIdentity, RunInfo, Unfinished};
 use serde_json::{Value, json};
 use session::callers::{Caller, LOCAL, Role};
 use session::view::withheld;
@@ -137,14 +137,18 @@ impl Service {
             return Err(Refused::Conflict(format!("this server has no pipeline for a run of `{name}`")));
         };
         let place = self.place(caller)?;
-        let about = About::new(info.name, &pipeline.code, None, Value::Null);
+        let about = RunIdentity::new(info.name, &pipeline.code, None, Value::Null);
         let path = self.journal().map(std::path::Path::to_path_buf).unwrap_or_default();
         let session = journal.resume(run, &about, self.handlers.models.redactor(), false, unfinished);
         let session = session.map_err(|e| Refused::Conflict(e.message))?;
         let (input, settings) = (session.input().cloned(), session.settings().clone());
         let handlers = self.kept_in(caller, &pipeline, session, &path);
         // Nobody waits for it, whoever did before.
-        let how = How { background: true, context: settings["context"].as_str(), ..How::default() };
+        let how = StartOptions {
+            background: true,
+            context: settings["context"].as_str(),
+            ..StartOptions::default()
+        };
         let input = input.map(|data| (data, label_from(&settings["inputLabel"])));
         Ok(self.go(pipeline, input, handlers, how, place))
     }

@@ -12,13 +12,13 @@ use std::path::Path;
 #[serde(deny_unknown_fields)]
 pub struct Baseline {
     version: u32,
-    findings: BTreeMap<String, Vec<Known>>,
+    findings: BTreeMap<String, Vec<BaselineEntry>>,
 }
 
 /// One known finding. Code and message are for people who read the file.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Known {
+struct BaselineEntry {
     fingerprint: String,
     code: String,
     message: String,
@@ -62,7 +62,7 @@ impl Baseline {
         if found.is_empty() {
             return;
         }
-        let known = found.iter().zip(fingerprints(sources, found)).map(|(d, fingerprint)| Known {
+        let known = found.iter().zip(fingerprints(sources, found)).map(|(d, fingerprint)| BaselineEntry {
             fingerprint,
             code: d.code.to_string(),
             message: d.message.clone(),

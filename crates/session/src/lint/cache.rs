@@ -102,7 +102,7 @@ impl Cache {
     /// The report of a key, if it is known. The bytes are those that the key was made of.
     pub fn get(&self, key: &Key, bytes: &[u8]) -> Option<Report> {
         let entry = self.text.get(self.known.get(key)?.clone())?;
-        let kept: Kept = serde_json::from_str(entry).ok()?;
+        let kept: CachedReport = serde_json::from_str(entry).ok()?;
         let report = kept.report(bytes)?;
         if let Ok(mut used) = self.used.lock() {
             used.push(*key);
@@ -117,7 +117,7 @@ impl Cache {
         if !self.is_on() || cheap {
             return;
         }
-        if let Ok(text) = serde_json::to_string(&Kept::of(report))
+        if let Ok(text) = serde_json::to_string(&CachedReport::of(report))
             && let Ok(mut new) = self.new.lock()
         {
             new.push((key, text));
@@ -229,7 +229,7 @@ fn unhex(text: &str) -> Option<Key> {
 
 /// A report as it is written.
 #[derive(Serialize, Deserialize)]
-enum Kept {
+enum CachedReport {
     #[serde(rename = "s")]
     Skipped(String),
     #[serde(rename = "u")]
@@ -269,14 +269,14 @@ fn index<T: PartialEq>(all: &[T], one: &T) -> u8 {
     all.iter().position(|a| a == one).unwrap_or(0) as u8
 }
 
-impl Kept {
-    fn of(report: &Report) -> Kept {
+impl CachedReport {
+    fn of(report: &Report) -> CachedReport {
         let all = |found: &[Diagnostic]| found.iter().map(Finding::of).collect();
         match &report.outcome {
-            Outcome::Skipped(skip) => Kept::Skipped(skip.to_string()),
-            Outcome::Unreadable(found) => Kept::Unreadable(all(found)),
+            Outcome::Skipped(skip) => CachedReport::Skipped(skip.to_string()),
+            Outcome::Unreadable(found) => CachedReport::Unreadable(all(found)),
             Outcome::Checked { framework, units, findings, silenced } => {
-                Kept::Checked { f: framework.to_string(), u: *units, s: *silenced, d: all(findings) }
+                CachedReport::Checked { f: framework.to_string(), u: *units, s: *silenced, d: all(findings) }
             }
         }
     }
@@ -288,12 +288,12 @@ impl Kept {
         // The text is needed to show places in it, and for nothing else.
         let mut text = None;
         let outcome = match self {
-            Kept::Skipped(why) => Outcome::Skipped(*SKIPS.iter().find(|s| s.to_string() == why)?),
-            Kept::Unreadable(found) => {
+            CachedReport::Skipped(why) => Outcome::Skipped(*SKIPS.iter().find(|s| s.to_string() == why)?),
+            CachedReport::Unreadable(found) => {
                 text = decode(FileId(0), bytes, &Limits::default()).ok();
                 Outcome::Unreadable(all(found)?)
             }
-            Kept::Checked { f, u, s, d } => {
+            CachedReport::Checked { f, u, s, d } => {
                 if !d.is_empty() {
                     text = Some(decode(FileId(0), bytes, &Limits::default()).ok()?);
                 }

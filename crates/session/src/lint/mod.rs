@@ -13,19 +13,19 @@ mod settings;
 
 pub use baseline::Baseline;
 pub use project::ProjectLint;
-pub use settings::{LeastLevel, LintOptions, LintSettings, Wanted};
+pub use settings::{LeastLevel, LintOptions, LintSelection, LintSettings};
 
 use crate::load::{Imports, Kind, files_and_hidden, limits_of, on_all_cores, read_bytes, reason};
-use crate::packages::{Known, Packages};
-use crate::project_files::Neighbours;
+use crate::packages::{KnownVersions, Packages};
+use crate::project_files::ProjectFilesCache;
 use agentlang::EntryKind;
 use cache::Cache;
 use core_ir::Code;
 use diagnostics::{FileId, Sources, Span, has_errors};
 use frontend_kit::doc::{Limits, decode};
 use frontend_kit::{File, Outline, Project, Recognised, Unit, UnitKind};
-use lint::{Config, Language, Outcome, Report, Surroundings, is_test, lint_among, lint_programs};
-use project_context::Around;
+use lint::{Config, Language, Outcome, ProjectCode, Report, is_test, lint_among, lint_programs};
+use project_context::ProjectContexts;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -45,23 +45,23 @@ pub struct LintSources {
 
 /// Rules, levels and surroundings with which files are linted.
 pub struct Linter {
-    wanted: Wanted,
+    wanted: LintSelection,
     cache: Cache,
     /// The code around the files; `None` if it is not looked at.
-    around: Option<Around>,
+    around: Option<ProjectContexts>,
     /// Modules that Python modules may import.
-    neighbours: Neighbours,
+    neighbours: ProjectFilesCache,
     /// The versions of packages.
     packages: Packages,
 }
 
 impl Linter {
     /// With these rules and levels, and what is around the files.
-    fn new(wanted: Wanted, settings: &LintSettings, sources: LintSources) -> Linter {
+    fn new(wanted: LintSelection, settings: &LintSettings, sources: LintSources) -> Linter {
         Linter {
             cache: Cache::open(&wanted.key(), !sources.cache),
-            around: sources.surroundings.then(Around::default),
-            neighbours: Neighbours::default(),
+            around: sources.surroundings.then(ProjectContexts::default),
+            neighbours: ProjectFilesCache::default(),
             packages: Packages::new(settings.versions(), sources.surroundings),
             wanted,
         }
@@ -73,7 +73,7 @@ impl Linter {
     /// Why the settings cannot be used.
     pub fn of_settings(settings: &LintSettings, dir: &Path) -> Result<Linter, String> {
         let sources = LintSources { surroundings: true, cache: false };
-        Ok(Linter::new(Wanted::of_settings(settings, dir)?, settings, sources))
+        Ok(Linter::new(LintSelection::of_settings(settings, dir)?, settings, sources))
     }
 
     /// The report of a file of these bytes, from the cache if it is there.
@@ -106,7 +106,7 @@ impl Linter {
             lint_among(frontends::recognise, &below, FileId(0), bytes, project, &config)
         });
         match (&alone.outcome, &self.around) {
-            (Outcome::Checked { findings, .. }, Some(around)) if Surroundings::concerns(findings) => {
+            (Outcome::Checked { findings, .. }, Some(around)) if ProjectCode::concerns(findings) => {
                 let Some(found) = around.of(path) else { return alone };
                 let mut more = own;
                 more.extend(found.key());
@@ -118,7 +118,14 @@ impl Linter {
     }
 
     /// The report of a module of Python, or of what names one, among those of its project.
-    fn module(&self, path: &Path, bytes: &[u8], own: String, known: &Known, config: &Config) -> Report {
+    fn module(
+        &self,
+        path: &Path,
+        bytes: &[u8],
+        own: String,
+        known: &KnownVersions,
+        config: &Config,
+    ) -> Report {
         let shown = path.display().to_string();
         if self.around.is_none() || !reads_as_agents(&shown, bytes) {
             let alone = |_| Project { versions: known.versions.clone(), ..Project::default() };
@@ -261,7 +268,7 @@ fn reads_as_agents(path: &str, bytes: &[u8]) -> bool {
 }
 
 /// The report in the light of the code around the file.
-fn judged(mut report: Report, found: &project_context::Found, config: &Config) -> Report {
+fn judged(mut report: Report, found: &project_context::ProjectContext, config: &Config) -> Report {
     if let (Outcome::Checked { findings, .. }, Some(code)) = (&mut report.outcome, found.code()) {
         code.judge(&found.path, findings);
         findings.retain(|d| config.wants(d));

@@ -2,7 +2,8 @@
 
 use super::program_checks::{findings, unready};
 use super::{
-    Baseline, LintOptions, LintSources, Linter, Wanted, files_of, is_program, lint_all, speaks_of_agents,
+    Baseline, LintOptions, LintSelection, LintSources, Linter, files_of, is_program, lint_all,
+    speaks_of_agents,
 };
 use crate::error::SettingsError;
 use crate::load;
@@ -34,7 +35,7 @@ impl<'a> ProjectLint<'a> {
         policy: Option<&Path>,
         sources: LintSources,
     ) -> Result<ProjectLint<'a>, SettingsError> {
-        let wanted = Wanted::new(&settings.lint, &settings.dir, options)?;
+        let wanted = LintSelection::new(&settings.lint, &settings.dir, options)?;
         Ok(ProjectLint {
             baseline: wanted.baseline.clone(),
             linter: Linter::new(wanted, &settings.lint, sources),

@@ -2,7 +2,7 @@
 
 use super::cache::{Key, key_of};
 use crate::load::files_under;
-use lint::Surroundings;
+use lint::ProjectCode;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -24,25 +24,25 @@ const MAX_PARENTS: usize = 6;
 const FOREIGN: &[&str] = &["node_modules", "site-packages", ".venv", "venv", "__pycache__", ".tox"];
 
 /// Context of a project, once it has been read.
-type Project = OnceLock<(Surroundings, Key)>;
+type Project = OnceLock<(ProjectCode, Key)>;
 
 /// Context of configurations: the code of their projects, read once for each project.
 #[derive(Default)]
-pub struct Around {
+pub struct ProjectContexts {
     roots: Mutex<HashMap<PathBuf, Option<PathBuf>>>,
     projects: Mutex<HashMap<PathBuf, Arc<Project>>>,
 }
 
 /// The code around one file, with what stands for it in a key.
-pub struct Found {
+pub struct ProjectContext {
     cell: Arc<Project>,
     /// The file's path in the project.
     pub path: String,
 }
 
-impl Found {
+impl ProjectContext {
     /// The code.
-    pub fn code(&self) -> Option<&Surroundings> {
+    pub fn code(&self) -> Option<&ProjectCode> {
         self.cell.get().map(|(s, _)| s)
     }
 
@@ -52,13 +52,13 @@ impl Found {
     }
 }
 
-impl Around {
+impl ProjectContexts {
     /// The code around a file; `None` if there is none.
-    pub fn of(&self, file: &Path) -> Option<Found> {
+    pub fn of(&self, file: &Path) -> Option<ProjectContext> {
         let (root, path) = self.within(file)?;
         let cell = self.projects.lock().ok()?.entry(root.clone()).or_default().clone();
         let (code, _) = cell.get_or_init(|| read(&root));
-        (!code.is_empty()).then(|| Found { cell: cell.clone(), path })
+        (!code.is_empty()).then(|| ProjectContext { cell: cell.clone(), path })
     }
 
     /// The path of a file below its project's directory; `None` if it is in none.
@@ -90,7 +90,7 @@ impl Around {
 }
 
 /// Python modules and environment files below a directory, and a key for all of them.
-fn read(root: &Path) -> (Surroundings, Key) {
+fn read(root: &Path) -> (ProjectCode, Key) {
     let wanted = |path: &str| {
         let name = path.rsplit(['/', '\\']).next().unwrap_or(path);
         let foreign = path.split(['/', '\\']).any(|p| FOREIGN.contains(&p));
@@ -117,7 +117,7 @@ fn read(root: &Path) -> (Surroundings, Key) {
             environment.push((shown, Arc::from(text)));
         }
     }
-    (Surroundings::new(modules, environment), key_of(&[&parts]))
+    (ProjectCode::new(modules, environment), key_of(&[&parts]))
 }
 
 fn is_environment(name: &str) -> bool {

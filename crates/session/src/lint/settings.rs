@@ -98,7 +98,7 @@ pub struct LintOptions<'a> {
 }
 
 /// Selection of rules and levels for each file.
-pub struct Wanted {
+pub struct LintSelection {
     base: Config,
     paths: Vec<(GlobSet, Config)>,
     /// Folder that the globs are relative to.
@@ -107,7 +107,7 @@ pub struct Wanted {
     pub baseline: Option<PathBuf>,
 }
 
-impl Wanted {
+impl LintSelection {
     /// Combines the options of a driver with the settings; options count more. Globs are relative to the
     /// folder.
     ///
@@ -117,7 +117,7 @@ impl Wanted {
         settings: &LintSettings,
         dir: &Path,
         options: LintOptions<'_>,
-    ) -> Result<Wanted, SettingsError> {
+    ) -> Result<LintSelection, SettingsError> {
         let known: Vec<&str> = lint::codes().iter().map(|c| c.code).collect();
         let of_paths = settings.paths.iter().flat_map(|p| p.ignore.iter().chain(p.levels.keys()));
         let named =
@@ -129,18 +129,18 @@ impl Wanted {
                 return Err(SettingsError::new(format!("there is no rule `{code}`")).with_help(help));
             }
         }
-        Wanted::build(settings, dir, options).map_err(SettingsError::new)
+        LintSelection::build(settings, dir, options).map_err(SettingsError::new)
     }
 
     /// The settings alone, without checking the codes that they name.
     ///
     /// # Errors
     /// A glob that is none.
-    pub fn of_settings(settings: &LintSettings, dir: &Path) -> Result<Wanted, String> {
-        Wanted::build(settings, dir, LintOptions::default())
+    pub fn of_settings(settings: &LintSettings, dir: &Path) -> Result<LintSelection, String> {
+        LintSelection::build(settings, dir, LintOptions::default())
     }
 
-    fn build(settings: &LintSettings, dir: &Path, options: LintOptions<'_>) -> Result<Wanted, String> {
+    fn build(settings: &LintSettings, dir: &Path, options: LintOptions<'_>) -> Result<LintSelection, String> {
         let LintOptions { select: selected, ignore: ignored, level, baseline } = options;
         let level = match level.or(settings.level).unwrap_or(LeastLevel::Unknown) {
             LeastLevel::Info => Level::Info,
@@ -167,7 +167,7 @@ impl Wanted {
             paths.push((globs, config));
         }
         let baseline = baseline.map(Path::to_path_buf).or(settings.baseline.as_ref().map(|p| dir.join(p)));
-        Ok(Wanted { base, paths, dir: dir.to_path_buf(), baseline })
+        Ok(LintSelection { base, paths, dir: dir.to_path_buf(), baseline })
     }
 
     /// Returns true if all files have the same configuration.

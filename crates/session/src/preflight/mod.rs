@@ -34,7 +34,7 @@ pub struct Preflight {
 }
 
 /// Requirement of a run that is missing or wrong.
-struct Need {
+struct Requirement {
     code: &'static str,
     span: Option<Span>,
     /// The tool that needs it.
@@ -49,7 +49,7 @@ struct Need {
 pub struct Found {
     /// Calls that are refused every time.
     refused: Vec<Diagnostic>,
-    needs: Vec<Need>,
+    needs: Vec<Requirement>,
     /// Tools that nothing is known of and whose calls are refused every time for that.
     pub unknown: BTreeSet<Name>,
 }
@@ -58,12 +58,12 @@ impl Found {
     /// Mistakes, wherever the program is run.
     pub fn errors(&self) -> Vec<Diagnostic> {
         let invalid = self.needs.iter().filter(|n| !n.is_left_to_host() && !n.is_lacking());
-        unique(self.refused.iter().cloned().chain(invalid.map(Need::diagnostic)))
+        unique(self.refused.iter().cloned().chain(invalid.map(Requirement::diagnostic)))
     }
 
     /// Mistakes, and whatever else a run on this machine would miss.
     fn errors_of_run(&self) -> Vec<Diagnostic> {
-        unique(self.refused.iter().cloned().chain(self.needs.iter().map(Need::diagnostic)))
+        unique(self.refused.iter().cloned().chain(self.needs.iter().map(Requirement::diagnostic)))
     }
 
     /// The tools that the host supplies.
@@ -78,7 +78,7 @@ impl Found {
     }
 }
 
-impl Need {
+impl Requirement {
     fn is_left_to_host(&self) -> bool {
         matches!(self.error.kind, ConfigErrorKind::NoHandler | ConfigErrorKind::NoConsent)
             || (self.of_config && self.code == codes::HANDLER)
@@ -129,8 +129,13 @@ impl Preflight {
         let model = |name: &String| self.with_keys.as_ref()?.resolve(Some(name)).err();
         let server = |name: &String| self.tools.check_server(name).err();
         let wrong = models.iter().filter_map(model).chain(servers.iter().filter_map(server));
-        let needs =
-            wrong.map(|error| Need { code: codes::SETTING, span: None, tool: None, error, of_config: false });
+        let needs = wrong.map(|error| Requirement {
+            code: codes::SETTING,
+            span: None,
+            tool: None,
+            error,
+            of_config: false,
+        });
         needs.filter(|n| !n.is_lacking()).map(|n| n.diagnostic()).collect()
     }
 
@@ -141,7 +146,7 @@ impl Preflight {
         needs(kind, &r.code, &self.tools, &self.stores, &mut found);
         // With a key a model may be wrong in another way.
         let keyless = self.models_of(kind, &r.code, self.models.as_ref());
-        found.needs.extend(keyless.into_iter().filter(Need::is_lacking));
+        found.needs.extend(keyless.into_iter().filter(Requirement::is_lacking));
         let others = self.models_of(kind, &r.code, self.with_keys.as_ref());
         found.needs.extend(others.into_iter().filter(|n| !n.is_lacking()));
         found
@@ -153,20 +158,21 @@ impl Preflight {
         let need = |tool: &Arc<ToolDecl>| {
             let (span, name) = (Some(tool.span), Some(tool.name.clone()));
             let error = self.tools.check(tool).err()?;
-            Some(Need { code: codes::HANDLER, span, tool: name, error, of_config: false })
+            Some(Requirement { code: codes::HANDLER, span, tool: name, error, of_config: false })
         };
         let wrong = declared.iter().filter_map(need).filter(|n| !n.is_left_to_host() && !n.is_lacking());
         wrong.map(|n| n.diagnostic()).collect()
     }
 
     /// The models that a program can ask and that can't be resolved, each with the first place that names it.
-    fn models_of(&self, kind: Kind, code: &Code, models: Option<&Models>) -> Vec<Need> {
+    fn models_of(&self, kind: Kind, code: &Code, models: Option<&Models>) -> Vec<Requirement> {
         let Some(models) = models else { return Vec::new() };
-        let mut out: BTreeMap<String, Need> = BTreeMap::new();
+        let mut out: BTreeMap<String, Requirement> = BTreeMap::new();
         for (id, params) in asked(code) {
             if let Err(error) = models.resolve_chain(params) {
                 let (span, of_config) = (Some(code.span(id)), kind == Kind::Config);
-                let need = || Need { code: codes::MODEL, span, tool: None, error: error.clone(), of_config };
+                let need =
+                    || Requirement { code: codes::MODEL, span, tool: None, error: error.clone(), of_config };
                 out.entry(error.message.clone()).or_insert_with(need);
             }
         }
@@ -213,12 +219,12 @@ fn needs(kind: Kind, code: &Code, tools: &Tools, stores: &Stores, found: &mut Fo
         let tool = code.tool(id);
         if let Err(error) = tools.check(tool) {
             let (span, name) = (Some(tool.span), Some(tool.name.clone()));
-            found.needs.push(Need { code: codes::HANDLER, span, tool: name, error, of_config });
+            found.needs.push(Requirement { code: codes::HANDLER, span, tool: name, error, of_config });
         }
     }
     for store in &code.stores {
         if let Err(error) = stores.check(store) {
-            found.needs.push(Need {
+            found.needs.push(Requirement {
                 code: codes::STORE,
                 span: Some(store.span),
                 tool: None,

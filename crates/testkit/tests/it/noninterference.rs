@@ -3,7 +3,7 @@
 //! `NI_PAIRS` says how many pairs of runs are compared (20,000 if not said), `NI_FROM` the number of the
 //! first, `NI_SHRINK` how many smaller pairs are tried where one leaks.
 
-use testkit::secrets::{Seen, check, pair, shrink};
+use testkit::secrets::{PairSummary, check, pair, shrink};
 
 fn number(variable: &str, usually: u64) -> u64 {
     std::env::var(variable).ok().and_then(|n| n.parse().ok()).unwrap_or(usually)
@@ -16,7 +16,7 @@ fn secrets_do_not_show() {
     for seed in from..from + pairs {
         let this = pair(seed);
         match check(&this) {
-            Ok(Seen { observers, both_ended, models: m, differ: d }) => {
+            Ok(PairSummary { observers, both_ended, models: m, differ: d }) => {
                 models += u64::from(m);
                 differ += u64::from(d);
                 ended += u64::from(both_ended);

@@ -6,9 +6,9 @@ impl Solver {
     /// A copy of everything reachable that was made since the node `from` (and the effect `from_effect`).
     pub(in crate::types) fn instantiate(&mut self, root: T, from: u32, from_effect: u32) -> Option<T> {
         let mut copies: HashMap<T, T> = HashMap::new();
-        let mut effects: HashMap<Eff, Eff> = HashMap::new();
+        let mut effects: HashMap<EffectNode, EffectNode> = HashMap::new();
         let mut todo: Vec<(T, T)> = Vec::new();
-        let mut todo_effects: Vec<(Eff, Eff)> = Vec::new();
+        let mut todo_effects: Vec<(EffectNode, EffectNode)> = Vec::new();
         let copied = self.copy_of(root, from, &mut copies, &mut todo);
         while let Some((old, new)) = todo.pop() {
             if self.fuel == 0 {
@@ -80,11 +80,11 @@ impl Solver {
 
 fn copy_effect(
     graph: &mut Effects,
-    e: Eff,
+    e: EffectNode,
     from: u32,
-    copies: &mut HashMap<Eff, Eff>,
-    todo: &mut Vec<(Eff, Eff)>,
-) -> Eff {
+    copies: &mut HashMap<EffectNode, EffectNode>,
+    todo: &mut Vec<(EffectNode, EffectNode)>,
+) -> EffectNode {
     if e.0 < from || graph.is_closed(e) {
         return e;
     }

@@ -18,7 +18,7 @@ mod uses;
 
 pub(in crate::types) use node::*;
 
-use super::effects::{Eff, Effects};
+use super::effects::{EffectNode, Effects};
 use super::{Why, codes};
 use crate::pred::{self, Answer};
 use core_ir::{Data, EffectRow, Name, Pred, Type};
@@ -63,12 +63,12 @@ pub(super) struct Solver {
     levels: HashMap<T, u32>,
     made: HashMap<T, u32>,
     /// Values that have reached each guard.
-    guards: HashMap<T, Arrived>,
+    guards: HashMap<T, GuardArrivals>,
 }
 
 /// Values that have reached a guard: whether any may pass, and the first that never does.
 #[derive(Default)]
-struct Arrived {
+struct GuardArrivals {
     may_pass: bool,
     refused: Option<Mistake>,
 }

@@ -1,6 +1,6 @@
 //! The types that the solver works on, and how values are used.
 
-use crate::types::effects::Eff;
+use crate::types::effects::EffectNode;
 use core_ir::{Data, EnumType, Name, Pred};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -52,7 +52,7 @@ pub(in crate::types) enum Node {
     },
     Enum(Arc<EnumType>),
     Variant(Rc<[(Name, T)]>),
-    Fun(T, Eff, T),
+    Fun(T, EffectNode, T),
     Refined(T, Arc<Pred>),
     Use(Rc<Use>),
 }

@@ -20,7 +20,7 @@ use std::path::PathBuf;
 use syntax::lam::{Ending, ending};
 
 /// Result of parsing an input.
-pub enum Read {
+pub enum ParsedInput {
     /// An input.
     Text(String),
     /// Invalid input, with the reason.
@@ -69,7 +69,7 @@ impl Input {
     }
 
     /// The next input; these names can be completed.
-    pub fn read(&mut self, names: &[String]) -> Read {
+    pub fn read(&mut self, names: &[String]) -> ParsedInput {
         let Input::Terminal(editor, history) = self else { return piped() };
         if let Some(helper) = editor.helper_mut() {
             helper.names = names.to_vec();
@@ -83,33 +83,35 @@ impl Input {
                         let _ = file.parent().map(std::fs::create_dir_all);
                         let _ = editor.append_history(file);
                     }
-                    return Read::Text(indented(&text));
+                    return ParsedInput::Text(indented(&text));
                 }
                 // Ctrl-C gives the line up.
                 Err(ReadlineError::Interrupted) => {}
-                Err(ReadlineError::Eof) => return Read::End,
-                Err(e) => return Read::Wrong(format!("cannot read the line: {e}")),
+                Err(ReadlineError::Eof) => return ParsedInput::End,
+                Err(e) => return ParsedInput::Wrong(format!("cannot read the line: {e}")),
             }
         }
     }
 }
 
 /// An input from something that is no terminal.
-fn piped() -> Read {
+fn piped() -> ParsedInput {
     let most = syntax::lam::MAX_TEXT_BYTES as u64 + 1;
     let mut text = String::new();
     for n in 0.. {
         let mut line = Vec::new();
         match std::io::stdin().lock().take(most).read_until(b'\n', &mut line) {
             Ok(_) => {}
-            Err(e) => return Read::Wrong(format!("cannot read standard input: {e}")),
+            Err(e) => return ParsedInput::Wrong(format!("cannot read standard input: {e}")),
         }
         let ended = line.is_empty();
-        let Ok(line) = String::from_utf8(line) else { return Read::Wrong("the line is not UTF-8".into()) };
+        let Ok(line) = String::from_utf8(line) else {
+            return ParsedInput::Wrong("the line is not UTF-8".into());
+        };
         let blank = line.trim().is_empty();
         text.push_str(&line);
         if ended && text.trim().is_empty() {
-            return Read::End;
+            return ParsedInput::End;
         }
         let full = n + 1 >= MAX_LINES || text.len() >= most as usize;
         let goes_on = !(ended || full || blank && n > 0);
@@ -118,7 +120,7 @@ fn piped() -> Read {
             break;
         }
     }
-    Read::Text(indented(text.trim_end_matches(['\n', '\r'])))
+    ParsedInput::Text(indented(text.trim_end_matches(['\n', '\r'])))
 }
 
 /// Returns true if an input goes on in the next line.

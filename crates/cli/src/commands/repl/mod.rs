@@ -20,7 +20,7 @@ use ::policy::Policy;
 use analysis::types;
 use core_ir::{Builder, Code, Data, EffectRow, Globals, Name, TermId, Type};
 use diagnostics::{FileId, Sources, Span, has_errors};
-use input::{Input, Read};
+use input::{Input, ParsedInput};
 use machine::{Reified, ReifiedKind};
 use runtime::Models;
 use runtime::trace::{Head, Recorder};
@@ -71,7 +71,7 @@ pub fn repl(ui: &Ui, args: &ReplArgs) -> Exit {
     }
     loop {
         match input.read(&session.names()) {
-            Read::Text(text) => {
+            ParsedInput::Text(text) => {
                 let exit = session.input(ui, &text);
                 interrupt::over();
                 match exit {
@@ -80,11 +80,11 @@ pub fn repl(ui: &Ui, args: &ReplArgs) -> Exit {
                     Some(_) => worst = Exit::Failed,
                 }
             }
-            Read::Wrong(message) => {
+            ParsedInput::Wrong(message) => {
                 ui.usage(&message, None);
                 worst = Exit::Failed;
             }
-            Read::End => break,
+            ParsedInput::End => break,
         }
     }
     // Somebody at a terminal has seen what failed; a script wants to know.
@@ -101,29 +101,29 @@ fn command(text: &str) -> Option<(&str, &str)> {
 }
 
 /// Definition or declaration that persists from input to input.
-struct Kept {
+struct ReplItem {
     /// Name of the definition, or of the declared tool or store.
     name: Name,
-    what: What,
+    what: ReplItemKind,
 }
 
-enum What {
+enum ReplItemKind {
     /// A tool or store, or a function: what was typed, in the file.
     Text { file: FileId, text: Arc<str>, range: (usize, usize), declares: bool },
     /// A value, or the function that a pipeline is.
     Code(Arc<Code>),
 }
 
-impl Kept {
+impl ReplItem {
     fn part(&self) -> Part<'_> {
         match &self.what {
-            What::Text { file, text, range, .. } => Part::Text(*file, text, *range),
-            What::Code(code) => Part::Code(&self.name, code),
+            ReplItemKind::Text { file, text, range, .. } => Part::Text(*file, text, *range),
+            ReplItemKind::Code(code) => Part::Code(&self.name, code),
         }
     }
 
     fn declares(&self) -> bool {
-        matches!(self.what, What::Text { declares: true, .. })
+        matches!(self.what, ReplItemKind::Text { declares: true, .. })
     }
 }
 
@@ -136,7 +136,7 @@ struct Repl<'a> {
     options: Options,
     /// Shared by all inputs, so that scripted replies are used up one after another.
     models: Models,
-    kept: Vec<Kept>,
+    kept: Vec<ReplItem>,
     inputs: usize,
 }
 
@@ -216,9 +216,9 @@ impl<'a> Repl<'a> {
 
     fn item(&mut self, ui: &Ui, file: FileId, text: &Arc<str>, item: Item) -> Exit {
         let range = (item.range.start, item.range.end);
-        let keep = |name: Name, declares| Kept {
+        let keep = |name: Name, declares| ReplItem {
             name,
-            what: What::Text { file, text: text.clone(), range, declares },
+            what: ReplItemKind::Text { file, text: text.clone(), range, declares },
         };
         let name = match item.kind {
             // The term that uses it will be checked with it.
@@ -251,7 +251,7 @@ impl<'a> Repl<'a> {
         };
         let span = self.sources.span(file, range.0, range.1);
         let kept = match constant(value, span) {
-            Some(code) => Kept { name, what: What::Code(Arc::new(code)) },
+            Some(code) => ReplItem { name, what: ReplItemKind::Code(Arc::new(code)) },
             None if asks_nothing(&code) => keep(name, false),
             None => {
                 let message = format!("`{name}` is a function that was made by asking, which cannot be kept");
@@ -274,7 +274,7 @@ impl<'a> Repl<'a> {
             if !kept.declares() && plain && !needed.contains(&*kept.name) {
                 continue;
             }
-            if let What::Text { text, range, .. } = &kept.what {
+            if let ReplItemKind::Text { text, range, .. } = &kept.what {
                 needed.extend(words(text, *range));
             }
             parts.push(kept.part());
@@ -437,7 +437,7 @@ impl<'a> Repl<'a> {
         for r in loaded.runnables {
             let ty = types::check(&r.code, None).ty;
             ui.note(&format!("{}: {ty}", core_ir::print::variable(&r.name)));
-            self.kept.push(Kept { name: r.name.as_str().into(), what: What::Code(r.code) });
+            self.kept.push(ReplItem { name: r.name.as_str().into(), what: ReplItemKind::Code(r.code) });
         }
         Exit::Done
     }
@@ -447,8 +447,10 @@ impl<'a> Repl<'a> {
         let newest = self.kept.iter().rev().filter(|k| seen.insert((k.declares(), &k.name)));
         for kept in newest.collect::<Vec<_>>().into_iter().rev() {
             let text = match &kept.what {
-                What::Text { text, range, .. } => text.get(range.0..range.1).unwrap_or("").to_string(),
-                What::Code(code) => {
+                ReplItemKind::Text { text, range, .. } => {
+                    text.get(range.0..range.1).unwrap_or("").to_string()
+                }
+                ReplItemKind::Code(code) => {
                     let term = core_ir::print_term(code, code.root());
                     format!("let {} = {}", core_ir::print::variable(&kept.name), diagnostics::clip(&term))
                 }

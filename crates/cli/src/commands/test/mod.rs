@@ -54,14 +54,14 @@ enum Replies {
 }
 
 /// A test that has been run.
-struct Ran {
+struct TestRun {
     report: RunReport,
     script: Value,
     /// Mocks that went wrong, and expectations that do not hold.
     broken: Vec<Diagnostic>,
 }
 
-impl Ran {
+impl TestRun {
     fn passed(&self) -> bool {
         self.report.result.is_ok() && self.broken.is_empty()
     }
@@ -251,7 +251,7 @@ fn models(ui: &Ui, args: &TestArgs, settings: &Settings, suite: &Suite, test: &T
 }
 
 /// Which test of which file.
-type At = (usize, usize);
+type TestIndex = (usize, usize);
 
 fn run_all(
     ui: &Ui,
@@ -259,7 +259,7 @@ fn run_all(
     settings: &Settings,
     suites: &[Suite],
     limits: &Limits,
-) -> Result<(BTreeMap<At, Ran>, bool), Exit> {
+) -> Result<(BTreeMap<TestIndex, TestRun>, bool), Exit> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
@@ -306,7 +306,7 @@ fn run_all(
                 let broken = mocks::judge(&test, &report, &calls, &faults);
                 let mut script = recorder.script();
                 report.records.json(&mut script);
-                Some((at, Ran { report, script, broken }))
+                Some((at, TestRun { report, script, broken }))
             });
         }
         let mut ran = BTreeMap::new();
@@ -355,7 +355,7 @@ fn live(ui: &Ui, settings: &Settings, suite: &Suite, test: &Test, handlers: &Han
 }
 
 /// Writes what models replied beside each program; replies of tests that were not run stay.
-fn record(ui: &Ui, suites: &[Suite], ran: &BTreeMap<At, Ran>) -> Result<(), Exit> {
+fn record(ui: &Ui, suites: &[Suite], ran: &BTreeMap<TestIndex, TestRun>) -> Result<(), Exit> {
     for (i, suite) in suites.iter().enumerate() {
         let path = beside(&suite.path);
         let old = std::fs::read_to_string(&path).ok().and_then(|t| serde_json::from_str(&t).ok());
@@ -383,7 +383,7 @@ fn record(ui: &Ui, suites: &[Suite], ran: &BTreeMap<At, Ran>) -> Result<(), Exit
     Ok(())
 }
 
-fn each(suites: &[Suite], ran: &BTreeMap<At, Ran>, mut f: impl FnMut(&Suite, &Test, &Ran)) {
+fn each(suites: &[Suite], ran: &BTreeMap<TestIndex, TestRun>, mut f: impl FnMut(&Suite, &Test, &TestRun)) {
     for ((i, j), result) in ran {
         if let Some((suite, test)) = suites.get(*i).and_then(|s| Some((s, s.tests.get(*j)?))) {
             f(suite, test, result);
@@ -391,7 +391,7 @@ fn each(suites: &[Suite], ran: &BTreeMap<At, Ran>, mut f: impl FnMut(&Suite, &Te
     }
 }
 
-fn show(ui: &Ui, suite: &Suite, test: &Test, ran: &Ran) {
+fn show(ui: &Ui, suite: &Suite, test: &Test, ran: &TestRun) {
     let title = format!("{}: {}", suite.path.display(), test.name);
     if ran.passed() {
         return ui.result(&format!("{}   {title}", ui.styled("32", "ok")));
@@ -402,7 +402,7 @@ fn show(ui: &Ui, suite: &Suite, test: &Test, ran: &Ran) {
     }
 }
 
-fn as_json(suite: &Suite, test: &Test, ran: &Ran) -> Value {
+fn as_json(suite: &Suite, test: &Test, ran: &TestRun) -> Value {
     let place = |span: diagnostics::Span| {
         suite.sources.get(span.file).map(|s| (s.path.clone(), s.line_column(span.start)))
     };
@@ -431,14 +431,14 @@ fn as_json(suite: &Suite, test: &Test, ran: &Ran) -> Value {
 }
 
 /// The format that continuous integration reads.
-fn junit(suites: &[Suite], ran: &BTreeMap<At, Ran>) -> String {
-    let mut by_suite: BTreeMap<usize, Vec<(&Test, &Ran)>> = BTreeMap::new();
+fn junit(suites: &[Suite], ran: &BTreeMap<TestIndex, TestRun>) -> String {
+    let mut by_suite: BTreeMap<usize, Vec<(&Test, &TestRun)>> = BTreeMap::new();
     for ((i, j), result) in ran {
         if let Some(test) = suites.get(*i).and_then(|s| s.tests.get(*j)) {
             by_suite.entry(*i).or_default().push((test, result));
         }
     }
-    let failures = |tests: &[(&Test, &Ran)]| tests.iter().filter(|(_, r)| !r.passed()).count();
+    let failures = |tests: &[(&Test, &TestRun)]| tests.iter().filter(|(_, r)| !r.passed()).count();
     let seconds = |d: Duration| format!("{:.3}", d.as_secs_f64());
     let mut out = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
     let failed: usize = by_suite.values().map(|t| failures(t)).sum();

@@ -4,12 +4,12 @@
 //! are signed. So an answer that has both is kept in its own words, which the next requests repeat; of other
 //! answers the text or the calls are enough.
 
-use super::convert::{Plan, Received, Turn, no_message};
+use super::convert::{Plan, Received, WireMessage, no_message};
 use super::endpoint::Endpoint;
 use super::http::{Fault, event_json};
 use super::sse::SseEvent;
 use super::{Assembly, Dialect, Protocol, excerpt};
-use crate::provider::{AsSaid, Finish, ModelError};
+use crate::provider::{Finish, ModelError, VerbatimReply};
 use serde_json::{Map, Value as Json, json};
 
 /// The version of the protocol that requests name.
@@ -73,7 +73,7 @@ impl Dialect for Anthropic {
     }
 
     fn assembly(&self) -> Box<dyn Assembly + Send> {
-        Box::new(Assembling::default())
+        Box::new(MessageAssembly::default())
     }
 }
 
@@ -88,19 +88,19 @@ fn body(plan: &Plan<'_>) -> Json {
     let mut turns = plan.turns().into_iter();
     while let Some(turn) = turns.next() {
         match turn {
-            Turn::Call { said: Some(AsSaid { calls, words, .. }), .. }
+            WireMessage::Call { said: Some(VerbatimReply { calls, words, .. }), .. }
                 if !in_words && words["model"] == *plan.options.model =>
             {
                 // The result of this call, and its other calls with theirs.
                 let results = turns.by_ref().take(2 * calls - 1).filter_map(|t| match t {
-                    Turn::Result { text, .. } => Some(text),
+                    WireMessage::Result { text, .. } => Some(text),
                     _ => None,
                 });
                 let results: Vec<&str> = results.collect();
                 repeat(&mut messages, &words["content"], &results);
             }
             // Instructions have a place of their own at the beginning; later ones are said.
-            Turn::System(text) if messages.is_empty() => system.push(text.to_string()),
+            WireMessage::System(text) if messages.is_empty() => system.push(text.to_string()),
             turn => add(&mut messages, &turn, in_words),
         }
     }
@@ -147,24 +147,26 @@ fn body(plan: &Plan<'_>) -> Json {
 
 /// Adds a turn to the messages, in which user and assistant take turns. Where no tools are on offer the
 /// protocol allows no calls: earlier ones are told `in_words`.
-fn add(messages: &mut Vec<Json>, turn: &Turn<'_>, in_words: bool) {
+fn add(messages: &mut Vec<Json>, turn: &WireMessage<'_>, in_words: bool) {
     // A block without text is refused.
     let text = |t: &str| json!({"type": "text", "text": if t.trim().is_empty() { "(nothing)" } else { t }});
     let (role, block) = match turn {
-        Turn::System(t) | Turn::User(t) => ("user", text(t)),
-        Turn::Assistant(t) => ("assistant", text(t)),
-        Turn::Call { name, args, .. } if in_words => {
+        WireMessage::System(t) | WireMessage::User(t) => ("user", text(t)),
+        WireMessage::Assistant(t) => ("assistant", text(t)),
+        WireMessage::Call { name, args, .. } if in_words => {
             ("assistant", text(&format!("I call the tool {name} with {}", args.to_json())))
         }
-        Turn::Result { text: result, .. } if in_words => ("user", text(&format!("Its result: {result}"))),
-        Turn::Call { id, name, args, .. } => {
+        WireMessage::Result { text: result, .. } if in_words => {
+            ("user", text(&format!("Its result: {result}")))
+        }
+        WireMessage::Call { id, name, args, .. } => {
             // Arguments that are no object can't be shown as they were.
             (
                 "assistant",
                 json!({"type": "tool_use", "id": id, "name": name, "input": object(args.to_json())}),
             )
         }
-        Turn::Result { id, text } => ("user", result(&json!(id), text)),
+        WireMessage::Result { id, text } => ("user", result(&json!(id), text)),
     };
     push(messages, role, block);
 }
@@ -309,7 +311,7 @@ fn repeatable(blocks: &[Json]) -> Json {
 
 /// Makes of the events of a stream the answer that would have come without one.
 #[derive(Debug, Default)]
-struct Assembling {
+struct MessageAssembly {
     message: Option<Json>,
     blocks: Vec<Json>,
     /// Text accumulated for each block: its text, its reasoning, or the arguments of a call.
@@ -317,7 +319,7 @@ struct Assembling {
     stopped: bool,
 }
 
-impl Assembly for Assembling {
+impl Assembly for MessageAssembly {
     /// Takes an event; what it adds to the text. `None` after the last.
     fn event(&mut self, event: &SseEvent) -> Result<Option<String>, Fault> {
         let json = event_json(event)?;

@@ -1,6 +1,6 @@
 //! Chat Completions, as OpenAI describes it and as Ollama, llama.cpp, vLLM and others speak it.
 
-use super::convert::{Plan, Received, Turn, arguments, no_message};
+use super::convert::{Plan, Received, WireMessage, arguments, no_message};
 use super::endpoint::{Endpoint, OPENAI_URL, of_environment};
 use super::http::Fault;
 use super::sse::SseEvent;
@@ -72,7 +72,7 @@ impl Dialect for Chat {
     }
 
     fn assembly(&self) -> Box<dyn Assembly + Send> {
-        Box::new(Assembling::default())
+        Box::new(ChatAssembly::default())
     }
 }
 
@@ -127,17 +127,17 @@ fn body(plan: &Plan<'_>) -> Json {
     Json::Object(body)
 }
 
-fn message(turn: &Turn<'_>) -> Json {
+fn message(turn: &WireMessage<'_>) -> Json {
     match turn {
-        Turn::System(text) => json!({"role": "system", "content": text}),
-        Turn::User(text) => json!({"role": "user", "content": text}),
-        Turn::Assistant(text) => json!({"role": "assistant", "content": text}),
-        Turn::Call { id, name, args, .. } => json!({
+        WireMessage::System(text) => json!({"role": "system", "content": text}),
+        WireMessage::User(text) => json!({"role": "user", "content": text}),
+        WireMessage::Assistant(text) => json!({"role": "assistant", "content": text}),
+        WireMessage::Call { id, name, args, .. } => json!({
             "role": "assistant",
             "content": null,
             "tool_calls": [{"id": id, "type": "function", "function": {"name": name, "arguments": arguments(args)}}],
         }),
-        Turn::Result { id, text } => json!({"role": "tool", "tool_call_id": id, "content": text}),
+        WireMessage::Result { id, text } => json!({"role": "tool", "tool_call_id": id, "content": text}),
     }
 }
 
@@ -185,7 +185,7 @@ fn content(message: &Json) -> Option<String> {
 
 /// Makes of the events of a stream the answer that would have come without one.
 #[derive(Debug, Default)]
-struct Assembling {
+struct ChatAssembly {
     content: String,
     refusal: String,
     calls: Vec<Call>,
@@ -205,7 +205,7 @@ struct Call {
 /// Calls of one reply; a server that counts further is broken.
 const MAX_CALLS: u64 = 1024;
 
-impl Assembling {
+impl ChatAssembly {
     /// Returns true if a part belongs to another call than the one with its index.
     fn is_another(&self, index: u64, part: &Json) -> bool {
         let call = usize::try_from(index).ok().and_then(|i| self.calls.get(i));
@@ -216,7 +216,7 @@ impl Assembling {
     }
 }
 
-impl Assembly for Assembling {
+impl Assembly for ChatAssembly {
     /// Takes an event; what it adds to the text. `None` after the last.
     fn event(&mut self, event: &SseEvent) -> Result<Option<String>, Fault> {
         if event.data.trim() == "[DONE]" {
@@ -302,7 +302,7 @@ mod tests {
 
     /// The calls of a stream whose events have these parts of calls: names and arguments.
     fn calls(events: &[Json]) -> Vec<(String, String)> {
-        let mut assembly = Assembling::default();
+        let mut assembly = ChatAssembly::default();
         for parts in events {
             let data = json!({"choices": [{"delta": {"tool_calls": parts}}]}).to_string();
             assembly.event(&SseEvent { name: String::new(), data }).unwrap();

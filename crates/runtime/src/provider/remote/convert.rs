@@ -3,7 +3,7 @@
 
 use super::{RemoteOptions, Structured, excerpt};
 use crate::Schema;
-use crate::provider::{AsSaid, FaultKind, Finish, ModelCall, ModelError, Tokens};
+use crate::provider::{FaultKind, Finish, ModelCall, ModelError, Tokens, VerbatimReply};
 use core_ir::{Data, Name, ToolDecl, Type};
 use machine::Reply;
 use serde_json::{Value as Json, json};
@@ -50,7 +50,7 @@ pub(super) struct Received {
 }
 
 /// A tool as it is offered.
-pub(super) struct Offer<'a> {
+pub(super) struct OfferedTool<'a> {
     pub(super) name: &'a str,
     pub(super) description: Option<&'a str>,
     pub(super) parameters: Json,
@@ -58,7 +58,7 @@ pub(super) struct Offer<'a> {
 }
 
 /// A message on its way. What follows a call is its result, also a complaint about its arguments.
-pub(super) enum Turn<'a> {
+pub(super) enum WireMessage<'a> {
     System(&'a str),
     User(&'a str),
     Assistant(&'a str),
@@ -67,7 +67,7 @@ pub(super) enum Turn<'a> {
         id: String,
         name: String,
         args: &'a Data,
-        said: Option<&'a AsSaid>,
+        said: Option<&'a VerbatimReply>,
     },
     Result {
         id: String,
@@ -113,19 +113,19 @@ impl<'a> Plan<'a> {
     }
 
     /// The tools on offer.
-    pub(super) fn offers(&self) -> impl Iterator<Item = Offer<'_>> {
+    pub(super) fn offers(&self) -> impl Iterator<Item = OfferedTool<'_>> {
         self.call.tools.iter().zip(&self.names).map(|(decl, name)| {
             let schema = Schema::of_params(decl.params.iter().map(|p| (&p.name, &p.ty)));
             let (parameters, strict) = match schema {
                 Some(s) => (s.json, s.strict),
                 None => (json!({"type": "object"}), false),
             };
-            Offer { name, description: decl.description.as_deref(), parameters, strict }
+            OfferedTool { name, description: decl.description.as_deref(), parameters, strict }
         })
     }
 
     /// The conversation.
-    pub(super) fn turns(&self) -> Vec<Turn<'_>> {
+    pub(super) fn turns(&self) -> Vec<WireMessage<'_>> {
         let messages = &*self.call.messages;
         let known = |name: &Name| {
             let at = self.call.tools.iter().position(|t| t.name == *name);
@@ -138,7 +138,7 @@ impl<'a> Plan<'a> {
         for (i, m) in messages.iter().enumerate() {
             let said = said.next_if(|s| s.at == i);
             if let Some(id) = open.take() {
-                out.push(Turn::Result { id, text: &m.content });
+                out.push(WireMessage::Result { id, text: &m.content });
                 continue;
             }
             out.push(match (&m.call, m.role) {
@@ -146,12 +146,12 @@ impl<'a> Plan<'a> {
                 (Some(call), _) if i + 1 < messages.len() => {
                     let id = format!("call_{i}");
                     open = Some(id.clone());
-                    Turn::Call { id, name: known(&call.0), args: &call.1, said }
+                    WireMessage::Call { id, name: known(&call.0), args: &call.1, said }
                 }
-                (_, core_ir::Role::System) => Turn::System(&m.content),
-                (_, core_ir::Role::Assistant) => Turn::Assistant(&m.content),
+                (_, core_ir::Role::System) => WireMessage::System(&m.content),
+                (_, core_ir::Role::Assistant) => WireMessage::Assistant(&m.content),
                 // A result with role tool is that of a call which the program made, not the model.
-                (_, core_ir::Role::User | core_ir::Role::Tool) => Turn::User(&m.content),
+                (_, core_ir::Role::User | core_ir::Role::Tool) => WireMessage::User(&m.content),
             });
         }
         out

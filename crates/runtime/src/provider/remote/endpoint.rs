@@ -1,7 +1,7 @@
 //! Providers behind HTTP: where their endpoints are, and which key they want.
 
 use super::{Protocol, Remote, RemoteOptions};
-use crate::provider::kinds::{Kind, Wanted};
+use crate::provider::kinds::{ModelSpec, ProviderKind};
 use crate::provider::{Price, Provider};
 use crate::{ConfigError, ConfigErrorKind, Environment};
 use std::sync::Arc;
@@ -40,7 +40,7 @@ pub(super) fn of_environment(environment: &Environment) -> (String, Option<&'sta
     }
 }
 
-impl Kind for Endpoint {
+impl ProviderKind for Endpoint {
     fn name(&self) -> &'static str {
         self.name
     }
@@ -68,8 +68,8 @@ impl Kind for Endpoint {
         }
     }
 
-    fn make(&self, wanted: &Wanted<'_>) -> Result<Arc<dyn Provider>, ConfigError> {
-        let Wanted { name, entry, environment, redactor, .. } = *wanted;
+    fn make(&self, wanted: &ModelSpec<'_>) -> Result<Arc<dyn Provider>, ConfigError> {
+        let ModelSpec { name, entry, environment, redactor, .. } = *wanted;
         let (base, key_env) = match &entry.base_url {
             Some(base) => (base.clone(), None),
             None => (self.address)(environment),

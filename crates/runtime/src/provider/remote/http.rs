@@ -3,7 +3,7 @@
 use super::sse::{SseError, SseEvent, SseReader};
 use super::{Dialect, RemoteOptions, excerpt};
 use crate::event::Progress;
-use crate::provider::retry::Trouble;
+use crate::provider::retry::AttemptError;
 use crate::provider::{FaultKind, ModelError};
 use crate::secret::RedactedStream;
 use crate::web;
@@ -119,8 +119,8 @@ impl Fault {
 
     /// Decides how to proceed after a fault that the endpoint reports. `retry_after` is the delay that it
     /// asks for, if any.
-    fn trouble(self, retry_after: Option<Duration>) -> Trouble<Fault> {
-        if self.may_pass() { Trouble::Passing(self, retry_after) } else { Trouble::Final(self) }
+    fn trouble(self, retry_after: Option<Duration>) -> AttemptError<Fault> {
+        if self.may_pass() { AttemptError::Passing(self, retry_after) } else { AttemptError::Final(self) }
     }
 
     /// Returns true if the endpoint rejects the way in which a typed answer was requested.
@@ -233,7 +233,7 @@ impl Http {
         body: &str,
         stream: bool,
         progress: &Progress,
-    ) -> Result<Json, Trouble<Fault>> {
+    ) -> Result<Json, AttemptError<Fault>> {
         let accept = if stream { "text/event-stream, application/json" } else { "application/json" };
         let request = self.client.post(self.url.clone()).header(ACCEPT, accept).body(body.to_string());
         let response = request.send().await.map_err(|e| self.broken(&e))?;
@@ -246,7 +246,7 @@ impl Http {
         }
         let bytes = match web::body(response, self.max_body).await {
             Ok(bytes) => bytes,
-            Err(web::BodyError::TooLarge) => return Err(Trouble::Final(self.too_large())),
+            Err(web::BodyError::TooLarge) => return Err(AttemptError::Final(self.too_large())),
             Err(web::BodyError::Broken(e)) => return Err(self.broken(&e)),
         };
         let text = self.redactor.owned(String::from_utf8_lossy(&bytes).into_owned());
@@ -259,7 +259,7 @@ impl Http {
         }
         if std::str::from_utf8(&bytes).is_err() {
             let what = format!("the answer is not UTF-8: {}", excerpt(&text));
-            return Err(Trouble::Final(Fault::Nonsense(what)));
+            return Err(AttemptError::Final(Fault::Nonsense(what)));
         }
         let json = json.map_err(|e| {
             let what = if kind.as_deref().is_some_and(|k| !k.contains("json")) {
@@ -273,7 +273,7 @@ impl Http {
             } else {
                 format!("the answer is not JSON ({e}): {}", excerpt(&text))
             };
-            Trouble::Final(Fault::Nonsense(what))
+            AttemptError::Final(Fault::Nonsense(what))
         })?;
         no_error(&json).map(|()| json).map_err(|fault| fault.trouble(retry_after))
     }
@@ -284,7 +284,7 @@ impl Http {
         dialect: &dyn Dialect,
         mut response: reqwest::Response,
         progress: &Progress,
-    ) -> Result<Json, Trouble<Fault>> {
+    ) -> Result<Json, AttemptError<Fault>> {
         let mut reader = SseReader::new(self.max_body);
         let mut assembly = dialect.assembly();
         let (mut size, mut pieces) = (0usize, 0u64);
@@ -293,7 +293,7 @@ impl Http {
             size = size.saturating_add(chunk.len());
             let events = if size > self.max_body { Err(SseError::TooLong) } else { reader.push(&chunk) };
             let events = events.map_err(|e| {
-                Trouble::Final(match e {
+                AttemptError::Final(match e {
                     SseError::TooLong => self.too_large(),
                     SseError::NotUtf8 => Fault::Nonsense("the answer is not UTF-8".into()),
                 })
@@ -313,7 +313,7 @@ impl Http {
         }
         let Some(mut json) = assembly.end() else {
             let what = "the answer broke off: the stream ends before the answer does".to_string();
-            return Err(Trouble::Passing(Fault::Connection { what, sent: true, slow: false }, None));
+            return Err(AttemptError::Passing(Fault::Connection { what, sent: true, slow: false }, None));
         };
         progress.text(shown.end(&self.redactor));
         self.redactor.json(&mut json);
@@ -335,13 +335,13 @@ impl Http {
         }
     }
 
-    fn broken(&self, e: &reqwest::Error) -> Trouble<Fault> {
+    fn broken(&self, e: &reqwest::Error) -> AttemptError<Fault> {
         let sent = !e.is_connect();
         let what = self.redactor.owned(web::cause(e));
         let fault = Fault::Connection { what, sent, slow: e.is_timeout() };
         // A silent endpoint was given its time. A connection that can't be made, or breaks, may work next
         // time.
-        if sent && e.is_timeout() { Trouble::Final(fault) } else { Trouble::Passing(fault, None) }
+        if sent && e.is_timeout() { AttemptError::Final(fault) } else { AttemptError::Passing(fault, None) }
     }
 }
 

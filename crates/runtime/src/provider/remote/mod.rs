@@ -17,7 +17,7 @@ pub(super) use chat::{LLAMA_CPP, OLLAMA, OPENAI};
 pub(super) use responses::OPENAI_RESPONSES;
 
 use super::rate::{Rate, RateLimit};
-use super::retry::Trouble;
+use super::retry::AttemptError;
 use super::{Answer, Backoff, FaultKind, ModelCall, ModelError, Price, Provider, Tokens, Work};
 use crate::event::Progress;
 use crate::rng::SplitMix;
@@ -238,7 +238,7 @@ impl Remote {
                 || async {
                     self.rate.wait(tokens).await;
                     let sent = self.http.post(dialect, &body, stream, progress).await;
-                    if let Err(Trouble::Passing(_, Some(pause))) = &sent {
+                    if let Err(AttemptError::Passing(_, Some(pause))) = &sent {
                         // The others need not find out for themselves.
                         self.rate.pause(*pause, self.options.backoff.patience);
                     }

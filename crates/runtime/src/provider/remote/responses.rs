@@ -1,6 +1,6 @@
 //! OpenAI's Responses. Nothing is stored there: the conversation is sent whole.
 
-use super::convert::{Plan, Received, Turn, arguments, no_message};
+use super::convert::{Plan, Received, WireMessage, arguments, no_message};
 use super::endpoint::Endpoint;
 use super::http::{Fault, event_json};
 use super::sse::SseEvent;
@@ -36,7 +36,7 @@ impl Dialect for Responses {
     }
 
     fn assembly(&self) -> Box<dyn Assembly + Send> {
-        Box::new(Assembling::default())
+        Box::new(ResponseAssembly::default())
     }
 }
 
@@ -99,15 +99,17 @@ fn body(plan: &Plan<'_>) -> Json {
     Json::Object(body)
 }
 
-fn item(turn: &Turn<'_>) -> Json {
+fn item(turn: &WireMessage<'_>) -> Json {
     match turn {
-        Turn::System(text) => json!({"role": "system", "content": text}),
-        Turn::User(text) => json!({"role": "user", "content": text}),
-        Turn::Assistant(text) => json!({"role": "assistant", "content": text}),
-        Turn::Call { id, name, args, .. } => {
+        WireMessage::System(text) => json!({"role": "system", "content": text}),
+        WireMessage::User(text) => json!({"role": "user", "content": text}),
+        WireMessage::Assistant(text) => json!({"role": "assistant", "content": text}),
+        WireMessage::Call { id, name, args, .. } => {
             json!({"type": "function_call", "call_id": id, "name": name, "arguments": arguments(args)})
         }
-        Turn::Result { id, text } => json!({"type": "function_call_output", "call_id": id, "output": text}),
+        WireMessage::Result { id, text } => {
+            json!({"type": "function_call_output", "call_id": id, "output": text})
+        }
     }
 }
 
@@ -154,11 +156,11 @@ fn read(json: &Json) -> Result<Received, ModelError> {
 
 /// Makes of the events of a stream the answer that would have come without one: the last event holds it.
 #[derive(Debug, Default)]
-struct Assembling {
+struct ResponseAssembly {
     response: Option<Json>,
 }
 
-impl Assembly for Assembling {
+impl Assembly for ResponseAssembly {
     /// Takes an event; what it adds to the text. `None` after the last.
     fn event(&mut self, event: &SseEvent) -> Result<Option<String>, Fault> {
         let json = event_json(event)?;

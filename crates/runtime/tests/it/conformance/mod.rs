@@ -473,7 +473,7 @@ async fn a_loop_of_tool_calls_without_an_end_is_ended() {
 #[tokio::test]
 async fn thoughts_are_sent_back_with_the_results_of_tools() {
     use runtime::{
-        About, CancellationToken, Environment, Handlers, Journal, Limits, Models, RunReport, Tools,
+        CancellationToken, Environment, Handlers, Journal, Limits, Models, RunIdentity, RunReport, Tools,
         Unfinished,
     };
     let program = r#"tool look(q: Str) -> Str read
@@ -494,7 +494,7 @@ let begun = send "go" in (fix[inf] (\more. \t. case t of {
     for way in [(Protocol::Anthropic, false), (Protocol::Anthropic, true)] {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("j.db");
-        let about = About::new("test", &code, None, json!({}));
+        let about = RunIdentity::new("test", &code, None, json!({}));
         let run = async |url: &Server, session: runtime::Session, calls: Option<u64>| -> RunReport {
             let act: runtime::CustomTool = Arc::new(|_| Box::pin(async { Ok(Data::str("found")) }));
             let tools =
@@ -576,7 +576,7 @@ async fn wrong_calls_without_an_end_are_ended() {
 
 #[tokio::test]
 async fn a_recorded_model_answers_the_conversations_that_it_knows() {
-    use runtime::{About, CancellationToken, Handlers, Journal, Limits, Models, Recorded};
+    use runtime::{CancellationToken, Handlers, Journal, Limits, Models, Recorded, RunIdentity};
     use std::sync::Mutex;
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("r.db");
@@ -590,7 +590,7 @@ async fn a_recorded_model_answers_the_conversations_that_it_knows() {
     let run = async |models: Models, word: &str, record: bool| {
         let mut handlers = Handlers::new(models);
         if record {
-            let about = About::new("r", &code, Some(Data::str(word)), json!({}));
+            let about = RunIdentity::new("r", &code, Some(Data::str(word)), json!({}));
             let session = Journal::open(&file).unwrap().begin(&about, handlers.models.redactor()).unwrap();
             handlers.journal = Some(Arc::new(Mutex::new(session)));
         }
