@@ -18,6 +18,9 @@ const POSTFIX = UNARY + 1;
 /** Elements between commas, of which one may follow the last. */
 const list = (element) => optional(seq(element, repeat(seq(",", element)), optional(",")));
 
+/** One of some tokens. */
+const one_of = (tokens) => (tokens.length === 1 ? tokens[0] : choice(...tokens));
+
 /** Characters of a string that mean nothing else. White space and comments are text there. */
 const text = (pattern) => token.immediate(prec(1, pattern));
 
@@ -228,7 +231,19 @@ module.exports = grammar({
         ";",
       ),
 
-    run: ($) => seq('run', field("target", $.identifier), 'with', $.record),
+    // A word that could begin a clause after a variable called `run` is the name of what is run.
+    run: ($) =>
+      prec(
+        1,
+        seq(
+          'run',
+          field("target", $._target),
+          'with',
+          $.record,
+        ),
+      ),
+
+    _target: ($) => choice($.identifier, alias(choice('by', 'retries', 'timeout', 'on_fail'), $.identifier)),
 
     clause: ($) =>
       choice(
@@ -304,8 +319,7 @@ module.exports = grammar({
         $.string,
         $.template_expression,
         $.number,
-        $.boolean,
-        $.null,
+        $.constant,
         $.parenthesized,
         $.list,
         $.record,
@@ -320,9 +334,7 @@ module.exports = grammar({
 
     _name: ($) => choice($.identifier, alias(choice('run', 'endorse', 'quarantine'), $.identifier)),
 
-    boolean: () => choice('true', 'false'),
-
-    null: () => 'null',
+    constant: () => choice('true', 'false', 'null'),
 
     parenthesized: ($) => seq("(", $._expression, ")"),
 
@@ -332,7 +344,12 @@ module.exports = grammar({
 
     pair: ($) => seq(field("key", $._key), ":", field("value", $._expression)),
 
-    call: ($) => prec(POSTFIX, seq(field("function", $._name), $.arguments)),
+    // Of `quarantine(…)` only the word after it tells whether it is a call.
+    call: ($) =>
+      prec(
+        POSTFIX,
+        seq(field("function", choice($._name, alias('quarantine', $.identifier))), $.arguments),
+      ),
 
     arguments: ($) => seq("(", list($._expression), ")"),
 
@@ -354,7 +371,7 @@ module.exports = grammar({
         ...OPERATORS.map((operators, i) =>
           prec.left(
             i + 1,
-            seq(field("left", $._expression), choice(...operators), field("right", $._expression)),
+            seq(field("left", $._expression), one_of(operators), field("right", $._expression)),
           ),
         ),
       ),

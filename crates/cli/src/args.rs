@@ -44,7 +44,8 @@ pub struct OutputArgs {
     pub config: Option<PathBuf>,
 }
 
-/// `--format`. A command accepts the formats that its variant of [`Command`] names; without them, text and JSON.
+/// `--format`. A command accepts the formats that its variant of [`Command`] names; without them, text and
+/// JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Format {
     /// For people.
@@ -75,7 +76,8 @@ fn format_parser(accepted: &[Format]) -> impl TypedValueParser<Value = Format> +
     PossibleValuesParser::new(values).try_map(|name| Format::from_str(&name, false))
 }
 
-/// `--format` of a command with formats of its own. It has the name of the global option and replaces it there.
+/// `--format` of a command with formats of its own. It has the name of the global option and replaces it
+/// there.
 fn format_option(accepted: &[Format]) -> Arg {
     Arg::new("format")
         .long("format")

@@ -1,7 +1,34 @@
 //! The grammars of editors name the words of the languages, all of them and no others.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 use syntax::agent::keywords::{Role, TABLE};
+
+/// Root folder of the repository.
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap().to_path_buf()
+}
+
+/// Folder of the tree-sitter grammar.
+fn grammar() -> PathBuf {
+    root().join("editors/tree-sitter-agent")
+}
+
+/// Words of the tree-sitter grammar that are no keywords elsewhere.
+const ONLY_AFTER_EXPECT: [&str; 3] = ["call", "no", "refused"];
+
+/// The texts between quotes of one kind that are words.
+fn quoted_words(text: &str, quote: char) -> BTreeSet<String> {
+    let is_word = |t: &&str| !t.is_empty() && t.chars().all(|c| c == '_' || c.is_ascii_alphabetic());
+    text.lines()
+        .filter(|l| !l.trim_start().starts_with(['/', ';', '*']))
+        .flat_map(|l| {
+            l.split(quote).skip(1).step_by(2).filter(is_word).map(str::to_string).collect::<Vec<_>>()
+        })
+        .collect()
+}
 
 /// The words that a grammar shows in each of its colors.
 fn colors(file: &str) -> Vec<(String, BTreeSet<String>)> {
@@ -58,4 +85,132 @@ fn the_grammar_of_lam_files_has_the_words_of_the_calculus() {
         colors.iter().map(|(_, words)| words.len()).sum::<usize>(),
         "a word has one color"
     );
+}
+
+#[test]
+fn the_tree_sitter_grammar_has_the_words_of_the_table() {
+    let text = fs::read_to_string(grammar().join("grammar.js")).unwrap();
+    let table = TABLE.iter().map(|k| k.word).chain(ONLY_AFTER_EXPECT);
+    assert_eq!(quoted_words(&text, '\''), table.map(str::to_string).collect());
+}
+
+#[test]
+fn the_tree_sitter_queries_color_the_words_of_the_table() {
+    let text = fs::read_to_string(grammar().join("queries/highlights.scm")).unwrap();
+    // Lists of words in brackets, each with the color after it.
+    let mut shown: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
+    for list in text.split("\n[").skip(1) {
+        let (words, rest) = list.split_once(']').unwrap();
+        let color = rest.trim_start().split_whitespace().next().unwrap();
+        shown.entry(color).or_default().extend(quoted_words(words, '"'));
+    }
+    shown.retain(|_, words| !words.is_empty());
+    let mut expected: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
+    for keyword in TABLE {
+        let Some(color) = color(keyword.word, keyword.role) else { continue };
+        let capture = match color {
+            "storage.type" => "@keyword.storage.type",
+            "storage.modifier" => "@keyword.storage.modifier",
+            "keyword.control" => "@keyword.control",
+            "support.type" => "@type.builtin",
+            "constant.language" => "@constant.builtin",
+            _ => "@keyword",
+        };
+        expected.entry(capture).or_default().insert(keyword.word.into());
+    }
+    expected.entry("@keyword").or_default().extend(ONLY_AFTER_EXPECT.map(str::to_string));
+    assert_eq!(shown, expected);
+}
+
+/// Programs of the suite, the examples and the pages of the book.
+fn programs() -> Vec<String> {
+    let mut found = Vec::new();
+    let mut folders = vec![root().join("suite"), root().join("examples"), root().join("docs")];
+    while let Some(folder) = folders.pop() {
+        let mut entries: Vec<PathBuf> = fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()).collect();
+        entries.sort();
+        for path in entries {
+            match path.extension().and_then(|e| e.to_str()) {
+                _ if path.is_dir() => folders.push(path),
+                Some("agent") => found.push(fs::read_to_string(path).unwrap()),
+                Some("md") => {
+                    let page = fs::read_to_string(path).unwrap();
+                    let blocks = page.split("\n```agent\n").skip(1);
+                    found.extend(blocks.filter_map(|b| Some(b.split_once("\n```")?.0.to_string())));
+                }
+                _ => {}
+            }
+        }
+    }
+    found
+}
+
+fn is_accepted(text: &str) -> bool {
+    let file = diagnostics::Sources::new().add("p.agent", text);
+    !diagnostics::has_errors(&syntax::agent::parse(file, text).1)
+}
+
+/// The program with one token replaced by a keyword, removed, or replaced by a value: each token in turn.
+fn variants(text: &str) -> Vec<String> {
+    let is_part = |c: char| c == '_' || c.is_alphanumeric();
+    let mut words: Vec<(usize, usize)> = Vec::new();
+    let mut characters = text.char_indices().peekable();
+    while let Some((start, c)) = characters.next() {
+        let mut end = start + c.len_utf8();
+        while is_part(c) && characters.peek().is_some_and(|(_, next)| is_part(*next)) {
+            end = characters.next().map_or(end, |(at, next)| at + next.len_utf8());
+        }
+        if !c.is_whitespace() {
+            words.push((start, end));
+        }
+    }
+    let mut other = TABLE.iter().map(|k| k.word).cycle();
+    let mut by = || [other.next(), Some(""), other.next(), Some("\"s\""), Some("{a: [1.5]}")];
+    let mut out = Vec::new();
+    for (i, (start, end)) in words.into_iter().enumerate() {
+        let by = by()[i % 5].unwrap_or_default();
+        out.push(format!("{}{by}{}", &text[..start], &text[end..]));
+    }
+    out
+}
+
+/// Parses texts with the tree-sitter CLI and returns whether it found no error, and its report.
+fn tree_sitter(name: &str, texts: &[String]) -> (bool, String) {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).unwrap();
+    let mut paths = String::new();
+    for (i, text) in texts.iter().enumerate() {
+        let path = folder.join(format!("{i}.agent"));
+        fs::write(&path, text).unwrap();
+        paths += &format!("{}\n", path.display());
+    }
+    let list = folder.join("paths");
+    fs::write(&list, paths).unwrap();
+    let mut command = Command::new("tree-sitter");
+    let ran =
+        command.args(["parse", "--quiet", "--paths"]).arg(&list).current_dir(grammar()).output().unwrap();
+    let report = String::from_utf8_lossy(&ran.stdout).into_owned() + &String::from_utf8_lossy(&ran.stderr);
+    // 1 says that there are errors; anything else that it did not run, or was killed.
+    assert!(matches!(ran.status.code(), Some(0 | 1)) && !report.contains("panicked"), "{report}");
+    (ran.status.success(), report)
+}
+
+#[test]
+#[ignore = "needs the tree-sitter CLI: `.ci/run grammar`"]
+fn tree_sitter_reads_the_programs_that_the_parser_accepts() {
+    let (accepted, refused): (Vec<String>, Vec<String>) =
+        programs().into_iter().partition(|p| is_accepted(p));
+    assert!(accepted.len() > 90 && !refused.is_empty(), "{} {}", accepted.len(), refused.len());
+    let (ok, report) = tree_sitter("accepted", &accepted);
+    assert!(ok, "{report}");
+    let of_accepted: Vec<String> = accepted.iter().flat_map(|p| variants(p)).collect();
+    let (accepted, more): (Vec<String>, Vec<String>) = of_accepted.into_iter().partition(|p| is_accepted(p));
+    assert!(accepted.len() > 5_000, "{}", accepted.len());
+    let (ok, report) = tree_sitter("variants", &accepted);
+    assert!(ok, "{report}");
+    // Errors end no run.
+    let sample: Vec<String> = more.into_iter().step_by(20).chain(refused).collect();
+    let (ok, _) = tree_sitter("refused", &sample);
+    assert!(!ok);
 }

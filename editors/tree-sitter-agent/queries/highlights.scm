@@ -1,0 +1,49 @@
+; Colors of `.agent` files. A test compares the lists of words with the table of keywords.
+
+(comment) @comment
+
+[ "use" "type" "enum" "agent" "tool" "task" "pipeline" "workflow" "test" "stage" "review" "let" ] @keyword.storage.type
+
+[
+  "if" "while" "break" "continue" "try" "assert" "return" "parallel" "for" "match" "guard" "mock" "expect"
+  "else" "in" "catch" "join" "where" "fails"
+] @keyword.control
+
+[
+  "run" "endorse" "quarantine" "by" "retries" "timeout" "on_fail" "with" "retry" "abort" "max"
+  "max_concurrency" "max_rounds" "does" "checks" "revise" "using" "as" "system" "prompt" "exec" "builtin"
+  "http" "mcp"
+] @keyword
+
+[ "pure" "reads" "writes" "untrusted" "secret" "trusted" "public" "requires" "policy" ] @keyword.storage.modifier
+
+[ "String" "Number" "Bool" "List" "Option" "Obj" "Any" ] @type.builtin
+
+[ "true" "false" "null" ] @constant.builtin
+
+[ "call" "no" "refused" ] @keyword
+
+(field_name) @property
+(key) @property
+(type_identifier) @type
+(variant) @constant
+
+(agent name: (identifier) @type)
+(tool name: (identifier) @function)
+(task name: (identifier) @function)
+(pipeline name: (identifier) @function)
+(workflow name: (identifier) @function)
+(import name: (identifier) @function)
+(call function: (identifier) @function)
+(run target: (identifier) @function)
+(parameter name: (identifier) @variable.parameter)
+
+[ (string) (template) (template_expression) ] @string
+(hole) @embedded
+[ (escape) (brace) ] @string.escape
+(hole [ "{" "}" ] @punctuation.special)
+(number) @number
+
+[ "||" "&&" "==" "!=" "<" "<=" ">" ">=" "+" "-" "*" "/" "%" "!" "=" "->" "=>" "|" ] @operator
+[ "," ";" ":" "." ] @punctuation.delimiter
+[ "{" "}" "[" "]" "(" ")" ] @punctuation.bracket
