@@ -29,6 +29,7 @@ mod schema;
 mod stores;
 mod term;
 mod ty;
+pub mod vendor;
 
 pub use bound_origin::BoundOrigin;
 pub use data::{Data, DataError, MAX_DATA_DEPTH, Name};
@@ -47,3 +48,4 @@ pub use term::{
     StoreDecl, StoreId, Term, TermId, ToolDecl, ToolId, ToolParam,
 };
 pub use ty::{EnumType, Type};
+pub use vendor::Vendor;

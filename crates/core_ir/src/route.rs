@@ -1,6 +1,6 @@
 //! Models by name: which of them may answer a call, and what each of them may see.
 
-use crate::{ModelParams, Name};
+use crate::{ModelParams, Name, Vendor};
 use std::collections::BTreeMap;
 
 /// A model that may answer a call.
@@ -21,7 +21,7 @@ impl Candidate {
     /// assert_eq!(names, vec![core_ir::Name::from("gpt-4o")]);
     /// ```
     pub fn named(name: &str) -> Candidate {
-        let bare = name.split_once('/').filter(|(p, _)| PREFIXES.contains(p)).map(|(_, rest)| rest.into());
+        let bare = Vendor::of_prefix(name).map(|(_, rest)| rest.into());
         Candidate { name: name.into(), aliases: bare.into_iter().collect() }
     }
 
@@ -30,9 +30,6 @@ impl Candidate {
         std::iter::once(&self.name).chain(&self.aliases)
     }
 }
-
-/// Prefixes that frameworks write before the names of models.
-const PREFIXES: [&str; 3] = ["openai", "anthropic", "ollama"];
 
 /// Clearances of models, that is, what they may see: one value for each name that a policy lists, and one for
 /// all others.

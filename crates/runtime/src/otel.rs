@@ -13,7 +13,7 @@
 use crate::provider::Tokens;
 use crate::web;
 use crate::{Answered, Asked, ConfigError, Environment, Event, RunReport};
-use core_ir::{Data, Name, Num};
+use core_ir::{Data, Name, Num, Vendor};
 use machine::{Reply, RequestId};
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::{Value as Json, json};
@@ -97,7 +97,7 @@ pub struct Telemetry {
     /// The agent that is at work in a strand, by its place.
     at_work: HashMap<Vec<u32>, usize>,
     tokens: BTreeMap<(String, &'static str), Histogram>,
-    times: BTreeMap<(&'static str, String, String), Histogram>,
+    times: BTreeMap<(Operation, String, String), Histogram>,
     /// Where spans go as they end.
     outbox: Option<SpanQueue>,
 }
@@ -121,11 +121,29 @@ struct Span {
     attributes: Vec<Json>,
     events: Vec<Json>,
     error: Option<String>,
-    operation: &'static str,
+    operation: Operation,
     /// The model or tool.
     target: String,
     /// The agent whose request it is.
     agent: Option<usize>,
+}
+
+/// Operation of the conventions, in the order of the names, in which metrics are sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Operation {
+    Approve,
+    Chat,
+    ExecuteTool,
+}
+
+impl Operation {
+    fn as_str(self) -> &'static str {
+        match self {
+            Operation::Approve => "approve",
+            Operation::Chat => "chat",
+            Operation::ExecuteTool => "execute_tool",
+        }
+    }
 }
 
 /// One invocation of an agent: from its first question to its last answer. The machine knows no agents, only
@@ -274,7 +292,7 @@ impl Telemetry {
                 span.ended = now;
                 if let Some(agent) = span.agent.and_then(|a| self.agents.get_mut(a)) {
                     agent.ended = now;
-                    if span.operation == "chat" {
+                    if span.operation == Operation::Chat {
                         agent.answered =
                             !matches!(what, Answered::Reply(Reply::ToolCall { .. } | Reply::ToolCalls(_)));
                         agent.tokens = agent.tokens.and(*tokens);
@@ -293,7 +311,7 @@ impl Telemetry {
                     span.attributes
                         .push(text("error.type", if *what == Answered::Late { "timeout" } else { "_OTHER" }));
                 }
-                if span.operation == "chat" {
+                if span.operation == Operation::Chat {
                     self.chat(&mut span, *tokens, usd.as_ref());
                     if let Some(finish) = finish.as_str() {
                         let values = json!({"values": [{"stringValue": finish}]});
@@ -305,7 +323,7 @@ impl Telemetry {
                 if self.options.content
                     && let Some(said) = said(what)
                 {
-                    let key = if span.operation == "chat" {
+                    let key = if span.operation == Operation::Chat {
                         "gen_ai.output.messages"
                     } else {
                         "gen_ai.tool.call.result"
@@ -390,7 +408,7 @@ impl Telemetry {
                         .collect();
                     attributes.push(text("gen_ai.input.messages", &Json::Array(messages).to_string()));
                 }
-                ("chat", model.clone(), CLIENT)
+                (Operation::Chat, model.clone(), CLIENT)
             }
             Asked::Tool { name, args } | Asked::Approve { name, args, .. } => {
                 attributes.push(text("gen_ai.tool.name", name));
@@ -399,16 +417,19 @@ impl Telemetry {
                     let args = Data::record(args.iter().cloned()).to_json();
                     attributes.push(text("gen_ai.tool.call.arguments", &args.to_string()));
                 }
-                let operation = if matches!(what, Asked::Tool { .. }) { "execute_tool" } else { "approve" };
+                let operation = match what {
+                    Asked::Tool { .. } => Operation::ExecuteTool,
+                    _ => Operation::Approve,
+                };
                 (operation, name.to_string(), INTERNAL)
             }
             // Stores and samples are of this process.
             Asked::Recall { .. } | Asked::Remember { .. } | Asked::Sample { .. } => return None,
         };
-        attributes.insert(0, text("gen_ai.operation.name", operation));
+        attributes.insert(0, text("gen_ai.operation.name", operation.as_str()));
         Some(Span {
             id,
-            name: format!("{operation} {target}"),
+            name: format!("{} {target}", operation.as_str()),
             kind,
             begun: now,
             ended: now,
@@ -479,7 +500,7 @@ impl Telemetry {
 
     /// A request of a run.
     fn span_json(&self, run: &str, s: &Span) -> Json {
-        let name = format!("{:x}.{}.{}", s.id.strand, s.id.number, s.operation);
+        let name = format!("{:x}.{}.{}", s.id.strand, s.id.number, s.operation.as_str());
         json!({
             "traceId": self.trace(run), "parentSpanId": under(run, s.agent), "spanId": identifier(&["span", run, &name], 16),
             "name": s.name, "kind": s.kind,
@@ -557,8 +578,10 @@ impl Telemetry {
             .times
             .iter()
             .map(|((operation, target, error), h)| {
-                let key = if *operation == "chat" { "gen_ai.request.model" } else { "gen_ai.tool.name" };
-                let mut attributes = vec![text("gen_ai.operation.name", operation), text(key, target)];
+                let key =
+                    if *operation == Operation::Chat { "gen_ai.request.model" } else { "gen_ai.tool.name" };
+                let mut attributes =
+                    vec![text("gen_ai.operation.name", operation.as_str()), text(key, target)];
                 if !error.is_empty() {
                     attributes.push(text("error.type", error));
                 }
@@ -662,12 +685,7 @@ fn said(what: &Answered) -> Option<Json> {
 fn provider(model: &str) -> &'static str {
     match model {
         "scripted" | "recorded" => "entail",
-        m if m.starts_with("claude") => "anthropic",
-        m if m.starts_with("gpt-") || m.starts_with("o1") || m.starts_with("o3") || m.starts_with("o4") => {
-            "openai"
-        }
-        m if m.starts_with("gemini") => "gcp.gemini",
-        _ => "_OTHER",
+        _ => Vendor::of_model(model).map_or("_OTHER", |vendor| vendor.telemetry),
     }
 }
 

@@ -10,6 +10,7 @@ use super::http::{Fault, event_json};
 use super::sse::SseEvent;
 use super::{Assembly, Dialect, Protocol, excerpt};
 use crate::provider::{Finish, ModelError, VerbatimReply};
+use core_ir::vendor;
 use serde_json::{Map, Value as Json, json};
 
 /// The version of the protocol that requests name.
@@ -26,7 +27,7 @@ const ANTHROPIC_URL: &str = "https://api.anthropic.com/v1";
 
 /// Anthropic, or the endpoint of its variable.
 pub(in crate::provider) const ANTHROPIC: Endpoint = Endpoint {
-    name: "anthropic",
+    name: vendor::ANTHROPIC.name,
     protocol: Protocol::Anthropic,
     is_free: false,
     own: Some(ANTHROPIC_URL),
@@ -34,8 +35,8 @@ pub(in crate::provider) const ANTHROPIC: Endpoint = Endpoint {
         let base = environment.get("ANTHROPIC_BASE_URL").map_or(ANTHROPIC_URL.to_string(), versioned);
         (base, Some("ANTHROPIC_API_KEY"))
     },
-    is_prefix: true,
-    family: Some(("claude-", "ANTHROPIC_API_KEY")),
+    serves: Some(&vendor::ANTHROPIC),
+    key_of_family: Some("ANTHROPIC_API_KEY"),
 };
 
 /// Anthropic's own clients take the address without the version.

@@ -6,6 +6,7 @@ use super::http::Fault;
 use super::sse::SseEvent;
 use super::{Assembly, Dialect, Protocol, Structured, excerpt};
 use crate::provider::{Finish, ModelError};
+use core_ir::vendor;
 use serde_json::{Map, Value as Json, json};
 
 /// Model parameters that the source may give and the protocol knows.
@@ -24,22 +25,22 @@ const PASSED_ON: &[&str] = &[
 
 /// OpenAI, or the endpoint of the environment.
 pub(in crate::provider) const OPENAI: Endpoint = Endpoint {
-    name: "openai",
+    name: vendor::OPENAI.name,
     protocol: Protocol::Chat,
     is_free: false,
     own: Some(OPENAI_URL),
     address: of_environment,
-    is_prefix: false,
-    family: None,
+    serves: None,
+    key_of_family: None,
 };
 
 /// Ollama on this machine.
 pub(in crate::provider) const OLLAMA: Endpoint = Endpoint {
-    name: "ollama",
+    name: vendor::OLLAMA.name,
     is_free: true,
     own: None,
     address: |_| ("http://127.0.0.1:11434/v1".into(), None),
-    is_prefix: true,
+    serves: Some(&vendor::OLLAMA),
     ..OPENAI
 };
 
@@ -47,7 +48,7 @@ pub(in crate::provider) const OLLAMA: Endpoint = Endpoint {
 pub(in crate::provider) const LLAMA_CPP: Endpoint = Endpoint {
     name: "llama.cpp",
     address: |_| ("http://127.0.0.1:8080/v1".into(), None),
-    is_prefix: false,
+    serves: None,
     ..OLLAMA
 };
 

@@ -4,6 +4,7 @@ use super::{Protocol, Remote, RemoteOptions};
 use crate::provider::kinds::{ModelSpec, ProviderKind};
 use crate::provider::{Price, Provider};
 use crate::{ConfigError, ConfigErrorKind, Environment};
+use core_ir::vendor::{self, Vendor};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -22,10 +23,10 @@ pub(in crate::provider) struct Endpoint {
     pub(super) own: Option<&'static str>,
     /// The address where an entry has none, and the variable with the key that was set for it.
     pub(super) address: fn(&Environment) -> (String, Option<&'static str>),
-    /// True if names such as `NAME/model` mean its models. Frameworks write them.
-    pub(super) is_prefix: bool,
-    /// The beginning of its models' names, which mean it where this variable is set.
-    pub(super) family: Option<(&'static str, &'static str)>,
+    /// The vendor whose models names such as `VENDOR/model` mean here. Frameworks write them.
+    pub(super) serves: Option<&'static Vendor>,
+    /// The variable with which names of that vendor's families mean it, too, if it is set.
+    pub(super) key_of_family: Option<&'static str>,
 }
 
 /// The endpoint that the environment names, or else OpenAI's, each with its own key: a key never goes to an
@@ -55,17 +56,13 @@ impl ProviderKind for Endpoint {
 
     fn claims<'n>(&self, name: &'n str, environment: &Environment) -> Option<&'n str> {
         let elsewhere = ["ENTAIL_BASE_URL", "OPENAI_BASE_URL"].iter().any(|v| environment.get(v).is_some());
-        match name.split_once('/') {
-            Some((prefix, model)) => {
-                let is_meant = self.is_prefix && prefix == self.name;
-                (is_meant && environment.get("ENTAIL_BASE_URL").is_none()).then_some(model)
-            }
-            None => {
-                let (beginning, variable) = self.family?;
-                let is_meant = name.starts_with(beginning) && !elsewhere;
-                (is_meant && environment.get(variable).is_some()).then_some(name)
-            }
+        let vendor = self.serves?;
+        if name.contains('/') {
+            let (meant, model) = Vendor::of_prefix(name)?;
+            return (meant == vendor && environment.get("ENTAIL_BASE_URL").is_none()).then_some(model);
         }
+        let variable = self.key_of_family?;
+        (vendor.makes(name) && !elsewhere && environment.get(variable).is_some()).then_some(name)
     }
 
     fn make(&self, wanted: &ModelSpec<'_>) -> Result<Arc<dyn Provider>, ConfigError> {
@@ -78,9 +75,9 @@ impl ProviderKind for Endpoint {
         let key = key_env.and_then(|n| environment.secret(n));
         if key.is_none() && (wanted.wants_key(&base) || entry.key_env.is_some()) {
             let variable = key_env.unwrap_or("OPENAI_API_KEY");
-            let other = if entry.base_url.is_some() || self.family.is_some() {
+            let other = if entry.base_url.is_some() || self.key_of_family.is_some() {
                 ""
-            } else if name.starts_with("claude-") {
+            } else if vendor::ANTHROPIC.makes(name) {
                 ", or `ANTHROPIC_API_KEY` for Anthropic's own API"
             } else {
                 " (and `OPENAI_BASE_URL` for an endpoint other than OpenAI's)"
@@ -92,7 +89,8 @@ impl ProviderKind for Endpoint {
                 )));
         }
         // Frameworks write `openai/gpt-4o`.
-        let model = entry.model.as_deref().unwrap_or_else(|| name.strip_prefix("openai/").unwrap_or(name));
+        let bare = Vendor::of_prefix(name).filter(|(vendor, _)| **vendor == vendor::OPENAI);
+        let model = entry.model.as_deref().unwrap_or_else(|| bare.map_or(name, |(_, model)| model));
         let mut options = RemoteOptions::new(model, base, key);
         options.protocol = self.protocol;
         options.stream = entry.stream;
