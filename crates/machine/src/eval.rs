@@ -657,6 +657,7 @@ impl Strand {
             refusal: None,
             stopped,
             permanent: false,
+            unattended: false,
         };
         self.state = State::Raise(Box::new(failure));
     }
@@ -665,6 +666,14 @@ impl Strand {
     fn permanently(&mut self) {
         if let State::Raise(f) = &mut self.state {
             f.permanent = true;
+        }
+    }
+
+    /// Says of a failure that nobody was there to approve the call. It comes again however often the call is
+    /// repeated.
+    fn unattended(&mut self) {
+        if let State::Raise(f) = &mut self.state {
+            (f.permanent, f.unattended) = (true, true);
         }
     }
 

@@ -369,6 +369,8 @@ pub enum Response {
     LabelledTool(Result<Data, String>, LabelSpec),
     /// Whether the call may be made, or why not.
     Approve(Result<(), String>),
+    /// To a request for approval: nobody is there to be asked.
+    Unattended,
     /// What the key holds, if anything.
     Recall(Result<Option<Data>, String>),
     /// Whether the key was written.
@@ -553,7 +555,12 @@ pub struct Failure {
     /// True if the error recurs however often the request is repeated: a model that refuses for good or that
     /// no clearance admits, or a call that somebody did not approve.
     pub permanent: bool,
+    /// True if a call was not made because nobody was there to approve it.
+    pub unattended: bool,
 }
+
+/// Why a call is not approved when nobody is there to be asked.
+pub const NOBODY: &str = "nobody is there to approve it";
 
 /// What [`Machine::poll`] has to say.
 #[derive(Clone, Debug)]
@@ -959,6 +966,7 @@ impl Machine {
                 refusal: None,
                 stopped: Some(stop.reason),
                 permanent: false,
+                unattended: false,
             }));
         }
     }

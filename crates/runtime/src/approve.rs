@@ -10,10 +10,6 @@ use core_ir::{Chain, Data, Name};
 use std::fmt;
 use std::sync::Arc;
 
-/// Why a call is not approved if the handlers of a run have no [`Approver`]. A journal keeps this, and a run
-/// that is resumed asks again if it had not gone on from there.
-pub const NOBODY: &str = "nobody is there to approve it";
-
 /// Party that answered a question, and how that is known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Decider {

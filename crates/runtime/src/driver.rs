@@ -1,6 +1,6 @@
 //! The loop around the machine.
 
-use crate::approve::{Approval, ApprovalArg, Approver, NOBODY, Verdict as Decided};
+use crate::approve::{Approval, ApprovalArg, Approver, Verdict as Decided};
 use crate::budget::{Budget, Reserve, Verdict, cost};
 use crate::deadline::Clocks;
 use crate::event::{Answered, Asked, Event, HandlerNote, HandlerNotes, Progress};
@@ -18,7 +18,7 @@ use crate::why::{self, Explainer, Why};
 use crate::{Limits, Models, Redactor, Stores, Tools, Usage};
 use core_ir::{Candidate, Data, EffectClass, Label, LabelSpec, Name, Num, ToolDecl};
 use machine::{
-    Call, ErrorCode, Failure, Machine, Message, Output, Reified, Request, RequestId, Response, Stop,
+    Call, ErrorCode, Failure, Machine, Message, NOBODY, Output, Reified, Request, RequestId, Response, Stop,
     StopReason,
 };
 use serde_json::json;
@@ -513,6 +513,7 @@ impl<'a> Driver<'a> {
             | Response::Recall(Err(e))
             | Response::Remember(Err(e)) => Answered::Failed(e.clone()),
             Response::Uncleared(_) => Answered::Failed(NOT_CLEARED.into()),
+            Response::Unattended => Answered::Failed(NOBODY.into()),
             Response::Late(_) => Answered::Late,
             Response::Approve(Ok(())) => Answered::Approved(by),
             _ => Answered::Nothing,
@@ -761,26 +762,24 @@ impl<'a> Driver<'a> {
             }
             Call::Approve { tool, args, labels } => {
                 let (approver, desk) = (self.handlers.approver.clone(), self.handlers.desk.clone());
-                if approver.is_none() && desk.is_none() {
-                    self.asked(id, request, "");
-                    self.approved(id, Decided::refused(NOBODY), begun);
-                    return StartResult::Begun;
-                }
-                if !free {
+                let is_attended = approver.is_some() || desk.is_some();
+                if is_attended && !free {
                     return StartResult::NotYet;
                 }
                 self.asked(id, request, "");
                 let approval = self.approval(tool, args, labels, request.channel);
-                let Some(desk) = desk else {
-                    // One of them is there.
-                    let verdict = approver.map(|a| a.ask(approval));
-                    self.under_way.spawn(id, begun, RequestKind::Approval, async {
-                        Completion::Approval(match verdict {
-                            Some(verdict) => verdict.await,
-                            None => Decided::refused(NOBODY),
-                        })
-                    });
-                    return StartResult::Begun;
+                let (approver, desk) = match (approver, desk) {
+                    (None, None) => {
+                        self.unattended(id, begun);
+                        return StartResult::Begun;
+                    }
+                    (Some(approver), None) => {
+                        let verdict = approver.ask(approval);
+                        let asked = async { Completion::Approval(verdict.await) };
+                        self.under_way.spawn(id, begun, RequestKind::Approval, asked);
+                        return StartResult::Begun;
+                    }
+                    (approver, Some(desk)) => (approver, desk),
                 };
                 let question = match desk.put(&self.run, id, &approval) {
                     Ok(question) => question,
@@ -977,6 +976,13 @@ impl<'a> Driver<'a> {
         self.answered(id, what, begun);
         let spent = Spent { elapsed: begun.elapsed(), by, ..Spent::default() };
         self.respond_with(id, Response::Approve(result), spent);
+    }
+
+    /// Answers that nobody is there to approve a call. A journal keeps this, and a run that is resumed asks
+    /// again if it had not gone on from there.
+    fn unattended(&mut self, id: RequestId, begun: Instant) {
+        self.answered(id, Answered::Failed(NOBODY.into()), begun);
+        self.respond(id, Response::Unattended, begun);
     }
 
     fn stop(&mut self, id: RequestId, message: String, begun: Instant) {

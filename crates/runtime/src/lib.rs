@@ -67,7 +67,7 @@ mod web;
 mod why;
 mod write_lock;
 
-pub use approve::{Approval, ApprovalArg, Approver, Decider, NOBODY, Via};
+pub use approve::{Approval, ApprovalArg, Approver, Decider, Via};
 pub use budget::{Limits, Usage};
 pub use config::{ConfigError, ConfigErrorKind};
 pub use driver::{Handlers, RunReport, run};

@@ -55,7 +55,7 @@ pub fn as_diagnostic(
             "the function `policy` at the tool, or `allow` in the policy file, decides this: it is given the value and the label of each argument, and may give a text that says why not instead of `false`",
         );
     }
-    if failure.code == ErrorCode::Tool && failure.message.ends_with(runtime::NOBODY) {
+    if failure.unattended {
         d = d.help(
             "run it with standard input and standard error at a terminal, where you are asked, or with `--journal`, and answer with `entail approve`; see `approve` in docs/policies.md",
         );

@@ -2,7 +2,7 @@
 
 use super::{Cleared, Frame, Mode, Pending, Question, State, Strand, Waiting, local};
 use crate::value::{Body, Kind, Node, NotData, Ref, Tool, Value};
-use crate::{Call, ErrorCode, Machine, Part, Place, Reply, Response, decode};
+use crate::{Call, ErrorCode, Machine, NOBODY, Part, Place, Reply, Response, decode};
 use core_ir::{Candidate, Code, Data, Label, ModelParams, Name, Recv, Role, Step, Term, What};
 use diagnostics::{Span, clip};
 use std::sync::Arc;
@@ -450,6 +450,11 @@ impl Machine {
                 let message = format!("`{}`: not approved: {why}", tool_of(&call.tool).decl.name);
                 s.fail(error, label, span, message);
                 s.permanently();
+            }
+            (Pending::Approve(call), Response::Unattended) => {
+                let message = format!("`{}`: not approved: {NOBODY}", tool_of(&call.tool).decl.name);
+                s.fail(error, label, span, message);
+                s.unattended();
             }
             (Pending::Recall { store, key }, Response::Recall(result)) => {
                 if let Some(value) = self.found(s, (store, key), label, span, result) {

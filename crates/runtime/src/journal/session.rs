@@ -282,7 +282,7 @@ impl Journal {
     /// Forgets the last answers if they say that nobody was there to approve a call. Earlier ones stay: the
     /// program has gone on from them.
     fn forget_nobody(&self, run: &str) -> Result<(), JournalError> {
-        let nobody = wire::response(&Response::Approve(Err(crate::NOBODY.into())));
+        let nobody = wire::response(&Response::Unattended);
         let _turn = self.turn.take();
         // What is under way (without a response) has been asked after what it counts from.
         let forgotten = self.db.execute(

@@ -3,7 +3,7 @@
 use crate::approve::{Decider, Via};
 use core_ir::exchange::{data_from_json, data_json};
 use core_ir::{Candidate, Data, LabelSpec, Name, Role, ToolDecl};
-use machine::{Call, Message, Reply, Response};
+use machine::{Call, Message, NOBODY, Reply, Response};
 use serde_json::{Map, Value as Json, json};
 use std::fmt::Write as _;
 
@@ -143,6 +143,7 @@ pub(super) fn response(r: &Response) -> Option<Json> {
         | Response::Recall(Err(e))
         | Response::Remember(Err(e))
         | Response::Approve(Err(e)) => json!({ "error": e }),
+        Response::Unattended => json!({ "error": NOBODY, "nobody": true }),
         Response::Permanent(e) => json!({ "error": e, "permanent": true }),
         Response::Late(which) => json!({ "late": which }),
         Response::Uncleared(models) => {
@@ -158,6 +159,11 @@ pub(super) fn decider(response: &Json) -> Option<Decider> {
     let by = response.get("by")?;
     let via = Via::named(by.get("via")?.as_str()?)?;
     Some(Decider::new(by.get("name")?.as_str()?, via))
+}
+
+/// Returns true if a kept response says that nobody was there to be asked.
+fn is_nobodys(response: &Json) -> bool {
+    response.get("nobody") == Some(&Json::Bool(true))
 }
 
 /// Returns the placeholder for a response that holds a secret.
@@ -192,6 +198,7 @@ pub(crate) fn read_response(call: &Call, json: &Json) -> Result<Response, String
         }
         (Call::Model { .. }, Some(e)) => Response::Model(Err(e)),
         (Call::Tool { .. }, Some(e)) => labelled(json, Err(e))?,
+        (Call::Approve { .. }, Some(_)) if is_nobodys(json) => Response::Unattended,
         (Call::Approve { .. }, Some(e)) => Response::Approve(Err(e)),
         (Call::Approve { .. }, None) => Response::Approve(Ok(())),
         (Call::Recall { .. }, Some(e)) => Response::Recall(Err(e)),
@@ -251,6 +258,30 @@ fn labelled(json: &Json, result: Result<Data, String>) -> Result<Response, Strin
 
 /// Where two requests differ, for people; `None` if they are the same.
 pub(super) fn difference(recorded: &Json, now: &Json) -> Option<String> {
+    let Difference { path, what } = first_difference(recorded, now)?;
+    Some(if path.is_empty() { what } else { format!("at {path}: {what}") })
+}
+
+/// The first place at which two requests differ.
+struct Difference {
+    path: String,
+    what: String,
+}
+
+impl Difference {
+    /// A difference at the top.
+    fn here(what: String) -> Option<Difference> {
+        Some(Difference { path: String::new(), what })
+    }
+
+    /// The same, seen from what is around it.
+    fn within(self, step: &str) -> Difference {
+        let dot = if self.path.is_empty() || self.path.starts_with('[') { "" } else { "." };
+        Difference { path: format!("{step}{dot}{}", self.path), ..self }
+    }
+}
+
+fn first_difference(recorded: &Json, now: &Json) -> Option<Difference> {
     if recorded == now {
         return None;
     }
@@ -258,24 +289,26 @@ pub(super) fn difference(recorded: &Json, now: &Json) -> Option<String> {
         (Json::Object(a), Json::Object(b)) => {
             for (name, x) in a {
                 match b.get(name) {
-                    None => return Some(format!("`{name}` was {} and is not there now", shown(x))),
+                    None => {
+                        return Difference::here(format!("`{name}` was {} and is not there now", shown(x)));
+                    }
                     Some(y) => {
-                        if let Some(why) = difference(x, y) {
-                            return Some(within(name, why));
+                        if let Some(found) = first_difference(x, y) {
+                            return Some(found.within(name));
                         }
                     }
                 }
             }
             let new = b.iter().find(|(n, _)| !a.contains_key(*n));
-            new.map(|(name, y)| format!("`{name}` is {} and was not there", shown(y)))
+            new.and_then(|(name, y)| Difference::here(format!("`{name}` is {} and was not there", shown(y))))
         }
         (Json::Array(a), Json::Array(b)) => {
             for (i, (x, y)) in a.iter().zip(b).enumerate() {
-                if let Some(why) = difference(x, y) {
-                    return Some(within(&format!("[{}]", i + 1), why));
+                if let Some(found) = first_difference(x, y) {
+                    return Some(found.within(&format!("[{}]", i + 1)));
                 }
             }
-            Some(format!("there were {} items and are {}", a.len(), b.len()))
+            Difference::here(format!("there were {} items and are {}", a.len(), b.len()))
         }
         (Json::String(a), Json::String(b)) => {
             // Long texts are shown from a little before the first character that differs.
@@ -285,17 +318,10 @@ pub(super) fn difference(recorded: &Json, now: &Json) -> Option<String> {
                 let text: String = t.chars().skip(from).take(80).collect();
                 format!("`{}{}`", if from > 0 { "…" } else { "" }, diagnostics::clip_to(&text, 80))
             };
-            Some(format!("it was {} and is {}", part(a), part(b)))
+            Difference::here(format!("it was {} and is {}", part(a), part(b)))
         }
-        _ => Some(format!("it was {} and is {}", shown(recorded), shown(now))),
+        _ => Difference::here(format!("it was {} and is {}", shown(recorded), shown(now))),
     }
-}
-
-fn within(step: &str, why: String) -> String {
-    let (path, rest) = why.split_once(": ").filter(|(p, _)| p.starts_with("at ")).unwrap_or(("", &why));
-    let path = path.strip_prefix("at ").unwrap_or("");
-    let dot = if path.is_empty() || path.starts_with('[') { "" } else { "." };
-    format!("at {step}{dot}{path}: {rest}")
 }
 
 fn shown(json: &Json) -> String {

@@ -2,10 +2,10 @@
 
 use crate::support::program::{AT, call, code, decl, par};
 use core_ir::{Builder, Catches, Code, Data, EffectClass, Term, TermId, Type};
-use machine::{Config, ErrorCode, Machine};
+use machine::{Config, ErrorCode, Machine, NOBODY};
 use runtime::{
     Answered, Approval, Approver, BoxFuture, CancellationToken, Environment, Event, Handlers, Journal,
-    Limits, ModelSettings, Models, NOBODY, RunIdentity, RunReport, Session, Tools, Unfinished,
+    Limits, ModelSettings, Models, RunIdentity, RunReport, Session, Tools, Unfinished,
 };
 use serde_json::json;
 use std::path::Path;
@@ -129,9 +129,15 @@ async fn what_is_refused_is_not_called_and_the_program_learns_why() {
     let failure = report.result.unwrap_err();
     assert_eq!((failure.code, &*failure.message), (ErrorCode::Tool, "`pay`: not approved: not to bob"));
     let crashing = Some(Approver::new(|_| Box::pin(async { panic!("out to lunch") })));
-    for (approver, why) in [(None, NOBODY), (crashing, "the handler crashed")] {
+    // Somebody who refuses in these words is there.
+    let in_the_same_words = answering(Err(NOBODY), &asked);
+    let cases =
+        [(None, NOBODY, true), (crashing, "the handler crashed", false), (in_the_same_words, NOBODY, false)];
+    for (approver, why, unattended) in cases {
         let (report, _) = run(&code(|b| pay(b, "bob")), &handlers(&paid, approver)).await;
-        assert_eq!(report.result.unwrap_err().message, format!("`pay`: not approved: {why}"));
+        let failure = report.result.unwrap_err();
+        assert_eq!(failure.message, format!("`pay`: not approved: {why}"));
+        assert_eq!(failure.unattended, unattended, "{failure:?}");
     }
     assert!(paid.lock().unwrap().is_empty());
 }
@@ -243,11 +249,11 @@ async fn a_run_that_found_nobody_asks_again_when_it_is_resumed() {
     let session = begin(&file, &code);
     let id = session.id().to_string();
     let (alone, _) = run(&code, &with(handlers(&paid, None), session)).await;
-    assert!(alone.result.unwrap_err().message.ends_with(NOBODY));
+    assert!(alone.result.unwrap_err().unattended);
     // A replay shows what happened.
     let session = Journal::existing(&file).unwrap().replay(&id).unwrap();
     let (replayed, _) = run(&code, &with(handlers(&paid, answering(Ok(()), &asked)), session)).await;
-    assert!(replayed.result.unwrap_err().message.ends_with(NOBODY));
+    assert!(replayed.result.unwrap_err().unattended);
     assert!(asked.lock().unwrap().is_empty());
 
     let session = resume(&file, &id, &code);
