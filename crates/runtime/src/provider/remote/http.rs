@@ -59,6 +59,8 @@ pub(super) enum Fault {
         message: String,
         /// Error code of the endpoint.
         code: String,
+        /// Parts of the request that the endpoint does not know.
+        unknown: Vec<Parameter>,
     },
     /// An answer that is none: what is wrong with it.
     Nonsense(String),
@@ -66,11 +68,69 @@ pub(super) enum Fault {
     TooLarge(usize),
 }
 
+/// A part of a request that some endpoints do not know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Parameter {
+    /// The type of the answer.
+    Structure,
+    /// The limit of a reply by its old name.
+    OldLimit,
+    /// That the answer is a stream.
+    Stream,
+}
+
+impl Parameter {
+    /// Words by which endpoints name each of them.
+    const WORDS: [(Parameter, &[&str]); 3] = [
+        (
+            Parameter::Structure,
+            &[
+                "response_format",
+                "json_schema",
+                "response format",
+                "structured output",
+                "json_object",
+                "output_config",
+                "output_format",
+                "text.format",
+            ],
+        ),
+        (Parameter::OldLimit, &["max_completion_tokens"]),
+        (Parameter::Stream, &["stream", "streaming"]),
+    ];
+
+    /// Reads the refusal of an endpoint. Protocols have no code for this: some name the parameter, and all
+    /// explain it in words of their own.
+    fn refused(status: u16, named: Option<&str>, message: &str) -> Vec<Parameter> {
+        if !matches!(status, 400 | 404 | 415 | 422 | 501) {
+            return Vec::new();
+        }
+        let message = message.to_lowercase();
+        let is = |word: &&str| named.is_some_and(|n| n == *word) || has_word(&message, word);
+        Parameter::WORDS
+            .iter()
+            .filter(|(_, words)| words.iter().any(is))
+            .map(|(parameter, _)| *parameter)
+            .collect()
+    }
+}
+
+/// Returns true if a text has a word that is no part of a longer one.
+fn has_word(text: &str, word: &str) -> bool {
+    let is_part = |c: char| c.is_alphanumeric() || c == '_';
+    text.match_indices(word).any(|(at, _)| {
+        let (before, after) = (&text[..at], &text[at + word.len()..]);
+        // A plural is no longer word.
+        let after = after.strip_prefix('s').unwrap_or(after);
+        !before.ends_with(is_part) && !after.starts_with(is_part)
+    })
+}
+
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Fault::Connection { what, .. } | Fault::Nonsense(what) => f.write_str(what),
-            Fault::Status { status, message, code } => {
+            Fault::Status { status, message, code, .. } => {
                 write!(f, "HTTP {status}: {message}")?;
                 // A code in the manner of HTTP says nothing more.
                 if code.is_empty() { Ok(()) } else { write!(f, " ({code})") }
@@ -123,34 +183,9 @@ impl Fault {
         if self.may_pass() { AttemptError::Passing(self, retry_after) } else { AttemptError::Final(self) }
     }
 
-    /// Returns true if the endpoint rejects the way in which a typed answer was requested.
-    pub(super) fn rejects_structure(&self) -> bool {
-        self.complains_of(&[
-            "response_format",
-            "json_schema",
-            "response format",
-            "structured output",
-            "json_object",
-            "output_config",
-            "output_format",
-            "text.format",
-        ])
-    }
-
-    /// Returns true if the endpoint accepts only the new name of the output limit.
-    pub(super) fn wants_new_limit(&self) -> bool {
-        self.complains_of(&["max_completion_tokens"])
-    }
-
-    /// Returns true if the endpoint rejects a request for a stream.
-    pub(super) fn rejects_stream(&self) -> bool {
-        self.complains_of(&["stream"])
-    }
-
-    fn complains_of(&self, words: &[&str]) -> bool {
-        let Fault::Status { status: 400 | 404 | 415 | 422 | 501, message, .. } = self else { return false };
-        let message = message.to_lowercase();
-        words.iter().any(|word| message.contains(word))
+    /// Returns true if the endpoint does not know a part of the request.
+    pub(super) fn is_about(&self, parameter: Parameter) -> bool {
+        matches!(self, Fault::Status { unknown, .. } if unknown.contains(&parameter))
     }
 
     /// For people, with the remedy.
@@ -328,8 +363,8 @@ impl Http {
     fn clean(&self, fault: Fault) -> Fault {
         match fault {
             Fault::Nonsense(what) => Fault::Nonsense(self.redactor.owned(what)),
-            Fault::Status { status, message, code } => {
-                Fault::Status { status, message: self.redactor.owned(message), code }
+            Fault::Status { status, message, code, unknown } => {
+                Fault::Status { status, message: self.redactor.owned(message), code, unknown }
             }
             other => other,
         }
@@ -397,5 +432,23 @@ fn refusal(status: u16, json: Option<&Json>, text: &str) -> Fault {
     // A type says something where it is the name of an error.
     let kind = named("/error/type").filter(|t| t.ends_with("_error") || is_quota(t));
     let code = clip(named("/error/code").or(kind).unwrap_or_default(), 60);
-    Fault::Status { status, message, code }
+    let unknown = Parameter::refused(status, named("/error/param"), &message);
+    Fault::Status { status, message, code, unknown }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_upstream_that_fails_is_no_complaint_about_streams() {
+        let about =
+            |status: u16, named: Option<&str>, message: &str| Parameter::refused(status, named, message);
+        assert_eq!(about(400, None, "upstream connect error"), []);
+        assert_eq!(about(400, None, "`stream` is not supported"), [Parameter::Stream]);
+        assert_eq!(about(422, None, "Streaming is off for this model"), [Parameter::Stream]);
+        assert_eq!(about(400, Some("response_format"), "Unsupported value"), [Parameter::Structure]);
+        assert_eq!(about(400, None, "Use 'max_completion_tokens' instead."), [Parameter::OldLimit]);
+        assert_eq!(about(500, Some("stream"), "`stream` broke"), []);
+    }
 }

@@ -24,7 +24,7 @@ use crate::rng::SplitMix;
 use crate::{ConfigError, Redactor, Secret};
 use convert::{Plan, Received};
 use diagnostics::clip_to as clip;
-use http::{Fault, Http};
+use http::{Fault, Http, Parameter};
 use serde_json::{Value as Json, json};
 use sse::SseEvent;
 use std::sync::Arc;
@@ -261,16 +261,16 @@ impl Remote {
                 let pause = self.options.backoff.pause(failures, rng);
                 self.rate.pause(pause, Duration::MAX);
             }
-            if plan.is_structured() && fault.rejects_structure() && way < 2 {
+            if plan.is_structured() && fault.is_about(Parameter::Structure) && way < 2 {
                 // Remember it for all further questions. Another call may have gone further already.
                 self.structured.fetch_max(way + 1, Ordering::Relaxed);
                 continue;
             }
-            if !new_limit && fault.wants_new_limit() {
+            if !new_limit && fault.is_about(Parameter::OldLimit) {
                 self.new_limit.store(true, Ordering::Relaxed);
                 continue;
             }
-            if stream && fault.rejects_stream() {
+            if stream && fault.is_about(Parameter::Stream) {
                 self.whole.store(true, Ordering::Relaxed);
                 continue;
             }
