@@ -57,6 +57,30 @@ enum Version {
     V10,
 }
 
+/// State of a task.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum TaskState {
+    Working,
+    AuthRequired,
+    Completed,
+    Failed,
+    Canceled,
+}
+
+impl TaskState {
+    /// The name in a version of the protocol.
+    fn name(self, version: Version) -> &'static str {
+        let (v10, v03) = match self {
+            TaskState::Working => ("TASK_STATE_WORKING", "working"),
+            TaskState::AuthRequired => ("TASK_STATE_AUTH_REQUIRED", "auth-required"),
+            TaskState::Completed => ("TASK_STATE_COMPLETED", "completed"),
+            TaskState::Failed => ("TASK_STATE_FAILED", "failed"),
+            TaskState::Canceled => ("TASK_STATE_CANCELED", "canceled"),
+        };
+        if version == Version::V10 { v10 } else { v03 }
+    }
+}
+
 /// The card, which everybody may read.
 pub(super) async fn card(State(service): State<Arc<Service>>) -> Json<Value> {
     let skills: Vec<Value> = service
@@ -377,8 +401,7 @@ async fn tell(
 ) -> Result<(), ()> {
     let v10 = version == Version::V10;
     let context = first["contextId"].clone();
-    let waits =
-        |task: &Value| task["status"]["state"].as_str().is_some_and(|s| s.to_lowercase().contains("auth"));
+    let waits = |task: &Value| task["status"]["state"] == TaskState::AuthRequired.name(version);
     let waited = waits(&first);
     let send = async |result: Value| to.send(result).await.map_err(|_| ());
     let status = |status: &Value, last: bool| match v10 {
@@ -394,7 +417,7 @@ async fn tell(
     while let Some(event) = source.next().await {
         match event["event"].as_str() {
             Some("asked") => {
-                let mut working = json!({"state": if v10 { "TASK_STATE_WORKING" } else { "working" }});
+                let mut working = json!({"state": TaskState::Working.name(version)});
                 working["message"] = message(run, &doing(&event), version);
                 send(status(&working, false)).await?;
             }
@@ -496,18 +519,18 @@ fn task(client: &Client, run: &str, version: Version) -> Result<Value, Fault> {
     let status = client.status(run).map_err(|_| no_task(run))?;
     let outcome = status.get("outcome");
     let cancelled = outcome.is_some_and(|o| o["error"]["code"] == "cancelled");
-    let (new, old) = match status["status"].as_str() {
-        Some("done") => ("TASK_STATE_COMPLETED", "completed"),
-        Some("failed") if cancelled => ("TASK_STATE_CANCELED", "canceled"),
-        Some("failed" | WITHHELD) => ("TASK_STATE_FAILED", "failed"),
-        Some("waiting") => ("TASK_STATE_AUTH_REQUIRED", "auth-required"),
-        _ => ("TASK_STATE_WORKING", "working"),
+    let state = match status["status"].as_str() {
+        Some("done") => TaskState::Completed,
+        Some("failed") if cancelled => TaskState::Canceled,
+        Some("failed" | WITHHELD) => TaskState::Failed,
+        Some("waiting") => TaskState::AuthRequired,
+        _ => TaskState::Working,
     };
     let v10 = version == Version::V10;
     let text = |t: &str| if v10 { json!({ "text": t }) } else { json!({"kind": "text", "text": t}) };
     let mut task = json!({
         "id": run, "contextId": client.service.context(&client.caller, run).unwrap_or_else(|| run.to_string()),
-        "status": {"state": if v10 { new } else { old }},
+        "status": {"state": state.name(version)},
     });
     if let Some(changed) = client.service.changed(&client.caller, run) {
         task["status"]["timestamp"] = runtime::utc(changed).into();
