@@ -151,6 +151,27 @@ pub(super) struct Decls {
     pub(super) callables: HashMap<String, Signature>,
 }
 
+/// A signature as it is written.
+struct Heading<'a> {
+    kind: Kind,
+    name: &'a ast::Name,
+    params: &'a [ast::Field],
+    result: &'a ast::TypeExpr,
+    flow: Flow,
+}
+
+impl<'a> Heading<'a> {
+    /// One without words about what flows.
+    fn plain(
+        kind: Kind,
+        name: &'a ast::Name,
+        params: &'a [ast::Field],
+        result: &'a ast::TypeExpr,
+    ) -> Heading<'a> {
+        Heading { kind, name, params, result, flow: Flow::default() }
+    }
+}
+
 impl Decls {
     /// Returns the callable of a name. A tool is found only if no task or pipeline has the name.
     pub(super) fn callable(&self, name: &str) -> Option<&Signature> {
@@ -173,19 +194,20 @@ impl Decls {
                         idle_words(kind, &c.name.text, &c.flow, false, out);
                     }
                     let flow = flow(&c.flow, out);
-                    decls.add(kind, &c.name, &c.params, &c.result, flow, index, out);
+                    let heading = Heading { kind, name: &c.name, params: &c.params, result: &c.result, flow };
+                    decls.add(heading, index, out);
                     if let Some(called) = &c.called {
                         decls.call_it(&c.name, called, out);
                     }
                 }
                 Item::Pipeline(p) => {
-                    decls.add(Kind::Pipeline, &p.name, &p.params, &p.result, Flow::default(), index, out);
+                    decls.add(Heading::plain(Kind::Pipeline, &p.name, &p.params, &p.result), index, out);
                 }
                 Item::Workflow(w) => {
-                    decls.add(Kind::Pipeline, &w.name, &w.params, &w.result, Flow::default(), index, out);
+                    decls.add(Heading::plain(Kind::Pipeline, &w.name, &w.params, &w.result), index, out);
                 }
                 Item::Import(i) => {
-                    decls.add(Kind::Import, &i.name, &i.params, &i.result, Flow::default(), index, out);
+                    decls.add(Heading::plain(Kind::Import, &i.name, &i.params, &i.result), index, out);
                 }
                 Item::Use(_) | Item::Alias(_) | Item::Enum(_) | Item::Agent(_) | Item::Test(_) => {}
             }
@@ -293,17 +315,8 @@ impl Decls {
         name
     }
 
-    #[allow(clippy::too_many_arguments, reason = "one for each part of a signature")]
-    fn add(
-        &mut self,
-        kind: Kind,
-        name: &ast::Name,
-        params: &[ast::Field],
-        result: &ast::TypeExpr,
-        flow: Flow,
-        item: usize,
-        out: &mut Vec<Diagnostic>,
-    ) {
+    fn add(&mut self, heading: Heading<'_>, item: usize, out: &mut Vec<Diagnostic>) {
+        let Heading { kind, name, params, result, flow } = heading;
         let mut resolved: Vec<Param> = Vec::new();
         for p in params {
             if let Some(first) = resolved.iter().find(|q| q.name.text == p.name.text) {

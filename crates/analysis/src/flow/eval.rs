@@ -5,9 +5,9 @@
 //! recursion needs no special treatment.
 
 use super::taint::{Cause, Range, Taint, Taints};
-use super::value::{AbstractFunction, AbstractValue, CodeId, FnId, Params, Shape};
+use super::value::{AbstractFunction, AbstractValue, CodeId, FnId, Shape};
 use super::{Checked, Options, Sink};
-use core_ir::{Bound, Clearances, Code, Label, LabelSpec, ModelRoutes, Name, Term};
+use core_ir::{Bound, Clearances, Code, Label, LabelSpec, ModelRoutes, Name, Term, TermId};
 use diagnostics::{FileId, Span};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
@@ -474,10 +474,9 @@ impl Analysis {
                 })
             }
             AbstractFunction::Guarded { code, term, function } => {
-                let Term::Guard { retry, .. } = *self.code(code).term(term) else { return None };
                 // The first attempt is where the function is called; the guard calls it again.
                 let mut place = span;
-                self.guard(code, term, pc, retry, state, |a, again, state| {
+                self.guard(code, term, pc, state, |a, again, state| {
                     let at = a.join(at, again);
                     let function = function.read(&mut a.taints, at);
                     let attempt = a.apply(&function, v.clone(), at, place, state);
@@ -485,33 +484,30 @@ impl Analysis {
                     attempt
                 })
             }
-            AbstractFunction::Llm { code, term, prompt } => {
-                let Term::Llm(_, params) = self.code(code).term(term).clone() else { return None };
-                let place = self.code(code).span(term);
-                self.ask(code, &params, &prompt, &v, at, place, state)
-            }
+            AbstractFunction::Llm { code, term, prompt } => self.ask(code, term, &prompt, &v, at, state),
             AbstractFunction::Tool { code, tool } => self.tool(code, tool, v, at, span, state),
         }
     }
 
-    #[allow(clippy::too_many_arguments, reason = "a model, what it is asked, and where")]
-    pub(super) fn ask(
+    /// Answers an `llm` term: reads its parameters and receives the reply.
+    fn ask(
         &mut self,
         code: CodeId,
-        params: &Params,
+        term: TermId,
         prompt: &AbstractValue,
         v: &AbstractValue,
         at: Range,
-        span: Span,
         state: &mut State,
     ) -> Option<AbstractValue> {
+        let Term::Llm(_, params) = self.code(code).term(term).clone() else { return None };
+        let span = self.code(code).span(term);
         let wrong = self.blame(at, v);
         self.raise(state, wrong);
         let (a, b) = (prompt.deep_range(&mut self.taints), v.deep_range(&mut self.taints));
         let said = self.join(a, b);
         let conversation = Range { under: 0, ..self.join(at, said) };
         let mut inner = State { conversation, error: None };
-        let result = self.receive(code, Some(params), true, at, span, &mut inner);
+        let result = self.receive(code, Some(&params), true, at, span, &mut inner);
         if let Some(e) = inner.error {
             let conversation = state.conversation;
             self.raise_in(state, Error { label: e.label, conversation });

@@ -10,19 +10,18 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 
 impl Analysis {
-    /// Attempts until one satisfies: `attempt` is given what the failed ones add to the program counter.
-    #[allow(clippy::too_many_arguments, reason = "the guard, and how it is tried")]
+    /// Attempts of a guard until one satisfies: `attempt` is given what the failed ones add to the program
+    /// counter.
     pub(super) fn guard(
         &mut self,
         code: CodeId,
         term: TermId,
         pc: Range,
-        retry: u32,
         state: &mut State,
         mut attempt: impl FnMut(&mut Self, Range, &mut State) -> Option<AbstractValue>,
     ) -> Option<AbstractValue> {
+        let Term::Guard { retry: mut left, .. } = *self.code(code).term(term) else { return None };
         let mut again = Range::BOTTOM;
-        let mut left = retry;
         let mut result: Option<(AbstractValue, Range)> = None;
         loop {
             let start = state.conversation;
@@ -380,9 +379,9 @@ impl Analysis {
                 };
                 Some(self.function(fun, pc))
             }
-            Term::Guard { term, retry, .. } => {
-                let (term, retry, code) = (*term, *retry, env.code);
-                self.guard(code, id, pc, retry, state, |s, again, state| {
+            Term::Guard { term, .. } => {
+                let (term, code) = (*term, env.code);
+                self.guard(code, id, pc, state, |s, again, state| {
                     let pc = s.join(pc, again);
                     s.eval(env, term, pc, state)
                 })

@@ -99,7 +99,7 @@ impl Solver {
                 self.work.push((t, *result, from, to));
             }
             (Use::Index { index, key, result }, _) => {
-                self.indexed(a, node, *index, key.as_ref(), *result, from, to);
+                self.indexed(a, node, (*index, key.as_ref(), *result), from, to);
             }
             (Use::Plus { peer, result }, _) => match Solver::kinds(node) {
                 k @ (Kinds::STR | Kinds::NUM) => {
@@ -183,14 +183,12 @@ impl Solver {
         }
     }
 
-    #[allow(clippy::too_many_arguments, reason = "the parts of an index, and where")]
-    pub(super) fn indexed(
+    /// An index into a value: its type, its value if that is known, and the type of what is found there.
+    fn indexed(
         &mut self,
         a: T,
         node: &Node,
-        index: T,
-        key: Option<&Data>,
-        result: T,
+        (index, key, result): (T, Option<&Data>, T),
         from: Why,
         to: Why,
     ) {
