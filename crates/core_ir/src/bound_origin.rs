@@ -4,8 +4,9 @@ use crate::Name;
 
 /// Origin of the bound of a [`Term::Fix`](crate::Term::Fix) that the source does not state.
 ///
-/// The notation and the exchange format write it as one text, which [`Display`](std::fmt::Display) gives and
-/// `From<&str>` reads. Analyses and rules match on the variants, never on the text.
+/// The notation and the exchange format write it as one text, which begins with the variant's mark:
+/// [`Display`](std::fmt::Display) gives it and `From<&str>` reads it. Analyses and rules match on the
+/// variants, never on the text; messages show [`BoundOrigin::describe`].
 ///
 /// # Examples
 /// ```
@@ -13,6 +14,9 @@ use crate::Name;
 /// let origin = BoundOrigin::from("none: the limit is switched off");
 /// assert_eq!(origin, BoundOrigin::Unlimited("the limit is switched off".into()));
 /// assert_eq!(origin.to_string(), "none: the limit is switched off");
+/// let retries = BoundOrigin::Retries("the default of CrewAI, 3 retries".into());
+/// assert_eq!(retries.to_string(), "retries: the default of CrewAI, 3 retries");
+/// assert_eq!(retries.describe(), "the default of CrewAI, 3 retries");
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BoundOrigin {
@@ -31,50 +35,64 @@ pub enum BoundOrigin {
     Uncounted(Name),
 }
 
+const RETRIES: &str = "retries: ";
+const FALLBACK: &str = "by default: ";
 const UNLIMITED: &str = "none: ";
 const UNKNOWN: &str = "not known: ";
 const UNCOUNTED: &str = "not counted: ";
-const FALLBACK: &str = " by default";
-const RETRIES: &str = "retries";
+
+/// Makes an origin of a text.
+type Make = fn(Name) -> BoundOrigin;
+
+/// The marks of the variants. A text without a mark is a default.
+const MARKS: [(&str, Make); 5] = [
+    (RETRIES, BoundOrigin::Retries),
+    (FALLBACK, BoundOrigin::Fallback),
+    (UNLIMITED, BoundOrigin::Unlimited),
+    (UNKNOWN, BoundOrigin::Unknown),
+    (UNCOUNTED, BoundOrigin::Uncounted),
+];
 
 impl From<&str> for BoundOrigin {
     fn from(text: &str) -> BoundOrigin {
-        if let Some(why) = text.strip_prefix(UNLIMITED) {
-            BoundOrigin::Unlimited(why.into())
-        } else if let Some(why) = text.strip_prefix(UNKNOWN) {
-            BoundOrigin::Unknown(why.into())
-        } else if let Some(why) = text.strip_prefix(UNCOUNTED) {
-            BoundOrigin::Uncounted(why.into())
-        } else if text.ends_with(FALLBACK) {
-            BoundOrigin::Fallback(text.into())
-        } else if text.ends_with(RETRIES) {
-            BoundOrigin::Retries(text.into())
-        } else {
-            BoundOrigin::Default(text.into())
-        }
+        let marked = |(mark, make): &(&str, Make)| text.strip_prefix(mark).map(|rest| make(rest.into()));
+        MARKS.iter().find_map(marked).unwrap_or_else(|| BoundOrigin::Default(text.into()))
     }
 }
 
 impl std::fmt::Display for BoundOrigin {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            BoundOrigin::Default(text) | BoundOrigin::Retries(text) | BoundOrigin::Fallback(text) => {
-                f.write_str(text)
-            }
-            BoundOrigin::Unlimited(why) => write!(f, "{UNLIMITED}{why}"),
-            BoundOrigin::Unknown(why) => write!(f, "{UNKNOWN}{why}"),
-            BoundOrigin::Uncounted(why) => write!(f, "{UNCOUNTED}{why}"),
-        }
+        let mark = match self {
+            BoundOrigin::Default(_) => "",
+            BoundOrigin::Retries(_) => RETRIES,
+            BoundOrigin::Fallback(_) => FALLBACK,
+            BoundOrigin::Unlimited(_) => UNLIMITED,
+            BoundOrigin::Unknown(_) => UNKNOWN,
+            BoundOrigin::Uncounted(_) => UNCOUNTED,
+        };
+        write!(f, "{mark}{}", self.reason())
     }
 }
 
 impl BoundOrigin {
     /// A value `n` that the source gives for the case that `environment` gives none.
     pub fn fallback(environment: &str, n: u64) -> BoundOrigin {
-        BoundOrigin::Fallback(format!("{environment}, {n}{FALLBACK}").into())
+        BoundOrigin::Fallback(format!("{environment}, {n} by default").into())
     }
 
-    /// The reason, or the text that names the origin, without the words that mark the variant.
+    /// Words for messages, after "it is".
+    pub fn describe(&self) -> String {
+        match self {
+            BoundOrigin::Default(text) | BoundOrigin::Retries(text) | BoundOrigin::Fallback(text) => {
+                text.to_string()
+            }
+            BoundOrigin::Unlimited(why) => format!("none: {why}"),
+            BoundOrigin::Unknown(why) => format!("not known: {why}"),
+            BoundOrigin::Uncounted(why) => format!("not counted: {why}"),
+        }
+    }
+
+    /// The reason, or the text that names the origin, without the mark of the variant.
     pub fn reason(&self) -> &Name {
         match self {
             BoundOrigin::Default(text)
@@ -100,9 +118,9 @@ mod tests {
             ),
             (
                 BoundOrigin::Retries("the default of CrewAI, 3 retries".into()),
-                "the default of CrewAI, 3 retries",
+                "retries: the default of CrewAI, 3 retries",
             ),
-            (BoundOrigin::fallback("`TURNS`", 25), "`TURNS`, 25 by default"),
+            (BoundOrigin::fallback("`TURNS`", 25), "by default: `TURNS`, 25 by default"),
             (BoundOrigin::Unlimited("off".into()), "none: off"),
             (BoundOrigin::Unknown("`n`".into()), "not known: `n`"),
             (BoundOrigin::Uncounted("`memory`".into()), "not counted: `memory`"),
@@ -110,6 +128,13 @@ mod tests {
         for (origin, text) in origins {
             assert_eq!(origin.to_string(), text);
             assert_eq!(BoundOrigin::from(text), origin);
+        }
+    }
+
+    #[test]
+    fn words_at_the_end_of_a_text_mark_no_variant() {
+        for text in ["the default of a framework, 3 retries", "`LIMIT`, 3 by default"] {
+            assert_eq!(BoundOrigin::from(text), BoundOrigin::Default(text.into()));
         }
     }
 }

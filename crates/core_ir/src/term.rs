@@ -1318,6 +1318,30 @@ impl Builder {
     /// # Errors
     /// Everything that is wrong, in the order of the text.
     pub fn finish(self, root: TermId, globals: &Arc<Globals>) -> Result<Code, Vec<BuildError>> {
+        self.finish_with_ids(root, globals).map(|(code, _)| code)
+    }
+
+    /// [`Builder::finish`], with the number that each term has in the code: facts that are kept beside the
+    /// terms by number are renumbered by it.
+    ///
+    /// # Errors
+    /// As for [`Builder::finish`].
+    ///
+    /// # Examples
+    /// ```
+    /// use core_ir::{Builder, Globals, Num};
+    /// use diagnostics::{FileId, Span};
+    /// let at = Span { file: FileId(0), start: 0, end: 0 };
+    /// let mut b = Builder::new();
+    /// let (left_out, kept) = (b.lit(Num::from(1), at), b.lit(Num::from(2), at));
+    /// let (code, ids) = b.finish_with_ids(kept, &Globals::none()).unwrap();
+    /// assert_eq!((ids.of(left_out), ids.of(kept)), (None, Some(code.root())));
+    /// ```
+    pub fn finish_with_ids(
+        self,
+        root: TermId,
+        globals: &Arc<Globals>,
+    ) -> Result<(Code, NewIds), Vec<BuildError>> {
         let names = globals.names.clone();
         self.resolve(root, &names, globals.clone())
     }
@@ -1338,7 +1362,7 @@ impl Builder {
         }
         let names: Vec<Name> = definitions.iter().map(|(n, _)| n.clone()).collect();
         let root = self.add(Term::Record(definitions), span);
-        let code = self.resolve(root, &names, Globals::none())?;
+        let (code, _) = self.resolve(root, &names, Globals::none())?;
         let Term::Record(fields) = code.term(code.root()) else { return Err(Vec::new()) };
         let terms = fields.iter().map(|(_, t)| *t).collect();
         Ok(Globals { names, code: Some(Arc::new(code)), terms })
@@ -1349,7 +1373,7 @@ impl Builder {
         root: TermId,
         names: &[Name],
         globals: Arc<Globals>,
-    ) -> Result<Code, Vec<BuildError>> {
+    ) -> Result<(Code, NewIds), Vec<BuildError>> {
         let mut resolver = Resolver {
             globals: names.iter().enumerate().map(|(i, n)| (n.clone(), i as u32)).collect(),
             activations: vec![Activation::default()],
@@ -1397,7 +1421,7 @@ impl Builder {
             locals.push(resolver.locals[old.0 as usize]);
         }
         let root = TermId(terms.len() as u32 - 1);
-        Ok(Code {
+        let code = Code {
             terms,
             spans,
             locals,
@@ -1408,7 +1432,19 @@ impl Builder {
             tools: self.tools,
             stores: self.stores,
             globals,
-        })
+        };
+        Ok((code, NewIds(new_id)))
+    }
+}
+
+/// Numbers that the terms of a [`Builder`] have in the finished code.
+#[derive(Clone, Debug)]
+pub struct NewIds(Vec<u32>);
+
+impl NewIds {
+    /// Returns the number of a term in the code; `None` if the term is not part of it.
+    pub fn of(&self, id: TermId) -> Option<TermId> {
+        self.0.get(id.0 as usize).copied().filter(|new| *new != u32::MAX).map(TermId)
     }
 }
 

@@ -42,7 +42,7 @@ impl Level {
 }
 
 /// A place with a remark, secondary to the place a diagnostic is about.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Remark {
     /// Where.
     pub span: Span,
@@ -51,7 +51,7 @@ pub struct Remark {
 }
 
 /// How far a [`Fix`] may be trusted (the terms are Ruff's).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Applicability {
     /// Shown, never applied.
     DisplayOnly,
@@ -73,7 +73,7 @@ impl Applicability {
 }
 
 /// A replacement of source text that would repair the finding.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Fix {
     /// The range that is replaced (empty for an insertion).
     pub span: Span,
@@ -94,7 +94,7 @@ pub struct Fix {
 ///     .help("write a term after `+`");
 /// assert!(diagnostics::render::text(&sources, &found, false).contains("a.lam:1:3"));
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Diagnostic {
     /// Stable code, for example `L004a`.
     pub code: &'static str,
@@ -116,6 +116,9 @@ pub struct Diagnostic {
     pub framework: Option<&'static str>,
     /// Which agent or task of the file, if any.
     pub agent: Option<String>,
+    /// The name or value that tells it from other findings of its code at its place; empty if its code and
+    /// place do. It is never shown.
+    pub about: String,
     /// A mechanical repair, if there is one.
     pub fix: Option<Fix>,
     /// True if the source lines must not be shown because they contain a secret.
@@ -141,6 +144,7 @@ impl Diagnostic {
             meaning: None,
             framework: None,
             agent: None,
+            about: String::new(),
             fix: None,
             hide_source: false,
         }
@@ -165,6 +169,13 @@ impl Diagnostic {
     #[must_use]
     pub fn label(mut self, text: impl Into<String>) -> Self {
         self.label = text.into();
+        self
+    }
+
+    /// Says what tells it from other findings of its code at its place.
+    #[must_use]
+    pub fn about(mut self, name: impl Into<String>) -> Self {
+        self.about = name.into();
         self
     }
 

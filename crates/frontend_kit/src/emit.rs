@@ -3,6 +3,7 @@
 pub mod braces;
 
 use crate::doc::{Entry, Kind, Node};
+use crate::outline::LoopFacts;
 use core_ir::{
     Bound, BoundOrigin, Builder, Data, ModelParams, Name, Prim, StoreConflict, Term, TermId, Type,
 };
@@ -265,28 +266,40 @@ pub struct LoopBound {
     pub origin: Option<BoundOrigin>,
     /// The place that says so, if one does.
     pub span: Option<Span>,
+    /// Facts about the loop that its term does not state.
+    pub facts: LoopFacts,
 }
 
 impl LoopBound {
+    /// A bound that is written, at this place if it has one of its own.
+    pub fn written(bound: Bound, span: Option<Span>) -> LoopBound {
+        LoopBound { bound, origin: None, span, facts: LoopFacts::default() }
+    }
+
     /// A bound that is not written, with where it comes from.
+    pub fn unwritten(bound: Bound, origin: BoundOrigin) -> LoopBound {
+        LoopBound { origin: Some(origin), ..LoopBound::written(bound, None) }
+    }
+
+    /// A bound that is a default, of which the text says whose.
     pub fn by_default(n: u64, origin: &str) -> LoopBound {
-        LoopBound { bound: Bound::Finite(n), origin: Some(origin.into()), span: None }
+        LoopBound::unwritten(Bound::Finite(n), BoundOrigin::Default(origin.into()))
     }
 
     /// No bound at all, because of what `why` says.
     pub fn none(why: &str) -> LoopBound {
-        LoopBound { bound: Bound::Infinite, origin: Some(BoundOrigin::Unlimited(why.into())), span: None }
+        LoopBound::unwritten(Bound::Infinite, BoundOrigin::Unlimited(why.into()))
     }
 
     /// A bound that exists or does not, which nobody here can know.
     pub fn unknown(why: &str) -> LoopBound {
-        LoopBound { bound: Bound::Infinite, origin: Some(BoundOrigin::Unknown(why.into())), span: None }
+        LoopBound::unwritten(Bound::Infinite, BoundOrigin::Unknown(why.into()))
     }
 
     /// Makes the bound for calls beside those of the term whose number isn't known. A loop of one iteration
     /// with this bound doesn't limit them.
     pub fn uncounted(why: &str) -> LoopBound {
-        LoopBound { bound: Bound::Infinite, origin: Some(BoundOrigin::Uncounted(why.into())), span: None }
+        LoopBound::unwritten(Bound::Infinite, BoundOrigin::Uncounted(why.into()))
     }
 
     /// Returns the bound of an entry if it has a value, else this one.
@@ -296,7 +309,8 @@ impl LoopBound {
             // What is no number is reported, and the default holds.
             Some(e) => {
                 let span = Some(value_span(&e));
-                written_bound(&e, out).unwrap_or(LoopBound { span, ..self })
+                let facts = self.facts;
+                LoopBound { facts, ..written_bound(&e, out).unwrap_or(LoopBound { span, ..self }) }
             }
             None => self,
         }
@@ -310,8 +324,7 @@ pub fn loop_bound(
     default_origin: &str,
     out: &mut Vec<Diagnostic>,
 ) -> LoopBound {
-    let by_default =
-        |span| LoopBound { bound: Bound::Finite(default), origin: Some(default_origin.into()), span };
+    let by_default = |span| LoopBound { span, ..LoopBound::by_default(default, default_origin) };
     let Some(entry) = entry else { return by_default(None) };
     written_bound(&entry, out).unwrap_or_else(|| by_default(Some(value_span(&entry))))
 }
@@ -325,13 +338,13 @@ fn written_bound(entry: &Entry<'_>, out: &mut Vec<Diagnostic>) -> Option<LoopBou
     }
     // `"20"` is accepted: environment substitution makes strings of numbers.
     if let Some(n) = value.as_u64().or_else(|| value.as_str()?.trim().parse().ok()) {
-        return Some(LoopBound { bound: Bound::Finite(n), origin: None, span });
+        return Some(LoopBound::written(Bound::Finite(n), span));
     }
     match value.as_str() {
         Some(t) if is_placeholder(t) => {
             let origin = format!("`{}`, which is known only when it runs", clip(t.trim()));
-            let origin = Some(BoundOrigin::Default(origin.into()));
-            Some(LoopBound { bound: Bound::Infinite, origin, span })
+            let origin = BoundOrigin::Default(origin.into());
+            Some(LoopBound { span, ..LoopBound::unwritten(Bound::Infinite, origin) })
         }
         _ => {
             let found =

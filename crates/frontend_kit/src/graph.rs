@@ -167,6 +167,7 @@ pub fn lower(kit: &mut Kit<'_>, graph: &Graph, steps: &mut dyn Steps) -> TermId 
         placed: graph.edges.iter().map(|e| e.at).collect(),
         start: graph.start,
         open: false,
+        stops: false,
         dead: Vec::new(),
     });
     let shape = Shape::of(graph, steps);
@@ -704,7 +705,7 @@ fn machine(kit: &mut Kit<'_>, graph: &Graph, shape: &Shape, steps: &mut dyn Step
     let step = kit.b.abs("$s", None, case, at);
     let body = kit.b.abs("self", None, step, at);
     let fix_at = whole.span.unwrap_or(at);
-    let fix = kit.b.add(Term::Fix { bound: whole.bound, origin: whole.origin, body }, fix_at);
+    let fix = kit.fix(whole, body, fix_at);
     let mut fields = vec![(Name::from("at"), kit.text(&label(graph.start), at))];
     for node in &kept {
         fields.push((label(*node), kit.b.lit(Data::Null, at)));

@@ -18,9 +18,9 @@
 use crate::calls;
 use crate::doc::{Entry, Node};
 use crate::emit::{self, LoopBound, Part, Template, clip, codes, undecided};
-use crate::outline::Outline;
+use crate::outline::{Blank, LoopFacts, Outline, ToolRole};
 use crate::project::{AgentPlace, Project, Unit, UnitKind};
-use crate::turn::{Asked, Call, Carried, Names, Outcome};
+use crate::turn::{Asked, Call, Carried, Names, Outcome, Turned};
 use crate::versions::Versions;
 use core_ir::{
     Branch, Builder, Catches, Data, EffectClass, Globals, LabelSpec, ModelParams, Name, Num, Recv, Role,
@@ -416,14 +416,14 @@ impl<'o> Kit<'o> {
             return self.b.abs("x", Some(Type::Str), asked, head);
         }
         let fix_at = bound.span.unwrap_or(hands_at);
-        if matches!(self.b.term(prompt), Term::Lit(Data::Str(own)) if own.is_empty()) {
-            let at = self.b.span(prompt);
-            if at != head {
-                self.outline.blank(at);
-            }
+        if self.b.span(prompt) != head {
+            self.written(prompt, false);
         }
         let asked = Asked { prompt, params, request, calls, carried, head, model_at, calls_at: hands_at };
-        let body = asked.turn(&mut self.b, &Names::plain());
+        let Turned { body, conversation } = asked.turn(&mut self.b, &Names::plain());
+        if let Some(conversation) = conversation {
+            self.instructed(conversation, prompt);
+        }
         self.fixpoint(body, bound, head, fix_at)
     }
 
@@ -431,7 +431,37 @@ impl<'o> Kit<'o> {
     pub fn fixpoint(&mut self, body: TermId, bound: LoopBound, at: Span, fix_at: Span) -> TermId {
         let step = self.b.abs("x", Some(Type::Str), body, at);
         let body = self.b.abs("self", None, step, at);
-        self.b.add(Term::Fix { bound: bound.bound, origin: bound.origin, body }, fix_at)
+        self.fix(bound, body, fix_at)
+    }
+
+    /// `fix[n] body`, and what is known of the loop beside its term.
+    pub fn fix(&mut self, bound: LoopBound, body: TermId, at: Span) -> TermId {
+        let LoopBound { bound, origin, facts, .. } = bound;
+        let fix = self.b.add(Term::Fix { bound, origin, body }, at);
+        if facts != LoopFacts::default() {
+            self.outline.loops.insert(fix, facts);
+        }
+        fix
+    }
+
+    /// Notes that instructions are written where they stand; if they are empty, that is a defect of its own.
+    /// It is `certain` if nobody can give others there.
+    pub fn written(&mut self, prompt: TermId, certain: bool) {
+        if self.is_blank(prompt) {
+            let at = self.b.span(prompt);
+            self.outline.blank.entry(prompt).or_insert(Blank { at, certain });
+        }
+    }
+
+    /// Notes the instructions of a conversation. No message is made of empty ones.
+    pub fn instructed(&mut self, conversation: TermId, prompt: TermId) {
+        if let Some(blank) = self.outline.blank.get(&prompt).copied() {
+            self.outline.blank.insert(conversation, blank);
+        }
+    }
+
+    fn is_blank(&self, prompt: TermId) -> bool {
+        matches!(self.b.term(prompt), Term::Lit(Data::Str(own)) if own.trim().is_empty())
     }
 
     /// A function of which more calls are made than its term says: nobody knows how many.
@@ -497,15 +527,22 @@ impl<'o> Kit<'o> {
 
     /// A declaration of a tool, made once.
     pub fn declared(&mut self, decl: ToolDecl) -> ToolId {
-        let key = format!("{}\0{:?}\0{:?}\0{:?}", decl.name, decl.params, decl.result, decl.handler);
-        match self.tools.get(&key) {
-            Some(id) => *id,
-            None => {
-                let id = self.b.tool(decl);
-                self.tools.insert(key, id);
-                id
-            }
+        self.declared_as(decl, ToolRole::Program)
+    }
+
+    /// A declaration of a tool that is carried out so, made once.
+    pub fn declared_as(&mut self, decl: ToolDecl, role: ToolRole) -> ToolId {
+        let key =
+            format!("{}\0{:?}\0{:?}\0{:?}\0{role:?}", decl.name, decl.params, decl.result, decl.handler);
+        if let Some(id) = self.tools.get(&key) {
+            return *id;
         }
+        let id = self.b.tool(decl);
+        self.tools.insert(key, id);
+        if role != ToolRole::Program {
+            self.outline.roles.insert(id, role);
+        }
+        id
     }
 
     /// Finishes the unit: a term that was made with this kit, with its inputs around it.
@@ -517,8 +554,9 @@ impl<'o> Kit<'o> {
     /// Finishes a unit whose inputs are around it already.
     pub fn finish_bare(self, term: TermId, name: &str, kind: UnitKind, span: Span) -> Option<Unit> {
         let Kit { b, out, agents, outline, .. } = self;
-        match b.finish(term, &Globals::none()) {
-            Ok(code) => {
+        match b.finish_with_ids(term, &Globals::none()) {
+            Ok((code, ids)) => {
+                let outline = outline.renumbered(&ids);
                 Some(Unit { name: name.to_string(), kind, code: Arc::new(code), span, agents, outline })
             }
             Err(errors) => {
@@ -973,7 +1011,7 @@ impl Units {
         }
         // An agent that is used in several units is reported once.
         let mut seen = HashSet::new();
-        self.compiled.diagnostics.retain(|d| seen.insert((d.code, d.span, d.message.clone())));
+        self.compiled.diagnostics.retain(|d| seen.insert(d.clone()));
         self.compiled
     }
 }

@@ -25,7 +25,10 @@ pub mod talk;
 pub mod turn;
 pub mod versions;
 
-pub use outline::{Ends, GraphOutline, Leftover, NodeOutline, NodeRole, Outline, Retried};
+pub use outline::{
+    Blank, Ends, GraphOutline, Leftover, LeftoverKind, LoopFacts, NodeOutline, NodeRole, Outline, Retried,
+    ToolRole,
+};
 pub use project::{
     AgentPlace, CodeFacts, Compiled, Facts, File, Frontend, Project, Recognise, Recognised, Unit, UnitKind,
     Words, modules,

@@ -5,7 +5,9 @@
 //!
 //! Invariant: no judgement. A front end lists what is written; whether that is a defect is a rule's business.
 
+use core_ir::{NewIds, TermId, ToolId};
 use diagnostics::Span;
+use std::collections::HashMap;
 
 /// Observations of a front end about a unit besides its term.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -26,20 +28,51 @@ pub struct Outline {
     pub unwritten: Vec<(String, Span)>,
     /// Keys of a state that several nodes set in one step, with the places of two of them.
     pub clashes: Vec<(String, Span, Span)>,
-    /// Instructions that are written and empty, so that no message is made of them.
-    pub blank: Vec<Span>,
-    /// Agents whose time is limited.
-    pub timed: Vec<Span>,
-    /// Agents whose turns end otherwise than their terms say.
-    pub ends: Vec<(Span, Ends)>,
-    /// Graphs whose runs stop in each of their circles, so that whoever runs them goes on with each round.
-    pub stopped: Vec<Span>,
+    /// Instructions that are written and empty, by their text, and by their conversation where no message is
+    /// made of them.
+    pub blank: HashMap<TermId, Blank>,
+    /// Facts about loops, by their fixpoints; a loop without any is left out.
+    pub loops: HashMap<TermId, LoopFacts>,
+    /// Roles of tools that the program does not carry out.
+    pub roles: HashMap<ToolId, ToolRole>,
     /// People who take part in talks, and whether what they say may end one.
     pub people: Vec<(Span, bool)>,
-    /// Loops that are bounded elsewhere than the format's other loops are, and how.
-    pub bounded: Vec<(Span, &'static str)>,
     /// True if the source scripts the replies: it replaces a model.
     pub scripted: bool,
+}
+
+/// Instructions that are written and empty.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Blank {
+    /// Place of the instructions.
+    pub at: Span,
+    /// True if nobody can give others there: they are no default.
+    pub certain: bool,
+}
+
+/// Party that carries out the calls of a tool.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum ToolRole {
+    /// The program, or a service that it calls.
+    #[default]
+    Program,
+    /// A person, who is asked.
+    Person,
+    /// The provider of the model, so that a call and its result are parts of one reply.
+    Provider,
+}
+
+/// Facts about a loop that its term does not state.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LoopFacts {
+    /// Help text that bounds it, if it is bounded elsewhere than the format's other loops.
+    pub bounded: Option<&'static str>,
+    /// True if its time is limited.
+    pub timed: bool,
+    /// End of its turns, if otherwise than its term says.
+    pub ends: Option<Ends>,
+    /// True if a run stops in each of its rounds, so that whoever runs it decides about another.
+    pub stopped: bool,
 }
 
 /// A graph of nodes and edges as it is written.
@@ -57,6 +90,8 @@ pub struct GraphOutline {
     pub start: usize,
     /// True if a run may continue along edges that aren't listed.
     pub open: bool,
+    /// True if a run stops at one of its nodes until somebody resumes it.
+    pub stops: bool,
     /// Labels of branches that what decides cannot give, in code: the node, the label, its place, and whether
     /// nothing is lost by it: another one leads there, or a constant switches it off.
     pub dead: Vec<(usize, String, Span, bool)>,
@@ -111,11 +146,22 @@ pub struct Retried {
     pub writes: Option<bool>,
 }
 
+/// Kind of a [`Leftover`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LeftoverKind {
+    /// An agent.
+    Agent,
+    /// A node of a graph.
+    Node,
+    /// A tool.
+    Tool,
+}
+
 /// A definition that nothing uses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Leftover {
-    /// Kind of definition: `agent`, `node`, `tool`, `component`.
-    pub kind: &'static str,
+    /// Kind of definition.
+    pub kind: LeftoverKind,
     /// Its name.
     pub name: String,
     /// Place of the definition.
@@ -125,9 +171,24 @@ pub struct Leftover {
 }
 
 impl Outline {
-    /// Adds a graph, once however often it is compiled.
+    /// Returns the facts about a loop, given by its fixpoint.
+    pub fn of_loop(&self, fix: TermId) -> LoopFacts {
+        self.loops.get(&fix).copied().unwrap_or_default()
+    }
+
+    /// Renumbers the terms that facts are about; those that are left out of the code have none.
+    #[must_use]
+    pub fn renumbered(self, ids: &NewIds) -> Outline {
+        fn moved<T>(facts: HashMap<TermId, T>, ids: &NewIds) -> HashMap<TermId, T> {
+            facts.into_iter().filter_map(|(id, fact)| Some((ids.of(id)?, fact))).collect()
+        }
+        let Outline { loops, blank, .. } = self;
+        Outline { loops: moved(loops, ids), blank: moved(blank, ids), ..self }
+    }
+
+    /// Adds a graph, once however often it is compiled. Graphs of one place that differ are several graphs.
     pub fn graph(&mut self, graph: GraphOutline) {
-        if !self.graphs.iter().any(|g| g.at == graph.at && g.nodes.len() == graph.nodes.len()) {
+        if !self.graphs.contains(&graph) {
             self.graphs.push(graph);
         }
     }
@@ -162,49 +223,37 @@ impl Outline {
         }
     }
 
-    /// Adds instructions that are written and empty, once.
-    pub fn blank(&mut self, at: Span) {
-        if self.blank.len() < MAX_ENTRIES && !self.blank.contains(&at) {
-            self.blank.push(at);
+    /// Adds a person who takes part in a talk, once.
+    pub fn person(&mut self, at: Span, may_end: bool) {
+        if self.people.len() < MAX_ENTRIES && !self.people.contains(&(at, may_end)) {
+            self.people.push((at, may_end));
         }
     }
 
-    /// Adds an agent whose time is limited, once.
-    pub fn timed(&mut self, at: Span) {
-        if self.timed.len() < MAX_ENTRIES && !self.timed.contains(&at) {
-            self.timed.push(at);
+    /// Adds something that is defined and used by nothing.
+    pub fn leftover(&mut self, kind: LeftoverKind, name: &str, at: Span, by_name: bool) {
+        if self.leftover.len() < MAX_ENTRIES {
+            self.leftover.push(Leftover { kind, name: name.to_string(), at, by_name });
         }
     }
+}
 
-    /// Says how the turns of an agent end, once.
-    pub fn ends(&mut self, at: Span, how: Ends) {
-        if self.ends.len() < MAX_ENTRIES && !self.ends.contains(&(at, how)) {
-            self.ends.push((at, how));
-        }
-    }
+/// Entries of one list at most: a hostile file shall not be answered by as large a report.
+const MAX_ENTRIES: usize = 200;
 
-    /// Says how a loop is bounded that has another place for it than the format's other loops, once.
-    pub fn bounded(&mut self, at: Span, how: &'static str) {
-        if self.bounded.len() < MAX_ENTRIES && !self.bounded.contains(&(at, how)) {
-            self.bounded.push((at, how));
-        }
-    }
-
-    /// Notes that runs of the graph that is written at a place stop at some of its nodes: if no circle is
-    /// left without them, whoever runs it goes on with each round.
-    pub fn stops(&mut self, at: Span, nodes: &[String]) {
-        let Some(graph) = self.graphs.iter().find(|g| g.at == at).filter(|_| !nodes.is_empty()) else {
-            return;
-        };
-        let stops: Vec<bool> = graph.nodes.iter().map(|n| nodes.contains(&n.name)).collect();
+impl GraphOutline {
+    /// Returns whether a run that stops at some of the nodes stops in each of its cycles: whoever runs it
+    /// decides then whether there is another round.
+    pub fn stops_in_each_cycle(&self, at: &[String]) -> bool {
+        let stops: Vec<bool> = self.nodes.iter().map(|n| at.contains(&n.name)).collect();
         let goes_on = |n: usize| stops.get(n) == Some(&false);
         let mut next: Vec<Vec<usize>> = vec![Vec::new(); stops.len()];
         let mut led = vec![0usize; stops.len()];
-        for (a, b, _) in graph.edges.iter().filter(|(a, b, _)| goes_on(*a) && goes_on(*b)) {
+        for (a, b, _) in self.edges.iter().filter(|(a, b, _)| goes_on(*a) && goes_on(*b)) {
             next[*a].push(*b);
             led[*b] += 1;
         }
-        // What nothing leads to is on no circle; neither is then what only it led to.
+        // A node that no edge leads to is on no cycle; neither is then a node that only such nodes lead to.
         let mut free: Vec<usize> = (0..led.len()).filter(|n| led[*n] == 0).collect();
         let mut done = 0;
         while let Some(node) = free.pop() {
@@ -216,30 +265,9 @@ impl Outline {
                 }
             }
         }
-        if done == stops.len() && stops.contains(&true) && !self.stopped.contains(&at) {
-            self.stopped.push(at);
-        }
+        done == stops.len() && stops.contains(&true)
     }
 
-    /// Adds a person who takes part in a talk, once.
-    pub fn person(&mut self, at: Span, may_end: bool) {
-        if self.people.len() < MAX_ENTRIES && !self.people.contains(&(at, may_end)) {
-            self.people.push((at, may_end));
-        }
-    }
-
-    /// Adds something that is defined and used by nothing.
-    pub fn leftover(&mut self, kind: &'static str, name: &str, at: Span, by_name: bool) {
-        if self.leftover.len() < MAX_ENTRIES {
-            self.leftover.push(Leftover { kind, name: name.to_string(), at, by_name });
-        }
-    }
-}
-
-/// Entries of one list at most: a hostile file shall not be answered by as large a report.
-const MAX_ENTRIES: usize = 200;
-
-impl GraphOutline {
     /// Returns for each node whether it is reachable from a node, itself included.
     pub fn reached(&self, from: usize) -> Vec<bool> {
         self.reached_around(from, None)
@@ -262,5 +290,34 @@ impl GraphOutline {
             left.extend(&next[node]);
         }
         seen
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use diagnostics::FileId;
+
+    #[test]
+    fn graphs_of_one_place_that_differ_are_both_kept() {
+        let at = Span { file: FileId(0), start: 0, end: 1 };
+        let node = |name: &str| NodeOutline { name: name.into(), at, outcomes: None, role: NodeRole::Plain };
+        let graph = |edges: &[(usize, usize)]| GraphOutline {
+            at,
+            nodes: vec![node("a"), node("b")],
+            edges: edges.iter().map(|(from, to)| (*from, *to, None)).collect(),
+            placed: Vec::new(),
+            start: 0,
+            open: false,
+            stops: false,
+            dead: Vec::new(),
+        };
+        let mut outline = Outline::default();
+        outline.graph(graph(&[(0, 1)]));
+        outline.graph(graph(&[(0, 1)]));
+        outline.graph(graph(&[(0, 1), (1, 0)]));
+        assert_eq!(outline.graphs.len(), 2);
+        assert!(!outline.graphs[1].stops_in_each_cycle(&[]));
+        assert!(outline.graphs[1].stops_in_each_cycle(&["b".to_string()]));
     }
 }

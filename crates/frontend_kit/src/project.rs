@@ -226,6 +226,8 @@ pub struct Facts {
 pub struct CodeFacts {
     /// True if edges are followed whatever a node returns. Otherwise the code of a node may end a run.
     pub fixed_edges: bool,
+    /// True if the program or a person may end a run otherwise than by the graph's edges.
+    pub ends_runs: bool,
     /// True if edges may be added elsewhere in the code.
     pub edges_elsewhere: bool,
     /// True if the code that selects the next speaker may end the chat.
@@ -253,7 +255,7 @@ pub struct Words {
     /// The keys of the agent that lead to the bound of its loop, where stating it is one entry more; the last
     /// is the keyword in code.
     pub stated: Option<&'static [&'static str]>,
-    /// Setting that bounds retries of refused results. The origin of such a bound ends with `retries`.
+    /// Setting that bounds retries of refused results.
     pub retries: &'static str,
 }
 

@@ -16,6 +16,7 @@
 use crate::calls;
 use crate::emit::{self, LoopBound, clip, codes};
 use crate::kit::Kit;
+use crate::outline::ToolRole;
 use core_ir::{Branch, Data, ModelParams, Name, Prim, Recv, Role, Term, TermId, ToolDecl};
 use diagnostics::{Diagnostic, Span};
 use std::collections::HashSet;
@@ -43,6 +44,15 @@ pub struct Choice {
     pub decl: ToolDecl,
     /// Effect of a call.
     pub does: Move,
+    /// Who carries it out.
+    pub role: ToolRole,
+}
+
+impl Choice {
+    /// A call that the program carries out.
+    pub fn new(decl: ToolDecl, does: Move) -> Choice {
+        Choice { decl, does, role: ToolRole::Program }
+    }
 }
 
 /// Behavior when the bound is reached.
@@ -170,7 +180,7 @@ pub fn talk_from(
     };
     let step = kit.b.abs("$at", None, step, head);
     let step = kit.b.abs("self", None, step, head);
-    let fix = kit.b.add(Term::Fix { bound: bound.bound, origin: bound.origin, body: step }, fix_at);
+    let fix = kit.fix(bound, step, fix_at);
     let begin = kit.b.add(Term::Tag(tag(0, &names), None), head);
     let ran = kit.b.app(fix, begin, head);
     let answer = kit.b.var("a", head);
@@ -206,6 +216,7 @@ fn begun(kit: &mut Kit<'_>, begins: Begins, prompt: TermId, rest: TermId, head: 
     said.push(("_".into(), heard));
     let all = kit.b.let_in(said, rest, head);
     let all = kit.b.add(Term::Fresh(all), head);
+    kit.instructed(all, prompt);
     kit.b.abs("x", ty, all, head)
 }
 
@@ -249,7 +260,7 @@ fn turn(
     let Speaker { head, mut params, model_at, choices, choices_at, .. } = speaker;
     let mut steps: Vec<Step> = Vec::new();
     let mut seen: HashSet<Name> = HashSet::new();
-    for Choice { decl, does } in choices {
+    for Choice { decl, does, role } in choices {
         let (name, at) = (decl.name.clone(), decl.span);
         if steps.len() >= emit::MAX_TOOLS {
             kit.out.push(emit::too_many_tools(at));
@@ -263,7 +274,7 @@ fn turn(
         let none = decl.params.is_empty();
         // What an agent is asked is its only argument.
         let input = decl.params.first().map_or_else(|| "input".into(), |p| p.name.clone());
-        let id = kit.declared(decl);
+        let id = kit.declared_as(decl, role);
         params.tools.push(id);
         let (shown, next) = match does {
             Move::Call | Move::Finish | Move::FinishNow => {

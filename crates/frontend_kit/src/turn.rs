@@ -122,12 +122,20 @@ pub struct Asked {
 
 impl Asked {
     /// The body of `λself. λx. …`.
-    pub fn turn(self, b: &mut Builder, names: &Names) -> TermId {
+    pub fn turn(self, b: &mut Builder, names: &Names) -> Turned {
         match self.carried == Carried::All && calls::several(&self.params) {
             true => Turn { b, names }.of_several(self),
-            false => Turn { b, names }.of_one(self),
+            false => Turned { body: Turn { b, names }.of_one(self), conversation: None },
         }
     }
+}
+
+/// The term of a turn.
+pub struct Turned {
+    /// The body of `λself. λx. …`.
+    pub body: TermId,
+    /// The conversation in it, if the turn is one.
+    pub conversation: Option<TermId>,
 }
 
 /// The field that holds the text.
@@ -205,7 +213,7 @@ impl Turn<'_> {
     }
 
     /// Every call of the reply is carried out in the turn.
-    fn of_several(&mut self, asked: Asked) -> TermId {
+    fn of_several(&mut self, asked: Asked) -> Turned {
         let Names { this, x, a, t, o, r, more } = self.names;
         let Asked { prompt, params, request, calls, head, model_at, calls_at, .. } = asked;
         let waiting = Arc::new(calls::waiting(&params));
@@ -269,7 +277,7 @@ impl Turn<'_> {
         };
         said.push(("_".into(), self.b.add(Term::Send(Role::User, request), model_at)));
         let asked = self.b.let_in(said, carried_out, head);
-        let asked = self.b.add(Term::Fresh(asked), head);
+        let conversation = self.b.add(Term::Fresh(asked), head);
         let answer = self.field(r, SAID, calls_at);
         after.push(Branch { tag: "final".into(), binder: None, body: answer });
         let all = self.field(r, SAID, calls_at);
@@ -278,7 +286,7 @@ impl Turn<'_> {
         after.push(Branch { tag: NOTHING_WAITS.into(), binder: None, body: again });
         let next = self.field(r, NEXT, calls_at);
         let case = self.b.add(Term::Case { scrutinee: next, branches: after, default: None }, calls_at);
-        self.bound_to(r, asked, case, head)
+        Turned { body: self.bound_to(r, conversation, case, head), conversation: Some(conversation) }
     }
 
     /// The other calls of the reply, given what was said so far.

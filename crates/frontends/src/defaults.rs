@@ -3,6 +3,7 @@
 //! A version comes from the project's lock file or requirements when there is one
 //! ([`frontend_kit::versions`]); otherwise the newest range counts. A bound says where it came from.
 
+use core_ir::{Bound, BoundOrigin};
 use frontend_kit::emit::LoopBound;
 use frontend_kit::versions::{Versions, parts};
 
@@ -14,8 +15,19 @@ pub(crate) struct Default {
     pub package: &'static str,
     /// Unit of the count: `steps`.
     pub counts: &'static str,
+    /// Subject of the repetition.
+    pub repeats: Repeats,
     /// Oldest first: the first version of the range, the value (`None`: no limit), and where that stands.
     pub ranges: &'static [(&'static str, Option<u64>, &'static str)],
+}
+
+/// Subject of a loop whose bound is a default.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Repeats {
+    /// Turns, which its body decides about.
+    Turns,
+    /// An attempt, as long as its results are refused.
+    Attempts,
 }
 
 /// The bound of the version that the project uses; of the newest range that it may use if that is not known.
@@ -38,7 +50,14 @@ pub(crate) fn bound(default: &Default, versions: &Versions) -> LoopBound {
         (None, None) => format!("{framework} {from} and later"),
     };
     match value {
-        Some(n) => LoopBound::by_default(*n, &format!("the default of {of}, {n} {counts}")),
+        Some(n) => {
+            let text = format!("the default of {of}, {n} {counts}").into();
+            let origin = match default.repeats {
+                Repeats::Turns => BoundOrigin::Default(text),
+                Repeats::Attempts => BoundOrigin::Retries(text),
+            };
+            LoopBound::unwritten(Bound::Finite(*n), origin)
+        }
         None => LoopBound::none(&format!("{of} sets no limit of {counts}")),
     }
 }
@@ -48,6 +67,7 @@ pub(crate) const ADK_CALLS: Default = Default {
     framework: "Google ADK",
     package: "google-adk",
     counts: "model calls",
+    repeats: Repeats::Turns,
     ranges: &[("", Some(500), "google/adk-python src/google/adk/agents/run_config.py: max_llm_calls = 500")],
 };
 
@@ -56,6 +76,7 @@ pub(crate) const OA_ROUNDS: Default = Default {
     framework: "Open Agent Spec",
     package: "open-agent-spec",
     counts: "rounds",
+    repeats: Repeats::Turns,
     ranges: &[("", Some(10), "prime-vector/open-agent-spec oas_cli/runner.py: _MAX_TOOL_ITERATIONS = 10")],
 };
 
@@ -64,6 +85,7 @@ pub(crate) const GOOSE_TURNS: Default = Default {
     framework: "Goose",
     package: "goose",
     counts: "turns",
+    repeats: Repeats::Turns,
     ranges: &[("", Some(1000), "block/goose crates/goose/src/agents/agent.rs: DEFAULT_MAX_TURNS = 1000")],
 };
 
@@ -72,6 +94,7 @@ pub(crate) const LETTA_STEPS: Default = Default {
     framework: "Letta",
     package: "letta",
     counts: "steps",
+    repeats: Repeats::Turns,
     ranges: &[("", Some(50), "letta-ai/letta letta/constants.py: DEFAULT_MAX_STEPS = 50")],
 };
 
@@ -80,6 +103,7 @@ pub(crate) const MS_AGENT_ROUNDS: Default = Default {
     framework: "ms-agent",
     package: "ms-agent",
     counts: "rounds",
+    repeats: Repeats::Turns,
     ranges: &[("", Some(20), "modelscope/ms-agent ms_agent/agent/llm_agent.py: DEFAULT_MAX_CHAT_ROUND = 20")],
 };
 
@@ -88,6 +112,7 @@ pub(crate) const SOLACE_CALLS: Default = Default {
     framework: "Solace Agent Mesh",
     package: "solace-agent-mesh",
     counts: "model calls",
+    repeats: Repeats::Turns,
     ranges: &[(
         "",
         Some(20),
@@ -100,6 +125,7 @@ pub(crate) const PRAISON_ITER: Default = Default {
     framework: "PraisonAI",
     package: "praisonaiagents",
     counts: "iterations",
+    repeats: Repeats::Turns,
     ranges: &[("", Some(20), "MervinPraison/PraisonAI praisonaiagents/agent/agent.py: max_iter = 20")],
 };
 
@@ -108,6 +134,7 @@ pub(crate) const PRAISON_REPEAT: Default = Default {
     framework: "PraisonAI",
     package: "praisonaiagents",
     counts: "rounds",
+    repeats: Repeats::Turns,
     ranges: &[(
         "",
         Some(5),
@@ -120,6 +147,7 @@ pub(crate) const PRAISON_CREW_ITER: Default = Default {
     framework: "PraisonAI's adapter of CrewAI",
     package: "praisonai",
     counts: "iterations",
+    repeats: Repeats::Turns,
     ranges: &[(
         "",
         Some(15),
@@ -132,6 +160,7 @@ pub(crate) const NAT_CALLS: Default = Default {
     framework: "NeMo Agent Toolkit",
     package: "nvidia-nat",
     counts: "tool calls",
+    repeats: Repeats::Turns,
     ranges: &[(
         "",
         Some(15),
@@ -144,6 +173,7 @@ pub(crate) const DIFY_ITERATIONS: Default = Default {
     framework: "Dify",
     package: "dify",
     counts: "iterations",
+    repeats: Repeats::Turns,
     ranges: &[
         (
             "",
@@ -159,6 +189,7 @@ pub(crate) const DIFY_LOOPS: Default = Default {
     framework: "Dify",
     package: "dify",
     counts: "turns",
+    repeats: Repeats::Turns,
     ranges: &[("", Some(100), "langgenius/dify docker/.env.example: LOOP_NODE_MAX_COUNT=100")],
 };
 
@@ -167,6 +198,7 @@ pub(crate) const N8N_ITERATIONS: Default = Default {
     framework: "n8n",
     package: "n8n",
     counts: "iterations",
+    repeats: Repeats::Turns,
     ranges: &[(
         "",
         Some(10),
@@ -179,6 +211,7 @@ pub(crate) const AUTOGEN_TOOLS: Default = Default {
     framework: "AutoGen",
     package: "autogen-agentchat",
     counts: "round of tool calls",
+    repeats: Repeats::Turns,
     ranges: &[
         (
             "0.4",
@@ -198,6 +231,7 @@ pub(crate) const AUTOGEN_SELECTS: Default = Default {
     framework: "AutoGen",
     package: "autogen-agentchat",
     counts: "attempts",
+    repeats: Repeats::Turns,
     ranges: &[
         (
             "0.4",
@@ -217,6 +251,7 @@ pub(crate) const AUTOGEN_MAGENTIC: Default = Default {
     framework: "AutoGen",
     package: "autogen-agentchat",
     counts: "turns",
+    repeats: Repeats::Turns,
     ranges: &[(
         "0.4",
         Some(20),
@@ -229,6 +264,7 @@ pub(crate) const AUTOGEN_REPLIES: Default = Default {
     framework: "AutoGen",
     package: "pyautogen",
     counts: "replies in a row",
+    repeats: Repeats::Turns,
     ranges: &[(
         "0.2",
         Some(100),
@@ -241,6 +277,7 @@ pub(crate) const AUTOGEN_ROUNDS: Default = Default {
     framework: "AutoGen",
     package: "pyautogen",
     counts: "rounds",
+    repeats: Repeats::Turns,
     ranges: &[("0.2", Some(10), "autogen-agentchat 0.2.40 autogen/agentchat/groupchat.py: max_round = 10")],
 };
 
@@ -249,6 +286,7 @@ pub(crate) const AUTOGEN_RETRIES: Default = Default {
     framework: "AutoGen",
     package: "pyautogen",
     counts: "further attempts",
+    repeats: Repeats::Turns,
     ranges: &[(
         "0.2",
         Some(2),
@@ -261,6 +299,7 @@ pub(crate) const AUTOGEN_TURNS: Default = Default {
     framework: "AutoGen",
     package: "autogen-agentchat",
     counts: "turns",
+    repeats: Repeats::Turns,
     ranges: &[(
         "0.4",
         None,
@@ -273,6 +312,7 @@ pub(crate) const MAF_CALLS: Default = Default {
     framework: "Microsoft Agent Framework",
     package: "agent-framework",
     counts: "rounds of function calls",
+    repeats: Repeats::Turns,
     ranges: &[(
         "",
         Some(40),
@@ -285,6 +325,7 @@ pub(crate) const LANGFLOW_ITERATIONS: Default = Default {
     framework: "Langflow",
     package: "langflow",
     counts: "iterations",
+    repeats: Repeats::Turns,
     ranges: &[(
         "",
         Some(15),
@@ -297,6 +338,7 @@ pub(crate) const MAF_STEPS: Default = Default {
     framework: "Microsoft Agent Framework",
     package: "agent-framework",
     counts: "steps",
+    repeats: Repeats::Turns,
     ranges: &[(
         "",
         Some(100),
@@ -309,6 +351,7 @@ pub(crate) const OPENAI_AGENTS_TURNS: Default = Default {
     framework: "the OpenAI Agents SDK",
     package: "openai-agents",
     counts: "turns",
+    repeats: Repeats::Turns,
     ranges: &[(
         "",
         Some(10),
@@ -321,6 +364,7 @@ pub(crate) const CREWAI_ITER: Default = Default {
     framework: "CrewAI",
     package: "crewai",
     counts: "steps",
+    repeats: Repeats::Turns,
     ranges: &[
         ("", Some(15), "crewai 0.11.2 to 0.27.0, agent.py: max_iter = Field(default=15)"),
         (
@@ -343,6 +387,7 @@ pub(crate) const CREWAI_GUARDRAIL: Default = Default {
     framework: "CrewAI",
     package: "crewai",
     counts: "retries",
+    repeats: Repeats::Attempts,
     ranges: &[(
         "",
         Some(3),
@@ -355,6 +400,7 @@ pub(crate) const CREWAI_FLOW: Default = Default {
     framework: "CrewAI",
     package: "crewai",
     counts: "turns of a flow",
+    repeats: Repeats::Turns,
     ranges: &[(
         "",
         None,
@@ -367,6 +413,7 @@ pub(crate) const LANGGRAPH_STEPS: Default = Default {
     framework: "LangGraph",
     package: "langgraph",
     counts: "steps",
+    repeats: Repeats::Turns,
     ranges: &[
         (
             "",
@@ -392,6 +439,7 @@ const LANGCHAIN_AGENT_STEPS: Default = Default {
     framework: "LangChain's create_agent",
     package: "langchain",
     counts: "steps",
+    repeats: Repeats::Turns,
     ranges: &[
         (
             "1.0.5",
@@ -418,6 +466,7 @@ const DEEP_AGENT_STEPS: Default = Default {
     framework: "deepagents",
     package: "deepagents",
     counts: "steps",
+    repeats: Repeats::Turns,
     ranges: &[
         ("0.1", Some(1_000), "deepagents 0.1.0 to 0.4.12 deepagents/graph.py: {\"recursion_limit\": 1000}"),
         ("0.5", Some(9_999), "deepagents 0.5.0 to 0.7.32 deepagents/graph.py: {\"recursion_limit\": 9_999}"),
@@ -436,6 +485,7 @@ pub(crate) const LANGCHAIN_ITERATIONS: Default = Default {
     framework: "LangChain's AgentExecutor",
     package: "langchain",
     counts: "iterations",
+    repeats: Repeats::Turns,
     ranges: &[("", Some(15), "langchain 0.3 langchain/agents/agent.py: AgentExecutor.max_iterations = 15")],
 };
 
@@ -446,7 +496,7 @@ mod tests {
     fn of_crewai(requirement: &str) -> String {
         let mut versions = Versions::default();
         versions.read("requirements.txt", &format!("crewai{requirement}\n"));
-        bound(&CREWAI_ITER, &versions).origin.map_or(String::new(), |o| o.to_string())
+        bound(&CREWAI_ITER, &versions).origin.map_or(String::new(), |o| o.describe())
     }
 
     #[test]
@@ -454,7 +504,7 @@ mod tests {
         let said = |bound: fn(&Versions) -> LoopBound, requirements: &str| {
             let mut versions = Versions::default();
             versions.read("requirements.txt", requirements);
-            bound(&versions).origin.map_or(String::new(), |o| o.to_string())
+            bound(&versions).origin.map_or(String::new(), |o| o.describe())
         };
         for (requirements, of) in [
             ("langchain==1.0.4\nlanggraph==1.0.3\n", "the default of LangGraph 1.0.3, 25 steps"),

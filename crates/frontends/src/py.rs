@@ -128,7 +128,26 @@ pub(crate) fn report(
 pub(crate) fn text(kit: &mut Kit<'_>, world: &World<'_>, value: &Value, split: Splitter) -> TermId {
     let mut template = Template::new(value.span);
     fill(kit, world, value, &mut template, split);
-    template.build(&mut kit.b)
+    let text = template.build(&mut kit.b);
+    written(kit, value, text)
+}
+
+/// Notes that a text is written where its value is. A caller that is not seen may give another than a
+/// default.
+pub(crate) fn written(kit: &mut Kit<'_>, value: &Value, text: TermId) -> TermId {
+    if matches!(value.kind, PyKind::Str(_)) {
+        kit.written(text, !value.is_default);
+    }
+    text
+}
+
+/// Returns true if a module calls something of one of these names, by the last part of the name.
+pub(crate) fn calls_one(file: &File, names: &[&str]) -> bool {
+    let mut found = false;
+    if let Some(module) = &file.python {
+        module.texts(&mut |key, name, _| found |= key == python::CALLED && names.contains(&name));
+    }
+    found
 }
 
 /// Adds a text to a template.
@@ -231,7 +250,7 @@ pub(crate) fn bound(world: &World<'_>, given: Option<Given<'_>>, default: LoopBo
         PyKind::Int(n) if *n >= 0 => {
             let n = u64::try_from(*n).unwrap_or(0);
             let origin = from_environment.then(|| BoundOrigin::fallback(&world.unknown_reason(value), n));
-            LoopBound { bound: Bound::Finite(n), origin, span: Some(at) }
+            LoopBound { origin, ..LoopBound::written(Bound::Finite(n), Some(at)) }
         }
         PyKind::None => LoopBound { span: Some(at), ..LoopBound::none("the limit is switched off") },
         _ => LoopBound { span: Some(at), ..LoopBound::unknown(&world.unknown_reason(value)) },

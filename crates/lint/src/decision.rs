@@ -10,6 +10,7 @@
 
 use super::paths::turn;
 use core_ir::{Code, Name, Prim, Slot, Term, TermId};
+use frontend_kit::{Outline, ToolRole};
 use std::collections::{HashMap, HashSet};
 
 /// Knowledge about the decision.
@@ -27,11 +28,9 @@ pub(crate) struct Decision {
 
 /// Parts of the state of which it is asked what decides them.
 const MAX_FIELDS: usize = 16;
-/// The tool by which graphs wait for a person.
-const PERSON: &str = "interrupt";
 
 /// Finds the decision that continues a fixpoint, given by its function.
-pub(crate) fn decision(code: &Code, function: TermId) -> Decision {
+pub(crate) fn decision(code: &Code, outline: &Outline, function: TermId) -> Decision {
     let Some(turn) = turn(code, function) else { return Decision { again: true, ..Decision::default() } };
     let inside = activation(code, turn.body);
     let calls = calling(code, &inside, turn.this);
@@ -50,7 +49,7 @@ pub(crate) fn decision(code: &Code, function: TermId) -> Decision {
                     named.entry(name).or_default().push(*value);
                 }
             }
-            Term::Tool(tool) => person |= &*code.tool(*tool).name == PERSON,
+            Term::Tool(tool) => person |= outline.roles.get(tool) == Some(&ToolRole::Person),
             _ => {}
         }
     }

@@ -3,7 +3,7 @@
 use super::{Config, Suppressions, all, codes};
 use diagnostics::{Diagnostic, FileId, Level};
 use frontend_kit::doc::{Limits, decode};
-use frontend_kit::{Compiled, Ends, Facts, File, Project, Recognise, Recognised};
+use frontend_kit::{Facts, File, Project, Recognise, Recognised};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -109,52 +109,6 @@ fn in_test(findings: &mut [Diagnostic]) {
     }
 }
 
-/// Leaves open what code may supply where it is not seen: in a module, instructions may come with the first
-/// message, and a model from anywhere; only an empty text that is written is certain. A function that decides
-/// at several nodes need not give each of its outcomes at each.
-fn downgrade_uncertain(d: &mut Diagnostic, text: &str, compiled: &Compiled) {
-    if d.level <= Level::Unknown {
-        return;
-    }
-    let written = d.span.and_then(|s| text.get(s.start as usize..s.end as usize)).unwrap_or("");
-    let empty = written.starts_with(['"', '\''])
-        && written.chars().all(|c| matches!(c, '"' | '\'') || c.is_whitespace());
-    // What a parameter is if nobody gives it is given by somebody: `system_message: str = ""`.
-    let before = d.span.and_then(|s| text.get(..s.start as usize)).unwrap_or("").trim_end();
-    let line = before.rsplit('\n').next().unwrap_or("");
-    let empty = empty && !(before.ends_with('=') && line.contains(':'));
-    let code = &compiled.facts.code;
-    let outlines = || compiled.units.iter().map(|u| &u.outline);
-    let by_executors =
-        || outlines().any(|o| o.ends.iter().any(|e| Some(e.0) == d.span && e.1 == Ends::ByExecutors));
-    let nodes = || outlines().flat_map(|o| &o.graphs).flat_map(|g| &g.nodes);
-    let at_outcome = || nodes().flat_map(|n| n.outcomes.iter().flatten()).any(|(_, at)| Some(*at) == d.span);
-    let why = match d.code {
-        "L001" if !empty => "they may come with the first message, or be set elsewhere in the code",
-        "L002" => "code elsewhere may name it",
-        "L017" if by_executors() => "its executors are code, which decides whether the cycle continues",
-        "L023" if code.fixed_edges => {
-            if !["interrupt", "input(", "exit("].iter().any(|stops| text.contains(stops)) {
-                d.level = Level::Warn;
-                return;
-            }
-            "a person, or the program, may end the run"
-        }
-        "L023" => "its nodes are code, which may end the run",
-        "L025" => "its nodes are code, which may convert their input",
-        "L004a" | "L021" if code.speakers_end => {
-            "the function that chooses the next speaker may end the chat"
-        }
-        "L008" if code.edges_elsewhere => "edges may be added elsewhere in the code",
-        "L007" if code.fixed_edges && at_outcome() => {
-            "whether the function gives it at this node depends on the state"
-        }
-        _ => return,
-    };
-    d.level = Level::Unknown;
-    d.help.push(why.to_string());
-}
-
 /// The module that says how long runs may be, if one of the project does and this one is imported: a run of
 /// what is made here may be among those. Tests do not count.
 fn limited_elsewhere<'p>(project: &'p Project, facts: &Facts) -> Option<&'p str> {
@@ -258,7 +212,6 @@ pub fn lint_among(
                 for d in &mut findings {
                     // The others are written for YAML and JSON.
                     d.fix = d.fix.take().filter(|_| matches!(d.code, "L003" | "L017" | "S002" | "S003"));
-                    downgrade_uncertain(d, &text, &compiled);
                 }
                 let open = |d: &Diagnostic| d.code == "L017" && d.level > Level::Unknown;
                 let limits = findings.iter().any(open).then(|| limited_elsewhere(&project, &compiled.facts));

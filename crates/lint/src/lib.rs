@@ -38,6 +38,7 @@ use frontend_kit::doc::Node;
 use frontend_kit::{Compiled, Facts, File, Server, Unit, Versions};
 use paths::Loop;
 use std::cell::OnceCell;
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 
 /// A rule.
@@ -85,13 +86,48 @@ pub(crate) struct Context<'a> {
     pub unit: &'a Unit,
     /// How often a run may ask models without a remark.
     pub most_model_calls: Option<u64>,
+    origin: Origin,
     loops: OnceCell<Vec<Loop>>,
     cost: OnceCell<CostBound>,
 }
 
+/// Where the terms come from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Origin {
+    /// A module of Python, in which other code may supply what is missing here.
+    code: bool,
+    /// A file of tests, of which all findings are lowered together: see `file::in_test`.
+    test: bool,
+}
+
+impl Origin {
+    fn of(file: &File) -> Origin {
+        Origin { code: file.python.is_some(), test: is_test(&file.path) }
+    }
+}
+
 impl<'a> Context<'a> {
-    fn new(compiled: &'a Compiled, unit: &'a Unit, most_model_calls: Option<u64>) -> Self {
-        Context { compiled, unit, most_model_calls, loops: OnceCell::new(), cost: OnceCell::new() }
+    fn new(compiled: &'a Compiled, unit: &'a Unit, most_model_calls: Option<u64>, origin: Origin) -> Self {
+        let (loops, cost) = (OnceCell::new(), OnceCell::new());
+        Context { compiled, unit, most_model_calls, origin, loops, cost }
+    }
+
+    /// Lowers a finding in code to a level.
+    pub fn at_most_in_code(&self, mut d: Diagnostic, level: Level) -> Diagnostic {
+        if self.origin.code {
+            d.level = d.level.min(level);
+        }
+        d
+    }
+
+    /// Makes a finding undecided that holds unless code which is not seen decides otherwise, and says why.
+    /// Only code does that: what a configuration says, it says.
+    pub fn unless_code(&self, mut d: Diagnostic, why: &str) -> Diagnostic {
+        if self.origin == (Origin { code: true, test: false }) && d.level > Level::Unknown {
+            d.level = Level::Unknown;
+            d.help.push(why.to_string());
+        }
+        d
     }
 
     /// The term.
@@ -251,7 +287,7 @@ pub fn lint(compiled: &Compiled, config: &Config) -> Vec<Diagnostic> {
     found
 }
 
-/// Codes of which all findings of one file have one cause where they say the same: a framework's default is
+/// Codes of which all findings of one file that are about the same have one cause: a framework's default is
 /// the same for all agents, and who pins no server pins none.
 const FOLDED: &[&str] = &["L017", "S006"];
 
@@ -278,7 +314,7 @@ pub fn fold(findings: &mut Vec<Diagnostic>) {
     let mut kept: Vec<Diagnostic> = Vec::with_capacity(findings.len());
     for d in findings.drain(..) {
         if FOLDED.contains(&d.code) {
-            let key = (d.code, d.level, d.message.clone());
+            let key = (d.code, d.level, d.about.clone());
             if let Some(i) = first.get(&key) {
                 let (count, names) = more.entry(*i).or_default();
                 *count += 1;
@@ -338,9 +374,11 @@ pub fn lint_programs(language: Language, units: Vec<Unit>, config: &Config) -> V
 
 /// All findings, of every level; those about the file itself if it is there.
 fn all(compiled: &Compiled, file: Option<(&File, &Versions)>, config: &Config) -> Vec<Diagnostic> {
-    let mut found = compiled.diagnostics.clone();
+    // The findings of rules; the front end's are as it says them.
+    let mut found: Vec<Diagnostic> = Vec::new();
+    let origin = file.map(|(file, _)| Origin::of(file)).unwrap_or_default();
     for unit in &compiled.units {
-        let context = Context::new(compiled, unit, config.most_model_calls);
+        let context = Context::new(compiled, unit, config.most_model_calls, origin);
         for rule in RULES {
             let Check::Term(check) = rule.check else { continue };
             let from = found.len();
@@ -366,12 +404,32 @@ fn all(compiled: &Compiled, file: Option<(&File, &Versions)>, config: &Config) -
             }
         }
     }
+    once(&mut found);
     repair::settle(file.map(|(f, _)| f), &compiled.facts.words, &mut found);
+    let mut seen = HashSet::new();
+    let front = compiled.diagnostics.iter().filter(|d| seen.insert(*d)).cloned();
+    found.splice(0..0, front).for_each(drop);
     for d in &mut found {
         d.framework = Some(compiled.framework);
     }
-    let mut seen = HashSet::new();
-    found.retain(|d| seen.insert((d.code, d.span, d.message.clone())));
     found.sort_by_key(|d| d.span.map(|s| (s.file, s.start, s.end)));
     found
+}
+
+/// Keeps one finding of those that have the same code and place and are about the same, the most serious: a
+/// part that stands in several terms may be excused in some of them.
+fn once(found: &mut Vec<Diagnostic>) {
+    let mut first: HashMap<(&'static str, Option<Span>, String), usize> = HashMap::new();
+    let mut kept: Vec<Diagnostic> = Vec::with_capacity(found.len());
+    for d in found.drain(..) {
+        match first.entry((d.code, d.span, d.about.clone())) {
+            Entry::Vacant(entry) => {
+                entry.insert(kept.len());
+                kept.push(d);
+            }
+            Entry::Occupied(entry) if d.level > kept[*entry.get()].level => kept[*entry.get()] = d,
+            Entry::Occupied(_) => {}
+        }
+    }
+    *found = kept;
 }

@@ -800,3 +800,42 @@ fn what_crewai_fills_in_is_known_where_the_class_only_annotates_it() {
     assert!(of("F009", text, &found).is_empty(), "{found:?}");
     assert_eq!(of("L017", text, &found).len(), 1, "{found:?}");
 }
+
+#[test]
+fn l017_excuses_one_of_two_agents_made_at_one_place() {
+    let text = "from crewai import Agent, Crew, Task\nfrom crewai.tools import tool\n\n@tool\ndef look(at: str) -> str:\n    'Looks.'\n    return at\n\n\
+                def make(role, **limits):\n    return Agent(role=role, goal='g', backstory='b', llm='m', tools=[look], **limits)\n\n\
+                def task(agent):\n    return Task(description='d', expected_output='e', agent=agent)\n\n\
+                a = make('a', max_execution_time=60)\nb = make('b')\n\
+                crew = Crew(agents=[a, b], tasks=[task(a), task(b)])\ncrew.kickoff()\n";
+    let found = among(&[("main.py", text)]);
+    let levels: Vec<Level> = found.iter().filter(|d| d.code == "L017").map(|d| d.level).collect();
+    assert_eq!(levels, [Level::Warn], "{found:#?}");
+}
+
+#[test]
+fn l001_names_no_instructions_of_an_agent_within_another() {
+    let text = "from agents import Agent, Runner, function_tool\n\n@function_tool\ndef look(at: str) -> str:\n    return at\n\n\
+                a = Agent(name='a', tools=[look], model='m', handoffs=[Agent(name='b', tools=[look], model='m', instructions='')])\n\
+                Runner.run_sync(a, 'x', max_turns=3)\n";
+    let found = of("L001", text, &among(&[("main.py", text)]));
+    assert!(found.iter().any(|f| f.starts_with("unknown Agent(name='a'")), "{found:?}");
+}
+
+#[test]
+fn l001_is_certain_of_written_texts_and_not_of_defaults_of_parameters() {
+    let module = |before: &str, given: &str| {
+        let text = format!(
+            "from agents import Agent, Runner, function_tool\n\n@function_tool\ndef look(at: str) -> str:\n    return at\n\n{before}\
+             a = Agent(name='a', tools=[look], model='m', instructions={given})\nRunner.run_sync(a, 'x', max_turns=3)\n"
+        );
+        of("L001", &text, &among(&[("main.py", &text)]))
+    };
+    assert_eq!(module("", "''"), ["error ''"]);
+    // An annotation is no default.
+    assert_eq!(module("words: str = ''\n", "words"), ["error ''"]);
+    let made = "from agents import Agent, Runner, function_tool\n\n@function_tool\ndef look(at: str) -> str:\n    return at\n\n\
+                def make(words=''):\n    return Agent(name='a', tools=[look], model='m', instructions=words)\n\n\
+                Runner.run_sync(make(), 'x', max_turns=3)\n";
+    assert_eq!(of("L001", made, &among(&[("main.py", made)])), ["unknown ''"]);
+}

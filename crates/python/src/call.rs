@@ -369,7 +369,9 @@ impl<'a> World<'a> {
                     let unknown = || Value::unknown(format!("parameter `{}`", param.name), param.span);
                     match (by_position.or(by_name), &param.default) {
                         (Some(arg), _) => arg.value,
-                        (None, Some(default)) if open.is_none() || self.exploring => default.clone(),
+                        (None, Some(default)) if open.is_none() || self.exploring => {
+                            Value { is_default: true, ..default.clone() }
+                        }
                         _ => unknown(),
                     }
                 }
@@ -480,7 +482,7 @@ impl<'a> World<'a> {
                 }
                 (None, Some(default)) => {
                     let default = default.clone();
-                    self.default_of(default)
+                    Value { is_default: true, ..self.default_of(default) }
                 }
                 (None, None) if settings => Value::unknown("a setting", field.span),
                 (None, None) => continue,

@@ -47,6 +47,9 @@ pub struct Value {
     pub span: Span,
     /// In a list or among arguments: it is there only under a condition that is not decided.
     pub maybe: bool,
+    /// It is the default of a parameter or a field that is not given: a caller that is not seen may give
+    /// another.
+    pub is_default: bool,
 }
 
 /// Kinds of values.
@@ -96,7 +99,7 @@ pub enum PyKind {
 impl Value {
     /// A value at a place.
     pub fn new(kind: PyKind, span: Span) -> Value {
-        Value { kind, span, maybe: false }
+        Value { kind, span, maybe: false, is_default: false }
     }
 
     /// Makes an unknown value with its reason.

@@ -402,7 +402,7 @@ impl Lower<'_> {
             model_at: at,
             calls_at: at,
         };
-        let body = asked.turn(&mut self.b, &names);
+        let body = asked.turn(&mut self.b, &names).body;
         let body = self.b.abs(names.x, Some(Type::Str), body, at);
         let body = self.b.abs(names.this, None, body, at);
         self.steps(agent, decl, body, at)

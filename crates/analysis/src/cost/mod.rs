@@ -767,7 +767,7 @@ impl Analysis<'_> {
                     (_, Bound::Finite(_)) => {
                         "how often a round of this loop calls it again has no bound".into()
                     }
-                    (Some(origin), _) => format!("this loop has no bound: {origin}"),
+                    (Some(origin), _) => format!("this loop has no bound: {}", origin.describe()),
                     (None, _) => "this loop has no bound".to_string(),
                 };
                 if open || once.spends() || !once.own.is_empty() {

@@ -458,7 +458,7 @@ impl<'r> Reader<'r, '_> {
         let step = kit.b.let_in(vec![(TURN.into(), tried)], step, at);
         let step = kit.b.abs(STATE, None, step, at);
         let body = kit.b.abs("self", None, step, at);
-        kit.b.add(Term::Fix { bound: bound.bound, origin: bound.origin, body }, fix_at)
+        kit.fix(bound, body, fix_at)
     }
 
     /// An agent that a model is, as a function of text.
@@ -546,9 +546,6 @@ impl<'r> Reader<'r, '_> {
             let why = self.world.unknown_reason(value).to_string();
             return kit.undecided(codes::NOT_COMPILED, why, at);
         };
-        if self.world.str(value).is_some_and(|t| t.trim().is_empty()) {
-            kit.outline.blank(value.span);
-        }
         let at = value.span;
         let mut template = Template::new(at);
         for piece in pieces {
@@ -584,7 +581,8 @@ impl<'r> Reader<'r, '_> {
                 }
             }
         }
-        template.build(&mut kit.b)
+        let text = template.build(&mut kit.b);
+        py::written(kit, value, text)
     }
 
     fn tools(&self, kit: &mut Kit<'_>, id: ObjectId) -> Vec<Hand> {

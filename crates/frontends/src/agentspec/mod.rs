@@ -349,7 +349,7 @@ impl<'d> Spec<'d> {
 pub const NO_BOUND: &str = "Agent Spec has no place for it";
 
 fn no_limit() -> LoopBound {
-    LoopBound { bound: Bound::Infinite, origin: Some(BoundOrigin::Unknown(NO_BOUND.into())), span: None }
+    LoopBound::unknown(NO_BOUND)
 }
 
 /// The bound that `entail convert` wrote beside an agent, in `metadata`.
@@ -358,8 +358,8 @@ fn limit(agent: Node<'_>) -> LoopBound {
     let origin = ours.get("max_steps_from").and_then(|o| o.text()).map(BoundOrigin::from);
     match ours.entry("max_steps") {
         Some(e) => match e.value.as_u64() {
-            Some(n) => LoopBound { bound: Bound::Finite(n), origin, span: Some(value_span(&e)) },
-            None if e.value.is_null() => LoopBound { bound: Bound::Infinite, origin, span: None },
+            Some(n) => LoopBound { origin, ..LoopBound::written(Bound::Finite(n), Some(value_span(&e))) },
+            None if e.value.is_null() => LoopBound { origin, ..LoopBound::written(Bound::Infinite, None) },
             None => no_limit(),
         },
         None => no_limit(),

@@ -211,7 +211,7 @@ fn agent(
         None => Default::default(),
     };
     let tools = frontend_kit::kit::tools_of(of.entry("toolkit"), kit.out);
-    let bound = LoopBound { bound: core_ir::Bound::Finite(1), origin: None, span: None };
+    let bound = LoopBound::written(core_ir::Bound::Finite(1), None);
     let head = entry.key.span();
     let agent = Agent { name, head, prompt, params, model_at, hands: tools, hands_at: None, bound };
     let term = kit.agent(agent);

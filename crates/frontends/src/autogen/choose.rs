@@ -10,7 +10,7 @@ use super::term::state;
 use super::turn::python_format;
 use core_ir::{Branch, IfSugar, Num, Prim, Recv, Role, Term, TermId};
 use diagnostics::Span;
-use frontend_kit::emit::{Template, codes};
+use frontend_kit::emit::{LoopBound, Template, codes};
 use frontend_kit::kit::Kit;
 use std::sync::Arc;
 
@@ -227,7 +227,7 @@ fn attempts(kit: &mut Kit<'_>, selector: &Selector, names: &[&str], at: Span) ->
     let bound = &selector.attempts;
     let origin = bound.origin.clone().filter(|_| bound.span.is_some());
     let fix_at = bound.span.unwrap_or(at);
-    let fix = kit.b.add(Term::Fix { bound: bound.bound, origin, body: step }, fix_at);
+    let fix = kit.fix(LoopBound { origin, ..bound.clone() }, step, fix_at);
     let begin = kit.b.add(Term::Tag("again".into(), None), at);
     kit.b.app(fix, begin, at)
 }

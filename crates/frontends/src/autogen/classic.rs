@@ -90,7 +90,7 @@ pub(super) fn is_agent(n: Node<'_>) -> bool {
 }
 
 fn one_turn() -> LoopBound {
-    LoopBound { bound: Bound::Finite(1), origin: None, span: None }
+    LoopBound::written(Bound::Finite(1), None)
 }
 
 fn plain(system: Words, params: ModelParams, model_at: Option<Span>) -> Assistant {
@@ -555,8 +555,8 @@ impl<'r> Reader<'r, '_> {
             return self.team(kit, chat.recipient, team);
         }
         let bound = self.replies(kit, chat);
-        let recipient = self.member(kit, chat.recipient, again(&bound));
-        let initiator = self.member(kit, chat.initiator, again(&bound));
+        let recipient = self.member(kit, chat.recipient, bound.clone());
+        let initiator = self.member(kit, chat.initiator, bound.clone());
         let at = chat.at;
         if let (Kind::Assistant(a), false) = (&recipient.kind, matches!(initiator.kind, Kind::Assistant(_))) {
             if let Err(unknown) = term::open(kit, &recipient) {
@@ -666,7 +666,7 @@ impl<'r> Reader<'r, '_> {
             let next = (i + 1) % ids.len();
             ids.rotate_left(next);
         }
-        let members: Vec<Member> = ids.iter().map(|m| self.member(kit, *m, again(&bound))).collect();
+        let members: Vec<Member> = ids.iter().map(|m| self.member(kit, *m, bound.clone())).collect();
         let how = match named.as_ref().map(Option::as_deref) {
             Some(Some("round_robin")) => How::RoundRobin,
             None | Some(Some("auto")) => self.selector(kit, manager, group, None),
@@ -714,10 +714,6 @@ impl<'r> Reader<'r, '_> {
             code: code.map(|why| (why.to_string(), method)),
         }))
     }
-}
-
-fn again(bound: &LoopBound) -> LoopBound {
-    LoopBound { bound: bound.bound, origin: bound.origin.clone(), span: bound.span }
 }
 
 fn mentions(texts: Vec<(String, Place)>, by: Option<String>, at: Span) -> Vec<Ends> {

@@ -73,7 +73,7 @@ pub(super) fn words(world: &World<'_>, given: Given<'_>) -> Words {
             })
             .collect(),
     };
-    Words { pieces, at }
+    Words { pieces, at, is_default: given.value.is_default }
 }
 
 /// Returns the value of a flag, if it is known.

@@ -15,26 +15,20 @@ pub(super) fn limit(team: &Team) -> LoopBound {
     let own = &team.bound;
     match (own.bound, said) {
         (Bound::Finite(n), Some((m, at))) if m.saturating_sub(1) < n => {
-            LoopBound { bound: Bound::Finite(m.saturating_sub(1)), origin: None, span: Some(at) }
+            LoopBound::written(Bound::Finite(m.saturating_sub(1)), Some(at))
         }
         // The task is a message, too.
-        (Bound::Infinite, Some((m, at))) => {
-            LoopBound { bound: Bound::Finite(m.saturating_sub(1)), origin: None, span: Some(at) }
-        }
+        (Bound::Infinite, Some((m, at))) => LoopBound::written(Bound::Finite(m.saturating_sub(1)), Some(at)),
         (Bound::Infinite, None)
             if own.origin.as_ref().is_some_and(|o| matches!(o, BoundOrigin::Unlimited(_))) =>
         {
             match team.ends.as_ref().and_then(ended_outside) {
                 Some((why, at)) => LoopBound { span: Some(at), ..LoopBound::unknown(&why) },
-                None => clone(own),
+                None => own.clone(),
             }
         }
-        _ => clone(own),
+        _ => own.clone(),
     }
-}
-
-fn clone(bound: &LoopBound) -> LoopBound {
-    LoopBound { bound: bound.bound, origin: bound.origin.clone(), span: bound.span }
 }
 
 /// The messages after which a talk ends whatever they say.

@@ -63,7 +63,7 @@ pub(super) fn rounds(team: &Team) -> LoopBound {
         Bound::Finite(n) => Bound::Finite(n.saturating_add(1)),
         Bound::Infinite => Bound::Infinite,
     };
-    LoopBound { bound, origin: own.origin.clone(), span: own.span }
+    LoopBound { bound, ..own.clone() }
 }
 
 struct Lower<'k, 'a, 't> {
@@ -221,10 +221,10 @@ impl Lower<'_, '_, '_> {
         let step = self.step();
         let step = self.kit.b.abs("$s", None, step, at);
         let step = self.kit.b.abs("self", None, step, at);
-        let bound = rounds(self.team);
+        let mut bound = rounds(self.team);
+        bound.facts.bounded = Some(TALK_BOUND);
         let fix_at = bound.span.unwrap_or(at);
-        self.kit.outline.bounded(fix_at, TALK_BOUND);
-        let fix = self.kit.b.add(Term::Fix { bound: bound.bound, origin: bound.origin, body: step }, fix_at);
+        let fix = self.kit.fix(bound, step, fix_at);
         let ledger = self.planned(Vec::new(), FACTS, PLAN);
         let mut bindings: Vec<(Name, TermId)> = vec![("$ledger".into(), ledger)];
         bindings.extend(self.unpacked("$ledger"));

@@ -248,7 +248,9 @@ fn made(mut units: Units, file: &File, world: World<'_>, classic: bool) -> Compi
     let start = Span { file: file.id, start: 0, end: 0 };
     if classic {
         // Its words name what bounds a talk.
-        units.compiled.units.iter_mut().for_each(|u| u.outline.bounded.clear());
+        for unit in &mut units.compiled.units {
+            unit.outline.loops.values_mut().for_each(|l| l.bounded = None);
+        }
     }
     units.done(Some(start), "no agent and no team is made here")
 }

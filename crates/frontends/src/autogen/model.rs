@@ -11,18 +11,22 @@ pub(super) struct Words {
     /// Text, or why a part is not known.
     pub pieces: Vec<Result<String, String>>,
     pub at: Span,
+    /// True if it is the default of a parameter: a caller that is not seen may give another.
+    pub is_default: bool,
 }
 
 impl Words {
     pub fn of(text: &str, at: Span) -> Words {
-        Words { pieces: vec![Ok(text.to_string())], at }
+        Words { pieces: vec![Ok(text.to_string())], at, is_default: false }
     }
 
     /// The text as a term.
     pub fn build(&self, kit: &mut Kit<'_>) -> TermId {
         let mut template = Template::new(self.at);
         self.fill(kit, &mut template);
-        template.build(&mut kit.b)
+        let text = template.build(&mut kit.b);
+        kit.written(text, !self.is_default);
+        text
     }
 
     /// Adds it to a text.

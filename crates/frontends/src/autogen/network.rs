@@ -119,6 +119,7 @@ pub(super) fn lower(kit: &mut Kit<'_>, team: &Team, graph: &Graph, start: Start,
         placed,
         start: *first,
         open: false,
+        stops: false,
         dead: Vec::new(),
     });
     let log = match start {
@@ -396,10 +397,10 @@ fn machine(
     let step = if latches.is_empty() { step } else { kit.b.let_in(latches, step, at) };
     let step = kit.b.abs("$s", None, step, at);
     let step = kit.b.abs("self", None, step, at);
-    let bound = limit(team);
+    let mut bound = limit(team);
+    bound.facts.bounded = Some(TALK_BOUND);
     let fix_at = bound.span.unwrap_or(at);
-    kit.outline.bounded(fix_at, TALK_BOUND);
-    let fix = kit.b.add(Term::Fix { bound: bound.bound, origin: bound.origin, body: step }, fix_at);
+    let fix = kit.fix(bound, step, fix_at);
     let begin = kit.b.add(Term::Record(begin), at);
     kit.b.app(fix, begin, at)
 }

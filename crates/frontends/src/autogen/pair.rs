@@ -131,7 +131,7 @@ pub(super) fn conversation(
     let step = kit.b.abs("$s", None, step, at);
     let step = kit.b.abs("self", None, step, at);
     let fix_at = bound.span.unwrap_or(at);
-    let fix = kit.b.add(Term::Fix { bound: bound.bound, origin: bound.origin, body: step }, fix_at);
+    let fix = kit.fix(bound, step, fix_at);
     let (x, waits) = (kit.b.var("x", at), kit.b.lit(Data::Bool(false), at));
     let begin = kit.b.add(Term::Record(vec![("text".into(), x), ("answer".into(), waits)]), at);
     let ran = kit.b.app(fix, begin, at);

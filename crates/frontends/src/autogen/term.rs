@@ -20,7 +20,7 @@ use super::magentic;
 use super::model::{Assistant, Ends, How, Kind, Member, Society, Team};
 use super::network;
 use super::turn::{DONE, turn};
-use core_ir::{Bound, Branch, Data, IfSugar, Name, Num, Prim, Recv, Role, Term, TermId, Type};
+use core_ir::{Bound, BoundOrigin, Branch, Data, IfSugar, Name, Num, Prim, Recv, Role, Term, TermId, Type};
 use diagnostics::{Diagnostic, Span};
 use frontend_kit::emit::{LoopBound, clip, codes};
 use frontend_kit::kit::{Kit, size};
@@ -170,12 +170,11 @@ fn with_say(kit: &mut Kit<'_>, needed: bool, team: &Team, rich: bool, body: Term
         return body;
     }
     let bound = match messages(team, rich) {
-        Some(n) => LoopBound { bound: Bound::Finite(n), origin: None, span: None },
-        None => LoopBound {
-            bound: Bound::Infinite,
-            origin: Some("the number of messages of the chat".into()),
-            span: None,
-        },
+        Some(n) => LoopBound::written(Bound::Finite(n), None),
+        None => {
+            let origin = BoundOrigin::Default("the number of messages of the chat".into());
+            LoopBound::unwritten(Bound::Infinite, origin)
+        }
     };
     let (i, log) = (kit.b.var("$i", at), kit.b.var("$log", at));
     let count = kit.b.add(Term::Prim(Prim::Length, vec![log]), at);
@@ -213,7 +212,7 @@ fn with_say(kit: &mut Kit<'_>, needed: bool, team: &Team, rich: bool, body: Term
     let step = kit.b.add(Term::If(test, some, done, IfSugar::Plain), at);
     let step = kit.b.abs("$i", None, step, at);
     let step = kit.b.abs("self", None, step, at);
-    let fix = kit.b.add(Term::Fix { bound: bound.bound, origin: bound.origin, body: step }, at);
+    let fix = kit.fix(bound, step, at);
     let zero = kit.b.lit(Num::from(0), at);
     let all = kit.b.app(fix, zero, at);
     let all = kit.b.abs("$log", None, all, at);
@@ -397,8 +396,9 @@ pub(super) fn talk(kit: &mut Kit<'_>, team: &Team, start: Start, nested: bool, r
     let step = if latches.is_empty() { step } else { kit.b.let_in(latches, step, at) };
     let step = kit.b.abs("$s", None, step, at);
     let step = kit.b.abs("self", None, step, at);
-    kit.outline.bounded(fix_at, TALK_BOUND);
-    let fix = kit.b.add(Term::Fix { bound: bound.bound, origin: bound.origin, body: step }, fix_at);
+    let mut bound = bound;
+    bound.facts.bounded = Some(TALK_BOUND);
+    let fix = kit.fix(bound, step, fix_at);
     let begin = begin(kit, team, &needs, &kept, start);
     let ran = kit.b.app(fix, begin, at);
     if !needs.live {

@@ -177,8 +177,7 @@ fn rounds(
     let step = kit.b.let_in(bindings, step, head);
     let step = kit.b.abs("$r", None, step, head);
     let step = kit.b.abs("self", None, step, head);
-    let fix =
-        kit.b.add(Term::Fix { bound: a.bound.bound, origin: a.bound.origin.clone(), body: step }, fix_at);
+    let fix = kit.fix(a.bound.clone(), step, fix_at);
     let first = nothing(kit, remembered, head);
     let begin = kit.b.add(Term::Tag("summary".into(), Some(first)), head);
     kit.b.app(fix, begin, head)

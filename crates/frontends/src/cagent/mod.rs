@@ -14,6 +14,7 @@ use core_ir::{Bound, TermId};
 use frontend_kit::doc::Node;
 use frontend_kit::emit::{LoopBound, Unused, clip, codes, near, report_keys, undecided};
 use frontend_kit::kit::{Hand, Kit, Units, mark};
+use frontend_kit::outline::LeftoverKind;
 use frontend_kit::project::{Compiled, Facts, File, Frontend, Project, UnitKind, Words};
 use frontend_kit::shape::{self, Shape, why};
 use std::collections::HashMap;
@@ -130,7 +131,7 @@ impl Frontend for Cagent {
                 // Older files list what runs under `workflow`.
                 let listed = root.get("workflow").is_some();
                 for ((name, node), _) in all.iter().zip(&reached).filter(|(_, r)| !**r && !listed) {
-                    kit.outline.leftover("agent", name, node.definition(), true);
+                    kit.outline.leftover(LeftoverKind::Agent, name, node.definition(), true);
                 }
                 term
             });
@@ -192,7 +193,7 @@ fn agent<'d>(kit: &mut Kit<'_>, agents: &Agents<'d>, name: &str, node: Node<'d>)
     if let core_ir::Term::Fix { bound: Bound::Finite(0), body, .. } = *kit.b.term(term) {
         let at = kit.b.span(term);
         let none = no_limit(kit.versions);
-        term = kit.b.add(core_ir::Term::Fix { bound: none.bound, origin: none.origin, body }, at);
+        term = kit.fix(none, body, at);
     }
     kit.close();
     term

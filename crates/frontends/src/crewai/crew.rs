@@ -100,7 +100,7 @@ impl<'r> Reader<'r, '_> {
     /// An agent at a task: an empty answer is a failure, after which it begins again.
     fn attempted(&self, kit: &mut Kit<'_>, agent: Option<Thing<'r>>, term: TermId, at: Span) -> TermId {
         let written = agent.and_then(|a| self.get(a, "max_retry_limit"));
-        let default = LoopBound { bound: Bound::Finite(RETRIES.into()), origin: None, span: None };
+        let default = LoopBound::written(Bound::Finite(RETRIES.into()), None);
         let limit = match &written {
             Some(Written::Code(given)) => py::bound(self.world, Some(*given), default),
             Some(Written::Yaml(entry)) => default.or_written(Some(*entry), kit.out),
@@ -175,14 +175,12 @@ impl<'r> Reader<'r, '_> {
             _ => head,
         };
         let fix_at = bound.span.unwrap_or(given_at);
-        if self.get(thing, "max_execution_time").is_some() {
-            kit.outline.timed(fix_at);
-        }
-        let bound = LoopBound { span: Some(fix_at), ..bound };
+        let mut bound = LoopBound { span: Some(fix_at), ..bound };
+        bound.facts.timed = self.get(thing, "max_execution_time").is_some();
         let calls = !choices.is_empty();
         let term = if !calls && looped {
             // The reply of a model without tools is the answer; the bound stays, for what it says.
-            let nobody = LoopBound { bound: Bound::Finite(1), origin: None, span: None };
+            let nobody = LoopBound::written(Bound::Finite(1), None);
             let hands = Vec::new();
             let agent =
                 Agent { name: &name, head, prompt, params, model_at, hands, hands_at: None, bound: nobody };
@@ -286,7 +284,7 @@ impl<'r> Reader<'r, '_> {
             let record = kit.b.add(Term::Record(fields), at);
             let ask = kit.b.var("$delegate", at);
             let asked = kit.b.app(ask, record, at);
-            choices.push(Choice { decl, does: Move::Show(asked) });
+            choices.push(Choice::new(decl, Move::Show(asked)));
         }
         // What is asked of whom is found by name, without regard to case.
         let mut missing = Template::new(at);
@@ -792,8 +790,8 @@ impl<'r> Reader<'r, '_> {
                 let [role, backstory, goal] = MANAGER;
                 let text = format!("You are {role}. {backstory}\nYour personal goal is: {goal}");
                 let listed = crew.tasks.iter().any(|t| self.is_listed(*t));
-                let bound = if listed { LoopBound::unknown(ELSEWHERE) } else { default };
-                kit.outline.bounded(head, MANAGER_BOUND);
+                let mut bound = if listed { LoopBound::unknown(ELSEWHERE) } else { default };
+                bound.facts.bounded = Some(MANAGER_BOUND);
                 ("manager".to_string(), kit.text(&text, head), None, bound)
             }
         };

@@ -212,7 +212,7 @@ impl<'r> Reader<'r, '_> {
             Bound::Infinite => (Bound::Infinite, "all".into()),
         };
         let fix_at = retries.span.unwrap_or(at);
-        let fix = kit.b.add(Term::Fix { bound, origin: retries.origin.clone(), body }, fix_at);
+        let fix = kit.fix(LoopBound { bound, ..retries.clone() }, body, fix_at);
         let ran = kit.b.app(fix, begin, at);
         let mut over = Template::new(at);
         over.text(&format!("Task failed {name} validation after {stated} retries. Last error: "));

@@ -308,7 +308,7 @@ impl<'r> Reader<'r, '_> {
         let given = match self.get(thing, "tools")? {
             Written::Yaml(entry) => {
                 let names = emit::names(&entry, kit.out);
-                let choice = |decl| Choice { decl, does: Move::Call };
+                let choice = |decl| Choice::new(decl, Move::Call);
                 let decls = names.into_iter().map(|(n, at)| ToolDecl::unknown(n.into(), at.span()));
                 return Some(decls.map(choice).collect());
             }
@@ -330,7 +330,7 @@ impl<'r> Reader<'r, '_> {
                 kit.out.push(undecided(codes::NOT_COMPILED, message, value.span));
             }
             let does = if self.answers(&value) { Move::FinishNow } else { Move::Call };
-            out.push(Choice { decl, does });
+            out.push(Choice::new(decl, does));
         }
         Some(out)
     }

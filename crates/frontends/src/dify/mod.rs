@@ -23,9 +23,7 @@ mod repeat;
 use nodes::{chosen, classes_of};
 
 use crate::defaults;
-use core_ir::{
-    Bound, Data, IfSugar, KeyDecl, LabelSpec, ModelParams, Name, Prim, StoreDecl, Term, TermId, Type,
-};
+use core_ir::{Data, IfSugar, KeyDecl, LabelSpec, ModelParams, Name, Prim, StoreDecl, Term, TermId, Type};
 use diagnostics::{Diagnostic, Span};
 use frontend_kit::doc::Node;
 use frontend_kit::emit::{LoopBound, Part, Template, Unused, codes, report_keys, value_span};
@@ -641,10 +639,6 @@ impl Steps for Run<'_, '_, '_> {
     }
 
     fn bound(&mut self, _: &mut Kit<'_>) -> LoopBound {
-        LoopBound {
-            bound: Bound::Finite(500),
-            origin: Some("the most steps of a Dify workflow, 500".into()),
-            span: None,
-        }
+        LoopBound::by_default(500, "the most steps of a Dify workflow, 500")
     }
 }

@@ -145,7 +145,7 @@ impl<'d> Run<'_, '_, 'd> {
         let step = kit.b.abs("$s", None, turn, at);
         let body = kit.b.abs("self", None, step, at);
         let place = bound.span.unwrap_or(at);
-        let fix = kit.b.add(Term::Fix { bound: bound.bound, origin: bound.origin, body }, place);
+        let fix = kit.fix(bound, body, place);
         kit.b.app(fix, first, at)
     }
 

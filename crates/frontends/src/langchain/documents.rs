@@ -269,8 +269,8 @@ impl<'d> Reader<'d> {
         let body = b.add(Term::If(more, again, result, IfSugar::Plain), at);
         let step = b.abs("$s", None, body, at);
         let body = b.abs("self", None, step, at);
-        let LoopBound { bound, origin, .. } = LoopBound::unknown("a turn for each further document");
-        let fix = b.add(Term::Fix { bound, origin, body }, at);
+        let fix = flow.kit.fix(LoopBound::unknown("a turn for each further document"), body, at);
+        let b = &mut flow.kit.b;
         let one = b.lit(Num::from(1), at);
         let begin = b.add(Term::Record(vec![("at".into(), one), ("text".into(), initial)]), at);
         let all = b.app(fix, begin, at);

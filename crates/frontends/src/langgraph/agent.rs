@@ -14,6 +14,7 @@
 
 use super::node::{Graph, Mode};
 use super::plan::Plan;
+use super::pregel::Stops;
 use super::prompt::{Part, Said};
 use super::value::{REPLY, STATE, Scope, message_role};
 use super::{Inner, Kindly, Reader};
@@ -368,8 +369,8 @@ impl Reader<'_, '_> {
             kit.out.push(undecided(codes::NOT_COMPILED, message, head));
         }
         let default = defaults::bound(&defaults::LANGCHAIN_ITERATIONS, kit.versions);
-        let bound = py::bound(self.world, field(object, None, "max_iterations"), default);
-        kit.outline.bounded(bound.span.unwrap_or(head), EXECUTOR_BOUND);
+        let mut bound = py::bound(self.world, field(object, None, "max_iterations"), default);
+        bound.facts.bounded = Some(EXECUTOR_BOUND);
         let decls = self.tools(kit, &tools, head);
         let last = Last::Say("Agent stopped due to max iterations.");
         Agent::of(head, parts, params, tools, decls, bound, last)
@@ -462,7 +463,7 @@ impl Reader<'_, '_> {
             let step = kit.b.add(Term::Case { scrutinee: calls, branches, default: None }, head);
             let step = kit.b.abs("$go", None, step, head);
             let step = kit.b.abs("self", None, step, head);
-            let fix = kit.b.add(Term::Fix { bound: bound.bound, origin: bound.origin, body: step }, fix_at);
+            let fix = kit.fix(bound, step, fix_at);
             let again = kit.b.add(Term::Tag("again".into(), None), head);
             let ran = kit.b.app(fix, again, head);
             let a = kit.b.var("a", head);
@@ -630,7 +631,7 @@ impl Reader<'_, '_> {
                 let first = self.first_state(kit, fields, at);
                 said.push((STATE.into(), first));
                 let limit = self.limit(&[], defaults::bound(&defaults::LANGGRAPH_STEPS, kit.versions));
-                let last = self.steps(kit, &cx, limit);
+                let last = self.steps(kit, &cx, limit, &Stops::default());
                 kit.close();
                 let sub = kit.b.let_in(said, last, at);
                 let var: Name = kit.b.fresh("sub");
@@ -784,7 +785,7 @@ impl Reader<'_, '_> {
                     &self.runs_of(graph_id),
                     defaults::bound(&defaults::LANGGRAPH_STEPS, kit.versions),
                 );
-                let last = self.steps(kit, &cx, limit);
+                let last = self.steps(kit, &cx, limit, &Stops::default());
                 kit.close();
                 let body = kit.b.let_in(said, last, at);
                 (kit.b.add(Term::Fresh(body), at), Kindly::Data)

@@ -9,10 +9,11 @@ use super::prompt::{Part, Vars, first_test};
 use super::shared::Place;
 use super::value::{Held, Scope};
 use super::{Kindly, Reader, Traced};
-use core_ir::{Data, IfSugar, ModelParams, Name, Prim, Recv, Role, Term, TermId, ToolDecl, Type};
+use core_ir::{Data, IfSugar, ModelParams, Name, Prim, Recv, Role, Term, TermId, ToolDecl, ToolId, Type};
 use diagnostics::Span;
 use frontend_kit::emit::{clip, codes, undecided};
 use frontend_kit::kit::Kit;
+use frontend_kit::outline::ToolRole;
 use python::{Condition, ObjectId, PyKind, Value};
 use std::collections::HashSet;
 use std::rc::Rc;
@@ -46,7 +47,7 @@ impl Reader<'_, '_> {
             }
             if let Some(decl) = self.tool(&on) {
                 let args = self.tool_args(&decl, arg_value.as_ref());
-                return Some(Effect::Tool(decl, args));
+                return Some(Effect::Tool(decl, args, ToolRole::Program));
             }
             return Some(Effect::Unknown(format!("what `{}` gives", clip(&object.callee))));
         }
@@ -84,7 +85,7 @@ impl Reader<'_, '_> {
                 return None;
             }
             let name = format!("{}_{method}", known.short());
-            return Some(self.outside(&name, id, at));
+            return Some(self.outside(&name, ToolRole::Program, id, at));
         }
         // `search.invoke(…)` of a function that is a tool.
         if let Some(first) = object.args.first()
@@ -95,17 +96,18 @@ impl Reader<'_, '_> {
         {
             let decl = self.tool(&Value::new(PyKind::Function(function), first.value.span))?;
             let args = self.tool_args(&decl, object.args.get(1).map(|a| &a.value));
-            return Some(Effect::Tool(decl, args));
+            return Some(Effect::Tool(decl, args, ToolRole::Program));
         }
         if object.class.is_some() || is_quiet(&object.callee) || !object.callee.contains('.') {
             return None;
         }
         if object.callee.ends_with("types.interrupt") {
-            return Some(self.outside("interrupt", id, at));
+            return Some(self.outside("interrupt", ToolRole::Person, id, at));
         }
         // What begins with a capital letter is a class: making an instance of it asks nobody.
         let class = object.short().chars().next().is_none_or(|c| c.is_uppercase());
-        (!class && !object.callee.contains("[]")).then(|| self.outside(object.short(), id, at))
+        (!class && !object.callee.contains("[]"))
+            .then(|| self.outside(object.short(), ToolRole::Program, id, at))
     }
 
     /// A model is asked, or one of several as tests say.
@@ -127,7 +129,7 @@ impl Reader<'_, '_> {
         Some(Effect::Either(test, Box::new([yes, no])))
     }
 
-    pub(super) fn outside(&self, name: &str, id: ObjectId, at: Span) -> Effect {
+    pub(super) fn outside(&self, name: &str, role: ToolRole, id: ObjectId, at: Span) -> Effect {
         let object = self.world.object(id);
         let mut decl = ToolDecl::unknown(name.into(), at);
         let mut args: Vec<(Name, Value)> = Vec::new();
@@ -148,7 +150,7 @@ impl Reader<'_, '_> {
                 bound: core_ir::LabelSpec::BOTTOM,
             })
             .collect();
-        Effect::Tool(decl, args)
+        Effect::Tool(decl, args, role)
     }
 
     pub(super) fn tool_args(&self, decl: &ToolDecl, arg: Option<&Value>) -> Vec<(Name, Value)> {
@@ -460,9 +462,10 @@ impl Reader<'_, '_> {
             places.open(&mut inner, bindings.len());
             let (term, kind) = match &call.does {
                 Effect::Ask(chain, arg) => self.asked_apart(kit, &inner, chain, arg.as_ref(), purpose, call),
-                Effect::Tool(decl, args) => {
+                Effect::Tool(decl, args, role) => {
                     let at = self.world.object(call.id).span;
-                    (self.tool_called(kit, &inner, decl, args, at), Kindly::Data)
+                    let id = kit.declared_as(decl.clone(), *role);
+                    (self.tool_called(kit, &inner, id, args, at), Kindly::Data)
                 }
                 // INVARIANT: others were turned down above.
                 Effect::Run(..) | Effect::Either(..) | Effect::Unknown(_) => continue,
@@ -537,11 +540,10 @@ impl Reader<'_, '_> {
         &self,
         kit: &mut Kit<'_>,
         scope: &Scope,
-        decl: &ToolDecl,
+        id: ToolId,
         args: &[(Name, Value)],
         at: Span,
     ) -> TermId {
-        let id = kit.declared(decl.clone());
         let tool = kit.b.add(Term::Tool(id), at);
         let mut fields: Vec<(Name, TermId)> = Vec::new();
         for (name, value) in args {
@@ -779,7 +781,10 @@ impl Reader<'_, '_> {
                 (term, kind)
             }
             Effect::Run(id, arg) => self.run_inside(kit, scope, *id, arg.as_ref(), ways.graph.depth + 1, at),
-            Effect::Tool(decl, args) => (self.tool_called(kit, scope, decl, args, at), Kindly::Data),
+            Effect::Tool(decl, args, role) => {
+                let id = kit.declared_as(decl.clone(), *role);
+                (self.tool_called(kit, scope, id, args, at), Kindly::Data)
+            }
             Effect::Either(test, sides) => {
                 let condition = self.test(kit, scope, test);
                 let mut kind = Kindly::Data;
@@ -936,7 +941,7 @@ pub(super) enum Effect {
     Ask(Box<Chain>, Option<Value>),
     /// An agent or a graph is run.
     Run(ObjectId, Option<Value>),
-    Tool(ToolDecl, Vec<(Name, Value)>),
+    Tool(ToolDecl, Vec<(Name, Value)>, ToolRole),
     /// One or the other, as a test says.
     Either(Value, Box<[Effect; 2]>),
     /// It cannot be said how it is carried out.

@@ -226,8 +226,9 @@ impl Reader<'_, '_> {
         params.purpose = Some(name.as_str().into());
         let tools = get(&["tools"]).map_or_else(|| tools.to_vec(), |v| self.items(v));
         // It is made with a limit of its own, which that of the run does not replace.
-        kit.outline.bounded(at, SUB_BOUND);
-        Some(Sub { name, about, agent: self.deep_part(kit, at, parts, params, tools, bound.clone()) })
+        let mut bound = bound.clone();
+        bound.facts.bounded = Some(SUB_BOUND);
+        Some(Sub { name, about, agent: self.deep_part(kit, at, parts, params, tools, bound) })
     }
 
     /// The tool `task`: whom it knows stands in what models are told of it.

@@ -53,6 +53,7 @@ use frontend_kit::emit::{codes, undecided};
 use frontend_kit::kit::{Kit, Units};
 use frontend_kit::project::{CodeFacts, Compiled, Facts, File, Frontend, Project, UnitKind, Words};
 use plan::{Plan, Reducer};
+use pregel::Stops;
 use prompt::Part;
 use python::{Arg, FunctionId, Limits, ObjectId, PyKind, Trace, Value, World};
 use std::collections::{HashMap, HashSet};
@@ -145,6 +146,9 @@ impl Frontend for LangGraph {
     }
 }
 
+/// Calls by which the program or a person may end a run.
+const ENDS_RUNS: &[&str] = &["interrupt", "input", "exit", "_exit", "quit", "SystemExit"];
+
 fn facts() -> Facts {
     Facts {
         default_model: None,
@@ -165,6 +169,7 @@ fn compile(framework: &'static str, project: &Project, main: usize, wanted: Opti
     let mut units = Units::new(framework, facts(), project);
     let Some(file) = project.files.get(main) else { return units.compiled };
     let limits = Limits { steps: 600_000, ..Limits::default() };
+    units.compiled.facts.code.ends_runs = py::calls_one(file, ENDS_RUNS);
     py::evaluated(project, file, limits, Some(&Names), |world, found| {
         units.compiled.diagnostics.extend(found);
         made(units, file, wanted, world)
@@ -659,8 +664,7 @@ impl Reader<'_, '_> {
         }
         let first = self.begin(kit, plan, &graph, &runs, &mut said);
         said.push((STATE.into(), first));
-        let last = self.steps(kit, &graph, limit);
-        kit.outline.stops(at, &self.stops(&runs));
+        let last = self.steps(kit, &graph, limit, &self.stops(&runs));
         said.push((STATE.into(), last));
         let result = self.result(kit, plan, at);
         let body = kit.b.let_in(said, result, at);
@@ -669,12 +673,21 @@ impl Reader<'_, '_> {
     }
 
     /// The nodes at which `compile(…)` says that a run stops.
-    fn stops(&self, runs: &[(String, &python::Object)]) -> Vec<String> {
+    fn stops(&self, runs: &[(String, &python::Object)]) -> Stops {
         let compiled = runs.iter().filter(|(name, _)| name == "compile");
         let given = compiled
             .flat_map(|(_, o)| ["interrupt_before", "interrupt_after"].into_iter().filter_map(|k| o.arg(k)));
-        let items = given.filter_map(|a| self.world.items(&a.value)).flatten();
-        items.filter_map(|v| self.node_name(v)).collect()
+        let mut stops = Stops::default();
+        for arg in given {
+            match self.world.items(&arg.value) {
+                Some(items) => {
+                    stops.any |= !items.is_empty();
+                    stops.nodes.extend(items.iter().filter_map(|v| self.node_name(v)));
+                }
+                None => stops.any |= !arg.value.is_none(),
+            }
+        }
+        stops
     }
 
     /// Says what of `compile(…)` is left out.

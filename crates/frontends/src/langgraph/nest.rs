@@ -158,7 +158,7 @@ impl Lower<'_, '_, '_, '_, '_> {
                 (Bound::Finite(turns), if steps.exact { left - turns * steps.round.max(1) } else { 0 })
             }
         };
-        let fix = kit.b.add(Term::Fix { bound, origin: limit.origin.clone(), body }, fix_at);
+        let fix = kit.fix(LoopBound { bound, ..limit.clone() }, body, fix_at);
         let on = kit.b.lit(Data::Bool(true), at);
         let s = kit.b.var(STATE, at);
         let first = kit.b.add(Term::With(s, ON.into(), on), at);

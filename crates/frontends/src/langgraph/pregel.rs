@@ -62,6 +62,15 @@ pub(super) enum Decider {
     Goto(usize),
 }
 
+/// Nodes at which a run stops until somebody resumes it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Stops {
+    /// Names of the nodes, as far as they are known.
+    pub(super) nodes: Vec<String>,
+    /// True if there are any.
+    pub(super) any: bool,
+}
+
 /// Successor of a configuration.
 #[derive(Clone, Debug)]
 pub(super) enum Next {
@@ -113,12 +122,21 @@ fn never_taken<'r>(router: &'r Router, ways: &Ways) -> impl Iterator<Item = (Str
 }
 
 impl Reader<'_, '_> {
-    /// From the state in `$s`, the last state.
-    pub(super) fn steps(&self, kit: &mut Kit<'_>, graph: &Graph<'_>, limit: LoopBound) -> TermId {
+    /// From the state in `$s`, the last state. A run stops at some of the nodes.
+    pub(super) fn steps(
+        &self,
+        kit: &mut Kit<'_>,
+        graph: &Graph<'_>,
+        mut limit: LoopBound,
+        stops: &Stops,
+    ) -> TermId {
         let at = graph.plan.at;
         let mut machine =
             Machine { reader: self, graph, configs: Vec::new(), index: HashMap::new(), full: false };
-        let ways = machine.outline(kit);
+        let (ways, mut outline) = machine.outline(kit);
+        outline.stops = stops.any;
+        limit.facts.stopped = outline.stops_in_each_cycle(&stops.nodes);
+        kit.outline.graph(outline);
         machine.explore(&ways);
         if machine.full {
             return kit.undecided(
@@ -224,7 +242,7 @@ impl Machine<'_, '_, '_, '_> {
     // ---- decisions ----
 
     /// The ways out of every decision, by the node that it is after; the graph as it is written.
-    pub(super) fn outline(&self, kit: &mut Kit<'_>) -> HashMap<Option<usize>, Vec<Ways>> {
+    pub(super) fn outline(&self, kit: &mut Kit<'_>) -> (HashMap<Option<usize>, Vec<Ways>>, GraphOutline) {
         let plan = self.graph.plan;
         let (start, end) = (plan.nodes.len(), plan.nodes.len() + 1);
         let mut out: HashMap<Option<usize>, Vec<Ways>> = HashMap::new();
@@ -318,8 +336,7 @@ impl Machine<'_, '_, '_, '_> {
         // gives.
         let decided = open.is_disjoint(&reached) && !self.is_unsure();
         let open = !decided || lost && self.is_open(&reached);
-        kit.outline.graph(GraphOutline { at: plan.at, nodes, edges, placed: Vec::new(), start, open, dead });
-        out
+        (out, GraphOutline { at: plan.at, nodes, edges, placed: Vec::new(), start, open, stops: false, dead })
     }
 
     /// Returns true if the module uses `Send`.

@@ -457,7 +457,8 @@ impl Reader<'_, '_> {
                 }
             }
         }
-        template.build(&mut kit.b)
+        let text = template.build(&mut kit.b);
+        crate::py::written(kit, value, text)
     }
 
     /// A variable of a prompt.

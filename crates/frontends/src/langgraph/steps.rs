@@ -396,7 +396,7 @@ impl Machine<'_, '_, '_, '_> {
             Bound::Finite(n) => Bound::Finite(n.saturating_sub(1)),
             Bound::Infinite => Bound::Infinite,
         };
-        let fix = kit.b.add(Term::Fix { bound, origin: limit.origin, body }, fix_at);
+        let fix = kit.fix(LoopBound { bound, ..limit }, body, fix_at);
         // Where it begins.
         let Some(next) = self.configs.first().and_then(|c| c.1.clone()) else {
             return kit.unknown("a graph without a beginning", at);

@@ -161,7 +161,7 @@ impl Reader<'_, '_> {
                     Some(to) => Move::Switch(to, format!("Successfully transferred to {}", names[to])),
                     None => Move::Call,
                 };
-                choices.push(Choice { decl: decl.clone(), does });
+                choices.push(Choice::new(decl.clone(), does));
             }
             speakers.push(Speaker {
                 name: name.clone(),

@@ -202,7 +202,8 @@ impl Reader<'_, '_> {
                 }
             }
         }
-        template.build(&mut kit.b)
+        let text = template.build(&mut kit.b);
+        crate::py::written(kit, value, text)
     }
 
     /// A message: who says it, and its text.

@@ -266,7 +266,7 @@ impl<'r> Reader<'r, '_> {
                     py::signature(self.world, f, &name, self.world.function(f).name_span, |_, _| false);
                 let mode = py::decorator_arg(self.world, f, &["tool", "ai_function"], None, "approval_mode");
                 decl.approve = mode.and_then(|v| self.world.str(v)) == Some("always_require");
-                out.push(Choice { decl, does: Move::Call });
+                out.push(Choice::new(decl, Move::Call));
                 continue;
             }
             let object = self.world.object_of(value).map(|(_, o)| o);
@@ -282,7 +282,7 @@ impl<'r> Reader<'r, '_> {
                     true => self.agent(kit, agent, depth + 1),
                     false => kit.unknown("an agent beyond the limit", at),
                 };
-                out.push(Choice { decl, does: Move::Ask(term) });
+                out.push(Choice::new(decl, Move::Ask(term)));
                 continue;
             }
             // `client.get_web_search_tool()`, `HostedWebSearchTool()`, `MCPStdioTool(name="files")`
@@ -291,12 +291,12 @@ impl<'r> Reader<'r, '_> {
             let class = short.filter(|s| s.ends_with("Tool"));
             let name = text("name").or(hosted).or(class).map(str::to_string).or_else(|| py::outside(value));
             match name {
-                Some(name) => out.push(Choice { decl: ToolDecl::unknown(name.into(), at), does: Move::Call }),
+                Some(name) => out.push(Choice::new(ToolDecl::unknown(name.into(), at), Move::Call)),
                 None => {
                     let message = format!("a tool that is not known: {}", self.world.unknown_reason(value));
                     kit.out.push(undecided(codes::NOT_COMPILED, message, at));
                     let name = format!("unknown_{}", out.len() + 1);
-                    out.push(Choice { decl: ToolDecl::unknown(name.into(), at), does: Move::Call });
+                    out.push(Choice::new(ToolDecl::unknown(name.into(), at), Move::Call));
                 }
             }
         }
@@ -489,9 +489,9 @@ impl<'r> Reader<'r, '_> {
         }
         let given = field(object, None, "max_iterations");
         let default = defaults::bound(&defaults::MAF_STEPS, kit.versions);
-        let bound = py::bound(self.world, given, default);
+        let mut bound = py::bound(self.world, given, default);
         if bound.span.is_none() {
-            kit.outline.ends(at, Ends::ByExecutors);
+            bound.facts.ends = Some(Ends::ByExecutors);
         }
         Flow { nodes, edges, start: start.into_iter().collect(), triggers: false, bound, at }.lower(kit)
     }
@@ -540,7 +540,7 @@ impl<'r> Reader<'r, '_> {
                 let mut decl = quiet(&identifier(&format!("handoff_to_{name}")), span);
                 decl.description = Some(format!("Handoff to the {name} agent.").into());
                 let said = format!("{{\"handoff_to\": \"{name}\"}}");
-                speaker.choices.push(Choice { decl, does: Move::Switch(index, said) });
+                speaker.choices.push(Choice::new(decl, Move::Switch(index, said)));
             }
             speakers.push(speaker);
         }

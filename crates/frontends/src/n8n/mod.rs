@@ -20,7 +20,7 @@ use frontend_kit::doc::{Entry, Node};
 use frontend_kit::emit::{LoopBound, Template, value_span};
 use frontend_kit::flow::{Flow, FlowNode};
 use frontend_kit::kit::{Agent, Hand, Kit, Units, first_text, mark, size};
-use frontend_kit::outline::{NodeRole, Retried};
+use frontend_kit::outline::{LeftoverKind, NodeRole, Retried};
 use frontend_kit::project::{Compiled, Facts, File, Frontend, Project, UnitKind, Words};
 use std::collections::HashMap;
 
@@ -136,7 +136,7 @@ impl<'d> Graph<'d> {
         for (name, n) in self.main.iter().filter(|(_, n)| enabled(*n)) {
             let led_to = self.edges.iter().any(|(_, to, _)| to == name);
             if any_trigger && !led_to && !starts(*n) {
-                kit.outline.leftover("node", name, n.head(), false);
+                kit.outline.leftover(LeftoverKind::Node, name, n.head(), false);
             }
             if n.get("retryOnFail").and_then(|r| r.as_bool()) == Some(true) && role(*n) == NodeRole::Writes {
                 let at = n.entry("retryOnFail").map_or(n.head(), |e| e.key.span());

@@ -83,7 +83,7 @@ pub(super) fn choices(kit: &mut Kit<'_>, task: Task<'_>) -> Vec<Choice> {
                 Move::Show(kit.b.add(Term::Fail(message), at))
             }
         };
-        out.push(Choice { decl, does });
+        out.push(Choice::new(decl, does));
     }
     out
 }

@@ -42,7 +42,7 @@ impl<'w> Whole<'_, 'w> {
         let endless = matches!(&*s.test, Expr::BooleanLiteral(b) if b.value);
         let asks = scan(&s.body).calls.iter().any(|c| called(c) == "input");
         let bound = match self.counter(f, s, before) {
-            Some(n) => LoopBound { bound: Bound::Finite(n), origin: None, span: Some(self.at(f, &*s.test)) },
+            Some(n) => LoopBound::written(Bound::Finite(n), Some(self.at(f, &*s.test))),
             None if asks => LoopBound::unknown("whoever is asked by `input()` says whether it goes on"),
             None if endless => LoopBound::none("`while True` goes on until something in it ends it"),
             None => LoopBound::none("`while` goes on for as long as its test holds"),
@@ -135,9 +135,9 @@ impl<'w> Whole<'_, 'w> {
             return None;
         }
         let bound = match self.turns(f, &s.iter) {
-            Some(n) => LoopBound { bound: Bound::Finite(n), origin: None, span: Some(self.at(f, &*s.iter)) },
+            Some(n) => LoopBound::written(Bound::Finite(n), Some(self.at(f, &*s.iter))),
             None if acts => LoopBound::unknown("a turn for each item of what is computed"),
-            None => LoopBound { bound: Bound::Finite(MAX_ITEMS), origin: None, span: None },
+            None => LoopBound::written(Bound::Finite(MAX_ITEMS), None),
         };
         let items = Some((&*s.target, &*s.iter));
         let over = Over {
@@ -260,7 +260,7 @@ impl<'w> Whole<'_, 'w> {
         let term = kit.b.abs(STATE, None, term, at);
         let term = kit.b.abs("self", None, term, at);
         let fix_at = bound.span.unwrap_or(at);
-        let fix = kit.b.add(Term::Fix { bound: bound.bound, origin: bound.origin, body: term }, fix_at);
+        let fix = kit.fix(bound, term, fix_at);
         let mut ran = kit.b.app(fix, begins, at);
         if let Some((_, (list, _))) = list {
             ran = kit.b.let_in(vec![(LIST.into(), list)], ran, at);

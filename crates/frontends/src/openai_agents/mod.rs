@@ -23,7 +23,7 @@ use core_ir::{Bound, LabelSpec, ModelParams, Name, TermId, ToolDecl, ToolParam, 
 use diagnostics::Span;
 use frontend_kit::emit::{LoopBound, Unused, clip, codes, undecided};
 use frontend_kit::kit::{Kit, Units, plain};
-use frontend_kit::outline::Ends;
+use frontend_kit::outline::{Ends, ToolRole};
 use frontend_kit::project::{CodeFacts, Compiled, Facts, File, Frontend, Project, UnitKind, Words};
 use frontend_kit::shape::why;
 use frontend_kit::talk::{Begins, Choice, Move, Over, Speaker, longest, talk_from};
@@ -515,7 +515,7 @@ impl Reader<'_, '_> {
             Bound::Infinite => "max turns exceeded".to_string(),
         };
         let turns = bound.clone();
-        let bound = self.within(kit, &order, &speakers, bound, head);
+        let bound = self.within(&order, &speakers, bound);
         // An empty reply is no answer of a type: the SDK takes another turn.
         if bound.bound != turns.bound {
             for speaker in speakers.iter_mut().filter(|s| s.params.result.is_some()) {
@@ -537,14 +537,7 @@ impl Reader<'_, '_> {
 
     /// The bound of a talk that has less turns anyway: nobody in it calls a tool that the SDK carries out,
     /// and nobody speaks twice. Tools that the provider carries out take no turn.
-    fn within(
-        &self,
-        kit: &mut Kit<'_>,
-        order: &[ObjectId],
-        speakers: &[Speaker],
-        bound: LoopBound,
-        head: Span,
-    ) -> LoopBound {
+    fn within(&self, order: &[ObjectId], speakers: &[Speaker], mut bound: LoopBound) -> LoopBound {
         let open = |id: &ObjectId| ["tools", "handoffs"].iter().any(|k| self.unlisted(*id, k).is_some());
         if bound.origin.is_none() || order.iter().any(open) {
             return bound;
@@ -554,16 +547,14 @@ impl Reader<'_, '_> {
                 Bound::Finite(n) => Bound::Finite(n.min(most)),
                 Bound::Infinite => Bound::Finite(most),
             };
-            return LoopBound { bound, origin: None, span: None };
+            return LoopBound::written(bound, None);
         }
         if order.iter().any(|id| self.ends_by_code(*id)) {
-            kit.outline.ends(bound.span.unwrap_or(head), Ends::ByCode);
+            bound.facts.ends = Some(Ends::ByCode);
             return bound;
         }
-        let tools = order.iter().flat_map(|id| self.items(*id, "tools"));
-        let hosted: HashSet<Span> = tools.filter(|tool| self.is_hosted(tool)).map(|tool| tool.span).collect();
-        if longest(speakers, |choice| hosted.contains(&choice.decl.span)).is_some() {
-            kit.outline.ends(bound.span.unwrap_or(head), Ends::AtOnce);
+        if longest(speakers, |choice| choice.role == ToolRole::Provider).is_some() {
+            bound.facts.ends = Some(Ends::AtOnce);
         }
         bound
     }
@@ -651,12 +642,7 @@ impl Reader<'_, '_> {
                 let why = format!("what `{}` says", self.world.function(f).name);
                 kit.undecided(codes::NOT_COMPILED, why, given.at)
             }
-            _ => {
-                if self.world.str(given.value).is_some_and(|t| t.trim().is_empty()) {
-                    kit.outline.blank(given.value.span);
-                }
-                py::text(kit, self.world, given.value, plain)
-            }
+            _ => py::text(kit, self.world, given.value, plain),
         }
     }
 
@@ -702,12 +688,15 @@ impl Reader<'_, '_> {
                 continue;
             }
             match self.tool(&value) {
-                Some(decl) => out.push(Choice { decl, does: Move::Call }),
+                Some(decl) => {
+                    let role = if self.is_hosted(&value) { ToolRole::Provider } else { ToolRole::Program };
+                    out.push(Choice { role, ..Choice::new(decl, Move::Call) });
+                }
                 None => {
                     let message = format!("a tool that is not known: {}", self.world.unknown_reason(&value));
                     kit.out.push(undecided(codes::NOT_COMPILED, message, at));
                     let name = py::outside(&value).unwrap_or_else(|| format!("unknown_{}", out.len() + 1));
-                    out.push(Choice { decl: ToolDecl::unknown(name.into(), at), does: Move::Call });
+                    out.push(Choice::new(ToolDecl::unknown(name.into(), at), Move::Call));
                 }
             }
         }
@@ -722,7 +711,7 @@ impl Reader<'_, '_> {
                 clip(&server)
             );
             kit.out.push(undecided(codes::NOT_COMPILED, message, value.span));
-            out.push(Choice { decl, does: Move::Call });
+            out.push(Choice::new(decl, Move::Call));
         }
         out
     }
@@ -789,7 +778,7 @@ impl Reader<'_, '_> {
             true => self.run(kit, agent, bound, depth + 1),
             false => kit.unknown("an agent beyond the limit", at),
         };
-        Choice { decl, does: Move::Ask(term) }
+        Choice::new(decl, Move::Ask(term))
     }
 
     /// Tools whose result ends the run.
@@ -863,6 +852,6 @@ impl Reader<'_, '_> {
             }
         }
         let said = format!("{{\"assistant\": \"{name}\"}}");
-        Some(Choice { decl, does: Move::Switch(to, said) })
+        Some(Choice::new(decl, Move::Switch(to, said)))
     }
 }

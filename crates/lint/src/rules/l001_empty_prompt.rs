@@ -2,7 +2,8 @@
 
 use crate::{Check, Context, Rule};
 use core_ir::{Code, Data, Name, Recv, Role, Term, TermId};
-use diagnostics::{Diagnostic, Level, Span};
+use diagnostics::{Diagnostic, Level};
+use frontend_kit::Blank;
 use std::collections::{HashMap, HashSet};
 
 pub(super) static RULE: Rule = Rule {
@@ -77,21 +78,31 @@ fn find(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
                                 .into(),
                         );
                     }
-                    out.push(d);
+                    let blank = context.unit.outline.blank.get(prompt);
+                    out.push(unless_given(context, d, blank));
                 }
             }
             Term::Fresh(all) if is_uninstructed(code, *all, &replying) => {
                 let all = code.span(id);
                 // No message is made of an empty text, but the text is where it is.
-                let inside = |at: &&Span| at.file == all.file && all.start <= at.start && at.end <= all.end;
-                let blank = context.unit.outline.blank.iter().find(inside);
-                out.push(match blank {
-                    Some(at) => rule.finding("the instructions are empty", *at).help(help),
-                    None => rule.finding("there are no instructions", all).help(help),
-                });
+                let blank = context.unit.outline.blank.get(&id);
+                let d = match blank {
+                    Some(blank) => rule.finding("the instructions are empty", blank.at),
+                    None => rule.finding("there are no instructions", all),
+                };
+                out.push(unless_given(context, d.help(help), blank));
             }
             _ => {}
         }
+    }
+}
+
+/// Leaves missing instructions open in code, where they may be given elsewhere. Only an empty text that is
+/// written is certain.
+fn unless_given(context: &Context<'_>, d: Diagnostic, blank: Option<&Blank>) -> Diagnostic {
+    match blank {
+        Some(Blank { certain: true, .. }) => d,
+        _ => context.unless_code(d, "they may come with the first message, or be set elsewhere in the code"),
     }
 }
 

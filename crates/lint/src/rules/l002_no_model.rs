@@ -34,7 +34,7 @@ fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
                 }
                 None => d = d.help(context.compiled.facts.words.model),
             }
-            out.push(d);
+            out.push(context.unless_code(d, "code elsewhere may name it"));
         }
     }
 }

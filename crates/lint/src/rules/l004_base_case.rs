@@ -5,7 +5,7 @@
 
 use crate::paths::Loop;
 use crate::repair::wish;
-use crate::rules::l021_unbounded_group::{by_people, is_endless_group, is_talk};
+use crate::rules::l021_unbounded_group::{by_people, is_endless_group, is_talk, speakers};
 use crate::{Check, Context, Rule};
 use core_ir::Bound;
 use diagnostics::{Applicability, Diagnostic, Level};
@@ -21,7 +21,7 @@ pub(super) static NO_BASE_CASE: Rule = Rule {
             let message = "this loop never ends: every path through it calls it again";
             let mut d = finding(rule, context, l, message);
             by_people(context, &mut d);
-            out.push(d);
+            out.push(speakers(context, d));
         }
     }),
 };
@@ -40,7 +40,7 @@ pub(super) static FORCED_TRUNCATION: Rule = Rule {
             };
             let message =
                 format!("this loop ends only at its bound{steps}: every path through it calls it again");
-            let mut d = finding(rule, context, l, &message);
+            let mut d = finding(rule, context, l, &message).about(steps);
             // So many turns are what a talk is meant to have (§5.4, multi-turn limits).
             if is_talk(context, l) {
                 d.level = Level::Info;

@@ -35,13 +35,21 @@ fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
                         diagnostics::clip(&node.name),
                         diagnostics::clip(label)
                     );
-                    let mut d = rule.finding(message, *at).help("add an edge for it, for example to the end");
+                    let mut d = rule.finding(message, *at).about(label.as_str());
+                    d = d.help("add an edge for it, for example to the end");
                     d.fix = Some(wish(*at, "", Applicability::DisplayOnly));
                     // An `if` without an else often means just that.
                     if label == "false" {
                         d.level = Level::Info;
                     }
-                    out.push(d);
+                    // A function that decides at several nodes need not give each of its outcomes at each.
+                    out.push(match context.compiled.facts.code.fixed_edges {
+                        true => context.unless_code(
+                            d,
+                            "whether the function gives it at this node depends on the state",
+                        ),
+                        false => d,
+                    });
                 }
             }
             for (to, when, at) in edges {
@@ -55,7 +63,8 @@ fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
                         diagnostics::clip(&target.name),
                         diagnostics::clip(when)
                     );
-                    let d = rule.finding(message, at.unwrap_or(node.at));
+                    let d =
+                        rule.finding(message, at.unwrap_or(node.at)).about(format!("{} {when}", target.name));
                     let mut d = d.help("remove the edge, or add the outcome");
                     // Without an edge that is never taken everything goes on as before.
                     d.fix = at.map(|at| wish(at, "", Applicability::Safe));
@@ -72,7 +81,8 @@ fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
                 diagnostics::clip(&graph.nodes[*node].name),
                 diagnostics::clip(label)
             );
-            let mut d = rule.finding(message, *at).help("remove it, or return the label");
+            let mut d = rule.finding(message, *at).about(label.as_str());
+            d = d.help("remove it, or return the label");
             // Another label leads there, so that it is one name too many, or a constant switches it off:
             // nothing is lost.
             if *other {
@@ -91,13 +101,21 @@ fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
                     "the branch `{}` is dead: it is none of the labels",
                     diagnostics::clip(&branch.tag)
                 );
-                out.push(rule.finding(message, code.span(branch.body)).help("remove it, or add the label"));
+                out.push(
+                    rule.finding(message, code.span(branch.body))
+                        .about(&*branch.tag)
+                        .help("remove it, or add the label"),
+                );
             }
             for label in
                 labels.iter().filter(|l| !branches.is_empty() && !branches.iter().any(|b| b.tag == **l))
             {
                 let message = format!("no branch takes the label `{}`", diagnostics::clip(label));
-                out.push(rule.finding(message, code.span(id)).help("add a branch for it, or a default"));
+                out.push(
+                    rule.finding(message, code.span(id))
+                        .about(&**label)
+                        .help("add a branch for it, or a default"),
+                );
             }
         }
     }

@@ -3,6 +3,7 @@
 use crate::repair::wish;
 use crate::{Check, Context, Rule};
 use diagnostics::{Applicability, Diagnostic, Level};
+use frontend_kit::LeftoverKind;
 
 pub(super) static RULE: Rule = Rule {
     code: "L008",
@@ -18,17 +19,17 @@ fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
         let reached = graph.reached(graph.start);
         for (node, _) in graph.nodes.iter().zip(&reached).filter(|(_, r)| !**r) {
             let message = format!("no run reaches `{}`", diagnostics::clip(&node.name));
-            let d = rule.finding(message, node.at);
+            let d = rule.finding(message, node.at).about(node.name.as_str());
             let fix = wish(node.at, "", Applicability::DisplayOnly);
             let mut d = d.help("connect it, or remove it").fix(fix);
             if graph.open {
                 d.level = Level::Unknown;
                 d.help.push("a `Command` or `Send` may lead there".to_string());
             }
-            out.push(d);
+            out.push(elsewhere(context, d));
         }
     }
-    for left in context.unit.outline.leftover.iter().filter(|l| l.kind != "tool") {
+    for left in context.unit.outline.leftover.iter().filter(|l| l.kind != LeftoverKind::Tool) {
         let name = diagnostics::clip(&left.name);
         let mut d = match left.by_name {
             true => rule.finding(
@@ -37,11 +38,20 @@ fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
             ),
             false => rule.finding(format!("no run reaches `{name}`"), left.at),
         };
+        d.about.clone_from(&left.name);
         if left.by_name {
             d.level = Level::Info;
         } else {
             d.fix = Some(wish(left.at, "", Applicability::DisplayOnly));
         }
-        out.push(d.help("connect it, or remove it"));
+        out.push(elsewhere(context, d.help("connect it, or remove it")));
+    }
+}
+
+/// Leaves a part open to which code that is not seen may lead.
+fn elsewhere(context: &Context<'_>, d: Diagnostic) -> Diagnostic {
+    match context.compiled.facts.code.edges_elsewhere {
+        true => context.unless_code(d, "edges may be added elsewhere in the code"),
+        false => d,
     }
 }

@@ -23,11 +23,13 @@ fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
         if let Some(t) = &params.temperature
             && (*t < Num::from(0) || *t > Num::from(2))
         {
-            let d = rule.finding(format!("a temperature of {t} is outside of 0 to 2"), code.span(id));
+            let d = rule
+                .finding(format!("a temperature of {t} is outside of 0 to 2"), code.span(id))
+                .about("temperature");
             out.push(d.help("0 is the most repeatable; most models accept at most 1 or 2"));
         }
         if params.max_tokens == Some(0) {
-            let d = rule.finding("a reply of at most 0 tokens is empty", code.span(id));
+            let d = rule.finding("a reply of at most 0 tokens is empty", code.span(id)).about("max_tokens");
             out.push(d.help("raise the limit, or remove it"));
         }
     }

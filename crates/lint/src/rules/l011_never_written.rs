@@ -33,6 +33,7 @@ fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
             let message = format!("`{}` is read here and never written", diagnostics::clip(name));
             out.push(
                 rule.finding(message, code.span(id))
+                    .about(&**name)
                     .help("write it in an earlier step, or give it an initial value"),
             );
         }
@@ -43,7 +44,11 @@ fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
 fn of_graphs(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
     for (key, at) in &context.unit.outline.unwritten {
         let message = format!("`{}` is read here and never written", diagnostics::clip(key));
-        out.push(rule.finding(message, *at).help("write it in an earlier step, or give it an initial value"));
+        out.push(
+            rule.finding(message, *at)
+                .about(key.as_str())
+                .help("write it in an earlier step, or give it an initial value"),
+        );
     }
 }
 

@@ -18,7 +18,7 @@ fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
     for (key, first, second) in &context.unit.outline.clashes {
         let message =
             format!("parallel nodes write the state key `{}` in the same step", diagnostics::clip(key));
-        let d = rule.finding(message, *second).remark(*first, "the other one");
+        let d = rule.finding(message, *second).about(key.as_str()).remark(*first, "the other one");
         out.push(d.help("annotate the key with a reducer that merges the values"));
     }
     let code = context.code();
@@ -30,9 +30,9 @@ fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
                 let Term::Remember(name, Some(place), _) = code.term(id) else { continue };
                 let (branch, earlier) = *first.entry(*place).or_insert((i, code.span(id)));
                 if branch != i {
-                    let name = diagnostics::clip(name);
-                    let d =
-                        rule.finding(format!("another parallel branch also writes `{name}`"), code.span(id));
+                    let message =
+                        format!("another parallel branch also writes `{}`", diagnostics::clip(name));
+                    let d = rule.finding(message, code.span(id)).about(&**name);
                     out.push(
                         d.remark(earlier, "the other one")
                             .help("give each branch its own key, and join them afterwards"),

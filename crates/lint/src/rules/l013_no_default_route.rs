@@ -25,7 +25,7 @@ fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
             let all: Vec<&str> = labels.iter().map(|l| &**l).collect();
             let message =
                 format!("a reply other than {} fails the run: there is no default route", list(&all));
-            out.push(rule.finding(message, code.span(id)).help("add a `default` route, or where the format has none, one that the prompt names for other replies"));
+            out.push(rule.finding(message, code.span(id)).about(all.join(" ")).help("add a `default` route, or where the format has none, one that the prompt names for other replies"));
         }
     }
 }

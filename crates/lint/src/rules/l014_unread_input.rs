@@ -15,6 +15,6 @@ pub(super) static RULE: Rule = Rule {
 fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
     for (name, at) in &context.unit.outline.unread {
         let message = format!("the input `{}` is declared and never used", diagnostics::clip(name));
-        out.push(rule.finding(message, *at).help("use it in a prompt, or remove it"));
+        out.push(rule.finding(message, *at).about(name.as_str()).help("use it in a prompt, or remove it"));
     }
 }

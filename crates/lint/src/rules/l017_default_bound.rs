@@ -1,13 +1,14 @@
 //! L017: a bound that the source does not state.
 
 use crate::decision::{Decision, decision};
+use crate::paths::Loop;
 use crate::repair::wish;
 use crate::rules::l021_unbounded_group::is_talk;
 use crate::rules::l023_unreachable_end::never_ends;
 use crate::{Check, Context, Rule, below};
 use core_ir::{Bound, BoundOrigin, Code, Term, TermId};
 use diagnostics::{Applicability, Diagnostic, Level};
-use frontend_kit::Ends;
+use frontend_kit::{Ends, LoopFacts};
 
 pub(super) static RULE: Rule = Rule {
     code: "L017",
@@ -18,96 +19,141 @@ pub(super) static RULE: Rule = Rule {
     check: Check::Term(check),
 };
 
+/// A loop whose bound the source does not state, with the facts that may excuse it.
+struct Case<'a> {
+    context: &'a Context<'a>,
+    loop_: &'a Loop,
+    origin: &'a BoundOrigin,
+    decided: Decision,
+    facts: LoopFacts,
+}
+
+impl Case<'_> {
+    fn is_unbounded(&self) -> bool {
+        self.loop_.bound == Bound::Infinite
+    }
+
+    /// Returns true if the source gives a bound for the case that the environment gives none.
+    fn is_supplied(&self) -> bool {
+        !self.is_unbounded() && matches!(self.origin, BoundOrigin::Fallback(_))
+    }
+
+    /// Returns true if the framework has a setting of its own for how often results are refused.
+    fn is_retry(&self) -> bool {
+        !self.context.compiled.facts.words.retries.is_empty()
+            && matches!(self.origin, BoundOrigin::Retries(_))
+    }
+
+    fn has_people(&self) -> bool {
+        !self.context.unit.outline.people.is_empty() && is_talk(self.context, self.loop_)
+    }
+}
+
+/// A reason to take a loop less hard.
+struct Excuse {
+    holds: fn(&Case<'_>) -> bool,
+    /// The highest level that a finding has then.
+    most: Level,
+    reason: &'static str,
+}
+
+impl Excuse {
+    const fn info(reason: &'static str, holds: fn(&Case<'_>) -> bool) -> Excuse {
+        Excuse { holds, most: Level::Info, reason }
+    }
+
+    const fn unknown(reason: &'static str, holds: fn(&Case<'_>) -> bool) -> Excuse {
+        Excuse { holds, most: Level::Unknown, reason }
+    }
+}
+
+/// The first that holds counts. The rule's page lists them.
+const EXCUSES: &[Excuse] = &[
+    Excuse::info("a person takes part in each round", |c| c.has_people()),
+    Excuse::info("its time is limited", |c| c.facts.timed),
+    Excuse::info("the provider carries out its tools within one turn", |c| {
+        c.facts.ends == Some(Ends::AtOnce)
+    }),
+    Excuse::info("a run stops in each round, and a person resumes it", |c| c.facts.stopped),
+    Excuse::info("the source says what holds unless the environment says otherwise", |c| c.is_supplied()),
+    Excuse::info("it continues only while its results are refused", |c| c.is_retry()),
+    Excuse::info("the replies of its model are constants of the code", |c| c.context.unit.outline.scripted),
+    Excuse::unknown("code decides after each call whether there is another turn", |c| {
+        c.facts.ends == Some(Ends::ByCode)
+    }),
+    Excuse::info("a counter in the state seems to end it", |c| c.decided.counted),
+    Excuse::unknown("the condition that continues the loop is not known", |c| c.decided.unknown),
+    Excuse::unknown("a person may be asked in each round", |c| c.decided.person),
+];
+
 fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
     let code = context.code();
     // A loop that nothing ends, not even a default, is L004a's and L021's.
     // A graph that goes round for ever is L023's.
-    let graph = context.unit.outline.graphs.iter().any(never_ends);
+    let endless_graph = context.unit.outline.graphs.iter().any(never_ends);
     for l in context.loops().iter().filter(|l| l.bound != Bound::Infinite || !l.is_endless()) {
         let Some(origin) = &l.origin else { continue };
-        if graph && l.bound == Bound::Infinite {
+        if endless_graph && l.bound == Bound::Infinite {
             continue;
         }
         let Term::Fix { body, .. } = code.term(l.fix) else { continue };
-        let decided = decision(code, *body);
-        if !decided.again {
-            continue;
+        let decided = decision(code, &context.unit.outline, *body);
+        if decided.again {
+            let facts = context.unit.outline.of_loop(l.fix);
+            out.extend(finding(rule, &Case { context, loop_: l, origin, decided, facts }));
         }
-        let supplied = l.bound != Bound::Infinite && matches!(origin, BoundOrigin::Fallback(_));
-        let message = match origin {
-            BoundOrigin::Unlimited(why) => format!("this loop has no limit: {why}"),
-            _ if supplied => format!("the bound of this loop is {origin}"),
-            _ => format!("the bound of this loop is not stated: it is {origin}"),
-        };
-        let mut d = rule.finding(message, code.span(l.fix));
-        if let (Bound::Finite(_), Some(most)) = (l.bound, context.cost().model_calls.most) {
-            d = d.label(format!("a run may call models up to {most} times"));
-        }
-        // One round of tool calls and the answer is no loop to worry about.
-        if matches!(l.bound, Bound::Finite(0..=2)) {
-            d.level = Level::Info;
-        }
-        // A bound that someone sets at run time is neither missing nor known.
-        if l.bound == Bound::Infinite && !matches!(origin, BoundOrigin::Unlimited(_)) {
-            if !asks(code, l.fix) {
-                continue;
-            }
-            d.level = Level::Unknown;
-        }
-        let words = context.compiled.facts.words;
-        let retries = !words.retries.is_empty() && matches!(origin, BoundOrigin::Retries(_));
-        let at = code.span(l.fix);
-        let elsewhere = context.unit.outline.bounded.iter().find(|(loop_at, _)| *loop_at == at);
-        let here = !retries && !supplied && elsewhere.is_none();
-        // What holds anyway is stated: nothing changes until the framework does.
-        if let (Bound::Finite(n), Some(_), Some(at), true) = (l.bound, words.stated, d.span, here) {
-            d.fix = Some(wish(at, &n.to_string(), Applicability::Safe));
-        }
-        let timed = context.unit.outline.timed.contains(&at);
-        let ends = context.unit.outline.ends.iter().find(|(loop_at, _)| *loop_at == at).map(|(_, how)| *how);
-        // A graph's own loop is in no other one.
-        let whole =
-            || context.loops().iter().all(|o| o.fix == l.fix || !below(code, o.fix).any(|id| id == l.fix));
-        let stopped = !context.unit.outline.stopped.is_empty() && whole();
-        let people = !context.unit.outline.people.is_empty() && is_talk(context, l);
-        let (most, why) = match decided {
-            _ if people => (Level::Info, "a person takes part in each round"),
-            _ if timed => (Level::Info, "its time is limited"),
-            _ if ends == Some(Ends::AtOnce) => {
-                (Level::Info, "the provider carries out its tools within one turn")
-            }
-            _ if stopped => (Level::Info, "a run stops in each round, and a person resumes it"),
-            _ if supplied => {
-                (Level::Info, "the source says what holds unless the environment says otherwise")
-            }
-            _ if retries => (Level::Info, "it continues only while its results are refused"),
-            _ if context.unit.outline.scripted => {
-                (Level::Info, "the replies of its model are constants of the code")
-            }
-            _ if ends == Some(Ends::ByCode) => {
-                (Level::Unknown, "code decides after each call whether there is another turn")
-            }
-            Decision { counted: true, .. } => (Level::Info, "a counter in the state seems to end it"),
-            Decision { unknown: true, .. } => {
-                (Level::Unknown, "the condition that continues the loop is not known")
-            }
-            Decision { person: true, .. } => (Level::Unknown, "a person may be asked in each round"),
-            _ => (Level::Error, ""),
-        };
-        if d.level > most {
-            d.level = most;
-            d.help.push(why.to_string());
-        }
-        let circle = l.bound == Bound::Infinite && !words.round.is_empty();
-        let help = match elsewhere {
-            _ if retries => words.retries,
-            _ if supplied => "",
-            Some((_, how)) => how,
-            None if circle => words.round,
-            None => words.bound,
-        };
-        out.push(if help.is_empty() { d } else { d.help(help) });
     }
+}
+
+fn finding(rule: &Rule, case: &Case<'_>) -> Option<Diagnostic> {
+    let Case { context, loop_: l, origin, facts, .. } = case;
+    let (code, words) = (context.code(), context.compiled.facts.words);
+    let supplied = case.is_supplied();
+    let message = match origin {
+        BoundOrigin::Unlimited(why) => format!("this loop has no limit: {why}"),
+        _ if supplied => format!("the bound of this loop is {}", origin.describe()),
+        _ => format!("the bound of this loop is not stated: it is {}", origin.describe()),
+    };
+    let mut d = rule.finding(message, code.span(l.fix)).about(origin.to_string());
+    if let (Bound::Finite(_), Some(most)) = (l.bound, context.cost().model_calls.most) {
+        d = d.label(format!("a run may call models up to {most} times"));
+    }
+    // One round of tool calls and the answer is no loop to worry about.
+    if matches!(l.bound, Bound::Finite(0..=2)) {
+        d.level = Level::Info;
+    }
+    // A bound that someone sets at run time is neither missing nor known.
+    if case.is_unbounded() && !matches!(origin, BoundOrigin::Unlimited(_)) {
+        if !asks(code, l.fix) {
+            return None;
+        }
+        d.level = Level::Unknown;
+    }
+    let stated_here = !case.is_retry() && !supplied && facts.bounded.is_none();
+    // What holds anyway is stated: nothing changes until the framework does.
+    if let (Bound::Finite(n), Some(_), Some(at), true) = (l.bound, words.stated, d.span, stated_here) {
+        d.fix = Some(wish(at, &n.to_string(), Applicability::Safe));
+    }
+    if let Some(excuse) = EXCUSES.iter().find(|e| (e.holds)(case))
+        && d.level > excuse.most
+    {
+        d.level = excuse.most;
+        d.help.push(excuse.reason.to_string());
+    }
+    let help = match facts.bounded {
+        _ if case.is_retry() => words.retries,
+        _ if supplied => "",
+        Some(how) => how,
+        None if case.is_unbounded() && !words.round.is_empty() => words.round,
+        None => words.bound,
+    };
+    let d = if help.is_empty() { d } else { d.help(help) };
+    Some(match facts.ends {
+        Some(Ends::ByExecutors) => {
+            context.unless_code(d, "its executors are code, which decides whether the cycle continues")
+        }
+        _ => d,
+    })
 }
 
 /// Returns true if a loop itself asks a model, calls a tool or has unknown parts. A loop that only repeats
@@ -115,4 +161,16 @@ fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
 fn asks(code: &Code, root: TermId) -> bool {
     below(code, root)
         .any(|id| matches!(code.term(id), Term::Llm(..) | Term::Recv(_) | Term::Tool(_) | Term::Unknown(_)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn page_lists_the_excuses_in_their_order() {
+        let row = |e: &Excuse| format!("| {} | {} |\n", e.most.as_str(), e.reason);
+        let rows: String = EXCUSES.iter().map(row).collect();
+        assert!(RULE.docs.contains(&rows), "the page lacks these rows:\n{rows}");
+    }
 }

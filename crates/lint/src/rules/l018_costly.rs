@@ -25,7 +25,7 @@ fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
         "a run of `{}` may call models {most} times; the threshold is {allowed}",
         diagnostics::clip(&context.unit.name)
     );
-    let mut d = rule.finding(message, context.unit.span);
+    let mut d = rule.finding(message, context.unit.span).about(context.unit.name.as_str());
     for line in bound.path.iter().take(5) {
         d = d.remark(line.span, line.text.clone());
     }

@@ -60,7 +60,7 @@ fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
             );
             let given =
                 given.iter().take(6).map(|g| format!("`{}`", diagnostics::clip(g))).collect::<Vec<_>>();
-            let d = rule.finding(message, code.span(*prompt));
+            let d = rule.finding(message, code.span(*prompt)).about(name.as_str());
             out.push(d.help(format!(
                 "give the agent that tool, or remove it from the prompt; the agent has {}",
                 given.join(", ")

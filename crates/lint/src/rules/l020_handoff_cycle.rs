@@ -18,6 +18,7 @@ fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
         let message = format!("`{from}` and `{to}` may hand off to each other without a bound");
         out.push(
             rule.finding(message, *at)
+                .about(format!("{from} {to}"))
                 .help("let one of them return an answer instead, or bound the whole run"),
         );
     }

@@ -22,12 +22,20 @@ fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
         if let Some(origin) = &l.origin {
             d = d.label(match origin {
                 BoundOrigin::Unlimited(why) => why.to_string(),
-                _ => origin.to_string(),
+                _ => origin.describe(),
             });
         }
-        let at = code.span(l.fix);
-        let how = context.unit.outline.bounded.iter().find(|(place, _)| *place == at).map(|(_, how)| *how);
-        out.push(d.help(how.unwrap_or("set a limit of turns, or a termination condition")));
+        let how = context.unit.outline.of_loop(l.fix).bounded;
+        let d = d.help(how.unwrap_or("set a limit of turns, or a termination condition"));
+        out.push(speakers(context, d));
+    }
+}
+
+/// Leaves a loop open that the code which chooses the next speaker may end.
+pub(super) fn speakers(context: &Context<'_>, d: Diagnostic) -> Diagnostic {
+    match context.compiled.facts.code.speakers_end {
+        true => context.unless_code(d, "the function that chooses the next speaker may end the chat"),
+        false => d,
     }
 }
 

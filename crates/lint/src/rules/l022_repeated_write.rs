@@ -35,7 +35,7 @@ fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
             }
             Some(false) => continue,
         };
-        out.push(d.help(HELP));
+        out.push(d.about(retried.name.as_str()).help(HELP));
     }
     let code = context.code();
     for (id, term) in code.iter() {
@@ -48,7 +48,10 @@ fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
             let name = diagnostics::clip(&tool.name);
             let message = format!("this guard repeats `{name}` when it refuses a result");
             out.push(
-                rule.finding(message, code.span(id)).remark(tool.span, "this may happen again").help(HELP),
+                rule.finding(message, code.span(id))
+                    .about(&*tool.name)
+                    .remark(tool.span, "this may happen again")
+                    .help(HELP),
             );
         }
     }

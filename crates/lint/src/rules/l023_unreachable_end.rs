@@ -20,7 +20,16 @@ fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
         if graph.open {
             d.level = Level::Unknown;
         }
-        out.push(d.help("add a conditional edge to the end from one of the nodes in the cycle"));
+        let d = d.help("add a conditional edge to the end from one of the nodes in the cycle");
+        let code = &context.compiled.facts.code;
+        out.push(match code.fixed_edges {
+            false => context.unless_code(d, "its nodes are code, which may end the run"),
+            true if code.ends_runs || graph.stops => {
+                context.unless_code(d, "a person, or the program, may end the run")
+            }
+            // Edges that no node can leave are certain, but for an error that a node raises.
+            true => context.at_most_in_code(d, Level::Warn),
+        });
     }
 }
 

@@ -15,6 +15,10 @@ pub(super) static RULE: Rule = Rule {
 fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
     for (name, at) in &context.unit.outline.missing {
         let message = format!("the placeholder `{}` has no value", diagnostics::clip(name));
-        out.push(rule.finding(message, *at).help("declare it as an input, or reference its source"));
+        out.push(
+            rule.finding(message, *at)
+                .about(name.as_str())
+                .help("declare it as an input, or reference its source"),
+        );
     }
 }

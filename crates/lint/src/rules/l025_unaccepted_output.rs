@@ -30,7 +30,8 @@ fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
             let mut d = rule.finding(found.message.clone(), span);
             d.label.clone_from(&found.label);
             d.remarks.clone_from(&found.remarks);
-            out.push(d.help("change the output of the first part, or add a step that converts it"));
+            let d = d.help("change the output of the first part, or add a step that converts it");
+            out.push(context.unless_code(d, "its nodes are code, which may convert their input"));
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::{Check, Context, Rule};
 use diagnostics::{Diagnostic, Level};
+use frontend_kit::LeftoverKind;
 
 pub(super) static RULE: Rule = Rule {
     code: "L026",
@@ -13,8 +14,12 @@ pub(super) static RULE: Rule = Rule {
 };
 
 fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
-    for left in context.unit.outline.leftover.iter().filter(|l| l.kind == "tool") {
+    for left in context.unit.outline.leftover.iter().filter(|l| l.kind == LeftoverKind::Tool) {
         let message = format!("`{}` is defined and nothing uses it", diagnostics::clip(&left.name));
-        out.push(rule.finding(message, left.at).help("give it to an agent, or remove it"));
+        out.push(
+            rule.finding(message, left.at)
+                .about(left.name.as_str())
+                .help("give it to an agent, or remove it"),
+        );
     }
 }

@@ -27,7 +27,7 @@ fn check(rule: &Rule, context: &FileContext<'_>, out: &mut Vec<Diagnostic>) {
         let like_a_key = || (named() || in_query(text)).then_some("a value that looks like a key");
         let kind = issued(text).or_else(like_a_key).or_else(|| in_authority(text).then_some("a password"));
         if let Some(kind) = kind {
-            let mut d = rule.finding(format!("this file contains {kind}"), span);
+            let mut d = rule.finding(format!("this file contains {kind}"), span).about(kind);
             // Whoever reads the report need not be allowed to read the key.
             d.hide_source = true;
             out.push(d.help("revoke it, and name an environment variable instead: `${NAME}`"));

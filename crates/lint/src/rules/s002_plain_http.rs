@@ -16,11 +16,11 @@ fn check(rule: &Rule, context: &FileContext<'_>, out: &mut Vec<Diagnostic>) {
     let mut plain = |text: &str, span: Span| {
         let Some(host) = text.strip_prefix("http://").map(host) else { return };
         if !is_near(host) {
-            let host = diagnostics::clip(host);
             let message = format!(
-                "`{host}` is called over plain HTTP: requests and replies can be read and changed on the way"
+                "`{}` is called over plain HTTP: requests and replies can be read and changed on the way",
+                diagnostics::clip(host)
             );
-            let mut d = rule.finding(message, span).help("use `https://`");
+            let mut d = rule.finding(message, span).about(host).help("use `https://`");
             d.fix = replace(text, span, 0..4, "https", Applicability::Unsafe);
             out.push(d);
         }

@@ -29,7 +29,7 @@ fn check(rule: &Rule, context: &FileContext<'_>, out: &mut Vec<Diagnostic>) {
         if key == python::RUN_BY_TOOL {
             let what = if matches!(text, "exec" | "eval") { "code" } else { "a command" };
             let message = format!("this tool runs {what} from a model without a sandbox: `{text}`");
-            let d = rule.finding(message, span);
+            let d = rule.finding(message, span).about(text);
             out.push(
                 d.help("run it in a container, allow only what is listed, or let a person approve the call"),
             );
@@ -51,7 +51,9 @@ fn check(rule: &Rule, context: &FileContext<'_>, out: &mut Vec<Diagnostic>) {
             let message =
                 format!("`{}` runs commands or code from a model without approval", diagnostics::clip(tool));
             out.push(
-                rule.finding(message, *at).help("remove it from the tools that are approved automatically"),
+                rule.finding(message, *at)
+                    .about(*tool)
+                    .help("remove it from the tools that are approved automatically"),
             );
         }
     }

@@ -36,7 +36,9 @@ fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
             show(private),
             show(outward)
         );
-        let mut d = rule.finding(message, code.span(id));
+        let mut d = rule
+            .finding(message, code.span(id))
+            .about([untrusted, private, outward].map(|t| &*t.name).join(" "));
         if context.compiled.facts.asks_user {
             d.level = Level::Info;
         }

@@ -26,7 +26,10 @@ fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
                     diagnostics::clip(&writes.name),
                     diagnostics::clip(&asks.name)
                 );
-                let d = rule.finding(message, writes.at).remark(asks.at, "the approval");
+                let d = rule
+                    .finding(message, writes.at)
+                    .about(asks.name.as_str())
+                    .remark(asks.at, "the approval");
                 out.push(d.help("lead every path to it through the approval"));
             }
         }

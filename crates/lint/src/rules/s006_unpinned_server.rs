@@ -15,7 +15,6 @@ pub(super) static RULE: Rule = Rule {
 fn check(rule: &Rule, context: &FileContext<'_>, out: &mut Vec<Diagnostic>) {
     for server in &context.servers {
         if let Some((package, at)) = server.unpinned {
-            // One cause, one message: the others of the file are named by the first. See `fold`.
             let message = "the version of this server is not pinned";
             let d = rule.finding(message, at);
             let exact = if package.starts_with("git+") {

@@ -255,6 +255,9 @@ struct Finding {
     f: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     a: Option<String>,
+    /// Name or value that tells it from others of its code at its place.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    o: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     x: Option<(u32, u32, String, u8)>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -330,6 +333,7 @@ impl Finding {
             h: d.help.clone(),
             f: d.framework.map(str::to_string),
             a: d.agent.clone(),
+            o: d.about.clone(),
             x: d.fix
                 .as_ref()
                 .map(|f| (f.span.start, f.span.end, f.replacement.clone(), index(&TRUST, &f.applicability))),
@@ -363,6 +367,7 @@ impl Finding {
             meaning: rule(code).map(|r| r.meaning),
             framework,
             agent: self.a,
+            about: self.o,
             fix,
             hide_source: self.hide,
         })
