@@ -36,7 +36,7 @@ pub struct Mock {
     pub pattern: Vec<Option<Data>>,
     /// Answer to a call.
     pub answer: Answer,
-    /// Place of the action.
+    /// Place of the mock.
     pub span: Span,
 }
 
@@ -60,7 +60,7 @@ pub struct Expectation {
     pub tools: Vec<String>,
     /// Required arguments, if the test gives them.
     pub pattern: Option<Vec<Option<Data>>>,
-    /// Place of the action.
+    /// Place of the expectation.
     pub span: Span,
 }
 
