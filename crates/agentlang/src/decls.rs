@@ -13,7 +13,7 @@ pub const DEFAULT_MAX_STEPS: u64 = 12;
 
 /// Kind of a callable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum CallableKind {
     Tool,
     Task,
     AgentTask,
@@ -22,14 +22,14 @@ pub(super) enum Kind {
     Import,
 }
 
-impl Kind {
+impl CallableKind {
     pub(super) fn as_str(self) -> &'static str {
         match self {
-            Kind::Tool => "tool",
-            Kind::Task => "task",
-            Kind::AgentTask => "agent task",
-            Kind::Pipeline => "pipeline",
-            Kind::Import => "import",
+            CallableKind::Tool => "tool",
+            CallableKind::Task => "task",
+            CallableKind::AgentTask => "agent task",
+            CallableKind::Pipeline => "pipeline",
+            CallableKind::Import => "import",
         }
     }
 }
@@ -60,7 +60,7 @@ pub(super) struct Flow {
 /// A signature.
 #[derive(Clone, Debug)]
 pub(super) struct Signature {
-    pub(super) kind: Kind,
+    pub(super) kind: CallableKind,
     pub(super) name: ast::Name,
     pub(super) params: Vec<Param>,
     pub(super) result: Type,
@@ -106,12 +106,12 @@ pub(super) struct Offer {
     pub(super) name: ast::Name,
     /// Name shown to the model.
     pub(super) called: String,
-    pub(super) does: Does,
+    pub(super) kind: ActionKind,
 }
 
 /// Effect of the call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Does {
+pub(super) enum ActionKind {
     /// A tool, whose result the model is shown.
     Call,
     /// A tool, whose result is the answer.
@@ -119,7 +119,7 @@ pub(super) enum Does {
     /// Somebody is asked, and the answer shown.
     Ask,
     /// Somebody else goes on.
-    HandOver,
+    HandOff,
 }
 
 /// Values that an agent keeps from one task to the next.
@@ -153,7 +153,7 @@ pub(super) struct Decls {
 
 /// A signature as it is written.
 struct Heading<'a> {
-    kind: Kind,
+    kind: CallableKind,
     name: &'a ast::Name,
     params: &'a [ast::Field],
     result: &'a ast::TypeExpr,
@@ -163,7 +163,7 @@ struct Heading<'a> {
 impl<'a> Heading<'a> {
     /// One without words about what flows.
     fn plain(
-        kind: Kind,
+        kind: CallableKind,
         name: &'a ast::Name,
         params: &'a [ast::Field],
         result: &'a ast::TypeExpr,
@@ -185,12 +185,12 @@ impl Decls {
             match item {
                 Item::Tool(c) | Item::Task(c) => {
                     let kind = match (item, c.by_agent) {
-                        (Item::Tool(_), _) => Kind::Tool,
-                        (_, Some(_)) => Kind::AgentTask,
-                        (_, None) => Kind::Task,
+                        (Item::Tool(_), _) => CallableKind::Tool,
+                        (_, Some(_)) => CallableKind::AgentTask,
+                        (_, None) => CallableKind::Task,
                     };
                     check_body(c, kind, out);
-                    if kind == Kind::AgentTask {
+                    if kind == CallableKind::AgentTask {
                         idle_words(kind, &c.name.text, &c.flow, false, out);
                     }
                     let flow = flow(&c.flow, out);
@@ -201,13 +201,25 @@ impl Decls {
                     }
                 }
                 Item::Pipeline(p) => {
-                    decls.add(Heading::plain(Kind::Pipeline, &p.name, &p.params, &p.result), index, out);
+                    decls.add(
+                        Heading::plain(CallableKind::Pipeline, &p.name, &p.params, &p.result),
+                        index,
+                        out,
+                    );
                 }
                 Item::Workflow(w) => {
-                    decls.add(Heading::plain(Kind::Pipeline, &w.name, &w.params, &w.result), index, out);
+                    decls.add(
+                        Heading::plain(CallableKind::Pipeline, &w.name, &w.params, &w.result),
+                        index,
+                        out,
+                    );
                 }
                 Item::Import(i) => {
-                    decls.add(Heading::plain(Kind::Import, &i.name, &i.params, &i.result), index, out);
+                    decls.add(
+                        Heading::plain(CallableKind::Import, &i.name, &i.params, &i.result),
+                        index,
+                        out,
+                    );
                 }
                 Item::Use(_) | Item::Alias(_) | Item::Enum(_) | Item::Agent(_) | Item::Test(_) => {}
             }
@@ -269,7 +281,8 @@ impl Decls {
                     .help("`final` is how a model marks its answer; say what it is called: `as \"…\"`"),
                 );
             }
-            if !matches!(offer.does, Does::Ask | Does::HandOver) || self.agents.contains_key(&offer.name.text)
+            if !matches!(offer.kind, ActionKind::Ask | ActionKind::HandOff)
+                || self.agents.contains_key(&offer.name.text)
             {
                 continue;
             }
@@ -284,7 +297,7 @@ impl Decls {
                 });
                 continue;
             };
-            let fits = matches!(s.kind, Kind::Pipeline | Kind::Import)
+            let fits = matches!(s.kind, CallableKind::Pipeline | CallableKind::Import)
                 && matches!(&s.params[..], [only] if Type::Str.is_subtype(&only.ty))
                 && s.result.is_subtype(&Type::Str);
             if !fits {
@@ -305,7 +318,7 @@ impl Decls {
         if let Some(called) = &s.called {
             return called.clone();
         }
-        if s.kind == Kind::Tool || !self.tools.contains_key(&name) {
+        if s.kind == CallableKind::Tool || !self.tools.contains_key(&name) {
             return name;
         }
         name.insert_str(0, "task_");
@@ -340,7 +353,7 @@ impl Decls {
                     (_, true) => Some("an input that is secret can't be required to be public"),
                     _ => None,
                 };
-            if kind != Kind::Pipeline && contradiction.is_none() {
+            if kind != CallableKind::Pipeline && contradiction.is_none() {
                 idle_words(kind, &name.text, &p.flow, true, out);
             }
             if let (Some(message), Some(at)) = (contradiction, flow.requires) {
@@ -349,7 +362,7 @@ impl Decls {
                         .help("remove one of the two words; with both, nobody could ever run it"),
                 );
             }
-            if let (Some(policy), Kind::Pipeline) = (flow.policies.first(), kind) {
+            if let (Some(policy), CallableKind::Pipeline) = (flow.policies.first(), kind) {
                 out.push(
                     Diagnostic::error(codes::BAD_SETTING, "a policy is about a tool or a task", policy.span)
                         .help("put it on the tool that the value goes to"),
@@ -358,9 +371,9 @@ impl Decls {
             resolved.push(Param { name: p.name.clone(), ty: self.types.ty(&p.ty, out), flow });
         }
         let result = self.types.ty(result, out);
-        let table = if kind == Kind::Tool { &mut self.tools } else { &mut self.callables };
+        let table = if kind == CallableKind::Tool { &mut self.tools } else { &mut self.callables };
         if let Some(first) = table.get(&name.text) {
-            let what = if kind == Kind::Tool { "tool" } else { "task or pipeline" };
+            let what = if kind == CallableKind::Tool { "tool" } else { "task or pipeline" };
             out.push(duplicate(what, name, first.name.span));
             return;
         }
@@ -438,8 +451,8 @@ impl Decls {
                         .help("write `conversation`, `text` for one text that grows, or `actions` for one that takes one action at a time"),
                     ),
                 },
-                AgentValue::Helpers(others, _) => decl.offers.extend(offered(others, Does::Ask)),
-                AgentValue::Handoffs(others, _) => decl.offers.extend(offered(others, Does::HandOver)),
+                AgentValue::Helpers(others, _) => decl.offers.extend(offered(others, ActionKind::Ask)),
+                AgentValue::Handoffs(others, _) => decl.offers.extend(offered(others, ActionKind::HandOff)),
                 AgentValue::FinalTools(..) => {}
                 AgentValue::Prompt(t) => {
                     for part in &t.parts {
@@ -463,8 +476,9 @@ impl Decls {
         for field in &a.fields {
             let AgentValue::FinalTools(names, _) = &field.value else { continue };
             for name in names {
-                match decl.offers.iter_mut().find(|o| o.does == Does::Call && o.name.text == name.text) {
-                    Some(offer) => offer.does = Does::Finish,
+                match decl.offers.iter_mut().find(|o| o.kind == ActionKind::Call && o.name.text == name.text)
+                {
+                    Some(offer) => offer.kind = ActionKind::Finish,
                     None => out.push(
                         Diagnostic::error(
                             codes::UNKNOWN_TOOL,
@@ -570,7 +584,7 @@ impl Decls {
             } else if let Some(s) = self.tools.get(&name.text) {
                 decl.tools.push(name.text.clone());
                 let called = self.handler_name(s);
-                decl.offers.push(Offer { name: name.clone(), called, does: Does::Call });
+                decl.offers.push(Offer { name: name.clone(), called, kind: ActionKind::Call });
             } else {
                 let mut d = Diagnostic::error(
                     codes::UNKNOWN_TOOL,
@@ -590,11 +604,11 @@ impl Decls {
     }
 }
 
-fn offered(others: &[ast::Offered], does: Does) -> impl Iterator<Item = Offer> + '_ {
+fn offered(others: &[ast::Offered], kind: ActionKind) -> impl Iterator<Item = Offer> + '_ {
     others.iter().map(move |o| Offer {
         name: o.name.clone(),
         called: o.called.as_ref().map_or_else(|| o.name.text.clone(), |c| c.value.clone()),
-        does,
+        kind,
     })
 }
 
@@ -696,20 +710,28 @@ fn budget(limits: &[(ast::Name, ast::Number)], span: Span, out: &mut Vec<Diagnos
 
 /// Reports flow words that do nothing where they stand: at a parameter of a tool or task, or at a task by an
 /// agent.
-fn idle_words(kind: Kind, name: &str, words: &[ast::FlowWord], at_param: bool, out: &mut Vec<Diagnostic>) {
+fn idle_words(
+    kind: CallableKind,
+    name: &str,
+    words: &[ast::FlowWord],
+    at_param: bool,
+    out: &mut Vec<Diagnostic>,
+) {
     for word in words {
         let labels = matches!(word.kind, FlowKind::Untrusted | FlowKind::Secret);
         let refuses =
             matches!(word.kind, FlowKind::RequiresTrusted | FlowKind::RequiresPublic | FlowKind::Policy(_));
         let help = match (kind, at_param) {
-            (Kind::AgentTask, _) => "say it of the tools of the agent, or of the inputs of a pipeline",
+            (CallableKind::AgentTask, _) => {
+                "say it of the tools of the agent, or of the inputs of a pipeline"
+            }
             (_, true) if labels => {
                 "`requires trusted` and `requires public` say what may come here; a label is said after the result type"
             }
             _ => continue,
         };
         let message = match kind {
-            Kind::AgentTask => format!("this has no effect: an agent carries out `{name}`"),
+            CallableKind::AgentTask => format!("this has no effect: an agent carries out `{name}`"),
             _ => format!("this has no effect at a parameter: `{name}` gets what it is given"),
         };
         // Whoever relies on a refusal that never comes is misled.
@@ -753,9 +775,9 @@ fn flow(words: &[ast::FlowWord], out: &mut Vec<Diagnostic>) -> Flow {
 }
 
 /// Checks that the body fits the kind of the declaration, and that its holes name parameters.
-fn check_body(c: &ast::Callable, kind: Kind, out: &mut Vec<Diagnostic>) {
+fn check_body(c: &ast::Callable, kind: CallableKind, out: &mut Vec<Diagnostic>) {
     let span = c.body.span;
-    if let (Some(system), true) = (&c.body.system, kind != Kind::AgentTask) {
+    if let (Some(system), true) = (&c.body.system, kind != CallableKind::AgentTask) {
         out.push(
             Diagnostic::error(
                 codes::BODY_MISMATCH,
@@ -769,18 +791,18 @@ fn check_body(c: &ast::Callable, kind: Kind, out: &mut Vec<Diagnostic>) {
         Diagnostic::error(codes::BODY_MISMATCH, format!("`{}` {message}", c.name.text), span).help(help)
     };
     match (&c.body.kind, kind) {
-        (BodyKind::Prompt(_), Kind::Task) => {
+        (BodyKind::Prompt(_), CallableKind::Task) => {
             out.push(wrong(
                 "has a prompt, but no agent carries it out",
                 "add `by agent` after the result type",
             ));
         }
-        (BodyKind::Prompt(_), Kind::Tool) => {
+        (BodyKind::Prompt(_), CallableKind::Tool) => {
             out.push(wrong("is a tool and can't have a prompt", "declare it as `task … by agent`"));
         }
         (
             BodyKind::Exec(_) | BodyKind::Builtin(_) | BodyKind::Http(..) | BodyKind::Mcp(..),
-            Kind::AgentTask,
+            CallableKind::AgentTask,
         ) => {
             let mut d = wrong(
                 "is carried out by an agent and can't have this body",

@@ -6,7 +6,7 @@
 
 use super::check::suggest;
 use super::codes;
-use super::decls::{Decls, Kind, Signature, constant};
+use super::decls::{CallableKind, Decls, Signature, constant};
 use super::{Entry, EntryKind};
 use core_ir::{Code, Data, Name, Type};
 use diagnostics::{Diagnostic, FileId, Span, nearest};
@@ -191,13 +191,13 @@ fn named<'a, 'e>(
         return None;
     };
     let (what, help) = match signature.kind {
-        Kind::Tool | Kind::Task => return Some((signature, patterns)),
-        Kind::AgentTask => (
+        CallableKind::Tool | CallableKind::Task => return Some((signature, patterns)),
+        CallableKind::AgentTask => (
             "an agent task",
             "its model answers from the replies beside the program: mock the tools that it calls",
         ),
-        Kind::Pipeline => ("a pipeline", "mock the tools that it calls"),
-        Kind::Import => ("an import", "mock the tools that it calls"),
+        CallableKind::Pipeline => ("a pipeline", "mock the tools that it calls"),
+        CallableKind::Import => ("an import", "mock the tools that it calls"),
     };
     let message = format!("`{}` is no tool: it is {what}", name.text);
     out.push(

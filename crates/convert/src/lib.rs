@@ -8,15 +8,15 @@
 //! pure, and total on every term.
 
 pub mod codes;
-mod differ;
-mod same;
+mod diff;
+mod equivalence;
 mod spec;
 mod surface;
 mod text_loop;
 
 use core_ir::{Code, Style, print_with};
 use diagnostics::{Diagnostic, FileId, Span, has_errors};
-use differ::Difference;
+use diff::Difference;
 use std::sync::Arc;
 
 /// A format that programs can be written in.
@@ -83,10 +83,10 @@ pub fn convert(code: &Arc<Code>, name: &str, target: Target) -> Converted {
     let same = match target {
         Target::Lam => read_lam(&text).and_then(|again| match again == **code {
             true => Ok(()),
-            false => Err(differ::first(code, &again)),
+            false => Err(diff::first(code, &again)),
         }),
-        Target::AgentSpec => read_spec(&text).and_then(|again| same::as_unit(code, &again)),
-        Target::Agent => read_agent(&text).and_then(|again| same::as_pipeline(code, &again)),
+        Target::AgentSpec => read_spec(&text).and_then(|again| equivalence::as_unit(code, &again)),
+        Target::Agent => read_agent(&text).and_then(|again| equivalence::as_pipeline(code, &again)),
     };
     if let Err(Difference { what, at }) = same {
         let message = format!("written as {}, this would not mean the same: {what}", target.describe());

@@ -12,7 +12,7 @@
 
 use crate::cannot;
 use crate::codes::OURS;
-use crate::text_loop::{Does, Hand, text_loop};
+use crate::text_loop::{Action, ActionKind, text_loop};
 use core_ir::{Bound, BoundOrigin, Code, Data, ModelParams, Name, Prim, Term, TermId, ToolDecl, Type};
 use diagnostics::{Diagnostic, Span, clip};
 use serde_json::{Map, Value, json};
@@ -217,8 +217,8 @@ impl Writer<'_> {
                 let mut component = self.component(found.prompt, found.params, name, at);
                 let mut agent = Agent { component: Value::Null, workers: Vec::new(), takers: Vec::new() };
                 let mut tools = Vec::new();
-                for hand in &found.hands {
-                    self.hand(hand, &mut tools, &mut agent);
+                for action in &found.actions {
+                    self.action(action, &mut tools, &mut agent);
                 }
                 component["tools"] = Value::Array(tools);
                 self.bound(&mut component, *bound, origin.as_ref(), at);
@@ -262,31 +262,31 @@ impl Writer<'_> {
     }
 
     /// Converts an action of an agent.
-    fn hand(&mut self, hand: &Hand, tools: &mut Vec<Value>, agent: &mut Agent) {
-        let decl = self.code.tool(hand.id).clone();
-        match hand.does {
+    fn action(&mut self, action: &Action, tools: &mut Vec<Value>, agent: &mut Agent) {
+        let decl = self.code.tool(action.id).clone();
+        match action.kind {
             // Another agent takes over.
-            Does::HandOver(taker) => agent.takers.push((hand.at, taker)),
-            Does::Call if !agent.workers.is_empty() => {
+            ActionKind::HandOff(taker) => agent.takers.push((action.at, taker)),
+            ActionKind::Call if !agent.workers.is_empty() => {
                 self.cannot("a tool behind an agent that is asked: workers come last", decl.span);
             }
-            Does::Call => tools.push(self.tool(&decl)),
-            Does::Ask(f) => {
+            ActionKind::Call => tools.push(self.tool(&decl)),
+            ActionKind::Ask(f) => {
                 let worker = self.runnable(f, &decl.name);
                 // What a worker is called is what the manager calls it.
                 if worker["name"] != *decl.name {
                     let message = format!("a worker that its manager calls `{}`", clip(&decl.name));
                     if !worker.is_null() {
-                        self.cannot(message, hand.at);
+                        self.cannot(message, action.at);
                     }
                 }
                 agent.workers.push(worker);
             }
-            Does::Finish => {
-                self.cannot("a tool whose result is the answer", hand.at);
+            ActionKind::Finish => {
+                self.cannot("a tool whose result is the answer", action.at);
             }
-            Does::End => {
-                self.cannot("a call that ends the loop", hand.at);
+            ActionKind::End => {
+                self.cannot("a call that ends the loop", action.at);
             }
         }
     }

@@ -23,23 +23,23 @@ pub(crate) struct TextLoop<'c> {
     pub params: &'c ModelParams,
     /// True if one call of a reply is carried out, though it may hold several.
     pub one_action: bool,
-    pub hands: Vec<Hand>,
+    pub actions: Vec<Action>,
 }
 
 /// A call that its model may choose.
-pub(crate) struct Hand {
+pub(crate) struct Action {
     pub id: ToolId,
-    pub does: Does,
+    pub kind: ActionKind,
     pub at: Span,
 }
 
 /// Effect of the call.
-pub(crate) enum Does {
+pub(crate) enum ActionKind {
     Call,
     /// Its result is the answer.
     Finish,
     Ask(TermId),
-    HandOver(TermId),
+    HandOff(TermId),
     /// It is an error.
     End,
 }
@@ -106,11 +106,13 @@ impl<'c> See<'c> {
     }
 
     /// A tool that is given `a`, or a helper that is asked its input.
-    fn answered(&self, answer: TermId, id: ToolId, a: &Name) -> Option<Does> {
+    fn answered(&self, answer: TermId, id: ToolId, a: &Name) -> Option<ActionKind> {
         let Term::App(f, given) = self.code.term(answer) else { return None };
         match (self.code.term(*f), self.code.term(*given)) {
-            (Term::Tool(t), _) if t == &id && self.is_var(*given, a) => Some(Does::Call),
-            (_, Term::Field(of, field)) if self.is_var(*of, a) && &**field == "input" => Some(Does::Ask(*f)),
+            (Term::Tool(t), _) if t == &id && self.is_var(*given, a) => Some(ActionKind::Call),
+            (_, Term::Field(of, field)) if self.is_var(*of, a) && &**field == "input" => {
+                Some(ActionKind::Ask(*f))
+            }
             _ => None,
         }
     }
@@ -126,10 +128,10 @@ impl<'c> See<'c> {
     }
 
     /// Returns the effect of a function applied to a value that `is_text` recognizes.
-    fn over(&self, body: TermId, is_text: impl Fn(TermId) -> bool) -> Option<Does> {
+    fn over(&self, body: TermId, is_text: impl Fn(TermId) -> bool) -> Option<ActionKind> {
         match self.code.term(body) {
-            Term::App(to, all) if is_text(*all) => Some(Does::HandOver(*to)),
-            Term::Fail(all) if is_text(*all) => Some(Does::End),
+            Term::App(to, all) if is_text(*all) => Some(ActionKind::HandOff(*to)),
+            Term::Fail(all) if is_text(*all) => Some(ActionKind::End),
             _ => None,
         }
     }
@@ -141,14 +143,14 @@ impl<'c> See<'c> {
         if !self.is_var(*on, x) || !self.talks(params) {
             return None;
         }
-        let mut hands = Vec::new();
+        let mut actions = Vec::new();
         for id in &params.tools {
             let tool = &code.tool(*id).name;
             let branch = case.iter().find(|b| b.tag == *tool)?;
             let does = match (&branch.binder, code.term(branch.body)) {
                 (None, _) => self.over(branch.body, |all| self.is_var(all, x))?,
                 (Some(a), Term::Prim(..)) => match self.answered(self.of_text(branch.body)?, *id, a)? {
-                    Does::Call => Does::Finish,
+                    ActionKind::Call => ActionKind::Finish,
                     _ => return None,
                 },
                 (Some(a), Term::Let { bindings, body, .. }) => {
@@ -162,16 +164,16 @@ impl<'c> See<'c> {
                 }
                 _ => return None,
             };
-            hands.push(Hand { id: *id, does, at: code.span(branch.body) });
+            actions.push(Action { id: *id, kind: does, at: code.span(branch.body) });
         }
         let last = case.iter().find(|b| &*b.tag == "final")?;
         let answers = last.binder.as_ref().is_some_and(|a| self.is_var(last.body, a));
-        (answers && case.len() == hands.len() + 1).then_some(TextLoop {
+        (answers && case.len() == actions.len() + 1).then_some(TextLoop {
             bound: Bound::Infinite,
             prompt: Some(*prompt),
             params,
             one_action: true,
-            hands,
+            actions,
         })
     }
 
@@ -213,7 +215,7 @@ impl<'c> See<'c> {
                 matches!(code.term(tag), Term::Tag(n, None) if &**n == next) && said(all)
             })
         };
-        let (mut hands, mut deciding) = (Vec::new(), 0);
+        let (mut actions, mut deciding) = (Vec::new(), 0);
         for id in &params.tools {
             let tool = &code.tool(*id).name;
             let branch = branches.iter().find(|b| b.tag == *tool)?;
@@ -234,7 +236,7 @@ impl<'c> See<'c> {
                         return None;
                     }
                     match self.answered(self.of_text(*answer)?, *id, a)? {
-                        Does::Call => Does::Finish,
+                        ActionKind::Call => ActionKind::Finish,
                         _ => return None,
                     }
                 }
@@ -248,7 +250,7 @@ impl<'c> See<'c> {
                 _ => return None,
             };
             deciding += usize::from(then.is_some());
-            hands.push(Hand { id: *id, does, at: code.span(branch.body) });
+            actions.push(Action { id: *id, kind: does, at: code.span(branch.body) });
         }
         let find = |branches: &'c [Branch], tag: &str| branches.iter().find(|b| &*b.tag == tag);
         let answer = find(branches, "final")?;
@@ -263,13 +265,13 @@ impl<'c> See<'c> {
             code.term(find(after, NOTHING_WAITS)?.body),
             Term::App(f, all) if self.is_var(*f, this) && self.is_field(*all, r, "said")
         );
-        let whole = branches.len() == hands.len() + 2 && after.len() == deciding + 2;
+        let whole = branches.len() == actions.len() + 2 && after.len() == deciding + 2;
         (answers && goes_on && ended && again && whole).then_some(TextLoop {
             bound: Bound::Infinite,
             prompt,
             params,
             one_action: false,
-            hands,
+            actions,
         })
     }
 }

@@ -2,7 +2,7 @@
 
 pub mod braces;
 
-use crate::doc::{Entry, Kind, Node};
+use crate::doc::{Entry, Node, NodeKind};
 use crate::outline::LoopFacts;
 use core_ir::{
     Bound, BoundOrigin, Builder, Data, ModelParams, Name, Prim, StoreConflict, Term, TermId, Type,
@@ -214,8 +214,8 @@ pub fn text<'d>(node: Node<'d>, key: &str, out: &mut Vec<Diagnostic>) -> Option<
 pub fn names<'d>(entry: &Entry<'d>, out: &mut Vec<Diagnostic>) -> Vec<(&'d str, Node<'d>)> {
     let node = entry.value;
     match node.kind() {
-        Kind::Null => Vec::new(),
-        Kind::Sequence => {
+        NodeKind::Null => Vec::new(),
+        NodeKind::Sequence => {
             let mut names = Vec::new();
             for item in node.items() {
                 match item.text().or_else(|| item.get("name").and_then(|n| n.text())) {
@@ -233,7 +233,7 @@ pub fn names<'d>(entry: &Entry<'d>, out: &mut Vec<Diagnostic>) -> Vec<(&'d str, 
             }
             names
         }
-        Kind::Mapping => {
+        NodeKind::Mapping => {
             out.push(wrong_kind(entry, "a list of names"));
             Vec::new()
         }
@@ -421,15 +421,15 @@ pub fn data(node: Node<'_>, budget: &mut usize) -> Option<Data> {
     // what aliases make of it.
     *budget = budget.checked_sub(1)?;
     Some(match node.kind() {
-        Kind::Null => Data::Null,
-        Kind::Bool => Data::Bool(node.as_bool()?),
-        Kind::Number => match node.as_num() {
+        NodeKind::Null => Data::Null,
+        NodeKind::Bool => Data::Bool(node.as_bool()?),
+        NodeKind::Number => match node.as_num() {
             Some(n) => Data::Num(n),
             None => Data::str(node.text()?),
         },
-        Kind::String => Data::str(node.as_str()?),
-        Kind::Sequence => Data::list(node.items().map(|n| data(n, budget)).collect::<Option<Vec<_>>>()?),
-        Kind::Mapping => {
+        NodeKind::String => Data::str(node.as_str()?),
+        NodeKind::Sequence => Data::list(node.items().map(|n| data(n, budget)).collect::<Option<Vec<_>>>()?),
+        NodeKind::Mapping => {
             let fields = node.entries().map(|e| Some((Name::from(e.name()), data(e.value, budget)?)));
             Data::record(fields.collect::<Option<Vec<_>>>()?)
         }

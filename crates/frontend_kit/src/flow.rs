@@ -9,7 +9,7 @@ use diagnostics::Span;
 use std::collections::HashMap;
 
 /// Makes the value of a node from its input.
-type Run<'d> = Box<dyn FnMut(&mut Kit<'_>, TermId) -> TermId + 'd>;
+type RunNode<'d> = Box<dyn FnMut(&mut Kit<'_>, TermId) -> TermId + 'd>;
 
 /// A node.
 pub struct FlowNode<'d> {
@@ -20,9 +20,9 @@ pub struct FlowNode<'d> {
     /// Place of the node.
     pub at: Span,
     /// Term of the node, given the term of its input.
-    pub run: Run<'d>,
+    pub run: RunNode<'d>,
     /// From its value, which edge is taken.
-    pub choose: Option<Run<'d>>,
+    pub choose: Option<RunNode<'d>>,
     /// The outcomes it can have, each with its place, if the source lists them.
     pub outcomes: Option<Vec<(String, Span)>>,
     /// Role for policies.
@@ -45,7 +45,7 @@ pub struct Flow<'d> {
     pub at: Span,
 }
 
-struct Lower<'f, 'd> {
+struct FlowLowering<'f, 'd> {
     nodes: &'f mut Vec<FlowNode<'d>>,
     before: Vec<Vec<usize>>,
     last: Vec<usize>,
@@ -99,7 +99,8 @@ impl Flow<'_> {
         let last = (0..self.nodes.len()).filter(|n| edges.iter().all(|e| e.from != *n)).collect();
         let nodes = self.nodes.iter().map(|n| GraphNode { name: n.name.clone(), at: n.at }).collect();
         let graph = Graph { nodes, edges, start, at: self.at };
-        let mut steps = Lower { nodes: &mut self.nodes, before, last, bound: Some(self.bound), at: self.at };
+        let mut steps =
+            FlowLowering { nodes: &mut self.nodes, before, last, bound: Some(self.bound), at: self.at };
         lower(kit, &graph, &mut steps)
     }
 }
@@ -120,7 +121,7 @@ fn joined(kit: &mut Kit<'_>, env: &Env, nodes: &[usize], at: Span) -> TermId {
     text.build(&mut kit.b)
 }
 
-impl Steps for Lower<'_, '_> {
+impl Steps for FlowLowering<'_, '_> {
     fn step(&mut self, kit: &mut Kit<'_>, node: usize, env: &Env) -> TermId {
         let at = self.nodes[node].at;
         let ran: Vec<usize> = self.before[node].iter().copied().filter(|n| env.has(*n)).collect();

@@ -170,7 +170,7 @@ pub fn lower(kit: &mut Kit<'_>, graph: &Graph, steps: &mut dyn Steps) -> TermId 
         stops: false,
         dead: Vec::new(),
     });
-    let shape = Shape::of(graph, steps);
+    let shape = GraphShape::of(graph, steps);
     let body = match &shape.order {
         None => machine(kit, graph, &shape, steps),
         Some(order) => {
@@ -186,7 +186,7 @@ pub fn lower(kit: &mut Kit<'_>, graph: &Graph, steps: &mut dyn Steps) -> TermId 
 }
 
 /// The names of the nodes' variables, and how the graph hangs together.
-struct Shape {
+struct GraphShape {
     names: Vec<Name>,
     /// Edges that leave each node: target and label.
     out: Vec<Vec<(usize, Option<String>)>>,
@@ -199,8 +199,8 @@ struct Shape {
     outputs: Vec<usize>,
 }
 
-impl Shape {
-    fn of(graph: &Graph, steps: &dyn Steps) -> Shape {
+impl GraphShape {
+    fn of(graph: &Graph, steps: &dyn Steps) -> GraphShape {
         let n = graph.nodes.len();
         let mut taken: HashSet<String> = HashSet::new();
         let names =
@@ -224,7 +224,7 @@ impl Shape {
         let next = |node: usize| out[node].iter().map(|(to, _)| *to).chain(ends(node)).collect::<Vec<_>>();
         let join = order.as_ref().map_or(Vec::new(), |order| joins(n, order, next));
         let reads = (0..n).map(|node| steps.reads(node)).collect();
-        Shape { names, out, order, join, reads, outputs: steps.outputs() }
+        GraphShape { names, out, order, join, reads, outputs: steps.outputs() }
     }
 
     fn decides(&self, node: usize) -> bool {
@@ -328,7 +328,7 @@ pub fn joins<I: IntoIterator<Item = usize>>(
 /// Branches that nest, and sides that do not cross.
 struct Structured<'g, 's> {
     graph: &'g Graph,
-    shape: &'g Shape,
+    shape: &'g GraphShape,
     steps: &'s mut dyn Steps,
     /// Nodes that may still be lowered: a node that several branches share is lowered in each.
     left: usize,
@@ -565,7 +565,13 @@ fn bound(kit: &mut Kit<'_>, bindings: Bindings, body: TermId, at: Span) -> TermI
 }
 
 /// Every node in order, each if it is reached.
-fn flat(kit: &mut Kit<'_>, graph: &Graph, shape: &Shape, order: &[usize], steps: &mut dyn Steps) -> TermId {
+fn flat(
+    kit: &mut Kit<'_>,
+    graph: &Graph,
+    shape: &GraphShape,
+    order: &[usize],
+    steps: &mut dyn Steps,
+) -> TermId {
     let mut env = Env::default();
     let mut out: Bindings = Vec::new();
     let mut choices: HashMap<usize, Name> = HashMap::new();
@@ -631,7 +637,7 @@ fn flat(kit: &mut Kit<'_>, graph: &Graph, shape: &Shape, order: &[usize], steps:
 }
 
 /// A node a turn: the state holds where to go on, and what the nodes gave.
-fn machine(kit: &mut Kit<'_>, graph: &Graph, shape: &Shape, steps: &mut dyn Steps) -> TermId {
+fn machine(kit: &mut Kit<'_>, graph: &Graph, shape: &GraphShape, steps: &mut dyn Steps) -> TermId {
     let at = graph.at;
     let reached: Vec<usize> = shape.region(graph.start, graph.nodes.len()).into_iter().collect();
     let mut kept: BTreeSet<usize> = shape.outputs.iter().copied().filter(|n| reached.contains(n)).collect();

@@ -20,7 +20,7 @@ use crate::doc::{Entry, Node};
 use crate::emit::{self, LoopBound, Part, Template, clip, codes, undecided};
 use crate::outline::{Blank, LoopFacts, Outline, ToolRole};
 use crate::project::{AgentPlace, Project, Unit, UnitKind};
-use crate::turn::{Asked, Call, Carried, Names, Outcome, Turned};
+use crate::turn::{Call, Carried, Names, Outcome, TurnRequest, Turned};
 use crate::versions::Versions;
 use core_ir::{
     Branch, Builder, Catches, Data, EffectClass, Globals, LabelSpec, ModelParams, Name, Num, Recv, Role,
@@ -142,13 +142,13 @@ impl Budget {
 }
 
 /// Effect of choosing an action.
-pub enum Does {
+pub enum ActionKind {
     /// Calls the tool and goes on with what it returned.
     Call,
     /// Asks another agent, a function of text, and goes on with its answer.
     Ask(TermId),
     /// Another agent takes over; its answer is the answer.
-    HandOver(TermId),
+    HandOff(TermId),
     /// Ends the talk or the loop around the agent.
     End,
     /// Calls the tool, whose result is the answer.
@@ -156,13 +156,13 @@ pub enum Does {
 }
 
 /// An action that an agent may choose.
-pub struct Hand {
+pub struct Action {
     /// Name that the model calls.
     pub name: String,
     /// Place where it is listed.
     pub at: Span,
     /// Effect of a call.
-    pub does: Does,
+    pub kind: ActionKind,
     /// Description that the model is shown.
     pub description: Option<String>,
     /// Handler of the tool, for the runtime.
@@ -171,26 +171,26 @@ pub struct Hand {
     pub decl: Option<Box<ToolDecl>>,
 }
 
-impl Hand {
+impl Action {
     /// A tool of which the name is known.
-    pub fn tool(name: impl Into<String>, at: Span) -> Hand {
-        Hand { name: name.into(), at, does: Does::Call, description: None, handler: None, decl: None }
+    pub fn tool(name: impl Into<String>, at: Span) -> Action {
+        Action { name: name.into(), at, kind: ActionKind::Call, description: None, handler: None, decl: None }
     }
 
     /// A tool of an MCP server.
-    pub fn mcp(name: impl Into<String>, server: &str, at: Span) -> Hand {
+    pub fn mcp(name: impl Into<String>, server: &str, at: Span) -> Action {
         let handler = Some(Data::record([(Name::from("mcp"), Data::str(server))]));
-        Hand { handler, ..Hand::tool(name, at) }
+        Action { handler, ..Action::tool(name, at) }
     }
 
     /// Another agent that is asked and answers.
-    pub fn ask(name: impl Into<String>, agent: TermId, at: Span) -> Hand {
-        Hand { does: Does::Ask(agent), ..Hand::tool(name, at) }
+    pub fn ask(name: impl Into<String>, agent: TermId, at: Span) -> Action {
+        Action { kind: ActionKind::Ask(agent), ..Action::tool(name, at) }
     }
 
     /// Another agent that takes over.
-    pub fn over(name: impl Into<String>, agent: TermId, at: Span) -> Hand {
-        Hand { does: Does::HandOver(agent), ..Hand::tool(name, at) }
+    pub fn handoff(name: impl Into<String>, agent: TermId, at: Span) -> Action {
+        Action { kind: ActionKind::HandOff(agent), ..Action::tool(name, at) }
     }
 }
 
@@ -207,7 +207,7 @@ pub struct Agent<'a> {
     /// The place that names the model.
     pub model_at: Option<Span>,
     /// Tools and helpers that it may call.
-    pub hands: Vec<Hand>,
+    pub actions: Vec<Action>,
     /// The place that lists the tools.
     pub hands_at: Option<Span>,
     /// Bound of the loop. An agent without tools has no loop unless `looped`.
@@ -375,27 +375,32 @@ impl<'o> Kit<'o> {
 
     /// `Str → Str`: one oracle, or a loop around one that is offered tools.
     pub fn agent(&mut self, agent: Agent<'_>) -> TermId {
-        self.agent_asked(agent, Carried::All, None)
+        self.agent_with_request(agent, Carried::All, None)
     }
 
     /// The same, where it is said which calls of a reply are carried out, and what the oracle of a loop is
     /// asked instead of `x`: a term about it.
-    pub fn agent_asked(&mut self, agent: Agent<'_>, carried: Carried, request: Option<TermId>) -> TermId {
-        let Agent { name, head, prompt, mut params, model_at, hands, hands_at, bound } = agent;
+    pub fn agent_with_request(
+        &mut self,
+        agent: Agent<'_>,
+        carried: Carried,
+        request: Option<TermId>,
+    ) -> TermId {
+        let Agent { name, head, prompt, mut params, model_at, actions, hands_at, bound } = agent;
         let model_at = model_at.unwrap_or(head);
         if params.purpose.is_none() && !name.is_empty() {
             params.purpose = Some(name.into());
         }
-        let hands_at = hands_at.or_else(|| hands.first().map(|h| h.at)).unwrap_or(head);
+        let hands_at = hands_at.or_else(|| actions.first().map(|h| h.at)).unwrap_or(head);
         let mut calls: Vec<Call> = Vec::new();
         let mut seen: HashSet<String> = HashSet::new();
-        for hand in hands {
+        for action in actions {
             if calls.len() >= emit::MAX_TOOLS {
-                self.out.push(emit::too_many_tools(hand.at));
+                self.out.push(emit::too_many_tools(action.at));
                 break;
             }
-            if calls::reserved(&hand.name) || !seen.insert(hand.name.clone()) {
-                let message = match &*hand.name {
+            if calls::reserved(&action.name) || !seen.insert(action.name.clone()) {
+                let message = match &*action.name {
                     "" => "a tool without a name is left out".to_string(),
                     name if calls::reserved(name) => {
                         format!(
@@ -404,10 +409,10 @@ impl<'o> Kit<'o> {
                     }
                     name => format!("there is a tool `{}` already, this one is left out", clip(name)),
                 };
-                self.out.push(Diagnostic::warn(codes::DUPLICATE, message, hand.at));
+                self.out.push(Diagnostic::warn(codes::DUPLICATE, message, action.at));
                 continue;
             }
-            calls.push(self.called(hand, &mut params));
+            calls.push(self.called(action, &mut params));
         }
         if calls.is_empty() {
             let oracle = self.b.add(Term::Llm(prompt, Arc::new(params)), model_at);
@@ -419,7 +424,8 @@ impl<'o> Kit<'o> {
         if self.b.span(prompt) != head {
             self.written(prompt, false);
         }
-        let asked = Asked { prompt, params, request, calls, carried, head, model_at, calls_at: hands_at };
+        let asked =
+            TurnRequest { prompt, params, request, calls, carried, head, model_at, calls_at: hands_at };
         let Turned { body, conversation } = asked.turn(&mut self.b, &Names::plain());
         if let Some(conversation) = conversation {
             self.instructed(conversation, prompt);
@@ -471,28 +477,28 @@ impl<'o> Kit<'o> {
     }
 
     /// A hand as a call, which the model is offered.
-    fn called(&mut self, hand: Hand, params: &mut ModelParams) -> Call {
-        let Hand { name, at, does, description, handler, decl } = hand;
-        let helper = !matches!(does, Does::Call | Does::Finish);
-        let finish = matches!(does, Does::Finish);
+    fn called(&mut self, action: Action, params: &mut ModelParams) -> Call {
+        let Action { name, at, kind, description, handler, decl } = action;
+        let helper = !matches!(kind, ActionKind::Call | ActionKind::Finish);
+        let finish = matches!(kind, ActionKind::Finish);
         let id = match decl {
             Some(decl) => self.declared(*decl),
             None => self.tool(&name, at, helper, description, handler),
         };
         params.tools.push(id);
-        let comes = match does {
-            Does::Call | Does::Finish => {
+        let comes = match kind {
+            ActionKind::Call | ActionKind::Finish => {
                 let (f, a) = (self.b.add(Term::Tool(id), at), self.b.var("a", at));
                 let result = self.b.app(f, a, at);
                 if finish { Outcome::Answers(result) } else { Outcome::Joins(result) }
             }
-            Does::Ask(agent) => {
+            ActionKind::Ask(agent) => {
                 let a = self.b.var("a", at);
                 let input = self.b.add(Term::Field(a, "input".into()), at);
                 Outcome::Joins(self.b.app(agent, input, at))
             }
-            Does::End => Outcome::Fails,
-            Does::HandOver(agent) => Outcome::Over(agent),
+            ActionKind::End => Outcome::Fails,
+            ActionKind::HandOff(agent) => Outcome::Over(agent),
         };
         Call { name: name.as_str().into(), at, comes }
     }
@@ -689,20 +695,20 @@ pub fn first_text<'d>(node: Node<'d>, keys: &[&str]) -> Option<(&'d str, Entry<'
 }
 
 /// The tools that a list names: texts, or mappings with a name. Anything else is reported.
-pub fn tools_of(entry: Option<Entry<'_>>, out: &mut Vec<Diagnostic>) -> Vec<Hand> {
+pub fn tools_of(entry: Option<Entry<'_>>, out: &mut Vec<Diagnostic>) -> Vec<Action> {
     let Some(entry) = entry else { return Vec::new() };
     let node = entry.value;
-    let mut hands = Vec::new();
+    let mut actions = Vec::new();
     if let Some(text) = node.text() {
         if !text.trim().is_empty() {
-            hands.push(Hand::tool(text.trim(), node.span()));
+            actions.push(Action::tool(text.trim(), node.span()));
         }
-        return hands;
+        return actions;
     }
     // `tools: {search: {…}}` names them by key.
     for e in node.entries() {
         if !e.value.is_null() && e.value.as_bool() != Some(false) {
-            hands.push(Hand::tool(e.name(), e.key.span()));
+            actions.push(Action::tool(e.name(), e.key.span()));
         }
     }
     for item in node.items() {
@@ -711,9 +717,9 @@ pub fn tools_of(entry: Option<Entry<'_>>, out: &mut Vec<Diagnostic>) -> Vec<Hand
         }
         match tool_name(item) {
             Some(name) => {
-                let mut hand = Hand::tool(name, item.head());
-                hand.description = item.get("description").and_then(|d| d.as_str()).map(str::to_string);
-                hands.push(hand);
+                let mut action = Action::tool(name, item.head());
+                action.description = item.get("description").and_then(|d| d.as_str()).map(str::to_string);
+                actions.push(action);
             }
             None => {
                 let message = format!("`{}` has something without a name in it", clip(entry.name()));
@@ -721,7 +727,7 @@ pub fn tools_of(entry: Option<Entry<'_>>, out: &mut Vec<Diagnostic>) -> Vec<Hand
             }
         }
     }
-    hands
+    actions
 }
 
 /// Returns the name of a tool, under any of the usual keys.
@@ -770,7 +776,7 @@ pub struct Team {
     pub stops: Vec<(String, Span)>,
     /// Place of a condition that isn't compiled and may end the group chat after a message.
     pub decided: Option<Span>,
-    /// True if members may end the group chat by a tool ([`Does::End`]).
+    /// True if members may end the group chat by a tool ([`ActionKind::End`]).
     pub ends: bool,
     /// Rounds: of all members in turn, or of the chosen one.
     pub bound: LoopBound,

@@ -11,6 +11,7 @@
 
 pub mod calls;
 pub mod codes;
+pub mod conversation;
 pub mod doc;
 pub mod emit;
 pub mod flow;
@@ -21,7 +22,6 @@ pub mod outline;
 pub mod project;
 pub mod servers;
 pub mod shape;
-pub mod talk;
 pub mod turn;
 pub mod versions;
 

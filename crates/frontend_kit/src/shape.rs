@@ -2,7 +2,7 @@
 
 use crate::doc::{Entry, Node};
 use crate::emit::{self, LoopBound, Unused, codes, value_span};
-use crate::kit::{Agent, Does, Hand, Kit, SETTINGS, Splitter, first, first_text, settings, tools_of};
+use crate::kit::{Action, ActionKind, Agent, Kit, SETTINGS, Splitter, first, first_text, settings, tools_of};
 use crate::versions::Versions;
 use core_ir::{ModelParams, Name, TermId, Type};
 use diagnostics::Span;
@@ -134,7 +134,7 @@ pub fn agent_with<'d>(
     node: Node<'d>,
     shape: &Shape,
     given: Given<'_>,
-    more: Vec<Hand>,
+    more: Vec<Action>,
     resolve: Resolve<'_, 'd>,
 ) -> TermId {
     let bound = (shape.default)(kit.versions).or_written(first(node, shape.bound), kit.out);
@@ -147,7 +147,7 @@ pub fn agent_bounded<'d>(
     node: Node<'d>,
     shape: &Shape,
     given: Given<'_>,
-    more: Vec<Hand>,
+    more: Vec<Action>,
     resolve: Resolve<'_, 'd>,
     bound: LoopBound,
 ) -> TermId {
@@ -165,21 +165,21 @@ pub fn agent_bounded<'d>(
     params.max_tokens = named.max_tokens.or(params.max_tokens);
     params.extra.extend(named.extra);
     settings(node, &mut params, kit.out);
-    let mut hands: Vec<Hand> = Vec::new();
+    let mut actions: Vec<Action> = Vec::new();
     let mut hands_at = None;
     for entry in shape.tools.iter().filter_map(|k| node.entry(k)) {
         hands_at = hands_at.or(Some(value_span(&entry)));
-        hands.extend(tools_of(Some(entry), kit.out));
+        actions.extend(tools_of(Some(entry), kit.out));
     }
     if let Some(end) = shape.end {
-        for hand in hands.iter_mut().filter(|h| h.name == end) {
-            hand.does = Does::End;
+        for action in actions.iter_mut().filter(|h| h.name == end) {
+            action.kind = ActionKind::End;
         }
     }
-    hands.extend(more);
+    actions.extend(more);
     let name = given.called.or_else(|| shape.name_of(node)).unwrap_or("");
     let model_at = model_at.or(given.model_at);
-    kit.agent(Agent { name, head, prompt, params, model_at, hands, hands_at, bound })
+    kit.agent(Agent { name, head, prompt, params, model_at, actions, hands_at, bound })
 }
 
 /// Reports the keys that are not read.

@@ -101,7 +101,7 @@ impl Names {
 }
 
 /// A model that is asked in each turn.
-pub struct Asked {
+pub struct TurnRequest {
     /// System prompt.
     pub prompt: TermId,
     /// Model and its parameters.
@@ -120,7 +120,7 @@ pub struct Asked {
     pub calls_at: Span,
 }
 
-impl Asked {
+impl TurnRequest {
     /// The body of `λself. λx. …`.
     pub fn turn(self, b: &mut Builder, names: &Names) -> Turned {
         match self.carried == Carried::All && calls::several(&self.params) {
@@ -175,7 +175,7 @@ impl Turn<'_> {
     }
 
     /// One call is carried out in each turn.
-    fn of_one(&mut self, asked: Asked) -> TermId {
+    fn of_one(&mut self, asked: TurnRequest) -> TermId {
         let Names { this, x, a, t, o, .. } = self.names;
         let mut branches = Vec::with_capacity(asked.calls.len() + 1);
         for Call { name, at, comes } in asked.calls {
@@ -213,9 +213,9 @@ impl Turn<'_> {
     }
 
     /// Every call of the reply is carried out in the turn.
-    fn of_several(&mut self, asked: Asked) -> Turned {
+    fn of_several(&mut self, asked: TurnRequest) -> Turned {
         let Names { this, x, a, t, o, r, more } = self.names;
-        let Asked { prompt, params, request, calls, head, model_at, calls_at, .. } = asked;
+        let TurnRequest { prompt, params, request, calls, head, model_at, calls_at, .. } = asked;
         let waiting = Arc::new(calls::waiting(&params));
         // What is done with each call, and what follows the turn.
         let (mut during, mut after) = (Vec::new(), Vec::new());

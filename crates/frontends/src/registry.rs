@@ -2,7 +2,7 @@
 
 use crate::{
     adk, agentspec, aiwaves, ark, autogen, cagent, chatdev, crewai, dify, flowise, generic, goose, kagent,
-    known, lambda_yaml, langchain, langflow, langgraph, letta, lobechat, mcp, metagpt, ms_agent,
+    known_formats, lambda_yaml, langchain, langflow, langgraph, letta, lobechat, mcp, metagpt, ms_agent,
     ms_declarative, n8n, nemo_nat, oa, openai_agents, praisonai, promptflow, ragflow, semantic_kernel,
     solace, swe_agent, watsonx,
 };
@@ -60,7 +60,7 @@ pub fn recognise(file: &File) -> Recognised {
             best = Some((sure, *frontend));
         }
     }
-    match (best, known::format(file)) {
+    match (best, known_formats::format(file)) {
         // A format's own mark outweighs a resemblance.
         (Some((sure, frontend)), Some(_)) if sure >= 90 => Recognised::Frontend(frontend),
         (_, Some(name)) => Recognised::Unsupported(name),

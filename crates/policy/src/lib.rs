@@ -95,7 +95,7 @@ impl Policy {
             return Err(vec![Diagnostic::error(codes::SYNTAX, message, Span { file, start: 0, end: 0 })]);
         }
         let (table, errors) = DeTable::parse_recoverable(text);
-        let mut reader = Reader {
+        let mut reader = PolicyReader {
             file,
             lattice: Lattice::new(LatticeKind::TwoAxis),
             principals: Principals::default(),
@@ -271,7 +271,7 @@ fn careful(effect: EffectClass) -> (LabelSpec, LabelSpec) {
 const UNTRUSTED: LabelSpec = LabelSpec::Axes { untrusted: true, secret: false };
 
 /// Reads the tables of the file.
-struct Reader {
+struct PolicyReader {
     file: FileId,
     lattice: Lattice,
     /// The principals, as far as the file lists them.
@@ -281,7 +281,7 @@ struct Reader {
 
 type Value<'i> = Spanned<DeValue<'i>>;
 
-impl Reader {
+impl PolicyReader {
     fn span(&self, range: Range<usize>) -> Span {
         Span { file: self.file, start: range.start as u32, end: range.end as u32 }
     }

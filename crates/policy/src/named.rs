@@ -5,7 +5,7 @@
 //! functions allows it, and no two of them may give the same bound. Invariant: what no policy says stays as
 //! the program declares it.
 
-use super::{Policy, Reader, Signature, Value, codes, function, no_function};
+use super::{Policy, PolicyReader, Signature, Value, codes, function, no_function};
 use core_ir::{Code, Globals, Name, ToolDecl};
 use diagnostics::{Applicability, Diagnostic, Fix, Span, clip, nearest};
 use std::sync::Arc;
@@ -55,7 +55,7 @@ pub(super) struct NamedPolicy {
     says: Signature,
 }
 
-impl Reader {
+impl PolicyReader {
     pub(super) fn named(&mut self, value: &Value<'_>, policy: &mut Policy) {
         let Some(table) = self.table(value, "a table with a table for each policy") else { return };
         for (key, value) in table.iter() {

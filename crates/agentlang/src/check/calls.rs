@@ -2,7 +2,7 @@
 
 use super::{Checker, count, duplicate, removal, suggest};
 use crate::codes;
-use crate::decls::{Does, Kind, Signature};
+use crate::decls::{ActionKind, CallableKind, Signature};
 use crate::functions::{self};
 use crate::types::show;
 use core_ir::{Num, Type};
@@ -157,14 +157,14 @@ impl Checker<'_> {
         if decl.as_text && !decl.offers.is_empty() {
             return Some("its `talk` is `text`".into());
         }
-        decl.offers.iter().find_map(|o| match o.does {
-            Does::HandOver => Some(format!("it may hand off to `{}`", o.name.text)),
-            Does::Finish => {
+        decl.offers.iter().find_map(|o| match o.kind {
+            ActionKind::HandOff => Some(format!("it may hand off to `{}`", o.name.text)),
+            ActionKind::Finish => {
                 let tool = self.decls.tools.get(&o.name.text)?;
                 let fits = tool.result.is_subtype(result);
                 (!fits).then(|| format!("the result of `{}` may be the answer", o.name.text))
             }
-            Does::Call | Does::Ask => None,
+            ActionKind::Call | ActionKind::Ask => None,
         })
     }
 
@@ -187,7 +187,7 @@ impl Checker<'_> {
                         });
                     }
                     match signature.kind {
-                        Kind::AgentTask => {
+                        CallableKind::AgentTask => {
                             if let Some(why) = self.gives_text(&agent.text, &signature.result) {
                                 let message = format!(
                                     "`{}` gives a String, not {}: {why}",
@@ -201,13 +201,13 @@ impl Checker<'_> {
                                 );
                             }
                         }
-                        Kind::Pipeline | Kind::Import => self.report(
+                        CallableKind::Pipeline | CallableKind::Import => self.report(
                             Diagnostic::error(
                                 codes::BY_ON_PIPELINE,
                                 format!(
                                     "`{}` is {} {}; the agents are chosen inside it",
                                     signature.name.text,
-                                    if signature.kind == Kind::Import { "an" } else { "a" },
+                                    if signature.kind == CallableKind::Import { "an" } else { "a" },
                                     signature.kind.as_str()
                                 ),
                                 clause.span,
@@ -216,7 +216,7 @@ impl Checker<'_> {
                             .help("remove `by`")
                             .fix(removal(clause.span)),
                         ),
-                        Kind::Task | Kind::Tool => self.report(
+                        CallableKind::Task | CallableKind::Tool => self.report(
                             Diagnostic::warn(
                                 codes::BY_WITHOUT_AGENT,
                                 format!(
@@ -249,7 +249,7 @@ impl Checker<'_> {
                 ClauseKind::Retries(_) | ClauseKind::Abort => {}
             }
         }
-        if signature.kind == Kind::AgentTask && by.is_none() {
+        if signature.kind == CallableKind::AgentTask && by.is_none() {
             let mut agents: Vec<&str> = self.decls.agents.keys().map(String::as_str).collect();
             agents.sort_unstable();
             let help = match agents[..] {

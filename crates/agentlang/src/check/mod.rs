@@ -12,7 +12,7 @@ use env::{Binding, Entry, Env};
 use statements::Loop;
 
 use super::codes;
-use super::decls::{Decls, Does, Kind};
+use super::decls::{ActionKind, CallableKind, Decls};
 use super::exits::ExitTable;
 use super::recursion::{self, Descent};
 use super::types::show;
@@ -275,7 +275,7 @@ fn circles(
         let Item::Pipeline(p) = item else { continue };
         let called = runs_in(&p.body)
             .into_iter()
-            .filter(|r| decls.callables.get(&r.target.text).is_some_and(|s| s.kind == Kind::Pipeline))
+            .filter(|r| decls.callables.get(&r.target.text).is_some_and(|s| s.kind == CallableKind::Pipeline))
             .map(|r| (r.target.text.as_str(), r.target.span))
             .collect();
         calls.insert(&p.name.text, called);
@@ -346,7 +346,7 @@ fn circles(
 fn circles_of_agents(program: &ast::Program, decls: &Decls, out: &mut Vec<Diagnostic>) {
     let mut next: HashMap<&str, Vec<(&str, Span)>> = HashMap::new();
     for (name, decl) in &decls.agents {
-        let others = decl.offers.iter().filter(|o| matches!(o.does, Does::Ask | Does::HandOver));
+        let others = decl.offers.iter().filter(|o| matches!(o.kind, ActionKind::Ask | ActionKind::HandOff));
         let others: Vec<_> = others.map(|o| (&*o.name.text, o.name.span)).collect();
         if !others.is_empty() {
             next.insert(name, others);

@@ -9,14 +9,14 @@
 
 use super::expr::literal_text;
 use super::taint::Taint;
-use super::{Callable, Lower, REPAIR};
-use crate::decls::{AgentDecl, Budget, Does, Memory, Offer, Param, Signature, remember_tool};
+use super::{Callable, REPAIR, SurfaceLowering};
+use crate::decls::{ActionKind, AgentDecl, Budget, Memory, Offer, Param, Signature, remember_tool};
 use core_ir::{
     Bound, BoundOrigin, Branch, Catches, Data, EffectClass, IfSugar, KeyDecl, LabelSpec, ModelParams, Name,
     Num, Prim, Recv, Role, StoreDecl, StoreId, Term, TermId, ToolDecl, ToolId, ToolParam, Type,
 };
 use diagnostics::Span;
-use frontend_kit::turn::{Asked, Call, Carried, Names, Outcome};
+use frontend_kit::turn::{Call, Carried, Names, Outcome, TurnRequest};
 use std::sync::Arc;
 use syntax::agent::ast::{self, BodyKind, Expr, ExprKind, Item, Template, TemplatePart};
 
@@ -24,7 +24,7 @@ use syntax::agent::ast::{self, BodyKind, Expr, ExprKind, Item, Template, Templat
 struct Choice<'p> {
     called: String,
     id: ToolId,
-    does: Invoked<'p>,
+    kind: Invoked<'p>,
 }
 
 /// Implementation of a call.
@@ -34,7 +34,7 @@ enum Invoked<'p> {
     /// Asks the function of a text that this variable is.
     Ask(Name, Taint),
     /// Lets it go on instead.
-    HandOver(Name),
+    HandOff(Name),
     /// Sets a key of the agent's memory.
     Key(&'p Param),
 }
@@ -57,7 +57,7 @@ fn only_text<'t>(template: &'t Template, s: &Signature) -> Option<&'t str> {
     text.then_some(name)
 }
 
-impl Lower<'_> {
+impl SurfaceLowering<'_> {
     /// The variable of the function of an agent task carried out by an agent.
     pub(super) fn agent_function(&mut self, s: &Signature, agent: &str) -> Name {
         // It calls nothing at a label that would have to be known.
@@ -127,7 +127,7 @@ impl Lower<'_> {
         let all = Taint { untrusted: true, secret: true };
         let pc = std::mem::replace(&mut self.pc, all);
         let function = match s.kind {
-            crate::decls::Kind::Import => self.import_function(s),
+            crate::decls::CallableKind::Import => self.import_function(s),
             _ => self.pipeline_function(s, all, None),
         };
         self.pc = pc;
@@ -297,28 +297,28 @@ impl Lower<'_> {
         let mut out = Vec::new();
         for offer in &decl.offers {
             let called = offer.called.clone();
-            let choice = match offer.does {
-                Does::Call | Does::Finish => {
+            let choice = match offer.kind {
+                ActionKind::Call | ActionKind::Finish => {
                     let Some(s) = c.decls.tools.get(&offer.name.text) else { continue };
                     let Some(id) = self.tool(s) else { continue };
-                    let does = Invoked::Tool { finish: offer.does == Does::Finish, adds: c.returns(s) };
-                    Choice { called, id, does }
+                    let kind = Invoked::Tool { finish: offer.kind == ActionKind::Finish, adds: c.returns(s) };
+                    Choice { called, id, kind }
                 }
-                Does::Ask | Does::HandOver => {
+                ActionKind::Ask | ActionKind::HandOff => {
                     let id = self.helper_tool(offer);
                     let function = self.asked(&offer.name.text);
-                    let does = match offer.does {
-                        Does::HandOver => Invoked::HandOver(function),
+                    let kind = match offer.kind {
+                        ActionKind::HandOff => Invoked::HandOff(function),
                         _ => Invoked::Ask(function, self.asked_adds(&offer.name.text)),
                     };
-                    Choice { called, id, does }
+                    Choice { called, id, kind }
                 }
             };
             out.push(choice);
         }
         for key in decl.memory.iter().flat_map(|m| &m.keys) {
             let called = remember_tool(&key.name.text);
-            out.push(Choice { called, id: self.remember_tool(key), does: Invoked::Key(key) });
+            out.push(Choice { called, id: self.remember_tool(key), kind: Invoked::Key(key) });
         }
         out
     }
@@ -373,9 +373,9 @@ impl Lower<'_> {
         let choices = self.choices(decl);
         params.tools = choices.iter().map(|c| c.id).collect();
         let mut calls = Vec::new();
-        for Choice { called, id, does } in choices {
+        for Choice { called, id, kind } in choices {
             let given = self.b.var(names.a.clone(), at);
-            let comes = match does {
+            let comes = match kind {
                 Invoked::Tool { finish, .. } => {
                     let tool = self.b.add(Term::Tool(id), at);
                     let result = self.b.app(tool, given, at);
@@ -386,13 +386,13 @@ impl Lower<'_> {
                     let input = self.b.add(Term::Field(given, "input".into()), at);
                     Outcome::Joins(self.b.app(function, input, at))
                 }
-                Invoked::HandOver(function) => Outcome::Over(self.b.var(function, at)),
+                Invoked::HandOff(function) => Outcome::Over(self.b.var(function, at)),
                 Invoked::Key(key) => Outcome::Joins(self.remembered(key, given, at)),
             };
             calls.push(Call { name: called.as_str().into(), at, comes });
         }
         let carried = if decl.one_action { Carried::First } else { Carried::All };
-        let asked = Asked {
+        let asked = TurnRequest {
             prompt: system,
             params,
             request: None,
@@ -446,18 +446,18 @@ impl Lower<'_> {
         let choices = self.choices(decl);
         params.tools = choices.iter().map(|c| c.id).collect();
         let text = matches!(params.result, Some(Type::Str));
-        let hands_over = choices.iter().any(|c| matches!(c.does, Invoked::HandOver(_)));
+        let hands_over = choices.iter().any(|c| matches!(c.kind, Invoked::HandOff(_)));
         let asked = self.b.fresh("asked");
         let (prompt, task) = match hands_over {
             true => (self.b.var(asked.clone(), at), Some((asked.clone(), prompt))),
             false => (prompt, None),
         };
         let mut branches = Vec::new();
-        for Choice { called, id, does } in choices {
+        for Choice { called, id, kind } in choices {
             let (call, seen, message) = (self.b.fresh("call"), self.b.fresh("seen"), self.b.fresh("message"));
             let arguments = self.b.var(call.clone(), at);
             // The call's program counter is the conversation's label already; what it does adds to that.
-            let (invoke, adds) = match does {
+            let (invoke, adds) = match kind {
                 Invoked::Tool { finish, adds } => {
                     let tool = self.b.add(Term::Tool(id), at);
                     let invoke = self.b.app(tool, arguments, at);
@@ -475,7 +475,7 @@ impl Lower<'_> {
                     let input = self.b.add(Term::Field(arguments, "input".into()), at);
                     (self.b.app(function, input, at), adds)
                 }
-                Invoked::HandOver(function) => {
+                Invoked::HandOff(function) => {
                     let (function, task) = (self.b.var(function, at), self.b.var(asked.clone(), at));
                     let result = self.b.app(function, task, at);
                     let body = self.b.add(Term::Tag("final".into(), Some(result)), at);

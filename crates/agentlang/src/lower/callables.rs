@@ -2,8 +2,8 @@
 
 use super::taint::Taint;
 use super::taint::result_label;
-use super::{Callable, Lower};
-use crate::decls::{Kind, Signature};
+use super::{Callable, SurfaceLowering};
+use crate::decls::{CallableKind, Signature};
 use core_ir::{
     Bound, BoundOrigin, Data, EffectClass, IfSugar, LabelSpec, Name, Prim, Term, TermId, ToolDecl, ToolId,
     ToolParam, Type,
@@ -58,7 +58,7 @@ pub(super) fn handler(body: &BodyKind) -> Option<Data> {
     }
 }
 
-impl Lower<'_> {
+impl SurfaceLowering<'_> {
     /// The variable of the function of a pipeline that may call itself so often, as far as that is known.
     pub(super) fn pipeline_function(&mut self, s: &Signature, given: Taint, calls: Option<u64>) -> Name {
         let key = Callable { name: s.name.text.clone(), agent: None, given, pc: self.pc, calls };
@@ -163,7 +163,7 @@ impl Lower<'_> {
 
     /// The declaration of a tool, or of a task that no agent carries out.
     pub(super) fn tool(&mut self, s: &Signature) -> Option<ToolId> {
-        let key = (s.kind == Kind::Tool, s.name.text.clone());
+        let key = (s.kind == CallableKind::Tool, s.name.text.clone());
         if let Some(id) = self.tools.get(&key) {
             return Some(*id);
         }
@@ -172,7 +172,7 @@ impl Lower<'_> {
         let said = s.flow.requires_trusted || s.flow.requires_public;
         // A tool that may change the world takes only trusted and public data unless it says otherwise. A
         // task is the program's own code and takes everything.
-        let careful = class == EffectClass::Write && (s.kind == Kind::Tool || s.flow.class.is_some());
+        let careful = class == EffectClass::Write && (s.kind == CallableKind::Tool || s.flow.class.is_some());
         let control = match (said, careful) {
             (true, _) => {
                 LabelSpec::Axes { untrusted: !s.flow.requires_trusted, secret: !s.flow.requires_public }

@@ -1,8 +1,8 @@
 //! Calls and expressions.
 
 use super::taint::Taint;
-use super::{Lower, REPAIR};
-use crate::decls::{Kind, Signature};
+use super::{REPAIR, SurfaceLowering};
+use crate::decls::{CallableKind, Signature};
 use crate::functions;
 use core_ir::{
     Bound, Branch, Catches, Data, IfSugar, ModelParams, Name, Num, Prim, Term, TermId, ToolId, Type,
@@ -75,7 +75,7 @@ pub(super) fn literal_text(t: &Template) -> String {
         .collect()
 }
 
-impl Lower<'_> {
+impl SurfaceLowering<'_> {
     /// A call with its clauses, and with the guard that repeats it if there is one.
     pub(super) fn run(&mut self, run: &Run, guard: Option<(&Expr, u32, Span)>) -> (TermId, Taint) {
         let mut taint = self.taint_of_run(run);
@@ -208,8 +208,10 @@ impl Lower<'_> {
 
     pub(super) fn callee(&mut self, s: &Signature, run: &Run, given: Taint) -> Callee {
         match (s.kind, by_of(run)) {
-            (Kind::Tool | Kind::Task, _) => self.tool(s).map_or(Callee::Unknown, Callee::Tool),
-            (Kind::Pipeline, _) => {
+            (CallableKind::Tool | CallableKind::Task, _) => {
+                self.tool(s).map_or(Callee::Unknown, Callee::Tool)
+            }
+            (CallableKind::Pipeline, _) => {
                 let descent = self.c.facts.descents.get(&s.name.text);
                 let (function, counted) = match self.again.get(&s.name.text) {
                     Some(again) => again.clone(),
@@ -224,10 +226,10 @@ impl Lower<'_> {
                     None => Callee::Function(function),
                 }
             }
-            (Kind::AgentTask, Some(agent)) => Callee::Function(self.agent_function(s, agent)),
-            (Kind::Import, _) => Callee::Function(self.import_function(s)),
+            (CallableKind::AgentTask, Some(agent)) => Callee::Function(self.agent_function(s, agent)),
+            (CallableKind::Import, _) => Callee::Function(self.import_function(s)),
             // The checker has asked for an agent.
-            (Kind::AgentTask, None) => Callee::Unknown,
+            (CallableKind::AgentTask, None) => Callee::Unknown,
         }
     }
 

@@ -69,7 +69,7 @@ impl Checked<'_> {
 
 /// The term of an entry point: a function from the record of its inputs.
 pub(super) fn lower(checked: &Checked<'_>, entry: &Entry) -> Result<Code, Vec<Diagnostic>> {
-    let mut lower = Lower::new(checked);
+    let mut lower = SurfaceLowering::new(checked);
     let root = match (&entry.kind, &checked.program.items.get(entry.item)) {
         (EntryKind::Pipeline, Some(Item::Pipeline(p))) => lower.pipeline(p, Taint::NONE, None),
         (EntryKind::Test, Some(Item::Test(t))) => lower.test(t),
@@ -91,7 +91,7 @@ pub(super) fn tools(checked: &Checked<'_>) -> Vec<Arc<ToolDecl>> {
     let mut all: Vec<&Signature> = checked.decls.tools.values().collect();
     all.sort_by_key(|s| (s.name.span.file.0, s.name.span.start));
     let Some(at) = all.first().map(|s| s.name.span) else { return Vec::new() };
-    let mut lower = Lower::new(checked);
+    let mut lower = SurfaceLowering::new(checked);
     for signature in all {
         lower.tool(signature);
     }
@@ -146,7 +146,7 @@ struct Callable {
     calls: Option<u64>,
 }
 
-struct Lower<'a> {
+struct SurfaceLowering<'a> {
     c: &'a Checked<'a>,
     b: Builder,
     scope: Scope,
@@ -185,9 +185,9 @@ struct Region {
     functions: Vec<(Name, TermId)>,
 }
 
-impl<'a> Lower<'a> {
-    fn new(checked: &'a Checked<'a>) -> Lower<'a> {
-        Lower {
+impl<'a> SurfaceLowering<'a> {
+    fn new(checked: &'a Checked<'a>) -> SurfaceLowering<'a> {
+        SurfaceLowering {
             c: checked,
             b: Builder::new(),
             scope: Scope::default(),
@@ -205,7 +205,7 @@ impl<'a> Lower<'a> {
     }
 }
 
-impl Lower<'_> {
+impl SurfaceLowering<'_> {
     /// Lowers an upper bound to a label of the run's lattice.
     fn label(&mut self, taint: Taint, at: Span) -> TermId {
         let mut lattice = Lattice::new(self.c.world.lattice);

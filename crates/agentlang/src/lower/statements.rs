@@ -3,7 +3,7 @@
 use super::expr::prim_of;
 use super::taint::Taint;
 use super::variables::Mode;
-use super::{Lower, MAX_COPIES, Region, Rest};
+use super::{MAX_COPIES, Region, Rest, SurfaceLowering};
 use crate::predicate;
 use core_ir::{Bound, BoundOrigin, Branch, Catches, Data, IfSugar, Name, Num, Prim, Term, TermId};
 use diagnostics::Span;
@@ -37,7 +37,7 @@ fn guard_of<'s>(run: &Run, next: &'s Stmt) -> Option<(&'s Expr, u32, Span)> {
     }
 }
 
-impl Lower<'_> {
+impl SurfaceLowering<'_> {
     pub(super) fn block(&mut self, block: &Block, mode: &Mode) -> TermId {
         let mark = self.scope.journal.len();
         let end = Span { start: block.span.end.saturating_sub(1), ..block.span };

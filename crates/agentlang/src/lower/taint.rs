@@ -1,9 +1,9 @@
 //! Upper bounds on labels before the run.
 
-use super::Lower;
+use super::SurfaceLowering;
 use super::expr::by_of;
 use super::variables::expressions_of;
-use crate::decls::{AgentDecl, Does, Flow, Kind, Param, Signature};
+use crate::decls::{ActionKind, AgentDecl, CallableKind, Flow, Param, Signature};
 use core_ir::{EffectClass, LabelSpec, Lattice};
 use syntax::agent::ast::{Block, Expr, ExprKind, Item, Run, Stmt, StmtKind};
 
@@ -56,7 +56,7 @@ pub(super) fn result_label(flow: &Flow) -> LabelSpec {
     LabelSpec::Axes { untrusted: taint.untrusted, secret: taint.secret }
 }
 
-impl Lower<'_> {
+impl SurfaceLowering<'_> {
     /// Returns an upper bound on the label of an expression, besides the program counter.
     pub(super) fn taint(&self, e: &Expr) -> Taint {
         let mut taint = Taint::NONE;
@@ -122,8 +122,8 @@ impl Lower<'_> {
     /// Returns the label that a callee adds to those of its arguments.
     pub(super) fn added(&mut self, s: &Signature, by: Option<&str>) -> Taint {
         match s.kind {
-            Kind::Tool | Kind::Task => self.c.returns(s),
-            Kind::Import => {
+            CallableKind::Tool | CallableKind::Task => self.c.returns(s),
+            CallableKind::Import => {
                 let Some(unit) = self.unit(s) else { return Taint::NONE };
                 let lattice = &mut Lattice::new(self.c.world.lattice);
                 unit.code.tools.iter().fold(Taint::NONE, |t, tool| {
@@ -131,7 +131,7 @@ impl Lower<'_> {
                     t.join(Taint::covering(lattice, label))
                 })
             }
-            Kind::AgentTask => {
+            CallableKind::AgentTask => {
                 let Some(agent) = by.and_then(|a| self.c.decls.agents.get(a)) else {
                     return Taint::of(&s.flow);
                 };
@@ -139,7 +139,7 @@ impl Lower<'_> {
                 let keys = agent.memory.iter().flat_map(|m| &m.keys);
                 keys.fold(taint, |t, k| t.join(self.memory_taint(agent, k)))
             }
-            Kind::Pipeline => {
+            CallableKind::Pipeline => {
                 if let Some(known) = self.results.get(&s.name.text) {
                     return *known;
                 }
@@ -165,7 +165,7 @@ impl Lower<'_> {
     fn agent_adds(&mut self, decl: &AgentDecl) -> Taint {
         let tools = decl.tools.iter().filter_map(|t| self.c.decls.tools.get(t));
         let own = tools.fold(Taint::NONE, |t, s| t.join(self.c.returns(s)));
-        let others = decl.offers.iter().filter(|o| matches!(o.does, Does::Ask | Does::HandOver));
+        let others = decl.offers.iter().filter(|o| matches!(o.kind, ActionKind::Ask | ActionKind::HandOff));
         others.fold(own, |t, o| t.join(self.asked_adds(&o.name.text)))
     }
 

@@ -1,6 +1,6 @@
 //! Source names and the variables that hold their values: bound, packed for what follows, and unpacked there.
 
-use super::Lower;
+use super::SurfaceLowering;
 use super::taint::Taint;
 use core_ir::{Data, Name, Term, TermId};
 use diagnostics::Span;
@@ -130,7 +130,7 @@ pub(super) fn clause_expressions(run: &Run) -> impl Iterator<Item = &Expr> {
     })
 }
 
-impl Lower<'_> {
+impl SurfaceLowering<'_> {
     /// Binds a source name; its label is at most `taint` and the program counter's. The variable has that
     /// name, unless what the name means outside of the block must stay reachable.
     pub(super) fn bind(&mut self, source: &str, taint: Taint) -> Name {
@@ -141,7 +141,7 @@ impl Lower<'_> {
         name
     }
 
-    /// Binds a name for a block, to a variable that [`Lower::inner_name`] has given.
+    /// Binds a name for a block, to a variable that [`SurfaceLowering::inner_name`] has given.
     pub(super) fn enter(&mut self, source: &str, name: Name) {
         let before = self.scope.names.get(source).cloned();
         let held = Held { name, taint: self.pc, shadows: before.is_some(), length: None };
@@ -201,7 +201,7 @@ impl Lower<'_> {
         if tagged { self.b.add(Term::Tag("next".into(), Some(value)), at) } else { value }
     }
 
-    /// Binds the variables again to what [`Lower::pack`] made of them. Each may be as it was before, and so
+    /// Binds the variables again to what [`SurfaceLowering::pack`] made of them. Each may be as it was before, and so
     /// have the label that it had.
     pub(super) fn unpack(
         &mut self,

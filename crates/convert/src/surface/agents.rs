@@ -2,7 +2,7 @@
 
 use super::words::{escaped, is_name, number, required, template, text};
 use super::{Agent, Means, Writer};
-use crate::text_loop::{Does, TextLoop, text_loop};
+use crate::text_loop::{ActionKind, TextLoop, text_loop};
 use core_ir::{
     Bound, Code, Data, EffectClass, LabelSpec, ModelParams, Prim, Term, TermId, ToolDecl, ToolId, Type,
 };
@@ -207,25 +207,25 @@ impl<'c> Writer<'c> {
         let (mut tools, mut last, mut helpers, mut handoffs) = (vec![], vec![], vec![], vec![]);
         // Fields stand in the order in which the first of their kind is offered.
         let mut order: Vec<&str> = Vec::new();
-        for hand in &found.hands {
-            let decl = self.code.tool(hand.id).clone();
-            let kind = match hand.does {
-                Does::End => {
+        for action in &found.actions {
+            let decl = self.code.tool(action.id).clone();
+            let kind = match action.kind {
+                ActionKind::End => {
                     return self.cannot_give("a call that ends the loop with an error".into(), decl.span);
                 }
-                Does::Call | Does::Finish => {
-                    let name = self.tool(hand.id, &decl)?;
-                    if matches!(hand.does, Does::Finish) {
+                ActionKind::Call | ActionKind::Finish => {
+                    let name = self.tool(action.id, &decl)?;
+                    if matches!(action.kind, ActionKind::Finish) {
                         last.push(name.clone());
                     }
                     tools.push(name);
                     "tools"
                 }
-                Does::Ask(f) => {
+                ActionKind::Ask(f) => {
                     helpers.push(self.other(f, &decl)?);
                     "helpers"
                 }
-                Does::HandOver(f) => {
+                ActionKind::HandOff(f) => {
                     handoffs.push(self.other(f, &decl)?);
                     "handoffs"
                 }

@@ -7,7 +7,7 @@ use diagnostics::{Diagnostic, FileId};
 use std::sync::Arc;
 
 pub(super) fn load(file: FileId, source: &Arc<str>, limits: &Limits) -> Loaded {
-    let mut reader = Reader {
+    let mut reader = JsonReader {
         builder: Builder::new(file, source, Format::Json, limits),
         text: source,
         bytes: source.as_bytes(),
@@ -28,7 +28,7 @@ pub(super) fn load(file: FileId, source: &Arc<str>, limits: &Limits) -> Loaded {
     Loaded { documents, diagnostics: reader.builder.diagnostics }
 }
 
-struct Reader<'a, 'l> {
+struct JsonReader<'a, 'l> {
     builder: Builder<'l>,
     text: &'a str,
     bytes: &'a [u8],
@@ -46,7 +46,7 @@ enum State {
     After,
 }
 
-impl Reader<'_, '_> {
+impl JsonReader<'_, '_> {
     fn fail<T>(&mut self, message: impl Into<String>, at: usize) -> Result<T, Stop> {
         let text = self.text.get(at..).unwrap_or("");
         let len = text.chars().next().map_or(0, char::len_utf8);

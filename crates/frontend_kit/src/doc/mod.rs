@@ -22,7 +22,7 @@ mod yaml;
 #[cfg(test)]
 mod tests;
 
-pub use node::{Document, Entry, Include, Kind, Node, NodeId};
+pub use node::{Document, Entry, Include, Node, NodeId, NodeKind};
 
 use diagnostics::{Diagnostic, FileId, Span};
 use std::sync::Arc;

@@ -11,7 +11,7 @@ pub struct NodeId(pub(super) u32);
 
 /// Kind of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Kind {
+pub enum NodeKind {
     /// Null, or nothing after the colon.
     Null,
     /// `true` or `false`.
@@ -26,16 +26,16 @@ pub enum Kind {
     Mapping,
 }
 
-impl Kind {
+impl NodeKind {
     /// The name used in messages.
     pub fn as_str(self) -> &'static str {
         match self {
-            Kind::Null => "null",
-            Kind::Bool => "a boolean",
-            Kind::Number => "a number",
-            Kind::String => "a string",
-            Kind::Sequence => "a list",
-            Kind::Mapping => "a mapping",
+            NodeKind::Null => "null",
+            NodeKind::Bool => "a boolean",
+            NodeKind::Number => "a number",
+            NodeKind::String => "a string",
+            NodeKind::Sequence => "a list",
+            NodeKind::Mapping => "a mapping",
         }
     }
 }
@@ -213,14 +213,14 @@ impl<'d> Node<'d> {
     }
 
     /// Returns its kind.
-    pub fn kind(&self) -> Kind {
+    pub fn kind(&self) -> NodeKind {
         match self.doc.raw(self.id).data {
-            Data::Null | Data::Alias(_) => Kind::Null,
-            Data::Bool(..) => Kind::Bool,
-            Data::Number(_) => Kind::Number,
-            Data::String(_) => Kind::String,
-            Data::Sequence(..) => Kind::Sequence,
-            Data::Mapping(..) => Kind::Mapping,
+            Data::Null | Data::Alias(_) => NodeKind::Null,
+            Data::Bool(..) => NodeKind::Bool,
+            Data::Number(_) => NodeKind::Number,
+            Data::String(_) => NodeKind::String,
+            Data::Sequence(..) => NodeKind::Sequence,
+            Data::Mapping(..) => NodeKind::Mapping,
         }
     }
 
@@ -238,17 +238,17 @@ impl<'d> Node<'d> {
 
     /// Returns true if it is null or empty.
     pub fn is_null(&self) -> bool {
-        self.kind() == Kind::Null
+        self.kind() == NodeKind::Null
     }
 
     /// Returns true if it is a list.
     pub fn is_sequence(&self) -> bool {
-        self.kind() == Kind::Sequence
+        self.kind() == NodeKind::Sequence
     }
 
     /// Returns true if it is a mapping.
     pub fn is_mapping(&self) -> bool {
-        self.kind() == Kind::Mapping
+        self.kind() == NodeKind::Mapping
     }
 
     /// The text of a string. Numbers and booleans are not strings: see [`Node::text`].

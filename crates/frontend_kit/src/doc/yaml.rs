@@ -15,7 +15,7 @@ const BOM: &str = "\u{feff}";
 
 pub(super) fn load(file: FileId, source: &Arc<str>, limits: &Limits) -> Loaded {
     let base = if source.starts_with(BOM) { BOM.len() } else { 0 };
-    let mut reader = Reader::new(file, source, &source[base..], base, limits);
+    let mut reader = YamlReader::new(file, source, &source[base..], base, limits);
     let Some(error) = reader.read(&[]) else { return reader.into_loaded() };
     // Other readers do not mind where the lines of a quoted text begin.
     if is_about_quotes(&error)
@@ -64,7 +64,7 @@ fn read_around_includes(
     text.push_str("---\n");
     let front = text.len();
     text.push_str(masked);
-    let mut reader = Reader::new(file, source, masked, base, limits);
+    let mut reader = YamlReader::new(file, source, masked, base, limits);
     reader.text = &text;
     reader.front = Some(front);
     reader.positions = Positions::new(&text);
@@ -99,7 +99,7 @@ fn read_around_quotes(
         }
         body.replace_range(at..end, &line);
         quoted.push((base + at, text));
-        let mut reader = Reader::new(file, source, &body, base, limits);
+        let mut reader = YamlReader::new(file, source, &body, base, limits);
         reader.quoted.clone_from(&quoted);
         match reader.read(&[]) {
             None => return Some(reader.into_loaded()),
@@ -266,7 +266,7 @@ impl Iterator for Window<'_> {
     }
 }
 
-struct Reader<'a, 'l> {
+struct YamlReader<'a, 'l> {
     builder: Builder<'l>,
     /// Parsed text: the body, perhaps with a prefix.
     text: &'a str,
@@ -290,9 +290,9 @@ struct Reader<'a, 'l> {
     quoted: Vec<(usize, String)>,
 }
 
-impl<'a, 'l> Reader<'a, 'l> {
+impl<'a, 'l> YamlReader<'a, 'l> {
     fn new(file: FileId, source: &Arc<str>, body: &'a str, base: usize, limits: &'l Limits) -> Self {
-        Reader {
+        YamlReader {
             builder: Builder::new(file, source, Format::Yaml, limits),
             text: body,
             front: None,

@@ -18,13 +18,13 @@
 //! Source: google/adk-python, `agents/llm_agent.py`, `agents/loop_agent.py`, `agents/parallel_agent.py`,
 //! `agents/run_config.py`.
 
-use crate::asks::{Asks, Uncounted};
 use crate::defaults;
+use crate::model_requests::{ModelRequests, Uncounted};
 use crate::py::{self, Given, field};
 use core_ir::{Catches, Data, IfSugar, ModelParams, Name, Prim, Term, TermId, Type};
 use diagnostics::Span;
 use frontend_kit::emit::{LoopBound, Part, Template, Unused, clip, codes, parts, undecided};
-use frontend_kit::kit::{Agent, Does, Hand, Kit, Units};
+use frontend_kit::kit::{Action, ActionKind, Agent, Kit, Units};
 use frontend_kit::project::{Compiled, File, Project, UnitKind};
 use frontend_kit::shape::why;
 use python::{FunctionId, Object, ObjectId, Piece, PyKind, Value, World};
@@ -76,7 +76,7 @@ pub(super) fn detect(file: &File) -> u8 {
 
 /// The kinds of agents.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Is {
+enum AgentKind {
     Llm,
     Sequence,
     Parallel,
@@ -95,13 +95,13 @@ pub(super) fn lower(mut units: Units, project: &Project, file: &File) -> Compile
             .filter(|(id, o)| py::made_in(o, file) && is(&world, *id).is_some())
             .map(|(id, _)| id)
             .collect();
-        let whole = Reader { world: &world, places: &at, keys: BTreeSet::new(), calls };
+        let whole = AdkReader { world: &world, places: &at, keys: BTreeSet::new(), calls };
         let mut members: HashSet<ObjectId> = HashSet::new();
         for (id, _) in world.objects().filter(|(id, _)| is(&world, *id).is_some()) {
             members.extend(whole.others(id).into_iter().filter(|o| *o != id));
         }
         let mut seen: HashSet<Span> = HashSet::new();
-        let asks = Asks::new(&world);
+        let asks = ModelRequests::new(&world);
         for id in all.into_iter().filter(|id| !members.contains(id)) {
             let span = world.object(id).span;
             // An instance that nothing but the definition of its class makes is none.
@@ -111,7 +111,7 @@ pub(super) fn lower(mut units: Units, project: &Project, file: &File) -> Compile
             }
             let reached = whole.reached(id);
             let keys = reached.iter().filter_map(|id| whole.key(*id)).collect();
-            let reader = Reader { world: &world, places: &at, keys, calls: whole.calls.clone() };
+            let reader = AdkReader { world: &world, places: &at, keys, calls: whole.calls.clone() };
             let kind = if reached.len() > 1 { UnitKind::Crew } else { UnitKind::Agent };
             let more = beside(&world, &asks, &reached);
             units.add(&reader.name(id), kind, span, |kit| {
@@ -128,7 +128,7 @@ pub(super) fn lower(mut units: Units, project: &Project, file: &File) -> Compile
 /// same agents.
 fn beside<'i>(
     world: &World<'_>,
-    asks: &Asks<'_, '_>,
+    asks: &ModelRequests<'_, '_>,
     agents: impl IntoIterator<Item = &'i ObjectId>,
 ) -> Option<Uncounted> {
     let agents: HashSet<ObjectId> = agents.into_iter().copied().collect();
@@ -151,13 +151,13 @@ fn beside<'i>(
 }
 
 /// Returns the kind of agent that an object is. `None` for any other object.
-fn is(world: &World<'_>, id: ObjectId) -> Option<Is> {
+fn is(world: &World<'_>, id: ObjectId) -> Option<AgentKind> {
     let object = world.object(id);
     let of = |name: &str| match name.rsplit('.').next()? {
-        "LlmAgent" | "Agent" => Some(Is::Llm),
-        "SequentialAgent" => Some(Is::Sequence),
-        "ParallelAgent" => Some(Is::Parallel),
-        "LoopAgent" => Some(Is::Loop),
+        "LlmAgent" | "Agent" => Some(AgentKind::Llm),
+        "SequentialAgent" => Some(AgentKind::Sequence),
+        "ParallelAgent" => Some(AgentKind::Parallel),
+        "LoopAgent" => Some(AgentKind::Loop),
         _ => None,
     };
     let Some(class) = object.class else {
@@ -172,8 +172,8 @@ fn is(world: &World<'_>, id: ObjectId) -> Option<Is> {
     let own = world.class_lookup(class, "_run_async_impl").is_some();
     match base {
         Some(kind) if !own => Some(kind),
-        Some(_) => Some(Is::Code),
-        None => derives("BaseAgent").then_some(Is::Code),
+        Some(_) => Some(AgentKind::Code),
+        None => derives("BaseAgent").then_some(AgentKind::Code),
     }
 }
 
@@ -211,7 +211,7 @@ fn places(world: &World<'_>) -> HashMap<ObjectId, Span> {
     out
 }
 
-struct Reader<'r, 'w> {
+struct AdkReader<'r, 'w> {
     world: &'r World<'w>,
     places: &'r HashMap<ObjectId, Span>,
     /// State keys that agents of the unit set.
@@ -219,7 +219,7 @@ struct Reader<'r, 'w> {
     calls: LoopBound,
 }
 
-impl<'r> Reader<'r, '_> {
+impl<'r> AdkReader<'r, '_> {
     fn get(&self, id: ObjectId, name: &str) -> Option<Given<'r>> {
         let object: &'r Object = self.world.object(id);
         if let Some(given) = field(object, None, name).filter(|g| !g.value.is_none()) {
@@ -287,7 +287,7 @@ impl<'r> Reader<'r, '_> {
 
     /// An agent as a function of what the user says.
     fn unit(&self, kit: &mut Kit<'_>, id: ObjectId) -> TermId {
-        if self.keys.is_empty() && is(self.world, id) == Some(Is::Llm) {
+        if self.keys.is_empty() && is(self.world, id) == Some(AgentKind::Llm) {
             return self.answers(kit, id);
         }
         let at = self.world.object(id).span;
@@ -309,7 +309,7 @@ impl<'r> Reader<'r, '_> {
     /// An agent as a function of a text, where the state is in scope: what it leaves there is not seen by
     /// others.
     fn apart(&self, kit: &mut Kit<'_>, id: ObjectId) -> TermId {
-        if is(self.world, id) == Some(Is::Llm) {
+        if is(self.world, id) == Some(AgentKind::Llm) {
             return self.answers(kit, id);
         }
         let at = self.world.object(id).span;
@@ -331,8 +331,8 @@ impl<'r> Reader<'r, '_> {
     fn stage(&self, kit: &mut Kit<'_>, id: ObjectId) -> TermId {
         let object = self.world.object(id);
         let (at, name) = (object.span, self.name(id));
-        let kind = is(self.world, id).unwrap_or(Is::Code);
-        if let Is::Llm | Is::Code = kind {
+        let kind = is(self.world, id).unwrap_or(AgentKind::Code);
+        if let AgentKind::Llm | AgentKind::Code = kind {
             let function = self.answers(kit, id);
             let (state, x) = (kit.b.var(STATE, at), LAST.into());
             let x = kit.b.add(Term::Field(state, x), at);
@@ -367,8 +367,8 @@ impl<'r> Reader<'r, '_> {
             stages.push((stage, keys));
         }
         let term = match kind {
-            Is::Parallel => self.together(kit, stages, at),
-            Is::Loop => {
+            AgentKind::Parallel => self.together(kit, stages, at),
+            AgentKind::Loop => {
                 let body = self.in_a_row(kit, stages, at);
                 let none = LoopBound::none(
                     "an ADK LoopAgent without `max_iterations` goes on until one of its agents escalates",
@@ -470,7 +470,7 @@ impl<'r> Reader<'r, '_> {
             return unknown;
         }
         let term = match is(self.world, id) {
-            Some(Is::Llm) => self.model(kit, id, &name),
+            Some(AgentKind::Llm) => self.model(kit, id, &name),
             _ => {
                 let why = format!("what the agent `{}` does: it is code", clip(&name));
                 kit.undecided(codes::NOT_COMPILED, why, at)
@@ -502,13 +502,13 @@ impl<'r> Reader<'r, '_> {
             }
         }
         let prompt = self.prompt(kit, id);
-        let mut hands = self.tools(kit, id);
+        let mut actions = self.tools(kit, id);
         self.all_listed(kit, id, "sub_agents");
         for sub in self.items(id, "sub_agents") {
             match self.agent_of(&sub) {
                 Some(agent) => {
                     let term = self.apart(kit, agent);
-                    hands.push(Hand::over(self.name(agent), term, sub.span));
+                    actions.push(Action::handoff(self.name(agent), term, sub.span));
                 }
                 None => {
                     let message = format!("an agent that is not known: {}", self.world.unknown_reason(&sub));
@@ -517,11 +517,11 @@ impl<'r> Reader<'r, '_> {
             }
         }
         let schema = self.get(id, "output_schema").map(|g| py::type_of(self.world, g.value));
-        let typed = schema.filter(|ty| hands.is_empty() && !matches!(ty, Type::Str | Type::Null));
+        let typed = schema.filter(|ty| actions.is_empty() && !matches!(ty, Type::Str | Type::Null));
         params.result = typed.clone();
         let hands_at = self.get(id, "tools").map(|g| g.at);
         let bound = self.calls.clone();
-        let agent = kit.agent(Agent { name, head, prompt, params, model_at, hands, hands_at, bound });
+        let agent = kit.agent(Agent { name, head, prompt, params, model_at, actions, hands_at, bound });
         match typed {
             None => agent,
             // What others are told of it is its text.
@@ -585,24 +585,24 @@ impl<'r> Reader<'r, '_> {
         py::written(kit, value, text)
     }
 
-    fn tools(&self, kit: &mut Kit<'_>, id: ObjectId) -> Vec<Hand> {
+    fn tools(&self, kit: &mut Kit<'_>, id: ObjectId) -> Vec<Action> {
         self.all_listed(kit, id, "tools");
-        let mut hands: Vec<Hand> = Vec::new();
+        let mut actions: Vec<Action> = Vec::new();
         for value in self.items(id, "tools") {
             let at = value.span;
             if let Some(agent) = self.asked(&value) {
                 let term = self.apart(kit, agent);
-                hands.push(Hand::ask(self.name(agent), term, at));
+                actions.push(Action::ask(self.name(agent), term, at));
                 continue;
             }
             // An agent that is asked, and is not known.
             if let Some((_, object)) = self.world.object_of(&value).filter(|(_, o)| o.short() == "AgentTool")
             {
                 let given = field(object, Some(0), "agent").map_or(&value, |g| g.value);
-                let name = py::outside(given).unwrap_or_else(|| format!("agent_{}", hands.len() + 1));
+                let name = py::outside(given).unwrap_or_else(|| format!("agent_{}", actions.len() + 1));
                 let why = format!("an agent that is asked: {}", self.world.unknown_reason(given));
                 let unknown = kit.undecided(codes::NOT_COMPILED, why, at);
-                hands.push(Hand::ask(name, unknown, at));
+                actions.push(Action::ask(name, unknown, at));
                 continue;
             }
             let function = py::function_of(&value).or_else(|| {
@@ -611,7 +611,7 @@ impl<'r> Reader<'r, '_> {
                 wraps.then(|| field(object, Some(0), "func")).flatten().and_then(|g| py::function_of(g.value))
             });
             if let Some(function) = function {
-                hands.push(self.function(function, at));
+                actions.push(self.function(function, at));
                 continue;
             }
             let object = self.world.object_of(&value).map(|(_, o)| o);
@@ -621,27 +621,27 @@ impl<'r> Reader<'r, '_> {
                     let message =
                         "the tools of an MCP server are known when it runs; one tool represents all";
                     kit.out.push(undecided(codes::NOT_COMPILED, message, at));
-                    let servers = hands.iter().filter(|h| h.name.starts_with("mcp")).count();
+                    let servers = actions.iter().filter(|h| h.name.starts_with("mcp")).count();
                     let own = if servers == 0 { "mcp".to_string() } else { format!("mcp_{}", servers + 1) };
-                    hands.push(Hand::mcp(own, &name, at));
+                    actions.push(Action::mcp(own, &name, at));
                 }
                 // `exit_loop` ends the loop agent around this one.
                 Some(name) if name == "exit_loop" => {
-                    hands.push(Hand { does: Does::End, ..Hand::tool(name, at) })
+                    actions.push(Action { kind: ActionKind::End, ..Action::tool(name, at) })
                 }
-                Some(name) => hands.push(Hand::tool(name, at)),
+                Some(name) => actions.push(Action::tool(name, at)),
                 None => {
                     let message = format!("a tool that is not known: {}", self.world.unknown_reason(&value));
                     kit.out.push(undecided(codes::NOT_COMPILED, message, at));
-                    hands.push(Hand::tool(format!("unknown_{}", hands.len() + 1), at));
+                    actions.push(Action::tool(format!("unknown_{}", actions.len() + 1), at));
                 }
             }
         }
-        hands
+        actions
     }
 
     /// A function as a tool.
-    fn function(&self, function: FunctionId, at: Span) -> Hand {
+    fn function(&self, function: FunctionId, at: Span) -> Action {
         let f = self.world.function(function);
         let hidden = |world: &World<'_>, annotation: &Value| {
             world.name_of(annotation).is_some_and(|n| n.ends_with("Context"))
@@ -661,10 +661,10 @@ impl<'r> Reader<'r, '_> {
                 indent(l) == own && l.trim_start().replace(' ', "").contains("actions.escalate=True")
             })
         });
-        let does = if always { Does::End } else { Does::Call };
+        let does = if always { ActionKind::End } else { ActionKind::Call };
         // Ending a loop has no parameters.
         let decl = (!always).then(|| Box::new(decl));
-        Hand { does, decl, ..Hand::tool(f.name.to_string(), at) }
+        Action { kind: does, decl, ..Action::tool(f.name.to_string(), at) }
     }
 
     /// Says if some of a list are not known.

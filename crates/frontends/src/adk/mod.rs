@@ -19,7 +19,7 @@ use crate::defaults;
 use core_ir::TermId;
 use frontend_kit::doc::Node;
 use frontend_kit::emit::{LoopBound, codes, value_span};
-use frontend_kit::kit::{Does, Hand, Kit, Units, mark, setting};
+use frontend_kit::kit::{Action, ActionKind, Kit, Units, mark, setting};
 use frontend_kit::project::{Compiled, Facts, File, Frontend, Project, UnitKind, Words};
 use frontend_kit::shape::{self, Given, Shape, by_name, why};
 
@@ -123,15 +123,15 @@ fn agent(kit: &mut Kit<'_>, project: &Project, file: &File, node: Node<'_>) -> T
     let kind = class.rsplit('.').next().unwrap_or(class);
     let term = match kind {
         "LlmAgent" | "Agent" | "" if class.len() <= "google.adk.agents.LlmAgent".len() => {
-            let mut hands = tools(kit, project, file, node);
+            let mut actions = tools(kit, project, file, node);
             for (name, term, at) in subs(kit, project, file, node) {
-                hands.push(Hand::over(name, term, at));
+                actions.push(Action::handoff(name, term, at));
             }
             let mut given = Given::default();
             for e in node.get("generate_content_config").into_iter().flat_map(|c| c.entries()) {
                 setting(&e, &mut given.params, kit.out);
             }
-            shape::agent_with(kit, node, &SHAPE, given, hands, &by_name)
+            shape::agent_with(kit, node, &SHAPE, given, actions, &by_name)
         }
         "SequentialAgent" | "ParallelAgent" | "LoopAgent" => {
             frontend_kit::emit::report_keys(
@@ -212,25 +212,25 @@ fn elsewhere(
     (stem.to_string(), kit.unknown(&format!("the agent in {path}"), at))
 }
 
-fn tools(kit: &mut Kit<'_>, project: &Project, file: &File, node: Node<'_>) -> Vec<Hand> {
-    let mut hands = Vec::new();
+fn tools(kit: &mut Kit<'_>, project: &Project, file: &File, node: Node<'_>) -> Vec<Action> {
+    let mut actions = Vec::new();
     for item in node.get("tools").into_iter().flat_map(|t| t.items()) {
         let at = item.head();
         let name = item.text().or_else(|| item.get("name")?.text()).unwrap_or("");
         match item.at(&["args", "agent", "config_path"]).and_then(|p| p.text()) {
             Some(path) => {
                 let (name, term) = elsewhere(kit, project, file, path, at);
-                hands.push(Hand::ask(name, term, at));
+                actions.push(Action::ask(name, term, at));
             }
             None => {
                 let short = name.rsplit('.').next().unwrap_or(name);
                 let wrapped = item.at(&["args", "func"]).and_then(|f| f.text());
                 let short = wrapped.map_or(short, |f| f.rsplit('.').next().unwrap_or(f));
                 // `exit_loop` ends the loop agent around this one.
-                let does = if short == "exit_loop" { Does::End } else { Does::Call };
-                hands.push(Hand { does, ..Hand::tool(short, at) });
+                let does = if short == "exit_loop" { ActionKind::End } else { ActionKind::Call };
+                actions.push(Action { kind: does, ..Action::tool(short, at) });
             }
         }
     }
-    hands
+    actions
 }

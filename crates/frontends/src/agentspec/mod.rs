@@ -23,7 +23,7 @@ use diagnostics::Span;
 use frontend_kit::doc::Node;
 use frontend_kit::emit::{LoopBound, Part, Template, Unused, clip, codes, report_keys, value_span};
 use frontend_kit::flow::{Flow, FlowNode};
-use frontend_kit::kit::{Agent, Hand, Kit, Units, double, first_text, mark, setting, size};
+use frontend_kit::kit::{Action, Agent, Kit, Units, double, first_text, mark, setting, size};
 use frontend_kit::project::{Compiled, Facts, File, Frontend, Project, UnitKind, Words};
 use frontend_kit::shape::why;
 use frontend_kit::turn::Carried;
@@ -129,14 +129,14 @@ impl<'d> Spec<'d> {
             }
             "Flow" => self.flow(kit, node),
             "ManagerWorkers" => {
-                let mut hands = Vec::new();
+                let mut actions = Vec::new();
                 for worker in node.get("workers").into_iter().flat_map(|w| w.items()) {
                     let worker = self.get(worker);
                     let term = self.runnable(kit, worker);
-                    hands.push(Hand::ask(name(worker), term, worker.head()));
+                    actions.push(Action::ask(name(worker), term, worker.head()));
                 }
                 match self.field(node, "group_manager") {
-                    Some(manager) if kind(manager) == "Agent" => self.agent(kit, manager, hands),
+                    Some(manager) if kind(manager) == "Agent" => self.agent(kit, manager, actions),
                     Some(manager) => {
                         // A model alone manages.
                         let (params, model_at) = model(kit, Some(manager));
@@ -148,7 +148,7 @@ impl<'d> Spec<'d> {
                             prompt,
                             params,
                             model_at,
-                            hands,
+                            actions,
                             hands_at: None,
                             bound: no_limit(),
                         })
@@ -171,7 +171,7 @@ impl<'d> Spec<'d> {
         if let Err(term) = kit.open(name(agent), agent.span(), agent.head(), size(agent.span())) {
             return term;
         }
-        let mut hands = Vec::new();
+        let mut actions = Vec::new();
         for pair in swarm.get("relationships").into_iter().flat_map(|r| r.items()) {
             let ends: Vec<Node<'d>> = pair.items().map(|e| self.get(e)).collect();
             if let [from, to] = ends[..]
@@ -183,15 +183,15 @@ impl<'d> Spec<'d> {
                 } else {
                     self.swarm(kit, swarm, Some(to), head)
                 };
-                hands.push(Hand::over(name(to), term, at));
+                actions.push(Action::handoff(name(to), term, at));
             }
         }
-        let term = self.agent(kit, agent, hands);
+        let term = self.agent(kit, agent, actions);
         kit.close();
         term
     }
 
-    fn agent(&self, kit: &mut Kit<'_>, node: Node<'d>, more: Vec<Hand>) -> TermId {
+    fn agent(&self, kit: &mut Kit<'_>, node: Node<'d>, more: Vec<Action>) -> TermId {
         let head = node.head();
         let known = [
             "component_type",
@@ -210,16 +210,16 @@ impl<'d> Spec<'d> {
             None => kit.text("", head),
         };
         let (params, model_at) = model(kit, self.field(node, "llm_config"));
-        let mut hands = Vec::new();
+        let mut actions = Vec::new();
         for tool in node.get("tools").into_iter().flat_map(|t| t.items()) {
             let tool = self.get(tool);
             let server = self.field(tool, "client_transport").map(name);
-            let hand = match server.filter(|_| kind(tool) == "MCPTool") {
-                Some(server) => Hand::mcp(name(tool), server, tool.head()),
-                None => Hand::tool(name(tool), tool.head()),
+            let action = match server.filter(|_| kind(tool) == "MCPTool") {
+                Some(server) => Action::mcp(name(tool), server, tool.head()),
+                None => Action::tool(name(tool), tool.head()),
             };
             let description = tool.get("description").and_then(|d| d.text()).map(str::to_string);
-            hands.push(Hand { description, ..hand });
+            actions.push(Action { description, ..action });
         }
         for toolbox in node.get("toolboxes").into_iter().flat_map(|t| t.items()) {
             let toolbox = self.get(toolbox);
@@ -230,17 +230,17 @@ impl<'d> Spec<'d> {
                 .filter_map(|f| f.text())
                 .collect();
             if filter.is_empty() {
-                hands.push(Hand::mcp(name(toolbox), name(toolbox), toolbox.head()));
+                actions.push(Action::mcp(name(toolbox), name(toolbox), toolbox.head()));
             }
-            hands.extend(filter.into_iter().map(|f| Hand::mcp(f, name(toolbox), toolbox.head())));
+            actions.extend(filter.into_iter().map(|f| Action::mcp(f, name(toolbox), toolbox.head())));
         }
-        hands.extend(more);
+        actions.extend(more);
         let hands_at = node.entry("tools").map(|e| e.key.span());
         let first = node.at(&["metadata", "entail", "calls"]).and_then(|c| c.text()) == Some("first");
         let carried = if first { Carried::First } else { Carried::All };
         let bound = limit(node);
-        let agent = Agent { name: name(node), head, prompt, params, model_at, hands, hands_at, bound };
-        kit.agent_asked(agent, carried, None)
+        let agent = Agent { name: name(node), head, prompt, params, model_at, actions, hands_at, bound };
+        kit.agent_with_request(agent, carried, None)
     }
 
     fn flow(&self, kit: &mut Kit<'_>, flow: Node<'d>) -> TermId {

@@ -8,10 +8,12 @@
 //! `user_proxy_agent.py`.
 
 use super::code::{flag, lookup, signature, words};
-use super::model::{Assistant, Ends, How, Kind, Member, Place, Selector, Team, ToolUse, Words};
-use super::term;
-use crate::asks::{Asks, Uncounted};
+use super::group_chat;
+use super::model::{
+    Assistant, Member, MemberKind, Place, Selector, SpeakerSelection, Team, Termination, ToolUse, Words,
+};
 use crate::defaults;
+use crate::model_requests::{ModelRequests, Uncounted};
 use crate::py::{self, Given, field};
 use core_ir::{Bound, ModelParams, Name, TermId, ToolDecl};
 use diagnostics::{Diagnostic, Span};
@@ -116,7 +118,7 @@ pub(super) fn configured(kit: &mut Kit<'_>, node: Node<'_>) -> Member {
         description.map_or_else(|| Words::of("", head), |(text, e)| Words::of(text, value_span(&e)));
     let kind = match node.get("llm_config").filter(|l| l.is_mapping()) {
         // Without a model, it speaks for the user, or runs code.
-        None => Kind::Outside,
+        None => MemberKind::Outside,
         Some(config) => {
             let mut params = ModelParams { purpose: Some(name.as_str().into()), ..ModelParams::default() };
             let first = config.get("config_list").and_then(|l| l.items().next());
@@ -129,7 +131,7 @@ pub(super) fn configured(kit: &mut Kit<'_>, node: Node<'_>) -> Member {
                 None => Words::of(ASSISTANT_PROMPT, head),
             };
             let model_at = named.map_or(config.head(), |(_, e)| value_span(&e));
-            Kind::Assistant(Box::new(plain(system, params, Some(model_at))))
+            MemberKind::Assistant(Box::new(plain(system, params, Some(model_at))))
         }
     };
     Member { name, description, place: node.span(), head, kind }
@@ -138,7 +140,7 @@ pub(super) fn configured(kit: &mut Kit<'_>, node: Node<'_>) -> Member {
 /// Texts in a message that end a chat, or the reason why they aren't known.
 pub(super) type Stop = Result<Vec<(String, Place)>, String>;
 
-struct Reader<'r, 'w> {
+struct ClassicReader<'r, 'w> {
     world: &'r World<'w>,
 }
 
@@ -151,8 +153,8 @@ struct Chat<'r> {
 }
 
 /// The talks that a module begins, and agents that take part in none.
-pub(super) fn lower(units: &mut Units, world: &World<'_>, asks: &Asks<'_, '_>, file: &File) {
-    let reader = Reader { world };
+pub(super) fn lower(units: &mut Units, world: &World<'_>, asks: &ModelRequests<'_, '_>, file: &File) {
+    let reader = ClassicReader { world };
     let chats = reader.chats(file, &mut units.compiled.diagnostics);
     let mut used: HashSet<ObjectId> = HashSet::new();
     let mut places: HashSet<Span> = HashSet::new();
@@ -200,7 +202,7 @@ pub(super) fn lower(units: &mut Units, world: &World<'_>, asks: &Asks<'_, '_>, f
         if alone && places.insert(object.span) {
             units.add(&reader.name(id), UnitKind::Agent, object.span, |kit| {
                 let member = reader.member(kit, id, one_turn());
-                let term = term::alone(kit, &member);
+                let term = group_chat::alone(kit, &member);
                 let asked = |o: &Object| {
                     matches!(o.short(), "generate_reply" | "a_generate_reply" | "run") && o.base == Some(id)
                 };
@@ -213,7 +215,7 @@ pub(super) fn lower(units: &mut Units, world: &World<'_>, asks: &Asks<'_, '_>, f
     }
 }
 
-impl<'r> Reader<'r, '_> {
+impl<'r> ClassicReader<'r, '_> {
     fn class(&self, id: ObjectId) -> Option<String> {
         let object = self.world.object(id);
         let ours = |name: &str| PACKAGES.contains(&name.split('.').next().unwrap_or(""));
@@ -232,7 +234,11 @@ impl<'r> Reader<'r, '_> {
 
     /// Why models are asked beside a talk: by functions that it or its members are given, by talks within it,
     /// or for a summary.
-    fn beside(&self, asks: &Asks<'_, '_>, ids: impl IntoIterator<Item = ObjectId>) -> Option<Uncounted> {
+    fn beside(
+        &self,
+        asks: &ModelRequests<'_, '_>,
+        ids: impl IntoIterator<Item = ObjectId>,
+    ) -> Option<Uncounted> {
         let mut all: Vec<ObjectId> = ids.into_iter().collect();
         let groups: Vec<ObjectId> = all.iter().filter_map(|id| self.group(*id)).collect();
         all.extend(groups.iter().flat_map(|g| self.members(*g)));
@@ -430,7 +436,7 @@ impl<'r> Reader<'r, '_> {
                 let default = if class == "AssistantAgent" { ASSISTANT_PROMPT } else { CONVERSABLE_PROMPT };
                 let system = system.map_or_else(|| Words::of(default, head), |g| words(self.world, g));
                 let tools = self.tools(kit, id);
-                Kind::Assistant(Box::new(Assistant { tools, bound, ..plain(system, params, Some(at)) }))
+                MemberKind::Assistant(Box::new(Assistant { tools, bound, ..plain(system, params, Some(at)) }))
             }
         };
         let description = self.get(id, None, "description").or(system).map(|g| words(self.world, g));
@@ -448,7 +454,7 @@ impl<'r> Reader<'r, '_> {
     }
 
     /// Who speaks without a model: a person, what runs code, or one that always says the same.
-    fn proxy(&self, id: ObjectId) -> Kind {
+    fn proxy(&self, id: ObjectId) -> MemberKind {
         let code = field(self.world.object(id), None, "code_execution_config");
         let user = self.class(id).is_some_and(|c| c.ends_with("UserProxyAgent"));
         let runs = match code {
@@ -456,13 +462,13 @@ impl<'r> Reader<'r, '_> {
             None => user,
         };
         if self.mode(id) == "ALWAYS" || runs {
-            return Kind::Outside;
+            return MemberKind::Outside;
         }
         let given = self.get(id, None, "default_auto_reply");
         match given.map(|g| self.world.str(g.value)) {
-            None => Kind::Says(String::new()),
-            Some(Some(text)) => Kind::Says(text.to_string()),
-            Some(None) => Kind::Outside,
+            None => MemberKind::Constant(String::new()),
+            Some(Some(text)) => MemberKind::Constant(text.to_string()),
+            Some(None) => MemberKind::Outside,
         }
     }
 
@@ -558,20 +564,22 @@ impl<'r> Reader<'r, '_> {
         let recipient = self.member(kit, chat.recipient, bound.clone());
         let initiator = self.member(kit, chat.initiator, bound.clone());
         let at = chat.at;
-        if let (Kind::Assistant(a), false) = (&recipient.kind, matches!(initiator.kind, Kind::Assistant(_))) {
-            if let Err(unknown) = term::open(kit, &recipient) {
+        if let (MemberKind::Assistant(a), false) =
+            (&recipient.kind, matches!(initiator.kind, MemberKind::Assistant(_)))
+        {
+            if let Err(unknown) = group_chat::open(kit, &recipient) {
                 return unknown;
             }
             let stop = self.stop(chat.initiator);
-            let term = super::pair::conversation(kit, &recipient, a, &initiator, stop, bound, at);
+            let term = super::two_agent_chat::conversation(kit, &recipient, a, &initiator, stop, bound, at);
             kit.close();
             return term;
         }
         let (to, from) = (recipient.name.clone(), initiator.name.clone());
         let ends = [(chat.initiator, to), (chat.recipient, from.clone())].map(|(who, said_by)| {
             match self.stop(who) {
-                Ok(texts) => Ends::Any(mentions(texts, Some(said_by), self.world.object(who).span)),
-                Err(why) => Ends::Unknown(why, self.world.object(who).span),
+                Ok(texts) => Termination::Any(mentions(texts, Some(said_by), self.world.object(who).span)),
+                Err(why) => Termination::Unknown(why, self.world.object(who).span),
             }
         });
         // Between two replies of the recipient the initiator speaks.
@@ -582,10 +590,10 @@ impl<'r> Reader<'r, '_> {
             Bound::Infinite => bound,
         };
         let team = Team {
-            how: How::RoundRobin,
+            how: SpeakerSelection::RoundRobin,
             members: vec![recipient, initiator],
             opener: from,
-            ends: Some(Ends::Any(ends.into())),
+            ends: Some(Termination::Any(ends.into())),
             bound,
             at,
         };
@@ -596,7 +604,10 @@ impl<'r> Reader<'r, '_> {
         let head = self.world.object(id).span;
         let description = Words::of("", head);
         let (name, place) = (format!("{} and others", self.name(id)), team.at);
-        term::alone(kit, &Member { name, description, place, head, kind: Kind::Team(Box::new(team)) })
+        group_chat::alone(
+            kit,
+            &Member { name, description, place, head, kind: MemberKind::Team(Box::new(team)) },
+        )
     }
 
     /// Returns the maximal number of the recipient's replies.
@@ -668,15 +679,15 @@ impl<'r> Reader<'r, '_> {
         }
         let members: Vec<Member> = ids.iter().map(|m| self.member(kit, *m, bound.clone())).collect();
         let how = match named.as_ref().map(Option::as_deref) {
-            Some(Some("round_robin")) => How::RoundRobin,
+            Some(Some("round_robin")) => SpeakerSelection::RoundRobin,
             None | Some(Some("auto")) => self.selector(kit, manager, group, None),
             Some(Some("random")) => self.selector(kit, manager, group, Some("who is drawn by lot to speak")),
             Some(Some("manual")) => self.selector(kit, manager, group, Some("whom a person names to speak")),
             Some(_) => self.selector(kit, manager, group, Some("who speaks next, which code decides")),
         };
         let ends = match self.stop(manager) {
-            Ok(texts) => Ends::Any(mentions(texts, None, self.world.object(manager).span)),
-            Err(why) => Ends::Unknown(why, self.world.object(manager).span),
+            Ok(texts) => Termination::Any(mentions(texts, None, self.world.object(manager).span)),
+            Err(why) => Termination::Unknown(why, self.world.object(manager).span),
         };
         Team {
             how,
@@ -688,7 +699,13 @@ impl<'r> Reader<'r, '_> {
         }
     }
 
-    fn selector(&self, kit: &mut Kit<'_>, manager: ObjectId, group: ObjectId, code: Option<&str>) -> How {
+    fn selector(
+        &self,
+        kit: &mut Kit<'_>,
+        manager: ObjectId,
+        group: ObjectId,
+        code: Option<&str>,
+    ) -> SpeakerSelection {
         let head = self.world.object(group).span;
         let model = if code.is_none() { self.model(kit, manager) } else { None };
         let (params, model_at) = model.map_or((ModelParams::default(), None), |(p, at)| (p, Some(at)));
@@ -703,7 +720,7 @@ impl<'r> Reader<'r, '_> {
             Bound::Infinite => retries,
         };
         let method = self.get(group, None, "speaker_selection_method").map_or(head, |g| g.at);
-        How::Selector(Box::new(Selector {
+        SpeakerSelection::Selector(Box::new(Selector {
             params,
             model_at,
             prompt: text("select_speaker_message_template", SELECT_BEFORE),
@@ -716,9 +733,9 @@ impl<'r> Reader<'r, '_> {
     }
 }
 
-fn mentions(texts: Vec<(String, Place)>, by: Option<String>, at: Span) -> Vec<Ends> {
+fn mentions(texts: Vec<(String, Place)>, by: Option<String>, at: Span) -> Vec<Termination> {
     let sources = by.map(|name| vec![name]);
-    let one = |(text, place)| Ends::Mention { text, sources: sources.clone(), place, at };
+    let one = |(text, place)| Termination::Mention { text, sources: sources.clone(), place, at };
     texts.into_iter().map(one).collect()
 }
 

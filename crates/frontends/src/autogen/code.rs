@@ -3,17 +3,17 @@
 //! Source: microsoft/autogen 0.7.5: `autogen_agentchat/agents`, `teams/_group_chat`, `conditions`,
 //! `base/_handoff.py`, `tools`.
 
-use super::choose;
 use super::classic::{source_of, tests};
 use super::component::{asks, default_description, is_team};
 use super::magentic;
 use super::model::{
-    Arrow, Assistant, Ends, Graph, Handoff, How, Kind, Member, Orchestrator, Place, Selector, Society, Team,
-    ToolUse, When, Words,
+    Assistant, Graph, GraphEdge, Handoff, Member, MemberKind, Orchestrator, Place, Selector, SocietyOfMind,
+    SpeakerSelection, Team, Termination, ToolUse, When, Words,
 };
+use super::selector;
 use super::{AGENT_UNUSED, ASSISTANT, DEFAULT_PROMPT, INSTRUCTION, RESPONSE, TEAM_UNUSED};
-use crate::asks::{Asks, Uncounted};
 use crate::defaults;
+use crate::model_requests::{ModelRequests, Uncounted};
 use crate::py::{self, Given, field};
 use core_ir::{Bound, Data, ModelParams, Name, ToolDecl, Type};
 use diagnostics::{Diagnostic, Span};
@@ -56,7 +56,7 @@ const HOSTED_UNUSED: &[Unused] = &[
 
 const USER_UNUSED: &[Unused] = &[("input_func", frontend_kit::shape::why::CODE)];
 
-pub(super) struct Reader<'r, 'w> {
+pub(super) struct AgentChatReader<'r, 'w> {
     pub world: &'r World<'w>,
 }
 
@@ -84,7 +84,7 @@ pub(super) fn flag(world: &World<'_>, given: Option<Given<'_>>) -> Option<bool> 
     }
 }
 
-impl<'r> Reader<'r, '_> {
+impl<'r> AgentChatReader<'r, '_> {
     fn is_of(&self, object: &Object) -> bool {
         PACKAGES.contains(&object.package()) && object.base.is_none()
     }
@@ -187,7 +187,7 @@ impl<'r> Reader<'r, '_> {
 
     /// Why models are asked beside the turns of an agent or a team: by functions that it or its members are
     /// given, or by what the class of a member does.
-    pub fn beside(&self, asks: &Asks<'_, '_>, id: ObjectId) -> Option<Uncounted> {
+    pub fn beside(&self, asks: &ModelRequests<'_, '_>, id: ObjectId) -> Option<Uncounted> {
         /// Agents whose requests are all compiled.
         const COMPILED: &[&str] = &[
             "AssistantAgent",
@@ -240,17 +240,17 @@ impl<'r> Reader<'r, '_> {
         let class = self.class(id).unwrap_or_default();
         let kind = match &*class {
             _ if depth > MAX_DEPTH || !kit.budget.take(0, head, kit.out) => {
-                Kind::Unknown("an agent beyond the limit".into())
+                MemberKind::Unknown("an agent beyond the limit".into())
             }
-            of if is_team(of) => Kind::Team(Box::new(self.team(kit, id, of, depth))),
-            "AssistantAgent" => Kind::Assistant(Box::new(self.assistant(kit, id, depth))),
+            of if is_team(of) => MemberKind::Team(Box::new(self.team(kit, id, of, depth))),
+            "AssistantAgent" => MemberKind::Assistant(Box::new(self.assistant(kit, id, depth))),
             "UserProxyAgent" => {
                 py::report(object, &["name", "description"], USER_UNUSED, "a user", kit.out);
                 kit.outline.person(head, false);
-                Kind::Outside
+                MemberKind::Outside
             }
-            "CodeExecutorAgent" if self.get(id, None, "model_client").is_none() => Kind::Outside,
-            "SocietyOfMindAgent" => self.society(kit, id, depth),
+            "CodeExecutorAgent" if self.get(id, None, "model_client").is_none() => MemberKind::Outside,
+            "SocietyOfMindAgent" => self.society_of_mind(kit, id, depth),
             "MessageFilterAgent" => {
                 match self.get(id, Some(1), "wrapped_agent").and_then(|g| self.who(g.value)) {
                     Some(inner) => {
@@ -258,22 +258,22 @@ impl<'r> Reader<'r, '_> {
                         kit.out.push(undecided(codes::NOT_COMPILED, message, head));
                         self.member(kit, inner, depth + 1).kind
                     }
-                    None => Kind::Unknown("the agent behind a filter".into()),
+                    None => MemberKind::Unknown("the agent behind a filter".into()),
                 }
             }
             of if object.class.is_none() && self.get(id, Some(1), "model_client").is_some() => {
                 let why = format!("what `{}` adds to an assistant is not compiled", clip(of));
                 kit.out.push(Diagnostic::info(codes::NOT_COMPILED, why, head));
-                Kind::Assistant(Box::new(self.assistant(kit, id, depth)))
+                MemberKind::Assistant(Box::new(self.assistant(kit, id, depth)))
             }
-            of if HOSTED.contains(&of) => Kind::Assistant(Box::new(self.hosted(kit, id))),
+            of if HOSTED.contains(&of) => MemberKind::Assistant(Box::new(self.hosted(kit, id))),
             // Code is carried out elsewhere, by the agent's name.
             "BaseChatAgent" => {
                 let message = "what this agent does is code: a tool of its name";
                 kit.out.push(Diagnostic::info(codes::NOT_COMPILED, message, head));
-                Kind::Outside
+                MemberKind::Outside
             }
-            of => Kind::Unknown(format!("what an agent of the class `{}` does", clip(of))),
+            of => MemberKind::Unknown(format!("what an agent of the class `{}` does", clip(of))),
         };
         let description = self.get(id, None, "description").map(|g| words(self.world, g));
         let description = description.unwrap_or_else(|| Words::of(default_description(&class), head));
@@ -490,10 +490,10 @@ impl<'r> Reader<'r, '_> {
         out
     }
 
-    fn society(&self, kit: &mut Kit<'_>, id: ObjectId, depth: usize) -> Kind {
+    fn society_of_mind(&self, kit: &mut Kit<'_>, id: ObjectId, depth: usize) -> MemberKind {
         let head = self.world.object(id).span;
         let Some(team) = self.get(id, Some(1), "team").and_then(|g| self.who(g.value)) else {
-            return Kind::Unknown("the group chat inside an agent".into());
+            return MemberKind::Unknown("the group chat inside an agent".into());
         };
         let client = self.get(id, Some(2), "model_client");
         let (mut params, model_at) = self.model(kit, client);
@@ -501,7 +501,7 @@ impl<'r> Reader<'r, '_> {
         let text = |key: &str, default: &str| {
             self.get(id, None, key).map_or_else(|| Words::of(default, head), |g| words(self.world, g))
         };
-        Kind::Society(Box::new(Society {
+        MemberKind::SocietyOfMind(Box::new(SocietyOfMind {
             team: self.member(kit, team, depth + 1),
             params,
             model_at,
@@ -544,7 +544,7 @@ impl<'r> Reader<'r, '_> {
                     let why = format!("a member that is not known: {}", self.world.unknown_reason(&value));
                     let name = format!("unknown_{}", members.len() + 1);
                     let description = Words::of("", value.span);
-                    let (place, kind) = (value.span, Kind::Unknown(why));
+                    let (place, kind) = (value.span, MemberKind::Unknown(why));
                     members.push(Member { name, description, place, head: place, kind });
                 }
             }
@@ -567,16 +567,16 @@ impl<'r> Reader<'r, '_> {
             None => default,
         };
         let how = match of {
-            "RoundRobinGroupChat" => How::RoundRobin,
-            "Swarm" => How::Swarm,
-            "GraphFlow" => How::Graph(self.graph(kit, id)),
+            "RoundRobinGroupChat" => SpeakerSelection::RoundRobin,
+            "Swarm" => SpeakerSelection::Swarm,
+            "GraphFlow" => SpeakerSelection::Graph(self.graph(kit, id)),
             "MagenticOneGroupChat" => self.orchestrator(kit, id),
             _ => self.selector(kit, id),
         };
         Team { how, members, opener: "user".into(), ends, bound, at: participants.map_or(head, |g| g.at) }
     }
 
-    fn orchestrator(&self, kit: &mut Kit<'_>, id: ObjectId) -> How {
+    fn orchestrator(&self, kit: &mut Kit<'_>, id: ObjectId) -> SpeakerSelection {
         let (params, model_at) = self.model(kit, self.get(id, Some(1), "model_client"));
         let own = LoopBound::by_default(magentic::STALLS, "");
         let stalls = match py::bound(self.world, self.get(id, None, "max_stalls"), own).bound {
@@ -585,10 +585,10 @@ impl<'r> Reader<'r, '_> {
         };
         let answer = self.get(id, None, "final_answer_prompt").map(|g| words(self.world, g));
         let answer = answer.filter(|w| !magentic::is_own(&w.shown()));
-        How::Magentic(Box::new(Orchestrator { params, model_at, stalls, answer }))
+        SpeakerSelection::Magentic(Box::new(Orchestrator { params, model_at, stalls, answer }))
     }
 
-    fn selector(&self, kit: &mut Kit<'_>, id: ObjectId) -> How {
+    fn selector(&self, kit: &mut Kit<'_>, id: ObjectId) -> SpeakerSelection {
         let head = self.world.object(id).span;
         let client = self.get(id, Some(1), "model_client");
         let (params, model_at) = self.model(kit, client);
@@ -602,14 +602,14 @@ impl<'r> Reader<'r, '_> {
         let selector = Selector {
             params,
             model_at,
-            prompt: prompt.unwrap_or_else(|| Words::of(choose::PROMPT, head)),
+            prompt: prompt.unwrap_or_else(|| Words::of(selector::PROMPT, head)),
             after: None,
             as_system: self.speaks_openai(client),
             repeats: flag(self.world, self.get(id, None, "allow_repeated_speaker")).unwrap_or(false),
             attempts,
             code,
         };
-        How::Selector(Box::new(selector))
+        SpeakerSelection::Selector(Box::new(selector))
     }
 
     /// Reads the graph of a `DiGraphBuilder`.
@@ -696,7 +696,7 @@ impl<'r> Reader<'r, '_> {
 
     fn when(&self, value: &Value) -> When {
         if let Some(text) = self.world.str(value) {
-            return When::Says(text.to_string());
+            return When::Contains(text.to_string());
         }
         // `lambda m: "GOOD" in m.to_model_text()`
         let source = py::function_of(value).map_or("", |f| source_of(self.world, f));
@@ -704,28 +704,28 @@ impl<'r> Reader<'r, '_> {
             Some((before, after)) if !after.contains(['"', '\'']) => {
                 let text = tests(&format!("{before} in {after}"));
                 if let Some([(text, Place::Anywhere)]) = text.as_deref() {
-                    return When::SaysNot(text.clone());
+                    return When::NotContains(text.clone());
                 }
             }
             _ if source.contains(" and ") || source.contains(" or ") || source.contains("not ") => {}
             _ => {
                 if let Some([(text, Place::Anywhere)]) = tests(source).as_deref() {
-                    return When::Says(text.clone());
+                    return When::Contains(text.clone());
                 }
             }
         }
         When::Unknown("the condition of an edge, which is code".into())
     }
 
-    fn arrow(&self, from: String, to: String, when: When, call: &Object) -> Arrow {
+    fn arrow(&self, from: String, to: String, when: When, call: &Object) -> GraphEdge {
         let text = |key: &str| field(call, None, key).and_then(|g| self.world.str(g.value));
         let group = text("activation_group").filter(|g| !g.is_empty()).unwrap_or(&to).to_string();
-        Arrow { from, to, when, group, any: text("activation_condition") == Some("any"), at: call.span }
+        GraphEdge { from, to, when, group, any: text("activation_condition") == Some("any"), at: call.span }
     }
 
     /// A condition, or several with `|` and `&`.
-    fn ends(&self, value: &Value, at: Span, depth: usize) -> Ends {
-        let unknown = |why: String| Ends::Unknown(why, at);
+    fn ends(&self, value: &Value, at: Span, depth: usize) -> Termination {
+        let unknown = |why: String| Termination::Unknown(why, at);
         let Some((_, object)) = self.world.object_of(value).filter(|_| depth < 64) else {
             return unknown(format!("what ends the chat: {}", self.world.unknown_reason(value)));
         };
@@ -739,46 +739,47 @@ impl<'r> Reader<'r, '_> {
             let items = self.world.items(given.value)?;
             items.iter().map(|v| self.world.str(v).map(str::to_string)).collect::<Option<Vec<_>>>()
         };
-        let missing = |what: &str| Ends::Unknown(format!("whether `{}` ends the chat", clip(what)), at);
+        let missing =
+            |what: &str| Termination::Unknown(format!("whether `{}` ends the chat", clip(what)), at);
         match &*object.callee {
-            "|" => return Ends::Any(each()),
-            "&" => return Ends::All(each()),
+            "|" => return Termination::Any(each()),
+            "&" => return Termination::All(each()),
             _ => {}
         }
         match object.short() {
-            "OrTerminationCondition" => Ends::Any(each()),
-            "AndTerminationCondition" => Ends::All(each()),
+            "OrTerminationCondition" => Termination::Any(each()),
+            "AndTerminationCondition" => Termination::All(each()),
             "MaxMessageTermination" => {
                 let given = field(object, Some(0), "max_messages");
                 let events = flag(self.world, field(object, Some(1), "include_agent_event"));
                 match given.map(|g| (&self.world.resolve_env(g.value).kind, g.at)) {
                     Some((PyKind::Int(n), at)) if *n >= 0 && events != Some(true) => {
-                        Ends::Messages(n.unsigned_abs(), at)
+                        Termination::Messages(n.unsigned_abs(), at)
                     }
                     _ => unknown("how many messages end the chat".into()),
                 }
             }
             "TextMentionTermination" => match text(0, "text") {
                 Some((text, at)) => {
-                    Ends::Mention { text, sources: texts(1, "sources"), place: Place::Anywhere, at }
+                    Termination::Mention { text, sources: texts(1, "sources"), place: Place::Anywhere, at }
                 }
                 None => missing("TextMentionTermination"),
             },
             "HandoffTermination" => match text(0, "target") {
-                Some((target, at)) => Ends::Handoff(target, at),
+                Some((target, at)) => Termination::Handoff(target, at),
                 None => missing("HandoffTermination"),
             },
             "SourceMatchTermination" => match texts(0, "sources") {
-                Some(names) => Ends::Source(names, at),
+                Some(names) => Termination::Source(names, at),
                 None => missing("SourceMatchTermination"),
             },
-            "TextMessageTermination" => Ends::TextOf(text(0, "source").map(|(t, _)| t), at),
+            "TextMessageTermination" => Termination::TextOf(text(0, "source").map(|(t, _)| t), at),
             "FunctionCallTermination" => match text(0, "function_name") {
-                Some((name, at)) => Ends::Called(name, at),
+                Some((name, at)) => Termination::Called(name, at),
                 None => missing("FunctionCallTermination"),
             },
             // Nobody in a compiled talk says it.
-            "StopMessageTermination" => Ends::Any(Vec::new()),
+            "StopMessageTermination" => Termination::Any(Vec::new()),
             of => super::outside(of, at).unwrap_or_else(|| missing(of)),
         }
     }

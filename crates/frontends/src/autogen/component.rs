@@ -1,11 +1,11 @@
 //! Components as JSON or YAML: what `dump_component()` writes and AutoGen Studio keeps.
 
-use super::choose;
 use super::magentic;
 use super::model::{
-    Arrow, Assistant, Ends, Graph, Handoff, How, Kind, Member, Orchestrator, Place, Selector, Society, Team,
-    ToolUse, When, Words,
+    Assistant, Graph, GraphEdge, Handoff, Member, MemberKind, Orchestrator, Place, Selector, SocietyOfMind,
+    SpeakerSelection, Team, Termination, ToolUse, When, Words,
 };
+use super::selector;
 use super::{AGENT_UNUSED, ASSISTANT, DEFAULT_PROMPT, INSTRUCTION, RESPONSE, TEAM_UNUSED};
 use crate::defaults;
 use core_ir::{Data, ModelParams, Name, ToolDecl, ToolParam, Type};
@@ -54,25 +54,27 @@ pub(super) fn member(kit: &mut Kit<'_>, node: Node<'_>) -> Member {
     let config = node.get("config").filter(|_| is_component(node)).unwrap_or(node);
     let of = provider(node);
     let kind = match of {
-        of if is_team(of) => Kind::Team(Box::new(team(kit, of, config, head))),
+        of if is_team(of) => MemberKind::Team(Box::new(team(kit, of, config, head))),
         "UserProxyAgent" | "HttpUserProxyAgent" => {
             kit.outline.person(head, false);
-            Kind::Outside
+            MemberKind::Outside
         }
-        "CodeExecutorAgent" => Kind::Outside,
-        "AssistantAgent" => Kind::Assistant(Box::new(assistant(kit, config, head))),
-        "SocietyOfMindAgent" => society(kit, config, head),
+        "CodeExecutorAgent" => MemberKind::Outside,
+        "AssistantAgent" => MemberKind::Assistant(Box::new(assistant(kit, config, head))),
+        "SocietyOfMindAgent" => society_of_mind(kit, config, head),
         "MessageFilterAgent" if config.get("wrapped_agent").is_some_and(is_component) => {
             let message = "the message filter is not compiled: all messages are seen";
             kit.out.push(Diagnostic::info(codes::NOT_COMPILED, message, head));
-            config.get("wrapped_agent").map_or(Kind::Unknown(String::new()), |inner| member(kit, inner).kind)
+            config
+                .get("wrapped_agent")
+                .map_or(MemberKind::Unknown(String::new()), |inner| member(kit, inner).kind)
         }
         of if config.get("model_client").is_some() => {
             let why = format!("what `{}` adds to an assistant is not compiled", clip(of));
             kit.out.push(Diagnostic::info(codes::NOT_COMPILED, why, head));
-            Kind::Assistant(Box::new(assistant(kit, config, head)))
+            MemberKind::Assistant(Box::new(assistant(kit, config, head)))
         }
-        of => Kind::Unknown(format!("an agent of the class `{}`", clip(of))),
+        of => MemberKind::Unknown(format!("an agent of the class `{}`", clip(of))),
     };
     let description = words(config, "description")
         .or_else(|| words(node, "description"))
@@ -211,13 +213,13 @@ fn handoff(node: Node<'_>) -> Option<Handoff> {
     Some(handoff)
 }
 
-fn society(kit: &mut Kit<'_>, config: Node<'_>, head: Span) -> Kind {
+fn society_of_mind(kit: &mut Kit<'_>, config: Node<'_>, head: Span) -> MemberKind {
     let Some(team) = config.get("team").filter(|t| is_component(*t)) else {
-        return Kind::Unknown("the group chat inside an agent".into());
+        return MemberKind::Unknown("the group chat inside an agent".into());
     };
     let (mut params, model_at) = model(kit, config.get("model_client"));
     params.purpose = config.get("name").and_then(|n| n.text()).map(Name::from);
-    Kind::Society(Box::new(Society {
+    MemberKind::SocietyOfMind(Box::new(SocietyOfMind {
         team: member(kit, team),
         params,
         model_at,
@@ -252,14 +254,14 @@ fn team(kit: &mut Kit<'_>, of: &str, config: Node<'_>, head: Span) -> Team {
     };
     let bound = defaults::bound(default, kit.versions).or_written(config.entry("max_turns"), kit.out);
     let how = match of {
-        "RoundRobinGroupChat" => How::RoundRobin,
-        "Swarm" => How::Swarm,
-        "GraphFlow" => How::Graph(graph(config)),
+        "RoundRobinGroupChat" => SpeakerSelection::RoundRobin,
+        "Swarm" => SpeakerSelection::Swarm,
+        "GraphFlow" => SpeakerSelection::Graph(graph(config)),
         "MagenticOneGroupChat" => {
             let (params, model_at) = model(kit, config.get("model_client"));
             let stalls = config.get("max_stalls").and_then(|n| n.as_u64()).unwrap_or(magentic::STALLS);
             let answer = words(config, "final_answer_prompt").filter(|w| !magentic::is_own(&w.shown()));
-            How::Magentic(Box::new(Orchestrator { params, model_at, stalls, answer }))
+            SpeakerSelection::Magentic(Box::new(Orchestrator { params, model_at, stalls, answer }))
         }
         _ => {
             let (params, model_at) = model(kit, config.get("model_client"));
@@ -267,14 +269,14 @@ fn team(kit: &mut Kit<'_>, of: &str, config: Node<'_>, head: Span) -> Team {
             let selector = Selector {
                 params,
                 model_at,
-                prompt: words(config, "selector_prompt").unwrap_or_else(|| Words::of(choose::PROMPT, head)),
+                prompt: words(config, "selector_prompt").unwrap_or_else(|| Words::of(selector::PROMPT, head)),
                 after: None,
                 as_system: speaks_openai(config.get("model_client")),
                 repeats: flag(config, "allow_repeated_speaker").unwrap_or(false),
                 attempts: attempts.or_written(config.entry("max_selector_attempts"), kit.out),
                 code: None,
             };
-            How::Selector(Box::new(selector))
+            SpeakerSelection::Selector(Box::new(selector))
         }
     };
     let at = config.entry("participants").map_or(head, |e| e.key.span());
@@ -289,12 +291,12 @@ fn graph(config: Node<'_>) -> Graph {
             let when = match e.get("condition").filter(|c| !c.is_null()) {
                 None => When::Always,
                 Some(c) => match c.text() {
-                    Some(text) => When::Says(text.to_string()),
+                    Some(text) => When::Contains(text.to_string()),
                     None => When::Unknown("the condition of an edge".into()),
                 },
             };
             let group = e.get("activation_group").and_then(|g| g.text()).filter(|g| !g.is_empty());
-            edges.push(Arrow {
+            edges.push(GraphEdge {
                 from: node.name().to_string(),
                 to: to.to_string(),
                 when,
@@ -309,43 +311,46 @@ fn graph(config: Node<'_>) -> Graph {
 }
 
 /// A condition. Conditions within one another are as deep as the document at most.
-fn ends(node: Node<'_>) -> Option<Ends> {
+fn ends(node: Node<'_>) -> Option<Termination> {
     let config = node.get("config").unwrap_or(node);
     let at = node.head();
     let text = |key: &str| first_text(config, &[key]).map(|(t, e)| (t.to_string(), value_span(&e)));
     let several = || config.get("conditions").into_iter().flat_map(|c| c.items()).filter_map(ends).collect();
     Some(match provider(node) {
-        "OrTerminationCondition" => Ends::Any(several()),
-        "AndTerminationCondition" => Ends::All(several()),
+        "OrTerminationCondition" => Termination::Any(several()),
+        "AndTerminationCondition" => Termination::All(several()),
         "MaxMessageTermination" => {
             let e = config.entry("max_messages")?;
             if flag(config, "include_agent_event") == Some(true) {
-                return Some(Ends::Unknown("how many events count as messages".into(), value_span(&e)));
+                return Some(Termination::Unknown(
+                    "how many events count as messages".into(),
+                    value_span(&e),
+                ));
             }
-            Ends::Messages(e.value.as_u64()?, value_span(&e))
+            Termination::Messages(e.value.as_u64()?, value_span(&e))
         }
         "TextMentionTermination" => {
             let (text, at) = text("text")?;
             let sources = config.get("sources").filter(|s| s.is_sequence());
             let sources = sources.map(|s| s.items().filter_map(|i| i.text().map(str::to_string)).collect());
-            Ends::Mention { text, sources, place: Place::Anywhere, at }
+            Termination::Mention { text, sources, place: Place::Anywhere, at }
         }
         "HandoffTermination" => {
             let (target, at) = text("target")?;
-            Ends::Handoff(target, at)
+            Termination::Handoff(target, at)
         }
         "SourceMatchTermination" => {
             let sources = config.get("sources").into_iter().flat_map(|s| s.items());
-            Ends::Source(sources.filter_map(|s| s.text().map(str::to_string)).collect(), at)
+            Termination::Source(sources.filter_map(|s| s.text().map(str::to_string)).collect(), at)
         }
-        "TextMessageTermination" => Ends::TextOf(text("source").map(|(t, _)| t), at),
+        "TextMessageTermination" => Termination::TextOf(text("source").map(|(t, _)| t), at),
         "FunctionCallTermination" => {
             let (name, at) = text("function_name")?;
-            Ends::Called(name, at)
+            Termination::Called(name, at)
         }
         // Nobody in a compiled talk says it.
-        "StopMessageTermination" => Ends::Any(Vec::new()),
+        "StopMessageTermination" => Termination::Any(Vec::new()),
         of => super::outside(of, at)
-            .unwrap_or_else(|| Ends::Unknown(format!("whether `{}` ends the chat", clip(of)), at)),
+            .unwrap_or_else(|| Termination::Unknown(format!("whether `{}` ends the chat", clip(of)), at)),
     })
 }

@@ -14,12 +14,12 @@
 //! Source: microsoft/autogen 0.7.5, `autogen_agentchat/teams/_group_chat/_magentic_one`; the prompts are its
 //! words.
 
-use super::TALK_BOUND;
-use super::ends::holds;
+use super::GROUP_CHAT_BOUND;
+use super::assistant_turn::python_format;
+use super::group_chat::{self, Start, StateFields, appended, entry, heard, said_as, state};
 use super::is_openai;
 use super::model::{Orchestrator, Team};
-use super::term::{self, Needs, Start, appended, entry, heard, said_as, state};
-use super::turn::python_format;
+use super::termination::holds;
 use core_ir::{
     Bound, Branch, Catches, Data, IfSugar, ModelParams, Name, Num, Prim, Recv, Role, Term, TermId, Type,
 };
@@ -66,11 +66,11 @@ pub(super) fn rounds(team: &Team) -> LoopBound {
     LoopBound { bound, ..own.clone() }
 }
 
-struct Lower<'k, 'a, 't> {
+struct MagenticLowering<'k, 'a, 't> {
     kit: &'k mut Kit<'a>,
     team: &'t Team,
     o: &'t Orchestrator,
-    needs: Needs,
+    needs: StateFields,
     at: Span,
     /// The members, a line each.
     roles: String,
@@ -98,17 +98,17 @@ pub(super) fn lower(
     let names = team.members.iter().map(|m| m.name.as_str()).collect::<Vec<_>>().join(", ");
     let task = match start {
         Start::Task => kit.b.var("x", at),
-        Start::Log => term::last(kit, at),
+        Start::Log => group_chat::last(kit, at),
     };
-    let needs = Needs::of(team, nested, rich);
-    let mut lower = Lower { kit, team, o, needs, at, roles, names, nested };
+    let needs = StateFields::of(team, nested, rich);
+    let mut lower = MagenticLowering { kit, team, o, needs, at, roles, names, nested };
     let ran = lower.run();
     let result = lower.result();
     let kit = lower.kit;
     kit.b.let_in(vec![("$task".into(), task), ("$end".into(), ran)], result, at)
 }
 
-impl Lower<'_, '_, '_> {
+impl MagenticLowering<'_, '_, '_> {
     fn var(&mut self, name: &str) -> TermId {
         self.kit.b.var(name, self.at)
     }
@@ -222,7 +222,7 @@ impl Lower<'_, '_, '_> {
         let step = self.kit.b.abs("$s", None, step, at);
         let step = self.kit.b.abs("self", None, step, at);
         let mut bound = rounds(self.team);
-        bound.facts.bounded = Some(TALK_BOUND);
+        bound.facts.bounded = Some(GROUP_CHAT_BOUND);
         let fix_at = bound.span.unwrap_or(at);
         let fix = self.kit.fix(bound, step, fix_at);
         let ledger = self.planned(Vec::new(), FACTS, PLAN);
@@ -422,9 +422,9 @@ impl Lower<'_, '_, '_> {
         let m = &self.team.members[i];
         let at = m.head;
         let records = self.needs.records(self.team);
-        let said = match term::open(self.kit, m) {
+        let said = match group_chat::open(self.kit, m) {
             Ok(()) => {
-                let said = term::speaks(self.kit, self.team, i, &self.needs, records);
+                let said = group_chat::speaks(self.kit, self.team, i, &self.needs, records);
                 self.kit.close();
                 said
             }

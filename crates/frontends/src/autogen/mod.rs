@@ -23,17 +23,17 @@
 //!
 //! Source: microsoft/autogen 0.7.5, `autogen_agentchat`; 0.2.40, `autogen/agentchat`.
 
-mod choose;
+mod assistant_turn;
 mod classic;
 mod code;
 mod component;
-mod ends;
+mod graph_flow;
+mod group_chat;
 mod magentic;
 mod model;
-mod network;
-mod pair;
-mod term;
-mod turn;
+mod selector;
+mod termination;
+mod two_agent_chat;
 
 use crate::py;
 use diagnostics::Span;
@@ -42,7 +42,7 @@ use frontend_kit::emit::Unused;
 use frontend_kit::kit::{Units, mark};
 use frontend_kit::project::{Compiled, Facts, File, Frontend, Project, UnitKind, Words};
 use frontend_kit::shape::why;
-use model::Ends;
+use model::Termination;
 use python::{ObjectId, World};
 use std::collections::HashSet;
 
@@ -91,18 +91,18 @@ fn is_openai(family: &str) -> bool {
 }
 
 /// A condition that nothing said in the talk decides.
-fn outside(class: &str, at: Span) -> Option<Ends> {
+fn outside(class: &str, at: Span) -> Option<Termination> {
     let why = match class {
         "TimeoutTermination" => "the time that a chat takes",
         "TokenUsageTermination" => "the number of tokens that a chat uses",
         "ExternalTermination" => "the caller who started the chat",
         _ => return None,
     };
-    Some(Ends::Outside(why.to_string(), at))
+    Some(Termination::Outside(why.to_string(), at))
 }
 
 /// Advice for the bound of a team, which differs from that of an agent.
-const TALK_BOUND: &str = "limit it: `max_turns` of the team, or a `MaxMessageTermination`";
+const GROUP_CHAT_BOUND: &str = "limit it: `max_turns` of the team, or a `MaxMessageTermination`";
 
 fn facts() -> Facts {
     Facts {
@@ -186,13 +186,13 @@ impl Frontend for AutoGen {
                     let name = component::name_of(node).unwrap_or(if team { "team" } else { "agent" });
                     units.add(name, kind, node.head(), |kit| {
                         let member = component::member(kit, node);
-                        term::alone(kit, &member)
+                        group_chat::alone(kit, &member)
                     });
                 } else {
                     let name = component::name_of(node).unwrap_or("agent");
                     units.add(name, UnitKind::Agent, node.head(), |kit| {
                         let member = classic::configured(kit, node);
-                        term::alone(kit, &member)
+                        group_chat::alone(kit, &member)
                     });
                 }
             }
@@ -214,7 +214,7 @@ fn python(mut units: Units, project: &Project, file: &File) -> Compiled {
 }
 
 fn made(mut units: Units, file: &File, world: World<'_>, classic: bool) -> Compiled {
-    let reader = code::Reader { world: &world };
+    let reader = code::AgentChatReader { world: &world };
     let mut parts: HashSet<ObjectId> = HashSet::new();
     let all: Vec<ObjectId> = world.objects().map(|(id, _)| id).filter(|id| reader.runs(*id)).collect();
     for id in &all {
@@ -223,7 +223,7 @@ fn made(mut units: Units, file: &File, world: World<'_>, classic: bool) -> Compi
     // What stands in one place and is made several times is the same.
     let part_places: HashSet<Span> = parts.iter().map(|p| reader.place(*p)).collect();
     let mut places: HashSet<Span> = HashSet::new();
-    let asks = crate::asks::Asks::new(&world);
+    let asks = crate::model_requests::ModelRequests::new(&world);
     for id in all {
         let object = world.object(id);
         if !py::made_in(object, file) || parts.contains(&id) {
@@ -238,7 +238,7 @@ fn made(mut units: Units, file: &File, world: World<'_>, classic: bool) -> Compi
         let kind = if team { UnitKind::Crew } else { UnitKind::Agent };
         units.add(&name, kind, object.span, |kit| {
             let member = reader.member(kit, id, 0);
-            let term = term::alone(kit, &member);
+            let term = group_chat::alone(kit, &member);
             let runs = reader.tasks(place);
             let more = py::repeats(&world, &runs).or_else(|| reader.beside(&asks, id));
             more.map_or(term, |(why, at)| kit.uncounted(term, &why, at))

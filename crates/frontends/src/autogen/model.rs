@@ -68,17 +68,17 @@ pub(super) struct Member {
     pub place: Span,
     /// Place at which a missing setting would be added.
     pub head: Span,
-    pub kind: Kind,
+    pub kind: MemberKind,
 }
 
 /// Kind of the member.
-pub(super) enum Kind {
+pub(super) enum MemberKind {
     Assistant(Box<Assistant>),
     /// A person, or a program, that is told the last message and answers.
     Outside,
     /// One that says the same whenever it is its turn.
-    Says(String),
-    Society(Box<Society>),
+    Constant(String),
+    SocietyOfMind(Box<SocietyOfMind>),
     Team(Box<Team>),
     /// Not compiled, and why.
     Unknown(String),
@@ -137,7 +137,7 @@ impl Handoff {
 }
 
 /// `SocietyOfMindAgent`.
-pub(super) struct Society {
+pub(super) struct SocietyOfMind {
     pub team: Member,
     pub params: ModelParams,
     pub model_at: Option<Span>,
@@ -149,11 +149,11 @@ pub(super) struct Society {
 
 /// A team.
 pub(super) struct Team {
-    pub how: How,
+    pub how: SpeakerSelection,
     pub members: Vec<Member>,
     /// Who gives the task.
     pub opener: String,
-    pub ends: Option<Ends>,
+    pub ends: Option<Termination>,
     /// Turns at most, as written or by default.
     pub bound: LoopBound,
     /// Place of the list of members.
@@ -161,7 +161,7 @@ pub(super) struct Team {
 }
 
 /// Who speaks next.
-pub(super) enum How {
+pub(super) enum SpeakerSelection {
     RoundRobin,
     Selector(Box<Selector>),
     /// Whom the last one handed over to.
@@ -199,12 +199,12 @@ pub(super) struct Selector {
 
 /// `DiGraph`.
 pub(super) struct Graph {
-    pub edges: Vec<Arrow>,
+    pub edges: Vec<GraphEdge>,
     pub start: Option<String>,
 }
 
 /// An edge.
-pub(super) struct Arrow {
+pub(super) struct GraphEdge {
     pub from: String,
     pub to: String,
     pub when: When,
@@ -220,9 +220,9 @@ pub(super) struct Arrow {
 pub(super) enum When {
     Always,
     /// The last message holds the text.
-    Says(String),
+    Contains(String),
     /// It does not.
-    SaysNot(String),
+    NotContains(String),
     /// Not known, and why.
     Unknown(String),
 }
@@ -238,9 +238,9 @@ pub(super) enum Place {
 }
 
 /// A termination condition.
-pub(super) enum Ends {
-    Any(Vec<Ends>),
-    All(Vec<Ends>),
+pub(super) enum Termination {
+    Any(Vec<Termination>),
+    All(Vec<Termination>),
     Messages(u64, Span),
     Mention {
         text: String,

@@ -13,7 +13,7 @@
 use core_ir::{Bound, TermId};
 use frontend_kit::doc::Node;
 use frontend_kit::emit::{LoopBound, Unused, clip, codes, near, report_keys, undecided};
-use frontend_kit::kit::{Hand, Kit, Units, mark};
+use frontend_kit::kit::{Action, Kit, Units, mark};
 use frontend_kit::outline::LeftoverKind;
 use frontend_kit::project::{Compiled, Facts, File, Frontend, Project, UnitKind, Words};
 use frontend_kit::shape::{self, Shape, why};
@@ -148,7 +148,7 @@ fn agent<'d>(kit: &mut Kit<'_>, agents: &Agents<'d>, name: &str, node: Node<'d>)
     if let Err(term) = kit.open(name, node.span(), node.head(), frontend_kit::kit::size(node.span())) {
         return term;
     }
-    let mut hands = tools(kit, node);
+    let mut actions = tools(kit, node);
     for (key, over) in [("sub_agents", false), ("handoffs", true)] {
         let Some(entry) = node.entry(key) else { continue };
         for (sub, item) in frontend_kit::emit::names(&entry, kit.out) {
@@ -174,7 +174,7 @@ fn agent<'d>(kit: &mut Kit<'_>, agents: &Agents<'d>, name: &str, node: Node<'d>)
                     kit.unknown(&format!("the agent {sub}"), at)
                 }
             };
-            hands.push(if over { Hand::over(sub, term, at) } else { Hand::ask(sub, term, at) });
+            actions.push(if over { Action::handoff(sub, term, at) } else { Action::ask(sub, term, at) });
         }
     }
     let resolve = |name: &str| agents.models?.get(name);
@@ -188,7 +188,7 @@ fn agent<'d>(kit: &mut Kit<'_>, agents: &Agents<'d>, name: &str, node: Node<'d>)
         }
     };
     let given = shape::Given { called: Some(name), prompt, ..Default::default() };
-    let mut term = shape::agent_with(kit, node, &SHAPE, given, hands, &resolve);
+    let mut term = shape::agent_with(kit, node, &SHAPE, given, actions, &resolve);
     // 0 stands for no limit here.
     if let core_ir::Term::Fix { bound: Bound::Finite(0), body, .. } = *kit.b.term(term) {
         let at = kit.b.span(term);
@@ -200,8 +200,8 @@ fn agent<'d>(kit: &mut Kit<'_>, agents: &Agents<'d>, name: &str, node: Node<'d>)
 }
 
 /// The tools of the toolsets: those that are listed, or the toolset itself.
-fn tools(kit: &mut Kit<'_>, node: Node<'_>) -> Vec<Hand> {
-    let mut hands: Vec<Hand> = Vec::new();
+fn tools(kit: &mut Kit<'_>, node: Node<'_>) -> Vec<Action> {
+    let mut actions: Vec<Action> = Vec::new();
     let items = ["toolsets", "tools"].into_iter().filter_map(|k| node.get(k)).flat_map(|t| t.items());
     for item in items {
         let at = item.head();
@@ -224,12 +224,16 @@ fn tools(kit: &mut Kit<'_>, node: Node<'_>) -> Vec<Hand> {
             // Two toolsets of one kind are told apart by a number.
             let mut unique = tool.to_string();
             let mut n = 2;
-            while hands.iter().any(|h| h.name == unique) && n < 100 {
+            while actions.iter().any(|h| h.name == unique) && n < 100 {
                 unique = format!("{tool}_{n}");
                 n += 1;
             }
-            hands.push(if kind == "mcp" { Hand::mcp(unique, server, at) } else { Hand::tool(unique, at) });
+            actions.push(if kind == "mcp" {
+                Action::mcp(unique, server, at)
+            } else {
+                Action::tool(unique, at)
+            });
         }
     }
-    hands
+    actions
 }

@@ -16,7 +16,7 @@ use diagnostics::Span;
 use frontend_kit::doc::Node;
 use frontend_kit::emit::{LoopBound, value_span};
 use frontend_kit::flow::{Flow, FlowNode};
-use frontend_kit::kit::{Agent, Hand, Kit, Units, first_text, mark, setting, size};
+use frontend_kit::kit::{Action, Agent, Kit, Units, first_text, mark, setting, size};
 use frontend_kit::project::{Compiled, Facts, File, Frontend, Project, UnitKind, Words};
 
 /// The front end.
@@ -190,7 +190,7 @@ fn agent(kit: &mut Kit<'_>, root: Node<'_>, node: Node<'_>, config: Node<'_>, id
     for e in config.get("params").into_iter().flat_map(|p| p.entries()) {
         setting(&e, &mut params, kit.out);
     }
-    let mut hands = Vec::new();
+    let mut actions = Vec::new();
     for tooling in
         config.get("tooling").into_iter().flat_map(|t| t.items().chain(t.is_mapping().then_some(t)))
     {
@@ -198,17 +198,17 @@ fn agent(kit: &mut Kit<'_>, root: Node<'_>, node: Node<'_>, config: Node<'_>, id
         let tools: Vec<Node<'_>> = inner.get("tools").into_iter().flat_map(|t| t.items()).collect();
         for tool in &tools {
             if let Some(name) = tool.text().or_else(|| tool.get("name")?.text()) {
-                hands.push(Hand::tool(name, tool.head()));
+                actions.push(Action::tool(name, tool.head()));
             }
         }
         if tools.is_empty() {
             let name = tooling.get("type").and_then(|t| t.text()).unwrap_or("tools");
-            hands.push(Hand::tool(name, tooling.head()));
+            actions.push(Action::tool(name, tooling.head()));
         }
     }
     let bound = LoopBound::unknown("ChatDev documents no limit of an agent's tool calls");
     let model_at = named.map(|(_, e)| value_span(&e));
-    let term = kit.agent(Agent { name: id, head, prompt, params, model_at, hands, hands_at: None, bound });
+    let term = kit.agent(Agent { name: id, head, prompt, params, model_at, actions, hands_at: None, bound });
     kit.close();
     term
 }

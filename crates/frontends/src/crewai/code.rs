@@ -14,10 +14,10 @@
 //! `flow/flow.py`.
 
 use super::crew::Crew;
-use super::source::{Reader, Thing, Written};
+use super::source::{CrewItem, CrewReader, Setting};
 use super::{CREW_KEYS, CREW_UNUSED, SHARED};
-use crate::asks::{Asks, Uncounted};
 use crate::langgraph::Functions;
+use crate::model_requests::{ModelRequests, Uncounted};
 use crate::py::{self, field};
 use diagnostics::{Diagnostic, FileId, Span};
 use frontend_kit::emit::{codes, undecided};
@@ -114,7 +114,7 @@ pub(super) fn lower(project: &Project, file: &File, facts: Facts) -> Compiled {
 
 fn made(mut units: Units, project: &Project, file: &File, mut world: World<'_>) -> Compiled {
     let functions = judging(&mut world);
-    let reader = Reader { world: &world, project, functions: &functions };
+    let reader = CrewReader { world: &world, project, functions: &functions };
     let mut used: HashSet<ObjectId> = HashSet::new();
     let mut places: HashSet<Span> = HashSet::new();
     let mut crews: Vec<ObjectId> = Vec::new();
@@ -127,7 +127,7 @@ fn made(mut units: Units, project: &Project, file: &File, mut world: World<'_>) 
             crews.extend(object.base.filter(|b| is(world.object(*b), "Crew")));
         }
     }
-    let asks = Asks::new(&world);
+    let asks = ModelRequests::new(&world);
     let hooks = reader.hooks(&asks);
     for class in flows(&world, file) {
         let runs = reader.kickoffs(|base| world.object(base).class == Some(class));
@@ -179,10 +179,10 @@ fn made(mut units: Units, project: &Project, file: &File, mut world: World<'_>) 
         {
             continue;
         }
-        let name = reader.agent_name(Thing::Made(id));
+        let name = reader.agent_name(CrewItem::Made(id));
         let span = world.object(id).span;
         units.add(&name, UnitKind::Agent, span, |kit| {
-            let term = reader.alone(kit, Thing::Made(id));
+            let term = reader.alone(kit, CrewItem::Made(id));
             let runs = reader.kickoffs(|base| world.object(base).span == span);
             let more = reader.repeated(&runs).or_else(|| hooks.clone());
             let more = more.or_else(|| reader.beside(&asks, id));
@@ -287,7 +287,7 @@ fn flows(world: &World<'_>, file: &File) -> Vec<ClassId> {
         .collect()
 }
 
-impl<'r> Reader<'r, '_> {
+impl<'r> CrewReader<'r, '_> {
     fn crew_name(&self, id: ObjectId) -> String {
         let object = self.world.object(id);
         let class = object.within.and_then(|f| self.world.function(f).class);
@@ -312,7 +312,7 @@ impl<'r> Reader<'r, '_> {
     }
 
     /// Why functions that an agent, or a crew with its agents and tasks, is given ask models beside them.
-    fn beside(&self, asks: &Asks<'_, '_>, id: ObjectId) -> Option<Uncounted> {
+    fn beside(&self, asks: &ModelRequests<'_, '_>, id: ObjectId) -> Option<Uncounted> {
         let world = self.world;
         let skip = |id| is_agent(world, id) || is_task(world, id) || is(world.object(id), "Crew");
         let members = self.members(id);
@@ -340,7 +340,7 @@ impl<'r> Reader<'r, '_> {
 
     /// Why hooks of the project ask models beside its crews: functions that CrewAI calls before and after
     /// crews, requests and tools, and listeners.
-    fn hooks(&self, asks: &Asks<'_, '_>) -> Option<Uncounted> {
+    fn hooks(&self, asks: &ModelRequests<'_, '_>) -> Option<Uncounted> {
         let world = self.world;
         const HOOKS: &[&str] = &[
             "before_kickoff",
@@ -384,7 +384,11 @@ impl<'r> Reader<'r, '_> {
         let (mut out, mut budget) = (Vec::new(), Budget::new());
         let mut kit = Kit::new(&mut out, &mut budget, &versions);
         let members = self.members(crew).into_iter().filter(|m| *m != crew);
-        members.filter_map(|m| self.tools(&mut kit, Thing::Made(m))).flatten().map(|c| c.decl.name).collect()
+        members
+            .filter_map(|m| self.tools(&mut kit, CrewItem::Made(m)))
+            .flatten()
+            .map(|c| c.decl.name)
+            .collect()
     }
 
     /// A crew that code makes.
@@ -398,7 +402,7 @@ impl<'r> Reader<'r, '_> {
         let at = object.span;
         py::report(object, CREW_KEYS, CREW_UNUSED, "a crew", kit.out);
         used.extend(self.members(id));
-        let mut agents: Vec<Thing<'r>> = Vec::new();
+        let mut agents: Vec<CrewItem<'r>> = Vec::new();
         for value in self.list(kit, id, "agents") {
             if value.maybe {
                 let message = "whether this agent is of the crew is not known; it counts as one of it";
@@ -406,10 +410,10 @@ impl<'r> Reader<'r, '_> {
             }
             agents.extend(self.agent_of(&value));
         }
-        let mut tasks: Vec<Thing<'r>> = Vec::new();
+        let mut tasks: Vec<CrewItem<'r>> = Vec::new();
         for value in self.list(kit, id, "tasks") {
             match self.world.object_of(&value).map(|(id, _)| id).filter(|id| is_task(self.world, *id)) {
-                Some(task) => tasks.push(Thing::Made(task)),
+                Some(task) => tasks.push(CrewItem::Made(task)),
                 None => {
                     let message = format!("a task that is not known: {}", self.world.unknown_reason(&value));
                     kit.out.push(undecided(codes::NOT_COMPILED, message, value.span));
@@ -435,9 +439,9 @@ impl<'r> Reader<'r, '_> {
             kit.out.push(d.help("name the model that manages: `manager_llm=`"));
         }
         let manager = field(object, None, "manager_agent").and_then(|g| self.agent_of(g.value));
-        let manager_llm = field(object, None, "manager_llm").map(Written::Code);
+        let manager_llm = field(object, None, "manager_llm").map(Setting::Code);
         let names = self.names(&agents);
-        let says = |key: &str| field(object, None, key).map(Written::Code);
+        let says = |key: &str| field(object, None, key).map(Setting::Code);
         let on = |key: &str| says(key).filter(|w| self.is_on(w));
         Crew {
             at,
@@ -508,7 +512,7 @@ pub fn supplied(project: &Project) -> Vec<Supplied> {
         }
     }
     let functions = Functions::default();
-    let reader = Reader { world: &world, project, functions: &functions };
+    let reader = CrewReader { world: &world, project, functions: &functions };
     for (id, object) in world.objects() {
         let of = match () {
             () if is_agent(&world, id) => "agent",

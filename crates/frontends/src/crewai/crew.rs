@@ -1,7 +1,7 @@
 //! Agents, tasks and crews as terms, wherever they are written.
 
 use super::planning::plan_of;
-use super::source::{Reader, Thing, Written};
+use super::source::{CrewItem, CrewReader, Setting};
 use super::{AGENT_KEYS, AGENT_UNUSED, TASK_KEYS, TASK_UNUSED};
 use crate::defaults;
 use crate::py;
@@ -10,9 +10,9 @@ use core_ir::{
     Term, TermId, ToolDecl, ToolParam, Type,
 };
 use diagnostics::{Diagnostic, Span};
+use frontend_kit::conversation::{CallEffect, Choice, Opening, Over, Speaker, conversation_from};
 use frontend_kit::emit::{self, LoopBound, Template, clip, codes, near, undecided, wrong_kind};
 use frontend_kit::kit::{Agent, Kit};
-use frontend_kit::talk::{Begins, Choice, Move, Over, Speaker, talk_from};
 use std::collections::HashMap;
 
 /// Separator between the results of several tasks.
@@ -49,7 +49,7 @@ pub(super) const SCHEMA: [&str; 2] = [
 
 /// Settings of a task for the agent that performs it.
 #[derive(Default)]
-struct Asked {
+struct TaskSettings {
     /// Tools that outweigh the agent's own.
     tools: Option<Vec<Choice>>,
     /// Type that the answer is decoded to.
@@ -59,20 +59,20 @@ struct Asked {
 /// Agents and tasks that belong together.
 pub(super) struct Crew<'r> {
     pub at: Span,
-    pub agents: Vec<Thing<'r>>,
-    pub tasks: Vec<Thing<'r>>,
+    pub agents: Vec<CrewItem<'r>>,
+    pub tasks: Vec<CrewItem<'r>>,
     /// True in a hierarchical crew, whose manager assigns the tasks.
     pub managed: bool,
     /// Who manages, if it is written.
-    pub manager: Option<Thing<'r>>,
-    pub manager_llm: Option<Written<'r>>,
+    pub manager: Option<CrewItem<'r>>,
+    pub manager_llm: Option<Setting<'r>>,
     /// Setting that turns planning on.
-    pub planning: Option<Written<'r>>,
-    pub planning_llm: Option<Written<'r>>,
+    pub planning: Option<Setting<'r>>,
+    pub planning_llm: Option<Setting<'r>>,
     /// Setting that gives the agents a shared memory or knowledge.
-    pub memory: Option<Written<'r>>,
+    pub memory: Option<Setting<'r>>,
     /// The agents by what tasks call them.
-    pub names: HashMap<String, Thing<'r>>,
+    pub names: HashMap<String, CrewItem<'r>>,
 }
 
 /// CrewAI reads agents under their names; a list is for a program of the project's own, which hands on what
@@ -82,15 +82,15 @@ const ELSEWHERE: &str =
 /// Names that people use in place of `max_iter`.
 const OTHER_BOUNDS: &[&str] = &["max_iterations", "max_steps", "max_turns"];
 
-impl<'r> Reader<'r, '_> {
+impl<'r> CrewReader<'r, '_> {
     /// The agents by their names, the first of a name.
-    pub fn names(&self, agents: &[Thing<'r>]) -> HashMap<String, Thing<'r>> {
+    pub fn names(&self, agents: &[CrewItem<'r>]) -> HashMap<String, CrewItem<'r>> {
         agents.iter().rev().map(|a| (self.agent_name(*a), *a)).collect()
     }
 
     /// An agent by itself: `Str → Str`.
-    pub fn alone(&self, kit: &mut Kit<'_>, agent: Thing<'r>) -> TermId {
-        let (term, _) = self.agent(kit, agent, Asked::default(), &[]);
+    pub fn alone(&self, kit: &mut Kit<'_>, agent: CrewItem<'r>) -> TermId {
+        let (term, _) = self.agent(kit, agent, TaskSettings::default(), &[]);
         match self.switched_on(agent, "guardrail") {
             Some(written) => uncounted(kit, term, "guardrail", written.at()),
             None => term,
@@ -98,12 +98,12 @@ impl<'r> Reader<'r, '_> {
     }
 
     /// An agent at a task: an empty answer is a failure, after which it begins again.
-    fn attempted(&self, kit: &mut Kit<'_>, agent: Option<Thing<'r>>, term: TermId, at: Span) -> TermId {
+    fn attempted(&self, kit: &mut Kit<'_>, agent: Option<CrewItem<'r>>, term: TermId, at: Span) -> TermId {
         let written = agent.and_then(|a| self.get(a, "max_retry_limit"));
         let default = LoopBound::written(Bound::Finite(RETRIES.into()), None);
         let limit = match &written {
-            Some(Written::Code(given)) => py::bound(self.world, Some(*given), default),
-            Some(Written::Yaml(entry)) => default.or_written(Some(*entry), kit.out),
+            Some(Setting::Code(given)) => py::bound(self.world, Some(*given), default),
+            Some(Setting::Yaml(entry)) => default.or_written(Some(*entry), kit.out),
             None => default,
         };
         let Bound::Finite(limit) = limit.bound else {
@@ -120,9 +120,9 @@ impl<'r> Reader<'r, '_> {
     fn agent(
         &self,
         kit: &mut Kit<'_>,
-        thing: Thing<'r>,
-        asked: Asked,
-        others: &[Thing<'r>],
+        thing: CrewItem<'r>,
+        asked: TaskSettings,
+        others: &[CrewItem<'r>],
     ) -> (TermId, bool) {
         let (definition, head) = (self.definition(thing), self.head(thing));
         let name = self.agent_name(thing);
@@ -144,24 +144,24 @@ impl<'r> Reader<'r, '_> {
         let mut choices: Vec<Choice> = asked.tools.or_else(|| self.tools(kit, thing)).unwrap_or_default();
         // A typed answer is made of what the tool gives by one more request.
         for choice in
-            choices.iter_mut().filter(|c| params.result.is_some() && matches!(c.does, Move::FinishNow))
+            choices.iter_mut().filter(|c| params.result.is_some() && matches!(c.kind, CallEffect::FinishNow))
         {
             let message = format!("how the answer is made of what `{}` gives", clip(&choice.decl.name));
             kit.out.push(undecided(codes::NOT_COMPILED, message, choice.decl.span));
-            choice.does = Move::Call;
+            choice.kind = CallEffect::Call;
         }
         let delegate = self.delegation(kit, others, head, &mut choices);
         let written = self.get(thing, "max_iter");
         let looped = written.is_some();
         let default = defaults::bound(&defaults::CREWAI_ITER, kit.versions);
         let bound = match written {
-            Some(Written::Code(given)) => py::bound(self.world, Some(given), default),
-            Some(Written::Yaml(entry)) => default.or_written(Some(entry), kit.out),
+            Some(Setting::Code(given)) => py::bound(self.world, Some(given), default),
+            Some(Setting::Yaml(entry)) => default.or_written(Some(entry), kit.out),
             None if self.is_hidden(thing) => {
                 LoopBound::unknown("it may stand in a configuration that is not at hand")
             }
             // CrewAI does not read these; who wrote one may have a loader that does.
-            None if OTHER_BOUNDS.iter().any(|k| matches!(self.get(thing, k), Some(Written::Yaml(_)))) => {
+            None if OTHER_BOUNDS.iter().any(|k| matches!(self.get(thing, k), Some(Setting::Yaml(_)))) => {
                 LoopBound::unknown(
                     "it is given by a name that CrewAI does not read; `max_iter` is the one it does",
                 )
@@ -171,7 +171,7 @@ impl<'r> Reader<'r, '_> {
         };
         // A loop is where its tools are given; what is to be said of it is said there, once.
         let given_at = match self.get(thing, "tools") {
-            Some(Written::Yaml(entry)) => entry.key.span(),
+            Some(Setting::Yaml(entry)) => entry.key.span(),
             _ => head,
         };
         let fix_at = bound.span.unwrap_or(given_at);
@@ -181,9 +181,9 @@ impl<'r> Reader<'r, '_> {
         let term = if !calls && looped {
             // The reply of a model without tools is the answer; the bound stays, for what it says.
             let nobody = LoopBound::written(Bound::Finite(1), None);
-            let hands = Vec::new();
+            let actions = Vec::new();
             let agent =
-                Agent { name: &name, head, prompt, params, model_at, hands, hands_at: None, bound: nobody };
+                Agent { name: &name, head, prompt, params, model_at, actions, hands_at: None, bound: nobody };
             let oracle = kit.agent(agent);
             let think = kit.on_x(oracle, head);
             kit.fixpoint(think, bound, head, fix_at)
@@ -193,7 +193,7 @@ impl<'r> Reader<'r, '_> {
             let choices_at = self.get(thing, "tools").map(|w| w.at());
             let speaker =
                 Speaker { name, head, prompts: vec![prompt], params, model_at, choices, choices_at };
-            talk_from(kit, Begins::Text, vec![speaker], bound, over, head)
+            conversation_from(kit, Opening::Text, vec![speaker], bound, over, head)
         };
         kit.close();
         let term = with_delegation(kit, delegate, term, head);
@@ -210,12 +210,12 @@ impl<'r> Reader<'r, '_> {
     pub(super) fn model(
         &self,
         kit: &mut Kit<'_>,
-        written: Option<&Written<'_>>,
+        written: Option<&Setting<'_>>,
         params: &mut ModelParams,
     ) -> Option<Span> {
         match written? {
-            Written::Code(given) => py::model(self.world, Some(*given), params, kit.out),
-            Written::Yaml(entry) => {
+            Setting::Code(given) => py::model(self.world, Some(*given), params, kit.out),
+            Setting::Yaml(entry) => {
                 let (named, at) = emit::model(Some(*entry), &["model", "model_name", "name"], kit.out);
                 params.model = named.model;
                 params.temperature = named.temperature;
@@ -227,7 +227,7 @@ impl<'r> Reader<'r, '_> {
     }
 
     /// The system message, as CrewAI puts it together. Its place is the role.
-    fn prompt(&self, kit: &mut Kit<'_>, thing: Thing<'r>, at: Span) -> TermId {
+    fn prompt(&self, kit: &mut Kit<'_>, thing: CrewItem<'r>, at: Span) -> TermId {
         let mut template = Template::new(at);
         if !self.has_some(thing, &["role", "goal", "backstory"]) {
             return template.build(&mut kit.b);
@@ -245,7 +245,7 @@ impl<'r> Reader<'r, '_> {
     fn delegation(
         &self,
         kit: &mut Kit<'_>,
-        others: &[Thing<'r>],
+        others: &[CrewItem<'r>],
         at: Span,
         choices: &mut Vec<Choice>,
     ) -> Option<TermId> {
@@ -284,7 +284,7 @@ impl<'r> Reader<'r, '_> {
             let record = kit.b.add(Term::Record(fields), at);
             let ask = kit.b.var("$delegate", at);
             let asked = kit.b.app(ask, record, at);
-            choices.push(Choice::new(decl, Move::Show(asked)));
+            choices.push(Choice::new(decl, CallEffect::Show(asked)));
         }
         // What is asked of whom is found by name, without regard to case.
         let mut missing = Template::new(at);
@@ -299,7 +299,7 @@ impl<'r> Reader<'r, '_> {
         missing.text("\n");
         let mut answers: Vec<(TermId, TermId)> = Vec::new();
         for other in others {
-            let (agent, calls) = self.agent(kit, *other, Asked::default(), &[]);
+            let (agent, calls) = self.agent(kit, *other, TaskSettings::default(), &[]);
             let agent = self.attempted(kit, Some(*other), agent, at);
             let request = self.delegated(kit, at, calls);
             let answer = kit.b.app(agent, request, at);
@@ -319,13 +319,13 @@ impl<'r> Reader<'r, '_> {
     }
 
     /// The role of an agent as text for people.
-    fn called(&self, thing: Thing<'r>) -> String {
+    fn called(&self, thing: CrewItem<'r>) -> String {
         let role = self.known_text(thing, "role").map(|r| r.trim().to_string()).filter(|r| !r.is_empty());
         role.unwrap_or_else(|| self.agent_name(thing))
     }
 
     /// The role of an agent as it is compared: in lower case.
-    fn role(&self, kit: &mut Kit<'_>, thing: Thing<'r>) -> TermId {
+    fn role(&self, kit: &mut Kit<'_>, thing: CrewItem<'r>) -> TermId {
         let at = self.get(thing, "role").map_or(self.head(thing), |w| w.at());
         let mut template = Template::new(at);
         self.fill(kit, &mut template, thing, "role");
@@ -371,14 +371,14 @@ impl<'r> Reader<'r, '_> {
         let mut by_object: HashMap<_, usize> = HashMap::new();
         for (i, task) in crew.tasks.iter().enumerate() {
             match task {
-                Thing::Entry(d) => by_name.insert(d.name, i),
-                Thing::Made(id) => by_object.insert(*id, i),
+                CrewItem::Entry(d) => by_name.insert(d.name, i),
+                CrewItem::Made(id) => by_object.insert(*id, i),
             };
         }
         let contexts: Vec<Option<Vec<usize>>> = (0..crew.tasks.len())
             .map(|i| match self.get(crew.tasks[i], "context") {
-                Some(Written::Yaml(entry)) => self.named_context(kit, i, crew, &entry, &by_name),
-                Some(Written::Code(given)) => {
+                Some(Setting::Yaml(entry)) => self.named_context(kit, i, crew, &entry, &by_name),
+                Some(Setting::Code(given)) => {
                     let position = |value: &python::Value| {
                         self.world.object_of(value).and_then(|(id, _)| by_object.get(&id).copied())
                     };
@@ -456,15 +456,15 @@ impl<'r> Reader<'r, '_> {
         }
         // In a configuration that code reads, the names are of other tasks of the code.
         let named = |i: usize| match crew.tasks[i] {
-            Thing::Entry(d) => d.name.to_string(),
-            Thing::Made(id) => self.task_name(id),
+            CrewItem::Entry(d) => d.name.to_string(),
+            CrewItem::Made(id) => self.task_name(id),
         };
         let own = named(index);
         let mut earlier = Vec::new();
         for (name, item) in emit::names(entry, kit.out) {
             let found = position.get(name).copied().or_else(|| match crew.tasks[index] {
-                Thing::Made(_) => (0..crew.tasks.len().min(MAX_TASKS)).find(|i| named(*i) == name),
-                Thing::Entry(_) => None,
+                CrewItem::Made(_) => (0..crew.tasks.len().min(MAX_TASKS)).find(|i| named(*i) == name),
+                CrewItem::Entry(_) => None,
             });
             match found {
                 Some(i) if i < index => earlier.push(i),
@@ -597,17 +597,17 @@ impl<'r> Reader<'r, '_> {
     }
 
     /// The agent that a task names.
-    pub(super) fn carries_out(&self, task: Thing<'r>, crew: &Crew<'r>) -> Option<Thing<'r>> {
+    pub(super) fn carries_out(&self, task: CrewItem<'r>, crew: &Crew<'r>) -> Option<CrewItem<'r>> {
         match self.get(task, "agent")? {
-            Written::Code(given) => self.agent_of(given.value),
-            Written::Yaml(entry) => crew.names.get(entry.value.text()?).copied(),
+            Setting::Code(given) => self.agent_of(given.value),
+            Setting::Yaml(entry) => crew.names.get(entry.value.text()?).copied(),
         }
     }
 
     /// The type of a task's result, and what its request says of it.
-    fn result(&self, kit: &mut Kit<'_>, thing: Thing<'r>, template: &mut Template) -> Option<Type> {
+    fn result(&self, kit: &mut Kit<'_>, thing: CrewItem<'r>, template: &mut Template) -> Option<Type> {
         let written = ["output_pydantic", "output_json"].iter().find_map(|k| self.get(thing, k))?;
-        let (at, Written::Code(given)) = (written.at(), &written) else {
+        let (at, Setting::Code(given)) = (written.at(), &written) else {
             let message = "the type of the result is a class of Python, which is not read with this file";
             kit.out.push(undecided(codes::NOT_COMPILED, message, written.at()));
             return None;
@@ -692,21 +692,21 @@ impl<'r> Reader<'r, '_> {
     fn assigned(
         &self,
         kit: &mut Kit<'_>,
-        task: Thing<'r>,
+        task: CrewItem<'r>,
         result: Option<Type>,
         crew: &Crew<'r>,
     ) -> (TermId, bool) {
         let head = self.head(task);
         let tools = self.tools(kit, task).filter(|t| !t.is_empty());
-        let found: Option<Thing<'r>> = match self.get(task, "agent") {
-            Some(Written::Code(given)) => match self.agent_of(given.value) {
+        let found: Option<CrewItem<'r>> = match self.get(task, "agent") {
+            Some(Setting::Code(given)) => match self.agent_of(given.value) {
                 Some(agent) => Some(agent),
                 None => {
                     let why = format!("the agent of a task: {}", self.world.unknown_reason(given.value));
                     return (kit.undecided(codes::NOT_COMPILED, why, given.at), false);
                 }
             },
-            Some(Written::Yaml(entry)) => match entry.value.text() {
+            Some(Setting::Yaml(entry)) => match entry.value.text() {
                 None => {
                     kit.out.push(wrong_kind(&entry, "the name of an agent"));
                     return (kit.unknown("an agent", head), false);
@@ -719,8 +719,10 @@ impl<'r> Reader<'r, '_> {
             None if crew.managed => None,
             None => {
                 return match task {
-                    Thing::Entry(d) => (kit.unknown(&format!("the agent of task {}", d.name), head), false),
-                    Thing::Made(_) => {
+                    CrewItem::Entry(d) => {
+                        (kit.unknown(&format!("the agent of task {}", d.name), head), false)
+                    }
+                    CrewItem::Made(_) => {
                         let why = "the agent of a task that names none".to_string();
                         (kit.undecided(codes::NOT_COMPILED, why, head), false)
                     }
@@ -730,16 +732,16 @@ impl<'r> Reader<'r, '_> {
         if crew.managed {
             // The tools of a task's agent are the task's, too.
             let tools = tools.or_else(|| self.tools(kit, found?));
-            return (self.manager(kit, crew, found, Asked { tools, result }), true);
+            return (self.manager(kit, crew, found, TaskSettings { tools, result }), true);
         }
         // INVARIANT: without a manager, a task without an agent was answered above.
         let Some(agent) = found else { return (kit.unknown("an agent", head), false) };
-        let others: Vec<Thing<'r>> = match self.flag(agent, "allow_delegation") {
+        let others: Vec<CrewItem<'r>> = match self.flag(agent, "allow_delegation") {
             true => crew.agents.iter().copied().filter(|a| *a != agent).collect(),
             false => Vec::new(),
         };
         let typed = result.is_some();
-        let (term, calls) = self.agent(kit, agent, Asked { tools, result }, &others);
+        let (term, calls) = self.agent(kit, agent, TaskSettings { tools, result }, &others);
         match typed {
             true => (term, calls),
             false => (self.attempted(kit, Some(agent), term, head), calls),
@@ -767,10 +769,10 @@ impl<'r> Reader<'r, '_> {
         &self,
         kit: &mut Kit<'_>,
         crew: &Crew<'r>,
-        agent: Option<Thing<'r>>,
-        of_task: Asked,
+        agent: Option<CrewItem<'r>>,
+        of_task: TaskSettings,
     ) -> TermId {
-        let asked: Vec<Thing<'r>> = agent.map_or_else(|| crew.agents.clone(), |a| vec![a]);
+        let asked: Vec<CrewItem<'r>> = agent.map_or_else(|| crew.agents.clone(), |a| vec![a]);
         let tools = of_task.tools.unwrap_or_default();
         let mut choices: Vec<Choice> = tools;
         let head = crew.manager.map_or(crew.at, |m| self.head(m));
@@ -779,8 +781,8 @@ impl<'r> Reader<'r, '_> {
         let (name, prompt, llm, bound) = match crew.manager {
             Some(manager) => {
                 let bound = match self.get(manager, "max_iter") {
-                    Some(Written::Code(given)) => py::bound(self.world, Some(given), default),
-                    Some(Written::Yaml(entry)) => default.or_written(Some(entry), kit.out),
+                    Some(Setting::Code(given)) => py::bound(self.world, Some(given), default),
+                    Some(Setting::Yaml(entry)) => default.or_written(Some(entry), kit.out),
                     None => default,
                 };
                 let prompt = self.prompt(kit, manager, head);
@@ -806,7 +808,7 @@ impl<'r> Reader<'r, '_> {
         let over = Over::AskedFor(LAST_ANSWER, Box::new(params.clone()));
         let choices_at = None;
         let speaker = Speaker { name, head, prompts: vec![prompt], params, model_at, choices, choices_at };
-        let term = talk_from(kit, Begins::Text, vec![speaker], bound, over, head);
+        let term = conversation_from(kit, Opening::Text, vec![speaker], bound, over, head);
         let term = with_delegation(kit, delegate, term, head);
         match typed {
             true => term,

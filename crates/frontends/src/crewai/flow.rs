@@ -1,9 +1,9 @@
 //! Flows: a graph of the methods of a class.
 
 use super::code::is;
-use super::source::Reader;
-use crate::asks::Asks;
+use super::source::CrewReader;
 use crate::defaults;
+use crate::model_requests::ModelRequests;
 use crate::py;
 use core_ir::{Name, TermId};
 use frontend_kit::emit::{LoopBound, codes};
@@ -15,7 +15,7 @@ use ruff_python_ast::{Expr, ExprCall, Stmt};
 use ruff_text_size::{Ranged, TextRange};
 use std::collections::HashSet;
 
-impl Reader<'_, '_> {
+impl CrewReader<'_, '_> {
     /// A flow: its methods as a graph.
     pub fn flow(&self, kit: &mut Kit<'_>, class: ClassId, used: &mut HashSet<ObjectId>) -> TermId {
         let at = self.world.class(class).name_span;
@@ -94,7 +94,7 @@ impl Reader<'_, '_> {
         let open: Vec<Option<&str>> = run.iter().map(|run| self.asks_openly(run)).collect();
         // A method of the name of a tool that a crew has is another tool.
         let taken: HashSet<Name> = started.iter().flatten().flat_map(|c| self.tool_names(*c)).collect();
-        let asks = Asks::new(self.world);
+        let asks = ModelRequests::new(self.world);
         let mut nodes = Vec::new();
         for (((name, f), started), open) in methods.iter().zip(started).zip(open) {
             let at = self.world.function(*f).name_span;

@@ -11,7 +11,7 @@
 //! Source: CrewAI 1.15.30 `task.py` (`_invoke_guardrail_function`), `tasks/llm_guardrail.py`,
 //! `translations/en.json` (`validation_error`).
 
-use super::source::{Reader, Thing, Written};
+use super::source::{CrewItem, CrewReader, Setting};
 use crate::defaults;
 use crate::langgraph::Of;
 use crate::py::{self, field};
@@ -52,7 +52,7 @@ const ASK: &str = "$ask";
 /// Check of a task's result.
 pub(super) enum Guardrail<'r> {
     /// A rule in words, and the model that judges.
-    Rule { rule: Written<'r>, llm: Option<Written<'r>>, at: Span },
+    Rule { rule: Setting<'r>, llm: Option<Setting<'r>>, at: Span },
     /// A function of the project.
     Code { function: &'r Value, at: Span },
     /// An unknown guardrail.
@@ -67,27 +67,27 @@ impl Guardrail<'_> {
     }
 }
 
-impl<'r> Reader<'r, '_> {
+impl<'r> CrewReader<'r, '_> {
     /// The guardrails of a task, in order; `agent` carries it out, whose model judges.
-    pub(super) fn guardrails(&self, thing: Thing<'r>, agent: Option<Thing<'r>>) -> Vec<Guardrail<'r>> {
+    pub(super) fn guardrails(&self, thing: CrewItem<'r>, agent: Option<CrewItem<'r>>) -> Vec<Guardrail<'r>> {
         let written = self.get(thing, "guardrails").or_else(|| self.get(thing, "guardrail"));
         match written {
             None => Vec::new(),
-            Some(Written::Code(given)) => match self.world.items(given.value) {
+            Some(Setting::Code(given)) => match self.world.items(given.value) {
                 // An empty list leaves the other one in force.
                 Some([]) => match self.get(thing, "guardrail") {
-                    Some(Written::Code(one)) => vec![self.guardrail(one.value, agent)],
+                    Some(Setting::Code(one)) => vec![self.guardrail(one.value, agent)],
                     _ => Vec::new(),
                 },
                 Some(items) => items.iter().map(|i| self.guardrail(i, agent)).collect(),
                 None => vec![self.guardrail(given.value, agent)],
             },
-            Some(Written::Yaml(entry)) => {
+            Some(Setting::Yaml(entry)) => {
                 let at = frontend_kit::emit::value_span(&entry);
                 match entry.value.text() {
                     Some(_) => {
                         let llm = agent.and_then(|a| self.get(a, "llm"));
-                        vec![Guardrail::Rule { rule: Written::Yaml(entry), llm, at }]
+                        vec![Guardrail::Rule { rule: Setting::Yaml(entry), llm, at }]
                     }
                     None => vec![Guardrail::Unknown { why: "a guardrail that is no text".into(), at }],
                 }
@@ -95,13 +95,13 @@ impl<'r> Reader<'r, '_> {
         }
     }
 
-    fn guardrail(&self, value: &'r Value, agent: Option<Thing<'r>>) -> Guardrail<'r> {
+    fn guardrail(&self, value: &'r Value, agent: Option<CrewItem<'r>>) -> Guardrail<'r> {
         let at = value.span;
         let settled = self.world.resolve_env(value);
         let llm = || agent.and_then(|a| self.get(a, "llm"));
         match &settled.kind {
             PyKind::Str(_) | PyKind::Text(_) => {
-                let rule = Written::Code(py::Given { value: settled, at });
+                let rule = Setting::Code(py::Given { value: settled, at });
                 Guardrail::Rule { rule, llm: llm(), at }
             }
             PyKind::Function(_) | PyKind::Bound(..) => Guardrail::Code { function: settled, at },
@@ -109,8 +109,8 @@ impl<'r> Reader<'r, '_> {
                 let object = self.world.object(*id);
                 match field(object, Some(0), "description") {
                     Some(rule) => {
-                        let own = field(object, Some(1), "llm").map(Written::Code);
-                        Guardrail::Rule { rule: Written::Code(rule), llm: own.or_else(llm), at }
+                        let own = field(object, Some(1), "llm").map(Setting::Code);
+                        Guardrail::Rule { rule: Setting::Code(rule), llm: own.or_else(llm), at }
                     }
                     None => Guardrail::Unknown { why: "a guardrail without a rule".into(), at },
                 }
@@ -124,7 +124,7 @@ impl<'r> Reader<'r, '_> {
     pub(super) fn guarded(
         &self,
         kit: &mut Kit<'_>,
-        thing: Thing<'r>,
+        thing: CrewItem<'r>,
         guardrails: Vec<Guardrail<'r>>,
         ask: TermId,
         told: TermId,
@@ -133,8 +133,8 @@ impl<'r> Reader<'r, '_> {
         let default = defaults::bound(&defaults::CREWAI_GUARDRAIL, kit.versions);
         let written = ["guardrail_max_retries", "max_retries"].iter().find_map(|k| self.get(thing, k));
         let retries = match written {
-            Some(Written::Code(given)) => py::bound(self.world, Some(given), default),
-            Some(Written::Yaml(entry)) => default.or_written(Some(entry), kit.out),
+            Some(Setting::Code(given)) => py::bound(self.world, Some(given), default),
+            Some(Setting::Yaml(entry)) => default.or_written(Some(entry), kit.out),
             None => default,
         };
         let listed = self.switched_on(thing, "guardrails").is_some();
@@ -244,7 +244,7 @@ impl<'r> Reader<'r, '_> {
     }
 
     /// A model judges by a rule.
-    fn judged(&self, kit: &mut Kit<'_>, rule: &Written<'r>, llm: Option<&Written<'r>>, at: Span) -> TermId {
+    fn judged(&self, kit: &mut Kit<'_>, rule: &Setting<'r>, llm: Option<&Setting<'r>>, at: Span) -> TermId {
         let mut params = ModelParams {
             purpose: Some("guardrail".into()),
             result: Some(Type::record([
@@ -257,10 +257,10 @@ impl<'r> Reader<'r, '_> {
         let mut question = Template::new(at);
         question.text(QUESTION[0]).term(kit.b.var(GAVE, at)).text(QUESTION[1]);
         match rule {
-            Written::Code(given) => {
+            Setting::Code(given) => {
                 py::fill(kit, self.world, given.value, &mut question, |text| vec![Part::Text(text)]);
             }
-            Written::Yaml(entry) => {
+            Setting::Yaml(entry) => {
                 question.text(entry.value.text().unwrap_or(""));
             }
         }

@@ -49,7 +49,7 @@ use frontend_kit::emit::{Unused, clip, codes, report_keys, undecided, value_span
 use frontend_kit::kit::Units;
 use frontend_kit::project::{Compiled, Facts, File, Frontend, Project, UnitKind, Words};
 use python::{Limits, Sources, World};
-use source::{Reader, Thing, Written};
+use source::{CrewItem, CrewReader, Setting};
 use std::collections::HashSet;
 
 /// The front end.
@@ -116,18 +116,18 @@ impl Frontend for CrewAi {
         let beside =
             project.files.iter().enumerate().filter(|(i, f)| *i != main && f.folder() == file.folder());
         let others: Vec<Parts<'_>> = beside.map(|(_, f)| Parts::of(f)).collect();
-        let mut agents: Vec<Thing<'_>> = Vec::new();
+        let mut agents: Vec<CrewItem<'_>> = Vec::new();
         let mut known = HashSet::new();
         for definition in own.agents.iter().chain(others.iter().flat_map(|p| &p.agents)) {
             if known.insert(definition.name) {
-                agents.push(Thing::Entry(*definition));
+                agents.push(CrewItem::Entry(*definition));
             }
         }
         // Nothing of it is Python.
         let nothing = Sources::new();
         let world = World::new(&nothing, Limits::default());
         let functions = Functions::default();
-        let reader = Reader { world: &world, project, functions: &functions };
+        let reader = CrewReader { world: &world, project, functions: &functions };
         let mut used: HashSet<Span> = HashSet::new();
         if let Some(first) = own.tasks.first() {
             let crew = own.crew(&reader, agents, first.node.head());
@@ -141,7 +141,7 @@ impl Frontend for CrewAi {
         for definition in own.agents.iter().filter(|d| !used.contains(&d.span)) {
             let head = definition.node.head();
             units.add(definition.name, UnitKind::Agent, head, |kit| {
-                reader.alone(kit, Thing::Entry(*definition))
+                reader.alone(kit, CrewItem::Entry(*definition))
             });
         }
         units.done(None, "")
@@ -222,7 +222,7 @@ impl<'d> Parts<'d> {
     }
 
     /// The tasks with those who carry them out.
-    fn crew(&self, reader: &Reader<'d, '_>, agents: Vec<Thing<'d>>, at: Span) -> Crew<'d> {
+    fn crew(&self, reader: &CrewReader<'d, '_>, agents: Vec<CrewItem<'d>>, at: Span) -> Crew<'d> {
         let says = |key: &str| self.crews.iter().find_map(|c| c.entry(key).filter(|e| !e.value.is_null()));
         let names = reader.names(&agents);
         let manager = says("manager_agent").and_then(|e| names.get(e.value.text()?).copied());
@@ -230,13 +230,13 @@ impl<'d> Parts<'d> {
             at,
             // Who manages is none of those that are asked.
             agents: agents.into_iter().filter(|a| manager.is_none_or(|m| m != *a)).collect(),
-            tasks: self.tasks.iter().map(|t| Thing::Entry(*t)).collect(),
+            tasks: self.tasks.iter().map(|t| CrewItem::Entry(*t)).collect(),
             managed: says("process").is_some_and(|e| e.value.text() == Some("hierarchical")),
             manager,
-            manager_llm: says("manager_llm").map(Written::Yaml),
-            planning: says("planning").map(Written::Yaml).filter(|w| reader.is_on(w)),
-            planning_llm: says("planning_llm").map(Written::Yaml),
-            memory: SHARED.iter().find_map(|k| says(k).map(Written::Yaml).filter(|w| reader.is_on(w))),
+            manager_llm: says("manager_llm").map(Setting::Yaml),
+            planning: says("planning").map(Setting::Yaml).filter(|w| reader.is_on(w)),
+            planning_llm: says("planning_llm").map(Setting::Yaml),
+            memory: SHARED.iter().find_map(|k| says(k).map(Setting::Yaml).filter(|w| reader.is_on(w))),
             names,
         }
     }

@@ -9,7 +9,7 @@
 //! Source: CrewAI 1.15.30 `utilities/planning_handler.py`, `crew.py` (`_handle_crew_planning`).
 
 use super::crew::Crew;
-use super::source::{Reader, Thing};
+use super::source::{CrewItem, CrewReader};
 use core_ir::{Bound, IfSugar, ModelParams, Name, Num, Prim, Term, TermId, Type};
 use diagnostics::Span;
 use frontend_kit::emit::Template;
@@ -78,7 +78,7 @@ const SCHEMA: &str = r#"{
   "additionalProperties": false
 }"#;
 
-impl<'r> Reader<'r, '_> {
+impl<'r> CrewReader<'r, '_> {
     /// A crew, a function of text, whose tasks are planned first.
     pub(super) fn planned(&self, kit: &mut Kit<'_>, crew: &Crew<'r>, term: TermId) -> TermId {
         let at = crew.planning.as_ref().map_or(crew.at, |p| p.at());
@@ -119,7 +119,7 @@ impl<'r> Reader<'r, '_> {
         kit: &mut Kit<'_>,
         request: &mut Template,
         i: usize,
-        task: Thing<'r>,
+        task: CrewItem<'r>,
         crew: &Crew<'r>,
     ) {
         const INDENT: &str = "\n                ";
@@ -152,7 +152,7 @@ impl<'r> Reader<'r, '_> {
     }
 
     /// The names of the tools under `tools`.
-    fn names_of_tools(&self, thing: Thing<'r>) -> Vec<String> {
+    fn names_of_tools(&self, thing: CrewItem<'r>) -> Vec<String> {
         let versions = frontend_kit::versions::Versions::default();
         let (mut out, mut budget) = (Vec::new(), frontend_kit::kit::Budget::new());
         let mut apart = Kit::new(&mut out, &mut budget, &versions);

@@ -5,29 +5,29 @@ use crate::langgraph::Functions;
 use crate::py::{self, Given, field};
 use core_ir::ToolDecl;
 use diagnostics::{Diagnostic, FileId, Span};
+use frontend_kit::conversation::{CallEffect, Choice};
 use frontend_kit::doc::{Entry, Node};
 use frontend_kit::emit::{self, Template, clip, codes, near, parts, undecided, value_span, wrong_kind};
 use frontend_kit::kit::Kit;
 use frontend_kit::project::{File, Project};
-use frontend_kit::talk::{Choice, Move};
 use python::{Object, ObjectId, PyKind, Value, World};
 
 use super::code::{is_agent, sanitized};
 
 /// An agent or a task.
 #[derive(Clone, Copy)]
-pub(super) enum Thing<'r> {
+pub(super) enum CrewItem<'r> {
     /// An object of Python, perhaps with an entry of a configuration.
     Made(ObjectId),
     /// An entry of a configuration by itself.
     Entry(Definition<'r>),
 }
 
-impl PartialEq for Thing<'_> {
+impl PartialEq for CrewItem<'_> {
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {
-            (Thing::Made(a), Thing::Made(b)) => a == b,
-            (Thing::Entry(a), Thing::Entry(b)) => a.span == b.span,
+            (CrewItem::Made(a), CrewItem::Made(b)) => a == b,
+            (CrewItem::Entry(a), CrewItem::Entry(b)) => a.span == b.span,
             _ => false,
         }
     }
@@ -41,42 +41,42 @@ enum Config<'r> {
 }
 
 /// A value that is written in code, or in a configuration.
-pub(super) enum Written<'r> {
+pub(super) enum Setting<'r> {
     Code(Given<'r>),
     Yaml(Entry<'r>),
 }
 
-impl Written<'_> {
+impl Setting<'_> {
     pub fn at(&self) -> Span {
         match self {
-            Written::Code(g) => g.value.span,
-            Written::Yaml(e) => value_span(e),
+            Setting::Code(g) => g.value.span,
+            Setting::Yaml(e) => value_span(e),
         }
     }
 }
 
 /// Reads agents and tasks. The world is empty for configurations by themselves.
-pub(super) struct Reader<'r, 'w> {
+pub(super) struct CrewReader<'r, 'w> {
     pub world: &'r World<'w>,
     pub project: &'r Project,
     /// The functions of the project that look at what tasks give.
     pub functions: &'r Functions,
 }
 
-impl<'r> Reader<'r, '_> {
+impl<'r> CrewReader<'r, '_> {
     /// The place of its definition.
-    pub fn definition(&self, thing: Thing<'r>) -> Span {
+    pub fn definition(&self, thing: CrewItem<'r>) -> Span {
         match thing {
-            Thing::Made(id) => self.world.object(id).span,
-            Thing::Entry(d) => d.span,
+            CrewItem::Made(id) => self.world.object(id).span,
+            CrewItem::Entry(d) => d.span,
         }
     }
 
     /// Returns the place at which a missing setting would be added.
-    pub fn head(&self, thing: Thing<'r>) -> Span {
+    pub fn head(&self, thing: CrewItem<'r>) -> Span {
         match thing {
-            Thing::Made(id) => self.world.object(id).span,
-            Thing::Entry(d) => d.node.head(),
+            CrewItem::Made(id) => self.world.object(id).span,
+            CrewItem::Entry(d) => d.node.head(),
         }
     }
 
@@ -114,50 +114,50 @@ impl<'r> Reader<'r, '_> {
     }
 
     /// Returns true for an item of a list in a configuration.
-    pub fn is_listed(&self, thing: Thing<'r>) -> bool {
-        matches!(thing, Thing::Entry(Definition { listed: true, .. }))
+    pub fn is_listed(&self, thing: CrewItem<'r>) -> bool {
+        matches!(thing, CrewItem::Entry(Definition { listed: true, .. }))
     }
 
     /// Returns the value of a key.
-    pub fn get(&self, thing: Thing<'r>, key: &str) -> Option<Written<'r>> {
+    pub fn get(&self, thing: CrewItem<'r>, key: &str) -> Option<Setting<'r>> {
         let id = match thing {
-            Thing::Made(id) => id,
-            Thing::Entry(d) => return d.node.entry(key).filter(|e| !e.value.is_null()).map(Written::Yaml),
+            CrewItem::Made(id) => id,
+            CrewItem::Entry(d) => return d.node.entry(key).filter(|e| !e.value.is_null()).map(Setting::Yaml),
         };
         let object: &'r Object = self.world.object(id);
         if let Some(given) = field(object, None, key).filter(|g| !g.value.is_none()) {
-            return Some(Written::Code(given));
+            return Some(Setting::Code(given));
         }
         match self.config(id)? {
-            Config::Yaml(node) => node.entry(key).filter(|e| !e.value.is_null()).map(Written::Yaml),
+            Config::Yaml(node) => node.entry(key).filter(|e| !e.value.is_null()).map(Setting::Yaml),
             Config::Dict(entries) => {
                 let (_, value) = entries.iter().find(|(k, _)| k.as_str() == Some(key))?;
-                Some(Written::Code(Given { value, at: value.span }))
+                Some(Setting::Code(Given { value, at: value.span }))
             }
         }
     }
 
     /// Returns true if part of the definition is in a missing configuration, or in unknown arguments.
-    pub fn is_hidden(&self, thing: Thing<'r>) -> bool {
-        let Thing::Made(id) = thing else { return false };
+    pub fn is_hidden(&self, thing: CrewItem<'r>) -> bool {
+        let CrewItem::Made(id) = thing else { return false };
         let object = self.world.object(id);
         object.open.is_some() || field(object, None, "config").is_some() && self.config(id).is_none()
     }
 
     /// Returns true if one of some keys has a value that isn't blank.
-    pub fn has_some(&self, thing: Thing<'r>, keys: &[&str]) -> bool {
+    pub fn has_some(&self, thing: CrewItem<'r>, keys: &[&str]) -> bool {
         keys.iter().any(|k| match self.get(thing, k) {
-            Some(Written::Code(_)) => true,
-            Some(Written::Yaml(entry)) => entry.value.text().is_none_or(|t| !t.trim().is_empty()),
+            Some(Setting::Code(_)) => true,
+            Some(Setting::Yaml(entry)) => entry.value.text().is_none_or(|t| !t.trim().is_empty()),
             None => false,
         }) || self.is_hidden(thing)
     }
 
     /// Adds the text under a key.
-    pub fn fill(&self, kit: &mut Kit<'_>, template: &mut Template, thing: Thing<'r>, key: &str) {
+    pub fn fill(&self, kit: &mut Kit<'_>, template: &mut Template, thing: CrewItem<'r>, key: &str) {
         match self.get(thing, key) {
-            Some(Written::Code(given)) => py::fill(kit, self.world, given.value, template, parts),
-            Some(Written::Yaml(entry)) => match entry.value.text() {
+            Some(Setting::Code(given)) => py::fill(kit, self.world, given.value, template, parts),
+            Some(Setting::Yaml(entry)) => match entry.value.text() {
                 Some(text) => kit.fill(template, text, value_span(&entry), parts),
                 None => kit.out.push(wrong_kind(&entry, "text")),
             },
@@ -171,43 +171,43 @@ impl<'r> Reader<'r, '_> {
     }
 
     /// The text under a key, without what is not known of it.
-    pub fn known_text(&self, thing: Thing<'r>, key: &str) -> Option<String> {
+    pub fn known_text(&self, thing: CrewItem<'r>, key: &str) -> Option<String> {
         match self.get(thing, key)? {
-            Written::Code(given) => py::label(self.world, given.value),
-            Written::Yaml(entry) => entry.value.text().map(str::to_string),
+            Setting::Code(given) => py::label(self.world, given.value),
+            Setting::Yaml(entry) => entry.value.text().map(str::to_string),
         }
     }
 
     /// The length of the texts under some keys.
-    pub fn size(&self, thing: Thing<'r>, keys: &[&str]) -> usize {
+    pub fn size(&self, thing: CrewItem<'r>, keys: &[&str]) -> usize {
         keys.iter().filter_map(|k| self.known_text(thing, k)).map(|t| t.len()).sum()
     }
 
     /// Returns true if a flag is set.
-    pub fn flag(&self, thing: Thing<'r>, key: &str) -> bool {
+    pub fn flag(&self, thing: CrewItem<'r>, key: &str) -> bool {
         match self.get(thing, key) {
-            Some(Written::Code(given)) => {
+            Some(Setting::Code(given)) => {
                 matches!(self.world.resolve_env(given.value).kind, PyKind::Bool(true))
             }
-            Some(Written::Yaml(entry)) => entry.value.as_bool() == Some(true),
+            Some(Setting::Yaml(entry)) => entry.value.as_bool() == Some(true),
             None => false,
         }
     }
 
     /// Returns the value of a key unless it is switched off.
-    pub fn switched_on(&self, thing: Thing<'r>, key: &str) -> Option<Written<'r>> {
+    pub fn switched_on(&self, thing: CrewItem<'r>, key: &str) -> Option<Setting<'r>> {
         self.get(thing, key).filter(|w| self.is_on(w))
     }
 
     /// Returns true unless a value is `False`, `None` or an empty list.
-    pub fn is_on(&self, written: &Written<'_>) -> bool {
+    pub fn is_on(&self, written: &Setting<'_>) -> bool {
         match written {
-            Written::Code(given) => match self.world.resolve_env(given.value).kind {
+            Setting::Code(given) => match self.world.resolve_env(given.value).kind {
                 PyKind::Bool(on) => on,
                 PyKind::None => false,
                 _ => self.world.items(given.value).is_none_or(|items| !items.is_empty()),
             },
-            Written::Yaml(entry) => {
+            Setting::Yaml(entry) => {
                 let value = entry.value;
                 !value.is_null()
                     && value.as_bool() != Some(false)
@@ -217,10 +217,10 @@ impl<'r> Reader<'r, '_> {
     }
 
     /// Returns the name of an agent in its crew.
-    pub fn agent_name(&self, thing: Thing<'r>) -> String {
+    pub fn agent_name(&self, thing: CrewItem<'r>) -> String {
         let id = match thing {
-            Thing::Made(id) => id,
-            Thing::Entry(d) => return d.name.to_string(),
+            CrewItem::Made(id) => id,
+            CrewItem::Entry(d) => return d.name.to_string(),
         };
         let object = self.world.object(id);
         let entry = field(object, None, "config").and_then(|g| self.reference(g.value)).map(|(n, ..)| n);
@@ -252,22 +252,26 @@ impl<'r> Reader<'r, '_> {
     }
 
     /// The agent that a value is.
-    pub fn agent_of(&self, value: &Value) -> Option<Thing<'r>> {
-        self.world.object_of(value).map(|(id, _)| id).filter(|id| is_agent(self.world, *id)).map(Thing::Made)
+    pub fn agent_of(&self, value: &Value) -> Option<CrewItem<'r>> {
+        self.world
+            .object_of(value)
+            .map(|(id, _)| id)
+            .filter(|id| is_agent(self.world, *id))
+            .map(CrewItem::Made)
     }
 
     /// Reports what is not compiled, and a configuration that is not found.
     pub fn report(
         &self,
         kit: &mut Kit<'_>,
-        thing: Thing<'r>,
+        thing: CrewItem<'r>,
         used: &'static [&'static str],
         unused: &[emit::Unused],
         what: &str,
     ) {
         let id = match thing {
-            Thing::Made(id) => id,
-            Thing::Entry(d) => return emit::report_keys(d.node, used, unused, what, kit.out),
+            CrewItem::Made(id) => id,
+            CrewItem::Entry(d) => return emit::report_keys(d.node, used, unused, what, kit.out),
         };
         let object = self.world.object(id);
         py::report(object, used, unused, what, kit.out);
@@ -304,15 +308,15 @@ impl<'r> Reader<'r, '_> {
     }
 
     /// The tools under `tools`, with what becomes of their results; none if there is no such key.
-    pub fn tools(&self, kit: &mut Kit<'_>, thing: Thing<'r>) -> Option<Vec<Choice>> {
+    pub fn tools(&self, kit: &mut Kit<'_>, thing: CrewItem<'r>) -> Option<Vec<Choice>> {
         let given = match self.get(thing, "tools")? {
-            Written::Yaml(entry) => {
+            Setting::Yaml(entry) => {
                 let names = emit::names(&entry, kit.out);
-                let choice = |decl| Choice::new(decl, Move::Call);
+                let choice = |decl| Choice::new(decl, CallEffect::Call);
                 let decls = names.into_iter().map(|(n, at)| ToolDecl::unknown(n.into(), at.span()));
                 return Some(decls.map(choice).collect());
             }
-            Written::Code(given) => given,
+            Setting::Code(given) => given,
         };
         let mut out = Vec::new();
         for value in self.items(kit, given, "tools") {
@@ -329,7 +333,7 @@ impl<'r> Reader<'r, '_> {
                 );
                 kit.out.push(undecided(codes::NOT_COMPILED, message, value.span));
             }
-            let does = if self.answers(&value) { Move::FinishNow } else { Move::Call };
+            let does = if self.answers(&value) { CallEffect::FinishNow } else { CallEffect::Call };
             out.push(Choice::new(decl, does));
         }
         Some(out)

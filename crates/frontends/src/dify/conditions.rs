@@ -2,7 +2,7 @@
 //!
 //! Source: langgenius/dify, `api/core/workflow/utils/condition/processor.py`.
 
-use super::{Run, holes};
+use super::{DifyLowering, holes};
 use core_ir::{Data, IfSugar, Num, Prim, Term, TermId};
 use diagnostics::Span;
 use frontend_kit::doc::Node;
@@ -10,7 +10,7 @@ use frontend_kit::emit::{Part, codes};
 use frontend_kit::graph::Env;
 use frontend_kit::kit::Kit;
 
-impl<'d> Run<'_, '_, 'd> {
+impl<'d> DifyLowering<'_, '_, 'd> {
     /// The test of one condition.
     fn condition(&self, kit: &mut Kit<'_>, c: Node<'d>, env: &Env, at: Span) -> TermId {
         let operator = c.get("comparison_operator").and_then(|o| o.text()).unwrap_or("");

@@ -28,7 +28,7 @@ use diagnostics::{Diagnostic, Span};
 use frontend_kit::doc::Node;
 use frontend_kit::emit::{LoopBound, Part, Template, Unused, codes, report_keys, value_span};
 use frontend_kit::graph::{Edge, Env, Graph, GraphNode, Steps, lower};
-use frontend_kit::kit::{Agent, Hand, Kit, Units, first, first_text, mark, setting};
+use frontend_kit::kit::{Action, Agent, Kit, Units, first, first_text, mark, setting};
 use frontend_kit::outline::NodeRole;
 use frontend_kit::project::{Compiled, Facts, File, Frontend, Project, UnitKind, Words};
 use frontend_kit::shape::why;
@@ -145,23 +145,23 @@ fn app(kit: &mut Kit<'_>, config: Node<'_>, name: &str) -> TermId {
     };
     let (params, model_at) = model(kit, config);
     let mode = config.get("agent_mode");
-    let mut hands = Vec::new();
+    let mut actions = Vec::new();
     for tool in mode.and_then(|m| m.get("tools")).into_iter().flat_map(|t| t.items()) {
         if tool.get("enabled").and_then(|e| e.as_bool()) != Some(false)
             && let Some((tool_name, _)) = first_text(tool, &["tool_name", "provider_name"])
         {
-            hands.push(Hand::tool(tool_name, tool.head()));
+            actions.push(Action::tool(tool_name, tool.head()));
         }
     }
     for set in config.at(&["dataset_configs", "datasets", "datasets"]).into_iter().flat_map(|d| d.items()) {
         if let Some(id) = set.at(&["dataset", "id"]).and_then(|i| i.text()) {
-            hands.push(Hand::tool(format!("dataset_{id}"), set.head()));
+            actions.push(Action::tool(format!("dataset_{id}"), set.head()));
         }
     }
     let bound = defaults::bound(&defaults::DIFY_ITERATIONS, kit.versions);
     let bound = bound.or_written(mode.and_then(|m| m.entry("max_iteration")), kit.out);
-    let agent = Agent { name, head, prompt, params, model_at, hands, hands_at: None, bound };
-    let term = kit.agent_asked(agent, carried(mode.and_then(|m| m.get("strategy"))), None);
+    let agent = Agent { name, head, prompt, params, model_at, actions, hands_at: None, bound };
+    let term = kit.agent_with_request(agent, carried(mode.and_then(|m| m.get("strategy"))), None);
     kit.close();
     term
 }
@@ -270,17 +270,17 @@ impl<'n, 'd> Flow<'n, 'd> {
             .or_else(free)
             .unwrap_or(0);
         let graph = Graph { nodes: graph_nodes, edges, start, at };
-        let mut steps = Run { flow: self, here: &here };
+        let mut steps = DifyLowering { flow: self, here: &here };
         lower(kit, &graph, &mut steps)
     }
 }
 
-struct Run<'f, 'n, 'd> {
+struct DifyLowering<'f, 'n, 'd> {
     flow: &'f Flow<'n, 'd>,
     here: &'f [(&'d str, Node<'d>)],
 }
 
-impl<'d> Run<'_, '_, 'd> {
+impl<'d> DifyLowering<'_, '_, 'd> {
     fn data(&self, node: usize) -> Node<'d> {
         let n = self.here[node].1;
         n.get("data").unwrap_or(n)
@@ -466,7 +466,7 @@ const NODE_UNUSED: &[Unused] = &[
     ("is_parallel", "items are compiled one after the other"),
 ];
 
-impl Steps for Run<'_, '_, '_> {
+impl Steps for DifyLowering<'_, '_, '_> {
     fn step(&mut self, kit: &mut Kit<'_>, node: usize, env: &Env) -> TermId {
         let data = self.data(node);
         let at = data.head();

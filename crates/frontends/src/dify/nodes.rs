@@ -3,14 +3,14 @@
 //! Source: langgenius/dify, `api/core/workflow/nodes`.
 
 use super::outputs::started_with;
-use super::{Run, model};
+use super::{DifyLowering, model};
 use crate::defaults;
 use core_ir::{Branch, Data, IfSugar, Name, Num, Prim, Term, TermId, Type};
 use diagnostics::Span;
 use frontend_kit::doc::{Entry, Node};
 use frontend_kit::emit::{Template, clip, codes, value_span};
 use frontend_kit::graph::Env;
-use frontend_kit::kit::{Agent, Hand, Kit, first_text};
+use frontend_kit::kit::{Action, Agent, Kit, first_text};
 use frontend_kit::shape::{by_name, model_of};
 use std::sync::Arc;
 
@@ -41,7 +41,7 @@ fn constants(kit: &mut Kit<'_>, data: Node<'_>, keys: &[&'static str], at: Span)
     out
 }
 
-impl<'d> Run<'_, '_, 'd> {
+impl<'d> DifyLowering<'_, '_, 'd> {
     /// Lowers a node without its failure handling.
     pub(super) fn does(
         &mut self,
@@ -376,20 +376,20 @@ impl<'d> Run<'_, '_, 'd> {
             }
         };
         let (params, model_at) = model_of(kit, value("model"), &by_name);
-        let mut hands = Vec::new();
+        let mut actions = Vec::new();
         for tool in value("tools").into_iter().flat_map(|e| e.value.items()) {
             if tool.get("enabled").and_then(|e| e.as_bool()) != Some(false)
                 && let Some((name, _)) =
                     first_text(tool, &["tool_name", "provider_show_name", "provider_name"])
             {
-                hands.push(Hand::tool(name, tool.head()));
+                actions.push(Action::tool(name, tool.head()));
             }
         }
         let bound = defaults::bound(&defaults::DIFY_ITERATIONS, kit.versions);
         let bound = bound.or_written(value("maximum_iterations").or(value("max_iterations")), kit.out);
         let name = data.get("title").and_then(|t| t.text()).unwrap_or("agent");
-        let agent = Agent { name, head: at, prompt, params, model_at, hands, hands_at: None, bound };
-        let term = kit.agent_asked(agent, super::carried(data.get("agent_strategy_name")), None);
+        let agent = Agent { name, head: at, prompt, params, model_at, actions, hands_at: None, bound };
+        let term = kit.agent_with_request(agent, super::carried(data.get("agent_strategy_name")), None);
         let query = match value("query").and_then(|e| e.value.text()) {
             Some(query) => self.text(kit, query, env, None, at),
             None => kit.b.var("x", at),

@@ -6,7 +6,7 @@
 //! Source: langgenius/dify, `api/core/workflow/nodes` (the `outputs` of each `NodeRunResult`).
 
 use super::nodes::{parameter, structure};
-use super::{Flow, Run};
+use super::{DifyLowering, Flow};
 use core_ir::{Data, Name, Num, TermId, Type};
 use diagnostics::{Diagnostic, Span, clip};
 use frontend_kit::doc::Node;
@@ -174,7 +174,7 @@ impl<'d> Flow<'_, 'd> {
     }
 }
 
-impl Run<'_, '_, '_> {
+impl DifyLowering<'_, '_, '_> {
     /// Returns the replacement for a part that the output lacks, and reports it. `None` if the part exists.
     pub(super) fn instead(
         &self,

@@ -8,7 +8,7 @@
 //!
 //! Source: langgenius/dify, `api/core/workflow/nodes/iteration`, `loop` and `variable_assigner`.
 
-use super::{Flow, Run, failure, loop_key, outer_name, outputs};
+use super::{DifyLowering, Flow, failure, loop_key, outer_name, outputs};
 use crate::defaults;
 use core_ir::{Data, IfSugar, KeyDecl, LabelSpec, Name, Num, Prim, StoreDecl, Term, TermId, Type};
 use diagnostics::{Diagnostic, Span};
@@ -18,7 +18,7 @@ use frontend_kit::graph::Env;
 use frontend_kit::kit::Kit;
 use std::collections::HashMap;
 
-impl<'d> Run<'_, '_, 'd> {
+impl<'d> DifyLowering<'_, '_, 'd> {
     /// Builds the record of outer values that the nodes inside an iteration or a loop read.
     fn outer(&self, kit: &mut Kit<'_>, env: &Env, at: Span) -> TermId {
         let mut fields: Vec<(Name, TermId)> = Vec::new();

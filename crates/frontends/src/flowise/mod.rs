@@ -14,7 +14,7 @@ use diagnostics::Span;
 use frontend_kit::doc::{Entry, Node};
 use frontend_kit::emit::{LoopBound, value_span};
 use frontend_kit::flow::{Flow, FlowNode, classified};
-use frontend_kit::kit::{Agent, Hand, Kit, Units, first_text, mark, size};
+use frontend_kit::kit::{Action, Agent, Kit, Units, first_text, mark, size};
 use frontend_kit::project::{Compiled, Facts, File, Frontend, Project, UnitKind, Words};
 use std::collections::HashMap;
 
@@ -264,26 +264,27 @@ impl<'d> All<'d> {
             None => kit.unknown("the instructions, which are this node's own", head),
         };
         let (params, model_at) = self.model(node, &parts, head);
-        let mut hands = Vec::new();
+        let mut actions = Vec::new();
         for part in parts.iter().filter(|p| {
             let c = Self::category(**p);
             c.starts_with("Tools") || kind(**p).ends_with("Tool") || kind(**p).ends_with("MCP")
         }) {
             let label = input(*part, &["toolName", "name", "customToolName"]).map(|(t, _)| t);
-            hands.push(Hand::tool(label.unwrap_or(kind(*part)), part.get("data").unwrap_or(*part).head()));
+            actions
+                .push(Action::tool(label.unwrap_or(kind(*part)), part.get("data").unwrap_or(*part).head()));
         }
         let tools =
             node.at(&["data", "inputs", "agentTools"]).or_else(|| node.at(&["data", "inputs", "tools"]));
         for tool in tools.into_iter().flat_map(|t| t.items()) {
             if let Some((t, e)) = first_text(tool, &["agentSelectedTool"]) {
-                hands.push(Hand::tool(t, value_span(&e)));
+                actions.push(Action::tool(t, value_span(&e)));
             }
         }
         let entry = node.at(&["data", "inputs"]).and_then(|i| i.entry("maxIterations"));
         let entry = entry.filter(|e| e.value.text().is_some_and(|t| !t.trim().is_empty()));
         let bound = LoopBound::unknown("Flowise leaves it to the agent's library").or_written(entry, kit.out);
         let term =
-            kit.agent(Agent { name: named, head, prompt, params, model_at, hands, hands_at: None, bound });
+            kit.agent(Agent { name: named, head, prompt, params, model_at, actions, hands_at: None, bound });
         kit.close();
         term
     }
@@ -326,16 +327,16 @@ impl<'d> All<'d> {
             input(supervisor, &["supervisorPrompt"]).map_or(("", head), |(t, e)| (t, value_span(&e)));
         let prompt = kit.filled(text, at, frontend_kit::emit::parts);
         let (params, model_at) = self.model(supervisor, &self.parts(supervisor), head);
-        let mut hands = Vec::new();
+        let mut actions = Vec::new();
         for (_, worker) in self.nodes.iter().filter(|(_, n)| kind(*n) == "worker") {
             let name = input(*worker, &["workerName"]).map_or("worker", |(t, _)| t);
             let term = self.agent(kit, *worker);
-            hands.push(Hand::ask(name, term, worker.get("data").unwrap_or(*worker).head()));
+            actions.push(Action::ask(name, term, worker.get("data").unwrap_or(*worker).head()));
         }
         let entry = supervisor.at(&["data", "inputs"]).and_then(|i| i.entry("recursionLimit"));
         let bound = LoopBound::by_default(100, "the default of Flowise's supervisor, 100 steps")
             .or_written(entry, kit.out);
-        let term = kit.agent(Agent { name, head, prompt, params, model_at, hands, hands_at: None, bound });
+        let term = kit.agent(Agent { name, head, prompt, params, model_at, actions, hands_at: None, bound });
         kit.close();
         term
     }

@@ -10,7 +10,7 @@ use crate::defaults;
 use core_ir::{Name, TermId, Type};
 use frontend_kit::doc::Node;
 use frontend_kit::emit::{LoopBound, report_keys, value_span};
-use frontend_kit::kit::{Hand, Kit, Units, double, mark, setting, size};
+use frontend_kit::kit::{Action, Kit, Units, double, mark, setting, size};
 use frontend_kit::project::{Compiled, Facts, File, Frontend, Project, UnitKind, Words};
 use frontend_kit::shape::{self, Given, Shape, by_name, why};
 
@@ -122,10 +122,10 @@ fn recipe(kit: &mut Kit<'_>, project: &Project, file: &File, node: Node<'_>) -> 
         return term;
     }
     parameters(kit, node);
-    let mut hands: Vec<Hand> = Vec::new();
+    let mut actions: Vec<Action> = Vec::new();
     for item in node.get("extensions").into_iter().flat_map(|e| e.items()) {
         let tool = item.text().or_else(|| item.get("name")?.text()).unwrap_or("");
-        hands.push(Hand::mcp(tool, tool, item.head()));
+        actions.push(Action::mcp(tool, tool, item.head()));
     }
     for item in node.get("sub_recipes").into_iter().flat_map(|e| e.items()) {
         let sub = item.get("name").and_then(|n| n.text()).unwrap_or("sub_recipe");
@@ -135,7 +135,7 @@ fn recipe(kit: &mut Kit<'_>, project: &Project, file: &File, node: Node<'_>) -> 
             Some((other, root)) => recipe(kit, project, other, root),
             None => kit.unknown(&format!("the recipe in {path}"), item.head()),
         };
-        hands.push(Hand::ask(sub, term, item.head()));
+        actions.push(Action::ask(sub, term, item.head()));
     }
     let settings = node.get("settings");
     let mut given = Given { called: Some(name), ..Given::default() };
@@ -164,7 +164,7 @@ fn recipe(kit: &mut Kit<'_>, project: &Project, file: &File, node: Node<'_>) -> 
     }
     let bound = defaults::bound(&defaults::GOOSE_TURNS, kit.versions);
     let bound = bound.or_written(settings.and_then(|s| s.entry("max_turns")), kit.out);
-    let mut term = shape::agent_bounded(kit, node, &SHAPE, given, hands, &by_name, bound);
+    let mut term = shape::agent_bounded(kit, node, &SHAPE, given, actions, &by_name, bound);
     if let (true, Some((text, at))) = (instructed, asked) {
         // The prompt is the first message; what is given joins it.
         let mut first = frontend_kit::emit::Template::new(at);

@@ -13,7 +13,7 @@ use crate::defaults;
 use core_ir::TermId;
 use frontend_kit::doc::Node;
 use frontend_kit::emit::{LoopBound, Unused, codes, value_span};
-use frontend_kit::kit::{Hand, Kit, Units, mark, size};
+use frontend_kit::kit::{Action, Kit, Units, mark, size};
 use frontend_kit::project::{Compiled, Facts, File, Frontend, Project, UnitKind, Words};
 use frontend_kit::shape::{self, Given, Shape, why};
 
@@ -135,7 +135,7 @@ fn agent(kit: &mut Kit<'_>, file: &File, root: Node<'_>) -> TermId {
             let known = ["type", "declarative", "workflow", "byo"];
             frontend_kit::emit::report_keys(spec, &known, SPEC_UNUSED, "a kagent `spec`", kit.out);
         }
-        let mut hands = tools(kit, file, node);
+        let mut actions = tools(kit, file, node);
         for sub in node.get("subagents").into_iter().flat_map(|s| s.items()) {
             let role = ["name", "role"].iter().find_map(|k| sub.get(k)?.text()).unwrap_or("subagent");
             let at = sub.head();
@@ -143,7 +143,7 @@ fn agent(kit: &mut Kit<'_>, file: &File, root: Node<'_>) -> TermId {
                 Some(e) => workflow(kit, file, e.value, value_span(&e)),
                 None => referred(kit, file, role, at),
             };
-            hands.push(Hand::ask(role, term, at));
+            actions.push(Action::ask(role, term, at));
         }
         let prompt = node.entry("systemMessageFrom").map(|e| {
             let at = value_span(&e);
@@ -155,20 +155,20 @@ fn agent(kit: &mut Kit<'_>, file: &File, root: Node<'_>) -> TermId {
             config.get("spec")
         };
         let given = Given { called: Some(name), prompt, ..Given::default() };
-        shape::agent_with(kit, node, &SHAPE, given, hands, &resolve)
+        shape::agent_with(kit, node, &SHAPE, given, actions, &resolve)
     };
     kit.close();
     term
 }
 
-fn tools(kit: &mut Kit<'_>, file: &File, node: Node<'_>) -> Vec<Hand> {
-    let mut hands = Vec::new();
+fn tools(kit: &mut Kit<'_>, file: &File, node: Node<'_>) -> Vec<Action> {
+    let mut actions = Vec::new();
     for item in node.get("tools").into_iter().flat_map(|t| t.items()) {
         let at = item.head();
         if let Some(name) = item.at(&["agent", "name"]).or(item.at(&["agent", "ref"])).and_then(|n| n.text())
         {
             let term = referred(kit, file, name, at);
-            hands.push(Hand::ask(name, term, at));
+            actions.push(Action::ask(name, term, at));
             continue;
         }
         let server = item.get("mcpServer").unwrap_or(item);
@@ -178,11 +178,11 @@ fn tools(kit: &mut Kit<'_>, file: &File, node: Node<'_>) -> Vec<Hand> {
             None => Vec::new(),
         };
         if listed.is_empty() {
-            hands.push(Hand::mcp(name, name, at));
+            actions.push(Action::mcp(name, name, at));
         }
-        hands.extend(listed.into_iter().map(|tool| Hand::mcp(tool, name, at)));
+        actions.extend(listed.into_iter().map(|tool| Action::mcp(tool, name, at)));
     }
-    hands
+    actions
 }
 
 fn workflow(kit: &mut Kit<'_>, file: &File, node: Node<'_>, at: diagnostics::Span) -> TermId {

@@ -102,7 +102,7 @@ fn likeness(root: Node<'_>) -> u8 {
 
 fn lower_document(document: &Document, file: &File, left: &mut usize, compiled: &mut Compiled) {
     let root = document.root();
-    let mut lower = Lower {
+    let mut lower = LambdaLowering {
         b: Builder::new(),
         out: &mut compiled.diagnostics,
         defined: defined_agents(root),
@@ -114,7 +114,7 @@ fn lower_document(document: &Document, file: &File, left: &mut usize, compiled: 
         stores: 0,
     };
     let term = lower.agent(root, None);
-    let Lower { b, agents, .. } = lower;
+    let LambdaLowering { b, agents, .. } = lower;
     let name = agents.first().map_or_else(|| file_stem(&file.path).to_string(), |a| a.name.clone());
     match b.finish(term, &Globals::none()) {
         Ok(code) => compiled.units.push(Unit {
@@ -159,7 +159,7 @@ fn agent_name<'d>(node: Node<'d>) -> Option<&'d str> {
     ["agentId", "name", "id"].iter().find_map(|k| node.get(k)?.text())
 }
 
-struct Lower<'d, 'o> {
+struct LambdaLowering<'d, 'o> {
     b: Builder,
     out: &'o mut Vec<Diagnostic>,
     defined: HashMap<&'d str, Node<'d>>,
@@ -182,7 +182,7 @@ const UNUSED: &[Unused] = &[
     ("description", "it changes nothing about what the agent does"),
 ];
 
-impl<'d> Lower<'d, '_> {
+impl<'d> LambdaLowering<'d, '_> {
     fn unknown(&mut self, why: &str, span: Span) -> TermId {
         self.b.add(Term::Unknown(why.into()), span)
     }

@@ -2,23 +2,23 @@
 //! what names its sources.
 
 use super::dumped::left_out;
-use super::prompt::{Prompt, Said};
-use super::value::{Flow, Given};
-use super::{MAX_DEPTH, Reader};
+use super::prompt::{MessageContent, Prompt};
+use super::value::{Flow, StageInput};
+use super::{LangChainReader, MAX_DEPTH};
 use core_ir::{Data, IfSugar, LabelSpec, Name, Num, Prim, Term, TermId, ToolDecl, ToolParam, Type};
 use diagnostics::Span;
 use frontend_kit::doc::Node;
 use frontend_kit::emit::{LoopBound, Template, braces, clip};
 
-impl<'d> Reader<'d> {
+impl<'d> LangChainReader<'d> {
     /// An answer, and the line of its sources that stands behind the word for them.
     pub(super) fn sourced(
         self,
         flow: &mut Flow<'_, '_>,
-        reply: &Given<'d>,
+        reply: &StageInput<'d>,
         names: [String; 2],
         at: Span,
-    ) -> Given<'d> {
+    ) -> StageInput<'d> {
         /// Alternative spellings of the marker before the sources.
         const WORDS: [&str; 4] = ["Sources:", "sources:", "SOURCE:", "Source:"];
         const WORD: &str = "SOURCES:";
@@ -62,13 +62,19 @@ impl<'d> Reader<'d> {
         let sources = b.add(Term::If(test, trimmed, nothing, IfSugar::Plain), at);
         let [answer, sources] = [("answer", answer), ("sources", sources)].map(|(n, t)| flow.bind(n, t));
         let [first, second] = names;
-        Given::Named(vec![(first, Given::Text(answer)), (second, Given::Text(sources))], false)
+        StageInput::Named(vec![(first, StageInput::Text(answer)), (second, StageInput::Text(sources))], false)
     }
 
     /// The documents that are given under a name: a list, in a variable.
-    pub(super) fn documents(self, flow: &mut Flow<'_, '_>, given: &Given<'d>, key: &str, at: Span) -> Name {
-        if let Given::Named(fields, _) = given
-            && let Some((_, Given::Data(list))) = fields.iter().rev().find(|(n, _)| n == key)
+    pub(super) fn documents(
+        self,
+        flow: &mut Flow<'_, '_>,
+        given: &StageInput<'d>,
+        key: &str,
+        at: Span,
+    ) -> Name {
+        if let StageInput::Named(fields, _) = given
+            && let Some((_, StageInput::Data(list))) = fields.iter().rev().find(|(n, _)| n == key)
         {
             return list.clone();
         }
@@ -96,19 +102,19 @@ impl<'d> Reader<'d> {
         flow: &mut Flow<'_, '_>,
         node: Node<'d>,
         documents: Name,
-        given: Given<'d>,
+        given: StageInput<'d>,
         depth: usize,
-    ) -> Given<'d> {
+    ) -> StageInput<'d> {
         let head = node.head();
         if depth > MAX_DEPTH {
             return left_out(flow, "a chain beyond the limit", head);
         }
         let variable =
             node.get("document_variable_name").and_then(|v| v.as_str()).unwrap_or("text").to_string();
-        let with = |given: &Given<'d>, more: Vec<(String, Given<'d>)>| {
+        let with = |given: &StageInput<'d>, more: Vec<(String, StageInput<'d>)>| {
             let (mut fields, inputs) = given.clone().named();
             fields.extend(more);
-            Given::Named(fields, inputs)
+            StageInput::Named(fields, inputs)
         };
         match node.get("_type").and_then(|t| t.as_str()).unwrap_or("") {
             "stuff_documents_chain" => {
@@ -116,7 +122,7 @@ impl<'d> Reader<'d> {
                 let separator = node.get("document_separator").and_then(|s| s.as_str()).unwrap_or("\n\n");
                 let separator = flow.kit.text(separator, head);
                 let text = flow.kit.b.add(Term::Prim(Prim::Join, vec![list, separator]), head);
-                let text = Given::Text(flow.bind("context", text));
+                let text = StageInput::Text(flow.bind("context", text));
                 self.within(flow, node, "llm_chain", with(&given, vec![(variable, text)]), depth)
             }
             "reduce_documents_chain" => {
@@ -131,7 +137,7 @@ impl<'d> Reader<'d> {
             "map_reduce_documents_chain" => {
                 let (value, lets) = flow.aside(|flow| {
                     let page = content(flow, "$document", head);
-                    let page = Given::Text(flow.bind("page", page));
+                    let page = StageInput::Text(flow.bind("page", page));
                     self.within(flow, node, "llm_chain", with(&given, vec![(variable, page)]), depth)
                 });
                 let text = flow.text(&value, head);
@@ -176,7 +182,7 @@ impl<'d> Reader<'d> {
         let Some(Prompt { messages, .. }) = prompt else { return content(flow, document, at) };
         let mut template = Template::new(at);
         for message in &messages {
-            let Said::Template(text, format) = &message.said else { continue };
+            let MessageContent::Template(text, format) = &message.said else { continue };
             for piece in format.split(text) {
                 match piece {
                     braces::Piece::Text(text) => {
@@ -204,26 +210,26 @@ impl<'d> Reader<'d> {
         node: Node<'d>,
         documents: &Name,
         variable: &str,
-        given: &Given<'d>,
+        given: &StageInput<'d>,
         depth: usize,
-    ) -> Given<'d> {
+    ) -> StageInput<'d> {
         let at = node.head();
         let answer = node
             .get("initial_response_name")
             .and_then(|n| n.as_str())
             .unwrap_or("existing_answer")
             .to_string();
-        let with = |more: Vec<(String, Given<'d>)>| {
+        let with = |more: Vec<(String, StageInput<'d>)>| {
             let (mut fields, inputs) = given.clone().named();
             fields.extend(more);
-            Given::Named(fields, inputs)
+            StageInput::Named(fields, inputs)
         };
         let list = flow.kit.b.var(documents.clone(), at);
         let zero = flow.kit.b.lit(Num::from(0), at);
         let first = flow.kit.b.add(Term::Index(list, zero), at);
         let first = flow.bind("document", first);
         let text = self.shown(flow, node, &first);
-        let page = Given::Text(flow.bind("page", text));
+        let page = StageInput::Text(flow.bind("page", text));
         let initial =
             self.within(flow, node, "initial_llm_chain", with(vec![(variable.to_string(), page)]), depth);
         let initial = flow.text(&initial, at);
@@ -236,9 +242,9 @@ impl<'d> Reader<'d> {
             let document = flow.kit.b.add(Term::Index(list, index), at);
             let document = flow.bind("document", document);
             let text = self.shown(flow, node, &document);
-            let page = Given::Text(flow.bind("page", text));
+            let page = StageInput::Text(flow.bind("page", text));
             let so_far = field(flow, "text");
-            let so_far = Given::Text(flow.bind("answer", so_far));
+            let so_far = StageInput::Text(flow.bind("answer", so_far));
             self.within(
                 flow,
                 node,
@@ -274,7 +280,7 @@ impl<'d> Reader<'d> {
         let one = b.lit(Num::from(1), at);
         let begin = b.add(Term::Record(vec![("at".into(), one), ("text".into(), initial)]), at);
         let all = b.app(fix, begin, at);
-        Given::Text(flow.bind("refined", all))
+        StageInput::Text(flow.bind("refined", all))
     }
 }
 

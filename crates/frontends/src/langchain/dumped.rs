@@ -13,8 +13,8 @@
 //! | `not_implemented` | unknown: what is not in the file |
 
 use super::prompt::{Model, bind, model};
-use super::value::{Flow, Given};
-use super::{MAX_DEPTH, Reader};
+use super::value::{Flow, StageInput};
+use super::{LangChainReader, MAX_DEPTH};
 use core_ir::{Data, IfSugar, Num, Prim, Term, TermId, ToolDecl, Type};
 use diagnostics::{Diagnostic, Span};
 use frontend_kit::doc::Node;
@@ -100,15 +100,15 @@ const WRAPPED_UNUSED: &[Unused] = &[
     ("exponential_jitter_params", "a stage is tried once"),
 ];
 
-impl<'d> Reader<'d> {
+impl<'d> LangChainReader<'d> {
     /// Lowers a runnable applied to its input.
     pub fn dumped(
         self,
         flow: &mut Flow<'_, '_>,
         node: Node<'d>,
-        given: Given<'d>,
+        given: StageInput<'d>,
         depth: usize,
-    ) -> Given<'d> {
+    ) -> StageInput<'d> {
         let head = node.head();
         if depth > MAX_DEPTH || !flow.kit.budget.take(16, head, flow.kit.out) {
             return left_out(flow, "a stage beyond the limit", head);
@@ -122,7 +122,7 @@ impl<'d> Reader<'d> {
         };
         if dump.is_prompt() {
             return match self.prompt(flow, node, "prompt") {
-                Some(prompt) => Given::asked(prompt, given),
+                Some(prompt) => StageInput::asked(prompt, given),
                 None => left_out(flow, "a prompt", head),
             };
         }
@@ -157,7 +157,7 @@ impl<'d> Reader<'d> {
                 let more = self.dumped(flow, mapper, given.clone(), depth + 1);
                 let ((mut fields, inputs), (more, _)) = (given.named(), more.named());
                 fields.extend(more);
-                Given::Named(fields, inputs)
+                StageInput::Named(fields, inputs)
             }
             "RunnablePick" => match fields.get("keys").and_then(|k| k.as_str()) {
                 Some(key) => self.pick(flow, &given, key, head),
@@ -184,13 +184,13 @@ impl<'d> Reader<'d> {
                 let items = flow.text(&given, head);
                 let items = flow.kit.b.add(Term::Prim(Prim::FromJson, vec![items]), head);
                 let (each, lets) =
-                    flow.aside(|flow| self.dumped(flow, bound, Given::Data("item".into()), depth + 1));
+                    flow.aside(|flow| self.dumped(flow, bound, StageInput::Data("item".into()), depth + 1));
                 let each = flow.answered(each, head);
                 let body = flow.text(&each, head);
                 let body = flow.within(lets, body);
                 let function = flow.kit.b.abs("item", None, body, head);
                 let all = flow.kit.b.add(Term::Each(None, function, items), head);
-                Given::Data(flow.bind("all", all))
+                StageInput::Data(flow.bind("all", all))
             }
             "RunnableWithFallbacks" => self.fallbacks(flow, fields, given, depth),
             "RunnableBranch" => self.branches(flow, fields, given, depth),
@@ -218,7 +218,7 @@ impl<'d> Reader<'d> {
     }
 
     /// Lowers an object that Python couldn't serialize.
-    fn undumped(self, flow: &mut Flow<'_, '_>, dump: Dump<'d>, given: Given<'d>) -> Given<'d> {
+    fn undumped(self, flow: &mut Flow<'_, '_>, dump: Dump<'d>, given: StageInput<'d>) -> StageInput<'d> {
         let at = dump.node.head();
         let shown = dump.shown.unwrap_or("");
         // `itemgetter('question')` is the only function that shows what it does.
@@ -239,21 +239,27 @@ impl<'d> Reader<'d> {
     }
 
     /// Returns the entry of a name.
-    fn pick(self, flow: &mut Flow<'_, '_>, given: &Given<'d>, key: &str, at: Span) -> Given<'d> {
-        if let Given::Named(fields, _) = given
+    fn pick(self, flow: &mut Flow<'_, '_>, given: &StageInput<'d>, key: &str, at: Span) -> StageInput<'d> {
+        if let StageInput::Named(fields, _) = given
             && let Some((_, value)) = fields.iter().rev().find(|(n, _)| n == key)
         {
             return value.clone();
         }
-        if matches!(given, Given::Inputs | Given::Named(_, true)) {
-            return Given::Input(key.to_string());
+        if matches!(given, StageInput::Inputs | StageInput::Named(_, true)) {
+            return StageInput::Input(key.to_string());
         }
         let value = flow.variable(given, key, false, at);
-        Given::Text(flow.bind(&slug(key), value))
+        StageInput::Text(flow.bind(&slug(key), value))
     }
 
     /// Named runnables on the same input.
-    fn together(self, flow: &mut Flow<'_, '_>, steps: Node<'d>, given: Given<'d>, depth: usize) -> Given<'d> {
+    fn together(
+        self,
+        flow: &mut Flow<'_, '_>,
+        steps: Node<'d>,
+        given: StageInput<'d>,
+        depth: usize,
+    ) -> StageInput<'d> {
         let mut sides = Vec::new();
         for entry in steps.entries() {
             let (side, lets) = flow.aside(|flow| self.dumped(flow, entry.value, given.clone(), depth + 1));
@@ -272,7 +278,7 @@ impl<'d> Reader<'d> {
             let text = flow.text(&side, at);
             par.push(flow.within(lets, text));
             waiting.push((fields.len(), name.clone(), at));
-            fields.push((name, Given::Inputs));
+            fields.push((name, StageInput::Inputs));
         }
         if !par.is_empty() {
             let at = steps.head();
@@ -283,10 +289,10 @@ impl<'d> Reader<'d> {
                 let index = flow.kit.b.lit(Num::from(i as i64), at);
                 let item = flow.kit.b.add(Term::Index(list, index), at);
                 let value = flow.bind(&slug(&name), item);
-                fields[place].1 = Given::Text(value);
+                fields[place].1 = StageInput::Text(value);
             }
         }
-        Given::Named(fields, false)
+        StageInput::Named(fields, false)
     }
 
     /// The model that a runnable is, with what is bound to it.
@@ -327,7 +333,7 @@ impl<'d> Reader<'d> {
         self,
         flow: &mut Flow<'_, '_>,
         side: Node<'d>,
-        given: Given<'d>,
+        given: StageInput<'d>,
         depth: usize,
         at: Span,
     ) -> TermId {
@@ -344,9 +350,9 @@ impl<'d> Reader<'d> {
         self,
         flow: &mut Flow<'_, '_>,
         fields: Node<'d>,
-        given: Given<'d>,
+        given: StageInput<'d>,
         depth: usize,
-    ) -> Given<'d> {
+    ) -> StageInput<'d> {
         let at = fields.head();
         let sides = fields
             .get("runnable")
@@ -360,7 +366,7 @@ impl<'d> Reader<'d> {
         for side in terms.into_iter().rev() {
             term = flow.or_else(side, term, at);
         }
-        Given::Text(flow.bind("reply", term))
+        StageInput::Text(flow.bind("reply", term))
     }
 
     /// Branches with their conditions, and a default.
@@ -368,9 +374,9 @@ impl<'d> Reader<'d> {
         self,
         flow: &mut Flow<'_, '_>,
         fields: Node<'d>,
-        given: Given<'d>,
+        given: StageInput<'d>,
         depth: usize,
-    ) -> Given<'d> {
+    ) -> StageInput<'d> {
         let at = fields.head();
         let mut sides: Vec<(Option<Span>, Node<'d>)> = Vec::new();
         for pair in fields.get("branches").into_iter().flat_map(|b| b.items()) {
@@ -391,36 +397,36 @@ impl<'d> Reader<'d> {
                 flow.kit.undecided(codes::NOT_COMPILED, "the condition of a branch is code".into(), place);
             term = flow.kit.b.add(Term::If(test, side, term, IfSugar::Plain), at);
         }
-        Given::Text(flow.bind("reply", term))
+        StageInput::Text(flow.bind("reply", term))
     }
 
     /// A reply as a parser reads it.
-    fn parsed(self, flow: &mut Flow<'_, '_>, class: &str, given: Given<'d>, at: Span) -> Given<'d> {
+    fn parsed(self, flow: &mut Flow<'_, '_>, class: &str, given: StageInput<'d>, at: Span) -> StageInput<'d> {
         let given = flow.answered(given, at);
         match (class, &given) {
             ("StrOutputParser", _) => {
                 let text = flow.text(&given, at);
                 match given {
-                    Given::Text(_) => given,
-                    _ => Given::Text(flow.bind("text", text)),
+                    StageInput::Text(_) => given,
+                    _ => StageInput::Text(flow.bind("text", text)),
                 }
             }
-            (_, Given::Calls(..)) => {
+            (_, StageInput::Calls(..)) => {
                 // The arguments of the call that the reply makes.
                 let text = flow.text(&given, at);
                 let data = flow.kit.b.add(Term::Prim(Prim::FromJson, vec![text]), at);
-                Given::Data(flow.bind("args", data))
+                StageInput::Data(flow.bind("args", data))
             }
             ("JsonOutputParser" | "SimpleJsonOutputParser" | "PydanticOutputParser", _) => {
                 let text = flow.text(&given, at);
                 let data = flow.kit.b.add(Term::Prim(Prim::FromJson, vec![text]), at);
-                Given::Data(flow.bind("data", data))
+                StageInput::Data(flow.bind("data", data))
             }
             ("CommaSeparatedListOutputParser", _) => {
                 let text = flow.text(&given, at);
                 let comma = flow.kit.text(",", at);
                 let list = flow.kit.b.add(Term::Prim(Prim::Split, vec![text, comma]), at);
-                Given::Data(flow.bind("list", list))
+                StageInput::Data(flow.bind("list", list))
             }
             _ => {
                 let message =
@@ -438,7 +444,12 @@ fn is_parser(class: &str) -> bool {
 }
 
 /// A tool that is outside the file.
-pub(super) fn outside<'d>(flow: &mut Flow<'_, '_>, name: &str, given: &Given<'d>, at: Span) -> Given<'d> {
+pub(super) fn outside<'d>(
+    flow: &mut Flow<'_, '_>,
+    name: &str,
+    given: &StageInput<'d>,
+    at: Span,
+) -> StageInput<'d> {
     let mut decl = ToolDecl::unknown(slug(name).as_str().into(), at);
     decl.params =
         vec![core_ir::ToolParam { name: "query".into(), ty: Type::Str, bound: core_ir::LabelSpec::BOTTOM }];
@@ -447,13 +458,13 @@ pub(super) fn outside<'d>(flow: &mut Flow<'_, '_>, name: &str, given: &Given<'d>
     let args = flow.kit.b.add(Term::Record(vec![("query".into(), query)]), at);
     let tool = flow.kit.b.add(Term::Tool(id), at);
     let called = flow.kit.b.app(tool, args, at);
-    Given::Data(flow.bind("found", called))
+    StageInput::Data(flow.bind("found", called))
 }
 
 /// Makes an unknown value and reports it.
-pub(super) fn left_out<'d>(flow: &mut Flow<'_, '_>, what: &str, at: Span) -> Given<'d> {
+pub(super) fn left_out<'d>(flow: &mut Flow<'_, '_>, what: &str, at: Span) -> StageInput<'d> {
     let term = flow.kit.undecided(codes::NOT_COMPILED, format!("{what} is not compiled"), at);
-    Given::Text(flow.bind("unknown", term))
+    StageInput::Text(flow.bind("unknown", term))
 }
 
 /// A name as far as it is letters.

@@ -29,7 +29,7 @@ use frontend_kit::doc::Node;
 use frontend_kit::emit::{codes, undecided};
 use frontend_kit::kit::{Kit, Units, mark, size};
 use frontend_kit::project::{Compiled, Facts, File, Frontend, Project, UnitKind, Words};
-use value::{Flow, Given};
+use value::{Flow, StageInput};
 
 /// The front end.
 pub struct LangChain;
@@ -84,7 +84,7 @@ impl Frontend for LangChain {
             for node in parts {
                 let node = node.get("manifest").filter(|m| dumped::is_dumped(*m)).unwrap_or(node);
                 let Some((name, kind)) = runs(node) else { continue };
-                let reader = Reader { project, file };
+                let reader = LangChainReader { project, file };
                 units.add(&name, kind, node.head(), |kit| reader.unit(kit, node, &name));
             }
         }
@@ -114,12 +114,12 @@ fn runs(node: Node<'_>) -> Option<(String, UnitKind)> {
 
 /// Reads the parts of a file.
 #[derive(Clone, Copy)]
-struct Reader<'d> {
+struct LangChainReader<'d> {
     project: &'d Project,
     file: &'d File,
 }
 
-impl<'d> Reader<'d> {
+impl<'d> LangChainReader<'d> {
     fn unit(self, kit: &mut Kit<'_>, node: Node<'d>, name: &str) -> TermId {
         let head = node.head();
         if let Err(unknown) = kit.open(name, node.span(), head, size(node.span())) {
@@ -127,11 +127,11 @@ impl<'d> Reader<'d> {
         }
         let mut flow = Flow::new(kit, head);
         let given = match () {
-            () if dumped::is_dumped(node) => self.dumped(&mut flow, node, Given::Inputs, 0),
+            () if dumped::is_dumped(node) => self.dumped(&mut flow, node, StageInput::Inputs, 0),
             () if prompt::is_saved_prompt(node) => self
                 .prompt(&mut flow, node, "prompt")
-                .map_or(Given::Inputs, |p| Given::asked(p, Given::Inputs)),
-            () => self.saved(&mut flow, node, Given::Inputs, 0),
+                .map_or(StageInput::Inputs, |p| StageInput::asked(p, StageInput::Inputs)),
+            () => self.saved(&mut flow, node, StageInput::Inputs, 0),
         };
         // A prompt by itself is what somebody asks a model.
         let given = flow.answered(given, head);

@@ -1,6 +1,6 @@
 //! Prompts and models, saved or dumped.
 
-use super::Reader;
+use super::LangChainReader;
 use super::dumped::Dump;
 use super::value::Flow;
 use core_ir::{LabelSpec, ModelParams, Name, Role, ToolDecl, ToolParam, Type};
@@ -37,7 +37,7 @@ impl Format {
 
 /// Content of a message.
 #[derive(Clone)]
-pub(super) enum Said {
+pub(super) enum MessageContent {
     /// A text with variables.
     Template(String, Format),
     /// A text.
@@ -52,7 +52,7 @@ pub(super) enum Said {
 #[derive(Clone)]
 pub(super) struct Message {
     pub role: Role,
-    pub said: Said,
+    pub said: MessageContent,
     pub at: Span,
 }
 
@@ -70,7 +70,7 @@ impl Prompt<'_> {
         let mut out: Vec<String> = Vec::new();
         for message in &self.messages {
             let names: Vec<String> = match &message.said {
-                Said::Template(text, format) => format
+                MessageContent::Template(text, format) => format
                     .split(text)
                     .into_iter()
                     .filter_map(|p| match p {
@@ -78,8 +78,8 @@ impl Prompt<'_> {
                         braces::Piece::Text(_) => None,
                     })
                     .collect(),
-                Said::Placeholder(name) => vec![name.clone()],
-                Said::Literal(_) | Said::Unknown(_) => Vec::new(),
+                MessageContent::Placeholder(name) => vec![name.clone()],
+                MessageContent::Literal(_) | MessageContent::Unknown(_) => Vec::new(),
             };
             for name in names {
                 if !out.contains(&name) && !self.partial.iter().any(|(n, _)| *n == name) {
@@ -149,7 +149,7 @@ pub(super) fn is_saved_prompt(node: Node<'_>) -> bool {
     }
 }
 
-impl<'d> Reader<'d> {
+impl<'d> LangChainReader<'d> {
     /// A prompt, saved or dumped; reports what is none.
     pub fn prompt(self, flow: &mut Flow<'_, '_>, node: Node<'d>, what: &str) -> Option<Prompt<'d>> {
         let kit = &mut *flow.kit;
@@ -181,7 +181,7 @@ impl<'d> Reader<'d> {
                     first_text(first.get("prompt").unwrap_or(first), &["template", "content"])?;
                 vec![Message {
                     role: Role::User,
-                    said: Said::Template(text.to_string(), Format::Braces),
+                    said: MessageContent::Template(text.to_string(), Format::Braces),
                     at: value_span(&entry),
                 }]
             }
@@ -206,16 +206,16 @@ impl<'d> Reader<'d> {
                     "the statements of the template are not compiled: they stand in the text as they are";
                 kit.out.push(undecided(codes::NOT_COMPILED, message, at));
             }
-            return Some(Message { role, said: Said::Template(text.to_string(), format), at });
+            return Some(Message { role, said: MessageContent::Template(text.to_string(), format), at });
         }
         let entry = node.entry(&format!("{key}_path"))?;
         let why = format!("the text of `{}`", clip(entry.value.text().unwrap_or("")));
         kit.out.push(undecided(codes::UNDEFINED, format!("{why} is not at hand"), value_span(&entry)));
-        Some(Message { role, said: Said::Unknown(why), at: value_span(&entry) })
+        Some(Message { role, said: MessageContent::Unknown(why), at: value_span(&entry) })
     }
 
     /// Examples between a prefix and a suffix, as one template.
-    fn few_shot(self, kit: &mut Kit<'_>, node: Node<'d>) -> Option<Said> {
+    fn few_shot(self, kit: &mut Kit<'_>, node: Node<'d>) -> Option<MessageContent> {
         let example = self.part(kit, node, "example_prompt")?;
         let shape = example.get("template").and_then(|t| t.as_str())?;
         let format = |n: Node<'_>| match n.get("template_format").and_then(|f| f.as_str()) {
@@ -229,7 +229,7 @@ impl<'d> Reader<'d> {
             Format::Double => text.to_string(),
         };
         let Some(examples) = node.get("examples").filter(|e| e.is_sequence()) else {
-            return Some(Said::Unknown("the examples of a prompt".into()));
+            return Some(MessageContent::Unknown("the examples of a prompt".into()));
         };
         let mut parts: Vec<String> = Vec::new();
         let affix =
@@ -252,7 +252,7 @@ impl<'d> Reader<'d> {
         }
         parts.extend(affix("suffix"));
         let separator = node.get("example_separator").and_then(|s| s.as_str()).unwrap_or("\n\n");
-        Some(Said::Template(parts.join(separator), outer))
+        Some(MessageContent::Template(parts.join(separator), outer))
     }
 
     fn dumped_prompt(self, kit: &mut Kit<'_>, dump: Dump<'d>) -> Option<Prompt<'d>> {
@@ -274,7 +274,7 @@ impl<'d> Reader<'d> {
                             kit.out.push(undecided(codes::NOT_COMPILED, why, item.head()));
                             messages.push(Message {
                                 role: Role::User,
-                                said: Said::Unknown(why.into()),
+                                said: MessageContent::Unknown(why.into()),
                                 at: item.head(),
                             });
                         }
@@ -307,14 +307,18 @@ impl<'d> Reader<'d> {
                 let (name, entry) = first_text(fields, &["variable_name"])?;
                 return Some(Message {
                     role: Role::User,
-                    said: Said::Placeholder(name.to_string()),
+                    said: MessageContent::Placeholder(name.to_string()),
                     at: value_span(&entry),
                 });
             }
             _ => return None,
         };
         if let Some((text, entry)) = first_text(fields, &["content"]) {
-            return Some(Message { role, said: Said::Literal(text.to_string()), at: value_span(&entry) });
+            return Some(Message {
+                role,
+                said: MessageContent::Literal(text.to_string()),
+                at: value_span(&entry),
+            });
         }
         // Several parts are texts and pictures; the texts count.
         let prompt = fields.get("prompt")?;

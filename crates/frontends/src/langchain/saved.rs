@@ -13,15 +13,15 @@
 //! | an agent | `fix[max_iterations]` around a model that calls its `allowed_tools` |
 
 use super::dumped::{constant, left_out};
-use super::prompt::{Prompt, Said, model};
-use super::value::{Flow, Given};
-use super::{MAX_DEPTH, Reader, prompt};
+use super::prompt::{MessageContent, Prompt, model};
+use super::value::{Flow, StageInput};
+use super::{LangChainReader, MAX_DEPTH, prompt};
 use crate::defaults;
 use core_ir::{LabelSpec, Role, Term, TermId, ToolDecl, ToolParam, Type};
 use diagnostics::{Diagnostic, Span};
 use frontend_kit::doc::Node;
 use frontend_kit::emit::{self, Template, Unused, clip, codes, undecided, value_span};
-use frontend_kit::kit::{Agent, Hand, size};
+use frontend_kit::kit::{Action, Agent, size};
 use frontend_kit::shape::why;
 use frontend_kit::turn::Carried;
 
@@ -177,9 +177,15 @@ const AGENT_UNUSED: &[Unused] = &[
     ("metadata", why::RUNTIME),
 ];
 
-impl<'d> Reader<'d> {
+impl<'d> LangChainReader<'d> {
     /// Lowers a chain applied to its input. Returns its outputs by name.
-    pub fn saved(self, flow: &mut Flow<'_, '_>, node: Node<'d>, given: Given<'d>, depth: usize) -> Given<'d> {
+    pub fn saved(
+        self,
+        flow: &mut Flow<'_, '_>,
+        node: Node<'d>,
+        given: StageInput<'d>,
+        depth: usize,
+    ) -> StageInput<'d> {
         let head = node.head();
         let kind = node.get("_type").and_then(|t| t.as_str()).unwrap_or("");
         if depth > MAX_DEPTH || !flow.kit.budget.take(size(node.span()), head, flow.kit.out) {
@@ -195,8 +201,9 @@ impl<'d> Reader<'d> {
         let key = |name: &str, default: &str| {
             node.get(name).and_then(|k| k.as_str()).unwrap_or(default).to_string()
         };
-        let output =
-            |default: &str, value: Given<'d>| Given::Named(vec![(key("output_key", default), value)], false);
+        let output = |default: &str, value: StageInput<'d>| {
+            StageInput::Named(vec![(key("output_key", default), value)], false)
+        };
         match kind {
             "llm_chain" => {
                 let reply = self.asked(flow, node, given);
@@ -207,7 +214,7 @@ impl<'d> Reader<'d> {
                 for chain in node.get("chains").into_iter().flat_map(|c| c.items()) {
                     let value = self.saved(flow, chain, given, depth + 1);
                     let text = flow.text(&value, chain.head());
-                    given = Given::Text(flow.bind("step", text));
+                    given = StageInput::Text(flow.bind("step", text));
                 }
                 output("output", given)
             }
@@ -216,7 +223,7 @@ impl<'d> Reader<'d> {
                 let mut last = Vec::new();
                 for chain in node.get("chains").into_iter().flat_map(|c| c.items()) {
                     (last, _) =
-                        self.saved(flow, chain, Given::Named(fields.clone(), inputs), depth + 1).named();
+                        self.saved(flow, chain, StageInput::Named(fields.clone(), inputs), depth + 1).named();
                     fields.extend(last.iter().cloned());
                 }
                 let wanted: Vec<&str> = node
@@ -226,10 +233,10 @@ impl<'d> Reader<'d> {
                     .filter_map(|o| o.as_str())
                     .collect();
                 match wanted.is_empty() {
-                    true => Given::Named(last, false),
+                    true => StageInput::Named(last, false),
                     false => {
                         fields.retain(|(n, _)| wanted.contains(&n.as_str()));
-                        Given::Named(fields, false)
+                        StageInput::Named(fields, false)
                     }
                 }
             }
@@ -260,7 +267,7 @@ impl<'d> Reader<'d> {
                     }
                     _ => self.retrieved(flow, &question, head),
                 };
-                let given = Given::Named(vec![("question".into(), Given::Text(question))], true);
+                let given = StageInput::Named(vec![("question".into(), StageInput::Text(question))], true);
                 let inner = ["combine_documents_chain", "combine_document_chain"]
                     .iter()
                     .find_map(|k| self.part(flow.kit, node, k));
@@ -272,46 +279,50 @@ impl<'d> Reader<'d> {
                     let names = [key("answer_key", "answer"), key("sources_answer_key", "sources")];
                     return self.sourced(flow, &reply, names, head);
                 }
-                Given::Named(vec![(key("output_key", "result"), reply)], false)
+                StageInput::Named(vec![(key("output_key", "result"), reply)], false)
             }
             "llm_math_chain" => self.run(
                 flow,
                 node,
                 given,
-                Run { input: "question", tool: "evaluate", argument: "expression" },
+                ReplyHandling { input: "question", tool: "evaluate", argument: "expression" },
                 output,
             ),
             "llm_bash_chain" => self.run(
                 flow,
                 node,
                 given,
-                Run { input: "question", tool: "bash", argument: "command" },
+                ReplyHandling { input: "question", tool: "bash", argument: "command" },
                 output,
             ),
             "pal_chain" => self.run(
                 flow,
                 node,
                 given,
-                Run { input: "question", tool: "python", argument: "code" },
+                ReplyHandling { input: "question", tool: "python", argument: "code" },
                 output,
             ),
             "graph_cypher_chain" => self.run(
                 flow,
                 node,
                 given,
-                Run { input: "query", tool: "graph_query", argument: "query" },
+                ReplyHandling { input: "query", tool: "graph_query", argument: "query" },
                 output,
             ),
             "sql_database_chain" => self.sql(flow, node, given, output),
-            "hyde_chain" => {
-                self.run(flow, node, given, Run { input: "query", tool: "embed", argument: "text" }, output)
-            }
+            "hyde_chain" => self.run(
+                flow,
+                node,
+                given,
+                ReplyHandling { input: "query", tool: "embed", argument: "text" },
+                output,
+            ),
             "llm_requests_chain" => {
                 let url = flow.variable(&given, &key("input_key", "url"), true, head);
                 let page = called(flow, "requests_get", "url", url, head);
                 let (mut fields, inputs) = given.named();
                 fields.push((key("requests_key", "requests_result"), page));
-                let reply = self.within(flow, node, "llm_chain", Given::Named(fields, inputs), depth);
+                let reply = self.within(flow, node, "llm_chain", StageInput::Named(fields, inputs), depth);
                 output("output", reply)
             }
             "api_chain" => self.api(flow, node, given, depth, output),
@@ -321,7 +332,7 @@ impl<'d> Reader<'d> {
     }
 
     /// The reply to `prompt` of `llm`.
-    fn asked(self, flow: &mut Flow<'_, '_>, node: Node<'d>, given: Given<'d>) -> Given<'d> {
+    fn asked(self, flow: &mut Flow<'_, '_>, node: Node<'d>, given: StageInput<'d>) -> StageInput<'d> {
         let Some(prompt) = self.part(flow.kit, node, "prompt") else {
             return left_out(flow, "a chain without a prompt", node.head());
         };
@@ -334,13 +345,13 @@ impl<'d> Reader<'d> {
         flow: &mut Flow<'_, '_>,
         node: Node<'d>,
         prompt: Node<'d>,
-        given: Given<'d>,
-    ) -> Given<'d> {
+        given: StageInput<'d>,
+    ) -> StageInput<'d> {
         let head = node.head();
         let Some(prompt) = self.prompt(flow, prompt, "prompt") else {
             return left_out(flow, "a prompt", head);
         };
-        let asked = Given::asked(prompt, given);
+        let asked = StageInput::asked(prompt, given);
         match self.part(flow.kit, node, "llm") {
             Some(llm) => {
                 let model = model(flow.kit, llm, "chain");
@@ -357,15 +368,15 @@ impl<'d> Reader<'d> {
         flow: &mut Flow<'_, '_>,
         node: Node<'d>,
         key: &str,
-        given: Given<'d>,
+        given: StageInput<'d>,
         depth: usize,
-    ) -> Given<'d> {
+    ) -> StageInput<'d> {
         match self.part(flow.kit, node, key) {
             Some(chain) => {
                 let value = self.saved(flow, chain, given, depth + 1);
                 match value {
-                    Given::Named(fields, _) if fields.len() == 1 => {
-                        fields.into_iter().next().map_or(Given::Inputs, |(_, v)| v)
+                    StageInput::Named(fields, _) if fields.len() == 1 => {
+                        fields.into_iter().next().map_or(StageInput::Inputs, |(_, v)| v)
                     }
                     other => other,
                 }
@@ -379,24 +390,29 @@ impl<'d> Reader<'d> {
         self,
         flow: &mut Flow<'_, '_>,
         node: Node<'d>,
-        given: Given<'d>,
-        run: Run,
-        output: impl Fn(&str, Given<'d>) -> Given<'d>,
-    ) -> Given<'d> {
+        given: StageInput<'d>,
+        run: ReplyHandling,
+        output: impl Fn(&str, StageInput<'d>) -> StageInput<'d>,
+    ) -> StageInput<'d> {
         let head = node.head();
         let key = node.get("input_key").and_then(|k| k.as_str()).unwrap_or(run.input);
         let question = flow.variable(&given, key, true, head);
-        let question = Given::Text(flow.bind("question", question));
+        let question = StageInput::Text(flow.bind("question", question));
         let (mut fields, inputs) = given.named();
         fields.extend([(run.input.to_string(), question.clone()), (key.to_string(), question)]);
-        let reply = self.chain_or_prompt(flow, node, Given::Named(fields, inputs));
+        let reply = self.chain_or_prompt(flow, node, StageInput::Named(fields, inputs));
         let text = flow.text(&reply, head);
         let value = called(flow, run.tool, run.argument, text, head);
         output("answer", value)
     }
 
     /// The reply of `llm_chain`, or to `prompt` of `llm`, as it was written before.
-    fn chain_or_prompt(self, flow: &mut Flow<'_, '_>, node: Node<'d>, given: Given<'d>) -> Given<'d> {
+    fn chain_or_prompt(
+        self,
+        flow: &mut Flow<'_, '_>,
+        node: Node<'d>,
+        given: StageInput<'d>,
+    ) -> StageInput<'d> {
         match self.part(flow.kit, node, "llm_chain") {
             Some(chain) => self.asked(flow, chain, given),
             None => self.asked(flow, node, given),
@@ -408,9 +424,9 @@ impl<'d> Reader<'d> {
         self,
         flow: &mut Flow<'_, '_>,
         node: Node<'d>,
-        given: Given<'d>,
-        output: impl Fn(&str, Given<'d>) -> Given<'d>,
-    ) -> Given<'d> {
+        given: StageInput<'d>,
+        output: impl Fn(&str, StageInput<'d>) -> StageInput<'d>,
+    ) -> StageInput<'d> {
         let head = node.head();
         let key = node.get("input_key").and_then(|k| k.as_str()).unwrap_or("query");
         let question = flow.variable(&given, key, true, head);
@@ -419,12 +435,12 @@ impl<'d> Reader<'d> {
         asked.term(flow.kit.b.var(question.clone(), head)).text("\nSQLQuery:");
         let asked = asked.build(&mut flow.kit.b);
         let (mut fields, inputs) = given.named();
-        fields.push(("input".into(), Given::Text(flow.bind("input", asked))));
+        fields.push(("input".into(), StageInput::Text(flow.bind("input", asked))));
         if let Some(k) = node.get("top_k") {
             let value = constant(flow.kit, k);
-            fields.push(("top_k".into(), Given::Text(flow.bind("top_k", value))));
+            fields.push(("top_k".into(), StageInput::Text(flow.bind("top_k", value))));
         }
-        let reply = self.chain_or_prompt(flow, node, Given::Named(fields.clone(), inputs));
+        let reply = self.chain_or_prompt(flow, node, StageInput::Named(fields.clone(), inputs));
         let query = flow.text(&reply, head);
         let query = flow.bind("sql", query);
         let text = flow.kit.b.var(query.clone(), head);
@@ -438,8 +454,8 @@ impl<'d> Reader<'d> {
         asked.text("\nSQLResult: ").term(shown).text("\nAnswer:");
         let asked = asked.build(&mut flow.kit.b);
         fields.retain(|(n, _)| n != "input");
-        fields.push(("input".into(), Given::Text(flow.bind("input", asked))));
-        let reply = self.chain_or_prompt(flow, node, Given::Named(fields, inputs));
+        fields.push(("input".into(), StageInput::Text(flow.bind("input", asked))));
+        let reply = self.chain_or_prompt(flow, node, StageInput::Named(fields, inputs));
         output("result", reply)
     }
 
@@ -448,10 +464,10 @@ impl<'d> Reader<'d> {
         self,
         flow: &mut Flow<'_, '_>,
         node: Node<'d>,
-        given: Given<'d>,
+        given: StageInput<'d>,
         depth: usize,
-        output: impl Fn(&str, Given<'d>) -> Given<'d>,
-    ) -> Given<'d> {
+        output: impl Fn(&str, StageInput<'d>) -> StageInput<'d>,
+    ) -> StageInput<'d> {
         let head = node.head();
         let question = flow.variable(
             &given,
@@ -461,16 +477,17 @@ impl<'d> Reader<'d> {
         );
         let question = flow.bind("question", question);
         let (mut fields, inputs) = given.named();
-        fields.push(("question".into(), Given::Text(question)));
+        fields.push(("question".into(), StageInput::Text(question)));
         if let Some(docs) = node.get("api_docs") {
             let docs = constant(flow.kit, docs);
-            fields.push(("api_docs".into(), Given::Text(flow.bind("api_docs", docs))));
+            fields.push(("api_docs".into(), StageInput::Text(flow.bind("api_docs", docs))));
         }
-        let url = self.within(flow, node, "api_request_chain", Given::Named(fields.clone(), inputs), depth);
+        let url =
+            self.within(flow, node, "api_request_chain", StageInput::Named(fields.clone(), inputs), depth);
         let address = flow.text(&url, head);
         let page = called(flow, "requests_get", "url", address, head);
         fields.extend([("api_url".into(), url), ("api_response".into(), page)]);
-        let reply = self.within(flow, node, "api_answer_chain", Given::Named(fields, inputs), depth);
+        let reply = self.within(flow, node, "api_answer_chain", StageInput::Named(fields, inputs), depth);
         output("output", reply)
     }
 
@@ -479,9 +496,9 @@ impl<'d> Reader<'d> {
         self,
         flow: &mut Flow<'_, '_>,
         node: Node<'d>,
-        given: Given<'d>,
-        output: impl Fn(&str, Given<'d>) -> Given<'d>,
-    ) -> Given<'d> {
+        given: StageInput<'d>,
+        output: impl Fn(&str, StageInput<'d>) -> StageInput<'d>,
+    ) -> StageInput<'d> {
         let head = node.head();
         let question = flow.variable(
             &given,
@@ -489,9 +506,9 @@ impl<'d> Reader<'d> {
             true,
             head,
         );
-        let question = Given::Text(flow.bind("question", question));
+        let question = StageInput::Text(flow.bind("question", question));
         let mut fields = vec![("question".to_string(), question)];
-        let mut last = Given::Inputs;
+        let mut last = StageInput::Inputs;
         for (key, gives) in [
             ("create_draft_answer_prompt", "statement"),
             ("list_assertions_prompt", "assertions"),
@@ -501,14 +518,20 @@ impl<'d> Reader<'d> {
             let Some(prompt) = self.part(flow.kit, node, key) else {
                 return left_out(flow, &format!("a chain without `{key}`"), head);
             };
-            last = self.question(flow, node, prompt, Given::Named(fields.clone(), false));
+            last = self.question(flow, node, prompt, StageInput::Named(fields.clone(), false));
             fields.push((gives.to_string(), last.clone()));
         }
         output("result", last)
     }
 
     /// An agent with its tools: what they returned joins the scratchpad.
-    fn agent(self, flow: &mut Flow<'_, '_>, node: Node<'d>, kind: &str, given: Given<'d>) -> Given<'d> {
+    fn agent(
+        self,
+        flow: &mut Flow<'_, '_>,
+        node: Node<'d>,
+        kind: &str,
+        given: StageInput<'d>,
+    ) -> StageInput<'d> {
         let head = node.head();
         emit::report_keys(node, AGENT_KEYS, AGENT_UNUSED, "an agent", flow.kit.out);
         let chain = self.part(flow.kit, node, "llm_chain").unwrap_or(node);
@@ -523,7 +546,7 @@ impl<'d> Reader<'d> {
         let prompt = prompt.unwrap_or_else(|| Prompt {
             messages: vec![prompt::Message {
                 role: Role::User,
-                said: Said::Template("{input}\n{agent_scratchpad}".into(), prompt::Format::Braces),
+                said: MessageContent::Template("{input}\n{agent_scratchpad}".into(), prompt::Format::Braces),
                 at: head,
             }],
             partial: Vec::new(),
@@ -533,10 +556,10 @@ impl<'d> Reader<'d> {
             None => prompt::Model { params: core_ir::ModelParams::default(), tools: Vec::new(), at: head },
         };
         let allowed = node.entry("allowed_tools").filter(|e| e.value.is_sequence());
-        let hands: Vec<Hand> = match &allowed {
+        let actions: Vec<Action> = match &allowed {
             Some(entry) => emit::names(entry, flow.kit.out)
                 .into_iter()
-                .map(|(n, item)| Hand::tool(n, item.span()))
+                .map(|(n, item)| Action::tool(n, item.span()))
                 .collect(),
             None => {
                 let message = "the tools of the agent are given in code: none are compiled";
@@ -549,24 +572,24 @@ impl<'d> Reader<'d> {
             flow.kit.out.push(Diagnostic::info(codes::UNUSED_KEY, message, head));
         }
         let input = match &given {
-            Given::Inputs => Given::Inputs,
+            StageInput::Inputs => StageInput::Inputs,
             other => {
                 let text = flow.text(other, head);
-                Given::Text(flow.bind("input", text))
+                StageInput::Text(flow.bind("input", text))
             }
         };
         let (mut fields, inputs) = given.named();
-        if !matches!(input, Given::Inputs) {
+        if !matches!(input, StageInput::Inputs) {
             fields.push(("input".into(), input));
         }
-        fields.push(("agent_scratchpad".into(), Given::Text("x".into())));
+        fields.push(("agent_scratchpad".into(), StageInput::Text("x".into())));
         let asked = prompt.variables();
         for name in ["chat_history", "history"].into_iter().filter(|n| asked.iter().any(|a| a == n)) {
             // What was said before is empty at the beginning.
             let nothing = flow.kit.text("", head);
-            fields.push((name.into(), Given::Text(flow.bind("history", nothing))));
+            fields.push((name.into(), StageInput::Text(flow.bind("history", nothing))));
         }
-        let mut said = flow.messages(&prompt, &Given::Named(fields, inputs));
+        let mut said = flow.messages(&prompt, &StageInput::Named(fields, inputs));
         let system = match said.first() {
             Some((Role::System, term, _)) if said.len() > 1 => {
                 let term = *term;
@@ -592,19 +615,19 @@ impl<'d> Reader<'d> {
             prompt: system,
             params: model.params,
             model_at: Some(model.at),
-            hands,
+            actions,
             hands_at: allowed.map(|e| value_span(&e)),
             bound,
         };
-        let term = flow.kit.agent_asked(agent, carried, Some(request));
+        let term = flow.kit.agent_with_request(agent, carried, Some(request));
         let nothing = flow.kit.text("", head);
         let run = flow.kit.b.app(term, nothing, head);
-        Given::Named(vec![("output".into(), Given::Text(flow.bind("output", run)))], false)
+        StageInput::Named(vec![("output".into(), StageInput::Text(flow.bind("output", run)))], false)
     }
 }
 
 /// Handling of a reply.
-struct Run {
+struct ReplyHandling {
     /// The name of what is asked.
     input: &'static str,
     tool: &'static str,
@@ -612,12 +635,12 @@ struct Run {
 }
 
 /// Lowers a call of a tool outside the file with a text.
-fn called<'d>(flow: &mut Flow<'_, '_>, tool: &str, argument: &str, text: TermId, at: Span) -> Given<'d> {
+fn called<'d>(flow: &mut Flow<'_, '_>, tool: &str, argument: &str, text: TermId, at: Span) -> StageInput<'d> {
     let mut decl = ToolDecl::unknown(tool.into(), at);
     decl.params = vec![ToolParam { name: argument.into(), ty: Type::Str, bound: LabelSpec::BOTTOM }];
     let id = flow.kit.declared(decl);
     let tool = flow.kit.b.add(Term::Tool(id), at);
     let args = flow.kit.b.add(Term::Record(vec![(argument.into(), text)]), at);
     let result = flow.kit.b.app(tool, args, at);
-    Given::Data(flow.bind("found", result))
+    StageInput::Data(flow.bind("found", result))
 }

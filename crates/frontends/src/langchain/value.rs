@@ -1,6 +1,6 @@
 //! Values that pass from one stage of a chain to the next.
 
-use super::prompt::{Model, Prompt, Said};
+use super::prompt::{MessageContent, Model, Prompt};
 use core_ir::{Branch, Catches, Data, ModelParams, Name, Prim, Role, Term, TermId};
 use diagnostics::Span;
 use frontend_kit::emit::{Template, braces, codes};
@@ -9,7 +9,7 @@ use std::rc::Rc;
 
 /// Input of a stage.
 #[derive(Clone)]
-pub(super) enum Given<'d> {
+pub(super) enum StageInput<'d> {
     /// Input of the unit: a text, or its named inputs.
     Inputs,
     /// One of the unit's named inputs.
@@ -21,21 +21,21 @@ pub(super) enum Given<'d> {
     /// The reply of a model that is offered tools, in a variable, with their names.
     Calls(Name, Vec<Name>),
     /// Named values; over the unit's inputs, or nothing else.
-    Named(Vec<(String, Given<'d>)>, bool),
+    Named(Vec<(String, StageInput<'d>)>, bool),
     /// A prompt with what fills it: nobody was asked yet.
-    Asked(Rc<(Prompt<'d>, Given<'d>)>),
+    Asked(Rc<(Prompt<'d>, StageInput<'d>)>),
 }
 
-impl<'d> Given<'d> {
-    pub fn asked(prompt: Prompt<'d>, given: Given<'d>) -> Given<'d> {
-        Given::Asked(Rc::new((prompt, given)))
+impl<'d> StageInput<'d> {
+    pub fn asked(prompt: Prompt<'d>, given: StageInput<'d>) -> StageInput<'d> {
+        StageInput::Asked(Rc::new((prompt, given)))
     }
 
     /// The named values that are there, and whether the unit's inputs are, too.
-    pub fn named(self) -> (Vec<(String, Given<'d>)>, bool) {
+    pub fn named(self) -> (Vec<(String, StageInput<'d>)>, bool) {
         match self {
-            Given::Named(fields, inputs) => (fields, inputs),
-            Given::Inputs => (Vec::new(), true),
+            StageInput::Named(fields, inputs) => (fields, inputs),
+            StageInput::Inputs => (Vec::new(), true),
             _ => (Vec::new(), false),
         }
     }
@@ -69,8 +69,8 @@ impl<'k, 'o> Flow<'k, 'o> {
     /// Lowers a part as a term with its own variables. `None` if it computes nothing.
     pub fn aside<'d>(
         &mut self,
-        part: impl FnOnce(&mut Self) -> Given<'d>,
-    ) -> (Given<'d>, Vec<(Name, TermId)>) {
+        part: impl FnOnce(&mut Self) -> StageInput<'d>,
+    ) -> (StageInput<'d>, Vec<(Name, TermId)>) {
         let outer = std::mem::take(&mut self.lets);
         let given = part(self);
         (given, std::mem::replace(&mut self.lets, outer))
@@ -93,10 +93,10 @@ impl<'k, 'o> Flow<'k, 'o> {
     }
 
     /// The whole, with its result.
-    pub fn done(mut self, given: Given<'_>, at: Span) -> TermId {
+    pub fn done(mut self, given: StageInput<'_>, at: Span) -> TermId {
         // Several outputs are a record, one is its text.
         let result = match &given {
-            Given::Named(fields, _) if fields.len() > 1 => self.record(fields, at),
+            StageInput::Named(fields, _) if fields.len() > 1 => self.record(fields, at),
             given => self.text(given, at),
         };
         let lets = std::mem::take(&mut self.lets);
@@ -104,16 +104,16 @@ impl<'k, 'o> Flow<'k, 'o> {
     }
 
     /// A value as a text.
-    pub fn text(&mut self, given: &Given<'_>, at: Span) -> TermId {
+    pub fn text(&mut self, given: &StageInput<'_>, at: Span) -> TermId {
         match given {
-            Given::Inputs => self.kit.b.var("x", at),
-            Given::Input(name) => self.kit.input(name, at),
-            Given::Text(name) => self.kit.b.var(name.clone(), at),
-            Given::Data(name) => {
+            StageInput::Inputs => self.kit.b.var("x", at),
+            StageInput::Input(name) => self.kit.input(name, at),
+            StageInput::Text(name) => self.kit.b.var(name.clone(), at),
+            StageInput::Data(name) => {
                 let value = self.kit.b.var(name.clone(), at);
                 self.kit.b.add(Term::Prim(Prim::ToStr, vec![value]), at)
             }
-            Given::Calls(name, tools) => {
+            StageInput::Calls(name, tools) => {
                 // A call is shown as its arguments: whoever runs the chain carries it out.
                 let scrutinee = self.kit.b.var(name.clone(), at);
                 let mut branches: Vec<Branch> = Vec::new();
@@ -126,7 +126,7 @@ impl<'k, 'o> Flow<'k, 'o> {
                 branches.push(Branch { tag: "final".into(), binder: Some("a".into()), body });
                 self.kit.b.add(Term::Case { scrutinee, branches, default: None }, at)
             }
-            Given::Named(fields, _) => {
+            StageInput::Named(fields, _) => {
                 // Of a single output it is the text.
                 if let [(_, one)] = &fields[..] {
                     return self.text(one, at);
@@ -134,7 +134,7 @@ impl<'k, 'o> Flow<'k, 'o> {
                 let record = self.record(fields, at);
                 self.kit.b.add(Term::Prim(Prim::ToJson, vec![record]), at)
             }
-            Given::Asked(prompt) => {
+            StageInput::Asked(prompt) => {
                 let said = self.messages(&prompt.0, &prompt.1);
                 let mut template = Template::new(at);
                 for (i, (_, term, _)) in said.into_iter().enumerate() {
@@ -148,16 +148,16 @@ impl<'k, 'o> Flow<'k, 'o> {
         }
     }
 
-    fn record(&mut self, fields: &[(String, Given<'_>)], at: Span) -> TermId {
+    fn record(&mut self, fields: &[(String, StageInput<'_>)], at: Span) -> TermId {
         let mut out: Vec<(Name, TermId)> = Vec::new();
         for (name, given) in fields {
             let name = Name::from(name.as_str());
             if !out.iter().any(|(n, _)| *n == name) {
                 let value = match given {
-                    Given::Data(v) => self.kit.b.var(v.clone(), at),
-                    Given::Named(fields, _) => self.record(fields, at),
+                    StageInput::Data(v) => self.kit.b.var(v.clone(), at),
+                    StageInput::Named(fields, _) => self.record(fields, at),
                     // Of named inputs, all that is given is a record of them.
-                    Given::Inputs if self.kit.inputs().next().is_some() => self.inputs(at),
+                    StageInput::Inputs if self.kit.inputs().next().is_some() => self.inputs(at),
                     given => self.text(given, at),
                 };
                 out.push((name, value));
@@ -174,10 +174,10 @@ impl<'k, 'o> Flow<'k, 'o> {
     }
 
     /// A value under a name, as text. `only`: the prompt has no other variable.
-    pub fn variable(&mut self, given: &Given<'_>, name: &str, only: bool, at: Span) -> TermId {
+    pub fn variable(&mut self, given: &StageInput<'_>, name: &str, only: bool, at: Span) -> TermId {
         match given {
-            Given::Inputs => self.kit.input(name, at),
-            Given::Named(fields, inputs) => match fields.iter().rev().find(|(n, _)| n == name) {
+            StageInput::Inputs => self.kit.input(name, at),
+            StageInput::Named(fields, inputs) => match fields.iter().rev().find(|(n, _)| n == name) {
                 Some((_, value)) => self.text(value, at),
                 None if *inputs => self.kit.input(name, at),
                 None => {
@@ -189,7 +189,7 @@ impl<'k, 'o> Flow<'k, 'o> {
                     )
                 }
             },
-            Given::Data(value) => {
+            StageInput::Data(value) => {
                 let value = self.kit.b.var(value.clone(), at);
                 self.kit.b.add(Term::Field(value, name.into()), at)
             }
@@ -200,15 +200,15 @@ impl<'k, 'o> Flow<'k, 'o> {
     }
 
     /// The messages of a prompt, with its variables filled in.
-    pub fn messages(&mut self, prompt: &Prompt<'_>, given: &Given<'_>) -> Vec<(Role, TermId, Span)> {
+    pub fn messages(&mut self, prompt: &Prompt<'_>, given: &StageInput<'_>) -> Vec<(Role, TermId, Span)> {
         let names = prompt.variables();
         let only = names.len() < 2;
         let mut out = Vec::new();
         for message in &prompt.messages {
             let (role, at) = (message.role, message.at);
             let term = match &message.said {
-                Said::Literal(text) => self.kit.text(text, at),
-                Said::Template(text, format) => {
+                MessageContent::Literal(text) => self.kit.text(text, at),
+                MessageContent::Template(text, format) => {
                     let mut template = Template::new(at);
                     for piece in format.split(text) {
                         match piece {
@@ -226,18 +226,18 @@ impl<'k, 'o> Flow<'k, 'o> {
                     }
                     template.build(&mut self.kit.b)
                 }
-                Said::Unknown(why) => self.kit.unknown(why, at),
-                Said::Placeholder(name) => match given {
-                    Given::Named(fields, _) if fields.iter().any(|(n, _)| n == name) => {
+                MessageContent::Unknown(why) => self.kit.unknown(why, at),
+                MessageContent::Placeholder(name) => match given {
+                    StageInput::Named(fields, _) if fields.iter().any(|(n, _)| n == name) => {
                         self.variable(given, name, only, at)
                     }
                     // What was said before is empty at the beginning.
-                    Given::Inputs | Given::Named(_, true)
+                    StageInput::Inputs | StageInput::Named(_, true)
                         if matches!(name.as_str(), "messages" | "input") =>
                     {
                         self.kit.b.var("x", at)
                     }
-                    Given::Text(_) if only => self.text(given, at),
+                    StageInput::Text(_) if only => self.text(given, at),
                     _ => continue,
                 },
             };
@@ -247,21 +247,21 @@ impl<'k, 'o> Flow<'k, 'o> {
     }
 
     /// A model is asked: what its reply is.
-    pub fn ask<'d>(&mut self, given: Given<'d>, model: Model, at: Span) -> Given<'d> {
+    pub fn ask<'d>(&mut self, given: StageInput<'d>, model: Model, at: Span) -> StageInput<'d> {
         let said = match &given {
-            Given::Asked(prompt) => self.messages(&prompt.0, &prompt.1),
+            StageInput::Asked(prompt) => self.messages(&prompt.0, &prompt.1),
             other => vec![(Role::User, self.text(other, at), at)],
         };
         let Model { params, tools, at } = model;
         let term = kit::ask(self.kit, said, params, at);
         let name = self.bind("reply", term);
-        if tools.is_empty() { Given::Text(name) } else { Given::Calls(name, tools) }
+        if tools.is_empty() { StageInput::Text(name) } else { StageInput::Calls(name, tools) }
     }
 
     /// Asks a model that is not named, if nobody was asked yet.
-    pub fn answered<'d>(&mut self, given: Given<'d>, at: Span) -> Given<'d> {
+    pub fn answered<'d>(&mut self, given: StageInput<'d>, at: Span) -> StageInput<'d> {
         match given {
-            Given::Asked(_) => {
+            StageInput::Asked(_) => {
                 let params = ModelParams { purpose: Some("prompt".into()), ..ModelParams::default() };
                 self.ask(given, Model { params, tools: Vec::new(), at }, at)
             }

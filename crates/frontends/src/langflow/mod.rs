@@ -20,7 +20,7 @@ use frontend_kit::doc::Node;
 use frontend_kit::emit::{LoopBound, Part, Template, parts, undecided, value_span};
 use frontend_kit::flow::by_tool;
 use frontend_kit::graph::{Edge, Env, Graph, GraphNode, Steps, lower};
-use frontend_kit::kit::{Agent, Hand, Kit, Units, first_text, mark, setting, size};
+use frontend_kit::kit::{Action, Agent, Kit, Units, first_text, mark, setting, size};
 use frontend_kit::project::{Compiled, Facts, File, Frontend, Project, UnitKind, Words};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -174,7 +174,7 @@ impl<'d> Flow<'d> {
             }
         };
         let graph = Graph { nodes, edges, start, at };
-        let mut steps = Run { flow: self, runs, number, at };
+        let mut steps = LangflowLowering { flow: self, runs, number, at };
         lower(kit, &graph, &mut steps)
     }
 }
@@ -207,7 +207,7 @@ fn needed(edges: Vec<Edge>, nodes: usize) -> Vec<Edge> {
     edges.into_iter().filter(|e| e.when.is_some() || !acyclic || !longer(e.from, e.to)).collect()
 }
 
-struct Run<'f, 'd> {
+struct LangflowLowering<'f, 'd> {
     flow: &'f Flow<'d>,
     /// The components that run, by their number in the graph.
     runs: Vec<usize>,
@@ -215,7 +215,7 @@ struct Run<'f, 'd> {
     at: Span,
 }
 
-impl<'d> Run<'_, 'd> {
+impl<'d> LangflowLowering<'_, 'd> {
     /// Lowers the source connected to a field, else its own value. Of several sources, the one whose branch
     /// was taken.
     fn value(&self, kit: &mut Kit<'_>, i: usize, name: &str, env: &Env) -> Option<TermId> {
@@ -371,7 +371,7 @@ impl<'d> Run<'_, 'd> {
         let prompt = prompt.iter().find_map(|k| self.value(kit, i, k, env));
         let prompt = prompt.unwrap_or_else(|| kit.text("", at));
         let (params, model_at) = self.params(kit, i);
-        let mut hands = Vec::new();
+        let mut actions = Vec::new();
         for w in self.flow.wires.iter().filter(|w| w.to == i && w.part && w.field == "tools") {
             let tool = self.flow.nodes[w.from];
             // Several servers are called alike until somebody names them.
@@ -380,18 +380,18 @@ impl<'d> Run<'_, 'd> {
             let alike = before.filter(|o| o.to == i && o.part && o.field == "tools");
             let alike = alike.filter(|o| label(self.flow.nodes[o.from]) == base).count();
             let name = if alike == 0 { base.to_string() } else { format!("{base} {}", alike + 1) };
-            hands.push(Hand::tool(name, head(tool)));
+            actions.push(Action::tool(name, head(tool)));
         }
         let bound = defaults::bound(&defaults::LANGFLOW_ITERATIONS, kit.versions);
         let bound = bound.or_written(field(node, "max_iterations").and_then(|f| f.entry("value")), kit.out);
         let (name, hands_at) = (label(node), None);
-        let agent = kit.agent(Agent { name, head: at, prompt, params, model_at, hands, hands_at, bound });
+        let agent = kit.agent(Agent { name, head: at, prompt, params, model_at, actions, hands_at, bound });
         let input = self.value(kit, i, "input_value", env).unwrap_or_else(|| kit.b.var("x", at));
         kit.b.app(agent, input, at)
     }
 }
 
-impl Steps for Run<'_, '_> {
+impl Steps for LangflowLowering<'_, '_> {
     fn step(&mut self, kit: &mut Kit<'_>, n: usize, env: &Env) -> TermId {
         let Some(i) = self.runs.get(n).copied() else { return kit.b.var("x", self.at) };
         let node = self.flow.nodes[i];

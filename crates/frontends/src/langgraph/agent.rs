@@ -15,9 +15,9 @@
 use super::node::{Graph, Mode};
 use super::plan::Plan;
 use super::pregel::Stops;
-use super::prompt::{Part, Said};
+use super::prompt::{MessageContent, Part};
 use super::value::{REPLY, STATE, Scope, message_role};
-use super::{Inner, Kindly, Reader};
+use super::{GraphReader, Inner, ReplyKind};
 use crate::defaults;
 use crate::py::{self, Given, field};
 use core_ir::{Bound, Branch, ModelParams, Name, Prim, Recv, Role, Term, TermId, ToolDecl, Type};
@@ -91,7 +91,7 @@ pub(super) struct Agent {
     /// Agents that are asked: how they are called, their name.
     pub helpers: Vec<(ToolDecl, String, ObjectId)>,
     /// Agents that carry out tasks in conversations of their own.
-    pub subagents: Vec<super::deep::Sub>,
+    pub subagents: Vec<super::deep_agents::Subagent>,
     bound: LoopBound,
     last: Last,
     /// Asked for at the end, in this form.
@@ -127,7 +127,7 @@ impl Agent {
     }
 }
 
-impl Reader<'_, '_> {
+impl GraphReader<'_, '_> {
     /// The agent or graph that a value is.
     pub fn inner_graph(&self, value: &Value) -> Option<Inner> {
         let (mut id, _) = self.world.object_of(value)?;
@@ -277,7 +277,7 @@ impl Reader<'_, '_> {
             .iter()
             .find_map(|n| field(object, None, n));
         let Some(Given { value, at }) = given.filter(|g| !g.value.is_none()) else { return Vec::new() };
-        let system = |value: &Value| vec![Part::Say(Role::System, Said::Value(value.clone()))];
+        let system = |value: &Value| vec![Part::Say(Role::System, MessageContent::Value(value.clone()))];
         match &self.world.resolve_env(value).kind {
             PyKind::Str(_) | PyKind::Text(_) => system(value),
             PyKind::Function(_) | PyKind::Bound(..) => {
@@ -293,8 +293,8 @@ impl Reader<'_, '_> {
                 };
                 let sharing = std::rc::Rc::new(self.sharing(traced, &[]));
                 let says = |part: Part| match part {
-                    Part::Say(Role::System, Said::Value(value)) if !sharing.is_empty() => {
-                        Some(Part::Say(Role::System, Said::Computed(value, sharing.clone())))
+                    Part::Say(Role::System, MessageContent::Value(value)) if !sharing.is_empty() => {
+                        Some(Part::Say(Role::System, MessageContent::Computed(value, sharing.clone())))
                     }
                     said @ Part::Say(Role::System, _) => Some(said),
                     _ => None,
@@ -315,7 +315,7 @@ impl Reader<'_, '_> {
             _ => {
                 let message = format!("the instructions are not known: {}", self.world.unknown_reason(value));
                 kit.out.push(undecided(codes::NOT_COMPILED, message.clone(), at));
-                vec![Part::Say(Role::System, Said::Value(Value::unknown(message, at)))]
+                vec![Part::Say(Role::System, MessageContent::Value(Value::unknown(message, at)))]
             }
         }
     }
@@ -356,7 +356,7 @@ impl Reader<'_, '_> {
             let message =
                 format!("the instructions are not known: {}", self.world.unknown_reason(prompt.value));
             kit.out.push(undecided(codes::NOT_COMPILED, message.clone(), prompt.at));
-            parts.push(Part::Say(Role::System, Said::Value(Value::unknown(message, prompt.at))));
+            parts.push(Part::Say(Role::System, MessageContent::Value(Value::unknown(message, prompt.at))));
         }
         if matches!(
             of.short(),
@@ -717,23 +717,26 @@ impl Reader<'_, '_> {
         arg: Option<&Value>,
         depth: usize,
         at: Span,
-    ) -> (TermId, Kindly) {
+    ) -> (TermId, ReplyKind) {
         const MAX_DEPTH: usize = 12;
         let on = Value::new(PyKind::Object(id), at);
         let Some(inner) = self.inner_graph(&on).filter(|_| depth < MAX_DEPTH) else {
-            return (kit.undecided(codes::NOT_COMPILED, "a run beyond the limit".into(), at), Kindly::Data);
+            return (
+                kit.undecided(codes::NOT_COMPILED, "a run beyond the limit".into(), at),
+                ReplyKind::Data,
+            );
         };
         match inner {
             Inner::Agent(agent_id) => {
                 let name = self.agent_name(agent_id).unwrap_or_else(|| "agent".into());
                 if let Err(unknown) = kit.open(&name, self.world.object(agent_id).span, at, 0) {
-                    return (unknown, Kindly::Text);
+                    return (unknown, ReplyKind::Text);
                 }
                 let agent = self.read_agent(kit, agent_id);
                 let kind = if agent.after.is_some() || agent.params.result.is_some() {
-                    Kindly::Data
+                    ReplyKind::Data
                 } else {
-                    Kindly::Text
+                    ReplyKind::Text
                 };
                 let parts = arg.map_or_else(Vec::new, |a| self.parts(scope, a));
                 let mut said = self.sends(kit, &agent.scope, &agent.parts);
@@ -746,14 +749,14 @@ impl Reader<'_, '_> {
                 (kit.b.add(term, at), kind)
             }
             Inner::Team(_) => {
-                (kit.undecided(codes::NOT_COMPILED, "a team that a node runs".into(), at), Kindly::Text)
+                (kit.undecided(codes::NOT_COMPILED, "a team that a node runs".into(), at), ReplyKind::Text)
             }
             Inner::Graph(graph_id) => {
                 let Some(plan) = self.plans.get(&graph_id) else {
-                    return (kit.unknown("a graph", at), Kindly::Data);
+                    return (kit.unknown("a graph", at), ReplyKind::Data);
                 };
                 if let Err(unknown) = kit.open("graph", plan.at, at, 0) {
-                    return (unknown, Kindly::Data);
+                    return (unknown, ReplyKind::Data);
                 }
                 let cx = self.graph(plan, depth);
                 let whole = arg.is_some_and(|a| matches!(a.kind, PyKind::Object(s) if scope.state.as_ref().is_some_and(|(id, _)| *id == s)));
@@ -788,7 +791,7 @@ impl Reader<'_, '_> {
                 let last = self.steps(kit, &cx, limit, &Stops::default());
                 kit.close();
                 let body = kit.b.let_in(said, last, at);
-                (kit.b.add(Term::Fresh(body), at), Kindly::Data)
+                (kit.b.add(Term::Fresh(body), at), ReplyKind::Data)
             }
         }
     }
@@ -871,7 +874,9 @@ impl Reader<'_, '_> {
                         [
                             Part::Say(
                                 Role::System,
-                                Said::Value(value) | Said::Template(value, _) | Said::Computed(value, _),
+                                MessageContent::Value(value)
+                                | MessageContent::Template(value, _)
+                                | MessageContent::Computed(value, _),
                             ),
                         ] => Some(value.clone()),
                         _ => None,

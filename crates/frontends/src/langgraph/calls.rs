@@ -3,12 +3,12 @@
 //! A call that only one side of a test makes is made on that side, if all that follows depends on the test,
 //! too; otherwise it is made or not, and the function goes on.
 
+use super::let_bindings::Place;
 use super::model::Chain;
 use super::node::{Graph, Mode};
 use super::prompt::{Part, Vars, first_test};
-use super::shared::Place;
-use super::value::{Held, Scope};
-use super::{Kindly, Reader, Traced};
+use super::value::{BoundResult, Scope};
+use super::{GraphReader, ReplyKind, Traced};
 use core_ir::{Data, IfSugar, ModelParams, Name, Prim, Recv, Role, Term, TermId, ToolDecl, ToolId, Type};
 use diagnostics::Span;
 use frontend_kit::emit::{clip, codes, undecided};
@@ -19,14 +19,14 @@ use std::collections::HashSet;
 use std::rc::Rc;
 use std::sync::Arc;
 
-impl Reader<'_, '_> {
+impl GraphReader<'_, '_> {
     /// Calls of a traced function that ask the world, in order.
     pub(super) fn calls(&self, scope: &Scope, traced: &Traced) -> Vec<Call> {
         traced
             .trace
             .objects
             .iter()
-            .filter_map(|id| Some(Call { id: *id, does: self.effect(scope, *id)? }))
+            .filter_map(|id| Some(Call { id: *id, kind: self.effect(scope, *id)? }))
             .collect()
     }
 
@@ -207,7 +207,7 @@ impl Reader<'_, '_> {
         calls: &[Call],
         depth: usize,
         value: &Value,
-        ways: &Around<'_>,
+        ways: &PathContext<'_>,
         leaf: &mut Leaf<'_>,
     ) -> TermId {
         stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
@@ -228,7 +228,7 @@ impl Reader<'_, '_> {
         calls: &[Call],
         depth: usize,
         value: &Value,
-        ways: &Around<'_>,
+        ways: &PathContext<'_>,
         leaf: &mut Leaf<'_>,
     ) -> TermId {
         let at = value.span;
@@ -375,7 +375,7 @@ impl Reader<'_, '_> {
         element: ObjectId,
         calls: &[Call],
         depth: usize,
-        ways: &Around<'_>,
+        ways: &PathContext<'_>,
     ) -> TermId {
         let object = self.world.object(element);
         let at = object.span;
@@ -384,10 +384,10 @@ impl Reader<'_, '_> {
         );
         let alone = |call: &Call| {
             let does = match self.is_apart(scope, call) {
-                true => call.does.clone(),
+                true => call.kind.clone(),
                 false => Effect::Unknown("a call in a loop that is no question by itself".into()),
             };
-            Call { id: call.id, does }
+            Call { id: call.id, kind: does }
         };
         let inside: Vec<Call> = inside.map(alone).collect();
         let nothing = Value::new(PyKind::None, at);
@@ -401,8 +401,8 @@ impl Reader<'_, '_> {
         };
         let var: Name = kit.b.fresh("each");
         let mut inner = scope.under(Condition::Loop(element));
-        inner.held.insert(element, Held { var: var.clone(), kind, live: false });
-        let ways = Around { mode: Mode::Beside, value: &nothing, ..*ways };
+        inner.held.insert(element, BoundResult { var: var.clone(), kind, live: false });
+        let ways = PathContext { mode: Mode::Beside, value: &nothing, ..*ways };
         let mut leaf = |kit: &mut Kit<'_>, _: &Scope, _: &Value| kit.b.lit(Data::Null, at);
         let body = self.level(kit, inner, &inside, depth + 1, &nothing, &ways, &mut leaf);
         let turn = kit.b.abs(var, None, body, at);
@@ -412,7 +412,7 @@ impl Reader<'_, '_> {
     /// Returns true if a call may be made once per item: it doesn't need the conversation, and its action is
     /// known.
     fn is_apart(&self, scope: &Scope, call: &Call) -> bool {
-        match &call.does {
+        match &call.kind {
             Effect::Tool(..) => true,
             Effect::Ask(chain, arg) => {
                 let parts = self.asked_with(scope, chain, call.id, arg.as_ref());
@@ -454,25 +454,25 @@ impl Reader<'_, '_> {
         let var: Name = kit.b.fresh("each");
         let mut inner = scope.clone();
         let kind = self.item_kind(scope, &of.value);
-        inner.held.insert(id, Held { var: var.clone(), kind, live: false });
+        inner.held.insert(id, BoundResult { var: var.clone(), kind, live: false });
         inner.path.push(Condition::Each(id));
         let mut bindings: Vec<(Name, TermId)> = Vec::new();
         let mut places = Places::default();
         for call in calls {
             places.open(&mut inner, bindings.len());
-            let (term, kind) = match &call.does {
+            let (term, kind) = match &call.kind {
                 Effect::Ask(chain, arg) => self.asked_apart(kit, &inner, chain, arg.as_ref(), purpose, call),
                 Effect::Tool(decl, args, role) => {
                     let at = self.world.object(call.id).span;
                     let id = kit.declared_as(decl.clone(), *role);
-                    (self.tool_called(kit, &inner, id, args, at), Kindly::Data)
+                    (self.tool_called(kit, &inner, id, args, at), ReplyKind::Data)
                 }
                 // INVARIANT: others were turned down above.
                 Effect::Run(..) | Effect::Either(..) | Effect::Unknown(_) => continue,
             };
             let name = kit.b.fresh("r");
             bindings.push((name.clone(), term));
-            inner.held.insert(call.id, Held { var: name, kind, live: false });
+            inner.held.insert(call.id, BoundResult { var: name, kind, live: false });
         }
         places.open(&mut inner, bindings.len());
         let body = self.expr(kit, &inner, &item.value);
@@ -487,7 +487,7 @@ impl Reader<'_, '_> {
         let all = kit.b.add(Term::Each(None, function, list), at);
         let name = kit.b.fresh("r");
         out.push((name.clone(), all));
-        scope.held.insert(each, Held { var: name, kind: Kindly::Data, live: false });
+        scope.held.insert(each, BoundResult { var: name, kind: ReplyKind::Data, live: false });
         true
     }
 
@@ -500,7 +500,7 @@ impl Reader<'_, '_> {
         arg: Option<&Value>,
         purpose: &str,
         call: &Call,
-    ) -> (TermId, Kindly) {
+    ) -> (TermId, ReplyKind) {
         let at = self.world.object(call.id).span;
         let kind = self.kind_of(&chain.model, chain.json);
         let params = self.params(kit, &chain.model, purpose);
@@ -508,7 +508,7 @@ impl Reader<'_, '_> {
         let term = self.by_tests(kit, scope, &parts, at, 0, &mut |kit, parts| {
             self.ask_alone(kit, scope, parts, params.clone(), at)
         });
-        match chain.json && kind == Kindly::Data && chain.model.schema.is_none() {
+        match chain.json && kind == ReplyKind::Data && chain.model.schema.is_none() {
             true => (kit.b.add(Term::Prim(Prim::FromJson, vec![term]), at), kind),
             false => (term, kind),
         }
@@ -567,7 +567,7 @@ impl Reader<'_, '_> {
         let term = kit.undecided(codes::NOT_COMPILED, why.into(), at);
         let var = kit.b.fresh("r");
         out.push((var.clone(), term));
-        scope.held.insert(call.id, Held { var, kind: Kindly::Data, live: false });
+        scope.held.insert(call.id, BoundResult { var, kind: ReplyKind::Data, live: false });
     }
 
     /// Returns the two alternatives of a value that a test decides.
@@ -597,7 +597,7 @@ impl Reader<'_, '_> {
                         let object = self.world.object(*id);
                         if let ("if", None, [test, yes, no]) =
                             (&*object.callee, object.base, &object.args[..])
-                            && let Some(holds) = super::shared::known_test(path, &test.value)
+                            && let Some(holds) = super::let_bindings::known_test(path, &test.value)
                         {
                             todo.push(if holds { yes.value.clone() } else { no.value.clone() });
                             continue;
@@ -697,27 +697,27 @@ impl Reader<'_, '_> {
         kit: &mut Kit<'_>,
         scope: &mut Scope,
         call: &Call,
-        ways: &Around<'_>,
+        ways: &PathContext<'_>,
         out: &mut Vec<(Name, TermId)>,
     ) {
         let at = self.world.object(call.id).span;
         let var = kit.b.fresh("r");
         let live = ways.mode == Mode::Alone
             && self.is_added(ways.value, call.id)
-            && self.is_live(scope, call.id, &call.does, ways);
-        let (term, kind) = match self.one_kind(&call.does) {
-            true => self.done(kit, scope, call.id, &call.does, ways, live, out, at),
+            && self.is_live(scope, call.id, &call.kind, ways);
+        let (term, kind) = match self.one_kind(&call.kind) {
+            true => self.done(kit, scope, call.id, &call.kind, ways, live, out, at),
             false => {
                 let why = "which of several models is asked, whose replies are of several kinds";
-                (kit.undecided(codes::NOT_COMPILED, why.into(), at), Kindly::Data)
+                (kit.undecided(codes::NOT_COMPILED, why.into(), at), ReplyKind::Data)
             }
         };
         out.push((var.clone(), term));
-        scope.held.insert(call.id, Held { var, kind, live });
+        scope.held.insert(call.id, BoundResult { var, kind, live });
     }
 
     /// Returns the kind of the reply to a model call.
-    fn reply_kind(&self, effect: &Effect) -> Option<Kindly> {
+    fn reply_kind(&self, effect: &Effect) -> Option<ReplyKind> {
         match effect {
             Effect::Ask(chain, _) => Some(self.kind_of(&chain.model, chain.json)),
             Effect::Either(_, sides) => self.reply_kind(&sides[0]),
@@ -737,7 +737,7 @@ impl Reader<'_, '_> {
     }
 
     /// Returns true if a model is called with the conversation itself.
-    fn is_live(&self, scope: &Scope, id: ObjectId, effect: &Effect, ways: &Around<'_>) -> bool {
+    fn is_live(&self, scope: &Scope, id: ObjectId, effect: &Effect, ways: &PathContext<'_>) -> bool {
         match effect {
             Effect::Ask(chain, arg) => {
                 let parts = self.asked_with(scope, chain, id, arg.as_ref());
@@ -756,11 +756,11 @@ impl Reader<'_, '_> {
         scope: &mut Scope,
         id: ObjectId,
         effect: &Effect,
-        ways: &Around<'_>,
+        ways: &PathContext<'_>,
         live: bool,
         out: &mut Vec<(Name, TermId)>,
         at: Span,
-    ) -> (TermId, Kindly) {
+    ) -> (TermId, ReplyKind) {
         match effect {
             Effect::Ask(chain, arg) => {
                 let kind = self.kind_of(&chain.model, chain.json);
@@ -775,7 +775,7 @@ impl Reader<'_, '_> {
                         kit.b.let_in(said, term, at)
                     }),
                 };
-                if chain.json && kind == Kindly::Data && chain.model.schema.is_none() {
+                if chain.json && kind == ReplyKind::Data && chain.model.schema.is_none() {
                     term = kit.b.add(Term::Prim(Prim::FromJson, vec![term]), at);
                 }
                 (term, kind)
@@ -783,11 +783,11 @@ impl Reader<'_, '_> {
             Effect::Run(id, arg) => self.run_inside(kit, scope, *id, arg.as_ref(), ways.graph.depth + 1, at),
             Effect::Tool(decl, args, role) => {
                 let id = kit.declared_as(decl.clone(), *role);
-                (self.tool_called(kit, scope, id, args, at), Kindly::Data)
+                (self.tool_called(kit, scope, id, args, at), ReplyKind::Data)
             }
             Effect::Either(test, sides) => {
                 let condition = self.test(kit, scope, test);
-                let mut kind = Kindly::Data;
+                let mut kind = ReplyKind::Data;
                 let [yes, no] = sides.each_ref().map(|side| {
                     let mut said = Vec::new();
                     let (term, gives) = self.done(kit, scope, id, side, ways, live, &mut said, at);
@@ -796,19 +796,19 @@ impl Reader<'_, '_> {
                 });
                 (kit.b.add(Term::If(condition, yes, no, IfSugar::Plain), at), kind)
             }
-            Effect::Unknown(why) => (kit.undecided(codes::NOT_COMPILED, why.clone(), at), Kindly::Data),
+            Effect::Unknown(why) => (kit.undecided(codes::NOT_COMPILED, why.clone(), at), ReplyKind::Data),
         }
     }
 
     /// Returns true if a model may be called with the conversation itself, so with no message of its own.
     /// Tool calls are kept only there, so a model with tools is always called that way.
-    pub(super) fn may_be_live(&self, graph: &Graph<'_>, parts: &[Part], kind: Kindly) -> bool {
+    pub(super) fn may_be_live(&self, graph: &Graph<'_>, parts: &[Part], kind: ReplyKind) -> bool {
         if let Some((_, sides)) = first_test(parts) {
             return sides.iter().all(|parts| self.may_be_live(graph, parts, kind));
         }
         let Some(middle) = parts.iter().position(|p| matches!(p, Part::Conversation)) else { return false };
         let said = graph.hoisted.is_some() && matches!(parts[..middle], [Part::Say(Role::System, _)]);
-        middle + 1 == parts.len() && (middle == 0 || said || kind == Kindly::Calls)
+        middle + 1 == parts.len() && (middle == 0 || said || kind == ReplyKind::Calls)
     }
 
     /// Returns the input of a call of a chain's model: its argument, or else its keywords.
@@ -951,11 +951,11 @@ pub(super) enum Effect {
 #[derive(Clone)]
 pub(super) struct Call {
     pub(super) id: ObjectId,
-    pub(super) does: Effect,
+    pub(super) kind: Effect,
 }
 
 /// Parts of a function that are the same on all paths through it.
-pub(super) struct Around<'w> {
+pub(super) struct PathContext<'w> {
     pub(super) graph: &'w Graph<'w>,
     /// The node's name, for what models are asked.
     pub(super) name: &'w str,

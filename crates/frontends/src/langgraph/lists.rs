@@ -1,7 +1,7 @@
 //! Lists that are computed of lists: what is taken of each, what stands at the same place, what a test keeps.
 
-use super::Reader;
-use super::value::{Held, Scope};
+use super::GraphReader;
+use super::value::{BoundResult, Scope};
 use core_ir::{IfSugar, Name, Num, Prim, Term, TermId};
 use diagnostics::Span;
 use frontend_kit::emit::Template;
@@ -9,7 +9,7 @@ use frontend_kit::kit::Kit;
 use frontend_kit::lists::folded;
 use python::{Condition, PyKind, Value};
 
-impl Reader<'_, '_> {
+impl GraphReader<'_, '_> {
     /// `enumerate(xs, from)`, `zip(xs, ys)`: lists of what stands at the same place, as far as the first
     /// goes.
     pub(super) fn paired(
@@ -91,7 +91,9 @@ impl Reader<'_, '_> {
         let (list, id) = (self.expr(kit, scope, of), self.world.object_of(element)?.0);
         let item: Name = kit.b.fresh("each");
         let mut inner = scope.clone();
-        inner.held.insert(id, Held { var: item.clone(), kind: self.item_kind(scope, of), live: false });
+        inner
+            .held
+            .insert(id, BoundResult { var: item.clone(), kind: self.item_kind(scope, of), live: false });
         let nothing = kit.b.add(Term::List(Vec::new()), at);
         Some(folded(kit, list, nothing, item, at, |kit, so_far| {
             let test =
@@ -270,7 +272,7 @@ impl Reader<'_, '_> {
         let var: Name = kit.b.fresh("each");
         let mut inner = scope.clone();
         let kind = self.item_kind(scope, &list.value);
-        inner.held.insert(id, Held { var: var.clone(), kind, live: false });
+        inner.held.insert(id, BoundResult { var: var.clone(), kind, live: false });
         let under = || Condition::Each(id);
         let test = self.side(kit, &inner, under, |kit, inner| self.test(kit, inner, &each.value));
         let test = kit.b.abs(var, None, test, at);

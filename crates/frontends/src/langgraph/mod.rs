@@ -20,29 +20,29 @@
 //! langchain-core 1.7.2.
 
 mod agent;
-mod beside;
 mod calls;
-mod deep;
-mod gradual;
-mod lent;
+mod deep_agents;
+mod gradual_types;
+mod let_bindings;
 mod lists;
 mod manifest;
 mod model;
-mod nest;
 mod node;
 mod parts;
 mod plan;
 mod pregel;
 mod prompt;
-mod shared;
+mod shared_lowering;
 mod steps;
+mod structured;
 mod team;
+mod uncounted_calls;
 mod update;
 mod value;
 
 pub(crate) use calls::is_quiet;
-pub(crate) use lent::{Functions, Of};
 pub use manifest::Manifest;
+pub(crate) use shared_lowering::{Functions, Of};
 pub(crate) use value::truthy;
 
 use crate::defaults;
@@ -85,7 +85,7 @@ const CHAINS: &[&str] = &[
 
 /// Kind of a call's result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kindly {
+enum ReplyKind {
     /// The text of a reply.
     Text,
     /// The reply of a model that is offered tools: a tag.
@@ -115,7 +115,7 @@ struct Traced {
 /// Identity of a traced function: its instance, if it is a method, and the function.
 type Key = (Option<ObjectId>, FunctionId);
 
-struct Reader<'r, 'w> {
+struct GraphReader<'r, 'w> {
     world: &'r World<'w>,
     traces: &'r HashMap<Key, Traced>,
     plans: HashMap<ObjectId, Plan>,
@@ -178,7 +178,7 @@ fn compile(framework: &'static str, project: &Project, main: usize, wanted: Opti
 
 fn made(mut units: Units, file: &File, wanted: Option<&str>, mut world: World<'_>) -> Compiled {
     let traces = followed(&mut world);
-    let mut reader = Reader { world: &world, traces: &traces, plans: HashMap::new() };
+    let mut reader = GraphReader { world: &world, traces: &traces, plans: HashMap::new() };
     let graphs: Vec<ObjectId> =
         world.objects().filter(|(_, o)| reader.is_graph(o)).map(|(id, _)| id).collect();
     for id in &graphs {
@@ -192,7 +192,7 @@ fn made(mut units: Units, file: &File, wanted: Option<&str>, mut world: World<'_
         .map(|(n, v)| (n.to_string(), v.clone()))
         .collect();
     let tops = reader.tops(file, &graphs, &named, wanted);
-    let asks = crate::asks::Asks::new(&world);
+    let asks = crate::model_requests::ModelRequests::new(&world);
     for top in tops {
         let (kind, span) = match top.what {
             What::Graph(id) => (UnitKind::Crew, reader.world.object(id).span),
@@ -216,7 +216,7 @@ fn made(mut units: Units, file: &File, wanted: Option<&str>, mut world: World<'_
                 What::Chain(value) => reader.chain_unit(kit, value),
             };
             kit.close();
-            gradual::open(&mut kit.b);
+            gradual_types::open(&mut kit.b);
             let more = reader.run_again(&top.what).or_else(|| reader.beside(&asks, &top.what));
             more.map_or(term, |(why, at)| kit.uncounted(term, &why, at))
         });
@@ -428,7 +428,7 @@ fn follow(world: &mut World<'_>, value: &Value, traces: &mut HashMap<Key, Traced
     traces.insert(key, Traced { trace, state, second: made.get(1).copied() });
 }
 
-impl Reader<'_, '_> {
+impl GraphReader<'_, '_> {
     /// A function that was followed.
     fn traced(&self, value: &Value) -> Option<&Traced> {
         let (_, key, _) = callable(self.world, value)?;

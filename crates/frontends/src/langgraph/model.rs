@@ -1,8 +1,8 @@
 //! Models, prompts, chains and what they are asked.
 
-use super::prompt::{Part, Said};
+use super::prompt::{MessageContent, Part};
 use super::value::Scope;
-use super::{Kindly, Reader};
+use super::{GraphReader, ReplyKind};
 use crate::py::{self, Given, field};
 use crate::scan::scan;
 use core_ir::{ModelParams, Name, Recv, Role, Term, TermId, ToolDecl, Type};
@@ -42,7 +42,7 @@ pub(super) struct Chain {
 const ASKS: &[&str] =
     &["invoke", "ainvoke", "stream", "astream", "predict", "apredict", "run", "arun", "__call__"];
 
-impl Reader<'_, '_> {
+impl GraphReader<'_, '_> {
     /// The object that a method was called on and the method's name.
     pub fn method_call<'o>(&self, object: &'o Object) -> Option<(ObjectId, &'o str)> {
         let base = object.base?;
@@ -611,7 +611,9 @@ impl Reader<'_, '_> {
             out.push(match part {
                 Part::Say(role, said) => {
                     let at = match said {
-                        Said::Value(v) | Said::Template(v, _) | Said::Computed(v, _) => v.span,
+                        MessageContent::Value(v)
+                        | MessageContent::Template(v, _)
+                        | MessageContent::Computed(v, _) => v.span,
                     };
                     (*role, self.said(kit, scope, said), at)
                 }
@@ -625,11 +627,11 @@ impl Reader<'_, '_> {
     }
 
     /// Returns the kind of a reply, by the output that its model is configured for.
-    pub fn kind_of(&self, model: &Model, json: bool) -> Kindly {
+    pub fn kind_of(&self, model: &Model, json: bool) -> ReplyKind {
         match (&model.schema, model.tools.is_empty(), json) {
-            (Some(_), ..) | (None, true, true) => Kindly::Data,
-            (None, false, _) => Kindly::Calls,
-            (None, true, false) => Kindly::Text,
+            (Some(_), ..) | (None, true, true) => ReplyKind::Data,
+            (None, false, _) => ReplyKind::Calls,
+            (None, true, false) => ReplyKind::Text,
         }
     }
 }

@@ -9,11 +9,11 @@
 //! | `return {"key": value}` | `$s.key := …`, merged by the key's reducer |
 //! | `Command(update=…, goto=…)` | the same, and where to go on |
 
-use super::calls::Around;
+use super::calls::PathContext;
 use super::plan::Plan;
 use super::update::Site;
-use super::value::{Held, REPLY, STATE, Scope};
-use super::{Kindly, Reader, Traced};
+use super::value::{BoundResult, REPLY, STATE, Scope};
+use super::{GraphReader, ReplyKind, Traced};
 use crate::py::field;
 use core_ir::{Branch, IfSugar, ModelParams, Name, Prim, Recv, Role, Term, TermId};
 use diagnostics::Span;
@@ -59,7 +59,7 @@ pub(super) enum Mode {
     Beside,
 }
 
-impl Reader<'_, '_> {
+impl GraphReader<'_, '_> {
     /// The scope of a traced function.
     pub fn scope(&self, graph: &Graph<'_>, traced: &Traced, state: &str) -> Scope {
         Scope {
@@ -116,7 +116,7 @@ impl Reader<'_, '_> {
             let nothing = kit.text("", at);
             kit.b.add(Term::With(state, GOTO.into(), nothing), at)
         };
-        let ways = Around { graph, name: &node.name, mode, value: &traced.trace.value };
+        let ways = PathContext { graph, name: &node.name, mode, value: &traced.trace.value };
         self.level(kit, scope, &calls, 0, &value, &ways, &mut leaf)
     }
 
@@ -211,7 +211,7 @@ impl Reader<'_, '_> {
         let recv = kit.b.add(Term::Recv(Recv::Data(Arc::new(params))), at);
         let var = kit.b.fresh("r");
         let text = match self.kind_of(&chain.model, false) {
-            Kindly::Calls => {
+            ReplyKind::Calls => {
                 let t = kit.b.var(var.clone(), at);
                 let (a, nothing) = (kit.b.var("a", at), kit.text("", at));
                 let branches = vec![Branch { tag: "final".into(), binder: Some("a".into()), body: a }];
@@ -228,7 +228,7 @@ impl Reader<'_, '_> {
         if graph.replies {
             let t = kit.b.var(var.clone(), at);
             let t = match self.kind_of(&chain.model, false) {
-                Kindly::Calls => t,
+                ReplyKind::Calls => t,
                 _ => kit.b.add(Term::Tag("final".into(), Some(t)), at),
             };
             s = kit.b.add(Term::With(s, REPLY.into(), t), at);
@@ -361,7 +361,7 @@ impl Reader<'_, '_> {
         let calls = self.calls(&scope, traced);
         let scope = self.naming(scope, traced, &calls);
         let value = traced.trace.value.clone();
-        let ways = Around { graph, name, mode: Mode::Beside, value: &value };
+        let ways = PathContext { graph, name, mode: Mode::Beside, value: &value };
         let mut leaf = |kit: &mut Kit<'_>, scope: &Scope, value: &Value| match self.labels(value) {
             Some(labels) => kit.text(&labels.join("+"), value.span),
             None => match &value.kind {
@@ -437,7 +437,7 @@ impl Reader<'_, '_> {
             let mut inner = scope.clone();
             let var: Name = kit.b.fresh("each");
             if let Some((id, _)) = self.world.object_of(&element.value) {
-                inner.held.insert(id, Held { var: var.clone(), kind: Kindly::Data, live: false });
+                inner.held.insert(id, BoundResult { var: var.clone(), kind: ReplyKind::Data, live: false });
             }
             let body = self.expr(kit, &inner, arg);
             let body = kit.b.abs(var, None, body, at);

@@ -1,14 +1,14 @@
 //! Parts of values as terms: attributes, items, slices and methods; replies of models and their calls.
 
 use super::value::{REPLY, Scope};
-use super::{Kindly, Reader};
+use super::{GraphReader, ReplyKind};
 use core_ir::{Branch, Data, IfSugar, Name, Num, Prim, Role, Term, TermId, Type};
 use diagnostics::Span;
 use frontend_kit::emit::{clip, codes};
 use frontend_kit::kit::Kit;
 use python::{PyKind, Value};
 
-impl Reader<'_, '_> {
+impl GraphReader<'_, '_> {
     /// `len(x.tool_calls)`.
     pub(super) fn counts_calls<'v>(&'v self, value: &'v Value) -> Option<&'v Value> {
         let (_, object) = self.world.object_of(value)?;
@@ -67,8 +67,8 @@ impl Reader<'_, '_> {
             && let Some(held) = scope.held.get(&id)
         {
             return match held.kind {
-                Kindly::Calls => Some(kit.b.var(held.var.clone(), at)),
-                Kindly::Text => {
+                ReplyKind::Calls => Some(kit.b.var(held.var.clone(), at)),
+                ReplyKind::Text => {
                     let text = kit.b.var(held.var.clone(), at);
                     Some(kit.b.add(Term::Tag("final".into(), Some(text)), at))
                 }
@@ -172,20 +172,24 @@ impl Reader<'_, '_> {
         {
             let var = kit.b.var(held.var.clone(), at);
             return match (held.kind, member) {
-                (Kindly::Data, "type") if self.is_message(scope, on) => self.message_type(kit, scope, on, at),
-                (Kindly::Data, name) if !matches!(name, "content" | "text") && self.is_message(scope, on) => {
+                (ReplyKind::Data, "type") if self.is_message(scope, on) => {
+                    self.message_type(kit, scope, on, at)
+                }
+                (ReplyKind::Data, name)
+                    if !matches!(name, "content" | "text") && self.is_message(scope, on) =>
+                {
                     kit.undecided(codes::NOT_COMPILED, format!("`{}` of a message", clip(name)), at)
                 }
-                (Kindly::Text, "content" | "text") => var,
-                (Kindly::Calls, "content" | "text") => {
+                (ReplyKind::Text, "content" | "text") => var,
+                (ReplyKind::Calls, "content" | "text") => {
                     let (a, nothing) = (kit.b.var("a", at), kit.text("", at));
                     let branches = vec![Branch { tag: "final".into(), binder: Some("a".into()), body: a }];
                     kit.b.add(Term::Case { scrutinee: var, branches, default: Some(nothing) }, at)
                 }
-                (Kindly::Text | Kindly::Calls, _) => {
+                (ReplyKind::Text | ReplyKind::Calls, _) => {
                     kit.undecided(codes::NOT_COMPILED, format!("`{member}` of a reply"), at)
                 }
-                (Kindly::Data, _) => {
+                (ReplyKind::Data, _) => {
                     let mut term = var;
                     for part in member.split('.') {
                         term = kit.b.add(Term::Field(term, part.into()), at);
@@ -275,7 +279,7 @@ impl Reader<'_, '_> {
         }
         // What another graph or an agent gave: its conversation.
         if let (PyKind::Object(id), Some("messages" | "output")) = (&on.kind, key.as_str())
-            && scope.held.get(id).is_some_and(|h| matches!(h.kind, Kindly::Text | Kindly::Calls))
+            && scope.held.get(id).is_some_and(|h| matches!(h.kind, ReplyKind::Text | ReplyKind::Calls))
         {
             return self.expr(kit, scope, on);
         }
@@ -315,7 +319,7 @@ impl Reader<'_, '_> {
         let object = self.world.object(id);
         let key = object.args.first().and_then(|a| a.value.as_str());
         let held = object.base.and_then(|b| scope.held.get(&b));
-        key == Some("messages") && held.is_some_and(|h| matches!(h.kind, Kindly::Text | Kindly::Calls))
+        key == Some("messages") && held.is_some_and(|h| matches!(h.kind, ReplyKind::Text | ReplyKind::Calls))
     }
 
     /// Item number `n` from the end, the last being 1.
@@ -491,7 +495,7 @@ impl Reader<'_, '_> {
     }
 
     pub(super) fn held_text(&self, scope: &Scope, on: &Value) -> bool {
-        matches!(on.kind, PyKind::Object(id) if scope.held.get(&id).is_some_and(|h| matches!(h.kind, Kindly::Text | Kindly::Calls)))
+        matches!(on.kind, PyKind::Object(id) if scope.held.get(&id).is_some_and(|h| matches!(h.kind, ReplyKind::Text | ReplyKind::Calls)))
     }
 
     /// A field that may be missing.

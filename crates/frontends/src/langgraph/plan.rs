@@ -1,6 +1,6 @@
 //! Plan of a `StateGraph`: nodes, edges, routers, and the channels of its state.
 
-use super::Reader;
+use super::GraphReader;
 use crate::py::{self, field};
 use core_ir::Data;
 use diagnostics::{Diagnostic, Span};
@@ -124,7 +124,7 @@ const NODE_UNUSED: &[frontend_kit::emit::Unused] = &[
 /// Methods that run a graph or an agent.
 const RUNS: &[&str] = &["invoke", "ainvoke", "stream", "astream", "astream_events", "batch"];
 
-impl Reader<'_, '_> {
+impl GraphReader<'_, '_> {
     /// Returns true for an object that builds a graph.
     pub fn is_graph(&self, object: &Object) -> bool {
         object.base.is_none()

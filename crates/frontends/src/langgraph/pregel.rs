@@ -16,7 +16,7 @@
 //! Source: langgraph 1.2.22, `pregel/_loop.py`, `pregel/_algo.py`: a run fails when it has made
 //! `recursion_limit` steps, whatever is due then.
 
-use super::Reader;
+use super::GraphReader;
 use super::node::Graph;
 use super::plan::{END, Router, Target};
 use core_ir::TermId;
@@ -99,7 +99,7 @@ pub(super) struct Ways {
 }
 
 pub(super) struct Machine<'m, 'r, 'w, 'p> {
-    pub(super) reader: &'m Reader<'r, 'w>,
+    pub(super) reader: &'m GraphReader<'r, 'w>,
     pub(super) graph: &'m Graph<'p>,
     pub(super) configs: Vec<(Config, Option<Next>)>,
     pub(super) index: HashMap<Config, usize>,
@@ -121,7 +121,7 @@ fn never_taken<'r>(router: &'r Router, ways: &Ways) -> impl Iterator<Item = (Str
     })
 }
 
-impl Reader<'_, '_> {
+impl GraphReader<'_, '_> {
     /// From the state in `$s`, the last state. A run stops at some of the nodes.
     pub(super) fn steps(
         &self,

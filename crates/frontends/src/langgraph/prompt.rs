@@ -1,8 +1,8 @@
 //! Prompts: messages with variables, and what fills them.
 
-use super::shared::Sharing;
+use super::let_bindings::Sharing;
 use super::value::{Scope, message_role, role_of};
-use super::{Kindly, Reader};
+use super::{GraphReader, ReplyKind};
 use crate::py::field;
 use core_ir::{Prim, Role, Term, TermId};
 use diagnostics::Span;
@@ -11,7 +11,7 @@ use frontend_kit::kit::Kit;
 use python::{Object, Piece, PyKind, Value};
 use std::rc::Rc;
 
-impl Reader<'_, '_> {
+impl GraphReader<'_, '_> {
     /// Who says a message and what it says, of an object, a dictionary or a pair.
     pub fn message_of(&self, value: &Value) -> Option<(Role, Value)> {
         match &value.kind {
@@ -70,8 +70,8 @@ impl Reader<'_, '_> {
             return;
         }
         let said = |value: &Value| match vars {
-            Some(vars) => Said::Template(value.clone(), vars.clone()),
-            None => Said::Value(value.clone()),
+            Some(vars) => MessageContent::Template(value.clone(), vars.clone()),
+            None => MessageContent::Value(value.clone()),
         };
         // In a prompt that is a list, a text is what the user says; so is a text by itself.
         match &value.kind {
@@ -106,7 +106,7 @@ impl Reader<'_, '_> {
                 }
                 None => true,
             };
-            let said = if template { said(&content) } else { Said::Value(content) };
+            let said = if template { said(&content) } else { MessageContent::Value(content) };
             out.push(Part::Say(role, said));
             return;
         }
@@ -182,10 +182,10 @@ impl Reader<'_, '_> {
         }
         // What a model said, said again.
         if let PyKind::Object(id) = value.kind
-            && scope.held.get(&id).is_some_and(|h| h.kind == Kindly::Text)
+            && scope.held.get(&id).is_some_and(|h| h.kind == ReplyKind::Text)
             && depth > 0
         {
-            out.push(Part::Say(Role::Assistant, Said::Value(value.clone())));
+            out.push(Part::Say(Role::Assistant, MessageContent::Value(value.clone())));
             return;
         }
         if self.is_messages(scope, value, 0) {
@@ -197,7 +197,7 @@ impl Reader<'_, '_> {
             o.callee.starts_with("str.") && !o.callee.ends_with("split") && !o.callee.ends_with("lines")
         });
         out.push(match text {
-            true => Part::Say(Role::User, Said::Value(value.clone())),
+            true => Part::Say(Role::User, MessageContent::Value(value.clone())),
             false => Part::Other(value.clone()),
         });
     }
@@ -335,7 +335,7 @@ impl Reader<'_, '_> {
             }
             // What was said before is empty at the beginning; a unit's own input is what the user says.
             Some(Vars::Inputs) if matches!(name, "messages" | "input") => {
-                out.push(Part::Say(Role::User, Said::Template(value.clone(), Vars::Inputs)))
+                out.push(Part::Say(Role::User, MessageContent::Template(value.clone(), Vars::Inputs)))
             }
             Some(Vars::Inputs) => {}
             None => out.push(Part::Other(value.clone())),
@@ -411,17 +411,19 @@ impl Reader<'_, '_> {
         if object.callee.ends_with("from_messages") || object.callee.ends_with("ChatPromptTemplate") {
             self.add_parts(scope, content.value, Some(vars), out, depth + 1);
         } else {
-            out.push(Part::Say(Role::User, Said::Template(content.value.clone(), vars.clone())));
+            out.push(Part::Say(Role::User, MessageContent::Template(content.value.clone(), vars.clone())));
         }
         true
     }
 
     /// Lowers the content of a message.
-    pub fn said(&self, kit: &mut Kit<'_>, scope: &Scope, said: &Said) -> TermId {
+    pub fn said(&self, kit: &mut Kit<'_>, scope: &Scope, said: &MessageContent) -> TermId {
         let (value, vars) = match said {
-            Said::Value(value) => return self.text(kit, scope, value),
-            Said::Computed(value, sharing) => return self.text_of_function(kit, scope, value, sharing),
-            Said::Template(value, vars) => (value, vars),
+            MessageContent::Value(value) => return self.text(kit, scope, value),
+            MessageContent::Computed(value, sharing) => {
+                return self.text_of_function(kit, scope, value, sharing);
+            }
+            MessageContent::Template(value, vars) => (value, vars),
         };
         let at = value.span;
         let Some(pieces) = self.world.text_of(value) else {
@@ -510,7 +512,7 @@ pub(super) enum Vars {
 
 /// Content of a message.
 #[derive(Clone)]
-pub(super) enum Said {
+pub(super) enum MessageContent {
     Value(Value),
     /// A text with `{name}`.
     Template(Value, Vars),
@@ -521,7 +523,7 @@ pub(super) enum Said {
 /// A part of what a model is asked.
 #[derive(Clone)]
 pub(super) enum Part {
-    Say(Role, Said),
+    Say(Role, MessageContent),
     /// The whole conversation of the state.
     Conversation,
     /// Two alternatives: the value, the test, and the parts of either branch.

@@ -1,9 +1,9 @@
 //! Configurations as terms: what a step does, what is decided after it, and loops a step a turn.
 
-use super::nest::{Lower, Steps, back_edges, distances, joins, reached_without};
 use super::node::{GOTO, Mode, SENT};
 use super::plan::{END, Reducer};
 use super::pregel::{Decider, Machine, Next, Task};
+use super::structured::{Steps, StructuredLowering, back_edges, distances, joins, reached_without};
 use super::value::STATE;
 use core_ir::{Bound, Branch, Data, IfSugar, Name, Num, Prim, Role, Term, TermId};
 use diagnostics::Span;
@@ -54,7 +54,7 @@ impl Machine<'_, '_, '_, '_> {
             Bound::Infinite => None,
         };
         let longest = far.iter().flatten().max().copied().unwrap_or(0) as u64;
-        let mut lower = Lower {
+        let mut lower = StructuredLowering {
             join: joins(&out, &back, &forward),
             machine: self,
             back: back.clone(),

@@ -11,14 +11,14 @@
 use super::agent::{Agent, rounds};
 use super::model::handoff_slug;
 use super::prompt::Part;
-use super::{Inner, Reader};
+use super::{GraphReader, Inner};
 use crate::defaults;
 use crate::py::{self, field};
 use core_ir::{Data, EffectClass, LabelSpec, ModelParams, Role, TermId, ToolDecl, Type};
+use frontend_kit::conversation::{CallEffect, Choice, Speaker, conversation};
 use frontend_kit::emit::{Unused, codes, undecided};
 use frontend_kit::kit::Kit;
 use frontend_kit::shape::why;
-use frontend_kit::talk::{Choice, Move, Speaker, talk};
 use python::{Object, ObjectId, PyKind, Value};
 
 const SUPERVISOR_KEYS: &[&str] =
@@ -38,7 +38,7 @@ const UNUSED: &[Unused] = &[
     ("include_agent_name", why::NOT_YET),
 ];
 
-impl Reader<'_, '_> {
+impl GraphReader<'_, '_> {
     /// Returns true for a team that the framework builds.
     pub fn is_team(&self, object: &Object) -> bool {
         object.base.is_none()
@@ -77,7 +77,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    fn handover(&self, object: &Object, name: &str, at: diagnostics::Span) -> ToolDecl {
+    fn handoff(&self, object: &Object, name: &str, at: diagnostics::Span) -> ToolDecl {
         let prefix = field(object, None, "handoff_tool_prefix")
             .and_then(|g| self.world.str(g.value))
             .unwrap_or("transfer_to_");
@@ -124,7 +124,7 @@ impl Reader<'_, '_> {
             Agent::of(object.span, self.agent_prompt(kit, object), params, tools, decls, bound, last);
         for (member, value) in members {
             let called = self.agent_name(member).unwrap_or_else(|| "agent".into());
-            agent.helpers.push((self.handover(object, &called, value.span), called, member));
+            agent.helpers.push((self.handoff(object, &called, value.span), called, member));
         }
         agent
     }
@@ -158,8 +158,8 @@ impl Reader<'_, '_> {
             for (decl, value) in agent.decls.iter().zip(&agent.tools) {
                 let to = self.handoff_target(value).and_then(|to| names.iter().position(|n| *n == to));
                 let does = match to {
-                    Some(to) => Move::Switch(to, format!("Successfully transferred to {}", names[to])),
-                    None => Move::Call,
+                    Some(to) => CallEffect::Switch(to, format!("Successfully transferred to {}", names[to])),
+                    None => CallEffect::Call,
                 };
                 choices.push(Choice::new(decl.clone(), does));
             }
@@ -180,7 +180,7 @@ impl Reader<'_, '_> {
             }
             core_ir::Bound::Infinite => "Recursion limit reached".to_string(),
         };
-        talk(kit, speakers, bound, &over, object.span)
+        conversation(kit, speakers, bound, &over, object.span)
     }
 
     fn system_of(&self, kit: &mut Kit<'_>, agent: &Agent) -> TermId {

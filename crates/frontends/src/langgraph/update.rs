@@ -2,8 +2,8 @@
 
 use super::node::{GOTO, Graph, Mode, SENT};
 use super::plan::Reducer;
-use super::value::{Held, REPLY, Scope};
-use super::{Kindly, Reader};
+use super::value::{BoundResult, REPLY, Scope};
+use super::{GraphReader, ReplyKind};
 use crate::py::field;
 use core_ir::{IfSugar, Name, Prim, Role, Term, TermId};
 use diagnostics::Span;
@@ -25,7 +25,7 @@ pub(super) struct Site<'s> {
 /// A key of an update, and its value: what it is put together of, for messages.
 type Entry = (String, Vec<Value>);
 
-impl Reader<'_, '_> {
+impl GraphReader<'_, '_> {
     /// Lowers the result of a node as the new state or as an update.
     pub(super) fn update(&self, kit: &mut Kit<'_>, site: Site<'_>, value: &Value) -> TermId {
         let Some(command) = self.command(value) else {
@@ -81,7 +81,7 @@ impl Reader<'_, '_> {
             // What another graph or an agent gave is the update.
             if let PyKind::Object(id) = given.kind
                 && let Some(held) = scope.held.get(&id).cloned()
-                && let (Some(key), Kindly::Text | Kindly::Calls) = (graph.plan.messages(), held.kind)
+                && let (Some(key), ReplyKind::Text | ReplyKind::Calls) = (graph.plan.messages(), held.kind)
             {
                 let message = Value::new(PyKind::Object(id), given.span);
                 return self.apply(kit, site, &[(key.to_string(), vec![message])], goto);
@@ -291,9 +291,13 @@ impl Reader<'_, '_> {
                 };
                 let mut scope = Scope::default();
                 let (a, b): (Name, Name) = (kit.b.fresh("old"), kit.b.fresh("new"));
-                scope.held.insert(traced.state, Held { var: a.clone(), kind: Kindly::Data, live: false });
+                scope
+                    .held
+                    .insert(traced.state, BoundResult { var: a.clone(), kind: ReplyKind::Data, live: false });
                 if let Some(second) = traced.second {
-                    scope.held.insert(second, Held { var: b.clone(), kind: Kindly::Data, live: false });
+                    scope
+                        .held
+                        .insert(second, BoundResult { var: b.clone(), kind: ReplyKind::Data, live: false });
                 }
                 let body = self.expr(kit, &scope, &traced.trace.value);
                 kit.b.let_in(vec![(a, old), (b, new)], body, at)
@@ -320,7 +324,7 @@ impl Reader<'_, '_> {
             }
             if let PyKind::Object(id) = value.kind {
                 if scope.held.contains_key(&id) {
-                    out.push(Added::Held(id));
+                    out.push(Added::BoundResult(id));
                     continue;
                 }
                 let object = self.world.object(id);
@@ -330,7 +334,7 @@ impl Reader<'_, '_> {
                 }
                 // `held["messages"]`, or its last one.
                 if let Some(id) = self.held_messages(scope, id) {
-                    out.push(Added::Held(id));
+                    out.push(Added::BoundResult(id));
                     continue;
                 }
             }
@@ -421,7 +425,7 @@ impl Reader<'_, '_> {
         for _ in 0..4 {
             let base = self.world.object(at).base?;
             if let Some(held) = scope.held.get(&base) {
-                return (!matches!(held.kind, Kindly::Data)).then_some(base);
+                return (!matches!(held.kind, ReplyKind::Data)).then_some(base);
             }
             at = base;
         }
@@ -495,12 +499,12 @@ impl Reader<'_, '_> {
                     lists.push(kit.b.var(name, at));
                     continue;
                 }
-                Added::Held(id) => {
+                Added::BoundResult(id) => {
                     let held = scope.held.get(&id).cloned();
                     let content = Value::new(PyKind::Member(id, "content".into()), at);
-                    let kind = held.as_ref().map_or(Kindly::Data, |h| h.kind);
+                    let kind = held.as_ref().map_or(ReplyKind::Data, |h| h.kind);
                     let text = match kind {
-                        Kindly::Data => {
+                        ReplyKind::Data => {
                             let data = self.expr(kit, scope, &Value::new(PyKind::Object(id), at));
                             kit.b.add(Term::Prim(Prim::ToStr, vec![data]), at)
                         }
@@ -509,7 +513,7 @@ impl Reader<'_, '_> {
                     if let (Some(held), true) = (&held, graph.replies) {
                         let tag = kit.b.var(held.var.clone(), at);
                         reply = Some(match kind {
-                            Kindly::Calls => tag,
+                            ReplyKind::Calls => tag,
                             _ => kit.b.add(Term::Tag("final".into(), Some(tag)), at),
                         });
                     }
@@ -562,7 +566,7 @@ impl Reader<'_, '_> {
 /// Addition to the conversation.
 pub(super) enum Added {
     /// Reply of a model or an agent.
-    Held(ObjectId),
+    BoundResult(ObjectId),
     Say(Role, Value),
     /// Messages that are computed.
     Several(Value),

@@ -4,8 +4,8 @@
 //! the state is an object whose callee says how. Here such values become terms; what cannot be said in the
 //! calculus becomes an unknown term with its place.
 
-use super::shared::{Place, Sharing};
-use super::{Kindly, Reader};
+use super::let_bindings::{Place, Sharing};
+use super::{GraphReader, ReplyKind};
 use core_ir::{Data, IfSugar, Name, Num, Prim, Role, Term, TermId};
 use diagnostics::Span;
 use frontend_kit::emit::{Template, codes};
@@ -23,9 +23,9 @@ pub(super) const STATE_CALLEE: &str = "langgraph.State";
 
 /// A variable that holds what a call gave.
 #[derive(Clone, Debug)]
-pub(super) struct Held {
+pub(super) struct BoundResult {
     pub var: Name,
-    pub kind: Kindly,
+    pub kind: ReplyKind,
     /// True if the conversation of the graph holds it already.
     pub live: bool,
 }
@@ -36,9 +36,9 @@ pub(super) struct Scope {
     /// The state that the function was given, and the variable that holds it.
     pub state: Option<(ObjectId, Name)>,
     /// Variables that hold the results of calls.
-    pub held: HashMap<ObjectId, Held>,
+    pub held: HashMap<ObjectId, BoundResult>,
     /// Kinds of the items of lists that calls returned.
-    pub items: HashMap<ObjectId, Kindly>,
+    pub items: HashMap<ObjectId, ReplyKind>,
     /// The key that holds the conversation, if there is one.
     pub messages: Option<String>,
     /// True if unbound variables of prompts are inputs of the unit.
@@ -57,7 +57,7 @@ pub(super) struct Scope {
     pub place: Option<Rc<Place>>,
 }
 
-impl Reader<'_, '_> {
+impl GraphReader<'_, '_> {
     /// A value as a term.
     pub fn expr(&self, kit: &mut Kit<'_>, scope: &Scope, value: &Value) -> TermId {
         if !kit.budget.begin_value() {
@@ -65,7 +65,7 @@ impl Reader<'_, '_> {
         }
         let term = stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.expr_inner(kit, scope, value));
         kit.budget.end_value();
-        super::shared::not_known_whole(kit, term)
+        super::let_bindings::not_known_whole(kit, term)
     }
 
     pub(super) fn not_known(&self, kit: &mut Kit<'_>, value: &Value) -> TermId {
@@ -449,9 +449,10 @@ impl Reader<'_, '_> {
                 let (list, id) = (self.expr(kit, scope, of), self.world.object_of(element)?.0);
                 let var: Name = kit.b.fresh("each");
                 let mut inner = scope.clone();
-                inner
-                    .held
-                    .insert(id, Held { var: var.clone(), kind: self.item_kind(scope, of), live: false });
+                inner.held.insert(
+                    id,
+                    BoundResult { var: var.clone(), kind: self.item_kind(scope, of), live: false },
+                );
                 let body =
                     self.side(kit, &inner, || Condition::Each(id), |kit, inner| self.expr(kit, inner, each));
                 let body = kit.b.abs(var, None, body, at);
@@ -527,9 +528,9 @@ impl Reader<'_, '_> {
     }
 
     /// Returns the kind of a list's items.
-    pub(super) fn item_kind(&self, scope: &Scope, of: &Value) -> Kindly {
+    pub(super) fn item_kind(&self, scope: &Scope, of: &Value) -> ReplyKind {
         let known = self.world.object_of(of).and_then(|(id, _)| scope.items.get(&id));
-        known.copied().unwrap_or(Kindly::Data)
+        known.copied().unwrap_or(ReplyKind::Data)
     }
 
     /// Returns true if a value is certainly a list.
@@ -545,7 +546,7 @@ impl Reader<'_, '_> {
     /// Lowers the truth value of a value.
     pub fn test(&self, kit: &mut Kit<'_>, scope: &Scope, value: &Value) -> TermId {
         let term = stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.test_inner(kit, scope, value));
-        super::shared::not_known_whole(kit, term)
+        super::let_bindings::not_known_whole(kit, term)
     }
 
     pub(super) fn test_inner(&self, kit: &mut Kit<'_>, scope: &Scope, value: &Value) -> TermId {

@@ -8,7 +8,7 @@ use crate::defaults;
 use core_ir::{Data, KeyDecl, LabelSpec, Name, StoreDecl, Term, TermId, Type};
 use frontend_kit::doc::Node;
 use frontend_kit::emit::{report_keys, value_span};
-use frontend_kit::kit::{Agent, Hand, Kit, Units, mark, size};
+use frontend_kit::kit::{Action, Agent, Kit, Units, mark, size};
 use frontend_kit::project::{Compiled, Facts, File, Frontend, Project, UnitKind, Words};
 use frontend_kit::shape::{model_node, why};
 use frontend_kit::turn::Carried;
@@ -86,12 +86,12 @@ fn agent(kit: &mut Kit<'_>, root: Node<'_>, node: Node<'_>, name: &str) -> TermI
         Some(e) => (model_node(kit, e.value), Some(e.key.span())),
         None => (core_ir::ModelParams::default(), None),
     };
-    let mut hands: Vec<Hand> = Vec::new();
+    let mut actions: Vec<Action> = Vec::new();
     let ids: Vec<&str> =
         node.get("tool_ids").into_iter().flat_map(|t| t.items()).filter_map(|t| t.text()).collect();
     for tool in node.get("tools").into_iter().flat_map(|t| t.items()) {
         if let Some(name) = tool.text().or_else(|| tool.get("name")?.text()) {
-            hands.push(Hand::tool(name, tool.head()));
+            actions.push(Action::tool(name, tool.head()));
         }
     }
     for tool in root.get("tools").into_iter().flat_map(|t| t.items()) {
@@ -99,12 +99,12 @@ fn agent(kit: &mut Kit<'_>, root: Node<'_>, node: Node<'_>, name: &str) -> TermI
         if let (Some(id), Some(name)) = (id, name)
             && ids.contains(&id)
         {
-            hands.push(Hand::tool(name, tool.head()));
+            actions.push(Action::tool(name, tool.head()));
         }
     }
     let bound = defaults::bound(&defaults::LETTA_STEPS, kit.versions);
-    let agent = Agent { name, head, prompt, params, model_at, hands, hands_at: None, bound };
-    let term = kit.agent_asked(agent, Carried::First, None);
+    let agent = Agent { name, head, prompt, params, model_at, actions, hands_at: None, bound };
+    let term = kit.agent_with_request(agent, Carried::First, None);
     let term = remembering(kit, root, node, name, term);
     kit.close();
     term

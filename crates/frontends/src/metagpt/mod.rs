@@ -79,7 +79,7 @@ impl Frontend for MetaGpt {
                         prompt,
                         params,
                         model_at,
-                        hands: Vec::new(),
+                        actions: Vec::new(),
                         hands_at: None,
                         bound,
                     };

@@ -10,7 +10,7 @@ use crate::defaults;
 use core_ir::TermId;
 use frontend_kit::doc::Node;
 use frontend_kit::emit::{codes, value_span};
-use frontend_kit::kit::{Agent, Hand, Kit, Units, first_text, mark, setting, size};
+use frontend_kit::kit::{Action, Agent, Kit, Units, first_text, mark, setting, size};
 use frontend_kit::project::{Compiled, Facts, File, Frontend, Project, UnitKind, Words};
 use frontend_kit::shape::{by_name, model_of, why};
 
@@ -148,7 +148,7 @@ fn agent(kit: &mut Kit<'_>, project: &Project, file: &File, node: Node<'_>, name
     for e in node.get("generation_config").into_iter().flat_map(|g| g.entries()) {
         setting(&e, &mut params, kit.out);
     }
-    let hands = tools(kit, project, file, node);
+    let actions = tools(kit, project, file, node);
     let entry = node.entry("max_chat_round");
     let bound = defaults::bound(&defaults::MS_AGENT_ROUNDS, kit.versions).or_written(entry, kit.out);
     let hands_at = node.entry("tools").map(|e| e.key.span());
@@ -158,18 +158,18 @@ fn agent(kit: &mut Kit<'_>, project: &Project, file: &File, node: Node<'_>, name
                 format!("the agent is Python code (`{}`)", diagnostics::clip(e.value.text().unwrap_or("")));
             kit.undecided(codes::NOT_COMPILED, why, value_span(&e))
         }
-        None => kit.agent(Agent { name, head, prompt, params, model_at, hands, hands_at, bound }),
+        None => kit.agent(Agent { name, head, prompt, params, model_at, actions, hands_at, bound }),
     };
     kit.close();
     term
 }
 
-fn tools(kit: &mut Kit<'_>, project: &Project, file: &File, node: Node<'_>) -> Vec<Hand> {
-    let mut hands: Vec<Hand> = Vec::new();
+fn tools(kit: &mut Kit<'_>, project: &Project, file: &File, node: Node<'_>) -> Vec<Action> {
+    let mut actions: Vec<Action> = Vec::new();
     for e in node.get("tools").into_iter().flat_map(|t| t.entries()) {
         let (server, at) = (e.name(), e.key.span());
         if server == "plugins" {
-            hands.extend(e.value.items().filter_map(|p| Some(Hand::tool(p.text()?, p.span()))));
+            actions.extend(e.value.items().filter_map(|p| Some(Action::tool(p.text()?, p.span()))));
             continue;
         }
         if server == "agent_tools" {
@@ -177,7 +177,7 @@ fn tools(kit: &mut Kit<'_>, project: &Project, file: &File, node: Node<'_>) -> V
                 let name = d.get("tool_name").and_then(|n| n.text()).unwrap_or("agent");
                 let path = d.get("config_path").and_then(|p| p.text()).unwrap_or("");
                 let term = elsewhere(kit, project, file, path, d.head());
-                hands.push(Hand::ask(name, term, d.head()));
+                actions.push(Action::ask(name, term, d.head()));
             }
             continue;
         }
@@ -189,9 +189,9 @@ fn tools(kit: &mut Kit<'_>, project: &Project, file: &File, node: Node<'_>) -> V
             .flat_map(|i| i.items())
             .collect();
         if listed.is_empty() {
-            hands.push(Hand::tool(server, at));
+            actions.push(Action::tool(server, at));
         }
-        hands.extend(listed.iter().filter_map(|t| Some(Hand::mcp(t.text()?, server, t.span()))));
+        actions.extend(listed.iter().filter_map(|t| Some(Action::mcp(t.text()?, server, t.span()))));
     }
-    hands
+    actions
 }

@@ -17,13 +17,13 @@ use crate::defaults;
 use crate::py::{self, Given, field};
 use core_ir::{EffectClass, LabelSpec, ModelParams, Name, TermId, ToolDecl, ToolParam, Type};
 use diagnostics::Span;
+use frontend_kit::conversation::{CallEffect, Choice, Speaker, conversation};
 use frontend_kit::emit::{LoopBound, Unused, clip, codes, undecided};
 use frontend_kit::flow::{Flow, FlowNode};
 use frontend_kit::kit::{Kit, Team, Turns, Units, plain};
 use frontend_kit::outline::Ends;
 use frontend_kit::project::{Compiled, File, Project, UnitKind};
 use frontend_kit::shape::why;
-use frontend_kit::talk::{Choice, Move, Speaker, talk};
 use python::{Method, Object, ObjectId, PyKind, Value, World};
 use std::collections::HashSet;
 
@@ -79,7 +79,7 @@ pub(super) fn lower(mut units: Units, project: &Project, file: &File) -> Compile
 }
 
 fn made(mut units: Units, file: &File, world: World<'_>) -> Compiled {
-    let reader = Reader { world: &world };
+    let reader = BuilderReader { world: &world };
     let here = |id: ObjectId| py::made_in(world.object(id), file);
     let builders: Vec<ObjectId> =
         world.objects().map(|(id, _)| id).filter(|id| here(*id) && reader.is_builder(*id)).collect();
@@ -109,7 +109,7 @@ fn made(mut units: Units, file: &File, world: World<'_>) -> Compiled {
     units.done(Some(start), "no agent and no workflow is made here")
 }
 
-struct Reader<'r, 'w> {
+struct BuilderReader<'r, 'w> {
     world: &'r World<'w>,
 }
 
@@ -117,7 +117,7 @@ fn ours(object: &Object) -> bool {
     object.package().starts_with(PACKAGE)
 }
 
-impl<'r> Reader<'r, '_> {
+impl<'r> BuilderReader<'r, '_> {
     fn is_builder(&self, id: ObjectId) -> bool {
         let object = self.world.object(id);
         ours(object) && object.base.is_none() && BUILDERS.contains(&object.short())
@@ -239,7 +239,7 @@ impl<'r> Reader<'r, '_> {
         }
         let speaker = self.speaker(kit, id, 1, depth);
         let bound = defaults::bound(&defaults::MAF_CALLS, kit.versions);
-        let term = talk(kit, vec![speaker], bound, "too many rounds of function calls", head);
+        let term = conversation(kit, vec![speaker], bound, "too many rounds of function calls", head);
         kit.close();
         term
     }
@@ -266,7 +266,7 @@ impl<'r> Reader<'r, '_> {
                     py::signature(self.world, f, &name, self.world.function(f).name_span, |_, _| false);
                 let mode = py::decorator_arg(self.world, f, &["tool", "ai_function"], None, "approval_mode");
                 decl.approve = mode.and_then(|v| self.world.str(v)) == Some("always_require");
-                out.push(Choice::new(decl, Move::Call));
+                out.push(Choice::new(decl, CallEffect::Call));
                 continue;
             }
             let object = self.world.object_of(value).map(|(_, o)| o);
@@ -282,7 +282,7 @@ impl<'r> Reader<'r, '_> {
                     true => self.agent(kit, agent, depth + 1),
                     false => kit.unknown("an agent beyond the limit", at),
                 };
-                out.push(Choice::new(decl, Move::Ask(term)));
+                out.push(Choice::new(decl, CallEffect::Ask(term)));
                 continue;
             }
             // `client.get_web_search_tool()`, `HostedWebSearchTool()`, `MCPStdioTool(name="files")`
@@ -291,12 +291,12 @@ impl<'r> Reader<'r, '_> {
             let class = short.filter(|s| s.ends_with("Tool"));
             let name = text("name").or(hosted).or(class).map(str::to_string).or_else(|| py::outside(value));
             match name {
-                Some(name) => out.push(Choice::new(ToolDecl::unknown(name.into(), at), Move::Call)),
+                Some(name) => out.push(Choice::new(ToolDecl::unknown(name.into(), at), CallEffect::Call)),
                 None => {
                     let message = format!("a tool that is not known: {}", self.world.unknown_reason(value));
                     kit.out.push(undecided(codes::NOT_COMPILED, message, at));
                     let name = format!("unknown_{}", out.len() + 1);
-                    out.push(Choice::new(ToolDecl::unknown(name.into(), at), Move::Call));
+                    out.push(Choice::new(ToolDecl::unknown(name.into(), at), CallEffect::Call));
                 }
             }
         }
@@ -540,12 +540,12 @@ impl<'r> Reader<'r, '_> {
                 let mut decl = quiet(&identifier(&format!("handoff_to_{name}")), span);
                 decl.description = Some(format!("Handoff to the {name} agent.").into());
                 let said = format!("{{\"handoff_to\": \"{name}\"}}");
-                speaker.choices.push(Choice::new(decl, Move::Switch(index, said)));
+                speaker.choices.push(Choice::new(decl, CallEffect::Switch(index, said)));
             }
             speakers.push(speaker);
         }
         let bound = LoopBound::none("the framework sets no limit of handoffs");
-        talk(kit, speakers, bound, "too many replies", at)
+        conversation(kit, speakers, bound, "too many replies", at)
     }
 
     fn group(&self, kit: &mut Kit<'_>, object: &'r Object, calls: &[(&'r Method, &'r Object)]) -> TermId {

@@ -96,7 +96,7 @@ impl Frontend for MsDeclarative {
                 let dialog = root.get("trigger").or_else(|| root.get("beginDialog")).unwrap_or(root);
                 let name = dialog.get("id").and_then(|i| i.text()).unwrap_or("workflow");
                 units.add(name, UnitKind::Crew, root.head(), |kit| {
-                    let mut lower = Lower { nodes: Vec::new(), edges: Vec::new() };
+                    let mut lower = DeclarativeLowering { nodes: Vec::new(), edges: Vec::new() };
                     lower.block(dialog.get("actions"), None, "action");
                     if lower.nodes.is_empty() {
                         return kit.identity(root.head());
@@ -135,7 +135,7 @@ impl Frontend for MsDeclarative {
     }
 }
 
-struct Lower<'d> {
+struct DeclarativeLowering<'d> {
     nodes: Vec<FlowNode<'d>>,
     edges: Vec<(String, String, Option<String>)>,
 }
@@ -143,7 +143,7 @@ struct Lower<'d> {
 /// Actions within actions at most.
 const MAX_DEPTH: usize = 60;
 
-impl<'d> Lower<'d> {
+impl<'d> DeclarativeLowering<'d> {
     /// Adds a list of actions, the last of which leads to `after`. Gives the first action's id.
     fn block(&mut self, actions: Option<Node<'d>>, after: Option<&str>, path: &str) -> Option<String> {
         let items: Vec<Node<'d>> = actions.into_iter().flat_map(|a| a.items()).collect();

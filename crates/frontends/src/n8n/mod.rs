@@ -19,7 +19,7 @@ use diagnostics::Span;
 use frontend_kit::doc::{Entry, Node};
 use frontend_kit::emit::{LoopBound, Template, value_span};
 use frontend_kit::flow::{Flow, FlowNode};
-use frontend_kit::kit::{Agent, Hand, Kit, Units, first_text, mark, size};
+use frontend_kit::kit::{Action, Agent, Kit, Units, first_text, mark, size};
 use frontend_kit::outline::{LeftoverKind, NodeRole, Retried};
 use frontend_kit::project::{Compiled, Facts, File, Frontend, Project, UnitKind, Words};
 use std::collections::HashMap;
@@ -190,16 +190,16 @@ impl<'d> Graph<'d> {
         let model = attached.iter().find(|(how, _)| *how == "ai_languageModel");
         let model = model.and_then(|(_, n)| self.known.get(n)).copied().unwrap_or(node);
         let (params, model_at) = params(kit, model);
-        let mut hands = Vec::new();
+        let mut actions = Vec::new();
         for (_, tool) in attached.iter().filter(|(how, _)| *how == "ai_tool") {
             let Some(n) = self.known.get(tool) else { continue };
             let named =
                 n.get("parameters").and_then(|p| first_text(p, &["name", "toolName"])).map(|(t, _)| t);
             if is_ai(*n) && !kit.is_open(n.span()) {
                 let (term, _) = self.agent(kit, tool, *n);
-                hands.push(Hand::ask(*tool, term, n.head()));
+                actions.push(Action::ask(*tool, term, n.head()));
             } else {
-                hands.push(Hand::tool(named.unwrap_or(tool), n.head()));
+                actions.push(Action::tool(named.unwrap_or(tool), n.head()));
             }
         }
         let system = system(parameters);
@@ -216,7 +216,7 @@ impl<'d> Graph<'d> {
         };
         let entry = parameters.get("options").and_then(|o| o.entry("maxIterations"));
         let bound = defaults::bound(&defaults::N8N_ITERATIONS, kit.versions).or_written(entry, kit.out);
-        let term = kit.agent(Agent { name, head, prompt, params, model_at, hands, hands_at: None, bound });
+        let term = kit.agent(Agent { name, head, prompt, params, model_at, actions, hands_at: None, bound });
         kit.close();
         (term, asked)
     }

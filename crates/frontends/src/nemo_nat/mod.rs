@@ -15,7 +15,7 @@ use crate::defaults;
 use core_ir::{Branch, Name, Term, TermId, Type};
 use frontend_kit::doc::Node;
 use frontend_kit::emit::{LoopBound, Unused, report_keys, value_span};
-use frontend_kit::kit::{Agent, Hand, Kit, Units, first, first_text, mark, size};
+use frontend_kit::kit::{Action, Agent, Kit, Units, first, first_text, mark, size};
 use frontend_kit::outline::LeftoverKind;
 use frontend_kit::project::{Compiled, Facts, File, Frontend, Project, UnitKind, Words};
 use frontend_kit::shape::{model_of, why};
@@ -140,7 +140,7 @@ fn unused(kit: &mut Kit<'_>, root: Node<'_>) {
 }
 
 /// Kind of a function in the file, which determines its term.
-enum Kind {
+enum FunctionKind {
     /// A loop around a model that is offered tools.
     Agent,
     /// One call of a model.
@@ -155,26 +155,26 @@ enum Kind {
     Code,
 }
 
-fn kind_of(node: Node<'_>) -> Kind {
+fn kind_of(node: Node<'_>) -> FunctionKind {
     let name = node.get("_type").and_then(|t| t.text()).unwrap_or("");
     let name = name.rsplit('/').next().unwrap_or(name);
     match name {
-        _ if own_agent(node) => Kind::Agent,
-        "sequential_executor" => Kind::Sequence,
-        "router_agent" => Kind::Router,
-        "chat_completion" => Kind::Oracle,
+        _ if own_agent(node) => FunctionKind::Agent,
+        "sequential_executor" => FunctionKind::Sequence,
+        "router_agent" => FunctionKind::Router,
+        "chat_completion" => FunctionKind::Oracle,
         "reasoning_agent"
         | "auto_memory_agent"
         | "self_evaluating_agent_with_feedback"
-        | "retry_react_agent" => Kind::Around,
+        | "retry_react_agent" => FunctionKind::Around,
         // An agent of a package: what its loop does is not in the file, but it asks this model and is given
         // these tools.
         _ if ["tool_names", "nat_tools"].iter().any(|k| node.get(k).is_some())
             && model_key(node).is_some() =>
         {
-            Kind::Agent
+            FunctionKind::Agent
         }
-        _ => Kind::Code,
+        _ => FunctionKind::Code,
     }
 }
 
@@ -216,25 +216,25 @@ fn function(kit: &mut Kit<'_>, root: Node<'_>, name: &str, node: Node<'_>, at: d
         return term;
     }
     let kind = kind_of(node);
-    if !matches!(kind, Kind::Code) {
+    if !matches!(kind, FunctionKind::Code) {
         report_keys(node, USED, UNUSED, "a function of the toolkit", kit.out);
     }
     let term = match kind {
-        Kind::Agent => agent(kit, root, name, node, at),
-        Kind::Oracle => {
+        FunctionKind::Agent => agent(kit, root, name, node, at),
+        FunctionKind::Oracle => {
             let prompt = prompt(kit, node, at);
             let (mut params, model_at) = model(kit, root, node);
             params.purpose = Some(name.into());
             kit.b.add(Term::Llm(prompt, Arc::new(params)), model_at.unwrap_or(at))
         }
-        Kind::Sequence => {
+        FunctionKind::Sequence => {
             let entry = first(node, &["tool_list", "tool_names"]);
             let names = entry.map_or(Vec::new(), |e| frontend_kit::emit::names(&e, kit.out));
             let stages = names.into_iter().map(|(n, item)| stage(kit, root, n, item.span())).collect();
             kit.sequence(stages, at)
         }
-        Kind::Router => router(kit, root, node, at),
-        Kind::Around => {
+        FunctionKind::Router => router(kit, root, node, at),
+        FunctionKind::Around => {
             // What is added around the other function (reasoning, memory, judging) is not compiled.
             let entry = first(node, &["inner_agent_name", "augmented_fn", "wrapped_agent", "react_agent_fn"]);
             match entry.and_then(|e| Some((e.value.text()?, e))) {
@@ -250,7 +250,7 @@ fn function(kit: &mut Kit<'_>, root: Node<'_>, name: &str, node: Node<'_>, at: d
                 None => kit.unknown("the function around which this one is", at),
             }
         }
-        Kind::Code => code(kit, name, at),
+        FunctionKind::Code => code(kit, name, at),
     };
     kit.close();
     term
@@ -305,15 +305,17 @@ fn agent(kit: &mut Kit<'_>, root: Node<'_>, name: &str, node: Node<'_>, at: diag
     let prompt = prompt(kit, node, at);
     let (params, model_at) = model(kit, root, node);
     let entry = first(node, &["tool_names", "nat_tools", "tools"]);
-    let mut hands = Vec::new();
+    let mut actions = Vec::new();
     for (tool, item) in entry.map_or(Vec::new(), |e| frontend_kit::emit::names(&e, kit.out)) {
         let place = item.span();
         match defined(root, tool) {
-            Some((inner, span)) if !matches!(kind_of(inner), Kind::Code) && !kit.is_open(inner.span()) => {
+            Some((inner, span))
+                if !matches!(kind_of(inner), FunctionKind::Code) && !kit.is_open(inner.span()) =>
+            {
                 let term = function(kit, root, tool, inner, span);
-                hands.push(Hand::ask(tool, term, place));
+                actions.push(Action::ask(tool, term, place));
             }
-            _ => hands.push(Hand::tool(tool, place)),
+            _ => actions.push(Action::tool(tool, place)),
         }
     }
     let written = first(node, &["max_tool_calls", "max_iterations", "max_iter"]);
@@ -332,8 +334,8 @@ fn agent(kit: &mut Kit<'_>, root: Node<'_>, name: &str, node: Node<'_>, at: diag
         bound.bound = core_ir::Bound::Finite(calls.saturating_add(1));
     }
     let hands_at = entry.map(|e| value_span(&e));
-    let agent = Agent { name, head: at, prompt, params, model_at, hands, hands_at, bound };
-    kit.agent_asked(agent, carried(node), None)
+    let agent = Agent { name, head: at, prompt, params, model_at, actions, hands_at, bound };
+    kit.agent_with_request(agent, carried(node), None)
 }
 
 fn router(kit: &mut Kit<'_>, root: Node<'_>, node: Node<'_>, at: diagnostics::Span) -> TermId {

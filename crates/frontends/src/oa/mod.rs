@@ -31,12 +31,12 @@ mod tools;
 use crate::defaults;
 use core_ir::{Data, IfSugar, ModelParams, Name, Num, Prim, Role, Term, TermId, Type};
 use diagnostics::{Diagnostic, Span, clip};
+use frontend_kit::conversation::{Speaker, conversation};
 use frontend_kit::doc::{Entry, Node};
 use frontend_kit::emit::{self, codes, report_keys, value_span};
 use frontend_kit::kit::{Kit, Units, ask, mark, setting, size};
 use frontend_kit::project::{Compiled, Facts, File, Frontend, Project, UnitKind, Words};
 use frontend_kit::shape::{of_schema, why};
-use frontend_kit::talk::{Speaker, talk};
 use std::collections::BTreeMap;
 
 /// The front end.
@@ -125,7 +125,7 @@ impl Frontend for OpenAgent {
                 let Some(name) = entry.key.text() else { continue };
                 let task = Task { spec, name, node: entry.value, at: entry.key.span() };
                 units.add(name, kind, entry.key.span(), |kit| {
-                    Lower { kit, project, open: Vec::new() }.whole(task)
+                    OaLowering { kit, project, open: Vec::new() }.whole(task)
                 });
             }
         }
@@ -292,7 +292,7 @@ enum Source {
 /// Values by name.
 type Known = BTreeMap<String, Source>;
 
-struct Lower<'k, 'o, 'd> {
+struct OaLowering<'k, 'o, 'd> {
     kit: &'k mut Kit<'o>,
     project: &'d Project,
     /// Tasks that were done and may have given anything.
@@ -305,7 +305,7 @@ enum Place<'d> {
     Nowhere(String),
 }
 
-impl<'d> Lower<'_, '_, 'd> {
+impl<'d> OaLowering<'_, '_, 'd> {
     /// The task that carries a task out.
     fn place(&self, mut task: Task<'d>) -> Place<'d> {
         const MAX_LINKS: usize = 16;
@@ -542,7 +542,7 @@ impl<'d> Lower<'_, '_, 'd> {
             choices,
             choices_at,
         };
-        let function = talk(self.kit, vec![speaker], bound, &over, at);
+        let function = conversation(self.kit, vec![speaker], bound, &over, at);
         self.kit.b.app(function, user, at)
     }
 

@@ -2,7 +2,7 @@
 //!
 //! Invariant: only what is known is put in; anything else in braces is text, as in the runner.
 
-use super::{Known, Lower, Source, Task};
+use super::{Known, OaLowering, Source, Task};
 use core_ir::{TermId, Type};
 use diagnostics::Span;
 use frontend_kit::emit::{Template, value_span};
@@ -36,7 +36,7 @@ fn placeholder(text: &str) -> Option<(usize, &str, bool)> {
     Some((text.len() - end.len(), &rest[..len], true))
 }
 
-impl<'d> Lower<'_, '_, 'd> {
+impl<'d> OaLowering<'_, '_, 'd> {
     /// Lowers the user message.
     pub(super) fn user(&mut self, task: Task<'d>, known: &mut Known) -> TermId {
         let (text, at) = find(task, "user").unwrap_or(("{{ input }}", task.at));

@@ -3,10 +3,10 @@
 use super::Task;
 use core_ir::{Data, EffectClass, LabelSpec, Name, Term, ToolDecl, ToolParam, Type};
 use diagnostics::{Diagnostic, clip};
+use frontend_kit::conversation::{CallEffect, Choice};
 use frontend_kit::emit::{codes, near};
 use frontend_kit::kit::Kit;
 use frontend_kit::shape::of_schema;
-use frontend_kit::talk::{Choice, Move};
 
 /// The tools of the runner: identifier, name for models, parameters, what they do.
 const NATIVE: &[(&str, &str, &[&str], EffectClass)] = &[
@@ -76,11 +76,11 @@ pub(super) fn choices(kit: &mut Kit<'_>, task: Task<'_>) -> Vec<Choice> {
             }
         }
         let does = match allowed(task, &[name, native, &decl.name]) {
-            true => Move::Call,
+            true => CallEffect::Call,
             false => {
                 let message = format!("the sandbox does not allow `{}`", clip(name));
                 let message = kit.text(&message, at);
-                Move::Show(kit.b.add(Term::Fail(message), at))
+                CallEffect::Show(kit.b.add(Term::Fail(message), at))
             }
         };
         out.push(Choice::new(decl, does));

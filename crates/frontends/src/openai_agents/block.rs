@@ -1,6 +1,6 @@
 //! Statements of a function in which agents are run, as terms.
 
-use super::whole::{ASKED, Frame, Is, OUT, SAID, Whole, called, core};
+use super::function::{ASKED, Frame, FunctionLowering, LAST_RESULT, MESSAGES, ValueKind, called, core};
 use crate::scan::{awaited, dotted, grown, is_exit, never_ends, scan, scan_expr};
 use core_ir::{Catches, Data, IfSugar, Name, Num, Prim, Term, TermId};
 use diagnostics::Span;
@@ -44,7 +44,7 @@ pub(super) const GIVEN: &str = "$given";
 /// A side of a test; the last one may be without a test.
 type Side<'w> = (Option<&'w Expr>, &'w [Stmt]);
 
-impl<'w> Whole<'_, 'w> {
+impl<'w> FunctionLowering<'_, 'w> {
     pub(super) fn at(&self, frame: &Frame<'_>, of: &impl Ranged) -> Span {
         self.reader.world.span(frame.module, of.range())
     }
@@ -202,8 +202,8 @@ impl<'w> Whole<'_, 'w> {
 
     /// Lowers the result of a function without a `return` value: its last run.
     fn nothing_given(&self, kit: &mut Kit<'_>, f: &Frame<'w>, env: &Env, at: Span) -> TermId {
-        match env.contains(OUT) {
-            true => kit.b.var(OUT, at),
+        match env.contains(LAST_RESULT) {
+            true => kit.b.var(LAST_RESULT, at),
             false if f.depth == 0 => kit.text("", at),
             false => kit.b.lit(Data::Null, at),
         }
@@ -254,7 +254,7 @@ impl<'w> Whole<'_, 'w> {
     fn current(&self, kit: &mut Kit<'_>, name: &str, env: &Env, at: Span) -> TermId {
         match env.contains(name) {
             true => kit.b.var(core(name), at),
-            false if name == OUT => kit.text("", at),
+            false if name == LAST_RESULT => kit.text("", at),
             false => kit.b.lit(Data::Null, at),
         }
     }
@@ -343,12 +343,12 @@ impl<'w> Whole<'_, 'w> {
         let mut names: BTreeSet<String> =
             found.names().into_iter().filter(|n| !f.fixed.contains_key(n)).collect();
         if f.histories {
-            let ran = names.iter().filter(|n| matches!(f.kinds.get(*n), Some(Is::Ran(_))));
-            let said: Vec<String> = ran.map(|n| format!("{n}{SAID}")).collect();
+            let ran = names.iter().filter(|n| matches!(f.kinds.get(*n), Some(ValueKind::RunResult(_))));
+            let said: Vec<String> = ran.map(|n| format!("{n}{MESSAGES}")).collect();
             names.extend(said);
         }
         if self.keeps_last(f) && self.runs_in(f, found) {
-            names.insert(OUT.into());
+            names.insert(LAST_RESULT.into());
         }
         names
     }
@@ -389,7 +389,10 @@ impl<'w> Whole<'_, 'w> {
             })
         };
         let wanted = |n: &&String| {
-            *n == OUT || read(n) || joins.contains(&n.as_str()) || turns.iter().any(|t| t.names.contains(n))
+            *n == LAST_RESULT
+                || read(n)
+                || joins.contains(&n.as_str())
+                || turns.iter().any(|t| t.names.contains(n))
         };
         names.iter().filter(wanted).cloned().collect()
     }
@@ -607,8 +610,8 @@ impl<'w> Whole<'_, 'w> {
         if let (true, Some((last, _))) = (runs && self.keeps_last(f), said.last().cloned()) {
             let name = name.map_or(last, |n| core(&n));
             let last = kit.b.var(name, at);
-            said.push((OUT.into(), last));
-            env.insert(OUT.into());
+            said.push((LAST_RESULT.into(), last));
+            env.insert(LAST_RESULT.into());
         }
     }
 
@@ -639,8 +642,8 @@ impl<'w> Whole<'_, 'w> {
         let term = self.value(kit, f, env, expr);
         match runs && self.keeps_last(f) {
             true => {
-                said.push((OUT.into(), term));
-                env.insert(OUT.into());
+                said.push((LAST_RESULT.into(), term));
+                env.insert(LAST_RESULT.into());
             }
             false => said.push(("_".into(), term)),
         }

@@ -2,7 +2,7 @@
 //! changes.
 
 use super::block::{AT, Env, GIVEN, LIST, Rest, STATE, Said, Turn};
-use super::whole::{Frame, Whole, called, core};
+use super::function::{Frame, FunctionLowering, called, core};
 use crate::scan::{awaited, dotted, scan, scan_expr};
 use core_ir::{Bound, Data, IfSugar, Name, Num, Prim, Term, TermId};
 use diagnostics::Span;
@@ -27,7 +27,7 @@ struct Over<'w> {
     test: Option<&'w Expr>,
 }
 
-impl<'w> Whole<'_, 'w> {
+impl<'w> FunctionLowering<'_, 'w> {
     #[allow(clippy::too_many_arguments)]
     pub(super) fn while_loop(
         &self,

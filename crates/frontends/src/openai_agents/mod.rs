@@ -16,17 +16,19 @@
 //! Source: openai/openai-agents-python 0.24.0: `agent.py`, `run.py`, `run_config.py`, `handoffs/__init__.py`,
 //! `util/_transforms.py`.
 
-use crate::asks::{Asks, Uncounted};
 use crate::defaults;
+use crate::model_requests::{ModelRequests, Uncounted};
 use crate::py::{self, Given, field};
 use core_ir::{Bound, LabelSpec, ModelParams, Name, TermId, ToolDecl, ToolParam, Type};
 use diagnostics::Span;
+use frontend_kit::conversation::{
+    CallEffect, Choice, Opening, Over, Speaker, conversation_from, max_replies,
+};
 use frontend_kit::emit::{LoopBound, Unused, clip, codes, undecided};
 use frontend_kit::kit::{Kit, Units, plain};
 use frontend_kit::outline::{Ends, ToolRole};
 use frontend_kit::project::{CodeFacts, Compiled, Facts, File, Frontend, Project, UnitKind, Words};
 use frontend_kit::shape::why;
-use frontend_kit::talk::{Begins, Choice, Move, Over, Speaker, longest, talk_from};
 use python::{Arg, FunctionId, Object, ObjectId, PyKind, Value, World};
 use std::collections::{HashMap, HashSet};
 
@@ -34,9 +36,9 @@ use std::collections::{HashMap, HashSet};
 pub struct OpenAiAgents;
 
 mod block;
+mod function;
 mod loops;
 mod value;
-mod whole;
 
 const AGENT_KEYS: &[&str] = &[
     "name",
@@ -136,11 +138,11 @@ impl Frontend for OpenAiAgents {
 
 fn made(mut units: Units, file: &File, mut world: World<'_>) -> Compiled {
     let said = said_by_functions(&mut world);
-    let reader = Reader { world: &world, said };
+    let reader = SdkReader { world: &world, said };
     let mut used: HashSet<ObjectId> = HashSet::new();
-    let whole = whole::Whole::new(&reader);
+    let whole = function::FunctionLowering::new(&reader);
     let functions = whole.found(file);
-    let asks = Asks::new(&world);
+    let asks = ModelRequests::new(&world);
     // What is run: an agent with its bound, and the runs of it.
     let mut begun: Vec<(ObjectId, LoopBound, Vec<ObjectId>)> = Vec::new();
     let mut done: HashMap<(ObjectId, Option<String>), usize> = HashMap::new();
@@ -206,8 +208,8 @@ fn made(mut units: Units, file: &File, mut world: World<'_>) -> Compiled {
 
 fn add(
     units: &mut Units,
-    reader: &Reader<'_, '_>,
-    asks: &Asks<'_, '_>,
+    reader: &SdkReader<'_, '_>,
+    asks: &ModelRequests<'_, '_>,
     id: ObjectId,
     bound: LoopBound,
     runs: &[ObjectId],
@@ -305,12 +307,12 @@ fn said_by_functions(world: &mut World<'_>) -> Instructions {
     said
 }
 
-struct Reader<'r, 'w> {
+struct SdkReader<'r, 'w> {
     world: &'r World<'w>,
     said: Instructions,
 }
 
-impl Reader<'_, '_> {
+impl SdkReader<'_, '_> {
     fn is_agent(&self, id: ObjectId) -> bool {
         let object = self.world.object(id);
         let from_class = object
@@ -419,7 +421,7 @@ impl Reader<'_, '_> {
 
     /// Why some runs ask models beside their agents' own turns: functions that they, or their agents, are
     /// given.
-    fn beside(&self, asks: &Asks<'_, '_>, runs: &[ObjectId]) -> Option<Uncounted> {
+    fn beside(&self, asks: &ModelRequests<'_, '_>, runs: &[ObjectId]) -> Option<Uncounted> {
         let given = runs.iter().flat_map(|run| {
             let args = self.world.object(*run).args.iter().enumerate();
             // The input is data.
@@ -435,7 +437,7 @@ impl Reader<'_, '_> {
     /// The same of agents, and of those that they hand over to or ask.
     fn asked_beside(
         &self,
-        asks: &Asks<'_, '_>,
+        asks: &ModelRequests<'_, '_>,
         agents: impl IntoIterator<Item = ObjectId>,
     ) -> Option<Uncounted> {
         let mut reached: HashSet<ObjectId> = HashSet::new();
@@ -460,12 +462,12 @@ impl Reader<'_, '_> {
 
     /// A run that begins with an agent: of a text.
     fn run(&self, kit: &mut Kit<'_>, start: ObjectId, bound: LoopBound, depth: usize) -> TermId {
-        self.run_from(kit, start, bound, depth, Begins::Text)
+        self.run_from(kit, start, bound, depth, Opening::Text)
     }
 
     /// The same of a list of messages.
     fn run_on_messages(&self, kit: &mut Kit<'_>, start: ObjectId, bound: LoopBound) -> TermId {
-        self.run_from(kit, start, bound, 0, Begins::Messages)
+        self.run_from(kit, start, bound, 0, Opening::Messages)
     }
 
     fn run_from(
@@ -474,7 +476,7 @@ impl Reader<'_, '_> {
         start: ObjectId,
         bound: LoopBound,
         depth: usize,
-        begins: Begins,
+        begins: Opening,
     ) -> TermId {
         let head = self.world.object(start).span;
         // Who may speak: in the order in which they are handed over to.
@@ -526,7 +528,7 @@ impl Reader<'_, '_> {
             }
         }
         let endless = turns.bound == Bound::Infinite && speakers.iter().any(|s| s.params.result.is_some());
-        let term = talk_from(kit, begins, speakers, bound, Over::Fails(&over), head);
+        let term = conversation_from(kit, begins, speakers, bound, Over::Fails(&over), head);
         match endless {
             true => {
                 kit.uncounted(term, "an empty reply takes another turn, and no number of turns is set", head)
@@ -542,7 +544,7 @@ impl Reader<'_, '_> {
         if bound.origin.is_none() || order.iter().any(open) {
             return bound;
         }
-        if let Some(most) = longest(speakers, |_| false) {
+        if let Some(most) = max_replies(speakers, |_| false) {
             let bound = match bound.bound {
                 Bound::Finite(n) => Bound::Finite(n.min(most)),
                 Bound::Infinite => Bound::Finite(most),
@@ -553,7 +555,7 @@ impl Reader<'_, '_> {
             bound.facts.ends = Some(Ends::ByCode);
             return bound;
         }
-        if longest(speakers, |choice| choice.role == ToolRole::Provider).is_some() {
+        if max_replies(speakers, |choice| choice.role == ToolRole::Provider).is_some() {
             bound.facts.ends = Some(Ends::AtOnce);
         }
         bound
@@ -613,7 +615,7 @@ impl Reader<'_, '_> {
         let mut choices = self.tools(kit, id, depth);
         self.stops(kit, id, &mut choices);
         for over in self.items(id, "handoffs") {
-            choices.extend(self.handover(kit, &over, index));
+            choices.extend(self.handoff(kit, &over, index));
         }
         for (key, what) in [("tools", "tools"), ("handoffs", "handoffs")] {
             if let Some((at, given)) = self.unlisted(id, key) {
@@ -690,13 +692,13 @@ impl Reader<'_, '_> {
             match self.tool(&value) {
                 Some(decl) => {
                     let role = if self.is_hosted(&value) { ToolRole::Provider } else { ToolRole::Program };
-                    out.push(Choice { role, ..Choice::new(decl, Move::Call) });
+                    out.push(Choice { role, ..Choice::new(decl, CallEffect::Call) });
                 }
                 None => {
                     let message = format!("a tool that is not known: {}", self.world.unknown_reason(&value));
                     kit.out.push(undecided(codes::NOT_COMPILED, message, at));
                     let name = py::outside(&value).unwrap_or_else(|| format!("unknown_{}", out.len() + 1));
-                    out.push(Choice::new(ToolDecl::unknown(name.into(), at), Move::Call));
+                    out.push(Choice::new(ToolDecl::unknown(name.into(), at), CallEffect::Call));
                 }
             }
         }
@@ -711,7 +713,7 @@ impl Reader<'_, '_> {
                 clip(&server)
             );
             kit.out.push(undecided(codes::NOT_COMPILED, message, value.span));
-            out.push(Choice::new(decl, Move::Call));
+            out.push(Choice::new(decl, CallEffect::Call));
         }
         out
     }
@@ -778,7 +780,7 @@ impl Reader<'_, '_> {
             true => self.run(kit, agent, bound, depth + 1),
             false => kit.unknown("an agent beyond the limit", at),
         };
-        Choice::new(decl, Move::Ask(term))
+        Choice::new(decl, CallEffect::Ask(term))
     }
 
     /// Tools whose result ends the run.
@@ -809,13 +811,13 @@ impl Reader<'_, '_> {
         };
         for choice in choices {
             let stops = names.as_ref().is_none_or(|n| n.iter().any(|n| *n == *choice.decl.name));
-            if stops && matches!(choice.does, Move::Call) {
-                choice.does = Move::Finish;
+            if stops && matches!(choice.kind, CallEffect::Call) {
+                choice.kind = CallEffect::Finish;
             }
         }
     }
 
-    fn handover(&self, kit: &mut Kit<'_>, value: &Value, index: &HashMap<ObjectId, usize>) -> Option<Choice> {
+    fn handoff(&self, kit: &mut Kit<'_>, value: &Value, index: &HashMap<ObjectId, usize>) -> Option<Choice> {
         let at = value.span;
         let Some(target) = self.target(value) else {
             let message =
@@ -852,6 +854,6 @@ impl Reader<'_, '_> {
             }
         }
         let said = format!("{{\"assistant\": \"{name}\"}}");
-        Some(Choice::new(decl, Move::Switch(to, said)))
+        Some(Choice::new(decl, CallEffect::Switch(to, said)))
     }
 }

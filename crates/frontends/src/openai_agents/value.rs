@@ -1,7 +1,7 @@
 //! Expressions of a function in which agents are run, as terms.
 
 use super::block::Env;
-use super::whole::{Frame, Is, OUT, SAID, Whole, called, core};
+use super::function::{Frame, FunctionLowering, LAST_RESULT, MESSAGES, ValueKind, called, core};
 use crate::defaults;
 use crate::langgraph::is_quiet;
 use crate::py::{self, field};
@@ -20,7 +20,7 @@ use std::collections::{BTreeSet, HashMap};
 /// Functions within one another at most.
 const MAX_DEPTH: usize = 8;
 
-impl<'w> Whole<'_, 'w> {
+impl<'w> FunctionLowering<'_, 'w> {
     pub(super) fn written(&self, f: &Frame<'_>, of: &impl Ranged) -> String {
         let text = self.reader.world.sources().get(f.module).and_then(|s| {
             let range = of.range();
@@ -95,8 +95,8 @@ impl<'w> Whole<'_, 'w> {
                 }
                 let of = self.value(kit, f, env, &a.value);
                 match (self.is(f, &a.value), a.attr.as_str()) {
-                    (Is::Ran(_), "final_output") => of,
-                    (Is::Ran(_), _) => self.not_known(kit, f, expr),
+                    (ValueKind::RunResult(_), "final_output") => of,
+                    (ValueKind::RunResult(_), _) => self.not_known(kit, f, expr),
                     _ if matches!(kit.b.term(of), Term::Unknown(_)) => of,
                     // The text of a member of an enumeration.
                     (_, "value") => of,
@@ -144,7 +144,9 @@ impl<'w> Whole<'_, 'w> {
                     Operator::Sub => Prim::Sub,
                     Operator::Mult => Prim::Mul,
                     // `folder / "name"` is a path.
-                    Operator::Div if ![&b.left, &b.right].iter().any(|e| self.is(f, e) == Is::Text) => {
+                    Operator::Div
+                        if ![&b.left, &b.right].iter().any(|e| self.is(f, e) == ValueKind::Text) =>
+                    {
                         Prim::Div
                     }
                     _ => return self.not_known(kit, f, expr),
@@ -238,7 +240,7 @@ impl<'w> Whole<'_, 'w> {
         let is = self.is(f, &one.iter).item();
         let narrowed;
         let f = match is {
-            Is::Data => f,
+            ValueKind::Data => f,
             _ => {
                 narrowed = self.narrowed(f, &name, is);
                 &narrowed
@@ -250,7 +252,7 @@ impl<'w> Whole<'_, 'w> {
     }
 
     /// The same function, where a name is something else.
-    fn narrowed(&self, f: &Frame<'w>, name: &str, is: Is) -> Frame<'w> {
+    fn narrowed(&self, f: &Frame<'w>, name: &str, is: ValueKind) -> Frame<'w> {
         let mut kinds = f.kinds.clone();
         kinds.insert(name.to_string(), is);
         Frame {
@@ -441,9 +443,9 @@ impl<'w> Whole<'_, 'w> {
         let is = self.is(f, on);
         match (method, args) {
             ("final_output_as", [_, ..]) => self.value(kit, f, env, on),
-            ("to_input_list", []) if dotted(on).is_some_and(|n| env.contains(&format!("{n}{SAID}"))) => {
+            ("to_input_list", []) if dotted(on).is_some_and(|n| env.contains(&format!("{n}{MESSAGES}"))) => {
                 let name = dotted(on).unwrap_or_default();
-                kit.b.var(core(&format!("{name}{SAID}")), at)
+                kit.b.var(core(&format!("{name}{MESSAGES}")), at)
             }
             // `ItemHelpers.text_message_outputs(result.new_items)`: the text of what was given.
             (
@@ -459,7 +461,9 @@ impl<'w> Whole<'_, 'w> {
             ("strip", []) => self.prim(kit, f, env, Prim::Trim, on, at),
             ("lower" | "casefold", []) => self.prim(kit, f, env, Prim::Lower, on, at),
             ("upper", []) => self.prim(kit, f, env, Prim::Upper, on, at),
-            ("model_dump" | "dict" | "copy", []) if is != Is::Ran(true) => self.value(kit, f, env, on),
+            ("model_dump" | "dict" | "copy", []) if is != ValueKind::RunResult(true) => {
+                self.value(kit, f, env, on)
+            }
             ("model_dump_json" | "json", _) if args.is_empty() => {
                 self.prim(kit, f, env, Prim::ToJson, on, at)
             }
@@ -599,9 +603,9 @@ impl<'w> Whole<'_, 'w> {
             }
         }
         let inner = self.frame(function, fixed, f.depth + 1);
-        if env.contains(super::whole::ASKED) {
-            names.insert(super::whole::ASKED.into());
-            env.remove(super::whole::ASKED);
+        if env.contains(super::function::ASKED) {
+            names.insert(super::function::ASKED.into());
+            env.remove(super::function::ASKED);
         }
         kit.enter(place);
         let body = self.block(kit, &inner, names, inner.body, &super::block::Rest::End);
@@ -619,7 +623,7 @@ impl<'w> Whole<'_, 'w> {
     // ---- runs ----
 
     fn hears_messages(&self, f: &Frame<'w>, call: &ExprCall) -> bool {
-        call.arguments.find_argument_value("input", 1).is_some_and(|e| self.is(f, e) == Is::Messages)
+        call.arguments.find_argument_value("input", 1).is_some_and(|e| self.is(f, e) == ValueKind::Messages)
     }
 
     /// Lowers the input of an agent.
@@ -636,7 +640,10 @@ impl<'w> Whole<'_, 'w> {
             return kit.undecided(codes::NOT_COMPILED, "what the agent is given".into(), at);
         };
         let value = self.value(kit, f, env, written);
-        match messages || self.is(f, written) == Is::Text || matches!(kit.b.term(value), Term::Unknown(_)) {
+        match messages
+            || self.is(f, written) == ValueKind::Text
+            || matches!(kit.b.term(value), Term::Unknown(_))
+        {
             true => value,
             false => match kit.b.term(value) {
                 Term::Var(name, _) if &**name == "x" => value,
@@ -704,12 +711,12 @@ impl<'w> Whole<'_, 'w> {
         let output = kit.b.add(Term::Prim(Prim::ToStr, vec![output]), at);
         let answer = message(kit, "assistant", output);
         let all = kit.b.add(Term::Prim(Prim::Append, vec![before, answer]), at);
-        let list = format!("{name}{SAID}");
+        let list = format!("{name}{MESSAGES}");
         said.push((core(&list), all));
         env.insert(list);
         let last = kit.b.var(core(name), at);
-        said.push((OUT.into(), last));
-        env.insert(OUT.into());
+        said.push((LAST_RESULT.into(), last));
+        env.insert(LAST_RESULT.into());
     }
 }
 

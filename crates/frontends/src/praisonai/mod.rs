@@ -166,7 +166,7 @@ impl Frontend for PraisonAi {
             let name = root.get("name").and_then(|n| n.text()).unwrap_or("crew");
             if steps.is_some() || tasks {
                 units.add(name, UnitKind::Crew, root.head(), |kit| {
-                    let mut lower = Lower { kit, known: &known, root, default };
+                    let mut lower = PraisonLowering { kit, known: &known, root, default };
                     let term = match steps {
                         Some(steps) => lower.steps(steps),
                         None => lower.tasks(&all),
@@ -177,7 +177,7 @@ impl Frontend for PraisonAi {
             }
             for ((name, node), _) in all.iter().zip(reached).filter(|(_, r)| !r) {
                 units.add(name, UnitKind::Agent, node.head(), |kit| {
-                    Lower { kit, known: &known, root, default }.agent(name, *node)
+                    PraisonLowering { kit, known: &known, root, default }.agent(name, *node)
                 });
             }
         }
@@ -185,7 +185,7 @@ impl Frontend for PraisonAi {
     }
 }
 
-struct Lower<'k, 'o, 'd> {
+struct PraisonLowering<'k, 'o, 'd> {
     kit: &'k mut Kit<'o>,
     known: &'k HashMap<&'d str, Node<'d>>,
     root: Node<'d>,
@@ -193,7 +193,7 @@ struct Lower<'k, 'o, 'd> {
     default: Option<Node<'d>>,
 }
 
-impl<'d> Lower<'_, '_, 'd> {
+impl<'d> PraisonLowering<'_, '_, 'd> {
     fn agent(&mut self, name: &str, node: Node<'d>) -> TermId {
         let head = node.head();
         if let Err(term) = self.kit.open(name, node.span(), head, size(node.span())) {

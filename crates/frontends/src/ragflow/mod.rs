@@ -12,7 +12,7 @@ use diagnostics::Span;
 use frontend_kit::doc::Node;
 use frontend_kit::emit::{LoopBound, value_span};
 use frontend_kit::flow::{Flow, FlowNode, classified};
-use frontend_kit::kit::{Agent, Hand, Kit, Units, first_text, mark, setting, size};
+use frontend_kit::kit::{Action, Agent, Kit, Units, first_text, mark, setting, size};
 use frontend_kit::project::{Compiled, Facts, File, Frontend, Project, UnitKind, Words};
 
 /// The front end.
@@ -143,25 +143,25 @@ fn agent(kit: &mut Kit<'_>, node: Node<'_>, id: &str, at: Span) -> TermId {
             setting(&e, &mut params, kit.out);
         }
     }
-    let mut hands = Vec::new();
+    let mut actions = Vec::new();
     for tool in node.get("tools").into_iter().flat_map(|t| t.items()) {
         let Some((name, _)) = first_text(tool, &["name", "component_name", "id"]) else { continue };
         let inner = tool.get("params").filter(|p| {
             tool.get("component_name").and_then(|n| n.text()) == Some("Agent") && p.get("llm_id").is_some()
         });
-        hands.push(match inner {
+        actions.push(match inner {
             Some(params) => {
                 let term = agent(kit, params, name, tool.head());
-                Hand::ask(name, term, tool.head())
+                Action::ask(name, term, tool.head())
             }
-            None => Hand::tool(name, tool.head()),
+            None => Action::tool(name, tool.head()),
         });
     }
     let bound = LoopBound::by_default(5, "the default of RAGFlow, 5 rounds")
         .or_written(node.entry("max_rounds"), kit.out);
     let model_at = named.map(|(_, e)| value_span(&e));
     let term =
-        kit.agent(Agent { name: id, head: at, prompt, params, model_at, hands, hands_at: None, bound });
+        kit.agent(Agent { name: id, head: at, prompt, params, model_at, actions, hands_at: None, bound });
     kit.close();
     term
 }

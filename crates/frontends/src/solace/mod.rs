@@ -14,7 +14,7 @@ use crate::defaults;
 use core_ir::TermId;
 use frontend_kit::doc::Node;
 use frontend_kit::emit::{codes, value_span};
-use frontend_kit::kit::{Hand, Kit, Units, mark, size};
+use frontend_kit::kit::{Action, Kit, Units, mark, size};
 use frontend_kit::project::{Compiled, Facts, File, Frontend, Project, UnitKind, Words};
 use frontend_kit::shape::{self, Given, Shape, by_name, why};
 
@@ -118,7 +118,7 @@ fn agent(kit: &mut Kit<'_>, config: Node<'_>, name: &str) -> TermId {
     if let Err(term) = kit.open(name, config.span(), config.head(), size(config.span())) {
         return term;
     }
-    let mut hands: Vec<Hand> = Vec::new();
+    let mut actions: Vec<Action> = Vec::new();
     for item in config.get("tools").into_iter().flat_map(|t| t.items()) {
         let at = item.head();
         let kind = item.get("tool_type").and_then(|t| t.text()).unwrap_or("");
@@ -130,9 +130,9 @@ fn agent(kit: &mut Kit<'_>, config: Node<'_>, name: &str) -> TermId {
             package.or(item.at(&["connection_params", "url"]).and_then(|u| u.text()))
         };
         match (kind, name.or_else(command)) {
-            ("mcp", Some(name)) => hands.push(Hand::mcp(name, name, at)),
-            (_, Some(name)) => hands.push(Hand::tool(name, at)),
-            (_, None) => hands.push(Hand::tool(if kind.is_empty() { "tool" } else { kind }, at)),
+            ("mcp", Some(name)) => actions.push(Action::mcp(name, name, at)),
+            (_, Some(name)) => actions.push(Action::tool(name, at)),
+            (_, None) => actions.push(Action::tool(if kind.is_empty() { "tool" } else { kind }, at)),
         }
     }
     let prompt = config.entry("instruction").filter(|e| e.value.tag().is_some());
@@ -141,7 +141,7 @@ fn agent(kit: &mut Kit<'_>, config: Node<'_>, name: &str) -> TermId {
         kit.unknown("instructions in another file", at)
     });
     let given = Given { called: Some(name), prompt, ..Given::default() };
-    let term = shape::agent_with(kit, config, &SHAPE, given, hands, &by_name);
+    let term = shape::agent_with(kit, config, &SHAPE, given, actions, &by_name);
     kit.close();
     term
 }

@@ -10,7 +10,7 @@
 use core_ir::{Bound, TermId, Type};
 use frontend_kit::doc::Node;
 use frontend_kit::emit::{LoopBound, report_keys, value_span};
-use frontend_kit::kit::{Agent, Does, Hand, Kit, Units, first_text, mark, size};
+use frontend_kit::kit::{Action, ActionKind, Agent, Kit, Units, first_text, mark, size};
 use frontend_kit::project::{Compiled, Facts, File, Frontend, Project, UnitKind, Words};
 use frontend_kit::shape::{by_name, model_of, why};
 use frontend_kit::turn::Carried;
@@ -125,7 +125,7 @@ fn agent(kit: &mut Kit<'_>, node: Node<'_>, name: &str) -> TermId {
         None => kit.unknown("the system template, which another configuration holds", prompt_at),
     };
     let (params, model_at) = model_of(kit, node.entry("model"), &by_name);
-    let hands = tools(node);
+    let actions = tools(node);
     let limit = node.get("model").and_then(|m| m.entry("per_instance_call_limit"));
     let none = || {
         LoopBound::unknown(
@@ -137,8 +137,8 @@ fn agent(kit: &mut Kit<'_>, node: Node<'_>, name: &str) -> TermId {
     let bound =
         if bound.bound == Bound::Finite(0) { LoopBound { span: bound.span, ..none() } } else { bound };
     let hands_at = node.entry("tools").or_else(|| node.entry("command_files")).map(|e| e.key.span());
-    let agent = Agent { name, head, prompt, params, model_at, hands, hands_at, bound };
-    let term = kit.agent_asked(agent, Carried::First, None);
+    let agent = Agent { name, head, prompt, params, model_at, actions, hands_at, bound };
+    let term = kit.agent_with_request(agent, Carried::First, None);
     let term = match first_text(templates, &["instance_template"]) {
         Some((text, entry)) => {
             let at = value_span(&entry);
@@ -178,8 +178,8 @@ fn problem(kit: &mut Kit<'_>, text: &str, at: diagnostics::Span) -> TermId {
 }
 
 /// A tool for each bundle or file of commands, and the shell.
-fn tools(node: Node<'_>) -> Vec<Hand> {
-    let mut hands = Vec::new();
+fn tools(node: Node<'_>) -> Vec<Action> {
+    let mut actions = Vec::new();
     let tools = node.get("tools");
     let stem = |path: &str| {
         let name = path.rsplit('/').next().unwrap_or(path);
@@ -191,25 +191,25 @@ fn tools(node: Node<'_>) -> Vec<Hand> {
         // A bundle of settings offers no command.
         if !path.is_empty() && name != "registry" {
             // What is submitted is the result.
-            let does = if name.contains("submit") { Does::Finish } else { Does::Call };
-            hands.push(Hand { does, ..Hand::tool(name, bundle.head()) });
+            let does = if name.contains("submit") { ActionKind::Finish } else { ActionKind::Call };
+            actions.push(Action { kind: does, ..Action::tool(name, bundle.head()) });
         }
     }
     if let Some(e) = tools.and_then(|t| t.entry("enable_bash_tool"))
         && e.value.as_bool() == Some(true)
     {
-        hands.push(Hand::tool("bash", e.key.span()));
+        actions.push(Action::tool("bash", e.key.span()));
     }
     for file in node.get("command_files").into_iter().flat_map(|c| c.items()) {
         if let Some(path) = file.text() {
-            hands.push(Hand::tool(stem(path), file.span()));
+            actions.push(Action::tool(stem(path), file.span()));
         }
     }
     let commands = node.at(&["config", "_commands"]).or_else(|| node.get("_commands"));
     for command in commands.into_iter().flat_map(|c| c.items()) {
         if let Some(name) = command.get("name").and_then(|n| n.text()) {
-            hands.push(Hand::tool(name, command.head()));
+            actions.push(Action::tool(name, command.head()));
         }
     }
-    hands
+    actions
 }

@@ -9,7 +9,7 @@
 use core_ir::TermId;
 use frontend_kit::doc::Node;
 use frontend_kit::emit::{LoopBound, codes, value_span};
-use frontend_kit::kit::{Hand, Kit, Units, mark, size};
+use frontend_kit::kit::{Action, Kit, Units, mark, size};
 use frontend_kit::project::{Compiled, Facts, File, Frontend, Project, UnitKind, Words};
 use frontend_kit::shape::{self, Given, Shape, by_name, why};
 
@@ -111,7 +111,7 @@ fn agent(kit: &mut Kit<'_>, project: &Project, node: Node<'_>) -> TermId {
             kit.undecided(codes::NOT_COMPILED, why.into(), value_span(&e))
         }
         None => {
-            let mut hands = Vec::new();
+            let mut actions = Vec::new();
             for item in node.get("collaborators").into_iter().flat_map(|c| c.items()) {
                 let other = item.text().or_else(|| item.get("name")?.text()).unwrap_or("");
                 let at = item.head();
@@ -123,15 +123,15 @@ fn agent(kit: &mut Kit<'_>, project: &Project, node: Node<'_>) -> TermId {
                     Some(root) => agent(kit, project, root),
                     None => kit.unknown(&format!("the agent {other}"), at),
                 };
-                hands.push(Hand::ask(other, term, at));
+                actions.push(Action::ask(other, term, at));
             }
             for item in node.get("knowledge_base").into_iter().flat_map(|k| k.items()) {
                 if let Some(base) = item.text() {
-                    hands.push(Hand::tool(base, item.span()));
+                    actions.push(Action::tool(base, item.span()));
                 }
             }
             let prompt = prompt(kit, node);
-            shape::agent_with(kit, node, &SHAPE, Given { prompt, ..Given::default() }, hands, &by_name)
+            shape::agent_with(kit, node, &SHAPE, Given { prompt, ..Given::default() }, actions, &by_name)
         }
     };
     kit.close();

@@ -35,7 +35,7 @@ pub fn agent(file: FileId, text: &str) -> Result<String, Vec<Diagnostic>> {
 
 /// Layout of a bracket's content. A bracket without an entry is a list.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum BracketKind {
     /// Statements, each on a line.
     Block,
     /// The cases of a `match`, each on a line, without commas.
@@ -81,7 +81,7 @@ fn arrange<'a>(file: FileId, text: &'a str, program: &Program) -> Layout<'a> {
 struct Marks<'a> {
     l: Layout<'a>,
     /// Kinds of opening brackets.
-    kinds: HashMap<usize, Kind>,
+    kinds: HashMap<usize, BracketKind>,
     /// Opening brackets of expressions in parentheses.
     operands: HashSet<usize>,
     /// Prefix operators.
@@ -147,7 +147,7 @@ impl Marks<'_> {
                 Item::Tool(c) | Item::Task(c) => {
                     self.signature(&c.params, &c.result);
                     self.no_semicolon(Span { end: c.body.span.end.saturating_sub(1), ..c.body.span });
-                    self.kind(c.body.span, Kind::Body);
+                    self.kind(c.body.span, BracketKind::Body);
                     (c.span, false)
                 }
                 Item::Pipeline(p) => {
@@ -157,7 +157,7 @@ impl Marks<'_> {
                 }
                 Item::Workflow(w) => {
                     self.signature(&w.params, &w.result);
-                    self.kind(w.body_span, Kind::Block);
+                    self.kind(w.body_span, BracketKind::Block);
                     w.steps.iter().for_each(|s| self.step(s));
                     (w.span, true)
                 }
@@ -183,7 +183,7 @@ impl Marks<'_> {
         }
     }
 
-    fn kind(&mut self, span: Span, kind: Kind) {
+    fn kind(&mut self, span: Span, kind: BracketKind) {
         self.kinds.insert(self.first(span), kind);
     }
 
@@ -202,12 +202,12 @@ impl Marks<'_> {
             TypeKind::Name(_) | TypeKind::Error => {}
             TypeKind::List(t) | TypeKind::Option(t) => {
                 self.tight.insert(bracket);
-                self.kinds.insert(bracket, Kind::Single);
+                self.kinds.insert(bracket, BracketKind::Single);
                 self.ty(t);
             }
             TypeKind::Obj(fields) => {
                 self.tight.insert(bracket);
-                self.kinds.insert(bracket, Kind::Fields);
+                self.kinds.insert(bracket, BracketKind::Fields);
                 self.fields(fields);
             }
         }
@@ -239,7 +239,7 @@ impl Marks<'_> {
     }
 
     fn block(&mut self, block: &Block) {
-        self.kind(block.span, Kind::Block);
+        self.kind(block.span, BracketKind::Block);
         for stmt in &block.stmts {
             self.break_at(self.first(stmt.span), Gap::Line);
             self.stmt(stmt);
@@ -256,7 +256,7 @@ impl Marks<'_> {
                 // The block has no node of its own: it ends with `} join ;`.
                 let first = self.first(stmt.span);
                 if let Some(open) = (first..=self.last(stmt.span)).find(|i| self.l.source(*i) == "{") {
-                    self.kinds.insert(open, Kind::Block);
+                    self.kinds.insert(open, BracketKind::Block);
                 }
                 for run in runs {
                     self.break_at(self.first(run.span), Gap::Line);
@@ -282,7 +282,7 @@ impl Marks<'_> {
             StmtKind::Match(e, arms) => {
                 self.expr(e);
                 let open = self.l.at(e.span.end);
-                self.kinds.insert(open, Kind::Cases);
+                self.kinds.insert(open, BracketKind::Cases);
                 for arm in arms {
                     self.break_at(self.first(arm.pattern), Gap::Line);
                     self.block(&arm.body);
@@ -332,7 +332,7 @@ impl Marks<'_> {
             ExprKind::Index(a, b) => {
                 let open = self.l.at(a.span.end);
                 self.tight.insert(open);
-                self.kinds.insert(open, Kind::Single);
+                self.kinds.insert(open, BracketKind::Single);
                 self.expr(a);
                 self.expr(b);
             }
@@ -346,12 +346,12 @@ impl Marks<'_> {
             ExprKind::Paren(inner) => {
                 let open = self.first(e.span);
                 self.operands.insert(open);
-                self.kinds.insert(open, Kind::Single);
+                self.kinds.insert(open, BracketKind::Single);
                 self.expr(inner);
             }
             ExprKind::Quarantine(inner, ty) => {
                 // With a comma after it, the prompt would be a string without holes.
-                self.kinds.insert(self.first(e.span) + 1, Kind::Single);
+                self.kinds.insert(self.first(e.span) + 1, BracketKind::Single);
                 self.expr(inner);
                 self.ty(ty);
             }
@@ -424,18 +424,18 @@ impl Marks<'_> {
     }
 
     fn bracket(&mut self, open: usize, close: usize, commas: &[usize], began: &HashMap<usize, usize>) {
-        let kind = self.kinds.get(&open).copied().unwrap_or(Kind::List);
+        let kind = self.kinds.get(&open).copied().unwrap_or(BracketKind::List);
         let empty = open + 1 == close;
         match kind {
-            Kind::Single => return,
-            Kind::Block | Kind::Cases => {
+            BracketKind::Single => return,
+            BracketKind::Block | BracketKind::Cases => {
                 self.l.bracket(open, close, Nest::Around);
                 self.l.gap(close, if empty { Gap::Tight } else { Gap::Line });
                 return;
             }
-            Kind::Body | Kind::Fields | Kind::List => {}
+            BracketKind::Body | BracketKind::Fields | BracketKind::List => {}
         }
-        if kind != Kind::Body
+        if kind != BracketKind::Body
             && let Some(last) = commas.last().filter(|c| **c + 1 == close)
         {
             self.l.leave_out(*last);
@@ -447,7 +447,7 @@ impl Marks<'_> {
             return;
         }
         self.l.bracket(open, close, Nest::Line);
-        let spaced = self.l.source(open) == "{" && kind != Kind::Fields && !empty;
+        let spaced = self.l.source(open) == "{" && kind != BracketKind::Fields && !empty;
         let edge = if spaced { Gap::Soft } else { Gap::SoftTight };
         self.l.gap(open + 1, edge);
         self.l.gap(close, edge);
@@ -456,7 +456,7 @@ impl Marks<'_> {
             return;
         }
         self.l.group(open, close, false, self.l.broken_before(open + 1));
-        if kind != Kind::Body {
+        if kind != BracketKind::Body {
             for comma in commas.iter().filter(|c| **c != last) {
                 self.l.gap(comma + 1, Gap::Soft);
             }

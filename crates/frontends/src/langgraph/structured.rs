@@ -23,7 +23,7 @@ pub(super) struct Steps {
 }
 
 /// Terms for configurations that are nested as they follow each other.
-pub(super) struct Lower<'l, 'm, 'r, 'w, 'p> {
+pub(super) struct StructuredLowering<'l, 'm, 'r, 'w, 'p> {
     pub(super) machine: &'l Machine<'m, 'r, 'w, 'p>,
     /// Post-dominator of each configuration. `None` if its branches meet at the end only.
     pub(super) join: Vec<Option<usize>>,
@@ -34,7 +34,7 @@ pub(super) struct Lower<'l, 'm, 'r, 'w, 'p> {
     pub(super) header: Option<(usize, LoopBound, Steps)>,
 }
 
-impl Lower<'_, '_, '_, '_, '_> {
+impl StructuredLowering<'_, '_, '_, '_, '_> {
     /// From a configuration, whose nodes are run, to another, which is not, or to the end.
     pub(super) fn tail(&mut self, kit: &mut Kit<'_>, from: usize, stop: Option<usize>) -> Option<TermId> {
         stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.tail_inner(kit, from, stop, false))

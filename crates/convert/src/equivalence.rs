@@ -3,7 +3,7 @@
 //! Equality up to the laws of the calculus (`optimise::equivalent`), after what is no part of the meaning has
 //! been taken out.
 
-use crate::differ::{self, Difference};
+use crate::diff::{self, Difference};
 use core_ir::{
     Branch, Builder, Code, Data, Globals, IfSugar, ModelParams, Name, Prim, Recv, Term, TermId, ToolId, Type,
 };
@@ -31,7 +31,7 @@ fn compare(code: &Code, a: Option<Code>, b: Option<Code>) -> Result<(), Differen
     };
     match equivalent(&a, &b) {
         Verdict::Equal(_) => Ok(()),
-        Verdict::Unknown => Err(differ::first(&a, &b)),
+        Verdict::Unknown => Err(diff::first(&a, &b)),
     }
 }
 

@@ -5,9 +5,9 @@
 //!
 //! Source: microsoft/autogen 0.7.5, `autogen_agentchat/teams/_group_chat/_selector_group_chat.py`.
 
+use super::assistant_turn::python_format;
+use super::group_chat::state;
 use super::model::{Selector, Team, Words};
-use super::term::state;
-use super::turn::python_format;
 use core_ir::{Branch, IfSugar, Num, Prim, Recv, Role, Term, TermId};
 use diagnostics::Span;
 use frontend_kit::emit::{LoopBound, Template, codes};
@@ -96,7 +96,7 @@ fn asked(kit: &mut Kit<'_>, team: &Team, selector: &Selector, names: &[&str], at
     let mut said = vec![("_".into(), told)];
     if let Some(after) = &selector.after {
         let log = state(kit, "log", at);
-        said.push(super::term::heard(kit, "", log, at));
+        said.push(super::group_chat::heard(kit, "", log, at));
         let after = filled(kit, after, &roles, at);
         said.push(("_".into(), kit.b.add(Term::Send(role, after), at)));
     }

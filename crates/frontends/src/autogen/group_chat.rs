@@ -13,13 +13,13 @@
 //! Invariant: a turn of the loop is a turn of the talk, and a bound that is reached ends the talk as AutoGen
 //! does: with what was said last.
 
-use super::TALK_BOUND;
-use super::choose;
-use super::ends::{ended_by, holds, limit, most_messages};
+use super::GROUP_CHAT_BOUND;
+use super::assistant_turn::{DONE, turn};
+use super::graph_flow;
 use super::magentic;
-use super::model::{Assistant, Ends, How, Kind, Member, Society, Team};
-use super::network;
-use super::turn::{DONE, turn};
+use super::model::{Assistant, Member, MemberKind, SocietyOfMind, SpeakerSelection, Team, Termination};
+use super::selector;
+use super::termination::{ended_by, holds, limit, most_messages};
 use core_ir::{Bound, BoundOrigin, Branch, Data, IfSugar, Name, Num, Prim, Recv, Role, Term, TermId, Type};
 use diagnostics::{Diagnostic, Span};
 use frontend_kit::emit::{LoopBound, clip, codes};
@@ -28,7 +28,7 @@ use std::sync::Arc;
 
 /// Result of a turn.
 #[derive(Clone)]
-pub(super) enum Said {
+pub(super) enum TurnResult {
     Text,
     Summary,
     Handoff(String),
@@ -37,7 +37,7 @@ pub(super) enum Said {
 /// Opens a member; the term that stands for it if that is not possible.
 pub(super) fn open(kit: &mut Kit<'_>, member: &Member) -> Result<(), TermId> {
     let text = match &member.kind {
-        Kind::Assistant(a) => a.system.as_ref().map_or(0, |s| s.len()),
+        MemberKind::Assistant(a) => a.system.as_ref().map_or(0, |s| s.len()),
         _ => size(member.head),
     };
     kit.open(&member.name, member.place, member.head, text)
@@ -50,37 +50,37 @@ pub(super) fn alone(kit: &mut Kit<'_>, member: &Member) -> TermId {
         return term;
     }
     let term = match &member.kind {
-        Kind::Assistant(a) => assistant(kit, member, a),
-        Kind::Outside => {
+        MemberKind::Assistant(a) => assistant(kit, member, a),
+        MemberKind::Outside => {
             let x = kit.b.var("x", at);
             let said = frontend_kit::flow::by_tool(kit, &member.name, x, at);
             kit.b.abs("x", Some(Type::Str), said, at)
         }
-        Kind::Team(team) => {
+        MemberKind::Team(team) => {
             let rich = !is_live(team) && calls(team);
-            let s = talk(kit, team, Start::Task, false, rich);
+            let s = group_chat(kit, team, Start::Task, false, rich);
             let text = kit.b.add(Term::Field(s, "text".into()), at);
             let body = with_say(kit, !is_live(team), team, rich, text, at);
             kit.b.abs("x", Some(Type::Str), body, at)
         }
-        Kind::Society(society) => {
+        MemberKind::SocietyOfMind(society) => {
             let x = kit.b.var("x", at);
-            let rich = matches!(&society.team.kind, Kind::Team(team) if calls(team));
+            let rich = matches!(&society.team.kind, MemberKind::Team(team) if calls(team));
             let entry = entry(kit, "user", said_as(rich), x, at);
             let log = kit.b.add(Term::List(vec![entry]), at);
-            let said = self::society(kit, member, society, rich);
+            let said = self::society_of_mind(kit, member, society, rich);
             let body = kit.b.let_in(vec![("$log".into(), log)], said, at);
             let body = match &society.team.kind {
-                Kind::Team(team) => with_say(kit, true, team, rich, body, at),
+                MemberKind::Team(team) => with_say(kit, true, team, rich, body, at),
                 _ => body,
             };
             kit.b.abs("x", Some(Type::Str), body, at)
         }
-        Kind::Says(text) => {
+        MemberKind::Constant(text) => {
             let said = kit.text(text, at);
             kit.b.abs("x", Some(Type::Str), said, at)
         }
-        Kind::Unknown(why) => kit.undecided(codes::NOT_COMPILED, why.clone(), at),
+        MemberKind::Unknown(why) => kit.undecided(codes::NOT_COMPILED, why.clone(), at),
     };
     kit.close();
     term
@@ -129,9 +129,11 @@ pub(super) fn entry(kit: &mut Kit<'_>, by: &str, how: &str, text: TermId, at: Sp
 /// Returns true if a member of a chat whose messages are passed on has tools.
 fn calls(team: &Team) -> bool {
     team.members.iter().any(|m| match &m.kind {
-        Kind::Assistant(a) => !a.tools.is_empty() || !a.handoffs.is_empty(),
-        Kind::Team(inner) => calls(inner),
-        Kind::Society(society) => matches!(&society.team.kind, Kind::Team(inner) if calls(inner)),
+        MemberKind::Assistant(a) => !a.tools.is_empty() || !a.handoffs.is_empty(),
+        MemberKind::Team(inner) => calls(inner),
+        MemberKind::SocietyOfMind(society) => {
+            matches!(&society.team.kind, MemberKind::Team(inner) if calls(inner))
+        }
         _ => false,
     })
 }
@@ -153,9 +155,10 @@ pub(super) enum Start {
 /// Returns true if a single assistant takes part and all others see only its last message. The chat is then
 /// one conversation.
 fn is_live(team: &Team) -> bool {
-    let simple = matches!(team.how, How::RoundRobin | How::Swarm);
-    let assistants = team.members.iter().filter(|m| matches!(m.kind, Kind::Assistant(_))).count();
-    let others = team.members.iter().any(|m| matches!(m.kind, Kind::Team(_) | Kind::Society(_)));
+    let simple = matches!(team.how, SpeakerSelection::RoundRobin | SpeakerSelection::Swarm);
+    let assistants = team.members.iter().filter(|m| matches!(m.kind, MemberKind::Assistant(_))).count();
+    let others =
+        team.members.iter().any(|m| matches!(m.kind, MemberKind::Team(_) | MemberKind::SocietyOfMind(_)));
     simple && assistants == 1 && !others
 }
 
@@ -222,27 +225,27 @@ fn with_say(kit: &mut Kit<'_>, needed: bool, team: &Team, rich: bool, body: Term
 
 /// Messages of a talk at most, as far as its turns bound them.
 fn messages(team: &Team, rich: bool) -> Option<u64> {
-    let magentic = matches!(team.how, How::Magentic(_));
+    let magentic = matches!(team.how, SpeakerSelection::Magentic(_));
     let most = if magentic { magentic::rounds(team) } else { limit(team) };
     let turns = match most.bound {
         Bound::Finite(n) => n,
         Bound::Infinite => match &team.how {
-            How::Graph(graph) => network::waves(team, graph)?.len() as u64,
+            SpeakerSelection::Graph(graph) => graph_flow::waves(team, graph)?.len() as u64,
             _ => return None,
         },
     };
     let mut each: u64 = 0;
     for member in &team.members {
         let of = match &member.kind {
-            Kind::Team(inner) => messages(inner, rich)?,
-            Kind::Society(society) => match &society.team.kind {
-                Kind::Team(inner) => messages(inner, rich)?,
+            MemberKind::Team(inner) => messages(inner, rich)?,
+            MemberKind::SocietyOfMind(society) => match &society.team.kind {
+                MemberKind::Team(inner) => messages(inner, rich)?,
                 _ => 1,
             },
             // A reply may hold any number of calls, which are remembered.
-            Kind::Assistant(a) if rich && a.calls_several() => return None,
+            MemberKind::Assistant(a) if rich && a.calls_several() => return None,
             // Each call with its result, what is said, and a handover.
-            Kind::Assistant(a) if rich => match a.bound.bound {
+            MemberKind::Assistant(a) if rich => match a.bound.bound {
                 _ if a.tools.is_empty() => 3,
                 Bound::Finite(n) => n.saturating_mul(2).saturating_add(1),
                 Bound::Infinite => return None,
@@ -251,7 +254,7 @@ fn messages(team: &Team, rich: bool) -> Option<u64> {
         };
         each = match team.how {
             // Of a graph, all members may speak in one turn.
-            How::Graph(_) => each.saturating_add(of),
+            SpeakerSelection::Graph(_) => each.saturating_add(of),
             _ => each.max(of),
         };
     }
@@ -268,7 +271,7 @@ pub(super) fn heard(kit: &mut Kit<'_>, name: &str, log: TermId, at: Span) -> (Na
 }
 
 /// Parts of a chat's state besides the last message.
-pub(super) struct Needs {
+pub(super) struct StateFields {
     pub live: bool,
     pub at: bool,
     pub by: bool,
@@ -283,22 +286,22 @@ pub(super) struct Needs {
     pub rich: bool,
 }
 
-impl Needs {
-    pub fn of(team: &Team, nested: bool, rich: bool) -> Needs {
-        let many = team.members.iter().any(|m| matches!(m.kind, Kind::Team(_)));
+impl StateFields {
+    pub fn of(team: &Team, nested: bool, rich: bool) -> StateFields {
+        let many = team.members.iter().any(|m| matches!(m.kind, MemberKind::Team(_)));
         let live = !nested && is_live(team);
-        let chosen = matches!(team.how, How::Selector(_));
-        let magentic = matches!(team.how, How::Magentic(_));
-        let mut needs = Needs {
+        let chosen = matches!(team.how, SpeakerSelection::Selector(_));
+        let magentic = matches!(team.how, SpeakerSelection::Magentic(_));
+        let mut needs = StateFields {
             live,
             at: !chosen && !magentic && team.members.len() > 1,
             by: chosen,
             to: false,
             kind: false,
-            count: (many || magentic || matches!(team.how, How::Graph(_)))
+            count: (many || magentic || matches!(team.how, SpeakerSelection::Graph(_)))
                 && team.ends.as_ref().is_some_and(|e| most_messages(e).is_some()),
             log: !live,
-            history: matches!(&team.how, How::Selector(s) if s.after.is_none()),
+            history: matches!(&team.how, SpeakerSelection::Selector(s) if s.after.is_none()),
             many,
             rich,
         };
@@ -308,25 +311,29 @@ impl Needs {
         needs
     }
 
-    fn look(&mut self, ends: &Ends, all: bool) {
+    fn look(&mut self, ends: &Termination, all: bool) {
         match ends {
-            Ends::Any(list) => list.iter().for_each(|e| self.look(e, all)),
-            Ends::All(list) => list.iter().for_each(|e| self.look(e, true)),
-            Ends::Messages(..) => self.count |= all,
-            Ends::Mention { sources, .. } => self.by |= sources.is_some(),
-            Ends::Handoff(..) => self.to = true,
-            Ends::Source(..) => self.by = true,
-            Ends::TextOf(source, _) => {
+            Termination::Any(list) => list.iter().for_each(|e| self.look(e, all)),
+            Termination::All(list) => list.iter().for_each(|e| self.look(e, true)),
+            Termination::Messages(..) => self.count |= all,
+            Termination::Mention { sources, .. } => self.by |= sources.is_some(),
+            Termination::Handoff(..) => self.to = true,
+            Termination::Source(..) => self.by = true,
+            Termination::TextOf(source, _) => {
                 self.kind = true;
                 self.by |= source.is_some();
             }
-            Ends::Called(..) | Ends::Outside(..) | Ends::Unknown(..) => {}
+            Termination::Called(..) | Termination::Outside(..) | Termination::Unknown(..) => {}
         }
     }
 
     /// Returns true if a turn returns a record and not only a text.
     pub fn records(&self, team: &Team) -> bool {
-        self.to || self.kind || self.many || self.rich || (self.at && matches!(team.how, How::Swarm))
+        self.to
+            || self.kind
+            || self.many
+            || self.rich
+            || (self.at && matches!(team.how, SpeakerSelection::Swarm))
     }
 }
 
@@ -343,20 +350,20 @@ fn slug(name: &str) -> String {
 }
 
 /// The state in which a talk ends, in which `text` is what was said last.
-pub(super) fn talk(kit: &mut Kit<'_>, team: &Team, start: Start, nested: bool, rich: bool) -> TermId {
+pub(super) fn group_chat(kit: &mut Kit<'_>, team: &Team, start: Start, nested: bool, rich: bool) -> TermId {
     let at = team.at;
     if team.members.is_empty() {
         let text = kit.undecided(codes::NOT_COMPILED, "a team without members that are known".into(), at);
         let x = kit.b.lit(Data::list(Vec::new()), at);
         return kit.b.add(Term::Record(vec![("text".into(), text), ("log".into(), x)]), at);
     }
-    if let How::Graph(graph) = &team.how {
-        return network::lower(kit, team, graph, start, rich);
+    if let SpeakerSelection::Graph(graph) = &team.how {
+        return graph_flow::lower(kit, team, graph, start, rich);
     }
-    if let How::Magentic(orchestrator) = &team.how {
+    if let SpeakerSelection::Magentic(orchestrator) = &team.how {
         return magentic::lower(kit, team, orchestrator, start, nested, rich);
     }
-    let needs = Needs::of(team, nested, rich);
+    let needs = StateFields::of(team, nested, rich);
     let bound = limit(team);
     let fix_at = bound.span.unwrap_or(at);
     let mut latches: Vec<(Name, TermId)> = Vec::new();
@@ -368,13 +375,13 @@ pub(super) fn talk(kit: &mut Kit<'_>, team: &Team, start: Start, nested: bool, r
         // A model names a member as it is called.
         let name = &team.members[i].name;
         let twice = team.members[..i].iter().any(|m| m.name == *name);
-        let chosen = matches!(team.how, How::Selector(_)) && !twice;
+        let chosen = matches!(team.how, SpeakerSelection::Selector(_)) && !twice;
         let tag = if chosen { name.as_str().into() } else { tag(i, team) };
         branches.push(Branch { tag, binder: None, body });
     }
     let next = match &team.how {
-        How::Selector(selector) => {
-            let who = choose::next(kit, team, selector);
+        SpeakerSelection::Selector(selector) => {
+            let who = selector::next(kit, team, selector);
             // Only members are named; a `case` on a text has to say what else happens.
             let message = kit.text("whoever is to speak takes no part", at);
             let nobody = kit.b.add(Term::Fail(message), at);
@@ -397,7 +404,7 @@ pub(super) fn talk(kit: &mut Kit<'_>, team: &Team, start: Start, nested: bool, r
     let step = kit.b.abs("$s", None, step, at);
     let step = kit.b.abs("self", None, step, at);
     let mut bound = bound;
-    bound.facts.bounded = Some(TALK_BOUND);
+    bound.facts.bounded = Some(GROUP_CHAT_BOUND);
     let fix = kit.fix(bound, step, fix_at);
     let begin = begin(kit, team, &needs, &kept, start);
     let ran = kit.b.app(fix, begin, at);
@@ -407,7 +414,7 @@ pub(super) fn talk(kit: &mut Kit<'_>, team: &Team, start: Start, nested: bool, r
     let mut said = Vec::new();
     let mut role = Role::User;
     for m in &team.members {
-        if let Kind::Assistant(a) = &m.kind {
+        if let MemberKind::Assistant(a) = &m.kind {
             said.extend(system(kit, a, m.head));
             if m.name == team.opener {
                 role = Role::Assistant;
@@ -421,7 +428,7 @@ pub(super) fn talk(kit: &mut Kit<'_>, team: &Team, start: Start, nested: bool, r
 }
 
 /// The state before anybody spoke.
-fn begin(kit: &mut Kit<'_>, team: &Team, needs: &Needs, kept: &[Name], start: Start) -> TermId {
+fn begin(kit: &mut Kit<'_>, team: &Team, needs: &StateFields, kept: &[Name], start: Start) -> TermId {
     let at = team.at;
     let mut fields: Vec<(Name, TermId)> = Vec::new();
     if needs.at {
@@ -460,7 +467,7 @@ fn begin(kit: &mut Kit<'_>, team: &Team, needs: &Needs, kept: &[Name], start: St
             Start::Task => kit.b.var("x", at),
             Start::Log => last(kit, at),
         };
-        let line = choose::line(kit, &team.opener, text, at);
+        let line = selector::line(kit, &team.opener, text, at);
         fields.push(("history".into(), kit.b.add(Term::List(vec![line]), at)));
     }
     for name in kept {
@@ -479,7 +486,7 @@ pub(super) fn last(kit: &mut Kit<'_>, at: Span) -> TermId {
 }
 
 /// A member's turn, and the talk from there.
-fn member(kit: &mut Kit<'_>, team: &Team, i: usize, needs: &Needs, kept: &[Name]) -> TermId {
+fn member(kit: &mut Kit<'_>, team: &Team, i: usize, needs: &StateFields, kept: &[Name]) -> TermId {
     let m = &team.members[i];
     let at = m.head;
     let records = needs.records(team);
@@ -503,14 +510,14 @@ fn member(kit: &mut Kit<'_>, team: &Team, i: usize, needs: &Needs, kept: &[Name]
     } else {
         bindings.push(("y".into(), said));
     }
-    if needs.live && !matches!(m.kind, Kind::Assistant(_)) {
+    if needs.live && !matches!(m.kind, MemberKind::Assistant(_)) {
         let y = kit.b.var("y", at);
         bindings.push(("_".into(), kit.b.add(Term::Send(Role::User, y), at)));
     }
     let mut fields: Vec<(Name, TermId)> = Vec::new();
     if needs.at {
         let next = match team.how {
-            How::Swarm => part(kit, "at"),
+            SpeakerSelection::Swarm => part(kit, "at"),
             _ => kit.b.add(Term::Tag(tag((i + 1) % team.members.len(), team), None), at),
         };
         fields.push(("at".into(), next));
@@ -543,7 +550,7 @@ fn member(kit: &mut Kit<'_>, team: &Team, i: usize, needs: &Needs, kept: &[Name]
     }
     if needs.history {
         let (y, history) = (kit.b.var("y", at), state(kit, "history", at));
-        let line = choose::line(kit, &m.name, y, at);
+        let line = selector::line(kit, &m.name, y, at);
         fields.push(("history".into(), kit.b.add(Term::Prim(Prim::Append, vec![history, line]), at)));
     }
     for name in kept {
@@ -569,18 +576,18 @@ pub(super) fn appended(
 }
 
 /// Lowers a turn of a member: a text, or a record that contains it.
-pub(super) fn speaks(kit: &mut Kit<'_>, team: &Team, i: usize, needs: &Needs, records: bool) -> TermId {
+pub(super) fn speaks(kit: &mut Kit<'_>, team: &Team, i: usize, needs: &StateFields, records: bool) -> TermId {
     let m = &team.members[i];
     let at = m.head;
-    let calls = matches!(&m.kind, Kind::Assistant(a) if !a.tools.is_empty() || !a.handoffs.is_empty());
-    let gives = |kit: &mut Kit<'_>, text: TermId, said: &Said| {
+    let calls = matches!(&m.kind, MemberKind::Assistant(a) if !a.tools.is_empty() || !a.handoffs.is_empty());
+    let gives = |kit: &mut Kit<'_>, text: TermId, said: &TurnResult| {
         if !records {
             return text;
         }
         let mut fields: Vec<(Name, TermId)> = Vec::new();
-        if needs.at && matches!(team.how, How::Swarm) {
+        if needs.at && matches!(team.how, SpeakerSelection::Swarm) {
             let next = match said {
-                Said::Handoff(target) => team.members.iter().position(|m| m.name == *target),
+                TurnResult::Handoff(target) => team.members.iter().position(|m| m.name == *target),
                 _ => None,
             };
             fields.push(("at".into(), kit.b.add(Term::Tag(tag(next.unwrap_or(i), team), None), at)));
@@ -592,14 +599,14 @@ pub(super) fn speaks(kit: &mut Kit<'_>, team: &Team, i: usize, needs: &Needs, re
         };
         fields.push(("text".into(), kit.b.var(y.clone(), at)));
         if needs.to {
-            let target = if let Said::Handoff(target) = said { target } else { "" };
+            let target = if let TurnResult::Handoff(target) = said { target } else { "" };
             fields.push(("to".into(), kit.text(target, at)));
         }
         if needs.kind {
             let kind = match said {
-                Said::Text => "text",
-                Said::Summary => "summary",
-                Said::Handoff(_) => "handoff",
+                TurnResult::Text => "text",
+                TurnResult::Summary => "summary",
+                TurnResult::Handoff(_) => "handoff",
             };
             fields.push(("kind".into(), kit.text(kind, at)));
         }
@@ -615,8 +622,8 @@ pub(super) fn speaks(kit: &mut Kit<'_>, team: &Team, i: usize, needs: &Needs, re
             }
             let how = match said {
                 _ if !needs.rich => "",
-                Said::Text => "said",
-                Said::Summary | Said::Handoff(_) => "told",
+                TurnResult::Text => "said",
+                TurnResult::Summary | TurnResult::Handoff(_) => "told",
             };
             let log = appended(kit, log, &m.name, how, y, at);
             fields.push(("log".into(), log));
@@ -625,8 +632,8 @@ pub(super) fn speaks(kit: &mut Kit<'_>, team: &Team, i: usize, needs: &Needs, re
         kit.b.let_in(bound.map(|text| ("$y".into(), text)).into_iter().collect(), record, at)
     };
     match &m.kind {
-        Kind::Assistant(a) => {
-            if let How::Swarm = team.how {
+        MemberKind::Assistant(a) => {
+            if let SpeakerSelection::Swarm = team.how {
                 strangers(kit, team, a);
             }
             let typed = a.result.is_some();
@@ -634,7 +641,7 @@ pub(super) fn speaks(kit: &mut Kit<'_>, team: &Team, i: usize, needs: &Needs, re
             let reply = turn(kit, at, a, remembered, &mut |kit, y, said| {
                 let text = kit.b.var(y, at);
                 let text = match said {
-                    Said::Text if typed => kit.b.add(Term::Prim(Prim::ToJson, vec![text]), at),
+                    TurnResult::Text if typed => kit.b.add(Term::Prim(Prim::ToJson, vec![text]), at),
                     _ => text,
                 };
                 gives(kit, text, said)
@@ -648,13 +655,13 @@ pub(super) fn speaks(kit: &mut Kit<'_>, team: &Team, i: usize, needs: &Needs, re
             let body = kit.b.let_in(said, reply, at);
             kit.b.add(Term::Fresh(body), at)
         }
-        Kind::Outside => {
+        MemberKind::Outside => {
             let text = state(kit, "text", at);
             let y = frontend_kit::flow::by_tool(kit, &m.name, text, at);
-            gives(kit, y, &Said::Text)
+            gives(kit, y, &TurnResult::Text)
         }
-        Kind::Team(inner) => {
-            let s = talk(kit, inner, Start::Log, true, needs.rich);
+        MemberKind::Team(inner) => {
+            let s = group_chat(kit, inner, Start::Log, true, needs.rich);
             let log = state(kit, "log", at);
             let before = state(kit, "log", at);
             let mut fields: Vec<(Name, TermId)> = Vec::new();
@@ -662,7 +669,7 @@ pub(super) fn speaks(kit: &mut Kit<'_>, team: &Team, i: usize, needs: &Needs, re
                 let s = kit.b.var("$in", at);
                 kit.b.add(Term::Field(s, field.into()), at)
             };
-            if needs.at && matches!(team.how, How::Swarm) {
+            if needs.at && matches!(team.how, SpeakerSelection::Swarm) {
                 fields.push(("at".into(), kit.b.add(Term::Tag(tag(i, team), None), at)));
             }
             fields.push(("text".into(), part(kit, "text")));
@@ -682,19 +689,19 @@ pub(super) fn speaks(kit: &mut Kit<'_>, team: &Team, i: usize, needs: &Needs, re
             let record = kit.b.add(Term::Record(fields), at);
             kit.b.let_in(vec![("$log".into(), log), ("$in".into(), s)], record, at)
         }
-        Kind::Society(inner) => {
-            let y = society(kit, m, inner, needs.rich);
+        MemberKind::SocietyOfMind(inner) => {
+            let y = society_of_mind(kit, m, inner, needs.rich);
             let log = state(kit, "log", at);
             let y = kit.b.let_in(vec![("$log".into(), log)], y, at);
-            gives(kit, y, &Said::Text)
+            gives(kit, y, &TurnResult::Text)
         }
-        Kind::Says(text) => {
+        MemberKind::Constant(text) => {
             let y = kit.text(text, at);
-            gives(kit, y, &Said::Text)
+            gives(kit, y, &TurnResult::Text)
         }
-        Kind::Unknown(why) => {
+        MemberKind::Unknown(why) => {
             let y = kit.undecided(codes::NOT_COMPILED, why.clone(), at);
-            gives(kit, y, &Said::Text)
+            gives(kit, y, &TurnResult::Text)
         }
     }
 }
@@ -718,12 +725,17 @@ fn strangers(kit: &mut Kit<'_>, team: &Team, a: &Assistant) {
 }
 
 /// Lowers the reply of an agent with a group chat inside. The messages that it received are in `$log`.
-pub(super) fn society(kit: &mut Kit<'_>, member: &Member, society: &Society, rich: bool) -> TermId {
+pub(super) fn society_of_mind(
+    kit: &mut Kit<'_>,
+    member: &Member,
+    society: &SocietyOfMind,
+    rich: bool,
+) -> TermId {
     let at = member.head;
-    let Kind::Team(team) = &society.team.kind else {
+    let MemberKind::Team(team) = &society.team.kind else {
         return kit.undecided(codes::NOT_COMPILED, "the group chat inside an agent".into(), at);
     };
-    let inner = talk(kit, team, Start::Log, true, rich);
+    let inner = group_chat(kit, team, Start::Log, true, rich);
     let part = |kit: &mut Kit<'_>| {
         let s = kit.b.var("$in", at);
         kit.b.add(Term::Field(s, "log".into()), at)

@@ -1,7 +1,7 @@
 //! Functions of a project that ask a model by themselves: tools, hooks, guardrails and callbacks that a
 //! framework calls.
 //!
-//! Entry point: [`Asks::new`], then [`Asks::reached`] for what a framework is given.
+//! Entry point: [`ModelRequests::new`], then [`ModelRequests::reached`] for what a framework is given.
 //!
 //! Such functions are no part of the term. A bound that leaves them out would be wrong, so a front end that
 //! finds one says in the term that calls are not counted ([`frontend_kit::kit::Kit::uncounted`]).
@@ -145,7 +145,7 @@ fn is_request(callee: &str) -> bool {
 }
 
 /// The functions of a project, by what they ask.
-pub(crate) struct Asks<'r, 'w> {
+pub(crate) struct ModelRequests<'r, 'w> {
     world: &'r World<'w>,
     /// Objects made by calls outside the project, by the place of the call.
     made: HashMap<Span, ObjectId>,
@@ -190,13 +190,13 @@ fn is_qualified(name: &str) -> bool {
     name.starts_with(|c: char| c.is_alphabetic() || c == '_')
 }
 
-impl<'r, 'w> Asks<'r, 'w> {
+impl<'r, 'w> ModelRequests<'r, 'w> {
     pub fn new(world: &'r World<'w>) -> Self {
         let mut methods: HashMap<String, Vec<FunctionId>> = HashMap::new();
         for (id, f) in world.functions().filter(|(_, f)| f.class.is_some()) {
             methods.entry(f.name.to_string()).or_default().push(id);
         }
-        Asks {
+        ModelRequests {
             world,
             made: world.objects().map(|(id, o)| (o.span, id)).collect(),
             methods,

@@ -10,11 +10,11 @@
 //!
 //! Source: microsoft/autogen 0.7.5, `autogen_agentchat/teams/_group_chat/_graph/_digraph_group_chat.py`.
 
-use super::TALK_BOUND;
-use super::ends::{holds, limit};
-use super::model::{Arrow, Ends, Graph, Kind, Team, When};
-use super::term::{self, Start, appended, entry, heard, said_as, state};
-use super::turn::turn;
+use super::GROUP_CHAT_BOUND;
+use super::assistant_turn::turn;
+use super::group_chat::{self, Start, appended, entry, heard, said_as, state};
+use super::model::{Graph, GraphEdge, MemberKind, Team, Termination, When};
+use super::termination::{holds, limit};
 use core_ir::{Bound, Data, IfSugar, Name, Num, Prim, Term, TermId};
 use diagnostics::{Diagnostic, Span};
 use frontend_kit::emit::{clip, codes};
@@ -24,7 +24,7 @@ use std::collections::BTreeMap;
 
 /// The edges between members, by their numbers.
 struct Edges<'g> {
-    all: Vec<(usize, usize, &'g Arrow)>,
+    all: Vec<(usize, usize, &'g GraphEdge)>,
     starts: Vec<usize>,
 }
 
@@ -41,7 +41,7 @@ fn edges<'g>(team: &Team, graph: &'g Graph) -> Edges<'g> {
 /// Who speaks at once, turn by turn, if the graph alone tells.
 pub(super) fn waves(team: &Team, graph: &Graph) -> Option<Vec<Vec<usize>>> {
     let Edges { all, starts } = edges(team, graph);
-    let plain = |e: &Arrow| matches!(e.when, When::Always) && !e.any && e.group == e.to;
+    let plain = |e: &GraphEdge| matches!(e.when, When::Always) && !e.any && e.group == e.to;
     if starts.is_empty() || !all.iter().all(|(_, _, e)| plain(e)) {
         return None;
     }
@@ -73,7 +73,8 @@ pub(super) fn waves(team: &Team, graph: &Graph) -> Option<Vec<Vec<usize>>> {
         Bound::Finite(n) => n >= out.len() as u64,
         Bound::Infinite => true,
     };
-    let early = team.ends.as_ref().is_some_and(|e| !matches!(e, Ends::Messages(n, _) if *n > ran as u64));
+    let early =
+        team.ends.as_ref().is_some_and(|e| !matches!(e, Termination::Messages(n, _) if *n > ran as u64));
     (enough && !early).then_some(out)
 }
 
@@ -105,8 +106,8 @@ pub(super) fn lower(kit: &mut Kit<'_>, team: &Team, graph: &Graph, start: Start,
     let drawn = all.iter().map(|(from, to, e)| {
         let when = match &e.when {
             When::Always => None,
-            When::Says(text) => Some(text.clone()),
-            When::SaysNot(text) => Some(format!("not {text}")),
+            When::Contains(text) => Some(text.clone()),
+            When::NotContains(text) => Some(format!("not {text}")),
             When::Unknown(why) => Some(why.clone()),
         };
         (*from, *to, when)
@@ -131,7 +132,7 @@ pub(super) fn lower(kit: &mut Kit<'_>, team: &Team, graph: &Graph, start: Start,
         }
     };
     let text = match start {
-        Start::Log => term::last(kit, at),
+        Start::Log => group_chat::last(kit, at),
         Start::Task => kit.b.var("x", at),
     };
     let begin = vec![(Name::from("text"), text), (Name::from("log"), log)];
@@ -145,43 +146,45 @@ pub(super) fn lower(kit: &mut Kit<'_>, team: &Team, graph: &Graph, start: Start,
 fn speaks(kit: &mut Kit<'_>, team: &Team, i: usize, rich: bool) -> TermId {
     let m = &team.members[i];
     let at = m.head;
-    if let Err(unknown) = term::open(kit, m) {
+    if let Err(unknown) = group_chat::open(kit, m) {
         return unknown;
     }
     let said = match &m.kind {
-        Kind::Assistant(a) => {
+        MemberKind::Assistant(a) => {
             let typed = a.result.is_some();
             let reply = turn(kit, at, a, None, &mut |kit, y, said| {
                 let text = kit.b.var(y, at);
                 match said {
-                    term::Said::Text if typed => kit.b.add(Term::Prim(Prim::ToJson, vec![text]), at),
+                    group_chat::TurnResult::Text if typed => {
+                        kit.b.add(Term::Prim(Prim::ToJson, vec![text]), at)
+                    }
                     _ => text,
                 }
             });
-            let mut said = term::system(kit, a, at);
+            let mut said = group_chat::system(kit, a, at);
             let log = state(kit, "log", at);
             said.push(heard(kit, &m.name, log, at));
             let body = kit.b.let_in(said, reply, at);
             kit.b.add(Term::Fresh(body), at)
         }
-        Kind::Outside => {
+        MemberKind::Outside => {
             let text = state(kit, "text", at);
             frontend_kit::flow::by_tool(kit, &m.name, text, at)
         }
-        Kind::Society(inner) => {
-            let y = term::society(kit, m, inner, rich);
+        MemberKind::SocietyOfMind(inner) => {
+            let y = group_chat::society_of_mind(kit, m, inner, rich);
             let log = state(kit, "log", at);
             kit.b.let_in(vec![("$log".into(), log)], y, at)
         }
         // What is said inside is not heard outside: only the last of it.
-        Kind::Team(inner) => {
-            let s = term::talk(kit, inner, Start::Log, true, rich);
+        MemberKind::Team(inner) => {
+            let s = group_chat::group_chat(kit, inner, Start::Log, true, rich);
             let log = state(kit, "log", at);
             let in_ = kit.b.let_in(vec![("$log".into(), log)], s, at);
             kit.b.add(Term::Field(in_, "text".into()), at)
         }
-        Kind::Says(text) => kit.text(text, at),
-        Kind::Unknown(why) => kit.undecided(codes::NOT_COMPILED, why.clone(), at),
+        MemberKind::Constant(text) => kit.text(text, at),
+        MemberKind::Unknown(why) => kit.undecided(codes::NOT_COMPILED, why.clone(), at),
     };
     kit.close();
     said
@@ -232,12 +235,12 @@ fn ready(i: usize) -> Name {
 }
 
 /// Groups of edges to one member: the edges, and whether one is enough.
-type Groups<'g> = BTreeMap<(usize, &'g str), (Vec<(usize, &'g Arrow)>, bool)>;
+type Groups<'g> = BTreeMap<(usize, &'g str), (Vec<(usize, &'g GraphEdge)>, bool)>;
 
 fn machine(
     kit: &mut Kit<'_>,
     team: &Team,
-    all: &[(usize, usize, &Arrow)],
+    all: &[(usize, usize, &GraphEdge)],
     starts: &[usize],
     mut begin: Vec<(Name, TermId)>,
     rich: bool,
@@ -266,7 +269,7 @@ fn machine(
             begin.push((name, kit.b.lit(Num::from(edges.len() as i64), at)));
         }
     }
-    let (needs, mut latches) = (term::Needs::of(team, true, rich), Vec::new());
+    let (needs, mut latches) = (group_chat::StateFields::of(team, true, rich), Vec::new());
     let end = team.ends.as_ref().and_then(|e| holds(kit, e, &needs, &mut latches));
     for (name, _) in &latches {
         begin.push((name.clone(), kit.b.lit(Data::Bool(false), at)));
@@ -398,14 +401,14 @@ fn machine(
     let step = kit.b.abs("$s", None, step, at);
     let step = kit.b.abs("self", None, step, at);
     let mut bound = limit(team);
-    bound.facts.bounded = Some(TALK_BOUND);
+    bound.facts.bounded = Some(GROUP_CHAT_BOUND);
     let fix_at = bound.span.unwrap_or(at);
     let fix = kit.fix(bound, step, fix_at);
     let begin = kit.b.add(Term::Record(begin), at);
     kit.b.app(fix, begin, at)
 }
 
-fn state_count(kit: &mut Kit<'_>, needs: &term::Needs, at: Span) -> Option<TermId> {
+fn state_count(kit: &mut Kit<'_>, needs: &group_chat::StateFields, at: Span) -> Option<TermId> {
     needs.count.then(|| state(kit, "count", at))
 }
 
@@ -417,15 +420,15 @@ fn or(kit: &mut Kit<'_>, a: Option<TermId>, b: TermId) -> TermId {
 }
 
 /// Tests whether an edge is taken: its source spoke, and its condition holds for the message.
-fn taken(kit: &mut Kit<'_>, from: usize, e: &Arrow) -> TermId {
+fn taken(kit: &mut Kit<'_>, from: usize, e: &GraphEdge) -> TermId {
     let go = state(kit, &ready(from), e.at);
     let test = match &e.when {
         When::Always => return go,
-        When::Says(text) => {
+        When::Contains(text) => {
             let (y, text) = (answer(kit, from, e.at), kit.text(text, e.at));
             kit.b.add(Term::Prim(Prim::Contains, vec![y, text]), e.at)
         }
-        When::SaysNot(text) => {
+        When::NotContains(text) => {
             let (y, text) = (answer(kit, from, e.at), kit.text(text, e.at));
             let says = kit.b.add(Term::Prim(Prim::Contains, vec![y, text]), e.at);
             kit.b.add(Term::Prim(Prim::Not, vec![says]), e.at)

@@ -6,7 +6,7 @@
 //! Invariant: what cannot be said in the calculus is an unknown term with a finding, as in nodes of graphs.
 
 use super::value::Scope;
-use super::{Key, Reader, Traced, callable, follow};
+use super::{GraphReader, Key, Traced, callable, follow};
 use core_ir::{Name, TermId};
 use frontend_kit::kit::Kit;
 use python::{ObjectId, Value, World};
@@ -41,8 +41,8 @@ impl Functions {
         self.reader(world).test(kit, &scope(of), value)
     }
 
-    fn reader<'r, 'w>(&'r self, world: &'r World<'w>) -> Reader<'r, 'w> {
-        Reader { world, traces: &self.0, plans: HashMap::new() }
+    fn reader<'r, 'w>(&'r self, world: &'r World<'w>) -> GraphReader<'r, 'w> {
+        GraphReader { world, traces: &self.0, plans: HashMap::new() }
     }
 }
 

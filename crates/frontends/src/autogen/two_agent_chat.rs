@@ -1,9 +1,9 @@
 //! A talk of two before 0.4, of whom one has a model: that one's conversation.
 
 use super::classic::Stop;
-use super::ends::holds_text;
-use super::model::{Assistant, Kind, Member};
-use super::term::{state, system};
+use super::group_chat::{state, system};
+use super::model::{Assistant, Member, MemberKind};
+use super::termination::holds_text;
 use core_ir::{Branch, Data, IfSugar, Prim, Recv, Role, Term, TermId, ToolDecl, Type};
 use diagnostics::Span;
 use frontend_kit::calls;
@@ -80,13 +80,13 @@ pub(super) fn conversation(
     let place = other.head;
     let yes = |kit: &mut Kit<'_>, b: bool| kit.b.lit(Data::Bool(b), place);
     let answers = match &other.kind {
-        Kind::Says(text) => {
+        MemberKind::Constant(text) => {
             let text = kit.text(text, place);
             let told = kit.b.add(Term::Send(Role::User, text), place);
             let goes_on = yes(kit, true);
             kit.b.let_in(vec![("_".into(), told)], goes_on, place)
         }
-        Kind::Unknown(why) => kit.undecided(codes::NOT_COMPILED, why.clone(), place),
+        MemberKind::Unknown(why) => kit.undecided(codes::NOT_COMPILED, why.clone(), place),
         _ => {
             let said = state(kit, "text", place);
             let answer = frontend_kit::flow::by_tool(kit, &other.name, said, place);

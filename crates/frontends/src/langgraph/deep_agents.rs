@@ -7,8 +7,8 @@
 //! Source: deepagents 0.5 `graph.py`, `middleware/subagents.py`, `middleware/filesystem.py`.
 
 use super::agent::{Agent, rounds};
-use super::prompt::{Part, Said};
-use super::{Inner, Reader};
+use super::prompt::{MessageContent, Part};
+use super::{GraphReader, Inner};
 use crate::defaults;
 use crate::py::{self, field};
 use core_ir::{
@@ -46,7 +46,7 @@ const SUB_BOUND: &str =
 pub(super) const TASK: &str = "task";
 
 /// An agent that others have work done by.
-pub(super) struct Sub {
+pub(super) struct Subagent {
     pub name: String,
     pub about: String,
     pub agent: Agent,
@@ -85,7 +85,7 @@ fn all_brought(at: Span) -> Vec<ToolDecl> {
     ]
 }
 
-impl Reader<'_, '_> {
+impl GraphReader<'_, '_> {
     /// Reads a deep agent.
     pub fn read_deep(&self, kit: &mut Kit<'_>, object: &Object, name: &str, bound: LoopBound) -> Agent {
         let head = object.span;
@@ -108,7 +108,7 @@ impl Reader<'_, '_> {
             .filter(|g| !g.value.is_none());
         let parts = said.map_or_else(Vec::new, |g| match self.message_of(g.value).is_some() {
             true => self.agent_prompt(kit, object),
-            false => vec![Part::Say(Role::System, Said::Value(g.value.clone()))],
+            false => vec![Part::Say(Role::System, MessageContent::Value(g.value.clone()))],
         });
         let mut params = params;
         if let Some(given) = field(object, None, "response_format").filter(|g| !g.value.is_none()) {
@@ -124,7 +124,7 @@ impl Reader<'_, '_> {
             let params = ModelParams { result: None, ..params.clone() };
             reader.deep_part(kit, head, parts.clone(), params, tools.clone(), theirs.clone())
         };
-        let mut subagents: Vec<Sub> = Vec::new();
+        let mut subagents: Vec<Subagent> = Vec::new();
         let given = field(object, None, "subagents").filter(|g| !g.value.is_none());
         for value in given.map_or_else(Vec::new, |g| self.items(g.value)) {
             match self.sub(kit, &value, &params, &tools, &theirs) {
@@ -139,7 +139,7 @@ impl Reader<'_, '_> {
         if subagents.iter().all(|s| s.name != "general-purpose") {
             let about = "General-purpose agent for researching complex questions and multi-step tasks".into();
             let agent = like_itself(kit, self);
-            subagents.insert(0, Sub { name: "general-purpose".into(), about, agent });
+            subagents.insert(0, Subagent { name: "general-purpose".into(), about, agent });
         }
         let mut agent = self.deep_part(kit, head, parts, params, tools, bound);
         agent.subagents = subagents;
@@ -194,7 +194,7 @@ impl Reader<'_, '_> {
         own: &ModelParams,
         tools: &[Value],
         bound: &LoopBound,
-    ) -> Option<Sub> {
+    ) -> Option<Subagent> {
         let at = value.span;
         let entries: Vec<(String, Value)> = match self.world.entries(value) {
             Some(entries) => {
@@ -215,10 +215,10 @@ impl Reader<'_, '_> {
         let about = get(&["description"]).and_then(|v| py::label(self.world, v)).unwrap_or_default();
         if let Some(Inner::Agent(id)) = get(&["runnable", "graph"]).and_then(|v| self.inner_graph(v)) {
             let agent = self.read_agent(kit, id);
-            return Some(Sub { name, about, agent });
+            return Some(Subagent { name, about, agent });
         }
         let prompt = get(&["system_prompt", "prompt"])?;
-        let parts = vec![Part::Say(Role::System, Said::Value(prompt.clone()))];
+        let parts = vec![Part::Say(Role::System, MessageContent::Value(prompt.clone()))];
         let mut params = match get(&["model"]) {
             None => ModelParams { result: None, ..own.clone() },
             model => self.deep_model(kit, model, &name),
@@ -228,11 +228,11 @@ impl Reader<'_, '_> {
         // It is made with a limit of its own, which that of the run does not replace.
         let mut bound = bound.clone();
         bound.facts.bounded = Some(SUB_BOUND);
-        Some(Sub { name, about, agent: self.deep_part(kit, at, parts, params, tools, bound) })
+        Some(Subagent { name, about, agent: self.deep_part(kit, at, parts, params, tools, bound) })
     }
 
     /// The tool `task`: whom it knows stands in what models are told of it.
-    pub fn task_decl(&self, subs: &[Sub], at: Span) -> ToolDecl {
+    pub fn task_decl(&self, subs: &[Subagent], at: Span) -> ToolDecl {
         let mut decl = brought(TASK, EffectClass::Pure, &["description", "subagent_type"], at);
         let known: Vec<String> = subs.iter().map(|s| format!("- {}: {}", s.name, s.about)).collect();
         let about = format!("Launch an agent to handle a task. Available agents:\n{}", known.join("\n"));
@@ -243,14 +243,14 @@ impl Reader<'_, '_> {
     }
 
     /// Lowers a call of `task`: the named agent answers the description.
-    pub fn task_branch(&self, kit: &mut Kit<'_>, subs: Vec<Sub>, next: TermId, at: Span) -> Branch {
+    pub fn task_branch(&self, kit: &mut Kit<'_>, subs: Vec<Subagent>, next: TermId, at: Span) -> Branch {
         let names: Vec<String> = subs.iter().map(|s| s.name.clone()).collect();
         let part = |kit: &mut Kit<'_>, key: &str| {
             let a = kit.b.var("a", at);
             kit.b.add(Term::Field(a, key.into()), at)
         };
         let mut branches = Vec::new();
-        for Sub { name, agent, .. } in subs {
+        for Subagent { name, agent, .. } in subs {
             if branches.iter().any(|b: &Branch| *b.tag == *name) {
                 continue;
             }

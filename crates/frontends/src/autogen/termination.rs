@@ -2,8 +2,8 @@
 //!
 //! Source: microsoft/autogen 0.7.5, `autogen_agentchat/conditions`, `autogen_agentchat/base/_termination.py`.
 
-use super::model::{Ends, Place, Team};
-use super::term::{Needs, state};
+use super::group_chat::{StateFields, state};
+use super::model::{Place, Team, Termination};
 use core_ir::{Bound, BoundOrigin, Data, IfSugar, Name, Num, Prim, Term, TermId};
 use diagnostics::{Diagnostic, Span};
 use frontend_kit::emit::{LoopBound, clip, codes};
@@ -32,19 +32,19 @@ pub(super) fn limit(team: &Team) -> LoopBound {
 }
 
 /// The messages after which a talk ends whatever they say.
-pub(super) fn most_messages(ends: &Ends) -> Option<(u64, Span)> {
+pub(super) fn most_messages(ends: &Termination) -> Option<(u64, Span)> {
     match ends {
-        Ends::Messages(n, at) => Some((*n, *at)),
-        Ends::Any(list) => list.iter().filter_map(most_messages).min_by_key(|(n, _)| *n),
+        Termination::Messages(n, at) => Some((*n, *at)),
+        Termination::Any(list) => list.iter().filter_map(most_messages).min_by_key(|(n, _)| *n),
         _ => None,
     }
 }
 
 /// Returns the reason and the place of an end that is decided outside the chat.
-fn ended_outside(ends: &Ends) -> Option<(String, Span)> {
+fn ended_outside(ends: &Termination) -> Option<(String, Span)> {
     match ends {
-        Ends::Outside(why, at) => Some((why.clone(), *at)),
-        Ends::Any(list) => list.iter().find_map(ended_outside),
+        Termination::Outside(why, at) => Some((why.clone(), *at)),
+        Termination::Any(list) => list.iter().find_map(ended_outside),
         _ => None,
     }
 }
@@ -53,12 +53,12 @@ fn ended_outside(ends: &Ends) -> Option<(String, Span)> {
 /// needs are bound before.
 pub(super) fn holds(
     kit: &mut Kit<'_>,
-    ends: &Ends,
-    needs: &Needs,
+    ends: &Termination,
+    needs: &StateFields,
     latches: &mut Vec<(Name, TermId)>,
 ) -> Option<TermId> {
     match ends {
-        Ends::Any(list) => {
+        Termination::Any(list) => {
             let mut test = None;
             for e in list {
                 let this = holds(kit, e, needs, latches);
@@ -66,11 +66,11 @@ pub(super) fn holds(
             }
             test
         }
-        Ends::All(list) => {
+        Termination::All(list) => {
             let mut all: Option<TermId> = None;
             for e in list {
                 let (held, at) = match e {
-                    Ends::Messages(n, at) => (counted(kit, *n, *at), *at),
+                    Termination::Messages(n, at) => (counted(kit, *n, *at), *at),
                     _ => {
                         let now = holds(kit, e, needs, latches)?;
                         let at = kit.b.span(now);
@@ -92,8 +92,8 @@ pub(super) fn holds(
             all
         }
         // Where each turn is a message, the bound of the loop says it.
-        Ends::Messages(n, at) => needs.count.then(|| counted(kit, *n, *at)),
-        Ends::Mention { text, sources, place, at } => {
+        Termination::Messages(n, at) => needs.count.then(|| counted(kit, *n, *at)),
+        Termination::Mention { text, sources, place, at } => {
             let says = mention(kit, text, *place, *at);
             Some(match sources {
                 None => says,
@@ -104,9 +104,9 @@ pub(super) fn holds(
                 }
             })
         }
-        Ends::Handoff(target, at) => Some(equals(kit, "to", target, *at)),
-        Ends::Source(names, at) => Some(spoken_by(kit, names, *at)),
-        Ends::TextOf(source, at) => {
+        Termination::Handoff(target, at) => Some(equals(kit, "to", target, *at)),
+        Termination::Source(names, at) => Some(spoken_by(kit, names, *at)),
+        Termination::TextOf(source, at) => {
             let is_text = equals(kit, "kind", "text", *at);
             Some(match source {
                 None => is_text,
@@ -117,15 +117,15 @@ pub(super) fn holds(
                 }
             })
         }
-        Ends::Called(tool, at) => {
+        Termination::Called(tool, at) => {
             Some(kit.undecided(codes::NOT_COMPILED, format!("whether `{}` was called", clip(tool)), *at))
         }
-        Ends::Outside(why, at) => {
+        Termination::Outside(why, at) => {
             let message = format!("the termination by {} is left out", clip(why));
             kit.out.push(Diagnostic::info(codes::UNUSED_KEY, message, *at));
             None
         }
-        Ends::Unknown(why, at) => Some(kit.undecided(codes::NOT_COMPILED, why.clone(), *at)),
+        Termination::Unknown(why, at) => Some(kit.undecided(codes::NOT_COMPILED, why.clone(), *at)),
     }
 }
 
@@ -190,11 +190,11 @@ fn spoken_by(kit: &mut Kit<'_>, names: &[String], at: Span) -> TermId {
 }
 
 /// Returns true if a handoff to `target` may end the group chat.
-pub(super) fn ended_by(ends: &Ends, target: &str) -> bool {
+pub(super) fn ended_by(ends: &Termination, target: &str) -> bool {
     match ends {
-        Ends::Any(list) | Ends::All(list) => list.iter().any(|e| ended_by(e, target)),
-        Ends::Handoff(to, _) => to == target,
-        Ends::Unknown(..) => true,
+        Termination::Any(list) | Termination::All(list) => list.iter().any(|e| ended_by(e, target)),
+        Termination::Handoff(to, _) => to == target,
+        Termination::Unknown(..) => true,
         _ => false,
     }
 }

@@ -5,8 +5,8 @@
 //! `agents/middleware`), langchain-core 1.7.2 (`runnables/base.py`, `runnables/retry.py`,
 //! `runnables/fallbacks.py`).
 
-use super::{Reader, What};
-use crate::asks::{Asks, Uncounted, is_asking};
+use super::{GraphReader, What};
+use crate::model_requests::{ModelRequests, Uncounted, is_asking};
 use crate::py::{self, field};
 use python::{Object, ObjectId, PyKind, Value};
 
@@ -76,7 +76,7 @@ const RUNS_FOR_EACH: &[&str] = &[
     "transform",
 ];
 
-impl Reader<'_, '_> {
+impl GraphReader<'_, '_> {
     /// Why something is run more than once, if it is.
     pub(super) fn run_again(&self, what: &What) -> Option<Uncounted> {
         let id = match what {
@@ -102,7 +102,7 @@ impl Reader<'_, '_> {
     }
 
     /// Why models are asked beside the term.
-    pub(super) fn beside(&self, asks: &Asks<'_, '_>, what: &What) -> Option<Uncounted> {
+    pub(super) fn beside(&self, asks: &ModelRequests<'_, '_>, what: &What) -> Option<Uncounted> {
         let objects = || self.world.objects().map(|(_, o)| o);
         let is_ours = |o: &Object| o.callee.starts_with("langchain") || o.callee.starts_with("langgraph");
         let of_chain = |o: &Object| o.base.is_some() && matches!(o.short(), "with_retry" | "with_fallbacks");
@@ -153,7 +153,7 @@ impl Reader<'_, '_> {
     }
 
     /// Why the middleware of an agent asks models.
-    fn middleware(&self, asks: &Asks<'_, '_>, object: &Object) -> Option<Uncounted> {
+    fn middleware(&self, asks: &ModelRequests<'_, '_>, object: &Object) -> Option<Uncounted> {
         let given = field(object, None, "middleware")?;
         let Some(items) = self.world.items(given.value) else {
             return (!given.value.is_none())

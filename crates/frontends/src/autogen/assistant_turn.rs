@@ -2,8 +2,8 @@
 //!
 //! Source: microsoft/autogen 0.7.5, `autogen_agentchat/agents/_assistant_agent.py`.
 
+use super::group_chat::{TurnResult, alone, entry};
 use super::model::{Assistant, Handoff, Member, ToolUse};
-use super::term::{Said, alone, entry};
 use core_ir::{
     Branch, EffectClass, LabelSpec, ModelParams, Name, Prim, Recv, Role, Term, TermId, ToolDecl, Type,
 };
@@ -31,7 +31,7 @@ pub(super) fn turn(
     head: Span,
     a: &Assistant,
     remembered: Option<&str>,
-    finish: &mut dyn FnMut(&mut Kit<'_>, Name, &Said) -> TermId,
+    finish: &mut dyn FnMut(&mut Kit<'_>, Name, &TurnResult) -> TermId,
 ) -> TermId {
     let model_at = a.model_at.unwrap_or(head);
     let mut params = a.params.clone();
@@ -62,7 +62,7 @@ pub(super) fn turn(
     let plain = ModelParams { tools: Vec::new(), ..params.clone() };
     if tools.is_empty() && handoffs.is_empty() {
         let recv = kit.b.add(Term::Recv(Recv::Data(Arc::new(params))), model_at);
-        let body = finish(kit, "y".into(), &Said::Text);
+        let body = finish(kit, "y".into(), &TurnResult::Text);
         return named(kit, "y", recv, body, head);
     }
     let looped = !tools.is_empty();
@@ -71,7 +71,7 @@ pub(super) fn turn(
         summary: a.summary.as_deref(),
         remembered,
         looped,
-        hands_over: !handoffs.is_empty(),
+        hands_off: !handoffs.is_empty(),
         head,
         model_at,
     };
@@ -91,7 +91,7 @@ pub(super) fn turn(
         }
         None => body,
     };
-    let body = finish(kit, "y".into(), &Said::Text);
+    let body = finish(kit, "y".into(), &TurnResult::Text);
     let branch = match remembered {
         Some(_) => {
             let y = text(kit);
@@ -104,10 +104,10 @@ pub(super) fn turn(
     if looped {
         let (said, y) = if a.reflect {
             // The tools are not offered when their results are looked back on.
-            (Said::Text, kit.b.add(Term::Recv(Recv::Data(Arc::new(plain))), model_at))
+            (TurnResult::Text, kit.b.add(Term::Recv(Recv::Data(Arc::new(plain))), model_at))
         } else {
             let (all, line) = (text(kit), kit.text("\n", head));
-            (Said::Summary, kit.b.add(Term::Prim(Prim::Join, vec![all, line]), head))
+            (TurnResult::Summary, kit.b.add(Term::Prim(Prim::Join, vec![all, line]), head))
         };
         let body = finish(kit, "y".into(), &said);
         let body = named(kit, "y", y, body, head);
@@ -116,7 +116,7 @@ pub(super) fn turn(
     }
     for handoff in handoffs {
         let message = kit.text(&handoff.message, handoff.at);
-        let body = finish(kit, "y".into(), &Said::Handoff(handoff.target.clone()));
+        let body = finish(kit, "y".into(), &TurnResult::Handoff(handoff.target.clone()));
         let body = kit.b.let_in(vec![("y".into(), message)], body, handoff.at);
         let binder = remembered.map(|_| Name::from(DONE));
         ends.push(Branch { tag: handoff.name.as_str().into(), binder, body });
@@ -200,7 +200,7 @@ struct Once<'a> {
     remembered: Option<&'a str>,
     /// True if tools are called, so that there is a summary.
     looped: bool,
-    hands_over: bool,
+    hands_off: bool,
     head: Span,
     model_at: Span,
 }
@@ -239,7 +239,7 @@ impl Once<'_> {
         let mut fields = Vec::new();
         fields.extend(self.looped.then_some(TOLD));
         fields.extend(self.remembered.map(|_| "done"));
-        fields.extend(self.hands_over.then_some(TO));
+        fields.extend(self.hands_off.then_some(TO));
         fields
     }
 

@@ -23,7 +23,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 /// Effect of a call.
-pub enum Move {
+pub enum CallEffect {
     /// Calls the tool and shows its result.
     Call,
     /// Calls the tool, whose result is the answer, after the calls beside it.
@@ -43,15 +43,15 @@ pub struct Choice {
     /// Declaration that the model is shown.
     pub decl: ToolDecl,
     /// Effect of a call.
-    pub does: Move,
+    pub kind: CallEffect,
     /// Who carries it out.
     pub role: ToolRole,
 }
 
 impl Choice {
     /// A call that the program carries out.
-    pub fn new(decl: ToolDecl, does: Move) -> Choice {
-        Choice { decl, does, role: ToolRole::Program }
+    pub fn new(decl: ToolDecl, kind: CallEffect) -> Choice {
+        Choice { decl, kind, role: ToolRole::Program }
     }
 }
 
@@ -95,16 +95,16 @@ fn tag(index: usize, speakers: &[String]) -> Name {
 
 /// Returns the maximal number of replies if no speaker speaks twice: only handoff targets continue, and no
 /// handoff leads back. `None` if a speaker may speak again. Calls that are `free` take no reply of their own.
-pub fn longest(speakers: &[Speaker], free: impl Fn(&Choice) -> bool) -> Option<u64> {
+pub fn max_replies(speakers: &[Speaker], free: impl Fn(&Choice) -> bool) -> Option<u64> {
     let mut next: Vec<Vec<usize>> = Vec::with_capacity(speakers.len());
     for speaker in speakers {
         let mut to = Vec::new();
         for choice in &speaker.choices {
-            match choice.does {
+            match choice.kind {
                 _ if free(choice) => {}
-                Move::Call | Move::Ask(_) | Move::Show(_) => return None,
-                Move::Finish | Move::FinishNow => {}
-                Move::Switch(other, _) => to.push(other),
+                CallEffect::Call | CallEffect::Ask(_) | CallEffect::Show(_) => return None,
+                CallEffect::Finish | CallEffect::FinishNow => {}
+                CallEffect::Switch(other, _) => to.push(other),
             }
         }
         next.push(to);
@@ -131,7 +131,7 @@ pub fn longest(speakers: &[Speaker], free: impl Fn(&Choice) -> bool) -> Option<u
 
 /// Start of a conversation.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Begins {
+pub enum Opening {
     /// A text, which the user says.
     Text,
     /// A list of messages, each said by whom it names.
@@ -139,14 +139,20 @@ pub enum Begins {
 }
 
 /// `Str → Str`. The first speaker begins. `over` is the error when the bound is reached.
-pub fn talk(kit: &mut Kit<'_>, speakers: Vec<Speaker>, bound: LoopBound, over: &str, at: Span) -> TermId {
-    talk_from(kit, Begins::Text, speakers, bound, Over::Fails(over), at)
+pub fn conversation(
+    kit: &mut Kit<'_>,
+    speakers: Vec<Speaker>,
+    bound: LoopBound,
+    over: &str,
+    at: Span,
+) -> TermId {
+    conversation_from(kit, Opening::Text, speakers, bound, Over::Fails(over), at)
 }
 
 /// The same, of what the conversation begins with.
-pub fn talk_from(
+pub fn conversation_from(
     kit: &mut Kit<'_>,
-    begins: Begins,
+    begins: Opening,
     mut speakers: Vec<Speaker>,
     bound: LoopBound,
     over: Over<'_>,
@@ -156,7 +162,7 @@ pub fn talk_from(
     let prompt = first.prompts.pop().unwrap_or_else(|| kit.text("", at));
     if speakers.len() == 1 && speakers[0].choices.is_empty() {
         let Speaker { params, model_at, .. } = speakers.remove(0);
-        if begins == Begins::Text {
+        if begins == Opening::Text {
             return kit.b.add(Term::Llm(prompt, Arc::new(params)), model_at);
         }
         let answer = kit.b.add(Term::Recv(Recv::Data(Arc::new(params))), model_at);
@@ -205,13 +211,13 @@ pub fn talk_from(
 }
 
 /// A conversation of its own: what it begins with, then the rest.
-fn begun(kit: &mut Kit<'_>, begins: Begins, prompt: TermId, rest: TermId, head: Span) -> TermId {
+fn begun(kit: &mut Kit<'_>, begins: Opening, prompt: TermId, rest: TermId, head: Span) -> TermId {
     let mut said: Vec<(Name, TermId)> = Vec::new();
     said.extend(system(kit, prompt, head));
     let x = kit.b.var("x", head);
     let (heard, ty) = match begins {
-        Begins::Text => (kit.b.add(Term::Send(Role::User, x), head), Some(core_ir::Type::Str)),
-        Begins::Messages => (crate::lists::said_each(kit, x, head), None),
+        Opening::Text => (kit.b.add(Term::Send(Role::User, x), head), Some(core_ir::Type::Str)),
+        Opening::Messages => (crate::lists::said_each(kit, x, head), None),
     };
     said.push(("_".into(), heard));
     let all = kit.b.let_in(said, rest, head);
@@ -260,7 +266,7 @@ fn turn(
     let Speaker { head, mut params, model_at, choices, choices_at, .. } = speaker;
     let mut steps: Vec<Step> = Vec::new();
     let mut seen: HashSet<Name> = HashSet::new();
-    for Choice { decl, does, role } in choices {
+    for Choice { decl, kind, role } in choices {
         let (name, at) = (decl.name.clone(), decl.span);
         if steps.len() >= emit::MAX_TOOLS {
             kit.out.push(emit::too_many_tools(at));
@@ -276,26 +282,27 @@ fn turn(
         let input = decl.params.first().map_or_else(|| "input".into(), |p| p.name.clone());
         let id = kit.declared_as(decl, role);
         params.tools.push(id);
-        let (shown, next) = match does {
-            Move::Call | Move::Finish | Move::FinishNow => {
+        let (shown, next) = match kind {
+            CallEffect::Call | CallEffect::Finish | CallEffect::FinishNow => {
                 let tool = kit.b.add(Term::Tool(id), at);
                 let a = kit.b.var("a", at);
                 let result = kit.b.app(tool, a, at);
-                if !matches!(does, Move::Call) {
+                if !matches!(kind, CallEffect::Call) {
                     let text = kit.b.add(Term::Prim(Prim::ToStr, vec![result]), at);
-                    let next = if let Move::Finish = does { Next::End(text) } else { Next::EndNow(text) };
+                    let next =
+                        if let CallEffect::Finish = kind { Next::End(text) } else { Next::EndNow(text) };
                     steps.push(Step { tag: name, at, binder: Some("a".into()), said: Vec::new(), next });
                     continue;
                 }
                 (result, Next::Stay)
             }
-            Move::Ask(agent) => {
+            CallEffect::Ask(agent) => {
                 let a = kit.b.var("a", at);
                 let input = kit.b.add(Term::Field(a, input), at);
                 (kit.b.app(agent, input, at), Next::Stay)
             }
-            Move::Show(shown) => (shown, Next::Stay),
-            Move::Switch(to, message) => {
+            CallEffect::Show(shown) => (shown, Next::Stay),
+            CallEffect::Switch(to, message) => {
                 let prompt = prompts.get_mut(to).and_then(Vec::pop);
                 let prompt = prompt.and_then(|prompt| system(kit, prompt, at));
                 (kit.text(&message, at), Next::Other(to, prompt))

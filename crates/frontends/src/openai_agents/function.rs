@@ -13,12 +13,12 @@
 //! | any other function | a tool of its name |
 //! | `input(…)` | the unit's input; any other one a tool |
 //!
-//! Entry point: [`Whole::found`], then [`Whole::unit`].
+//! Entry point: [`FunctionLowering::found`], then [`FunctionLowering::unit`].
 //!
 //! Invariant: a loop is bounded only where the source bounds it: by the items of what is written, or by a
 //! counter that each turn moves.
 
-use super::Reader;
+use super::SdkReader;
 use crate::py::{self, field};
 use crate::scan::{Found, Takes, awaited, dotted, never_ends, scan, scan_expr};
 use core_ir::{Name, TermId, Type};
@@ -37,41 +37,45 @@ const MAX_DEPTH: usize = 8;
 /// The longest text of a function that is compiled whole, in bytes.
 const MAX_FUNCTION_BYTES: usize = 40_000;
 /// The name that holds what was given last.
-pub(super) const OUT: &str = "$out";
+pub(super) const LAST_RESULT: &str = "$out";
 /// Suffix of the variable that holds the messages of a run.
-pub(super) const SAID: &str = ".to_input_list";
+pub(super) const MESSAGES: &str = ".to_input_list";
 
 /// Kind of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Is {
+pub(super) enum ValueKind {
     Data,
     /// Certainly a text.
     Text,
     /// Result of a run. The flag is true if its output is certainly a text.
-    Ran(bool),
+    RunResult(bool),
     /// A list of those.
-    AllRan(bool),
+    RunResults(bool),
     /// A list of messages.
     Messages,
 }
 
-impl Is {
-    fn join(self, other: Is) -> Is {
+impl ValueKind {
+    fn join(self, other: ValueKind) -> ValueKind {
         match (self, other) {
-            (Is::Ran(a), Is::Ran(b)) => Is::Ran(a && b),
-            (Is::AllRan(a), Is::AllRan(b)) => Is::AllRan(a && b),
+            (ValueKind::RunResult(a), ValueKind::RunResult(b)) => ValueKind::RunResult(a && b),
+            (ValueKind::RunResults(a), ValueKind::RunResults(b)) => ValueKind::RunResults(a && b),
             (a, b) if a == b => a,
-            (Is::Data | Is::Text, other) | (other, Is::Data | Is::Text) if other != Is::Text => other,
-            _ => Is::Data,
+            (ValueKind::Data | ValueKind::Text, other) | (other, ValueKind::Data | ValueKind::Text)
+                if other != ValueKind::Text =>
+            {
+                other
+            }
+            _ => ValueKind::Data,
         }
     }
 
-    pub(super) fn item(self) -> Is {
-        if let Is::AllRan(text) = self { Is::Ran(text) } else { Is::Data }
+    pub(super) fn item(self) -> ValueKind {
+        if let ValueKind::RunResults(text) = self { ValueKind::RunResult(text) } else { ValueKind::Data }
     }
 
-    pub(super) fn list(self) -> Is {
-        if let Is::Ran(text) = self { Is::AllRan(text) } else { Is::Data }
+    pub(super) fn list(self) -> ValueKind {
+        if let ValueKind::RunResult(text) = self { ValueKind::RunResults(text) } else { ValueKind::Data }
     }
 }
 
@@ -84,7 +88,7 @@ pub(super) struct Frame<'w> {
     pub fixed: HashMap<String, Value>,
     /// Its parameters, and names that it assigns: no names of the module.
     pub locals: HashSet<String>,
-    pub kinds: HashMap<String, Is>,
+    pub kinds: HashMap<String, ValueKind>,
     pub reads: Vec<(String, u32)>,
     /// True if a `return` has a value.
     pub gives: bool,
@@ -106,8 +110,8 @@ struct Survey {
     calls: HashSet<FunctionId>,
 }
 
-pub(super) struct Whole<'r, 'w> {
-    pub reader: &'r Reader<'r, 'w>,
+pub(super) struct FunctionLowering<'r, 'w> {
+    pub reader: &'r SdkReader<'r, 'w>,
     /// Object made by each call, the last if there are several.
     pub made: HashMap<Span, ObjectId>,
     /// The runs at each place.
@@ -115,7 +119,7 @@ pub(super) struct Whole<'r, 'w> {
     globals: RefCell<HashMap<usize, Rc<HashMap<String, Value>>>>,
     surveys: RefCell<HashMap<FunctionId, Survey>>,
     shows: RefCell<HashMap<FunctionId, bool>>,
-    gives: RefCell<HashMap<FunctionId, Is>>,
+    gives: RefCell<HashMap<FunctionId, ValueKind>>,
     /// The first instance of each class, and the function of each name that is defined.
     instances: HashMap<python::ClassId, ObjectId>,
     defined: HashMap<Span, FunctionId>,
@@ -130,8 +134,8 @@ pub(super) struct Unit {
     pub sites: BTreeSet<Span>,
 }
 
-impl<'r, 'w> Whole<'r, 'w> {
-    pub fn new(reader: &'r Reader<'r, 'w>) -> Self {
+impl<'r, 'w> FunctionLowering<'r, 'w> {
+    pub fn new(reader: &'r SdkReader<'r, 'w>) -> Self {
         let mut made = HashMap::new();
         let mut runs: HashMap<Span, Vec<ObjectId>> = HashMap::new();
         for (id, object) in reader.world.objects() {
@@ -147,7 +151,7 @@ impl<'r, 'w> Whole<'r, 'w> {
                 instances.entry(class).or_insert(id);
             }
         }
-        Whole {
+        FunctionLowering {
             reader,
             made,
             runs,
@@ -250,7 +254,7 @@ impl<'r, 'w> Whole<'r, 'w> {
             locals: HashSet::new(),
             kinds: HashMap::new(),
             gives: found.returns.iter().any(Option::is_some),
-            histories: found.read.iter().any(|(n, _)| n.ends_with(SAID)),
+            histories: found.read.iter().any(|(n, _)| n.ends_with(MESSAGES)),
             may_say_nothing: !never_ends(body) || found.returns.iter().any(Option::is_none),
             reads: Vec::new(),
             depth,
@@ -258,7 +262,7 @@ impl<'r, 'w> Whole<'r, 'w> {
         let texts = f.own_params().iter().filter(|p| {
             p.annotation.as_ref().is_some_and(|a| py::type_of(self.reader.world, a) == Type::Str)
         });
-        frame.kinds.extend(texts.map(|p| (p.name.to_string(), Is::Text)));
+        frame.kinds.extend(texts.map(|p| (p.name.to_string(), ValueKind::Text)));
         self.fix(&mut frame, &found);
         const PASSES: usize = 3;
         for _ in 0..PASSES {
@@ -270,7 +274,7 @@ impl<'r, 'w> Whole<'r, 'w> {
                 let is = match takes {
                     Takes::All | Takes::JoinAll => is,
                     Takes::Item => is.item(),
-                    Takes::Joins if is_message(value) => Is::Messages,
+                    Takes::Joins if is_message(value) => ValueKind::Messages,
                     Takes::Joins => is.list(),
                 };
                 let is = frame.kinds.get(name).map_or(is, |old| old.join(is));
@@ -447,84 +451,84 @@ impl<'r, 'w> Whole<'r, 'w> {
     }
 
     /// Returns the kind of an expression's value, as far as the text shows.
-    pub fn is(&self, frame: &Frame<'w>, expr: &Expr) -> Is {
+    pub fn is(&self, frame: &Frame<'w>, expr: &Expr) -> ValueKind {
         stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.is_inner(frame, awaited(expr)))
     }
 
-    fn is_inner(&self, frame: &Frame<'w>, expr: &Expr) -> Is {
+    fn is_inner(&self, frame: &Frame<'w>, expr: &Expr) -> ValueKind {
         match expr {
-            Expr::StringLiteral(_) | Expr::FString(_) => Is::Text,
+            Expr::StringLiteral(_) | Expr::FString(_) => ValueKind::Text,
             Expr::Call(call) => {
                 if self.run_at(frame, call).is_some() {
                     let agent = self.agent(frame, call);
                     let plain = |a| self.reader.get(a, None, "output_type").is_none();
-                    return Is::Ran(agent.is_some_and(plain));
+                    return ValueKind::RunResult(agent.is_some_and(plain));
                 }
                 if let Some(function) = self.callee(frame, call) {
                     return self.gives(frame, function);
                 }
                 match (&*call.func, called(call)) {
-                    (Expr::Name(_), "str" | "input") => Is::Text,
-                    (Expr::Attribute(_), "to_input_list") => Is::Messages,
+                    (Expr::Name(_), "str" | "input") => ValueKind::Text,
+                    (Expr::Attribute(_), "to_input_list") => ValueKind::Messages,
                     (Expr::Attribute(_), "strip" | "lower" | "upper" | "join" | "replace" | "title") => {
-                        Is::Text
+                        ValueKind::Text
                     }
                     (_, "create_task" | "ensure_future" | "wait_for" | "run" | "as_completed" | "list") => {
-                        call.arguments.args.first().map_or(Is::Data, |a| self.is(frame, a))
+                        call.arguments.args.first().map_or(ValueKind::Data, |a| self.is(frame, a))
                     }
                     (_, "gather") => match call.arguments.args.first() {
                         Some(Expr::Starred(s)) => self.is(frame, &s.value),
                         _ => {
                             let mut all = call.arguments.args.iter().map(|a| self.is(frame, a));
-                            let first = all.next().unwrap_or(Is::Data);
-                            all.fold(first, Is::join).list()
+                            let first = all.next().unwrap_or(ValueKind::Data);
+                            all.fold(first, ValueKind::join).list()
                         }
                     },
-                    _ => Is::Data,
+                    _ => ValueKind::Data,
                 }
             }
             Expr::Attribute(a) if a.attr.as_str() == "final_output" => match self.is(frame, &a.value) {
-                Is::Ran(true) => Is::Text,
-                _ => Is::Data,
+                ValueKind::RunResult(true) => ValueKind::Text,
+                _ => ValueKind::Data,
             },
             Expr::Name(_) | Expr::Attribute(_) => {
-                dotted(expr).and_then(|n| frame.kinds.get(&n).copied()).unwrap_or(Is::Data)
+                dotted(expr).and_then(|n| frame.kinds.get(&n).copied()).unwrap_or(ValueKind::Data)
             }
             Expr::Subscript(s) => match (self.is(frame, &s.value), &*s.slice) {
-                (is @ Is::AllRan(_), Expr::Slice(_)) => is,
+                (is @ ValueKind::RunResults(_), Expr::Slice(_)) => is,
                 (is, _) => is.item(),
             },
-            Expr::List(l) if !l.elts.is_empty() && l.elts.iter().all(is_message) => Is::Messages,
+            Expr::List(l) if !l.elts.is_empty() && l.elts.iter().all(is_message) => ValueKind::Messages,
             Expr::List(l) => {
                 let mut all = l.elts.iter().map(|e| self.is(frame, e));
-                let first = all.next().unwrap_or(Is::Data);
-                all.fold(first, Is::join).list()
+                let first = all.next().unwrap_or(ValueKind::Data);
+                all.fold(first, ValueKind::join).list()
             }
             Expr::ListComp(c) => self.is(frame, &c.elt).list(),
             Expr::Generator(c) => self.is(frame, &c.elt).list(),
             Expr::BinOp(b) => match (self.is(frame, &b.left), self.is(frame, &b.right)) {
-                (Is::Messages, _) | (_, Is::Messages) => Is::Messages,
-                (Is::Text, Is::Text) => Is::Text,
-                _ => Is::Data,
+                (ValueKind::Messages, _) | (_, ValueKind::Messages) => ValueKind::Messages,
+                (ValueKind::Text, ValueKind::Text) => ValueKind::Text,
+                _ => ValueKind::Data,
             },
             Expr::If(i) => self.is(frame, &i.body).join(self.is(frame, &i.orelse)),
-            _ => Is::Data,
+            _ => ValueKind::Data,
         }
     }
 
     /// Returns the kind of a function's result.
-    fn gives(&self, frame: &Frame<'w>, function: FunctionId) -> Is {
+    fn gives(&self, frame: &Frame<'w>, function: FunctionId) -> ValueKind {
         if frame.depth >= MAX_DEPTH || !self.runs_in_function(function) {
-            return Is::Data;
+            return ValueKind::Data;
         }
         if let Some(known) = self.gives.borrow().get(&function) {
             return *known;
         }
-        self.gives.borrow_mut().insert(function, Is::Data);
+        self.gives.borrow_mut().insert(function, ValueKind::Data);
         let inner = self.frame(function, HashMap::new(), frame.depth + 1);
         let found = scan(inner.body);
         let mut all = found.returns.iter().flatten().map(|e| self.is(&inner, e));
-        let is = all.next().map_or(Is::Data, |first| all.fold(first, Is::join));
+        let is = all.next().map_or(ValueKind::Data, |first| all.fold(first, ValueKind::join));
         self.gives.borrow_mut().insert(function, is);
         is
     }
@@ -573,7 +577,7 @@ impl<'r, 'w> Whole<'r, 'w> {
         // A function that calls itself adds nothing.
         self.surveys.borrow_mut().insert(function, Survey::default());
         let frame = self.sketch(function);
-        let mut look = Look {
+        let mut look = SurveyVisitor {
             whole: self,
             frame: &frame,
             tainted: HashSet::new(),
@@ -623,8 +627,8 @@ fn is_empty_list(expr: &Expr) -> bool {
 }
 
 /// Looks for runs that depend on others.
-struct Look<'l, 'r, 'w> {
-    whole: &'l Whole<'r, 'w>,
+struct SurveyVisitor<'l, 'r, 'w> {
+    whole: &'l FunctionLowering<'r, 'w>,
     frame: &'l Frame<'w>,
     /// Names that hold something of what a run gave.
     tainted: HashSet<String>,
@@ -635,7 +639,7 @@ struct Look<'l, 'r, 'w> {
     out: Survey,
 }
 
-impl<'w> Look<'_, '_, 'w> {
+impl<'w> SurveyVisitor<'_, '_, 'w> {
     fn all(&mut self, body: &'w [Stmt]) {
         for stmt in body {
             stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.one(stmt));

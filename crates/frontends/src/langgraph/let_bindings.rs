@@ -5,15 +5,15 @@
 //! Python has computed it: after the calls that it is made of, under the tests that it was made under, and no
 //! earlier.
 //!
-//! Entry points: [`Reader::sharing`] says what is worth a name, [`Scope::opened`] begins a place that names
-//! are given in, and [`Reader::shared`] gives one.
+//! Entry points: [`GraphReader::sharing`] says what is worth a name, [`Scope::opened`] begins a place that names
+//! are given in, and [`GraphReader::shared`] gives one.
 //!
 //! Invariant: what Python computes only on one way is not computed on another one: a value gets its name at a
 //! place whose tests it was made under.
 
 use super::calls::Call;
-use super::value::{Held, Scope};
-use super::{Kindly, Reader, Traced};
+use super::value::{BoundResult, Scope};
+use super::{GraphReader, ReplyKind, Traced};
 use core_ir::{IfSugar, Name, Prim, Term, TermId};
 use diagnostics::Span;
 use frontend_kit::kit::Kit;
@@ -38,23 +38,23 @@ pub(super) struct Place {
     /// Scope of the place, whose own place is the enclosing one.
     scope: Scope,
     made: RefCell<Vec<(Name, TermId)>>,
-    names: RefCell<HashMap<ObjectId, Given>>,
+    names: RefCell<HashMap<ObjectId, SharedValue>>,
 }
 
 /// Replacement for a value that gets a name.
 #[derive(Clone, Debug)]
-enum Given {
+enum SharedValue {
     Name(Name),
     /// It is not known as a whole, and why: it is said where it is used, so that ways that do not use it do
     /// not end.
     Unknown(Name, Span),
 }
 
-impl Given {
+impl SharedValue {
     fn term(self, kit: &mut Kit<'_>, at: Span) -> TermId {
         match self {
-            Given::Name(name) => kit.b.var(name, at),
-            Given::Unknown(why, at) => kit.b.add(Term::Unknown(why), at),
+            SharedValue::Name(name) => kit.b.var(name, at),
+            SharedValue::Unknown(why, at) => kit.b.add(Term::Unknown(why), at),
         }
     }
 }
@@ -106,7 +106,7 @@ fn node(value: &Value) -> Option<Node> {
     })
 }
 
-impl Reader<'_, '_> {
+impl GraphReader<'_, '_> {
     /// The scope of a function in which what is worth it gets a name.
     pub(super) fn naming(&self, scope: Scope, traced: &Traced, calls: &[Call]) -> Scope {
         let calls: Vec<ObjectId> = calls.iter().map(|c| c.id).collect();
@@ -323,13 +323,13 @@ impl Reader<'_, '_> {
         kit.budget.together(depth);
         let term = not_known_whole(kit, term);
         let unknown = match kit.b.term(term) {
-            Term::Unknown(why) => Some(Given::Unknown(why.clone(), kit.b.span(term))),
+            Term::Unknown(why) => Some(SharedValue::Unknown(why.clone(), kit.b.span(term))),
             _ => None,
         };
         let given = unknown.unwrap_or_else(|| {
             let name: Name = kit.b.fresh("v");
             place.made.borrow_mut().push((name.clone(), term));
-            Given::Name(name)
+            SharedValue::Name(name)
         });
         place.names.borrow_mut().insert(id, given.clone());
         Some(given.term(kit, at))
@@ -362,7 +362,7 @@ impl Reader<'_, '_> {
                 todo.extend(sides.map(|a| a.value.clone()));
                 continue;
             }
-            let of_model = |h: &Held| !matches!(h.kind, Kindly::Data);
+            let of_model = |h: &BoundResult| !matches!(h.kind, ReplyKind::Data);
             if scope.held.get(&id).is_some_and(of_model)
                 || self.is_message(scope, &value)
                 || self.is_run_messages(scope, &value)
