@@ -58,7 +58,7 @@ fn runtime() -> PyResult<&'static Runtime> {
     Ok(runtime)
 }
 
-/// How many threads of ours are in Python, and whether no more may enter.
+/// Number of our threads in Python, and true if no more may enter.
 static INSIDE: Mutex<(usize, bool)> = Mutex::new((0, false));
 static LEFT: Condvar = Condvar::new();
 
@@ -96,7 +96,7 @@ fn shut_down(py: Python<'_>) {
     });
 }
 
-/// Where a function of Python puts its answer, once.
+/// Slot for the answer of a Python function, filled once.
 #[pyclass(frozen)]
 struct Answer(Mutex<Option<oneshot::Sender<Result<String, String>>>>);
 
@@ -116,7 +116,7 @@ impl Answer {
         self.send(Ok(json));
     }
 
-    /// Why it failed.
+    /// Hands in the failure of the function.
     fn fail(&self, why: String) {
         self.send(Err(why));
     }
@@ -356,7 +356,7 @@ impl Run {
 /// A tool that is a function: its name, the JSON Schemas of its arguments and its result, the function.
 type Tool = (String, Option<String>, Option<String>, Py<PyAny>);
 
-/// Who answers what programs ask.
+/// Handlers of the requests of programs.
 #[pyclass(frozen)]
 struct World(entail::World);
 

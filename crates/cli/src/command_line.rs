@@ -11,7 +11,7 @@ use clap::Parser;
 use std::ffi::OsString;
 use std::sync::OnceLock;
 
-/// How this program is started: the program, and the arguments that come before all others.
+/// Command that starts this program: the executable, and the arguments before all others.
 static SELF: OnceLock<Vec<OsString>> = OnceLock::new();
 
 /// Runs the program `entail`: executes the command in `args`, whose first item is the program's name, and
@@ -71,7 +71,7 @@ pub fn command(args: &[&str]) -> (u8, Vec<serde_json::Value>) {
     (exit.status(), lines.iter().filter_map(|l| serde_json::from_str(l).ok()).collect())
 }
 
-/// How this program is started anew.
+/// Returns the command that starts this program again.
 #[cfg(feature = "mcp")]
 pub fn this_program() -> std::io::Result<(std::path::PathBuf, Vec<OsString>)> {
     if let Some([program, args @ ..]) = SELF.get().map(Vec::as_slice) {

@@ -157,7 +157,7 @@ text { fill: #1b2430; text-anchor: middle; }
 <rect class=\"behind\" width=\"100%\" height=\"100%\"/>
 ";
 
-/// How wide a text is, about: the font is not known here. Letters outside of Latin count twice.
+/// Estimates the width of a text, because the font is unknown. Letters outside of Latin count twice.
 fn breadth(text: &str) -> f64 {
     text.chars().map(|c| if (c as u32) < 0x1100 { 7.3 } else { 13.5 }).sum()
 }

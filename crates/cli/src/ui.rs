@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use std::io::{IsTerminal, Write};
 use std::sync::{Mutex, PoisonError};
 
-/// How a command ended, as the exit status tells it.
+/// Exit status of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
     /// Done, nothing found: 0.
@@ -31,7 +31,7 @@ impl Exit {
     }
 }
 
-/// Where and how things are written: results to standard output, all else to standard error.
+/// Output of commands: results go to standard output, everything else to standard error.
 pub struct Ui {
     /// The options.
     pub args: OutputArgs,
@@ -121,7 +121,7 @@ impl Ui {
         let _ = writeln!(std::io::stderr().lock(), "{text}");
     }
 
-    /// How many columns the terminal of standard error has; a usual number where that is not known.
+    /// Returns the width of the terminal of standard error in columns, or a usual width if it is unknown.
     pub fn columns(&self) -> usize {
         #[cfg(unix)]
         if let Ok(size) = rustix::termios::tcgetwinsize(std::io::stderr())

@@ -87,7 +87,7 @@ pub enum Data {
     Tag(Name, Arc<Data>),
 }
 
-/// Why JSON is not [`Data`].
+/// Reason why JSON is not [`Data`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DataError {
     /// Nested deeper than [`MAX_DATA_DEPTH`].

@@ -19,7 +19,7 @@ pub const MAX_NODES: usize = 1_000;
 /// Shape of a node: the kind of step that it represents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NodeShape {
-    /// Where it begins and ends.
+    /// Start or end of the graph.
     End,
     /// A model is asked.
     Model,
@@ -67,7 +67,7 @@ pub struct Picture {
     pub edges: Vec<(usize, usize, String)>,
 }
 
-/// Where the next node hangs: nodes with the label of the edge from each.
+/// Open ends to which the next node is connected: nodes, each with the label of the edge.
 type Exits = Vec<(usize, String)>;
 
 /// Binding of a name in scope, as far as drawing needs it.
@@ -99,7 +99,7 @@ struct Draw<'c> {
 /// A loop of which each turn does one of several steps. A step is often said to be next before it is drawn:
 /// until all are, edges into a step are kept here, and edges out of it begin at a number that is no node's.
 struct Steps {
-    /// Where the loop begins.
+    /// Node of the loop's head.
     head: usize,
     /// The steps.
     tags: Vec<Name>,

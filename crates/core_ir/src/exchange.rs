@@ -34,10 +34,10 @@ pub struct Imported {
     pub files: Vec<String>,
 }
 
-/// Why JSON is no code: where (a path such as `$.terms[3].body`) and what.
+/// Reason why JSON is not valid code, with its place (a path such as `$.terms[3].body`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExchangeError {
-    /// Where in the JSON.
+    /// Path in the JSON.
     pub path: String,
     /// Description of the error.
     pub message: String,

@@ -65,7 +65,7 @@ impl Label {
 struct Definition {
     /// Name of the lattice in policies.
     name: &'static str,
-    /// How a label of it is written, as an example for messages.
+    /// Example of a label of the lattice, for messages.
     example: &'static str,
     /// Words that a label may list, for lattices whose labels are lists of words.
     words: &'static [&'static str],
@@ -118,7 +118,7 @@ impl LatticeKind {
         self.definition().name
     }
 
-    /// How a label of it is written, as an example for messages.
+    /// Example of a label of the lattice, for messages.
     pub fn example(self) -> &'static str {
         self.definition().example
     }
@@ -143,7 +143,7 @@ pub struct Principals {
 pub struct Stated {
     /// From whom; nobody if they are trusted, `None` if anyone.
     pub sources: Option<Vec<Name>>,
-    /// Who may read them; `None` if everybody.
+    /// Permitted readers; `None` if everybody.
     pub readers: Option<Vec<Name>>,
 }
 
@@ -186,7 +186,7 @@ struct Component {
     words: String,
 }
 
-/// How the labels of a lattice are joined and compared.
+/// Implementation of the joins and comparisons of a lattice.
 #[derive(Clone, Debug)]
 enum Algebra {
     /// Sets of bits, joined by union.
@@ -275,7 +275,7 @@ pub struct Lattice {
     /// True if labels are bit sets joined by union, so that a join needs no table.
     plain: bool,
     algebra: Algebra,
-    /// Where labels come from, if that is kept. Labels are indices into it then.
+    /// Origins of labels, if they are kept. Labels are then indices into this table.
     origins: Option<Box<Origins>>,
 }
 
@@ -467,7 +467,7 @@ impl Lattice {
         }
     }
 
-    /// Where each component of a label comes from, as far as that was kept.
+    /// Returns the origin of each component of the label, as far as it was kept.
     pub fn why(&self, label: Label) -> Vec<Chain> {
         match &self.origins {
             None => Vec::new(),

@@ -36,7 +36,7 @@ enum Repr {
     Big(Arc<BigRational>),
 }
 
-/// Why an arithmetic operation has no result.
+/// Reason why an arithmetic operation has no result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NumError {
     /// The divisor was zero.
@@ -180,7 +180,7 @@ impl Num {
         self.to_i64().and_then(|i| usize::try_from(i).ok())
     }
 
-    /// How many bits its fraction takes: those of the longer of numerator and denominator.
+    /// Returns the number of bits of the longer of numerator and denominator.
     ///
     /// # Examples
     /// ```

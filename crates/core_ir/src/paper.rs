@@ -10,7 +10,7 @@
 use crate::print::{Style, identifier_part, identifier_start, print_term_with};
 use crate::{Code, TermId};
 
-/// How a term is shown.
+/// Notation of a term.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Notation {
     /// `λ`, `≫`, `fix₂₀`, `π₁`.

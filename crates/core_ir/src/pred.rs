@@ -14,7 +14,7 @@ pub enum Measure {
     Value,
 }
 
-/// How a measure is compared.
+/// Operator of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Comparison {
     /// `<`
@@ -138,7 +138,7 @@ impl Pred {
         format!("{} {}.\nIt was: {shown}\nTry again.", Pred::REMARK, first(reason, 300))
     }
 
-    /// How every remark begins.
+    /// Prefix of every remark.
     pub const REMARK: &str = "The last result was refused:";
     /// The most bytes of a remark: 300 characters of the reason and 200 of the result, four bytes each, and
     /// what stands between.

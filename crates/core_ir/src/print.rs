@@ -60,7 +60,7 @@ pub const KEYWORDS: &[&str] = &[
 pub const PARAM_KEYS: &[&str] =
     &["model", "temperature", "max_tokens", "result", "repair", "tools", "waiting", "purpose", "extra"];
 
-/// How often an undecodable reply is asked for again where a result type is stated and nothing else is.
+/// Default number of repairs of an undecodable reply where only a result type is stated.
 pub const DEFAULT_REPAIR: u32 = 2;
 
 /// Default flow bounds of a tool of an effect class, used where its declaration states none: the bound on
@@ -74,7 +74,7 @@ pub fn default_flow(effect: EffectClass) -> (LabelSpec, LabelSpec) {
     }
 }
 
-/// How terms are shown.
+/// Style of printed terms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Style {
     /// `λ`, `≫`, `⊕`, `⟨a, b⟩`, `⇒` instead of their ASCII forms. The parser reads both.
@@ -492,7 +492,7 @@ fn label_text(label: &LabelSpec) -> String {
     }
 }
 
-/// How tightly a form binds; a form in a place that asks for more stands in parentheses.
+/// Binding strength of a form. A form in a place that requires a higher one is put in parentheses.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Level {
     /// λ, `let`, `if`, `try`, `l : e`, `l ? e`, `e.f := e`.
@@ -524,7 +524,7 @@ struct Printer<'a> {
     style: Style,
     out: String,
     parts: Vec<(Range<usize>, TermId)>,
-    /// Where the current line begins in `out`.
+    /// Start of the current line in `out`.
     line_start: usize,
     indent: usize,
     /// Set while something is tried on one line: the length of `out` that it may not exceed.

@@ -88,7 +88,7 @@ enum Rule {
     },
     Names(Box<Node>),
     Required(Name),
-    /// Where the one is, the others must be.
+    /// If the first field is present, the others must be, too.
     Dependent(Name, Vec<Name>),
 }
 

@@ -21,7 +21,7 @@ pub struct ToolId(pub u32);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StoreId(pub u32);
 
-/// Where a variable's value is found.
+/// Location of a variable's value.
 ///
 /// An *activation* is one run of a function body. Its locals are numbered in the order in which they
 /// are bound: the parameter is local 0, then the names bound by `let`, `case` and `catch` around the
@@ -36,7 +36,7 @@ pub enum Slot {
     Global(u32),
 }
 
-/// How often a fixpoint may unfold.
+/// Limit on the unfoldings of a fixpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Bound {
     /// At most so often along one chain of self calls.
@@ -137,7 +137,7 @@ impl Catches {
     }
 }
 
-/// Who says a message of the conversation.
+/// Author of a message of the conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Role {
     /// The operator's instructions.
@@ -170,7 +170,7 @@ pub const NOTHING_WAITS: &str = "none";
 /// goes on: the tag of a call, `final`, or [`NOTHING_WAITS`].
 pub const NEXT: &str = "next";
 
-/// How a model is asked (the seed's `θ`).
+/// Parameters of a model call (the seed's `θ`).
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct ModelParams {
     /// Which model; `None` is the run's default.
@@ -181,7 +181,7 @@ pub struct ModelParams {
     pub max_tokens: Option<u64>,
     /// The type the reply is decoded to; `None` is text as it is.
     pub result: Option<Type>,
-    /// How many further calls may quote a decoding error and ask again.
+    /// Number of further calls that may quote a decoding error and ask again.
     pub repair: u32,
     /// Tools offered. If there are any, the reply is a tag: the name of a tool with the arguments as a
     /// record, or `final` with the decoded answer.
@@ -325,7 +325,7 @@ impl Prim {
         self.row().1
     }
 
-    /// How many operands it takes; `None` if any number.
+    /// Number of operands; `None` if any number is accepted.
     pub fn arity(self) -> Option<usize> {
         self.row().2
     }
@@ -404,7 +404,7 @@ pub enum Term {
         term: TermId,
         /// Predicate that the result must satisfy.
         pred: Pred,
-        /// How often it is tried again.
+        /// Number of retries.
         retry: u32,
     },
     /// `mem e σ`.
@@ -594,7 +594,7 @@ pub struct ToolDecl {
     pub label: LabelSpec,
     /// Description shown to models.
     pub description: Option<Name>,
-    /// How it is carried out, if the program says so (`{exec: […]}`, `{http: …}`); the runtime reads it.
+    /// Implementation stated by the program (`{exec: […]}`, `{http: …}`), which the runtime reads.
     pub handler: Option<Data>,
     /// True if every call needs approval, which endorses its arguments for this call.
     pub approve: bool,
@@ -602,7 +602,7 @@ pub struct ToolDecl {
     /// and `label` (a label value), to `true`, `false` or a text that says why not. It asks nothing
     /// ([`Code::is_quiet`]) and is closed over the same prelude as the code that declares the tool.
     pub policy: Option<Arc<Code>>,
-    /// Where it is declared.
+    /// Place of the declaration.
     pub span: Span,
 }
 
@@ -674,7 +674,7 @@ pub struct StoreDecl {
     pub ttl: Option<u64>,
     /// The kind of backend the source asks for, such as `redis`.
     pub backend: Option<Name>,
-    /// Where it is declared.
+    /// Place of the declaration.
     pub span: Span,
 }
 
@@ -891,13 +891,13 @@ impl Code {
         &self.terms[id.0 as usize]
     }
 
-    /// Where a term came from.
+    /// Returns the source place of a term.
     #[inline]
     pub fn span(&self, id: TermId) -> Span {
         self.spans[id.0 as usize]
     }
 
-    /// How many locals are in scope where a term stands: the number of the next local that it binds.
+    /// Returns the number of locals in scope at a term, which is the number of the next local that it binds.
     #[inline]
     pub fn locals(&self, id: TermId) -> usize {
         self.locals[id.0 as usize] as usize
@@ -944,7 +944,7 @@ impl Code {
         self.terms.iter().enumerate().map(|(i, t)| (TermId(i as u32), t))
     }
 
-    /// How many terms there are.
+    /// Returns the number of terms.
     pub fn len(&self) -> usize {
         self.terms.len()
     }
@@ -1051,7 +1051,7 @@ impl Code {
     }
 }
 
-/// Why terms do not make a [`Code`].
+/// Reason why terms do not form a [`Code`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BuildError {
     /// A variable that nothing binds.
@@ -1118,7 +1118,7 @@ impl Builder {
         &self.terms[id.0 as usize]
     }
 
-    /// Where a term added before came from.
+    /// Returns the source place of a term added before.
     pub fn span(&self, id: TermId) -> Span {
         self.spans[id.0 as usize]
     }
@@ -1498,7 +1498,7 @@ struct Activation {
 struct Resolver {
     globals: HashMap<Name, u32>,
     activations: Vec<Activation>,
-    /// Where each name is bound, innermost last: the activation and the index among its locals.
+    /// Bindings of each name, innermost last: the activation and the index among its locals.
     bound: HashMap<Name, Vec<(usize, u32)>>,
     stores: Vec<StoreId>,
     errors: Vec<BuildError>,

@@ -16,7 +16,7 @@ mod source;
 
 pub use source::{FileId, LineColumn, Source, Sources, Span};
 
-/// How serious a finding is. Ordered from the least to the most serious.
+/// Severity of a finding. Ordered from the least to the most serious.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Level {
     /// Worth knowing; nothing is wrong.
@@ -50,7 +50,7 @@ pub struct Remark {
     pub text: String,
 }
 
-/// How far a [`Fix`] may be trusted (the terms are Ruff's).
+/// Confidence in a [`Fix`] (the terms are Ruff's).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Applicability {
     /// Shown, never applied.
@@ -79,7 +79,7 @@ pub struct Fix {
     pub span: Span,
     /// The new text.
     pub replacement: String,
-    /// How far it may be trusted.
+    /// Confidence in the fix.
     pub applicability: Applicability,
 }
 
@@ -98,7 +98,7 @@ pub struct Fix {
 pub struct Diagnostic {
     /// Stable code, for example `L004a`.
     pub code: &'static str,
-    /// How serious.
+    /// Severity.
     pub level: Level,
     /// The problem, in lower case, without a final period, user text in backticks.
     pub message: String,
@@ -208,7 +208,7 @@ pub struct Explanation {
     pub code: &'static str,
     /// Short title of the problem.
     pub title: &'static str,
-    /// Why it is wrong and what to do.
+    /// Explanation of the problem and its remedy.
     pub text: &'static str,
     /// A source that has the fault; empty where none is small enough to show.
     pub wrong: &'static str,

@@ -48,7 +48,7 @@ pub trait Host {
     fn changed(&self) {}
 }
 
-/// How a program is checked: what `entail.toml` says of it.
+/// Options for checking a program: its settings in `entail.toml`.
 #[derive(Default)]
 pub struct Options {
     /// The policy file.
@@ -91,7 +91,7 @@ struct Imports<'a> {
 }
 
 impl Imports<'_> {
-    /// Where a path leads that is written in a file.
+    /// Resolves a path written in a file.
     fn place(&self, from: FileId, path: &str) -> PathBuf {
         let importing = self.sources.get(from).map_or(String::new(), |s| s.path.clone());
         folder_of(&importing).join(path)
@@ -190,7 +190,7 @@ impl Analysis {
         all.into_iter().filter(|(at, _)| at.file == FileId(0)).collect()
     }
 
-    /// How often each pipeline of the document asks models and tools at most.
+    /// Returns the bound on model and tool calls of each pipeline in the document.
     pub(crate) fn bounds(&self) -> Vec<Bound> {
         let Some(module) = &self.module else { return Vec::new() };
         let pipelines = module.entries().iter().filter(|e| e.kind == EntryKind::Pipeline);

@@ -42,7 +42,7 @@ pub(crate) struct SameName {
     pub(crate) places: Vec<Place>,
     /// Which of them was asked about.
     pub(crate) here: usize,
-    /// Why it can't be renamed, if it can't.
+    /// Reason why the name can't be changed, if it can't.
     pub(crate) fixed: Option<String>,
     /// True if the name has to be a word that Python or a program accepts.
     pub(crate) word: bool,
@@ -69,7 +69,7 @@ pub(crate) fn declared(files: &[Text]) -> Vec<String> {
     names
 }
 
-/// Where the file begins that a program names at a place.
+/// Returns the start of the file that a program names at a place.
 pub(crate) fn file_named(files: &[Text], offset: usize) -> Option<usize> {
     let (path, text) = files.first()?;
     let program = syntax::agent::parse(MAIN, text).0;
@@ -274,7 +274,7 @@ fn is_name(text: &str) -> bool {
         && text.starts_with(char::is_alphabetic)
 }
 
-/// Where a word of a configuration or module is named.
+/// Finds the uses of a word of a configuration or module.
 fn in_configurations(files: &[Text], asked: &Word) -> Option<SameName> {
     let mut all: Vec<Word> = files
         .iter()
@@ -334,7 +334,7 @@ fn imported(files: &[Text], offset: usize) -> Option<SameName> {
     in_configurations(files, &found)
 }
 
-/// How many folders two paths have in common.
+/// Returns the number of common parent folders of two paths.
 fn common(a: &str, b: &str) -> usize {
     let folders = |p: &str| -> Vec<String> {
         let mut parts: Vec<String> = normal(p).split('/').map(String::from).collect();
@@ -347,7 +347,7 @@ fn common(a: &str, b: &str) -> usize {
 
 // ----- programs -----
 
-/// Where a declaration of a program is named, in it and in those that it is used with.
+/// Finds the uses of a declaration in its program and in the programs that use it.
 fn in_programs(files: &[Text], offset: usize) -> Option<SameName> {
     let (_, text) = files.first()?;
     let own = Names::of(&syntax::agent::parse(MAIN, text).0);

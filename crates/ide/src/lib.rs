@@ -67,7 +67,7 @@ pub struct Finding {
 pub struct Repair {
     /// The change, in a few words.
     pub title: String,
-    /// How far the change can be trusted.
+    /// Confidence in the change.
     pub applicability: Applicability,
     /// The finding that it repairs.
     pub finding: Finding,

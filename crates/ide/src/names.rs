@@ -89,7 +89,7 @@ impl Names {
         self.all.iter().filter(move |o| o.kind == as_this.kind && o.text == as_this.text)
     }
 
-    /// Where it is declared; of a variable, where it is bound first.
+    /// Returns the declaration of an item; for a variable, its first binding.
     pub(crate) fn declaration<'a>(&'a self, of: &'a Occurrence) -> Option<&'a Occurrence> {
         self.same(of).find(|o| o.declares)
     }
@@ -329,7 +329,7 @@ pub(crate) fn item_at(program: &Program, offset: usize) -> Option<(usize, &Item)
     program.items.iter().enumerate().find(|(_, i)| inside(span_of(i)))
 }
 
-/// Where an item stands.
+/// Returns the place of an item.
 pub(crate) fn span_of(item: &Item) -> Span {
     match item {
         Item::Use(i) => i.span,

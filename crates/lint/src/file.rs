@@ -27,16 +27,16 @@ pub enum Outcome {
     Checked {
         /// The front end that compiled it.
         framework: &'static str,
-        /// How many terms it was compiled to.
+        /// Number of compiled terms.
         units: usize,
         /// The findings; none is good news.
         findings: Vec<Diagnostic>,
-        /// How many findings comments in the file silence.
+        /// Number of findings silenced by comments in the file.
         silenced: usize,
     },
 }
 
-/// Why a file is skipped.
+/// Reason why a file is skipped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Skip {
     /// Its name is not that of a YAML, JSON or Python file.

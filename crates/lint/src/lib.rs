@@ -47,7 +47,7 @@ pub struct Rule {
     pub code: &'static str,
     /// Its name, which reads well after "allow": `vacuous-loop`.
     pub name: &'static str,
-    /// How serious its findings are, unless they say otherwise themselves.
+    /// Severity of the rule's findings, unless a finding sets its own.
     pub level: Level,
     /// The defect in one line of semantics.
     pub meaning: &'static str,
@@ -84,7 +84,7 @@ impl std::fmt::Debug for Rule {
 pub(crate) struct Context<'a> {
     pub compiled: &'a Compiled,
     pub unit: &'a Unit,
-    /// How often a run may ask models without a remark.
+    /// Number of model calls that a run may make without a finding.
     pub most_model_calls: Option<u64>,
     origin: Origin,
     loops: OnceCell<Vec<Loop>>,
@@ -213,7 +213,7 @@ pub struct Config {
     pub level: Level,
     /// Other levels for codes that begin so; the longest beginning counts, of two equal ones the later.
     pub levels: Vec<(String, Level)>,
-    /// How often a run may ask models before L018 reports it; `None` if that does not matter.
+    /// Number of model calls above which L018 reports a run; `None` disables the rule.
     pub most_model_calls: Option<u64>,
     /// Today, for suppressions that hold until a date; without it, none has expired.
     pub today: Option<Day>,
@@ -234,7 +234,7 @@ impl Default for Config {
 }
 
 impl Config {
-    /// How often a run may ask models, where nobody says otherwise.
+    /// Default limit of model calls for L018.
     pub const MAX_MODEL_CALLS: u64 = 1_000;
 
     /// Returns true if a finding is wanted.

@@ -13,8 +13,8 @@ pub struct Loop {
     pub bound: Bound,
     /// Origin of the bound if it is not written.
     pub origin: Option<BoundOrigin>,
-    /// How its body can return without calling itself. `None` if the body is no function that could
-    /// be looked into.
+    /// Ways in which the body can return without calling itself. `None` if the body is not a function that
+    /// can be analyzed.
     pub exits: Option<Exits>,
     /// The dispatch that decides how a turn ends, if there is one: the first `case` or `if` on the way.
     pub dispatch: Option<TermId>,
@@ -114,7 +114,7 @@ pub fn loops(code: &Code) -> Vec<Loop> {
 /// One turn of a fixpoint: the body of `λself. λx. body`.
 pub(super) struct LoopBody {
     pub body: TermId,
-    /// Where `self` is found in it.
+    /// Slot of `self` in the body.
     pub this: Slot,
     /// Values of its local variables.
     locals: Vec<Binding>,
@@ -168,7 +168,7 @@ enum Binding {
 /// A walk through one activation.
 struct Walk<'c> {
     code: &'c Code,
-    /// Where `self` is found here.
+    /// Slot of `self` here.
     this: Option<Slot>,
     /// The locals in scope.
     locals: Vec<Binding>,

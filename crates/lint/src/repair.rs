@@ -18,8 +18,7 @@ pub(super) fn wish(at: Span, text: &str, applicability: Applicability) -> Fix {
     Fix { span: at, replacement: text.to_string(), applicability }
 }
 
-/// How many changes are tried one by one where they do not go together; the others are dropped. Each is a
-/// reading of the file.
+/// Number of conflicting changes that are tried one by one; the others are dropped. Each try parses the file.
 const ALONE: usize = 16;
 
 /// Makes changes of the wishes among the findings of a file; without a file, there are none.
@@ -58,7 +57,7 @@ pub(super) fn settle(file: Option<&File>, words: &Words, found: &mut [Diagnostic
 
 #[cfg(test)]
 thread_local! {
-    /// How often a file was read again to try changes of it.
+    /// Number of times that a file was parsed again to try changes.
     pub(super) static READINGS: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
 }
 

@@ -229,7 +229,8 @@ impl Suppressions {
     }
 }
 
-/// Where a comment for us begins in a line: at a `#` or `//` that begins the line or follows white space.
+/// Returns the start of a suppression comment in a line: a `#` or `//` at the line's start or after white
+/// space.
 fn comment(line: &str) -> Option<usize> {
     let mut from = 0;
     while let Some(at) = line[from..].find("entail:").map(|i| i + from) {

@@ -1,4 +1,4 @@
-//! How GGUF files encode numbers: blocks of quantised weights to floats.
+//! Number encodings of GGUF files: blocks of quantized weights.
 //!
 //! Source: the GGUF specification's list of tensor types, and the layouts in
 //! `ggml-common.h` that it refers to.

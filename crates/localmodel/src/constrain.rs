@@ -250,7 +250,7 @@ fn is_number_byte(byte: u8) -> bool {
     matches!(byte, b'0'..=b'9' | b'.' | b'e' | b'E' | b'+' | b'-')
 }
 
-/// Where in a JSON text without white space the end of it stands.
+/// Position in a compact JSON text relative to its end.
 ///
 /// Expects text that a grammar for JSON accepts.
 #[derive(Debug, Default)]
@@ -258,7 +258,7 @@ struct JsonPosition {
     /// The containers that are open.
     path: Vec<Step>,
     state: State,
-    /// Where the current or awaited scalar or key begins.
+    /// Start of the current or expected scalar or key.
     start: usize,
 }
 
@@ -397,7 +397,7 @@ impl JsonPosition {
         Some(schema)
     }
 
-    /// How far from the end of the reply a byte leads; zero is closest.
+    /// Returns the distance from the end of the reply after a byte; zero is closest.
     fn closing(&self, byte: u8, turn: usize) -> usize {
         let order: &[u8] = match self.state {
             State::Text { .. } => b"\"",

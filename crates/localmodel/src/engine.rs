@@ -20,7 +20,7 @@ const STEP: usize = 64;
 /// Input in place of the user's words when the prior probability of a label is measured.
 const CONTENT_FREE: &str = "N/A";
 
-/// How to run a model.
+/// Options for running a model.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
     /// Threads to compute with; `None` takes as many as there are processors,
@@ -79,7 +79,7 @@ pub enum Progress<'a> {
     },
 }
 
-/// Why a reply ended.
+/// Reason why a reply ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Finish {
     /// The model ended it, or nothing could follow.
@@ -101,7 +101,7 @@ pub struct Reply {
     pub cached_tokens: usize,
     /// Tokens of the reply.
     pub output_tokens: usize,
-    /// Why it ended.
+    /// Reason why the reply ended.
     pub finish: Finish,
 }
 
@@ -243,7 +243,7 @@ impl Track {
         Track { cache: Cache::new(&model.config), logits: Vec::new() }
     }
 
-    /// How many tokens of a sequence need not be read again.
+    /// Returns the number of leading tokens that are already in the cache.
     fn shared(&self, tokens: &[u32]) -> usize {
         let same = self.cache.tokens.iter().zip(tokens);
         let shared = same.take_while(|(a, b)| a == b).count();

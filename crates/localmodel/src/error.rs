@@ -24,7 +24,7 @@ pub enum Error {
     NotInstalled {
         /// The model's name.
         name: String,
-        /// Where it was looked for.
+        /// Folder that was searched.
         dir: PathBuf,
     },
     /// No Python interpreter was found, so pip cannot be run.

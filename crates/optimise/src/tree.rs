@@ -290,7 +290,8 @@ impl<'c> Tree<'c> {
         matches!(self.node(id), Node::Compose(_) | Node::Both(..) | Node::Term(Term::Abs(_)))
     }
 
-    /// How often a variable is used, and whether it is inside a function or a part that runs apart.
+    /// Returns the number of uses of a variable, and whether one is inside a function or a part that runs
+    /// separately.
     pub(crate) fn uses(&mut self, id: TermId, name: &Name) -> (usize, bool) {
         if !self.mentions(id, name) {
             return (0, false);

@@ -15,7 +15,7 @@ use std::sync::Arc;
 pub struct Decider {
     /// The name: of an approver's key, of the local user, of a caller of the server.
     pub name: String,
-    /// How it is known.
+    /// Proof of the approver's identity.
     pub via: Via,
 }
 
@@ -26,7 +26,7 @@ impl Decider {
     }
 }
 
-/// How it is known who answered a question.
+/// Proof of the identity of whoever answered a question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Via {
     /// The answer is signed with a key that the run knows.
@@ -91,9 +91,9 @@ pub struct ApprovalArg {
     pub name: Name,
     /// The argument.
     pub value: Data,
-    /// Where it came from and who may see it: the join of all labels in it, as a label value.
+    /// Label of the value as a label value: the join of all labels in it.
     pub label: Data,
-    /// Where each component of the label comes from; empty unless the run explains flow.
+    /// Origins of the label's components; empty unless the run explains flow.
     pub chains: Vec<Chain>,
 }
 

@@ -387,7 +387,7 @@ fn minus(a: &Num, b: &Num) -> Num {
     a.sub(b).unwrap_or_else(|_| a.clone())
 }
 
-/// How many tokens of a reply can be paid after the prompt.
+/// Returns the number of output tokens that can be paid after the prompt.
 fn affordable(left: &Num, price: &Price, input: u64) -> u64 {
     if price.output <= Num::ZERO {
         return u64::MAX;

@@ -30,18 +30,18 @@ struct Running {
 struct Open {
     answer: Label,
     scopes: Vec<u64>,
-    /// When it is late, and for which of its limits.
+    /// Time of the deadline, and the index of the limit.
     due: Option<(Instant, u32)>,
 }
 
 /// Time spent waiting in a scope.
 #[derive(Debug)]
 struct Clock {
-    /// When `open` was changed last.
+    /// Time of the last change of `open`.
     since: Instant,
     /// The answer labels of what is open.
     open: Vec<Label>,
-    /// How long requests of just these answer labels were open, each set sorted.
+    /// Time that requests with exactly these answer labels were open; each set is sorted.
     spent: Vec<(Vec<Label>, Duration)>,
 }
 
@@ -91,7 +91,7 @@ impl Clocks {
         }
     }
 
-    /// When the next request is late.
+    /// Returns the next deadline of a request.
     pub(crate) fn next(&self) -> Option<Instant> {
         self.0.as_ref()?.due.first().map(|(at, _)| *at)
     }

@@ -44,10 +44,9 @@ pub struct Handlers {
     pub tools: Tools,
     /// The stores.
     pub stores: Stores,
-    /// Who is asked before a tool with `approve` is called; without one such calls are refused.
+    /// Approver of calls of tools with `approve`; without one such calls are refused.
     pub approver: Option<Approver>,
-    /// Where such a call waits for somebody who is not there yet; whoever answers first, here or there,
-    /// decides.
+    /// Desk where such a call waits for an absent approver. The first answer, here or there, decides.
     pub desk: Option<ApprovalDesk>,
     /// True to stream replies as [`Event::Text`].
     pub stream: bool,
@@ -55,7 +54,7 @@ pub struct Handlers {
     pub seed: u64,
     /// Names the run where no journal does; without either it gets a new name.
     pub run: Option<String>,
-    /// Where answers are kept, or come from. A session is for one run.
+    /// Journal that records or supplies the answers. A session is for one run.
     pub journal: Option<Arc<Mutex<Session>>>,
 }
 
@@ -77,7 +76,7 @@ impl Handlers {
     }
 }
 
-/// How a run ended.
+/// Report of a run.
 #[derive(Clone, Debug)]
 pub struct RunReport {
     /// Names the run; in a journal, if it has one.
@@ -90,13 +89,13 @@ pub struct RunReport {
     pub partial: Option<Partial>,
     /// Resources used.
     pub usage: Usage,
-    /// How long it took.
+    /// Duration of the run.
     pub elapsed: Duration,
     /// Steps of the machine.
     pub fuel: u64,
     /// The conversation of the run itself at its end.
     pub conversation: Vec<Message>,
-    /// Where labels come from.
+    /// Origins of labels.
     pub why: Why,
     /// Takes secrets out of what is recorded of the run, see [`Redactor::for_records`].
     pub records: Redactor,
@@ -310,7 +309,7 @@ impl<'a> Driver<'a> {
         Poll::Pending
     }
 
-    /// When the run has to end; a limit beyond what the clock can count is none.
+    /// Returns the time at which the run must end. A limit beyond the clock's range is ignored.
     fn deadline(&self) -> Option<Instant> {
         self.limits.timeout.and_then(|limit| self.begun.checked_add(limit))
     }
@@ -362,7 +361,7 @@ impl<'a> Driver<'a> {
         self.tools.get_or_insert_with(|| Box::new(tools.clone().for_run(models.key_variables())))
     }
 
-    /// Where secrets are taken out.
+    /// Returns the redactor of secrets.
     fn redactor(&self) -> &'a Redactor {
         self.handlers.models.redactor()
     }

@@ -29,7 +29,7 @@ pub enum Event {
         /// Label of the answer, of the errors that stand for one, and of everything told about it, as a label
         /// value. The answer may state more: see [`Event::Answered`].
         answer: Data,
-        /// Where it stands in the order of a run whose branches are run one after another.
+        /// Position in the order of a run whose branches run one after another.
         place: Arc<[u32]>,
         /// The request.
         what: Asked,
@@ -42,7 +42,7 @@ pub enum Event {
         id: RequestId,
         /// Which repetition this is, from 1.
         number: u32,
-        /// How long it waits before.
+        /// Delay before the retry.
         wait: Duration,
         /// Why.
         cause: String,
@@ -72,9 +72,9 @@ pub enum Event {
         tokens: Tokens,
         /// Price in US dollars, if known.
         usd: Option<Num>,
-        /// Why the reply ends, if it was a model's.
+        /// Reason why the reply ended, for a model call.
         finish: Finish,
-        /// How long it took.
+        /// Duration of the request.
         elapsed: Duration,
         /// The label that whoever answered states, as a label value; it is joined with that of the request.
         stated: Option<Data>,
@@ -96,7 +96,7 @@ pub enum Asked {
         messages: Arc<Vec<Message>>,
         /// The tools offered.
         tools: Vec<Name>,
-        /// How many replies to this question did not decode before.
+        /// Number of earlier replies to this question that did not decode.
         attempt: u32,
     },
     /// A tool.
@@ -177,7 +177,7 @@ pub(crate) struct HandlerNotes(Mutex<NoteQueue>);
 #[derive(Debug, Default)]
 struct NoteQueue {
     notes: VecDeque<(RequestId, HandlerNote)>,
-    /// Who waits for the next one.
+    /// Waker of the task that waits for the next note.
     waits: Option<Waker>,
 }
 
@@ -216,7 +216,7 @@ impl HandlerNotes {
     }
 }
 
-/// Where a handler tells how it gets on. May lead nowhere.
+/// Channel on which a handler reports its progress. It may have no receiver.
 #[derive(Clone, Debug, Default)]
 pub struct Progress {
     to: Option<(RequestId, Arc<HandlerNotes>)>,

@@ -92,7 +92,7 @@ pub(crate) struct InFlight {
 }
 
 impl InFlight {
-    /// How many are under way; those that were given up and are not gone yet count.
+    /// Returns the number of requests in flight; canceled ones that have not ended yet count.
     pub(crate) fn len(&self) -> usize {
         usize::from(self.alone.is_some()) + self.tasks.as_ref().map_or(0, JoinSet::len)
     }

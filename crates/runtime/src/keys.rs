@@ -31,7 +31,7 @@ const MAX_ITERATIONS: u32 = 20_000_000;
 /// The version of the file.
 const VERSION: u32 = 1;
 
-/// Why a key can't be used.
+/// Reason why a key can't be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyError {
     /// The text is no public key.

@@ -29,7 +29,7 @@ const GATHER: Duration = Duration::from_millis(500);
 /// The most spans of one message.
 const MAX_SPANS: usize = 256;
 
-/// Where it goes, and how much.
+/// Destination and amount of telemetry.
 #[derive(Clone, Debug)]
 pub struct TelemetryOptions {
     /// The address without `/v1/traces`.
@@ -98,7 +98,7 @@ pub struct Telemetry {
     at_work: HashMap<Vec<u32>, usize>,
     tokens: BTreeMap<(String, &'static str), Histogram>,
     times: BTreeMap<(Operation, String, String), Histogram>,
-    /// Where spans go as they end.
+    /// Destination of finished spans.
     outbox: Option<SpanQueue>,
 }
 
@@ -156,7 +156,7 @@ struct Agent {
     within: Option<usize>,
     begun: SystemTime,
     ended: SystemTime,
-    /// How long the last conversation was.
+    /// Length of the last conversation.
     messages: usize,
     /// True once the model has given its final reply, unless it is asked again.
     answered: bool,

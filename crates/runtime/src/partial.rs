@@ -56,9 +56,9 @@ pub struct Partial {
     pub agent: Option<Name>,
     /// The calls of models and tools that had been answered, in the order of their answers: the last 200.
     pub finished: Vec<Finished>,
-    /// How many were answered before those.
+    /// Number of calls answered before those.
     pub earlier: u64,
-    /// How many calls were under way and have been given up.
+    /// Number of calls in flight that were canceled.
     pub under_way: usize,
 }
 
@@ -74,7 +74,7 @@ pub struct Finished {
     pub result: Result<Data, String>,
 }
 
-/// Who was asked.
+/// Recipient of the call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A model.

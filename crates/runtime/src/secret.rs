@@ -129,7 +129,7 @@ impl KnownSecrets {
     }
 }
 
-/// How a secret may be written.
+/// Returns the spellings of a secret.
 fn forms(secret: Secret) -> Vec<Secret> {
     let text = &*secret.0;
     let mut out: Vec<String> = Vec::new();

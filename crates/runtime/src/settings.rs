@@ -76,13 +76,14 @@ pub struct ModelEntry {
     pub key_env: Option<String>,
     /// The models that are asked if this one can't be, one after another.
     pub fallback: Vec<String>,
-    /// Whether responses are streamed; by default, where a listener wants the text.
+    /// True to stream responses, false not to; by default, responses are streamed where a listener wants the
+    /// text.
     pub stream: Option<bool>,
-    /// How many calls and tokens a minute may have.
+    /// Limits on calls and tokens per minute.
     pub rate: RateLimit,
     /// A GGUF file, a script, or a recording.
     pub file: Option<PathBuf>,
-    /// How typed answers are asked for at first.
+    /// Preferred way to request typed answers.
     pub structured: Option<Structured>,
     /// Price of a million tokens in US dollars.
     pub price: Option<PriceEntry>,

@@ -282,7 +282,7 @@ fn thinker(all: &[(&[u32], &OpenRequest)], before: &[Option<usize>], tool: usize
     }
 }
 
-/// Where the reply to a thinking agent leads.
+/// Destination of the reply to a waiting agent.
 #[derive(Debug)]
 enum Route {
     Final,

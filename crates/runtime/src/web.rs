@@ -114,7 +114,7 @@ pub(crate) fn content_type(response: &reqwest::Response) -> Option<String> {
     Some(diagnostics::clip_to(value.split(';').next().unwrap_or_default(), 60))
 }
 
-/// How long the server asks to wait: seconds, or a date.
+/// Returns the delay that the server requests, stated in seconds or as a date.
 pub(crate) fn retry_after(response: &reqwest::Response) -> Option<Duration> {
     let value = response.headers().get(RETRY_AFTER)?.to_str().ok()?.trim();
     match value.parse::<u64>() {

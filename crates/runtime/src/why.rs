@@ -1,4 +1,4 @@
-//! Where labels come from, as plain data: for refusals, traces and questions to people.
+//! Origins of labels as plain data, for refusals, traces and approval questions.
 //!
 //! Entry point: [`Explained`]. Source: `docs/security.md`, provenance.
 //!
@@ -18,7 +18,7 @@ pub struct Explained {
     pub of: String,
     /// Its label.
     pub label: Data,
-    /// Where that comes from. Empty unless the run explains flow (`Config::explain_flow`).
+    /// Origins of the label. Empty unless the run explains flow (`Config::explain_flow`).
     pub chains: Vec<Chain>,
 }
 
@@ -50,7 +50,7 @@ pub struct Refused {
     pub admits: (bool, bool),
 }
 
-/// Where the labels at the end of a run come from.
+/// Origins of the labels at the end of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Why {
     /// The labelled parts of the result, `result` itself first; or `error`.
@@ -69,11 +69,11 @@ pub struct Why {
 /// A call of a tool that was refused while the program went on.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RefusedCall {
-    /// Where it stands in the program.
+    /// Place in the program.
     pub span: Span,
-    /// Why it was refused the first time.
+    /// Reason of the first refusal.
     pub refused: Refused,
-    /// How often it was.
+    /// Number of refusals.
     pub times: u64,
 }
 

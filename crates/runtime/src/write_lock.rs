@@ -1,4 +1,4 @@
-//! Who of this process may write to a file next.
+//! Turns of this process's threads to write to a file.
 //!
 //! Entry point: [`WriteLock`]. SQLite lets one write at a time; another one that comes meanwhile looks again
 //! after a while, and gives up after ten seconds. Who is next is chance, so among hundreds of runs that share

@@ -24,7 +24,7 @@ use std::time::Duration;
 /// Bytes of a result.
 const MAX_RESULT_BYTES: usize = 1 << 20;
 
-/// How long a command may take.
+/// Timeout of a command.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Options of an MCP server.

@@ -7,7 +7,7 @@ use machine::{Reply, RequestId};
 use runtime::{Answered, Asked, Event};
 use serde_json::{Map, Value, json};
 
-/// How much an event tells.
+/// Amount of detail in events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Detail {
     /// Events without content.

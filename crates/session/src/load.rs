@@ -27,7 +27,7 @@ pub struct Runnable {
     pub is_default: bool,
 }
 
-/// Why there is nothing to work with.
+/// Reason why nothing could be loaded.
 pub enum Problem {
     /// The request is wrong: no such file, a directory, no text.
     Unreadable(String, Option<String>),
@@ -59,7 +59,7 @@ pub struct Loaded {
     pub found: Vec<Diagnostic>,
     /// The policy's rules about the run.
     pub policy: Option<Policy>,
-    /// Where the program names policies.
+    /// Places where the program names policies.
     pub named: Vec<PolicyUse>,
     /// Which models may answer which calls.
     pub routes: ModelRoutes,
@@ -150,7 +150,7 @@ pub fn on_all_cores<T: Sync, R: Send>(items: &[T], f: impl Fn(&T) -> R + Sync) -
     done.into_iter().map(|(_, r)| r).collect()
 }
 
-/// How much of a file is read as text: programs may be longer than configurations, which take more memory.
+/// Returns the size limits of a file: programs may be longer than configurations, which take more memory.
 pub fn limits_of(path: &str) -> Limits {
     let usual = Limits::default();
     match Kind::of(path) {
@@ -576,7 +576,7 @@ fn compile(path: &str, files: Vec<File>) -> Result<(Vec<frontend_kit::Unit>, Vec
 pub struct Test {
     /// Its name.
     pub name: String,
-    /// Where it is declared.
+    /// Place of the declaration.
     pub span: Span,
     /// Its term, a function of anything.
     pub code: Arc<Code>,

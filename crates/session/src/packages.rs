@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-/// How far up folders are looked at.
+/// Number of parent folders searched.
 const MAX_PARENTS: usize = 6;
 
 /// The versions of packages around a file.

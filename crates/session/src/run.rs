@@ -67,7 +67,7 @@ pub struct RunSpec<'a> {
     pub input: Option<Data>,
     /// Name of the run in journals and telemetry.
     pub name: String,
-    /// Where answers are kept or come from.
+    /// Journal that records or supplies the answers.
     pub journal: Option<JournalOptions>,
     /// The models; see [`Session::models`].
     pub models: Models,
@@ -257,8 +257,7 @@ impl Session {
         Pricing::of(&self.settings, self.options.model.as_deref()).bound(code, has_input)
     }
 
-    /// Where traces and metrics go, if options or the environment say: the variables are those of
-    /// OpenTelemetry.
+    /// Creates the destination of traces and metrics, if options or the variables of OpenTelemetry set one.
     ///
     /// # Errors
     /// The endpoint can't be used.
@@ -315,7 +314,7 @@ impl Session {
         Ok(PreparedRun { machine, handlers, limits, view, telemetry, run, has_input, waits_in_journal })
     }
 
-    /// Where questions wait for an answer: in the journal, if the run has one and may wait.
+    /// Returns the desk where questions wait: in the journal, if the run has one and may wait.
     fn approval_desk(&self, options: &JournalOptions) -> Option<ApprovalDesk> {
         let dir = options.mode.waiting_room().filter(|_| options.approvals != Approvals::Refuse)?;
         let lifetime = approval_lifetime(self.settings.limits.approval);

@@ -134,17 +134,17 @@ pub struct LimitsEntry {
 pub struct Settings {
     /// Models.
     pub models: FileSettings,
-    /// How tools and tasks with empty bodies are carried out.
+    /// Implementations of tools and tasks with empty bodies.
     pub handlers: Vec<(String, Data)>,
     /// MCP servers.
     pub mcp: BTreeMap<String, McpServer>,
-    /// How functions of Python are called.
+    /// Settings of Python functions.
     pub python: PythonSettings,
-    /// Where stores are that outlive the process.
+    /// Locations of the stores that outlive the process.
     stores: Vec<(core_ir::Name, StorePlace)>,
     /// Stores that all callers and programs of a server share.
     shared_stores: Vec<core_ir::Name>,
-    /// Where stores are whose program says `redis` and which have no entry.
+    /// Location of stores whose program says `redis` and that have no entry.
     redis: Option<RedisServer>,
     /// Limits of a run.
     pub limits: LimitsEntry,
@@ -156,7 +156,7 @@ pub struct Settings {
     policy: Option<PathBuf>,
     /// Approvers that may answer questions from outside the process of a run.
     pub approvers: Approvers,
-    /// How a server is reached.
+    /// Settings of the server.
     pub serve: ServeEntry,
     /// Callers that may reach a server, by name.
     pub callers: BTreeMap<String, CallerEntry>,
@@ -273,7 +273,8 @@ impl Settings {
             .with_redis(self.redis.clone())
     }
 
-    /// How programs are loaded; a policy file that the command line names comes before that of the settings.
+    /// Returns the options for loading programs; a policy file of the command line replaces that of the
+    /// settings.
     pub fn loading(&self, policy: Option<&Path>) -> load::Options {
         let policy = policy.map(Path::to_path_buf).or_else(|| self.policy.clone());
         let routes = self.model_settings(None).routes(&self.environment);
@@ -302,8 +303,8 @@ pub fn approvers(config: Option<&Path>) -> Result<Approvers, SettingsError> {
     File::read(&path).and_then(|file| file.approvers()).map_err(SettingsError::new)
 }
 
-/// How programs in a folder are loaded: as the file says that `--config` names, or the nearest `entail.toml`
-/// upwards.
+/// Returns the options for loading programs in a folder, from the file that `--config` names or the nearest
+/// `entail.toml` upwards.
 ///
 /// # Errors
 /// Why that file cannot be used.

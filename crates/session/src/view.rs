@@ -161,8 +161,8 @@ impl View {
         }
     }
 
-    /// How the run ended, as far as it may be shown; `None` if the outcome is withheld, be it a value or an
-    /// error.
+    /// Returns the end of the run, as far as it may be shown; `None` if the outcome is withheld, whether a
+    /// value or an error.
     ///
     /// With bounds, what was used is what the requests that were shown used, and nothing is told of refused
     /// calls, of what was done before a limit was reached and of the conversation.
@@ -216,7 +216,7 @@ pub struct Ran {
 }
 
 impl Ran {
-    /// How it ended, as far as that may be shown; `None` if it is withheld.
+    /// Returns the end of the run, as far as it may be shown; `None` if it is withheld.
     pub fn shown(&self) -> Option<Cow<'_, RunReport>> {
         self.view.outcome(&self.report)
     }
@@ -240,7 +240,7 @@ fn is_told(reason: StopReason) -> bool {
     matches!(reason, StopReason::Interrupted | StopReason::TimeLimit | StopReason::Budget | StopReason::Fuel)
 }
 
-/// Why a run was ended from outside, without what it was doing.
+/// Explains why a run was stopped from outside, without saying what it was doing.
 fn ended(code: ErrorCode) -> &'static str {
     match code {
         ErrorCode::Budget => "a limit of the run was reached",

@@ -14,14 +14,14 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// How text becomes code when a reply is evaluated (`recv`).
+/// Parser of the code in a reply (`recv`).
 pub type Parser<'a> = dyn Fn(&str) -> Result<Arc<Code>, String> + 'a;
 
 /// Configuration of a run.
 pub struct Config<'a> {
     /// The lattice of its labels.
     pub lattice: LatticeKind,
-    /// How many rules may be applied.
+    /// Maximum number of rule applications.
     pub fuel: u64,
     /// The longest serialised value, in bytes.
     pub max_text: usize,
@@ -183,7 +183,7 @@ struct Conversation {
     told: u64,
 }
 
-/// Why the last attempt of a guard was refused.
+/// Reason why the last attempt of a guard was refused.
 struct Remark {
     number: u64,
     label: Label,
@@ -219,7 +219,7 @@ fn value(label: Label, node: Node) -> Value {
     Value { label, node: Rc::new(node) }
 }
 
-/// Why a value is not data.
+/// Reason why a value is not data.
 enum NotData {
     Function,
     TooDeep,

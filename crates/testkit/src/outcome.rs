@@ -1,4 +1,4 @@
-//! How a run ends, in a form in which the machine and the naive evaluator can be compared.
+//! Outcome of a run, in a form in which the machine and the naive evaluator can be compared.
 
 use crate::world::{Call, Message};
 use core_ir::{Data, Name, Num};
@@ -69,7 +69,7 @@ pub struct Failure {
     pub label: Data,
 }
 
-/// How a run ended, and what happened on the way.
+/// Outcome of a run, with its requests.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
     /// The value, or the error.

@@ -139,7 +139,7 @@ fn given() -> Vec<Ty> {
     ]
 }
 
-/// How many of [`given`] are secrets.
+/// Number of secrets in [`given`].
 const SECRETS: usize = 4;
 
 /// `l: … >> λr. let x₀ = r.a in … let y₀ = 1 in … body`: the program itself sees only what is labelled.

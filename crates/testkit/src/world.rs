@@ -13,7 +13,7 @@ pub enum Call {
     Model {
         /// The conversation.
         messages: Vec<Message>,
-        /// How it is asked; `None` if the reply is read as code.
+        /// Parameters of the call; `None` if the reply is read as code.
         params: Option<Arc<ModelParams>>,
         /// The names of the tools that are offered to it.
         tools: Vec<Name>,

@@ -91,7 +91,7 @@ pub(super) struct Cost {
     pub(super) unpriced: Rc<BTreeMap<Name, Option<u64>>>,
     /// The most calls of each self reference that is being measured.
     pub(super) own: Rc<BTreeMap<u32, u64>>,
-    /// How the most comes about.
+    /// Derivation of the upper bound.
     pub(super) trail: Trail,
 }
 
@@ -107,7 +107,7 @@ pub(super) enum Step {
     Both(Rc<Step>, Rc<Step>),
 }
 
-/// Why something happens more than once.
+/// Reason why code is evaluated more than once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Repetition {
     /// So many unfoldings of a loop; the bound and the most self calls of one unfolding.
@@ -307,7 +307,7 @@ fn take(step: &mut Step, work: &mut Vec<Rc<Step>>) {
 /// One line of a derivation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Line {
-    /// How deep it is inside loops and guards.
+    /// Nesting depth in loops and guards.
     pub depth: u32,
     /// Where.
     pub span: Span,

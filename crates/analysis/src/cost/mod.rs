@@ -1,4 +1,4 @@
-//! How often a run may call models and tools, before it runs.
+//! Static bounds on the model and tool calls of a run.
 //!
 //! Entry point: [`bound`]. The term is evaluated over abstract values: functions are followed through
 //! variables, records and calls; data is not known. A `fix` is bounded by its number and by how often
@@ -46,7 +46,7 @@ pub struct CostBound {
     pub unpriced: Vec<(Name, Option<u64>)>,
     /// The most expensive path.
     pub path: Vec<Line>,
-    /// Why a bound is absent: the places, each with a remark.
+    /// Places that have no bound, each with the reason.
     pub unbounded: Vec<(Span, String)>,
 }
 
@@ -117,7 +117,7 @@ pub fn bound_with(code: &Arc<Code>, applied: bool, prices: &Prices, routes: &Mod
     }
 }
 
-/// How often a self reference is used by what happens as often as it likes.
+/// Number of uses of a self reference in code that repeats without a known limit.
 const UNCOUNTED_USES: u64 = u64::MAX;
 /// Lines of a derivation.
 const MAX_LINES: usize = 200;
@@ -142,16 +142,16 @@ struct Analysis<'p> {
     depth: u32,
     /// Number of the calls under way whose function was already under way.
     recursion: u32,
-    /// How often each function is under way: its code and its term.
+    /// Active calls of each function, by its code and its term.
     under_way: HashMap<(usize, TermId), u32>,
     next_self: u32,
     reasons: Vec<(Span, String)>,
     prices: &'p Prices,
     /// Which models may answer which calls.
     routes: &'p ModelRoutes,
-    /// How many guards around may be trying again, and tell models so.
+    /// Number of enclosing guards that may be retrying and tell models so.
     retrying: u32,
-    /// How many choices are open of which it is not known how they go.
+    /// Number of open choices whose outcome is unknown.
     undecided: u32,
     /// The loops that are followed round by round: what was undecided before, and the steps that were left.
     trials: Vec<(u32, u64)>,
@@ -167,7 +167,7 @@ fn is_text(params: &ModelParams) -> bool {
     matches!(params.result, None | Some(Type::Str))
 }
 
-/// How many calls one question to a model may take.
+/// Returns the number of calls that one question to a model may take.
 fn asks(params: &ModelParams) -> Interval {
     // What is to be of any type must be JSON all the same.
     let may_fail = !params.tools.is_empty() || !is_text(params);

@@ -26,7 +26,7 @@ pub struct Model {
 /// A list of models.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Prices {
-    /// When the list was made, as its file says.
+    /// Date of the list, as its file states it.
     pub date: String,
     models: BTreeMap<String, Model>,
     /// The most milliseconds of a call of a model, unless its entry says otherwise.

@@ -155,7 +155,7 @@ impl Value {
         }
     }
 
-    /// How many bytes it has when it is sent, at most.
+    /// Returns the maximum number of bytes that the value has when it is sent.
     pub(super) fn bytes(&self) -> Option<u64> {
         match self {
             Value::Known(d) => match &**d {
@@ -181,7 +181,7 @@ impl Value {
         }
     }
 
-    /// How many items it has, if it is a list of known length.
+    /// Returns the number of items, if the value is a list of known length.
     fn items(&self) -> Option<usize> {
         match self {
             Value::List(vs) => Some(vs.len()),

@@ -145,7 +145,7 @@ pub(super) struct Analysis {
     pub tries: BTreeMap<Span, TryState>,
 }
 
-/// How a run may end.
+/// Possible ends of a run.
 pub(super) struct End {
     pub result: Option<AbstractValue>,
     pub error: Option<Error>,

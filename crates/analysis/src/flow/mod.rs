@@ -50,7 +50,7 @@ pub struct Options {
     pub applied: bool,
 }
 
-/// Where a flow can be refused.
+/// Place where a flow can be refused.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Sink {
     /// A call of a tool.
@@ -156,7 +156,7 @@ impl Verdict {
 /// A taint with the label that it brings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Source {
-    /// Where it comes from.
+    /// Origin of the label.
     pub origin: Origin,
     /// Its label.
     pub label: Data,
@@ -181,7 +181,7 @@ pub struct Check {
     pub verdict: Verdict,
     /// True if the verdict [`Verdict::Always`] assumes that the input is public and trusted.
     pub rests_on_input: bool,
-    /// Where the label comes from.
+    /// Origins of the label.
     pub sources: Vec<Source>,
 }
 
@@ -200,7 +200,7 @@ pub struct Site {
     pub outward: bool,
     /// True if no signature or policy says what the tool does.
     pub unknown: bool,
-    /// Who else may refuse it, whatever the labels are: a policy function, a person.
+    /// Further decision that may refuse the call, whatever the labels are: a policy function or a person.
     pub asks: Option<&'static str>,
     /// Models of a chain that may not see every conversation that gets here, with their clearances: others of
     /// the chain answer then.
@@ -225,7 +225,7 @@ pub struct Passed {
     pub span: Span,
     /// The part of the error's label that the label of the `try` lacks.
     pub lacks: Data,
-    /// Where that comes from.
+    /// Origins of that part.
     pub sources: Vec<Source>,
 }
 
@@ -242,7 +242,7 @@ pub struct FlowReport {
     pub result: Option<Data>,
     /// The most that the label of an error may be; `None` if no run fails.
     pub error: Option<Data>,
-    /// Why and where the analysis gave up; then nothing else is known.
+    /// Place and reason where the analysis gave up; then nothing else is known.
     pub gave_up: Option<(Span, &'static str)>,
 }
 

@@ -79,7 +79,7 @@ pub(super) enum AbstractFunction {
 }
 
 impl AbstractFunction {
-    /// Where it was made; functions of one place are told apart only so far.
+    /// Place where the function was created. Functions of one place are distinguished only up to a limit.
     pub(super) fn place(&self) -> (CodeId, u32, u8) {
         match self {
             AbstractFunction::Closure { code, term, .. } => (*code, term.0, 0),
@@ -119,7 +119,7 @@ impl AbstractFunction {
     }
 }
 
-/// How a model is asked.
+/// Parameters of a model call.
 pub(super) type Params = Arc<ModelParams>;
 
 /// Structure nested deeper than this is not told apart.

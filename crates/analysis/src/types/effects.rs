@@ -108,7 +108,7 @@ impl Effects {
         EffectNode(self.nodes.len() as u32 - 1)
     }
 
-    /// How many nodes there are.
+    /// Returns the number of nodes.
     pub(super) fn len(&self) -> u32 {
         self.nodes.len() as u32
     }

@@ -159,8 +159,8 @@ fn optional(ty: Type) -> Type {
     }
 }
 
-/// Why some value of the one type is none of the other; `None` if there is no such value, or that is not
-/// known.
+/// Returns the reason why some value of `actual` is not of type `expected`; `None` if there is no such value,
+/// or if that is unknown.
 pub(super) fn misfit(actual: &Type, expected: &Type) -> Option<String> {
     let mut path = String::new();
     let why = differs(actual, expected, &mut path, 0)?;

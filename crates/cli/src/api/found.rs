@@ -93,7 +93,7 @@ pub struct Error {
     pub code: String,
     /// The problem; of several the first.
     pub message: String,
-    /// Where it is, in a program.
+    /// Place in a program.
     pub place: Option<Box<Place>>,
     /// The remedy.
     pub help: Option<String>,

@@ -285,7 +285,8 @@ impl Pipeline {
         Ok(runtime::run(machine, &world.handlers, &world.limits, cancel, events).await)
     }
 
-    /// Why a run failed, with the place in the program and the remedy; `None` if it did not.
+    /// Returns the error of a failed run, with its place in the program and the remedy; `None` if the run
+    /// succeeded.
     pub fn error_of(&self, report: &RunReport) -> Option<Error> {
         let failure = report.result.as_ref().err()?;
         Some(Error::of(&self.sources, &as_diagnostic(failure, report, &self.code, self.policy.as_deref())))

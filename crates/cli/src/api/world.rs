@@ -1,4 +1,4 @@
-//! Who answers what programs ask.
+//! Handlers of the requests of programs.
 
 use super::Error;
 use super::fit::{misfit, type_of, type_of_schema};
@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-/// Who answers what programs ask, and what they may use.
+/// Handlers of the requests of programs, and the limits of runs.
 #[derive(Clone, Debug)]
 pub struct World {
     /// Models, tools, stores, approval, the seed of samples.

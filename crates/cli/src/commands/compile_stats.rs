@@ -26,20 +26,20 @@ struct Outcome {
     typed: usize,
     terms: usize,
     unknown: usize,
-    /// Why parts are unknown: by reason, the places that it holds at, with the number of parts.
+    /// Reasons why parts are unknown, each with its places and the number of parts.
     reasons: Reasons,
-    /// How many of the units use each former.
+    /// Number of units that use each former.
     formers: [usize; fragments::MANY],
     /// The first error of a type.
     ill: Option<Diagnostic>,
-    /// Why it did not compile, or compiled to nothing.
+    /// Reason why the file did not compile, or compiled to nothing.
     why: Option<Diagnostic>,
 }
 
 /// Reasons with their places (a file's path and a line), and how many parts come from there.
 type Reasons = BTreeMap<String, BTreeMap<(String, usize), usize>>;
 
-/// How far a file got.
+/// Stage that a file reached.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
     /// It is a term, or several.
@@ -188,7 +188,7 @@ pub fn stats(ui: &Ui, path: &str) -> Exit {
     Exit::Done
 }
 
-/// How many of so many, as a percentage; nothing of nothing is none.
+/// Returns `some` of `all` as a percentage; a dash if there are none.
 fn percent(some: usize, all: usize) -> String {
     if all == 0 { "–".into() } else { format!("{:.1}%", 100.0 * some as f64 / all as f64) }
 }
@@ -227,7 +227,7 @@ fn without_names(why: &str) -> String {
     parts.collect::<Vec<_>>().join("`")
 }
 
-/// Why parts are unknown, most places first.
+/// Prints the reasons why parts are unknown, most frequent first.
 fn reasons(ui: &Ui, outcomes: &[Option<Outcome>]) {
     /// Places with the number of parts, and formats.
     type Seen<'o> = (BTreeMap<&'o (String, usize), usize>, BTreeSet<&'o str>);

@@ -62,7 +62,7 @@ pub fn equiv(ui: &Ui, paths: &[PathBuf]) -> Exit {
     }
 }
 
-/// How many parts of a program the front end could not tell.
+/// Returns the number of unknown parts of a program.
 fn unknown_parts(code: &Code) -> usize {
     code.iter().filter(|(_, term)| matches!(term, core_ir::Term::Unknown(_))).count()
 }

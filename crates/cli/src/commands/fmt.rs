@@ -11,7 +11,7 @@ use session::load::{Kind, Problem, files_under, read_text, reason, replace_file}
 use std::path::{Path, PathBuf};
 use syntax::format;
 
-/// How many files were what.
+/// Numbers of files by result.
 #[derive(Default)]
 struct Count {
     same: usize,

@@ -2,7 +2,7 @@
 
 use core_ir::{AbsSugar, Code, Term};
 
-/// How many formers are told apart.
+/// Number of formers.
 pub const MANY: usize = 10;
 
 /// Their names in the order of [`of`]; `conv` is a conversation (`send`, `recv`, `fork`, `fresh`).

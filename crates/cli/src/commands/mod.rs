@@ -69,8 +69,8 @@ fn analysed_for(r: &Runnable) -> Option<Type> {
     })
 }
 
-/// How programs are loaded: as the settings say, with the policy file that the command line names, if it
-/// does.
+/// Returns the options for loading programs: the settings, with the policy file of the command line if it
+/// names one.
 fn options(ui: &Ui, policy: Option<&Path>) -> Result<Options, Exit> {
     Ok(crate::setup::settings(ui)?.loading(policy))
 }

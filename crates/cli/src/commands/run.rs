@@ -452,7 +452,7 @@ fn asked_to_pull(ui: &Ui) -> bool {
 
 /// Arguments of the command line that describe the input.
 pub(super) struct InputArgs<'a> {
-    /// How the command begins, without the input.
+    /// Command line without the input.
     pub command: String,
     /// The input itself.
     pub given: Option<&'a String>,

@@ -140,8 +140,7 @@ fn forged_json(row: &Forged) -> Value {
     json!({"run": row.run, "request": row.token, "approver": row.approver, "why": row.why.as_str()})
 }
 
-/// How a run stands. The file says that a run is under way until its process says otherwise, and one that was
-/// killed never does.
+/// Returns the status of a run. A killed process leaves its run marked as running in the file.
 fn status(journal: &Journal, run: &RunInfo, answered: bool) -> String {
     match &*run.status {
         "running" | "stopped" if !answered => "waiting".into(),

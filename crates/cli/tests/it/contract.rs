@@ -294,7 +294,7 @@ fn a_signal_ends_a_run_with_its_tools_and_keeps_the_journal() {
     assert_eq!(listed.1.matches("  stopped ").count(), 3, "{listed:?}");
 }
 
-/// Who wants a run to outlive the terminal gets that.
+/// A run under `nohup` outlives its terminal.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_run_under_nohup_outlives_the_terminal() {

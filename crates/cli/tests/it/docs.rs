@@ -6,8 +6,8 @@
 //! Blocks of `agent` and `lam` must be accepted, unless they are marked `wrong`.
 //!
 //! The pages of the parts Start and Guides are followed in a fresh folder each, as a reader does who has only
-//! the page: a block below a line that ends with a name in backticks and a colon is saved under that name, and
-//! every command runs in that folder.
+//! the page: a block below a line that ends with a name in backticks and a colon is saved under that name,
+//! and every command runs in that folder.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -125,8 +125,8 @@ fn trimmed(text: &str) -> Vec<&str> {
     lines
 }
 
-/// Runs the commands of a block in a folder, and describes those that print something else. A command shown without
-/// output must simply succeed.
+/// Runs the commands of a block in a folder, and describes those that print something else. A command shown
+/// without output must simply succeed.
 fn run_block(page: &Path, block: &Block, folder: &Path, every: bool) -> (usize, String) {
     let (mut ran, mut wrong) = (0, String::new());
     for part in format!("\n{}", block.text).split("\n$ ").skip(1) {

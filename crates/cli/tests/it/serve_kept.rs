@@ -431,7 +431,7 @@ fn secrets_are_in_no_answer_log_journal_trace_or_metric() {
 
 const TRACE: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
 
-/// How many runs were sent as traces.
+/// Returns the number of runs exported as traces.
 fn spans(collected: &Mutex<Vec<u8>>) -> usize {
     let got = collected.lock().unwrap();
     String::from_utf8_lossy(&got).matches("invoke_agent greet.agent greet").count()

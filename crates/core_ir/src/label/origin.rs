@@ -1,4 +1,4 @@
-//! Where labels come from: for each component of a label the steps of the run that brought it.
+//! Origins of labels: for each component of a label, the steps of the run that contributed it.
 //!
 //! A label that keeps its origin is a label of the lattice with two sets of steps, one for integrity and one
 //! for secrecy. A join joins all three, so what carries labels carries origins. A step knows what it depended
@@ -112,7 +112,7 @@ pub struct Hop {
     pub request: Option<(u64, u32)>,
 }
 
-/// Where one component of a label comes from.
+/// Origin of one component of a label.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Chain {
     /// The component as it is written in labels: `U`, `S`, a source, `readers`.
@@ -447,7 +447,7 @@ impl Origins {
     }
 }
 
-/// Where FNV-1a begins.
+/// Offset basis of FNV-1a.
 const FNV: u64 = 0xcbf2_9ce4_8422_2325;
 
 /// FNV-1a.

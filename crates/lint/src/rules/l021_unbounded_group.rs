@@ -62,7 +62,7 @@ pub(super) fn is_talk(context: &Context<'_>, l: &Loop) -> bool {
     context.compiled.facts.chats || oracles(context.code(), l.fix) > 1
 }
 
-/// How many agents stand in a term: oracles, and conversations of their own.
+/// Returns the number of agents in a term: oracles, and separate conversations.
 fn oracles(code: &Code, root: TermId) -> usize {
     below(code, root).filter(|id| matches!(code.term(*id), Term::Llm(..) | Term::Fresh(_))).count()
 }

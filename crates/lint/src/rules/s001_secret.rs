@@ -76,7 +76,7 @@ fn in_authority(text: &str) -> bool {
     })
 }
 
-/// How keys begin that say who issued them, with the least number of characters that follow.
+/// Prefixes of keys that identify their issuer, with the minimum number of characters that follow.
 const ISSUED: &[(&str, usize, &str)] = &[
     ("sk-ant-", 32, "a key of Anthropic"),
     ("sk-proj-", 32, "a key of OpenAI"),

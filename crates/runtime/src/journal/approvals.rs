@@ -81,7 +81,7 @@ pub struct Waiting {
     pub args: Json,
     /// Label of the decision to ask; null if it is not known.
     pub channel: Json,
-    /// When it asked, in milliseconds since 1970.
+    /// Time of the question, in milliseconds since 1970.
     pub asked: i64,
     /// Until when it can be answered.
     pub expires: i64,
@@ -137,7 +137,7 @@ pub struct Answers(Arc<Mutex<HashMap<String, UnclaimedAnswer>>>);
 struct UnclaimedAnswer {
     decision: Decision,
     by: Decider,
-    /// When it can't be taken any more, in milliseconds since 1970.
+    /// Time after which the answer expires, in milliseconds since 1970.
     expires: i64,
 }
 
@@ -566,7 +566,7 @@ impl Journal {
     }
 }
 
-/// Where the questions of a run lie until somebody answers.
+/// Storage of a run's questions until they are answered.
 #[derive(Clone)]
 pub struct ApprovalDesk {
     path: PathBuf,
@@ -583,14 +583,14 @@ pub struct ApprovalDesk {
 #[derive(Clone, Debug)]
 pub(crate) struct Question {
     token: String,
-    /// When it was asked, in milliseconds since 1970.
+    /// Time of the question, in milliseconds since 1970.
     asked: i64,
-    /// When it can't be answered any more.
+    /// Time after which the question can't be answered.
     expires: i64,
 }
 
 impl ApprovalDesk {
-    /// How often a run looks whether something was written.
+    /// Interval between two checks of a run for new answers.
     const LOOK: Duration = Duration::from_millis(250);
 
     /// The desk of a journal. Questions can be answered for `lifetime`.

@@ -29,7 +29,7 @@ pub(super) fn prepare(db: &Connection) -> rusqlite::Result<()> {
 pub struct Change {
     /// When, in milliseconds since 1970.
     pub at: i64,
-    /// How many answers the run had then.
+    /// Number of answers that the run had at the change.
     pub step: u64,
     /// The first line that differs.
     pub what: String,
@@ -95,7 +95,7 @@ pub(super) fn copy(db: &Connection, run: &str, fork: &str, step: u64) -> rusqlit
 }
 
 impl Journal {
-    /// How the program of a run has changed since it began, the oldest change first.
+    /// Returns the changes of a run's program since the run began, oldest first.
     ///
     /// # Errors
     /// There is no such run, or the file is damaged.

@@ -88,7 +88,7 @@ const TABLES: &str = "
     CREATE INDEX entries_step ON entries (run, step);
 ";
 
-/// Why a journal can't be used, or a run can't go on.
+/// Reason why a journal can't be used, or a run can't be resumed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JournalError {
     /// The problem.
@@ -141,7 +141,7 @@ impl RunIdentity {
 pub struct RunInfo {
     /// Names it within the journal.
     pub id: String,
-    /// When it began, in milliseconds since 1970.
+    /// Start of the run, in milliseconds since 1970.
     pub created: i64,
     /// Name of the program.
     pub name: String,
@@ -151,7 +151,7 @@ pub struct RunInfo {
     pub status: String,
     /// JSON of the result, or of the error.
     pub outcome: Option<Json>,
-    /// How many requests were answered.
+    /// Number of answered requests.
     pub steps: u64,
 }
 
@@ -184,7 +184,7 @@ pub struct StepInfo {
     pub model: String,
     /// Tokens of the prompt and the reply.
     pub tokens: (u64, u64),
-    /// How long it took.
+    /// Duration of the request.
     pub elapsed: Duration,
 }
 

@@ -59,7 +59,7 @@ pub struct Session {
     /// Writer of new records; `None` in a replay.
     writer: Option<Writer>,
     id: String,
-    /// When it began, in milliseconds since 1970.
+    /// Start of the run, in milliseconds since 1970.
     created: i64,
     mode: Mode,
     /// Requests that differ from the journal's are asked anew up to this step: another program may have asked
@@ -68,7 +68,7 @@ pub struct Session {
     unfinished: Unfinished,
     input: Option<Data>,
     settings: Json,
-    /// How many entries of the journal have not been asked for again.
+    /// Number of journal entries that were not requested again.
     left: u64,
     conversations: Conversations,
     /// Strands that have left the course of the journal.
@@ -346,7 +346,7 @@ fn same_file(file: &File, path: &std::ffi::OsStr) -> bool {
     inode(file.metadata()).is_some() && inode(file.metadata()) == inode(std::fs::metadata(path))
 }
 
-/// Where open files can't be removed there is nothing to compare.
+/// Always false: where open files can't be removed, there is nothing to compare.
 #[cfg(not(unix))]
 fn same_file(_: &File, _: &std::ffi::OsStr) -> bool {
     true
@@ -358,7 +358,7 @@ impl Session {
         &self.id
     }
 
-    /// When the run began, in milliseconds since 1970: the time of its stores, also when it goes on later.
+    /// Start of the run, in milliseconds since 1970. Stores use it as their time, also after a resumption.
     pub(crate) fn created(&self) -> i64 {
         self.created
     }

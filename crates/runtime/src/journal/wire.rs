@@ -256,7 +256,7 @@ fn labelled(json: &Json, result: Result<Data, String>) -> Result<Response, Strin
     Ok(Response::LabelledTool(result, label))
 }
 
-/// Where two requests differ, for people; `None` if they are the same.
+/// Describes the difference between two requests; `None` if they are equal.
 pub(super) fn difference(recorded: &Json, now: &Json) -> Option<String> {
     let Difference { path, what } = first_difference(recorded, now)?;
     Some(if path.is_empty() { what } else { format!("at {path}: {what}") })

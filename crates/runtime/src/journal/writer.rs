@@ -27,7 +27,7 @@ pub(super) enum Write {
     Entry { id: RequestId, call: Call, response: Option<Json>, spent: Spent, redactor: Redactor },
     /// A request that was under way, and whose tool was not called.
     NotCalled { id: RequestId },
-    /// How the run ended.
+    /// End of the run.
     Ended { status: String, outcome: Json },
 }
 

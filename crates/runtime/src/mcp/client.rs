@@ -34,10 +34,10 @@ use tokio::sync::{OnceCell, watch};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-/// How long a server may take to be ready if its settings do not say.
+/// Default time for a server to become ready.
 const START: Duration = Duration::from_secs(60);
 
-/// How long a server may take to end by itself when the run has ended.
+/// Time for a server to exit by itself when the run has ended.
 const GRACE: Duration = Duration::from_secs(1);
 
 /// A server may list so many pages of tools, and begin another one while all have no more than so many bytes.
@@ -106,7 +106,7 @@ impl Connections {
         }
     }
 
-    /// Where the connection to a server is.
+    /// Returns the connection to a server.
     fn place(&self, declared: &Declared) -> &Connections {
         self.shared.as_deref().filter(|_| !declared.settings.per_run).unwrap_or(self)
     }
@@ -211,8 +211,8 @@ impl Connections {
         Ok(ToolAnswer { result: answer.result.map_err(|e| e.map(explained)), label: answer.label })
     }
 
-    /// Where the connection to a server is, or will be. One that is lost is made anew: what was under way has
-    /// failed, but later calls need not.
+    /// Returns the cell of the connection to a server. A lost connection is replaced: its pending requests
+    /// have failed, but later calls need not.
     fn cell(&self, server: &str) -> Arc<OnceCell<Client>> {
         let mut open = self.lock();
         let cell = open.entry(server.to_string()).or_default();
@@ -261,7 +261,7 @@ struct Client {
 #[derive(Debug)]
 struct Process {
     group: Arc<Mutex<ProcessGroup>>,
-    /// How it ended, when it has, and what it said last on its standard error.
+    /// Exit status of the process and its last output on standard error, once it has ended.
     ended: watch::Receiver<Option<String>>,
     said: Arc<Mutex<Vec<u8>>>,
     /// True if the server sent an overlong message.
@@ -336,7 +336,7 @@ impl Client {
         Ok(client)
     }
 
-    /// Why a request has no result, with what the process has to do with it.
+    /// Explains why a request has no result, with the state of the server's process.
     async fn explain(&self, e: &ServiceError) -> String {
         let lost = matches!(e, ServiceError::TransportClosed | ServiceError::TransportSend(_));
         match &self.process {
@@ -527,7 +527,7 @@ fn start(
     Ok((Process { group, ended, said, too_long, most, _tasks: tasks }, stdin, stdout))
 }
 
-/// How a child ended.
+/// Waits for a child and describes how it ended.
 async fn wait(child: &mut process::Process, group: &Mutex<ProcessGroup>) -> String {
     let how = child.wait().await;
     // What it left behind ends with it; otherwise the pipes might never close.
@@ -607,7 +607,7 @@ impl<R: AsyncRead + Unpin> AsyncRead for Bounded<R> {
     }
 }
 
-/// Why a server is not ready, in words.
+/// Explains why a server is not ready.
 fn start_problem(e: &ClientInitializeError) -> String {
     match e {
         ClientInitializeError::ConnectionClosed(_) => "it closed the connection before it was ready".into(),
@@ -633,7 +633,7 @@ fn lost_at_start(e: &ClientInitializeError) -> bool {
     }
 }
 
-/// Why a request has no result, in words.
+/// Explains why a request has no result.
 fn call_problem(e: &ServiceError) -> String {
     match e {
         ServiceError::McpError(e) => {

@@ -198,7 +198,7 @@ impl<'a> Schemas<'a> {
         kinds
     }
 
-    /// Why some value of the type is surely refused.
+    /// Returns the reason why the schema rejects some value of the type.
     fn refuses(&self, schema: &'a Json, ty: &Type, depth: usize) -> Option<String> {
         if self.is_enough(depth) || matches!(ty, Type::Dyn) {
             return None;
@@ -244,7 +244,7 @@ impl<'a> Schemas<'a> {
         }
     }
 
-    /// Why no value of the schema can be one of the type.
+    /// Returns the reason why no value of the schema has the type.
     fn never_gives(&self, schema: &'a Json, ty: &Type, depth: usize) -> Option<String> {
         if self.is_enough(depth) || matches!(ty, Type::Dyn) {
             return None;

@@ -116,7 +116,7 @@ impl FaultKind {
     }
 }
 
-/// Why a model did not answer, in words for people, without secrets.
+/// Reason why a model did not answer, in words and without secrets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ModelError {
     /// Kind of the failure.

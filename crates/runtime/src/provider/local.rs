@@ -256,7 +256,7 @@ impl Plan {
     }
 }
 
-/// Where the type is a text, the text that JSON denotes.
+/// Decodes the reply's JSON to text if the type is a string.
 fn plain(call: &ModelCall, text: String) -> String {
     match call.result().map(base) {
         Some(Type::Str) => serde_json::from_str::<String>(&text).unwrap_or(text),

@@ -43,16 +43,16 @@ pub type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send + 'static>>;
 pub struct ModelCall {
     /// The conversation, oldest first.
     pub messages: Arc<Vec<Message>>,
-    /// How the model is asked; `None` if the reply is received as code.
+    /// Parameters of the call; `None` if the reply is received as code.
     pub params: Option<Arc<ModelParams>>,
     /// The tools offered.
     pub tools: Vec<Arc<ToolDecl>>,
     /// The most tokens of the reply that the budget allows, if it is limited.
     pub max_output: Option<u64>,
-    /// How many replies to this question did not decode before.
+    /// Number of earlier replies to this question that did not decode.
     pub attempt: u32,
-    /// Where it stands in the run: the `place` of [traces](crate::trace), and last the number of the request
-    /// there. It is the same in every run with the same answers, whichever of them come first.
+    /// Position in the run: the `place` of [traces](crate::trace), followed by the number of the request
+    /// there. It is the same in every run with the same answers, whatever their order.
     pub place: Arc<[u32]>,
     /// Answers in the conversation, in the words of the protocol that they were given in ([`Answer::words`]),
     /// in their order. Whose words they are not tells the calls in its own.
@@ -137,16 +137,16 @@ pub struct Answer {
     pub result: Result<Reply, ModelError>,
     /// Tokens used.
     pub tokens: Tokens,
-    /// Why the reply ends where it ends.
+    /// Reason why the reply ended.
     pub finish: Finish,
-    /// Who answered and what that cost (if it is known), where it was not simply the provider that was asked.
+    /// Model that answered and the price, if known, where it is not the provider itself.
     pub by: Option<(String, Option<Num>)>,
     /// The answer in the words of its protocol, if calls of tools are in it and it has to be repeated so: it
     /// is in [`ModelCall::said`] of later questions.
     pub words: Option<Arc<serde_json::Value>>,
 }
 
-/// Why a reply ends.
+/// Reason why a reply ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Finish {
     /// It was said.
@@ -248,7 +248,7 @@ pub trait Provider: Send + Sync {
     /// Price of the model; `None` if it is unknown.
     fn price(&self) -> Option<Price>;
 
-    /// How often a call may be charged: a chain of models may ask each of them.
+    /// Returns the maximum number of charges for a call: a chain may call each of its models.
     fn most_attempts(&self) -> u64 {
         1
     }

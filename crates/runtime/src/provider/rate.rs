@@ -1,4 +1,4 @@
-//! How often a model may be asked.
+//! Rate limits of models.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -52,7 +52,7 @@ impl Rate {
         }
     }
 
-    /// When it is this call's turn, if that is later than now.
+    /// Returns the time at which this call may start, if it is later than now.
     fn turn(&self, tokens: u64, now: Instant) -> Option<Instant> {
         // A panic while the lock was held leaves times that are as good as any.
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);

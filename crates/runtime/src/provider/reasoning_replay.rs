@@ -27,7 +27,7 @@ const MAX_REPLIES: usize = 4096;
 pub struct VerbatimReply {
     /// The index of the message of its first call.
     pub at: usize,
-    /// How many of its calls are in the conversation: each is a message, its result the next one.
+    /// Number of its calls in the conversation: each is a message, followed by its result.
     pub calls: usize,
     /// The words.
     pub words: Arc<Json>,

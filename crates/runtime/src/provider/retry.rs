@@ -5,13 +5,13 @@ use std::future::Future;
 use std::time::Duration;
 use tokio::time::sleep;
 
-/// When failed requests are repeated.
+/// Schedule of retries.
 ///
 /// Before attempt `n + 1` the wait is random between half of `base · 2ⁿ` and all of it, at most `most`; a
 /// server's `Retry-After` replaces it, up to `patience`, beyond which the request fails at once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Backoff {
-    /// How often a request is repeated; 0 is never.
+    /// Maximum number of retries; 0 disables them.
     pub retries: u32,
     /// The wait before the first repetition.
     pub base: Duration,
@@ -32,7 +32,7 @@ impl Default for Backoff {
     }
 }
 
-/// How an attempt ended if it did not succeed.
+/// Failure of an attempt.
 #[derive(Debug)]
 pub(crate) enum AttemptError<E> {
     /// Repeating it is pointless.

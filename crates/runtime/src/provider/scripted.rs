@@ -36,7 +36,7 @@ const MAX_FILE: u64 = 64 << 20;
 /// ```
 #[derive(Debug)]
 pub struct Scripted {
-    /// Where the script came from, for messages.
+    /// Source of the script, for messages.
     source: String,
     state: Mutex<State>,
 }
@@ -125,7 +125,7 @@ impl Scripted {
         Ok(Scripted { source: source.to_string(), state: Mutex::new(State { entries, asked: 0 }) })
     }
 
-    /// How many entries have not been used.
+    /// Returns the number of unused entries.
     pub fn left(&self) -> usize {
         self.lock().entries.iter().filter(|e| !e.used).count()
     }

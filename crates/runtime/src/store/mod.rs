@@ -27,7 +27,7 @@ const HERE: [&str; 4] = ["memory", "in_memory", "local", "dict"];
 /// Backend name of stores on a Redis server.
 const REDIS: &str = "redis";
 
-/// Where a store is kept that outlives the process.
+/// Location of a store that outlives the process.
 #[derive(Clone, Debug)]
 pub enum StorePlace {
     /// An SQLite file.
@@ -344,7 +344,7 @@ impl Stores {
         i64::try_from(now.as_millis()).unwrap_or(i64::MAX)
     }
 
-    /// Where a store is kept; nothing for one that lives and dies with this process.
+    /// Returns the location of a store; `None` for one that lives in this process.
     fn place(&self, decl: &StoreDecl) -> Result<Option<StorePlace>, ConfigError> {
         let name = &decl.name;
         if self.only_here {

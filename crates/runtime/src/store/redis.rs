@@ -18,7 +18,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How long a connection may take, and each answer.
+/// Timeout of a connection, and of each answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// An operation. `KEYS`: the account. `ARGV`: now, the key, what to do, then the value and its limits (empty

@@ -175,7 +175,7 @@ struct Shared {
     redactor: Redactor,
     /// True if only functions and built-in tools that compute are carried out.
     computing_only: bool,
-    /// Where the keys of HTTP tools are.
+    /// Environment with the keys of HTTP tools.
     environment: Environment,
     web: Arc<http::Clients>,
     #[cfg(feature = "wasm")]

@@ -30,10 +30,10 @@ pub const SHIM: &str = include_str!("shim.py");
 const BOOT: &str = "import sys;\
     exec(compile(sys.stdin.buffer.read(int(sys.stdin.buffer.readline())), 'entail-shim', 'exec'))";
 
-/// How long a module may take to be imported: frameworks take seconds.
+/// Timeout for importing a module: frameworks take seconds.
 const LOADING: Duration = Duration::from_secs(120);
 
-/// How long a worker that is told to end has for it.
+/// Time for a worker to exit after it was told to.
 const GRACE: Duration = Duration::from_millis(500);
 
 /// `[python]` of `entail.toml`.

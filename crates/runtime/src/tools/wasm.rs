@@ -85,7 +85,7 @@ impl Components {
     }
 }
 
-/// Why a call ended that nobody waits for; nobody reads it.
+/// Reason for the end of a call that nobody waits for; never shown.
 const GIVEN_UP: &str = "it was given up";
 
 /// Somebody who waits for a call. When they go, it is told to stop.

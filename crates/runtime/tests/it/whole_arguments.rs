@@ -47,7 +47,7 @@ struct Carried {
     key: String,
 }
 
-/// Where a server notes it.
+/// Ledger of a server.
 #[derive(Clone)]
 enum Book {
     Here(Arc<Mutex<Vec<Carried>>>),

@@ -50,7 +50,7 @@ fn reason(code: i64) -> Option<&'static str> {
     })
 }
 
-/// How a client speaks.
+/// Version of the protocol that a client uses.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Version {
     V03,
@@ -356,7 +356,7 @@ async fn send(
     Ok(if version == Version::V10 { json!({ "task": task }) } else { task })
 }
 
-/// Where the events of a run come from.
+/// Source of a run's events.
 enum Source {
     Client(Receiver<Value>),
     Watcher(broadcast::Receiver<Value>),

@@ -44,7 +44,7 @@ use tokio_util::sync::DropGuard;
 pub struct HttpOptions {
     /// Address to listen on.
     pub listen: SocketAddr,
-    /// How others reach the server; `http://ADDRESS` if absent.
+    /// Public address of the server; `http://ADDRESS` if absent.
     pub public_url: Option<String>,
     /// Most bytes of a body.
     pub max_body: usize,
@@ -125,10 +125,10 @@ impl HttpServer {
     }
 }
 
-/// How long clients have to read their answers after the last run has ended.
+/// Time for clients to read their answers after the last run has ended.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
-/// Where requests come in, and whose they are.
+/// State of the HTTP server: the service, its address and the limits of requests.
 struct HttpState {
     service: Arc<Service>,
     address: SocketAddr,
@@ -460,7 +460,7 @@ fn sse(events: Events) -> Response {
     Sse::new(events).keep_alive(KeepAlive::default()).into_response()
 }
 
-/// How a run has ended, as the answer to the request that began it.
+/// Returns the end of a run as the answer to the request that started it.
 fn ended(service: &Service, caller: &Caller, run: &str) -> Result<Response, Failure> {
     let Some(outcome) = service.outcome(caller, run) else {
         return Err(Failure::new(StatusCode::INTERNAL_SERVER_ERROR, "lost", "the run was lost"));
@@ -545,7 +545,7 @@ async fn cancel(
     Ok(Json(service.status(&caller, &run)?))
 }
 
-/// How many runs a list has, unless it is said.
+/// Query of a list of runs.
 #[derive(serde::Deserialize)]
 struct ListQuery {
     limit: Option<u32>,
@@ -560,7 +560,7 @@ async fn runs(
     Ok(Json(service.newest(&caller, most.limit.unwrap_or(50).min(1000))?.into()))
 }
 
-/// How a run is gone on with: `{"unfinished": "retry"}`.
+/// Request to resume a run: `{"unfinished": "retry"}`.
 #[derive(Default, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Resume {

@@ -10,7 +10,7 @@ pub(super) struct EventSender {
     pub(super) to: Sender<Value>,
     /// Others, who miss what they do not take in time.
     pub(super) watched: broadcast::Sender<Value>,
-    /// How many events were left out since the last that was told.
+    /// Number of events skipped since the last one that was sent.
     pub(super) skipped: u64,
 }
 

@@ -43,7 +43,7 @@ impl Grant {
 pub(super) struct Ledger {
     /// Runs that have begun and not ended.
     open: usize,
-    /// When the runs of the last minute began.
+    /// Start times of the runs of the last minute.
     begun: VecDeque<Instant>,
     /// The day of what follows, from the beginning of 1970.
     day: i64,

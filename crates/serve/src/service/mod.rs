@@ -140,7 +140,7 @@ pub(crate) fn ifc(label: &Value) -> Value {
     }
 }
 
-/// How a run stands that has this outcome.
+/// Returns the status of a run with this outcome.
 fn status_of(outcome: &Value) -> &'static str {
     match outcome["error"]["code"].as_str() {
         Some("interrupted") => "interrupted",
@@ -155,7 +155,7 @@ pub(crate) fn input_schema(input: Option<&Type>) -> Value {
     input.and_then(Schema::of).map_or_else(|| json!({}), |s| s.json)
 }
 
-/// Why a run did not begin, or is not known.
+/// Reason why a run did not start, or is unknown.
 #[derive(Debug)]
 pub(crate) enum Refused {
     Unknown(String),
@@ -190,7 +190,7 @@ impl Refused {
     }
 }
 
-/// How a run is begun.
+/// Options for starting a run.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct StartOptions<'a> {
     /// The client sees replies as they grow.
@@ -225,7 +225,7 @@ struct Run {
     context: Option<String>,
     /// True if the next server goes on with it.
     suspends: bool,
-    /// When it began, came to wait, went on or ended: seconds since 1970.
+    /// Time of the last change of status, in seconds since 1970.
     changed: i64,
     /// Outcome that its caller is shown; `None` while it runs.
     outcome: Option<Value>,
@@ -249,7 +249,7 @@ pub struct Service {
     closing: AtomicBool,
     /// Ends what the next server goes on with.
     suspend: CancellationToken,
-    /// Where traces and metrics go.
+    /// Destination of traces and metrics.
     telemetry: Option<Telemetry>,
     /// Runs that have ended and of which traces and metrics are on their way.
     sending: AtomicUsize,
@@ -476,7 +476,7 @@ impl Service {
         self.pipelines.is_empty()
     }
 
-    /// Where it listens.
+    /// Logs the addresses that the server listens at.
     pub(crate) fn listens_at(&self, base: &str) {
         let _ = self.base.set(base.trim_end_matches('/').to_string());
     }
@@ -502,7 +502,7 @@ impl Service {
         &self.log
     }
 
-    /// How many runs are at work, and how many wait for an approval.
+    /// Returns the number of active runs, and the number of runs that wait for an approval.
     pub(crate) fn under_way(&self) -> (usize, usize) {
         let runs = self.lock();
         (runs.running, runs.waiting)
@@ -773,7 +773,7 @@ impl Service {
         self.lock().of(caller, run)?.outcome.clone()
     }
 
-    /// How a run stands.
+    /// Returns the status of a run.
     pub(crate) fn status(&self, caller: &Caller, run: &str) -> Result<Value, Refused> {
         let known = {
             let runs = self.lock();
@@ -821,7 +821,7 @@ impl Service {
         runs
     }
 
-    /// When a run last came to something else.
+    /// Returns the time at which a run's status last changed.
     pub(crate) fn changed(&self, caller: &Caller, run: &str) -> Option<i64> {
         if let Some(entry) = self.lock().of(caller, run) {
             return Some(entry.changed);

@@ -46,7 +46,7 @@ impl Service {
         }
     }
 
-    /// How a run of the journal has ended, as its caller may be told.
+    /// Returns the outcome of a run in the journal, as its caller may see it.
     fn kept_outcome(
         &self,
         caller: &Caller,
@@ -68,8 +68,8 @@ impl Service {
         }))
     }
 
-    /// How a run of the journal stands. One that is neither ended nor under way here was interrupted, or
-    /// another process is at it.
+    /// Returns the status of a run in the journal. A run that has neither ended nor is active here was
+    /// interrupted, or another process executes it.
     pub(super) fn kept_status(&self, caller: &Caller, run: &str) -> Result<Value, Refused> {
         let (journal, info) = self.kept(caller, run)?;
         let mut object = brief(&info);
@@ -92,7 +92,7 @@ impl Service {
         Some(journal.settings(run).ok()?["context"].as_str()?.to_string())
     }
 
-    /// When a run began.
+    /// Returns the time at which a run started.
     pub(super) fn kept_since(&self, caller: &Caller, run: &str) -> Option<i64> {
         Some(self.kept(caller, run).ok()?.1.created.div_euclid(1000))
     }

@@ -30,11 +30,11 @@ pub type Key = [u8; 16];
 
 /// The reports of earlier runs with the same settings.
 pub struct Cache {
-    /// Where it lies; `None` if nothing is kept.
+    /// Path of the cache; `None` if nothing is kept.
     path: Option<PathBuf>,
     /// The file as it was read.
     text: String,
-    /// Where in it the report of a key stands.
+    /// Position of each key's report in the cache.
     known: HashMap<Key, std::ops::Range<usize>>,
     /// Results of this run.
     new: Mutex<Vec<(Key, String)>>,

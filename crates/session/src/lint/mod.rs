@@ -276,7 +276,7 @@ fn judged(mut report: Report, found: &project_context::ProjectContext, config: &
     report
 }
 
-/// Where clients keep their lists of MCP servers; all else that is hidden is left out.
+/// Hidden folders in which clients keep their lists of MCP servers; other hidden folders are skipped.
 const HIDDEN: &[&str] = &[
     ".mcp.json",
     ".vscode",

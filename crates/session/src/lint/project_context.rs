@@ -18,7 +18,7 @@ const MARKS: &[&str] = &[
     ".git",
     "entail.toml",
 ];
-/// How far up a project's beginning is looked for.
+/// Number of parent folders searched for the start of a project.
 const MAX_PARENTS: usize = 6;
 /// Directories of other people's code.
 const FOREIGN: &[&str] = &["node_modules", "site-packages", ".venv", "venv", "__pycache__", ".tox"];

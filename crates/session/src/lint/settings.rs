@@ -32,7 +32,7 @@ pub struct LintSettings {
     levels: BTreeMap<String, LevelSetting>,
     paths: Vec<PathSettings>,
     baseline: Option<PathBuf>,
-    /// How often a run may ask models before L018 reports it.
+    /// Number of model calls above which L018 reports a run.
     #[serde(rename = "most-model-calls")]
     most_model_calls: Option<u64>,
     /// The versions of frameworks, whatever lock files say.

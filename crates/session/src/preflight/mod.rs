@@ -255,7 +255,7 @@ fn flows(kind: Kind, r: &Runnable, policy: Option<&Policy>, routes: &ModelRoutes
 pub struct Gate<'a> {
     /// Handlers that carry out tools.
     pub tools: &'a Tools,
-    /// Where stores are.
+    /// Stores of the run.
     pub stores: &'a Stores,
     /// Which models may answer which calls.
     pub routes: &'a ModelRoutes,

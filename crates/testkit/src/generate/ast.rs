@@ -88,7 +88,7 @@ impl Ast {
         Ast::new(Op::Var(index), [])
     }
 
-    /// How many formers it has.
+    /// Returns the number of formers.
     pub fn size(&self) -> usize {
         1 + self.kids.iter().map(Ast::size).sum::<usize>()
     }

@@ -21,7 +21,7 @@ pub fn prelude() -> Arc<Globals> {
     PRELUDE.clone()
 }
 
-/// How many functions the prelude has.
+/// Number of functions in the prelude.
 pub(super) const PRELUDE: u8 = 5;
 
 fn make_prelude() -> Globals {

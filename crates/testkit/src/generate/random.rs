@@ -14,9 +14,9 @@ use std::sync::Arc;
 /// Style of generated programs.
 #[derive(Clone, Debug)]
 pub struct Style {
-    /// How many formers a program has, about.
+    /// Approximate number of formers in a program.
     pub size: u32,
-    /// How many terms in a hundred are of a type that does not fit.
+    /// Percentage of terms whose type does not fit.
     pub wild: u64,
     /// True if programs are well typed with few exceptions, so that hardly any use has a wrong or unknown
     /// type. Branches of a `par` may still write one key, guards may be impossible and indices out of range.
@@ -45,7 +45,7 @@ pub struct Style {
     /// Variables that are in scope of the whole program (the first is the outermost). Programs use them
     /// often.
     pub given: Vec<Ty>,
-    /// How many of them, the first, programs make their decisions by.
+    /// Number of them, from the first, on which programs base decisions.
     pub deciding: usize,
 }
 
@@ -582,7 +582,7 @@ fn models(rng: &mut Rng, tools: usize) -> Vec<ModelParams> {
         .collect()
 }
 
-/// How deep terms are made at most.
+/// Maximum depth of generated terms.
 const MAX_DEPTH: usize = 200;
 
 struct Making<'a> {
@@ -591,7 +591,7 @@ struct Making<'a> {
     lattice: LatticeKind,
     /// The types of the variables in scope, outermost first.
     scope: Vec<Ty>,
-    /// How many terms are being made, one inside of the other.
+    /// Nesting depth of the term being generated.
     depth: usize,
     /// The types of the keys in scope.
     keys: Vec<Ty>,
@@ -618,7 +618,7 @@ fn shifted(e: Ast) -> Ast {
     deeper(e, 1)
 }
 
-/// How many variables a former binds in its subterm of this number.
+/// Returns the number of variables that a former binds in its subterm `i`.
 fn bound(op: &Op, i: usize) -> u8 {
     match op {
         Op::Lam => 1,
@@ -704,7 +704,7 @@ impl Making<'_> {
         }
     }
 
-    /// How far a budget goes when it is split in `n`.
+    /// Splits a budget into `n` parts.
     fn split(&mut self, size: u32, n: u32) -> u32 {
         let each = size.saturating_sub(1) / n.max(1);
         // Uneven shares make deep terms.
@@ -1355,7 +1355,7 @@ impl Making<'_> {
         }
     }
 
-    /// How many branches of an `each` may run at once; with no parallel branches wanted, one.
+    /// Generates the concurrency limit of an `each`; one if no parallel branches are wanted.
     fn most_of_each(&mut self) -> Option<u32> {
         if self.style.parallel { self.most() } else { Some(1) }
     }
@@ -1646,7 +1646,7 @@ impl Making<'_> {
         }
     }
 
-    /// How many branches of a `par` may run at once.
+    /// Generates the concurrency limit of a `par`.
     fn most(&mut self) -> Option<u32> {
         let most = [None, Some(0), Some(1), Some(2)][self.rng.below(4)];
         if self.style.in_order { Some(most.map_or(1, |n| n.min(1))) } else { most }

@@ -14,7 +14,7 @@ use std::collections::HashMap;
 pub struct Script {
     program: Program,
     stores: HashMap<Name, StoreState>,
-    /// When the run begins, in milliseconds.
+    /// Start of the run, in milliseconds.
     now: i64,
     /// True if answers depend on what was asked before.
     remembers: bool,
@@ -69,8 +69,8 @@ impl World for Script {
 }
 
 impl Script {
-    /// How many times in a hundred a store has given up what it held when it is asked: what it has room for,
-    /// and how long it keeps what it was given, is its own affair.
+    /// Percentage of accesses at which a store has dropped its value. Capacity and expiry are the store's own
+    /// affair.
     pub(crate) const FORGETS: u64 = 3;
 
     /// The lifetime of entries where there is one that ends, in milliseconds.
@@ -91,7 +91,7 @@ impl Script {
         Some((store, store.keys.iter().find(|k| k.name == *key)?))
     }
 
-    /// How many times in a hundred a model fails.
+    /// Returns the percentage of model calls that fail.
     fn fails(&self) -> u64 {
         if self.program.permanent { 8 } else { 3 }
     }

@@ -57,7 +57,7 @@ enum Property {
     Evaluator,
 }
 
-/// How far behind its anchor a mutant may apply, in bytes: more, and it has found another rule.
+/// Maximum distance of a mutant from its anchor, in bytes; beyond it, the mutant has found another rule.
 const REACH: usize = 1_500;
 
 fn workspace() -> PathBuf {
@@ -90,7 +90,7 @@ impl Mutant {
         }
     }
 
-    /// Where it applies.
+    /// Finds the place where the mutant applies.
     fn place(&self, source: &str) -> Result<Range<usize>, String> {
         let (from, upto) = match &self.after {
             Some(after) => match source.match_indices(after.as_str()).map(|m| m.0).collect::<Vec<_>>()[..] {

@@ -1,5 +1,4 @@
-//! Where the machine or the rules were once wrong, and how it was found: each by a generated program, cut
-//! down.
+//! Regressions of the machine and the rules, each found by a generated program and then shrunk.
 
 use crate::common::outcome;
 use core_ir::Data;

@@ -38,7 +38,7 @@ pub(super) struct Mistake {
     pub(super) message: String,
     /// The use.
     pub(super) at: Why,
-    /// Where the value comes from.
+    /// Origin of the value.
     pub(super) from: Why,
     pub(super) help: Option<String>,
 }
@@ -59,7 +59,7 @@ pub(super) struct Solver {
     /// The list that comes out of a use of lists, whichever list goes in, and the guard inside a guard; and
     /// how many types a use has made.
     lists: HashMap<T, T>,
-    /// How deep a guard is inside guards on functions.
+    /// Nesting depth of each guard in guards on functions.
     levels: HashMap<T, u32>,
     made: HashMap<T, u32>,
     /// Values that have reached each guard.
@@ -158,7 +158,7 @@ impl Solver {
         &self.nodes[t.0 as usize]
     }
 
-    /// How many types there are.
+    /// Returns the number of types.
     pub(super) fn len(&self) -> u32 {
         self.nodes.len() as u32
     }

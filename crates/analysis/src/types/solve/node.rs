@@ -57,7 +57,7 @@ pub(in crate::types) enum Node {
     Use(Rc<Use>),
 }
 
-/// How a value is used, if that is no type. Only ever an upper bound.
+/// Use of a value that is not a type. Only ever an upper bound.
 pub(in crate::types) enum Use {
     Field {
         name: Name,

@@ -291,7 +291,7 @@ impl Solver {
         self.work.push((t, result, from, to));
     }
 
-    /// Why no value of a type satisfies a predicate, if that is so.
+    /// Returns the reason why no value of a type satisfies a predicate, if that is so.
     pub(super) fn never(&self, a: T, pred: &Pred) -> Option<String> {
         if let Node::Lit(d) = self.node(a) {
             return pred.holds(d).err();

@@ -29,7 +29,7 @@ pub enum ParsedInput {
     End,
 }
 
-/// Where inputs come from.
+/// Source of inputs.
 pub enum Input {
     /// A terminal, and where its history is kept.
     Terminal(Box<Editor<Assistant, DefaultHistory>>, Option<PathBuf>),
@@ -128,7 +128,7 @@ fn unfinished(text: &str) -> bool {
     wanting(text) != Ending::Complete
 }
 
-/// How an input ends; what follows a command that takes no term never goes on.
+/// Returns how an input ends. Text after a command that takes no term is never continued on the next line.
 fn wanting(text: &str) -> Ending {
     match command(text) {
         None => ending(text),

@@ -66,7 +66,7 @@ impl TestRun {
         self.report.result.is_ok() && self.broken.is_empty()
     }
 
-    /// Why the test failed.
+    /// Returns the diagnostics of a failed test.
     fn found(&self, suite: &Suite, test: &Test) -> Vec<Diagnostic> {
         let failure = self.report.result.as_ref().err();
         let ended = failure.map(|f| {
@@ -191,7 +191,7 @@ fn suites(
     Ok((out, filtered))
 }
 
-/// Where the replies for a program are.
+/// Returns the path of the replies for a program.
 fn beside(path: &Path) -> PathBuf {
     path.with_extension("replies.json")
 }

@@ -179,7 +179,7 @@ impl Server {
     }
 }
 
-/// How often something is looked at before it is given up: about a minute, in which every case is long over.
+/// Number of polls before a test gives up: about a minute, longer than any case takes.
 pub const POLLS: u32 = 3000;
 
 /// Does something that may never end, if what is tested is broken: then the test fails instead.

@@ -525,7 +525,7 @@ fn found(path: &str, text: &str) -> Vec<(&'static str, Level, String)> {
     }
 }
 
-/// How often a kind of fault was put in and found, and what else was found.
+/// Numbers of injected and detected faults of a kind, and of other findings.
 #[derive(Default)]
 pub struct Row {
     pub put: usize,

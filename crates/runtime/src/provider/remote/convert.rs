@@ -238,7 +238,7 @@ impl<'a> Plan<'a> {
         ModelError::of(FaultKind::CutOff, what).with_help(help)
     }
 
-    /// Where the type is a text, the text that JSON denotes.
+    /// Decodes the reply's JSON to text if the type is a string.
     fn unquote(&self, text: String) -> String {
         match self.call.result().map(base) {
             Some(Type::Str) => serde_json::from_str::<String>(&text).unwrap_or(text),
@@ -274,7 +274,7 @@ impl<'a> Plan<'a> {
     }
 }
 
-/// Why an answer holds no message.
+/// Explains why a response contains no message.
 pub(super) fn no_message(json: &Json) -> ModelError {
     let what = format!("the answer holds no message: {}", excerpt(&json.to_string()));
     ModelError::of(FaultKind::Malformed, what)

@@ -15,7 +15,7 @@ pub(super) const OPENAI_URL: &str = "https://api.openai.com/v1";
 pub(in crate::provider) struct Endpoint {
     /// Its name in the settings.
     pub(super) name: &'static str,
-    /// How it is spoken to.
+    /// Protocol of the endpoint.
     pub(super) protocol: Protocol,
     /// True if its models cost nothing unless a price is given.
     pub(super) is_free: bool,

@@ -42,7 +42,7 @@ pub(super) struct Http {
     redactor: Redactor,
 }
 
-/// Why there is no answer to read.
+/// Reason why there is no readable response.
 #[derive(Debug)]
 pub(super) enum Fault {
     /// No connection, or it broke, or it fell silent.

@@ -31,7 +31,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
 use std::time::Duration;
 
-/// How a model is told the type of the answer.
+/// Way in which a model is told the type of its answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Structured {
@@ -47,7 +47,7 @@ impl Structured {
     const ALL: [Structured; 3] = [Structured::JsonSchema, Structured::JsonObject, Structured::Prompt];
 }
 
-/// How an endpoint is spoken to.
+/// Protocol of an endpoint.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Protocol {
     /// OpenAI's Chat Completions, which Ollama, llama.cpp, vLLM and many others speak too.
@@ -60,7 +60,7 @@ pub enum Protocol {
 }
 
 impl Protocol {
-    /// How questions are written and answers are read. The one place that knows every protocol.
+    /// Returns the encoder and decoder of the protocol. Only these know the details of each protocol.
     fn dialect(self) -> &'static dyn Dialect {
         match self {
             Protocol::Chat => &chat::Chat,
@@ -107,10 +107,10 @@ trait Assembly {
     fn end(self: Box<Self>) -> Option<Json>;
 }
 
-/// Where a model is and how it is asked.
+/// Address and settings of a remote model.
 #[derive(Clone, Debug)]
 pub struct RemoteOptions {
-    /// How the endpoint is spoken to.
+    /// Protocol of the endpoint.
     pub protocol: Protocol,
     /// The name under which the endpoint knows the model.
     pub model: String,
@@ -118,9 +118,9 @@ pub struct RemoteOptions {
     pub base_url: String,
     /// The key, if the endpoint wants one.
     pub key: Option<Secret>,
-    /// Where the key came from, for messages: `OPENAI_API_KEY`.
+    /// Source of the key, for messages: `OPENAI_API_KEY`.
     pub key_source: String,
-    /// How typed answers are asked for at first.
+    /// Preferred way to request typed answers.
     pub structured: Structured,
     /// Price of the model, if known.
     pub price: Option<Price>,
@@ -137,9 +137,10 @@ pub struct RemoteOptions {
     /// Seed of the jitter between retries; the same seed gives the same delays. Without one they are
     /// arbitrary.
     pub jitter: Option<u64>,
-    /// How many calls and tokens a minute may have.
+    /// Limits on calls and tokens per minute.
     pub rate: RateLimit,
-    /// Whether responses are streamed; by default, where a listener wants the text.
+    /// True to stream responses, false not to; by default, responses are streamed where a listener wants the
+    /// text.
     pub stream: Option<bool>,
     /// Further secrets to remove from what is shown. The key always is.
     pub redactor: Redactor,

@@ -12,7 +12,7 @@ pub(super) struct SseEvent {
     pub(super) data: String,
 }
 
-/// Why a stream can't be read further.
+/// Reason why a stream can't be read further.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SseError {
     /// A line, or the data of an event, has more bytes than the limit.

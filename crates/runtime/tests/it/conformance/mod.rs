@@ -20,7 +20,7 @@ use wire::{Act, Body, Say, Server};
 
 const KEY: &str = "sk-planted-0zq7xw2rt9lm4kp8vb3nc";
 
-/// How a model behind HTTP is asked: the protocol, and whether the answer is a stream.
+/// Protocols of HTTP models, each with and without streams.
 const WAYS: [(Protocol, bool); 6] = [
     (Protocol::Chat, false),
     (Protocol::Chat, true),

@@ -17,7 +17,7 @@ pub const MAX_TEXT: usize = 1 << 16;
 /// Rules that the naive evaluator may apply.
 pub const FUEL: u64 = 30_000;
 
-/// How many cases a property is tried on: as many as said, unless the environment says `PROPTEST_CASES`.
+/// Number of cases of a property: the given one, unless the environment sets `PROPTEST_CASES`.
 pub fn cases(usually: u32) -> ProptestConfig {
     let cases = std::env::var("PROPTEST_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(usually);
     ProptestConfig { cases, max_shrink_iters: 20_000, failure_persistence: None, ..ProptestConfig::default() }
