@@ -201,8 +201,8 @@ impl SurfaceLowering<'_> {
         if tagged { self.b.add(Term::Tag("next".into(), Some(value)), at) } else { value }
     }
 
-    /// Binds the variables again to what [`SurfaceLowering::pack`] made of them. Each may be as it was before, and so
-    /// have the label that it had.
+    /// Binds the variables again to what [`SurfaceLowering::pack`] made of them. Each may be as it was
+    /// before, and so have the label that it had.
     pub(super) fn unpack(
         &mut self,
         vars: &[String],

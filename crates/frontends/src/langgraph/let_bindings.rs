@@ -5,8 +5,8 @@
 //! Python has computed it: after the calls that it is made of, under the tests that it was made under, and no
 //! earlier.
 //!
-//! Entry points: [`GraphReader::sharing`] says what is worth a name, [`Scope::opened`] begins a place that names
-//! are given in, and [`GraphReader::shared`] gives one.
+//! Entry points: [`GraphReader::sharing`] says what is worth a name, [`Scope::opened`] begins a place that
+//! names are given in, and [`GraphReader::shared`] gives one.
 //!
 //! Invariant: what Python computes only on one way is not computed on another one: a value gets its name at a
 //! place whose tests it was made under.
