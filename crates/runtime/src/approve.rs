@@ -1,6 +1,6 @@
 //! Approval of tool calls by a person.
 //!
-//! Entry point: [`Approver`], which [`crate::Handlers`] have where somebody is there to be asked.
+//! Entry point: [`Approver`], part of [`crate::Handlers`] where calls can be approved.
 //!
 //! Invariant: nothing here approves anything by itself; without an approver each call that wants approval is
 //! refused.
@@ -66,7 +66,7 @@ pub(crate) struct Verdict {
 }
 
 impl Verdict {
-    /// A refusal that is nobody's decision.
+    /// Returns a refusal that is not an approver's decision.
     pub(crate) fn refused(why: impl Into<String>) -> Verdict {
         Verdict { result: Err(why.into()), by: None }
     }
@@ -79,8 +79,8 @@ pub struct Approval {
     pub tool: Name,
     /// The arguments in the order of the parameters.
     pub args: Vec<ApprovalArg>,
-    /// Label of the decision to make the call, as a label value: whoever may not see it may not know that it
-    /// is asked.
+    /// Label of the decision to make the call, as a label value. Approvers below it must not learn of the
+    /// question.
     pub channel: Data,
 }
 
@@ -97,8 +97,8 @@ pub struct ApprovalArg {
     pub chains: Vec<Chain>,
 }
 
-/// Whoever is asked before a tool with `approve` is called. The answer holds for this one call and endorses
-/// its arguments (`docs/calculus.md`, approval), so it must be a person's, never a model's.
+/// Approver of calls of tools with `approve`. The answer holds for this one call and endorses its arguments
+/// (`docs/calculus.md`, approval), so it must be a person's, never a model's.
 ///
 /// A question may be dropped before it is answered: when the run is cancelled, or too late for a time limit
 /// of the program. Several may be open at once.
@@ -124,7 +124,7 @@ impl Approver {
         Approver { ask: Arc::new(ask), by: Decider::new("the embedding program", Via::Program) }
     }
 
-    /// Records this name as that of whoever answers.
+    /// Sets the identity of the approver.
     #[must_use]
     pub fn answered_by(self, by: Decider) -> Approver {
         Approver { by, ..self }

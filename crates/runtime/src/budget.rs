@@ -1,8 +1,8 @@
 //! Budgets of a run, reserved before they are spent.
 //!
-//! Invariant: what is used and what is reserved together never exceed a limit, whatever is under way at
-//! once; the one exception is a model that writes more than it was allowed to, or a provider whose
-//! tokeniser makes more tokens than bytes.
+//! Invariant: usage and reservations together never exceed a limit, whatever the number of calls in flight.
+//! The exceptions are a model that exceeds its output limit, and a provider whose tokenizer makes more tokens
+//! than bytes.
 
 use crate::partial::Resource;
 use crate::provider::{ModelCall, Price, Tokens, count};
@@ -23,7 +23,7 @@ pub struct Limits {
     pub max_usd: Option<Num>,
     /// Time.
     pub timeout: Option<Duration>,
-    /// Requests under way at once; further ones wait for their turn. At least 1.
+    /// Maximum number of requests in flight, at least 1. Further requests wait.
     pub in_flight: usize,
 }
 
@@ -101,13 +101,13 @@ pub(crate) struct Reserve {
 pub(crate) enum Verdict {
     /// It may, with at most so many tokens in the reply if that is limited.
     Go(Reserve, Option<u64>),
-    /// Not now, but perhaps when a call under way has used less than it might have.
+    /// Not now, but perhaps once a call in flight has used less than its reservation.
     Wait,
     /// Never.
     Stop(String),
 }
 
-/// Limits of somebody else's, or its own.
+/// Limits, borrowed or owned.
 #[derive(Debug)]
 enum LimitsSource<'a> {
     Theirs(&'a Limits),
@@ -132,7 +132,7 @@ impl std::ops::Deref for LimitsSource<'_> {
 pub(crate) struct Budget<'a> {
     limits: LimitsSource<'a>,
     pub(crate) usage: Usage,
-    /// Reserved for calls under way.
+    /// Tokens reserved for calls in flight.
     tokens: u64,
     usd: Num,
     under_way: u64,

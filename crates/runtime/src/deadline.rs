@@ -70,7 +70,7 @@ impl Clock {
 }
 
 impl Clocks {
-    /// A request is asked. If it is late at once, for which of its limits: then it is not open.
+    /// Opens a request. Returns the exceeded limit if the request is late at once; it is then not opened.
     pub(crate) fn asked(
         &mut self,
         id: RequestId,
@@ -84,7 +84,7 @@ impl Clocks {
         self.0.get_or_insert_default().asked(id, request, lattice, now)
     }
 
-    /// A request is answered, or given up.
+    /// Closes a request that was answered or canceled.
     pub(crate) fn answered(&mut self, id: RequestId, now: Instant) {
         if let Some(running) = &mut self.0 {
             running.answered(id, now);

@@ -35,7 +35,7 @@ use tokio_util::sync::{CancellationToken, WaitForCancellationFuture};
 /// Message of the event for a request that no model may see. The error says more.
 const NOT_CLEARED: &str = "no model that could answer may see the conversation";
 
-/// Those who answer the machine's requests.
+/// Handlers of the machine's requests.
 #[derive(Clone, Debug)]
 pub struct Handlers {
     /// The models.
@@ -59,7 +59,7 @@ pub struct Handlers {
 }
 
 impl Handlers {
-    /// These models; tools as their declarations say; empty stores; nobody to approve calls; seed 0.
+    /// Creates handlers with these models, tools as declared, empty stores, no approver and seed 0.
     pub fn new(models: Models) -> Handlers {
         let tools = Tools::new(models.environment());
         Handlers {
@@ -103,11 +103,10 @@ pub struct RunReport {
 
 /// Runs a machine to its end.
 ///
-/// Requests are answered as soon as they are asked, those of `par` at once. What is under way for a request
-/// that is too late for a time limit of the program (`within`) is dropped for real, and is not tried again.
-/// `cancel` and the time limit end the run with the uncatchable error `cancelled`, an exhausted budget with
-/// `budget`; what is under way then is dropped for real. The result does not depend on the order in which
-/// answers arrive.
+/// Requests are handled as soon as they are made, those of `par` concurrently. A request that exceeds a time
+/// limit of the program (`within`) is dropped and not retried. `cancel` and the run's time limit end the run
+/// with the uncatchable error `cancelled`, an exhausted budget with `budget`; requests in flight are then
+/// dropped. The result does not depend on the order of the answers.
 ///
 /// `events` is called for everything that happens, in this task.
 ///
@@ -205,7 +204,7 @@ struct Driver<'a> {
     /// Stores of the run, at its time.
     stores: Stores,
     begun: Instant,
-    /// Those of the run, from its first call of a tool on.
+    /// Tools of the run, created at its first tool call.
     tools: Option<Box<Tools>>,
     budget: Budget<'a>,
     /// Not begun yet, in the order in which they were asked.
@@ -332,7 +331,7 @@ impl<'a> Driver<'a> {
         timer.as_mut().poll(cx).is_ready()
     }
 
-    /// After the end nothing goes on.
+    /// Ends the run; nothing continues after it.
     async fn end_of_run(mut self: Box<Self>, result: Result<machine::Value, Box<Failure>>) -> RunReport {
         // What is given up now may be charged all the same, as what is late.
         for OpenModel { reserve, provider, spent, .. } in self.under_way.models() {
@@ -404,14 +403,14 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// Keeps what is asked for the journal.
+    /// Keeps a request for the journal.
     fn keep(&mut self, id: RequestId, request: &Request) {
         if let Some(keeping) = &mut self.keeping {
             keeping.calls.insert(id, Box::new(request.call.clone()));
         }
     }
 
-    /// Answers a request from the journal, if that has the answer, or says why the run can't go on.
+    /// Answers a request from the journal, if it has the answer, or ends a run that can't be resumed.
     fn answered_before(&mut self, id: RequestId, request: &Request) -> bool {
         let Some(session) = &self.handlers.journal else { return false };
         let mut session = lock(session);
@@ -461,7 +460,7 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// A call as whoever approves it is shown it.
+    /// Returns the description of a call that its approver sees.
     fn approval(&self, tool: &ToolDecl, args: &[(Name, Data)], labels: &[Label], channel: Label) -> Approval {
         // Questions may wait in the journal.
         let redactor = self.redactor().for_records();
@@ -476,9 +475,9 @@ impl<'a> Driver<'a> {
         Approval { tool: tool.name.clone(), args, channel: explainer.lattice.data_of(channel) }
     }
 
-    /// Returns whether an approval in the journal approves nothing: the call has not been made, and no
-    /// approver has signed the answer. Anyone who can write the journal can write such an answer, so somebody
-    /// is asked again.
+    /// Returns true if an approval in the journal is unproved: the call was not made, and no approver has
+    /// signed the answer. Anyone who can write the journal can write such an answer, so the question is asked
+    /// again.
     fn is_unproved(&self, id: RequestId, request: &Request, response: &Response, gone_on: bool) -> bool {
         let (Call::Approve { tool, args, labels }, Response::Approve(Ok(()))) = (&request.call, response)
         else {
@@ -849,7 +848,7 @@ impl<'a> Driver<'a> {
         StartResult::Begun
     }
 
-    /// A request has come to its end, or one that was given up has.
+    /// Removes a request that was completed, or a canceled one that has ended.
     fn settle(&mut self, done: Option<(RequestId, Option<Completion>)>) {
         let Some((id, done)) = done else { return self.begin_all() };
         let Some(open) = self.under_way.remove(id) else { return self.begin_all() };
@@ -977,8 +976,8 @@ impl<'a> Driver<'a> {
         self.respond_with(id, Response::Approve(result), spent);
     }
 
-    /// Answers that nobody is there to approve a call. A journal keeps this, and a run that is resumed asks
-    /// again if it had not gone on from there.
+    /// Refuses a call because there is no approver. A journal records the refusal, and a resumed run asks
+    /// again if it had not proceeded beyond it.
     fn unattended(&mut self, id: RequestId, begun: Instant) {
         self.answered(id, Answered::Failed(NOBODY.into()), begun);
         self.respond(id, Response::Unattended, begun);

@@ -1,8 +1,8 @@
 //! Events of a run as plain data, for progress output and traces.
 //!
-//! Invariant: events hold no secret that nobody can guess; everything in them has been through the run's
-//! [`crate::Redactor`]. Those of a run may be shown to whoever started it, so guessable ones stay; records
-//! take them out with [`crate::Redactor::event`].
+//! Invariant: events hold no unguessable secret; all their texts have passed the run's [`crate::Redactor`].
+//! Whoever started the run may see its events, so that guessable secrets stay. Records remove them with
+//! [`crate::Redactor::event`].
 
 use crate::approve::Decider;
 use crate::provider::{Finish, Tokens};
@@ -24,10 +24,10 @@ pub enum Event {
         id: RequestId,
         /// The term that asks.
         span: Span,
-        /// The channel label, as a label value: who can see that it is asked, and everything in it.
+        /// Channel label, as a label value: the clearance needed to see the request and its content.
         channel: Data,
-        /// Label of the answer, of the errors that stand for one, and of everything told about it, as a label
-        /// value. The answer may state more: see [`Event::Answered`].
+        /// Label of the answer, of errors in place of one, and of all events about it, as a label value. The
+        /// answer may state more: see [`Event::Answered`].
         answer: Data,
         /// Position in the order of a run whose branches run one after another.
         place: Arc<[u32]>,
@@ -54,8 +54,8 @@ pub enum Event {
         /// Tokens of the reply so far.
         output_tokens: u64,
     },
-    /// A reply goes on with this text. Only where the handlers of the run ask for it
-    /// ([`crate::Handlers::stream`]); a repetition begins anew.
+    /// Further text of a reply. Sent only if the handlers of the run ask for it
+    /// ([`crate::Handlers::stream`]). A repetition starts over.
     Text {
         /// Which request.
         id: RequestId,
@@ -76,7 +76,7 @@ pub enum Event {
         finish: Finish,
         /// Duration of the request.
         elapsed: Duration,
-        /// The label that whoever answered states, as a label value; it is joined with that of the request.
+        /// Label stated in the answer, as a label value; it is joined with that of the request.
         stated: Option<Data>,
     },
 }
@@ -155,7 +155,7 @@ pub enum Answered {
     Failed(String),
     /// It was refused and the run ends: a budget is exhausted.
     Stopped(String),
-    /// A time limit of the program has passed, and it was given up.
+    /// The request was canceled because a time limit of the program passed.
     Late,
     /// Answer that the receiver of the event may not be shown. Only views of runs emit it, never the runs.
     Withheld,
@@ -250,7 +250,7 @@ impl Progress {
         self.tell(HandlerNote::Retry { number, wait, cause: cause.into() });
     }
 
-    /// The reply goes on with this text.
+    /// Reports further text of the reply.
     pub fn text(&self, text: impl Into<String>) {
         let text = text.into();
         if self.wants_text && !text.is_empty() {
@@ -265,7 +265,7 @@ impl Progress {
 }
 
 impl crate::Redactor {
-    /// The conversation without secrets; the same one if there is nothing to look for.
+    /// Returns the conversation without secrets, or the same one if there are no secrets.
     pub(crate) fn messages(&self, messages: &Arc<Vec<Message>>) -> Arc<Vec<Message>> {
         if self.is_idle() {
             return messages.clone();
@@ -277,8 +277,8 @@ impl crate::Redactor {
         Arc::new(messages.iter().map(clean).collect())
     }
 
-    /// The event without secrets. An event of a run has no secret in it that nobody can guess; for records,
-    /// guessable ones go as well: [`for_records`](crate::Redactor::for_records).
+    /// Returns the event without secrets. Unguessable secrets are already removed from events; for records,
+    /// guessable ones are removed as well: see [`for_records`](crate::Redactor::for_records).
     pub fn event(&self, event: &Event) -> Event {
         if self.is_idle() {
             return event.clone();

@@ -3,8 +3,8 @@
 //! Entry point: `Immediate`, for [`Machine::poll_with`](machine::Machine::poll_with). The events are those of
 //! other requests.
 //!
-//! Invariant: what is answered here is answered as the driver would, and nothing is left over: where there is
-//! a journal, a time limit, somebody who waits before or a budget that is used up, the driver does it.
+//! Invariant: a request answered here has the same answer as in the driver. The driver handles requests with
+//! a journal, a time limit, an earlier waiting request or an exhausted budget.
 
 use crate::budget::Budget;
 use crate::driver::{Handlers, key_name, sample};

@@ -4,9 +4,9 @@
 //! mostly is, is polled in the task of the run itself: a task of its own takes half a KiB, and there may be a
 //! hundred thousand of them. As soon as there is another, each has a task.
 //!
-//! Invariant: what is given up is dropped, which closes its sockets and kills its processes; a handler of the
-//! embedding program that keeps its thread to itself is dropped when it comes to an end, and nothing waits
-//! for that which has a task.
+//! Invariant: a canceled request is dropped, which closes its sockets and kills its processes. A handler of
+//! the embedding program that blocks its thread is dropped when it returns; nothing waits for it if it has a
+//! task.
 //! Invariant: a handler that panics ends its own request and nothing else.
 
 use crate::approve::Verdict;
@@ -36,7 +36,7 @@ pub(crate) enum Completion {
     Remember(Result<(), String>),
 }
 
-/// A request under way.
+/// Request in flight.
 pub(crate) struct OpenRequest {
     pub(crate) begun: Instant,
     pub(crate) what: RequestKind,
@@ -82,7 +82,7 @@ impl Future for Portable {
     }
 }
 
-/// The requests under way.
+/// Requests in flight.
 #[derive(Default)]
 pub(crate) struct InFlight {
     open: InlineMap<Box<OpenRequest>>,
@@ -136,8 +136,8 @@ impl InFlight {
         self.open.insert(id, Box::new(OpenRequest { begun, what, text: None, task }));
     }
 
-    /// The next one that has come to an end and what came of it, unless its handler panicked. None if it was
-    /// given up before: it leaves room for another.
+    /// Polls for the next completed request and its result, which is absent if its handler panicked. Returns
+    /// `None` for the request if it was canceled before.
     pub(crate) fn poll_done(
         &mut self,
         cx: &mut Context<'_>,
@@ -167,7 +167,7 @@ impl InFlight {
         }
     }
 
-    /// Takes one out that has come to an end.
+    /// Removes a completed request.
     pub(crate) fn remove(&mut self, id: RequestId) -> Option<OpenRequest> {
         self.open.remove(id).map(|open| *open)
     }

@@ -13,7 +13,7 @@ pub(crate) enum InlineMap<V> {
     #[default]
     None,
     One(RequestId, V),
-    /// Not given up again: a run that had several requests under way will have.
+    /// Never shrinks: a run that had several requests in flight will have them again.
     #[allow(clippy::box_collection, reason = "what has none or one is to be small")]
     Many(Box<HashMap<RequestId, V>>),
 }

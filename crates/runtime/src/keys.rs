@@ -140,7 +140,7 @@ impl SigningKey {
         &self.name
     }
 
-    /// The same key under the name that the settings give it.
+    /// Returns the key under a name of the settings.
     #[must_use]
     pub fn named(self, name: impl Into<String>) -> SigningKey {
         SigningKey { name: name.into(), ..self }

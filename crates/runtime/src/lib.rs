@@ -30,9 +30,9 @@
 //!
 //! Invariant: this is the only crate (beside drivers) that has a clock, randomness, processes or sockets.
 //! Invariant: it knows no term: it sees requests, never the program.
-//! Invariant: when [`run`] returns, or its future is dropped, nothing that it started goes on: requests are
-//! closed, processes are killed with their groups. The same holds of a request when its time limit has
-//! passed.
+//! Invariant: when [`run`] returns, or its future is dropped, nothing that it started continues: connections
+//! are closed, and processes are killed with their groups. The same holds of a request when its time limit
+//! has passed.
 //! Invariant: no key appears in a message, an event or a report.
 
 mod approve;

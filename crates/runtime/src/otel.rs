@@ -102,12 +102,12 @@ pub struct Telemetry {
     outbox: Option<SpanQueue>,
 }
 
-/// Sends spans while the run goes on.
+/// Queue that exports spans during the run.
 #[derive(Debug)]
 struct SpanQueue {
     run: String,
     to: UnboundedSender<Json>,
-    /// Ends when there is nothing more to send; gives the first thing that went wrong.
+    /// Task that ends when the queue is empty; returns the first error.
     sent: JoinHandle<Result<(), String>>,
 }
 

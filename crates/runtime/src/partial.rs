@@ -84,7 +84,7 @@ pub enum Kind {
 }
 
 impl Partial {
-    /// As the command line shows it.
+    /// Converts to the JSON that the command line prints.
     pub fn to_json(&self) -> Json {
         let finished = self.finished.iter().map(|f| {
             let (key, result) = match &f.result {

@@ -7,8 +7,7 @@
 //! Invariant: a child and what it has started end with this process, also where that is killed. A process
 //! group does on Unix where there is `/bin/sh` (see `watchdog`).
 //! Invariant: when a [`ProcessGroup`] is dropped, every process of it is killed.
-//! Invariant: every [`Process`] is waited for, also one that nobody waits for any more: none stays behind as
-//! a zombie.
+//! Invariant: every [`Process`] is reaped, also one without a caller, so that none remains as a zombie.
 
 use crate::environment::is_secret_name;
 use crate::tools::ToolError;
@@ -100,7 +99,7 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    /// Its standard input, output and error, for whoever asks first.
+    /// Takes the standard input, output and error; the first caller gets them.
     pub(crate) fn pipes(&mut self) -> (Option<ChildStdin>, Option<ChildStdout>, Option<ChildStderr>) {
         let Some(child) = &mut self.child else { return (None, None, None) };
         (child.stdin.take(), child.stdout.take(), child.stderr.take())
@@ -144,13 +143,13 @@ impl Drop for Process {
     }
 }
 
-/// Number of processes that were given up and have not ended yet.
+/// Number of killed processes that have not ended yet.
 static ENDING: AtomicUsize = AtomicUsize::new(0);
 
 /// Told when one of them has ended.
 static ENDED: Notify = Notify::const_new();
 
-/// A process that was given up and has not ended yet.
+/// Killed process that has not ended yet.
 struct EndingProcess;
 
 impl EndingProcess {
@@ -167,7 +166,7 @@ impl Drop for EndingProcess {
     }
 }
 
-/// Waits until the processes that were given up have ended, but not for ever.
+/// Waits a limited time until killed processes have ended.
 pub(crate) async fn all_ended() {
     if ENDING.load(Ordering::SeqCst) == 0 {
         return;

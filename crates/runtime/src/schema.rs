@@ -55,7 +55,7 @@ impl Schema {
         self.json.get("type").is_some_and(|t| t == "object")
     }
 
-    /// The same within an object `{"value": …}`.
+    /// Wraps the schema in an object `{"value": …}`.
     #[must_use]
     pub fn wrapped(self) -> Schema {
         Schema { json: object(vec![("value".to_string(), self.json)]), ..self }

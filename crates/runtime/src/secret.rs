@@ -1,9 +1,9 @@
 //! Keys, and how they are kept out of everything that is shown.
 //!
-//! Whoever writes what a program reads can write a list of words. If each word that is a secret were
-//! replaced, what is left of the list would tell which one it is, to the program, to models and to public
-//! tools. So only secrets that nobody can guess are replaced everywhere ([`is_guessable`]). Others are
-//! replaced in records alone, which no program reads: [`Redactor::for_records`].
+//! Whoever writes the input of a program can include a list of words. If every word that is a secret were
+//! replaced, the rest of the list would reveal the secret to the program, to models and to public tools. So
+//! only unguessable secrets are replaced everywhere ([`is_guessable`]). Guessable ones are replaced only in
+//! records, which no program reads: [`Redactor::for_records`].
 //!
 //! Invariant: which of the candidates in a text is a guessable secret shows in no value, conversation,
 //! request or event.
@@ -29,7 +29,7 @@ const REDACTED: &str = "[redacted]";
 /// destroy the message.
 const MIN_SECRET_LEN: usize = 6;
 
-/// So many characters of base64 are no chance.
+/// Minimum number of matching base64 characters, too many for a coincidence.
 const MIN_ENCODED_LEN: usize = 8;
 
 /// A text that is never shown: `Debug` prints `[redacted]`, and there is no `Display`.
@@ -89,8 +89,8 @@ fn is_guessable(text: &str) -> bool {
     bits + of(before, length) < UNGUESSABLE
 }
 
-/// Replaces known secrets in texts: those that nobody can guess, see `docs/security.md`. Cheap to clone;
-/// without secrets it does nothing.
+/// Replaces known unguessable secrets in texts, see `docs/security.md`. Cheap to clone; without secrets it
+/// does nothing.
 #[derive(Clone, Debug, Default)]
 pub struct Redactor {
     known: Option<Arc<KnownSecrets>>,
@@ -112,7 +112,7 @@ impl fmt::Debug for KnownSecrets {
 }
 
 impl KnownSecrets {
-    /// Returns the forms of these secrets to look for; `None` if there are none.
+    /// Returns the searched forms of these secrets; `None` if there are none.
     fn of(secrets: Vec<Secret>) -> Option<Arc<KnownSecrets>> {
         let mut forms: Vec<Secret> = secrets.into_iter().flat_map(forms).collect();
         // A secret that contains another one is replaced first.
@@ -163,9 +163,9 @@ impl Redactor {
         Redactor { all: if same { known.clone() } else { KnownSecrets::of(all) }, known }
     }
 
-    /// Looks for guessable secrets, too: for traces, logs, telemetry and journals, which are for the
-    /// operator. What it has cleaned must never get back into a run, and to nobody who may choose what a run
-    /// reads.
+    /// Returns a redactor that also replaces guessable secrets, for traces, logs, telemetry and journals,
+    /// which are for the operator. Its output must never get back into a run, nor to anyone who may choose
+    /// the run's input.
     #[must_use]
     pub fn for_records(&self) -> Redactor {
         Redactor { known: self.all.clone(), all: self.all.clone() }

@@ -74,7 +74,7 @@ pub struct ModelEntry {
     pub base_url: Option<String>,
     /// The variable that holds the key. With `base_url` and without this, no key is sent.
     pub key_env: Option<String>,
-    /// The models that are asked if this one can't be, one after another.
+    /// Models that are called in turn if this one fails.
     pub fallback: Vec<String>,
     /// True to stream responses, false not to; by default, responses are streamed where a listener wants the
     /// text.
@@ -231,8 +231,8 @@ impl Models {
         Models::with(Some(provider), routes, ModelSettings::default(), Environment::default())
     }
 
-    /// As the settings say. A script, or a model that is forced on all calls, is looked up now; others when
-    /// they are first asked for.
+    /// Creates the models of the settings. A script, or a model that is forced on all calls, is loaded now;
+    /// other models are created at their first call.
     ///
     /// # Errors
     /// The script or the forced model can't be used.
@@ -288,7 +288,7 @@ impl Models {
     /// one after the other.
     ///
     /// # Errors
-    /// As [`Models::resolve`], of any of them.
+    /// The errors of [`Models::resolve`] for any model of the chain.
     pub fn resolve_chain(&self, params: Option<&ModelParams>) -> Result<Arc<dyn Provider>, ConfigError> {
         self.chain(&self.inner.routes.candidates(params))
     }
@@ -297,7 +297,7 @@ impl Models {
     /// Every request goes through this.
     ///
     /// # Errors
-    /// As [`Models::resolve`].
+    /// The errors of [`Models::resolve`].
     pub(crate) fn resolve_for(
         &self,
         params: Option<&ModelParams>,

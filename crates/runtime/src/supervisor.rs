@@ -15,8 +15,8 @@
 //! a signal to one. Files and the network are not restricted. Rights that a file gives when it is executed
 //! (setuid) are not gained.
 //!
-//! Invariant: the supervisor is waited for, so that when a call has ended nothing that it started is left.
-//! Limit: a supervisor that is killed by somebody outside of the domain takes the tool with it, and no more.
+//! Invariant: the caller waits for the supervisor, so that nothing started by a call remains after it. Limit:
+//! a supervisor that is killed from outside of the domain kills only the tool itself.
 
 use landlock::{
     AccessFs, CompatLevel, Compatible, PathBeneath, PathFd, Ruleset, RulesetAttr, RulesetCreatedAttr, Scope,
@@ -178,8 +178,8 @@ fn end_of(process: Pid) -> std::io::Result<oneshot::Receiver<()>> {
     Ok(told)
 }
 
-/// Kills all descendants: the children, and those who become children by that, until there are none. A child
-/// that was not waited for keeps its number, so nobody else is killed.
+/// Kills all descendants: the children, and processes reparented by that, until there are none. An unreaped
+/// child keeps its process id, so that no other process is killed.
 fn end_children() {
     loop {
         let mut killed = false;

@@ -85,9 +85,8 @@ impl Recorder {
         }
     }
 
-    /// The answered model calls in the order of the trace, as entries of a script that gives the same
-    /// answers. Questions that are alike are told by their places, since which of them is asked first may be
-    /// a matter of time.
+    /// Returns the answered model calls in the order of the trace, as entries of a script with the same
+    /// answers. Equal questions are distinguished by their places, because their order may vary.
     pub fn script(&self) -> Json {
         let question = |asking: &OpenRequest| match &asking.what {
             Asked::Model { messages, purpose, .. } => {

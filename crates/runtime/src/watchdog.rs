@@ -1,17 +1,16 @@
 //! Process groups that must not outlive this process, however it ends.
 //!
-//! Whoever is killed with SIGKILL can't clean up. So a shell sits beside this process and reads, from a pipe
-//! that nobody else has, which groups there are. When the pipe is closed, which the system does when this
-//! process is gone, the shell kills those that are left, and ends. That each child asked to be told
-//! (`PR_SET_PDEATHSIG`) would not do: it holds for the thread that started it, and for the child alone, not
-//! for what that starts.
+//! A process killed with SIGKILL can't clean up. So a shell runs beside this process and reads the process
+//! groups from a private pipe. When this process is gone, the system closes the pipe, and the shell kills the
+//! remaining groups and exits. `PR_SET_PDEATHSIG` would not suffice: it is bound to the thread that started
+//! the child, and does not apply to grandchildren.
 //!
 //! Entry points: [`ready`], [`watch`] and [`forget`].
 //!
 //! Limit: between the start of a process and the line that names its group lies up to a millisecond, in which
 //! nothing watches it.
-//! Invariant: nothing waits for the shell. Where there is none, or where it does not read, groups are not
-//! watched, and all else is as it was.
+//! Invariant: nothing waits for the shell. If it is missing or does not read, groups are not watched, and
+//! everything else works as before.
 
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::process::Pid;

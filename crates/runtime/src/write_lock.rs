@@ -1,11 +1,11 @@
 //! Turns of this process's threads to write to a file.
 //!
-//! Entry point: [`WriteLock`]. SQLite lets one write at a time; another one that comes meanwhile looks again
-//! after a while, and gives up after ten seconds. Who is next is chance, so among hundreds of runs that share
-//! a journal or a memory some would give up although nothing is wrong. Those of one process therefore wait
-//! for each other here, however long it takes. Other processes are few, and SQLite sees to them.
+//! Entry point: [`WriteLock`]. SQLite admits one writer at a time; another one retries at intervals and fails
+//! after ten seconds. The order is random, so that some of hundreds of runs that share a journal or store
+//! would fail needlessly. The writers of one process therefore wait for each other here, without a limit.
+//! SQLite arbitrates between processes, which are few.
 //!
-//! Invariant: nobody who has the turn for a file waits for another one.
+//! Invariant: a holder of one file's lock never waits for another lock.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ static TURNS: LazyLock<Mutex<HashMap<PathBuf, Weak<Mutex<()>>>>> = LazyLock::new
 pub(crate) struct WriteLock(Arc<Mutex<()>>);
 
 impl WriteLock {
-    /// That of a file which is there.
+    /// Returns the lock of an existing file.
     pub(crate) fn of(path: &Path) -> WriteLock {
         // A file that can't be found is not written to, so any name will do.
         let path = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());

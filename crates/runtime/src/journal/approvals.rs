@@ -2,17 +2,17 @@
 //! process and after this one has ended.
 //!
 //! Entry points: [`ApprovalDesk`] for a run that asks, [`Journal::waiting`] and [`Journal::decide`] for
-//! whoever answers.
+//! approvers.
 //!
 //! Whoever can write the file can write anything into it, the tools of the run among them. So a row counts
 //! for nothing by being there. An answer counts if it is signed with a key that the run has known since it
 //! began, or if it was given in the memory of the run's own process.
 //!
-//! Invariant: a question is named by everything that it is about: the run, the request in it, the tool, its
-//! arguments and their labels, and when it was asked. An answer is to that name, so it approves no other
-//! call, and the same call that is asked about again is another question.
-//! Invariant: a question whose row says something else than its name is none. So nobody is shown another call
-//! than the one that they answer.
+//! Invariant: the name of a question covers all its content: the run, the request, the tool, the arguments
+//! with their labels, and the time. An answer refers to that name, so it approves no other call, and a
+//! repeated call is a new question.
+//! Invariant: a question whose row does not match its name is ignored. So approvers always see the call that
+//! they approve.
 //! Invariant: a question that has expired can't be approved, nor can an approval be used that has.
 
 use super::{Journal, JournalError, hash, now_millis, parse, signed};
@@ -97,7 +97,7 @@ pub enum Decision {
 }
 
 impl Decision {
-    /// As [`Answer`] has it.
+    /// Returns the verdict and its reason, as stored in [`Answer`].
     fn parts(&self) -> (&'static str, Option<&str>) {
         match self {
             Decision::Approve => ("approved", None),
@@ -191,9 +191,9 @@ pub struct Forged {
 /// Reason that a row counts as forged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Forgery {
-    /// It names an approver who is none.
+    /// It names an unknown approver.
     Approver,
-    /// Its signature is none of that approver for these words.
+    /// The signature is not the approver's for these words.
     Signature,
     /// It was signed before the question was asked, or after it had expired.
     Time,
@@ -718,8 +718,8 @@ impl ApprovalDesk {
         });
     }
 
-    /// Waits for the answer. The table is asked again only when somebody else has written to the database, so
-    /// very many questions can wait.
+    /// Waits for the answer. The table is queried only after another connection has written to the database,
+    /// so that very many questions can wait.
     pub(crate) async fn wait(&self, question: &Question) -> Verdict {
         loop {
             // Before looking, so that nothing is written unseen in between.
@@ -739,9 +739,9 @@ impl ApprovalDesk {
         }
     }
 
-    /// Changes whenever an answer of somebody else can be seen. Lengths and times of the files do not say
-    /// that: a writer puts an answer into the log first and lets it be seen afterwards, and in between there
-    /// may be all the time that a disk takes.
+    /// Returns a version that changes whenever another connection's answer becomes visible. Lengths and times
+    /// of the files are no substitute: a writer appends to the log before it makes the answer visible, and
+    /// the disk may take any time in between.
     fn version(&self) -> Result<i64, String> {
         self.with(|journal| journal.db.prepare_cached("PRAGMA data_version")?.query_row([], |r| r.get(0)))
     }

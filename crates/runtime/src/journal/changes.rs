@@ -1,8 +1,7 @@
 //! The programs that a run had before the one that it has now.
 //!
-//! A run is resumed with a changed program where somebody wants that. From then on it is a run of that
-//! program: resuming it once more compares with the new one, and what the old one was answered is taken as
-//! far as the new one asks the same.
+//! A run may be resumed with a changed program. From then on it is a run of that program: a later resumption
+//! compares with the new program, and recorded answers are used as long as requests are unchanged.
 //!
 //! Invariant: a program is replaced together with the note of what it was, so the two never disagree.
 
@@ -24,7 +23,7 @@ pub(super) fn prepare(db: &Connection) -> rusqlite::Result<()> {
     db.execute_batch(TABLE)
 }
 
-/// That a run was resumed with another program.
+/// Resumption of a run with a changed program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
     /// When, in milliseconds since 1970.

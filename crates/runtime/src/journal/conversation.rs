@@ -1,13 +1,13 @@
 //! Conversations in a journal, each message once.
 //!
-//! A model is asked with the whole conversation so far, and mostly the next question repeats it with some
-//! messages more. A message is therefore kept with a link to the one before it, and a request names its last
-//! one: what a conversation takes in the file is its length, not the square of that.
+//! A model call contains the whole conversation, and most calls repeat the previous one with a few more
+//! messages. So a message is stored with a link to its predecessor, and a call names its last message. A
+//! conversation takes space linear in its length, not quadratic.
 //!
 //! Entry point: [`Conversations`] for those who write, [`read`] for those who read.
 //!
-//! Invariant: the link to a message is a hash of it and of the link before it. So the same beginning is kept
-//! once, however often it is asked with, and a message that is not what was written is noticed.
+//! Invariant: the link to a message is a hash of the message and of its predecessor's link. So a common
+//! prefix is stored once, and a modified message is detected.
 
 use super::{check, damaged, parse, wire};
 use crate::Redactor;
@@ -27,7 +27,7 @@ pub(super) const NONE: Link = [0; 16];
 /// Strands whose conversations are remembered; more than most programs have at once.
 const STRANDS: usize = 256;
 
-/// The conversations of a run as far as they are known, so that their beginnings need not be looked at again.
+/// Known conversations of a run, so that their prefixes are not hashed again.
 #[derive(Debug, Default)]
 pub(super) struct Conversations {
     strands: HashMap<u64, Vec<LinkedMessage>>,
@@ -114,12 +114,12 @@ impl Conversations {
     }
 }
 
-/// The link of a conversation that is looked at once.
+/// Returns the link of a conversation without caching.
 pub(crate) fn link(messages: &[Message]) -> Link {
     Conversations::default().link(0, messages, &Redactor::default())
 }
 
-/// The links before each message of a conversation that is looked at once.
+/// Returns the links before each message of a conversation without caching.
 pub(crate) fn links(messages: &[Message]) -> Vec<Link> {
     let mut known = Conversations::default();
     let mut before = NONE;

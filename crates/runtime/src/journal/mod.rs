@@ -1,14 +1,13 @@
 //! Journals: what a run was answered, kept before the program sees it.
 //!
-//! Entry points: [`Journal`], a file that holds runs, and [`Session`], a run that is written to one, goes on
-//! from one, or is replayed from one. Recordings are the same format.
+//! Entry points: [`Journal`], a file that holds runs, and [`Session`], a run that is written to a journal,
+//! resumed from one, or replayed. Recordings have the same format.
 //!
-//! A journal is an SQLite database in WAL mode: a process that is killed leaves it as it was after the last
-//! response that was written, and a torn page of the log is noticed and left out. A file that is damaged
-//! otherwise is refused: see [`Journal::undamaged`]. A response is written before the machine gets it, and
-//! the call of a tool that writes is noted before it begins. So after a crash a run can go on: everything
-//! that was answered is answered again from the journal, and nothing is asked twice, except what was under
-//! way.
+//! A journal is an SQLite database in WAL mode. A killed process leaves all responses written so far, and a
+//! torn page of the log is detected and ignored. Any other damage is refused: see [`Journal::undamaged`]. A
+//! response is written before the machine receives it, and a call of a tool that writes is recorded before it
+//! starts. So a run can be resumed after a crash: answered requests are answered from the journal, and only
+//! requests that were in flight are repeated.
 //!
 //! Invariant: what is written has been through the run's [`crate::Redactor`], and the machine gets what was
 //! written, so that a run and its replay see the same.
@@ -174,7 +173,7 @@ pub struct Checked {
 /// A request of a run in a journal.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StepInfo {
-    /// In the order of the answers, from 1; those under way come last.
+    /// Number in the order of the answers, from 1; pending requests come last.
     pub step: u64,
     /// The request.
     pub request: Json,
@@ -210,7 +209,7 @@ impl Journal {
     /// Opens a journal that exists.
     ///
     /// # Errors
-    /// As [`Journal::open`], or there is none.
+    /// The errors of [`Journal::open`], or the journal does not exist.
     pub fn existing(path: &Path) -> Result<Journal, JournalError> {
         if !path.is_file() {
             return Err(JournalError {
@@ -303,7 +302,7 @@ impl Journal {
         self.select_runs("ORDER BY created DESC, id DESC", "")
     }
 
-    /// The newest runs, as many as that.
+    /// Returns the newest runs, at most `most`.
     ///
     /// # Errors
     /// The file is damaged.
@@ -342,7 +341,7 @@ impl Journal {
     /// A run by its identifier, or by a beginning of it that only one has.
     ///
     /// # Errors
-    /// There is none, or several.
+    /// No run matches, or several do.
     pub fn run(&self, id: &str) -> Result<RunInfo, JournalError> {
         let mut found = self.select_runs("WHERE substr(id, 1, length(?1)) = ?1 ORDER BY id", id)?;
         let exact = found.iter().position(|r| r.id == id);
@@ -358,10 +357,10 @@ impl Journal {
         }
     }
 
-    /// The newest run of a name; of any name if there is none given.
+    /// Returns the newest run of a name, or of any name if none is given.
     ///
     /// # Errors
-    /// There is none.
+    /// There is no such run.
     pub fn latest(&self, name: Option<&str>) -> Result<RunInfo, JournalError> {
         let filter = "WHERE ?1 = '' OR name = ?1 ORDER BY created DESC, rowid DESC LIMIT 1";
         let found = self.select_runs(filter, name.unwrap_or_default())?;
@@ -406,8 +405,8 @@ impl Journal {
         Ok(out)
     }
 
-    /// As [`Journal::steps`], one after the other: each has its whole conversation, so all of them may be
-    /// much larger than the journal.
+    /// Visits the steps of [`Journal::steps`] one by one. Each has its whole conversation, so all of them
+    /// together may be much larger than the journal.
     ///
     /// # Errors
     /// The file is damaged.
@@ -431,7 +430,7 @@ impl Journal {
         read.map_err(|e| self.failed(&e))
     }
 
-    /// The entries of a run in the order of the answers; those under way come last.
+    /// Visits the entries of a run in the order of the answers; pending ones come last.
     fn each_row(
         &self,
         run: &str,
@@ -463,9 +462,9 @@ impl Journal {
         Ok(out)
     }
 
-    /// Looks at everything that a run was answered, by both indexes that lead to it: a query sees the pages
-    /// alone that it needs, and a run must not go on from a part of what it was answered because a damaged
-    /// index hides the rest. No page belongs to both. What this costs depends on the run, not on the file.
+    /// Checks all answers of a run by both indexes that lead to them. A query reads only the pages that it
+    /// needs, and a run must not resume from part of its answers because a damaged index hides the rest. No
+    /// page belongs to both indexes. The cost depends on the run, not on the file.
     pub(crate) fn undamaged(&self, run: &str) -> Result<(), JournalError> {
         let by = |index: &str| {
             let sql = format!(
@@ -548,14 +547,14 @@ impl Journal {
         found.map_err(|e| self.failed(&e))
     }
 
-    /// A new run that is like another one up to a step, whose response is replaced; what came after is asked
-    /// anew when it is resumed. Gives its identifier.
+    /// Creates a copy of a run up to a step, whose response is replaced. Later requests are made again when
+    /// the copy is resumed. Returns its identifier.
     ///
     /// The response is that of [`StepInfo::response`]: `{"reply": text}`, `{"call": tool, "args": data}`,
     /// `{"data": data}` or `{"error": text}`.
     ///
     /// # Errors
-    /// There is no such run or step, or the response is none.
+    /// The run or step does not exist, or the response is invalid.
     pub fn fork(&mut self, run: &str, step: u64, response: &Json) -> Result<String, JournalError> {
         let run = self.run(run)?.id;
         let (mut at, mut steps) = (None, 0);

@@ -49,7 +49,7 @@ enum Mode {
     Replay,
 }
 
-/// A run that is written to a journal, goes on from one, or is replayed.
+/// Run that is written to a journal, resumed from one, or replayed.
 #[derive(Debug)]
 pub struct Session {
     /// Connection for reading earlier answers. A run without earlier requests needs none.
@@ -62,8 +62,8 @@ pub struct Session {
     /// Start of the run, in milliseconds since 1970.
     created: i64,
     mode: Mode,
-    /// Requests that differ from the journal's are asked anew up to this step: another program may have asked
-    /// for what is there.
+    /// Step up to which requests that differ from the journal's are made again, because another program may
+    /// have made the recorded ones.
     changed_to: i64,
     unfinished: Unfinished,
     input: Option<Data>,
@@ -73,7 +73,7 @@ pub struct Session {
     conversations: Conversations,
     /// Strands that have left the course of the journal.
     changed: HashSet<u64>,
-    /// Requests that were under way when the run was interrupted.
+    /// Requests that were in flight when the run was interrupted.
     interrupted: HashSet<RequestId>,
 }
 
@@ -86,7 +86,7 @@ pub(crate) enum Known {
     Answered(Box<Recorded>),
     /// It was begun and not answered.
     Begun,
-    /// It can't go on, for this reason.
+    /// The run can't be resumed, for this reason.
     Wrong(String),
 }
 
@@ -94,7 +94,7 @@ pub(crate) enum Known {
 #[derive(Debug)]
 pub(crate) struct Recorded {
     pub(crate) response: Response,
-    /// Those of a model, see [`crate::Answer::words`].
+    /// Verbatim reply of a model, see [`crate::Answer::words`].
     pub(crate) words: Option<Json>,
     /// Party that approved a call, or refused it.
     pub(crate) by: Option<Decider>,
@@ -153,7 +153,7 @@ impl Journal {
     /// A new recording of a run, which replaces earlier ones of the same name.
     ///
     /// # Errors
-    /// As [`Journal::begin`].
+    /// The errors of [`Journal::begin`].
     pub fn record(self, about: &RunIdentity, redactor: &Redactor) -> Result<Session, JournalError> {
         let name = redactor.text(&about.name).into_owned();
         let turn = self.turn.take();
@@ -162,15 +162,16 @@ impl Journal {
         self.begin(about, redactor)
     }
 
-    /// Goes on with a run that was interrupted, or ended by a limit. What was answered is not asked again;
-    /// that nobody was there to approve a call is no answer, unless the run has got others since.
+    /// Resumes a run that was interrupted or ended by a limit. Recorded answers are not requested again. A
+    /// refusal for lack of an approver does not count as an answer unless the run has received others since.
     ///
     /// The input and the settings are those of the journal, see [`Session::input`].
     ///
     /// # Errors
-    /// There is no such run, the file is damaged, another process goes on with the run, or the program has
-    /// changed. With `allow_changed` a changed program is run as far as it asks the same; from where it
-    /// differs it asks anew. The run is one of that program then, see [`Journal::changes`].
+    /// The run does not exist, the file is damaged, another process executes the run, or the program has
+    /// changed. With `allow_changed`, the answers of a changed program are used until its first different
+    /// request; later requests are made again. The run then belongs to that program, see
+    /// [`Journal::changes`].
     pub fn resume(
         self,
         run: &str,
@@ -202,7 +203,7 @@ impl Journal {
         Ok(session)
     }
 
-    /// Notes that a run goes on, and with which program.
+    /// Records that a run is resumed, and with which program.
     fn go_on(&self, run: &str, then: Stored, now: &str) -> rusqlite::Result<()> {
         let _turn = self.turn.take();
         let t = Transaction::new_unchecked(&self.db, TransactionBehavior::Immediate)?;
@@ -279,8 +280,8 @@ impl Journal {
         })
     }
 
-    /// Forgets the last answers if they say that nobody was there to approve a call. Earlier ones stay: the
-    /// program has gone on from them.
+    /// Removes the last answers if they are refusals for lack of an approver. Earlier ones stay, because the
+    /// program has proceeded from them.
     fn forget_nobody(&self, run: &str) -> Result<(), JournalError> {
         let nobody = wire::response(&Response::Unattended);
         let _turn = self.turn.take();
@@ -492,15 +493,15 @@ impl Session {
         self.row(db, next).is_ok_and(|row| row.is_some_and(|row| row.response.is_some()))
     }
 
-    /// Notes that a request is under way. It must not begin before that is on the disk.
+    /// Records that a request is in flight. The request must not start before the record is on disk.
     pub(crate) fn begun(&self, id: RequestId, call: &Call, redactor: &Redactor) -> Option<Written> {
         let (call, redactor) = (call.clone(), redactor.clone());
         let entry = Write::Entry { id, call, response: None, spent: Spent::default(), redactor };
         self.writer.as_ref().map(|w| w.write(entry))
     }
 
-    /// Notes that a tool that was noted as under way was not called. Of one that may have been called before
-    /// the run was interrupted, that stays to be known.
+    /// Records that a tool recorded as in flight was not called. For a call that may have been made before an
+    /// interruption, the earlier record stays.
     pub(crate) fn not_called(&self, id: RequestId) -> Option<Written> {
         let is_new = !self.interrupted.contains(&id);
         self.writer.as_ref().filter(|_| is_new).map(|w| w.write(Write::NotCalled { id }))
@@ -533,7 +534,7 @@ impl Session {
         self.writer.as_ref().map(|w| w.write(entry))
     }
 
-    /// Notes how the run ended. A run that was cut off by a limit or from outside can go on later.
+    /// Records the end of the run. A run that a limit or a cancellation stopped can be resumed later.
     pub(crate) fn ended(&self, status: &str, outcome: Json) -> Option<Written> {
         let ended = Write::Ended { status: status.into(), outcome };
         self.writer.as_ref().map(|w| w.write(ended))

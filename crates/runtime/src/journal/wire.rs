@@ -161,7 +161,7 @@ pub(super) fn decider(response: &Json) -> Option<Decider> {
     Some(Decider::new(by.get("name")?.as_str()?, via))
 }
 
-/// Returns true if a kept response says that nobody was there to be asked.
+/// Returns true if a recorded response is a refusal for lack of an approver.
 fn is_nobodys(response: &Json) -> bool {
     response.get("nobody") == Some(&Json::Bool(true))
 }
@@ -274,7 +274,7 @@ impl Difference {
         Some(Difference { path: String::new(), what })
     }
 
-    /// The same, seen from what is around it.
+    /// Prefixes the path with a step.
     fn within(self, step: &str) -> Difference {
         let dot = if self.path.is_empty() || self.path.starts_with('[') { "" } else { "." };
         Difference { path: format!("{step}{dot}{}", self.path), ..self }

@@ -4,7 +4,7 @@
 //! writing is written together, with one synchronisation of the disk, so many answers at once take hardly
 //! longer than one.
 //!
-//! Invariant: whoever hands something over is told when it is on the disk, or why it is not.
+//! Invariant: the caller learns when a record is on disk, or why it is not.
 //! Invariant: after a failure nothing of what was written together with it is in the file.
 
 use super::conversation::Conversations;
@@ -23,9 +23,9 @@ use tokio::sync::oneshot;
 /// Something to be written.
 #[derive(Debug)]
 pub(super) enum Write {
-    /// A request, and its answer if it has one; without one it is under way.
+    /// A request with its answer, or without one while it is in flight.
     Entry { id: RequestId, call: Call, response: Option<Json>, spent: Spent, redactor: Redactor },
-    /// A request that was under way, and whose tool was not called.
+    /// A request that was recorded as in flight, and whose tool was not called.
     NotCalled { id: RequestId },
     /// End of the run.
     Ended { status: String, outcome: Json },
@@ -201,7 +201,7 @@ pub(super) struct Row {
     pub(super) strand: i64,
     pub(super) number: i64,
     pub(super) request: String,
-    /// The end of the conversation, if a model is asked.
+    /// Link of the conversation's last message, for a model call.
     pub(super) conversation: Option<super::conversation::Link>,
     pub(super) response: Option<String>,
     pub(super) model: String,

@@ -83,7 +83,7 @@ impl Connections {
         self.servers.is_empty()
     }
 
-    /// The same servers, none of them connected but those that are shared.
+    /// Returns the servers without connections, except for the shared ones.
     pub(crate) fn afresh(&self) -> Connections {
         Connections {
             servers: self.servers.clone(),
@@ -93,7 +93,7 @@ impl Connections {
         }
     }
 
-    /// The same servers, none of them connected; those that are made afresh from them share theirs.
+    /// Returns the servers without connections; copies made from the result share its connections.
     pub(crate) fn sharing(&self) -> Connections {
         let shared = Arc::new(Connections { shared: None, ..self.afresh() });
         Connections { shared: Some(shared), ..self.afresh() }
@@ -111,7 +111,7 @@ impl Connections {
         self.shared.as_deref().filter(|_| !declared.settings.per_run).unwrap_or(self)
     }
 
-    /// The same servers, held to what was approved of them.
+    /// Returns the servers, restricted to their approved definitions.
     pub(crate) fn with_pins(&self, pins: Pins) -> Connections {
         Connections { pins: Arc::new(pins), ..self.afresh() }
     }
@@ -402,8 +402,8 @@ impl Client {
         }
     }
 
-    /// The tools that the server has now, if it refused a call because it no longer has the tool. The code of
-    /// such a refusal is that of any wrong parameter, so the server is asked again.
+    /// Returns the server's current tools if it rejected a call because the tool is gone. The error code of
+    /// such a rejection is that of any invalid parameter, so the server is asked for its tools.
     async fn tools_if_gone(&self, tool: &str, e: &ServiceError) -> Option<Vec<Tool>> {
         let ServiceError::McpError(e) = e else { return None };
         if !matches!(e.code, ErrorCode::INVALID_PARAMS | ErrorCode::METHOD_NOT_FOUND) {

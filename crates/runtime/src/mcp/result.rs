@@ -64,7 +64,7 @@ pub(super) fn label(result: &CallToolResult) -> Option<Stated> {
     Some(Stated { sources, readers })
 }
 
-/// The names of a list; `None` if something of it is none.
+/// Returns the names of a list; `None` if an item is not a name.
 fn names(list: &[Json]) -> Option<Vec<Name>> {
     list.iter().map(|name| name.as_str().map(Name::from)).collect()
 }

@@ -10,7 +10,7 @@ use std::cell::Cell;
 /// Schemas and types are compared down to this depth.
 const MAX_DEPTH: usize = 16;
 
-/// So many parts of a schema are looked at; one that refers to itself twice has exponentially many.
+/// Maximum number of visited parts of a schema. A schema that refers to itself twice has exponentially many.
 const MAX_PARTS: u32 = 10_000;
 
 /// The first difference between a declaration and the schemas of a server's tool.
@@ -128,7 +128,7 @@ fn shown(kinds: Kinds) -> String {
 struct Schemas<'a> {
     /// Document that `$ref` refers to.
     root: &'a Json,
-    /// Parts that may still be looked at.
+    /// Number of parts that may still be visited.
     left: Cell<u32>,
 }
 

@@ -6,9 +6,9 @@ use core_ir::Num;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A chain of models: if one fails for a reason of its provider (no connection, a key that it refuses, an
-/// error, nonsense), the next is asked. An answer that was refused, filtered or cut off is an answer; asking
-/// elsewhere would go round it.
+/// Chain of models. If a model fails because of its provider (no connection, a rejected key, an error, a
+/// malformed response), the next one is called. A refused, filtered or truncated answer is an answer: another
+/// model must not circumvent it.
 pub(crate) struct Fallback {
     name: String,
     chain: Vec<Arc<dyn Provider>>,

@@ -82,8 +82,8 @@ impl FaultKind {
         }
     }
 
-    /// Returns whether the same question fails in the same way however often the same model is asked. A fault
-    /// that may pass with time, or differ at another attempt, is not permanent.
+    /// Returns true if every repetition of the call fails in the same way. A fault that may pass with time,
+    /// or differ at another attempt, is not permanent.
     pub fn is_permanent(self) -> bool {
         match self {
             FaultKind::Refused
@@ -138,7 +138,7 @@ impl ModelError {
         ModelError { kind, message: message.into(), help: None }
     }
 
-    /// The same with a remedy.
+    /// Adds a remedy.
     #[must_use]
     pub fn with_help(mut self, help: impl Into<String>) -> ModelError {
         self.help = Some(help.into());

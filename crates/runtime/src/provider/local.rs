@@ -66,7 +66,7 @@ impl Drop for StopOnDrop {
 }
 
 impl Local {
-    /// The model of a GGUF file. The file is not looked at before the first question.
+    /// Creates the model of a GGUF file. The file is read at the first call.
     pub fn new(path: impl Into<PathBuf>) -> Local {
         Local { path: path.into(), model: Arc::default() }
     }

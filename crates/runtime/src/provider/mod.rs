@@ -229,7 +229,7 @@ pub(crate) fn count(n: u64) -> Num {
 pub enum Work<T> {
     /// It is known already.
     Now(T),
-    /// It takes time. Dropping the future gives up for real: sockets are closed, computations end.
+    /// The answer takes time. Dropping the future cancels it: sockets are closed, computations end.
     Later(BoxFuture<T>),
 }
 

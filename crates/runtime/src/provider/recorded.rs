@@ -29,7 +29,7 @@ impl Recorded {
     /// Reads a recording.
     ///
     /// # Errors
-    /// There is none, or it can't be read.
+    /// The file does not exist or can't be read.
     pub fn load(path: &Path) -> Result<Recorded, ConfigError> {
         let failed = |e: crate::JournalError| ConfigError::new(e.message);
         let journal = Journal::existing(path).map_err(failed)?;

@@ -42,7 +42,7 @@ pub(crate) enum AttemptError<E> {
 }
 
 impl Backoff {
-    /// The wait before the repetition number `n` (from 0); `None` if there is none.
+    /// Returns the delay before retry `n` (from 0); `None` if there is no further retry.
     fn wait(&self, n: u32, asked: Option<Duration>, rng: &mut SplitMix) -> Option<Duration> {
         if n >= self.retries {
             return None;

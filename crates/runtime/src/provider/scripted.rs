@@ -85,7 +85,7 @@ impl Scripted {
     /// Reads a script from a file.
     ///
     /// # Errors
-    /// As [`Scripted::parse`], or the file can't be read or is larger than 64 MiB.
+    /// The errors of [`Scripted::parse`], or the file can't be read or is larger than 64 MiB.
     pub fn load(path: &Path) -> Result<Scripted, ConfigError> {
         let name = format!("`{}`", path.display());
         let failed = |e: std::io::Error| {

@@ -2,7 +2,7 @@
 //!
 //! Entry points: [`Stores::recall`], [`Stores::remember`], [`Stores::scoped`].
 //!
-//! Invariant: an operation is atomic, and all of one store happen in one order, whoever else uses it.
+//! Invariant: operations are atomic, and those of one store have a total order, whoever else uses it.
 //! Invariant: a key gives only what is of its type and was written under its label.
 //! Invariant: what an operation finds under a label depends on the time of its run and on what was written
 //! under that label, and on nothing else.
@@ -103,7 +103,7 @@ fn prefixed(text: &str) -> String {
 #[derive(Clone, Debug)]
 pub struct Stores {
     here: Arc<Mutex<HashMap<(String, Name), StoreState>>>,
-    /// Those that are kept elsewhere.
+    /// Locations of the stores outside of the process.
     places: Arc<HashMap<Name, StorePlace>>,
     /// Names of the stores that all scopes share.
     shared: Arc<BTreeSet<Name>>,
@@ -176,7 +176,7 @@ impl StillStores {
     /// Writes a key.
     ///
     /// # Errors
-    /// As [`StillStores::recall`].
+    /// The errors of [`StillStores::recall`].
     pub fn remember(&mut self, decl: &StoreDecl, key: u32, value: Data) -> Result<(), String> {
         self.act(decl, key, KeyOp::Remember(value)).map(|_| ())
     }
@@ -234,7 +234,7 @@ impl Operation<'_> {
         }
     }
 
-    /// The same of JSON in the exchange format.
+    /// Checks a value given as JSON in the exchange format.
     fn of_text(&self, text: &str) -> Result<Data, String> {
         let wrong = |why: String| format!("key `{}` of store `{}`: {why}", self.key.name, self.decl.name);
         let json = crate::journal::parse(text).map_err(|e| wrong(e.to_string()))?;
@@ -304,9 +304,8 @@ impl Stores {
         self.shared.contains(name)
     }
 
-    /// The same stores for one caller of one program: entries of other scopes, and of no scope, are not seen
-    /// and not evicted. Stores that are shared stay what they are. Costs little, so it can be done for each
-    /// request.
+    /// Returns the stores restricted to one caller of one program: entries of other scopes, and of no scope,
+    /// are neither visible nor evicted. Shared stores stay shared. This is cheap enough for every request.
     #[must_use]
     pub fn scoped(&self, scope: StoreScope) -> Stores {
         Stores { owner: scope.owner().into(), ..self.clone() }
@@ -438,7 +437,7 @@ impl Stores {
     /// Writes a key.
     ///
     /// # Errors
-    /// As [`Stores::recall`].
+    /// The errors of [`Stores::recall`].
     pub fn remember(&self, decl: &StoreDecl, key: u32, value: Data) -> Result<(), String> {
         self.act(decl, key, KeyOp::Remember(value)).map(|_| ())
     }

@@ -1,9 +1,9 @@
 //! Built-in tools that reach outside of this process, each within what its handler allows: files under a
 //! root, and addresses of named hosts.
 //!
-//! Invariant: no path leads out of the root, neither by `..` nor by a link, also not by one that is put there
-//! while the tool is at work: paths are not looked at and then opened, they are opened beneath the open root
-//! (`openat2` with `RESOLVE_BENEATH` where there is one).
+//! Invariant: no path leads out of the root, neither by `..` nor by a link, even one that is created during
+//! the call. Paths are not checked before they are opened; they are opened beneath the open root (`openat2`
+//! with `RESOLVE_BENEATH` where available).
 //! Invariant: nothing is read that is no regular file.
 //! Invariant: a fetch goes to allowed hosts only, and follows no redirect.
 
@@ -31,7 +31,7 @@ pub(super) const CONFINED: &[(&str, &str)] = &[
     ("http.fetch", "the text at an address (url) whose host is in `allow`"),
 ];
 
-/// Files that are looked at, and lines that are given.
+/// Maximum numbers of files read and of lines returned.
 const MAX_FILES: usize = 10_000;
 const MAX_LINES: usize = 1_000;
 
@@ -50,7 +50,7 @@ pub(super) enum FileOp {
 }
 
 impl Confined {
-    /// The tool of this name with what its handler says; `None` if there is none.
+    /// Returns the tool of a name with the handler's settings; `None` if there is no such tool.
     pub(super) fn read(
         name: &str,
         handler: &Data,
@@ -213,7 +213,7 @@ fn why(path: &Path, e: &std::io::Error) -> String {
     }
 }
 
-/// As the library wants it: the root itself has a name.
+/// Names the root as the library expects.
 fn named(path: &Path) -> &Path {
     if path.as_os_str().is_empty() { Path::new(".") } else { path }
 }

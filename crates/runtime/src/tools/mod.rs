@@ -57,7 +57,7 @@ pub(crate) enum ToolError {
 }
 
 impl ToolError {
-    /// The same with another message.
+    /// Changes the message.
     #[cfg(feature = "mcp")]
     pub(crate) fn map(self, change: impl Fn(String) -> String) -> ToolError {
         match self {
@@ -118,8 +118,8 @@ impl Default for ToolLimits {
     }
 }
 
-/// A tool of an embedding program: gets the arguments in the order of the parameters. Dropping the future
-/// must give up. The result is checked against the declared type by the machine.
+/// Tool implemented by the embedding program. Receives the arguments in the order of the parameters. Dropping
+/// the future must cancel the call. The machine checks the result against the declared type.
 ///
 /// It should not keep its thread to itself: computations and calls that block belong into
 /// [`tokio::task::spawn_blocking`]. The time limits of a run hold even then, on a runtime of several threads,
@@ -428,7 +428,7 @@ impl Tools {
     /// Returns the executor of a tool.
     ///
     /// # Errors
-    /// There is none, or it can't be used.
+    /// The tool has no handler, or the handler can't be used.
     pub(crate) fn prepare(&self, tool: &ToolDecl) -> Result<Prepared, ConfigError> {
         match self.shared.custom.get(&tool.name) {
             Some(act) => Ok(Prepared(Carrier::Custom(act.clone()))),

@@ -4,8 +4,8 @@
 //! Entry point: [`PythonTool::call`] with the [`Workers`] of the run. The process is `shim.py`, which speaks
 //! JSON lines; it comes with this crate, so that the Python of a project needs nothing installed.
 //!
-//! Invariant: a worker has one call at a time. Whatever goes wrong with a call, or if nobody waits for it any
-//! more, its process group is killed, and no other call with it.
+//! Invariant: a worker has one call at a time. If the call fails or its caller is gone, the worker's process
+//! group is killed, and no other call with it.
 //! Invariant: no shell; arguments are data on a pipe. What the function prints is never taken for an answer.
 
 use super::{ToolError, ToolLimits, as_json, json_result};
@@ -103,7 +103,7 @@ impl PythonTool {
         format!("`{}` of `{}`", clip(&self.name, 80), clip(&self.module, 200))
     }
 
-    /// The same with a file relative to this folder.
+    /// Resolves the file relative to a folder.
     pub(super) fn within(mut self, dir: &Path) -> PythonTool {
         if self.module.ends_with(".py") {
             self.module = dir.join(&self.module).display().to_string();

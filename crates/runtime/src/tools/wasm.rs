@@ -7,8 +7,7 @@
 //! Invariant: each call has an instance of its own, so no call sees what another one left in memory.
 //! Invariant: a call ends: it has so much fuel (one for each instruction, roughly) and so much memory and no
 //! more.
-//! Invariant: a call that nobody waits for any more, because it is late or its run has ended, stops
-//! computing.
+//! Invariant: a call without a caller, because it is late or its run has ended, stops computing.
 //! Invariant: arguments and results have the types that the component states, and those fit the declared
 //! ones, or nothing is called.
 

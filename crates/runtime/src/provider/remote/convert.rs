@@ -177,7 +177,7 @@ impl<'a> Plan<'a> {
         }
     }
 
-    /// The reply, or why it is none. `json` is the whole answer, for messages.
+    /// Returns the reply, or the reason why there is none. `json` is the whole response, for messages.
     pub(super) fn reply(&self, received: Received, json: &Json) -> Result<Reply, ModelError> {
         let Received { text, calls, finish, refusal, .. } = received;
         match finish {

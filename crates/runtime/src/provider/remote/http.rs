@@ -62,7 +62,7 @@ pub(super) enum Fault {
         /// Parts of the request that the endpoint does not know.
         unknown: Vec<Parameter>,
     },
-    /// An answer that is none: what is wrong with it.
+    /// A malformed response, with its description.
     Nonsense(String),
     /// An answer of more bytes than this.
     TooLarge(usize),
@@ -75,7 +75,7 @@ pub(super) enum Parameter {
     Structure,
     /// The limit of a reply by its old name.
     OldLimit,
-    /// That the answer is a stream.
+    /// The response is a stream.
     Stream,
 }
 

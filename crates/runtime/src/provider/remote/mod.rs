@@ -35,7 +35,7 @@ use std::time::Duration;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Structured {
-    /// By `response_format: json_schema`. An endpoint that does not know it is asked again with the next.
+    /// `response_format: json_schema`. The next form is tried if the endpoint does not support it.
     JsonSchema,
     /// By `response_format: json_object`, and the schema in the instructions.
     JsonObject,
