@@ -839,3 +839,67 @@ fn l001_is_certain_of_written_texts_and_not_of_defaults_of_parameters() {
                 Runner.run_sync(make(), 'x', max_turns=3)\n";
     assert_eq!(of("L001", made, &among(&[("main.py", made)])), ["unknown ''"]);
 }
+
+#[test]
+fn l017_is_not_excused_by_a_stop_of_the_graph_around_the_agent() {
+    let text = r#"from typing import TypedDict
+from langgraph.graph import StateGraph, START, END
+from langgraph.prebuilt import create_react_agent
+from langchain_core.tools import tool
+from langchain_openai import ChatOpenAI
+
+@tool
+def look(at: str) -> str:
+    "Looks."
+    return at
+
+helper = create_react_agent(ChatOpenAI(model='m'), [look], prompt='You look things up.')
+
+class S(TypedDict):
+    messages: list
+
+def ask(state):
+    return helper.invoke({'messages': state['messages']})
+
+g = StateGraph(S)
+g.add_node('ask', ask)
+g.add_edge(START, 'ask')
+g.add_edge('ask', END)
+app = g.compile(interrupt_before=['ask'])
+"#;
+    let found = among(&[("main.py", text)]);
+    let levels: Vec<Level> = found.iter().filter(|d| d.code == "L017").map(|d| d.level).collect();
+    assert_eq!(levels, [Level::Warn], "{found:#?}");
+}
+
+#[test]
+fn l023_looks_at_calls_that_end_a_run_and_not_at_comments() {
+    let text = r#"from typing import TypedDict
+from langgraph.graph import StateGraph, START
+from langchain_openai import ChatOpenAI
+
+# Nothing may interrupt this.
+class S(TypedDict):
+    text: str
+
+def a(state):
+    return {'text': ChatOpenAI(model='m').invoke('Say ' + state['text']).content}
+
+def b(state):
+    return {'text': state['text'] + '!'}
+
+g = StateGraph(S)
+g.add_node('a', a)
+g.add_node('b', b)
+g.add_edge(START, 'a')
+g.add_edge('a', 'b')
+g.add_edge('b', 'a')
+app = g.compile()
+"#;
+    let level = |text: &str| among(&[("main.py", text)]).iter().find(|d| d.code == "L023").map(|d| d.level);
+    assert_eq!(level(text), Some(Level::Warn));
+    let asked = text.replace("return {'text': state['text'] + '!'}", "return {'text': input()}");
+    assert_eq!(level(&asked), Some(Level::Unknown));
+    let stopped = text.replace("g.compile()", "g.compile(interrupt_after=['b'])");
+    assert_eq!(level(&stopped), Some(Level::Unknown));
+}
