@@ -12,7 +12,7 @@
 //! Source: langgraph-prebuilt 1.1.2 `chat_agent_executor.py`; langchain 1.4.7 `agents/factory.py`; langchain
 //! 0.3 `agents/agent.py`.
 
-use super::node::{Graph, Mode};
+use super::node::{Graph, Mode, NodeRun};
 use super::plan::Plan;
 use super::pregel::Stops;
 use super::prompt::{MessageContent, Part};
@@ -563,17 +563,14 @@ impl GraphReader<'_, '_> {
     }
 
     /// An agent or a graph as a node of a graph.
-    #[allow(clippy::too_many_arguments)]
-    pub fn inner(
+    pub(super) fn inner(
         &self,
         kit: &mut Kit<'_>,
         graph: &Graph<'_>,
         inner: Inner,
-        name: &str,
-        state: &str,
-        mode: Mode,
-        at: Span,
+        run: NodeRun<'_>,
     ) -> TermId {
+        let NodeRun { name, state, mode, at } = run;
         match inner {
             Inner::Agent(id) => {
                 let Some(key) = graph.plan.messages() else {

@@ -50,6 +50,19 @@ pub(super) struct Graph<'p> {
     pub depth: usize,
 }
 
+/// A node where it runs.
+#[derive(Clone, Copy)]
+pub(super) struct NodeRun<'a> {
+    /// Name of the node.
+    pub name: &'a str,
+    /// Variable that holds the state.
+    pub state: &'a str,
+    /// Expected result.
+    pub mode: Mode,
+    /// Place of the node.
+    pub at: Span,
+}
+
 /// Result that is expected of a node's term.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mode {
@@ -83,8 +96,9 @@ impl GraphReader<'_, '_> {
     ) -> TermId {
         let node = &graph.plan.nodes[index];
         let at = node.at;
+        let run = NodeRun { name: &node.name, state, mode, at };
         if let Some(tools) = self.tool_node(&node.value, graph) {
-            let term = self.calls_tools(kit, graph, &tools, state, mode, at);
+            let term = self.calls_tools(kit, graph, &tools, run);
             let decides = self.traced(&node.value).is_some_and(|t| self.commands(&t.trace.value));
             if !decides || mode == Mode::Beside {
                 return term;
@@ -93,13 +107,13 @@ impl GraphReader<'_, '_> {
             return kit.b.add(Term::With(term, GOTO.into(), to), at);
         }
         if let Some(inner) = self.inner_graph(&node.value) {
-            return self.inner(kit, graph, inner, &node.name, state, mode, at);
+            return self.inner(kit, graph, inner, run);
         }
         if let Some(chain) = self.chain(&node.value) {
-            return self.chain_node(kit, graph, &chain, &node.name, state, mode, at);
+            return self.chain_node(kit, graph, &chain, run);
         }
         let Some(traced) = self.traced(&node.value) else {
-            return self.by_tool(kit, graph, &node.name, state, mode, at);
+            return self.by_tool(kit, graph, run);
         };
         let scope = self.scope(graph, traced, state);
         let calls = self.calls(&scope, traced);
@@ -147,15 +161,8 @@ impl GraphReader<'_, '_> {
     }
 
     /// A node of which only the name is known: a tool that is given the state and gives the update.
-    pub(super) fn by_tool(
-        &self,
-        kit: &mut Kit<'_>,
-        graph: &Graph<'_>,
-        name: &str,
-        state: &str,
-        mode: Mode,
-        at: Span,
-    ) -> TermId {
+    pub(super) fn by_tool(&self, kit: &mut Kit<'_>, graph: &Graph<'_>, run: NodeRun<'_>) -> TermId {
+        let NodeRun { name, state, mode, at } = run;
         let message =
             format!("`{}` is code that is not in the project: a tool of its name replaces it", clip(name));
         kit.out.push(undecided(codes::NOT_COMPILED, message, at));
@@ -193,19 +200,16 @@ impl GraphReader<'_, '_> {
     }
 
     /// A model or a chain as a node.
-    #[allow(clippy::too_many_arguments)]
     pub(super) fn chain_node(
         &self,
         kit: &mut Kit<'_>,
         graph: &Graph<'_>,
         chain: &Chain,
-        name: &str,
-        state: &str,
-        mode: Mode,
-        at: Span,
+        run: NodeRun<'_>,
     ) -> TermId {
+        let NodeRun { name, state, mode, at } = run;
         let Some(key) = graph.plan.messages().filter(|_| mode == Mode::Alone) else {
-            return self.by_tool(kit, graph, name, state, mode, at);
+            return self.by_tool(kit, graph, run);
         };
         let params = self.params(kit, &chain.model, name);
         let recv = kit.b.add(Term::Recv(Recv::Data(Arc::new(params))), at);
@@ -287,12 +291,11 @@ impl GraphReader<'_, '_> {
         kit: &mut Kit<'_>,
         graph: &Graph<'_>,
         tools: &[Value],
-        state: &str,
-        mode: Mode,
-        at: Span,
+        run: NodeRun<'_>,
     ) -> TermId {
+        let NodeRun { state, mode, at, .. } = run;
         let Some(key) = graph.plan.messages().filter(|_| graph.replies) else {
-            return self.by_tool(kit, graph, "tools", state, mode, at);
+            return self.by_tool(kit, graph, NodeRun { name: "tools", ..run });
         };
         let mut branches = Vec::new();
         let decls = self.tools(kit, tools, at);

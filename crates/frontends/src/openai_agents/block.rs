@@ -25,6 +25,13 @@ pub(super) enum Rest<'k, 'w> {
     Join(&'k [String]),
 }
 
+/// Statements after one in its block, and the continuation of the block.
+#[derive(Clone, Copy)]
+pub(super) struct Following<'k, 'w> {
+    pub after: &'w [Stmt],
+    pub rest: &'k Rest<'k, 'w>,
+}
+
 /// Loop variables that one iteration passes to the next.
 pub(super) struct Turn {
     pub names: Vec<String>,
@@ -139,18 +146,18 @@ impl<'w> FunctionLowering<'_, 'w> {
                 Stmt::Break(_) => return self.leave(kit, &env, rest, false, at),
                 Stmt::Continue(_) => return self.leave(kit, &env, rest, true, at),
                 Stmt::If(s) => {
-                    if let Some(end) = self.tests(kit, f, &mut env, s, after, rest, said) {
+                    if let Some(end) = self.tests(kit, f, &mut env, s, Following { after, rest }, said) {
                         return end;
                     }
                 }
                 Stmt::While(s) => {
-                    if let Some(end) = self.while_loop(kit, f, &mut env, (s, &stmts[..i]), after, rest, said)
+                    if let Some(end) = self.while_loop(kit, f, &mut env, (s, &stmts[..i]), Following { after, rest }, said)
                     {
                         return end;
                     }
                 }
                 Stmt::For(s) => {
-                    if let Some(end) = self.for_loop(kit, f, &mut env, s, after, rest, said) {
+                    if let Some(end) = self.for_loop(kit, f, &mut env, s, Following { after, rest }, said) {
                         return end;
                     }
                 }
@@ -160,7 +167,7 @@ impl<'w> FunctionLowering<'_, 'w> {
                     }
                     return self.block(kit, f, env, &s.body, &Rest::Then(after, rest));
                 }
-                Stmt::Try(s) => return self.tries(kit, f, env, s, after, rest, said),
+                Stmt::Try(s) => return self.tries(kit, f, env, s, Following { after, rest }, said),
                 Stmt::Match(s) => {
                     let found = scan(std::slice::from_ref(stmt));
                     if found.leaves
@@ -400,15 +407,13 @@ impl<'w> FunctionLowering<'_, 'w> {
     // ---- branches ----
 
     /// A test. `Some` if all that follows is in it.
-    #[allow(clippy::too_many_arguments)]
     fn tests(
         &self,
         kit: &mut Kit<'_>,
         f: &Frame<'w>,
         env: &mut Env,
         s: &'w StmtIf,
-        after: &'w [Stmt],
-        rest: &Rest<'_, 'w>,
+        Following { after, rest }: Following<'_, 'w>,
         said: &mut Said,
     ) -> Option<TermId> {
         let mut sides: Vec<Side<'w>> = vec![(Some(&s.test), &s.body)];
@@ -460,15 +465,13 @@ impl<'w> FunctionLowering<'_, 'w> {
         term
     }
 
-    #[allow(clippy::too_many_arguments)]
     fn tries(
         &self,
         kit: &mut Kit<'_>,
         f: &Frame<'w>,
         mut env: Env,
         s: &'w StmtTry,
-        after: &'w [Stmt],
-        rest: &Rest<'_, 'w>,
+        Following { after, rest }: Following<'_, 'w>,
         said: &mut Said,
     ) -> TermId {
         let at = self.at(f, s);

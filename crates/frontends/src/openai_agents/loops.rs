@@ -1,7 +1,7 @@
 //! Loops of a function in which agents are run, as terms: `fix` over a record of the names that a turn
 //! changes.
 
-use super::block::{AT, Env, GIVEN, LIST, Rest, STATE, Said, Turn};
+use super::block::{AT, Env, Following, GIVEN, LIST, Rest, STATE, Said, Turn};
 use super::function::{Frame, FunctionLowering, called, core};
 use crate::scan::{awaited, dotted, scan, scan_expr};
 use core_ir::{Bound, Data, IfSugar, Name, Num, Prim, Term, TermId};
@@ -25,18 +25,17 @@ struct Over<'w> {
     /// The name of an item, and what it goes over.
     items: Option<(&'w Expr, &'w Expr)>,
     test: Option<&'w Expr>,
+    bound: LoopBound,
 }
 
 impl<'w> FunctionLowering<'_, 'w> {
-    #[allow(clippy::too_many_arguments)]
     pub(super) fn while_loop(
         &self,
         kit: &mut Kit<'_>,
         f: &Frame<'w>,
         env: &mut Env,
         (s, before): (&'w StmtWhile, &'w [Stmt]),
-        after: &'w [Stmt],
-        rest: &Rest<'_, 'w>,
+        following: Following<'_, 'w>,
         said: &mut Said,
     ) -> Option<TermId> {
         let endless = matches!(&*s.test, Expr::BooleanLiteral(b) if b.value);
@@ -55,8 +54,9 @@ impl<'w> FunctionLowering<'_, 'w> {
             end: s.range.end().into(),
             items: None,
             test,
+            bound,
         };
-        self.repeated(kit, f, env, over, bound, after, rest, said)
+        self.repeated(kit, f, env, over, following, said)
     }
 
     /// Returns the maximal number of iterations of a loop that compares a counter which every iteration
@@ -116,15 +116,13 @@ impl<'w> FunctionLowering<'_, 'w> {
         }
     }
 
-    #[allow(clippy::too_many_arguments)]
     pub(super) fn for_loop(
         &self,
         kit: &mut Kit<'_>,
         f: &Frame<'w>,
         env: &mut Env,
         s: &'w StmtFor,
-        after: &'w [Stmt],
-        rest: &Rest<'_, 'w>,
+        following: Following<'_, 'w>,
         said: &mut Said,
     ) -> Option<TermId> {
         let found = scan(&s.body);
@@ -147,8 +145,9 @@ impl<'w> FunctionLowering<'_, 'w> {
             end: s.range.end().into(),
             items,
             test: None,
+            bound,
         };
-        self.repeated(kit, f, env, over, bound, after, rest, said)
+        self.repeated(kit, f, env, over, following, said)
     }
 
     /// Returns the number of items of a literal.
@@ -176,19 +175,17 @@ impl<'w> FunctionLowering<'_, 'w> {
         }
     }
 
-    #[allow(clippy::too_many_arguments)]
     fn repeated(
         &self,
         kit: &mut Kit<'_>,
         f: &Frame<'w>,
         env: &mut Env,
         over: Over<'w>,
-        bound: LoopBound,
-        after: &'w [Stmt],
-        rest: &Rest<'_, 'w>,
+        following: Following<'_, 'w>,
         said: &mut Said,
     ) -> Option<TermId> {
-        let Over { at, body, orelse, end, items, test } = over;
+        let Over { at, body, orelse, end, items, test, bound } = over;
+        let Following { after, rest } = following;
         let found = scan(body);
         let all = self.assigned(f, &found);
         let mut names: Vec<String> = self.needed(f, &all, end, rest);
