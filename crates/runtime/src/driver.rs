@@ -7,7 +7,7 @@ use crate::event::{Answered, Asked, Event, HandlerNote, HandlerNotes, Progress};
 use crate::immediate::Immediate;
 use crate::in_flight::{Completion, InFlight, OpenModel, OpenRequest, Portable, RequestKind};
 use crate::inline_map::InlineMap;
-use crate::journal::{self, ApprovalDesk, Known, Recorded, Session, Spent, Unfinished, Written};
+use crate::journal::{self, ApprovalDesk, Known, Recorded, RunStatus, Session, Spent, Unfinished, Written};
 use crate::partial::{Partial, ProgressLog, Resource};
 use crate::provider::{self, Answer, Finish, ModelCall, ModelError, Provider, Tokens, Work};
 use crate::rng;
@@ -1123,9 +1123,9 @@ impl<'a> Driver<'a> {
         };
         let written = self.handlers.journal.as_ref().and_then(|session| {
             let (status, outcome) = match &result {
-                Ok(value) => ("done", self.redacted_json(value)),
+                Ok(value) => (RunStatus::Done, self.redacted_json(value)),
                 Err(f) => {
-                    let status = if f.code.is_final() { "stopped" } else { "failed" };
+                    let status = if f.code.is_final() { RunStatus::Stopped } else { RunStatus::Failed };
                     (status, json!({"error": f.code.as_str(), "message": f.message}))
                 }
             };

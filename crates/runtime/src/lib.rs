@@ -75,7 +75,7 @@ pub use environment::Environment;
 pub use event::{Answered, Asked, Event, Progress};
 pub use journal::{
     Answers, ApprovalDesk, Authority, Change, Checked, Decision, Forged, Forgery, Journal, JournalError,
-    RunIdentity, RunInfo, Session, StepInfo, Unfinished, Waiting, journal_file,
+    RunIdentity, RunInfo, RunStatus, Session, StepInfo, Unfinished, Waiting, journal_file,
 };
 pub use keys::{Approvers, KeyError, PublicKey, SealedKey, SigningKey};
 pub use mcp::{McpServer, Pins, ServerTool};

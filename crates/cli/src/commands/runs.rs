@@ -3,7 +3,7 @@
 use crate::args::{RunsAction, RunsArgs};
 use crate::ui::{Exit, Ui};
 use diagnostics::visible;
-use runtime::{Approvers, Forged, Forgery, Journal, JournalError, RunInfo, StepInfo};
+use runtime::{Approvers, Forged, Forgery, Journal, JournalError, RunInfo, RunStatus, StepInfo};
 use serde_json::{Value, json};
 
 /// Runs `entail runs`.
@@ -26,14 +26,14 @@ fn act(ui: &Ui, args: &RunsArgs, approvers: Approvers) -> Result<Exit, JournalEr
         RunsAction::List { last } => {
             for run in last.map_or_else(|| journal.runs(), |most| journal.newest(most))? {
                 let waiting = journal.waiting(Some(&run.id))?;
-                let run = RunInfo { status: status(&journal, &run, waiting.is_empty()), ..run };
+                let standing = standing(&journal, &run, waiting.is_empty());
                 if ui.is_json() {
-                    let mut object = run_json(&run);
+                    let mut object = run_json(&run, standing);
                     object["waiting"] = waiting.iter().map(session::report::waiting_json).collect();
                     ui.result(&object.to_string());
                     continue;
                 }
-                ui.result(&line(&run));
+                ui.result(&line(&run, standing));
                 for w in &waiting {
                     ui.result(&indented(&super::approve::shown(w)));
                 }
@@ -42,9 +42,9 @@ fn act(ui: &Ui, args: &RunsArgs, approvers: Approvers) -> Result<Exit, JournalEr
         RunsAction::Show { run } => {
             let run = journal.run(run)?;
             let waiting = journal.waiting(Some(&run.id))?;
-            let run = RunInfo { status: status(&journal, &run, waiting.is_empty()), ..run };
+            let standing = standing(&journal, &run, waiting.is_empty());
             if ui.is_json() {
-                let mut object = run_json(&run);
+                let mut object = run_json(&run, standing);
                 object["changes"] = journal
                     .changes(&run.id)?
                     .iter()
@@ -55,7 +55,7 @@ fn act(ui: &Ui, args: &RunsArgs, approvers: Approvers) -> Result<Exit, JournalEr
                 ui.result(&object.to_string());
                 return Ok(Exit::Done);
             }
-            ui.result(&line(&run));
+            ui.result(&line(&run, standing));
             for c in journal.changes(&run.id)? {
                 let (at, steps) =
                     (runtime::utc(c.at.div_euclid(1000)), super::plural(c.step as usize, "step"));
@@ -66,7 +66,7 @@ fn act(ui: &Ui, args: &RunsArgs, approvers: Approvers) -> Result<Exit, JournalEr
                 ui.result(&indented(&super::approve::shown(w)));
             }
             if let Some(outcome) = &run.outcome {
-                ui.result(&format!("{}: {}", run.status, clip(outcome)));
+                ui.result(&format!("{standing}: {}", clip(outcome)));
             }
         }
         RunsAction::Fork { run, at, response } => {
@@ -141,22 +141,22 @@ fn forged_json(row: &Forged) -> Value {
 }
 
 /// Returns the status of a run. A killed process leaves its run marked as running in the file.
-fn status(journal: &Journal, run: &RunInfo, answered: bool) -> String {
-    match &*run.status {
-        "running" | "stopped" if !answered => "waiting".into(),
-        "running" if !journal.is_at_work(&run.id) => "interrupted".into(),
-        status => status.into(),
+fn standing(journal: &Journal, run: &RunInfo, answered: bool) -> &'static str {
+    match run.status {
+        RunStatus::Running | RunStatus::Stopped if !answered => "waiting",
+        RunStatus::Running if !journal.is_at_work(&run.id) => "interrupted",
+        status => status.as_str(),
     }
 }
 
-fn line(run: &RunInfo) -> String {
+fn line(run: &RunInfo, standing: &str) -> String {
     let seconds = run.created.div_euclid(1000);
     let parent = run.parent.as_ref().map_or(String::new(), |p| format!(", forked from {p}"));
     format!(
         "{}  {}  {:11}  {}  {}{parent}",
         run.id,
         runtime::utc(seconds),
-        run.status,
+        standing,
         super::plural(run.steps as usize, "step"),
         run.name
     )
@@ -189,8 +189,8 @@ fn shown(step: &StepInfo) -> String {
     format!("  {:>4}  {asked}\n        → {answer}", step.step)
 }
 
-fn run_json(run: &RunInfo) -> Value {
-    json!({"run": run.id, "created": run.created, "name": run.name, "parent": run.parent, "status": run.status,
+fn run_json(run: &RunInfo, standing: &str) -> Value {
+    json!({"run": run.id, "created": run.created, "name": run.name, "parent": run.parent, "status": standing,
         "outcome": run.outcome, "answered": run.steps})
 }
 

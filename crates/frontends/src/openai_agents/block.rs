@@ -151,7 +151,8 @@ impl<'w> FunctionLowering<'_, 'w> {
                     }
                 }
                 Stmt::While(s) => {
-                    if let Some(end) = self.while_loop(kit, f, &mut env, (s, &stmts[..i]), Following { after, rest }, said)
+                    if let Some(end) =
+                        self.while_loop(kit, f, &mut env, (s, &stmts[..i]), Following { after, rest }, said)
                     {
                         return end;
                     }

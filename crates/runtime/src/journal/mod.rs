@@ -135,6 +135,38 @@ impl RunIdentity {
     }
 }
 
+/// Status of a run in a journal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RunStatus {
+    /// Under way, or interrupted.
+    Running,
+    /// Ended with a result.
+    Done,
+    /// Ended with an error of the program.
+    Failed,
+    /// Cut off by a limit or from outside: it can be resumed.
+    Stopped,
+}
+
+impl RunStatus {
+    const ALL: [RunStatus; 4] = [RunStatus::Running, RunStatus::Done, RunStatus::Failed, RunStatus::Stopped];
+
+    /// The word in journals and JSON.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            RunStatus::Running => "running",
+            RunStatus::Done => "done",
+            RunStatus::Failed => "failed",
+            RunStatus::Stopped => "stopped",
+        }
+    }
+
+    /// The status of a word. One that is not known is a failure: the run is not continued.
+    fn named(word: &str) -> RunStatus {
+        RunStatus::ALL.into_iter().find(|s| s.as_str() == word).unwrap_or(RunStatus::Failed)
+    }
+}
+
 /// A run in a journal.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunInfo {
@@ -146,8 +178,8 @@ pub struct RunInfo {
     pub name: String,
     /// The run that it was forked from.
     pub parent: Option<String>,
-    /// `running` (or interrupted), `done` or `failed`.
-    pub status: String,
+    /// Its status. Nobody ends a run that is interrupted, so that one is running, too.
+    pub status: RunStatus,
     /// JSON of the result, or of the error.
     pub outcome: Option<Json>,
     /// Number of answered requests.
@@ -385,7 +417,7 @@ impl Journal {
                     created: r.get(1)?,
                     name: r.get(2)?,
                     parent: r.get(3)?,
-                    status: r.get(4)?,
+                    status: RunStatus::named(&r.get::<_, String>(4)?),
                     outcome: r.get::<_, Option<String>>(5)?.and_then(|t| parse(&t).ok()),
                     steps: whole(r.get(6)?),
                 })

@@ -3,8 +3,8 @@
 use super::conversation::{self, Conversations};
 use super::writer::{LogFile, Row, Write, Writer, Written};
 use super::{
-    Journal, JournalError, RunIdentity, Stored, cause, changed_line, hash, new_id, now_millis, parse, whole,
-    wire,
+    Journal, JournalError, RunIdentity, RunStatus, Stored, cause, changed_line, hash, new_id, now_millis,
+    parse, whole, wire,
 };
 use crate::Redactor;
 use crate::approve::Decider;
@@ -535,8 +535,8 @@ impl Session {
     }
 
     /// Records the end of the run. A run that a limit or a cancellation stopped can be resumed later.
-    pub(crate) fn ended(&self, status: &str, outcome: Json) -> Option<Written> {
-        let ended = Write::Ended { status: status.into(), outcome };
+    pub(crate) fn ended(&self, status: RunStatus, outcome: Json) -> Option<Written> {
+        let ended = Write::Ended { status, outcome };
         self.writer.as_ref().map(|w| w.write(ended))
     }
 }

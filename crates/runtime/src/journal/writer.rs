@@ -10,7 +10,7 @@
 use super::conversation::Conversations;
 use super::session::Lock;
 use super::session::Spent;
-use super::{cause, check, signed, wire};
+use super::{RunStatus, cause, check, signed, wire};
 use crate::Redactor;
 use crate::write_lock::WriteLock;
 use core_ir::Num;
@@ -28,7 +28,7 @@ pub(super) enum Write {
     /// A request that was recorded as in flight, and whose tool was not called.
     NotCalled { id: RequestId },
     /// End of the run.
-    Ended { status: String, outcome: Json },
+    Ended { status: RunStatus, outcome: Json },
 }
 
 /// Tells when something is on the disk.
@@ -186,7 +186,7 @@ impl Target {
                 Write::Ended { status, outcome } => {
                     t.execute(
                         "UPDATE runs SET status = ?2, outcome = ?3 WHERE id = ?1",
-                        params![self.run, status, outcome.to_string()],
+                        params![self.run, status.as_str(), outcome.to_string()],
                     )?;
                 }
             }

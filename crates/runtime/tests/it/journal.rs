@@ -5,7 +5,7 @@ use core_ir::{Builder, Code, Data, EffectClass, ModelParams, Name, Num, Term, Te
 use machine::{Config, ErrorCode, Machine};
 use runtime::{
     CancellationToken, Environment, Event, Handlers, Journal, Limits, ModelSettings, Models, RunIdentity,
-    RunReport, Scripted, Session, StorePlace, Stores, Tools, Unfinished,
+    RunReport, RunStatus, Scripted, Session, StorePlace, Stores, Tools, Unfinished,
 };
 use serde_json::json;
 use std::path::Path;
@@ -102,7 +102,7 @@ async fn a_replay_gives_the_same_and_asks_nothing() {
     assert_eq!(recorded.run, id);
     assert_eq!(ledger.lock().unwrap().len(), 3);
     let info = Journal::existing(&file).unwrap().run(&id[..6]).unwrap();
-    assert_eq!((&*info.status, info.steps), ("done", 5));
+    assert_eq!((info.status, info.steps), (RunStatus::Done, 5));
 
     let nothing = Ledger::default();
     let session = Journal::existing(&file).unwrap().replay(&id).unwrap();
@@ -178,7 +178,7 @@ async fn a_run_that_is_interrupted_anywhere_goes_on_without_asking_twice() {
         };
         let cut_off = runtime::run(machine, &first, &Limits::default(), &cancel, &mut count).await;
         let status = Journal::existing(&file).unwrap().run(&id).unwrap().status;
-        assert_eq!(status, if cut_off.result.is_ok() { "done" } else { "stopped" });
+        assert_eq!(status, if cut_off.result.is_ok() { RunStatus::Done } else { RunStatus::Stopped });
         let script = first.models.clone();
         drop(first);
         // The same script goes on where it was: an answer that was lost would be missed.

@@ -1,7 +1,7 @@
 //! Runs of the journal that this process has not begun, or knows no more.
 
 use super::{Arc, Pipeline, Refused, Service, StartOptions, Started, label_from, no_run, status_of};
-use runtime::{Journal, JournalError, RunIdentity, RunInfo, Unfinished};
+use runtime::{Journal, JournalError, RunIdentity, RunInfo, RunStatus, Unfinished};
 use serde_json::{Value, json};
 use session::callers::{Caller, LOCAL, Role};
 use session::view::withheld;
@@ -62,8 +62,8 @@ impl Service {
             return Ok(Some(withheld(&info.id)));
         }
         let run = &info.id;
-        Ok(Some(match info.status.as_str() {
-            "done" => json!({"run": run, "result": outcome}),
+        Ok(Some(match info.status {
+            RunStatus::Done => json!({"run": run, "result": outcome}),
             _ => json!({"run": run, "error": {"code": outcome["error"], "message": outcome["message"]}}),
         }))
     }
@@ -129,7 +129,7 @@ impl Service {
         if self.lock().known.get(run).is_some_and(|r| r.outcome.is_none()) {
             return Err(Refused::Conflict("the run is under way".into()));
         }
-        if matches!(info.status.as_str(), "done" | "failed") {
+        if matches!(info.status, RunStatus::Done | RunStatus::Failed) {
             return Err(Refused::Conflict("the run has ended".into()));
         }
         let Some(pipeline) = self.pipeline_of(&info).cloned() else {
@@ -220,10 +220,10 @@ fn owner(journal: &Journal, run: &str) -> Result<String, Refused> {
 /// Entry of a run in a list.
 fn brief(info: &RunInfo) -> Value {
     let pipeline = info.name.rsplit_once(' ').map_or(&*info.name, |(_, pipeline)| pipeline);
-    let status = match info.status.as_str() {
-        "done" => "done",
-        "running" => "interrupted",
-        _ => "failed",
+    let status = match info.status {
+        RunStatus::Done => "done",
+        RunStatus::Running => "interrupted",
+        RunStatus::Failed | RunStatus::Stopped => "failed",
     };
     json!({"run": info.id, "pipeline": pipeline, "status": status})
 }
