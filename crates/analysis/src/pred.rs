@@ -2,10 +2,10 @@
 //!
 //! Entry points: [`implies`] for subtyping of refinements, [`possible`] for guards that can never hold.
 //!
-//! `p` implies `q` if nothing satisfies `p && !q`. That is brought into disjunctive form, and each of its
-//! conjunctions looked at for each kind of data: intervals for lengths, words and values, finite sets,
-//! contained texts, the items of lists and the fields of records. A conjunction is shown impossible by these,
-//! or possible by an example that satisfies it.
+//! `p` implies `q` if nothing satisfies `p && !q`. The analysis brings that into disjunctive form and
+//! examines each conjunction for each kind of data: intervals for lengths, words and values, finite sets,
+//! contained texts, the items of lists and the fields of records. These show a conjunction impossible, or an
+//! example that satisfies it shows it possible.
 //!
 //! Invariant: `Yes` and `No` are facts; what neither the rules nor the examples decide (most of what regular
 //! expressions say) is `Unknown`.
@@ -20,7 +20,7 @@ pub enum Answer {
     Yes,
     /// It is not so.
     No,
-    /// That cannot be decided here.
+    /// Undecided.
     Unknown,
 }
 
@@ -108,7 +108,7 @@ const KINDS: [DataKind; 7] = [
 /// Predicates with whether they must hold.
 type Parts<'p> = Vec<(&'p Pred, bool)>;
 
-/// Conjunctions that are looked at, and quantifiers within each other.
+/// Maximum numbers of conjunctions and of nested quantifiers.
 const MAX_CONJUNCTIONS: usize = 128;
 const MAX_DEPTH: u32 = 6;
 

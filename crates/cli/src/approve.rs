@@ -3,8 +3,8 @@
 //! Entry point: [`Terminal::open`].
 //!
 //! Invariant: only `y` or `yes`, typed after the question was shown, approves.
-//! Invariant: nothing is read but the answer to a question that stands there: what is typed later is for
-//! whoever reads the terminal next.
+//! Invariant: only the answer to a displayed question is read. Later input is left to the terminal's next
+//! reader.
 //! Invariant: what is shown cannot move the cursor, reorder text or look like the label: values are JSON, and
 //! everything that controls a terminal is escaped.
 
@@ -23,7 +23,7 @@ pub(crate) const MAX_ARGUMENT_CHARS: usize = 1000;
 #[derive(Clone, Default)]
 pub struct Terminal {
     asking: Arc<AtomicBool>,
-    /// Held by whoever asks, so that questions of parallel branches come one after another.
+    /// Lock held during a question, so that questions of parallel branches come one after another.
     turn: Arc<Mutex<()>>,
 }
 
@@ -96,14 +96,14 @@ impl Drop for ShownQuestion<'_> {
     }
 }
 
-/// Writes to the terminal. If that fails, nobody sees the question, and so nobody approves.
+/// Writes to the terminal. If that fails, the question stays unseen and so is not approved.
 fn say(text: &str) {
     let mut err = std::io::stderr().lock();
     let _ = err.write_all(text.as_bytes()).and_then(|()| err.flush());
 }
 
-/// A line of standard input; `None` at its end. Reading can't be given up, so it is done in a thread of its
-/// own, which looks first whether there is something and whether anybody still waits for it.
+/// Reads a line of standard input; `None` at its end. A read can't be canceled, so it runs on a thread of its
+/// own, which first checks that input is available and that the caller still waits.
 async fn read_line() -> Option<String> {
     let (give, line) = oneshot::channel();
     std::thread::spawn(move || {

@@ -42,7 +42,7 @@ pub fn command_line(args: impl IntoIterator<Item = OsString>) -> u8 {
     carry_out(&ui, cli.command).status()
 }
 
-/// As [`command_line`], where the program is started in another way than by its own file, such as
+/// Runs the program like [`command_line`], where it is started by another command than its own file, such as
 /// `python -m entail`.
 #[doc(hidden)]
 pub fn command_line_of(program: Vec<OsString>, args: impl IntoIterator<Item = OsString>) -> u8 {

@@ -86,7 +86,7 @@ fn end(status: u8) -> ! {
 struct Signals {
     interrupt: tokio::signal::unix::Signal,
     terminate: tokio::signal::unix::Signal,
-    /// Nothing where whoever started the process wants it to outlive the terminal.
+    /// `None` if the process was started to outlive the terminal.
     hangup: Option<tokio::signal::unix::Signal>,
 }
 

@@ -43,7 +43,7 @@ pub fn refuse_config(ui: &Ui, e: &ConfigError) -> Exit {
 }
 
 impl WorldArgs {
-    /// The same for a session.
+    /// Converts to the session's options.
     pub fn options(&self) -> RunOptions {
         RunOptions {
             model: self.model.clone(),
@@ -78,7 +78,7 @@ impl WorldArgs {
 }
 
 impl JournalArgs {
-    /// The same for a session.
+    /// Converts to the session's options.
     pub fn options(&self) -> JournalOptions {
         let dir = || self.journal.clone().unwrap_or_else(|| PathBuf::from(".entail"));
         let mode = if let Some(file) = &self.record {
@@ -112,7 +112,7 @@ impl JournalArgs {
 }
 
 impl LevelArg {
-    /// The same for the linter.
+    /// Converts to the linter's level.
     pub fn least(self) -> LeastLevel {
         match self {
             LevelArg::Info => LeastLevel::Info,

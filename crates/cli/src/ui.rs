@@ -113,7 +113,7 @@ impl Ui {
         }
     }
 
-    /// Writes to standard error. That it cannot be written to can be told nobody.
+    /// Writes to standard error. A failure to do so can't be reported.
     pub fn say(&self, text: &str) {
         if self.kept.is_some() {
             return;

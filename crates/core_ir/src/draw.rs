@@ -1,4 +1,4 @@
-//! Terms as pictures: who is asked in which order, with loops, bounds and tools.
+//! Diagrams of terms: calls in their order, with loops, bounds and tools.
 //!
 //! Entry point: [`draw`], which gives a [`Picture`]; [`Picture::mermaid`] and [`Picture::dot`] write it. An
 //! analysis may mark the nodes in between ([`Node::mark`]).
@@ -21,7 +21,7 @@ pub const MAX_NODES: usize = 1_000;
 pub enum NodeShape {
     /// Start or end of the graph.
     End,
-    /// A model is asked.
+    /// A model call.
     Model,
     /// A tool is called.
     Tool,
@@ -52,7 +52,7 @@ pub struct Node {
     pub look: NodeShape,
     /// Its lines of text.
     pub lines: Vec<String>,
-    /// The terms it stands for: the function and its application, or all parts of an agent's loop.
+    /// The terms that it represents: the function and its application, or all parts of an agent's loop.
     pub terms: Vec<TermId>,
     /// Verdict of an analysis; [`draw`] leaves it at [`Mark::None`].
     pub mark: Mark,
@@ -105,7 +105,7 @@ struct Steps {
     tags: Vec<Name>,
     /// The field of the state that says which is next; nothing if the state is a tag itself.
     field: Option<Name>,
-    /// The number that stands for the first step, with those of the others after it.
+    /// Number of the first step; those of the others follow.
     first: usize,
     /// Exits that lead to each step.
     jumps: Vec<Exits>,
@@ -128,12 +128,12 @@ impl Steps {
         self.tags.iter().position(|t| **t == *tag)
     }
 
-    /// The step that a number stands for.
+    /// Returns the step that a number represents.
     fn stands_for(&self, node: usize) -> Option<usize> {
         node.checked_sub(self.first).filter(|i| *i < self.tags.len())
     }
 
-    /// The nodes that lead to a step, through steps that ask nobody.
+    /// Returns the nodes that lead to a step, through steps without calls.
     fn leading_to(&self, step: usize) -> Exits {
         let mut found = Exits::new();
         let mut seen = vec![false; self.tags.len()];
@@ -221,7 +221,7 @@ impl Draw<'_> {
         self.picture.nodes.len() >= MAX_NODES
     }
 
-    /// Adds a node that calls somebody: what is called, and where.
+    /// Adds a node of a call.
     fn asking(&mut self, look: NodeShape, lines: Vec<String>, asked: TermId, from: Exits) -> Exits {
         let exits = self.node(look, lines, from);
         let terms = [Some(asked), self.application].into_iter().flatten();
@@ -588,8 +588,7 @@ impl Draw<'_> {
         Some(resolved(exits))
     }
 
-    /// The lines of an agent whose loop asks one model, calls its tools and goes on; and the terms of the
-    /// loop.
+    /// Returns the lines of an agent whose loop calls one model and its tools, and the terms of the loop.
     fn agent(&self, again: &Name, step: TermId) -> Option<(Vec<String>, Vec<TermId>)> {
         let code = self.code;
         let terms = below(code, step);
@@ -639,7 +638,7 @@ fn below(code: &Code, id: TermId) -> Vec<TermId> {
 }
 
 impl Picture {
-    /// As a Mermaid flowchart.
+    /// Returns the picture as a Mermaid flowchart.
     pub fn mermaid(&self) -> String {
         let mut out = String::from("flowchart TD\n");
         let text = |t: &str| -> String {

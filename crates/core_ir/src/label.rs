@@ -132,16 +132,16 @@ impl LatticeKind {
 /// Whom labels of sources and readers may name. Without a list anybody may be named.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Principals {
-    /// Those who may be readers.
+    /// Permitted readers.
     pub readers: Option<BTreeSet<Name>>,
-    /// Those who may be sources.
+    /// Permitted sources.
     pub sources: Option<BTreeSet<Name>>,
 }
 
 /// Label that the sender attaches to data: its sources and its permitted readers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stated {
-    /// From whom; nobody if they are trusted, `None` if anyone.
+    /// Sources; empty if the data are trusted, `None` if anyone.
     pub sources: Option<Vec<Name>>,
     /// Permitted readers; `None` if everybody.
     pub readers: Option<Vec<Name>>,
@@ -165,7 +165,7 @@ pub enum LabelSpec {
 impl LabelSpec {
     /// ⊥: trusted and public.
     pub const BOTTOM: LabelSpec = LabelSpec::Axes { untrusted: false, secret: false };
-    /// ⊤: from anyone and for nobody; as a bound, "no restriction".
+    /// ⊤: from anyone and without readers; as a bound, "no restriction".
     pub const TOP: LabelSpec = LabelSpec::Axes { untrusted: true, secret: true };
 }
 
@@ -180,7 +180,7 @@ enum Axis {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Component {
     axis: Axis,
-    /// As it is written in labels.
+    /// Name in labels.
     name: String,
     /// The label in words.
     words: String,
@@ -285,7 +285,7 @@ impl Lattice {
         Lattice::with_principals(kind, &Principals::default())
     }
 
-    /// A lattice of the given kind. A label that names somebody else is no label of it.
+    /// Creates a lattice of the given kind. It has no labels that name other principals.
     pub fn with_principals(kind: LatticeKind, principals: &Principals) -> Lattice {
         let algebra = (kind.definition().algebra)(principals);
         Lattice { kind, plain: matches!(algebra, Algebra::Bits(_)), algebra, origins: None }
@@ -313,7 +313,7 @@ impl Lattice {
         }
     }
 
-    /// ⊤: from anyone, for nobody.
+    /// ⊤: from anyone, without readers.
     pub fn top(&mut self) -> Label {
         let top = self.algebra.top();
         self.unmarked(top)
@@ -378,7 +378,7 @@ impl Lattice {
         self.algebra.write(self.base(label))
     }
 
-    /// The label that a signature states; `None` if an exact label is none of this lattice.
+    /// Returns the label that a signature states; `None` if an exact label is not in this lattice.
     #[inline]
     pub fn resolve(&mut self, spec: &LabelSpec) -> Option<Label> {
         match spec {
@@ -453,9 +453,9 @@ impl Lattice {
         self.origins.is_some()
     }
 
-    /// The label with what has just happened as the only thing it comes from: a step that depended on
-    /// everything labelled `before` and that added the label `own` itself. Nothing, and nothing is asked of
-    /// `step`, unless origins are kept.
+    /// Returns the label with a new step as its only origin: a step that depended on everything labeled
+    /// `before` and itself added the label `own`. Without origins, returns the label unchanged and does not
+    /// call `step`.
     #[inline]
     pub fn mark(&mut self, label: Label, before: Label, own: Label, step: impl FnOnce() -> Step) -> Label {
         match &mut self.origins {

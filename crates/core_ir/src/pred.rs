@@ -216,7 +216,7 @@ impl Pred {
     }
 }
 
-/// A compiled regular expression, unless it is none or too large.
+/// Compiles a regular expression; `None` if it is invalid or too large.
 pub(crate) fn regex(pattern: &str) -> Option<regex::Regex> {
     regex::RegexBuilder::new(pattern).size_limit(REGEX_SIZE).build().ok()
 }

@@ -26,9 +26,9 @@ impl Type {
         Ok(if self.is_plain() { plain } else { self.shape(plain) })
     }
 
-    /// Reads an input: [`Type::read`], what [`Type::check`] says, and no field that the type does not know. A
-    /// value may have more fields than its type (see [`Type::check`]); what somebody gives from outside may
-    /// not, as the schemas say: a name that nothing reads is a slip.
+    /// Reads an input: applies [`Type::read`] and [`Type::check`], and rejects unknown fields. A value may
+    /// have more fields than its type (see [`Type::check`]), but an input from outside may not, as the
+    /// schemas say: an unknown field is probably a typo.
     ///
     /// # Errors
     /// It is no data of the type, or has a field that the type does not have.
@@ -52,8 +52,8 @@ impl Type {
         }
     }
 
-    /// That no record of the data has a field that the type does not have there. What is otherwise of another
-    /// type is for [`Type::check`].
+    /// Checks that no record of the data has a field that its type lacks. Other mismatches are left to
+    /// [`Type::check`].
     fn no_stranger(&self, data: &Data, path: &str) -> Result<(), InputMismatch> {
         stacker::maybe_grow(32 * 1024, 1024 * 1024, || match (self, data) {
             (Type::Option(t), d) => t.no_stranger(d, path),

@@ -59,7 +59,7 @@ impl<L> Clearances<L> {
         listed().chain(listed().next().is_none().then_some(&self.default))
     }
 
-    /// The same with other values.
+    /// Maps the labels.
     pub fn map<M>(&self, mut f: impl FnMut(&L) -> M) -> Clearances<M> {
         Clearances {
             default: f(&self.default),
@@ -73,7 +73,7 @@ impl<L> Clearances<L> {
 pub struct ModelRoute {
     /// Other names of the model.
     pub aliases: Vec<Name>,
-    /// The models that are asked if it can't be.
+    /// Models that are called in turn if this one fails.
     pub fallback: Vec<Name>,
 }
 

@@ -75,7 +75,7 @@ enum Rule {
     Prefix(Vec<Node>),
     /// All items but the first so many.
     Items(usize, Box<Node>),
-    /// So many items at least and at most.
+    /// Minimum and maximum number of matching items.
     Contains(Box<Node>, u64, Option<u64>),
     Unique,
     Property(Name, Node),

@@ -61,7 +61,7 @@ pub struct Abs {
     pub sugar: AbsSugar,
 }
 
-/// Which notation an [`Abs`] stands for.
+/// Notation of an [`Abs`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AbsSugar {
     /// A λ.
@@ -72,7 +72,7 @@ pub enum AbsSugar {
     ParPair,
 }
 
-/// Which notation a `let` stands for.
+/// Notation of a `let`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LetSugar {
     /// `let`.
@@ -81,7 +81,7 @@ pub enum LetSugar {
     Ask,
 }
 
-/// Which notation an `if` stands for.
+/// Notation of an `if`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IfSugar {
     /// `if`.
@@ -109,7 +109,7 @@ pub enum Catches {
     /// All that may be caught.
     #[default]
     All,
-    /// `catch not timeout x. e`: all but those of a time limit, which go on as if this `try` were not there.
+    /// `catch not timeout x. e`: all errors except those of a time limit, which pass this `try`.
     NotTimeout,
     /// `catch not permanent x. e`: all but those that come again however often the request is repeated.
     NotPermanent,
@@ -166,8 +166,8 @@ impl Role {
 /// pending.
 pub const NOTHING_WAITS: &str = "none";
 
-/// The field of what the calls of a reply come to, where that is a record, which holds what decides how it
-/// goes on: the tag of a call, `final`, or [`NOTHING_WAITS`].
+/// Field of the result of a reply's calls, if that is a record, which decides how to continue: the tag of a
+/// call, `final`, or [`NOTHING_WAITS`].
 pub const NEXT: &str = "next";
 
 /// Parameters of a model call (the seed's `θ`).
@@ -186,8 +186,8 @@ pub struct ModelParams {
     /// Tools offered. If there are any, the reply is a tag: the name of a tool with the arguments as a
     /// record, or `final` with the decoded answer.
     pub tools: Vec<ToolId>,
-    /// Asks nobody: receives the next call of the last reply that waits, and the tag [`NOTHING_WAITS`] if
-    /// none does.
+    /// Makes no request: receives the next pending call of the last reply, or the tag [`NOTHING_WAITS`] if
+    /// none is pending.
     pub waiting: bool,
     /// Purpose of the call (the task's name), for scripts, traces and messages.
     pub purpose: Option<Name>,
@@ -196,8 +196,8 @@ pub struct ModelParams {
 }
 
 impl ModelParams {
-    /// The models that are asked if the one named can't be, in their order: `fallback` of what else the
-    /// source said, a text or a list of texts.
+    /// Returns the models that are called in turn if the named one fails: `fallback` among the source's other
+    /// settings, a string or a list of strings.
     pub fn fallbacks(&self) -> Vec<&str> {
         match self.extra.iter().find(|(n, _)| &**n == "fallback").map(|(_, d)| d) {
             Some(Data::Str(name)) => vec![name],
@@ -543,7 +543,7 @@ impl Term {
         out
     }
 
-    /// The same term with other subterms.
+    /// Replaces the subterms.
     #[must_use]
     pub fn map_children(mut self, f: &mut impl FnMut(TermId) -> TermId) -> Term {
         each_subterm!(&mut self, |c: &mut TermId| *c = f(*c));
@@ -703,7 +703,7 @@ impl Globals {
         self.names.iter().rposition(|n| &**n == name).map(|i| i as u32)
     }
 
-    /// The code of the definitions and the function that an index stands for.
+    /// Returns the code of the definitions and the function of an index.
     pub fn get(&self, index: u32) -> Option<(&Arc<Code>, TermId)> {
         Some((self.code.as_ref()?, *self.terms.get(index as usize)?))
     }
@@ -734,11 +734,11 @@ pub enum Simple {
     ShortList(u32, u32),
     /// `tool[f] e`.
     ToolCall(ToolId, TermId),
-    /// As [`Term::Recall`].
+    /// Like [`Term::Recall`].
     Recall(StoreId, u32),
-    /// As [`Term::Remember`].
+    /// Like [`Term::Remember`].
     Remember(StoreId, u32, TermId),
-    /// As [`Term::Send`].
+    /// Like [`Term::Send`].
     Send(Role, TermId),
     /// A [`Term::Guard`] of this term.
     Guard(TermId),
@@ -749,9 +749,9 @@ pub enum Simple {
 /// An operand of a [`Simple`] term.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operand {
-    /// As [`Slot::Local`].
+    /// Like [`Slot::Local`].
     Local(u32),
-    /// As [`Slot::Captured`].
+    /// Like [`Slot::Captured`].
     Captured(u32),
     /// A literal.
     Int(i32),
@@ -1025,7 +1025,7 @@ impl Code {
         self.terms.is_empty()
     }
 
-    /// The stages of a composition, first to last; `None` if the term is none.
+    /// Returns the stages of a composition, first to last; `None` for other terms.
     pub fn stages(&self, id: TermId) -> Option<Vec<TermId>> {
         let Term::Abs(Abs { sugar: AbsSugar::Compose, body, .. }) = self.term(id) else { return None };
         let mut stages = Vec::new();
@@ -1038,7 +1038,7 @@ impl Code {
         Some(stages)
     }
 
-    /// The two sides of `e1 | e2`; `None` if the term is none.
+    /// Returns the two sides of `e1 | e2`; `None` for other terms.
     pub fn par_pair(&self, id: TermId) -> Option<(TermId, TermId)> {
         let Term::Abs(Abs { sugar: AbsSugar::ParPair, body, .. }) = self.term(id) else { return None };
         let Term::Let { bindings, .. } = self.term(*body) else { return None };
@@ -1325,7 +1325,7 @@ impl Builder {
     /// terms by number are renumbered by it.
     ///
     /// # Errors
-    /// As for [`Builder::finish`].
+    /// The errors of [`Builder::finish`].
     ///
     /// # Examples
     /// ```
@@ -1349,7 +1349,7 @@ impl Builder {
     /// Makes a prelude of the definitions, which may refer to each other by name in any order.
     ///
     /// # Errors
-    /// As for [`Builder::finish`]; and each definition must be a function.
+    /// The errors of [`Builder::finish`], or a definition is not a function.
     pub fn finish_globals(
         mut self,
         definitions: Vec<(Name, TermId)>,

@@ -212,7 +212,7 @@ pub struct Explanation {
     pub text: &'static str,
     /// A source that has the fault; empty where none is small enough to show.
     pub wrong: &'static str,
-    /// The same without it; empty where none can be right (limits).
+    /// Corrected example; empty where none can be right (limits).
     pub right: &'static str,
 }
 

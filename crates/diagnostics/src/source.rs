@@ -42,7 +42,7 @@ pub struct LineColumn {
 pub struct Source {
     /// The path as the user wrote it.
     pub path: String,
-    /// The text. Not valid UTF-8 in the file is reported by whoever read it.
+    /// The text. Whoever read the file reports invalid UTF-8.
     pub text: Arc<str>,
     line_starts: Vec<u32>,
 }

@@ -28,7 +28,7 @@ pub trait Host {
     /// to a folder.
     ///
     /// # Errors
-    /// Why there is nothing, for a message.
+    /// The reason why there are no units, for a message.
     fn units(&self, path: &Path) -> Result<Vec<frontend_kit::Unit>, String>;
 
     /// Returns the findings of lint in a configuration or a module of Python of this path and text. Without

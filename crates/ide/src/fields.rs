@@ -2,7 +2,7 @@
 //!
 //! Entry points: [`meaning`] of a key, [`names_others`] for keys whose values are names.
 
-/// Keys, and what stands for them in the term. Keys are compared without case, `_` and `-`.
+/// Keys, and their counterparts in the term. Keys are compared without case, `_` and `-`.
 const MEANINGS: &[(&[&str], &str)] = &[
     (
         &[

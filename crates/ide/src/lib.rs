@@ -223,6 +223,6 @@ pub enum HintKind {
 pub enum QueryError {
     /// Nothing can be changed there, in words for people.
     Refused(String),
-    /// The new name is none, in words for people.
+    /// The new name is invalid, with the reason.
     InvalidName(String),
 }

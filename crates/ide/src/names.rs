@@ -360,5 +360,5 @@ pub(crate) fn title(item: &Item) -> (String, Span, SymbolKind) {
     }
 }
 
-/// The first and only file of what is looked at.
+/// The first and only file of a query.
 pub(crate) const MAIN: FileId = FileId(0);

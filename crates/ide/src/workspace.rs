@@ -229,7 +229,7 @@ impl Workspace {
     /// The changes that give what is named at a place another name, in all files.
     ///
     /// # Errors
-    /// There is nothing to rename, it can't be renamed, or the new name is none.
+    /// There is nothing to rename, it can't be renamed, or the new name is invalid.
     pub fn rename(&self, path: &str, offset: usize, to: &str) -> Result<Vec<FileEdits>, QueryError> {
         let Some(view) = self.view(path) else { return Ok(Vec::new()) };
         match self.across(&view, offset) {

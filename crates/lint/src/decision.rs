@@ -16,17 +16,17 @@ use std::collections::{HashMap, HashSet};
 /// Knowledge about the decision.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Decision {
-    /// True if the loop can go round again at all.
+    /// True if the loop can iterate at all.
     pub again: bool,
     /// True if it depends on what is not known.
     pub unknown: bool,
     /// True if a count that each turn raises ends it.
     pub counted: bool,
-    /// True if a person is asked in a turn.
+    /// True if a person takes part in an iteration.
     pub person: bool,
 }
 
-/// Parts of the state of which it is asked what decides them.
+/// Maximum number of state fields whose decisions are analyzed.
 const MAX_FIELDS: usize = 16;
 
 /// Finds the decision that continues a fixpoint, given by its function.

@@ -161,10 +161,10 @@ pub fn lint_bytes(recognise: Recognise, path: &str, id: FileId, bytes: &[u8], co
     lint_among(recognise, path, id, bytes, |_| Project::default(), config)
 }
 
-/// Lints a file of a project. `around` gives the versions of the project's packages and, for a module of
-/// Python, the files that it may import or load; it is asked, with whether the file is such a module or names
-/// one, only for what a front end reads. What is found in the other files is left out, for it is theirs.
-/// Total, as [`lint_bytes`].
+/// Lints a file of a project. `around` returns the versions of the project's packages and, for a Python
+/// module, the files that it may import or load. It is called only for files that a front end reads, with a
+/// flag that tells whether the file is a module or names one. Findings in the other files are left out.
+/// Total, like [`lint_bytes`].
 pub fn lint_among(
     recognise: Recognise,
     path: &str,

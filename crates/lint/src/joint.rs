@@ -3,7 +3,7 @@
 //! Entry points: [`ProjectCode::new`] takes a project's Python modules and environment files,
 //! [`ProjectCode::judge`] goes through the findings of one of its configurations.
 //!
-//! A finding that something is missing is looked at again:
+//! A finding that reports something missing is reviewed:
 //!
 //! | the code | the finding |
 //! |---|---|
@@ -138,9 +138,9 @@ fn missing(d: &Diagnostic) -> Option<&'static MissingPart> {
     }
 }
 
-/// Modules of one project that are looked at, and bytes of them.
+/// Maximum number of modules read in one project.
 pub const MAX_MODULES: usize = 400;
-/// Bytes of modules that are looked at.
+/// Maximum number of bytes of modules read.
 pub const MAX_BYTES: usize = 6 << 20;
 
 impl ProjectCode {
@@ -162,12 +162,12 @@ impl ProjectCode {
         ProjectCode { sources, environment: environment.into_iter().collect(), calls: OnceLock::new() }
     }
 
-    /// Returns true if there is nothing around.
+    /// Returns true if the project has no code.
     pub fn is_empty(&self) -> bool {
         self.sources.is_empty() && self.environment.is_empty()
     }
 
-    /// Returns true if any of the findings would be looked at again.
+    /// Returns true if any of the findings would be reviewed.
     pub fn concerns(findings: &[Diagnostic]) -> bool {
         findings.iter().any(|d| missing(d).is_some())
     }

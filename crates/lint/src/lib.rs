@@ -5,7 +5,7 @@
 //!
 //! Invariant: a rule reads the core term and the front end's [`Facts`], never the
 //! source text. What a rule means is one line of semantics, [`Rule::meaning`].
-//! Invariant: codes are stable. A rule that is given up leaves its code unused.
+//! Invariant: codes are stable. The code of a removed rule is not used again.
 //! Invariant: each rule's page in `docs/rules` holds a wrong and a right example, and is its test.
 
 mod decision;
@@ -291,8 +291,8 @@ pub fn lint(compiled: &Compiled, config: &Config) -> Vec<Diagnostic> {
 /// the same for all agents, and who pins no server pins none.
 const FOLDED: &[&str] = &["L017", "S006"];
 
-/// Makes one of the findings of a file that have one cause: the first stays and names the others. For
-/// reports; whoever repairs, silences or remembers findings needs each of them.
+/// Merges the findings of a file that have one cause: the first stays and names the others. For reports only;
+/// repairs, suppressions and baselines need each finding.
 ///
 /// # Examples
 /// ```

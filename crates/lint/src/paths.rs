@@ -72,7 +72,7 @@ impl Exits {
         Exits(all)
     }
 
-    /// Returns true if there is none.
+    /// Returns true if there are no exits.
     pub fn is_empty(self) -> bool {
         self.0 == 0
     }
@@ -147,7 +147,7 @@ fn dispatch(code: &Code, mut at: TermId) -> Option<TermId> {
     }
 }
 
-/// Returns true if a conversation comes to what the calls of a reply come to.
+/// Returns true if the result of a conversation is that of the reply's calls.
 fn carries_out(code: &Code, mut id: TermId) -> bool {
     while let Term::Let { body, .. } = code.term(id) {
         id = *body;

@@ -21,7 +21,7 @@ pub(super) fn wish(at: Span, text: &str, applicability: Applicability) -> Fix {
 /// Number of conflicting changes that are tried one by one; the others are dropped. Each try parses the file.
 const ALONE: usize = 16;
 
-/// Makes changes of the wishes among the findings of a file; without a file, there are none.
+/// Turns the requested changes among a file's findings into fixes. Without a file, there are none.
 pub(super) fn settle(file: Option<&File>, words: &Words, found: &mut [Diagnostic]) {
     let mut changes: Vec<(usize, Fix)> = Vec::new();
     for (i, d) in found.iter_mut().enumerate() {

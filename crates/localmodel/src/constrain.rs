@@ -150,8 +150,8 @@ impl Grammar {
         Ok(())
     }
 
-    /// If the reply stands at or in an enum or a boolean: how each label that
-    /// fits what is already written goes on. Less than two are no choice.
+    /// Returns the possible continuations if the reply is in an enum or a boolean: the rest of each label
+    /// that fits the text so far. Fewer than two are no choice.
     pub(crate) fn choices(&self) -> Vec<String> {
         let Some(written) = self.place.scalar(&self.text) else {
             return Vec::new();
@@ -471,8 +471,8 @@ fn is_annotation(key: &str) -> bool {
     matches!(key, "$schema" | "$id" | "$comment" | "title" | "description" | "default" | "examples")
 }
 
-/// The same schema with bounds where a small model would ramble: strings get a
-/// `maxLength`, objects with declared fields no others.
+/// Adds bounds to a schema where a small model would ramble: strings get a `maxLength`, objects with declared
+/// fields no others.
 fn narrow(schema: &Value) -> Result<Value, Error> {
     let mut nodes = 0;
     narrow_at(schema, 0, true, &mut nodes)

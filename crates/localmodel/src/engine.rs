@@ -23,8 +23,7 @@ const CONTENT_FREE: &str = "N/A";
 /// Options for running a model.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
-    /// Threads to compute with; `None` takes as many as there are processors,
-    /// up to eight (more don't help a small model).
+    /// Number of threads; `None` uses one for each processor, up to eight (more don't help a small model).
     pub threads: Option<usize>,
     /// Tokens to attend to, if less than the model could: bounds the memory of
     /// the cache.
@@ -97,7 +96,7 @@ pub struct Reply {
     pub text: String,
     /// Tokens of the prompt.
     pub input_tokens: usize,
-    /// Those of them that were remembered from an earlier request.
+    /// Number of prompt tokens taken from the cache.
     pub cached_tokens: usize,
     /// Tokens of the reply.
     pub output_tokens: usize,
@@ -119,7 +118,7 @@ pub struct LocalModel {
     threads: rayon::ThreadPool,
     /// The conversation at hand.
     main: Track,
-    /// The same without content, to calibrate likelihoods.
+    /// The prompt without content, to calibrate likelihoods.
     blank: Track,
 }
 

@@ -18,8 +18,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-/// The model that is used when nothing else is asked for: SmolLM2, 135 million
-/// parameters, tuned for instructions (Apache-2.0, by Hugging Face).
+/// Default model: SmolLM2, 135 million parameters, tuned for instructions (Apache-2.0, by Hugging Face).
 pub const DEFAULT_MODEL: &str = "smollm2-135m-instruct";
 
 /// The Python package that carries it.

@@ -232,8 +232,8 @@ fn default_system(template: &str) -> Option<&str> {
     (!text.contains(['{', '\'', '"'])).then_some(text)
 }
 
-/// GPT-2's characters for bytes: printable Latin-1 stands for itself, the
-/// other bytes follow from U+0100 on.
+/// GPT-2's characters for bytes: printable Latin-1 characters represent themselves, the other bytes follow
+/// from U+0100 on.
 fn byte_characters() -> HashMap<char, u8> {
     let mut next = 0x100;
     (0..=u8::MAX)

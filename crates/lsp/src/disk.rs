@@ -7,7 +7,7 @@ use std::sync::Arc;
 /// The most bytes of a file that is imported; the parser refuses more anyway.
 const MAX_FILE: u64 = 16 << 20;
 
-/// The canonical path of a file; `None` if there is none.
+/// Returns the canonical path of a file; `None` if it doesn't exist.
 pub fn resolve(path: &Path) -> Option<PathBuf> {
     path.canonicalize().ok()
 }

@@ -22,7 +22,7 @@ impl<'a> Lines<'a> {
         Some((start, text.trim_end_matches(['\n', '\r'])))
     }
 
-    /// The byte at a position; the nearest one before it if there is none.
+    /// Returns the byte offset of a position, or the nearest one before it.
     pub(crate) fn offset(&self, position: Position) -> usize {
         let number = |n: u32| usize::try_from(n).unwrap_or(usize::MAX);
         let Some((start, line)) = self.line(number(position.line)) else { return self.text.len() };

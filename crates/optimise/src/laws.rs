@@ -298,8 +298,7 @@ pub(crate) fn guard_implied(t: &mut Tree<'_>, id: TermId) -> New {
     (implies(p, q) == Answer::Yes).then_some(*inner)
 }
 
-/// `guard (guard e P) Q = guard e (P && Q)`, where nothing is tried again and nobody looks at what a message
-/// says
+/// `guard (guard e P) Q = guard e (P && Q)`, where nothing is retried and no message is inspected
 pub(crate) fn guard_and(t: &mut Tree<'_>, id: TermId) -> New {
     // The message names the predicate.
     if t.reads_messages {

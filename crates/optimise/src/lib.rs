@@ -3,8 +3,8 @@
 //!
 //! Entry points: [`optimise`] with [`laws`] or rules chosen by [`rules`], and [`equivalent`].
 //!
-//! A law keeps results, labels and requests; each is a property of `tests/laws.rs` over generated programs. A
-//! cost rewrite saves calls, so it changes requests, and is applied only where it is asked for by name.
+//! A law preserves results, labels and requests; each is a property of `tests/laws.rs` over generated
+//! programs. A cost rewrite saves calls, so it changes requests, and is applied only if named explicitly.
 //!
 //! Invariant: pure and total. A term that is too large, or that cannot be written down again, is given back
 //! as it is.
@@ -25,7 +25,7 @@ use tree::{Child, Tree};
 pub enum Kind {
     /// Results, labels and requests; it makes the term smaller, or opens the way for others.
     Law,
-    /// As a law, but the term becomes harder to read: for comparing programs.
+    /// Like a law, but the term becomes harder to read: for comparing programs.
     Normal,
     /// Neither requests nor, with real models, results: it saves calls.
     Cost,
@@ -94,10 +94,10 @@ pub fn laws() -> Vec<&'static Rule> {
     RULES.iter().filter(|r| r.kind == Kind::Law).collect()
 }
 
-/// The rules of a list of names; `laws` and `cost` stand for all of a kind.
+/// Returns the rules of a list of names; `laws` and `cost` select all of a kind.
 ///
 /// # Errors
-/// The first name that is none.
+/// The first unknown name.
 ///
 /// # Examples
 /// ```

@@ -231,7 +231,7 @@ impl<'c> Tree<'c> {
         kids
     }
 
-    /// The same node with other subterms, in the order of [`Tree::kids`].
+    /// Replaces the subterms of a node, in the order of [`Tree::kids`].
     pub(crate) fn with_kids(&mut self, id: TermId, kids: &[TermId]) -> TermId {
         let mut next = kids.iter().copied();
         let node = match self.node(id).clone() {

@@ -13,7 +13,7 @@ pub enum Error {
         /// Both files.
         files: [String; 2],
     },
-    /// A label of a caller is none of the lattice of a program.
+    /// A label of a caller is not in the lattice of a program.
     Label {
         /// The caller.
         caller: String,

@@ -4,7 +4,7 @@
 //! four are what the command line does, done by it in a process of its own, so that nothing else gets onto
 //! standard output; pipelines run here.
 //!
-//! Invariant: files outside of the root are not looked at, and no argument is taken for an option.
+//! Invariant: files outside of the root are not read, and no argument is taken for an option.
 
 use crate::service::{Refused, Service, StartOptions, ifc, input_schema};
 use core_ir::Type;

@@ -101,7 +101,7 @@ pub(super) type Trail = Option<Rc<Step>>;
 pub(super) enum Step {
     /// A call, with what it costs.
     Call { at: Span, what: String },
-    /// As often as this.
+    /// A repetition of a trail.
     Many { at: Span, times: Repetition, of: Trail },
     /// The one and then the other.
     Both(Rc<Step>, Rc<Step>),
@@ -110,9 +110,9 @@ pub(super) enum Step {
 /// Reason why code is evaluated more than once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Repetition {
-    /// So many unfoldings of a loop; the bound and the most self calls of one unfolding.
+    /// Unfoldings of a loop: their number, the bound and the maximum of self calls in one unfolding.
     Unfoldings(u64, u64, u64),
-    /// So many attempts of a guard.
+    /// Attempts of a guard.
     Attempts(u64),
     /// Without a bound, for this reason.
     Unbounded(String),
@@ -197,7 +197,7 @@ impl Cost {
         all
     }
 
-    /// As often as it likes.
+    /// Returns the cost of any number of repetitions.
     pub(super) fn open(&self) -> Cost {
         let mut all = self.map(Interval::open);
         all.own = Rc::new(self.own.keys().map(|k| (*k, super::UNCOUNTED_USES)).collect());
@@ -221,17 +221,17 @@ impl Cost {
         self.map(|i| Interval { least: u64::MAX, ..i })
     }
 
-    /// As it is shown: of what never ends with a value there is no least.
+    /// Returns the cost as displayed: code that never returns a value has the least cost 0.
     pub(super) fn shown(&self) -> Cost {
         self.map(|i| Interval { least: if i.least == u64::MAX { 0 } else { i.least }, ..i })
     }
 
-    /// The same, but perhaps not at all.
+    /// Returns the cost of code that may not be evaluated at all.
     pub(super) fn optional(&self) -> Cost {
         self.map(|i| Interval { least: 0, ..i })
     }
 
-    /// The same as so many times what was measured.
+    /// Labels the derivation as a repetition of what was measured.
     pub(super) fn told(mut self, at: Span, times: Repetition) -> Cost {
         if let Some(of) = self.trail.take() {
             self.trail = Some(Rc::new(Step::Many { at, times, of: Some(of) }));

@@ -122,11 +122,11 @@ const UNCOUNTED_USES: u64 = u64::MAX;
 /// Lines of a derivation.
 const MAX_LINES: usize = 200;
 
-/// Terms looked at before the analysis gives up.
+/// Maximum number of visited terms.
 const MAX_STEPS: u64 = 2_000_000;
-/// Calls followed into each other before the analysis gives up.
+/// Maximum depth of nested calls.
 const MAX_DEPTH: u32 = 5_000;
-/// Among them, calls of functions that are under way already.
+/// Maximum number of recursive calls among them.
 const MAX_RECURSIVE_CALLS: u32 = 1_000;
 /// Steps of one attempt to follow a loop round by round, and attempts that may fail.
 const MAX_TRIAL_STEPS: u64 = 100_000;
@@ -140,7 +140,7 @@ struct Analysis<'p> {
     blamed: Span,
     steps: u64,
     depth: u32,
-    /// Number of the calls under way whose function was already under way.
+    /// Number of active calls of functions that were already active.
     recursion: u32,
     /// Active calls of each function, by its code and its term.
     under_way: HashMap<(usize, TermId), u32>,
@@ -782,8 +782,8 @@ impl Analysis<'_> {
         (result, total.least_of(&once))
     }
 
-    /// One unfolding: the number of its self reference, its value, and its cost. `plain`: what goes round is
-    /// data.
+    /// Measures one unfolding: the number of its self reference, its value, and its cost. With `plain`, the
+    /// loop passes on data only.
     fn measure(&mut self, body: &Value, plain: bool, at: Span) -> (u32, Value, Cost) {
         let own = self.next_self;
         self.next_self += 1;

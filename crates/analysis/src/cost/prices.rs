@@ -36,7 +36,7 @@ pub struct Prices {
 const STANDARD: &str = include_str!("../../data/prices.toml");
 
 impl Model {
-    /// The same at these prices, in US dollars for a million tokens, rounded up.
+    /// Sets prices in US dollars per million tokens, rounded up.
     #[must_use]
     pub fn priced(self, input: f64, output: f64) -> Model {
         let per_token = |dollars: f64| Some((dollars * 1_000.0 - 1e-6).ceil().max(0.0) as u64);
@@ -57,7 +57,7 @@ impl Prices {
         LIST.get_or_init(|| Prices::default().with(STANDARD).unwrap_or_default())
     }
 
-    /// The same with the entries of a file in the format of `crates/analysis/data/prices.toml`.
+    /// Adds the entries of a file in the format of `crates/analysis/data/prices.toml`.
     ///
     /// # Errors
     /// What is wrong with the file, for its author.
@@ -95,7 +95,7 @@ impl Prices {
         Ok(self)
     }
 
-    /// The same with an entry for a name, in place of one that is there.
+    /// Sets the entry of a name.
     #[must_use]
     pub fn with_model(mut self, name: &str, model: Model) -> Prices {
         self.models.insert(name.to_string(), model);

@@ -13,11 +13,11 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// Terms looked at before the analysis gives up.
+/// Maximum number of visited terms.
 const MAX_STEPS: u64 = 3_000_000;
-/// Rounds before it gives up.
+/// Maximum number of rounds.
 const MAX_ROUNDS: u32 = 300;
-/// Calls inside each other before it gives up; the unfolding of a fixpoint and its function count separately.
+/// Maximum depth of nested calls. The unfolding of a fixpoint and its function count separately.
 const MAX_DEPTH: u32 = 3_000;
 /// Functions of one place that are told apart.
 const MAX_FUNCTIONS: usize = 24;
@@ -47,7 +47,7 @@ pub(super) struct State {
     pub error: Option<Error>,
 }
 
-/// A call that was looked at, with what came of it so far.
+/// A visited call with its result so far.
 struct Call {
     function: FnId,
     argument: AbstractValue,

@@ -185,7 +185,7 @@ pub struct Check {
     pub sources: Vec<Source>,
 }
 
-/// A place where something is asked of the world or of a conversation.
+/// Place of a request to the world, or of an access to a conversation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Site {
     /// Where.

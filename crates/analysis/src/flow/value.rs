@@ -101,7 +101,7 @@ impl AbstractFunction {
         }
     }
 
-    /// The same function with other parts.
+    /// Returns the function with other parts.
     pub(super) fn with_parts(&self, mut parts: Vec<AbstractValue>) -> AbstractFunction {
         let mut out = self.clone();
         match &mut out {
@@ -171,7 +171,7 @@ impl Shape {
         }
     }
 
-    /// The same without its structure.
+    /// Returns the shape without its structure.
     pub(super) fn flat(&self) -> Shape {
         let mut fns = BTreeSet::new();
         let unknown = self.functions(&mut fns);

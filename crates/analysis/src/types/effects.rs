@@ -29,7 +29,7 @@ struct Node {
     any: bool,
     /// Effects that it contains; `true` if without the conversation (`fresh`).
     subs: Vec<(EffectNode, bool)>,
-    /// The same for copies of it, which copies of the copies must not have.
+    /// Nodes gathered for copies, which copies of the copies must not have.
     gathered: Vec<EffectNode>,
     closed: bool,
 }

@@ -36,7 +36,8 @@ impl Env {
 
 /// A definition of the prelude.
 enum Global {
-    /// Being looked at: its type, its number in the order of discovery, and the lowest that it reaches.
+    /// A definition in progress: its type, its number in the order of discovery, and the lowest that it
+    /// reaches.
     Open(T, usize),
     Done(Entry),
 }
@@ -58,7 +59,7 @@ pub(super) struct Infer<'a> {
     tools: HashMap<(bool, u32), T>,
     /// True while a term of the prelude is being inferred.
     in_prelude: bool,
-    /// The types of subterms, if somebody wants them.
+    /// Types of subterms, if requested.
     pub(super) steps: Option<Vec<(TermId, T)>>,
 }
 

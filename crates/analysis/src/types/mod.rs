@@ -90,11 +90,11 @@ pub fn check(code: &Code, input: Option<&Type>) -> Typing {
     checked(code, input, false).0
 }
 
-/// The same with the types of subterms, in the order in which they were looked at: whatever such a subterm
-/// gives when it is evaluated is of its type. Only types that are known throughout and have no function
-/// inside are there, and no subterms of functions that are used at several types.
+/// Also returns the types of subterms in the order of visits: the value of such a subterm has its type. Left
+/// out are types that are partly unknown or contain a function, and subterms of functions used at several
+/// types.
 ///
-/// Preservation is tested with it: at each step the value that was just computed is looked at.
+/// Tests of preservation use it: at each step they check the value just computed.
 pub fn check_steps(code: &Code) -> (Typing, Vec<(TermId, Type)>) {
     checked(code, None, true)
 }

@@ -27,7 +27,7 @@ pub(super) fn type_of_schema(schema: &Value) -> Type {
 
 struct SchemaReader<'a> {
     root: &'a Value,
-    /// Parts that may still be looked at: one that refers to itself twice has exponentially many.
+    /// Number of parts that may still be visited: a type that refers to itself twice has exponentially many.
     left: u32,
 }
 

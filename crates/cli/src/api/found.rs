@@ -88,7 +88,7 @@ impl fmt::Display for Finding {
 /// Error for people to read. `{}` prints it as the command line does.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Error {
-    /// `program`, `input`, `output`, `type` (a type of Rust that is none of the program's), `settings`,
+    /// `program`, `input`, `output`, `type` (a Rust type that differs from the program's), `settings`,
     /// `usage`, or the code of the error that ended a run, such as `tool` or `budget`.
     pub code: String,
     /// The problem; of several the first.

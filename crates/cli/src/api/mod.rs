@@ -42,7 +42,7 @@ pub fn lint(paths: &[impl AsRef<Path>]) -> Result<Vec<Finding>, Error> {
 /// An amount of money, for [`Limits`](runtime::Limits): US dollars as a decimal.
 ///
 /// # Errors
-/// It is none.
+/// The text is not an amount of money.
 pub fn money(text: &str) -> Result<core_ir::Num, Error> {
     session::limits::money("usd", text).map_err(Error::usage)
 }

@@ -86,11 +86,10 @@ impl Program {
         Program::load_as(path.as_ref(), &Options::default(), Pricing::default())
     }
 
-    /// As [`Program::load`], with the policy of the settings applied, and with their models and prices for
-    /// bounds.
+    /// Loads a program as [`Program::load`] does, and applies the policy, models and prices of the settings.
     ///
     /// # Errors
-    /// As [`Program::load`], or the policy can't be applied.
+    /// The errors of [`Program::load`], or the policy can't be applied.
     pub fn load_with(path: impl AsRef<Path>, settings: &Settings) -> Result<Program, Error> {
         Program::load_as(path.as_ref(), &settings.loading(None), Pricing::of(settings, None))
     }
@@ -131,7 +130,7 @@ impl Program {
     /// The pipeline of a name.
     ///
     /// # Errors
-    /// There is none; the error says which there are.
+    /// The pipeline does not exist; the error lists the pipelines.
     pub fn pipeline(&self, name: &str) -> Result<&Pipeline, Error> {
         self.pipelines.iter().find(|p| p.name == name).ok_or_else(|| {
             let near = diagnostics::nearest(name, self.pipelines.iter().map(|p| &*p.name));
@@ -218,11 +217,10 @@ impl Pipeline {
         session::bound::figures(&self.bound(), &self.sources)
     }
 
-    /// The same with an input and an output of types of Rust, which are compared with those of the program
-    /// now.
+    /// Returns the pipeline with Rust types of its input and output, which are checked against the program's.
     ///
     /// # Errors
-    /// Some value of `I` is none of what the pipeline takes, or some value that it gives is no `O`.
+    /// The pipeline does not accept every value of `I`, or may return a value that is not an `O`.
     pub fn typed<I, O>(&self) -> Result<Typed<'_, I, O>, Error>
     where
         I: Serialize + JsonSchema,
@@ -243,8 +241,8 @@ impl Pipeline {
     /// Runs it, and reads what it gives.
     ///
     /// # Errors
-    /// The input is none of its type, a function does not fit its tool, the run failed, or what it gives is
-    /// no `O`.
+    /// The input has the wrong type, a function does not fit its tool, the run failed, or the result is not
+    /// an `O`.
     pub async fn run<I: Serialize + ?Sized, O: DeserializeOwned>(
         &self,
         input: &I,
@@ -268,7 +266,7 @@ impl Pipeline {
     /// Runs it and tells everything: what was used, labels, events as they happen. `cancel` ends it.
     ///
     /// # Errors
-    /// The input is none of its type, or a function does not fit its tool. That a run failed is in the
+    /// The input has the wrong type, or a function does not fit its tool. A failure of the run is in the
     /// report.
     pub async fn report<I: Serialize + ?Sized>(
         &self,

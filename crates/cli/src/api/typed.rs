@@ -81,7 +81,7 @@ where
     /// Runs it.
     ///
     /// # Errors
-    /// As [`Pipeline::run`].
+    /// The errors of [`Pipeline::run`].
     pub async fn run(&self, input: &I, world: &World) -> Result<O, Error> {
         self.pipeline.run(input, world).await
     }

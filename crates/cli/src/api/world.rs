@@ -57,7 +57,7 @@ impl World {
         World::of(Handlers::new(models), Limits::default())
     }
 
-    /// As `entail.toml` says: its models, handlers, servers, stores and limits.
+    /// Creates the world of `entail.toml`: its models, handlers, servers, stores and limits.
     ///
     /// # Errors
     /// A setting can't be used.
@@ -65,7 +65,8 @@ impl World {
         World::with_settings(settings, None)
     }
 
-    /// As [`World::from_settings`], with this model for every call: a name as after `--model`.
+    /// Creates the world of [`World::from_settings`], with this model for every call: a name as after
+    /// `--model`.
     ///
     /// # Errors
     /// A setting can't be used, or there is no such model.
@@ -74,7 +75,7 @@ impl World {
         World::of_settings(settings, models)
     }
 
-    /// As [`World::from_settings`], with these models.
+    /// Creates the world of [`World::from_settings`] with these models.
     ///
     /// # Errors
     /// A setting can't be used.
@@ -116,8 +117,8 @@ impl World {
         self.function(name, type_of::<A>(false), type_of::<R>(true), custom)
     }
 
-    /// With a function for a tool whose arguments, as an object, and whose result are described by JSON
-    /// Schemas; where there is none, by anything.
+    /// Adds a function for a tool whose arguments, as an object, and whose result are described by JSON
+    /// Schemas. Without a schema, any value is accepted.
     #[must_use]
     pub fn tool_of_schemas(
         self,
@@ -142,7 +143,7 @@ impl World {
         World { limits, ..self }
     }
 
-    /// With somebody who approves calls of tools that want it.
+    /// Sets the approver of calls of tools that need approval.
     #[must_use]
     pub fn approver(mut self, approver: Approver) -> World {
         self.handlers.approver = Some(approver);
@@ -179,7 +180,7 @@ impl World {
 /// A model with replies that are written down beforehand; see [`Scripted`].
 ///
 /// # Errors
-/// The script is none.
+/// The script is invalid.
 pub fn scripted(script: &str) -> Result<Arc<dyn Provider>, Error> {
     Ok(Arc::new(Scripted::parse(script)?))
 }

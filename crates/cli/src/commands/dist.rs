@@ -1,7 +1,7 @@
 //! `entail eval --dist`: every result that a program can have, with its probability.
 //!
-//! Invariant: nothing is asked for real. Models answer from a script, whose entries may be distributions;
-//! stores are empty at first; tools answer if they are built in.
+//! Invariant: no real request is made. Models answer from a script, whose entries may be distributions.
+//! Stores are initially empty, and only built-in tools answer.
 
 use crate::args::EvalArgs;
 use crate::ui::{Exit, Ui};

@@ -531,8 +531,8 @@ fn example(ty: &Type) -> Value {
     }
 }
 
-/// A progress line on a terminal, unless somebody is `asking` there; with `--verbose` a line for each
-/// request.
+/// Shows a progress line on a terminal, unless a question is open there (`asking`); with `--verbose`, a line
+/// for each request.
 fn show(ui: &Ui, event: &Event, asking: bool) {
     let line = match event {
         Event::Asked { what, .. } => match what {

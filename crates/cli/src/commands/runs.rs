@@ -170,7 +170,7 @@ fn clip(value: &Value) -> String {
     diagnostics::clip_to(&value.to_string(), 120)
 }
 
-/// A step on one line: number, what is asked, what is answered.
+/// Describes a step in one line: number, request, answer.
 fn shown(step: &StepInfo) -> String {
     let r = &step.request;
     let text = |name: &str| r[name].as_str().unwrap_or_default();

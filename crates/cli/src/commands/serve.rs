@@ -127,7 +127,7 @@ async fn listen(
     Exit::Done
 }
 
-/// Until Ctrl-C is pressed or the process is asked to end. A second time ends it at once.
+/// Waits until Ctrl-C is pressed or the process is asked to end. A second time ends it at once.
 async fn stopped(stop: CancellationToken) {
     for end in [false, true] {
         #[cfg(unix)]

@@ -18,7 +18,7 @@ pub(super) trait BitLattice: fmt::Debug + Sync {
     /// The value that denotes these bits.
     fn write(&self, bits: u32) -> Data;
 
-    /// The same as text, where there is one that need not be made.
+    /// Returns the label as text, where it is a constant.
     fn text(&self, _bits: u32) -> Option<&'static str> {
         None
     }

@@ -244,8 +244,8 @@ impl Sets {
         self.provenance(label).to_data()
     }
 
-    /// The label of what somebody says of data: a source that is nobody here may be anyone, and a reader who
-    /// is nobody here reads nothing.
+    /// Returns the label that a sender states: an unknown source may be anyone, and an unknown reader reads
+    /// nothing.
     pub(super) fn in_terms(&self, said: &Stated) -> Data {
         let known =
             |name: &Name, known: &Option<BTreeSet<Name>>| known.as_ref().is_none_or(|k| k.contains(name));

@@ -63,7 +63,7 @@ pub(crate) fn of(name: &str) -> Vec<Capability> {
     all
 }
 
-/// Verbs that begin the names of tools which change something for others and that nobody can take back.
+/// Verbs at the start of tool names whose effect on others can't be undone.
 const ACTS: &[&str] = &[
     "send", "pay", "transfer", "charge", "refund", "purchase", "buy", "order", "book", "post", "publish",
     "tweet", "deploy", "delete", "create",

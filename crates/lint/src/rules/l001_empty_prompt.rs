@@ -148,7 +148,7 @@ fn replying(code: &Code) -> Vec<bool> {
     found
 }
 
-/// Returns true if a text is what a name stands for: the template of a graph's earlier node.
+/// Returns true if a text is bound to a name and written: the template of a graph's earlier node.
 fn is_named_and_written(code: &Code, named: &HashMap<&Name, TermId>, text: TermId) -> bool {
     matches!(code.term(text), Term::Var(name, _) if named.get(name).is_some_and(|value| is_written(code, *value)))
 }

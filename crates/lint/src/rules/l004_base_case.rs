@@ -123,7 +123,7 @@ fn remedy(context: &Context<'_>) -> String {
     }
 }
 
-/// A finding where the loop decides how to go on, which is where a way out would have to be added.
+/// Creates a finding at the loop's decision, where an exit would have to be added.
 fn place(rule: &Rule, context: &Context<'_>, l: &Loop, message: &str) -> Diagnostic {
     let code = context.code();
     let fix = code.span(l.fix);

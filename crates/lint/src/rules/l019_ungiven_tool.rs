@@ -14,7 +14,7 @@ pub(super) static RULE: Rule = Rule {
     check: Check::Term(check),
 };
 
-/// A prompt is looked through up to here: what follows is an example or a document more often than
+/// Maximum number of bytes searched in a prompt. What follows is more often an example or a document than
 /// instructions.
 const MAX_TEXT_BYTES: usize = 64 << 10;
 
@@ -69,7 +69,7 @@ fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
     }
 }
 
-/// The one system message of a conversation and how its one question is asked.
+/// Returns the only system message of a conversation and the parameters of its only model call.
 fn instructed(code: &Code, talk: TermId) -> Option<(&TermId, &Arc<ModelParams>)> {
     let (mut prompt, mut asked) = (None, None);
     let mut left = vec![talk];

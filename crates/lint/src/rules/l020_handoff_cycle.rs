@@ -1,4 +1,4 @@
-//! L020: agents that hand over to each other in a circle.
+//! L020: agents that hand off to each other in a cycle.
 
 use crate::{Check, Context, Rule};
 use diagnostics::{Diagnostic, Level};

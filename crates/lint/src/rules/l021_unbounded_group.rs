@@ -1,4 +1,4 @@
-//! L021: agents that talk without end.
+//! L021: group chats without end.
 
 use crate::paths::Loop;
 use crate::{Check, Context, Rule, below};
@@ -39,7 +39,8 @@ pub(super) fn speakers(context: &Context<'_>, d: Diagnostic) -> Diagnostic {
     }
 }
 
-/// Takes a talk in which people take part less hard: they notice that it goes on, and may be able to end it.
+/// Downgrades a group chat in which people take part: they notice that it continues, and may be able to end
+/// it.
 pub(super) fn by_people(context: &Context<'_>, d: &mut Diagnostic) {
     let people = &context.unit.outline.people;
     let Some((at, may_end)) = people.iter().find(|(_, ends)| *ends).or(people.first()) else { return };
@@ -57,7 +58,7 @@ pub(super) fn is_endless_group(code: &Code, l: &Loop) -> bool {
     l.is_endless() && l.bound == Bound::Infinite && oracles(code, l.fix) > 1
 }
 
-/// Returns true if a loop is the talk of a team: a turn of it is that of a whole agent.
+/// Returns true if a loop is a group chat: an iteration of it is the turn of a whole agent.
 pub(super) fn is_talk(context: &Context<'_>, l: &Loop) -> bool {
     context.compiled.facts.chats || oracles(context.code(), l.fix) > 1
 }

@@ -1,4 +1,4 @@
-//! L023: a graph that goes round for ever.
+//! L023: a graph that never reaches its end.
 
 use crate::{Check, Context, Rule};
 use diagnostics::{Diagnostic, Level};

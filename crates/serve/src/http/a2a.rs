@@ -131,7 +131,7 @@ impl From<Refused> for Fault {
 /// Answer to a request.
 enum Answer {
     One(Value),
-    /// Results one after the other, until the task has ended or waits for somebody.
+    /// Results one after the other, until the task has ended or waits for an approval.
     Many(Receiver<Value>),
 }
 
@@ -293,7 +293,7 @@ fn no_task(id: &str) -> Fault {
     Fault(NO_TASK, format!("there is no task `{}`", diagnostics::clip_to(id, 80)))
 }
 
-/// The tasks that are known, the newest first, as many as are wanted from where the last list ended.
+/// Returns a page of the known tasks, newest first.
 fn list(client: &Client, params: &Value, version: Version) -> Result<Value, Fault> {
     let text = |name: &str| params.get(name).and_then(Value::as_str).filter(|t| !t.is_empty());
     let most = params.get("pageSize").and_then(Value::as_u64).unwrap_or(50);
@@ -379,7 +379,7 @@ impl Source {
     }
 }
 
-/// Tells how a task stands and what happens to it, until it has ended or waits for somebody.
+/// Streams the status and the events of a task, until it has ended or waits for an approval.
 fn follow(client: &Client, run: String, source: Source, version: Version) -> Result<Receiver<Value>, Fault> {
     let first = task(client, &run, version)?;
     let (to, results) = channel(16);

@@ -2,9 +2,9 @@
 //!
 //! Entry point: [`serve`].
 //!
-//! Invariant: whoever only connects, or begins a request and does not end it, keeps nobody else out: where
-//! there are as many connections as may be, the oldest without a request gives way, of the address that has
-//! the most of them.
+//! Invariant: a client that only connects, or never completes a request, keeps nobody else out. When the
+//! limit of connections is reached, the oldest one without a request is closed, of the address with the most
+//! connections.
 //! Invariant: a connection with a request is never closed for another one.
 
 use axum::Router;
@@ -33,8 +33,8 @@ const MAX_HEAD: usize = 64 << 10;
 /// Time for which the system is left alone when it gives no more connections.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Returns the maximum number of connections: the number wanted, but at most half as many as the files that
-/// the system lets this process have.
+/// Returns the maximum number of connections: the requested number, but at most half of the process's limit
+/// of open files.
 pub(super) fn most(wanted: usize) -> usize {
     #[cfg(unix)]
     {

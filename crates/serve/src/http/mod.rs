@@ -6,8 +6,7 @@
 //! Invariant: every request is that of a caller, which is known before the body is read. Without a credential
 //! that is the user of this machine: the connection comes from this machine, and the request names this
 //! machine (no page of a browser reaches it through a name of its own).
-//! Invariant: a run that nobody waits for any more is cancelled, unless it was asked for as one to come back
-//! to.
+//! Invariant: a run whose client is gone is canceled, unless it was started in the background.
 
 mod a2a;
 mod connections;
@@ -55,9 +54,9 @@ pub struct HttpOptions {
     pub head_timeout: Duration,
     /// Time within which the body of a request has to arrive.
     pub body_timeout: Duration,
-    /// True if the runs in the background go on that an earlier server has left.
+    /// True to resume the background runs that an earlier server has left.
     pub resume: bool,
-    /// Time that runs under way have when the server is told to stop.
+    /// Time for active runs to end when the server is told to stop.
     pub grace: Duration,
 }
 
@@ -89,8 +88,8 @@ impl HttpServer {
         self.service.base()
     }
 
-    /// Answers requests until it is told to stop, and then until the runs under way have ended or are left to
-    /// the next server.
+    /// Serves requests until it is told to stop, and then until the active runs have ended or are left to the
+    /// next server.
     pub async fn run(self, stop: CancellationToken) {
         let HttpServer { service, listener, address, options } = self;
         let (max_body, body_timeout) = (options.max_body, options.body_timeout);
@@ -468,8 +467,8 @@ fn ended(service: &Service, caller: &Caller, run: &str) -> Result<Response, Fail
     Ok((status_of(&outcome), Json(outcome)).into_response())
 }
 
-/// The answer to a request that was made before: that of its run, once that has ended. A run that is not
-/// under way here is named.
+/// Answers a repeated request: with the answer of its run, once that has ended. For a run that is not active
+/// here, the answer names it.
 async fn again(service: &Service, caller: &Caller, run: &str) -> Result<Response, Failure> {
     // Before it is looked whether it has ended, so that nothing happens in between.
     if let Some(mut events) = service.watch(caller, run) {

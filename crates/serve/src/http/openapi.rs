@@ -76,7 +76,7 @@ pub(super) fn pipeline_json(p: &Pipeline) -> Value {
 /// OpenAPI 3.1.
 ///
 /// # Errors
-/// A template is none. Both are part of the program, and a test reads them.
+/// A template is invalid. Both are part of the program, and a test reads them.
 pub(super) fn description(service: &Service) -> serde_json::Result<Value> {
     let mut document: Document = serde_json::from_str(DOCUMENT)?;
     let template: Path = serde_json::from_str(PIPELINE)?;

@@ -4,7 +4,7 @@
 //! lower bounds) and how it is used (its upper bounds); each of the former must fit each of the latter. How a
 //! value is used is a type or a [`Use`], such as "an operand of `+`", whose meaning depends on what arrives.
 //!
-//! Invariant: solving is a loop over a list of work, each pair of types is looked at once, and the pairs are
+//! Invariant: solving is a loop over a worklist. Each pair of types is visited once, and the pairs are
 //! counted: too many end the analysis with "unknown", never with an error.
 //! Invariant: what is not known is [`Node::Dyn`] or a variable without lower bounds; neither gives an error.
 //!
@@ -78,7 +78,7 @@ const MAX_NEW_TYPES: u32 = 32;
 /// Guards on functions that give functions are kept apart up to this depth.
 const MAX_LEVELS: u32 = 4;
 
-/// Pairs of types that are compared, and types copied, before the analysis gives up.
+/// Maximum number of compared pairs of types and of copied types.
 const MAX_COMPARISONS: u64 = 1_000_000;
 
 impl Solver {

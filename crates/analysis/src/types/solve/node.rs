@@ -113,7 +113,7 @@ pub(in crate::types) enum Use {
         name: Name,
         result: T,
     },
-    /// The value goes on only if the record may lack the field.
+    /// The value passes only if the record may lack the field.
     Lacks {
         name: Name,
         value: T,
@@ -150,7 +150,7 @@ impl Kinds {
 }
 
 impl Use {
-    /// The same with other types.
+    /// Maps the types in the use.
     pub(super) fn map(&self, f: &mut impl FnMut(T) -> T) -> Use {
         match self {
             Use::Field { name, result } => Use::Field { name: name.clone(), result: f(*result) },

@@ -256,7 +256,7 @@ impl Solver {
             .map(tidy)
     }
 
-    /// The same with the effects of functions.
+    /// Returns the type of the values that reach `t`, with the effects of functions.
     pub(in crate::types) fn reported_with(&self, t: T, sets: &[crate::types::effects::Set]) -> Option<Type> {
         Report { solver: self, open: HashSet::new(), left: MAX_REPORTED_PARTS, sets: Some(sets) }
             .below(t, 0)

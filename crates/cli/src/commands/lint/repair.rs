@@ -8,11 +8,11 @@ use session::lint::Linter;
 use session::load::{reason, replace_file};
 use std::path::Path;
 
-/// A repair may lay open the next; after so many rounds they would go in circles.
+/// Maximum number of rounds: a repair may reveal the next finding, or undo an earlier repair.
 const MAX_ROUNDS: usize = 10;
 
-/// Repairs a file until there is nothing to repair, and writes it back, or shows the difference. Returns what
-/// is left, and how many repairs were made.
+/// Repairs a file until no repair is left, and writes it back or prints the difference. Returns the remaining
+/// findings and the number of repairs.
 pub fn repair(
     ui: &Ui,
     args: &LintArgs,

@@ -2,8 +2,8 @@
 //!
 //! Entry point: [`Input::open`], then [`Input::read`].
 //!
-//! Invariant: an input goes on while a bracket or a string is open or an operand is wanted; an empty line
-//! ends it in any case.
+//! Invariant: an input continues while a bracket or a string is open or an operand is missing. An empty line
+//! always ends it.
 //! Invariant: where standard input is no terminal, nothing but what inputs give is written.
 
 use super::{COMMANDS, command};
@@ -63,7 +63,7 @@ impl Input {
         Input::Terminal(Box::new(editor), history)
     }
 
-    /// Returns true if somebody sits there.
+    /// Returns true if the input is a terminal.
     pub fn is_terminal(&self) -> bool {
         matches!(self, Input::Terminal(..))
     }
@@ -123,7 +123,7 @@ fn piped() -> ParsedInput {
     ParsedInput::Text(indented(text.trim_end_matches(['\n', '\r'])))
 }
 
-/// Returns true if an input goes on in the next line.
+/// Returns true if an input continues on the next line.
 fn unfinished(text: &str) -> bool {
     wanting(text) != Ending::Complete
 }

@@ -5,8 +5,8 @@
 //! Invariant: each input is a program of its own, put together from what is kept and what was typed, and is
 //! read, checked and run by what reads, checks and runs programs everywhere; every place stays that of the
 //! input or file it was typed in.
-//! Invariant: nothing that was asked of a model, tool or store is asked again: a definition that asks is kept
-//! as its value.
+//! Invariant: no request to a model, tool or store is repeated: a definition that makes requests is kept as
+//! its value.
 //! Invariant: what is kept changes only by a definition that was accepted.
 
 mod input;
@@ -466,7 +466,7 @@ fn words(text: &str, range: (usize, usize)) -> HashSet<&str> {
     text.split(|c| !core_ir::print::identifier_part(c)).filter(|w| !w.is_empty()).collect()
 }
 
-/// Returns true if evaluating a term asks nobody anything.
+/// Returns true if evaluating a term makes no requests.
 fn asks_nothing(code: &Arc<Code>) -> bool {
     let typing = types::check(code, None);
     typing.complete && typing.effects == EffectRow::pure()

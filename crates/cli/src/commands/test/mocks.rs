@@ -68,7 +68,7 @@ fn function(tool: &str, mocks: Vec<Mock>, config: Arc<Config>, faults: Faults) -
     })
 }
 
-/// The value of a term that asks nobody.
+/// Evaluates a term that makes no requests.
 fn value(mut machine: Machine) -> Result<Data, String> {
     loop {
         match machine.poll() {

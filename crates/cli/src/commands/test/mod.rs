@@ -3,7 +3,7 @@
 //! Models answer from a script: that of `--script`, or the replies beside the program (`NAME.replies.json`
 //! for `NAME.agent`), or, with `--record`, for real, and then their replies are written there.
 //!
-//! Invariant: without `--record` no model is asked, so a test costs nothing and gives the same result every
+//! Invariant: without `--record` no model is called, so a test costs nothing and gives the same result every
 //! time.
 //! Invariant: without `--live` no tool is called that does more than compute: mocks answer instead.
 
@@ -47,7 +47,7 @@ struct Suite {
 enum Replies {
     /// Nothing is written down.
     None,
-    /// The same script for every test.
+    /// A script shared by all tests.
     Same(String),
     /// A script for each test.
     Each(Map<String, Value>),
@@ -342,7 +342,7 @@ fn run_all(
     Ok((ran, cancelled))
 }
 
-/// Refuses a test whose tools can't be called for real, before anything is asked.
+/// Refuses a test whose tools can't really be called, before any request is made.
 fn live(ui: &Ui, settings: &Settings, suite: &Suite, test: &Test, handlers: &Handlers) -> Result<(), Exit> {
     let stores = settings.fresh_stores();
     // A test may be about a refusal.
