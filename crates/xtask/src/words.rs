@@ -25,9 +25,34 @@ pub const BANNED: &[(&str, &str)] = &[
     ("how-manieth", "number"),
 ];
 
+/// Further phrases that the pages of the book don't use: a page says what is, in usual words.
+pub const BANNED_IN_PAGES: &[(&str, &str)] = &[
+    ("no longer", "what is, without its history"),
+    ("any more", "what is, without its history"),
+    ("used to be", "what is, without its history"),
+    ("anew", "again"),
+    ("gone on with", "resumed, continued"),
+    ("goes on with", "resumes, continues"),
+    ("go on with", "resume, continue"),
+    ("hands on", "passes on"),
+    ("hand on", "pass on"),
+    ("so it is with", "the same holds for"),
+    ("of one's own", "of your own"),
+    ("all the same", "nevertheless"),
+];
+
 /// Returns the banned phrases of a text, each with the term to use. Case and the kind of white space don't
 /// matter.
 pub fn banned(text: &str) -> Vec<(&'static str, &'static str)> {
+    found_in(text, BANNED)
+}
+
+/// Returns the phrases of a text that pages of the book don't use, each with the term to use.
+pub fn banned_in_pages(text: &str) -> Vec<(&'static str, &'static str)> {
+    [found_in(text, BANNED), found_in(text, BANNED_IN_PAGES)].concat()
+}
+
+fn found_in(text: &str, phrases: &[(&'static str, &'static str)]) -> Vec<(&'static str, &'static str)> {
     let words: Vec<String> = text
         .split(|c: char| !(c.is_alphanumeric() || matches!(c, '-' | '\'' | '_')))
         .filter(|w| !w.is_empty())
@@ -37,7 +62,7 @@ pub fn banned(text: &str) -> Vec<(&'static str, &'static str)> {
         let phrase: Vec<&str> = phrase.split(' ').collect();
         words.windows(phrase.len()).any(|found| found.iter().zip(&phrase).all(|(a, b)| a == b))
     };
-    BANNED.iter().copied().filter(|(phrase, _)| is_in(phrase)).collect()
+    phrases.iter().copied().filter(|(phrase, _)| is_in(phrase)).collect()
 }
 
 /// Beginnings of doc comments that say neither what an item is nor what it does.
