@@ -509,7 +509,7 @@ pub struct ApproveArgs {
     /// Reason of the refusal, which the program receives.
     #[arg(long, value_name = "TEXT")]
     pub reason: Option<String>,
-    /// Approve the call without being asked about it. The passphrase is asked for all the same.
+    /// Approve the call without being asked about it. The passphrase is still asked for.
     #[arg(long)]
     pub yes: bool,
     /// The journal: a directory, or a file.
@@ -804,7 +804,7 @@ pub struct CompileArgs {
     #[arg(long)]
     pub origins: bool,
     /// Rewrite the term first: by the laws (results, labels and requests stay the same), or by the rules
-    /// named, of which `laws` and `cost` stand for all of a kind. Rules that save calls also show the bounds
+    /// named; `laws` and `cost` name all of a kind. Rules that save calls also show the bounds
     /// before and after.
     #[arg(long, value_name = "RULES", num_args = 0..=1, require_equals = true, value_delimiter = ',', default_missing_value = "laws")]
     pub optimise: Vec<String>,

@@ -285,6 +285,13 @@ fn source(file: &File, found: &mut Vec<Finding>) {
     for part in rust::parts(code) {
         match part.kind {
             PartKind::Doc => {
+                // The command line takes its help texts from doc comments.
+                if file.path.ends_with("/args.rs") {
+                    for (phrase, usual) in words::banned(&part.text) {
+                        let message = format!("`{phrase}` in a help text: say {usual}");
+                        add(Check::MessageWords, part.line, message);
+                    }
+                }
                 // Only the first line of a doc comment begins it.
                 let is_first = last_doc.is_none_or(|last| last + 1 != part.line);
                 last_doc = Some(part.line);
@@ -478,6 +485,8 @@ mod tests {
         assert_eq!(source("fn f() { g(\"the talk ends\") }\n"), [Check::MessageWords]);
         assert_eq!(source("fn f() { g(\"talk\") }\n"), []);
         assert_eq!(checks(&[File::new("crates/a/tests/b.rs", "fn f() { g(\"the talk ends\") }\n")]), []);
+        let help = "/// Ends the talk.\nfn f() {}\n";
+        assert_eq!(checks(&[File::new("crates/cli/src/args.rs", help)]), [Check::MessageWords]);
     }
 
     #[test]
