@@ -72,10 +72,10 @@ const DEMANDS: &str = "\
 
 const UNDECIDED: &str = "\
 #
-# Of those below nothing says what they do. So each is taken to change
-# the world: it is called only as long as nothing untrusted decides it, and what
-# tools return is untrusted. For each, remove the `#` before the one line that
-# is true. `entail check --show flow` then tells what is allowed.
+# Nothing says what the tools below do. So Entail assumes that each of them changes
+# the world and returns untrusted data. Untrusted data must not decide such a call.
+# For each tool, remove the `#` before the one line that is true. Then
+# `entail check --show flow` shows which calls are allowed.
 ";
 
 const CHOICES: &str = "\

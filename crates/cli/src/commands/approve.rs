@@ -114,9 +114,7 @@ fn act(ui: &Ui, args: &ApproveArgs, approvers: &Approvers) -> Result<Exit, Journ
     if left == waiting.len() {
         return Ok(Exit::Failed);
     }
-    ui.note(&format!(
-        "the run goes on if its process is still there; if not, resume it with `--resume {run}`"
-    ));
+    ui.note(&format!("the run continues if its process is alive; otherwise resume it with `--resume {run}`"));
     Ok(Exit::Done)
 }
 

@@ -98,7 +98,7 @@ pub fn check(ui: &Ui, args: &CheckArgs) -> Exit {
     if !ui.is_json() {
         if !lacking.is_empty() {
             let all: Vec<&str> = lacking.iter().map(String::as_str).collect();
-            ui.note(&diagnostics::clip_to(&format!("missing here for a run: {}", all.join("; ")), 500));
+            ui.note(&diagnostics::clip_to(&format!("not ready to run: {}", all.join("; ")), 500));
         }
         if !unpriced.is_empty() {
             let all: Vec<&str> = unpriced.iter().map(String::as_str).collect();

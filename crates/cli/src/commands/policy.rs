@@ -79,11 +79,8 @@ fn init(ui: &Ui, file: &str, output: &Path) -> Exit {
     }
     let tools = super::plural(placed.len(), "tool");
     ui.result(&match undecided {
-        0 => format!("wrote {shown}: {tools}, of which the program says itself what they do"),
-        n => format!(
-            "wrote {shown}: {tools}; say in it what {} do",
-            if n == placed.len() { "they" } else { "those of which nothing is known" }
-        ),
+        0 => format!("wrote {shown}: {tools}, and the program says what they do"),
+        n => format!("wrote {shown}: {tools}, {n} to complete"),
     });
     if !named.is_empty() {
         let names: Vec<String> = named.iter().map(|(name, _)| format!("`{name}`")).collect();

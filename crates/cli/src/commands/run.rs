@@ -98,7 +98,7 @@ pub fn run(ui: &Ui, args: &RunArgs) -> Exit {
             let (file, same) = (quoted(&args.file), same_program(ui, args));
             let dir = quoted(&dir.display().to_string());
             ui.note(&format!(
-                "the run is kept: `entail run {file}{same} --journal {dir} --resume {}` goes on with it",
+                "the run is kept: `entail run {file}{same} --journal {dir} --resume {}` resumes it",
                 report.run
             ));
         }

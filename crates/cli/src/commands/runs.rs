@@ -86,18 +86,18 @@ fn act(ui: &Ui, args: &RunsArgs, approvers: Approvers) -> Result<Exit, JournalEr
                 }).to_string());
             } else {
                 for run in &checked.damaged {
-                    ui.result(&format!("{run}  is not what was written"));
+                    ui.result(&format!("{run}  is damaged"));
                 }
                 for row in &checked.forged {
                     ui.result(&forged(row));
                 }
                 ui.result(&format!(
-                    "{}, {} and {} looked at: {}",
+                    "checked {}, {} and {}: {}",
                     super::plural(checked.runs, "run"),
                     super::plural(checked.entries, "request"),
                     super::plural(checked.messages, "message"),
                     match (checked.damaged.len(), checked.forged.len()) {
-                        (0, 0) => "all as they were written".to_string(),
+                        (0, 0) => "all intact".to_string(),
                         (n, 0) => format!("{} damaged", super::plural(n, "run")),
                         (0, n) => format!("{} forged", super::plural(n, "approval")),
                         (n, m) => format!(

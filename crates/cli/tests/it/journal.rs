@@ -322,7 +322,7 @@ fn a_run_ends_while_it_waits_and_goes_on_after_the_approval() {
     let trace = entail(dir.path(), &["trace", id, "--journal", "j"]).1;
     assert!(trace.contains(", by alice (key)"), "{trace}");
     let check = entail(dir.path(), &["runs", "check", "--journal", "j"]);
-    assert!(check.0 == 0 && check.1.contains("all as they were written"), "{check:?}");
+    assert!(check.0 == 0 && check.1.contains("all intact"), "{check:?}");
 }
 
 #[test]
