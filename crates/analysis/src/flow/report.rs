@@ -101,9 +101,10 @@ pub fn of_unknown(tool: &str) -> String {
     let lines = format!("[tools.{key}]\neffect = \"read\"");
     let asked = format!("[tools.{key}]\neffect = \"write\"\napprove = true");
     format!(
-        "nothing says otherwise, so `{tool}` is taken to change the world; that nothing untrusted may decide, and what \
-         tools answer is untrusted. If it only looks things up, say so in a file that `--policy` names (`entail policy init` writes \
-         one for all tools of a program):\n\n{lines}\n\nif it does change the world, let a person allow each call:\n\n{asked}"
+        "no policy says what `{tool}` does, so it is assumed to change the world: untrusted data must not decide \
+         such a call, and results of tools are untrusted. If it only looks things up, say so in a policy file \
+         (`--policy FILE`; `entail policy init` writes one for all tools of a program):\n\n{lines}\n\nif it changes \
+         the world, let a person allow each call:\n\n{asked}"
     )
 }
 
