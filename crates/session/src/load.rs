@@ -118,8 +118,8 @@ pub fn files_and_hidden(
         .build()
         .filter_map(Result::ok)
         .filter(|e| e.file_type().is_some_and(|t| t.is_file()))
+        .filter(|e| accepts(&e.path().display().to_string()))
         .map(|e| e.path().strip_prefix(".").unwrap_or(e.path()).to_path_buf())
-        .filter(|p| accepts(&p.display().to_string()))
         .collect();
     files.sort();
     files

@@ -66,7 +66,8 @@ fn blocks(page: &str) -> Vec<Block> {
             continue;
         };
         let file = above.trim_end().strip_suffix("`:").and_then(|rest| rest.rsplit('`').next());
-        let is_name = |name: &&str| !name.contains(char::is_whitespace) && Path::new(name).extension().is_some();
+        let is_name =
+            |name: &&str| !name.contains(char::is_whitespace) && Path::new(name).extension().is_some();
         let file = file.filter(is_name);
         let mut text = String::new();
         for (_, inner) in lines.by_ref() {
