@@ -32,7 +32,7 @@ const PATIENCE: Duration = Duration::from_secs(120);
 pub struct McpOptions {
     /// The client.
     pub caller: Arc<Caller>,
-    /// The directory whose files may be looked at; absolute.
+    /// Folder whose files may be read; absolute.
     pub root: PathBuf,
     /// This program: its file, and the arguments that come first.
     pub program: (PathBuf, Vec<std::ffi::OsString>),

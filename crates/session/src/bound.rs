@@ -41,7 +41,7 @@ impl Pricing {
         Pricing { prices, routes, settings: Some((named, settings.environment.clone())) }
     }
 
-    /// The same with the entries of a price list, which come before all others.
+    /// Adds the entries of a price list, which take precedence.
     ///
     /// # Errors
     /// The mistake in the list.
@@ -49,7 +49,7 @@ impl Pricing {
         Ok(Pricing { prices: self.prices.with(list)?, ..self })
     }
 
-    /// The same with a model for the calls that name none.
+    /// Sets the model for calls that name none.
     #[must_use]
     pub fn with_default(mut self, model: &str) -> Pricing {
         self.routes.default = vec![model.into()];

@@ -18,7 +18,7 @@ use std::time::Duration;
 
 /// Name of the user of this machine who calls a server without a credential.
 pub const LOCAL: &str = "local";
-/// Name of whoever has the token of `--token-env`.
+/// Name of the caller with the token of `--token-env`.
 pub const TOKEN: &str = "token";
 /// Name of the client of `entail mcp`.
 pub const MCP: &str = "mcp";
@@ -405,7 +405,7 @@ const MIN_TOKEN: usize = 16;
 
 const COMMON_WORD: &str = "it is a common word";
 
-/// Tokens that whoever guesses tries first.
+/// Tokens that an attacker tries first.
 const COMMON: [&str; 20] = [
     "111111", "123456", "12345678", "admin", "bearer", "changeme", "default", "demo", "dev", "entail",
     "example", "guest", "hello", "letmein", "password", "qwerty", "secret", "test", "token", "user",

@@ -51,7 +51,7 @@ impl NewKey {
     /// A key of this name.
     ///
     /// # Errors
-    /// The name is none, or there is a key of that name.
+    /// The name is invalid, or the key exists already.
     pub fn of(name: &str) -> Result<NewKey, KeyringError> {
         let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
         if name.is_empty() || !name.chars().all(is_plain) {
@@ -135,7 +135,7 @@ impl FoundKey {
 /// Finds the key of an approver: the one of this name, or the only one that the settings know.
 ///
 /// # Errors
-/// There is none, or there are several.
+/// No key matches, or several do.
 pub fn find(approvers: &Approvers, wanted: Option<&str>) -> Result<FoundKey, KeyringError> {
     let dir = directory()?;
     let mut usable: Vec<(String, SealedKey)> = Vec::new();

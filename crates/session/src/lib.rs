@@ -34,8 +34,8 @@
 //! # }
 //! ```
 //!
-//! Invariant: it writes nothing to standard output and standard error, reads no arguments and asks nobody at
-//! a terminal. Standard input is read where a file is named `-`.
+//! Invariant: it writes nothing to standard output and standard error, reads no arguments and prompts nobody.
+//! Standard input is read where a file is named `-`.
 //! Invariant: it knows no driver: neither commands nor HTTP.
 //! Invariant: what a run is shown to anybody goes through a [`view::View`].
 //! Invariant: what a driver can get wrong is a typed error: [`SettingsError`], [`load::Problem`],

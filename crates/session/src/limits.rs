@@ -25,7 +25,7 @@ pub fn limits_of(file: &LimitsEntry) -> Result<Limits, SettingsError> {
 /// Reads an amount of US dollars, the value of this option or setting.
 ///
 /// # Errors
-/// It is none, in words for people.
+/// The text is not an amount of money, with the reason.
 pub fn money(option: &str, text: &str) -> Result<Num, String> {
     let amount = text.parse::<Num>().ok().filter(|n| *n >= Num::ZERO);
     amount.ok_or_else(|| format!("`{option} {text}`: not an amount of money"))

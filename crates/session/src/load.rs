@@ -101,7 +101,7 @@ pub fn files_under(directory: &Path, accepts: impl Fn(&str) -> bool) -> Vec<Path
     files_and_hidden(directory, |_| false, accepts)
 }
 
-/// The same, with the hidden files and folders whose names are wanted.
+/// Returns the files, also hidden ones and those in hidden folders with the given names.
 pub fn files_and_hidden(
     directory: &Path,
     hidden: impl Fn(&str) -> bool + Send + Sync + 'static,

@@ -1,6 +1,6 @@
 //! The files around a file: which project it is of, and what it may import or load there.
 //!
-//! Entry points: [`ProjectFilesCache::of`] where many files are asked for, [`around`] and [`beside`] for one.
+//! Entry points: [`ProjectFilesCache::of`] for many files, [`around`] and [`beside`] for one.
 //!
 //! Invariant: what is taken of a project that is too large to be read whole is what is nearest to the file,
 //! not what its names put first.
@@ -21,7 +21,7 @@ const MAX_MODULES: (usize, u64) = (5_000, 64 << 20);
 const MAX_OTHER_FILES: (usize, u64) = (600, 4 << 20);
 /// Bytes of one module, and of one other file.
 const MAX_BYTES: (u64, u64) = (1 << 20, 1 << 18);
-/// Files and folders that are looked at, and folders within one another.
+/// Maximum numbers of files and folders visited, and of nested folders.
 const MAX_ENTRIES: (usize, usize) = (100_000, 16);
 
 /// The modules that a module of Python may import, and the configurations that it may load: those of the
@@ -101,7 +101,7 @@ fn project_files(root: &Path, wanted: impl Fn(&str) -> bool) -> FileList {
 }
 
 impl FileList {
-    /// The modules, or what is none, of which at most some are read that are near to a folder; whether that
+    /// Returns the modules, or the other files, limited to those near to a folder; the flag is true if that
     /// is all of them.
     fn near(&self, own: &Path, modules: bool) -> (Vec<usize>, bool) {
         let most = if modules { MAX_MODULES } else { MAX_OTHER_FILES };

@@ -13,8 +13,7 @@ use policy::Policy;
 use runtime::{RunReport, Waiting};
 use serde_json::{Map, Value, json};
 
-/// Calls that were refused while the program went on: whoever runs it wants to know, for its result may look
-/// as if they had been made.
+/// Reports calls that were refused while the program continued. The result may look as if they had been made.
 pub fn refused_calls(report: &RunReport, code: &Code, policy: Option<&Policy>) -> Vec<Diagnostic> {
     let said = |call: &runtime::RefusedCall| {
         let tool = call.refused.name.as_deref().unwrap_or("?");

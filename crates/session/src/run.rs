@@ -73,7 +73,7 @@ pub struct RunSpec<'a> {
     pub models: Models,
     /// Limits of the run.
     pub limits: Limits,
-    /// Somebody who is asked at once about calls that want approval.
+    /// Approver who is asked at once about calls that need approval.
     pub approver: Option<Approver>,
     /// True if replies are reported as they grow.
     pub stream: bool,
@@ -95,7 +95,7 @@ pub enum JournalMode {
     Off,
     /// Keeps every answer in this file; an earlier recording of the same run is replaced.
     Record(PathBuf),
-    /// Takes every answer from a recording. Nothing is asked.
+    /// Takes every answer from a recording and makes no request.
     Replay {
         /// The recording, or the file of a journal.
         file: PathBuf,
@@ -112,7 +112,7 @@ pub enum JournalMode {
         run: String,
         /// True if the program may have changed, as far as it asks the same.
         allow_changed: bool,
-        /// Treatment of calls that were under way and may have changed the world.
+        /// Treatment of calls that were in flight and may have changed the world.
         unfinished: Unfinished,
     },
 }
@@ -149,7 +149,7 @@ pub enum Approvals {
 pub struct RunEvent<'a> {
     /// Everything, for records: secrets of the settings are replaced.
     pub kept: &'a Event,
-    /// The same as far as the policy lets the local user see it; `None` if the event is withheld.
+    /// The event as far as the policy lets the local user see it; `None` if it is withheld.
     pub shown: Option<&'a Event>,
 }
 
@@ -237,8 +237,8 @@ impl Session {
         handlers
     }
 
-    /// Checks that a program can run as it is set up, before it asks for anything. A replay needs no check:
-    /// nobody is asked.
+    /// Checks that a program can run as it is set up, before its first request. A replay needs no check,
+    /// because it makes no requests.
     ///
     /// # Errors
     /// Everything that keeps it from running.
@@ -447,8 +447,7 @@ fn open(
     }))
 }
 
-/// Asks only about calls whose arguments may all be shown to whoever is asked, and of which they may know
-/// that they are asked.
+/// Restricts an approver to calls that it is cleared to see, with all their arguments.
 fn bounded(approver: Approver, config: &Config, output: &LabelSpec) -> Approver {
     let view = Arc::new(Mutex::new(View::new(config, &[output])));
     approver.filtered(move |call| {

@@ -99,7 +99,7 @@ impl StoreEntry {
     }
 }
 
-/// One `[approvers.NAME]`: somebody whose signed answers count.
+/// One `[approvers.NAME]`: an approver whose signed answers count.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ApproverEntry {
@@ -265,7 +265,7 @@ impl Settings {
         })
     }
 
-    /// Stores where the settings say, in use by nobody yet.
+    /// Creates the stores of the settings.
     pub fn fresh_stores(&self) -> Stores {
         Stores::new()
             .with_places(self.stores.clone())

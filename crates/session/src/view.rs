@@ -1,4 +1,4 @@
-//! Views of a run: what somebody may be shown of its events and of its outcome.
+//! Views of a run: the parts of its events and outcome that an observer may see.
 //!
 //! Entry points: [`View::event`] for each event as it happens, [`View::outcome`] at the end. Every way out of
 //! a run goes through one: the command line, HTTP, server-sent events, A2A and MCP.
@@ -207,7 +207,7 @@ impl View {
     }
 }
 
-/// A run that has ended, and what whoever began it may be shown of it.
+/// Finished run, with the part that its caller may see.
 pub struct Ran {
     /// Everything.
     pub report: RunReport,

@@ -2,10 +2,10 @@
 //!
 //! Entry points: [`Ledger::begin`] before a run, [`Ledger::end`] after it.
 //!
-//! Invariant: the usage of a caller's runs in a day never exceeds its limits, whatever is under way at once:
-//! a run is granted a part of what is left.
-//! A ledger begins with what the journal knows of the day ([`Ledger::of`]). Without a journal it begins empty
-//! with the server. Calls that were under way when a server was killed are not counted.
+//! Invariant: the usage of a caller's runs in a day never exceeds its limits, whatever the number of active
+//! runs: each run is granted a part of the rest.
+//! A ledger starts with the usage that the journal knows of the day ([`Ledger::of`]), or, without a journal,
+//! empty with the server. Calls in flight when a server was killed are not counted.
 
 use core_ir::Num;
 use runtime::{Limits, Usage};
@@ -47,7 +47,7 @@ pub(super) struct Ledger {
     begun: VecDeque<Instant>,
     /// The day of what follows, from the beginning of 1970.
     day: i64,
-    /// Used, and granted to runs under way.
+    /// Calls made, and calls granted to active runs.
     calls: u64,
     tokens: u64,
     usd: Num,

@@ -1,14 +1,13 @@
 //! The pipelines and runs of a server, however it is reached.
 //!
-//! Entry points: [`Service::start`] begins a run; [`Service::resume`] (in `kept`) goes on with one of the
+//! Entry points: [`Service::start`] starts a run; [`Service::resume`] (in `stored_runs`) resumes one of the
 //! journal.
 //!
-//! Invariant: a run that was begun in the background and is in a journal is not ended by the end of the
-//! server: it is left as a crash would leave it, and the next server goes on with it.
+//! Invariant: the end of the server does not end a background run with a journal: the run is left as after a
+//! crash, and the next server resumes it.
 //! Invariant: a run belongs to the caller that began it. Nobody else is told that it exists, and its events
 //! and its outcome leave through that caller's view.
-//! Invariant: at most `most` runs are at work; those that do nothing but wait for somebody to approve a call
-//! are not counted.
+//! Invariant: at most `most` runs are active; runs that only wait for an approval are not counted.
 
 mod event_sender;
 mod keys;
@@ -103,8 +102,8 @@ fn label_from(json: &Value) -> LabelSpec {
     data_from_json(json).ok().filter(|d| *d != Data::Null).map_or(LabelSpec::TOP, LabelSpec::Exact)
 }
 
-/// A caller of which a label is none of a pipeline's lattice, with the key of its entry and the file of the
-/// pipeline.
+/// Finds a caller with a label outside of a pipeline's lattice; returns the caller, the key of its entry and
+/// the file of the pipeline.
 fn misfit(callers: &Callers, pipeline: &Pipeline) -> Option<(String, &'static str, String)> {
     let mut lattice = Lattice::with_principals(pipeline.config.lattice, &pipeline.config.principals);
     callers.all().find_map(|caller| {
@@ -162,7 +161,7 @@ pub(crate) enum Refused {
     Input(String),
     /// It is not in a state in which this could be done.
     Conflict(String),
-    /// As many are at work as may be.
+    /// The maximum number of runs are active.
     Full(usize),
     /// The caller has used what it may.
     Limited(String),
@@ -208,8 +207,8 @@ pub(crate) struct StartOptions<'a> {
 /// A run that has begun.
 pub(crate) struct Started {
     pub(crate) run: String,
-    /// Events; the last one is the outcome, and then there are no more. Where some were left out because
-    /// nobody took them in time, `skipped` says how many.
+    /// Events; the outcome is the last one. `skipped` counts the events that were left out because the client
+    /// did not read in time.
     pub(crate) events: Receiver<Value>,
     pub(crate) cancel: CancellationToken,
 }
@@ -219,11 +218,11 @@ struct Run {
     /// The caller that it belongs to.
     caller: String,
     cancel: CancellationToken,
-    /// For those who come to watch it later.
+    /// Channel for clients that subscribe later.
     watched: broadcast::Sender<Value>,
     /// Conversation identifier that the client gave.
     context: Option<String>,
-    /// True if the next server goes on with it.
+    /// True if the next server resumes it.
     suspends: bool,
     /// Time of the last change of status, in seconds since 1970.
     changed: i64,
@@ -247,7 +246,7 @@ pub struct Service {
     answers: Answers,
     most: usize,
     closing: AtomicBool,
-    /// Ends what the next server goes on with.
+    /// Stops the runs that the next server resumes.
     suspend: CancellationToken,
     /// Destination of traces and metrics.
     telemetry: Option<Telemetry>,
@@ -268,7 +267,7 @@ struct Runs {
     ended: VecDeque<String>,
     /// At work.
     running: usize,
-    /// Waiting for somebody to approve a call, and nothing else.
+    /// Number of runs that only wait for an approval.
     waiting: usize,
     /// Usage of each caller, by name.
     ledgers: HashMap<String, Ledger>,
@@ -293,7 +292,7 @@ fn one_declaration_for_each_store(
     Ok(())
 }
 
-/// The place of a run among those that are under way.
+/// A run's share of the active runs.
 struct RunSlot {
     service: Arc<Service>,
     /// The run that has it.
@@ -389,7 +388,7 @@ impl Programs {
         self.pipelines.values().map(|p| &*p.code).collect()
     }
 
-    /// Returns whether there is nothing to serve.
+    /// Returns true if there is no program to serve.
     pub fn is_empty(&self) -> bool {
         self.pipelines.is_empty()
     }
@@ -471,7 +470,7 @@ impl Service {
         })
     }
 
-    /// Returns whether there is nothing to serve.
+    /// Returns true if there is no program to serve.
     pub fn is_empty(&self) -> bool {
         self.pipelines.is_empty()
     }
@@ -705,7 +704,7 @@ impl Service {
         })
     }
 
-    /// Those who answer the requests of one run, with its name.
+    /// Returns the handlers of a run, with the run's name.
     fn session(
         &self,
         caller: &Caller,
@@ -839,8 +838,8 @@ impl Service {
         Ok(waiting.iter().map(waiting_json).collect())
     }
 
-    /// Returns whether a question may be shown to a caller: the caller may see every argument, and that it is
-    /// asked.
+    /// Returns true if a question may be shown to a caller: the caller may see every argument, and that the
+    /// call is to be made.
     pub(crate) fn may_see(&self, caller: &Caller, journal: &Journal, question: &Waiting) -> bool {
         let name = journal.run(&question.run).map(|info| info.name).unwrap_or_default();
         let Some(pipeline) = self.pipelines.values().find(|p| p.in_journal() == name) else {
@@ -859,8 +858,8 @@ impl Service {
         Ok(Journal::existing(path)?.with_approvers(self.approvers.clone()))
     }
 
-    /// Answers a question of a run that is under way here, or that this server goes on with. The answer is in
-    /// memory alone: after a restart it is asked again.
+    /// Answers a question of a run that is active here, or that this server resumes. The answer is only in
+    /// memory: after a restart the question is asked again.
     pub(crate) fn decide(
         &self,
         mut journal: Journal,
@@ -882,8 +881,8 @@ impl Service {
         Err(Refused::Conflict("the run is not under way".into()))
     }
 
-    /// Takes no more runs, and gives those at work some time. What the next server can go on with is left
-    /// then as it is, and the rest is cancelled.
+    /// Accepts no more runs and gives active ones some time. Then runs that the next server can resume are
+    /// left as they are, and the others are canceled.
     pub(crate) async fn close(&self, grace: Duration) {
         self.closing.store(true, Ordering::SeqCst);
         let until = Instant::now() + grace;

@@ -118,7 +118,7 @@ impl Service {
         self.pipelines.values().find(|p| p.in_journal() == info.name)
     }
 
-    /// Goes on with a run of the journal that is not under way. Waits for files.
+    /// Resumes an inactive run of the journal. Waits for files.
     pub(crate) fn resume(
         self: &Arc<Self>,
         caller: &Arc<Caller>,
@@ -153,7 +153,7 @@ impl Service {
         Ok(self.go(pipeline, input, handlers, how, place))
     }
 
-    /// Goes on with a run that was begun in the background, if it is not under way; whether it did.
+    /// Resumes a background run, if it is not active; returns true if it did.
     pub(crate) async fn resume_if_it_is_ours(self: &Arc<Self>, run: &str) -> bool {
         let (service, run) = (self.clone(), run.to_string());
         let resumed = tokio::task::spawn_blocking(move || {

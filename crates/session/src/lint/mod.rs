@@ -47,7 +47,7 @@ pub struct LintSources {
 pub struct Linter {
     wanted: LintSelection,
     cache: Cache,
-    /// The code around the files; `None` if it is not looked at.
+    /// Code of the projects; `None` if it is not read.
     around: Option<ProjectContexts>,
     /// Modules that Python modules may import.
     neighbours: ProjectFilesCache,

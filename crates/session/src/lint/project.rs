@@ -28,7 +28,7 @@ impl<'a> ProjectLint<'a> {
     /// With settings, options, and perhaps a policy file whose refusals are findings.
     ///
     /// # Errors
-    /// A rule or a glob of the settings or options is none.
+    /// A rule or a glob of the settings or options is invalid.
     pub fn new(
         settings: &Settings,
         options: LintOptions<'a>,

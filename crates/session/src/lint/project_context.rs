@@ -33,7 +33,7 @@ pub struct ProjectContexts {
     projects: Mutex<HashMap<PathBuf, Arc<Project>>>,
 }
 
-/// The code around one file, with what stands for it in a key.
+/// Code of one file's project, with its key in the cache.
 pub struct ProjectContext {
     cell: Arc<Project>,
     /// The file's path in the project.
@@ -53,7 +53,7 @@ impl ProjectContext {
 }
 
 impl ProjectContexts {
-    /// The code around a file; `None` if there is none.
+    /// Returns the code of a file's project; `None` if there is none.
     pub fn of(&self, file: &Path) -> Option<ProjectContext> {
         let (root, path) = self.within(file)?;
         let cell = self.projects.lock().ok()?.entry(root.clone()).or_default().clone();

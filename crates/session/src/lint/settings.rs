@@ -112,7 +112,7 @@ impl LintSelection {
     /// folder.
     ///
     /// # Errors
-    /// A code that no rule has, or a glob that is none.
+    /// A code is unknown, or a glob is invalid.
     pub fn new(
         settings: &LintSettings,
         dir: &Path,
@@ -135,7 +135,7 @@ impl LintSelection {
     /// The settings alone, without checking the codes that they name.
     ///
     /// # Errors
-    /// A glob that is none.
+    /// A glob is invalid.
     pub fn of_settings(settings: &LintSettings, dir: &Path) -> Result<LintSelection, String> {
         LintSelection::build(settings, dir, LintOptions::default())
     }

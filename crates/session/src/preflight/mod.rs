@@ -4,7 +4,7 @@
 //! Entry points: [`Preflight::entry`] for an entry point, [`Preflight::settings`] for `entail.toml` itself,
 //! [`Gate::check`] for drivers that run programs.
 //!
-//! Invariant: nothing is started and nobody is asked; files and programs are looked for.
+//! Invariant: nothing is started and no request is made; only the existence of files and programs is checked.
 
 pub mod codes;
 
@@ -23,9 +23,9 @@ use std::sync::Arc;
 pub struct Preflight {
     tools: Tools,
     stores: Stores,
-    /// As a run would find them.
+    /// Models as a run would create them.
     models: Option<Models>,
-    /// As a run would find them with every key.
+    /// Models as a run would create them if every key were set.
     with_keys: Option<Models>,
     /// Which models may answer which calls.
     routes: ModelRoutes,
