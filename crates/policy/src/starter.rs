@@ -72,10 +72,10 @@ const DEMANDS: &str = "\
 
 const UNDECIDED: &str = "\
 #
-# Nothing says what the tools below do. So Entail assumes that each of them changes
-# the world and returns untrusted data. Untrusted data must not decide such a call.
-# For each tool, remove the `#` before the one line that is true. Then
-# `entail check --show flow` shows which calls are allowed.
+# Nothing says what the tools below do. So Entail assumes that each of them
+# changes the world and returns untrusted data. Untrusted data must not decide
+# such a call. For each tool, remove the `#` before the one line that is true.
+# Then `entail check --show flow` shows which calls are allowed.
 ";
 
 const CHOICES: &str = "\
