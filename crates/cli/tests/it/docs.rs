@@ -5,9 +5,9 @@
 //! text, a line `…` any number of lines. A block whose info string is `console no-run` is for reading only.
 //! Blocks of `agent` and `lam` must be accepted, unless they are marked `wrong`.
 //!
-//! The pages of the parts Start, Guides and the language are followed in a fresh folder each, as a reader does
-//! who has only the page: a block below a line that ends with a name in backticks and a colon is saved under that
-//! name, and every command runs in that folder.
+//! The pages of the parts Start, Guides and the language are followed in a fresh folder each, as a reader
+//! does who has only the page: a block below a line that ends with a name in backticks and a colon is saved
+//! under that name, and every command runs in that folder.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
