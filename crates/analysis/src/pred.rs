@@ -637,7 +637,7 @@ mod tests {
         assert_eq!(implies(&record, &field(1)), Answer::Yes);
         assert_eq!(implies(&field(1), &record), Answer::Yes);
         assert_eq!(possible(&and(record, field(2)), &Type::Dyn), Answer::No);
-        // What predicates cannot say is only a condition that is necessary.
+        // Parts that predicates cannot express leave only a necessary condition.
         let whole = schema(r#"{"type": "integer", "minimum": 3}"#);
         assert_eq!(implies(&whole, &c(Value, Gt, 2)), Answer::Yes);
         assert_eq!(implies(&whole, &whole), Answer::Yes);

@@ -50,7 +50,7 @@ impl Terminal {
 
     async fn ask(&self, call: &Approval) -> Result<(), String> {
         let _turn = self.turn.lock().await;
-        // What was typed before the question is no answer to it.
+        // Input typed before the question is not an answer to it.
         discard_typed();
         let mut shown = ShownQuestion { asking: &self.asking, answered: false };
         self.asking.store(true, Ordering::Relaxed);

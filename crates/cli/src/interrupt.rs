@@ -57,7 +57,7 @@ pub fn listen() {
             }
         });
     });
-    // An error means that the thread has given up.
+    // An error means that the thread has ended.
     let _ = is_ready.recv();
 }
 

@@ -60,7 +60,7 @@ fn stands_for(node: &Node, code: &Code, site: &Site) -> bool {
         Sink::Model(_) => node.look == NodeShape::Model,
         _ => false,
     };
-    // A tool's node names its tool first; an agent's node stands for the calls of all its tools.
+    // A tool's node names its tool first; an agent's node represents the calls of all its tools.
     let name = match (&site.sink, node.look) {
         (Sink::Tool(name), NodeShape::Tool) => node.lines.first().is_some_and(|l| **l == **name),
         _ => true,

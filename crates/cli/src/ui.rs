@@ -86,8 +86,8 @@ impl Ui {
         }
         let mut out = std::io::stdout().lock();
         if let Err(e) = writeln!(out, "{text}").and_then(|()| out.flush()) {
-            // Where nobody reads any further, there is nobody to tell either. A result that is lost otherwise
-            // is no success.
+            // Without a reader of standard output there is nothing to report. Any other loss of a result is a
+            // failure.
             if e.kind() == std::io::ErrorKind::BrokenPipe {
                 std::process::exit(0);
             }

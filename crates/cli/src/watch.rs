@@ -174,7 +174,7 @@ impl<'a> Watch<'a> {
             let tail: String = text.chars().skip(skip).collect();
             format!("  «{}»", visible(&tail.replace('\n', " "), 80))
         });
-        // A line that goes on in the next row could not be written over.
+        // A line that wraps to the next row could not be overwritten.
         let line = format!("{}{tail}", self.spent());
         self.ui.status(&line.chars().take(self.ui.columns().saturating_sub(1)).collect::<String>());
     }

@@ -528,7 +528,7 @@ impl Draw<'_> {
         let tags: Vec<Name> = branches.iter().map(|b| b.tag.clone()).collect();
         let jumps = vec![Exits::new(); tags.len()];
         let mut steps = Steps { head: 0, tags, field, first, jumps };
-        // What is next has to be said wherever the loop goes on.
+        // The next step must be stated wherever the loop iterates.
         let (mut said, mut mentioned) = (0, 0);
         for id in below(code, *body) {
             match code.term(id) {
@@ -581,7 +581,7 @@ impl Draw<'_> {
                 None => self.picture.edges.push((from, to, label)),
             }
         }
-        // A step of a loop in a loop may go on with the outer one.
+        // A step of an inner loop may continue with the outer one.
         for jumps in self.graphs.iter_mut().flat_map(|g| &mut g.jumps) {
             *jumps = resolved(std::mem::take(jumps));
         }

@@ -744,7 +744,7 @@ impl ExchangeReader {
         let mut at = Vec::with_capacity(list.len());
         for (i, value) in list.iter().enumerate() {
             let place = JsonPlace { value, up: Some(&terms), step: Step::Item(i) };
-            // Later terms refer to this one by its number, so go on even if it is wrong.
+            // Later terms refer to this one by its number, so continue even if it is wrong.
             let id = match self.term(&place, &ids) {
                 Some(id) => id,
                 None if self.errors.len() >= 100 => return None,

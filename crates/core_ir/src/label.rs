@@ -637,7 +637,7 @@ mod tests {
         let u = l.label_of(&Data::list([Data::str("U")])).unwrap();
         let page = l.mark(u, Label::BOTTOM, u, || step(1));
         let reply = l.mark(page, page, Label::BOTTOM, || step(2));
-        // What is endorsed comes from nowhere; what is read after it does again.
+        // An endorsed value has no origin; origins of later reads are kept again.
         let endorsed = l.reclassify(Label::BOTTOM, reply);
         assert_eq!((endorsed, l.why(endorsed)), (Label::BOTTOM, Vec::new()));
         let chains = l.why(reply);
@@ -685,7 +685,7 @@ mod tests {
         assert!(l.label_of(&label(&["web"], &["alice"])).is_some());
         assert_eq!(l.label_of(&label(&["web"], &["mallory"])), None);
         assert_eq!(l.label_of(&label(&["mail"], &["alice"])), None);
-        // What others say of data is never lowered by not knowing whom they name.
+        // A sender's statement is never lowered for lack of a known principal.
         let mut said = |sources: Option<&[&str]>, readers: Option<&[&str]>| {
             let list = |names: &[&str]| names.iter().map(|n| Name::from(*n)).collect();
             let spec = l.in_terms(&Stated { sources: sources.map(list), readers: readers.map(list) });

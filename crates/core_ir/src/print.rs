@@ -590,7 +590,7 @@ impl<'a> Printer<'a> {
             let kept = self.parts.len();
             match self.style.width {
                 Some(width) if self.limit.is_none() => {
-                    // Try one line first; give up as soon as it is too long.
+                    // Try one line first; stop as soon as it is too long.
                     self.limit = Some(self.line_start + width);
                     self.form(id, code.term(id));
                     self.limit = None;
@@ -717,7 +717,7 @@ impl<'a> Printer<'a> {
             Term::List(items) => self.items("[", "]", items, |p, e| p.term(*e, Level::Expr)),
             Term::Abs(_) => self.abs(id),
             Term::App(f, x) => {
-                // What would take the argument as its own operand.
+                // A form that would take the argument as its own operand.
                 match self.code.term(*f) {
                     Term::Tag(_, None) | Term::Recv(Recv::Code) => self.enclosed(*f),
                     _ => self.term(*f, Level::App),

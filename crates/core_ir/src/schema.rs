@@ -658,7 +658,7 @@ impl SchemaCheck<'_> {
                     None => Ok(()),
                 }
             }
-            // What is said of another kind.
+            // Keywords about another kind are ignored.
             _ => Ok(()),
         }
     }

@@ -1271,7 +1271,7 @@ impl Builder {
             own.tools = p.tools.iter().map(|t| tool(*t)).collect();
             Arc::new(own)
         };
-        // A finished term has children first, so each has its new number when it is asked for.
+        // A finished term has children first, so that each has its new number when it is looked up.
         let mut new: Vec<TermId> = Vec::with_capacity(code.len());
         for (id, term) in code.iter() {
             let mut copy = term.clone().map_children(&mut |c| new[c.0 as usize]);
@@ -1557,7 +1557,7 @@ impl Resolver {
             self.errors.push(BuildError::TooDeep(span));
             return;
         }
-        // What is done next comes last.
+        // The continuation comes last.
         let first = work.len();
         match &mut b.terms[id.0 as usize] {
             Term::Var(name, slot) => match self.lookup(name) {

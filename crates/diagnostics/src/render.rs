@@ -49,7 +49,7 @@ pub fn text(sources: &Sources, d: &Diagnostic, color: bool) -> String {
         group = group.element(Title::NOTE.message(meaning));
     }
     let mut groups = vec![group];
-    // What is never carried out is at least shown.
+    // A fix that is never applied is at least shown.
     let shown = d.fix.as_ref().filter(|f| f.applicability == Applicability::DisplayOnly && !d.hide_source);
     let change = shown.and_then(|fix| change(sources, fix));
     if let Some((path, first, lines, range, new)) = &change {

@@ -112,7 +112,7 @@ pub(crate) fn completion(
         return if fields::names_others(key) { names(files()) } else { Vec::new() };
     }
     let file = read(path, text);
-    // What is being written may break the file; then it is what it was called before.
+    // The edit in progress may break the file; then the last valid version is used.
     let format = match frontends::recognise(&file) {
         Recognised::Frontend(f) => Some(f),
         _ => {

@@ -221,7 +221,7 @@ fn of_configuration(file: usize, path: &str, text: &Arc<str>) -> Vec<Word> {
         if written.starts_with(['"', '\'']) && written.len() >= 2 {
             (start, end) = (start + 1, end - 1);
         }
-        // What has escapes or runs over lines is no name.
+        // A text with escapes or line breaks is not a name.
         let Some(word) = node.text().filter(|t| text.get(start..end) == Some(*t) && is_name(t)) else {
             return;
         };

@@ -60,7 +60,7 @@ impl Names {
         for i in tools {
             names.all[i].kind = Kind::Tool;
         }
-        // Who is asked is a pipeline where no agent has the name.
+        // The callee is a pipeline if no agent has the name.
         let pipelines: Vec<usize> = (0..names.all.len())
             .filter(|i| {
                 let o = &names.all[*i];

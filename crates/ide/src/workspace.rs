@@ -343,7 +343,7 @@ impl Workspace {
 
     fn analysis(&self, view: &View<'_>) -> Analysis {
         let open = self.documents.iter();
-        // What editors have of files that others import.
+        // Unsaved versions of files that others import.
         let open: HashMap<PathBuf, Arc<str>> = open
             .filter_map(|(path, d)| Some((self.around.resolve(Path::new(path))?, d.text.clone())))
             .collect();
@@ -435,7 +435,7 @@ impl<'a> View<'a> {
     fn completion(&self, offset: usize) -> Vec<Completion> {
         use CompletionKind::{Agent, Field, Function, Keyword, Type, Variable};
         let (Some(names), Some(program)) = (&self.names, &self.program) else { return Vec::new() };
-        // What stands before the word that is being written decides what it can be.
+        // The text before the current word decides the possible completions.
         let before = self.text.get(..offset).unwrap_or("").trim_end_matches(is_word);
         let item = names::item_at(program, offset).map(|(i, _)| i);
         let wanted = |k: Kind| match k {
@@ -511,7 +511,7 @@ fn rename_across(files: &[Text], same: &SameName, to: &str) -> Result<Vec<FileEd
     let word = is_identifier(to);
     let plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | ' ');
     let text = to.starts_with(char::is_alphabetic) && to.trim() == to && to.chars().all(plain);
-    // What YAML would not read as a text.
+    // A text that YAML would not read as a string.
     let other = ["true", "false", "null", "yes", "no", "on", "off"];
     let fits = word || text && !same.word;
     if !fits || other.contains(&to.to_ascii_lowercase().as_str()) {

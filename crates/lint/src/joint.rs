@@ -376,7 +376,7 @@ fn calls(sources: &Sources) -> Vec<Call> {
         let Some(module) = sources.of_file(o.span.file) else { continue };
         let Some(source) = sources.get(module) else { continue };
         let (text, line) = slice(&source.text, o.span);
-        // What a decorator makes of a function or class stands where that is defined.
+        // A decorated function or class is at its definition.
         let called = text.split('(').next().unwrap_or("");
         if called.contains(char::is_whitespace) || called.len() == text.len() {
             continue;

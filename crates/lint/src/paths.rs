@@ -300,16 +300,16 @@ impl Walk<'_> {
             Term::App(f, x) => match self.code.term(*f) {
                 Term::Llm(_, params) if params.tools.is_empty() => Binding::Reply,
                 Term::Llm(..) => Binding::Action,
-                // What the calls of a reply come to.
+                // The result of the reply's calls.
                 Term::Fix { .. } if self.kind(*x) == Binding::Action => Binding::Action,
                 _ => Binding::Other,
             },
-            // What was called decides what comes of it.
+            // The called tool decides the result.
             Term::Case { scrutinee, .. } if self.kind(*scrutinee) == Binding::Action => Binding::Action,
             // A turn of a conversation.
             Term::Recv(Recv::Data(params)) if params.tools.is_empty() => Binding::Reply,
             Term::Recv(Recv::Data(_)) => Binding::Action,
-            // What decides how a turn goes on, after its calls.
+            // The decision about the next iteration, after the calls of this one.
             Term::Fresh(e) if carries_out(self.code, *e) => Binding::Action,
             Term::Field(e, field) if &**field == NEXT && self.kind(*e) == Binding::Action => Binding::Action,
             Term::Field(e, _) | Term::Classify(_, e) | Term::Check(_, _, e) => match self.kind(*e) {

@@ -133,7 +133,7 @@ fn argument(text: &str, call: Range<usize>, keys: &[&str], value: &str) -> Optio
     let written = inside.trim_end();
     let place = call.start + written.len();
     let last = written.rsplit('\n').next().unwrap_or("");
-    // What follows a comment on its line is part of it.
+    // Text after a comment on its line is part of it.
     if last.contains('#') {
         return None;
     }

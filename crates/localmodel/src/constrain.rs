@@ -71,7 +71,7 @@ impl Grammars {
         if let Some(error) = matcher.get_error() {
             return Err(Error::schema(first_line(&error)));
         }
-        // Some contradictions show only when the first token is asked for.
+        // Some contradictions appear only when the first token is requested.
         matcher.compute_mask().map_err(failed)?;
         Ok(Grammar {
             matcher,

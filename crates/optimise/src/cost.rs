@@ -94,7 +94,7 @@ fn share(
     if !sequence(t, id) {
         return None;
     }
-    // What is evaluated one after the other.
+    // Parts evaluated one after the other.
     let mut found: Vec<TermId> = Vec::new();
     let mut work = vec![id];
     while let Some(at) = work.pop() {

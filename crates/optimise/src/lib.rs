@@ -167,7 +167,7 @@ const MAX_NODES: usize = 2_000_000;
 /// ```
 pub fn optimise(code: &Code, rules: &[&Rule]) -> Optimised {
     let mut done = Optimised { code: code.clone(), steps: Vec::new() };
-    // What a law may do depends on what occurs anywhere in the program, which there may be less of now.
+    // A law may depend on the constructs anywhere in the program, of which there may be fewer now.
     for _ in 0..MAX_ROUNDS {
         if done.code.len() > MAX_TERMS {
             break;

@@ -58,7 +58,7 @@ impl Provider for Model {
             Some(waits) if done == self.calls => {
                 self.waiting.fetch_add(1, Ordering::Relaxed);
                 let waits = waits.clone();
-                // What waits is small: what is known before belongs to the model, not to the agent.
+                // A waiting agent is small: what is shared belongs to the model, not to the agent.
                 Work::Later(Box::pin(async move {
                     waits.cancelled_owned().await;
                     answer(Reply::Text("found".into()))

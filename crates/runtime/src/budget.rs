@@ -264,7 +264,7 @@ impl<'a> Budget<'a> {
         if limited {
             let own = call.params.as_ref().and_then(|p| p.max_tokens);
             let wanted = own.unwrap_or(USUAL_OUTPUT);
-            // What the source asks for is needed whole.
+            // The limit that the source states must be available in full.
             let least = own.unwrap_or(MIN_OUTPUT_TOKENS);
             let input = call.input_bound();
             let mut output = wanted;
@@ -473,7 +473,7 @@ mod tests {
         );
         assert!(matches!(b.model_call(&asks("b", 2), "m", None, 1), Verdict::Go(..)));
         assert!(matches!(b.model_call(&call("x"), "m", None, 1), Verdict::Go(..)));
-        // What the run refuses is not counted against the agent.
+        // A refusal by the run's budget is not counted against the agent.
         assert_eq!(
             b.model_call(&asks("b", 2), "m", None, 1),
             Verdict::Stop("the limit of 3 model calls is reached".into())

@@ -122,7 +122,7 @@ pub fn run<'a>(
         Some(session) => lock(session).id().into(),
         None => handlers.run.clone().unwrap_or_else(journal::new_id).into(),
     };
-    // A run that goes on has the time at which it began.
+    // A resumed run keeps the time of its start.
     let began = handlers.journal.as_ref().map(|session| lock(session).created());
     let stores = handlers.stores.begin(machine.stores(), began).unwrap_or_else(|message| {
         machine.cancel(Stop { reason: StopReason::Configuration, message });
@@ -333,7 +333,7 @@ impl<'a> Driver<'a> {
 
     /// Ends the run; nothing continues after it.
     async fn end_of_run(mut self: Box<Self>, result: Result<machine::Value, Box<Failure>>) -> RunReport {
-        // What is given up now may be charged all the same, as what is late.
+        // A request that is canceled now may still be charged, like one that is late.
         for OpenModel { reserve, provider, spent, .. } in self.under_way.models() {
             self.budget.settle(reserve, provider.name(), *spent, cost(provider.price().as_ref(), *spent));
         }
@@ -521,7 +521,7 @@ impl<'a> Driver<'a> {
                 self.budget.replayed_model(params.as_deref(), &model, tokens, usd.as_ref());
             }
             Call::Tool { .. } => self.budget.replayed_tool(),
-            // What this process kept was lost with the one before.
+            // Data that the previous process kept in memory are lost.
             Call::Remember { store, key, value } if resumed && self.stores.is_in_process(store) => {
                 if matches!(response, Response::Remember(Ok(()))) {
                     let _ = self.stores.remember(store, *key, value.clone());
@@ -613,7 +613,7 @@ impl<'a> Driver<'a> {
             Ok((_, _, Err(message))) => {
                 self.machine.cancel(Stop { reason: StopReason::Journal, message });
             }
-            // It only waits, so it does not panic, and nobody aborts it.
+            // It only waits, so it does not panic and is never aborted.
             Err(e) => self.machine.cancel(Stop { reason: StopReason::Journal, message: e.to_string() }),
         }
     }
@@ -634,7 +634,7 @@ impl<'a> Driver<'a> {
             let begun = if is_model && models_wait { StartResult::NotYet } else { self.begin(id, &request) };
             if let StartResult::NotYet = begun {
                 models_wait |= is_model;
-                // All are looked at once, so those that stay keep their order.
+                // All are polled, so the remaining ones keep their order.
                 self.queue.get_or_insert_default().push_back((id, request));
             }
         }
@@ -891,7 +891,7 @@ impl<'a> Driver<'a> {
         let Answer { result, tokens, finish, by, words } = answer;
         let (model, usd) = match by {
             Some((name, usd)) => (name, usd),
-            // A reply is not free because nobody counted it.
+            // A reply without a token count is not free.
             None if result.is_ok() => {
                 (provider.name().to_string(), provider.price().map(|price| price.of(tokens)))
             }
@@ -1062,7 +1062,7 @@ impl<'a> Driver<'a> {
             }
             HandlerNote::Text(piece) => {
                 let redactor = self.redactor();
-                // What comes after the answer is no news.
+                // Events after the answer are dropped.
                 let Some(open) = self.under_way.get_mut(id) else { return };
                 let text = open.text.get_or_insert_default().push(redactor, &piece);
                 if text.is_empty() {
@@ -1149,7 +1149,7 @@ impl<'a> Driver<'a> {
 }
 
 fn lock(session: &Mutex<Session>) -> MutexGuard<'_, Session> {
-    // What a panic while it was held may have left undone is in the database, which leaves nothing half done.
+    // A panic while the lock was held can leave only the database in mid-change, and that is transactional.
     session.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

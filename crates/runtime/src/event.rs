@@ -240,7 +240,7 @@ impl Progress {
 
     fn tell(&self, note: HandlerNote) {
         if let Some((id, notes)) = &self.to {
-            // When the run is over nobody takes it any more.
+            // Nothing receives it after the run.
             notes.put(*id, note);
         }
     }

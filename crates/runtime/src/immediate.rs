@@ -32,7 +32,7 @@ impl Immediate<'_, '_> {
     fn asks(&mut self, asked: &Asked<'_>, what: What) -> Instant {
         let channel = asked.lattice.data_of(asked.channel);
         let answer = asked.lattice.data_of(asked.answer);
-        // Runs that explain flow ask the driver, so there is nothing to explain.
+        // Runs that explain flow use the driver, so there are no explanations here.
         let why = Vec::new();
         let (id, span, place) = (asked.id(), asked.span, asked.place().path());
         self.emit(Event::Asked { id, span, channel, answer, place, what, why });

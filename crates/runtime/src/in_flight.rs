@@ -143,7 +143,7 @@ impl InFlight {
         cx: &mut Context<'_>,
     ) -> Poll<Option<(RequestId, Option<Completion>)>> {
         if let Some(work) = &mut self.alone {
-            // What is broken by a panic is dropped below.
+            // A future broken by a panic is dropped below.
             let polled = catch_unwind(AssertUnwindSafe(|| Pin::new(work).poll(cx)));
             let done = match polled {
                 Ok(Poll::Pending) => return Poll::Pending,
@@ -199,7 +199,7 @@ impl InFlight {
 
     fn drop_alone(&mut self) {
         if let Some(work) = self.alone.take() {
-            // Whatever it panics about then, the request has come to its end.
+            // Even if it panics, the request has ended.
             let _ = catch_unwind(AssertUnwindSafe(|| drop(work)));
         }
     }

@@ -460,7 +460,7 @@ impl Telemetry {
     /// The endpoint can't be reached or refuses; in words for people.
     pub async fn send(mut self, report: &RunReport) -> Result<(), String> {
         let now = SystemTime::now();
-        // What was given up with the run ends with it.
+        // Requests canceled with the run end with it.
         for (_, mut span) in std::mem::take(&mut self.open) {
             if let Some(agent) = span.agent.and_then(|a| self.agents.get_mut(a)) {
                 (agent.ended, agent.error) = (now, Some("the run ended".into()));

@@ -127,8 +127,8 @@ impl Drop for Process {
         if child.id().is_none() {
             return;
         }
-        // Dropping a child kills it, and whoever only does that leaves a zombie until some other child ends.
-        // Without a runtime this process is about to end, and the system waits for what it leaves.
+        // Dropping a child kills it, but leaves a zombie until another child ends. Without a runtime this
+        // process is about to end, and the system reaps its children.
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             let is_supervisor = self.is_supervisor;
             let ending = EndingProcess::begin();

@@ -138,8 +138,8 @@ fn forms(secret: Secret) -> Vec<Secret> {
     let address = web::percent_encoded(text);
     out.push(address.to_ascii_lowercase());
     out.push(address);
-    // Three bytes are four characters, so what stands before it moves it by one of three places. What its
-    // neighbours have a part in is left out.
+    // Three bytes are four characters, so the preceding text shifts the encoding by one of three offsets.
+    // Characters that depend on the neighbors are left out.
     for (before, first) in [(0, 0), (1, 2), (2, 3)] {
         let bytes = [&[0; 2][..before], text.as_bytes()].concat();
         let encoded = STANDARD_NO_PAD.encode(&bytes);

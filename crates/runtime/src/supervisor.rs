@@ -107,7 +107,7 @@ pub(crate) fn carry_out(args: impl IntoIterator<Item = OsString>) -> Option<u8> 
     };
     Some(result.unwrap_or_else(|e| {
         let shown = program.to_string_lossy();
-        // Standard error is the tool's, and nobody else says why.
+        // Standard error is the tool's only channel for the reason.
         let _ = writeln!(std::io::stderr(), "cannot start `{shown}`: {e}");
         NOT_STARTED
     }))
@@ -171,7 +171,7 @@ fn end_of(process: Pid) -> std::io::Result<oneshot::Receiver<()>> {
     let handle = pidfd_open(process, PidfdFlags::empty())?;
     let (tell, told) = oneshot::channel();
     std::thread::Builder::new().spawn(move || {
-        // Where it can't be waited for it is taken for gone: better no tool than one that nobody watches.
+        // If it can't be waited for, it is taken for gone: better no tool than an unsupervised one.
         while poll(&mut [PollFd::new(&handle, PollFlags::IN)], None) == Err(Errno::INTR) {}
         let _ = tell.send(());
     })?;

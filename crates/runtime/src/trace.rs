@@ -190,7 +190,7 @@ impl Recorder {
                 out.push(phase("route", *k, agent, object(json!({"to": route.to_string()}))));
                 match (&route, next.map(|x| &x.what)) {
                     (Route::Final, _) => out.push(phase("check", *k, agent, object(json!({"again": false})))),
-                    // What follows is written where the tool is called.
+                    // The rest is written where the tool is called.
                     (Route::Tool(_), Some(Asked::Tool { .. } | Asked::Approve { .. })) => {}
                     // It was refused before it was called; the agent is shown why.
                     (Route::Tool(name), _) => {

@@ -97,8 +97,8 @@ impl Watchdog {
         // A short line goes into a pipe as a whole or not at all.
         let told = self.shell.as_mut().is_none_or(|(_, input)| input.write_all(line.as_bytes()).is_ok());
         if !told {
-            // What it knows is not what is: better none than one that kills what it should not. The next
-            // group begins with another.
+            // Its knowledge is stale: better no watchdog than one that kills the wrong processes. The next
+            // group starts another.
             self.end();
         }
     }

@@ -134,7 +134,7 @@ pub(crate) fn at_the_end(
         }
     }
     let last = result.as_ref().err().and_then(|f| Some((f.span, f.refusal.as_ref()?.name.clone())));
-    // What the run ended with is told with the error.
+    // The error's explanation is part of the error.
     let went_on = machine.refused_calls().iter().filter_map(|c| {
         let times = c.times - u64::from(last == Some((c.span, c.refusal.name.clone())));
         (times > 0).then(|| RefusedCall {

@@ -35,7 +35,7 @@ impl WriteLock {
 
     /// Waits for the turn, which lasts as long as what is given.
     pub(crate) fn take(&self) -> MutexGuard<'_, ()> {
-        // What a panic left undone SQLite takes back.
+        // SQLite rolls back changes that a panic left unfinished.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -32,8 +32,8 @@ impl Pricing {
     pub fn of(settings: &Settings, model: Option<&str>) -> Pricing {
         let named = settings.model_settings(model);
         let mut routes = named.routes(&settings.environment);
-        // The embedded model answers where nobody has named one. It costs nothing, and a bound is to hold for
-        // others as well.
+        // The embedded model is the default. It costs nothing, but a bound must hold for other models as
+        // well.
         if settings.models.model.is_none() && settings.environment.get("ENTAIL_MODEL").is_none() {
             routes.default.clear();
         }

@@ -288,8 +288,7 @@ fn project(sources: &mut Sources, id: FileId, path: &str, text: &Arc<str>) -> Ve
     let others = match frontends::recognise(&files[0]) {
         Recognised::Frontend(f) if File::is_python(path) || f.names_modules() => around(main),
         Recognised::Frontend(f) if f.names_files() => siblings(main),
-        // Most files are no agents, and of those that are most stand for themselves: what is around them is
-        // not looked at.
+        // Most files contain no agents, and most others are self-contained: their project is not read.
         _ => Vec::new(),
     };
     for sibling in others {
@@ -315,8 +314,8 @@ fn main_of(directory: &str) -> Result<String, Problem> {
         if !matches!(frontends::recognise(&file), Recognised::Frontend(_)) {
             continue;
         }
-        // What starts a run says most about it; then Python, which loads configurations; then tasks, which
-        // name agents.
+        // Code that starts a run is the most specific; then Python, which loads configurations; then tasks,
+        // which name agents.
         let starts = ["Runner.run", ".kickoff(", ".invoke(", "run_stream("].iter().any(|s| text.contains(s));
         let stem = path.file_stem().map_or(String::new(), |s| s.to_string_lossy().into_owned());
         let rank = match (File::is_python(&shown), &*stem) {

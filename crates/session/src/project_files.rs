@@ -111,9 +111,8 @@ impl FileList {
         if all <= most.0 && order.iter().map(|i| self.0[*i].1).sum::<u64>() <= most.1 {
             return (order, true);
         }
-        // What is in the folder or below comes first, then what is below the folder above, and so on; of
-        // those the highest, and of those the smallest: what code loads is small, what tests have recorded is
-        // not.
+        // Files in the folder or below come first, then those below its parent, and so on. Among these, the
+        // highest and then the smallest come first: configurations are small, recordings of tests are not.
         order.sort_by_cached_key(|i| {
             let (path, size) = &self.0[*i];
             let common = own.components().zip(path.components()).take_while(|(a, b)| a == b).count();

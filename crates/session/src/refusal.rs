@@ -34,7 +34,7 @@ fn lawful(refused: &Refused) -> Vec<String> {
     let raise = |what: &str, words: &str| {
         format!("raise the bound, if that is right for `{what}` everywhere: {words}")
     };
-    // A person vouches for what is untrusted. What is secret stays refused, also at a tool with `approve`.
+    // An approval vouches for untrusted data. Secret data stay refused, also at a tool with `approve`.
     let approval = |tool: &str| {
         (refused.integrity && !refused.secrecy).then(|| {
             format!("ask a person before each call: `approve = true` under `[tools.{tool}]` of a policy")

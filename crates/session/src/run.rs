@@ -295,7 +295,7 @@ impl Session {
         handlers.desk = desk;
         handlers.journal = kept.map(|s| Arc::new(Mutex::new(s)));
         let mut config = machine_config(fuel, policy);
-        // Who is asked to approve something is shown where it comes from.
+        // The approver of a call sees the origins of its arguments.
         config.explain_flow =
             self.options.explain_flow || (has_approver && code.tools.iter().any(|t| t.approve));
         let has_input = input.is_some();
@@ -304,7 +304,7 @@ impl Session {
             Some(kept) => kept.lock().unwrap_or_else(PoisonError::into_inner).id().to_string(),
             None => handlers.run.get_or_insert_with(runtime::new_run_id).clone(),
         };
-        // What the policy lets out bounds the local user, too.
+        // The policy's output clearance bounds the local user, too.
         let output = policy.map_or(LabelSpec::TOP, |p| p.output.clone());
         let view = View::new(&config, &[&output]);
         if !view.is_unbounded() {

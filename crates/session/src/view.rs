@@ -181,8 +181,8 @@ impl View {
                 let mut failure = failure.clone();
                 failure.notes = Vec::new();
                 failure.refusal = None;
-                // Such an end comes from outside of the program: it has no label, and says what was under
-                // way.
+                // Such an end comes from outside of the program: it has no label, and reveals what was in
+                // flight.
                 if failure.code.is_final() {
                     failure.message = ended(failure.code).to_string();
                     failure.stopped = failure.stopped.filter(|reason| is_told(*reason));

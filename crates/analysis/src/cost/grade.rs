@@ -294,7 +294,7 @@ fn take(step: &mut Step, work: &mut Vec<Rc<Step>>) {
         Step::Call { .. } => {}
         Step::Many { of, .. } => work.extend(of.take()),
         Step::Both(a, b) => {
-            // Only what nobody else holds goes deep.
+            // Only unshared parts are dropped recursively.
             for side in [a, b] {
                 if Rc::strong_count(side) == 1 && !matches!(**side, Step::Call { .. }) {
                     work.push(std::mem::replace(side, nothing()));

@@ -169,7 +169,7 @@ fn is_text(params: &ModelParams) -> bool {
 
 /// Returns the number of calls that one question to a model may take.
 fn asks(params: &ModelParams) -> Interval {
-    // What is to be of any type must be JSON all the same.
+    // A reply of any type must still be JSON.
     let may_fail = !params.tools.is_empty() || !is_text(params);
     Interval::up_to(1, 1 + if may_fail { u64::from(params.repair) } else { 0 })
 }
@@ -442,8 +442,8 @@ impl Analysis<'_> {
                 // The conversation may be empty.
                 let input = Interval { least: 0, ..c.input };
                 let c = Cost { input, ..c };
-                // A reply that calls several tools answers the next `recv` that offers any, too, so it may
-                // ask nobody.
+                // A reply with several calls also answers the following `recv`s that offer tools, so this one
+                // may be free.
                 (Value::Data, if params.tools.is_empty() { c } else { c.optional() })
             }
             Term::Recv(Recv::Code) => {
@@ -465,8 +465,8 @@ impl Analysis<'_> {
                 let inner = Self::bind(env, code.locals(id), Value::Data);
                 let (w, handled) = self.eval(code, *handler, &inner);
                 self.undecided -= 1;
-                // The body may fail at any point and the handler run after that. What succeeds is all of the
-                // one or of the other.
+                // The body may fail at any point and then the handler runs. A success is either all of the
+                // body or all of the handler.
                 let both = tried.plus(&handled);
                 let some = tried.envelope(&handled);
                 (Value::join(v, w), c.plus(&both.least_of(&some)))
@@ -726,7 +726,7 @@ impl Analysis<'_> {
         if bound == Bound::Finite(0) {
             return (x, Cost::zero());
         }
-        // A bound that stands for calls which are not in the term.
+        // A bound in place of calls that are not in the term.
         let open = bound == Bound::Infinite && matches!(origin, Some(BoundOrigin::Uncounted(_)));
         if !open && let Some(exact) = self.follow(bound, body, &x, at) {
             return exact;
@@ -800,12 +800,12 @@ impl Analysis<'_> {
     /// known.
     fn ask(&mut self, params: &ModelParams, bytes: Option<u64>, at: Span) -> Cost {
         if params.waiting {
-            // What waits was said and paid already.
+            // A pending call was received and paid with its reply.
             return Cost::zero();
         }
         let calls = asks(params);
         let most = calls.most.unwrap_or(1);
-        // At worst each model of a chain is asked, and charged, before the last one answers.
+        // In the worst case each model of a chain is called and charged before the last one answers.
         let candidates = self.routes.candidates(Some(params));
         let chain: Vec<&str> = candidates.iter().map(|m| &*m.name).collect();
         let mut unpriced: Vec<(Name, Option<u64>)> = Vec::new();
@@ -855,8 +855,8 @@ impl Analysis<'_> {
         most: u64,
     ) -> (Option<u64>, Option<u64>, Option<u64>, Option<u64>) {
         let sizes = self.prices.model(name).unwrap_or_default();
-        // A token is a byte at least; a message takes a few beside its text. What tools and the schema of an
-        // answer look like to the model, and what repairs add, is not known here.
+        // A token is at least a byte, and a message adds a few to its text. The encoding of tools and of an
+        // answer's schema, and the messages of repairs, are unknown here.
         let remark = if self.retrying > 0 { Pred::REMARK_BYTES } else { 0 };
         let text = bytes
             .filter(|_| most == 1 && params.tools.is_empty() && is_text(params))
@@ -1052,7 +1052,7 @@ mod tests {
         let open = beside("not counted: `memory` makes calls that are not compiled");
         assert_eq!((open.model_calls.least, open.model_calls.most), (1, None));
         assert!(open.unbounded[0].1.contains("`memory`"), "{:?}", open.unbounded);
-        // What is not counted may be calls of tools, too, though the term makes none.
+        // Uncounted calls may include tool calls, even if the term has none.
         assert_eq!(open.tool_calls.most, None);
         assert_eq!(beside("not known: `n`").model_calls, Interval::up_to(1, 1));
     }

@@ -221,7 +221,7 @@ impl Analysis {
             let input = AbstractValue::data(Range::new(Label::BOTTOM, hi));
             result = self.apply(&function, input, Range::BOTTOM, span, &mut state);
         }
-        // What unknown functions were given, they may call, with anything and whenever they like.
+        // Unknown functions may call their arguments at any time and with any value.
         let mut done = BTreeSet::new();
         while let Some(f) = self.escaped.iter().find(|f| !done.contains(*f)).copied() {
             done.insert(f);
@@ -335,7 +335,7 @@ impl Analysis {
             inner = self.taints.union(inner, deep);
         }
         let id = self.intern(fun);
-        // A function that stands for several holds what each of them does.
+        // A function that represents several has the effects of each.
         for part in self.funs[id.0 as usize].parts().to_vec() {
             let deep = part.deep(&mut self.taints);
             inner = self.taints.union(inner, deep);
@@ -356,7 +356,7 @@ impl Analysis {
             self.funs.push(fun);
             return id;
         }
-        // The last one of the place stands for all that are still to come.
+        // The last function of the place represents all later ones.
         let id = known[MAX_FUNCTIONS - 1];
         let old = self.funs[id.0 as usize].clone();
         let parts: Vec<AbstractValue> = old

@@ -135,7 +135,7 @@ fn remedy(site: &Site, check: &Check, breaking: &[Source]) -> String {
 
 /// Untrusted input, private data and an outward channel.
 fn trifecta(site: &Site) -> Option<Diagnostic> {
-    // What is refused every time sends nothing.
+    // A sink that is always refused sends nothing.
     if !site.outward || site.verdict == Verdict::Never {
         return None;
     }

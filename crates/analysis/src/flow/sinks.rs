@@ -280,7 +280,7 @@ impl Analysis {
         if let Some(policy) = &decl.policy
             && !adds_no_label(policy)
         {
-            // What the policy says may have any label, which must flow to the channel of the call.
+            // The policy's result may have any label, which must flow to the channel of the call.
             let channel = bounds.iter().fold(control, |c, b| self.taints.lattice.join(c, *b));
             let top = self.taints.top;
             verdict = self.exact(place, Cause::Tool(decl.name.clone()), top).hi;
@@ -337,7 +337,7 @@ impl Analysis {
         let (l_lo, _) = axis(&mut self.taints, l);
         let (at_lo, _) = axis(&mut self.taints, at);
         let lattice = &mut self.taints.lattice;
-        // What the value may have and the new label surely has not.
+        // A label that the value may have and the new label certainly lacks.
         let lowers = !lattice.flows(before, l_lo);
         let inert = lattice.join(l_lo, at_lo);
         let shows = !lattice.flows(before, inert);

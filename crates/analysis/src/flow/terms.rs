@@ -538,7 +538,7 @@ impl Analysis {
                 if escapes || *catches != Catches::All {
                     self.raise_in(state, error);
                 }
-                // What is caught flows to the program counter inside.
+                // A caught error flows to the program counter inside.
                 let within = self.taints.lattice.flows(
                     self.taints.label_with_input(error.label.hi),
                     self.taints.label_with_input(inside.hi),
@@ -605,7 +605,7 @@ impl Analysis {
                 self.raise(state, label);
                 let shape = match &v.shape {
                     Shape::Fns(_) => return None,
-                    // What passes is data.
+                    // A value that passes is data.
                     Shape::Top { .. } => Shape::data(),
                     shape => shape.clone(),
                 };

@@ -485,14 +485,14 @@ impl<'a> Infer<'a> {
             }
             Term::Recv(Recv::Data(params)) => {
                 self.effect(eff, Atom::Conversation);
-                // What waits was said already.
+                // A pending call was received with its reply.
                 if !params.waiting {
                     self.effect(eff, Atom::Llm(model(params)));
                 }
                 self.reply(code, params)
             }
             Term::Recv(Recv::Code) => {
-                // What the model writes is run: it may do what it likes, and give anything.
+                // Code written by the model is run: it may have any effect and return anything.
                 self.s.effects.does_anything(eff);
                 self.s.dynamic.push(why(at, ""));
                 self.s.add(Node::List(DYN))

@@ -146,7 +146,7 @@ fn checked(code: &Code, input: Option<&Type>, keep: bool) -> (Typing, Vec<(TermI
         }
     }
     let mistakes = infer.s.found();
-    // What comes out of a mistake is no mistake of its own.
+    // Errors caused by another error are not reported.
     let wrong: HashSet<Span> = mistakes.iter().map(|m| m.at.span).collect();
     for m in mistakes {
         if m.from.span != m.at.span && wrong.contains(&m.from.span) {
@@ -192,8 +192,7 @@ fn diagnostic(
     root: Span,
     seen: &mut HashSet<(&'static str, Span)>,
 ) -> Option<Diagnostic> {
-    // The prelude and generated code are in files that nobody can look at; imported files are the program's
-    // own.
+    // The prelude and generated code are in files that users can't see; imported files belong to the program.
     let own = |w: &Why| w.span.file == source || w.span.file.0 < u32::MAX - 8;
     let (at, other) = match (own(&m.at), own(&m.from)) {
         (true, true) => (m.at, Some(m.from)),

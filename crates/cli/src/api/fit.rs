@@ -124,7 +124,7 @@ impl<'a> SchemaReader<'a> {
             let properties = fields.get("properties")?.as_object()?;
             let mut properties = properties.iter();
             let (Some((name, payload)), None) = (properties.next(), properties.next()) else { return None };
-            // What has the tag inside is another thing.
+            // A value with the tag inside is a different encoding.
             fields.get("required")?.as_array()?.iter().find(|r| r.as_str() == Some(name))?;
             tags.push((name.as_str().into(), self.read(payload, depth + 1)));
         }

@@ -301,7 +301,7 @@ fn one(path: &Path, neighbours: &ProjectFilesCache) -> Option<Outcome> {
     match recognise(&file) {
         Recognised::Frontend(frontend) => {
             outcome.format = frontend.name().into();
-            // A module is of a project; a configuration is looked at by itself.
+            // A module belongs to a project; a configuration is read by itself.
             let (mut files, mut modules) = (vec![file], None);
             if File::is_python(&shown) || frontend.names_modules() {
                 let project = neighbours.of(path);
@@ -314,7 +314,7 @@ fn one(path: &Path, neighbours: &ProjectFilesCache) -> Option<Outcome> {
             outcome.took = begun.elapsed();
             outcome.units = compiled.units.len();
             for unit in &compiled.units {
-                // What it takes is written at its function, or a text.
+                // The input type is stated at its function; the default is a string.
                 let input = match unit.code.term(unit.code.root()) {
                     Term::Abs(abs) => abs.ty.clone().unwrap_or(Type::Str),
                     _ => Type::Str,

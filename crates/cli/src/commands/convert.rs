@@ -97,7 +97,7 @@ fn stats(ui: &Ui, path: &str) -> Exit {
                     if ui.args.verbose {
                         ui.say(&format!("{format}: {}: {}: {lacks}", file.display(), Target::ALL[i].0));
                     }
-                    // What is in backticks differs from place to place.
+                    // Text in backticks differs from place to place.
                     let kind: String = lacks.split('`').step_by(2).collect::<Vec<_>>().join("…");
                     *why.entry((i, kind.split(": ").next().unwrap_or_default().to_string())).or_default() +=
                         1;

@@ -101,7 +101,7 @@ pub(super) fn rows(bound: &CostBound) -> Vec<(&'static str, String)> {
         (0, None) => "no bound known".into(),
         (least, None) => format!("at least {}, no bound known", unit(least)),
     };
-    // What is known is the price of a part.
+    // The known price covers only a part.
     let money = match (bound.unpriced.is_empty(), bound.money.most) {
         (true, _) => number(bound.money, &dollars),
         (false, Some(0) | None) => "price unknown".into(),

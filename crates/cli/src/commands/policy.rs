@@ -52,7 +52,7 @@ fn init(ui: &Ui, file: &str, output: &Path) -> Exit {
     let undecided = placed.iter().filter(|(t, _)| t.is_unspecified()).count();
     let shown = output.display();
     if output != Path::new("-") {
-        // Whatever is there may be what somebody has decided.
+        // An existing file may contain decisions of its author.
         let written = std::fs::File::create_new(output).and_then(|mut f| f.write_all(text.as_bytes()));
         match written {
             Ok(()) => {}

@@ -190,7 +190,7 @@ fn traced(ui: &Ui, running: Running<'_>, sources: &Sources, head: &Head) -> Resu
     let refused = |e: std::io::Error| {
         ui.usage(&format!("cannot write the trace `{}`: {}", path.display(), reason(&e)), None)
     };
-    // Before anything is asked: a run whose trace is lost may be dear.
+    // Before the first request: a run whose trace is lost may be expensive.
     let mut file = std::fs::File::create(path).map_err(refused)?;
     let mut recorder = Recorder::new();
     let (report, has_input) = world(ui, running, &mut |event| recorder.note(event))?;
@@ -334,7 +334,7 @@ pub(super) fn world(
     let limits = args.limits(&session.settings).map_err(|e| refuse(ui, e))?;
     let models = match models {
         Some(models) => models.clone(),
-        // Nothing is asked, so nothing needs to be there.
+        // No request is made, so nothing needs to exist.
         None if journal.as_ref().is_some_and(|(j, _)| j.mode.is_replay()) => {
             session.any_models().map_err(|e| refuse_config(ui, &e))?
         }
@@ -360,7 +360,7 @@ pub(super) fn world(
         let mut view = Watch::new(ui, args.watch, run.limits());
         let log = args.log == Some(LogArg::Json);
         let mut events = |event: RunEvent<'_>| {
-            // What is shown and kept here is the operator's.
+            // Output and records here are the operator's.
             watch(event.kept);
             let Some(event) = event.shown else { return };
             if log && let Some(json) = event_json(event, Detail::Outline) {
@@ -381,8 +381,8 @@ pub(super) fn world(
             view.end();
         }
         if let Some(telemetry) = ended.telemetry {
-            // What the run gave counts more than what is told about it, and nobody has to wait for a
-            // collector that does not answer.
+            // The result counts more than its telemetry, and must not wait for a collector that does not
+            // answer.
             let interrupted = CancellationToken::new();
             interrupt::cancels(interrupted.clone());
             let sent = tokio::select! {
@@ -496,7 +496,7 @@ pub(super) fn input(ui: &Ui, args: InputArgs<'_>, runnable: &Runnable) -> Result
     }
     match (as_data(&text, ty), fields) {
         (Ok(data), _) => Ok(Some(data)),
-        // One text is all that is asked for: no need to write JSON.
+        // A single string is accepted without JSON quotes.
         (Err(_), [(name, Type::Str)]) if !text.trim_start().starts_with('{') => {
             Ok(Some(Data::record([(name.clone(), Data::str(text))])))
         }

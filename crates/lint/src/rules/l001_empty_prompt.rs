@@ -18,7 +18,7 @@ pub(super) static RULE: Rule = Rule {
 fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
     let from = out.len();
     find(rule, context, out);
-    // Of a format that no framework is known to read, nobody knows what its agents are told besides.
+    // The agents of a format without a known framework may have further instructions.
     if context.compiled.facts.any_reader {
         for d in &mut out[from..] {
             d.level = Level::Unknown;
@@ -51,7 +51,7 @@ fn find(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
             _ => None,
         })
         .collect();
-    // One that is asked with a template without words of its own may be told by what fills it.
+    // A template without words of its own may receive its instructions from the filled-in values.
     let filled: HashSet<TermId> = code
         .iter()
         .filter_map(|(_, t)| match t {

@@ -23,7 +23,7 @@ fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
         if let Term::Fix { bound: Bound::Finite(0), .. } = term {
             let at = code.span(id);
             let mut d = rule.finding("the loop has a bound of 0 and never runs", at);
-            // Of a talk, what was said before is left: it may be there to pass that on.
+            // A group chat's loop may exist to pass its conversation on.
             if context.compiled.facts.chats {
                 d.level = Level::Warn;
             }

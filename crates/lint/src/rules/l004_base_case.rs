@@ -41,7 +41,7 @@ pub(super) static FORCED_TRUNCATION: Rule = Rule {
             let message =
                 format!("this loop ends only at its bound{steps}: every path through it calls it again");
             let mut d = finding(rule, context, l, &message).about(steps);
-            // So many turns are what a talk is meant to have (§5.4, multi-turn limits).
+            // A stated number of turns is intended (§5.4, multi-turn limits).
             if is_talk(context, l) {
                 d.level = Level::Info;
             }

@@ -17,7 +17,7 @@ pub(super) static RULE: Rule = Rule {
 fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
     let code = context.code();
     let written = context.compiled.facts.written_term;
-    // What gives each item of a list as it is composes nothing, nor was it meant to.
+    // A map that returns each item unchanged composes nothing, and was not meant to.
     let of_items: HashSet<_> = code
         .iter()
         .filter_map(|(_, t)| match t {
@@ -28,8 +28,8 @@ fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
     for (id, term) in code.iter() {
         let empty = match term {
             Term::Abs(_) if of_items.contains(&id) => false,
-            // In a term that somebody wrote it is the identity, which ends a loop and is neutral in a chain;
-            // front ends make a λ of a variable of empty lists only.
+            // In a handwritten term it is the identity, which ends a loop and is neutral in a chain. Front
+            // ends create a λ that returns its variable only for empty lists.
             Term::Abs(abs) if written && abs.sugar != AbsSugar::Compose => false,
             Term::Abs(abs) => matches!(code.term(abs.body), Term::Var(_, Slot::Local(0))),
             Term::Par(_, sides) => sides.is_empty(),

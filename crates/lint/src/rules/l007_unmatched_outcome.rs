@@ -66,7 +66,7 @@ fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
                     let d =
                         rule.finding(message, at.unwrap_or(node.at)).about(format!("{} {when}", target.name));
                     let mut d = d.help("remove the edge, or add the outcome");
-                    // Without an edge that is never taken everything goes on as before.
+                    // Removing an edge that is never taken changes nothing.
                     d.fix = at.map(|at| wish(at, "", Applicability::Safe));
                     out.push(if at.is_some() { d.remark(node.at, "the decision") } else { d });
                 }

@@ -89,7 +89,7 @@ const EXCUSES: &[Excuse] = &[
 fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
     let code = context.code();
     // A loop that nothing ends, not even a default, is L004a's and L021's.
-    // A graph that goes round for ever is L023's.
+    // L023 reports a graph that never reaches END.
     let endless_graph = context.unit.outline.graphs.iter().any(never_ends);
     for l in context.loops().iter().filter(|l| l.bound != Bound::Infinite || !l.is_endless()) {
         let Some(origin) = &l.origin else { continue };
@@ -130,7 +130,7 @@ fn finding(rule: &Rule, case: &Case<'_>) -> Option<Diagnostic> {
         d.level = Level::Unknown;
     }
     let stated_here = !case.is_retry() && !supplied && facts.bounded.is_none();
-    // What holds anyway is stated: nothing changes until the framework does.
+    // The repair states the effective default: nothing changes until the framework does.
     if let (Bound::Finite(n), Some(_), Some(at), true) = (l.bound, words.stated, d.span, stated_here) {
         d.fix = Some(wish(at, &n.to_string(), Applicability::Safe));
     }

@@ -14,8 +14,8 @@ pub(super) static RULE: Rule = Rule {
 
 fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
     let Some(allowed) = context.most_model_calls else { return };
-    // What comes from a framework's default is L017's: as a rule it bounds the run as a whole, not each loop
-    // by itself.
+    // L017 reports bounds that come from a framework's default: usually such a default bounds the run, not
+    // each loop.
     if context.loops().iter().any(|l| l.origin.is_some()) {
         return;
     }

@@ -14,7 +14,7 @@ pub(super) static RULE: Rule = Rule {
 };
 
 fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
-    // Without anything typed there is nothing to disagree about.
+    // Without a typed result there is nothing to disagree about.
     let code = context.code();
     let typed = code.iter().any(|(_, t)| match t {
         core_ir::Term::Llm(_, params) => params.result.is_some(),

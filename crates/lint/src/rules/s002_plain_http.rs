@@ -69,7 +69,7 @@ pub(super) fn is_near(host: &str) -> bool {
         }
         Err(_) => false,
     };
-    // `url.to.my.model` stands for an address.
+    // `url.to.my.model` is a placeholder for an address.
     let stands = host.split(['.', '-', '_']).any(|word| matches!(word, "my" | "your" | "placeholder"));
     private
         || stands

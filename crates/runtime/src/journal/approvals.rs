@@ -539,7 +539,7 @@ impl Journal {
             };
             add(question.map(|q| &*q.run), &answer.token, Some(answer.approver), why);
         }
-        // What a run is said to have been told.
+        // Answers that a run has recorded.
         let mut statement = self.db.prepare(
             "SELECT run, strand, number, request, response FROM entries
              WHERE conversation IS NULL AND response IS NOT NULL",
@@ -653,7 +653,7 @@ impl ApprovalDesk {
                 if !lying.used && same.token == lying.token && same.asked <= now && same.expires > now {
                     return Ok(same);
                 }
-                // What has expired, and what the request asked when the program was another, is forgotten.
+                // Expired questions, and those of an earlier version of the program, are deleted.
                 db.execute("DELETE FROM answers WHERE token = ?1", [&lying.token])?;
                 db.execute(
                     "DELETE FROM approvals WHERE run = ?1 AND strand = ?2 AND number = ?3",
@@ -925,7 +925,7 @@ mod tests {
         let desk = ApprovalDesk::new(&path, Duration::from_secs(3600)).with_approvers(approvers);
         let approval = Approval { tool: "pay".into(), args: Vec::new(), channel: core_ir::Data::list([]) };
         let question = desk.put("r", RequestId { strand: 0, number: 1 }, &approval).unwrap();
-        // What is written next goes to the beginning of the log, which keeps its length.
+        // The next write goes to the start of the log, which keeps its length.
         answers.db.query_row("PRAGMA wal_checkpoint(RESTART)", [], |_| Ok(())).unwrap();
         let token = question.token.clone();
         let mut waits = tokio::spawn(async move { desk.wait(&question).await });

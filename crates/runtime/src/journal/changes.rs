@@ -74,7 +74,7 @@ pub(super) fn of(db: &Connection, run: &str) -> rusqlite::Result<Vec<StoredRow>>
 /// Notes that a run has had this program until now.
 pub(super) fn note(db: &Connection, run: &str, program: String) -> rusqlite::Result<()> {
     let number = of(db, run)?.last().map_or(1, |b| b.number + 1);
-    // What is under way counts as well: it was asked by that program.
+    // Requests in flight count as well: that program made them.
     let sql = "SELECT coalesce(max(step), 0) FROM entries WHERE run = ?1";
     let step = db.query_row(sql, [run], |r| r.get(0))?;
     StoredRow { number, changed: now_millis(), step, program }.insert(db, run)

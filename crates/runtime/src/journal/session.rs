@@ -123,7 +123,7 @@ impl Journal {
     pub fn begin(self, about: &RunIdentity, redactor: &Redactor) -> Result<Session, JournalError> {
         let id = new_id();
         let input = about.input.as_ref().map_or(String::new(), |d| data_json(d).to_string());
-        // Of a secret that can be guessed, whoever gives the input would learn from this that it is one.
+        // For a guessable secret, whoever supplies the input could learn from this that it is one.
         if redactor.text(&input) != input {
             return Err(JournalError::new(
                 "the input holds a secret of the environment, which no journal may keep",
@@ -285,7 +285,7 @@ impl Journal {
     fn forget_nobody(&self, run: &str) -> Result<(), JournalError> {
         let nobody = wire::response(&Response::Unattended);
         let _turn = self.turn.take();
-        // What is under way (without a response) has been asked after what it counts from.
+        // A request in flight (without a response) was made after the one from which it counts.
         let forgotten = self.db.execute(
             "DELETE FROM entries WHERE run = ?1 AND response = ?2 AND step >
                 (SELECT coalesce(max(step), 0) FROM entries WHERE run = ?1 AND response IS NOT ?2)",
@@ -311,8 +311,8 @@ impl Journal {
     fn lock(&self, id: &str) -> Result<Lock, JournalError> {
         let path = self.lock_path(id);
         let failed = |e: std::io::Error| JournalError::new(format!("cannot lock run `{id}`: {e}"));
-        // What this process or another one has just given up may still be on its way to the disk. And whoever
-        // held the lock before may have removed the file between our opening and locking it.
+        // Data that this process or another one has just released may still be on its way to the disk. And
+        // the previous holder of the lock may have removed the file between our opening and locking it.
         for _ in 0..20 {
             let file = File::options().create(true).append(true).open(&path).map_err(failed)?;
             match file.try_lock() {
@@ -524,8 +524,8 @@ impl Session {
         if let Some(by) = &spent.by {
             response[BY] = json!({"name": by.name, "via": by.via.as_str()});
         }
-        // Without the secret it would be another answer, and a run that goes on with that one tells what was
-        // taken out.
+        // Without the secret the answer would differ, and a run resumed from that difference would reveal the
+        // removed part.
         if redactor.finds(&response) {
             response = wire::withheld();
         }

@@ -156,7 +156,7 @@ impl Target {
                         }
                         _ => None,
                     };
-                    // What is under way has no number of its own yet.
+                    // A request in flight has no number yet.
                     let step = self.step + 1;
                     if response.is_some() {
                         self.step = step;

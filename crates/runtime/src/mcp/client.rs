@@ -182,7 +182,7 @@ impl Connections {
         let declared = self.declared(server)?;
         let place = self.place(declared);
         let cell = place.cell(server);
-        // Whoever comes first connects; if that fails or is given up, the next one tries again.
+        // The first caller connects; if that fails or is canceled, the next one tries again.
         let connected = cell.get_or_try_init(|| async {
             let limit = declared.settings.start_timeout.map_or(START, Duration::from_secs_f64);
             Client::connect(declared, call.limits, call.hidden, limit).await
@@ -191,10 +191,9 @@ impl Connections {
         let client = connected.await.map_err(|e| e.map(of_server))?;
         let answer = match timeout(call.limit, client.call(call, &self.pins)).await {
             Ok(answer) => answer,
-            // Dropping the call has told the server to give up.
+            // Dropping the call has told the server to cancel it.
             Err(_) => {
-                // It may be stuck, and must not hold up other runs. It ends with the last call that is under
-                // way in it.
+                // It may be stuck, and must not block other runs. It ends with its last call in flight.
                 if !std::ptr::eq(place, self) {
                     place.forget(server, &cell);
                 }
@@ -476,7 +475,7 @@ fn described(tool: &Tool) -> ServerTool {
 async fn list(peer: &Peer<RoleClient>) -> Result<Vec<Tool>, ServiceError> {
     let mut tools = Vec::new();
     let (mut cursor, mut bytes) = (None, 0usize);
-    // What is beyond is not known to us, as if the server did not have it.
+    // Pages beyond the limit are treated as if the server did not have them.
     for _ in 0..MAX_PAGES {
         let params = PaginatedRequestParams::default().with_cursor(cursor);
         let page = peer.list_tools(Some(params)).await?;
@@ -530,7 +529,7 @@ fn start(
 /// Waits for a child and describes how it ended.
 async fn wait(child: &mut process::Process, group: &Mutex<ProcessGroup>) -> String {
     let how = child.wait().await;
-    // What it left behind ends with it; otherwise the pipes might never close.
+    // Its leftover processes end with it; otherwise the pipes might never close.
     group.lock().unwrap_or_else(PoisonError::into_inner).kill();
     how.map_or_else(|e| e.to_string(), |status| status.to_string())
 }

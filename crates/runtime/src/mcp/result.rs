@@ -202,7 +202,7 @@ mod tests {
             read(json!({"integrity": ["web"], "confidentiality": "public"})),
             said(Some(&["web"]), None)
         );
-        // Nobody is nobody.
+        // An empty name names no one.
         assert_eq!(read(json!({"integrity": "trusted", "confidentiality": []})), said(Some(&[]), Some(&[])));
         assert_eq!(read(json!({"integrity": ["web", 7], "confidentiality": "team"})), said(None, Some(&[])));
         assert_eq!(

@@ -69,7 +69,7 @@ fn take(full_at: &mut Option<Instant>, limit: Option<u32>, n: u64, now: Instant)
     let limit = limit?.max(1);
     // More than a bucket holds would never come: such a call takes all of it.
     let n = u32::try_from(n).unwrap_or(u32::MAX).min(limit);
-    // `full_at` is when the bucket would be full if nobody took anything.
+    // `full_at` is the time at which the unused bucket would be full.
     let level = full_at.unwrap_or(now).max(now);
     let after = level + MINUTE * n / limit;
     *full_at = Some(after);

@@ -153,7 +153,7 @@ mod tests {
         let elsewhere = [vec![said(Role::User, "gone")], calls(&["a", "b"])].concat();
         assert_eq!(places(&kept, &elsewhere), []);
         assert_eq!(places(&kept, &[begin.clone(), calls(&["b"])].concat()), []);
-        // What another answer says as well is its own.
+        // Words that another answer contains too belong to that answer.
         let after = [begin.clone(), calls(&["a"])].concat();
         kept.keep(&after, &Reply::ToolCall { name: "b".into(), args: Data::record([]) }, Arc::new(json!(3)));
         assert_eq!(places(&kept, &first), vec![(1, 1, "1".to_string()), (3, 1, "3".to_string())]);

@@ -177,7 +177,7 @@ impl Client {
             answer = self.ask_once(script);
         }
         match answer {
-            // The server was started anew since.
+            // The server has restarted since.
             Err(e) if used_before && e.is_connection_dropped() => self.ask_once(script),
             answer => answer,
         }

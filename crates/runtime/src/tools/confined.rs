@@ -149,7 +149,7 @@ fn files(act: FileOp, root: &Path, args: &[(Name, Data)], limits: &ToolLimits) -
             let regex = regex.map_err(|_| format!("`{}` is no regular expression", clip(&pattern, 100)))?;
             let mut out = Vec::new();
             for file in walk(&root, &beneath(&path)?)? {
-                // What is too large or no text is passed over, as by other programs of the name.
+                // Files that are too large or not text are skipped, as other programs of the name do.
                 let Ok(text) = text_of(&root, &file, limits.max_output) else { continue };
                 for (n, line) in text.lines().enumerate().filter(|(_, l)| regex.is_match(l)) {
                     let number = i64::try_from(n + 1).unwrap_or(i64::MAX);
@@ -205,7 +205,7 @@ fn why(path: &Path, e: &std::io::Error) -> String {
     let path = clip(if path.is_empty() { "." } else { &path }, 100);
     match e.kind() {
         std::io::ErrorKind::NotFound => format!("there is no `{path}`"),
-        // What leads out of a root has no number of the operating system.
+        // A path out of a root has no error number of the operating system.
         std::io::ErrorKind::PermissionDenied if e.raw_os_error().is_none() => {
             format!("`{path}` leads out of the root")
         }
@@ -222,11 +222,11 @@ fn text_of(root: &Dir, path: &Path, most: usize) -> Result<String, String> {
     let wrong = |what: &str| format!("`{}`: {what}", clip(&path.display().to_string(), 100));
     let mut how = OpenOptions::new();
     how.read(true);
-    // Opening a pipe would wait for somebody to write to it.
+    // Opening a pipe would wait for a writer.
     #[cfg(unix)]
     cap_std::fs::OpenOptionsExt::custom_flags(&mut how, rustix::fs::OFlags::NONBLOCK.bits().cast_signed());
     let file = root.open_with(named(path), &how).map_err(|e| why(path, &e))?;
-    // What has been opened is looked at, not what has this name by now.
+    // Checks the opened file, not the one that has the name by now.
     if !file.metadata().map_err(|e| why(path, &e))?.is_file() {
         return Err(wrong("it is no file"));
     }
@@ -385,7 +385,7 @@ mod tests {
             stop.store(true, Ordering::Relaxed);
         });
         assert_eq!(std::fs::read_dir(outside.path()).unwrap().count(), 1);
-        // A pipe, which nobody writes to, is not waited for.
+        // A pipe without a writer is not waited for.
         assert!(
             std::process::Command::new("mkfifo").arg(dir.path().join("pipe")).status().unwrap().success()
         );
@@ -403,7 +403,7 @@ mod tests {
             ("http://127.0.0.1:10/", "is not allowed"),
             ("http://user@example.com/", "a user or a password"),
             ("file:///etc/passwd", "scheme"),
-            // Allowed, and nobody is there.
+            // Allowed, but no server is there.
             ("http://127.0.0.1:9/", "no connection"),
         ] {
             let args = vec![("url".into(), Data::str(url))];

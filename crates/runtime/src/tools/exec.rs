@@ -93,7 +93,7 @@ impl Exec {
             tokio::try_join!(
                 async {
                     let status = child.wait().await.map_err(OutputError::Io);
-                    // What it left behind ends with it; otherwise the pipes might never close.
+                    // Its leftover processes end with it; otherwise the pipes might never close.
                     group.kill();
                     status
                 },

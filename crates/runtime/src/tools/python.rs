@@ -317,7 +317,7 @@ impl Worker {
     /// The next line that it writes.
     async fn line(&mut self, most: usize) -> Result<Json, String> {
         let mut line = Vec::new();
-        // What surrounds the result is short.
+        // The envelope of the result is short.
         let limit = most as u64 + 64;
         let read = (&mut self.output).take(limit).read_until(b'\n', &mut line).await;
         if let Err(e) = read {

@@ -96,8 +96,8 @@ struct CallerGuard {
 impl Drop for CallerGuard {
     fn drop(&mut self) {
         self.given_up.store(true, Ordering::SeqCst);
-        // All calls of the engine look up now, and those that are waited for go on. Of one that has ended
-        // nothing is left.
+        // All calls of the engine check now, and those with a caller continue. A finished call leaves nothing
+        // behind.
         if let Some(engine) = &self.engine {
             engine.increment_epoch();
         }
@@ -189,7 +189,7 @@ impl Wasm {
         store.limiter(|limits| limits);
         let ended = |e: wasmtime::Error| self.why(&e);
         store.set_fuel(self.fuel).map_err(ended)?;
-        // Each new epoch asks whether this call is the one that was given up.
+        // Each new epoch checks whether this call was canceled.
         let stop = given_up.clone();
         store.epoch_deadline_callback(move |_| match stop.load(Ordering::SeqCst) {
             true => Ok(UpdateDeadline::Interrupt),

@@ -141,7 +141,7 @@ pub(super) async fn rpc(
     headers: HeaderMap,
     body: Bytes,
 ) -> Result<Response, Failure> {
-    // What is no JSON has no `id` that could be answered to.
+    // Invalid JSON has no `id` to answer to.
     let request = match body_json(&headers, &body) {
         Ok(request) => request,
         Err(failure) if failure.is_no_json() => {
@@ -238,7 +238,7 @@ async fn answer(client: &Client, headers: &HeaderMap, request: &Value) -> Result
         "SubscribeToTask" | "tasks/resubscribe" => {
             client.needs(Role::Watch)?;
             let id = task_id()?;
-            // Before its state is looked at, so that nothing happens in between.
+            // Before its state is read, so that no event is missed in between.
             let events = client.service.watch(&client.caller, id).ok_or_else(|| no_task(id))?;
             if client.has_ended(id) {
                 return Err(Fault(UNSUPPORTED, "the task has ended".into()));
@@ -345,7 +345,7 @@ async fn send(
         || params.pointer("/configuration/blocking").and_then(Value::as_bool) == Some(false);
     let Started { run, mut events, .. } = begin(client, params, traceparent)?;
     if !later {
-        // Until it ends or waits for somebody. A client that goes before that can ask for the task.
+        // Until it ends or waits for an approval. A client that disconnects earlier can query the task.
         while let Some(event) = events.recv().await {
             if event["event"] == "waiting" {
                 break;
@@ -370,7 +370,7 @@ impl Source {
             Source::Watcher(events) => loop {
                 match events.recv().await {
                     Ok(event) => return Some(event),
-                    // What was missed is over; how things stand is told with what comes.
+                    // Missed events are not repeated; the next one carries the current state.
                     Err(broadcast::error::RecvError::Lagged(_)) => {}
                     Err(broadcast::error::RecvError::Closed) => return None,
                 }
@@ -385,7 +385,7 @@ fn follow(client: &Client, run: String, source: Source, version: Version) -> Res
     let (to, results) = channel(16);
     let client = client.clone();
     tokio::spawn(async move {
-        // That nobody listens any more is no reason to end the task.
+        // A task does not end when its last listener leaves.
         let _ = tell(&client, &run, first, source, version, &to).await;
     });
     Ok(results)
@@ -428,7 +428,7 @@ async fn tell(
                     return send(status(&task["status"], true)).await;
                 }
             }
-            // The next server goes on with it.
+            // The next server resumes it.
             Some("error") if event["error"]["code"] == "interrupted" => return Ok(()),
             Some("result" | "error") => break,
             _ => {}

@@ -167,7 +167,7 @@ async fn connection(
     let mut ending = false;
     loop {
         tokio::select! {
-            // What goes wrong here is between the client and its connection.
+            // Errors here concern only the client and its connection.
             _ = serving.as_mut() => break,
             () = close.cancelled() => break,
             () = stop.cancelled(), if !ending => {

@@ -422,7 +422,7 @@ async fn start(
         return ended(&service, &caller, &run);
     };
     let digest = callers::hex(&callers::hash_of(&format!("{name}\n{}", String::from_utf8_lossy(&body))));
-    // Its client may come back for the answer, so the run goes on without it.
+    // Its client may come back for the answer, so the run continues.
     let how = StartOptions { background: true, ..how };
     match service.start_once(&caller, &name, &input, Key { name: &key, digest: &digest }, how)? {
         KeyedStart::Begun(Started { run, .. }) if background => Ok(begun(&run)),
@@ -644,7 +644,8 @@ async fn decide(
     let decided = service.decide(journal, &request, &decision, by);
     decided.map_err(|e| Failure::new(StatusCode::CONFLICT, "not_waiting", e.message))?;
     let verdict = if decision == Decision::Approve { "approved" } else { "denied" };
-    // Who answers wants it to go on. A run whose server has gone is gone on with, if it can be.
+    // An answer implies that the run should continue. If its server is gone, the run is resumed where
+    // possible.
     let resumed = service.resume_if_it_is_ours(&question.run).await;
     Ok(Json(json!({"request": request, "run": question.run, "verdict": verdict, "resumed": resumed})))
 }

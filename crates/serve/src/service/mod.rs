@@ -427,7 +427,7 @@ impl Service {
         }
         let handlers = session.handlers(models);
         one_declaration_for_each_store(&pipelines, &handlers.stores).map_err(Error::Store)?;
-        // Callers share neither what their runs remember nor the servers that those talk to.
+        // Callers share neither the stores of their runs nor the servers that those use.
         let of_caller =
             |caller: &Arc<Caller>| (caller.name.clone(), handlers.tools.clone().sharing_servers());
         let own = callers.all().map(of_caller).collect();
@@ -561,7 +561,7 @@ impl Service {
         place.run.clone_from(&run);
         let cancel = CancellationToken::new();
         let watched = broadcast::Sender::new(EVENTS);
-        // What no journal keeps can't be gone on with.
+        // Data that no journal keeps can't be resumed.
         let suspends = how.background && self.journal.is_some();
         let caller = place.caller.clone();
         let limits = place.grant.within(caller.limits_of_run(&self.limits));
@@ -595,12 +595,12 @@ impl Service {
             let (input, label) = input.map_or((None, LabelSpec::BOTTOM), |(data, label)| (Some(data), label));
             let config = Config { input: label, ..(*pipeline.config).clone() };
             let machine = Machine::new(pipeline.code.clone(), input, config);
-            // The caller and whoever runs the server see different things.
+            // The caller and the operator see different views.
             let (mut view, mut operator) =
                 (pipeline.view(&caller), View::new(&pipeline.config, &[&pipeline.output]));
             // Questions that the caller may be shown.
             let mut questions: HashSet<RequestId> = HashSet::new();
-            // What is under way, and whether it is a question to somebody.
+            // The request in flight, and whether it is an approval question.
             let mut open: HashMap<RequestId, bool> = HashMap::new();
             let place = &mut ending.place;
             let records = handlers.models.redactor().for_records();
@@ -848,7 +848,7 @@ impl Service {
         };
         let mut view = pipeline.view(caller);
         let Some(args) = question.args.as_array() else { return view.is_unbounded() };
-        // A question of before says nothing of why it is asked.
+        // An earlier question says nothing about the reason for the call.
         let labels = args.iter().map(|arg| &arg["label"]).chain([&question.channel]).filter(|l| !l.is_null());
         labels.into_iter().all(|label| data_from_json(label).is_ok_and(|label| view.admits(&label)))
     }
@@ -899,7 +899,7 @@ impl Service {
         for tools in self.own.values() {
             tools.close_servers().await;
         }
-        // What was done is told, unless nobody is there to be told.
+        // Completed work is reported, unless no client is left.
         let until = Instant::now() + Duration::from_secs(5);
         while self.sending.load(Ordering::SeqCst) > 0 && Instant::now() < until {
             tokio::time::sleep(Duration::from_millis(5)).await;

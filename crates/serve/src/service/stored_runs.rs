@@ -40,7 +40,7 @@ impl Service {
             let redactor = service.handlers.models.redactor();
             Journal::existing(&path)?.keep_shown(&run, &shown, redactor)
         });
-        // It is told now; whoever asks the next server for it is told that it is withheld.
+        // It is sent now; a later query to the next server answers that it is withheld.
         if let Ok(Err(e)) = kept.await {
             self.log.warning(&e.message);
         }
@@ -143,7 +143,7 @@ impl Service {
         let session = session.map_err(|e| Refused::Conflict(e.message))?;
         let (input, settings) = (session.input().cloned(), session.settings().clone());
         let handlers = self.kept_in(caller, &pipeline, session, &path);
-        // Nobody waits for it, whoever did before.
+        // No client waits for it, even if one did before.
         let how = StartOptions {
             background: true,
             context: settings["context"].as_str(),

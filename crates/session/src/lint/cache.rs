@@ -68,7 +68,7 @@ impl Cache {
     /// Forgets everything, of all settings.
     pub fn clear() {
         if let Some(directory) = directory() {
-            // What can't be removed is no worse than what was there.
+            // A file that can't be removed is no worse than before.
             let _ = std::fs::remove_dir_all(directory);
         }
     }

@@ -233,7 +233,7 @@ fn program(path: &str, bytes: &[u8], config: &Config) -> Report {
         }
     };
     findings.extend(lint_programs(language, units, config));
-    // What is found in a file that it imports is that file's.
+    // Findings in an imported file belong to that file.
     findings.retain(|d| d.span.is_none_or(|s| s.file == id));
     for d in &mut findings {
         d.remarks.retain(|r| r.span.file == id);
@@ -313,7 +313,7 @@ pub fn files_of(path: &Path, python: bool) -> Result<Vec<(PathBuf, bool)>, Strin
         return Ok(vec![(path.to_path_buf(), true)]);
     }
     let wanted = |p: &str| is_program(p) || File::is_read(p) && (python || !File::is_python(p));
-    // What stands above the directory says nothing about it.
+    // Folders above the directory say nothing about it.
     let above = path.display().to_string().len();
     let below = |p: &str| !is_of_an_editor(p.get(above..).unwrap_or(p));
     let files = files_and_hidden(path, |name| HIDDEN.contains(&name), |p| wanted(p) && below(p));

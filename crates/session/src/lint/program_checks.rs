@@ -17,7 +17,7 @@ pub(super) fn unready(
 ) -> Vec<Diagnostic> {
     let loaded = match load(sources, path, loading) {
         Ok(loaded) => loaded,
-        // What names no policy file is refused with the code of the language.
+        // A name that no policy file defines is refused with the language's code.
         Err(Problem::Wrong(found) | Problem::Policy(found)) => return wanted(found, options),
         Err(Problem::Unreadable(..)) => return Vec::new(),
     };
@@ -52,7 +52,7 @@ pub(super) fn findings(
     let Loaded { runnables, policy, routes, .. } = match load(sources, path, loading) {
         Ok(loaded) => loaded,
         Err(Problem::Policy(found)) => return Err(found),
-        // What is wrong with the file is said by the rules.
+        // The rules report errors in the file.
         Err(_) => return Ok(Vec::new()),
     };
     let mut all: Vec<Diagnostic> = Vec::new();

@@ -115,7 +115,7 @@ impl Solver {
     pub(super) fn found(&mut self) -> Vec<Mistake> {
         let mut guards = std::mem::take(&mut self.guards);
         if guards.values().any(|g| !g.may_pass) {
-            // Of what nothing is known, such as the parameter of a function that nobody calls, may pass.
+            // Unknown values, such as the parameter of a function that is never called, may pass.
             let mut open: Vec<T> =
                 self.bounds.iter().filter(|(_, b)| b.lower.is_empty()).map(|(t, _)| *t).collect();
             let mut seen: HashSet<T> = open.iter().copied().collect();

@@ -26,7 +26,7 @@ impl Solver {
                     other => other.clone(),
                 };
                 match &base {
-                    // What it is is not known yet.
+                    // The type is not known yet.
                     Node::Refined(..) | Node::Var | Node::Dyn => self.work.push((a, *result, from, to)),
                     base if keep.has(Solver::kinds(base)) => self.work.push((a, *result, from, to)),
                     _ => {}
@@ -247,8 +247,8 @@ impl Solver {
     ) {
         if let Node::Fun(param, e, r) = node {
             let (param, e, r) = (*param, *e, *r);
-            // What a function under a guard gives is under the same guard, and so on inwards: a use for each
-            // level, and, so that this ends, one for all that are deeper.
+            // The result of a guarded function is under the same guard, at every nesting level. There is one
+            // use for each level, and, so that this ends, one for all deeper levels.
             let (guard, v) = match self.lists.get(&b).map(|g| (*g, self.node(*g).clone())) {
                 Some((guard, Node::Use(how))) => match &*how {
                     Use::Guard { result, .. } => (guard, *result),
@@ -284,7 +284,7 @@ impl Solver {
         }
         let t = match (&**pred, node) {
             (Pred::True, _) => a,
-            // What has passed this guard passes it again.
+            // A value that passed this guard passes it again.
             (_, Node::Refined(_, known)) if known == pred => a,
             _ => self.make(b, Node::Refined(a, pred.clone()), to),
         };

@@ -156,7 +156,7 @@ fn once(ui: &Ui, args: &LintArgs) -> Exit {
             *by_format.entry(d.framework.unwrap_or("unread")).or_default() += 1;
         }
         match ui.args.format {
-            // What would be changed is the result then.
+            // The changes are the result then.
             _ if args.diff => {}
             OutputFormat::Sarif | OutputFormat::Github | OutputFormat::Markdown => {
                 report.add(&sources, &findings);

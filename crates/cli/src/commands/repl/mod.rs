@@ -147,7 +147,7 @@ impl<'a> Repl<'a> {
         let mut sources = Sources::new();
         let policy = policy::read(&mut sources, options.policy.as_deref())
             .map_err(|problem| say_problem(ui, &sources, problem))?;
-        // Before any program is known, so that scripted replies go on from program to program.
+        // Created before any program is loaded, so that scripted replies continue from program to program.
         let models = session.any_models().map_err(|e| setup::refuse_config(ui, &e))?;
         Ok(Repl { session, world, sources, policy, options, models, kept: Vec::new(), inputs: 0 })
     }
@@ -304,7 +304,7 @@ impl<'a> Repl<'a> {
         code: &Arc<Code>,
         recorder: Option<&mut Recorder>,
     ) -> Result<(Ran, Exit), Exit> {
-        // What asks nothing needs nobody who answers.
+        // A term without requests needs no handlers.
         if !asks_nothing(code) {
             run::can_answer(ui, self.world, &self.models, code)?;
         }

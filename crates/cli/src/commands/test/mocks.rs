@@ -36,7 +36,7 @@ pub(super) fn install(
     }
     if !live {
         tools = tools.computing_only();
-        // What is mocked needs nobody's approval.
+        // A mocked tool needs no approval.
         handlers.approver = Some(Approver::new(|_| Box::pin(async { Ok(()) })));
     }
     handlers.tools = tools;

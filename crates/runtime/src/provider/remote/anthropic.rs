@@ -381,7 +381,7 @@ impl Assembly for MessageAssembly {
         let mut message = self.message.filter(|_| self.stopped)?;
         let blocks = self.blocks.into_iter().zip(self.grown).map(|(mut block, grown)| {
             if block["type"] == "tool_use" && !grown.is_empty() {
-                // What is no JSON stays a text, and the model is told.
+                // Invalid JSON stays text, and the model is told.
                 block["input"] = serde_json::from_str(&grown).unwrap_or(Json::String(grown));
             } else if is(&block, "text") {
                 grow(&mut block, "text", &grown);

@@ -209,7 +209,7 @@ impl Remote {
         asked.unwrap_or_else(|_| {
             let what = format!("{}: no answer within {} s", self.http.place(), limit.as_secs_f64());
             let bytes = call.messages.iter().map(|m| m.content.len()).sum();
-            // Whether the endpoint charges for what nobody waited for is not known; assume it does.
+            // It is unknown whether the endpoint charges for abandoned requests; assume it does.
             let tokens = Tokens::guess(bytes, 0);
             Answer { tokens, ..Answer::failed(ModelError::of(FaultKind::Slow, what)) }
         })
