@@ -145,7 +145,10 @@ fn agent(kit: &mut Kit<'_>, project: &Project, file: &File, node: Node<'_>, name
         Some(e) => model_of(kit, Some(e), &by_name),
         None => Default::default(),
     };
-    for e in node.get("generation_config").into_iter().flat_map(|g| g.entries()) {
+    let mut settings: Vec<_> = node.get("generation_config").into_iter().flat_map(|g| g.entries()).collect();
+    // Of two limits the one that replaced the other counts.
+    settings.sort_by_key(|e| e.name() == "max_completion_tokens");
+    for e in settings {
         setting(&e, &mut params, kit.out);
     }
     let actions = tools(kit, project, file, node);

@@ -67,16 +67,22 @@ fn flow(kit: &mut Kit<'_>, root: Node<'_>, at: Span) -> TermId {
             .filter(|_| node.get("use_variants").and_then(|u| u.as_bool()) == Some(true))
             .unwrap_or(*node);
         let place = node.head();
+        let mut read: Vec<usize> = Vec::new();
         for text in node.descendants().filter_map(|n| n.as_str()) {
             for reference in text.split("${").skip(1) {
                 let from = reference.split(['.', '}']).next().unwrap_or("");
-                if names.contains(&from) && from != *name {
-                    edges.push((from.to_string(), name.to_string(), None));
-                } else if reference.contains(".output}") && from != "inputs" && !names.contains(&from) {
-                    kit.outline.missing(from, place);
+                match names.iter().position(|n| *n == from) {
+                    Some(i) if from != *name => read.push(i),
+                    None if reference.contains(".output}") && from != "inputs" => {
+                        kit.outline.missing(from, place);
+                    }
+                    _ => {}
                 }
             }
         }
+        // Inputs have names: their order means nothing.
+        read.sort_unstable();
+        edges.extend(read.into_iter().map(|i| (names[i].to_string(), name.to_string(), None)));
         let kind = node.get("type").and_then(|t| t.text()).unwrap_or("");
         nodes.push(match kind {
             "llm" | "custom_llm" => {
