@@ -702,7 +702,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_label_is_refused() {
+    fn invalid_labels_are_rejected() {
         let mut two = Lattice::new(LatticeKind::TwoAxis);
         assert_eq!(two.label_of(&Data::list([Data::str("E")])), None);
         assert_eq!(two.label_of(&Data::str("U")), None);

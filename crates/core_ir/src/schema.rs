@@ -751,7 +751,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_schema_is_refused_with_its_place() {
+    fn invalid_schemas_are_rejected_with_location() {
         let cases = [
             (r#"{"properties": {"a": {"type": "text"}}}"#, "/properties/a/type: there is no type `text`"),
             (r#"{"items": [1]}"#, "/items: a schema is an object or a boolean"),

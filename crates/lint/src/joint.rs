@@ -534,7 +534,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_there_is_not_touched() {
+    fn l003_ignores_bounds_in_code() {
         let yaml = "agentId: a\ntype: react\nmodel: m\nsystemPrompt: p\nreact: {maxSteps: 0}\nmcp: {localTools: [terminate]}\n";
         let code = "import yaml\nc = open('a.yaml')\nrun(c, max_steps=5)\n";
         assert_eq!(judged(&[("main.py", code)], &[], yaml, "a.yaml")[0].1, Level::Error);

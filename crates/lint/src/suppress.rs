@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn what_silences_nothing_says_nothing_or_makes_no_sense_is_reported() {
+    fn unused_and_malformed_suppressions_are_reported() {
         for (text, expected) in [
             ("a: 1 # entail: ignore[L017] because", UNUSED),
             ("a: 1 # entail: ignore L017", MALFORMED),

@@ -114,7 +114,7 @@ fn repaired(text: &str, code: &str, least: Applicability) -> (String, usize) {
 }
 
 #[test]
-fn a_vacuous_loop_is_given_steps() {
+fn l003_fix_states_steps() {
     let text = LISTING.replace("{maxSteps: 20}", "\n  maxSteps: 0 # none");
     let (after, n) = repaired(&text, "L003", Applicability::Unsafe);
     assert_eq!((after, n), (text.replace("0 # none", "10 # none"), 1));
@@ -127,7 +127,7 @@ fn a_vacuous_loop_is_given_steps() {
 }
 
 #[test]
-fn a_loop_that_only_its_bound_ends_is_given_a_tool_that_ends_it() {
+fn l004b_fix_adds_terminate() {
     for (tools, after) in [
         ("[]", "[terminate]"),
         ("[run]  # ours", "[run, terminate]  # ours"),
@@ -174,7 +174,7 @@ workflow:
 ";
 
 #[test]
-fn an_edge_that_is_never_taken_is_removed() {
+fn l007_fix_removes_edge() {
     let (after, n) = repaired(TALK, "L007", Applicability::Safe);
     assert_eq!((after, n), (TALK.replace("      - {source: c, sourceHandle: '3', target: e}\n", ""), 1));
     let flow = TALK.split("    edges:").next().unwrap().to_string()
@@ -184,7 +184,7 @@ fn an_edge_that_is_never_taken_is_removed() {
 }
 
 #[test]
-fn what_could_be_removed_is_shown() {
+fn l008_fix_is_display_only() {
     let found: Vec<Diagnostic> = findings(TALK, &everything());
     let lost = found.iter().find(|d| d.code == "L008").unwrap();
     let fix = lost.fix.as_ref().unwrap();
@@ -208,7 +208,7 @@ fn what_could_be_removed_is_shown() {
 }
 
 #[test]
-fn a_file_made_to_be_long_has_a_short_report() {
+fn findings_of_a_file_are_capped() {
     let key = "8f14e45fceea167a5a36dedd4bea2543";
     let mut text = String::from("agentId: a\ntype: simple\nmodel: m\nsystemPrompt: p\nmore:\n");
     for i in 0..2_000 {
@@ -272,7 +272,7 @@ tasks:
 }
 
 #[test]
-fn what_is_skipped() {
+fn lint_skips_files_of_other_kinds() {
     let skip = |path: &str, bytes: &[u8]| match lint_bytes(
         frontends::recognise,
         path,
@@ -352,7 +352,7 @@ fn endless(body: impl FnOnce(&mut Terms) -> TermId) -> bool {
 }
 
 #[test]
-fn ways_through_a_body() {
+fn paths_through_a_body() {
     // λx. self x
     assert!(endless(|t| {
         let x = t.var("x");
@@ -699,7 +699,7 @@ fn a_selector_of_what_no_node_gives_is_missing_and_no_type_error() {
 }
 
 #[test]
-fn what_a_configuration_of_a_test_does_wrong_it_does_on_purpose() {
+fn findings_in_test_configurations_are_info() {
     let of = |path: &str, text: &str| {
         let report = lint_bytes(
             frontends::recognise,

@@ -92,7 +92,7 @@ fn a_talk_of_so_many_turns_is_meant_to_have_them() {
 }
 
 #[test]
-fn a_talk_with_a_person_is_less_endless_than_one_without() {
+fn l021_downgraded_with_human_in_loop() {
     let levels = |text: &str| {
         let found = among(&[("main.py", text)]);
         let of = found.iter().filter(|d| matches!(d.code, "L004a" | "L021"));
@@ -130,7 +130,7 @@ fn a_placeholder_that_the_start_of_a_crew_leaves_out_is_missing() {
 }
 
 #[test]
-fn a_default_is_stated_by_a_repair() {
+fn l017_fix_states_default() {
     let crew = |agent: &str| {
         format!(
             "from crewai import Agent, Crew, Task\nw = {agent}\nt = Task(description='d', expected_output='e', agent=w)\nCrew(agents=[w], tasks=[t]).kickoff()\n"
@@ -206,7 +206,7 @@ fn what_is_written_in_modules_is_looked_at() {
 }
 
 #[test]
-fn one_default_is_one_finding_in_a_report() {
+fn l017_findings_of_a_file_are_folded() {
     let agent =
         |name: &str| format!("{name}:\n  role: r\n  goal: g\n  backstory: b\n  llm: m\n  tools: [search]\n");
     let text = format!("{}{}{}", agent("a"), agent("b"), agent("c"));
@@ -324,7 +324,7 @@ fn what_a_test_does_wrong_it_does_on_purpose() {
 }
 
 #[test]
-fn an_earlier_node_of_a_graph_may_tell_a_model_what_to_do() {
+fn l001_accepts_instructions_of_earlier_node() {
     let codes = |request: &str| {
         let text = format!("\\x. let p = {request} in (llm \"\" {{model: \"m\"}}) p");
         let parsed = agentlang::calculus::compile(FileId(0), &text);
@@ -356,7 +356,7 @@ fn what_gives_each_item_as_it_is_is_no_empty_composition() {
 }
 
 #[test]
-fn the_remedy_is_that_of_the_version_that_is_imported() {
+fn l017_help_follows_autogen_version() {
     let talk = "a = ConversableAgent('a', llm_config={'model': 'm'}, human_input_mode='NEVER')\n\
                 b = ConversableAgent('b', llm_config={'model': 'm'}, human_input_mode='NEVER')\n\
                 a.initiate_chat(b, message='hello')\n";
@@ -431,7 +431,7 @@ fn every_way_to_start_a_crew_needs_its_inputs() {
 }
 
 #[test]
-fn the_manager_that_crewai_makes_is_bounded_by_making_it() {
+fn l017_help_of_hierarchical_crew() {
     let crew = |more: &str| {
         format!(
             "from crewai import Agent, Crew, Process, Task\nw = Agent(role='r', goal='g', backstory='b', llm='m')\nt = Task(description='d', expected_output='e')\nCrew(agents=[w], tasks=[t], process=Process.hierarchical, {more}).kickoff()\n"
@@ -450,7 +450,7 @@ fn the_manager_that_crewai_makes_is_bounded_by_making_it() {
 }
 
 #[test]
-fn what_bounds_a_talk_is_not_what_bounds_an_agent() {
+fn l017_help_of_group_chat_names_max_turns() {
     let text = "from autogen_agentchat.agents import AssistantAgent\nfrom autogen_agentchat.conditions import TextMentionTermination\nfrom autogen_agentchat.teams import RoundRobinGroupChat\nfrom autogen_ext.models.openai import OpenAIChatCompletionClient\nm = OpenAIChatCompletionClient(model='m')\na = AssistantAgent('a', model_client=m, system_message='Write.')\nb = AssistantAgent('b', model_client=m, system_message='Say DONE when it is good.')\nteam = RoundRobinGroupChat([a, b], termination_condition=TextMentionTermination('DONE'))\n";
     let found = among(&[("team.py", text)]);
     let help: Vec<String> = found.iter().filter(|d| d.code == "L017").map(|d| d.help.join("; ")).collect();
@@ -650,7 +650,7 @@ fn a_mapping_also_lists_what_is_sent_to() {
 }
 
 #[test]
-fn what_nodes_compute_of_numbers_and_texts_type_checks() {
+fn node_arithmetic_type_checks() {
     let text = "from typing import TypedDict\nfrom langgraph.graph import StateGraph, START, END\n\
                 class S(TypedDict, total=False):\n    n: int\n    bar: str\n    said: str\n\
                 def show(state):\n    return {'n': int(state.get('n', 0)) + 1, 'bar': '#' * int(state['n'] * 4) + '-' * 2, 'said': '%d done' % state['n']}\n\
@@ -687,7 +687,7 @@ fn repairs_of_a_file_are_tried_in_one_reading() {
 }
 
 #[test]
-fn a_bound_with_a_default_for_the_environment_is_stated() {
+fn l017_reports_default_of_environment_variable() {
     let text = |max: &str| {
         format!(
             "import os\nfrom crewai import Agent, Crew, Task\na = Agent(role='r', goal='g', backstory='b', llm='m', tools=[t], max_iter={max})\nk = Task(description='d', expected_output='e', agent=a)\nCrew(agents=[a], tasks=[k]).kickoff()\n"
@@ -740,7 +740,7 @@ fn a_method_may_listen_to_a_label_of_its_own_name() {
 
 /// The branch that leads out of a cycle is there, but for an outcome that is not decided.
 #[test]
-fn the_remedy_for_a_cycle_without_a_way_out_works() {
+fn l004_help_for_graph_cycle() {
     let help = |edges: &str| {
         let text = format!(
             "from langgraph.graph import StateGraph, MessagesState, START, END\nfrom langgraph.prebuilt import ToolNode, tools_condition\n\

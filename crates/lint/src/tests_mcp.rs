@@ -45,7 +45,7 @@ fn servers_are_linted() {
 }
 
 #[test]
-fn what_stands_for_keys_and_near_hosts_are_let_pass() {
+fn mcp_placeholders_and_local_hosts_are_ignored() {
     for text in [
         r#"{"mcpServers": {}}"#,
         r#"{"mcpServers": {"a": {"command": "npx", "args": ["-y", "a@1.0.0", "--api-key", "${KEY}"], "env": {"A_TOKEN": "your-token-here-0123456789"}}}}"#,
@@ -58,7 +58,7 @@ fn what_stands_for_keys_and_near_hosts_are_let_pass() {
 }
 
 #[test]
-fn other_files_with_servers_are_none() {
+fn files_without_mcp_servers_are_skipped() {
     for text in [
         r#"{"servers": [{"url": "https://api.acme-tools.io/v1"}], "openapi": "3.1.0"}"#,
         r#"{"servers": {"one": {"url": "https://api.acme-tools.io/v1"}}}"#,
@@ -74,7 +74,7 @@ fn other_files_with_servers_are_none() {
 }
 
 #[test]
-fn unpinned_servers_are_one_finding_in_reports() {
+fn s006_findings_of_a_file_are_folded() {
     let text = r#"{"mcpServers": {"a": {"command": "npx", "args": ["-y", "a"]}, "b": {"command": "uvx", "args": ["b"]}}}"#;
     let report = lint_bytes(frontends::recognise, "mcp.json", FileId(0), text.as_bytes(), &Config::default());
     let Outcome::Checked { mut findings, .. } = report.outcome else { panic!() };

@@ -147,7 +147,7 @@ fn a_template_that_is_filled_may_say_what_to_do() {
 
 /// The remedy for an executor without a bound names the executor's own limit.
 #[test]
-fn the_remedy_for_an_executor_is_its_own_limit() {
+fn l017_help_of_executor() {
     let text = "from langchain.agents import AgentExecutor, create_tool_calling_agent\nfrom langchain_openai import ChatOpenAI\n\
                 from langchain_core.tools import tool\n@tool\ndef look(at: str) -> str:\n    \"\"\"Looks.\"\"\"\n    return at\n\
                 agent = create_tool_calling_agent(ChatOpenAI(model='m'), [look], p)\nrun = AgentExecutor(agent=agent, tools=[look])\n";
@@ -354,7 +354,7 @@ fn keys_that_a_node_says_it_reads_are_of_the_state() {
 
 /// The remedy for an endless group chat uses the words of its framework.
 #[test]
-fn the_remedy_for_an_endless_talk_can_be_written() {
+fn l021_help_is_valid_code() {
     let text = "from autogen_agentchat.agents import AssistantAgent\nfrom autogen_agentchat.teams import RoundRobinGroupChat\n\
                 a = AssistantAgent('a', model_client=m, system_message='Write.')\nb = AssistantAgent('b', model_client=m, system_message='Criticise.')\n\
                 team = RoundRobinGroupChat([a, b])\n";
@@ -405,7 +405,7 @@ fn a_model_whose_class_makes_its_replies_is_scripted() {
 
 /// The limit of a run doesn't bound the work delegated to a subagent.
 #[test]
-fn the_remedy_for_a_subagent_bounds_it() {
+fn l017_help_of_subagent() {
     let text = "from deepagents import create_deep_agent\ndef look(at: str) -> str:\n    \"\"\"Looks.\"\"\"\n    return at\n\
                 agent = create_deep_agent(model='m', tools=[look], system_prompt='p', subagents=[\n    {'name': 's', 'description': 'd', 'system_prompt': 'q'},\n])\n\
                 agent.invoke({'messages': []})\n";
@@ -418,7 +418,7 @@ fn the_remedy_for_a_subagent_bounds_it() {
 
 /// An agent that is a tool has turns of its own, which the run around it does not bound.
 #[test]
-fn the_remedy_for_an_agent_that_is_a_tool_is_its_own() {
+fn l017_help_of_agent_tool() {
     let text = "from agents import Agent, function_tool\n@function_tool\ndef look(at: str) -> str:\n    \"\"\"Looks.\"\"\"\n    return at\n\
                 helper = Agent(name='h', model='m', instructions='i', tools=[look])\n";
     let all = among(&[("main.py", text)]);

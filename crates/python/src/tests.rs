@@ -280,7 +280,7 @@ fn nesting_does_not_need_the_stack() {
 }
 
 #[test]
-fn what_grows_without_end_is_given_up() {
+fn unbounded_growth_is_abandoned() {
     let hostile = [
         "x = 'a'\nfor i in range(1000):\n  x = x + x\n",
         "x = ['a']\nfor i in range(1000):\n  x = x + x\n",
@@ -588,7 +588,7 @@ fn too_much(text: &str) -> bool {
 }
 
 #[test]
-fn what_is_copied_or_looked_through_costs_steps() {
+fn copies_and_scans_cost_steps() {
     let repeat = |n: usize, f: &dyn Fn(usize) -> String| (0..n).map(f).collect::<String>();
     let names = repeat(2_000, &|i| format!("n{i} = {i}\n"));
     let elifs = repeat(2_000, &|i| format!("elif x.y{i}: m{i} = 1\n"));
@@ -608,7 +608,7 @@ fn what_is_copied_or_looked_through_costs_steps() {
 }
 
 #[test]
-fn what_grows_without_end_ends() {
+fn unbounded_growth_terminates() {
     let calls: String =
         (1..40).map(|i| format!("def f{i}(): return f{}() + f{}()\n", i - 1, i - 1)).collect();
     assert!(too_much(&format!("def f0(): return 1\n{calls}f39()\n")));
@@ -792,7 +792,7 @@ fn large_values_are_unknown_before_they_are_made() {
 /// Repeated copies of something large cost as many steps as it has items, so that nothing grows with the
 /// product of both.
 #[test]
-fn what_is_made_of_many_items_costs_as_many_steps() {
+fn large_collections_cost_steps() {
     let many = |n: usize, of: &str| {
         let text = format!(
             "import m\ndef g(*a): pass\nfrom functools import partial\na = list(range(1000))\np = partial(g, *a)\n{}",

@@ -133,7 +133,7 @@ fn a_circle_is_evaluated_from_the_highest_package() {
 }
 
 #[test]
-fn what_is_imported_and_given_up_is_said_where_it_is_imported() {
+fn abandoned_imports_are_reported_at_import() {
     let heavy = "x = 0\nfor a in range(999):\n  for b in range(999):\n    x = x + 1\nlate = 1\n";
     let files = owned(&[("heavy.py", heavy), ("between.py", "import heavy\n")]);
     for text in ["a = 1\nfrom heavy import late\nb = 2\n", "a = 1\nfrom between import x\nb = 2\n"] {
@@ -173,7 +173,7 @@ fn project(size: usize) -> Vec<(String, String)> {
 }
 
 #[test]
-fn what_is_made_does_not_depend_on_order_and_threads() {
+fn results_are_independent_of_order_and_threads() {
     let files = project(60);
     let one_by_one = |order: Vec<usize>| {
         let shared = modules(&files);

@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_given_up_is_dropped() {
+    async fn abandoned_requests_are_dropped() {
         struct Blocked(Arc<AtomicBool>);
         impl Drop for Blocked {
             fn drop(&mut self) {

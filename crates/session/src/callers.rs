@@ -505,7 +505,7 @@ mod tests {
     }
 
     #[test]
-    fn entries_that_would_let_somebody_act_as_another_are_refused() {
+    fn invalid_caller_entries_are_rejected() {
         let hash = hex(&hash_of("x"));
         for (text, why) in [
             (entry("roles = [\"start\"]"), "it has no credential"),

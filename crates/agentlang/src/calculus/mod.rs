@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_a_reply_is_said_with_its_place() {
+    fn generated_code_errors_have_locations() {
         let said = parse_generated("```\nlet f = \\n. n +\nf )\n```").unwrap_err();
         assert!(said.starts_with("line 2, column 3: "), "{said}");
         let said = parse_generated("lenght [1]").unwrap_err();

@@ -1058,7 +1058,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_unbounded_or_unknown_is_said() {
+    fn unbounded_and_unknown_costs_are_reported() {
         let endless = of(true, |b| {
             fix(b, Bound::Infinite, |b| {
                 let f = llm(b, 0);

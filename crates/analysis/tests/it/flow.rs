@@ -67,7 +67,7 @@ fn functions_keep_their_calls_apart() {
 }
 
 #[test]
-fn recursion_by_the_prelude_comes_to_an_end() {
+fn prelude_recursion_terminates() {
     let report = lam(
         "tool web(q: Str) -> Str read\ntool put(x: List Str) -> Str write\n\
          let _ = tool[put] {x: map (\\x. x) ['a', 'b']}\n\
@@ -143,7 +143,7 @@ fn a_constant_that_was_endorsed_keeps_the_labels_inside() {
 
 /// Of a tool that a policy speaks of something is known: that it changes the world, for one.
 #[test]
-fn what_a_policy_says_of_a_tool_is_known() {
+fn policy_declares_effects_of_tool() {
     let text = "tool[send] (['U']: 'x')";
     let help = |known: Vec<core_ir::Name>| {
         let found = findings(&lam(&text.replace('\'', "\""), &Options { known, ..Options::default() }));

@@ -353,7 +353,7 @@ fn every_code_that_lint_reports_can_be_selected() {
 }
 
 #[test]
-fn a_model_that_is_not_there_is_said_before_anything_runs() {
+fn missing_model_fails_before_run() {
     let dir = tempfile::tempdir().unwrap();
     let models = dir.path().display().to_string();
     let mut command = Command::new(env!("CARGO_BIN_EXE_entail"));
@@ -657,7 +657,7 @@ fn every_bound_uses_the_prices_of_the_settings() {
 }
 
 #[test]
-fn what_counts_down_has_a_bound_where_the_beginning_is_known() {
+fn countdown_loop_is_bounded_if_start_is_known() {
     let bounds = |pipeline: &str| {
         let file = "suite/agent/run/recursion.agent";
         let ran = entail(&["cost", "--format", "json", "--pipeline", pipeline, file]);
@@ -905,7 +905,7 @@ fn tests_are_run_with_the_replies_beside_the_program() {
 }
 
 #[test]
-fn what_is_recorded_is_what_tests_replay() {
+fn recorded_replies_replay_in_tests() {
     let dir = tempfile::tempdir().unwrap();
     let program = write(dir.path(), "both.agent", BOTH);
     // A model that answers from a script stands for a real one.
@@ -972,7 +972,7 @@ fn a_trace_is_the_same_whatever_the_order_of_answers() {
 
 /// Both branches ask the same, and which of them asks first is a matter of time.
 #[test]
-fn recorded_replies_go_to_the_same_questions_whatever_answers_first() {
+fn recorded_replies_match_requests_in_any_order() {
     let dir = tempfile::tempdir().unwrap();
     let program = r#"
         agent a { tools: [] }
@@ -1159,7 +1159,7 @@ fn every_front_end_has_a_notation() {
 }
 
 #[test]
-fn what_is_late_is_tried_again_only_if_the_settings_say_so() {
+fn timeouts_are_retried_only_if_configured() {
     let program = "task look(x: String) -> String { exec \"python3\" \"look.py\" }\n\
                    pipeline p(x: String) -> String { let y = look(x) timeout 5 retries 1; return y; }\n";
     // The first call never answers.

@@ -199,7 +199,7 @@ fn a_tool_is_called_by_itself() {
 }
 
 #[test]
-fn what_is_wrong_with_a_request_is_said_with_what_to_do() {
+fn request_errors_state_remedy() {
     let dir = folder();
     let at = dir.path();
     std::fs::write(at.join("q.agent"), "pipeline main() -> Number { return 1; }\n").unwrap();

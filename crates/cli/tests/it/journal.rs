@@ -238,7 +238,7 @@ fn a_full_disk_stops_a_run_and_damages_nothing() {
 }
 
 #[test]
-fn without_a_terminal_nobody_approves() {
+fn approval_requires_terminal() {
     let dir = folder();
     let tool = r#"tool pay(to: Str) -> Str write approve by {exec: ["sh", "-c", "echo paid >> ledger"]}"#;
     std::fs::write(dir.path().join("pay.lam"), format!("{tool}\ntool[pay] \"bob\"\n")).unwrap();
@@ -281,7 +281,7 @@ fn listed(dir: &Path) -> Value {
 }
 
 #[test]
-fn a_run_ends_while_it_waits_and_goes_on_after_the_approval() {
+fn run_suspends_for_approval_and_resumes() {
     let dir = folder();
     std::fs::write(dir.path().join("entail.toml"), new_key(dir.path(), "alice")).unwrap();
     let left = paying(dir.path(), &["--approvals", "leave"]);
@@ -326,7 +326,7 @@ fn a_run_ends_while_it_waits_and_goes_on_after_the_approval() {
 }
 
 #[test]
-fn nobody_answers_without_a_key() {
+fn approval_requires_key() {
     let dir = folder();
     let left = paying(dir.path(), &["--approvals", "leave"]);
     assert_eq!(left.0, 1);
@@ -394,7 +394,7 @@ fn the_exit_status_does_not_depend_on_names() {
 }
 
 #[test]
-fn what_has_expired_is_asked_anew() {
+fn expired_approval_is_requested_again() {
     let dir = folder();
     std::fs::write(dir.path().join("entail.toml"), "[limits]\napproval = 0.001\n").unwrap();
     let late = paying(dir.path(), &[]);

@@ -27,7 +27,7 @@ fn codes(dir: &Path, args: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn what_is_no_agent_in_a_directory_is_not_reported() {
+fn directory_lint_skips_non_agent_files() {
     let dir = tempfile::tempdir().unwrap();
     let chart = "{{- if .Values.on }}\napiVersion: v1\nkind: Service\n{{- end }}\n";
     std::fs::write(dir.path().join("service.yaml"), chart).unwrap();

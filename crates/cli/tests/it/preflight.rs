@@ -185,7 +185,7 @@ fn folder(case: &Case, how: &str) -> tempfile::TempDir {
 }
 
 #[test]
-fn what_cannot_run_is_found_before_anything_is_asked_and_nothing_catches_it() {
+fn preflight_errors_precede_requests_and_are_uncatchable() {
     let cases = cases();
     assert!(cases.len() >= 20);
     for case in &cases {

@@ -209,7 +209,7 @@ fn a_model_that_the_settings_or_the_command_line_choose_is_held_to_its_clearance
 }
 
 #[test]
-fn what_has_no_price_is_never_free() {
+fn unpriced_model_has_unknown_cost() {
     let (endpoint, _) = server(completion("ok"));
     let dir = folder(&format!("http://{endpoint}/v1"), "openai");
     let out = run(dir.path(), &[("M_KEY", KEY)], &["run", "p.lam"]);

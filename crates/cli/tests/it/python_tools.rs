@@ -188,7 +188,7 @@ fn secrets_are_withheld_and_writes_have_keys() {
 }
 
 #[test]
-fn what_goes_wrong_is_told_with_its_place() {
+fn errors_have_source_locations() {
     fails("{ python = \"lib/tools.py:broken\" }", "failed: ValueError: no such text (lib/tools.py:26)");
     fails("{ python = \"lib/tools.py:gone\" }", "ended its process; it said `");
     fails("{ python = \"lib/tools.py:gone\" }", "last words");
@@ -231,7 +231,7 @@ fn calls_that_overlap_do_not_wait_for_one_another() {
 }
 
 #[test]
-fn what_is_left_out_takes_its_default() {
+fn null_option_takes_python_default() {
     let dir = project("[handlers]\nt = { python = \"lib/tools.py:later\" }\n");
     let (status, out, err) =
         call_in(dir.path(), "text: String, times: Option[Number]", "{ text: text, times: null }", "String");

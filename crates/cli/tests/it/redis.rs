@@ -91,7 +91,7 @@ fn configurations_and_agents_name_redis() {
 }
 
 #[test]
-fn a_wrong_entry_is_said_before_anything_runs() {
+fn unknown_entry_fails_before_run() {
     let dir = tempfile::tempdir().unwrap();
     for (entry, expected) in [
         ("", "say one of `sqlite`, `redis` and `redis_env`"),

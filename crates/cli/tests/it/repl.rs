@@ -38,7 +38,7 @@ fn open_brackets_and_strings_go_on_and_the_end_ends() {
 }
 
 #[test]
-fn errors_point_into_their_input_and_the_session_goes_on() {
+fn repl_survives_errors_and_points_into_input() {
     let (status, out, err) =
         session(&[], "let f = \\x. x + true\nf 1\nlenght [1]\n1 +\n\n(\n\n:typ 1\n:nope\n7\n");
     assert_eq!((status, out.as_str()), (1, "Num\n7\n"), "{err}");
@@ -49,7 +49,7 @@ fn errors_point_into_their_input_and_the_session_goes_on() {
 }
 
 #[test]
-fn what_was_asked_for_is_not_asked_for_again() {
+fn resumed_run_repeats_no_request() {
     let dir = tempfile::tempdir().unwrap();
     let script = dir.path().join("replies.json");
     std::fs::write(&script, r#"["one", "two"]"#).unwrap();

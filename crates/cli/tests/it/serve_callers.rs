@@ -134,7 +134,7 @@ fn told(server: &Server, token: &str, pipeline: &str) -> Vec<String> {
 }
 
 #[test]
-fn a_low_caller_sees_the_same_whatever_a_secret_is() {
+fn low_caller_view_is_independent_of_secrets() {
     let worlds = SECRETS.map(|secret| {
         let dir = world(secret, ENTRIES);
         let server = served(dir.path());

@@ -286,7 +286,7 @@ pipeline nap_now(x: String) -> String { let a = run nap with {}; return a; }
 }
 
 #[test]
-fn nobody_answers_without_the_token() {
+fn approval_requires_token() {
     let dir = folder();
     let server = Server::start(dir.path(), &SERVED, Some(TOKEN));
     let bearer = format!("Bearer {TOKEN}");

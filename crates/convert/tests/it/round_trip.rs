@@ -132,7 +132,7 @@ fn agents_groups_and_flows_are_agent_spec() {
 }
 
 #[test]
-fn what_agent_spec_cannot_say_is_told() {
+fn agentspec_export_reports_unsupported_terms() {
     for (text, what) in [
         (r#"llm 'a {{b}}' {model: "m"}"#, "would not mean the same"),
         (r#"llm "a" {model: "m", result: Num}"#, "the type of an answer"),
@@ -172,7 +172,7 @@ fn calls_choices_and_data_are_surface_programs() {
 }
 
 #[test]
-fn what_the_surface_language_cannot_say_is_told() {
+fn agent_export_reports_unsupported_terms() {
     for (text, what) in [
         (
             r#"fix[3] (\self. \x: Str. if prim[contains](x, "end") then x else self (llm "a" {model: "m"} x))"#,

@@ -114,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_counts_as_a_number() {
+    fn number_syntax() {
         for yes in [
             "0", "-1", "+3", "1.5", ".5", "1.", "1e3", "1E-3", "0x1F", "0o17", "1_000", ".inf", "-.inf",
             ".nan",

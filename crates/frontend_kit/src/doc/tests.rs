@@ -32,7 +32,7 @@ fn only(text: &str, format: Option<Format>) -> (&'static str, String, String) {
 }
 
 #[test]
-fn yaml_spans_are_bytes_whatever_the_encoding_and_line_ends() {
+fn yaml_spans_are_byte_offsets() {
     for (bom, newline) in [("", "\n"), ("\u{feff}", "\r\n"), ("", "\r\n"), ("\u{feff}", "\n")] {
         let text = format!(
             "{bom}größe: \"höhe\"{newline}liste:{newline}  - éins # kommentar{newline}  - {{ä: 5, b: [1, 2]}}{newline}text: |{newline}  zeile ü{newline}  zwei{newline}{newline}ende:   {newline}last: 'x'{newline}"
@@ -246,7 +246,7 @@ fn pasted_files_are_left_out_by_name() {
 }
 
 #[test]
-fn what_is_wrong_with_json() {
+fn json_syntax_errors() {
     let f = Some(Format::Json);
     for (text, place, message) in [
         ("{\"a\" 1}", "1", "expected `:`, found `1`"),

@@ -224,7 +224,7 @@ fn what_a_test_decides_is_asked_on_its_side() {
 }
 
 #[test]
-fn what_raises_fails() {
+fn raise_lowers_to_fail() {
     let said = talk(
         "if len(s['messages']) > 9:\n    raise ValueError('long')\nr = llm.invoke('A')\nreturn {'messages': [r.content]}",
     );
@@ -352,7 +352,7 @@ fn a_value_that_is_used_several_times_is_computed_once() {
 const LONG: &str = ".strip().lower().replace('a', 'b').replace('c', 'd').replace('e', 'f')";
 
 #[test]
-fn what_one_way_computes_is_not_computed_on_another() {
+fn node_evaluates_values_within_their_branch() {
     let text = node(&format!(
         "    if s['a'] == 'x':
         t = s['b'][0]{LONG}

@@ -168,7 +168,7 @@ fn a_list_has_several_names() {
 }
 
 #[test]
-fn what_follows_a_loop_that_is_left_is_carried_out() {
+fn code_after_break_is_lowered() {
     for (turn, end) in [("break", "llm.invoke('end')"), ("continue", "llm.invoke('end')")] {
         let left = term(&format!(
             "def one(s):
@@ -197,7 +197,7 @@ fn what_follows_a_loop_that_is_left_is_carried_out() {
 }
 
 #[test]
-fn what_is_done_where_something_fails_is_not_left_out() {
+fn try_around_model_calls_lowers_to_unknown() {
     has_no_bound(&[
         "def one(s):
     try:

@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_are_told_from_what_stands_for_them() {
+    fn s001_ignores_placeholders() {
         let key = "sk-proj-a8Zk29fLq0XbVn37RtYcWm51HdPe64GjUo";
         assert_eq!(issued(key), Some("a key of OpenAI"));
         assert_eq!(issued(&format!("Bearer {key}")), Some("a key of OpenAI"));

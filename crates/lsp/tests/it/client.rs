@@ -130,7 +130,7 @@ fn findings_follow_what_is_typed() {
 
 /// Importers are checked again when an imported document is changed, closed or saved.
 #[test]
-fn what_is_imported_changes_the_findings_of_what_imports_it() {
+fn importer_findings_follow_import_changes() {
     let folder = std::env::temp_dir().join(format!("entail-lsp-imports-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let folder = folder.canonicalize().unwrap();
@@ -237,7 +237,7 @@ fn renaming_changes_every_place_of_a_name() {
 }
 
 #[test]
-fn what_a_name_means_is_shown() {
+fn hover_shows_definition() {
     let text = |v: Value| v["contents"]["value"].as_str().unwrap_or("").to_string();
     let hover = text(ask("textDocument/hover", &marked("let t = to|ne"), json!({})));
     assert!(hover.contains("task tone(text: String) -> Tone by agent"), "{hover}");
@@ -253,7 +253,7 @@ fn what_a_name_means_is_shown() {
 }
 
 #[test]
-fn what_fits_is_completed() {
+fn completion_offers_fitting_names() {
     let labels = |v: Value| {
         v.as_array().unwrap().iter().map(|i| i["label"].as_str().unwrap().to_string()).collect::<Vec<_>>()
     };
@@ -287,7 +287,7 @@ fn formatting_and_tokens() {
 }
 
 #[test]
-fn requests_are_answered_once_whatever_they_are() {
+fn every_request_gets_one_response() {
     let said = session(&[
         request(1, "textDocument/hover", json!({})),
         request(2, "initialize", json!({})),

@@ -440,7 +440,7 @@ fn without_a_parser_a_reply_received_as_code_does_not_parse() {
 }
 
 #[test]
-fn responses_of_the_wrong_kind_or_to_nobody_do_no_harm() {
+fn mismatched_and_unsolicited_responses_are_ignored() {
     let half = Num::from(1).div(&Num::from(2)).unwrap();
     let (_, result) = run_with(
         Config::default(),
@@ -648,7 +648,7 @@ fn the_place_of_a_request_does_not_grow_with_the_depth_of_branches() {
 /// Branches that do nothing but compute are carried out in place. Nobody can tell: what is drawn in a later `par` is what it
 /// would be had they been strands.
 #[test]
-fn branches_in_place_are_told_from_strands_by_nobody() {
+fn inline_branches_draw_as_strands() {
     let drawn = |strand: bool| {
         let mut draws = Vec::new();
         let build = |b: &mut Builder| {

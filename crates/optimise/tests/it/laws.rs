@@ -438,7 +438,7 @@ fn a_tool_is_not_the_function_that_calls_it() {
 /// A captured value is part of a function's label even if it is never used: such captures were rewritten
 /// away.
 #[test]
-fn what_a_function_captured_is_kept() {
+fn laws_keep_captured_values() {
     let captured = [
         r"\y. \x. fst (x, y)",
         r"\y. \x. let z = y in x",

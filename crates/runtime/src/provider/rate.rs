@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_the_endpoint_asks_of_one_holds_for_all() {
+    async fn rate_pause_delays_the_next_request() {
         let (begun, rate) = (Instant::now(), Rate::new(RateLimit::default()));
         rate.pause(Duration::from_secs(3600), MINUTE);
         rate.wait(1).await;

@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_is_final_is_not_repeated() {
+    async fn final_errors_are_not_retried() {
         let (backoff, mut rng) = (Backoff::default(), SplitMix::new(0));
         let run = backoff.run(
             &mut rng,

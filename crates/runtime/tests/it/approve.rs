@@ -85,7 +85,7 @@ fn text(report: &RunReport) -> String {
 }
 
 #[tokio::test]
-async fn who_approves_sees_the_arguments_and_labels_but_no_secret() {
+async fn approver_sees_arguments_and_labels_without_secrets() {
     let (paid, asked) = (Seen::default(), Seen::default());
     let code = code(|b| pay(b, &format!("bob {KEY}")));
     let (report, _) = run(&code, &handlers(&paid, answering(Ok(()), &asked))).await;
@@ -122,7 +122,7 @@ async fn the_trace_tells_what_was_endorsed() {
 }
 
 #[tokio::test]
-async fn what_is_refused_is_not_called_and_the_program_learns_why() {
+async fn refused_call_is_skipped_with_reason() {
     let (paid, asked) = (Seen::default(), Seen::default());
     let refusing = || answering(Err("not to bob"), &asked);
     let (report, _) = run(&code(|b| pay(b, "bob")), &handlers(&paid, refusing())).await;
@@ -241,7 +241,7 @@ async fn an_approval_that_cannot_be_proved_is_asked_for_again() {
 }
 
 #[tokio::test]
-async fn a_run_that_found_nobody_asks_again_when_it_is_resumed() {
+async fn unanswered_approval_is_requested_on_resume() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("r.db");
     let (paid, asked) = (Seen::default(), Seen::default());

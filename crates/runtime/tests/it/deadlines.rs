@@ -158,7 +158,7 @@ fn secret_nap(b: &mut Builder, ms: i64) -> TermId {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_secret_requests_take_is_not_counted_for_public_ones() {
+async fn secret_usage_is_excluded_from_public_budget() {
     let m = machine(|b| {
         let first = secret_nap(b, 100);
         let second = nap(b, 100);

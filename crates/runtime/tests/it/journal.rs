@@ -155,7 +155,7 @@ async fn a_replay_is_strict() {
 }
 
 #[tokio::test]
-async fn a_run_that_is_interrupted_anywhere_goes_on_without_asking_twice() {
+async fn interrupted_run_resumes_without_repeated_requests() {
     let dir = tempfile::tempdir().unwrap();
     let code = program("hello");
     // Uninterrupted, for comparison.
@@ -565,7 +565,7 @@ async fn a_damaged_file_is_refused_or_says_what_it_said() {
 
 /// One byte of a text is another one: SQLite's structure is whole, what was said is not.
 #[tokio::test]
-async fn what_was_said_is_not_changed_unnoticed() {
+async fn tampered_journal_is_detected() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("r.db");
     let (code, ledger) = (program("a question"), Ledger::default());

@@ -93,7 +93,7 @@ async fn a_page_with_a_list_of_words_does_not_learn_which_is_a_password() {
 }
 
 #[tokio::test]
-async fn a_key_that_nobody_can_guess_is_taken_out_everywhere() {
+async fn unguessable_keys_are_redacted_everywhere() {
     let view = run("sunshine", &format!("echo {KEY}"), None).await;
     let all = format!("{:?} {} {:?} {:?}", view.result, view.events, view.posted, view.model);
     assert!(!all.contains(KEY) && all.contains("echo [redacted]"), "{all}");

@@ -598,7 +598,7 @@ impl Provider for Uncounted {
 }
 
 #[tokio::test]
-async fn what_an_unpriced_reply_costs_is_not_known() {
+async fn unpriced_reply_has_unknown_cost() {
     let handlers = Handlers::new(Models::only(Arc::new(Uncounted)));
     let report = run(machine(|b| ask(b, "x", plain())), &handlers, Limits::default()).await;
     assert_eq!((report.usage.usd, &report.usage.unpriced[..]), (None, &["uncounted".to_string()][..]));
@@ -652,7 +652,7 @@ impl machine::CodeParser for Generated {
 /// Programs in which stores told a secret: two worlds that differ in the secret alone give the public the
 /// same.
 #[tokio::test(start_paused = true)]
-async fn what_a_secret_does_with_a_store_does_not_show() {
+async fn secret_store_access_is_unobservable() {
     let slow: CustomTool = Arc::new(|_| {
         Box::pin(async {
             tokio::time::sleep(Duration::from_secs(100)).await;

@@ -226,7 +226,7 @@ proptest! {
 }
 
 #[test]
-fn what_cannot_be_said_is_marked() {
+fn schemas_state_strictness_and_exactness() {
     let of = |t: &Type| Schema::of(t).map(|s| (s.strict, s.exact));
     assert_eq!(of(&Type::fun(Type::Str, core_ir::EffectRow::pure(), Type::Str)), None);
     assert_eq!(of(&Type::list(Type::Dyn)), Some((false, true)));

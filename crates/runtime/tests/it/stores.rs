@@ -288,7 +288,7 @@ async fn a_key_gives_only_what_is_of_its_type() {
 
 /// Data of every kind comes back as it was.
 #[tokio::test]
-async fn what_is_remembered_is_recalled_as_it_was() {
+async fn stored_values_round_trip() {
     let nested = Data::record([
         ("text".into(), Data::str("a \"quoted\"\nline, \u{0} and ünïcode {1}")),
         ("list".into(), Data::List(vec![Data::Null, Data::Bool(true), num(-1)].into())),
@@ -306,7 +306,7 @@ async fn what_is_remembered_is_recalled_as_it_was() {
 }
 
 #[tokio::test]
-async fn what_is_kept_elsewhere_outlives_its_process() {
+async fn persistent_store_outlives_process() {
     for backend in backends().into_iter().filter(|b| b.outlives) {
         let d = decl(&[("a", None)], None, None);
         (backend.agent)().remember(&d, 0, num(7)).unwrap();
@@ -371,7 +371,7 @@ fn an_address_is_checked_and_shown_without_its_password() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_not_there_or_goes_away_is_an_error() {
+async fn missing_or_stopped_server_is_an_error() {
     let d = decl(&[("a", None)], None, None);
     // Bound and not listening: nobody else gets the port.
     let held = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
@@ -435,7 +435,7 @@ async fn a_signal_does_not_end_the_wait_for_a_server() {
 }
 
 #[tokio::test]
-async fn what_others_left_on_the_server_is_an_error() {
+async fn foreign_redis_data_is_an_error() {
     let Some(server) = RedisServer::start(&[]) else { return };
     let d = decl(&[("a", None), ("b", None)], None, None);
     let s = on_redis(&server.address());

@@ -119,7 +119,7 @@ async fn failures_say_what_happened() {
 
 /// Mistakes in handlers that only a call finds out about end the run.
 #[tokio::test]
-async fn nothing_catches_a_handler_that_is_not_there() {
+async fn missing_handler_is_uncatchable() {
     use std::os::unix::fs::PermissionsExt;
     let dir = tempfile::tempdir().unwrap();
     let file = |name: &str, text: &str, mode: u32| {
@@ -243,7 +243,7 @@ async fn time_kills_the_whole_group() {
 }
 
 #[tokio::test]
-async fn what_a_tool_leaves_behind_ends_with_it() {
+async fn descendants_of_tool_are_killed() {
     let dir = tempfile::tempdir().unwrap();
     let script = with_grandchild(dir.path(), "echo done");
     // The grandchild holds the output open; that does not keep the call waiting.

@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_has_left_is_not_waited_for() {
+    async fn departed_clients_are_not_awaited() {
         let (to, events) = channel(1);
         drop(events);
         let mut telling = EventSender { to, watched: broadcast::Sender::new(1), skipped: 0 };

@@ -392,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn a_report_comes_back_as_it_was() {
+    fn report_round_trips() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("c.cache");
         let config = Config { level: Level::Info, ..Config::default() };
@@ -430,7 +430,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_damaged_is_not_believed() {
+    fn damaged_cache_is_ignored() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("c.cache");
         let cache = at(&path);

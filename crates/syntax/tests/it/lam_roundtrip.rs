@@ -129,7 +129,7 @@ fn parentheses_stand_only_where_they_are_needed() {
 }
 
 #[test]
-fn what_is_no_exchange_form_is_refused_with_its_place() {
+fn invalid_exchange_input_is_rejected_with_location() {
     let wrong = |json: &str| {
         let errors = exchange::from_json(&serde_json::from_str(json).unwrap(), &Globals::none()).unwrap_err();
         errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")

@@ -224,7 +224,7 @@ fn enforced(attack: &Attack) -> (Config, Options) {
 }
 
 #[test]
-fn every_attack_succeeds_where_nobody_watches() {
+fn attacks_succeed_without_labels() {
     for attack in gallery() {
         let config = Config {
             parser: Some(Arc::new(Generated { endorse: true })),

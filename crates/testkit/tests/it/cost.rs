@@ -119,7 +119,7 @@ proptest! {
 /// Functions that a loop hands to itself call more than their text says: each of these once had a bound that
 /// was too low.
 #[test]
-fn functions_handed_round_a_loop_count_as_often_as_they_are_called() {
+fn functions_passed_through_loops_count_per_call() {
     let ask = "(llm 'p')";
     let cases = [
         // The argument doubles in each round and is called when the bound is reached: 2^3 calls.

@@ -173,7 +173,7 @@ fn applies_a_fixpoint(ast: &Ast) -> bool {
 /// A counterexample is cut down by way of programs that nobody generates, `fix (λself. self)` among them. On
 /// that one the analysis ran out of stack, so that no counterexample was ever shown.
 #[test]
-fn what_is_claimed_holds_of_what_a_program_is_cut_down_to() {
+fn claims_hold_for_shrunk_programs() {
     use proptest::strategy::{Strategy, ValueTree};
     let mut runner = proptest::test_runner::TestRunner::deterministic();
     let (mut begun, mut tried) = (0, 0);

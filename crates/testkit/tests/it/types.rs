@@ -306,7 +306,7 @@ fn most_well_typed_programs_are_accepted_and_run_to_a_value() {
 /// there were had four causes: guards on curried functions (the checker, below), and in the generator tools
 /// used as functions of other types, strings in a `case` without `_`, and hidden variables.
 #[test]
-fn what_is_made_for_a_type_is_accepted_or_rejected_for_another_reason() {
+fn generated_programs_pass_or_fail_for_known_reasons() {
     use analysis::types::codes;
     let mut rejected = 0;
     for seed in (0..3_000).chain([12_206_975_254_572_688_034]) {
@@ -325,7 +325,7 @@ fn what_is_made_for_a_type_is_accepted_or_rejected_for_another_reason() {
 /// A function in a part that the type does not tell of is found by looking, not by the program, which may
 /// catch what comes of that.
 #[test]
-fn what_looking_finds_is_no_step_of_the_program() {
+fn type_inspection_is_not_a_program_step() {
     for seed in [17_618_494_750_464_277_715, 15_930_560_943_368_356_999] {
         safe(&testkit::generate::of_seed(seed, &typed())).unwrap();
     }

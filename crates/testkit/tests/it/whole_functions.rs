@@ -202,7 +202,7 @@ fn a_router_of_crewai_leads_to_the_label_that_its_method_gives() {
 
 /// Functions that call each other many times, loops within loops and tests in a row end within their limits.
 #[test]
-fn what_would_grow_without_end_ends() {
+fn call_chains_loops_and_tests_stay_within_limits() {
     let head = "from agents import Agent, Runner\na = Agent(name='a', instructions='A.', model='m')\n";
     let mut calls =
         format!("{head}async def f0(t):\n    r = await Runner.run(a, t)\n    return r.final_output\n");

@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_long_or_no_text_is_an_error() {
+    fn oversized_and_binary_input_is_an_error() {
         assert_eq!(SseReader::new(10).push(b"data: 0123456789").unwrap_err(), SseError::TooLong);
         assert_eq!(
             SseReader::new(10).push(b"data: 01234\ndata: 567890123\n").unwrap_err(),
