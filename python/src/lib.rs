@@ -384,7 +384,7 @@ impl World {
                 let answer = ask(function.clone(), args.to_string());
                 Box::pin(async move {
                     let json: Value = serde_json::from_str(&answer.await?)
-                        .map_err(|e| format!("the result is no data: {e}"))?;
+                        .map_err(|e| format!("the result is not data: {e}"))?;
                     Data::from_json(&json).map_err(|e| e.to_string())
                 })
             });

@@ -209,7 +209,7 @@ def test_a_wrong_program_says_where_and_what_to_do(tmp_path: Path) -> None:
 def test_what_is_not_there_is_an_error() -> None:
     with pytest.raises(entail.ProgramError, match="no such file"):
         entail.load("nowhere.agent")
-    with pytest.raises(entail.Error, match="there is no pipeline `mein`") as raised:
+    with pytest.raises(entail.Error, match="unknown pipeline `mein`") as raised:
         entail.from_source(LIBRARIAN).cost("mein")
     assert raised.value.help == "did you mean `main`?"
 
@@ -319,7 +319,7 @@ def test_lint_finds_what_the_command_finds(tmp_path: Path) -> None:
     assert {f.code for f in entail.lint(tmp_path, select=code)} == {code}
     with pytest.raises(entail.Error, match="no such file"):
         entail.lint("nowhere")
-    with pytest.raises(entail.Error, match="there is no rule `L999`"):
+    with pytest.raises(entail.Error, match="unknown rule `L999`"):
         entail.lint(tmp_path, select=["L999"])
 
 

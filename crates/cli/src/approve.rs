@@ -179,8 +179,7 @@ fn ask_until(question: &str, typed: &mut impl BufRead) -> Option<bool> {
 
 /// The question: the tool, and each argument with its label.
 fn question(call: &Approval) -> String {
-    let mut text =
-        format!("the program wants to call the tool `{}`", visible(&call.tool, MAX_ARGUMENT_CHARS));
+    let mut text = format!("the program asks to call the tool `{}`", visible(&call.tool, MAX_ARGUMENT_CHARS));
     text.push_str(if call.args.is_empty() { " without arguments\n" } else { " with\n" });
     for arg in &call.args {
         let value = visible(&arg.value.to_json().to_string(), MAX_ARGUMENT_CHARS);
@@ -229,7 +228,7 @@ mod tests {
         };
         let text = question(&call);
         let lines: Vec<&str> = text.lines().collect();
-        assert_eq!(lines[0], r"the program wants to call the tool `send\u{1b}[2J` with");
+        assert_eq!(lines[0], r"the program asks to call the tool `send\u{1b}[2J` with");
         assert_eq!(lines[1], r#"  to = "a\u{202e}b\n\u{9b}2J"  (label ["U"])"#);
         assert_eq!(lines[2], "  n = true");
         assert!(lines[3].ends_with("xxx … and 1002 more characters"), "{}", lines[3]);

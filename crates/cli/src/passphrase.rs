@@ -47,8 +47,8 @@ fn ask(prompt: &str, from_stdin: bool) -> Result<String, KeyringError> {
 #[cfg(unix)]
 fn typed(prompt: &str) -> Result<String, KeyringError> {
     use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
-    let help = "answer at a terminal, or give the passphrase to standard input with `--passphrase-stdin`";
-    let none = || KeyringError::new("there is no terminal to type the passphrase at", help);
+    let help = "answer at a terminal, or pass the passphrase on standard input with `--passphrase-stdin`";
+    let none = || KeyringError::new("no terminal to type the passphrase at", help);
     let terminal = std::fs::File::options().read(true).write(true).open("/dev/tty").map_err(|_| none())?;
     let before = tcgetattr(&terminal).map_err(|_| none())?;
     let mut quiet = before.clone();
@@ -86,6 +86,6 @@ fn read_hidden(mut terminal: &std::fs::File, prompt: &str) -> std::io::Result<Op
 
 #[cfg(not(unix))]
 fn typed(_: &str) -> Result<String, KeyringError> {
-    let help = "give the passphrase to standard input with `--passphrase-stdin`";
+    let help = "pass the passphrase on standard input with `--passphrase-stdin`";
     Err(KeyringError::new("a passphrase can't be typed here", help))
 }

@@ -512,7 +512,7 @@ fn refusal(e: BuildError) -> (String, Span) {
         BuildError::UnknownKey(n, s) => (format!("no enclosing store has the key `{n}`"), s),
         BuildError::TooDeep(s) => ("nested too deep".into(), s),
         BuildError::Shared(s) => ("a term is used twice".into(), s),
-        BuildError::NotAFunction(n, s) => (format!("`{n}` is no function"), s),
+        BuildError::NotAFunction(n, s) => (format!("`{n}` is not a function"), s),
         BuildError::Policy(n, s) => (format!("the policy of `{n}` asks models, tools or stores"), s),
         BuildError::Stores(conflict) => (conflict.to_string(), conflict.second),
     }
@@ -706,7 +706,7 @@ impl ExchangeReader {
     /// A number below `end`, the number of the `what` that there are.
     fn index(&mut self, place: &JsonPlace, end: usize, what: &str) -> Read<u32> {
         let n = self.small(place)?;
-        if (n as usize) < end { Some(n) } else { self.wrong(place, format!("there is no {what} {n}")) }
+        if (n as usize) < end { Some(n) } else { self.wrong(place, format!("unknown {what} {n}")) }
     }
 
     fn all(&mut self, json: &Value) -> Option<(TermId, Vec<String>, Vec<Span>)> {
@@ -830,7 +830,7 @@ impl ExchangeReader {
                 let p = self.need(place, "bindings")?;
                 let bindings = self.items(&p, bound_pair)?;
                 if bindings.is_empty() {
-                    return self.wrong(&p, "there is no binding");
+                    return self.wrong(&p, "unbound variable");
                 }
                 Term::Let { bindings, body: field(self, "body")?, sugar: LetSugar::Plain }
             }
@@ -841,7 +841,7 @@ impl ExchangeReader {
                 let p = self.need(place, "prim")?;
                 let name = self.text(&p)?;
                 let Some(prim) = Prim::from_name(name) else {
-                    return self.wrong(&p, format!("there is no primitive `{name}`"));
+                    return self.wrong(&p, format!("unknown primitive `{name}`"));
                 };
                 if prim.arity().is_some_and(|n| n != operands.len()) {
                     return self.wrong(place, format!("`{name}` does not take {} operands", operands.len()));
@@ -963,7 +963,7 @@ impl ExchangeReader {
             ("unknown", []) => Term::Unknown(self.named(place, "reason")?),
             (op, of) => {
                 let n = of.len();
-                return self.wrong(&op_place, format!("there is no term `{op}` of {n} terms"));
+                return self.wrong(&op_place, format!("unknown term `{op}` of {n} terms"));
             }
         };
         Some(self.b.add(term, at))
@@ -993,7 +993,7 @@ impl ExchangeReader {
                 Some((key, value)) if key.starts_with('$') => {
                     let inner = JsonPlace { value, up: Some(place), step: Step::Field(key) };
                     if o.len() > 1 {
-                        return self.wrong(place, format!("`{key}` stands alone"));
+                        return self.wrong(place, format!("`{key}` must be the only field"));
                     }
                     match key.as_str() {
                         "$num" => self.num(&inner).map(Data::Num),
@@ -1056,7 +1056,7 @@ impl ExchangeReader {
                     "Num" => Type::Num,
                     "Bool" => Type::Bool,
                     "Null" => Type::Null,
-                    _ => return self.wrong(place, format!("there is no type `{word}`")),
+                    _ => return self.wrong(place, format!("unknown type `{word}`")),
                 });
             }
             let (kind, p) = self.single(place)?;
@@ -1083,7 +1083,7 @@ impl ExchangeReader {
                     let [t, q] = self.parts::<2>(&p)?;
                     Type::Refined(Arc::new((self.ty(&t)?, self.pred(&q)?)))
                 }
-                _ => return self.wrong(place, format!("there is no type `{kind}`")),
+                _ => return self.wrong(place, format!("unknown type `{kind}`")),
             })
         })
     }
@@ -1156,7 +1156,7 @@ impl ExchangeReader {
                     let both = Arc::new((self.pred(&a)?, self.pred(&b)?));
                     if kind == "and" { Pred::And(both) } else { Pred::Or(both) }
                 }
-                _ => return self.wrong(place, format!("there is no predicate `{kind}`")),
+                _ => return self.wrong(place, format!("unknown predicate `{kind}`")),
             })
         })
     }

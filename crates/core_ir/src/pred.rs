@@ -180,7 +180,7 @@ impl Pred {
                     Ok(())
                 } else {
                     let shown: Vec<String> = items.iter().map(|i| i.to_json().to_string()).collect();
-                    Err(format!("is none of {}", shown.join(", ")))
+                    Err(format!("is not one of {}", shown.join(", ")))
                 }
             }
             Pred::Field(name, p) => match data.field(name) {

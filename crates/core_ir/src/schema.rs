@@ -405,7 +405,7 @@ fn node(source: &Data, place: &str, depth: usize) -> Result<Node, String> {
                 let kinds =
                     names.iter().map(|name| match SchemaType::ALL.iter().find(|(n, _)| *n == &**name) {
                         Some((_, kind)) => Ok(*kind),
-                        None => Err(format!("{place}/type: there is no type `{name}`")),
+                        None => Err(format!("{place}/type: unknown type `{name}`")),
                     });
                 Rule::Kinds(kinds.collect::<Result<_, _>>()?)
             }
@@ -545,7 +545,7 @@ impl SchemaCheck<'_> {
                     return Ok(());
                 }
                 let shown: Vec<String> = items.iter().map(|i| i.to_json().to_string()).collect();
-                Err(format!("is none of {}", shown.join(", ")))
+                Err(format!("is not one of {}", shown.join(", ")))
             }
             (Rule::Ref(name), _) => match self.defs.get(name) {
                 Some(n) => self.node(n, data, depth + 1),
@@ -565,7 +565,7 @@ impl SchemaCheck<'_> {
             }
             (Rule::ExactlyOne(ns), _) => match ns.iter().filter(|n| self.fits(n, data, depth)).count() {
                 1 => Ok(()),
-                0 => Err("fits none of the alternatives".into()),
+                0 => Err("matches none of the alternatives".into()),
                 n => Err(format!("fits {n} of the alternatives, expected one")),
             },
             (Rule::Not(n), _) => match self.fits(n, data, depth) {
@@ -581,7 +581,7 @@ impl SchemaCheck<'_> {
             }
             (Rule::MultipleOf(n), Data::Num(x)) => match x.div(n) {
                 Ok(q) if q.floor() == q => Ok(()),
-                _ => Err(format!("{x} is no multiple of {n}")),
+                _ => Err(format!("{x} is not a multiple of {n}")),
             },
             (Rule::Count(kind, c, n), _) => {
                 let found = match (kind, data) {
@@ -618,7 +618,7 @@ impl SchemaCheck<'_> {
                     Some(m) => format!("{least} to {m}"),
                     None => format!("at least {least}"),
                 };
-                Err(format!("{found} items fit `contains`, expected {wanted}"))
+                Err(format!("{found} items match `contains`, expected {wanted}"))
             }
             (Rule::Unique, Data::List(items)) => {
                 for (i, d) in items.iter().enumerate() {
@@ -753,7 +753,7 @@ mod tests {
     #[test]
     fn invalid_schemas_are_rejected_with_location() {
         let cases = [
-            (r#"{"properties": {"a": {"type": "text"}}}"#, "/properties/a/type: there is no type `text`"),
+            (r#"{"properties": {"a": {"type": "text"}}}"#, "/properties/a/type: unknown type `text`"),
             (r#"{"items": [1]}"#, "/items: a schema is an object or a boolean"),
             (
                 r#"{"unevaluatedProperties": false}"#,

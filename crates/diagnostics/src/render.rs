@@ -54,7 +54,7 @@ pub fn text(sources: &Sources, d: &Diagnostic, color: bool) -> String {
     let change = shown.and_then(|fix| change(sources, fix));
     if let Some((path, first, lines, range, new)) = &change {
         let snippet = Snippet::source(lines.as_str()).path(path.as_str()).line_start(*first as usize);
-        let title = Title::HELP.secondary_title("it could be written like this");
+        let title = Title::HELP.secondary_title("suggested change");
         groups.push(Group::with_title(title).element(snippet.patch(Patch::new(range.clone(), new.as_str()))));
     }
     let renderer = if color { Renderer::styled() } else { Renderer::plain() };

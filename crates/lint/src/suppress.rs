@@ -256,7 +256,7 @@ fn parse(comment: &str, span: Span, is_code: &impl Fn(&str) -> bool) -> Result<S
     let (whole_file, rest) = match (text.strip_prefix("ignore-file"), text.strip_prefix("ignore")) {
         (Some(rest), _) => (true, rest),
         (None, Some(rest)) => (false, rest),
-        (None, None) => return Err(wrong(format!("`{}` is no suppression", diagnostics::clip(text)))),
+        (None, None) => return Err(wrong(format!("`{}` is not a suppression", diagnostics::clip(text)))),
     };
     let listed = rest.trim_start().strip_prefix('[').and_then(|r| r.split_once(']'));
     let Some((codes, rest)) = listed else {
@@ -268,7 +268,7 @@ fn parse(comment: &str, span: Span, is_code: &impl Fn(&str) -> bool) -> Result<S
         return Err(wrong("this suppression lists no codes".into()));
     }
     if let Some(unknown) = codes.iter().find(|c| !is_code(c)) {
-        return Err(wrong(format!("there is no code `{}`", diagnostics::clip(unknown))));
+        return Err(wrong(format!("unknown code `{}`", diagnostics::clip(unknown))));
     }
     let rest = rest.trim_start_matches([' ', '\t', ':', '-', '–', '—']);
     let (until, rest) = match rest.strip_prefix("until ") {

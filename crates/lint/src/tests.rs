@@ -194,7 +194,7 @@ fn l008_fix_is_display_only() {
     let mut sources = Sources::new();
     sources.add("example.yaml", TALK);
     let shown = diagnostics::render::text(&sources, lost, false);
-    assert!(shown.contains("it could be written like this") && shown.contains("- id: lost"), "{shown}");
+    assert!(shown.contains("suggested change") && shown.contains("- id: lost"), "{shown}");
     assert_eq!(repaired(TALK, "L008", Applicability::Unsafe).1, 0);
     // A class that no edge is for.
     let open = TALK.replace("      - {source: c, sourceHandle: '2', target: e} # both\n", "");

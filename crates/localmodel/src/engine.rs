@@ -460,7 +460,7 @@ impl Generation<'_, '_> {
         self.push(&closing);
         self.show(self.decoder.text.len())?;
         let text =
-            String::from_utf8(grammar.text().to_vec()).map_err(|_| Error::schema("the reply is no text"))?;
+            String::from_utf8(grammar.text().to_vec()).map_err(|_| Error::schema("the reply is not text"))?;
         Ok((text, finish))
     }
 

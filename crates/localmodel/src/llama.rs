@@ -104,7 +104,7 @@ impl Config {
             ("attention", self.heads * self.head_dim),
         ] {
             if !width.is_multiple_of(BLOCK) {
-                return Err(Error::unsupported(format!("{what} width {width} is no multiple of {BLOCK}")));
+                return Err(Error::unsupported(format!("{what} width {width} is not a multiple of {BLOCK}")));
             }
         }
         Ok(())

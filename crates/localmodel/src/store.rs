@@ -265,7 +265,7 @@ impl Store {
     fn place(&self, file: &Path, name: &str) -> Result<PathBuf, Error> {
         let plain = !name.is_empty() && !name.starts_with('.') && !name.contains(['/', '\\', '\0']);
         if !plain {
-            return Err(Error::Request { detail: format!("`{name}` is no name for a model file") });
+            return Err(Error::Request { detail: format!("`{name}` is not a valid name for a model file") });
         }
         let target = self.dir.join(format!("{name}.gguf"));
         let opened = File::open(file).map_err(|e| Error::io(file, e))?;
@@ -446,7 +446,7 @@ fn hex(bytes: &[u8]) -> String {
 fn last_words(said: &str) -> String {
     let lines: Vec<&str> = said.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     let telling = lines.iter().rev().find(|line| line.starts_with("ERROR"));
-    let line = telling.or(lines.last()).copied().unwrap_or("it said nothing");
+    let line = telling.or(lines.last()).copied().unwrap_or("no output");
     line.trim_start_matches("ERROR:").trim().chars().take(300).collect()
 }
 

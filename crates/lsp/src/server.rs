@@ -192,7 +192,7 @@ impl Server {
                 return Ok(Value::Null);
             }
             _ if !self.initialized => {
-                return Err(Failure::new(ErrorCode::ServerNotInitialized, "say `initialize` first"));
+                return Err(Failure::new(ErrorCode::ServerNotInitialized, "send `initialize` first"));
             }
             _ if self.shut_down => {
                 return Err(Failure::new(ErrorCode::InvalidRequest, "the server is shut down"));
@@ -224,7 +224,7 @@ impl Server {
             ask::SemanticTokensFullRequest::METHOD => {
                 answer::<ask::SemanticTokensFullRequest>(params, |p| Ok(Some(self.tokens(&p)?)))
             }
-            _ => Err(Failure::new(ErrorCode::MethodNotFound, format!("there is no method `{method}`"))),
+            _ => Err(Failure::new(ErrorCode::MethodNotFound, format!("unknown method `{method}`"))),
         }
     }
 

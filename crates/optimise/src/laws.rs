@@ -79,7 +79,7 @@ pub(crate) fn compose_unfold(t: &mut Tree<'_>, id: TermId) -> New {
     Some(t.add(Node::Term(Term::Abs(abs)), span))
 }
 
-/// `λx. f x = f`, for a function that is written there and is no tool
+/// `λx. f x = f`, for a function written there that is not a tool
 pub(crate) fn eta(t: &mut Tree<'_>, id: TermId) -> New {
     let Some(Term::Abs(abs)) = t.term(id).cloned() else { return None };
     let Some(Term::App(f, x)) = t.term(abs.body) else { return None };

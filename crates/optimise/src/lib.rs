@@ -60,7 +60,7 @@ pub const RULES: &[Rule] = rules! {
     "compose-assoc" Law laws::compose_assoc, "(a >> b) >> c = a >> b >> c";
     "compose-id" Law laws::compose_id, "a >> id >> b = a >> b";
     "compose-apply" Law laws::compose_apply, "(a >> b) e = b (a e), if a and b do nothing themselves";
-    "eta" Law laws::eta, "\\x. f x = f, for a function that is written there and is no tool";
+    "eta" Law laws::eta, "\\x. f x = f, for a function written there that is not a tool";
     "beta" Law laws::beta, "(\\x. b) e = let x = e in b";
     "let-dead" Law laws::let_dead, "let x = e in b = b, if b has no x and e does nothing";
     "let-copy" Law laws::let_copy, "let x = y in b = b[x := y], for a variable or a scalar";

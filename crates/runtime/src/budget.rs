@@ -289,8 +289,7 @@ impl<'a> Budget<'a> {
                 let Some(price) = price else {
                     self.used_up = Some(Box::new((Resource::Usd, None)));
                     return Verdict::Stop(format!(
-                        "the limit of {most} US dollars can't be kept: the price of `{model}` is not known; give it in \
-                         `[models.\"{model}\"]`, or set a limit of calls or tokens instead"
+                        "the limit of {most} US dollars can't be enforced: the price of `{model}` is unknown; set it in `[models.\"{model}\"]`, or set a limit of calls or tokens instead"
                     ));
                 };
                 let spent = self.usage.usd.clone().unwrap_or(Num::ZERO);
@@ -495,7 +494,7 @@ mod tests {
         );
         let mut b = Budget::new(Limits { max_usd: Some(dollars("1")), ..Limits::default() });
         assert!(
-            matches!(b.model_call(&call("x"), "m", None, 1), Verdict::Stop(m) if m.contains("price of `m` is not known"))
+            matches!(b.model_call(&call("x"), "m", None, 1), Verdict::Stop(m) if m.contains("price of `m` is unknown"))
         );
     }
 

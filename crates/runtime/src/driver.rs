@@ -450,7 +450,7 @@ impl<'a> Driver<'a> {
                     }
                     Unfinished::Ask => {
                         self.asked(id, request, "");
-                        let help = "find out, then resume with `--unfinished retry` to call it again or with `--unfinished fail` to tell the program that it failed; a \
+                        let help = "check its effects, then resume with `--unfinished retry` to call it again or with `--unfinished fail` to fail the call; a \
                              handler with `idempotent = true` is called again with the same idempotency key";
                         self.end(id, StopReason::Unfinished, format!("{what} (help: {help})"));
                         true
@@ -805,7 +805,7 @@ impl<'a> Driver<'a> {
                     });
                 } else {
                     let message = format!(
-                        "the run waits until somebody approves a call of `{}` (help: `entail approve {}`, then resume it)",
+                        "the run waits for approval of a call of `{}` (help: `entail approve {}`, then resume it)",
                         tool.name, self.run
                     );
                     self.end(id, StopReason::Approval, message);

@@ -55,8 +55,9 @@ impl Environment {
         for (i, item) in dotenvy::from_read_iter(&bytes[..]).enumerate() {
             // The library's error quotes the line, which may hold a key.
             let (name, value) = item.map_err(|_| {
-                ConfigError::new(format!("cannot read entry {} of `{shown}`", i + 1))
-                    .with_help("write one `NAME=value` a line, with quotes around values that contain spaces")
+                ConfigError::new(format!("cannot read entry {} of `{shown}`", i + 1)).with_help(
+                    "write one `NAME=value` per line, with quotes around values that contain spaces",
+                )
             })?;
             self.vars.entry(name).or_insert(value);
         }

@@ -47,10 +47,10 @@ pub enum KeyError {
 impl fmt::Display for KeyError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            KeyError::NotAKey => "it is no public key: `ed25519:` and 32 bytes as base64 are expected",
-            KeyError::NotSealed => "it is no file of an approver's key",
+            KeyError::NotAKey => "it is not a public key; expected `ed25519:` and 32 bytes as base64",
+            KeyError::NotSealed => "it is not the file of an approver's key",
             KeyError::Passphrase => "the passphrase is wrong, or the file was changed",
-            KeyError::Random => "the system gives no random numbers",
+            KeyError::Random => "the system provides no random numbers",
         })
     }
 }

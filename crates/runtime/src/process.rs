@@ -109,7 +109,7 @@ impl Process {
     pub(crate) async fn wait(&mut self) -> std::io::Result<ExitStatus> {
         match &mut self.child {
             Some(child) => child.wait().await,
-            None => Err(std::io::Error::other("it was given up")),
+            None => Err(std::io::Error::other("it was canceled")),
         }
     }
 
@@ -280,7 +280,7 @@ pub(crate) fn look_up(program: &OsStr) -> Result<Option<PathBuf>, ConfigError> {
             None => Ok(Some(file.clone())),
         },
         None if files.is_empty() => {
-            unusable(format!("there is no program `{shown}`"), "install it, or correct its name")
+            unusable(format!("program `{shown}` not found"), "install it, or correct its name")
         }
         None => unusable(format!("`{shown}` is not executable"), "make it executable with `chmod +x`"),
     }

@@ -375,7 +375,7 @@ impl Models {
                 let other = entry.provider.as_deref().unwrap_or_default();
                 let all: Vec<&str> = providers().collect();
                 Err(wanted
-                    .wrong(&format!("`{other}` is none of the providers"))
+                    .wrong(&format!("unknown provider `{other}`"))
                     .with_help(format!("write one of `{}`", all.join("`, `"))))
             }
         }
@@ -458,7 +458,7 @@ mod tests {
         let wrong = |entry: serde_json::Value| {
             resolve(file(serde_json::json!({"models": {"m": entry}})), &[], Some("m")).unwrap_err().message
         };
-        assert_eq!(wrong(serde_json::json!({"provider": "x"})), "model `m`: `x` is none of the providers");
+        assert_eq!(wrong(serde_json::json!({"provider": "x"})), "model `m`: unknown provider `x`");
         assert_eq!(
             wrong(serde_json::json!({"provider": "scripted"})),
             "model `m`: a scripted model needs a `file`"

@@ -57,7 +57,7 @@ impl fmt::Display for Error {
             }
             Error::Label { caller, key, file } => write!(
                 f,
-                "`{key}` of the caller `{caller}` is no label of the lattice that the policy of `{file}` has"
+                "`{key}` of the caller `{caller}` is not a label of the lattice of the policy of `{file}`"
             ),
             Error::Store(why) => f.write_str(why),
             Error::Session(e) => e.fmt(f),

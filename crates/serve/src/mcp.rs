@@ -97,7 +97,7 @@ const COMMANDS: [(&str, &str, &str, &str, bool); 4] = [
 impl Server {
     /// A path within the root.
     fn path(&self, given: &str) -> Result<PathBuf, String> {
-        let refused = || format!("`{given}` is not there, or is outside of `{}`", self.root.display());
+        let refused = || format!("`{given}` does not exist or is outside of `{}`", self.root.display());
         let path = self.root.join(given).canonicalize().map_err(|_| refused())?;
         let inside = path.strip_prefix(&self.root).map_err(|_| refused())?;
         Ok(if inside.as_os_str().is_empty() { PathBuf::from(".") } else { inside.to_path_buf() })
@@ -262,7 +262,7 @@ impl ServerHandler for Server {
             }
         } else {
             return Err(ErrorData::invalid_params(
-                format!("there is no tool `{}`", diagnostics::clip_to(name, 80)),
+                format!("unknown tool `{}`", diagnostics::clip_to(name, 80)),
                 None,
             ));
         };

@@ -89,7 +89,7 @@ impl<'de> Deserialize<'de> for LabelEntry {
             (Some(spec), unknown) if unknown.is_empty() => Ok(LabelEntry(spec)),
             _ => {
                 let words = LABEL_WORDS.join("`, `");
-                Err(D::Error::custom(format!("`{text}` is not a label: write words out of `{words}`")))
+                Err(D::Error::custom(format!("`{text}` is not a label: use the words `{words}`")))
             }
         }
     }

@@ -36,7 +36,7 @@ fn directory() -> Result<PathBuf, KeyringError> {
         true => set("APPDATA"),
         false => set("HOME").map(|home| home.join(".config")),
     });
-    let none = || KeyringError::new("there is no configuration directory", "set `XDG_CONFIG_HOME` to one");
+    let none = || KeyringError::new("no configuration directory was found", "set `XDG_CONFIG_HOME` to one");
     base.map(|base| base.join("entail").join("approvers")).ok_or_else(none)
 }
 
@@ -55,7 +55,7 @@ impl NewKey {
     pub fn of(name: &str) -> Result<NewKey, KeyringError> {
         let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
         if name.is_empty() || !name.chars().all(is_plain) {
-            let message = format!("`{}` is no name for a key", diagnostics::visible(name, 60));
+            let message = format!("`{}` is not a valid name for a key", diagnostics::visible(name, 60));
             return Err(KeyringError::new(
                 message,
                 "use letters, digits, `-` and `_`: `entail approve --new-key alice`",
@@ -154,7 +154,7 @@ pub fn find(approvers: &Approvers, wanted: Option<&str>) -> Result<FoundKey, Key
                 None => "an approver whom the settings name".to_string(),
             };
             Err(KeyringError::new(
-                format!("there is no key of {whose} in `{}`", dir.display()),
+                format!("no key of {whose} in `{}`", dir.display()),
                 "make one with `entail approve --new-key NAME`, and add the lines that it shows to `entail.toml`; runs that \
                  begin after that know it",
             ))

@@ -412,7 +412,7 @@ impl agentlang::Loader for Imports<'_> {
             }
             Err(Problem::Unreadable(message, _)) => Err(message),
             Err(Problem::Wrong(found) | Problem::Policy(found)) => {
-                Err(found.first().map_or_else(|| "it is no text".into(), |d| d.message.clone()))
+                Err(found.first().map_or_else(|| "it is not text".into(), |d| d.message.clone()))
             }
         }
     }
@@ -432,7 +432,7 @@ pub fn import_units(sources: &mut Sources, path: &Path) -> Result<Vec<frontend_k
         path = main_of(&path).map_err(said)?;
     }
     if Kind::of(&path) != Kind::Config {
-        return Err("it is no configuration; `use \"path\";` imports a program".into());
+        return Err("it is not a configuration; `use \"path\";` imports a program".into());
     }
     let (id, text) = read_text(sources, &path).map_err(said)?;
     let files = project(sources, id, &path, &text);
@@ -552,7 +552,7 @@ fn compile(path: &str, files: Vec<File>) -> Result<(Vec<frontend_kit::Unit>, Vec
         }
         Recognised::Unknown => {
             return Err(Problem::Unreadable(
-                format!("`{path}` is no agent program and no configuration of a known framework"),
+                format!("`{path}` is neither an agent program nor a configuration of a known framework"),
                 Some(
                     "programs end in `.agent` or `.lam`; configurations are recognised by their content"
                         .into(),

@@ -64,10 +64,7 @@ fn lawful(refused: &Refused) -> Vec<String> {
             ways.push(raise(tool, &format!("`control = \"{word}\"` under `[tools.{tool}]`")));
         }
         (Part::Control, None) => {
-            ways.push(
-                "speak in a conversation of its own (`fork`, `fresh`), of which only the answer is kept"
-                    .into(),
-            );
+            ways.push("use a separate conversation (`fork`, `fresh`) and keep only its answer".into());
         }
         (Part::Conversation, model) => {
             ways.push("ask a model that may see it, or leave what is secret out of the conversation".into());
@@ -98,8 +95,7 @@ fn lawful(refused: &Refused) -> Vec<String> {
         }
         (Part::Argument(_) | Part::Verdict, None) => {}
     }
-    let said =
-        |(i, way): (usize, String)| format!("{} {way}", if i == 0 { "to make it lawful," } else { "or" });
+    let said = |(i, way): (usize, String)| format!("{} {way}", if i == 0 { "to allow it," } else { "or" });
     ways.into_iter().enumerate().map(said).collect()
 }
 

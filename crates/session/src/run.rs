@@ -456,7 +456,7 @@ fn bounded(approver: Approver, config: &Config, output: &LabelSpec) -> Approver 
         let mut labels = call.args.iter().map(|arg| &arg.label).chain([&call.channel]);
         match labels.all(|label| view.admits(label)) {
             true => Ok(()),
-            false => Err("what it is called with may not be shown to whoever would be asked".into()),
+            false => Err("no approver is cleared to see its arguments".into()),
         }
     })
 }

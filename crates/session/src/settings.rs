@@ -94,7 +94,7 @@ impl StoreEntry {
                     .map_err(|why| format!("the variable `{variable}`: {why}"))
             }
             (None, None, None) if shared => Ok(None),
-            _ => Err("say one of `sqlite`, `redis` and `redis_env`".to_string()),
+            _ => Err("set one of `sqlite`, `redis` and `redis_env`".to_string()),
         }
     }
 }

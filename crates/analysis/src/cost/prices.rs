@@ -78,7 +78,7 @@ impl Prices {
                     for (key, value) in limits {
                         match key.as_str() {
                             "seconds" => self.millis = Some(scaled(key, value, 1_000.0)?),
-                            _ => return Err(format!("there is no limit `{key}`; there is: seconds")),
+                            _ => return Err(format!("unknown limit `{key}`; expected `seconds`")),
                         }
                     }
                 }
@@ -89,7 +89,7 @@ impl Prices {
                     }
                 }
                 ("date" | "limits" | "models", _) => return Err(format!("`{key}` has the wrong form")),
-                _ => return Err(format!("there is no key `{key}`; there are: date, limits, models")),
+                _ => return Err(format!("unknown key `{key}`; expected `date`, `limits` or `models`")),
             }
         }
         Ok(self)
@@ -131,7 +131,7 @@ impl Prices {
 }
 
 fn model(name: &str, entry: &toml::Value) -> Result<Model, String> {
-    let toml::Value::Table(entry) = entry else { return Err(format!("`models.{name}` is no table")) };
+    let toml::Value::Table(entry) = entry else { return Err(format!("`models.{name}` is not a table")) };
     let mut model = Model::default();
     for (key, value) in entry {
         let at = format!("models.{name}.{key}");
@@ -144,7 +144,7 @@ fn model(name: &str, entry: &toml::Value) -> Result<Model, String> {
             "seconds" => model.millis = Some(scaled(&at, value, 1_000.0)?),
             _ => {
                 return Err(format!(
-                    "there is no key `{at}`; there are: input, output, context, max_output, seconds"
+                    "unknown key `{at}`; expected `input`, `output`, `context`, `max_output` or `seconds`"
                 ));
             }
         }
@@ -157,7 +157,7 @@ fn scaled(at: &str, value: &toml::Value, by: f64) -> Result<u64, String> {
     let n = match value {
         toml::Value::Integer(n) => *n as f64,
         toml::Value::Float(n) => *n,
-        _ => return Err(format!("`{at}` is no number")),
+        _ => return Err(format!("`{at}` is not a number")),
     };
     let scaled = n * by;
     if !(0.0..1e15).contains(&scaled) {

@@ -39,7 +39,7 @@ pub const EXPLANATIONS: &[Explanation] = &[
     },
     Explanation {
         code: NOT_A_FUNCTION,
-        title: "something that is no function is applied",
+        title: "a value that is not a function is applied",
         text: "Only functions can be applied: `\\x. e`, `fix[n] e`, `llm p {…}`, `tool[f]`, compositions of them, and \
                functions under a guard. A function of one parameter that is given two arguments applies its result.",
         wrong: "let n = 3 in n 4",

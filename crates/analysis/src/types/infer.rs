@@ -533,7 +533,7 @@ impl<'a> Infer<'a> {
             Term::Check(_, ty, e) => {
                 let t = self.infer(code, *e, env, eff);
                 if let (Node::Fun(..), false) = (self.s.node(t), contains_function(ty)) {
-                    self.mistake(codes::FUNCTION_AS_DATA, format!("a function is no data of type {ty}"), at);
+                    self.mistake(codes::FUNCTION_AS_DATA, format!("a function is not data of type {ty}"), at);
                 }
                 self.s.declared(ty)
             }

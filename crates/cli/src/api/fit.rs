@@ -198,7 +198,7 @@ fn differs(actual: &Type, expected: &Type, path: &mut String, depth: usize) -> O
             .variants
             .iter()
             .find(|v| !e.variants.contains(v))
-            .map(|v| format!("may be `{v}`, which is none of {}", quoted(&e.variants))),
+            .map(|v| format!("may be `{v}`, which is not one of {}", quoted(&e.variants))),
         (Type::Str, Type::Enum(e)) => Some(format!("is any text, not only {}", quoted(&e.variants))),
         (Type::List(a), Type::List(e)) => part("[]".into(), a, e),
         (Type::Record(a), Type::Record(e)) => {
@@ -299,7 +299,7 @@ mod tests {
             ),
             (Type::Str, urgency.clone(), Some("is any text, not only `High`, `Low`")),
             (urgency.clone(), Type::Str, None),
-            (urgency, enumeration(vec!["High".into()]), Some("may be `Low`, which is none of `High`")),
+            (urgency, enumeration(vec!["High".into()]), Some("may be `Low`, which is not one of `High`")),
             (Type::Dyn, Type::Num, None),
             (Type::Null, Type::option(Type::Num), None),
             (Type::Num, Type::option(Type::Str), Some("is Num, not Str")),

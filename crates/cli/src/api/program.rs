@@ -135,7 +135,7 @@ impl Program {
         self.pipelines.iter().find(|p| p.name == name).ok_or_else(|| {
             let near = diagnostics::nearest(name, self.pipelines.iter().map(|p| &*p.name));
             let help = near.map_or_else(|| self.names(), |n| format!("did you mean `{n}`?"));
-            Error::new("usage", format!("there is no pipeline `{name}`")).with_help(Some(help))
+            Error::new("usage", format!("unknown pipeline `{name}`")).with_help(Some(help))
         })
     }
 
@@ -258,7 +258,7 @@ impl Pipeline {
             Err(f) => return Err(Error::new(f.code.as_str(), f.message.clone())),
         };
         let data =
-            value.data().ok_or_else(|| Error::new("output", format!("the result is no data: {value}")))?;
+            value.data().ok_or_else(|| Error::new("output", format!("the result is not data: {value}")))?;
         serde_json::from_value(data.to_json())
             .map_err(|e| Error::new("output", format!("the result is not what was expected: {e}")))
     }

@@ -110,7 +110,8 @@ impl World {
                 let args = serde_json::from_value(Data::record(args).to_json())
                     .map_err(|e| format!("the arguments are not what the tool takes: {e}"))?;
                 let result = act(args).await.map_err(|e| e.to_string())?;
-                let json = serde_json::to_value(result).map_err(|e| format!("the result is no data: {e}"))?;
+                let json =
+                    serde_json::to_value(result).map_err(|e| format!("the result is not data: {e}"))?;
                 Data::from_json(&json).map_err(|e| e.to_string())
             })
         });
@@ -162,7 +163,7 @@ impl World {
                 return Err(wrong("takes other arguments than it is called with", why));
             }
             if let Some(why) = misfit(gives, &tool.result) {
-                return Err(wrong("gives another result than it is declared with", why));
+                return Err(wrong("has another result type than its declaration", why));
             }
         }
         Ok(())

@@ -68,7 +68,7 @@ fn act(ui: &Ui, args: &ApproveArgs, approvers: &Approvers) -> Result<Exit, Journ
         }
         let help =
             "answer at a terminal, or with `--yes` (approve) or `--deny`; `--request` names one of several";
-        return Ok(ui.usage("there is no terminal to answer at", Some(help)));
+        return Ok(ui.usage("no terminal to answer at", Some(help)));
     }
     if args.yes && waiting.len() > 1 {
         for w in &waiting {

@@ -80,7 +80,7 @@ pub fn check(ui: &Ui, args: &CheckArgs) -> Exit {
                             }
                             if !unknown.is_empty() {
                                 ui.result(&format!(
-                                    "{file}: nothing says what {} does, so calls are refused every time; `entail policy init` writes a policy to complete",
+                                    "{file}: no policy describes {}, so every call is refused; `entail policy init` writes a policy to complete",
                                     listed(&unknown)
                                 ));
                             }

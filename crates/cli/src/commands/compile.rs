@@ -85,7 +85,7 @@ fn rewritten(ui: &Ui, args: &CompileArgs, all: Vec<Runnable>) -> Result<Vec<Runn
     let rules = optimise::rules(args.optimise.iter().map(|n| n.trim())).map_err(|name| {
         let names: Vec<&str> = optimise::RULES.iter().map(|r| r.name).collect();
         ui.usage(
-            &format!("there is no rewrite `{name}`"),
+            &format!("unknown rewrite `{name}`"),
             Some(&format!("there is `laws`, `cost`, {}", names.join(", "))),
         )
     })?;

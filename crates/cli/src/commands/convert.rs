@@ -26,10 +26,7 @@ pub fn convert(ui: &Ui, args: &ConvertArgs) -> Exit {
         Some(ConvertTo::Agentspec) => Target::AgentSpec,
         Some(ConvertTo::Lam) => Target::Lam,
         None => {
-            return ui.usage(
-                "what it is to be written as is not said",
-                Some("`--to agent`, `agentspec` or `lam`"),
-            );
+            return ui.usage("the output format is missing", Some("`--to agent`, `agentspec` or `lam`"));
         }
     };
     if target == Target::Agent && args.file.ends_with(".agent") {

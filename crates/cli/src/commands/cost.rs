@@ -51,7 +51,7 @@ fn pricing(args: &CostArgs, settings: &Settings) -> Result<Pricing, String> {
     let Some(path) = &args.prices else { return Ok(pricing) };
     let shown = path.display().to_string();
     let bytes = read_data(&shown).map_err(|e| format!("cannot read `{shown}`: {}", reason(&e)))?;
-    let text = String::from_utf8(bytes).map_err(|_| format!("`{shown}` is no text"))?;
+    let text = String::from_utf8(bytes).map_err(|_| format!("`{shown}` is not a text file"))?;
     pricing.with_list(&text).map_err(|e| format!("`{shown}`: {e}"))
 }
 

@@ -67,7 +67,8 @@ pub fn dist(
     match found {
         Ok(found) => show(ui, &found),
         Err(why) => {
-            let help = "models answer from `--script`; tools whose results are known beforehand are those that are built in";
+            let help =
+                "models answer from `--script`; only the results of built-in tools are known in advance";
             ui.usage(&format!("the distribution cannot be computed: {why}"), Some(help));
             Exit::Failed
         }
@@ -77,7 +78,7 @@ pub fn dist(
 fn script(path: &str) -> Result<Vec<Entry>, String> {
     let bytes = read_data(path).map_err(|e| reason(&e))?;
     let json: Value = serde_json::from_slice(&bytes).map_err(|e| format!("not JSON: {e}"))?;
-    let Value::Array(items) = json else { return Err("it is no JSON array of replies".into()) };
+    let Value::Array(items) = json else { return Err("it is not a JSON array of replies".into()) };
     items.iter().enumerate().map(|(i, e)| entry(e).map_err(|why| format!("entry {}: {why}", i + 1))).collect()
 }
 
@@ -92,9 +93,9 @@ fn entry(item: &Value) -> Result<Entry, String> {
                     Value::String(s) => s.clone(),
                     other => other.to_string(),
                 };
-                let p: Num = p.parse().map_err(|_| format!("`{p}` is no probability"))?;
+                let p: Num = p.parse().map_err(|_| format!("`{p}` is not a probability"))?;
                 if p < Num::ZERO {
-                    return Err(format!("{p} is no probability"));
+                    return Err(format!("{p} is not a probability"));
                 }
                 total = total.add(&p).map_err(|e| e.to_string())?;
                 all.push((p, reply(choice)?));
@@ -104,7 +105,7 @@ fn entry(item: &Value) -> Result<Entry, String> {
             }
             all
         }
-        Some(_) => return Err("`choices` is no array".into()),
+        Some(_) => return Err("`choices` is not an array".into()),
         None => vec![(Num::ONE, reply(item)?)],
     };
     Ok(Entry { purpose: text("purpose"), part: text("match"), repeat: item["repeat"] == true, choices })
@@ -177,11 +178,11 @@ fn answers(
             Ok(certain(Response::Remember(done), after))
         }
         Call::Approve { tool, .. } => {
-            Err(format!("whether a call of the tool `{}` is approved is not known beforehand", tool.name))
+            Err(format!("the approval of a call of the tool `{}` is not known in advance", tool.name))
         }
         Call::Tool { tool, args } => match tools.at_once(tool, args.clone()) {
             Some(result) => Ok(certain(Response::Tool(result), world.clone())),
-            None => Err(format!("what the tool `{}` gives is not known beforehand", tool.name)),
+            None => Err(format!("the result of the tool `{}` is not known in advance", tool.name)),
         },
     }
 }

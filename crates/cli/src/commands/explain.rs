@@ -56,7 +56,7 @@ pub fn explain(ui: &Ui, args: &ExplainArgs) -> Exit {
     let Some(p) = pages.iter().find(|p| p.code.eq_ignore_ascii_case(code)) else {
         let near = diagnostics::nearest(code, pages.iter().map(|p| p.code));
         let help = near.map_or("`entail explain` lists all codes".into(), |n| format!("did you mean `{n}`?"));
-        return ui.usage(&format!("there is no diagnostic `{code}`"), Some(&help));
+        return ui.usage(&format!("unknown diagnostic `{code}`"), Some(&help));
     };
     if ui.is_json() {
         ui.result(&json!({"code": p.code, "title": p.title, "text": p.text}).to_string());

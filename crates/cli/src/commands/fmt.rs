@@ -23,7 +23,10 @@ struct Count {
 pub fn fmt(ui: &Ui, args: &FmtArgs) -> Exit {
     if args.paths.iter().any(|p| p.as_os_str() == "-") {
         if args.paths.len() > 1 {
-            return ui.usage("`-` stands alone: standard input is formatted to standard output", None);
+            return ui.usage(
+                "`-` cannot be combined with other files: it formats standard input to standard output",
+                None,
+            );
         }
         return standard_input(ui, args);
     }
@@ -36,7 +39,7 @@ pub fn fmt(ui: &Ui, args: &FmtArgs) -> Exit {
             return ui.usage(&format!("cannot read `{shown}`: no such file"), None);
         } else if Kind::of(&shown) == Kind::Config {
             let help = "`.agent` and `.lam` files are formatted";
-            return ui.usage(&format!("`{shown}` is no program"), Some(help));
+            return ui.usage(&format!("`{shown}` is not a program"), Some(help));
         } else {
             files.push(path.clone());
         }

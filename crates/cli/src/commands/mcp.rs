@@ -18,7 +18,7 @@ pub fn mcp(ui: &Ui, args: &McpArgs) -> Exit {
     };
     let root = match args.root.canonicalize() {
         Ok(root) if root.is_dir() => root,
-        _ => return ui.usage(&format!("`{}` is no directory", args.root.display()), None),
+        _ => return ui.usage(&format!("`{}` is not a directory", args.root.display()), None),
     };
     let caller = match Callers::reserved(&session.settings.callers, callers::MCP) {
         Ok(caller) => Arc::new(caller),

@@ -45,7 +45,7 @@ fn init(ui: &Ui, file: &str, output: &Path) -> Exit {
         })
         .collect();
     if placed.is_empty() && loaded.named.is_empty() {
-        return ui.usage(&format!("`{file}` has no tools, so there is nothing to say of them"), None);
+        return ui.usage(&format!("`{file}` has no tools to describe"), None);
     }
     let named = named(&sources, &loaded.named);
     let text = policy::starter(file, &placed, &named);
@@ -84,7 +84,7 @@ fn init(ui: &Ui, file: &str, output: &Path) -> Exit {
     });
     if !named.is_empty() {
         let names: Vec<String> = named.iter().map(|(name, _)| format!("`{name}`")).collect();
-        ui.note(&format!("the program runs when the file says what {} demand", names.join(", ")));
+        ui.note(&format!("the program runs once the file defines {}", names.join(", ")));
     }
     if crate::setup::settings(ui).is_ok_and(|s| s.loading(None).policy.is_none()) {
         ui.note(&format!(

@@ -367,7 +367,7 @@ pub(super) fn world(
                 ui.say(&stamped(json));
             }
             if let (Some(run), Event::Asked { what: Asked::Approve { name, .. }, .. }) = (&waits, event) {
-                ui.note(&format!("a call of `{name}` wants approval: `entail approve {run}`"));
+                ui.note(&format!("a call of `{name}` needs approval: `entail approve {run}`"));
             }
             let asking = terminal.as_ref().is_some_and(Terminal::is_asking);
             match &mut view {
@@ -387,7 +387,7 @@ pub(super) fn world(
             interrupt::cancels(interrupted.clone());
             let sent = tokio::select! {
                 sent = telemetry.send(&ended.ran.report) => sent,
-                () = interrupted.cancelled() => Err("what was to be sent to the collector was given up".to_string()),
+                () = interrupted.cancelled() => Err("the remaining spans for the collector were dropped".to_string()),
             };
             if let Err(why) = sent {
                 ui.say(&format!("warning: {why}"));

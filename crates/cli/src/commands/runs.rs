@@ -125,11 +125,11 @@ fn forged(row: &Forged) -> String {
     let run = row.run.as_deref().unwrap_or("no run");
     let by = visible(row.approver.as_deref().unwrap_or_default(), 60);
     let why = match row.why {
-        Forgery::Approver => format!("`{by}` is none of `[approvers]`"),
+        Forgery::Approver => format!("`{by}` is not one of `[approvers]`"),
         Forgery::Signature => format!("the signature is not that of `{by}`"),
         Forgery::Time => format!("`{by}` signed it when the question could not be answered"),
-        Forgery::NoQuestion => "it answers a question that was not asked".to_string(),
-        Forgery::Question => "the question is not what the run asked".to_string(),
+        Forgery::NoQuestion => "it answers an unknown question".to_string(),
+        Forgery::Question => "the question differs from the run's".to_string(),
         Forgery::NoAnswer => format!("no answer of `{by}` is signed"),
     };
     let token = visible(row.token.get(..8).unwrap_or(&row.token), 60);

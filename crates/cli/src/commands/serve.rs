@@ -38,7 +38,7 @@ pub fn serve(ui: &Ui, args: &ServeArgs) -> Exit {
         ));
     }
     if callers.have_daily_limits() && args.journal.is_none() {
-        ui.note("warning: without `--journal`, limits of a day begin anew whenever the server does");
+        ui.note("warning: without `--journal`, daily limits start over when the server restarts");
     }
     if !args.listen.ip().is_loopback() && !callers.has_credentials() {
         let help = format!(
@@ -48,7 +48,7 @@ pub fn serve(ui: &Ui, args: &ServeArgs) -> Exit {
         return ui.usage("other machines are listened to only with a token", Some(&help));
     }
     if args.world.watch || args.world.trace.is_some() {
-        let help = "`--log json` tells what happens in all runs, `--otlp` sends traces of them";
+        let help = "`--log json` logs the events of all runs, `--otlp` exports their traces";
         return ui
             .usage("a server has many runs, so it can neither show one nor write its trace", Some(help));
     }
@@ -65,7 +65,7 @@ pub fn serve(ui: &Ui, args: &ServeArgs) -> Exit {
         Err(exit) => return exit,
     };
     if service.is_empty() {
-        return ui.usage("there is nothing to serve", Some("name programs that have pipelines"));
+        return ui.usage("no program to serve", Some("name programs that have pipelines"));
     }
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
@@ -80,7 +80,7 @@ pub fn serve(ui: &Ui, args: &ServeArgs) -> Exit {
 fn new_token(ui: &Ui, name: &str) -> Exit {
     let mut bytes = [0; 32];
     if let Err(e) = getrandom::fill(&mut bytes) {
-        return ui.usage(&format!("the system gives no random numbers: {e}"), None);
+        return ui.usage(&format!("the system provides no random numbers: {e}"), None);
     }
     let token = format!("entail-{}", callers::hex(&bytes));
     let hash = callers::hex(&callers::hash_of(&token));

@@ -37,7 +37,7 @@ pub fn tools(ui: &Ui, args: &ToolsArgs) -> Exit {
             true => "name a program: entail tools FILE".to_string(),
             false => format!("name a program, or look at a server with `--discover`: {}", servers.join(", ")),
         };
-        return ui.usage("there is no program to list the tools of", Some(&help));
+        return ui.usage("no program was given to list the tools of", Some(&help));
     };
     let mut sources = Sources::new();
     let loaded = match load_or_say(ui, &mut sources, file, args.policy.as_deref()) {

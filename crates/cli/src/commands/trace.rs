@@ -126,7 +126,7 @@ fn read(ui: &Ui, path: &str) -> Result<(Vec<Value>, Exit), Exit> {
     match head.map(|l| &l["version"]) {
         Some(v) if *v == VERSION => Ok((lines, Exit::Done)),
         Some(v) => Err(ui.usage(&format!("`{path}` is a trace of version {v}, not {VERSION}"), None)),
-        None => Err(ui.usage(&format!("`{path}` is no trace"), Some(help))),
+        None => Err(ui.usage(&format!("`{path}` is not a trace"), Some(help))),
     }
 }
 
@@ -366,7 +366,7 @@ fn step(ui: &Ui, lines: &[Value], n: usize) -> Result<(), Exit> {
     let about: Vec<&Value> = lines.iter().filter(|l| l["n"].as_u64() == Some(n as u64)).collect();
     let all = lines.iter().filter(|l| text_of(l, "event") == "request").count();
     if about.is_empty() {
-        return Err(ui.usage(&format!("there is no request {n}"), Some(&format!("the run made {all}"))));
+        return Err(ui.usage(&format!("unknown request {n}"), Some(&format!("the run made {all}"))));
     }
     for line in about {
         match text_of(line, "event") {
@@ -378,7 +378,7 @@ fn step(ui: &Ui, lines: &[Value], n: usize) -> Result<(), Exit> {
                     ui.result(&format!("  tools offered: {}", names.join(", ")));
                 }
                 if let Some(earlier) = line["earlier"].as_u64() {
-                    ui.result(&format!("  after {earlier} messages that were said before"));
+                    ui.result(&format!("  after {earlier} earlier messages"));
                 }
                 for message in line["messages"].as_array().into_iter().flatten() {
                     let said = message["content"]

@@ -85,7 +85,7 @@ pub(super) fn show(ui: &Ui, lines: &[Value], value: &str) -> Result<(), Exit> {
             let ways: Vec<&Vec<Value>> =
                 chain["ways"].as_array().into_iter().flatten().filter_map(Value::as_array).collect();
             if ways.is_empty() {
-                ui.result("    because a declaration says so");
+                ui.result("    because of a declaration");
             }
             for way in &ways {
                 for (i, hop) in way.iter().enumerate() {

@@ -109,7 +109,7 @@ fn attacked_in(dir: &Path, settings: &str) {
     assert_eq!(check.0, 1, "{check:?}");
     for why in [
         "the signature is not that of `alice`",
-        "`mallory` is none of `[approvers]`",
+        "`mallory` is not one of `[approvers]`",
         "no answer of `alice` is signed",
     ] {
         assert!(check.1.contains(why), "{why}: {check:?}");

@@ -113,10 +113,10 @@ fn wrong_requests_exit_with_2_and_say_what_to_do() {
         (vec!["run", triage, "x", "--timeout=-1"], "not a positive number"),
         (vec!["run", triage, "x", "--script", "no/such.json"], "no/such.json"),
         (vec!["run", triage, "x", "--config", "no/such.toml"], "no such file"),
-        (vec!["check", "README.md"], "no agent program"),
+        (vec!["check", "README.md"], "neither an agent program"),
         (vec!["lint", "no/such"], "no such file"),
-        (vec!["lint", ".", "--select", "L99"], "there is no rule"),
-        (vec!["explain", "L00A"], "there is no diagnostic"),
+        (vec!["lint", ".", "--select", "L99"], "unknown rule"),
+        (vec!["explain", "L00A"], "unknown diagnostic"),
         (vec!["frobnicate"], "unrecognized subcommand"),
     ] {
         let ran = entail(&args);
@@ -433,7 +433,7 @@ fn ctrl_c_gives_up_a_collector_that_does_not_answer() {
         *connection.borrow_mut() = collector.accept().ok();
         connection.borrow().is_some()
     });
-    assert_eq!((status, said.contains("was given up")), (Some(0), true), "{said}");
+    assert_eq!((status, said.contains("were dropped")), (Some(0), true), "{said}");
 }
 
 /// A tool, and what it has started, end with a run that is killed and can't see to it.
@@ -678,7 +678,7 @@ fn a_policy_of_a_name_comes_from_the_file_that_is_named() {
     write(dir.path(), "policy.toml", policy);
     // A file to begin with can be written for it, and it decides nothing by itself.
     let init = entail_in(dir.path(), &["policy", "init", "p.agent", "--output", "new.toml"]);
-    assert!(init.status == 0 && init.err.contains("what `spending` demand"), "{}{}", init.out, init.err);
+    assert!(init.status == 0 && init.err.contains("the file defines `spending`"), "{}{}", init.out, init.err);
     let text = std::fs::read_to_string(dir.path().join("new.toml")).unwrap();
     assert!(text.contains("# [policies.spending]  # `pay`, p.agent:1"), "{text}");
     let ran = entail_in(dir.path(), &["check", "p.agent", "--policy", "new.toml"]);
@@ -807,7 +807,7 @@ fn fmt_checks_shows_and_replaces() {
 
     for (args, said) in [
         (vec!["fmt", "no.agent"], "no such file"),
-        (vec!["fmt", "-", "p.agent"], "stands alone"),
+        (vec!["fmt", "-", "p.agent"], "cannot be combined"),
         (vec!["fmt", "-", "--stdin-path", "x.yaml"], "names no program"),
     ] {
         let ran = entail_in(dir.path(), &args);
@@ -892,9 +892,9 @@ fn tests_are_run_with_the_replies_beside_the_program() {
 
     write(dir.path(), "none.agent", "type T = String;");
     for (args, said) in [
-        (vec!["test", "none.agent"], "there are no tests there"),
+        (vec!["test", "none.agent"], "no tests found"),
         (vec!["test", "no/such.agent"], "no such file"),
-        (vec!["test", "both.replies.json"], "no `.agent` program"),
+        (vec!["test", "both.replies.json"], "not an `.agent` program"),
         (vec!["test", ".", "--script", "none.agent"], "not JSON"),
         (vec!["fmt", "--format", "junit", "none.agent"], "invalid value 'junit' for '--format <FORMAT>'"),
     ] {
@@ -1054,7 +1054,7 @@ fn wrong_traces_are_refused() {
     write(dir.path(), "b.jsonl", "{");
     write(dir.path(), "c.jsonl", "{\"event\": \"run\", \"version\": 99}\n");
     for (args, said) in [
-        (vec!["trace", "a.jsonl"], "is no trace"),
+        (vec!["trace", "a.jsonl"], "is not a trace"),
         (vec!["trace", "b.jsonl"], "line 1: not JSON"),
         (vec!["trace", "c.jsonl"], "version 99"),
         (vec!["trace", "d.jsonl"], "no such file"),

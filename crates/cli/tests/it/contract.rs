@@ -114,7 +114,7 @@ fn a_run_of_a_journal_is_shown_as_a_trace_without_asking_anything() {
     assert_eq!(std::fs::read_to_string(at.join("ledger")).unwrap(), "x\n");
 
     let none = entail(at, &["trace", "abcdef", "--journal", "j"]);
-    assert!(none.0 == 2 && none.2.contains("there is no run `abcdef`"), "{none:?}");
+    assert!(none.0 == 2 && none.2.contains("run `abcdef` not found"), "{none:?}");
     let nowhere = entail(at, &["trace", &run]);
     assert!(nowhere.0 == 2 && nowhere.2.contains("--journal DIR"), "{nowhere:?}");
     std::fs::remove_file(at.join("with space/p.agent")).unwrap();

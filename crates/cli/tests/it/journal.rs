@@ -81,13 +81,13 @@ fn a_recording_is_replayed_offline_and_strictly() {
     let changed = entail(dir.path(), &["run", "p.agent", "--replay", "r.rec"]);
     assert_eq!(changed.0, 1);
     assert!(
-        changed
-            .2
-            .contains("this is not what was asked before: at messages[2].content: it was `question hello`"),
+        changed.2.contains(
+            "the request differs from the recorded one: at messages[2].content: it was `question hello`"
+        ),
         "{changed:?}"
     );
     let none = entail(dir.path(), &["run", "p.agent", "--replay", "none.rec"]);
-    assert!(none.0 == 2 && none.2.contains("there is no journal `none.rec`"), "{none:?}");
+    assert!(none.0 == 2 && none.2.contains("journal `none.rec` not found"), "{none:?}");
 }
 
 #[test]
@@ -101,9 +101,9 @@ fn a_place_that_is_no_journal_is_told_so_and_left_as_it_is() {
     for (option, place, why, help) in [
         ("--journal", "notes.txt", "is a file, and a journal is in a directory", "`--record FILE`"),
         ("--record", "d", "`d` is a directory", "name a file in it"),
-        ("--journal", "d", "it is no journal", "name another place"),
-        ("--record", "notes.txt", "it is no journal", "name another place"),
-        ("--replay", "notes.txt", "it is no journal", "name another place"),
+        ("--journal", "d", "it is not a journal", "name another place"),
+        ("--record", "notes.txt", "it is not a journal", "name another place"),
+        ("--replay", "notes.txt", "it is not a journal", "name another place"),
     ] {
         let rest: &[&str] = if option == "--replay" { &[] } else { &["hello", "--script", "s.json"] };
         let args = [&["run", "p.agent", option, place], rest].concat();
@@ -285,7 +285,7 @@ fn run_suspends_for_approval_and_resumes() {
     let dir = folder();
     std::fs::write(dir.path().join("entail.toml"), new_key(dir.path(), "alice")).unwrap();
     let left = paying(dir.path(), &["--approvals", "leave"]);
-    assert!(left.0 == 1 && left.2.contains("waits until somebody approves a call of `pay`"), "{left:?}");
+    assert!(left.0 == 1 && left.2.contains("waits for approval of a call of `pay`"), "{left:?}");
     let run = listed(dir.path());
     assert_eq!(
         run["waiting"][0]["args"][0],
@@ -337,12 +337,12 @@ fn approval_requires_key() {
     assert!(none.0 == 2 && none.2.contains("entail approve --new-key NAME"), "{none:?}");
     let lines = new_key(dir.path(), "alice");
     let unknown = approve(dir.path(), id, &["--yes"]);
-    assert!(unknown.0 == 2 && unknown.2.contains("there is no key"), "{unknown:?}");
+    assert!(unknown.0 == 2 && unknown.2.contains("no key of"), "{unknown:?}");
     std::fs::write(dir.path().join("entail.toml"), new_key(dir.path(), "bob").replace("bob", "alice"))
         .unwrap();
     std::fs::remove_file(dir.path().join("config/entail/approvers/bob.json")).unwrap();
     let other = approve(dir.path(), id, &["--yes"]);
-    assert!(other.0 == 2 && other.2.contains("there is no key"), "{other:?}");
+    assert!(other.0 == 2 && other.2.contains("no key of"), "{other:?}");
     assert_eq!(entail(dir.path(), &["approve", "--new-key", "alice", "--passphrase-stdin"]).0, 2);
     std::fs::write(dir.path().join("entail.toml"), lines).unwrap();
     // Without a terminal there is nowhere to type the passphrase.
@@ -398,7 +398,7 @@ fn expired_approval_is_requested_again() {
     let dir = folder();
     std::fs::write(dir.path().join("entail.toml"), "[limits]\napproval = 0.001\n").unwrap();
     let late = paying(dir.path(), &[]);
-    assert!(late.0 == 1 && late.2.contains("nobody approved it in time"), "{late:?}");
+    assert!(late.0 == 1 && late.2.contains("it was not approved in time"), "{late:?}");
     assert_eq!(listed(dir.path())["waiting"], serde_json::json!([]));
     assert!(!dir.path().join("ledger").exists());
 }

@@ -113,7 +113,7 @@ fn settings_decide_levels_by_code_and_by_path() {
     assert_eq!(lint(&dir.path().join("old"), &["b.yaml"]).0, 0);
     std::fs::write(dir.path().join("entail.toml"), "[lint]\nignore = [\"L999\"]\n").unwrap();
     let (status, _, err) = lint(dir.path(), &["."]);
-    assert!(status == 2 && err.contains("there is no rule `L999`"), "{err}");
+    assert!(status == 2 && err.contains("unknown rule `L999`"), "{err}");
 }
 
 #[test]

@@ -302,7 +302,7 @@ fn entries_that_no_program_uses_are_checked_too() {
     std::fs::write(dir.path().join("p.agent"), "pipeline main() -> Number { return 1; }\n").unwrap();
     for (settings, expected) in [
         ("[models.unused]\nbase_url = \"not an address\"\n", "the base URL of the model is not a URL"),
-        ("[models.unused]\nprovider = \"nonsense\"\n", "`nonsense` is none of the providers"),
+        ("[models.unused]\nprovider = \"nonsense\"\n", "unknown provider `nonsense`"),
         ("[mcp.unused]\nurl = \"ftp://x\"\n", "`url` has the scheme `ftp`"),
     ] {
         std::fs::write(dir.path().join("entail.toml"), settings).unwrap();
@@ -393,7 +393,7 @@ fn a_program_that_would_gain_rights_says_that_it_does_not() {
 #[test]
 fn a_missing_program_is_noted_by_check_and_refused_by_run() {
     let cases = [
-        ("bad = { exec = [\"no-such-program-anywhere\"] }", "there is no program `no-such-program-anywhere`"),
+        ("bad = { exec = [\"no-such-program-anywhere\"] }", "program `no-such-program-anywhere` not found"),
         ("bad = { exec = [\"./plain.txt\", \"{a}\"] }", "`./plain.txt` is not executable"),
         (
             "bad = { exec = [\"./orphan\"] }",
@@ -403,7 +403,7 @@ fn a_missing_program_is_noted_by_check_and_refused_by_run() {
         ("bad = { builtin = \"file.read\", root = \"nowhere\" }", "its root `nowhere` is not a directory"),
         (
             "bad = { mcp = \"s\" }\n[mcp.s]\ncommand = [\"no-such-server\"]",
-            "there is no program `no-such-server`",
+            "program `no-such-server` not found",
         ),
     ];
     for (handler, want) in cases {
@@ -442,7 +442,7 @@ fn nothing_catches_a_mistake_that_only_the_call_finds() {
     let cases = [
         (mcp.as_str(), "the server has no such tool"),
         // The first tool removes it.
-        ("[handlers]\nbad = { exec = [\"./fleeting\"] }\n", "there is no program `./fleeting`"),
+        ("[handlers]\nbad = { exec = [\"./fleeting\"] }\n", "program `./fleeting` not found"),
     ];
     for (settings, want) in cases {
         for how in ["plain", "try", "on_fail"] {

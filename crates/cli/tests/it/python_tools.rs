@@ -190,12 +190,12 @@ fn secrets_are_withheld_and_writes_have_keys() {
 #[test]
 fn errors_have_source_locations() {
     fails("{ python = \"lib/tools.py:broken\" }", "failed: ValueError: no such text (lib/tools.py:26)");
-    fails("{ python = \"lib/tools.py:gone\" }", "ended its process; it said `");
+    fails("{ python = \"lib/tools.py:gone\" }", "ended its process; its output: `");
     fails("{ python = \"lib/tools.py:gone\" }", "last words");
     fails("{ python = \"lib/tools.py:large\" }", "was killed: it gave more than 4194304 bytes");
-    fails("{ python = \"lib/tools.py:no_data\" }", "its result is no data");
+    fails("{ python = \"lib/tools.py:no_data\" }", "its result is not data");
     fails("{ python = \"lib/tools.py:nobody\" }", "the module has no `nobody`");
-    fails("{ python = \"lib/none.py:count\" }", "there is no file");
+    fails("{ python = \"lib/none.py:count\" }", "not found");
     fails("{ python = \"lib/tools.py\" }", "such as `tools.py:search`");
     fails("{ python = \"lib/tools.py:slow\", timeout = 0.5 }", "took longer than 0.5 s");
 }
@@ -281,7 +281,7 @@ fn the_functions_of_a_project_are_run_only_with_consent() {
     let (status, out, err) = entail(dir.path(), &RUN);
     assert_eq!(status, 1, "{out}");
     assert!(
-        err.contains("the tool `letter_count` is `count` of `crew.py`, which is run only if you say so"),
+        err.contains("the tool `letter_count` is `count` of `crew.py`, which runs only with consent"),
         "{err}"
     );
     let (_, out, _) = entail(dir.path(), &["tools", "crew.py"]);

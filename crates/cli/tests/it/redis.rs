@@ -94,8 +94,8 @@ fn configurations_and_agents_name_redis() {
 fn unknown_entry_fails_before_run() {
     let dir = tempfile::tempdir().unwrap();
     for (entry, expected) in [
-        ("", "say one of `sqlite`, `redis` and `redis_env`"),
-        ("redis = \"x\"\nsqlite = \"y\"", "say one of"),
+        ("", "set one of `sqlite`, `redis` and `redis_env`"),
+        ("redis = \"x\"\nsqlite = \"y\"", "set one of"),
         ("redis = \"localhost\"", "is written `redis://localhost:6379`"),
         ("redis = \"redis://u:hush@localhost\"", "name the variable that holds the address with `redis_env`"),
     ] {

@@ -45,7 +45,7 @@ fn repl_survives_errors_and_points_into_input() {
     assert!(err.contains("<input 1>:1:13"), "{err}");
     assert!(err.contains("<input 3>:1:1") && err.contains("did you mean `length`?"), "{err}");
     assert!(err.contains("<input 5>:1:2"), "{err}");
-    assert!(err.contains("there is no command `:nope`"), "{err}");
+    assert!(err.contains("unknown command `:nope`"), "{err}");
 }
 
 #[test]

@@ -104,7 +104,7 @@ fn limits_of_a_day_outlive_the_server() {
     let server = Server::start(dir.path(), &args[..3], None);
     assert_eq!(server.post(greet, &json!({"name": "Ada"})).0, 200);
     let (_, said) = server.end();
-    assert!(said.contains("without `--journal`, limits of a day begin anew"), "{said}");
+    assert!(said.contains("without `--journal`, daily limits start over"), "{said}");
 }
 
 #[test]
@@ -203,7 +203,7 @@ fn a_server_that_is_told_to_end_leaves_what_waits_to_the_next() {
     let (_, answered) = server.decide(&question, &json!({"decision": "approve"}));
     assert_eq!(answered["resumed"], false);
     let (_, said) = server.end();
-    assert!(said.contains("cannot go on with run") && said.contains("the program has changed"), "{said}");
+    assert!(said.contains("cannot resume run") && said.contains("the program has changed"), "{said}");
 
     std::fs::write(dir.path().join("pay.lam"), pay).unwrap();
     // That answer was in the memory of a server that is gone, so it is asked for again.
@@ -252,7 +252,7 @@ fn a_question_expires() {
     let server = Server::start(dir.path(), &SERVED, None);
     let (run, question) = ask(&server);
     let failed = server.until(&run, |r| r["status"] == "failed");
-    assert!(failed.to_string().contains("nobody approved it in time"), "{failed}");
+    assert!(failed.to_string().contains("it was not approved in time"), "{failed}");
     let (status, said) = server.decide(&question, &json!({"decision": "approve"}));
     assert_eq!(status, 409, "{said}");
     assert_eq!(server.questions(), json!([]));

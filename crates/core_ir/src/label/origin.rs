@@ -90,7 +90,7 @@ impl What {
     pub fn describe(&self) -> String {
         match self {
             What::Stated => "the program states this label".into(),
-            What::Sent => "it was said in the conversation".into(),
+            What::Sent => "it was sent in the conversation".into(),
             What::Decided => "it decided what runs".into(),
             What::Refused => "something was refused".into(),
             What::Model(name) if name.is_empty() => "the model replied, having read the conversation".into(),

@@ -277,7 +277,7 @@ impl Sets {
         if let Names::Some(set) = &p.readers {
             let readers: Vec<String> = set.iter().map(|n| format!("`{n}`")).collect();
             let words = match &readers[..] {
-                [] => "is for nobody".to_string(),
+                [] => "has no reader".to_string(),
                 _ => format!("is for {} alone", readers.join(", ")),
             };
             out.push(Component { axis: Axis::Secrecy, name: "readers".into(), words });

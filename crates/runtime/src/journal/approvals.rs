@@ -468,9 +468,7 @@ impl Journal {
         let answered = || JournalError::new("the question has been answered already");
         let found = questions(&self.db, "token = ?1", [token]).map_err(|e| self.failed(&e))?;
         let Some(question) = found.into_iter().find(QuestionRow::is_intact) else {
-            return Err(JournalError::new(
-                "there is no such question; the run may ask something else by now",
-            ));
+            return Err(JournalError::new("unknown question; the run may have moved on"));
         };
         let before = question.answer(&self.db, &self.approvers).map_err(|e| self.failed(&e))?;
         if question.used || before.is_some() {
@@ -479,7 +477,7 @@ impl Journal {
         // The clock of another machine may be behind.
         let now = now_millis().max(question.asked);
         if question.expires <= now {
-            return Err(JournalError::new("the question has expired; resume the run, and it is asked anew"));
+            return Err(JournalError::new("the question has expired; resume the run to ask it again"));
         }
         match authority {
             Authority::Process { answers, by } => {
@@ -489,7 +487,7 @@ impl Journal {
             }
             Authority::Key(key) => {
                 if self.approvers.key(key.name()) != Some(&key.public()) {
-                    let what = format!("`{}` is no approver, or has another key", key.name());
+                    let what = format!("`{}` is not an approver or has another key", key.name());
                     let help = format!(
                         "add `[approvers.{}]` with `key = \"{}\"` to `entail.toml`; a run that has begun keeps the approvers that it had",
                         key.name(),
@@ -671,7 +669,7 @@ impl ApprovalDesk {
     pub(crate) fn take(&self, question: &Question) -> Option<Verdict> {
         let now = now_millis();
         if question.expires <= now {
-            return Some(Verdict::refused("nobody approved it in time"));
+            return Some(Verdict::refused("it was not approved in time"));
         }
         let looked = self.with(|Journal { db, turn, .. }| {
             let found = match self.answers.take(&question.token) {

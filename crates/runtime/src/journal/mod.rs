@@ -245,7 +245,7 @@ impl Journal {
     pub fn existing(path: &Path) -> Result<Journal, JournalError> {
         if !path.is_file() {
             return Err(JournalError {
-                message: format!("there is no journal `{}`", path.display()),
+                message: format!("journal `{}` not found", path.display()),
                 help: Some(
                     "`entail run FILE --journal DIR` keeps runs, `--record FILE` makes a recording; name that place, or the run's directory with `--journal DIR`"
                         .into(),
@@ -382,7 +382,7 @@ impl Journal {
             (Some(i), _) => Ok(found.swap_remove(i)),
             (None, 1) if !id.is_empty() => Ok(found.swap_remove(0)),
             (None, 0) => {
-                Err(JournalError::new(format!("there is no run `{shown}` in `{}`", self.path.display()))
+                Err(JournalError::new(format!("run `{shown}` not found in `{}`", self.path.display()))
                     .with_help("`entail runs list` shows which there are"))
             }
             _ => Err(JournalError::new(format!("several runs begin with `{shown}`"))),
@@ -398,7 +398,7 @@ impl Journal {
         let found = self.select_runs(filter, name.unwrap_or_default())?;
         found.into_iter().next().ok_or_else(|| {
             let of = name.map_or(String::new(), |n| format!(" of `{}`", diagnostics::clip_to(n, 80)));
-            JournalError::new(format!("there is no run{of} in `{}`", self.path.display()))
+            JournalError::new(format!("no run{of} found in `{}`", self.path.display()))
         })
     }
 
@@ -720,7 +720,7 @@ fn cause(e: &rusqlite::Error) -> String {
     let text = match e {
         rusqlite::Error::SqliteFailure(failure, message) => match failure.code {
             rusqlite::ErrorCode::DiskFull => "the disk is full".into(),
-            rusqlite::ErrorCode::NotADatabase => "it is no journal".into(),
+            rusqlite::ErrorCode::NotADatabase => "it is not a journal".into(),
             rusqlite::ErrorCode::DatabaseCorrupt => "it is damaged".into(),
             rusqlite::ErrorCode::CannotOpen => "it can't be opened".into(),
             rusqlite::ErrorCode::SystemIoFailure => {
@@ -804,4 +804,4 @@ fn whole_pages(db: &Connection, path: &Path) -> Result<(), JournalError> {
 
 const ELSEWHERE: &str = "it stays as it is; name another place";
 
-const RESTORE: &str = "restore it from a copy, or run anew with another file";
+const RESTORE: &str = "restore it from a copy, or start a new run with another file";

@@ -191,7 +191,7 @@ impl Journal {
                 "the program has changed since run `{id}` began: {}",
                 changed_line(&then.program, &now)
             ))
-            .with_help("go on with the program as it was, or use `--allow-changed` to replay it as far as it asks the same"));
+            .with_help("resume the original program, or use `--allow-changed` to replay the requests that are unchanged"));
         }
         self.go_on(&id, then, &now).map_err(|e| self.failed(&e))?;
         self.forget_nobody(&id)?;
@@ -322,7 +322,7 @@ impl Journal {
                 Err(std::fs::TryLockError::Error(e)) => return Err(failed(e)),
             }
         }
-        Err(JournalError::new(format!("another process goes on with run `{id}`")))
+        Err(JournalError::new(format!("another process executes run `{id}`")))
     }
 }
 
@@ -441,7 +441,7 @@ impl Session {
             }
             if row.step > self.changed_to {
                 let why = wire::difference(&then, &now).unwrap_or_else(|| "it has other fields".into());
-                return Ok(Known::Wrong(format!("this is not what was asked before: {why}")));
+                return Ok(Known::Wrong(format!("the request differs from the recorded one: {why}")));
             }
             self.changed.insert(id.strand);
             let _turn = self.turn.take();

@@ -182,7 +182,7 @@ pub(crate) fn read_response(call: &Call, json: &Json) -> Result<Response, String
         return Ok(Response::Late(which));
     }
     if let (Call::Model { .. }, Some(models)) = (call, json.get("uncleared")) {
-        return uncleared(models).ok_or_else(|| "`uncleared` is no list of lists of names".into());
+        return uncleared(models).ok_or_else(|| "`uncleared` is not a list of lists of names".into());
     }
     let error = json.get("error").and_then(Json::as_str).map(String::from);
     let data = |name: &str| {

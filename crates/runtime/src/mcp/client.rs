@@ -391,9 +391,9 @@ impl Client {
                     .map_err(ToolError::Failed),
                 label: result::label(&done),
             }),
-            Ok(_) => {
-                Err("the server asks for more than arguments, which is not supported".to_string().into())
-            }
+            Ok(_) => Err("the server requests input beyond the arguments, which is not supported"
+                .to_string()
+                .into()),
             Err(e) => Err(match self.tools_if_gone(call.tool, &e).await {
                 Some(now) => no_such_tool(call.tool, &now).into(),
                 None => self.explain(&e).await.into(),
@@ -570,7 +570,7 @@ impl Process {
             "" => why,
             text => {
                 let tail = text.char_indices().rev().nth(499).map_or(text, |(i, _)| &text[i..]);
-                format!("{why}; it said `{}`", clip(tail, 500))
+                format!("{why}; its output: `{}`", clip(tail, 500))
             }
         }
     }
@@ -619,7 +619,7 @@ fn start_problem(e: &ClientInitializeError) -> String {
             format!("it speaks only the revisions {}", clip(&theirs.join(", "), 100))
         }
         ClientInitializeError::LegacyFallbackFailed { fallback, .. } => start_problem(fallback),
-        _ => "what it says is no MCP".into(),
+        _ => "its output is not MCP".into(),
     }
 }
 
@@ -653,7 +653,7 @@ fn transport_problem(e: &(dyn Error + Send + Sync + 'static)) -> String {
         Some(StreamableHttpError::Client(e)) => web::cause(e),
         Some(StreamableHttpError::HttpStatus(e)) => clip(&e.to_string(), 300),
         Some(StreamableHttpError::AuthRequired(_) | StreamableHttpError::InsufficientScope(_)) => {
-            "it wants a key, or another one (help: name the variable that holds it in `key_env`)".into()
+            "it requires a key, or another one (help: name the variable that holds it in `key_env`)".into()
         }
         _ => clip(&e.to_string(), 300),
     }

@@ -215,7 +215,7 @@ impl Plan {
             messages.push(message);
         }
         if messages.is_empty() {
-            return Err(ModelError::new("the local model: there is nothing to answer")
+            return Err(ModelError::new("the local model: the prompt is empty")
                 .with_help("`send` a message before `recv`"));
         }
         let most = call.output_limit().unwrap_or(USUAL_OUTPUT).clamp(1, 1 << 20);

@@ -184,7 +184,7 @@ fn entry(item: &Json) -> Result<Entry, String> {
     let kind = match text("kind")? {
         None => None,
         Some(_) if !fields.contains_key("error") => return Err("`kind` is for an `error`".into()),
-        Some(name) => Some(FaultKind::named(&name).ok_or("`kind` is no kind of error")?),
+        Some(name) => Some(FaultKind::named(&name).ok_or("`kind` is not a kind of error")?),
     };
     let repeat = match fields.get("repeat") {
         None => false,

@@ -107,8 +107,8 @@ impl RedisServer {
             }
             None => format!("{}://{}", url.scheme(), url.path()),
         };
-        let client =
-            redis::Client::open(url).map_err(|e| format!("`{shown}` is no Redis server: {}", clean(&e)))?;
+        let client = redis::Client::open(url)
+            .map_err(|e| format!("`{shown}` is not a Redis server: {}", clean(&e)))?;
         // For `rediss`, where no other choice was made.
         let _ = rustls::crypto::ring::default_provider().install_default();
         Ok(RedisServer { client: Arc::new(client), shown })
@@ -195,7 +195,7 @@ impl Client {
             // Without a password, a question as long as ours is refused in other words.
             let unknown = e.code() == Some("NOAUTH") || clean(&e).contains("unauthenticated");
             if e.kind() == redis::ErrorKind::AuthenticationFailed || unknown {
-                return format!("the Redis server `{server}` refuses the password, or wants one: {}", clean(&e));
+                return format!("the Redis server `{server}` rejects the password, or requires one: {}", clean(&e));
             }
             if clean(&e).contains("WRONGTYPE") {
                 return format!(

@@ -11,7 +11,7 @@ pub const BUILTINS: &[(&str, &str)] = &[
     ("clock.unix", "the time as whole seconds since the beginning of 1970"),
     (
         "json.query",
-        "what stands at a place of some JSON (data or its text, then a JSON Pointer such as /items/0/name); null if nothing does",
+        "the value at a JSON Pointer such as /items/0/name in JSON data or text; null if there is none",
     ),
     ("math.eval", "the exact value of an arithmetic expression such as (1 + 2) * 3 / 4"),
     ("text.length", "how many characters a text has"),
@@ -49,7 +49,7 @@ impl Builtin {
                 let names: Vec<&str> =
                     BUILTINS.iter().chain(super::confined::CONFINED).map(|(n, _)| *n).collect();
                 Err(format!(
-                    "`{}` is no built-in tool; there are `{}`",
+                    "`{}` is not a built-in tool; expected one of `{}`",
                     diagnostics::clip_to(name, 40),
                     names.join("`, `")
                 ))

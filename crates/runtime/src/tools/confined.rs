@@ -146,7 +146,8 @@ fn files(act: FileOp, root: &Path, args: &[(Name, Data)], limits: &ToolLimits) -
         FileOp::Grep => {
             let [pattern, path] = texts(args, "a regular expression and a path")?;
             let regex = RegexBuilder::new(&pattern).size_limit(1 << 20).build();
-            let regex = regex.map_err(|_| format!("`{}` is no regular expression", clip(&pattern, 100)))?;
+            let regex =
+                regex.map_err(|_| format!("`{}` is not a regular expression", clip(&pattern, 100)))?;
             let mut out = Vec::new();
             for file in walk(&root, &beneath(&path)?)? {
                 // Files that are too large or not text are skipped, as other programs of the name do.
@@ -204,7 +205,7 @@ fn why(path: &Path, e: &std::io::Error) -> String {
     let path = path.display().to_string();
     let path = clip(if path.is_empty() { "." } else { &path }, 100);
     match e.kind() {
-        std::io::ErrorKind::NotFound => format!("there is no `{path}`"),
+        std::io::ErrorKind::NotFound => format!("`{path}` not found"),
         // A path out of a root has no error number of the operating system.
         std::io::ErrorKind::PermissionDenied if e.raw_os_error().is_none() => {
             format!("`{path}` leads out of the root")
@@ -228,14 +229,14 @@ fn text_of(root: &Dir, path: &Path, most: usize) -> Result<String, String> {
     let file = root.open_with(named(path), &how).map_err(|e| why(path, &e))?;
     // Checks the opened file, not the one that has the name by now.
     if !file.metadata().map_err(|e| why(path, &e))?.is_file() {
-        return Err(wrong("it is no file"));
+        return Err(wrong("it is not a file"));
     }
     let mut bytes = Vec::new();
     file.take(most as u64 + 1).read_to_end(&mut bytes).map_err(|e| why(path, &e))?;
     if bytes.len() > most {
         return Err(wrong(&format!("it is larger than {most} bytes")));
     }
-    String::from_utf8(bytes).map_err(|_| wrong("it is no text"))
+    String::from_utf8(bytes).map_err(|_| wrong("it is not text"))
 }
 
 /// The files under a directory, or the file itself, as paths from the root in a stable order. Links are not
@@ -296,7 +297,7 @@ async fn fetch(
     if !status.is_success() {
         return Err(format!("{place}: HTTP {}", status.as_u16()));
     }
-    String::from_utf8(bytes).map(Data::str).map_err(|_| format!("{place}: the answer is no text"))
+    String::from_utf8(bytes).map(Data::str).map_err(|_| format!("{place}: the response is not text"))
 }
 
 #[cfg(test)]
@@ -336,7 +337,7 @@ mod tests {
             let e = call(FileOp::Read, &root, &[path]).unwrap_err();
             assert!(e.contains(path) && !e.contains("planted"), "{e}");
         }
-        assert!(call(FileOp::Grep, &root, &["(", "."]).unwrap_err().contains("no regular expression"));
+        assert!(call(FileOp::Grep, &root, &["(", "."]).unwrap_err().contains("not a regular expression"));
         call(FileOp::Write, &root, &["sub/c.txt", "new"]).unwrap();
         assert_eq!(call(FileOp::Read, &root, &["sub/c.txt"]).unwrap(), r#""new""#);
         // A link is replaced, and what it led to stays as it was.
@@ -389,7 +390,7 @@ mod tests {
         assert!(
             std::process::Command::new("mkfifo").arg(dir.path().join("pipe")).status().unwrap().success()
         );
-        assert!(call(FileOp::Read, dir.path(), &["pipe"]).unwrap_err().contains("it is no file"));
+        assert!(call(FileOp::Read, dir.path(), &["pipe"]).unwrap_err().contains("it is not a file"));
     }
 
     #[tokio::test]

@@ -84,7 +84,7 @@ impl Exec {
             command.env("ENTAIL_IDEMPOTENCY_KEY", key);
         }
         let input = process::whole_input(as_json(args).to_string().as_bytes())
-            .map_err(|e| format!("cannot hand the arguments to `{shown}`: {e}"))?;
+            .map_err(|e| format!("cannot pass the arguments to `{shown}`: {e}"))?;
         let memory = self.memory.unwrap_or(limits.max_memory);
         let (mut child, mut group) = process::spawn(command, input, Some(memory), &shown)?;
         let (_, stdout, stderr) = child.pipes();
@@ -119,7 +119,7 @@ impl Exec {
         };
         let said = match err.trim() {
             "" => String::new(),
-            text => format!("; it said `{}`", clip(text, 500)),
+            text => format!("; its output: `{}`", clip(text, 500)),
         };
         if !status.success() {
             // `exit status: 3` or `signal: 9 (SIGKILL)`

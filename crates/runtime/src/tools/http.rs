@@ -69,7 +69,7 @@ impl HttpTool {
             other => {
                 let other = clip(other, 20);
                 return Err(
-                    format!("the method `{other}` is none of GET, POST, PUT, PATCH and DELETE").into()
+                    format!("the method `{other}` is not one of GET, POST, PUT, PATCH and DELETE").into()
                 );
             }
         };
@@ -88,7 +88,7 @@ impl HttpTool {
             Some(Data::Record(fields)) => {
                 for (name, value) in fields.iter() {
                     let parsed = HeaderName::try_from(&**name)
-                        .map_err(|_| format!("`{}` is no header", clip(name, 40)))?;
+                        .map_err(|_| format!("`{}` is not a header", clip(name, 40)))?;
                     let value =
                         value.as_str().ok_or_else(|| format!("the header `{name}` is not a string"))?;
                     headers.push((parsed, Template::read(value, params)?));
@@ -197,7 +197,7 @@ fn key(about: &Data, keys: Option<&Environment>) -> Result<Option<(HeaderName, S
         let error = ConfigError::new(format!("the variable `{shown}` has no name of a secret"));
         return Err(error.with_help("let it end in `_KEY`, `_TOKEN`, `_SECRET` or `_PASSWORD`"));
     }
-    let name = HeaderName::try_from(header).map_err(|_| format!("`{}` is no header", clip(header, 40)))?;
+    let name = HeaderName::try_from(header).map_err(|_| format!("`{}` is not a header", clip(header, 40)))?;
     match environment.secret(variable) {
         Some(secret) => Ok(Some((name, secret))),
         None => Err(ConfigError::new(format!("`{shown}` is not set"))

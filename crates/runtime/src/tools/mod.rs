@@ -348,7 +348,7 @@ impl Tools {
         let name = &tool.name;
         let lost = |file: &Path| {
             let file = file.display();
-            ConfigError::new(format!("the handler of tool `{name}` can't be used: there is no file `{file}`"))
+            ConfigError::new(format!("the handler of tool `{name}` can't be used: file `{file}` not found"))
         };
         let needs = |program: &OsStr| look_up(program).map(|_| ()).map_err(|e| uncallable(name, e));
         match self.prepare(tool)?.0 {
@@ -544,11 +544,11 @@ impl Tools {
             let given: Vec<String> = self.shared.custom.keys().map(|n| format!("`{n}`")).collect();
             let help = match given.is_empty() {
                 false => format!(
-                    "give a function of this name; there is one for {}",
+                    "register a function of this name; there is one for {}",
                     diagnostics::clip_to(&given.join(", "), 200)
                 ),
                 true => format!(
-                    "give it a body such as `{{ exec \"program\" \"{{argument}}\" }}`, or add \
+                    "add a body such as `{{ exec \"program\" \"{{argument}}\" }}`, or add \
                      `{key} = {{ exec = [\"program\"] }}` to `[handlers]` in `entail.toml`"
                 ),
             };
@@ -631,7 +631,7 @@ impl Tools {
                 }
                 if !self.python.settings.tools {
                     let error = ConfigError::new(format!(
-                        "the tool `{name}` is {}, which is run only if you say so",
+                        "the tool `{name}` is {}, which runs only with consent",
                         function.shown()
                     ));
                     return Err(error
@@ -670,7 +670,7 @@ impl Tools {
             }
             ("builtin", _) => Err(bad("`builtin` is not a string".into())),
             (other, _) => Err(bad(format!(
-                "`{}` is none of `exec`, `http`, `mcp`, `python`, `wasm` and `builtin`",
+                "`{}` is not one of `exec`, `http`, `mcp`, `python`, `wasm` and `builtin`",
                 clip(other, 40)
             ))),
         }

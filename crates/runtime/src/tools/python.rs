@@ -84,7 +84,7 @@ impl PythonTool {
             Some((module, name)) if !module.is_empty() && !name.is_empty() && !module.starts_with('-') => {
                 Ok(PythonTool { module: module.into(), name: name.into(), env, timeout, memory })
             }
-            _ => Err("`python` is no file or module with a name in it, such as `tools.py:search`".into()),
+            _ => Err("`python` is not a file or module followed by a name, such as `tools.py:search`".into()),
         }
     }
 
@@ -147,7 +147,7 @@ impl PythonTool {
         let result = match (answer.get("value"), answer.get("error").and_then(Json::as_str)) {
             (Some(value), _) => json_result(value, ty).map_err(|why| format!("{shown}: {why}").into()),
             (None, why) => {
-                let why = clip(why.unwrap_or("it did not say why"), 500);
+                let why = clip(why.unwrap_or("no reason was given"), 500);
                 match answer.get("missing") {
                     Some(_) => Err(ConfigError::new(format!("{shown} can't be called: {why}")).into()),
                     None => Err(format!("{shown} failed: {why}").into()),
@@ -348,7 +348,7 @@ impl Worker {
         let said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
         match String::from_utf8_lossy(&said).trim() {
             "" => String::new(),
-            text => format!("; it said `{}`", clip(text, 500)),
+            text => format!("; its output: `{}`", clip(text, 500)),
         }
     }
 

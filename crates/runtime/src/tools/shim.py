@@ -74,7 +74,7 @@ def imported(target):
         return importlib.import_module(target)
     path = os.path.realpath(target)
     if not os.path.isfile(path):
-        raise ImportError("there is no file `%s`" % target)
+        raise ImportError("file `%s` not found" % target)
     folder, name = os.path.split(path)
     parts = [os.path.splitext(name)[0]]
     while os.path.isfile(os.path.join(folder, "__init__.py")):
@@ -250,7 +250,7 @@ def main(target):
         try:
             text = json.dumps(what, allow_nan=False)
         except (ValueError, RecursionError) as e:
-            text = json.dumps({"error": "its result is no data: %s" % e})
+            text = json.dumps({"error": "its result is not data: %s" % e})
         sys.stdout.flush()
         answers.write(text.encode("utf-8", "replace") + b"\n")
         answers.flush()

@@ -35,7 +35,7 @@ impl Template {
             };
             let Some(index) = params.iter().position(|p| *p == name.trim()) else {
                 return Err(format!(
-                    "`{{{}}}` is no parameter of it; there is {}; a brace that is text is doubled",
+                    "`{{{}}}` is not a parameter of the tool; expected {}; double a literal brace",
                     clip(name, 40),
                     if params.is_empty() { "none".into() } else { format!("`{}`", params.join("`, `")) }
                 ));
@@ -107,7 +107,7 @@ mod tests {
     fn mistakes_are_named() {
         assert_eq!(
             Template::read("{z}", &["x"]),
-            Err("`{z}` is no parameter of it; there is `x`; a brace that is text is doubled".into())
+            Err("`{z}` is not a parameter of the tool; expected `x`; double a literal brace".into())
         );
         assert!(Template::read("a{", &[]).is_err());
         assert!(Template::read("a}b", &[]).is_err());

@@ -68,7 +68,7 @@ impl Components {
         let about = std::fs::metadata(file).map_err(failed)?;
         let (time, size) = (about.modified().map_err(failed)?, about.len());
         if !about.is_file() || size > MAX_FILE {
-            return Err(format!("`{shown}` is no file of at most {} MiB", MAX_FILE >> 20));
+            return Err(format!("`{shown}` is not a file of at most {} MiB", MAX_FILE >> 20));
         }
         let known = || self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((t, s, component)) = known().get(file)
@@ -78,14 +78,14 @@ impl Components {
         }
         let bytes = std::fs::read(file).map_err(failed)?;
         let component = Component::new(&engine, bytes)
-            .map_err(|e| format!("`{shown}` is no component: {}", clip(&format!("{e:#}"), 300)))?;
+            .map_err(|e| format!("`{shown}` is not a component: {}", clip(&format!("{e:#}"), 300)))?;
         known().insert(file.to_path_buf(), (time, size, component.clone()));
         Ok((engine, component))
     }
 }
 
 /// Reason for the end of a call that nobody waits for; never shown.
-const GIVEN_UP: &str = "it was given up";
+const GIVEN_UP: &str = "it was canceled";
 
 /// Somebody who waits for a call. When they go, it is told to stop.
 struct CallerGuard {
@@ -230,7 +230,7 @@ impl Wasm {
     /// They are not as they are declared.
     fn signature(&self, ty: &ComponentItem, decl: &ToolDecl) -> Result<Signature, String> {
         let ComponentItem::ComponentFunc(ty) = ty else {
-            return Err(format!("`{}` of the component is no function", clip(&self.function, 60)));
+            return Err(format!("`{}` of the component is not a function", clip(&self.function, 60)));
         };
         let params: Vec<(String, WasmType)> = ty.params().map(|(n, t)| (n.to_string(), t)).collect();
         if params.len() != decl.params.len() {
@@ -283,7 +283,7 @@ impl Wasm {
             _ => {
                 let text = format!("{e:#}");
                 if text.contains("memory") && text.contains("grow") || text.contains("memory minimum size") {
-                    return format!("it wanted more memory than its {} MiB", self.memory >> 20);
+                    return format!("it requested more memory than its {} MiB", self.memory >> 20);
                 }
                 format!("it was ended: {}", clip(&text, 300))
             }
@@ -457,7 +457,7 @@ fn to_wasm(data: &Data, ty: &WasmType, depth: usize) -> Result<Val, String> {
             let text = text()?;
             match names.names().find(|n| same_name(text, n)) {
                 Some(name) => Val::Enum(name.to_string()),
-                None => return Err(format!("`{}` is none of its names", clip(text, 60))),
+                None => return Err(format!("`{}` is not one of its names", clip(text, 60))),
             }
         }
         WasmType::Variant(variant) => {
@@ -468,7 +468,7 @@ fn to_wasm(data: &Data, ty: &WasmType, depth: usize) -> Result<Val, String> {
             };
             let mut cases = variant.cases();
             let Some(case) = cases.find(|c| same_name(name, c.name)) else {
-                return Err(format!("`{}` is none of its cases", clip(name, 60)));
+                return Err(format!("`{}` is not one of its cases", clip(name, 60)));
             };
             let payload = match case.ty {
                 None => None,
@@ -479,7 +479,7 @@ fn to_wasm(data: &Data, ty: &WasmType, depth: usize) -> Result<Val, String> {
         WasmType::Flags(_) => match data {
             Data::List(items) => {
                 let names = items.iter().map(|i| i.as_str().map(|n| n.replace('_', "-")));
-                Val::Flags(names.collect::<Option<_>>().ok_or("it is no list of names")?)
+                Val::Flags(names.collect::<Option<_>>().ok_or("it is not a list of names")?)
             }
             other => return Err(format!("it is {}, not a list of names", other.kind())),
         },
@@ -500,7 +500,7 @@ fn from_wasm(value: Val, left: &mut usize, depth: usize) -> Result<Data, String>
     let number = |text: String| {
         text.parse::<Num>()
             .map(Data::Num)
-            .map_err(|_| format!("its result is {text}, which is no number here"))
+            .map_err(|_| format!("its result is {text}, which is not a number of the type"))
     };
     Ok(match value {
         Val::Bool(b) => Data::Bool(b),

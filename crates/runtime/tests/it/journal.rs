@@ -139,7 +139,7 @@ async fn a_replay_is_strict() {
     assert_eq!(failure.code, ErrorCode::Cancelled);
     assert_eq!(
         failure.message,
-        "this is not what was asked before: at messages[1].content: it was `hello` and is `good bye`"
+        "the request differs from the recorded one: at messages[1].content: it was `hello` and is `good bye`"
     );
     let longer = code_of(|b| {
         let first = ask(b, "hello", ModelParams::default());
@@ -217,7 +217,7 @@ async fn an_unfinished_call_is_asked_about() {
     // Nobody else may go on with it meanwhile.
     let journal = Journal::existing(&file).unwrap();
     let e = journal.resume(&id, &about(&code), &Default::default(), false, Unfinished::Ask).unwrap_err();
-    assert!(e.message.contains("another process goes on with run"), "{e:?}");
+    assert!(e.message.contains("another process executes run"), "{e:?}");
     drop(first);
 
     let ledger = Ledger::default();
@@ -744,8 +744,8 @@ fn files_that_are_no_journals_are_named() {
     let dir = tempfile::tempdir().unwrap();
     let text = dir.path().join("text");
     std::fs::write(&text, "this is no database, but long enough to look like one".repeat(20)).unwrap();
-    assert!(Journal::open(&text).unwrap_err().message.contains("it is no journal"));
-    assert!(Journal::existing(&dir.path().join("none")).unwrap_err().message.contains("there is no journal"));
+    assert!(Journal::open(&text).unwrap_err().message.contains("it is not a journal"));
+    assert!(Journal::existing(&dir.path().join("none")).unwrap_err().message.contains("not found"));
     assert!(Journal::open(dir.path()).is_err());
 }
 

@@ -429,7 +429,7 @@ async fn failures_are_those_of_the_tool() {
 async fn a_process_that_ends_is_explained_by_its_last_words() {
     let e = run(one(process(None)), tool("exit", &[], Type::Str), vec![]).await.unwrap_err();
     assert!(
-        e.starts_with("MCP server `s`: the process ended (exit status: 7); it said `")
+        e.starts_with("MCP server `s`: the process ended (exit status: 7); its output: `")
             && e.contains("out of ink, [redacted]"),
         "{e}"
     );
@@ -716,9 +716,9 @@ fn sh(script: &str) -> McpServer {
 async fn servers_that_are_none() {
     let case = |server: McpServer| run(one(server), tool("echo", &[], Type::Str), vec![]);
     let e = case(sh("echo no config >&2; exit 3")).await.unwrap_err();
-    assert_eq!(e, "MCP server `s`: the process ended (exit status: 3); it said `no config`");
+    assert_eq!(e, "MCP server `s`: the process ended (exit status: 3); its output: `no config`");
     let e = case(sh("echo waiting >&2; exec sleep 1000")).await.unwrap_err();
-    assert_eq!(e, "MCP server `s`: it was not ready within 0.5 s; it said `waiting`");
+    assert_eq!(e, "MCP server `s`: it was not ready within 0.5 s; its output: `waiting`");
     let e = case(sh("exec yes")).await.unwrap_err();
     assert!(e.starts_with("MCP server `s`: it was not ready"), "{e}");
     let e = case(sh("exec cat /dev/zero")).await.unwrap_err();
@@ -729,7 +729,7 @@ async fn servers_that_are_none() {
     assert!(e.contains("it refused the connection: `go away`"), "{e}");
     let none = McpServer { command: Some(vec!["/no/such/program".into()]), ..McpServer::default() };
     let e = case(none).await.unwrap_err();
-    assert!(e.starts_with("MCP server `s`: there is no program `/no/such/program`"), "{e}");
+    assert!(e.starts_with("MCP server `s`: program `/no/such/program` not found"), "{e}");
 }
 
 #[tokio::test]
@@ -743,7 +743,7 @@ async fn nothing_catches_a_declaration_that_the_server_does_not_fit() {
     let cases = [
         (server(), tool("ecko", &[], Type::Str), vec![], "the server has no such tool"),
         (server(), echo(&[]), vec![], "the server requires the parameter `text`"),
-        (one(none), echo(&[]), vec![], "there is no program"),
+        (one(none), echo(&[]), vec![], "not found"),
         (
             server().with_pins(Pins::parse(pins).unwrap()),
             echo(&[("text", Type::Str)]),

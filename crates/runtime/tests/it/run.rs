@@ -607,7 +607,7 @@ async fn unpriced_reply_has_unknown_cost() {
     assert_eq!(report.usage.model_calls, 0);
     let (code, message) = error(report);
     assert_eq!(code, ErrorCode::Budget);
-    assert!(message.contains("the price of `uncounted` is not known"), "{message}");
+    assert!(message.contains("the price of `uncounted` is unknown"), "{message}");
 }
 
 #[tokio::test]

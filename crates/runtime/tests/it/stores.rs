@@ -467,7 +467,7 @@ async fn a_password_is_needed_and_never_shown() {
     with("right-hush").remember(&d, 0, num(1)).unwrap();
     for stores in [with("wrong-hush"), on_redis(&server.address())] {
         let why = stores.recall(&d, 0).unwrap_err();
-        assert!(why.contains("refuses the password, or wants one"), "{why}");
+        assert!(why.contains("rejects the password, or requires one"), "{why}");
         assert!(!why.contains("hush"), "{why}");
     }
     // A full server refuses writes and says so.

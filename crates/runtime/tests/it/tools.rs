@@ -98,11 +98,11 @@ async fn a_text_result_need_not_be_json() {
 async fn failures_say_what_happened() {
     let cases = [
         (sh("echo '{{oops' ; echo why >&2", Type::Num).await, "its output is not JSON"),
-        (sh("echo '{{oops' ; echo why >&2", Type::Num).await, "it said `why`"),
+        (sh("echo '{{oops' ; echo why >&2", Type::Num).await, "its output: `why`"),
         (sh("true", Type::Num).await, "it wrote nothing where JSON of type Num is expected"),
         (
             sh("echo no such luck >&2; exit 3", Type::Num).await,
-            "`sh` failed with exit status: 3; it said `no such luck`",
+            "`sh` failed with exit status: 3; its output: `no such luck`",
         ),
         (sh("kill -9 $$", Type::Num).await, "`sh` failed with signal: 9"),
         (sh("printf '\\377'", Type::Str).await, "not valid UTF-8"),
@@ -114,7 +114,7 @@ async fn failures_say_what_happened() {
     }
     let missing = decl("t", &[], Type::Num, Some(exec(&["/no/such/program"])));
     let e = run(tools(), missing, vec![]).await.unwrap_err();
-    assert!(e.starts_with("the tool `t` can't be called: there is no program `/no/such/program`"), "{e}");
+    assert!(e.starts_with("the tool `t` can't be called: program `/no/such/program` not found"), "{e}");
 }
 
 /// Mistakes in handlers that only a call finds out about end the run.
@@ -136,8 +136,8 @@ async fn missing_handler_is_uncatchable() {
     let gone = dir.path().join("gone").display().to_string();
     let files = Data::record([("builtin".into(), Data::str("file.list")), ("root".into(), Data::str(gone))]);
     let cases = [
-        (exec(&["/no/such/program"]), "there is no program `/no/such/program`"),
-        (exec(&["no-such-program-anywhere"]), "there is no program `no-such-program-anywhere`"),
+        (exec(&["/no/such/program"]), "program `/no/such/program` not found"),
+        (exec(&["no-such-program-anywhere"]), "program `no-such-program-anywhere` not found"),
         (exec(&[&plain]), "is not executable"),
         (exec(&[&orphan]), "needs the interpreter `/no/such/interpreter`, which is not there"),
         (python(format!("{module}:act")), "the module has no `act`"),
@@ -189,7 +189,7 @@ async fn secrets_are_neither_inherited_nor_told() {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     // A tool that got hold of it all the same.
     let e = sh(&format!("echo key {KEY} >&2; exit 1"), Type::Num).await;
-    assert!(e.unwrap_err().contains("it said `key [redacted]`"));
+    assert!(e.unwrap_err().contains("its output: `key [redacted]`"));
 }
 
 /// Run by the test above, in a process that has the variable.
@@ -293,15 +293,15 @@ async fn handlers_that_cannot_be_used_are_named() {
     let server =
         if cfg!(feature = "mcp") { "no MCP server `s` is declared" } else { "this build has no MCP client" };
     let cases = [
-        (t(None), "no handler for tool `t` (help: give it a body"),
+        (t(None), "no handler for tool `t` (help: add a body"),
         (t(Some(Data::Null)), "it is null, not a record"),
         (t(Some(record(&[]))), "exactly one of"),
         (t(Some(record(&[("mcp", Data::str("s"))]))), server),
-        (t(Some(record(&[("shell", Data::str("s"))]))), "`shell` is none of"),
+        (t(Some(record(&[("shell", Data::str("s"))]))), "`shell` is not one of"),
         (t(Some(exec(&[]))), "`exec` names no program"),
         (t(Some(exec(&["{a}"]))), "the program of `exec` depends on an argument"),
-        (t(Some(exec(&["p", "{b}"]))), "`{b}` is no parameter of it; there is `a`"),
-        (t(Some(record(&[("builtin", Data::str("rm"))]))), "`rm` is no built-in tool"),
+        (t(Some(exec(&["p", "{b}"]))), "`{b}` is not a parameter of the tool; expected `a`"),
+        (t(Some(record(&[("builtin", Data::str("rm"))]))), "`rm` is not a built-in tool"),
         (
             t(Some(record(&[("exec", Data::list([Data::str("p")])), ("timeout", Data::str("1"))]))),
             "`timeout` is a string",
@@ -319,7 +319,7 @@ async fn handlers_that_cannot_be_used_are_named() {
     // Whoever gives functions has given one under another name.
     let act: runtime::CustomTool = Arc::new(|_| Box::pin(async { Ok(Data::Null) }));
     let near = tools().with_custom("tt", act).check(&t(None)).unwrap_err().one_line();
-    assert!(near.contains("give a function of this name; there is one for `tt`"), "{near}");
+    assert!(near.contains("register a function of this name; there is one for `tt`"), "{near}");
     // What is proposed can be written so.
     let odd = tools().check(&decl("code: \"Split\"", &[], Type::Str, None)).unwrap_err().one_line();
     assert!(odd.contains(r#"add `"code: \"Split\"" = { exec"#), "{odd}");
@@ -381,7 +381,7 @@ async fn a_request_carries_the_key_that_the_settings_name() {
     for (more, want) in [
         (vec![("key_env", "OTHER_KEY")], "`OTHER_KEY` is not set (help: set it"),
         (vec![("key_env", "PLANTED")], "`PLANTED` has no name of a secret"),
-        (vec![key, ("key_header", "a b")], "`a b` is no header"),
+        (vec![key, ("key_header", "a b")], "`a b` is not a header"),
         (vec![("key_header", "x")], "`key_header` has no `key_env`"),
     ] {
         let e = set(&more).check(&t()).unwrap_err().one_line();

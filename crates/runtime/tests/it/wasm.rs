@@ -122,7 +122,7 @@ async fn fuel_and_memory_are_limited() {
     assert!(e.contains("it used its fuel of 100000"), "{e}");
     let grow = decl("grow", &[], Type::Num, Some(handler(dir.path(), &[("memory", num(2))])));
     let e = run(grow, vec![]).await.unwrap_err();
-    assert!(e.contains("it wanted more memory than its 2 MiB"), "{e}");
+    assert!(e.contains("it requested more memory than its 2 MiB"), "{e}");
     let grow = decl("grow", &[], Type::Num, Some(handler(dir.path(), &[("memory", num(1000))])));
     assert_eq!(run(grow, vec![]).await, Ok(num(1)));
 }
@@ -163,7 +163,7 @@ async fn declarations_that_do_not_fit_are_refused() {
         assert!(e.contains(want), "{want}: {e}");
     }
     std::fs::write(dir.path().join("no.wasm"), "no component").unwrap();
-    for (file, want) in [("no.wasm", "is no component"), ("missing.wasm", "missing.wasm")] {
+    for (file, want) in [("no.wasm", "is not a component"), ("missing.wasm", "missing.wasm")] {
         let path = dir.path().join(file).display().to_string();
         let handler = Data::record([("wasm".into(), Data::str(path))]);
         let e = run(decl("t", &[], Type::Str, Some(handler)), vec![]).await.unwrap_err();

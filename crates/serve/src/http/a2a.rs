@@ -214,7 +214,7 @@ async fn answer(client: &Client, headers: &HeaderMap, request: &Value) -> Result
     };
     let method = request.get("method").and_then(Value::as_str).filter(|_| request["jsonrpc"] == "2.0");
     let Some(method) = method else {
-        return Err(Fault(INVALID_REQUEST, "this is no JSON-RPC request".into()));
+        return Err(Fault(INVALID_REQUEST, "this is not a JSON-RPC request".into()));
     };
     let params = request.get("params").unwrap_or(&Value::Null);
     let traceparent = super::traceparent(headers);
@@ -277,20 +277,17 @@ async fn answer(client: &Client, headers: &HeaderMap, request: &Value) -> Result
             return Err(Fault(UNSUPPORTED, "the card has all there is".into()));
         }
         other => {
-            return Err(Fault(
-                NO_METHOD,
-                format!("there is no method `{}`", diagnostics::clip_to(other, 60)),
-            ));
+            return Err(Fault(NO_METHOD, format!("unknown method `{}`", diagnostics::clip_to(other, 60))));
         }
     }))
 }
 
 fn no_push() -> Fault {
-    Fault(NO_PUSH, "nobody is notified: ask for the task, or subscribe to it".into())
+    Fault(NO_PUSH, "push notifications are not supported: get the task, or subscribe to it".into())
 }
 
 fn no_task(id: &str) -> Fault {
-    Fault(NO_TASK, format!("there is no task `{}`", diagnostics::clip_to(id, 80)))
+    Fault(NO_TASK, format!("unknown task `{}`", diagnostics::clip_to(id, 80)))
 }
 
 /// Returns a page of the known tasks, newest first.
@@ -452,7 +449,7 @@ fn doing(event: &Value) -> String {
         ("model", "") => format!("asks `{}`", text("model")),
         ("model", purpose) => format!("asks `{}` for `{purpose}`", text("model")),
         ("tool", _) => format!("calls `{}`", text("tool")),
-        ("approve", _) => format!("wants to call `{}`", text("tool")),
+        ("approve", _) => format!("asks to call `{}`", text("tool")),
         (kind, _) => format!("{kind} {}", text("key")).trim().to_string(),
     }
 }
@@ -460,7 +457,7 @@ fn doing(event: &Value) -> String {
 /// Begins a run with what a message says.
 fn begin(client: &Client, params: &Value, traceparent: Option<&str>) -> Result<Started, Fault> {
     let message = params.get("message").filter(|m| m.is_object());
-    let Some(message) = message else { return Err(Fault(INVALID_PARAMS, "there is no `message`".into())) };
+    let Some(message) = message else { return Err(Fault(INVALID_PARAMS, "`message` is missing".into())) };
     if let Some(task) = message.get("taskId").and_then(Value::as_str).filter(|t| !t.is_empty()) {
         client.status(task).map_err(|_| no_task(task))?;
         return Err(Fault(UNSUPPORTED, "a task takes one message; begin another".into()));
@@ -537,7 +534,7 @@ fn task(client: &Client, run: &str, version: Version) -> Result<Value, Fault> {
     }
     let said = match (outcome.and_then(|o| o["error"]["message"].as_str()), status.get("waiting")) {
         (Some(why), _) => Some(why.to_string()),
-        (None, Some(waiting)) => Some(format!("somebody has to approve: {waiting}")),
+        (None, Some(waiting)) => Some(format!("approval is required: {waiting}")),
         (None, None) => None,
     };
     if let Some(said) = said {

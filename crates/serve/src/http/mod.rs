@@ -141,13 +141,8 @@ impl HttpState {
     fn admits(&self, headers: &HeaderMap, peer: SocketAddr) -> Result<Arc<Caller>, Failure> {
         let callers = self.service.callers();
         let text = |name: &str| headers.get(name).and_then(|v| v.to_str().ok());
-        let unknown = || {
-            Failure::new(
-                StatusCode::UNAUTHORIZED,
-                "unauthorized",
-                "a bearer token is wanted, and this is not it",
-            )
-        };
+        let unknown =
+            || Failure::new(StatusCode::UNAUTHORIZED, "unauthorized", "a valid bearer token is required");
         if headers.contains_key(header::AUTHORIZATION) {
             let token = text("authorization").and_then(|v| v.strip_prefix("Bearer "));
             return token.and_then(|t| callers.by_token(t)).ok_or_else(unknown);
@@ -251,7 +246,7 @@ fn router(service: Arc<Service>, door: Arc<HttpState>, max_body: usize) -> Route
         .merge(health)
         .route("/.well-known/agent-card.json", get(a2a::card))
         .merge(guarded)
-        .fallback(async || Failure::new(StatusCode::NOT_FOUND, "not_found", "there is nothing at this path"))
+        .fallback(async || Failure::new(StatusCode::NOT_FOUND, "not_found", "unknown path"))
         .layer(DefaultBodyLimit::max(max_body))
         .layer(map_response(async |response: Response| worded(response)))
         .layer(from_fn_with_state(service.clone(), noted))
@@ -625,7 +620,7 @@ async fn decide(
         return Err(Failure::new(StatusCode::NOT_FOUND, "not_found", "without a journal nothing waits"));
     };
     if matches!(said.decision, Verdict::Approve) && said.reason.is_some() {
-        let message = "no decision: `reason` belongs to `deny`; the run is told nothing of why it is allowed";
+        let message = "no decision: `reason` is allowed only with `deny`";
         return Err(Failure::new(StatusCode::UNPROCESSABLE_ENTITY, "input", message));
     }
     let decision = match said.decision {
@@ -637,7 +632,7 @@ async fn decide(
     let question = journal.question(&request).map_err(failed)?;
     // Who may not see a question does not decide it, and is not told that it is there.
     let Some(question) = question.filter(|q| service.may_see(&caller, &journal, q)) else {
-        let message = "there is no such question; the run may ask something else by now";
+        let message = "unknown question; the run may have moved on";
         return Err(Failure::new(StatusCode::NOT_FOUND, "not_found", message));
     };
     let by = Decider::new(caller.name.clone(), Via::Caller);

@@ -73,7 +73,7 @@ impl Log {
                 }
             }
             (LogFormat::People, Event::Asked { what: Asked::Approve { name, .. }, .. }) => {
-                self.line(&format!("{run} {pipeline} wants approval to call `{name}`"), || Value::Null);
+                self.line(&format!("{run} {pipeline} needs approval to call `{name}`"), || Value::Null);
             }
             _ => {}
         }

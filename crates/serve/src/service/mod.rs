@@ -532,10 +532,7 @@ impl Service {
         how: StartOptions<'_>,
     ) -> Result<Started, Refused> {
         let Some(pipeline) = self.pipelines.get(name).cloned() else {
-            return Err(Refused::Unknown(format!(
-                "there is no pipeline `{}`",
-                diagnostics::clip_to(name, 80)
-            )));
+            return Err(Refused::Unknown(format!("unknown pipeline `{}`", diagnostics::clip_to(name, 80))));
         };
         let input = match (&pipeline.input, input) {
             (None, Value::Null) => None,
@@ -656,7 +653,7 @@ impl Service {
                     None => withheld(&id),
                 },
                 None => json!({"run": id, "error": {
-                    "code": "interrupted", "message": "the server is shutting down, and goes on with the run when it is there again",
+                    "code": "interrupted", "message": "the server is shutting down and resumes the run after its restart",
                 }}),
             };
             let mut outcome = told(&view);
@@ -914,7 +911,7 @@ fn now() -> i64 {
 }
 
 fn no_run(run: &str) -> Refused {
-    Refused::Unknown(format!("there is no run `{}` here", diagnostics::clip_to(run, 80)))
+    Refused::Unknown(format!("run `{}` not found", diagnostics::clip_to(run, 80)))
 }
 
 /// Notes the end of a run, also that of one whose task was dropped or panicked.

@@ -196,11 +196,7 @@ impl Service {
                     }
                     Ok(Err(Refused::Closing)) | Err(_) => return,
                     Ok(Err(refused)) => {
-                        self.log.warning(&format!(
-                            "cannot go on with run `{}`: {}",
-                            info.id,
-                            refused.message()
-                        ));
+                        self.log.warning(&format!("cannot resume run `{}`: {}", info.id, refused.message()));
                         break;
                     }
                     Ok(Ok(_)) => break,

@@ -39,7 +39,7 @@ impl Baseline {
         let text =
             std::fs::read_to_string(path).map_err(|e| format!("cannot read `{shown}`: {}", reason(&e)))?;
         let baseline: Baseline =
-            serde_json::from_str(&text).map_err(|e| format!("`{shown}` is no baseline: {e}"))?;
+            serde_json::from_str(&text).map_err(|e| format!("`{shown}` is not a baseline: {e}"))?;
         if baseline.version == Baseline::VERSION {
             Ok(baseline)
         } else {

@@ -126,7 +126,7 @@ impl LintSelection {
             if !known.iter().any(|c| c.starts_with(&**code)) {
                 let near = diagnostics::nearest(code, known.iter().copied());
                 let help = near.map(|n| format!("did you mean `{n}`?"));
-                return Err(SettingsError::new(format!("there is no rule `{code}`")).with_help(help));
+                return Err(SettingsError::new(format!("unknown rule `{code}`")).with_help(help));
             }
         }
         LintSelection::build(settings, dir, options).map_err(SettingsError::new)

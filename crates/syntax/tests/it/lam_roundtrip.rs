@@ -140,15 +140,15 @@ fn invalid_exchange_input_is_rejected_with_location() {
             r#"{{"format":"entail-core","version":1,"files":["a"],"tools":[],"stores":[],"terms":{terms},"root":0}}"#
         )
     };
-    assert_eq!(wrong(&of("[]")), "$.root: there is no term 0");
+    assert_eq!(wrong(&of("[]")), "$.root: unknown term 0");
     assert_eq!(wrong(&of(r#"[{"op":"var","name":"x","at":[0,1,2]}]"#)), "$.terms[0]: unknown variable `x`");
     assert_eq!(
         wrong(&of(r#"[{"op":"fst","of":[0],"at":[0,1,2]}]"#)),
-        "$.terms[0].of[0]: there is no earlier term 0"
+        "$.terms[0].of[0]: unknown earlier term 0"
     );
     assert_eq!(
         wrong(&of(r#"[{"op":"lit","value":{"$num":"x"},"at":[0,1,2]},{"op":"nope","at":[0,1,2]}]"#)),
-        "$.terms[0].value.$num: not a number; $.terms[1].op: there is no term `nope` of 0 terms"
+        "$.terms[0].value.$num: not a number; $.terms[1].op: unknown term `nope` of 0 terms"
     );
 }
 

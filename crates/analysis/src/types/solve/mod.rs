@@ -348,7 +348,7 @@ impl Solver {
             }
             (_, Node::Fun(..)) => {
                 let found = self.show(a);
-                let message = format!("this is applied, but it is no function: found {found}");
+                let message = format!("only functions can be applied; found {found}");
                 self.mistake(codes::NOT_A_FUNCTION, message, from, to);
             }
             _ => self.mismatch(a, b, from, to),

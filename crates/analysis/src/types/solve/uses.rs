@@ -171,7 +171,7 @@ impl Solver {
         match node {
             Node::Fun(..) => {
                 let found = self.show(a);
-                let message = format!("a function is no data: found {found}");
+                let message = format!("a function is not data: found {found}");
                 self.mistake(codes::FUNCTION_AS_DATA, message, from, to);
             }
             Node::List(t) => self.work.push((*t, b, from, to)),

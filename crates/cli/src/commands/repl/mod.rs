@@ -181,7 +181,7 @@ impl<'a> Repl<'a> {
                 let near = diagnostics::nearest(name, COMMANDS.iter().map(|(n, ..)| *n));
                 let help = near.map(|n| format!("did you mean `:{n}`?"));
                 let help = help.unwrap_or_else(|| "`:help` lists the commands".into());
-                ui.usage(&format!("there is no command `:{}`", diagnostics::clip(name)), Some(&help))
+                ui.usage(&format!("unknown command `:{}`", diagnostics::clip(name)), Some(&help))
             }
         };
         Some(exit)
@@ -257,7 +257,7 @@ impl<'a> Repl<'a> {
                 let message = format!("`{name}` is a function that was made by asking, which cannot be kept");
                 return ui.usage(
                     &message,
-                    Some("define what was asked for by itself, and then the function of it"),
+                    Some("define the requested value first, and then the function that uses it"),
                 );
             }
         };
@@ -340,7 +340,7 @@ impl<'a> Repl<'a> {
             Ok(_) => {
                 return ui.usage(
                     &format!("`:{name}` takes one term"),
-                    Some("definitions stand on lines of their own"),
+                    Some("write each definition on a line of its own"),
                 );
             }
             Err(found) => return say_problem(ui, &self.sources, Problem::Wrong(found)),

@@ -74,10 +74,10 @@ fn value(mut machine: Machine) -> Result<Data, String> {
         match machine.poll() {
             Output::Working => {}
             Output::Done(Ok(value)) => {
-                return machine.reify(&value).data().ok_or_else(|| "a mock gives data".to_string());
+                return machine.reify(&value).data().ok_or_else(|| "a mock returns data".to_string());
             }
             Output::Done(Err(failure)) => return Err(format!("the mock failed: {}", failure.message)),
-            Output::Request(..) | Output::Waiting => return Err("a mock asks nobody".to_string()),
+            Output::Request(..) | Output::Waiting => return Err("a mock makes no requests".to_string()),
         }
     }
 }

@@ -152,7 +152,7 @@ fn suites(
         } else if !path.exists() {
             return Err(ui.usage(&format!("cannot read `{shown}`: no such file"), None));
         } else if Kind::of(&shown) != Kind::Agent {
-            return Err(ui.usage(&format!("`{shown}` is no `.agent` program"), None));
+            return Err(ui.usage(&format!("`{shown}` is not an `.agent` program"), None));
         } else {
             files.push(path.clone());
         }
@@ -186,7 +186,7 @@ fn suites(
     }
     if seen == 0 && *broken == 0 {
         let help = "a test is written `test \"name\" { … assert …; }`";
-        return Err(ui.usage("there are no tests there", Some(help)));
+        return Err(ui.usage("no tests found", Some(help)));
     }
     Ok((out, filtered))
 }
@@ -223,7 +223,9 @@ fn replies(ui: &Ui, args: &TestArgs, program: &Path, names: &[String]) -> Result
                 if !names.contains(name) {
                     let near = diagnostics::nearest(name, names.iter().map(String::as_str));
                     let help = near.map_or(String::new(), |n| format!("; did you mean `{n}`?"));
-                    ui.note(&format!("warning: `{shown}` has replies for `{name}`, which is no test{help}"));
+                    ui.note(&format!(
+                        "warning: `{shown}` has replies for `{name}`, which is not a test{help}"
+                    ));
                 }
                 parse(script)?;
             }

@@ -338,7 +338,7 @@ impl Assembly for MessageAssembly {
             }
             "content_block_delta" => {
                 let at = index.filter(|i| *i < self.blocks.len());
-                let Some(at) = at else { return Err(wrong("a block goes on that did not begin")) };
+                let Some(at) = at else { return Err(wrong("a content block continues that never started")) };
                 let part = |name: &str| json.get("delta").and_then(|d| d.get(name)).and_then(Json::as_str);
                 if let Some(input) = part("partial_json") {
                     self.grown[at].push_str(input);
