@@ -29,7 +29,7 @@ pub fn remarks(mut d: Diagnostic, refused: &Refused) -> Diagnostic {
 }
 
 /// Returns the remedies for a refused flow, the best first.
-fn lawful(refused: &Refused) -> Vec<String> {
+fn remedies(refused: &Refused) -> Vec<String> {
     use machine::Part;
     let raise = |what: &str, words: &str| {
         format!("raise the bound, if that is right for `{what}` everywhere: {words}")
@@ -117,5 +117,5 @@ pub fn with_remedies(
         d = d.help(analysis::flow::of_unknown(&tool.name));
     }
     let most = if tool.is_some() { 1 } else { usize::MAX };
-    lawful(refused).into_iter().take(most).fold(d, Diagnostic::help)
+    remedies(refused).into_iter().take(most).fold(d, Diagnostic::help)
 }

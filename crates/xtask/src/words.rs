@@ -23,6 +23,14 @@ pub const BANNED: &[(&str, &str)] = &[
     ("there is nothing that", "nothing"),
     ("so that which", "so that"),
     ("how-manieth", "number"),
+    ("lawful", "allowed"),
+    ("go on with", "continue, resume"),
+    ("goes on with", "continues, resumes"),
+    ("gone on with", "continued, resumed"),
+    ("are none of", "are not among"),
+    ("so many", "the number of, up to"),
+    ("stands alone", "is the only one"),
+    ("as it likes", "without a limit"),
 ];
 
 /// Further phrases that the pages of the book don't use: a page says what is, in usual words.
