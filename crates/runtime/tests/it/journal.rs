@@ -505,7 +505,7 @@ async fn a_torn_end_loses_the_last_answers_and_nothing_else() {
                     assert!(text(&report).starts_with(r#"["one",["paid 0","paid 1","paid 2"],"two""#));
                 }
                 // So early that the run was not there.
-                Err(e) => assert!(e.message.contains("no run") || e.message.contains("journal"), "{e:?}"),
+                Err(e) => assert!(e.message.contains("not found") || e.message.contains("journal"), "{e:?}"),
             }
         }
     }
@@ -541,7 +541,7 @@ async fn a_damaged_file_is_refused_or_says_what_it_said() {
     let cuts = (0..bytes.len()).step_by(1021).chain((0..bytes.len()).step_by(4096)).chain([bytes.len() - 1]);
     for cut in cuts {
         let e = replay(&bytes[..cut]).await.expect_err("it is cut off");
-        assert!(e.message.contains("journal") || e.message.contains("no run"), "{cut}: {e:?}");
+        assert!(e.message.contains("journal") || e.message.contains("not found"), "{cut}: {e:?}");
     }
     // A page that was not written, or is another's.
     let mut refused = 0;
