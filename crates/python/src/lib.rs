@@ -46,6 +46,7 @@ mod stmt;
 mod symbolic;
 mod try_stmt;
 mod unsandboxed_exec;
+mod uses;
 mod value;
 
 pub use eval::{Framework, Limits, World};
@@ -53,6 +54,7 @@ pub use literals::{CALLED, RUN_BY_TOOL};
 pub use modules::{MAX_STEPS, Modules};
 pub use sources::{Source, Sources, normal};
 pub use symbolic::{Condition, Trace};
+pub use uses::{CallUse, ImportUse, NameUse, Target, Uses};
 pub use value::{
     Arg, Class, ClassId, Dict, DictId, Env, EnvId, Field, Function, FunctionId, List, ListId, ListKind,
     Method, Object, ObjectId, Param, ParamKind, Piece, PyKind, TextId, Value,

@@ -1,0 +1,29 @@
+//! Interfaces of agent frameworks over their releases: modules, names, parameters and methods.
+//!
+//! Entry points: [`Api::new`] takes the releases that a project may have of each package, [`Api::import`] and
+//! [`Api::used`] say what is wrong with a use in every one of them.
+//!
+//! ```
+//! use framework_api::{Api, Fault};
+//! let api = Api::new(|package| (package == "langgraph-prebuilt").then(|| "==1.0.2".into()));
+//! let fault = api.import("langgraph.prebuilt", Some("create_agent_executor"));
+//! assert!(matches!(fault, Some(Fault { .. })));
+//! assert_eq!(api.import("langgraph.prebuilt", Some("create_react_agent")).map(|f| f.raises), Some(false));
+//! ```
+//!
+//! The tables in `tables/` are written by `scripts/framework-tables` from the packages of the frameworks.
+//!
+//! Invariant: pure and total. Nothing is opened; a table is unpacked when it is first asked.
+//! Invariant: what a table marks open, and what no table describes, is never at fault.
+//! Invariant: no framework is known here. Names of packages are data of the tables.
+
+mod api;
+mod releases;
+mod table;
+
+pub use api::{Api, Arguments, Fault, FaultKind, Judged};
+pub use releases::Releases;
+pub use table::{Table, packages};
+
+#[cfg(test)]
+mod tests;
