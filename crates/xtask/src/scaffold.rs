@@ -64,7 +64,7 @@ pub fn front_end(files: &[File], name: &str) -> Result<Vec<File>, String> {
     let registry = text(FRONT_ENDS)?;
     let before = "    &generic::MultiAgent";
     let at = registry.find(before).ok_or_else(|| format!("{FRONT_ENDS}: no line begins with `{before}`"))?;
-    let line = format!("    &crate::{name}::{ty}, // TODO: which files\n");
+    let line = format!("    &crate::{name}::{ty},\n");
     let registry = format!("{}{line}{}", &registry[..at], &registry[at..]);
     let link = format!("  - [{ty}](frontends/{name}.md)");
     let summary = inserted(text(SUMMARY)?, "  - [Agents of no framework]", &link)?;
@@ -252,7 +252,7 @@ mod tests {
         let made = front_end(&files, "my_kit").unwrap_or_default();
         let text = |path: &str| made.iter().find(|f| f.path == path).map_or("", |f| f.text.as_str());
         assert_eq!(text(MODULES), "mod adk;\nmod my_kit;\nmod n8n;\n");
-        assert!(text(FRONT_ENDS).contains("&adk::Adk,\n    &crate::my_kit::MyKit, // TODO"));
+        assert!(text(FRONT_ENDS).contains("&adk::Adk,\n    &crate::my_kit::MyKit,\n"));
         assert!(text(SUMMARY).contains("[MyKit](frontends/my_kit.md)"));
         assert!(text("crates/frontends/src/my_kit/mod.rs").contains("pub struct MyKit;"));
         assert!(text("suite/frontends/my_kit/agent.yaml").starts_with("kind: my_kit\n"));
