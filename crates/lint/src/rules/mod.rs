@@ -29,6 +29,7 @@ mod l023_unreachable_end;
 mod l024_missing_value;
 mod l025_unaccepted_output;
 mod l026_unused_tool;
+mod l027_refused_setting;
 mod s001_secret;
 mod s002_plain_http;
 mod s003_unsandboxed_code;
@@ -67,6 +68,7 @@ pub const RULES: &[&Rule] = &[
     &l024_missing_value::RULE,
     &l025_unaccepted_output::RULE,
     &l026_unused_tool::RULE,
+    &l027_refused_setting::RULE,
     &s001_secret::RULE,
     &s002_plain_http::RULE,
     &s003_unsandboxed_code::RULE,
