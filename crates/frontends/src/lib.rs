@@ -33,6 +33,7 @@ mod langflow;
 mod langgraph;
 mod letta;
 mod lobechat;
+mod maestro;
 mod mcp;
 mod metagpt;
 mod model_requests;

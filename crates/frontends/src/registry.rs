@@ -43,9 +43,10 @@ pub const FRONTENDS: &[&dyn Frontend] = &[
     &langgraph::LangGraph,            // LangGraph and LangChain, Python
     &langgraph::Manifest,             // langgraph.json
     &langchain::LangChain,            // LangChain's saved chains and dumped runnables
-    &generic::MultiAgent,             // lists of agents
-    &generic::Generic,                // anything with instructions
-    &mcp::McpServers,                 // lists of MCP servers
+    &crate::maestro::Maestro,
+    &generic::MultiAgent, // lists of agents
+    &generic::Generic,    // anything with instructions
+    &mcp::McpServers,     // lists of MCP servers
 ];
 
 /// Front ends are only asked to compile what they are at least this sure of.
