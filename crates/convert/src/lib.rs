@@ -3,9 +3,10 @@
 //! Entry point: [`convert`].
 //!
 //! Invariant: what is given back as text was read again and compared: it means the same term. Names of tasks
-//! and agents, which only scripts and traces show, may differ where the source has none. Invariant: what a
-//! target cannot say is a diagnostic with the place in the source, and no text is given then. Invariant:
-//! pure, and total on every term.
+//! and agents, which only scripts and traces show, may differ where the source has none.
+//! Invariant: what a target cannot say is a diagnostic with the place in the source, and no text is given
+//! then.
+//! Invariant: pure, and total on every term.
 
 pub mod codes;
 mod diff;

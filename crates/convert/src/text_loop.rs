@@ -1,4 +1,4 @@
-//! Agents that talk by text, found again in terms.
+//! Agents that converse by text, found again in terms.
 //!
 //! | term | what it is |
 //! |---|---|
@@ -15,7 +15,7 @@ use core_ir::{
 };
 use diagnostics::Span;
 
-/// A loop on one text, in which results join it: an agent that talks by text.
+/// A loop on one text, in which results join it: an agent that converses by text.
 pub(crate) struct TextLoop<'c> {
     pub bound: Bound,
     /// The instructions, if there are any.

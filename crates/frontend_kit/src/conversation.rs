@@ -6,7 +6,7 @@
 //! | the calls of a reply | `(fix[∞] (λmore. λt. case t of {…, none ⇒ 'at})) (recv[θ])`, see [`crate::calls`] |
 //! | a tool | `t a ⇒ send[tool] (tool[t] a); more (recv[θ, waiting])` |
 //! | an agent as a tool | `h a ⇒ send[tool] (helper a.input); more (recv[θ, waiting])` |
-//! | a handover | `h ⇒ send[tool] "…"; more (recv[θ, waiting]); send[system] p'; 'other` |
+//! | a handoff | `h ⇒ send[tool] "…"; more (recv[θ, waiting]); send[system] p'; 'other` |
 //! | a reply without a call | `final a ⇒ 'final a` |
 //! | the bound is reached | `fail "…"` |
 //!
@@ -110,7 +110,7 @@ pub fn max_replies(speakers: &[Speaker], free: impl Fn(&Choice) -> bool) -> Opti
         next.push(to);
     }
     // How many replies there are at most up to and with a speaker: each round settles those that nobody who
-    // is left hands over to.
+    // is left hands off to.
     let mut led = vec![0usize; next.len()];
     next.iter().flatten().for_each(|to| led[*to] += 1);
     let mut begin: Vec<usize> = (0..next.len()).filter(|n| led[*n] == 0).collect();

@@ -5,10 +5,10 @@
 //! | source | term |
 //! |---|---|
 //! | instructions and a model | `llm p θ` |
-//! | with tools, helpers or handovers | `fix[n] (λself. λx. let r = fresh (send[system] p; send x; calls) in case r.next of {…})`, see [`crate::turn`] |
+//! | with tools, helpers or handoffs | `fix[n] (λself. λx. let r = fresh (send[system] p; send x; calls) in case r.next of {…})`, see [`crate::turn`] |
 //! | a tool | `t a ⇒ let o = tool[t] a in more {reply: recv[θ, waiting], said: "{t.said}\n[t] {o}"}` |
 //! | a helper: an agent that is asked and answers | `h a ⇒ let o = helper a.input in more {reply: recv[θ, waiting], said: "{t.said}\n[h] {o}"}` |
-//! | a handover: an agent that takes over | ``h ⇒ let o = more {…} in {next: `h, said: o.said}``, and then `helper r.said` |
+//! | a handoff: an agent that takes over | ``h ⇒ let o = more {…} in {next: `h, said: o.said}``, and then `helper r.said` |
 //! | one action at a time ([`Carried::First`]) | `fix[n] (λself. λx. let t = llm p θ x in case t of {…})` |
 //! | a reply without a tool call | ``final a ⇒ {next: `final, said: a}`` |
 //!
@@ -149,7 +149,7 @@ pub enum ActionKind {
     Ask(TermId),
     /// Another agent takes over; its answer is the answer.
     HandOff(TermId),
-    /// Ends the talk or the loop around the agent.
+    /// Ends the group chat or the loop around the agent.
     End,
     /// Calls the tool, whose result is the answer.
     Finish,
@@ -766,7 +766,7 @@ pub enum Turns {
     Chosen(TermId),
 }
 
-/// Several agents that talk until something ends the talk.
+/// Several agents that converse until something ends the group chat.
 pub struct Team {
     /// Each with its name.
     pub members: Vec<(String, TermId)>,
@@ -871,7 +871,7 @@ impl Kit<'_> {
         self.b.add(Term::Try { label, body, catches: Catches::Transient, name: "m".into(), handler }, at)
     }
 
-    /// `next`, unless the talk is over: then what was said, `x`.
+    /// `next`, unless the group chat is over: then what was said, `x`.
     fn unless_over(
         &mut self,
         next: TermId,

@@ -22,7 +22,7 @@ pub struct Outline {
     pub retried: Vec<Retried>,
     /// Unused definitions.
     pub leftover: Vec<Leftover>,
-    /// Agents that hand over to one that handed over to them: who, to whom, and where that is written.
+    /// Agents that hand off to one that handed off to them: who, to whom, and where that is written.
     pub circles: Vec<(String, String, Span)>,
     /// Keys of a state that are read, each with a place, though nothing gives them a value.
     pub unwritten: Vec<(String, Span)>,
@@ -35,7 +35,7 @@ pub struct Outline {
     pub loops: HashMap<TermId, LoopFacts>,
     /// Roles of tools that the program does not carry out.
     pub roles: HashMap<ToolId, ToolRole>,
-    /// People who take part in talks, and whether what they say may end one.
+    /// People who take part in group chats, and whether what they say may end one.
     pub people: Vec<(Span, bool)>,
     /// True if the source scripts the replies: it replaces a model.
     pub scripted: bool,
@@ -223,7 +223,7 @@ impl Outline {
         }
     }
 
-    /// Adds a person who takes part in a talk, once.
+    /// Adds a person who takes part in a group chat, once.
     pub fn person(&mut self, at: Span, may_end: bool) {
         if self.people.len() < MAX_ENTRIES && !self.people.contains(&(at, may_end)) {
             self.people.push((at, may_end));

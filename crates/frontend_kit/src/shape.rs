@@ -19,7 +19,7 @@ pub struct Shape {
     pub model: &'static [&'static str],
     /// Keys of its tools; all count.
     pub tools: &'static [&'static str],
-    /// The tool that ends the talk around the agent, if there is one.
+    /// The tool that ends the group chat around the agent, if there is one.
     pub end: Option<&'static str>,
     /// Keys of the bound of its loop.
     pub bound: &'static [&'static str],

@@ -395,7 +395,7 @@ pub(crate) const CREWAI_GUARDRAIL: Default = Default {
     )],
 };
 
-/// Turns of a flow of CrewAI that goes in circles.
+/// Turns of a flow of CrewAI that goes in cycles.
 pub(crate) const CREWAI_FLOW: Default = Default {
     framework: "CrewAI",
     package: "crewai",

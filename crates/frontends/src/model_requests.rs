@@ -7,8 +7,8 @@
 //! finds one says in the term that calls are not counted ([`frontend_kit::kit::Kit::uncounted`]).
 //!
 //! Invariant: a call whose receiver is not known counts if its name is one by which frameworks and clients
-//! ask models. Invariant: packages outside the project that are no clients or frameworks of models do not
-//! ask.
+//! ask models.
+//! Invariant: packages outside the project that are no clients or frameworks of models do not ask.
 
 use crate::scan::dotted;
 use diagnostics::Span;

@@ -2,8 +2,8 @@
 //! parameters.
 //!
 //! Invariant: all policies that are named of one tool hold together: a call is made if each of their
-//! functions allows it, and no two of them may give the same bound. Invariant: what no policy says stays as
-//! the program declares it.
+//! functions allows it, and no two of them may give the same bound.
+//! Invariant: what no policy says stays as the program declares it.
 
 use super::{Policy, PolicyReader, Signature, Value, codes, function, no_function};
 use core_ir::{Code, Globals, Name, ToolDecl};

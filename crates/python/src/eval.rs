@@ -1,4 +1,4 @@
-//! The evaluator: its tables, scopes and modules.
+//! The evaluator: tables, scopes and modules.
 
 use crate::loops::{LoopExits, Write};
 use crate::modules::{Component, ComponentSource};
@@ -14,13 +14,13 @@ use std::sync::Arc;
 /// Budget of an evaluation.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Expressions and statements, counting each time one is evaluated.
+    /// Maximal number of evaluated expressions and statements.
     pub steps: usize,
-    /// Calls within one another.
+    /// Maximal depth of calls.
     pub calls: usize,
-    /// Bytes of text that are put together.
+    /// Maximal size of constructed text, in bytes.
     pub text: usize,
-    /// Turns of one loop.
+    /// Maximal number of iterations of one loop.
     pub iterations: usize,
 }
 
@@ -47,12 +47,12 @@ pub trait Framework: std::fmt::Debug + Sync {
         false
     }
 
-    /// An instance was made; its `__init__` comes after this.
+    /// Called when an instance was made, before its `__init__`.
     fn on_instance(&self, world: &mut World<'_>, instance: ObjectId, class: ClassId) {
         let _ = (world, instance, class);
     }
 
-    /// An attribute that neither the instance nor its class has.
+    /// Returns an attribute that neither the instance nor its class has.
     fn attribute(
         &self,
         world: &mut World<'_>,
@@ -83,15 +83,15 @@ pub trait Framework: std::fmt::Debug + Sync {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Scope<'a> {
     pub vars: HashMap<&'a str, Value>,
-    /// The scope in which names are looked for next: the function around, then the module.
+    /// Enclosing scope: that of a function, then that of the module.
     pub parent: Option<ScopeId>,
-    /// Names that are the module's.
+    /// Names declared `global`.
     pub globals: HashSet<&'a str>,
-    /// Names that are those of a function around.
+    /// Names declared `nonlocal`.
     pub outer: HashSet<&'a str>,
     /// Modules outside the project that were imported with `from x import *`.
     pub stars: Vec<Arc<str>>,
-    /// The class whose body this is.
+    /// True for the body of a class.
     pub is_class: bool,
 }
 
@@ -100,8 +100,7 @@ pub(crate) struct Scope<'a> {
 pub(crate) struct Context {
     pub scope: ScopeId,
     pub module: usize,
-    /// The instance whose method is evaluated (none in the body of the class), with the class that the method
-    /// stands in.
+    /// Instance whose method is evaluated (`None` in the body of the class), and the class of the method.
     pub this: Option<(Option<ObjectId>, ClassId)>,
 }
 
@@ -112,7 +111,7 @@ enum Loaded {
     Done(ScopeId),
 }
 
-/// Entries of other parts that were changed here. The others are not changed once they are made.
+/// Changed entries of other components, which are immutable otherwise.
 #[derive(Debug, Default)]
 pub(crate) struct Overlays<'a> {
     pub lists: Overlay<ListId, List>,
@@ -122,7 +121,7 @@ pub(crate) struct Overlays<'a> {
     pub scopes: Overlay<ScopeId, Scope<'a>>,
 }
 
-/// Modules that are evaluated, and all that they made.
+/// Evaluator of modules, with everything that they made.
 #[derive(Debug)]
 pub struct World<'a> {
     pub(crate) sources: &'a Sources,
@@ -131,57 +130,57 @@ pub struct World<'a> {
     pub(crate) steps: usize,
     /// Step count at which evaluation stops: the total, or that of the current call into another component.
     pub(crate) stop: usize,
-    /// Functions of other parts that computed too much.
+    /// Functions of other components that exceeded their budget.
     pub(crate) heavy: HashSet<FunctionId>,
     pub(crate) text: usize,
     pub(crate) depth: usize,
-    /// Conditions around that are not decided.
+    /// Number of enclosing undecided conditions.
     pub(crate) conditions: usize,
-    /// Loops and functions around that are evaluated once for an unknown number of times.
+    /// Number of enclosing loops and functions that are evaluated once for an unknown number of times.
     pub(crate) repeating: usize,
-    /// The sides of undecided `if` statements around, see [`Object::sides`].
+    /// Enclosing sides of undecided `if` statements, see [`Object::sides`].
     pub(crate) sides: Vec<(Span, usize)>,
     pub(crate) exploring: bool,
     pub(crate) within: Vec<FunctionId>,
-    /// The part that is made here.
+    /// Component that is being made.
     pub(crate) component: u32,
     pub(crate) own: Tables<'a>,
     pub(crate) changed: Overlays<'a>,
     /// Source of the components that are evaluated elsewhere. `None` if this evaluator evaluates all modules.
     pub(crate) components: Option<Arc<dyn ComponentSource<'a> + 'a>>,
-    /// The modules that are evaluated here, sorted, if not all are.
+    /// Modules evaluated here, sorted. Empty if all are.
     pub(crate) members: Vec<usize>,
-    /// The parts that are seen, by their number, and in the order of their being seen.
+    /// Linked components, by number; and their numbers in order of linking.
     pub(crate) linked: Vec<Option<Arc<Component<'a>>>>,
     pub(crate) order: Vec<u32>,
-    /// The file of the module that is started, of which a part may have another copy.
+    /// File of the main module, of which a component may have another copy.
     pub(crate) main: Option<FileId>,
-    /// Of each function that is evaluated: how long the path was when it began, and what it gives.
+    /// Enclosing functions: length of the path at their start, and return values so far.
     pub(crate) returns: Vec<(usize, Vec<Guarded>)>,
     /// True while computations on unknown values are kept as objects.
     pub(crate) symbolic: bool,
     /// Conditions that hold at the current position during symbolic evaluation.
     pub(crate) path: Vec<Condition>,
     pub(crate) paths: HashMap<ObjectId, Vec<Condition>>,
-    /// Operands around that are evaluated only if others say so, and what was made in such.
+    /// Number of enclosing operands that may be skipped, and objects made in such operands.
     pub(crate) operands: usize,
     pub(crate) optional: HashSet<ObjectId>,
-    /// The ways out of the loops around.
+    /// Exits of the enclosing loops.
     pub(crate) left: Vec<LoopExits<'a>>,
-    /// Turns around that are watched for what they change, and what was changed in them.
+    /// Number of enclosing iterations whose writes are recorded, and these writes.
     pub(crate) watching: usize,
     pub(crate) written: Vec<(Write<'a>, bool)>,
     pub(crate) changes: usize,
-    /// Objects of turns that were evaluated again.
+    /// Objects of evaluations that were repeated, as ranges of numbers.
     pub(crate) discarded: Vec<(u32, u32)>,
     /// Functions that replace functions under decorators of the project. `None` if the replacement isn't a
     /// function.
     pub(crate) wrappers: HashMap<FunctionId, Option<Value>>,
-    /// Lists that more than one name may hold.
+    /// Lists that may have several names.
     pub(crate) aliased: HashSet<ListId>,
     loaded: Vec<Loaded>,
     mains: HashSet<usize>,
-    /// Results that are remembered, of a function and the instance that it is called on.
+    /// Memoized results, by instance and function.
     pub(crate) memo: HashMap<(Option<ObjectId>, FunctionId), Value>,
     /// Place at which the budget was used up.
     exceeded: Option<Span>,
@@ -219,7 +218,7 @@ macro_rules! tables {
     )*};
 }
 
-/// Why the part of an entry is there.
+/// Reason why the component of an entry is there.
 const LINKED: &str = "a value names entries of parts that are seen";
 
 impl<'a> World<'a> {
@@ -254,7 +253,7 @@ impl<'a> World<'a> {
         &self.linked.get(component as usize).and_then(Option::as_ref).expect(LINKED).tables
     }
 
-    /// Nothing is evaluated yet.
+    /// Makes an evaluator.
     pub fn new(sources: &'a Sources, limits: Limits) -> World<'a> {
         World {
             sources,
@@ -298,12 +297,12 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Nothing is evaluated yet; a framework adds to what the project's classes have.
+    /// Makes an evaluator for the classes of a framework.
     pub fn with_framework(sources: &'a Sources, limits: Limits, framework: &'a dyn Framework) -> World<'a> {
         World { framework: Some(framework), ..World::new(sources, limits) }
     }
 
-    /// Says which part is made here, of which modules.
+    /// Sets the component that is being made, and its modules.
     pub(crate) fn place(&mut self, component: u32, members: Vec<usize>) {
         (self.component, self.members) = (component, members);
         self.linked = vec![None; self.sources.len()];
@@ -318,7 +317,7 @@ impl<'a> World<'a> {
             || self.module_scope(module).is_some()
     }
 
-    /// The modules.
+    /// Returns the modules.
     pub fn sources(&self) -> &'a Sources {
         self.sources
     }
@@ -333,7 +332,7 @@ impl<'a> World<'a> {
         self.steps >= self.limits.steps
     }
 
-    /// All objects in the order of their making; of what is imported, of one module after the other.
+    /// Returns all objects in order of creation; those of imports module by module.
     pub fn objects(&self) -> impl Iterator<Item = (ObjectId, &Object)> {
         let imported = self.imported().flat_map(|component| {
             let component = (component.number, component.tables.objects.len());
@@ -344,14 +343,14 @@ impl<'a> World<'a> {
         imported.filter(|(_, o)| self.main != Some(o.span.file)).chain(own)
     }
 
-    /// The objects that were made here, without the first ones.
+    /// Returns the objects made here, without the `first` ones.
     pub(crate) fn own_objects(&self, first: usize) -> impl Iterator<Item = (ObjectId, &Object)> {
         let component = self.component;
         let all = self.own.objects.iter().enumerate().skip(first);
         all.map(move |(i, o)| (ObjectId { component, index: i as u32 }, o))
     }
 
-    /// All functions in the order of their definition; of what is imported, of one module after the other.
+    /// Returns all functions in order of definition; those of imports module by module.
     pub fn functions(&self) -> impl Iterator<Item = (FunctionId, &Function<'a>)> {
         let imported = self.imported().flat_map(|component| {
             let all = component.tables.functions.iter().enumerate();
@@ -362,7 +361,7 @@ impl<'a> World<'a> {
         imported.filter(|(_, f)| self.main != Some(f.span.file)).chain(own)
     }
 
-    /// All classes in the order of their definition; of what is imported, of one module after the other.
+    /// Returns all classes in order of definition; those of imports module by module.
     pub fn classes(&self) -> impl Iterator<Item = (ClassId, &Class)> {
         let imported = self.imported().flat_map(|component| {
             let component = (component.number, component.tables.classes.len());
@@ -374,21 +373,20 @@ impl<'a> World<'a> {
         imported.filter(|(_, c)| self.main != Some(c.span.file)).chain(own)
     }
 
-    /// The parts that are seen, in order.
+    /// Returns the linked components, in order.
     fn imported(&self) -> impl Iterator<Item = &Component<'a>> {
         self.order.iter().filter_map(|n| self.linked.get(*n as usize)?.as_deref())
     }
 
-    /// Evaluates a module as the one that is started: `__name__` is `__main__` in it. Once.
+    /// Evaluates a module as the main module, whose `__name__` is `__main__`.
     pub fn run(&mut self, module: usize) {
         self.mains.insert(module);
         let span = self.source(module).span(TextRange::default());
         self.load(module, span);
     }
 
-    /// Calls every function, and makes an instance of every class, of a module that is evaluated, which
-    /// nothing has called; what they are given is unknown. The objects that this makes are
-    /// [`Object::explored`].
+    /// Calls every function of an evaluated module that nothing has called, and instantiates every such
+    /// class, with unknown arguments. Objects made this way are [`Object::explored`].
     pub fn explore(&mut self, module: usize) {
         let was = std::mem::replace(&mut self.exploring, true);
         let (mut f, mut c) = (0, 0);
@@ -424,8 +422,7 @@ impl<'a> World<'a> {
         self.exploring = was;
     }
 
-    /// The functions that something outside the project is given to call for each of several things, or
-    /// elsewhere.
+    /// Returns the functions that are passed to an external caller, as `map` or `Thread` is.
     fn passed_to_callers(&self) -> HashSet<FunctionId> {
         const CALLERS: &[&str] = &[
             "Process",
@@ -476,14 +473,14 @@ impl<'a> World<'a> {
         }
     }
 
-    /// The value of a name of a module, which is evaluated if it was not.
+    /// Returns the value of a module's name, and evaluates the module if necessary.
     pub fn global(&mut self, module: usize, name: &str) -> Option<Value> {
         let span = self.sources.get(module)?.span(TextRange::default());
         let scope = self.load(module, span)?;
         self.scope(scope).vars.get(name).cloned()
     }
 
-    /// The names of a module that was evaluated, with their values, by place.
+    /// Returns the names of an evaluated module with their values, by place.
     pub fn globals(&self, module: usize) -> Vec<(&'a str, &Value)> {
         let Some(Loaded::Done(scope) | Loaded::Running(scope)) = self.loaded.get(module) else {
             return Vec::new();
@@ -499,7 +496,7 @@ impl<'a> World<'a> {
         self.apply(function, args, None, span)
     }
 
-    /// An attribute of a value, as `value.name` gives it.
+    /// Returns the value of `value.name`.
     pub fn get(&mut self, value: &Value, name: &str) -> Value {
         let span = value.span;
         self.attribute(value, name, span)
@@ -510,12 +507,12 @@ impl<'a> World<'a> {
         self.object_mut(object).attrs.push((name.into(), value));
     }
 
-    /// A list that nothing in the project makes.
+    /// Makes a list for a framework.
     pub fn new_list(&mut self, items: Vec<Value>, span: Span) -> Value {
         self.list_value(items, ListKind::List, None, span)
     }
 
-    /// A dictionary that nothing in the project makes.
+    /// Makes a dictionary for a framework.
     pub fn new_dict(&mut self, entries: Vec<(&str, Value)>, span: Span) -> Value {
         let key = |name: &str| Value::new(PyKind::Str(name.into()), span);
         let entries = entries.into_iter().map(|(name, value)| (key(name), value)).collect();
@@ -537,14 +534,14 @@ impl<'a> World<'a> {
 
     // ---- reading values ----
 
-    /// The text, if it is known; what the environment may replace counts as known.
+    /// Returns the text of a value, if it is known. Defaults of environment variables count as known.
     pub fn str<'v>(&'v self, value: &'v Value) -> Option<&'v str> {
         self.resolve_env(value).as_str()
     }
 
-    /// The default of what the environment may say; otherwise the value.
+    /// Returns the default of a value from the environment, or any other value itself.
     pub fn resolve_env<'v>(&'v self, mut value: &'v Value) -> &'v Value {
-        // A default may be what the environment says again; circles are impossible as values are made before
+        // A default may be what the environment says again; cycles are impossible as values are made before
         // they are used.
         while let PyKind::Env(id) = value.kind {
             match &self.env(id).default {
@@ -555,7 +552,7 @@ impl<'a> World<'a> {
         value
     }
 
-    /// The items of a list; `None` for anything else.
+    /// Returns the items of a list. `None` for anything else.
     pub fn items<'v>(&'v self, value: &'v Value) -> Option<&'v [Value]> {
         match self.resolve_env(value).kind {
             PyKind::List(id) => Some(&self.list(id).items),
@@ -563,7 +560,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// The entries of a dictionary; `None` for anything else.
+    /// Returns the entries of a dictionary. `None` for anything else.
     pub fn entries<'v>(&'v self, value: &'v Value) -> Option<&'v [(Value, Value)]> {
         match self.resolve_env(value).kind {
             PyKind::Dict(id) => Some(&self.dict(id).entries),
@@ -571,7 +568,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// The object.
+    /// Returns the object of a value, with its number. `None` for anything else.
     pub fn object_of(&self, value: &Value) -> Option<(ObjectId, &Object)> {
         match self.resolve_env(value).kind {
             PyKind::Object(id) => Some((id, self.object(id))),
@@ -592,8 +589,8 @@ impl<'a> World<'a> {
         })
     }
 
-    /// Methods called on an object and on what these calls returned, in order: for builders whose methods
-    /// return the builder.
+    /// Returns the methods called on an object and on the results of these calls, in order, for builders
+    /// whose methods return the builder.
     pub fn method_chain(&self, object: ObjectId) -> Vec<(&Method, &Object)> {
         let mut out = Vec::new();
         let mut todo = vec![object];
@@ -607,7 +604,7 @@ impl<'a> World<'a> {
         out
     }
 
-    /// The innermost reason why a value is not known.
+    /// Returns the innermost reason why a value is unknown.
     pub fn unknown_reason(&self, value: &Value) -> Arc<str> {
         match &value.kind {
             PyKind::Unknown(why) => why.clone(),
@@ -625,7 +622,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// The text of a value: its pieces, if it is one.
+    /// Returns the pieces of a text. `None` for anything else.
     pub fn text_of(&self, value: &Value) -> Option<Vec<Piece>> {
         let settled = self.resolve_env(value);
         match &settled.kind {
@@ -643,7 +640,7 @@ impl<'a> World<'a> {
         self.sources.get(module).expect("a module of these sources")
     }
 
-    /// The place of a range of a module's text.
+    /// Returns the span of a range of a module's text.
     pub fn span(&self, module: usize, range: TextRange) -> Span {
         self.source(module).span(range)
     }
@@ -653,9 +650,8 @@ impl<'a> World<'a> {
         self.steps >= self.stop
     }
 
-    /// Evaluates a call of a function of another part, of which there is only so much, and less for what
-    /// nothing calls: what is built in other modules is looked at there. One that computes more is not
-    /// followed again.
+    /// Evaluates a call of another component's function within a share of the budget, which is smaller for a
+    /// function that nothing calls. A function that exceeds its share isn't called again.
     pub(crate) fn within_budget(
         &mut self,
         id: FunctionId,
@@ -685,7 +681,7 @@ impl<'a> World<'a> {
         given_up()
     }
 
-    /// Takes some steps. False if there are none left.
+    /// Takes steps from the budget. Returns false if it is used up.
     pub(crate) fn step(&mut self, count: usize, at: Span) -> bool {
         self.steps = self.steps.saturating_add(count);
         if self.exhausted() && self.exceeded.is_none() {
@@ -694,7 +690,8 @@ impl<'a> World<'a> {
         !self.exhausted()
     }
 
-    /// The names of a module, which is evaluated if it was not. `span` is what wants it.
+    /// Returns the scope of a module, and evaluates the module if necessary. `span` is the place of the
+    /// import.
     pub(crate) fn load(&mut self, module: usize, span: Span) -> Option<ScopeId> {
         match *self.loaded.get(module)? {
             Loaded::Running(scope) | Loaded::Done(scope) => return Some(scope),
@@ -737,7 +734,7 @@ impl<'a> World<'a> {
         Some(scope)
     }
 
-    /// Goes on with enough stack.
+    /// Calls `f` with enough stack.
     pub(crate) fn with_stack<T>(&mut self, f: impl FnOnce(&mut Self) -> T) -> T {
         stacker::maybe_grow(256 << 10, 2 << 20, || f(self))
     }
@@ -747,7 +744,7 @@ impl<'a> World<'a> {
         ScopeId { component: self.component, index: self.own.scopes.len() as u32 - 1 }
     }
 
-    /// Sees a part, and before it those that it sees.
+    /// Links a component, after those that it links.
     fn link(&mut self, component: Arc<Component<'a>>) {
         if self.linked.get(component.number as usize).is_none_or(Option::is_some) {
             return;
@@ -861,7 +858,7 @@ impl<'a> World<'a> {
         id
     }
 
-    /// Notes that a function is called. Whether one of another part is does not count here.
+    /// Records a call of a function. Calls of other components' functions don't count here.
     pub(crate) fn note_call(&mut self, id: FunctionId) {
         if id.component == self.component {
             let (counts, repeated) = (!self.exploring, self.repeating > 0);
@@ -874,7 +871,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// A new list.
+    /// Makes a list.
     pub(crate) fn list_value(
         &mut self,
         items: Vec<Value>,
@@ -886,7 +883,7 @@ impl<'a> World<'a> {
         Value::new(PyKind::List(id), span)
     }
 
-    /// One of several values: the value itself if they are the same.
+    /// Makes a value with several alternatives, or returns the only one.
     pub(crate) fn either(&mut self, values: Vec<Value>, span: Span) -> Value {
         const MAX_ALTERNATIVES: usize = 16;
         let mut all: Vec<Value> = Vec::new();

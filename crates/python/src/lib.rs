@@ -28,9 +28,11 @@
 //! | `os.getenv("X", "d")`, settings | [`PyKind::Env`] with the default |
 //! | anything else | [`PyKind::Unknown`] with the reason and the place |
 //!
-//! Invariant: pure. Nothing is executed, imported or opened. Invariant: total. Any text ends within the
-//! [`Limits`]; nesting is bounded by the size of the text, not by the stack. Invariant: what is known is
-//! right. A value that could differ at run time is unknown, one of several, or marked.
+//! Invariant: pure. Nothing is executed, imported or opened.
+//! Invariant: total. Any text ends within the [`Limits`]; nesting is bounded by the size of the text, not by
+//! the stack.
+//! Invariant: what is known is right. A value that could differ at run time is unknown, one of several, or
+//! marked.
 
 mod call;
 mod eval;

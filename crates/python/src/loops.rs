@@ -1,11 +1,12 @@
-//! Loops: what their turns leave, and what other turns change that the text of the body does not show.
+//! Abstract interpretation of loops.
 //!
-//! A loop over known items is followed turn by turn; `break` and `continue` leave with the names that they
-//! find. Of any other loop one turn stands for all: what a turn changes is not known at its begin. Names that
-//! the body assigns are seen in the text; what is changed through a function, another name of the same list
-//! or an attribute is seen while the turn is evaluated, which then is evaluated again without knowing it.
+//! A loop over known items is unrolled; `break` and `continue` leave it with the names of their branches. Any
+//! other loop is widened: one iteration represents all, and everything that an iteration may change is
+//! unknown at its start. Names that the body assigns are found in its text. Changes through a function, an
+//! alias or an attribute are recorded during evaluation; then the iteration is evaluated again with their
+//! targets unknown, up to a fixpoint.
 //!
-//! Invariant: a turn that stands for others finds nothing that one of them changes.
+//! Invariant: a widened iteration reads nothing as known that another iteration changes.
 
 use crate::eval::{Context, World};
 use crate::stmt::{Flow, is_constant};
@@ -21,10 +22,10 @@ use std::sync::Arc;
 /// Maximal number of evaluations of one iteration or run until nothing that it assumed changes.
 const MAX_RETRIES: usize = 4;
 
-/// The names on a way out of a turn, and what holds on it.
+/// Path condition and names of one exit of an iteration.
 pub(crate) type Branch<'a> = (Vec<Condition>, HashMap<&'a str, Value>);
 
-/// The ways out of the turns of a loop that is evaluated.
+/// Exits of the current loop's iterations.
 #[derive(Debug, Default)]
 pub(crate) struct LoopExits<'a> {
     /// Length of the path before the loop.
@@ -36,15 +37,15 @@ pub(crate) struct LoopExits<'a> {
 /// A write to something older than the iteration being evaluated.
 #[derive(Clone, Debug)]
 pub(crate) enum Write<'a> {
-    /// Items were added behind those that a list had.
+    /// Items were appended to a list that had this many.
     Appended(ListId, usize),
     List(ListId),
-    /// The entry of a text, or any.
+    /// The entry of a constant string, or of any key.
     Entry(DictId, Option<Arc<str>>),
     Attribute(ObjectId, Arc<str>),
     ClassAttribute(ClassId, Arc<str>),
     Name(ScopeId, &'a str),
-    /// A method was called, which changes nothing.
+    /// A method call, which changes nothing that is known.
     Called(ObjectId),
 }
 
@@ -94,13 +95,13 @@ impl<'a> World<'a> {
             });
             return Flow::Next;
         };
-        // What more turns than are followed do is known of none of them.
+        // Iterations beyond the limit are widened.
         let mut open = open.or((items.len() > self.limits.iterations).then_some(span));
         // A list may grow while it is gone over.
         let list =
             if let PyKind::List(id) = self.resolve_env(&iter).kind { Some((id, items.len())) } else { None };
         self.note_alias(&iter);
-        // A turn that leaves the loop inside of `try` may fail instead: then there is another one.
+        // An iteration that leaves the loop inside of `try` may fail instead: then there is another one.
         let tries = usize::from(!self.symbolic && exits_in_try(&s.body));
         self.begin_loop();
         let base = self.path.len();
@@ -114,7 +115,7 @@ impl<'a> World<'a> {
             let skipped =
                 maybe.then(|| (self.path[base.min(self.path.len())..].to_vec(), self.names(at, span)));
             self.assign(&s.target, item, at);
-            // What was left by `break` has no further turn.
+            // What was left by `break` has no further iteration.
             let condition = usize::from(maybe) + usize::from(self.is_broken());
             self.conditions += condition;
             self.repeating += tries;
@@ -167,7 +168,7 @@ impl<'a> World<'a> {
         Flow::Next
     }
 
-    /// A turn that stands for others.
+    /// Evaluates one iteration that represents all.
     fn widened_iteration(&mut self, s: &'a ast::StmtFor, element: Value, at: Context) {
         let span = self.span(at.module, s.range);
         self.havoc(&s.body, span, at);
@@ -177,17 +178,17 @@ impl<'a> World<'a> {
         self.end_widened_iteration(flow, at, span);
     }
 
-    /// A loop begins, whose turns `break` and `continue` leave.
+    /// Starts a loop, whose iterations `break` and `continue` leave.
     pub(crate) fn begin_loop(&mut self) {
         self.left.push(LoopExits { base: self.path.len(), ..LoopExits::default() });
     }
 
-    /// The ways out of the turns of the loop that was begun last.
+    /// Ends the innermost loop and returns its exits.
     pub(crate) fn end_loop(&mut self) -> LoopExits<'a> {
         self.left.pop().unwrap_or_default()
     }
 
-    /// The ways on which turns of the loop go on so far, which are taken away.
+    /// Takes the branches that have continued the innermost loop so far.
     pub(crate) fn take_continued(&mut self) -> Vec<Branch<'a>> {
         self.left.last_mut().map(|l| std::mem::take(&mut l.continued)).unwrap_or_default()
     }
@@ -197,7 +198,7 @@ impl<'a> World<'a> {
         self.left.last().is_some_and(|l| !l.broken.is_empty())
     }
 
-    /// `break` or `continue`, where what tests decide is kept.
+    /// Records the branch of a `break` or `continue`, if evaluation is symbolic.
     pub(crate) fn exit_iteration(&mut self, flow: Flow, at: Context, span: Span) {
         let Some(base) = self.left.last().map(|l| l.base).filter(|_| self.symbolic) else { return };
         let vars = self.names(at, span);
@@ -207,7 +208,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Goes on with all of some ways. False if there is none.
+    /// Continues with the join of some branches. Returns false if there are none.
     pub(crate) fn join_branches(
         &mut self,
         mut ways: Vec<Branch<'a>>,
@@ -239,7 +240,7 @@ impl<'a> World<'a> {
         true
     }
 
-    /// The end of a turn that stands for all: the names of all ways out of it.
+    /// Ends an iteration that represents all: joins the names of all its exits.
     pub(crate) fn end_widened_iteration(&mut self, flow: Flow, at: Context, span: Span) {
         let left = self.end_loop();
         let mut ways: Vec<Branch<'a>> = left.continued;
@@ -254,7 +255,7 @@ impl<'a> World<'a> {
         self.join_branches(ways, left.base, at, span);
     }
 
-    /// Notes that something is changed, if that matters.
+    /// Records a write while an iteration is being watched.
     pub(crate) fn record_write(&mut self, what: impl FnOnce(&Self) -> Option<Write<'a>>) {
         if self.watching > 0
             && let Some(written) = what(self)
@@ -338,8 +339,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Evaluates a function that is run again and again, and others beside it, so often that nothing which it
-    /// changes was taken for known.
+    /// Evaluates a function that may run again, or beside others, until nothing that it changes was assumed.
     pub(crate) fn run_to_fixpoint(&mut self, span: Span, f: impl Fn(&mut Self) -> Value) -> Value {
         for _ in 0..MAX_RETRIES {
             let mark = self.snapshot();
@@ -369,7 +369,7 @@ impl<'a> World<'a> {
         self.own.objects.len()
     }
 
-    /// Forgets the objects that were made since there were so many: what made them is evaluated again.
+    /// Discards the objects made after the first `count`, before their evaluation is repeated.
     pub fn discard_objects_since(&mut self, count: usize) {
         let (component, end) = (self.component, self.own.objects.len());
         for object in &mut self.own.objects[..count.min(end)] {
@@ -378,8 +378,8 @@ impl<'a> World<'a> {
         self.discarded.push((count as u32, end as u32));
     }
 
-    /// Evaluates something so often that nothing which it changes was taken for known. `f` may be evaluated
-    /// several times; what was made before the last time is forgotten.
+    /// Evaluates `f` until nothing that it changes was assumed. `f` may run several times; objects of all
+    /// runs but the last are discarded.
     pub(crate) fn iterate_to_fixpoint(&mut self, at: Context, span: Span, f: impl Fn(&mut Self)) {
         for _ in 0..MAX_RETRIES {
             let before = self.names(at, span);
@@ -434,7 +434,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Forgets the objects that were made since a mark.
+    /// Discards the objects made since a snapshot.
     fn discard(&mut self, mark: Snapshot) {
         let end = self.own.objects.len();
         self.discarded.push((mark.objects as u32, end as u32));
@@ -456,7 +456,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Something is not known any more.
+    /// Makes the target of a write unknown.
     fn havoc_write(&mut self, written: &Write<'a>, span: Span) {
         let unknown = || Value::unknown(WIDENED, span);
         match written {

@@ -1,18 +1,17 @@
-//! A project's modules, each evaluated once for all that import it.
+//! A project's modules, each evaluated once for all its importers.
 //!
-//! Entry point: [`Modules::among`] evaluates a module, with what it imports, as [`World::run`] and
-//! [`World::explore`] do; what is imported is evaluated when it is first wanted and kept with the
-//! [`Modules`].
+//! Entry point: [`Modules::among`] evaluates a module with its imports, as [`World::run`] and
+//! [`World::explore`] do. Imports are evaluated on demand and kept with the [`Modules`].
 //!
-//! Modules that import each other in a circle are evaluated together, as one [`Component`], beginning with
-//! the one that is nearest to the root. The module that is asked for is evaluated by itself, as Python does
-//! with the one that is started: if something that it imports imports it in turn, that is another copy, as
-//! `__main__` is.
+//! The modules of an import cycle are evaluated together, as one [`Component`], starting with the one nearest
+//! to the root. The main module is evaluated by itself, as in Python: if one of its imports imports it in
+//! turn, that is another copy, as `__main__` is.
 //!
-//! Invariant: what a part is depends on the texts alone: not on who asks first, nor on how many ask at once.
-//! Invariant: a part waits only for parts whose modules its own import, in circles of no part; so nothing
-//! waits for itself. Invariant: work is bounded. A module has [`Limits::steps`], and the modules of a project
-//! together [`MAX_STEPS`] as parts.
+//! Invariant: a component depends on the texts alone, not on the order or the number of requests.
+//! Invariant: a component waits only for components that its own modules import, and components form no
+//! cycle; so there is no deadlock.
+//! Invariant: work is bounded. A module has [`Limits::steps`], and the modules of a project together
+//! [`MAX_STEPS`] as components.
 
 use crate::eval::{Framework, Limits, Scope, World};
 use crate::overlay::{Overlaid, Tables};
@@ -24,30 +23,30 @@ use ruff_text_size::TextRange;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 
-/// Steps for all modules of a project as parts.
+/// Step limit for all components of a project together.
 pub const MAX_STEPS: usize = 60_000_000;
-/// Steps that each module has even in the largest project.
+/// Step limit of a module in the largest project.
 const MIN_STEPS: usize = 10_000;
-/// A circle of imports has the steps of this many modules at most.
+/// Number of modules whose step limits an import cycle may use.
 const MAX_CYCLE_MODULES: usize = 16;
 
 /// Everything that the modules of one import cycle made: a strongly connected component of the import graph,
 /// mostly a single module.
 #[derive(Debug)]
 pub(crate) struct Component<'a> {
-    /// The number of the module that is evaluated first.
+    /// Number of the module that is evaluated first.
     pub number: u32,
     pub tables: Tables<'a>,
-    /// Entries of other parts that it changed.
+    /// Changed entries of other components.
     pub lists: HashMap<ListId, Overlaid<List>>,
     pub dicts: HashMap<DictId, Overlaid<Dict>>,
     pub objects: HashMap<ObjectId, Overlaid<Object>>,
     pub classes: HashMap<ClassId, Overlaid<Class>>,
     pub scopes: HashMap<ScopeId, Overlaid<Scope<'a>>>,
-    /// Its modules with their names.
+    /// Modules with their scopes.
     pub modules: Vec<(usize, ScopeId)>,
     pub memo: HashMap<(Option<ObjectId>, FunctionId), Value>,
-    /// The parts that it sees, in order; and sorted.
+    /// Linked components, in order; and sorted.
     pub links_to: Vec<u32>,
     pub sorted: Vec<u32>,
     /// True if its evaluation was given up before its end.
@@ -65,9 +64,9 @@ impl Component<'_> {
 
 /// Provider of components.
 pub(crate) trait ComponentSource<'a>: std::fmt::Debug {
-    /// The part of a module, which is made if it was not.
+    /// Returns the component of a module, and evaluates it if that has not happened.
     fn component(self: Arc<Self>, module: usize) -> Option<Arc<Component<'a>>>;
-    /// The part of a number, if it was made.
+    /// Returns the component of a number, if it was evaluated.
     fn existing(&self, number: u32) -> Option<Arc<Component<'a>>>;
 }
 
@@ -110,19 +109,18 @@ impl std::fmt::Debug for FrameworkComponents<'_> {
 }
 
 impl Modules {
-    /// Modules of which none is evaluated yet.
+    /// Makes a project of modules, none of which is evaluated yet.
     pub fn new(sources: Sources) -> Modules {
         Modules(Cell::new(Arc::new(sources), |_| ComponentCache::default()))
     }
 
-    /// The modules' texts.
+    /// Returns the texts of the modules.
     pub fn sources(&self) -> &Sources {
         self.0.borrow_owner()
     }
 
-    /// Evaluates a module as the one that is started, and what nothing calls in it, among the others. If
-    /// there is one of the same path among them, it stands for that. `f` is given what was made and the
-    /// module's number.
+    /// Evaluates a module as the main module, and the functions in it that nothing calls, together with its
+    /// imports. It replaces a module of the same path. `f` gets the evaluator and the module's number.
     ///
     /// # Examples
     /// ```
@@ -212,7 +210,7 @@ impl<'a: 'w, 'w> ComponentSource<'w> for FrameworkComponents<'a> {
 struct Imports<'a> {
     sources: &'a Sources,
     of: Vec<OnceLock<Vec<usize>>>,
-    /// The circles that are known, by module.
+    /// Known import cycles, by module.
     cycles: RwLock<HashMap<usize, Arc<[usize]>>>,
 }
 
@@ -222,13 +220,13 @@ impl<'a> Imports<'a> {
         Imports { sources, of, cycles: RwLock::default() }
     }
 
-    /// The modules that a module imports anywhere in its text.
+    /// Returns the modules that a module imports anywhere in its text.
     fn of(&self, module: usize) -> &[usize] {
         self.of.get(module).map_or(&[], |known| known.get_or_init(|| imports(self.sources, module)))
     }
 
-    /// The modules that import each other with this one, first the one that evaluation begins with:
-    /// `__init__.py` of the highest folder.
+    /// Returns the import cycle of a module, in the order of evaluation: `__init__.py` of the topmost folder
+    /// comes first.
     fn cycle(&self, module: usize) -> Option<Arc<[usize]>> {
         self.sources.get(module)?;
         if let Some(cycle) = self.known(module) {
@@ -250,7 +248,7 @@ impl<'a> Imports<'a> {
         self.cycles.read().unwrap_or_else(PoisonError::into_inner).get(&module).cloned()
     }
 
-    /// The circles of what can be reached from a module and is not known yet, by Tarjan's algorithm without
+    /// Finds the import cycles reachable from a module that aren't known yet: Tarjan's algorithm, without
     /// recursion.
     fn cycles_from(&self, start: usize) -> Vec<Arc<[usize]>> {
         #[derive(Clone, Copy)]
@@ -312,7 +310,7 @@ impl<'a> Imports<'a> {
     }
 }
 
-/// The modules that a module imports, in any of its functions, too.
+/// Returns the modules that a module imports, also inside functions.
 fn imports(sources: &Sources, module: usize) -> Vec<usize> {
     let mut out = BTreeSet::new();
     let mut add = |level: u32, name: &str| out.extend(sources.import(module, level, name));

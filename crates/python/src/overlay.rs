@@ -1,18 +1,19 @@
 //! Tables of evaluated entries, and overlays for changes across components. A component is what the modules
 //! of one import cycle made, mostly a single module.
 //!
-//! A part is evaluated once and then only read, by whatever imports it. What an importer changes of it (a
-//! list of another module that it appends to) is kept with the importer, as a copy that it and those that
-//! import it in turn see.
+//! A component is evaluated once and then immutable. If an importer changes one of its entries, say by an
+//! append to an imported list, the changed copy is kept in an overlay of the importer, which its own
+//! importers see, too.
 //!
-//! Invariant: an entry is named by its part and its place there, so that names do not depend on the order in
-//! which parts are made. Invariant: a value only names entries of parts that are seen where the value is.
+//! Invariant: an entry is identified by its component and its index there, so that identities do not depend
+//! on the order of evaluation.
+//! Invariant: a value refers only to entries of components that are linked where the value is.
 
 use crate::eval::{Scope, same};
 use crate::value::*;
 use std::collections::HashMap;
 
-/// The entries that a part made.
+/// Entries that a component made.
 #[derive(Debug, Default)]
 pub(crate) struct Tables<'a> {
     pub lists: Vec<List>,
@@ -25,15 +26,15 @@ pub(crate) struct Tables<'a> {
     pub scopes: Vec<Scope<'a>>,
 }
 
-/// An entry of another part as it was changed.
+/// Changed copy of another component's entry.
 #[derive(Clone, Debug)]
 pub(crate) struct Overlaid<T> {
     pub entry: T,
-    /// The parts whose changes are in it.
+    /// Components whose changes it includes.
     pub by: Vec<u32>,
 }
 
-/// Entries of other parts that were changed.
+/// Changed entries of other components.
 #[derive(Debug)]
 pub(crate) struct Overlay<I, T>(HashMap<I, Overlaid<T>>);
 
@@ -48,7 +49,7 @@ impl<I: Copy + Eq + std::hash::Hash, T: Mergeable> Overlay<I, T> {
         self.0.get(&id).map(|c| &c.entry)
     }
 
-    /// The entry, to be changed by a part.
+    /// Returns an entry for a change by a component.
     pub fn get_mut(&mut self, id: I, by: u32, made: impl FnOnce() -> T) -> &mut T {
         let changed = self.0.entry(id).or_insert_with(|| Overlaid { entry: made(), by: Vec::new() });
         if !changed.by.contains(&by) {
@@ -62,8 +63,8 @@ impl<I: Copy + Eq + std::hash::Hash, T: Mergeable> Overlay<I, T> {
         self.0.into_iter().filter(|(_, c)| c.by.contains(&component)).collect()
     }
 
-    /// Adds what another part changed, which saw the changes of some. `made` is the entry as its own part
-    /// made it.
+    /// Adds what another component changed, which saw the changes of some. `made` is the entry as its own
+    /// component made it.
     pub fn add<'m>(
         &mut self,
         more: &HashMap<I, Overlaid<T>>,
@@ -89,11 +90,11 @@ impl<I: Copy + Eq + std::hash::Hash, T: Mergeable> Overlay<I, T> {
 
 /// An entry that components may change without knowing of each other.
 pub(crate) trait Mergeable: Clone {
-    /// Adds what another part added to what was made.
+    /// Adds what another component added to what was made.
     fn merge(&mut self, made: &Self, other: &Self);
 }
 
-/// The items beyond those that were there, that are not there yet.
+/// Appends the new items of another copy that this one lacks.
 fn add<T: Clone>(mine: &mut Vec<T>, made: usize, other: &[T], is: impl Fn(&T, &T) -> bool) {
     for item in other.iter().skip(made) {
         if !mine.iter().skip(made).any(|i| is(i, item)) {

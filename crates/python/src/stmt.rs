@@ -15,20 +15,20 @@ use std::sync::Arc;
 pub(crate) enum Flow {
     /// The next statement is evaluated.
     Next,
-    /// `return` or `raise`: nothing in the function follows.
+    /// `return` or `raise`: the function ends.
     Exit,
-    /// `break` or `continue`: nothing in the turn follows.
+    /// `continue`, or branches that all leave the iteration.
     Continue,
     /// `break`.
     Break,
 }
 
-/// The ways through a statement.
+/// Branches of a statement.
 struct Branches<'a> {
     /// Path and names of each branch that continues. Unless evaluation is symbolic, a single entry holds the
     /// join of all.
     alive: Vec<(Vec<Condition>, HashMap<&'a str, Value>)>,
-    /// The names after the last one that does not.
+    /// Names after the last branch that ended.
     last: Option<HashMap<&'a str, Value>>,
     /// True if every branch that ended left the function.
     all_exit: bool,
@@ -124,7 +124,7 @@ impl<'a> World<'a> {
                     w.begin_loop();
                     let flow = w.block(&s.body, at);
                     w.end_widened_iteration(flow, at, span);
-                    // Each turn ends with the test.
+                    // Each iteration ends with the test.
                     if w.symbolic {
                         w.expr(&s.test, at);
                     }
@@ -254,7 +254,7 @@ impl<'a> World<'a> {
         Flow::Next
     }
 
-    /// Evaluates a turn of a loop that stands for all.
+    /// Evaluates one iteration of a loop in place of all.
     pub(crate) fn widen_loop(
         &mut self,
         condition: Condition,
@@ -271,7 +271,7 @@ impl<'a> World<'a> {
         self.repeating -= 1;
     }
 
-    /// Notes what a function gives.
+    /// Records a return value with its path.
     pub(crate) fn record_return(&mut self, value: Value) {
         if let Some((base, returns)) = self.returns.last_mut() {
             let path = self.path.get(*base..).unwrap_or(&[]).to_vec();
@@ -339,8 +339,8 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Notes a way. What its names are is joined at once with those of the ways before, unless the tests
-    /// decide between them.
+    /// Adds a branch. Unless evaluation is symbolic, its names are joined with those of earlier branches at
+    /// once.
     fn add(
         &mut self,
         ways: &mut Branches<'a>,
@@ -389,8 +389,8 @@ impl<'a> World<'a> {
         Flow::Next
     }
 
-    /// After several ways that go on, each name has the value of the way whose tests hold. After a single one
-    /// its tests hold.
+    /// Joins branches: each name gets its value by the tests of the branches. The tests of a single branch
+    /// hold afterwards.
     pub(crate) fn join_by_tests(
         &mut self,
         alive: Vec<(Vec<Condition>, HashMap<&'a str, Value>)>,
@@ -417,7 +417,7 @@ impl<'a> World<'a> {
         self.scope_mut(at.scope).vars = vars;
     }
 
-    /// A copy of the names of the scope where evaluation stands, which costs steps.
+    /// Returns a copy of the current scope's names, which costs steps.
     pub(crate) fn names(&mut self, at: Context, span: Span) -> HashMap<&'a str, Value> {
         let names = self.scope(at.scope).vars.clone();
         // Where tests decide, the names of all ways are kept.
@@ -425,7 +425,7 @@ impl<'a> World<'a> {
         names
     }
 
-    /// Takes the names back to what they were, which costs steps. False if there are none left.
+    /// Restores earlier names, which costs steps. Returns false if the budget is used up.
     fn restore(&mut self, before: &HashMap<&'a str, Value>, at: Context, span: Span) -> bool {
         let enough = self.step(before.len() / if self.symbolic { 2 } else { 8 }, span);
         if enough {
@@ -434,7 +434,7 @@ impl<'a> World<'a> {
         enough
     }
 
-    /// Evaluates something that happens or does not.
+    /// Evaluates `f` under a condition and joins the result with the state before.
     pub(crate) fn conditionally(
         &mut self,
         condition: Condition,
@@ -456,9 +456,8 @@ impl<'a> World<'a> {
         self.join(ways, at, span);
     }
 
-    /// Before the body of a loop of which only one turn is evaluated: constants that a turn changes are
-    /// unknown at the begin of another one. Where tests are kept, so is whatever else a turn changes: what it
-    /// decides is not what the first turn finds.
+    /// Makes everything unknown that the body of a widened loop assigns: constants always, and in symbolic
+    /// evaluation any value, since it must not decide tests as the first iteration would.
     pub(crate) fn havoc(&mut self, body: &'a [Stmt], span: Span, at: Context) {
         let (names, changed, looked_at) = assigned(body);
         self.step(looked_at / 8, span);
@@ -523,7 +522,7 @@ impl<'a> World<'a> {
         alike
     }
 
-    /// Evaluates what happens only if something failed: names that are known keep their values.
+    /// Evaluates an exception handler. Names that are known keep their values.
     pub(crate) fn on_failure(&mut self, span: Span, at: Context, f: impl FnOnce(&mut Self)) {
         let before = self.names(at, span);
         self.conditions += 1;
@@ -544,14 +543,14 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Notes that a list may have another name.
+    /// Records that a list may have another name.
     pub(crate) fn note_alias(&mut self, value: &Value) {
         if let (true, PyKind::List(id)) = (self.symbolic, &value.kind) {
             self.aliased.insert(*id);
         }
     }
 
-    /// Gives all names of a value another one.
+    /// Rebinds all names of a value to another one.
     fn rebind(&mut self, old: &Value, new: &Value, at: Context, span: Span) {
         let vars = &self.scope(at.scope).vars;
         let count = vars.len();
@@ -569,9 +568,9 @@ impl<'a> World<'a> {
         !is_param && !matches!(list.kind, PyKind::List(id) if self.aliased.contains(&id))
     }
 
-    /// `out.append(e)` under a test, or where what `out` holds depends on one: a list of its own, so that
-    /// each way has its list. `None` if it changes the list itself: one that others hold, or a call of
-    /// something else.
+    /// Evaluates `out.append(e)` under a test, or on a list that depends on one, by binding a new list, so
+    /// that each branch has its own. `None` if the statement is another one, or if something else refers to
+    /// the list.
     fn conditional_append(&mut self, stmt: &'a Stmt, span: Span, at: Context) -> Option<()> {
         let (name, item) = appended(stmt)?;
         // Where nobody knows whether it happens, what is added is there or not.
@@ -612,8 +611,8 @@ impl<'a> World<'a> {
         }
     }
 
-    /// `for x in xs: …; out.append(e)` over what is not known, as `out += [e for x in xs]`. `None` if the
-    /// loop is another one.
+    /// Evaluates `for x in xs: …; out.append(e)` over an unknown iterable as `out += [e for x in xs]`. `None`
+    /// for any other loop.
     pub(crate) fn loop_as_comprehension(
         &mut self,
         s: &'a ast::StmtFor,
@@ -632,7 +631,7 @@ impl<'a> World<'a> {
             other => (None, other),
         };
         let (list, item) = appended(last)?;
-        // What else happens in a turn only gives names to values.
+        // What else happens in an iteration only gives names to values.
         let mut names: Vec<&'a Expr> = vec![&*s.target];
         for stmt in before {
             match stmt {
@@ -656,7 +655,7 @@ impl<'a> World<'a> {
         let here = self.path.len();
         self.path.push(Condition::Each(id));
         self.conditions += 1;
-        // What the list holds so far differs from turn to turn.
+        // What the list holds so far differs from iteration to iteration.
         self.rebind(&old, &Value::unknown(WIDENED, element_at), at, span);
         self.havoc(before, span, at);
         self.assign(&s.target, element.clone(), at);
@@ -689,7 +688,7 @@ impl<'a> World<'a> {
         Some(())
     }
 
-    /// A loop that has one turn if there is anything to go over.
+    /// Evaluates a loop that has at most one iteration.
     pub(crate) fn at_most_one_iteration(&mut self, s: &'a ast::StmtFor, iter: &Value, at: Context) -> Flow {
         let span = self.span(at.module, s.range);
         let before = self.names(at, span);
@@ -746,7 +745,7 @@ impl<'a> World<'a> {
         false
     }
 
-    /// Binds a name in the scope where statements stand.
+    /// Binds a name in the current scope, or in the scope that `global` or `nonlocal` selects.
     pub(crate) fn bind(&mut self, name: &'a str, value: Value, at: Context) {
         let scope = self.scope(at.scope);
         let target = if scope.globals.contains(name) {
@@ -867,7 +866,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// `on.name = value`
+    /// Evaluates `on.name = value`.
     pub(crate) fn set_attribute(&mut self, on: &Value, name: Arc<str>, value: Value) {
         self.note_alias(&value);
         match on.kind {
@@ -1032,8 +1031,8 @@ impl<'a> World<'a> {
         }
     }
 
-    /// The case that a value takes for sure: those before it, and it, compare with constants. `True` is equal
-    /// to `1`, so it is none here.
+    /// Returns the case that a constant certainly selects: all patterns up to it are constants. Booleans are
+    /// excluded, as `True` equals `1`.
     fn decided_case(
         &mut self,
         subject: &Value,
@@ -1189,7 +1188,7 @@ impl<'a> World<'a> {
         made
     }
 
-    /// The names of parameters in the order of [`World::params`].
+    /// Returns the names of parameters in the order of [`World::params`].
     pub(crate) fn parameter_names(p: &'a ast::Parameters) -> Vec<&'a str> {
         let plain = p.posonlyargs.iter().chain(&p.args).chain(&p.kwonlyargs).map(|p| &p.parameter);
         let rest = [&p.vararg, &p.kwarg].into_iter().flatten().map(AsRef::as_ref);
@@ -1341,7 +1340,7 @@ impl<'a> World<'a> {
     }
 }
 
-/// The text that a body begins with.
+/// Returns the docstring of a body.
 fn documentation(body: &[Stmt]) -> Option<Arc<str>> {
     match body.first()? {
         Stmt::Expr(s) => match &*s.value {
@@ -1352,7 +1351,7 @@ fn documentation(body: &[Stmt]) -> Option<Arc<str>> {
     }
 }
 
-/// The list and the item of `out.append(item)`.
+/// Returns the list and the item of `out.append(item)`.
 fn appended(stmt: &Stmt) -> Option<(&str, &Expr)> {
     let Stmt::Expr(e) = stmt else { return None };
     let Expr::Call(c) = &*e.value else { return None };

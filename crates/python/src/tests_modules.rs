@@ -153,7 +153,7 @@ fn abandoned_imports_are_reported_at_import() {
     assert!(late[0].starts_with("Unknown"), "{late:?}");
 }
 
-/// A project of modules that import each other in layers and circles, change what others made and make
+/// A project of modules that import each other in layers and cycles, change what others made and make
 /// objects.
 fn project(size: usize) -> Vec<(String, String)> {
     let module = |i: usize| {

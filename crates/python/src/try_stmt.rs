@@ -14,8 +14,7 @@ use std::collections::HashMap;
 const AFTER_FAILURE: &str = "what is left where something fails";
 
 impl<'a> World<'a> {
-    /// `try`: what is tried, then what is done where it fails. What is computed before it failed is not
-    /// known.
+    /// Evaluates a `try` statement. Values computed before a failure aren't known in its handlers.
     pub(crate) fn try_stmt(&mut self, s: &'a ast::StmtTry, at: Context) -> Flow {
         let span = self.span(at.module, s.range);
         let before = self.names(at, span);
@@ -51,7 +50,7 @@ impl<'a> World<'a> {
         if last == Flow::Next { flow } else { last }
     }
 
-    /// Goes on where something failed: nobody knows whether, nor with which names.
+    /// Continues after a possible failure, with changed names unknown.
     pub(crate) fn after_failure(&mut self, before: HashMap<&'a str, Value>, at: Context, span: Span) -> Flow {
         self.path.push(Condition::Undecided);
         let names: Vec<&'a str> = self.scope(at.scope).vars.keys().copied().collect();
@@ -65,7 +64,7 @@ impl<'a> World<'a> {
         Flow::Next
     }
 
-    /// A constant is not known after a `try` if it is another one where something fails.
+    /// Joins constants that differ between the body of a `try` and its handlers.
     fn join_constants(&mut self, others: &[HashMap<&'a str, Value>], at: Context, span: Span) {
         let names = self.scope(at.scope).vars.clone();
         self.step(names.len() * others.len() / 8, span);
@@ -80,7 +79,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Calls what a context manager of the project does where its block begins or ends.
+    /// Calls a method of a context manager of the project at the start or end of its block.
     pub(crate) fn call_context_manager(
         &mut self,
         value: &Value,

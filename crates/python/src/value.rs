@@ -1,7 +1,7 @@
 //! Values of evaluated expressions.
 //!
 //! Values with parts are numbers into tables of the [`World`](crate::World): two names for one list see each
-//! other's changes, circles cost nothing, and dropping is flat.
+//! other's changes, cycles cost nothing, and dropping is flat.
 
 use diagnostics::Span;
 use ruff_python_ast::{Expr, Stmt};
@@ -12,7 +12,7 @@ macro_rules! ids {
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub struct $name {
-            /// The part that made it.
+            /// Component that made it.
             pub(crate) component: u32,
             pub(crate) index: u32,
         }

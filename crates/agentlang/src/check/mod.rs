@@ -260,7 +260,7 @@ fn open_end(block: &Block, exits: &ExitTable) -> (Span, &'static str) {
     }
 }
 
-/// Reports pipelines that call each other in a circle, unless it is one pipeline that counts down.
+/// Reports pipelines that call each other in a cycle, unless it is one pipeline that counts down.
 fn circles(
     program: &ast::Program,
     decls: &Decls,
@@ -301,7 +301,7 @@ fn circles(
                 if let (true, Some(p), Some(s)) =
                     (name == target, bodies.get(name), decls.callables.get(name))
                 {
-                    // Each call of itself is a circle of one.
+                    // Each call of itself is a cycle of one.
                     if descents.contains_key(name) || !looked_at.insert(name) {
                         continue;
                     }
@@ -341,7 +341,7 @@ fn circles(
     }
 }
 
-/// Reports agents that ask or hand over to each other in a circle, also by pipelines: no bound would be
+/// Reports agents that ask or hand off to each other in a cycle, also by pipelines: no bound would be
 /// known.
 fn circles_of_agents(program: &ast::Program, decls: &Decls, out: &mut Vec<Diagnostic>) {
     let mut next: HashMap<&str, Vec<(&str, Span)>> = HashMap::new();

@@ -1,4 +1,4 @@
-//! Agents: what carries out tasks, and asks or hands over to others.
+//! Agents: what carries out tasks, and asks or hands off to others.
 //!
 //! | source | term |
 //! |---|---|

@@ -5,7 +5,7 @@
 //! | `LlmAgent(…)`, `Agent(…)` | `llm p θ`, or a loop if it has tools or sub-agents |
 //! | a function, `FunctionTool(f)` | a tool of its name |
 //! | `AgentTool(agent)` | a helper that is asked and answers |
-//! | `sub_agents` of an `LlmAgent` | handovers |
+//! | `sub_agents` of an `LlmAgent` | handoffs |
 //! | `SequentialAgent`, `ParallelAgent`, `LoopAgent` | functions of the session's state: `{x: what was said last, key: …}` |
 //! | `output_key="k"`, `{k}` in instructions | the field `k` of the state |
 //! | `exit_loop`, a function that sets `actions.escalate` | ends the loop around the agent |

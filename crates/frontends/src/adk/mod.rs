@@ -3,7 +3,7 @@
 //! | source | term |
 //! |---|---|
 //! | `LlmAgent` | `llm p θ`, or a loop if it has tools or sub-agents |
-//! | `sub_agents` of an `LlmAgent` | handovers: ADK transfers the talk to them |
+//! | `sub_agents` of an `LlmAgent` | handoffs: ADK transfers the group chat to them |
 //! | `SequentialAgent` | `e1 >> … >> en` |
 //! | `ParallelAgent` | all on the same input, answers one below the other |
 //! | `LoopAgent` | `fix[max_iterations]`; a sub-agent ends it by an error (`escalate`) |

@@ -137,7 +137,7 @@ fn node(
     }
     let transit = node.get("controller").and_then(|c| c.entry("transit_type"));
     if ways > 1 && transit.is_some_and(|e| e.value.text() == Some("order")) {
-        // After each message the talk moves on along the edges: there is one, of the role that begins.
+        // After each message the group chat moves on along the edges: there is one, of the role that begins.
         let begins = node.get("begin_role").and_then(|r| r.text());
         let role = |name: &str| {
             let this = node.get("node_name").and_then(|n| n.text()).unwrap_or("");

@@ -40,7 +40,7 @@ const SHAPE: Shape = Shape {
     default: |_| LoopBound::unknown("Ark documents no limit for an agent"),
 };
 
-/// The built-in tool that ends the talk of a team.
+/// The built-in tool that ends the group chat of a team.
 const TERMINATE: &str = "terminate";
 
 fn name_of<'d>(root: Node<'d>) -> &'d str {

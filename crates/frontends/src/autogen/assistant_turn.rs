@@ -14,12 +14,12 @@ use frontend_kit::kit::Kit;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// The variable that holds the calls of a turn and what they gave, as messages of the talk.
+/// The variable that holds the calls of a turn and what they gave, as messages of the group chat.
 pub(super) const DONE: &str = "$done";
 
 /// Field for the summaries of a reply's calls.
 const TOLD: &str = "told";
-/// Who was handed over to.
+/// Who was handed off to.
 const TO: &str = "to";
 const NOBODY: &str = "nobody";
 

@@ -1,8 +1,8 @@
 //! AutoGen before 0.4, and AG2: agents that send each other messages.
 //!
-//! A talk of two, of whom one has a model, is that one's conversation: a turn of the loop is one of its
+//! A group chat of two, of whom one has a model, is that one's conversation: a turn of the loop is one of its
 //! replies. What the other one carries out are tools; what it answers comes from whoever answers for it, or
-//! is what it always says. Any other talk is a team of [`super::term`].
+//! is what it always says. Any other group chat is a team of [`super::term`].
 //!
 //! Source: microsoft/autogen 0.2.40, `autogen/agentchat/conversable_agent.py`, `groupchat.py`,
 //! `user_proxy_agent.py`.
@@ -144,7 +144,7 @@ struct ClassicReader<'r, 'w> {
     world: &'r World<'w>,
 }
 
-/// A talk that the module begins.
+/// A group chat that the module begins.
 struct Chat<'r> {
     initiator: ObjectId,
     recipient: ObjectId,
@@ -152,7 +152,7 @@ struct Chat<'r> {
     at: Span,
 }
 
-/// The talks that a module begins, and agents that take part in none.
+/// The group chats that a module begins, and agents that take part in none.
 pub(super) fn lower(units: &mut Units, world: &World<'_>, asks: &ModelRequests<'_, '_>, file: &File) {
     let reader = ClassicReader { world };
     let chats = reader.chats(file, &mut units.compiled.diagnostics);
@@ -180,7 +180,7 @@ pub(super) fn lower(units: &mut Units, world: &World<'_>, asks: &ModelRequests<'
         });
     }
     let all: Vec<ObjectId> = world.objects().map(|(id, _)| id).filter(|id| reader.is_agent(*id)).collect();
-    // A group that nobody here begins a talk with begins with the message that it is given.
+    // A group that nobody here begins a group chat with begins with the message that it is given.
     for id in &all {
         let group = reader.group(*id).filter(|_| !used.contains(id));
         let here = py::made_in(world.object(*id), file);
@@ -232,8 +232,8 @@ impl<'r> ClassicReader<'r, '_> {
         found.into_inner()
     }
 
-    /// Why models are asked beside a talk: by functions that it or its members are given, by talks within it,
-    /// or for a summary.
+    /// Why models are asked beside a group chat: by functions that it or its members are given, by group
+    /// chats within it, or for a summary.
     fn beside(
         &self,
         asks: &ModelRequests<'_, '_>,

@@ -778,7 +778,7 @@ impl<'r> AgentChatReader<'r, '_> {
                 Some((name, at)) => Termination::Called(name, at),
                 None => missing("FunctionCallTermination"),
             },
-            // Nobody in a compiled talk says it.
+            // Nobody in a compiled group chat says it.
             "StopMessageTermination" => Termination::Any(Vec::new()),
             of => super::outside(of, at).unwrap_or_else(|| missing(of)),
         }

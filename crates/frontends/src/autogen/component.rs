@@ -348,7 +348,7 @@ fn ends(node: Node<'_>) -> Option<Termination> {
             let (name, at) = text("function_name")?;
             Termination::Called(name, at)
         }
-        // Nobody in a compiled talk says it.
+        // Nobody in a compiled group chat says it.
         "StopMessageTermination" => Termination::Any(Vec::new()),
         of => super::outside(of, at)
             .unwrap_or_else(|| Termination::Unknown(format!("whether `{}` ends the chat", clip(of)), at)),

@@ -1,8 +1,8 @@
-//! Talks along the edges of a graph.
+//! Group chats along the edges of a graph.
 //!
 //! | source | term |
 //! |---|---|
-//! | edges without conditions, no cycle, nothing that ends the talk early | one step after another; `par` where several members are ready at once |
+//! | edges without conditions, no cycle, nothing that ends the group chat early | one step after another; `par` where several members are ready at once |
 //! | otherwise | a loop; its state says who is ready, and how many edges are missing where all must be taken |
 //!
 //! A turn of the loop is what AutoGen runs at once: everyone who is ready. Everyone hears what was said in
@@ -78,7 +78,7 @@ pub(super) fn waves(team: &Team, graph: &Graph) -> Option<Vec<Vec<usize>>> {
     (enough && !early).then_some(out)
 }
 
-/// The state in which the talk ends.
+/// The state in which the group chat ends.
 pub(super) fn lower(kit: &mut Kit<'_>, team: &Team, graph: &Graph, start: Start, rich: bool) -> TermId {
     let at = team.at;
     let Edges { all, starts } = edges(team, graph);

@@ -1,4 +1,4 @@
-//! Agents and talks of AutoGen as terms.
+//! Agents and group chats of AutoGen as terms.
 //!
 //! | source | term |
 //! |---|---|
@@ -6,12 +6,12 @@
 //! | with tools | `fresh (send[system] p; send x; case (fix[max_tool_iterations] …) of {said y ⇒ y, summary y ⇒ y})` |
 //! | `reflect_on_tool_use` | `summary _ ⇒ recv[θ without tools]` |
 //! | a team | `(fix[n] (λself. λ$s. if end then $s else case $s.at of {a ⇒ let y = … in self {…}})) {text: x, …}` |
-//! | what a member has heard | the talk so far, said again in a conversation of its own: `fresh (send[system] p; $say "a" $s.log; recv[θ])` |
-//! | of a talk with one assistant | the conversation around the loop |
+//! | what a member has heard | the group chat so far, said again in a conversation of its own: `fresh (send[system] p; $say "a" $s.log; recv[θ])` |
+//! | of a group chat with one assistant | the conversation around the loop |
 //! | a termination condition | a test of the state; an *and* remembers what has held before |
 //!
-//! Invariant: a turn of the loop is a turn of the talk, and a bound that is reached ends the talk as AutoGen
-//! does: with what was said last.
+//! Invariant: a turn of the loop is a turn of the group chat, and a bound that is reached ends the group chat
+//! as AutoGen does: with what was said last.
 
 use super::GROUP_CHAT_BOUND;
 use super::assistant_turn::{DONE, turn};
@@ -114,9 +114,9 @@ fn assistant(kit: &mut Kit<'_>, member: &Member, a: &Assistant) -> TermId {
     kit.b.abs("x", Some(Type::Str), body, head)
 }
 
-/// `{by: …, as: …, text: …}`: a message of the talk. A `call` and its `result` are known to whoever made it;
-/// a member that hears itself again has no use for what was `told` of them. Where nobody calls anything, all
-/// is said, and the field left out.
+/// `{by: …, as: …, text: …}`: a message of the group chat. A `call` and its `result` are known to whoever
+/// made it; a member that hears itself again has no use for what was `told` of them. Where nobody calls
+/// anything, all is said, and the field left out.
 pub(super) fn entry(kit: &mut Kit<'_>, by: &str, how: &str, text: TermId, at: Span) -> TermId {
     let mut fields = vec![(Name::from("by"), kit.text(by, at))];
     if !how.is_empty() {
@@ -167,7 +167,7 @@ pub(super) fn said_as(rich: bool) -> &'static str {
     if rich { "said" } else { "" }
 }
 
-/// Binds `$say` around a term, if it is needed: it says a talk again, as one of its members heard it.
+/// Binds `$say` around a term, if it is needed: it says a group chat again, as one of its members heard it.
 fn with_say(kit: &mut Kit<'_>, needed: bool, team: &Team, rich: bool, body: TermId, at: Span) -> TermId {
     if !needed {
         return body;
@@ -223,7 +223,7 @@ fn with_say(kit: &mut Kit<'_>, needed: bool, team: &Team, rich: bool, body: Term
     kit.b.let_in(vec![("$say".into(), say)], body, at)
 }
 
-/// Messages of a talk at most, as far as its turns bound them.
+/// Messages of a group chat at most, as far as its turns bound them.
 fn messages(team: &Team, rich: bool) -> Option<u64> {
     let magentic = matches!(team.how, SpeakerSelection::Magentic(_));
     let most = if magentic { magentic::rounds(team) } else { limit(team) };
@@ -244,7 +244,7 @@ fn messages(team: &Team, rich: bool) -> Option<u64> {
             },
             // A reply may hold any number of calls, which are remembered.
             MemberKind::Assistant(a) if rich && a.calls_several() => return None,
-            // Each call with its result, what is said, and a handover.
+            // Each call with its result, what is said, and a handoff.
             MemberKind::Assistant(a) if rich => match a.bound.bound {
                 _ if a.tools.is_empty() => 3,
                 Bound::Finite(n) => n.saturating_mul(2).saturating_add(1),
@@ -349,7 +349,7 @@ fn slug(name: &str) -> String {
     name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).take(32).collect()
 }
 
-/// The state in which a talk ends, in which `text` is what was said last.
+/// The state in which a group chat ends, in which `text` is what was said last.
 pub(super) fn group_chat(kit: &mut Kit<'_>, team: &Team, start: Start, nested: bool, rich: bool) -> TermId {
     let at = team.at;
     if team.members.is_empty() {
@@ -485,7 +485,7 @@ pub(super) fn last(kit: &mut Kit<'_>, at: Span) -> TermId {
     kit.b.add(Term::Field(message, "text".into()), at)
 }
 
-/// A member's turn, and the talk from there.
+/// A member's turn, and the group chat from there.
 fn member(kit: &mut Kit<'_>, team: &Team, i: usize, needs: &StateFields, kept: &[Name]) -> TermId {
     let m = &team.members[i];
     let at = m.head;
@@ -706,7 +706,7 @@ pub(super) fn speaks(kit: &mut Kit<'_>, team: &Team, i: usize, needs: &StateFiel
     }
 }
 
-/// Hands over that lead to nobody in the talk.
+/// Handoffs to agents outside the group chat.
 fn strangers(kit: &mut Kit<'_>, team: &Team, a: &Assistant) {
     for handoff in &a.handoffs {
         let known = team.members.iter().any(|m| m.name == handoff.target);

@@ -6,9 +6,9 @@
 //! | the progress ledger | `recv` of a record; of a model without structured output a reply that is none is asked for again, ten times |
 //! | `is_request_satisfied` | the loop ends |
 //! | `next_speaker`, `instruction_or_question` | the instruction is said, then the member speaks |
-//! | `max_stalls` | a counter in the state; when it is reached, facts and plan are written anew and the talk begins with them |
+//! | `max_stalls` | a counter in the state; when it is reached, facts and plan are written anew and the group chat begins with them |
 //! | `max_turns` | the bound: AutoGen looks at progress once more than it says |
-//! | the final answer | a question about the talk, after the loop |
+//! | the final answer | a question about the group chat, after the loop |
 //! | a termination condition | a test after each member's turn, which ends without a final answer |
 //!
 //! Source: microsoft/autogen 0.7.5, `autogen_agentchat/teams/_group_chat/_magentic_one`; the prompts are its
@@ -28,7 +28,7 @@ use frontend_kit::emit::{LoopBound, Template};
 use frontend_kit::kit::Kit;
 use std::sync::Arc;
 
-/// Who it is in the talk.
+/// Who it is in the group chat.
 const NAME: &str = "MagenticOneOrchestrator";
 /// Maximal number of requests for one ledger.
 const ATTEMPTS: u64 = 10;
@@ -80,7 +80,8 @@ struct MagenticLowering<'k, 'a, 't> {
     nested: bool,
 }
 
-/// The state in which the talk ends: `text` is what was said last, `log` all that was said before and in it.
+/// The state in which the group chat ends: `text` is what was said last, `log` all that was said before and
+/// in it.
 pub(super) fn lower(
     kit: &mut Kit<'_>,
     team: &Team,
@@ -155,7 +156,7 @@ impl MagenticLowering<'_, '_, '_> {
         self.kit.b.add(Term::Recv(Recv::Data(Arc::new(params))), self.at)
     }
 
-    /// The talk so far, as it knows it.
+    /// The group chat so far, as it knows it.
     fn hears(&mut self, of: &str) -> (Name, TermId) {
         let log = self.field(of, "log");
         heard(self.kit, NAME, log, self.at)
@@ -174,7 +175,7 @@ impl MagenticLowering<'_, '_, '_> {
         self.kit.b.add(Term::Fresh(body), self.at)
     }
 
-    /// The message that begins the talk, from `$facts` and `$plan`.
+    /// The message that begins the group chat, from `$facts` and `$plan`.
     fn ledger(&mut self) -> TermId {
         let text = self.filled(LEDGER);
         entry(self.kit, NAME, said_as(self.needs.rich), text, self.at)
@@ -341,7 +342,7 @@ impl MagenticLowering<'_, '_, '_> {
         self.kit.b.let_in(vec![("$p".into(), progress)], next, at)
     }
 
-    /// One more where nothing moves or all goes round in circles, else one less.
+    /// One more where nothing moves or all repeats itself, else one less.
     fn stalls(&mut self) -> TermId {
         let at = self.at;
         let one = |l: &mut Self| l.kit.b.lit(Num::ONE, at);
@@ -361,7 +362,7 @@ impl MagenticLowering<'_, '_, '_> {
         self.kit.b.add(Term::If(moves, rest, up, IfSugar::Plain), at)
     }
 
-    /// Facts and plan anew, with which the talk begins again. The stalls are not forgotten.
+    /// Facts and plan anew, with which the group chat begins again. The stalls are not forgotten.
     fn replan(&mut self) -> TermId {
         let at = self.at;
         let (facts, said) = (state(self.kit, "facts", at), vec![self.hears("$s")]);
@@ -417,7 +418,7 @@ impl MagenticLowering<'_, '_, '_> {
         self.kit.b.let_in(bindings, next, at)
     }
 
-    /// A member's turn, and the talk from there unless it is over.
+    /// A member's turn, and the group chat from there unless it is over.
     fn member(&mut self, i: usize) -> TermId {
         let m = &self.team.members[i];
         let at = m.head;

@@ -1,5 +1,5 @@
 //! AutoGen: agents and teams of `autogen-agentchat`, as components (also galleries of AutoGen Studio) and in
-//! Python; and before 0.4, agents that talk in pairs and groups, as `llm_config` files and in Python.
+//! Python; and before 0.4, agents that converse in pairs and groups, as `llm_config` files and in Python.
 //!
 //! | source | term |
 //! |---|---|
@@ -7,11 +7,11 @@
 //! | `UserProxyAgent`, `CodeExecutorAgent` | a tool: whoever answers the last message |
 //! | `AgentTool`, `TeamTool` | an agent that is asked |
 //! | `SocietyOfMindAgent` | its team, then a model that is told what was said |
-//! | a team | `fix[n]`, a turn of the talk each; the state holds what was said |
+//! | a team | `fix[n]`, a turn of the group chat each; the state holds what was said |
 //! | `RoundRobinGroupChat` | the members in their order |
 //! | `SelectorGroupChat` | a model names who speaks next |
 //! | `MagenticOneGroupChat` | a loop that asks for a progress ledger; its state holds the facts, the plan and the stalls |
-//! | `Swarm` | whom the last one handed over to |
+//! | `Swarm` | whom the last one handed off to |
 //! | `GraphFlow` | whoever the edges lead to, several at once by `par` |
 //! | `max_turns`, `MaxMessageTermination` | the bound |
 //! | other conditions, `|` and `&` | a test of the state |
@@ -90,7 +90,7 @@ fn is_openai(family: &str) -> bool {
     ["gpt-", "o1", "o3", "o4"].iter().any(|f| family.starts_with(f))
 }
 
-/// A condition that nothing said in the talk decides.
+/// A condition that nothing said in the group chat decides.
 fn outside(class: &str, at: Span) -> Option<Termination> {
     let why = match class {
         "TimeoutTermination" => "the time that a chat takes",
@@ -120,7 +120,7 @@ fn facts() -> Facts {
     }
 }
 
-/// The words where a talk is begun with `initiate_chat`.
+/// The words where a group chat is begun with `initiate_chat`.
 fn classic_words(words: Words) -> Words {
     Words {
         model: "name one: `llm_config`",
@@ -247,7 +247,7 @@ fn made(mut units: Units, file: &File, world: World<'_>, classic: bool) -> Compi
     classic::lower(&mut units, &world, &asks, file);
     let start = Span { file: file.id, start: 0, end: 0 };
     if classic {
-        // Its words name what bounds a talk.
+        // Its words name what bounds a group chat.
         for unit in &mut units.compiled.units {
             unit.outline.loops.values_mut().for_each(|l| l.bounded = None);
         }

@@ -59,7 +59,7 @@ impl Words {
     }
 }
 
-/// Who takes part in a talk.
+/// Who takes part in a group chat.
 pub(super) struct Member {
     pub name: String,
     /// Description for the other members and for the speaker selector.
@@ -164,7 +164,7 @@ pub(super) struct Team {
 pub(super) enum SpeakerSelection {
     RoundRobin,
     Selector(Box<Selector>),
-    /// Whom the last one handed over to.
+    /// Whom the last one handed off to.
     Swarm,
     /// An orchestrator that plans.
     Magentic(Box<Orchestrator>),

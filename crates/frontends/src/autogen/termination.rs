@@ -31,7 +31,7 @@ pub(super) fn limit(team: &Team) -> LoopBound {
     }
 }
 
-/// The messages after which a talk ends whatever they say.
+/// The messages after which a group chat ends whatever they say.
 pub(super) fn most_messages(ends: &Termination) -> Option<(u64, Span)> {
     match ends {
         Termination::Messages(n, at) => Some((*n, *at)),

@@ -1,4 +1,4 @@
-//! A talk of two before 0.4, of whom one has a model: that one's conversation.
+//! A group chat of two before 0.4, of whom one has a model: that one's conversation.
 
 use super::classic::Stop;
 use super::group_chat::{state, system};

@@ -246,7 +246,7 @@ impl GraphReader<'_, '_> {
         for (part, _) in parts {
             match (known.get(part), part) {
                 (Some(needs), _) => out.extend(needs.as_ref()?.iter()),
-                // Of a circle nothing is known.
+                // Of a cycle nothing is known.
                 (None, _) => return None,
             }
         }

@@ -669,7 +669,7 @@ fn is_fake(class: &str) -> bool {
     class.contains("Fake") && ["Model", "LLM"].iter().any(|end| class.ends_with(end))
 }
 
-/// The part of a handover's name that the agent's name makes.
+/// The part of a handoff's name that the agent's name makes.
 pub(super) fn handoff_slug(name: &str) -> String {
     name.split_whitespace().collect::<Vec<_>>().join("_").to_lowercase()
 }

@@ -151,7 +151,7 @@ impl GraphReader<'_, '_> {
             let span = self.world.object(*member).span;
             opened += usize::from(kit.open(name, span, span, 0).is_ok());
             let agent = self.read_agent(kit, *member);
-            // Whoever hands over to it makes it begin again.
+            // Whoever hands off to it makes it begin again.
             let copies = order.len();
             let prompts = (0..copies).map(|_| self.system_of(kit, &agent)).collect();
             let mut choices = Vec::new();
@@ -190,7 +190,7 @@ impl GraphReader<'_, '_> {
         }
     }
 
-    /// The agent that a tool hands over to.
+    /// The agent that a tool hands off to.
     fn handoff_target(&self, value: &Value) -> Option<String> {
         let (_, object) = self.world.object_of(value)?;
         let to = field(object, None, "agent_name").filter(|_| object.short() == "create_handoff_tool")?;

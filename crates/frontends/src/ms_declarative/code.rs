@@ -516,7 +516,7 @@ impl<'r> BuilderReader<'r, '_> {
                 over.extend(from.map(|from| (from, to)));
             }
         }
-        // Where nothing is said, everybody may hand over to everybody else.
+        // Where nothing is said, everybody may hand off to everybody else.
         if over.is_empty() {
             for a in &agents {
                 over.extend(agents.iter().filter(|b| *b != a).map(|b| (*a, *b)));

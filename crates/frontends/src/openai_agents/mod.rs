@@ -189,7 +189,7 @@ fn made(mut units: Units, file: &File, mut world: World<'_>) -> Compiled {
         .filter(|(id, _)| reader.is_agent(*id))
         .map(|(id, _)| id)
         .collect();
-    // Agents that others hand over to, or ask, are parts of these.
+    // Agents that others hand off to, or ask, are parts of these.
     let mut parts: HashSet<ObjectId> = HashSet::new();
     for id in &all {
         parts.extend(reader.others(*id).into_iter().filter(|o| o != id));
@@ -398,7 +398,7 @@ impl SdkReader<'_, '_> {
         (object.short() == "as_tool").then_some(object.base?).filter(|b| self.is_agent(*b))
     }
 
-    /// The agents that one hands over to or asks.
+    /// The agents that one hands off to or asks.
     fn others(&self, id: ObjectId) -> Vec<ObjectId> {
         let over = self.items(id, "handoffs");
         let tools = self.items(id, "tools");
@@ -434,7 +434,7 @@ impl SdkReader<'_, '_> {
         found.or_else(|| self.asked_beside(asks, agents))
     }
 
-    /// The same of agents, and of those that they hand over to or ask.
+    /// The same of agents, and of those that they hand off to or ask.
     fn asked_beside(
         &self,
         asks: &ModelRequests<'_, '_>,
@@ -479,7 +479,7 @@ impl SdkReader<'_, '_> {
         begins: Opening,
     ) -> TermId {
         let head = self.world.object(start).span;
-        // Who may speak: in the order in which they are handed over to.
+        // Who may speak: in the order in which they are handed off to.
         let mut order = vec![start];
         let mut index: HashMap<ObjectId, usize> = HashMap::from([(start, 0)]);
         let mut at = 0;

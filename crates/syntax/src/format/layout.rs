@@ -6,7 +6,8 @@
 //! prettier and its relatives, on a flat list of events instead of a tree of documents.
 //!
 //! Invariant: every token is written once, in order, but for those that were left out; every comment once, in
-//! order. Invariant: time and memory are linear in the text (sorting groups aside); nothing recurses.
+//! order.
+//! Invariant: time and memory are linear in the text (sorting groups aside); nothing recurses.
 
 use std::cmp::Reverse;
 
