@@ -1,4 +1,4 @@
-//! The calls of one reply of a model, carried out one after the other before the model is asked again.
+//! Execution of the calls in a model's reply, one after the other, before the next request.
 //!
 //! | source | term |
 //! |---|---|
@@ -13,7 +13,7 @@ use core_ir::{Bound, BoundOrigin, Branch, Data, ModelParams, NOTHING_WAITS, Name
 use diagnostics::Span;
 use std::sync::Arc;
 
-/// Why the loop over the calls of a reply has no bound.
+/// Reason why the loop over the calls of a reply has no bound.
 pub const AS_MANY: &str = "as many calls as a reply asks for";
 
 /// Returns true if a name is reserved, because a reply without a call, or the end of the waiting calls, has
@@ -50,7 +50,7 @@ pub fn more(kit: &mut Kit<'_>, params: &ModelParams, known: Vec<(Name, TermId)>,
     Some(kit.b.app(more, next, at))
 }
 
-/// A reply with what is known beside it.
+/// Adds the known values to a reply.
 fn with(kit: &mut Kit<'_>, reply: TermId, known: Vec<(Name, TermId)>, at: Span) -> TermId {
     if known.is_empty() {
         return reply;
@@ -66,8 +66,9 @@ pub fn so_far(kit: &mut Kit<'_>, field: &str, at: Span) -> TermId {
     kit.b.add(Term::Field(t, field.into()), at)
 }
 
-/// The calls of a reply: the branches say what each does, with [`more`] in them, and what a reply without a
-/// call is; `known` is what is known before the first, and `after` the result when no call is left.
+/// Lowers the calls of a reply. The branches state the effect of each call, with [`more`] in them, and the
+/// meaning of a reply without a call. `known` is known before the first call, and `after` is the result when
+/// no call is left.
 pub fn calls(
     kit: &mut Kit<'_>,
     params: ModelParams,
@@ -87,7 +88,8 @@ pub fn calls(
     one_by_one(kit, reply, known, branches, None, (at, branches_at, model_at))
 }
 
-/// The calls of a reply that was received before: `after` is also the result of a reply without a call.
+/// Lowers the calls of a reply that was received before. `after` is also the result of a reply without a
+/// call.
 pub fn received(
     kit: &mut Kit<'_>,
     reply: TermId,

@@ -1,4 +1,4 @@
-//! Agents that share one conversation: each reply, call and result is a message of it.
+//! Conversations of several agents: each reply, call and result is a message.
 //!
 //! | source | term |
 //! |---|---|
@@ -26,15 +26,15 @@ use std::sync::Arc;
 pub enum CallEffect {
     /// Calls the tool and shows its result.
     Call,
-    /// Calls the tool, whose result is the answer, after the calls beside it.
+    /// Calls the tool, whose result is the answer once the other calls of the reply are executed.
     Finish,
-    /// Calls the tool, whose result is the answer; the calls after it are not carried out.
+    /// Calls the tool, whose result is the answer; later calls of the reply aren't executed.
     FinishNow,
-    /// Asks an agent, a function of text, and shows its answer.
+    /// Calls an agent, a function of text, and shows its answer.
     Ask(TermId),
     /// Shows the value of a term about the arguments, `a`.
     Show(TermId),
-    /// Another speaker goes on, by number; what the call is answered with.
+    /// Switches to another speaker, by number. The text is the result of the call.
     Switch(usize, String),
 }
 
@@ -44,12 +44,12 @@ pub struct Choice {
     pub decl: ToolDecl,
     /// Effect of a call.
     pub kind: CallEffect,
-    /// Who carries it out.
+    /// Executor of the call.
     pub role: ToolRole,
 }
 
 impl Choice {
-    /// A call that the program carries out.
+    /// Makes a call that the program executes.
     pub fn new(decl: ToolDecl, kind: CallEffect) -> Choice {
         Choice { decl, kind, role: ToolRole::Program }
     }
@@ -59,11 +59,11 @@ impl Choice {
 pub enum Over<'a> {
     /// The run fails with this message.
     Fails(&'a str),
-    /// The user says this, and the model, which is offered nothing, is asked once more.
+    /// Calls the model once more, without tools, after this message of the user.
     AskedFor(&'a str, Box<ModelParams>),
 }
 
-/// An agent that takes part.
+/// A participant of the conversation.
 pub struct Speaker {
     /// Name.
     pub name: String,
@@ -77,11 +77,11 @@ pub struct Speaker {
     pub model_at: Span,
     /// Tools and handoffs.
     pub choices: Vec<Choice>,
-    /// The place that lists them, if there is one.
+    /// Place of their list, if there is one.
     pub choices_at: Option<Span>,
 }
 
-/// The tag that says who speaks.
+/// Returns the tag of a speaker.
 fn tag(index: usize, speakers: &[String]) -> Name {
     let slug: String = speakers[index]
         .chars()
@@ -132,13 +132,14 @@ pub fn max_replies(speakers: &[Speaker], free: impl Fn(&Choice) -> bool) -> Opti
 /// Start of a conversation.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Opening {
-    /// A text, which the user says.
+    /// A text, as a message of the user.
     Text,
-    /// A list of messages, each said by whom it names.
+    /// A list of messages with their roles.
     Messages,
 }
 
-/// `Str → Str`. The first speaker begins. `over` is the error when the bound is reached.
+/// Lowers a conversation as a function of type `Str → Str`. The first speaker starts. `over` is the error for
+/// a reached bound.
 pub fn conversation(
     kit: &mut Kit<'_>,
     speakers: Vec<Speaker>,
@@ -149,7 +150,7 @@ pub fn conversation(
     conversation_from(kit, Opening::Text, speakers, bound, Over::Fails(over), at)
 }
 
-/// The same, of what the conversation begins with.
+/// Lowers a conversation from an opening.
 pub fn conversation_from(
     kit: &mut Kit<'_>,
     begins: Opening,
@@ -210,7 +211,7 @@ pub fn conversation_from(
     begun(kit, begins, prompt, result, head)
 }
 
-/// A conversation of its own: what it begins with, then the rest.
+/// Lowers the start of a conversation, followed by the rest.
 fn begun(kit: &mut Kit<'_>, begins: Opening, prompt: TermId, rest: TermId, head: Span) -> TermId {
     let mut said: Vec<(Name, TermId)> = Vec::new();
     said.extend(system(kit, prompt, head));
@@ -226,7 +227,7 @@ fn begun(kit: &mut Kit<'_>, begins: Opening, prompt: TermId, rest: TermId, head:
     kit.b.abs("x", ty, all, head)
 }
 
-/// Sends the system message, unless there is none.
+/// Sends the system message, if there is one.
 fn system(kit: &mut Kit<'_>, prompt: TermId, at: Span) -> Option<(Name, TermId)> {
     if matches!(kit.b.term(prompt), Term::Lit(Data::Str(t)) if t.is_empty()) {
         return None;
@@ -248,11 +249,11 @@ struct Step {
 enum Next {
     /// The same speaker.
     Stay,
-    /// Another one, whose system message is said first.
+    /// Another speaker, after its system message.
     Other(usize, Option<(Name, TermId)>),
-    /// This is the answer, after the calls beside it.
+    /// The answer, once the other calls of the reply are executed.
     End(TermId),
-    /// This is the answer.
+    /// The answer at once.
     EndNow(TermId),
 }
 

@@ -1,4 +1,4 @@
-//! Graphs whose nodes take the text that the nodes before them gave, and give a text.
+//! Graphs whose nodes map the texts of their predecessors to a text.
 
 use crate::emit::{LoopBound, Template};
 use crate::graph::{Edge, Env, Graph, GraphNode, Steps, lower};
@@ -13,17 +13,17 @@ type RunNode<'d> = Box<dyn FnMut(&mut Kit<'_>, TermId) -> TermId + 'd>;
 
 /// A node.
 pub struct FlowNode<'d> {
-    /// By which edges refer to it.
+    /// Identifier that edges use.
     pub id: String,
-    /// Name that people read.
+    /// Display name.
     pub name: String,
     /// Place of the node.
     pub at: Span,
     /// Term of the node, given the term of its input.
     pub run: RunNode<'d>,
-    /// From its value, which edge is taken.
+    /// Decision about the next edge, from the value of the node.
     pub choose: Option<RunNode<'d>>,
-    /// The outcomes it can have, each with its place, if the source lists them.
+    /// Possible outcomes with their places, if the source lists them.
     pub outcomes: Option<Vec<(String, Span)>>,
     /// Role for policies.
     pub role: NodeRole,
@@ -33,11 +33,11 @@ pub struct FlowNode<'d> {
 pub struct Flow<'d> {
     /// Nodes.
     pub nodes: Vec<FlowNode<'d>>,
-    /// From, to, and the label that is chosen.
+    /// Source, target, and the label of the decision.
     pub edges: Vec<(String, String, Option<String>)>,
-    /// The nodes to begin with; without any, those that no edge leads to.
+    /// Start nodes. If empty, the nodes without incoming edges.
     pub start: Vec<String>,
-    /// Of several nodes to begin with, one begins: a trigger each. Otherwise all do.
+    /// True if only one of several start nodes starts: each is a trigger.
     pub triggers: bool,
     /// Bound of the cycles.
     pub bound: LoopBound,
@@ -54,7 +54,7 @@ struct FlowLowering<'f, 'd> {
 }
 
 impl Flow<'_> {
-    /// `Str → Str`.
+    /// Lowers the graph to a function of type `Str → Str`.
     pub fn lower(mut self, kit: &mut Kit<'_>) -> TermId {
         let index: HashMap<String, usize> =
             self.nodes.iter().enumerate().rev().map(|(i, n)| (n.id.clone(), i)).collect();
@@ -105,7 +105,7 @@ impl Flow<'_> {
     }
 }
 
-/// Texts one below the other; those that are missing are empty.
+/// Joins texts by lines. Missing ones are empty.
 fn joined(kit: &mut Kit<'_>, env: &Env, nodes: &[usize], at: Span) -> TermId {
     if let [one] = nodes {
         return env.read(kit, *one, &[], Data::str(""), at);
@@ -168,7 +168,7 @@ impl Steps for FlowLowering<'_, '_> {
     }
 }
 
-/// The text of a function of text that a tool computes.
+/// Lowers the call of a tool on a text.
 pub fn by_tool(kit: &mut Kit<'_>, name: &str, input: TermId, at: Span) -> TermId {
     let id = kit.tool(name, at, false, None, None);
     let tool = kit.b.add(Term::Tool(id), at);
@@ -176,14 +176,14 @@ pub fn by_tool(kit: &mut Kit<'_>, name: &str, input: TermId, at: Span) -> TermId
     kit.b.add(Term::Prim(Prim::ToStr, vec![result]), at)
 }
 
-/// A model that names one of some labels, as a decision.
+/// Lowers a classification: a model names one of some labels.
 pub fn classified(kit: &mut Kit<'_>, labels: &[String], value: TermId, at: Span) -> TermId {
     let tags: Vec<Name> = labels.iter().map(|l| Name::from(l.as_str())).collect();
     kit.b.add(Term::Classify(tags, value), at)
 }
 
 impl<'d> FlowNode<'d> {
-    /// A node that runs a term.
+    /// Makes a node that runs a term.
     pub fn new(
         id: impl Into<String>,
         name: impl Into<String>,
@@ -201,12 +201,12 @@ impl<'d> FlowNode<'d> {
         }
     }
 
-    /// Hands on what it is given.
+    /// Makes a node that returns its input.
     pub fn pass(id: impl Into<String>, name: impl Into<String>, at: Span) -> FlowNode<'d> {
         FlowNode::new(id, name, at, |_, x| x)
     }
 
-    /// An operation that is carried out elsewhere.
+    /// Makes a node for an external operation.
     pub fn tool(id: impl Into<String>, name: impl Into<String>, at: Span) -> FlowNode<'d> {
         let name = name.into();
         let tool = name.clone();
@@ -220,14 +220,14 @@ impl<'d> FlowNode<'d> {
         })
     }
 
-    /// With a decision after it.
+    /// Adds a decision after the node.
     #[must_use]
     pub fn deciding(mut self, choose: impl FnMut(&mut Kit<'_>, TermId) -> TermId + 'd) -> FlowNode<'d> {
         self.choose = Some(Box::new(choose));
         self
     }
 
-    /// With a decision that is not known: the condition is an expression of the framework.
+    /// Adds an unknown decision: its condition is an expression of the framework.
     #[must_use]
     pub fn undecided(self, why: String) -> FlowNode<'d> {
         let at = self.at;

@@ -27,7 +27,7 @@ pub struct GraphNode {
     pub at: Span,
 }
 
-/// An edge; with a label, it is taken if the node decides for the label.
+/// An edge. With a label, it is taken if the node decides for the label.
 pub struct Edge {
     /// Number of the node it leaves.
     pub from: usize,
@@ -45,7 +45,7 @@ pub struct Graph {
     pub nodes: Vec<GraphNode>,
     /// Edges.
     pub edges: Vec<Edge>,
-    /// Number of the node to begin with.
+    /// Number of the start node.
     pub start: usize,
     /// Place of the graph.
     pub at: Span,
@@ -53,22 +53,22 @@ pub struct Graph {
 
 /// Lowering of the nodes of a graph.
 pub trait Steps {
-    /// The value of a node.
+    /// Lowers the value of a node.
     fn step(&mut self, kit: &mut Kit<'_>, node: usize, env: &Env) -> TermId;
 
-    /// The nodes whose values a node reads, or may read.
+    /// Returns the nodes whose values a node may read.
     fn reads(&self, node: usize) -> Vec<usize>;
 
-    /// For a node with labelled edges: a text or tag that names the label to take.
+    /// Lowers the decision of a node with labelled edges: a text or tag that names the label.
     fn choose(&mut self, kit: &mut Kit<'_>, node: usize, env: &Env) -> TermId;
 
-    /// Nodes whose values the result is made of.
+    /// Returns the nodes whose values the result uses.
     fn outputs(&self) -> Vec<usize>;
 
-    /// The text that is the result, when these nodes have run.
+    /// Lowers the result of the graph.
     fn result(&mut self, kit: &mut Kit<'_>, env: &Env) -> TermId;
 
-    /// For a node that decides: the outcomes it can have, each with its place, if the source lists them.
+    /// Returns the possible outcomes of a deciding node with their places, if the source lists them.
     fn outcomes(&self, _node: usize) -> Option<Vec<(String, Span)>> {
         None
     }
@@ -82,26 +82,26 @@ pub trait Steps {
     fn bound(&mut self, kit: &mut Kit<'_>) -> LoopBound;
 }
 
-/// The nodes that have run where a term stands.
+/// Nodes that have run at the place of a term.
 #[derive(Clone, Default)]
 pub struct Env {
     ran: HashMap<usize, Name>,
-    /// In the order in which they ran.
+    /// These nodes in the order of their runs.
     pub order: Vec<usize>,
-    /// Nodes that ran or did not, with the flag that tells.
+    /// Flags of nodes that may have run.
     flags: HashMap<usize, Name>,
     /// Nodes whose value is null if they did not run.
     maybe: HashSet<usize>,
 }
 
 impl Env {
-    /// The value of a node, if it has run.
+    /// Returns the value of a node, if it has run.
     pub fn value(&self, kit: &mut Kit<'_>, node: usize, at: Span) -> Option<TermId> {
         let name = self.ran.get(&node)?.clone();
         Some(kit.b.var(name, at))
     }
 
-    /// A part of the value of a node, or `missing` if the node has not run.
+    /// Returns a part of a node's value, or `missing` if the node hasn't run.
     pub fn read(&self, kit: &mut Kit<'_>, node: usize, path: &[&str], missing: Data, at: Span) -> TermId {
         let Some(mut value) = self.value(kit, node, at) else { return kit.b.lit(missing, at) };
         for part in path {
@@ -140,10 +140,10 @@ impl Env {
     }
 }
 
-/// Nodes of one graph at most.
+/// Maximal number of nodes of a graph.
 const MAX_NODES: usize = 1_500;
 
-/// `λx. …`, from a text to a text.
+/// Lowers a graph to `λx. …`, from text to text.
 pub fn lower(kit: &mut Kit<'_>, graph: &Graph, steps: &mut dyn Steps) -> TermId {
     let at = graph.at;
     if graph.nodes.is_empty() || graph.start >= graph.nodes.len() {
@@ -185,12 +185,12 @@ pub fn lower(kit: &mut Kit<'_>, graph: &Graph, steps: &mut dyn Steps) -> TermId 
     kit.b.abs("x", Some(Type::Str), body, at)
 }
 
-/// The names of the nodes' variables, and how the graph hangs together.
+/// Variables of the nodes, and the structure of the graph.
 struct GraphShape {
     names: Vec<Name>,
     /// Edges that leave each node: target and label.
     out: Vec<Vec<(usize, Option<String>)>>,
-    /// The nodes that are reached, each before those it leads to; `None` if there is a cycle.
+    /// Reachable nodes in topological order. `None` if there is a cycle.
     order: Option<Vec<usize>>,
     /// Post-dominator of each node: a node, or the end.
     join: Vec<usize>,
@@ -231,7 +231,7 @@ impl GraphShape {
         self.out[node].iter().any(|(_, when)| when.is_some())
     }
 
-    /// The nodes that are reached from one, itself included, up to another.
+    /// Returns the nodes reachable from one, itself included, without passing another.
     fn region(&self, from: usize, stop: usize) -> BTreeSet<usize> {
         let mut seen = BTreeSet::new();
         let mut todo = vec![from];
@@ -244,7 +244,7 @@ impl GraphShape {
     }
 }
 
-/// `$` and the name as far as it is letters, made unique.
+/// Returns a unique variable: `$` and the letters of the name.
 fn variable(index: usize, name: &str, taken: &mut HashSet<String>) -> Name {
     let mut slug: String = name
         .chars()
@@ -260,7 +260,7 @@ fn variable(index: usize, name: &str, taken: &mut HashSet<String>) -> Name {
     format!("${unique}").into()
 }
 
-/// Depth first without recursion; `None` if there is a cycle.
+/// Sorts nodes topologically, depth first without recursion. `None` if there is a cycle.
 fn topological(out: &[Vec<(usize, Option<String>)>], start: usize) -> Option<Vec<usize>> {
     // 0 new, 1 open, 2 done.
     let mut state = vec![0u8; out.len()];
@@ -290,8 +290,8 @@ fn topological(out: &[Vec<(usize, Option<String>)>], start: usize) -> Option<Vec
     Some(order)
 }
 
-/// For each of so many nodes where all ways from it meet (its immediate post-dominator), `count` being the
-/// end. `order` has each node before those that it leads to; `next` gives these.
+/// Returns the immediate post-dominator of each of `count` nodes, `count` being the end. `order` is
+/// topological; `next` returns successors.
 pub fn joins<I: IntoIterator<Item = usize>>(
     count: usize,
     order: &[usize],
@@ -325,19 +325,19 @@ pub fn joins<I: IntoIterator<Item = usize>>(
     join
 }
 
-/// Branches that nest, and sides that do not cross.
+/// Lowering of graphs with properly nested branches.
 struct Structured<'g, 's> {
     graph: &'g Graph,
     shape: &'g GraphShape,
     steps: &'s mut dyn Steps,
-    /// Nodes that may still be lowered: a node that several branches share is lowered in each.
+    /// Remaining number of nodes. A node that several branches share is lowered in each.
     left: usize,
 }
 
 type Bindings = Vec<(Name, TermId)>;
 
 impl Structured<'_, '_> {
-    /// The result of what begins at a node; `None` if the graph does not nest.
+    /// Lowers the rest of the graph from a node. `None` if branches don't nest.
     fn tail(&mut self, kit: &mut Kit<'_>, from: Option<usize>, env: Env) -> Option<TermId> {
         stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.tail_inner(kit, from, env))
     }
@@ -381,7 +381,7 @@ impl Structured<'_, '_> {
         Some(bound(kit, bindings, result, self.graph.at))
     }
 
-    /// The nodes from one up to another, which is not run.
+    /// Lowers the nodes from one up to another, which is excluded.
     fn block(
         &mut self,
         kit: &mut Kit<'_>,
@@ -408,7 +408,7 @@ impl Structured<'_, '_> {
         Some(())
     }
 
-    /// From a node that has run to the next one on every way, if there is one before the end.
+    /// Continues from a node to the next one on every branch, if there is one before the end.
     fn onward(
         &mut self,
         kit: &mut Kit<'_>,
@@ -510,7 +510,7 @@ impl Structured<'_, '_> {
         Some(())
     }
 
-    /// The branches of a node that decides.
+    /// Lowers the branches of a deciding node.
     fn decide(
         &mut self,
         kit: &mut Kit<'_>,
@@ -564,7 +564,7 @@ fn bound(kit: &mut Kit<'_>, bindings: Bindings, body: TermId, at: Span) -> TermI
     if bindings.is_empty() { body } else { kit.b.let_in(bindings, body, at) }
 }
 
-/// Every node in order, each if it is reached.
+/// Lowers every node in order, each under the condition that it is reached.
 fn flat(
     kit: &mut Kit<'_>,
     graph: &Graph,
@@ -636,7 +636,8 @@ fn flat(
     bound(kit, out, result, graph.at)
 }
 
-/// A node a turn: the state holds where to go on, and what the nodes gave.
+/// Lowers a graph with cycles to a loop with one node in each iteration. The state holds the next node and
+/// the values so far.
 fn machine(kit: &mut Kit<'_>, graph: &Graph, shape: &GraphShape, steps: &mut dyn Steps) -> TermId {
     let at = graph.at;
     let reached: Vec<usize> = shape.region(graph.start, graph.nodes.len()).into_iter().collect();

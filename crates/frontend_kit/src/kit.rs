@@ -32,14 +32,14 @@ use std::sync::Arc;
 
 /// Parts (agents, tasks, nodes) compiled for one file, counting each use.
 const MAX_PARTS: usize = 4_000;
-/// Expressions of a program at most, in a file and in one value.
+/// Maximal number of expressions in a file and in one value.
 const MAX_VALUES: usize = 20_000;
 const MAX_VALUE_PARTS: usize = 6_000;
-/// Expressions within one another at most: terms are nested a few times as deep.
+/// Maximal nesting depth of expressions. Terms are a few times as deep.
 const MAX_VALUE_DEPTH: usize = 150;
 /// Bytes of text compiled for one file, counting each use.
 const MAX_TEXT_BYTES: usize = 32 << 20;
-/// Agents within one another.
+/// Maximal nesting depth of agents.
 const MAX_DEPTH: usize = 24;
 
 /// Remaining budget for compiling a file.
@@ -47,7 +47,7 @@ pub struct Budget {
     parts: usize,
     text: usize,
     exceeded: bool,
-    /// Expressions that are left, of the file and of the value that is compiled.
+    /// Remaining expressions of the file and of the current value.
     values: usize,
     of_value: usize,
     /// Nesting depth within a value.
@@ -61,7 +61,7 @@ impl Default for Budget {
 }
 
 impl Budget {
-    /// A budget for one file.
+    /// Makes the budget for one file.
     pub fn new() -> Budget {
         let (values, of_value) = (MAX_VALUES, MAX_VALUE_PARTS);
         Budget { parts: MAX_PARTS, text: MAX_TEXT_BYTES, exceeded: false, values, of_value, depth: 0 }
@@ -72,9 +72,8 @@ impl Budget {
         self.exceeded
     }
 
-    /// Begins an expression of a program if one more is allowed. A value that is used in many places is
-    /// compiled in each: what grows beyond all bounds that way is one value that is not known, not the end of
-    /// the file.
+    /// Starts an expression if the budget allows it. A value is compiled at each use, so a value that grows
+    /// beyond the limit becomes unknown, and the rest of the file is still compiled.
     pub fn begin_value(&mut self) -> bool {
         if self.depth == 0 {
             self.of_value = MAX_VALUE_PARTS;
@@ -88,7 +87,7 @@ impl Budget {
         true
     }
 
-    /// Ends an expression that was begun.
+    /// Ends an expression.
     pub fn end_value(&mut self) {
         self.depth = self.depth.saturating_sub(1);
     }
@@ -98,12 +97,12 @@ impl Budget {
         MAX_VALUES - self.values
     }
 
-    /// Begins a value that stands beside the one around it, which is not as deep and as large for it.
+    /// Starts a value beside the current one, with its own depth and size.
     pub fn apart(&mut self) -> (usize, usize) {
         (std::mem::take(&mut self.depth), self.of_value)
     }
 
-    /// Goes on with the value around, see [`Budget::apart`].
+    /// Returns to the enclosing value, see [`Budget::apart`].
     pub fn together(&mut self, (depth, of_value): (usize, usize)) {
         (self.depth, self.of_value) = (depth, of_value);
     }
@@ -145,7 +144,7 @@ impl Budget {
 pub enum ActionKind {
     /// Calls the tool and goes on with what it returned.
     Call,
-    /// Asks another agent, a function of text, and goes on with its answer.
+    /// Hands off to another agent, whose answer is the answer.
     Ask(TermId),
     /// Another agent takes over; its answer is the answer.
     HandOff(TermId),
@@ -172,29 +171,29 @@ pub struct Action {
 }
 
 impl Action {
-    /// A tool of which the name is known.
+    /// Makes the action for a tool of this name.
     pub fn tool(name: impl Into<String>, at: Span) -> Action {
         Action { name: name.into(), at, kind: ActionKind::Call, description: None, handler: None, decl: None }
     }
 
-    /// A tool of an MCP server.
+    /// Makes the action for a tool of an MCP server.
     pub fn mcp(name: impl Into<String>, server: &str, at: Span) -> Action {
         let handler = Some(Data::record([(Name::from("mcp"), Data::str(server))]));
         Action { handler, ..Action::tool(name, at) }
     }
 
-    /// Another agent that is asked and answers.
+    /// Makes the action that asks another agent.
     pub fn ask(name: impl Into<String>, agent: TermId, at: Span) -> Action {
         Action { kind: ActionKind::Ask(agent), ..Action::tool(name, at) }
     }
 
-    /// Another agent that takes over.
+    /// Makes the action that hands off to another agent.
     pub fn handoff(name: impl Into<String>, agent: TermId, at: Span) -> Action {
         Action { kind: ActionKind::HandOff(agent), ..Action::tool(name, at) }
     }
 }
 
-/// An agent, as far as its term goes.
+/// Settings of an agent for its term.
 pub struct Agent<'a> {
     /// Name.
     pub name: &'a str,
@@ -681,12 +680,12 @@ pub fn setting(entry: &Entry<'_>, params: &mut ModelParams, out: &mut Vec<Diagno
     }
 }
 
-/// The first of some keys that a mapping has, with a value.
+/// Returns the first of some keys that has a value in a mapping.
 pub fn first<'d>(node: Node<'d>, keys: &[&str]) -> Option<Entry<'d>> {
     keys.iter().find_map(|k| node.entry(k).filter(|e| !e.value.is_null()))
 }
 
-/// The text of the first of some keys that holds one.
+/// Returns the text of the first of some keys that holds one.
 pub fn first_text<'d>(node: Node<'d>, keys: &[&str]) -> Option<(&'d str, Entry<'d>)> {
     keys.iter().find_map(|k| {
         let entry = node.entry(k)?;
@@ -694,7 +693,7 @@ pub fn first_text<'d>(node: Node<'d>, keys: &[&str]) -> Option<(&'d str, Entry<'
     })
 }
 
-/// The tools that a list names: texts, or mappings with a name. Anything else is reported.
+/// Reads a list of tools: texts, or mappings with a name. Anything else is reported.
 pub fn tools_of(entry: Option<Entry<'_>>, out: &mut Vec<Diagnostic>) -> Vec<Action> {
     let Some(entry) = entry else { return Vec::new() };
     let node = entry.value;
@@ -760,15 +759,16 @@ fn tool_name<'d>(item: Node<'d>) -> Option<&'d str> {
 
 /// Speaker selection of a team.
 pub enum Turns {
-    /// One after the other.
+    /// Round robin.
     RoundRobin,
-    /// A model names the next one: a function from what was said so far to a reply that names a member.
+    /// A model selects the next speaker: a function from the conversation so far to a reply that names a
+    /// member.
     Chosen(TermId),
 }
 
 /// Several agents that converse until something ends the group chat.
 pub struct Team {
-    /// Each with its name.
+    /// Members by name.
     pub members: Vec<(String, TermId)>,
     /// Order in which members speak.
     pub turns: Turns,
@@ -785,7 +785,7 @@ pub struct Team {
 }
 
 impl Kit<'_> {
-    /// `e1 >> … >> en`; the identity for none.
+    /// Lowers `e1 >> … >> en`. Without stages, the identity.
     pub fn sequence(&mut self, mut stages: Vec<TermId>, at: Span) -> TermId {
         match stages.len() {
             0 => self.identity(at),
@@ -794,7 +794,7 @@ impl Kit<'_> {
         }
     }
 
-    /// All on the same input at the same time, their answers one below the other.
+    /// Lowers a parallel call of all functions on the same input, with their answers joined by lines.
     pub fn together(&mut self, sides: Vec<TermId>, most: Option<u32>, at: Span) -> TermId {
         if sides.len() < 2 {
             return self.sequence(sides, at);
@@ -821,7 +821,7 @@ impl Kit<'_> {
         self.b.abs("x", Some(Type::Str), body, at)
     }
 
-    /// A body again and again on its own result. An error that the body raises by `escalate` ends it.
+    /// Lowers the iteration of a body on its own result. An error that the body raises by `escalate` ends it.
     pub fn repeat(&mut self, body: TermId, bound: LoopBound, escalates: bool, at: Span) -> TermId {
         let fix_at = bound.span.unwrap_or(at);
         let once = self.on_x(body, at);
@@ -857,8 +857,8 @@ impl Kit<'_> {
         out.extend([("$turn".into(), turn), ("$on".into(), on), ("y".into(), text)]);
     }
 
-    /// `try e` as a record: whether it went on, and the text of the result or of the error. An error that
-    /// comes again however often the request is repeated is no end of the turn: it ends the run.
+    /// Lowers `try e` to a record: whether it continues, and the text of the result or of the error. An error
+    /// that every retry repeats ends the run and not only the turn.
     fn tried(&mut self, once: TermId, at: Span) -> TermId {
         let record = |kit: &mut Self, on: bool, text: TermId| {
             let on = kit.b.lit(Data::Bool(on), at);
@@ -871,7 +871,8 @@ impl Kit<'_> {
         self.b.add(Term::Try { label, body, catches: Catches::Transient, name: "m".into(), handler }, at)
     }
 
-    /// `next`, unless the group chat is over: then what was said, `x`.
+    /// Lowers `next` under the condition that the group chat isn't over. Otherwise the result is the last
+    /// message, `x`.
     fn unless_over(
         &mut self,
         next: TermId,
@@ -913,7 +914,7 @@ impl Kit<'_> {
         test
     }
 
-    /// A team as a function from the task to everything that was said.
+    /// Lowers a team to a function from the task to the whole conversation.
     pub fn team(&mut self, team: Team) -> TermId {
         let Team { members, turns, stops, decided, ends, bound, at } = team;
         let fix_at = bound.span.unwrap_or(at);
@@ -980,18 +981,18 @@ impl Kit<'_> {
     }
 }
 
-/// The units of a file while they are made.
+/// Units of a file under construction.
 pub struct Units {
     /// Units and diagnostics so far.
     pub compiled: crate::project::Compiled,
-    /// Nodes that may still be built.
+    /// Remaining budget.
     pub budget: Budget,
     /// Versions of packages.
     pub versions: Versions,
 }
 
 impl Units {
-    /// No units yet, of a framework with its facts.
+    /// Starts the units of a framework.
     pub fn new(framework: &'static str, facts: crate::project::Facts, project: &Project) -> Units {
         let compiled =
             crate::project::Compiled { framework, units: Vec::new(), facts, diagnostics: Vec::new() };
@@ -1022,7 +1023,7 @@ impl Units {
     }
 }
 
-/// Tests of a document's outermost node, by which front ends recognise their files.
+/// Tests of a document's root, by which front ends recognize their files.
 pub mod mark {
     use crate::doc::Node;
     use crate::project::File;
@@ -1040,7 +1041,7 @@ pub mod mark {
         node.get(key).is_some()
     }
 
-    /// The text under a key.
+    /// Returns the text under a key.
     pub fn text<'d>(node: Node<'d>, key: &str) -> Option<&'d str> {
         node.get(key)?.as_str()
     }
@@ -1061,7 +1062,7 @@ pub mod mark {
     }
 }
 
-/// The length of a place in bytes.
+/// Returns the length of a span in bytes.
 pub fn size(span: Span) -> usize {
     span.end.saturating_sub(span.start) as usize
 }

@@ -1,4 +1,4 @@
-//! A turn of an agent that keeps no conversation: it asks with one text, which what was called joins.
+//! Turns of an agent without a conversation: each request is one text, to which results are appended.
 //!
 //! | source | term |
 //! |---|---|
@@ -33,13 +33,13 @@ pub enum Carried {
 
 /// Outcome of a call.
 pub enum Outcome {
-    /// The result of a term about the arguments is appended to the text.
+    /// Appends the result of a term about the arguments to the text.
     Joins(TermId),
-    /// The same is the answer, as a text.
+    /// Answers with that result, as a text.
     Answers(TermId),
-    /// A function of the text takes over.
+    /// Passes control to a function of the text.
     Over(TermId),
-    /// The turn fails with the text.
+    /// Fails with the text.
     Fails,
 }
 
@@ -47,7 +47,7 @@ pub enum Outcome {
 pub struct Call {
     /// Name of the tool.
     pub name: Name,
-    /// Place where it is listed.
+    /// Place in the list.
     pub at: Span,
     /// Result of the call.
     pub comes: Outcome,
@@ -61,18 +61,18 @@ pub struct Names {
     pub x: Name,
     /// The arguments of a call, and the answer.
     pub a: Name,
-    /// The reply, or what is known while its calls are carried out.
+    /// Reply, or the values known while its calls are executed.
     pub t: Name,
     /// The results so far.
     pub o: Name,
-    /// The record that the turn passes on.
+    /// Record that the turn returns.
     pub r: Name,
-    /// The calls that are left.
+    /// Remaining calls.
     pub more: Name,
 }
 
 impl Names {
-    /// Those that are nice to read, where nothing else can have them.
+    /// Returns readable names, for terms in which no other variable can have them.
     pub fn plain() -> Names {
         let name = |n: &str| Name::from(n);
         Names {
@@ -86,7 +86,7 @@ impl Names {
         }
     }
 
-    /// Those that nothing else has.
+    /// Returns fresh names.
     pub fn fresh(b: &mut Builder) -> Names {
         Names {
             this: b.fresh("again"),
@@ -100,7 +100,7 @@ impl Names {
     }
 }
 
-/// A model that is asked in each turn.
+/// A model call in each turn.
 pub struct TurnRequest {
     /// System prompt.
     pub prompt: TermId,
@@ -121,7 +121,7 @@ pub struct TurnRequest {
 }
 
 impl TurnRequest {
-    /// The body of `λself. λx. …`.
+    /// Returns the body of `λself. λx. …`.
     pub fn turn(self, b: &mut Builder, names: &Names) -> Turned {
         match self.carried == Carried::All && calls::several(&self.params) {
             true => Turn { b, names }.of_several(self),
@@ -134,7 +134,7 @@ impl TurnRequest {
 pub struct Turned {
     /// The body of `λself. λx. …`.
     pub body: TermId,
-    /// The conversation in it, if the turn is one.
+    /// Term of its conversation, if it is one.
     pub conversation: Option<TermId>,
 }
 
@@ -174,7 +174,7 @@ impl Turn<'_> {
         self.b.add(Term::Prim(Prim::ToStr, vec![value]), at)
     }
 
-    /// One call is carried out in each turn.
+    /// Lowers a turn that executes one call.
     fn of_one(&mut self, asked: TurnRequest) -> TermId {
         let Names { this, x, a, t, o, .. } = self.names;
         let mut branches = Vec::with_capacity(asked.calls.len() + 1);
@@ -212,7 +212,7 @@ impl Turn<'_> {
         self.bound_to(t, reply, case, asked.head)
     }
 
-    /// Every call of the reply is carried out in the turn.
+    /// Lowers a turn that executes every call of the reply.
     fn of_several(&mut self, asked: TurnRequest) -> Turned {
         let Names { this, x, a, t, o, r, more } = self.names;
         let TurnRequest { prompt, params, request, calls, head, model_at, calls_at, .. } = asked;
@@ -289,7 +289,7 @@ impl Turn<'_> {
         Turned { body: self.bound_to(r, conversation, case, head), conversation: Some(conversation) }
     }
 
-    /// The other calls of the reply, given what was said so far.
+    /// Lowers the remaining calls of the reply, given the results so far.
     fn rest(&mut self, waiting: &Arc<ModelParams>, said: TermId, at: Span) -> TermId {
         let next = self.b.add(Term::Recv(Recv::Data(waiting.clone())), at);
         let given = self.b.add(Term::Record(vec![(REPLY.into(), next), (SAID.into(), said)]), at);
@@ -297,7 +297,7 @@ impl Turn<'_> {
         self.b.app(more, given, at)
     }
 
-    /// A call that decides what follows, once the others are carried out.
+    /// Lowers a call that decides the outcome once the others are executed.
     fn decided(&mut self, waiting: &Arc<ModelParams>, name: &str, at: Span) -> TermId {
         let o = &self.names.o;
         let all = self.field(&self.names.t, SAID, at);
