@@ -530,7 +530,7 @@ pub(super) enum Part {
     Either(Value, Value, [Vec<Part>; 2]),
     /// Messages that are computed: each is said by whom it names.
     Several(Value),
-    /// Something that isn't known to be messages.
+    /// A value that may not be messages.
     Other(Value),
 }
 
