@@ -177,8 +177,8 @@ fn free_lines<'t>(text: &'t str, classes: &[Class]) -> Vec<(usize, &'t str)> {
     free
 }
 
-/// A text with comments on lines of their own and at the ends of lines. A blank line follows each of the former:
-/// a comment directly above a declaration is its description.
+/// A text with comments on lines of their own and at the ends of lines. A blank line follows each of the
+/// former: a comment directly above a declaration is its description.
 fn commented(text: &str) -> String {
     let classes = classes(text);
     let mut insertions: Vec<(usize, String)> = Vec::new();
@@ -248,8 +248,8 @@ fn renamed(path: &str, text: &str) -> (String, usize) {
     }
 }
 
-/// A term as it is printed, without what depends on the length of names and on keywords among them: line breaks
-/// and quotes.
+/// A term as it is printed, without what depends on the length of names and on keywords among them: line
+/// breaks and quotes.
 fn unnamed(code: &Code) -> String {
     let text = print_code(code).replace(RENAMED, "");
     text.chars().filter(|c| !c.is_whitespace() && !matches!(c, '"' | '$')).collect()

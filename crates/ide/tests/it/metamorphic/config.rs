@@ -21,7 +21,7 @@ struct Found {
     places: BTreeSet<String>,
 }
 
-/// What is compared of a file.
+/// Parts of a file's analysis that are compared.
 struct Meaning {
     found: Vec<Found>,
     units: Vec<(String, Arc<Code>, Value)>,
@@ -71,8 +71,8 @@ fn places(nodes: &[(String, Span)], text: &str, span: Span) -> BTreeSet<String> 
     [format!("`{part}` in {around}")].into()
 }
 
-/// A term as a tree, in which what has no order has none: the branches of a `case`, the fields of a record that
-/// asks nobody, the tools and options of a model, the declarations of tools and stores.
+/// A term as a tree, in which what has no order has none: the branches of a `case`, the fields of a record
+/// that asks nobody, the tools and options of a model, the declarations of tools and stores.
 fn unordered(code: &Code) -> Value {
     let all = exchange::to_json(code, &Sources::new());
     let without_places = |of: &str| {
@@ -162,7 +162,7 @@ fn meaning(path: &str, text: &str) -> Option<Meaning> {
 }
 
 impl Meaning {
-    /// What another text of the same meaning has otherwise. Units and findings have no order.
+    /// Describes the difference from another text of the same meaning. Units and findings have no order.
     fn differs(&self, other: &Meaning) -> Option<String> {
         let mut left: Vec<&Found> = other.found.iter().collect();
         let mut missing = Vec::new();
@@ -250,8 +250,8 @@ const LAYOUTS: [(&str, Layout); 3] = [
     ("flow", Layout { indent: 3, quotes: Quotes::Single, flow_below: 1, blank_lines: false }),
 ];
 
-/// Mappings whose order of keys has a meaning, by framework and by the key that they stand under (empty for that of
-/// the document), with the meaning.
+/// Mappings whose order of keys has a meaning, by framework and by the key that they stand under (empty for
+/// that of the document), with the meaning.
 const ORDERED: &[(&str, &str, &str)] = &[
     ("crewai", "", "the tasks of a crew are carried out in the order of `tasks.yaml`"),
     ("praisonai", "roles", "the tasks of the roles are carried out in this order"),

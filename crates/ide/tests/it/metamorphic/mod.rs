@@ -1,11 +1,11 @@
 //! Metamorphic tests: changes of a file that mean nothing change no finding and no compiled term.
 //!
-//! The changes: comments, layout (indentation, blank lines, flow and block style), quoting, the order of keys in
-//! YAML; comments, layout, `entail fmt` and the names of local variables in `.agent`. A finding is compared by
-//! its code, its level, its message and its place, which moves along with the text.
+//! The changes: comments, layout (indentation, blank lines, flow and block style), quoting, the order of keys
+//! in YAML; comments, layout, `entail fmt` and the names of local variables in `.agent`. A finding is
+//! compared by its code, its level, its message and its place, which moves along with the text.
 //!
-//! `ENTAIL_CORPUS=FOLDER cargo test -p ide --test it metamorphic::` also tests the first 200 configurations of a
-//! folder (`ENTAIL_CASES` sets the number).
+//! `ENTAIL_CORPUS=FOLDER cargo test -p ide --test it metamorphic::` also tests the first 200 configurations
+//! of a folder (`ENTAIL_CASES` sets the number).
 
 mod agent;
 mod config;

@@ -34,7 +34,7 @@ pub struct Layout {
     pub blank_lines: bool,
 }
 
-/// What the events of a text are made of.
+/// Parsed events of a text.
 pub struct Stream {
     pub documents: Vec<Written>,
     /// The lines, from zero, before which no line may be inserted: those inside a scalar.
@@ -172,8 +172,8 @@ struct Writer<'o> {
 }
 
 impl Writer<'_> {
-    /// A node in block style, behind a key, a dash or nothing; `depth` counts collections, `column` is that of
-    /// the collection's lines.
+    /// A node in block style, behind a key, a dash or nothing; `depth` counts collections, `column` is that
+    /// of the collection's lines.
     fn block(&mut self, node: &Written, depth: usize, column: usize) {
         let in_flow = depth > self.layout.flow_below;
         match node {
