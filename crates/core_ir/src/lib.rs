@@ -44,8 +44,8 @@ pub use schema::Schema;
 pub use stores::{StoreConflict, StoreDifference, StoreTable};
 pub use term::{
     Abs, AbsSugar, Bound, Branch, BuildError, Builder, Catches, Code, EffectClass, Globals, IfSugar, KeyDecl,
-    LetSugar, MAX_DEPTH, ModelParams, NEXT, NOTHING_WAITS, NewIds, Operand, Prim, Recv, Role, Simple, Slot,
-    StoreDecl, StoreId, Term, TermId, ToolDecl, ToolId, ToolParam,
+    LetSugar, MAX_DEPTH, ModelParams, NEXT, NOTHING_WAITS, NewIds, Prim, Recv, Role, Slot, StoreDecl,
+    StoreId, Term, TermId, ToolDecl, ToolId, ToolParam,
 };
 pub use ty::{EnumType, Type};
 pub use vendor::Vendor;

@@ -709,138 +709,6 @@ impl Globals {
     }
 }
 
-/// The most parts of a [`Simple::ShortList`].
-const SHORT_LIST: usize = 16;
-
-/// Shape of a term for an evaluator, so that the most frequent terms are dispatched without visiting
-/// subterms.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Simple {
-    /// A variable or a small integer.
-    Operand(Operand),
-    /// A primitive of two of these.
-    Operation(Prim, Operand, Operand),
-    /// `(λx. a ⊕ b) v`, where the operands of the primitive and `v` are these and nothing is captured: the
-    /// primitive of `a[x := v]` and `b[x := v]`.
-    Applied(Prim, Operand, Operand),
-    /// `let r = par [a, b] in (r.[0], r.[1])`, which `f | g` is made of: the two branches.
-    Both(TermId, TermId),
-    /// A function that a variable holds, or that is written there, is applied.
-    Call(TermId, TermId),
-    /// A record or list that is not empty.
-    Parts,
-    /// A list of a few parts, the first of which looks as if it needed no frame: where its parts begin, and
-    /// how many they are ([`Code::part`]).
-    ShortList(u32, u32),
-    /// `tool[f] e`.
-    ToolCall(ToolId, TermId),
-    /// Like [`Term::Recall`].
-    Recall(StoreId, u32),
-    /// Like [`Term::Remember`].
-    Remember(StoreId, u32, TermId),
-    /// Like [`Term::Send`].
-    Send(Role, TermId),
-    /// A [`Term::Guard`] of this term.
-    Guard(TermId),
-    /// Anything else.
-    Other,
-}
-
-/// An operand of a [`Simple`] term.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Operand {
-    /// Like [`Slot::Local`].
-    Local(u32),
-    /// Like [`Slot::Captured`].
-    Captured(u32),
-    /// A literal.
-    Int(i32),
-}
-
-impl Operand {
-    /// An operand of the body of a function that captures nothing, where its parameter is this.
-    fn given(self, parameter: Operand) -> Operand {
-        match self {
-            Operand::Local(_) => parameter,
-            other => other,
-        }
-    }
-}
-
-impl Simple {
-    /// Classifies a term and adds the parts of a short list to `parts`. `local` is the number of the next
-    /// local. `terms` and `before` hold the earlier terms, among them the subterms, and their shapes.
-    fn of(term: &Term, local: u32, terms: &[Term], before: &[Simple], parts: &mut Vec<TermId>) -> Simple {
-        match term {
-            Term::Var(_, Slot::Local(i)) => Simple::Operand(Operand::Local(*i)),
-            Term::Var(_, Slot::Captured(i)) => Simple::Operand(Operand::Captured(*i)),
-            Term::Lit(Data::Num(n)) => match n.to_i64().map(i32::try_from) {
-                Some(Ok(i)) => Simple::Operand(Operand::Int(i)),
-                _ => Simple::Other,
-            },
-            Term::Prim(prim, operands) => match operands[..] {
-                [a, b] => match (before[a.0 as usize], before[b.0 as usize]) {
-                    (Simple::Operand(a), Simple::Operand(b)) => Simple::Operation(*prim, a, b),
-                    _ => Simple::Other,
-                },
-                _ => Simple::Other,
-            },
-            Term::App(f, e) => match &terms[f.0 as usize] {
-                Term::Abs(abs) if abs.captures.is_empty() => {
-                    match (before[abs.body.0 as usize], before[e.0 as usize]) {
-                        (Simple::Operation(prim, a, b), Simple::Operand(v)) => {
-                            Simple::Applied(prim, a.given(v), b.given(v))
-                        }
-                        _ => Simple::Call(*f, *e),
-                    }
-                }
-                Term::Var(..) | Term::Abs(_) => Simple::Call(*f, *e),
-                Term::Tool(tool) => Simple::ToolCall(*tool, *e),
-                _ => Simple::Other,
-            },
-            Term::Record(fields) if !fields.is_empty() => Simple::Parts,
-            Term::List(items) => match items.first() {
-                Some(first) if items.len() <= SHORT_LIST => match before[first.0 as usize] {
-                    Simple::Parts | Simple::ShortList(..) => Simple::Parts,
-                    _ => {
-                        let first = parts.len() as u32;
-                        parts.extend(items.iter().copied());
-                        Simple::ShortList(first, items.len() as u32)
-                    }
-                },
-                Some(_) => Simple::Parts,
-                None => Simple::Other,
-            },
-            Term::Recall(_, Some((store, key))) => Simple::Recall(*store, *key),
-            Term::Remember(_, Some((store, key)), e) => Simple::Remember(*store, *key, *e),
-            Term::Send(role, e) => Simple::Send(*role, *e),
-            Term::Guard { term, .. } => Simple::Guard(*term),
-            Term::Let { bindings, body, .. } => {
-                let list = Simple::Operand(Operand::Local(local));
-                let takes = |part: TermId, number: i32| match &terms[part.0 as usize] {
-                    Term::Index(of, at) => {
-                        before[of.0 as usize] == list
-                            && before[at.0 as usize] == Simple::Operand(Operand::Int(number))
-                    }
-                    _ => false,
-                };
-                match (&bindings[..], &terms[body.0 as usize]) {
-                    ([(_, par)], Term::Pair(first, second)) if takes(*first, 0) && takes(*second, 1) => {
-                        match &terms[par.0 as usize] {
-                            Term::Par(_, branches) if branches.len() == 2 => {
-                                Simple::Both(branches[0], branches[1])
-                            }
-                            _ => Simple::Other,
-                        }
-                    }
-                    _ => Simple::Other,
-                }
-            }
-            _ => Simple::Other,
-        }
-    }
-}
-
 /// A closed, resolved term with what it refers to and where each part came from.
 #[derive(Clone, Debug)]
 pub struct Code {
@@ -849,9 +717,8 @@ pub struct Code {
     locals: Vec<u32>,
     /// For each term, true if it is plain.
     plain: Vec<bool>,
-    simple: Vec<Simple>,
-    /// The parts of all lists that are [`Simple::ShortList`].
-    parts: Vec<TermId>,
+    /// For each term, its height if it is evaluated in place, and zero if not.
+    in_place: Vec<u8>,
     root: TermId,
     /// The tools, by [`ToolId`].
     pub tools: Vec<Arc<ToolDecl>>,
@@ -910,16 +777,11 @@ impl Code {
         self.plain[id.0 as usize]
     }
 
-    /// Returns the shape of a term for an evaluator.
+    /// Returns whether a term is evaluated in place: it consists of variables, literals, functions, constructors,
+    /// primitives, selections and choices alone, and is not high. An evaluator may recurse into it.
     #[inline]
-    pub fn simple(&self, id: TermId) -> &Simple {
-        &self.simple[id.0 as usize]
-    }
-
-    /// A part of a [`Simple::ShortList`].
-    #[inline]
-    pub fn part(&self, number: u32) -> TermId {
-        self.parts[number as usize]
+    pub fn is_in_place(&self, id: TermId) -> bool {
+        self.in_place[id.0 as usize] > 0
     }
 
     /// A tool.
@@ -1409,13 +1271,12 @@ impl Builder {
         let mut spans = Vec::with_capacity(order.len());
         let mut locals = Vec::with_capacity(order.len());
         let mut plain = Vec::with_capacity(order.len());
-        let mut simple = Vec::with_capacity(order.len());
-        let mut parts = Vec::new();
+        let mut in_place = Vec::with_capacity(order.len());
         for old in order {
             let term = std::mem::replace(&mut self.terms[old.0 as usize], Term::Clear);
             let term = term.map_children(&mut |c| TermId(new_id[c.0 as usize]));
             plain.push(is_plain(&term, &terms, &plain));
-            simple.push(Simple::of(&term, resolver.locals[old.0 as usize], &terms, &simple, &mut parts));
+            in_place.push(height_in_place(&term, &in_place));
             terms.push(term);
             spans.push(self.spans[old.0 as usize]);
             locals.push(resolver.locals[old.0 as usize]);
@@ -1426,8 +1287,7 @@ impl Builder {
             spans,
             locals,
             plain,
-            simple,
-            parts,
+            in_place,
             root,
             tools: self.tools,
             stores: self.stores,
@@ -1446,6 +1306,38 @@ impl NewIds {
     pub fn of(&self, id: TermId) -> Option<TermId> {
         self.0.get(id.0 as usize).copied().filter(|new| *new != u32::MAX).map(TermId)
     }
+}
+
+/// The maximum height of a term that is evaluated in place.
+const MAX_IN_PLACE: u8 = 8;
+
+/// Returns the height of a term that is evaluated in place, given those of the terms before it; zero if it is not.
+fn height_in_place(term: &Term, heights: &[u8]) -> u8 {
+    match term {
+        // The body of a function is evaluated elsewhere.
+        Term::Abs(_) => return 1,
+        Term::Var(..)
+        | Term::Lit(_)
+        | Term::Record(_)
+        | Term::List(_)
+        | Term::Field(..)
+        | Term::Index(..)
+        | Term::With(..)
+        | Term::Prim(..)
+        | Term::Pair(..)
+        | Term::Fst(_)
+        | Term::Snd(_)
+        | Term::Tag(..)
+        | Term::If(..) => {}
+        _ => return 0,
+    }
+    let (mut height, mut all) = (0, true);
+    each_subterm!(term, |c: &TermId| {
+        let of = heights[c.0 as usize];
+        all &= of > 0;
+        height = height.max(of);
+    });
+    if all && height < MAX_IN_PLACE { height + 1 } else { 0 }
 }
 
 /// Returns true if a term is plain. `before` and `plain` hold the earlier terms, among them its subterms, and

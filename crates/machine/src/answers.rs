@@ -51,31 +51,17 @@ impl<'a> Asked<'a> {
 #[derive(Clone, Copy, Debug)]
 pub struct Args<'a> {
     tool: &'a ToolDecl,
-    values: Values<'a>,
-}
-
-#[derive(Clone, Copy, Debug)]
-enum Values<'a> {
-    Bare(&'a [Data]),
-    Named(&'a [(Name, Data)]),
+    values: &'a [(Name, Data)],
 }
 
 impl<'a> Args<'a> {
-    #[inline]
-    pub(crate) fn bare(tool: &'a ToolDecl, values: &'a [Data]) -> Args<'a> {
-        Args { tool, values: Values::Bare(values) }
-    }
-
-    pub(crate) fn named(tool: &'a ToolDecl, values: &'a [(Name, Data)]) -> Args<'a> {
-        Args { tool, values: Values::Named(values) }
+    pub(crate) fn new(tool: &'a ToolDecl, values: &'a [(Name, Data)]) -> Args<'a> {
+        Args { tool, values }
     }
 
     /// The argument of this number.
     pub fn get(&self, number: usize) -> Option<&'a Data> {
-        match self.values {
-            Values::Bare(values) => values.get(number),
-            Values::Named(values) => values.get(number).map(|(_, value)| value),
-        }
+        self.values.get(number).map(|(_, value)| value)
     }
 
     /// Each with the name of its parameter.

@@ -1,27 +1,29 @@
-//! The rules, as transitions of a strand: a term or a value, and a continuation.
+//! The evaluator: transitions of a strand, which is a term or a value and a continuation.
 //!
-//! Each arm below names its rule by the term former; the text of the rules is `docs/calculus.md` §3, §5, §6, §10.
+//! `docs/calculus.md` §3, §5, §6 and §10 have the text of the rules. Each rule is one function or one match arm, named by
+//! the term former. `docs/architecture.md` says where each one is.
+//!
+//! - `rules`: values from values. A term whose subterms need no frame is evaluated there at once.
+//! - `apply`: application.
+//! - `ask`: requests and what becomes of their answers.
+//! - This file: the order of evaluation, conversations, labels, errors and branches.
 
+mod apply;
 mod ask;
-mod at_once;
-mod quick;
-mod rounds;
+mod rules;
 mod state;
 
-use crate::once::{self, Shared, shared};
-use crate::prim::{self, PrimError};
-use crate::value::{Body, Captures, Kind, Node, NotData, Ref, Tool, Value, inside};
+use crate::value::{Body, Captures, Kind, Node, NotData, Ref, Tool, Value};
 use crate::{
     Answers, Call, Conversation, Deadline, Deadlines, ErrorCode, Failure, Machine, Message, Part, Place,
     Refusal, Remark, Request, RequestId, SHORT, StopReason,
 };
-use at_once::AtOnce;
 use core_ir::{
-    Bound, Code, Data, EffectClass, Label, Lattice, ModelParams, Name, Num, Recv, Role, Step, Term, TermId,
-    ToolDecl, ToolId, What,
+    Code, Data, EffectClass, Label, Lattice, ModelParams, Name, Recv, Role, Step, Term, TermId, ToolDecl,
+    ToolId, What,
 };
 use diagnostics::{Span, clip};
-use quick::{Env, itself};
+use rules::{Computed, Env};
 use std::sync::Arc;
 
 /// The most branches that may exist at once in one run.
@@ -247,8 +249,6 @@ enum Frame {
     First(TermId),
     /// The second, after the first gave this value.
     Second(TermId, Value),
-    /// The argument of a function that is written there.
-    Applied(TermId),
     /// A branch of a `par` that is carried out right here; the results before it begin there in `Strand::parts`.
     Branch { par: TermId, start: usize, failed: Option<Box<Failure>>, pc: Label, pc_from: Span },
     /// One of a sequence of parts, which begin there in `Strand::parts`.
@@ -353,16 +353,32 @@ impl Strand {
         }
     }
 
-    /// Goes on with the value of the term at hand. The state was taken when this step began, so there is nothing to drop.
+    /// Goes on with the value of the term at hand.
     #[inline]
     fn give(&mut self, value: Value) {
-        std::mem::forget(std::mem::replace(&mut self.state, State::Return(value)));
+        self.state = State::Return(value);
     }
 
-    /// Goes on with this term; see [`Strand::give`].
+    /// Goes on with the value of the term at hand, or with the error that it is.
+    #[inline]
+    fn settle(&mut self, result: Computed) {
+        self.state = match result {
+            Ok(value) => State::Return(value),
+            Err(failure) => State::Raise(failure),
+        };
+    }
+
+    /// Goes on with this term.
     #[inline]
     fn go(&mut self, term: TermId) {
-        std::mem::forget(std::mem::replace(&mut self.state, State::Eval(term)));
+        self.state = State::Eval(term);
+    }
+
+    /// The environment of the current activation.
+    #[inline]
+    fn env(&self) -> Env<'_> {
+        let (captured, locals) = self.stack[self.bottom..].split_at(self.base - self.bottom);
+        Env { code: &self.code, captured, locals, pc: self.pc, strand: self.id }
     }
 
     /// Sets the program counter for what follows; what comes after that finds the old one again.
@@ -387,52 +403,33 @@ impl Strand {
     fn enter(
         &mut self,
         code: &Arc<Code>,
-        captures: impl IntoIterator<Item = Value>,
+        captures: &[Value],
         argument: Option<Value>,
         (pc, from): (Label, Span),
         body: TermId,
     ) {
-        let new = self.stack.len();
-        self.stack.extend(captures);
-        let base = self.stack.len();
-        self.stack.extend(argument);
-        self.begin(Some(code), (new, base), (pc, from), body);
-    }
-
-    /// Begins the activation whose captures and argument were pushed on the stack, from `new` and `base` on; of this code, if it
-    /// may be another.
-    #[inline]
-    fn begin(
-        &mut self,
-        code: Option<&Arc<Code>>,
-        (new, base): (usize, usize),
-        (pc, from): (Label, Span),
-        body: TermId,
-    ) {
-        let other = code.filter(|code| !Arc::ptr_eq(code, &self.code)).cloned();
-        let left = other.map(|code| std::mem::replace(&mut self.code, code));
+        let left = (!Arc::ptr_eq(code, &self.code)).then(|| std::mem::replace(&mut self.code, code.clone()));
         if let Some(Frame::Ret { code: caller, .. }) = self.kont.last_mut() {
             // The caller's code is the first that was left.
             if caller.is_none() {
                 *caller = left;
             }
-            self.stack.drain(self.bottom..new);
-            self.base = base - (new - self.bottom);
+            self.stack.truncate(self.bottom);
         } else {
-            let (bottom, base_before) = (self.bottom, self.base);
-            let (caller, from) = (self.pc, self.pc_from);
-            once::push(&mut self.kont, || Frame::Ret {
+            self.kont.push(Frame::Ret {
                 code: left,
-                bottom,
-                base: base_before,
-                pc: caller,
-                pc_from: from,
+                bottom: self.bottom,
+                base: self.base,
+                pc: self.pc,
+                pc_from: self.pc_from,
             });
-            (self.bottom, self.base) = (new, base);
+            self.bottom = self.stack.len();
         }
+        self.stack.extend_from_slice(captures);
+        self.base = self.stack.len();
+        self.stack.extend(argument);
         if pc != self.pc {
-            self.pc = pc;
-            self.pc_from = from;
+            (self.pc, self.pc_from) = (pc, from);
         }
         self.go(body);
     }
@@ -448,27 +445,8 @@ impl Strand {
         (self.pc, self.pc_from) = (pc, from);
     }
 
-    /// What a closure that is made here captures.
-    fn captured(&self, slot: core_ir::Slot) -> Option<&Value> {
-        match slot {
-            core_ir::Slot::Local(i) => self.stack.get(self.base + i as usize),
-            core_ir::Slot::Captured(i) => self.stack.get(self.bottom + i as usize),
-            core_ir::Slot::Global(_) => None,
-        }
-    }
-
-    /// The parts from `start` on, which are copied at once: one by one would take longer.
-    fn taken(&mut self, start: usize) -> Vec<Value> {
-        if start > 0 {
-            return self.parts.split_off(start);
-        }
-        let mut taken = Vec::with_capacity(self.parts.len());
-        taken.append(&mut self.parts);
-        taken
-    }
-
     fn message(&mut self, role: Role, content: Arc<str>, call: Option<Arc<(Name, Data)>>) {
-        self.conversation.messages.push(|| Message { role, content, call });
+        self.conversation.messages.push(Message { role, content, call });
     }
 
     /// Where its requests stand.
@@ -637,29 +615,13 @@ impl Strand {
             return false;
         }
         let results: Result<Vec<Value>, Failure> = join.results.drain(..).flatten().collect();
-        self.state = match results {
-            Ok(values) => State::Return(Value::node(lattice, self.pc, Body::List(values))),
-            Err(failure) => State::Raise(Box::new(failure)),
-        };
+        let results = results.map_err(Box::new).map(|values| rules::results(lattice, self.pc, values));
+        self.settle(results);
         true
     }
 
     fn fail(&mut self, code: ErrorCode, label: Label, span: Span, message: impl Into<String>) {
-        let message = message.into();
-        let stopped = (code == ErrorCode::Fuel).then_some(StopReason::Fuel);
-        let failure = Failure {
-            code,
-            message,
-            label,
-            strand: self.id,
-            span,
-            notes: Vec::new(),
-            refusal: None,
-            stopped,
-            permanent: false,
-            unattended: false,
-        };
-        self.state = State::Raise(Box::new(failure));
+        self.state = State::Raise(failure(self.id, code, label, span, message.into()));
     }
 
     /// Says of a failure that it comes again however often the request is repeated.
@@ -694,92 +656,49 @@ impl Strand {
 impl Machine {
     /// Runs a strand until it needs the world, has used its slice, waits for branches, or has ended.
     pub(crate) fn run(&mut self, s: &mut Strand, world: &mut dyn Answers) -> Outcome {
-        // A step may do a lot in place; what it does is in the fuel.
+        // A transition may evaluate several terms; what it does is in the fuel.
         let enough = self.fuel.saturating_sub(u64::from(SLICE));
         for _ in 0..SLICE {
-            // What is at hand is left where it is if it can be, instead of being moved out and in again.
-            if let State::Eval(id) = s.state {
-                if self.fuel < enough {
-                    break;
-                }
-                if self.fuel == 0 || s.kont.len() > self.config.max_frames {
-                    let span = s.code.span(id);
-                    let message = if self.fuel == 0 {
-                        format!("still running after {} steps", self.config.fuel)
-                    } else {
-                        format!("recursion deeper than {} frames", self.config.max_frames)
-                    };
-                    s.kont.clear();
-                    s.fail(ErrorCode::Fuel, s.pc, span, message);
-                    continue;
-                }
-                self.fuel -= 1;
-                if let Some(question) = self.eval(s, id, world)
-                    && let Some(question) = self.answered_at_once(s, question, world)
-                {
-                    return self.request(s, question);
-                }
-                if let State::Joining(_) = s.state {
-                    return Outcome::Joining;
-                }
-                continue;
-            }
-            if let State::Return(value) = &s.state {
-                match s.kont.last() {
-                    Some(Frame::Ret { .. }) => {
-                        if let Some(Frame::Ret { code, bottom, base, pc, pc_from }) = s.kont.pop() {
-                            s.leave(code, (bottom, base), (pc, pc_from));
-                        }
-                        continue;
+            let question = match std::mem::replace(&mut s.state, State::Ended) {
+                State::Eval(id) => {
+                    if self.fuel < enough {
+                        s.go(id);
+                        break;
                     }
-                    Some(Frame::Pc { pc, pc_from }) => {
-                        (s.pc, s.pc_from) = (*pc, *pc_from);
-                        s.kont.pop();
-                        continue;
-                    }
-                    Some(Frame::Parts(term, start)) => {
-                        let (term, start) = (*term, *start);
-                        if let Kind::Num(n) = &value.kind
-                            && let Some(i) = n.to_i64()
-                        {
-                            s.parts.push(Value::new(value.label, Kind::Num(Num::from(i))));
-                        } else if let State::Return(value) = std::mem::replace(&mut s.state, State::Ended) {
-                            s.parts.push(value);
-                        }
-                        s.kont.pop();
-                        self.gather(s, term, start, world);
-                        continue;
-                    }
-                    _ => {}
+                    self.eval(s, id)
                 }
-            }
-            match std::mem::replace(&mut s.state, State::Ended) {
-                State::Eval(_) => unreachable!("done above"),
                 State::Return(value) => match s.kont.pop() {
                     None => return Outcome::Ended(Ok(value)),
-                    Some(frame) => {
-                        if let Some(question) = self.resume(s, frame, value, world)
-                            && let Some(question) = self.answered_at_once(s, question, world)
-                        {
-                            return self.request(s, question);
-                        }
-                        if let State::Joining(_) = s.state {
-                            return Outcome::Joining;
-                        }
+                    Some(Frame::Ret { code, bottom, base, pc, pc_from }) => {
+                        s.leave(code, (bottom, base), (pc, pc_from));
+                        s.give(value);
+                        continue;
                     }
+                    Some(frame) => self.resume(s, frame, value),
                 },
+                // Nobody catches it. What was opened inside is closed at the end of the run.
+                State::Raise(failure) if failure.code == ErrorCode::Fuel => return Outcome::Final(*failure),
                 State::Raise(failure) => match s.kont.pop() {
                     None => return Outcome::Ended(Err(*failure)),
                     Some(frame) => {
                         if let Some(last) = self.unwind(s, frame, failure) {
                             return Outcome::Final(*last);
                         }
+                        continue;
                     }
                 },
                 State::Waiting | State::Joining(_) | State::Ended => {
                     // INVARIANT: only strands that can go on are in the ready queue.
                     unreachable!("a strand that waits is not run")
                 }
+            };
+            if let Some(question) = question
+                && let Some(question) = self.answered_at_once(s, question, world)
+            {
+                return self.request(s, question);
+            }
+            if let State::Joining(_) = s.state {
+                return Outcome::Joining;
             }
         }
         Outcome::Working
@@ -814,88 +733,37 @@ impl Machine {
         )
     }
 
-    fn deep(&mut self, v: &Value) -> Label {
-        v.deep_label(&mut self.lattice)
+    fn not_data(&mut self, s: &mut Strand, v: &Value, e: NotData, span: Span) {
+        let label = self.blame(s.pc, v);
+        s.fail(e.code(ErrorCode::Type), label, span, e.message());
     }
 
-    /// `pc ⊔ deep V`, the label of most errors.
-    fn blame(&mut self, s: &Strand, v: &Value) -> Label {
-        let deep = self.deep(v);
-        self.lattice.join(s.pc, deep)
-    }
-
-    /// Uses fuel in proportion to bytes copied.
-    fn charge(&mut self, steps: u64) {
-        self.fuel = self.fuel.saturating_sub(steps);
-    }
-
-    fn not_data(&mut self, s: &mut Strand, v: &Value, e: NotData, code: ErrorCode, span: Span) {
-        let code = if e == NotData::Function { code } else { ErrorCode::Limit };
-        let label = self.blame(s, v);
-        s.fail(code, label, span, e.message());
+    /// The value of a term that needs no frame, if it is one.
+    #[inline]
+    fn operand(&mut self, s: &Strand, id: TermId) -> Option<Computed> {
+        s.code.is_in_place(id).then(|| self.compute(&s.env(), id))
     }
 
     /// One step into a term.
-    fn eval(&mut self, s: &mut Strand, id: TermId, world: &mut dyn Answers) -> Option<Question> {
-        match s.code.term(id) {
-            Term::App(function, argument) => {
-                let (function, argument) = (*function, *argument);
-                if self.call(s, id, function, argument) {
-                    return None;
-                }
-                if let Term::Tool(tool) = s.code.term(function)
-                    && let Some(left) = self.fuel.checked_sub(1)
-                {
-                    let (tool, fuel) = (*tool, std::mem::replace(&mut self.fuel, left));
-                    if let Some(argument) = self.atom(s, argument) {
-                        let tool = self.tool(&s.code, tool);
-                        let span = s.code.span(id);
-                        return self.call_tool(s, tool, argument, span);
-                    }
-                    self.fuel = fuel;
-                }
-                // To make the function does nothing that anybody could tell, so it is made when its argument is there.
-                if self.fuel > 0 && matches!(s.code.term(function), Term::Abs(_)) {
-                    self.fuel -= 1;
-                    s.kont.push(Frame::Applied(id));
-                    s.go(argument);
-                    return None;
-                }
-            }
-            Term::Var(..)
-            | Term::Lit(_)
-            | Term::Prim(..)
-            | Term::Field(..)
-            | Term::Index(..)
-            | Term::Fst(_)
-            | Term::Snd(_) => {
-                // The step of this term was counted already.
-                self.fuel += 1;
-                if self.give_atom(s, id) {
-                    return None;
-                }
-                self.fuel -= 1;
-            }
-            _ => {}
+    fn eval(&mut self, s: &mut Strand, id: TermId) -> Option<Question> {
+        if s.kont.len() > self.config.max_frames {
+            let message = format!("recursion deeper than {} frames", self.config.max_frames);
+            s.fail(ErrorCode::Fuel, s.pc, s.code.span(id), message);
+            return None;
+        }
+        if let Some(result) = self.operand(s, id) {
+            s.settle(result);
+            return None;
+        }
+        if let Err(failure) = self.step(&s.env(), id) {
+            s.state = State::Raise(failure);
+            return None;
         }
         let code = &s.code;
         match code.term(id) {
-            // INVARIANT: what needs no frame was done above; there is fuel for it, since there was for this step.
-            Term::Var(..) | Term::Lit(_) => unreachable!("a term that needs no frame"),
-            Term::Abs(abs) => {
-                let mut captured = Captures::with_capacity(abs.captures.len());
-                for slot in &abs.captures {
-                    captured.push(match (s.captured(*slot), slot) {
-                        (Some(value), _) => value.clone(),
-                        (None, core_ir::Slot::Global(i)) => {
-                            Value::new(Label::BOTTOM, Kind::Node(self.global(*i)))
-                        }
-                        // INVARIANT: `Builder::finish` resolves variables to slots that are there.
-                        (None, _) => unreachable!("a captured variable"),
-                    });
-                }
-                let body = Body::Closure { code: code.clone(), term: id, captures: captured };
-                s.give(Value::node(&mut self.lattice, s.pc, body));
+            // INVARIANT: `Code::is_in_place` holds of these.
+            Term::Var(..) | Term::Lit(_) | Term::Abs(_) | Term::Tag(_, None) => {
+                unreachable!("a term that needs no frame")
             }
             Term::App(e, _)
             | Term::Field(e, _)
@@ -906,6 +774,7 @@ impl Machine {
             | Term::Fst(e)
             | Term::Snd(e)
             | Term::Tag(_, Some(e))
+            | Term::If(e, ..)
             | Term::Case { scrutinee: e, .. }
             | Term::Classify(_, e)
             | Term::Fix { body: e, .. }
@@ -921,43 +790,28 @@ impl Machine {
             | Term::Fail(e)
             | Term::Check(_, _, e) => {
                 let e = *e;
-                match self.atom(s, e) {
-                    Some(v) => return self.first(s, id, v),
+                match self.operand(s, e) {
+                    Some(Ok(v)) => return self.first(s, id, v),
+                    Some(Err(failure)) => s.state = State::Raise(failure),
                     None => {
                         s.kont.push(Frame::First(id));
                         s.go(e);
                     }
                 }
             }
-            Term::If(e, ..) => {
-                let e = *e;
-                if let Some((label, yes)) = self.condition(s, e) {
-                    self.decided(s, id, label, yes);
-                } else {
-                    match self.atom(s, e) {
-                        Some(v) => return self.first(s, id, v),
-                        None => {
-                            s.kont.push(Frame::First(id));
-                            s.go(e);
-                        }
-                    }
-                }
-            }
-            Term::Let { .. } => self.definitions(s, id, 0, world),
-            Term::Record(fields) if fields.is_empty() => s.give(Value::unit(s.pc)),
-            Term::Record(_) | Term::List(_) | Term::Prim(..) => self.gather(s, id, s.parts.len(), world),
-            Term::Tag(name, None) => {
-                let body = Body::Tag(name.clone(), Value::new(s.pc, Kind::Null));
-                s.give(Value::node(&mut self.lattice, s.pc, body));
-            }
+            Term::Let { .. } => self.definitions(s, id, 0),
+            Term::Record(_) | Term::List(_) | Term::Prim(..) => self.gather(s, id, s.parts.len()),
             Term::Guard { term, retry, .. } => {
                 let (term, left) = (*term, *retry);
-                if let Some(v) = self.atom(s, term) {
-                    return self.guarded(s, Guarded::Term(id), left, (s.pc, s.pc_from), v);
+                match self.operand(s, term) {
+                    Some(Ok(v)) => return self.guarded(s, Guarded::Term(id), left, (s.pc, s.pc_from), v),
+                    Some(Err(failure)) => s.state = State::Raise(failure),
+                    None => {
+                        let (guarded, remark) = (Guarded::Term(id), s.remark.clone());
+                        s.kont.push(Frame::Guard { guarded, left, remark, pc: s.pc, pc_from: s.pc_from });
+                        s.go(term);
+                    }
                 }
-                let (guarded, remark) = (Guarded::Term(id), s.remark.clone());
-                s.kont.push(Frame::Guard { guarded, left, remark, pc: s.pc, pc_from: s.pc_from });
-                s.go(term);
             }
             Term::Mem(_, e) => s.go(*e),
             Term::Within(..) if s.deadlines.len() >= MAX_DEADLINES => {
@@ -1039,10 +893,10 @@ impl Machine {
             }
             Term::Par(most, branches) => {
                 if branches.is_empty() {
-                    s.give(Value::node(&mut self.lattice, s.pc, Body::List(Vec::new())));
+                    s.give(rules::results(&mut self.lattice, s.pc, Vec::new()));
                     return None;
                 }
-                if self.is_plain(s, branches) {
+                if is_plain(s, branches) {
                     s.joins += 1;
                     s.counts.count(Counted::Pars, &self.lattice, s.pc);
                     self.branches(s, id, s.parts.len(), None);
@@ -1152,7 +1006,6 @@ impl Machine {
             Frame::Parts(_, start) => s.parts.truncate(start),
             Frame::First(_)
             | Frame::Second(..)
-            | Frame::Applied(_)
             | Frame::Let(..)
             | Frame::FixArg(..)
             | Frame::Policy(_)
@@ -1164,13 +1017,7 @@ impl Machine {
     }
 
     /// Gives the value of a subterm to what waits for it.
-    fn resume(
-        &mut self,
-        s: &mut Strand,
-        frame: Frame,
-        v: Value,
-        world: &mut dyn Answers,
-    ) -> Option<Question> {
+    fn resume(&mut self, s: &mut Strand, frame: Frame, v: Value) -> Option<Question> {
         match frame {
             Frame::Ret { code, bottom, base, pc, pc_from } => {
                 s.leave(code, (bottom, base), (pc, pc_from));
@@ -1191,13 +1038,12 @@ impl Machine {
                     self.note_definition(s, term, index, &v);
                 }
                 s.bind(local, v);
-                self.definitions(s, term, index + 1, world);
+                self.definitions(s, term, index + 1);
             }
             Frame::Parts(term, start) => {
                 s.parts.push(v);
-                self.gather(s, term, start, world);
+                self.gather(s, term, start);
             }
-            Frame::Applied(term) => self.applied(s, term, v),
             Frame::Branch { par, start, failed, pc, pc_from } => {
                 (s.pc, s.pc_from) = (pc, pc_from);
                 s.parts.push(v);
@@ -1227,7 +1073,7 @@ impl Machine {
             }
             Frame::Generated => {
                 let yes = Value::new(s.pc, Kind::Bool(true));
-                s.give(Value::node(&mut self.lattice, s.pc, Body::List(vec![yes, v])));
+                s.give(Value::node(&mut self.lattice, s.pc, Body::List(vec![yes, v].into())));
             }
             Frame::Within(outer) => {
                 s.deadlines = outer;
@@ -1241,19 +1087,6 @@ impl Machine {
         None
     }
 
-    /// The value of a variable or a literal.
-    fn leaf(&mut self, at: &Env<'_>, id: TermId) -> Value {
-        match at.code.term(id) {
-            Term::Var(_, core_ir::Slot::Local(i)) => at.locals[*i as usize].read(&mut self.lattice, at.pc),
-            Term::Var(_, core_ir::Slot::Captured(i)) => {
-                at.captured[*i as usize].read(&mut self.lattice, at.pc)
-            }
-            Term::Var(_, core_ir::Slot::Global(i)) => Value::new(at.pc, Kind::Node(self.global(*i))),
-            Term::Lit(data) => Value::literal(&mut self.lattice, at.pc, data),
-            _ => unreachable!("a variable or a literal"),
-        }
-    }
-
     /// Takes note of the value of a definition.
     fn note_definition(&mut self, s: &Strand, term: TermId, index: usize, v: &Value) {
         let code = &s.code;
@@ -1264,17 +1097,8 @@ impl Machine {
         }
     }
 
-    /// A label that something raises to: with this step as what it comes from, if it does raise it.
-    #[inline(always)]
-    fn raised(&mut self, by: Label, to: Label, what: What, span: Span) -> Label {
-        if self.lattice.keeps_origins() && !self.lattice.flows(by, to) {
-            return self.lattice.mark(by, by, Label::BOTTOM, || local(what, span));
-        }
-        by
-    }
-
     /// Enters a message into the conversation, whose label may be raised by that of the message.
-    #[inline(always)]
+    #[inline]
     fn say(
         &mut self,
         s: &mut Strand,
@@ -1291,7 +1115,7 @@ impl Machine {
     }
 
     /// Goes on with a `let` at the definition of this index.
-    fn definitions(&mut self, s: &mut Strand, term: TermId, mut index: usize, world: &mut dyn Answers) {
+    fn definitions(&mut self, s: &mut Strand, term: TermId, mut index: usize) {
         loop {
             let code = &s.code;
             let Term::Let { bindings, body, .. } = code.term(term) else { unreachable!("a let") };
@@ -1300,73 +1124,100 @@ impl Machine {
                 return;
             };
             let (definition, local) = (*definition, code.locals(term) + index);
-            let value = match self.atom(s, definition) {
-                Some(value) => value,
-                None => match self.at_once(s, definition, world, || Frame::Let(term, index)) {
-                    AtOnce::Done => match s.parts.pop() {
-                        Some(value) => value,
-                        None => unreachable!("what was done is there"),
-                    },
-                    AtOnce::GoesOn => return,
-                    AtOnce::Refused => {
-                        s.kont.push(Frame::Let(term, index));
-                        s.go(definition);
-                        return;
+            match self.operand(s, definition) {
+                Some(Ok(value)) => {
+                    if self.lattice.keeps_origins() {
+                        self.note_definition(s, term, index, &value);
                     }
-                },
-            };
-            if self.lattice.keeps_origins() {
-                self.note_definition(s, term, index, &value);
+                    s.bind(local, value);
+                    index += 1;
+                }
+                Some(Err(failure)) => {
+                    s.state = State::Raise(failure);
+                    return;
+                }
+                None => {
+                    s.kont.push(Frame::Let(term, index));
+                    s.go(definition);
+                    return;
+                }
             }
-            s.bind(local, value);
-            index += 1;
         }
     }
 
-    /// A list of the parts from `start` on.
-    #[inline]
-    fn listed(&mut self, s: &mut Strand, start: usize) -> Shared<Node> {
-        // Before they are moved: those that were just written can be read one by one at once, and moved only later.
-        let (deep, has_function) = inside(&mut self.lattice, s.parts[start..].iter());
-        let items = s.taken(start);
-        shared(|| Node { deep, has_function, body: Body::List(items) })
+    /// Goes on with the parts of a record, list or primitive; those that are there begin at `start`.
+    fn gather(&mut self, s: &mut Strand, term: TermId, start: usize) {
+        loop {
+            let done = s.parts.len() - start;
+            let next = match s.code.term(term) {
+                Term::Record(fields) => fields.get(done).map(|f| f.1),
+                Term::List(terms) | Term::Prim(_, terms) => terms.get(done).copied(),
+                _ => unreachable!("a term with parts"),
+            };
+            let Some(next) = next else { break };
+            match self.operand(s, next) {
+                Some(Ok(value)) => s.parts.push(value),
+                Some(Err(failure)) => {
+                    s.parts.truncate(start);
+                    s.state = State::Raise(failure);
+                    return;
+                }
+                None => {
+                    s.kont.push(Frame::Parts(term, start));
+                    s.go(next);
+                    return;
+                }
+            }
+        }
+        let result = match s.code.term(term) {
+            Term::Prim(..) => {
+                let result = self.primitive(&s.env(), term, &s.parts[start..]);
+                s.parts.truncate(start);
+                result
+            }
+            _ => {
+                let parts = s.parts.split_off(start);
+                Ok(self.structure(&s.env(), term, parts))
+            }
+        };
+        s.settle(result);
     }
 
-    /// All parts of a record, list or primitive are there: its value, if there is no error.
-    fn whole(&mut self, s: &mut Strand, term: TermId, start: usize) -> Option<Value> {
-        let code = &s.code;
-        let body = match code.term(term) {
-            Term::Record(fields) => {
-                Body::Record(fields.iter().map(|(n, _)| n.clone()).zip(s.parts.drain(start..)).collect())
-            }
-            Term::Prim(p, _) => {
-                let parts = &s.parts[start..];
-                let mut label = s.pc;
-                for part in parts {
-                    let deep = self.deep(part);
-                    label = self.lattice.join(label, deep);
+    /// Goes on with a `par` whose branches only compute. They are evaluated one after another in this strand: nobody can
+    /// tell, because they ask nothing. Their results so far begin at `start`; the first error is `failed`.
+    fn branches(&mut self, s: &mut Strand, par: TermId, start: usize, mut failed: Option<Box<Failure>>) {
+        loop {
+            let done = s.parts.len() - start;
+            let Term::Par(_, branches) = s.code.term(par) else { unreachable!("a `par`") };
+            let Some(branch) = branches.get(done).copied() else { break };
+            match self.operand(s, branch) {
+                Some(Ok(value)) => s.parts.push(value),
+                Some(Err(failure)) if self.is_last(&failure, s.pc) => {
+                    s.state = State::Raise(failure);
+                    return;
                 }
-                let result = match prim::apply(&mut self.lattice, *p, parts, self.config.max_text) {
-                    Ok(result) => {
-                        let cost = prim::cost(parts, &result);
-                        self.charge(cost);
-                        Some(Value::new(label, result.kind))
-                    }
-                    Err(e) => {
-                        let span = code.span(term);
-                        match e {
-                            PrimError::Wrong(m) => s.fail(ErrorCode::Prim, label, span, m),
-                            PrimError::Limit(m) => s.fail(ErrorCode::Limit, label, span, m),
-                        }
-                        None
-                    }
-                };
-                s.parts.truncate(start);
-                return result;
+                Some(Err(failure)) => {
+                    failed = failed.or(Some(failure));
+                    s.parts.push(Value::new(s.pc, Kind::Null));
+                }
+                None => {
+                    s.kont.push(Frame::Branch { par, start, failed, pc: s.pc, pc_from: s.pc_from });
+                    s.go(branch);
+                    return;
+                }
             }
-            _ => Body::List(s.taken(start)),
-        };
-        Some(Value::node(&mut self.lattice, s.pc, body))
+        }
+        let values = s.parts.split_off(start);
+        s.settle(match failed {
+            Some(failure) => Err(failure),
+            None => Ok(rules::results(&mut self.lattice, s.pc, values)),
+        });
+    }
+
+    /// Returns whether an error of a branch ends the run: nobody may catch it, and going on would show that it has not
+    /// happened. The branch began at this program counter.
+    pub(crate) fn is_last(&self, failure: &Failure, pc: Label) -> bool {
+        failure.code.is_final() || !self.lattice.flows(failure.label, pc)
     }
 
     /// The first subterm of a term has its value.
@@ -1380,60 +1231,21 @@ impl Machine {
             | Term::Pair(_, e)
             | Term::Each(_, _, e) => {
                 let e = *e;
-                match self.atom(s, e) {
-                    Some(w) => return self.second(s, term, v, w),
+                match self.operand(s, e) {
+                    Some(Ok(w)) => return self.second(s, term, v, w),
+                    Some(Err(failure)) => s.state = State::Raise(failure),
                     None => {
                         s.kont.push(Frame::Second(term, v));
                         s.go(e);
                     }
                 }
             }
-            Term::Field(_, name) => match v.body() {
-                Some(Body::Record(fields)) if fields.iter().any(|(n, _)| n == name) => {
-                    // INVARIANT: the guard above found it.
-                    let (_, field) = fields.iter().find(|(n, _)| n == name).expect("a field");
-                    s.give(field.read(&mut self.lattice, v.label));
+            Term::If(..) => match self.decided(&s.env(), term, &v) {
+                Ok((pc, branch)) => {
+                    s.set_pc(pc, span);
+                    s.go(branch);
                 }
-                _ => {
-                    let message = missing_field(&v, name);
-                    let label = self.blame(s, &v);
-                    s.fail(ErrorCode::Index, label, span, message);
-                }
-            },
-            Term::Fst(_) | Term::Snd(_) => {
-                let is_first = matches!(code.term(term), Term::Fst(_));
-                match v.body() {
-                    Some(Body::Pair(a, b)) => {
-                        let side = if is_first { a } else { b };
-                        s.give(side.read(&mut self.lattice, v.label));
-                    }
-                    _ => {
-                        let label = self.blame(s, &v);
-                        let what = if is_first { "fst" } else { "snd" };
-                        s.fail(
-                            ErrorCode::Index,
-                            label,
-                            span,
-                            format!("`{what}` needs a pair, found {}", v.kind()),
-                        );
-                    }
-                }
-            }
-            Term::Tag(name, _) => {
-                let body = Body::Tag(name.clone(), v);
-                s.give(Value::node(&mut self.lattice, s.pc, body));
-            }
-            Term::If(..) => match v.kind {
-                Kind::Bool(b) => self.decided(s, term, v.label, b),
-                _ => {
-                    let label = self.blame(s, &v);
-                    s.fail(
-                        ErrorCode::Type,
-                        label,
-                        span,
-                        format!("a condition must be a boolean, found {}", v.kind()),
-                    );
-                }
+                Err(failure) => s.state = State::Raise(failure),
             },
             Term::Case { branches, default, .. } => {
                 let (tag, payload): (Option<&str>, Option<&Value>) = match (&v.kind, v.body()) {
@@ -1442,8 +1254,7 @@ impl Machine {
                     _ => (None, None),
                 };
                 let found = tag.and_then(|tag| branches.iter().find(|b| &*b.tag == tag));
-                let by = self.raised(v.label, s.pc, What::Decided, span);
-                let pc = self.lattice.join(s.pc, by);
+                let pc = self.raised_pc(s.pc, v.label, span);
                 match (found, default) {
                     (Some(branch), _) => {
                         let body = branch.body;
@@ -1465,52 +1276,10 @@ impl Machine {
                             Some(tag) => format!("no branch for `{}`", clip(tag)),
                             None => format!("`case` needs a tag or a string, found {}", v.kind()),
                         };
-                        let label = self.blame(s, &v);
+                        let label = self.blame(s.pc, &v);
                         s.fail(ErrorCode::NoBranch, label, span, message);
                     }
                 }
-            }
-            Term::Classify(tags, _) => {
-                let tag = match (&v.kind, v.body()) {
-                    (Kind::Str(text), _) => prim::classify(text, tags),
-                    (_, Some(Body::Tag(name, _))) => tags.iter().find(|t| *t == name),
-                    _ => None,
-                };
-                match tag.cloned() {
-                    Some(tag) => {
-                        let label = self.blame(s, &v);
-                        let body = Body::Tag(tag, Value::new(Label::BOTTOM, Kind::Null));
-                        s.give(Value::node(&mut self.lattice, label, body));
-                    }
-                    None => {
-                        let shown = match prim::as_str(&v) {
-                            Some(text) => format!("`{}`", clip(text)),
-                            None => v.kind().to_string(),
-                        };
-                        let names: Vec<&str> = tags.iter().map(|t| &**t).collect();
-                        let message = format!("{shown} is none of {}", names.join(", "));
-                        let label = self.blame(s, &v);
-                        s.fail(ErrorCode::Classify, label, span, message);
-                    }
-                }
-            }
-            Term::Fix { bound, .. } => {
-                let body = Body::Fix(*bound, v);
-                s.give(Value::node(&mut self.lattice, s.pc, body));
-            }
-            Term::Llm(_, params) => {
-                if !matches!(v.kind, Kind::Str(_)) {
-                    let label = self.blame(s, &v);
-                    s.fail(
-                        ErrorCode::Type,
-                        label,
-                        span,
-                        format!("a prompt must be a string, found {}", v.kind()),
-                    );
-                    return None;
-                }
-                let body = Body::Llm { prompt: v, params: params.clone(), code: code.clone(), term };
-                s.give(Value::node(&mut self.lattice, s.pc, body));
             }
             Term::Send(role, _) => {
                 let role = *role;
@@ -1533,7 +1302,7 @@ impl Machine {
                     v => match v.text(self.config.max_text) {
                         Ok(text) => text,
                         Err(e) => {
-                            self.not_data(s, &v, e, ErrorCode::Type, span);
+                            self.not_data(s, &v, e, span);
                             return None;
                         }
                     },
@@ -1546,33 +1315,6 @@ impl Machine {
                 let (store, key) = at.expect("a resolved key");
                 let decl = code.store(store).clone();
                 return self.remember(s, decl, key, v, span);
-            }
-            Term::Fail(_) => {
-                let label = self.blame(s, &v);
-                match v.text(self.config.max_text) {
-                    Ok(text) => s.fail(ErrorCode::Fail, label, span, &*text),
-                    Err(e) => self.not_data(s, &v, e, ErrorCode::Type, span),
-                }
-            }
-            Term::Check(what, ty, _) => {
-                let problem = match v.to_data(self.config.max_text) {
-                    Ok(data) => ty
-                        .check(&data)
-                        .err()
-                        .map(|(path, cause)| (ErrorCode::Type, format!("{what}: {path}: {cause}"))),
-                    Err(NotData::Function) => Some((
-                        ErrorCode::Type,
-                        format!("{what}: expected {}, found a function", ty.in_words()),
-                    )),
-                    Err(e) => Some((ErrorCode::Limit, e.message())),
-                };
-                match problem {
-                    None => s.give(v),
-                    Some((code, message)) => {
-                        let label = self.blame(s, &v);
-                        s.fail(code, label, span, message);
-                    }
-                }
             }
             Term::Relabel(_, e)
             | Term::Test(_, e)
@@ -1609,20 +1351,12 @@ impl Machine {
                 }
                 s.go(e);
             }
-            _ => unreachable!("a term with a first subterm"),
+            _ => {
+                let result = self.unary(&s.env(), term, v);
+                s.settle(result);
+            }
         }
         None
-    }
-
-    /// Goes on with the branch that the condition of an `if` says.
-    fn decided(&mut self, s: &mut Strand, term: TermId, label: Label, b: bool) {
-        let Term::If(_, then, otherwise, _) = s.code.term(term) else { unreachable!("an `if`") };
-        let branch = if b { *then } else { *otherwise };
-        let span = s.code.span(term);
-        let by = self.raised(label, s.pc, What::Decided, span);
-        let pc = self.lattice.join(s.pc, by);
-        s.set_pc(pc, span);
-        s.go(branch);
     }
 
     /// Both subterms of a term have their values.
@@ -1631,12 +1365,9 @@ impl Machine {
         let span = code.span(term);
         match code.term(term) {
             Term::App(..) => return self.apply(s, first, v, span),
-            Term::Pair(..) => {
-                s.give(Value::node(&mut self.lattice, s.pc, Body::Pair(first, v)));
-            }
             Term::Each(most, ..) => {
                 let Some(Body::List(items)) = v.body() else {
-                    let label = self.blame(s, &v);
+                    let label = self.blame(s.pc, &v);
                     let message = format!("`each` goes through a list, found {}", v.kind());
                     s.fail(ErrorCode::Type, label, span, message);
                     return None;
@@ -1647,58 +1378,9 @@ impl Machine {
                 let items: Vec<Value> = items.iter().map(|i| i.read(&mut self.lattice, pc)).collect();
                 s.set_pc(pc, span);
                 if items.is_empty() {
-                    s.give(Value::node(&mut self.lattice, pc, Body::List(items)));
+                    s.give(rules::results(&mut self.lattice, pc, items));
                 } else {
                     self.branch_out(s, most, Branches::Calls { function, items, span });
-                }
-            }
-            Term::With(_, name, _) => match first.body() {
-                Some(Body::Record(fields)) => {
-                    let mut fields = fields.clone();
-                    match fields.iter_mut().find(|(n, _)| n == name) {
-                        Some((_, old)) => *old = v,
-                        None => fields.push((name.clone(), v)),
-                    }
-                    self.fuel = self.fuel.saturating_sub(fields.len() as u64);
-                    s.state =
-                        State::Return(Value::node(&mut self.lattice, first.label, Body::Record(fields)));
-                }
-                _ => {
-                    let label = self.blame(s, &first);
-                    s.fail(
-                        ErrorCode::Index,
-                        label,
-                        span,
-                        format!("a field can be set in a record only, found {}", first.kind()),
-                    );
-                }
-            },
-            Term::Index(..) => {
-                let label = self.lattice.join(first.label, v.label);
-                let found = match (first.body(), &first.kind, &v.kind) {
-                    (Some(Body::List(items)), _, Kind::Num(i)) => {
-                        i.to_usize().and_then(|i| items.get(i)).map(|p| p.read(&mut self.lattice, label))
-                    }
-                    (Some(Body::Record(fields)), _, Kind::Str(name)) => fields
-                        .iter()
-                        .find(|(n, _)| **n == **name)
-                        .map(|(_, p)| p.read(&mut self.lattice, label)),
-                    (_, Kind::Str(text), Kind::Num(i)) => i
-                        .to_usize()
-                        .and_then(|i| text.chars().nth(i))
-                        .map(|c| Value::str(label, c.to_string())),
-                    _ => None,
-                };
-                match found {
-                    Some(value) => s.give(value),
-                    None => {
-                        let key = v.text(100).map_or_else(|_| v.kind().to_string(), |t| format!("`{t}`"));
-                        let message = format!("{} has nothing at {key}", first.kind());
-                        let a = self.blame(s, &first);
-                        let b = self.deep(&v);
-                        let label = self.lattice.join(a, b);
-                        s.fail(ErrorCode::Index, label, span, message);
-                    }
                 }
             }
             Term::Assert(..) => {
@@ -1722,163 +1404,9 @@ impl Machine {
                     }
                 }
             }
-            _ => unreachable!("a term with two subterms"),
-        }
-        None
-    }
-
-    /// Applies a function value, at `pc` := its label.
-    fn apply(&mut self, s: &mut Strand, f: Value, v: Value, span: Span) -> Option<Question> {
-        let Kind::Node(node) = &f.kind else {
-            self.not_a_function(s, &f, span);
-            return None;
-        };
-        match &node.body {
-            Body::Closure { code, term, captures } => {
-                let Term::Abs(abs) = code.term(*term) else {
-                    // INVARIANT: a closure that is a value stands for a λ.
-                    unreachable!("a closure is a function")
-                };
-                s.enter(code, captures.iter().cloned(), Some(v), (f.label, span), abs.body);
-            }
-            Body::Fix(..) if node.left() == Some(Bound::Finite(0)) => {
-                s.give(v.read(&mut self.lattice, f.label));
-            }
-            Body::Fix(_, function) => {
-                let v = self.unfold(s, &f, v, span)?;
-                s.set_pc(f.label, span);
-                let own = itself(s.pc, node.clone());
-                let function = function.read(&mut self.lattice, s.pc);
-                s.kont.push(Frame::FixArg(v, span));
-                return self.apply(s, function, own, span);
-            }
-            Body::Guarded { code, term, function } => {
-                let Term::Guard { retry, .. } = code.term(*term) else { unreachable!("a guard") };
-                let guarded = Guarded::Call(Box::new((node.clone(), v.clone())));
-                let (left, remark) = (*retry, s.remark.clone());
-                s.kont.push(Frame::Guard { guarded, left, remark, pc: s.pc, pc_from: s.pc_from });
-                s.set_pc(f.label, span);
-                let function = function.read(&mut self.lattice, s.pc);
-                return self.apply(s, function, v, span);
-            }
-            Body::Llm { prompt, params, code, term } => {
-                let (prompt, params, code) = (prompt.clone(), params.clone(), code.clone());
-                let from = code.span(*term);
-                let saved = (s.pc, s.pc_from);
-                if f.label != s.pc {
-                    (s.pc, s.pc_from) = (f.label, span);
-                }
-                self.open(s);
-                if let Some(Frame::Conv { pc, pc_from, .. }) = s.kont.last_mut() {
-                    (*pc, *pc_from) = saved;
-                }
-                let text = match v.text(self.config.max_text) {
-                    Ok(text) => text,
-                    Err(e) => {
-                        self.not_data(s, &v, e, ErrorCode::Type, span);
-                        return None;
-                    }
-                };
-                self.charge(text.len() as u64 / 16);
-                if let Some(system) = prim::as_str(&prompt)
-                    && !system.is_empty()
-                {
-                    s.message(Role::System, system.clone(), None);
-                }
-                s.message(Role::User, text, None);
-                let (a, b) = (self.deep(&prompt), self.deep(&v));
-                let label = self.lattice.join(a, b);
-                let label = self.raised(label, s.conversation.label, What::Sent, span);
-                s.conversation.label = self.lattice.join(s.conversation.label, label);
-                return self.receive(s, Mode::Data(params, code), 0, from);
-            }
-            Body::Tool(_) => {
-                s.set_pc(f.label, span);
-                if let Kind::Node(tool) = f.kind {
-                    return self.call_tool(s, tool, v, span);
-                }
-            }
-            _ => self.not_a_function(s, &f, span),
-        }
-        None
-    }
-
-    fn not_a_function(&mut self, s: &mut Strand, f: &Value, span: Span) {
-        let deep = self.deep(f);
-        let label = self.lattice.join(f.label, deep);
-        s.fail(
-            ErrorCode::NotAFunction,
-            label,
-            span,
-            format!("{} is applied, but is not a function", f.kind()),
-        );
-    }
-
-    /// An attempt of a `guard` gave a value.
-    fn guarded(
-        &mut self,
-        s: &mut Strand,
-        guarded: Guarded,
-        left: u32,
-        saved: (Label, Span),
-        v: Value,
-    ) -> Option<Question> {
-        // Of a guarded function; a term is of the code at hand.
-        let (own, term) = match &guarded {
-            Guarded::Term(term) => (None, *term),
-            Guarded::Call(call) => match &call.0.body {
-                Body::Guarded { code, term, .. } => (Some(code.clone()), *term),
-                _ => unreachable!("a guarded function"),
-            },
-        };
-        let code = own.as_ref().unwrap_or(&s.code);
-        let Term::Guard { term: tried, pred, .. } = code.term(term) else { unreachable!("a guard") };
-        let span = code.span(term);
-        if v.is_function() {
-            (s.pc, s.pc_from) = saved;
-            let label = v.label;
-            let body = Body::Guarded { code: code.clone(), term, function: v };
-            s.give(Value::node(&mut self.lattice, label, body));
-            return None;
-        }
-        let deep = self.deep(&v);
-        let data = v.to_data(self.config.max_text);
-        let verdict = match &data {
-            Ok(data) => pred.holds(data),
-            Err(e) => Err(e.message()),
-        };
-        match verdict {
-            Ok(()) => {
-                (s.pc, s.pc_from) = saved;
-                s.give(Value::new(deep, v.kind));
-            }
-            Err(reason) if left > 0 => {
-                s.pc = self.lattice.join(s.pc, deep);
-                s.pc_from = span;
-                let (pc, pc_from) = saved;
-                let again = match &guarded {
-                    Guarded::Term(_) => None,
-                    Guarded::Call(call) => match &call.0.body {
-                        Body::Guarded { function, .. } => {
-                            Some((function.read(&mut self.lattice, s.pc), call.1.clone()))
-                        }
-                        _ => unreachable!("a guarded function"),
-                    },
-                };
-                let tried = *tried;
-                let text = pred.remark(&reason, data.as_ref().ok());
-                let remark = s.remark.replace(Arc::new(Remark { label: s.pc, text }));
-                s.kont.push(Frame::Guard { guarded, left: left - 1, remark, pc, pc_from });
-                match again {
-                    None => s.go(tried),
-                    Some((function, argument)) => return self.apply(s, function, argument, span),
-                }
-            }
-            Err(reason) => {
-                let label = self.lattice.join(s.pc, deep);
-                let message = format!("the result does not satisfy `{pred}`: {reason}");
-                (s.pc, s.pc_from) = saved;
-                s.fail(ErrorCode::Guard, label, span, message);
+            _ => {
+                let result = self.binary(&s.env(), term, &first, v);
+                s.settle(result);
             }
         }
         None
@@ -1911,20 +1439,43 @@ fn message_cost(text: &str) -> u64 {
     text.len() as u64 / 16
 }
 
+/// Returns whether all branches of a `par` only compute: each is plain, or applies a function that a variable holds, and
+/// whose body is plain, to an argument that is.
+fn is_plain(s: &Strand, branches: &[TermId]) -> bool {
+    branches.iter().all(|branch| {
+        s.code.is_plain(*branch)
+            || match s.code.term(*branch) {
+                Term::App(function, argument) if s.code.is_plain(*argument) => {
+                    match s.env().held(*function).and_then(Value::body) {
+                        Some(Body::Closure { code, term, .. }) => {
+                            matches!(code.term(*term), Term::Abs(abs) if code.is_plain(abs.body))
+                        }
+                        _ => false,
+                    }
+                }
+                _ => false,
+            }
+    })
+}
+
+/// An error of a strand, of which nothing else is known.
+fn failure(strand: u64, code: ErrorCode, label: Label, span: Span, message: String) -> Box<Failure> {
+    let stopped = (code == ErrorCode::Fuel).then_some(StopReason::Fuel);
+    Box::new(Failure {
+        code,
+        message,
+        label,
+        strand,
+        span,
+        notes: Vec::new(),
+        refusal: None,
+        stopped,
+        permanent: false,
+        unattended: false,
+    })
+}
+
 /// A step that asked nobody.
 pub(super) fn local(what: What, span: Span) -> Step {
     Step { what, span, request: None, place: None }
-}
-
-fn missing_field(v: &Value, name: &str) -> String {
-    match v.body() {
-        Some(Body::Record(fields)) => {
-            let have: Vec<&str> = fields.iter().take(12).map(|(n, _)| &**n).collect();
-            format!(
-                "no field `{name}`; there is {}",
-                if have.is_empty() { "none".into() } else { have.join(", ") }
-            )
-        }
-        _ => format!("no field `{name}` in {}", v.kind()),
-    }
 }

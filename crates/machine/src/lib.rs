@@ -38,7 +38,7 @@ mod answers;
 mod decode;
 mod eval;
 pub mod explore;
-mod once;
+mod list;
 mod prim;
 pub mod store;
 mod value;
@@ -72,7 +72,8 @@ pub struct Config {
     pub lattice: LatticeKind,
     /// Whom its labels may name, if they name anybody.
     pub principals: Principals,
-    /// The most steps; a step is one term evaluated, or 16 bytes copied.
+    /// Maximum number of steps; a step is one term evaluated, or one item, field or 16 bytes that a primitive copies or
+    /// looks at.
     pub fuel: u64,
     /// The most bytes of one text, and the most parts of a value that are looked at at once.
     pub max_text: usize,
@@ -615,9 +616,8 @@ impl Drop for Earlier {
 }
 
 impl Messages {
-    #[inline(always)]
-    pub(crate) fn push(&mut self, message: impl FnOnce() -> Message) {
-        once::push(&mut self.own, message);
+    pub(crate) fn push(&mut self, message: Message) {
+        self.own.push(message);
     }
 
     /// Those since it was last copied.
@@ -1207,11 +1207,11 @@ mod tests {
     fn a_message_is_kept_once_however_often_its_conversation_is_copied() {
         let text: Arc<str> = "first".into();
         let mut messages = Messages::default();
-        messages.push(|| message(&text));
+        messages.push(message(&text));
         let mut kept = Vec::new();
         for n in 0..100_000 {
             let mut copy = messages.copy();
-            copy.push(|| message(&n.to_string().into()));
+            copy.push(message(&n.to_string().into()));
             kept.push(std::mem::replace(&mut messages, copy));
         }
         assert_eq!(Arc::strong_count(&text), 2);
@@ -1225,10 +1225,10 @@ mod tests {
     fn a_copy_and_what_it_was_copied_from_go_on_by_themselves() {
         let texts: [Arc<str>; 3] = ["a".into(), "b".into(), "c".into()];
         let mut one = Messages::default();
-        one.push(|| message(&texts[0]));
+        one.push(message(&texts[0]));
         let mut other = one.copy();
-        one.push(|| message(&texts[1]));
-        other.push(|| message(&texts[2]));
+        one.push(message(&texts[1]));
+        other.push(message(&texts[2]));
         let said = |m: &Messages| m.iter().map(|m| m.content.to_string()).collect::<Vec<_>>();
         assert_eq!((said(&one), said(&other)), (vec!["a".into(), "b".into()], vec!["a".into(), "c".into()]));
     }

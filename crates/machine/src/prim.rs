@@ -2,7 +2,8 @@
 //!
 //! Source: `docs/calculus.md` §3 (`prim p e`), §10.
 
-use crate::value::{Body, Kind, NotData, Value};
+use crate::list::List;
+use crate::value::{Body, Kind, Node, NotData, Value};
 use core_ir::{Data, Label, Lattice, Num, NumError, Prim};
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -68,7 +69,11 @@ pub(crate) fn apply(
             bottom(Kind::Str(s.into()))
         }
         (Prim::Add, [Kind::Node(a), Kind::Node(b)]) => match (&a.body, &b.body) {
-            (Body::List(x), Body::List(y)) => list(lattice, x.iter().chain(y), limit),
+            (Body::List(x), Body::List(y)) => {
+                at_most(x.len() + y.len(), limit)?;
+                let (x, y) = (stripped(lattice, a, x, limit)?, stripped(lattice, b, y, limit)?);
+                Ok(x.concat(lattice, y).value())
+            }
             _ => wrong("two numbers, two strings or two lists"),
         },
         (Prim::Add, _) => wrong("two numbers, two strings or two lists"),
@@ -123,16 +128,19 @@ pub(crate) fn apply(
         },
         (Prim::Has, _) => wrong("a record and a string"),
         (Prim::Append, [Kind::Node(n), _]) => match &n.body {
-            Body::List(items) => list(lattice, items.iter().chain([&args[1]]), limit),
+            Body::List(items) => {
+                at_most(items.len() + 1, limit)?;
+                let items = stripped(lattice, n, items, limit)?;
+                let item = args[1].strip(lattice, limit)?;
+                Ok(items.append(lattice, item).value())
+            }
             _ => wrong("a list and an item"),
         },
         (Prim::Append, _) => wrong("a list and an item"),
         (Prim::Range, [Kind::Num(a), Kind::Num(b)]) => match (a.to_i64(), b.to_i64()) {
             (Some(a), Some(b)) => {
                 let count = b.checked_sub(a).map_or(usize::MAX, |n| usize::try_from(n).unwrap_or(0));
-                if count > limit / 64 {
-                    return Err(NotData::TooLarge.into());
-                }
+                at_most(count, limit)?;
                 let items = (a..b).map(|i| Value::new(Label::BOTTOM, Kind::Num(Num::from(i)))).collect();
                 Ok(Value::known(Label::BOTTOM, Body::List(items), Label::BOTTOM, false))
             }
@@ -161,7 +169,7 @@ pub(crate) fn apply(
             } else {
                 s.split(&**by).map(|p| Value::str(Label::BOTTOM, p)).collect()
             };
-            Ok(Value::node(lattice, Label::BOTTOM, Body::List(parts)))
+            Ok(Value::node(lattice, Label::BOTTOM, Body::List(parts.into())))
         }
         (Prim::Split, _) => wrong("two strings"),
         (Prim::Join, [Kind::Node(n), Kind::Str(by)]) => {
@@ -186,7 +194,7 @@ pub(crate) fn apply(
             if args.iter().any(Value::has_function) {
                 return Err(PrimError::Wrong("functions cannot be compared".into()));
             }
-            for item in items {
+            for item in items.iter() {
                 if item.same(&args[1], limit)? {
                     return boolean(true);
                 }
@@ -201,7 +209,15 @@ pub(crate) fn apply(
             match of {
                 Kind::Str(s) => text(s.chars().skip(a).take(b.saturating_sub(a)).collect()),
                 Kind::Node(n) => match &n.body {
-                    Body::List(items) => list(lattice, items.iter().skip(a).take(b.saturating_sub(a)), limit),
+                    Body::List(items) => {
+                        // Of what is left out no label and no function stays.
+                        let part = items.slice(a, a.saturating_add(b.saturating_sub(a)));
+                        at_most(part.len(), limit)?;
+                        if n.deep == Label::BOTTOM && !n.has_function {
+                            return Ok(Value::known(Label::BOTTOM, Body::List(part), Label::BOTTOM, false));
+                        }
+                        Ok(strip_items(lattice, &part, limit)?.value())
+                    }
                     _ => wrong("a string or list and two indices"),
                 },
                 _ => wrong("a string or list and two indices"),
@@ -259,21 +275,54 @@ fn numbers(prim: Prim, a: &Num, b: &Num) -> Option<Result<Kind, NumError>> {
     }))
 }
 
-/// A list of stripped items.
-fn list<'a>(
-    lattice: &mut Lattice,
-    items: impl Iterator<Item = &'a Value>,
-    limit: usize,
-) -> Result<Value, PrimError> {
-    // A list item takes about 64 bytes.
-    let most = limit / 64;
-    let mut out = Vec::with_capacity(items.size_hint().0.min(most));
+/// The bytes that an item of a list counts for.
+const ITEM: usize = 16;
+
+/// Refuses lists of more items than the limit on sizes admits.
+fn at_most(items: usize, limit: usize) -> Result<(), PrimError> {
+    if items > limit / ITEM { Err(NotData::TooLarge.into()) } else { Ok(()) }
+}
+
+/// A list whose items are stripped, with what is inside.
+struct Stripped {
+    items: List,
+    deep: Label,
+    has_function: bool,
+}
+
+impl Stripped {
+    fn concat(self, lattice: &mut Lattice, other: Stripped) -> Stripped {
+        Stripped {
+            items: self.items.concat(&other.items),
+            deep: lattice.join(self.deep, other.deep),
+            has_function: self.has_function || other.has_function,
+        }
+    }
+
+    fn append(self, lattice: &mut Lattice, item: Value) -> Stripped {
+        let deep = item.deep_label_in(lattice, self.deep);
+        let has_function = self.has_function || item.has_function();
+        Stripped { items: self.items.append(item), deep, has_function }
+    }
+
+    fn value(self) -> Value {
+        Value::known(Label::BOTTOM, Body::List(self.items), self.deep, self.has_function)
+    }
+}
+
+/// The stripped items of a list. One without labels inside is stripped already, and shared.
+fn stripped(lattice: &mut Lattice, node: &Node, items: &List, limit: usize) -> Result<Stripped, PrimError> {
+    if node.deep == Label::BOTTOM {
+        return Ok(Stripped { items: items.clone(), deep: Label::BOTTOM, has_function: node.has_function });
+    }
+    strip_items(lattice, items, limit)
+}
+
+fn strip_items(lattice: &mut Lattice, items: &List, limit: usize) -> Result<Stripped, PrimError> {
+    let mut out = Vec::with_capacity(items.len());
     // What is no node has no label once it is stripped, so only nodes are looked into.
     let (mut deep, mut has_function) = (Label::BOTTOM, false);
-    for item in items {
-        if out.len() >= most {
-            return Err(NotData::TooLarge.into());
-        }
+    for item in items.iter() {
         out.push(match &item.kind {
             Kind::Node(_) => {
                 let stripped = item.strip(lattice, limit)?;
@@ -284,7 +333,7 @@ fn list<'a>(
             kind => Value::new(Label::BOTTOM, kind.clone()),
         });
     }
-    Ok(Value::known(Label::BOTTOM, Body::List(out), deep, has_function))
+    Ok(Stripped { items: out.into(), deep, has_function })
 }
 
 /// `classify`: the tag that a text names. Source: `docs/calculus.md` §10.
@@ -293,8 +342,10 @@ pub(crate) fn classify<'a>(text: &str, tags: &'a [core_ir::Name]) -> Option<&'a 
     tags.iter().find(|t| &***t == text).or_else(|| tags.iter().find(|t| t.eq_ignore_ascii_case(trimmed)))
 }
 
-/// The cost of a primitive in fuel, beyond one: in proportion to what it may copy.
-pub(crate) fn cost(args: &[Value], result: &Value) -> u64 {
+/// The cost of a primitive in fuel, beyond one: the items, fields and sixteenths of texts that it copies or looks at.
+/// Lists share their items, so growing, shortening or measuring one costs nothing more, unless labels inside have to be
+/// taken off.
+pub(crate) fn cost(prim: Prim, args: &[Value], result: &Value) -> u64 {
     let size = |v: &Value| match &v.kind {
         Kind::Str(s) => s.len() / 16,
         Kind::Node(n) => match &n.body {
@@ -304,7 +355,27 @@ pub(crate) fn cost(args: &[Value], result: &Value) -> u64 {
         },
         _ => 0,
     };
-    (args.iter().map(size).sum::<usize>() + size(result)) as u64
+    let shared = |v: &Value| match &v.kind {
+        Kind::Node(n) if matches!(n.body, Body::List(_)) => n.deep == Label::BOTTOM,
+        _ => false,
+    };
+    let copied = |v: &Value| if shared(v) { 0 } else { size(v) };
+    (match prim {
+        Prim::Length => match &args[..] {
+            [Value { kind: Kind::Str(s), .. }] => s.len() / 16,
+            _ => 0,
+        },
+        Prim::IsFn
+        | Prim::IsArray
+        | Prim::IsRecord
+        | Prim::IsStr
+        | Prim::IsNum
+        | Prim::IsBool
+        | Prim::IsNull => 0,
+        Prim::Append => args.first().map_or(0, copied),
+        Prim::Add | Prim::Slice => args.iter().map(copied).sum::<usize>() + copied(result),
+        _ => args.iter().map(size).sum::<usize>() + size(result),
+    }) as u64
 }
 
 /// A shared text from any kind of text operand.

@@ -1,6 +1,6 @@
 //! Labelled values.
 
-use crate::once::{Shared, shared};
+use crate::list::{self, List, Piece};
 use core_ir::{Bound, Code, Data, Label, Lattice, MAX_DATA_DEPTH, ModelParams, Name, Num, TermId, ToolDecl};
 use smallvec::SmallVec;
 use std::collections::VecDeque;
@@ -26,9 +26,9 @@ pub(crate) enum Kind {
 /// Somebody's share of a node. The one that every run has, `unit`, needs no counting, which is most of what it would cost.
 #[derive(Clone, Debug)]
 pub(crate) enum Ref {
-    Counted(Shared<Node>),
+    Counted(Arc<Node>),
     /// A fixpoint that has been unfolded so often: as many times fewer are left of its bound. So that an unfolding makes no node.
-    Unfolded(Shared<Node>, u32),
+    Unfolded(Arc<Node>, u32),
     Always(&'static Node),
 }
 
@@ -37,7 +37,7 @@ impl std::ops::Deref for Ref {
     #[inline]
     fn deref(&self) -> &Node {
         match self {
-            Ref::Counted(node) | Ref::Unfolded(node, _) => &node[0],
+            Ref::Counted(node) | Ref::Unfolded(node, _) => node,
             Ref::Always(node) => node,
         }
     }
@@ -46,11 +46,11 @@ impl std::ops::Deref for Ref {
 impl Ref {
     /// A node that is shared with nobody yet.
     pub(crate) fn new(node: Node) -> Ref {
-        Ref::Counted(Arc::new([node]))
+        Ref::Counted(Arc::new(node))
     }
 
     /// The node, if it is counted.
-    fn counted(&self) -> Option<&Shared<Node>> {
+    fn counted(&self) -> Option<&Arc<Node>> {
         match self {
             Ref::Counted(node) | Ref::Unfolded(node, _) => Some(node),
             Ref::Always(_) => None,
@@ -80,12 +80,12 @@ impl Ref {
             Ref::Unfolded(node, times) => (node, times),
             Ref::Always(_) => return self,
         };
-        match (&node[0].body, times.checked_add(1)) {
+        match (&node.body, times.checked_add(1)) {
             (Body::Fix(Bound::Infinite, _), _) => Ref::Counted(node),
             (_, Some(times)) => Ref::Unfolded(node, times),
             // Four billion unfoldings are counted; then it is another node.
             (Body::Fix(Bound::Finite(n), function), None) => Ref::new(Node {
-                deep: node[0].deep,
+                deep: node.deep,
                 has_function: true,
                 body: Body::Fix(Bound::Finite(n - u64::from(times) - 1), function.clone()),
             }),
@@ -107,11 +107,9 @@ pub(crate) struct Node {
 /// What a closure has captured. Mostly one value, often none: those need no allocation of their own.
 pub(crate) type Captures = SmallVec<[Value; 1]>;
 
-// With a tag of eight bytes what follows it is copied in the pieces in which it was written; see `once`.
 #[derive(Debug)]
-#[repr(u64)]
 pub(crate) enum Body {
-    List(Vec<Value>),
+    List(List),
     Record(Vec<(Name, Value)>),
     Pair(Value, Value),
     Tag(Name, Value),
@@ -169,7 +167,7 @@ impl Body {
 
     fn parts(&self) -> Parts<'_> {
         match self {
-            Body::List(items) => Parts::Slice(items.iter()),
+            Body::List(items) => Parts::List(items.iter()),
             Body::Closure { captures, .. } => Parts::Slice(captures.iter()),
             Body::Record(fields) => Parts::Fields(fields.iter()),
             Body::Pair(a, b) => Parts::Two(Some(a), Some(b)),
@@ -182,15 +180,13 @@ impl Body {
     }
 
     /// The counted nodes that its parts are.
-    fn nodes(&self) -> impl Iterator<Item = &Shared<Node>> {
-        self.parts().filter_map(|v| match &v.kind {
-            Kind::Node(node) => node.counted(),
-            _ => None,
-        })
+    fn nodes(&self) -> impl Iterator<Item = &Arc<Node>> {
+        self.parts().filter_map(Value::counted)
     }
 }
 
 enum Parts<'a> {
+    List(list::Iter<'a>),
     Slice(std::slice::Iter<'a, Value>),
     Fields(std::slice::Iter<'a, (Name, Value)>),
     Two(Option<&'a Value>, Option<&'a Value>),
@@ -200,6 +196,7 @@ impl<'a> Iterator for Parts<'a> {
     type Item = &'a Value;
     fn next(&mut self) -> Option<&'a Value> {
         match self {
+            Parts::List(i) => i.next(),
             Parts::Slice(i) => i.next(),
             Parts::Fields(i) => i.next().map(|(_, v)| v),
             Parts::Two(a, b) => a.take().or_else(|| b.take()),
@@ -211,33 +208,51 @@ impl<'a> Iterator for Parts<'a> {
 /// holds are taken apart one by one.
 impl Drop for Node {
     fn drop(&mut self) {
-        // What somebody else holds too is only counted down. All who hold a part may be here: `(p, p)` is the last of `p`.
-        // What has no nodes in it goes no deeper.
-        let nodes = || self.body.nodes().filter(|n| n[0].body.nodes().next().is_some());
-        let here = self.body.nodes().count();
-        if here == 0 || nodes().all(|n| Arc::strong_count(n) > here) {
+        if !may_recurse(&self.body) {
             return;
         }
-        let mut work: Vec<Shared<Node>> = Vec::new();
-        take_nodes(&mut self.body, &mut work);
-        while let Some(node) = work.pop() {
-            if let Some([mut only]) = Arc::into_inner(node) {
-                take_nodes(&mut only.body, &mut work);
+        let (mut work, mut pieces) = (Vec::new(), Vec::new());
+        take_nodes(&mut self.body, &mut work, &mut pieces);
+        loop {
+            if let Some(node) = work.pop() {
+                if let Some(mut only) = Arc::into_inner(node) {
+                    take_nodes(&mut only.body, &mut work, &mut pieces);
+                }
+            } else if let Some(piece) = pieces.pop() {
+                piece.dismantle(&mut pieces, |v| take_node(v, &mut work));
+            } else {
+                return;
             }
         }
     }
 }
 
-fn take_nodes(body: &mut Body, work: &mut Vec<Shared<Node>>) {
-    let mut take = |v: &mut Value| {
-        if let Kind::Node(Ref::Counted(node) | Ref::Unfolded(node, _)) =
-            std::mem::replace(&mut v.kind, Kind::Null)
-        {
-            work.push(node);
-        }
+/// Returns whether dropping a body may drop nodes that hold nodes. What somebody else holds too is only counted down.
+fn may_recurse(body: &Body) -> bool {
+    let holds_nodes = |node: &Node| match &node.body {
+        Body::List(items) => items.may_drop(|v| v.counted().is_some()),
+        body => body.nodes().next().is_some(),
     };
+    if let Body::List(items) = body {
+        return items.may_drop(|v| v.counted().is_some_and(|n| holds_nodes(&n)));
+    }
+    // All who hold a part may be here: `(p, p)` is the last of `p`.
+    let here = body.nodes().count();
+    here > 0 && body.nodes().any(|n| holds_nodes(&n) && Arc::strong_count(n) <= here)
+}
+
+fn take_node(v: &mut Value, work: &mut Vec<Arc<Node>>) {
+    if let Kind::Node(Ref::Counted(node) | Ref::Unfolded(node, _)) =
+        std::mem::replace(&mut v.kind, Kind::Null)
+    {
+        work.push(node);
+    }
+}
+
+fn take_nodes(body: &mut Body, work: &mut Vec<Arc<Node>>, pieces: &mut Vec<Piece>) {
+    let mut take = |v: &mut Value| take_node(v, work);
     match body {
-        Body::List(items) => items.iter_mut().for_each(take),
+        Body::List(items) => items.dismantle(pieces),
         Body::Closure { captures, .. } => captures.iter_mut().for_each(take),
         Body::Record(fields) => fields.iter_mut().for_each(|(_, v)| take(v)),
         Body::Pair(a, b) => {
@@ -296,7 +311,7 @@ impl Value {
     }
 
     /// A node, with what is said of all its parts.
-    pub(crate) fn made(lattice: &mut Lattice, body: Body) -> Shared<Node> {
+    pub(crate) fn made(lattice: &mut Lattice, body: Body) -> Arc<Node> {
         // Lists and records are long: each has a loop of its own, in which labels that are ⊥ cost a comparison.
         let (deep, functions) = match &body {
             Body::List(items) => inside(lattice, items.iter()),
@@ -305,7 +320,7 @@ impl Value {
             _ => inside(lattice, body.parts()),
         };
         let has_function = functions || body.is_function();
-        shared(|| Node { deep, has_function, body })
+        Arc::new(Node { deep, has_function, body })
     }
 
     /// The same where it is known what is inside: the join of all labels there, and whether there is a function.
@@ -333,6 +348,14 @@ impl Value {
         match &self.kind {
             Kind::Node(n) => lattice.join(self.label, n.deep),
             _ => self.label,
+        }
+    }
+
+    /// The node, if it is counted.
+    fn counted(&self) -> Option<&Arc<Node>> {
+        match &self.kind {
+            Kind::Node(node) => node.counted(),
+            _ => None,
         }
     }
 
@@ -382,19 +405,6 @@ impl Value {
     #[inline]
     pub(crate) fn read(&self, lattice: &mut Lattice, pc: Label) -> Value {
         Value { label: lattice.join(self.label, pc), kind: self.kind.clone() }
-    }
-
-    /// Unfolds a fixpoint once more, which its bound admits.
-    #[inline]
-    pub(crate) fn unfold(&mut self) {
-        match &mut self.kind {
-            Kind::Node(Ref::Unfolded(_, times)) if *times < u32::MAX => *times += 1,
-            kind => {
-                if let Kind::Node(node) = std::mem::replace(kind, Kind::Null) {
-                    *kind = Kind::Node(node.unfolded());
-                }
-            }
-        }
     }
 
     pub(crate) fn body(&self) -> Option<&Body> {
@@ -618,7 +628,7 @@ impl Value {
                 continue;
             }
             match (&m.body, &n.body) {
-                (Body::List(x), Body::List(y)) if x.len() == y.len() => work.extend(x.iter().zip(y)),
+                (Body::List(x), Body::List(y)) if x.len() == y.len() => work.extend(x.iter().zip(y.iter())),
                 // Records are equal whatever the order of their fields.
                 (Body::Record(x), Body::Record(y)) if x.len() == y.len() => {
                     for (name, v) in x {

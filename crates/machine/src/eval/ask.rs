@@ -2,7 +2,7 @@
 
 use super::{Cleared, Frame, Mode, Pending, Question, State, Strand, Waiting, local};
 use crate::value::{Body, Kind, Node, NotData, Ref, Tool, Value};
-use crate::{Call, ErrorCode, Machine, NOBODY, Part, Place, Reply, Response, decode};
+use crate::{Answers, Args, Asked, Call, ErrorCode, Machine, NOBODY, Part, Place, Reply, Response, decode};
 use core_ir::{Candidate, Code, Data, Label, ModelParams, Name, Recv, Role, Step, Term, What};
 use diagnostics::{Span, clip};
 use std::sync::Arc;
@@ -168,7 +168,7 @@ impl Machine {
             }
         }
         let args = self.arguments(decl, named, fields, &argument, &v);
-        let given = self.blame(s, &v);
+        let given = self.blame(s.pc, &v);
         let args = match args {
             Ok(args) => args,
             Err((kind, message)) => {
@@ -199,7 +199,7 @@ impl Machine {
         self.open(s);
         s.kont.push(Frame::FixArg(record, span));
         let root = policy.root();
-        s.enter(&policy, [], None, (s.pc, span), root);
+        s.enter(&policy, &[], None, (s.pc, span), root);
         None
     }
 
@@ -282,7 +282,7 @@ impl Machine {
         let tool = call.tool.clone();
         let tool = tool_of(&tool);
         let (name, span) = (&tool.decl.name, call.span);
-        let label = self.blame(s, &verdict);
+        let label = self.blame(s.pc, &verdict);
         // Whether the call is made is seen by whoever sees the call.
         if !self.admits(tool, label, tool.channel) {
             let (found, channel) = (self.lattice.show(label), self.lattice.show(tool.channel));
@@ -319,6 +319,40 @@ impl Machine {
                 s.fail(ErrorCode::Type, label, span, message);
             }
         }
+        None
+    }
+
+    /// Answers a question where it stands, if somebody can; gives it back if not.
+    pub(super) fn answered_at_once(
+        &mut self,
+        s: &mut Strand,
+        question: Question,
+        world: &mut dyn Answers,
+    ) -> Option<Question> {
+        if self.lattice.keeps_origins() {
+            return Some(question);
+        }
+        s.stands();
+        let (channel, answer, span) = (question.channel, question.answer, question.span);
+        let asked = Asked { channel, answer, span, lattice: &self.lattice, strand: s };
+        let response = match &question.call {
+            Call::Tool { tool, args } => world.tool(&asked, tool, Args::new(tool, args)).map(Response::Tool),
+            Call::Recall { store, key } => world.recall(&asked, store, *key).map(Response::Recall),
+            Call::Remember { store, key, value } => {
+                world.remember(&asked, store, *key, value).map(Response::Remember)
+            }
+            Call::Sample { probability, draw } => {
+                world.sample(&asked, probability, *draw).map(Response::Sample)
+            }
+            Call::Model { .. } | Call::Approve { .. } => None,
+        };
+        let Some(response) = response else { return Some(question) };
+        let Question { pending, call, answer, span, .. } = question;
+        let number = s.requests;
+        s.made(&self.lattice, &call);
+        s.state = State::Waiting;
+        s.waiting = Some(Waiting { number, pending, answer, span });
+        self.answer(s, number, response);
         None
     }
 
@@ -387,7 +421,7 @@ impl Machine {
     ) -> Option<Question> {
         let decl = &store.keys[key as usize];
         let bound = self.lattice.resolve(&decl.label).unwrap_or_default();
-        let deep = self.blame(s, &v);
+        let deep = self.blame(s.pc, &v);
         if !self.lattice.flows(deep, bound) {
             let label = self.lattice.mark(bound, Label::BOTTOM, bound, || local(What::Refused, span));
             let label = self.lattice.join(s.pc, label);
@@ -411,7 +445,7 @@ impl Machine {
                     s.fail(ErrorCode::Type, deep, span, format!("the key `{}`: {path}: {cause}", decl.name));
                 }
             },
-            Err(e) => self.not_data(s, &v, e, ErrorCode::Type, span),
+            Err(e) => self.not_data(s, &v, e, span),
         }
         None
     }
@@ -491,7 +525,6 @@ impl Machine {
     }
 
     /// The label of the answer to `recall k`, and of the channel.
-    #[inline]
     pub(super) fn recalls(&mut self, key: &core_ir::KeyDecl, pc: Label) -> Label {
         let label = self.lattice.resolve(&key.label);
         let label = label.unwrap_or_else(|| self.lattice.top());
@@ -499,8 +532,7 @@ impl Machine {
     }
 
     /// What a key of a store of the code at hand holds: a strand that asks stays in the code that it asks in. Nothing if there is an error.
-    #[inline]
-    pub(super) fn found(
+    fn found(
         &mut self,
         s: &mut Strand,
         (store, key): (core_ir::StoreId, u32),
@@ -529,8 +561,7 @@ impl Machine {
     }
 
     /// The value of `remember k V`. Nothing if there is an error.
-    #[inline]
-    pub(super) fn kept(
+    fn kept(
         &mut self,
         s: &mut Strand,
         label: Label,
@@ -556,8 +587,7 @@ impl Machine {
     }
 
     /// The value of a tool that returned, or failed; it may have stated a label of its own. Nothing if there is an error.
-    #[inline]
-    pub(super) fn result(
+    fn result(
         &mut self,
         s: &mut Strand,
         tool: &Tool,
@@ -658,13 +688,13 @@ impl Machine {
                 match parsed {
                     Ok(code) => {
                         let root = code.root();
-                        s.enter(&code, [], None, (lc, span), root);
+                        s.enter(&code, &[], None, (lc, span), root);
                         s.kont.push(Frame::Generated);
                     }
                     Err(message) => {
                         let no = Value::new(lc, Kind::Bool(false));
                         let parts = vec![no, Value::str(lc, message)];
-                        s.give(Value::node(&mut self.lattice, lc, Body::List(parts)));
+                        s.give(Value::node(&mut self.lattice, lc, Body::List(parts.into())));
                     }
                 }
             }

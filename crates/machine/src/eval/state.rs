@@ -160,10 +160,6 @@ impl Print<'_> {
                 self.conversation(conversation)?;
                 self.at(*pc, *pc_from)
             }
-            Frame::Applied(term) => {
-                self.tag(12);
-                self.term(*term)
-            }
             Frame::First(term) => {
                 self.tag(3);
                 self.term(*term)

@@ -1,7 +1,8 @@
-//! What is carried out in place is what the rules give: rounds of loops, pairs of branches, and requests that are answered where they stand.
+//! Runs do not depend on where requests are answered.
 //!
-//! Each program runs in three ways: with a world that answers where requests stand; with requests that are answered one by one; and, so, with
-//! origins kept, where decisions follow the rules step by step. Results with all their labels, steps, and the names, channels and arguments of requests are the same.
+//! Each program runs in three ways: with a world that answers where requests stand; with requests that are answered one
+//! by one; and, so, with origins kept. Results with all their labels, steps, and the names, channels and arguments of
+//! requests are the same.
 
 use core_ir::{Code, Data, Globals, Num, StoreDecl, ToolDecl};
 use diagnostics::FileId;

@@ -195,6 +195,26 @@ fn by_file(mutants: &[Mutant]) -> BTreeMap<PathBuf, Vec<(usize, &Mutant)>> {
     files
 }
 
+/// The table of docs/architecture.md names functions that are there, each once.
+#[test]
+fn every_label_rule_is_where_the_table_says() {
+    let page = read(&workspace().join("docs/architecture.md"));
+    let (_, section) = page.split_once("## Where each label rule is").expect("a section");
+    let rows =
+        section.lines().skip_while(|l| !l.starts_with("|---")).skip(1).take_while(|l| l.starts_with('|'));
+    let mut count = 0;
+    for row in rows {
+        let cells: Vec<&str> =
+            row.trim_matches('|').rsplit('|').map(|c| c.trim().trim_matches('`')).collect();
+        let [function, file, ..] = cells[..] else { panic!("{row}") };
+        let text = read(&workspace().join("crates/machine/src").join(file));
+        let found = text.matches(&format!("fn {function}(")).count();
+        assert_eq!(found, 1, "`{function}` in {file}: {row}");
+        count += 1;
+    }
+    assert!(count > 25, "{count} rows");
+}
+
 #[test]
 fn every_mutant_applies() {
     let mutants = mutants();

@@ -363,6 +363,62 @@ fn an_endless_tail_call_takes_no_room_and_ends_with_the_fuel() {
     assert_eq!(outcome.result.unwrap_err().code, "fuel");
 }
 
+/// Out of fuel, a run once ended in a conversation that a `fresh` had opened.
+#[test]
+fn a_run_without_fuel_ends_in_its_own_conversation() {
+    let code =
+        lam("let _ = send 'outer' in fresh (let _ = send 'inner' in fix[inf] (\\self. \\n. self n) 0)");
+    let config = machine::Config { fuel: 1_000, ..machine::Config::default() };
+    let outcome = drive::run(&code, None, config, &mut crate::common::Prepared([].into()), Order::AtOnce);
+    assert_eq!(outcome.result.map_err(|e| e.code.to_string()).unwrap_err(), "fuel");
+    let said: Vec<&str> = outcome.conversation.iter().map(|(_, text)| text.as_str()).collect();
+    assert_eq!(said, ["outer"]);
+}
+
+/// A function that wraps functions as often as is said, applied.
+#[test]
+fn functions_of_functions_do_not_touch_the_host_stack() {
+    let wrapped = |wrap: &str| {
+        format!(
+            "fix[inf] (\\go. \\s. if s.n == 0 then s.f 1 else go {{n: s.n - 1, f: {wrap}}}) {{n: 100000, f: \\x. x}}"
+        )
+    };
+    assert_eq!(on_a_small_stack(&wrapped("guard s.f value == 1")), "a number");
+    assert_eq!(on_a_small_stack(&wrapped("fix[1] (let f = s.f in \\_. f)")), "a number");
+    assert_eq!(on_a_small_stack(&wrapped("fix[1] s.f")), "a number");
+}
+
+/// Lists once cost as many steps as they had items wherever they were looked at.
+#[test]
+fn steps_of_list_functions_grow_with_the_list() {
+    let steps = |text: &str| {
+        let code = agentlang::calculus::compile(diagnostics::FileId(0), text).code.expect("a program");
+        let mut machine = Machine::new(code.into(), None, machine::Config::default());
+        loop {
+            match machine.poll() {
+                Output::Working => {}
+                Output::Done(Ok(_)) => break machine.fuel_used(),
+                other => panic!("{text}: {other:?}"),
+            }
+        }
+    };
+    for text in [
+        "fold (\\a. \\x. a + x) 0 (range 0 N)",
+        "map (\\x. x + 1) (range 0 N)",
+        "filter (\\x. x % 2 == 0) (range 0 N)",
+        "flat_map (\\x. [x, x]) (range 0 N)",
+        "reverse (range 0 N)",
+        "zip (range 0 N) (range 0 N)",
+        "find (\\x. x < 0) (range 0 N)",
+        "each (\\x. x + 1) (range 0 N)",
+        "fix[inf] (\\go. \\xs. if length xs > 0 then go (slice xs 1 (length xs)) else 0) (range 0 N)",
+        "fix[inf] (\\go. \\xs. if length xs < N then go (xs + [[\"U\"] : 1]) else 0) []",
+    ] {
+        let (few, many) = (steps(&text.replace('N', "1000")), steps(&text.replace('N', "20000")));
+        assert!(many < 21 * few, "{text}: {few} and {many} steps");
+    }
+}
+
 #[test]
 fn deep_values_are_dropped_without_recursion() {
     let nest = |part: &str| format!("fix[1000000] (\\self. \\x. self ({part})) null");

@@ -64,7 +64,7 @@ fn within(outcome: &Outcome, effects: &EffectRow) -> Result<(), TestCaseError> {
         };
         prop_assert!(set.contains(&effect), "{} is not among {}", effect, effects);
     }
-    // Out of fuel, a run has the conversation that it was in, which may be one that a `fresh` opened.
+    // A run without fuel ends anywhere.
     let spoke = !outcome.conversation.is_empty() && !out_of_fuel(outcome);
     prop_assert!(!spoke || set.contains(&Effect::Conversation), "a conversation is not among {}", effects);
     Ok(())

@@ -1,0 +1,420 @@
+//! Rules that give a value from values: reading, constructors, primitives and choice.
+//!
+//! Entry points: [`Machine::compute`] evaluates a term that needs no frame ([`core_ir::Code::is_in_place`]). The other
+//! functions are the rules themselves; terms whose subterms need frames get to them, too, with the values of these.
+//!
+//! Invariant: nothing here looks at a conversation or asks the world.
+//! Invariant: recursion is as deep as terms in place are high, which `core_ir` bounds.
+//!
+//! Source: `docs/calculus.md` §3, §10 (reading, constructors, choice, primitives, `check`, `fail`).
+
+use super::{failure, local};
+use crate::prim::{self, PrimError};
+use crate::value::{Body, Captures, Kind, NotData, Value};
+use crate::{ErrorCode, Failure, Machine};
+use core_ir::{Code, Label, Lattice, Slot, Term, TermId, What};
+use diagnostics::{Span, clip};
+use std::sync::Arc;
+
+/// The value of a term, or its error.
+pub(super) type Computed = Result<Value, Box<Failure>>;
+
+/// The environment that a term is evaluated in.
+#[derive(Clone, Copy)]
+pub(super) struct Env<'a> {
+    pub code: &'a Arc<Code>,
+    pub captured: &'a [Value],
+    pub locals: &'a [Value],
+    pub pc: Label,
+    /// Number of the strand, for errors.
+    pub strand: u64,
+}
+
+impl<'a> Env<'a> {
+    /// Returns the value that a variable is bound to; not for prelude functions.
+    pub(super) fn held(&self, variable: TermId) -> Option<&'a Value> {
+        match self.code.term(variable) {
+            Term::Var(_, slot) => self.bound(*slot),
+            _ => None,
+        }
+    }
+
+    fn bound(&self, slot: Slot) -> Option<&'a Value> {
+        match slot {
+            Slot::Local(i) => self.locals.get(i as usize),
+            Slot::Captured(i) => self.captured.get(i as usize),
+            Slot::Global(_) => None,
+        }
+    }
+
+    fn error<T>(
+        &self,
+        code: ErrorCode,
+        label: Label,
+        term: TermId,
+        message: impl Into<String>,
+    ) -> Result<T, Box<Failure>> {
+        Err(failure(self.strand, code, label, self.code.span(term), message.into()))
+    }
+}
+
+/// The result of a `par` or `each` whose branches gave these values.
+pub(super) fn results(lattice: &mut Lattice, pc: Label, values: Vec<Value>) -> Value {
+    Value::node(lattice, pc, Body::List(values.into()))
+}
+
+impl Machine {
+    /// Counts the step of evaluating a term.
+    #[inline]
+    pub(super) fn step(&mut self, at: &Env<'_>, term: TermId) -> Result<(), Box<Failure>> {
+        match self.fuel.checked_sub(1) {
+            Some(fuel) => {
+                self.fuel = fuel;
+                Ok(())
+            }
+            None => self.out_of_fuel(at, term),
+        }
+    }
+
+    #[cold]
+    fn out_of_fuel(&self, at: &Env<'_>, term: TermId) -> Result<(), Box<Failure>> {
+        let message = format!("still running after {} steps", self.config.fuel);
+        at.error(ErrorCode::Fuel, at.pc, term, message)
+    }
+
+    /// Evaluates a term that needs no frame.
+    pub(super) fn compute(&mut self, at: &Env<'_>, id: TermId) -> Computed {
+        self.step(at, id)?;
+        match at.code.term(id) {
+            Term::Var(_, slot) => Ok(self.variable(at, *slot)),
+            Term::Lit(data) => Ok(Value::literal(&mut self.lattice, at.pc, data)),
+            Term::Abs(_) => Ok(self.closure(at, id)),
+            Term::Prim(_, terms) => match terms[..] {
+                [a, b] => {
+                    let args = [self.compute(at, a)?, self.compute(at, b)?];
+                    self.primitive(at, id, &args)
+                }
+                _ => {
+                    let args = self.each_of(at, terms.iter())?;
+                    self.primitive(at, id, &args)
+                }
+            },
+            Term::Record(fields) => {
+                let parts = self.each_of(at, fields.iter().map(|f| &f.1))?;
+                Ok(self.structure(at, id, parts))
+            }
+            Term::List(terms) => {
+                let parts = self.each_of(at, terms.iter())?;
+                Ok(self.structure(at, id, parts))
+            }
+            Term::Field(e, _) | Term::Fst(e) | Term::Snd(e) | Term::Tag(_, Some(e)) => {
+                let v = self.compute(at, *e)?;
+                self.unary(at, id, v)
+            }
+            Term::Tag(name, None) => {
+                let body = Body::Tag(name.clone(), Value::new(at.pc, Kind::Null));
+                Ok(Value::node(&mut self.lattice, at.pc, body))
+            }
+            Term::Index(a, b) | Term::With(a, _, b) | Term::Pair(a, b) => {
+                let (a, b) = (self.compute(at, *a)?, self.compute(at, *b)?);
+                self.binary(at, id, &a, b)
+            }
+            Term::If(condition, ..) => {
+                let condition = self.compute(at, *condition)?;
+                let (pc, branch) = self.decided(at, id, &condition)?;
+                self.compute(&Env { pc, ..*at }, branch)
+            }
+            // INVARIANT: no other term is in place.
+            _ => unreachable!("a term in place"),
+        }
+    }
+
+    /// The values of terms in place, in order.
+    fn each_of<'t>(
+        &mut self,
+        at: &Env<'_>,
+        terms: impl ExactSizeIterator<Item = &'t TermId>,
+    ) -> Result<Vec<Value>, Box<Failure>> {
+        let mut values = Vec::with_capacity(terms.len());
+        for term in terms {
+            values.push(self.compute(at, *term)?);
+        }
+        Ok(values)
+    }
+
+    /// A variable that is bound to `l:v` gives `(pc ⊔ l):v`.
+    #[inline]
+    fn variable(&mut self, at: &Env<'_>, slot: Slot) -> Value {
+        match (at.bound(slot), slot) {
+            (Some(value), _) => value.read(&mut self.lattice, at.pc),
+            (None, Slot::Global(i)) => Value::new(at.pc, Kind::Node(self.global(i))),
+            // INVARIANT: `Builder::finish` resolves variables to slots that are there.
+            (None, _) => unreachable!("a bound variable"),
+        }
+    }
+
+    /// `λx. e`: the function with what it captures.
+    fn closure(&mut self, at: &Env<'_>, id: TermId) -> Value {
+        let captures = self.captures(at, id);
+        let body = Body::Closure { code: at.code.clone(), term: id, captures };
+        Value::node(&mut self.lattice, at.pc, body)
+    }
+
+    /// What a function captures, each value with the label that it is bound with.
+    pub(super) fn captures(&mut self, at: &Env<'_>, id: TermId) -> Captures {
+        let Term::Abs(abs) = at.code.term(id) else { unreachable!("a function") };
+        let mut captures = Captures::with_capacity(abs.captures.len());
+        for slot in &abs.captures {
+            captures.push(match (at.bound(*slot), *slot) {
+                (Some(value), _) => value.clone(),
+                (None, Slot::Global(i)) => Value::new(Label::BOTTOM, Kind::Node(self.global(i))),
+                // INVARIANT: `Builder::finish` resolves variables to slots that are there.
+                (None, _) => unreachable!("a captured variable"),
+            });
+        }
+        captures
+    }
+
+    /// A record or list of these parts.
+    pub(super) fn structure(&mut self, at: &Env<'_>, id: TermId, parts: Vec<Value>) -> Value {
+        let body = match at.code.term(id) {
+            Term::Record(fields) if fields.is_empty() => return Value::unit(at.pc),
+            Term::Record(fields) => Body::Record(fields.iter().map(|(n, _)| n.clone()).zip(parts).collect()),
+            _ => Body::List(parts.into()),
+        };
+        Value::node(&mut self.lattice, at.pc, body)
+    }
+
+    /// `prim p e…`: `(pc ⊔ ⨆ deep Vᵢ):r`.
+    pub(super) fn primitive(&mut self, at: &Env<'_>, id: TermId, args: &[Value]) -> Computed {
+        let Term::Prim(prim, _) = at.code.term(id) else { unreachable!("a primitive") };
+        let mut label = at.pc;
+        for arg in args {
+            let deep = self.deep(arg);
+            label = self.lattice.join(label, deep);
+        }
+        match prim::apply(&mut self.lattice, *prim, args, self.config.max_text) {
+            Ok(result) => {
+                let cost = prim::cost(*prim, args, &result);
+                self.charge(cost);
+                Ok(Value::new(label, result.kind))
+            }
+            Err(PrimError::Wrong(message)) => at.error(ErrorCode::Prim, label, id, message),
+            Err(PrimError::Limit(message)) => at.error(ErrorCode::Limit, label, id, message),
+        }
+    }
+
+    /// A condition decides: the program counter of the branch, and the branch.
+    pub(super) fn decided(
+        &mut self,
+        at: &Env<'_>,
+        id: TermId,
+        condition: &Value,
+    ) -> Result<(Label, TermId), Box<Failure>> {
+        let Term::If(_, then, otherwise, _) = at.code.term(id) else { unreachable!("an `if`") };
+        let branch = match condition.kind {
+            Kind::Bool(true) => *then,
+            Kind::Bool(false) => *otherwise,
+            _ => {
+                let label = self.blame(at.pc, condition);
+                let message = format!("a condition must be a boolean, found {}", condition.kind());
+                return at.error(ErrorCode::Type, label, id, message);
+            }
+        };
+        Ok((self.raised_pc(at.pc, condition.label, at.code.span(id)), branch))
+    }
+
+    /// The program counter of a branch that a value of this label decides.
+    pub(super) fn raised_pc(&mut self, pc: Label, by: Label, span: Span) -> Label {
+        let by = self.raised(by, pc, What::Decided, span);
+        self.lattice.join(pc, by)
+    }
+
+    /// The rules of forms with one subterm that computes.
+    pub(super) fn unary(&mut self, at: &Env<'_>, id: TermId, v: Value) -> Computed {
+        match at.code.term(id) {
+            Term::Field(_, name) => {
+                let found = match v.body() {
+                    Some(Body::Record(fields)) => fields.iter().find(|(n, _)| n == name),
+                    _ => None,
+                };
+                match found {
+                    Some((_, field)) => Ok(field.read(&mut self.lattice, v.label)),
+                    None => {
+                        let label = self.blame(at.pc, &v);
+                        at.error(ErrorCode::Index, label, id, missing_field(&v, name))
+                    }
+                }
+            }
+            Term::Fst(_) | Term::Snd(_) => {
+                let is_first = matches!(at.code.term(id), Term::Fst(_));
+                let Some(Body::Pair(a, b)) = v.body() else {
+                    let label = self.blame(at.pc, &v);
+                    let what = if is_first { "fst" } else { "snd" };
+                    let message = format!("`{what}` needs a pair, found {}", v.kind());
+                    return at.error(ErrorCode::Index, label, id, message);
+                };
+                let side = if is_first { a } else { b };
+                Ok(side.read(&mut self.lattice, v.label))
+            }
+            Term::Tag(name, _) => Ok(Value::node(&mut self.lattice, at.pc, Body::Tag(name.clone(), v))),
+            Term::Classify(tags, _) => {
+                let tag = match (&v.kind, v.body()) {
+                    (Kind::Str(text), _) => prim::classify(text, tags),
+                    (_, Some(Body::Tag(name, _))) => tags.iter().find(|t| *t == name),
+                    _ => None,
+                };
+                let label = self.blame(at.pc, &v);
+                match tag.cloned() {
+                    Some(tag) => {
+                        let body = Body::Tag(tag, Value::new(Label::BOTTOM, Kind::Null));
+                        Ok(Value::node(&mut self.lattice, label, body))
+                    }
+                    None => {
+                        let shown = match prim::as_str(&v) {
+                            Some(text) => format!("`{}`", clip(text)),
+                            None => v.kind().to_string(),
+                        };
+                        let names: Vec<&str> = tags.iter().map(|t| &**t).collect();
+                        let message = format!("{shown} is none of {}", names.join(", "));
+                        at.error(ErrorCode::Classify, label, id, message)
+                    }
+                }
+            }
+            Term::Fix { bound, .. } => Ok(Value::node(&mut self.lattice, at.pc, Body::Fix(*bound, v))),
+            Term::Llm(_, params) => {
+                if !matches!(v.kind, Kind::Str(_)) {
+                    let label = self.blame(at.pc, &v);
+                    let message = format!("a prompt must be a string, found {}", v.kind());
+                    return at.error(ErrorCode::Type, label, id, message);
+                }
+                let body = Body::Llm { prompt: v, params: params.clone(), code: at.code.clone(), term: id };
+                Ok(Value::node(&mut self.lattice, at.pc, body))
+            }
+            Term::Fail(_) => {
+                let label = self.blame(at.pc, &v);
+                match v.text(self.config.max_text) {
+                    Ok(text) => at.error(ErrorCode::Fail, label, id, &*text),
+                    Err(e) => at.error(e.code(ErrorCode::Type), label, id, e.message()),
+                }
+            }
+            Term::Check(what, ty, _) => {
+                let problem = match v.to_data(self.config.max_text) {
+                    Ok(data) => ty
+                        .check(&data)
+                        .err()
+                        .map(|(path, cause)| (ErrorCode::Type, format!("{what}: {path}: {cause}"))),
+                    Err(NotData::Function) => {
+                        let message = format!("{what}: expected {}, found a function", ty.in_words());
+                        Some((ErrorCode::Type, message))
+                    }
+                    Err(e) => Some((ErrorCode::Limit, e.message())),
+                };
+                match problem {
+                    None => Ok(v),
+                    Some((code, message)) => {
+                        let label = self.blame(at.pc, &v);
+                        at.error(code, label, id, message)
+                    }
+                }
+            }
+            // INVARIANT: callers have the value of the only subterm of one of these.
+            _ => unreachable!("a term with one subterm"),
+        }
+    }
+
+    /// The rules of forms with two subterms that compute.
+    pub(super) fn binary(&mut self, at: &Env<'_>, id: TermId, first: &Value, v: Value) -> Computed {
+        match at.code.term(id) {
+            Term::Pair(..) => Ok(Value::node(&mut self.lattice, at.pc, Body::Pair(first.clone(), v))),
+            Term::With(_, name, _) => {
+                let Some(Body::Record(fields)) = first.body() else {
+                    let label = self.blame(at.pc, first);
+                    let message = format!("a field can be set in a record only, found {}", first.kind());
+                    return at.error(ErrorCode::Index, label, id, message);
+                };
+                let mut fields = fields.clone();
+                match fields.iter_mut().find(|(n, _)| n == name) {
+                    Some((_, old)) => *old = v,
+                    None => fields.push((name.clone(), v)),
+                }
+                self.charge(fields.len() as u64);
+                Ok(Value::node(&mut self.lattice, first.label, Body::Record(fields)))
+            }
+            Term::Index(..) => {
+                let label = self.lattice.join(first.label, v.label);
+                let found = match (first.body(), &first.kind, &v.kind) {
+                    (Some(Body::List(items)), _, Kind::Num(i)) => {
+                        i.to_usize().and_then(|i| items.get(i)).map(|p| p.read(&mut self.lattice, label))
+                    }
+                    (Some(Body::Record(fields)), _, Kind::Str(name)) => fields
+                        .iter()
+                        .find(|(n, _)| **n == **name)
+                        .map(|(_, p)| p.read(&mut self.lattice, label)),
+                    (_, Kind::Str(text), Kind::Num(i)) => i
+                        .to_usize()
+                        .and_then(|i| text.chars().nth(i))
+                        .map(|c| Value::str(label, c.to_string())),
+                    _ => None,
+                };
+                match found {
+                    Some(value) => Ok(value),
+                    None => {
+                        let key = v.text(100).map_or_else(|_| v.kind().to_string(), |t| format!("`{t}`"));
+                        let message = format!("{} has nothing at {key}", first.kind());
+                        let a = self.blame(at.pc, first);
+                        let b = self.deep(&v);
+                        let label = self.lattice.join(a, b);
+                        at.error(ErrorCode::Index, label, id, message)
+                    }
+                }
+            }
+            // INVARIANT: callers have the values of the two subterms of one of these.
+            _ => unreachable!("a term with two subterms"),
+        }
+    }
+
+    /// A label that something raises to. If it does raise it, and origins are kept, this step is where it comes from.
+    #[inline]
+    pub(super) fn raised(&mut self, by: Label, to: Label, what: What, span: Span) -> Label {
+        if self.lattice.keeps_origins() && !self.lattice.flows(by, to) {
+            return self.lattice.mark(by, by, Label::BOTTOM, || local(what, span));
+        }
+        by
+    }
+
+    pub(super) fn deep(&mut self, v: &Value) -> Label {
+        v.deep_label(&mut self.lattice)
+    }
+
+    /// `pc ⊔ deep V`, the label of most errors.
+    pub(super) fn blame(&mut self, pc: Label, v: &Value) -> Label {
+        let deep = self.deep(v);
+        self.lattice.join(pc, deep)
+    }
+
+    /// Uses fuel in proportion to what is copied.
+    pub(super) fn charge(&mut self, steps: u64) {
+        self.fuel = self.fuel.saturating_sub(steps);
+    }
+}
+
+impl NotData {
+    /// The kind of error that this is where a function is an error of the given kind.
+    pub(super) fn code(self, function: ErrorCode) -> ErrorCode {
+        if self == NotData::Function { function } else { ErrorCode::Limit }
+    }
+}
+
+fn missing_field(v: &Value, name: &str) -> String {
+    match v.body() {
+        Some(Body::Record(fields)) => {
+            let have: Vec<&str> = fields.iter().take(12).map(|(n, _)| &**n).collect();
+            format!(
+                "no field `{name}`; there is {}",
+                if have.is_empty() { "none".into() } else { have.join(", ") }
+            )
+        }
+        _ => format!("no field `{name}` in {}", v.kind()),
+    }
+}
