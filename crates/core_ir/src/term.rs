@@ -777,8 +777,9 @@ impl Code {
         self.plain[id.0 as usize]
     }
 
-    /// Returns whether a term is evaluated in place: it consists of variables, literals, functions, constructors,
-    /// primitives, selections and choices alone, and is not high. An evaluator may recurse into it.
+    /// Returns whether a term is evaluated in place: it consists of variables, literals, functions,
+    /// constructors, primitives, selections and choices alone, and is not high. An evaluator may recurse into
+    /// it.
     #[inline]
     pub fn is_in_place(&self, id: TermId) -> bool {
         self.in_place[id.0 as usize] > 0
@@ -1311,7 +1312,8 @@ impl NewIds {
 /// The maximum height of a term that is evaluated in place.
 const MAX_IN_PLACE: u8 = 8;
 
-/// Returns the height of a term that is evaluated in place, given those of the terms before it; zero if it is not.
+/// Returns the height of a term that is evaluated in place, or zero if it is not. `heights` are those of the
+/// earlier terms.
 fn height_in_place(term: &Term, heights: &[u8]) -> u8 {
     match term {
         // The body of a function is evaluated elsewhere.

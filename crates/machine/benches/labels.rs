@@ -1,7 +1,9 @@
-//! What labels cost: programs whose labels are all ⊥, and the same programs with labels of every kind mixed in, each a whole run.
+//! The cost of labels: programs whose labels are all ⊥, and the same programs with labels of every kind mixed
+//! in, each a whole run.
 //!
 //! `scripts/bench-labels` builds this twice, as it is and with `--cfg entail_unlabelled`, where a label takes no space and restricts
-//! nothing, and runs both by turns. Each run prints a line for each program: its name, and the nanoseconds of its fastest run.
+//! nothing, and runs both by turns. Each run prints a line for each program: its name, and the nanoseconds of
+//! its fastest run.
 
 #![allow(
     clippy::print_stdout,
@@ -17,11 +19,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use syntax::lam::{Options, parse};
 
-/// How long each program is run at most, over and over.
+/// Time that each program is run for, over and over.
 const EACH: Duration = Duration::from_millis(60);
 
-/// Name, declarations and definitions, and what is done two hundred times, with `A` and `B` for two values that are labelled or not and `i` for a
-/// number.
+/// Name, declarations and definitions, and what is done two hundred times, with `A` and `B` for two values
+/// that are labelled or not and `i` for a number.
 const PROGRAMS: [(&str, &str, &str); 10] = [
     ("function calls", "let f = \\x. x", "[f A, f B, f A, f B]"),
     ("recursion", "", "fix[11] (\\self. \\n. if n == 0 then A else n + self (n - 1)) 10"),
@@ -103,7 +105,8 @@ fn main() {
     }
 }
 
-/// The nanoseconds of a join and of a comparison in a lattice, over all pairs of eight labels that were met before.
+/// The nanoseconds of a join and of a comparison in a lattice, over all pairs of eight labels that were met
+/// before.
 fn operations(kind: LatticeKind) -> (f64, f64) {
     let mut lattice = Lattice::new(kind);
     let list = |names: &[&str]| Data::list(names.iter().map(|n| Data::str(*n)));

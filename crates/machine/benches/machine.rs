@@ -1,5 +1,6 @@
-//! What the machine takes for the forms of the calculus: each a whole run, from a fresh machine to its result, with
-//! the world answering at once; those named `…_x1000` a run that does the same a thousand times, in one list. `scripts/bench-table.sh` shows the figures beside those of seed 000, Table 6.
+//! Times of the forms of the calculus: each a whole run, from a fresh machine to its result, with
+//! the world answering at once; those named `…_x1000` a run that does the same a thousand times, in one list.
+//! `scripts/bench-table.sh` shows the figures beside those of seed 000, Table 6.
 
 use core_ir::{Code, Data, Globals, Num, StoreDecl, ToolDecl};
 use diagnostics::FileId;
@@ -8,7 +9,7 @@ use machine::{Answers, Args, Asked, Call, Config, Machine, Output, Reply, Respon
 use std::sync::Arc;
 use syntax::lam::{Options, parse};
 
-/// That of the program.
+/// The allocator of the command.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -165,8 +166,8 @@ fn steps(bencher: Bencher<'_, '_>) {
     bencher.counter(divan::counter::ItemsCount::new(steps)).bench(|| run(black_box(&code), &config));
 }
 
-/// A run of a term a thousand times over, inside `around` (which has a hole `…`): a thousandth of it is what one operation
-/// takes inside a run, including its place in the list.
+/// A run of a term a thousand times over, inside `around` (which has a hole `…`): a thousandth of it is what
+/// one operation takes inside a run, including its place in the list.
 fn thousand(bencher: Bencher<'_, '_>, around: &str, one: &str) {
     let list = format!("[{}]", vec![one; 1_000].join(", "));
     let code = code(&around.replace('…', &list));
@@ -224,7 +225,8 @@ fn send_x1000(bencher: Bencher<'_, '_>) {
     thousand(bencher, "…", "send 'an entry'");
 }
 
-/// A loop of ten steps, each of which asks a model which tool to call, calls it and tells the model the result.
+/// A loop of ten steps, each of which asks a model which tool to call, calls it and tells the model the
+/// result.
 #[divan::bench]
 fn tool_loop_of_ten_steps(bencher: Bencher<'_, '_>) {
     bench(

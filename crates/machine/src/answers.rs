@@ -1,9 +1,11 @@
 //! Answers that are there at once.
 //!
-//! Entry point: [`Answers`], for [`Machine::poll_with`](crate::Machine::poll_with). What a driver can answer without waiting, a store in the process or a function,
-//! needs no [`Request`](crate::Request) of its own: it is shown what is asked where it stands, and the run goes on with the answer.
+//! Entry point: [`Answers`], for [`Machine::poll_with`](crate::Machine::poll_with). What a driver can answer
+//! without waiting, a store in the process or a function, needs no [`Request`](crate::Request) of its own: it
+//! is shown what is asked where it stands, and the run goes on with the answer.
 //!
-//! Invariant: a run is the same whether a request is answered here or by [`Machine::handle`](crate::Machine::handle): it has the same name, place and labels.
+//! Invariant: a run is the same whether a request is answered here or by
+//! [`Machine::handle`](crate::Machine::handle): it has the same name, place and labels.
 
 use crate::eval::Strand;
 use crate::{Deadlines, Place, RequestId};
@@ -11,7 +13,7 @@ use core_ir::{Data, Label, Lattice, Name, Num, StoreDecl, ToolDecl};
 use diagnostics::Span;
 use std::sync::Arc;
 
-/// What there is to know of a question beside what is asked; see [`Request`](crate::Request), whose fields these are.
+/// Context of a question; see [`Request`](crate::Request), whose fields these are.
 #[derive(Clone, Copy)]
 pub struct Asked<'a> {
     /// The channel label: who can see that it is asked.
@@ -26,7 +28,7 @@ pub struct Asked<'a> {
 }
 
 impl<'a> Asked<'a> {
-    /// What the request would be called. Those that are answered at once are counted like others.
+    /// Returns the name of the request. Requests that are answered at once are counted like others.
     pub fn id(&self) -> RequestId {
         self.strand.next_request()
     }
@@ -75,10 +77,11 @@ impl<'a> Args<'a> {
     }
 }
 
-/// Somebody who can answer some requests at once.
+/// A handler that answers some requests at once.
 ///
-/// Each of these gives the answer, or nothing: then it must have done nothing, may be asked the same once more, and the machine gives the request to its
-/// driver as [`Output::Request`](crate::Output::Request). Other kinds of requests always go there, and so do all of a run that explains flow.
+/// Each of these gives the answer, or nothing: then it must have done nothing, may be asked the same once
+/// more, and the machine gives the request to its driver as [`Output::Request`](crate::Output::Request).
+/// Other kinds of requests always go there, and so do all of a run that explains flow.
 ///
 /// # Examples
 /// ```
@@ -138,14 +141,15 @@ pub trait Answers {
         None
     }
 
-    /// Draws a sample: true with the given probability. The draw is as in [`Call::Sample`](crate::Call::Sample).
+    /// Draws a sample: true with the given probability. The draw is as in
+    /// [`Call::Sample`](crate::Call::Sample).
     fn sample(&mut self, asked: &Asked<'_>, probability: &Num, draw: u64) -> Option<bool> {
         let _ = (asked, probability, draw);
         None
     }
 }
 
-/// Nobody answers at once.
+/// The handler that answers nothing at once.
 pub(crate) struct Nobody;
 
 impl Answers for Nobody {}

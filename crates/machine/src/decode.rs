@@ -7,12 +7,12 @@ use serde_json::Value as Json;
 
 /// Reads a reply as data of a type. Reasoning before the answer (`<think>…</think>`) is left out.
 ///
-/// For `Str` (or no type) the text is the value. Enumerations are taken with or without quotes. Everything else is JSON:
-/// the whole text, or what a Markdown code fence encloses, or the text from the first brace or bracket
-/// to the last; models wrap their answers in prose, however they are asked.
+/// For `Str` (or no type) the text is the value. Enumerations are taken with or without quotes. Everything
+/// else is JSON: the whole text, or what a Markdown code fence encloses, or the text from the first brace or
+/// bracket to the last; models wrap their answers in prose, however they are asked.
 ///
 /// # Errors
-/// What is wrong, with the path, in words that a model can act on.
+/// The problem, with its path, in words that a model can act on.
 pub(crate) fn decode(text: &str, ty: Option<&Type>) -> Result<Data, String> {
     let text = without_reasoning(text);
     let Some(ty) = ty else { return Ok(Data::str(text)) };

@@ -1,7 +1,7 @@
 //! The evaluator: transitions of a strand, which is a term or a value and a continuation.
 //!
-//! `docs/calculus.md` §3, §5, §6 and §10 have the text of the rules. Each rule is one function or one match arm, named by
-//! the term former. `docs/architecture.md` says where each one is.
+//! `docs/calculus.md` §3, §5, §6 and §10 have the text of the rules. Each rule is one function or one match arm,
+//! named by the term former. `docs/architecture.md` says where each one is.
 //!
 //! - `rules`: values from values. A term whose subterms need no frame is evaluated there at once.
 //! - `apply`: application.
@@ -32,8 +32,8 @@ pub(crate) const MAX_STRANDS: usize = 1_000_000;
 /// The most time limits in force at once: each request carries them all.
 const MAX_DEADLINES: usize = 100;
 
-/// The longest place of a strand: three numbers for each branch around it. Longer ones would take memory in the square of the
-/// depth, since each request carries its own.
+/// The longest place of a strand: three numbers for each branch around it. Longer ones would take memory in
+/// the square of the depth, since each request carries its own.
 const LONGEST_PLACE: usize = 300;
 
 /// Steps between two chances for the driver to look after timers and cancellation.
@@ -46,24 +46,24 @@ pub(crate) struct Strand {
     pub parent: Option<(usize, usize)>,
     pub conversation: Conversation,
     requests: u32,
-    /// Where its requests stand in a trace: for each branch on the way to it, what came before. It counts what happens
-    /// under any label, so nothing but a trace may depend on it.
+    /// Where its requests stand in a trace: for each branch on the way to it, what came before. It counts
+    /// what happens under any label, so nothing but a trace may depend on it.
     place: Option<Arc<Vec<u32>>>,
-    /// What is still to be added to its place, which is done when it is asked for: most branches ask for nothing.
+    /// The rest of its place, which is added on demand: most branches make no request.
     place_in: Option<[u32; 3]>,
-    /// How many `par`s have begun, for the places of their branches.
+    /// Number of `par`s that have begun, for the places of their branches.
     joins: u32,
-    /// How many draws and how many `par`s there were, by the label of the program counter: a count over
+    /// Numbers of draws, `par`s and scopes by the label of the program counter: a count over
     /// all labels would tell a low observer what happened under a high one.
     counts: Counts,
     /// The time limits that requests made here have.
     deadlines: Deadlines,
-    /// What models are told that are asked here: this is a further attempt of a guard.
+    /// The remark for models that are asked here, if this is a further attempt of a guard.
     remark: Option<Arc<Remark>>,
     /// The code that is being evaluated.
     code: Arc<Code>,
-    /// Where the activation begins on the stack: what its closure has captured, copied. Copying these few values costs less than
-    /// counting a reference to the closure, for most are none.
+    /// Where the activation begins on the stack: what its closure has captured, copied. Copying these few
+    /// values costs less than counting a reference to the closure, for most are none.
     bottom: usize,
     /// Where its locals begin.
     base: usize,
@@ -78,7 +78,7 @@ pub(crate) struct Strand {
     waiting: Option<Waiting>,
 }
 
-/// What is counted by label.
+/// The events that are counted by label.
 #[derive(Clone, Copy, PartialEq)]
 enum Counted {
     Draws,
@@ -106,7 +106,8 @@ impl Counts {
     fn peek(&self, what: Counted, lattice: &Lattice, label: Label) -> u64 {
         let found = |(w, l, _): &&(Counted, Label, u64)| *w == what && lattice.same(*l, label);
         let count = self.0.iter().flat_map(|all| all.iter()).find(found).map_or(0, |(_, _, count)| *count);
-        // The label's text, not its number: numbers are given in the order in which labels are met, and say where they come from.
+        // The label's text, not its number: numbers are given in the order in which labels are met, and say
+        // where they come from.
         lattice.text(label).bytes().fold(count, |h, b| mix(h, u64::from(b)))
     }
 
@@ -156,7 +157,7 @@ struct Question {
     channel: Label,
     answer: Label,
     span: Span,
-    /// What it depends on; only if the run explains flow.
+    /// Labels that it depends on; only if the run explains flow.
     given: Vec<(Part, Label)>,
 }
 
@@ -175,7 +176,7 @@ struct Cleared {
     span: Span,
 }
 
-/// What is to be done with a response.
+/// The use of a response.
 #[derive(Clone)]
 enum Pending {
     Model { mode: Mode, attempt: u32 },
@@ -198,14 +199,14 @@ impl Pending {
     }
 }
 
-/// How a reply is received.
+/// The form in which a reply is received.
 #[derive(Clone)]
 enum Mode {
     Code,
     Data(Arc<ModelParams>, Arc<Code>),
 }
 
-/// What the branches of a join do.
+/// The branches of a join.
 #[derive(Clone)]
 enum Branches {
     /// Of this `par` term: a term each.
@@ -230,26 +231,28 @@ struct Join {
     started: usize,
     running: usize,
     most: usize,
-    /// Whether it stands in `Machine::starting`.
+    /// True if it stands in `BranchTable::starting`.
     queued: bool,
-    /// Which `par` of this strand it is, for the names of its branches.
+    /// The name of the `par` within its strand, for the names of its branches.
     name: u64,
 }
 
-/// What is to be done with the value of a subterm. A `TermId` is of the activation that the frame stands in.
+/// A frame of the continuation: the use of the value of a subterm. A `TermId` is of the activation around it.
 #[derive(Clone)]
 enum Frame {
     /// End of an activation: go back to that of the caller; its code is told if it is another.
     Ret { code: Option<Arc<Code>>, bottom: usize, base: usize, pc: Label, pc_from: Span },
     /// End of a stretch at a raised program counter.
     Pc { pc: Label, pc_from: Span },
-    /// End of `fork`, `fresh` or `llm`. Boxed, as what is large in other frames is: most frames are small, and all are moved.
+    /// End of `fork`, `fresh` or `llm`. Boxed, as what is large in other frames is: most frames are small,
+    /// and all are moved.
     Conv { conversation: Box<Conversation>, pc: Label, pc_from: Span },
     /// The first subterm of this term was evaluated.
     First(TermId),
     /// The second, after the first gave this value.
     Second(TermId, Value),
-    /// A branch of a `par` that is carried out right here; the results before it begin there in `Strand::parts`.
+    /// A branch of a `par` that is carried out right here; the results before it begin there in
+    /// `Strand::parts`.
     Branch { par: TermId, start: usize, failed: Option<Box<Failure>>, pc: Label, pc_from: Span },
     /// One of a sequence of parts, which begin there in `Strand::parts`.
     Parts(TermId, usize),
@@ -274,7 +277,7 @@ enum Frame {
 }
 
 impl Frame {
-    /// Whether taking this frame restores the program counter, so that nobody below needs to.
+    /// Returns whether taking this frame restores the program counter.
     fn restores_pc(&self) -> bool {
         matches!(
             self,
@@ -289,7 +292,7 @@ impl Frame {
     }
 }
 
-/// What a `guard` tries.
+/// The subject of a `guard`.
 #[derive(Clone)]
 enum Guarded {
     /// The subterm of this `guard` term.
@@ -1183,8 +1186,9 @@ impl Machine {
         s.settle(result);
     }
 
-    /// Goes on with a `par` whose branches only compute. They are evaluated one after another in this strand: nobody can
-    /// tell, because they ask nothing. Their results so far begin at `start`; the first error is `failed`.
+    /// Goes on with a `par` whose branches only compute. They are evaluated one after another in this strand:
+    /// nobody can tell, because they ask nothing. Their results so far begin at `start`; the first error is
+    /// `failed`.
     fn branches(&mut self, s: &mut Strand, par: TermId, start: usize, mut failed: Option<Box<Failure>>) {
         loop {
             let done = s.parts.len() - start;
@@ -1214,8 +1218,8 @@ impl Machine {
         });
     }
 
-    /// Returns whether an error of a branch ends the run: nobody may catch it, and going on would show that it has not
-    /// happened. The branch began at this program counter.
+    /// Returns whether an error of a branch ends the run: nobody may catch it, and going on would show that
+    /// it has not happened. The branch began at this program counter.
     pub(crate) fn is_last(&self, failure: &Failure, pc: Label) -> bool {
         failure.code.is_final() || !self.lattice.flows(failure.label, pc)
     }
@@ -1439,8 +1443,8 @@ fn message_cost(text: &str) -> u64 {
     text.len() as u64 / 16
 }
 
-/// Returns whether all branches of a `par` only compute: each is plain, or applies a function that a variable holds, and
-/// whose body is plain, to an argument that is.
+/// Returns whether all branches of a `par` only compute: each is plain, or applies a function that a variable
+/// holds, and whose body is plain, to an argument that is.
 fn is_plain(s: &Strand, branches: &[TermId]) -> bool {
     branches.iter().all(|branch| {
         s.code.is_plain(*branch)

@@ -1,9 +1,10 @@
 //! Every course that a run can take, with its probability.
 //!
-//! Entry point: [`explore`]. It drives copies of a machine: where a request has several possible answers, each copy
-//! goes on with one of them. All courses are followed request by request, and those that have come to the same state go on as one: a hundred
-//! tosses that are added up as they fall are a few thousand courses, not 2¹⁰⁰. When the courses become more than the limit admits, the likelier
-//! are followed first, so what is left is the unlikely rest, and its probability is told.
+//! Entry point: [`explore`]. It drives copies of a machine: where a request has several possible answers,
+//! each copy goes on with one of them. All courses are followed request by request, and those that have come
+//! to the same state go on as one: a hundred tosses that are added up as they fall are a few thousand
+//! courses, not 2¹⁰⁰. When the courses become more than the limit admits, the likelier are followed first, so
+//! what is left is the unlikely rest, and its probability is told.
 //!
 //! Invariant: the probabilities of the outcomes and of what is left add up to exactly one.
 //! Invariant: the same machine and world give the same outcomes in the same order.
@@ -18,7 +19,7 @@ use std::collections::{BinaryHeap, HashMap};
 /// A possible answer to a request, and the state of the world after it.
 #[derive(Clone, Debug)]
 pub struct Answer<S> {
-    /// How likely it is. The probabilities of the answers to one request add up to one.
+    /// Probability. Those of the answers to one request add up to one.
     pub probability: Num,
     /// The answer.
     pub response: Response,
@@ -26,7 +27,7 @@ pub struct Answer<S> {
     pub world: S,
 }
 
-/// How far to go.
+/// Limits of an exploration.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// The most courses that are followed or kept for later.
@@ -35,10 +36,10 @@ pub struct Limits {
     pub fuel: u64,
 }
 
-/// How a run can end.
+/// A possible end of a run.
 #[derive(Clone, Debug)]
 pub struct Ending {
-    /// How likely it is.
+    /// Probability.
     pub probability: Num,
     /// In how many ways it is reached.
     pub ways: u64,
@@ -46,26 +47,26 @@ pub struct Ending {
     pub result: Result<Reified, Failure>,
 }
 
-/// What was found.
+/// The result of an exploration.
 #[derive(Clone, Debug)]
 pub struct Exploration {
     /// The endings, the likeliest first.
     pub endings: Vec<Ending>,
     /// The probability of everything that was not followed to its end; zero if nothing was left.
     pub open: Num,
-    /// How many courses came to an end, those that went on as one counted each.
+    /// Number of courses that came to an end, those that went on as one counted each.
     pub worlds: u64,
-    /// How many courses were followed to an end.
+    /// Number of courses that were followed to an end.
     pub followed: usize,
 }
 
-/// A course whose probability is a longer fraction than this is too unlikely to be followed: a loop that may go on for ever would be
-/// followed further and further, with ever longer fractions.
+/// A course whose probability is a longer fraction than this is too unlikely to be followed: a loop that may
+/// go on for ever would be followed further and further, with ever longer fractions.
 const MOST_BITS: u64 = 4_096;
 
 struct Course<S> {
     probability: Num,
-    /// How many courses it stands for.
+    /// Number of courses that it stands for.
     ways: u64,
     /// Among equally likely ones the earlier goes first.
     number: usize,
@@ -93,14 +94,14 @@ impl<S> Ord for Course<S> {
     }
 }
 
-/// What a world may answer to a call, with what becomes of the world; or why it has no answer.
+/// The possible answers of a world to a call, with the world after each, or the reason that it has none.
 pub type Answers<'a, S> = dyn FnMut(&S, &Call) -> Result<Vec<Answer<S>>, String> + 'a;
 
 /// Follows every course. `answers` gives the possible answers of a world to a request.
 ///
 /// # Errors
-/// What `answers` says, if it does not know the answers to a request; or that the probability of an ending cannot be
-/// computed exactly within the limits of numbers.
+/// The error of `answers`, if it does not know the answers to a request; or that the probability of an ending
+/// cannot be computed exactly within the limits of numbers.
 ///
 /// # Examples
 /// A choice has two endings:
@@ -195,7 +196,7 @@ fn merge<S: PartialEq>(
     Ok(())
 }
 
-/// What became of a course that was followed to its next request.
+/// The result of following a course to its next request.
 enum Followed<S> {
     /// It has ended, or is left.
     Ended,
@@ -205,7 +206,7 @@ enum Followed<S> {
     Unfinished(Box<Course<S>>),
 }
 
-/// What was found so far.
+/// The endings found so far.
 struct Found {
     endings: Vec<Ending>,
     known: HashMap<String, usize>,
@@ -271,7 +272,8 @@ impl<S: Clone> Explorer<'_, '_, S> {
             match course.machine.poll() {
                 Output::Working => {}
                 Output::Waiting => {
-                    // INVARIANT: each request is answered before the next poll; should one not be, the run ends.
+                    // INVARIANT: each request is answered before the next poll; should one not be, the run
+                    // ends.
                     let message = "it waits for nothing".into();
                     course.machine.cancel(Stop { reason: StopReason::Interrupted, message });
                 }

@@ -61,19 +61,19 @@ pub trait CodeParser: Send + Sync {
     /// The term a model's reply denotes, closed over the prelude.
     ///
     /// # Errors
-    /// What is wrong, for the program (and the model) to read.
+    /// The problem, for the program and the model to read.
     fn parse(&self, text: &str) -> Result<Arc<Code>, String>;
 }
 
-/// What a run may use and how it reads labels and generated code.
+/// Configuration of a run: its limits, and how it reads labels and generated code.
 #[derive(Clone)]
 pub struct Config {
     /// The lattice.
     pub lattice: LatticeKind,
     /// Whom its labels may name, if they name anybody.
     pub principals: Principals,
-    /// Maximum number of steps; a step is one term evaluated, or one item, field or 16 bytes that a primitive copies or
-    /// looks at.
+    /// Maximum number of steps; a step is one term evaluated, or one item, field or 16 bytes that a primitive
+    /// copies or looks at.
     pub fuel: u64,
     /// The most bytes of one text, and the most parts of a value that are looked at at once.
     pub max_text: usize,
@@ -85,12 +85,12 @@ pub struct Config {
     pub clearance: LabelSpec,
     /// Clearances of the models with these names.
     pub clearances: Vec<(Name, LabelSpec)>,
-    /// Which models may answer which calls. A driver that compares conversations with clearances itself needs
-    /// none of it.
+    /// The models that may answer each call. A driver that compares conversations with clearances itself
+    /// needs none of it.
     pub routes: ModelRoutes,
-    /// Whether generated code may contain `endorse` and `declassify`. It may never name a tool.
+    /// True if generated code may contain `endorse` and `declassify`. It may never name a tool.
     pub generated_endorse: bool,
-    /// Whether labels keep where they come from, for [`Machine::why`]. Nothing else about the run changes.
+    /// True if labels keep where they come from, for [`Machine::why`]. Nothing else about the run changes.
     pub explain_flow: bool,
     /// Label of the input. One that the lattice does not have counts as ⊤.
     pub input: LabelSpec,
@@ -120,9 +120,9 @@ impl Default for Config {
 /// Names a request. Depends only on the program's own course, not on the order of responses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RequestId {
-    /// Which branch of the run asks: zero for the run itself, a hash of the way to it for a branch of a `par`.
+    /// Number of the branch: zero for the run itself, a hash of the way to it for a branch of a `par`.
     pub strand: u64,
-    /// The how-manieth request of that branch.
+    /// Sequence number of the request within its branch.
     pub number: u32,
 }
 
@@ -131,16 +131,16 @@ pub struct RequestId {
 pub struct Message {
     /// Who says it.
     pub role: Role,
-    /// What is said.
+    /// The text.
     pub content: Arc<str>,
     /// The tool call that an assistant's message consists of. The next message with role tool is its result.
     pub call: Option<Arc<(Name, Data)>>,
 }
 
-/// What the machine needs from the world.
+/// A request of the machine to the world.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// What is asked.
+    /// The call.
     pub call: Call,
     /// The channel label: who can see that it is asked.
     pub channel: Label,
@@ -151,11 +151,13 @@ pub struct Request {
     pub deadlines: Deadlines,
     /// The term that asks.
     pub span: Span,
-    /// What the request depends on, and the label that has: whether it is made, the conversation or each argument, what is kept. Only if the run
-    /// explains flow ([`Config::explain_flow`]); it is for the operator, who may see it all.
+    /// The parts that the request depends on, with their labels: whether it is made, the conversation or each
+    /// argument, the value kept. Only if the run explains flow ([`Config::explain_flow`]); it is for the
+    /// operator, who may see it all.
     pub given: Box<[(Part, Label)]>,
-    /// Where it stands in the order of a run whose branches are run one after another: requests compare as their
-    /// places do; branches within a hundred others share the place of the outer one. Depends on the program's own course alone, so a trace in this order is the same every time.
+    /// Where it stands in the order of a run whose branches are run one after another: requests compare as
+    /// their places do; branches within a hundred others share the place of the outer one. Depends on the
+    /// program's own course alone, so a trace in this order is the same every time.
     pub place: Place,
     /// Name of a call of a tool that writes, for its idempotency key; with the tool it names the call within
     /// the run. A function of the branch, the program counter of the call, and the number of earlier calls of
@@ -169,7 +171,7 @@ pub struct Request {
 pub struct Place {
     /// The place of the branch; none for the run itself.
     branch: Option<Arc<Vec<u32>>>,
-    /// Which request of the branch it is.
+    /// Sequence number of the request within its branch.
     number: u32,
 }
 
@@ -183,15 +185,15 @@ impl Place {
 /// A part of a request or refusal that has a label of its own.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Part {
-    /// Whether it is made at all: the program counter.
+    /// The program counter: that the request is made.
     Control,
     /// An argument of a tool.
     Argument(Name),
     /// The conversation that a model is shown.
     Conversation,
-    /// What is kept under a key, or asserted about.
+    /// The value that is kept under a key, or asserted about.
     Value,
-    /// What the policy of a tool says.
+    /// The verdict of a tool's policy.
     Verdict,
 }
 
@@ -219,10 +221,10 @@ impl Part {
     }
 }
 
-/// What a flow rule refused, for the operator: labels are in it that the refusal's own label does not cover.
+/// A refusal of a flow rule, for the operator: labels are in it that the refusal's own label does not cover.
 #[derive(Clone, Debug)]
 pub struct Refusal {
-    /// What broke the bound.
+    /// The part that broke the bound.
     pub part: Part,
     /// The tool, model or key that has the bound; `None` for conversations and assertions.
     pub name: Option<Name>,
@@ -232,14 +234,15 @@ pub struct Refusal {
     pub bound: Label,
 }
 
-/// A call of a tool that a flow rule refused, for the operator. The program may have caught that and gone on, as the loop of an agent does.
+/// A call of a tool that a flow rule refused, for the operator. The program may have caught that and gone on,
+/// as the loop of an agent does.
 #[derive(Clone, Debug)]
 pub struct RefusedCall {
     /// The call.
     pub span: Span,
-    /// What was refused the first time.
+    /// The first refusal.
     pub refusal: Refusal,
-    /// How often.
+    /// Number of refusals.
     pub times: u64,
 }
 
@@ -250,9 +253,9 @@ const MOST_REFUSED: usize = 16;
 ///
 /// The machine has no clock: the driver measures, and answers [`Response::Late`] when a limit has passed, at
 /// once if it had passed before. So that time says nothing about secrets, the clock that counts for a request
-/// runs only while it is open itself, or another request of the scope is whose answer label flows both to the channel and to
-/// the answer label of that request (`docs/calculus.md` §10, time limits). For a program without labels that is all the
-/// time spent waiting since the first request of the scope.
+/// runs only while it is open itself, or another request of the scope is whose answer label flows both to the
+/// channel and to the answer label of that request (`docs/calculus.md` §10, time limits). For a program
+/// without labels that is all the time spent waiting since the first request of the scope.
 #[derive(Clone, Debug, Default)]
 pub struct Deadlines(Option<Arc<Scope>>);
 
@@ -262,7 +265,7 @@ struct Scope {
     deadline: Deadline,
     /// Where it stands.
     span: Span,
-    /// How many there are, this one included. Bounded, so dropping them does not recurse far.
+    /// Number of scopes, this one included. Bounded, so dropping them does not recurse far.
     depth: usize,
     outer: Deadlines,
 }
@@ -272,7 +275,7 @@ struct Scope {
 pub struct Deadline {
     /// Names the scope within the run; derived from the program's own course, like [`RequestId`].
     pub scope: u64,
-    /// How long its requests may take, together.
+    /// Time limit of its requests together, in seconds.
     pub seconds: Num,
 }
 
@@ -282,12 +285,12 @@ impl Deadlines {
         self.scopes().map(|s| &s.deadline)
     }
 
-    /// Whether there is none.
+    /// Returns whether there is none.
     pub fn is_empty(&self) -> bool {
         self.0.is_none()
     }
 
-    /// How many there are, at most 100.
+    /// Number of limits, at most 100.
     pub fn len(&self) -> usize {
         self.0.as_ref().map_or(0, |s| s.depth)
     }
@@ -313,7 +316,7 @@ pub enum Call {
         params: Option<Arc<ModelParams>>,
         /// The tools offered.
         tools: Vec<Arc<ToolDecl>>,
-        /// How many replies to this question did not decode before.
+        /// Number of earlier replies to this question that did not decode.
         attempt: u32,
     },
     /// Call a tool, with an argument for each parameter.
@@ -323,7 +326,8 @@ pub enum Call {
         /// The arguments in the order of the parameters.
         args: Vec<(Name, Data)>,
     },
-    /// Ask whoever answers for the run whether a tool may be called with these arguments; the call follows if so.
+    /// Ask whoever answers for the run whether a tool may be called with these arguments; the call follows if
+    /// so.
     Approve {
         /// The tool's declaration.
         tool: Arc<ToolDecl>,
@@ -345,14 +349,14 @@ pub enum Call {
         store: Arc<StoreDecl>,
         /// The index of the key.
         key: u32,
-        /// What is written.
+        /// The value.
         value: Data,
     },
     /// Draw a sample: true with the given probability.
     Sample {
         /// Between 0 and 1.
         probability: Num,
-        /// Which draw it is. A handler with a seed must derive the sample from the seed and this
+        /// Number of the draw. A handler with a seed must derive the sample from the seed and this
         /// number alone, so that draws under a secret condition do not show in public ones.
         draw: u64,
     },
@@ -361,20 +365,20 @@ pub enum Call {
 /// The answer to a [`Call`], of the same kind; or [`Response::Late`] or [`Response::Stop`] to any.
 #[derive(Clone, Debug)]
 pub enum Response {
-    /// What the model replied, or why it did not.
+    /// The model's reply, or its error.
     Model(Result<Reply, String>),
-    /// What the tool returned, or why it failed.
+    /// The tool's result, or its error.
     Tool(Result<Data, String>),
-    /// The same from a tool that labels what it returns. The label is joined to the declared one; it never lowers
+    /// The result of a tool that labels it. The label is joined to the declared one; it never lowers
     /// it. A label that the lattice of the run does not have counts as the highest.
     LabelledTool(Result<Data, String>, LabelSpec),
-    /// Whether the call may be made, or why not.
+    /// Approval of the call, or the reason of its refusal.
     Approve(Result<(), String>),
     /// To a request for approval: nobody is there to be asked.
     Unattended,
-    /// What the key holds, if anything.
+    /// The value of the key, if it has one.
     Recall(Result<Option<Data>, String>),
-    /// Whether the key was written.
+    /// Success of writing the key, or the error.
     Remember(Result<(), String>),
     /// The sample.
     Sample(bool),
@@ -528,7 +532,7 @@ impl ErrorCode {
         }
     }
 
-    /// Whether no `try` may catch it.
+    /// Returns whether no `try` may catch it.
     pub fn is_final(self) -> bool {
         matches!(self, ErrorCode::Budget | ErrorCode::Fuel | ErrorCode::Cancelled | ErrorCode::Configuration)
     }
@@ -537,13 +541,14 @@ impl ErrorCode {
 /// An error that nothing caught.
 #[derive(Clone, Debug)]
 pub struct Failure {
-    /// Which kind.
+    /// The kind.
     pub code: ErrorCode,
-    /// What a handler would have been given.
+    /// The message that a handler is given.
     pub message: String,
     /// The label of the error: who may learn that it happened.
     pub label: Label,
-    /// The branch that failed, as in [`RequestId::strand`]. Branches that ask nobody count as what is around them.
+    /// The branch that failed, as in [`RequestId::strand`]. Branches that ask nobody count as what is around
+    /// them.
     pub strand: u64,
     /// The term that failed.
     pub span: Span,
@@ -563,7 +568,7 @@ pub struct Failure {
 /// Why a call is not approved when nobody is there to be asked.
 pub const NOBODY: &str = "nobody is there to approve it";
 
-/// What [`Machine::poll`] has to say.
+/// The result of [`Machine::poll`].
 #[derive(Clone, Debug)]
 pub enum Output {
     /// The machine needs this; answer with [`Machine::handle`], now or later.
@@ -588,8 +593,9 @@ pub(crate) struct Conversation {
     pub told: Option<Arc<Remark>>,
 }
 
-/// The messages of a conversation, oldest first: those from before it was last copied, which its copies share, and later ones. Of the
-/// later ones, requests share those that were sent; the rest is its own, so that to say something costs no counting of shares.
+/// The messages of a conversation, oldest first: those from before it was last copied, which its copies
+/// share, and later ones. Of the later ones, requests share those that were sent; the rest is its own, so
+/// that to say something costs no counting of shares.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Messages {
     before: Option<Arc<Earlier>>,
@@ -597,8 +603,8 @@ pub(crate) struct Messages {
     own: Vec<Message>,
 }
 
-/// Messages of a conversation up to where it was copied. However often that happens, each message is kept once: branches inside of
-/// branches would else keep as many copies of the first ones as there are branches.
+/// Messages of a conversation up to where it was copied. However often that happens, each message is kept
+/// once: branches inside of branches would else keep as many copies of the first ones as there are branches.
 #[derive(Debug)]
 struct Earlier {
     before: Option<Arc<Earlier>>,
@@ -664,7 +670,7 @@ impl Messages {
         self.recent()
     }
 
-    /// What [`Messages::whole`] found.
+    /// The messages after [`Messages::whole`].
     pub(crate) fn found(&self) -> &[Message] {
         self.sent.as_deref().map_or(&[], Vec::as_slice)
     }
@@ -686,7 +692,8 @@ impl Messages {
     }
 }
 
-/// Up to how many elements a vector takes no more room than it needs, in what waits. Longer ones are not moved for that.
+/// Up to how many elements a vector takes no more room than it needs, in what waits. Longer ones are not
+/// moved for that.
 pub(crate) const SHORT: usize = 64;
 
 /// Why the last attempt of a guard was refused, for the models that the next one asks.
@@ -733,7 +740,7 @@ impl Hasher for AsItIs {
     }
 }
 
-/// What there is of a run that has branches under way, or had some.
+/// State of a run that has or had branches under way.
 #[derive(Clone, Default)]
 struct BranchTable {
     /// The slots that have become free.
@@ -746,7 +753,8 @@ struct BranchTable {
     starting: Vec<usize>,
 }
 
-/// A run of one term. See the [crate] documentation for how it is driven. A copy goes on by itself from where this one is.
+/// A run of one term. See the [crate] documentation for how it is driven. A copy goes on by itself from where
+/// this one is.
 #[derive(Clone)]
 #[allow(clippy::box_collection, reason = "mostly there are none, and a machine that waits is to be small")]
 pub struct Machine {
@@ -761,15 +769,15 @@ pub struct Machine {
     strands: Vec<Option<Box<eval::Strand>>>,
     /// The strand that can go on; those that can, too, are among the branches.
     ready: Option<usize>,
-    /// What is needed for branches; many runs have none.
+    /// State of branches; many runs have none.
     branches: Option<Box<BranchTable>>,
     /// The strand that made a request last, if it was not looked after since.
     asked: Option<usize>,
     fuel: u64,
-    /// That of the run, at its end.
+    /// Conversation of the run, at its end.
     conversation: Option<Box<Conversation>>,
     done: Option<Result<Value, Box<Failure>>>,
-    /// What names were bound to; only if the run explains flow.
+    /// Labels of values that names were bound to; only if the run explains flow.
     bound: Option<Box<BTreeMap<(Name, Span), Label>>>,
     /// Calls that were refused.
     refused: Option<Box<Vec<RefusedCall>>>,
@@ -778,7 +786,8 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// Calls of tools that a flow rule refused, whether the program went on or not: the first few that differ.
+    /// Calls of tools that a flow rule refused, whether the program went on or not: the first few that
+    /// differ.
     pub fn refused_calls(&self) -> &[RefusedCall] {
         self.refused.as_deref().map_or(&[], Vec::as_slice)
     }
@@ -809,7 +818,8 @@ impl Machine {
         }
     }
 
-    /// A machine about to evaluate the code; with an input, about to apply it to that. Many runs of one configuration may share it.
+    /// A machine about to evaluate the code; with an input, about to apply it to that. Many runs of one
+    /// configuration may share it.
     pub fn new(code: Arc<Code>, input: Option<Data>, config: impl Into<Arc<Config>>) -> Machine {
         Machine::with(code, input, config.into())
     }
@@ -871,7 +881,7 @@ impl Machine {
         self.poll_with(&mut answers::Nobody)
     }
 
-    /// The same with somebody who can answer some requests at once; the others are given to the driver.
+    /// Works like [`Machine::poll`], with a handler that answers some requests at once.
     pub fn poll_with(&mut self, world: &mut dyn Answers) -> Output {
         if let Some(done) = &self.done {
             return Output::Done(done.clone().map_err(|f| *f));
@@ -920,7 +930,8 @@ impl Machine {
         }
     }
 
-    /// Takes a response. One to a request that is not outstanding (answered already, or its run is over) is ignored.
+    /// Takes a response. One to a request that is not outstanding (answered already, or its run is over) is
+    /// ignored.
     pub fn handle(&mut self, id: RequestId, response: Response) {
         if self.done.is_some() {
             return;
@@ -1004,18 +1015,20 @@ impl Machine {
         value.deep_label(&mut self.lattice)
     }
 
-    /// Where each component of a label of this run comes from. Empty unless the run explains flow ([`Config::explain_flow`]).
+    /// Where each component of a label of this run comes from. Empty unless the run explains flow
+    /// ([`Config::explain_flow`]).
     pub fn why(&self, label: Label) -> Vec<Chain> {
         self.lattice.why(label)
     }
 
-    /// The names that were bound so far, where, and the join of all labels in what they were bound to there. Empty unless
-    /// the run explains flow.
+    /// The names that were bound so far, where, and the join of all labels in what they were bound to there.
+    /// Empty unless the run explains flow.
     pub fn bindings(&self) -> impl Iterator<Item = (&Name, Span, Label)> {
         self.bound.iter().flat_map(|b| b.iter()).map(|((name, span), label)| (name, *span, *label))
     }
 
-    /// The labelled parts of a value, at most `most` of them: the way to each, and the join of all labels in it and around it.
+    /// The labelled parts of a value, at most `most` of them: the way to each, and the join of all labels in
+    /// it and around it.
     pub fn labelled_parts(&mut self, value: &Value, most: usize) -> Vec<(String, Label)> {
         value.labelled_parts(&mut self.lattice, most)
     }
@@ -1071,8 +1084,8 @@ impl Machine {
         if id == ROOT { Some(0) } else { self.branches.as_ref()?.slots.get(&id).copied() }
     }
 
-    /// Whether the end of a branch is the end of the run: nobody may catch the error, and going on would show that it has
-    /// not happened.
+    /// Returns whether the end of a branch is the end of the run: nobody may catch the error, and going on
+    /// would show that it has not happened.
     fn ends_the_run(&self, parent: &eval::Strand, result: &Result<Value, Failure>) -> bool {
         matches!(result, Err(f) if self.is_last(f, parent.pc()))
     }
@@ -1127,8 +1140,8 @@ impl Machine {
 
     /// Starts branches of a joining strand as far as its bound admits; lets it go on when all have ended.
     ///
-    /// A branch runs at once. Most end without asking for anything, and then need no place among the strands; one
-    /// that has branches of its own is given one, and so is one that asks, before the others are started.
+    /// A branch runs at once. Most end without asking for anything, and then need no place among the strands;
+    /// one that has branches of its own is given one, and so is one that asks, before the others are started.
     fn start(
         &mut self,
         slot: usize,

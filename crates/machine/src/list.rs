@@ -1,11 +1,11 @@
 //! Persistent lists of values.
 //!
-//! Entry point: [`List`]. Appending takes constant time, amortized. Concatenation, indexing and slicing take logarithmic
-//! time. Lists that have items in common share them.
+//! Entry point: [`List`]. Appending takes constant time, amortized. Concatenation, indexing and slicing take
+//! logarithmic time. Lists that have items in common share them.
 //!
 //! Invariant: a list never changes.
-//! Invariant: dropping a list recurses no deeper than its tree is high; [`List::dismantle`] hands over what has to be
-//! dropped without recursion.
+//! Invariant: dropping a list recurses no deeper than its tree is high; [`List::dismantle`] hands over what
+//! has to be dropped without recursion.
 
 use crate::value::Value;
 use std::sync::Arc;
@@ -34,8 +34,8 @@ impl Chunk {
         self.end - self.start
     }
 
-    /// The items from an index up to but not including another. A short part of a long slice is copied, so that it does
-    /// not keep the rest alive.
+    /// The items from an index up to but not including another. A short part of a long slice is copied, so
+    /// that it does not keep the rest alive.
     fn range(&self, from: usize, to: usize) -> Chunk {
         if to - from <= CHUNK && self.items.len() > CHUNK {
             return Chunk::new(self.as_slice()[from..to].iter().cloned().collect());
@@ -161,7 +161,7 @@ impl Tree {
 #[derive(Clone, Debug)]
 pub(crate) struct List {
     front: Option<Arc<Tree>>,
-    /// What follows: the whole of most lists, and the last few items of those that were appended to.
+    /// The items behind the front: all of most lists, and the last few of those that were appended to.
     tail: Chunk,
 }
 
@@ -245,7 +245,8 @@ impl List {
         pieces.push(Piece(PieceKind::Items(tail)));
     }
 
-    /// Returns whether dropping the list may drop a value that is `nested`. Looks at the items of short lists alone.
+    /// Returns whether dropping the list may drop a value that is `nested`. Looks at the items of short lists
+    /// alone.
     pub(crate) fn may_drop(&self, nested: impl Fn(&Value) -> bool) -> bool {
         self.front.is_some() || self.tail.items.len() > CHUNK || self.tail.items.iter().any(nested)
     }
@@ -294,7 +295,7 @@ impl FromIterator<Value> for List {
 /// The items of a list in order.
 pub(crate) struct Iter<'a> {
     left: usize,
-    /// What follows the chunk, the next one last.
+    /// The trees behind the chunk, the next one last.
     trees: Vec<&'a Tree>,
     chunk: std::slice::Iter<'a, Value>,
     tail: &'a [Value],

@@ -256,7 +256,7 @@ pub(crate) fn apply(
     }
 }
 
-/// What there is to be done with two numbers.
+/// The primitives of two numbers.
 fn numbers(prim: Prim, a: &Num, b: &Num) -> Option<Result<Kind, NumError>> {
     let order = || a.cmp(b);
     Some(Ok(match prim {
@@ -342,9 +342,9 @@ pub(crate) fn classify<'a>(text: &str, tags: &'a [core_ir::Name]) -> Option<&'a 
     tags.iter().find(|t| &***t == text).or_else(|| tags.iter().find(|t| t.eq_ignore_ascii_case(trimmed)))
 }
 
-/// The cost of a primitive in fuel, beyond one: the items, fields and sixteenths of texts that it copies or looks at.
-/// Lists share their items, so growing, shortening or measuring one costs nothing more, unless labels inside have to be
-/// taken off.
+/// The cost of a primitive in fuel, beyond one: the items, fields and sixteenths of texts that it copies or
+/// looks at. Lists share their items, so growing, shortening or measuring one costs nothing more, unless
+/// labels inside have to be taken off.
 pub(crate) fn cost(prim: Prim, args: &[Value], result: &Value) -> u64 {
     let size = |v: &Value| match &v.kind {
         Kind::Str(s) => s.len() / 16,

@@ -1,16 +1,17 @@
 //! The state of stores: accounts of entries, one for each label.
 //!
-//! Entry point: [`StoreState`]. Handlers that keep entries elsewhere use [`kept`] and [`initial`], so that all stores behave alike.
+//! Entry point: [`StoreState`]. Handlers that keep entries elsewhere use [`kept`] and [`initial`], so that
+//! all stores behave alike.
 //!
-//! Invariant: what an account holds at a time is a function of its entries and the time alone, see [`kept`]. Nothing is counted, aged or
-//! evicted across labels.
-//! Invariant: reading changes nothing.
+//! Invariant: what an account holds at a time is a function of its entries and the time alone, see [`kept`].
+//! Nothing is counted, aged or evicted across labels. Invariant: reading changes nothing.
 //!
 //! Source: `docs/calculus.md` §10, stores; `proofs/Spec/Interp.v`.
 
 use core_ir::{Data, KeyDecl, LabelSpec, Name, StoreDecl};
 
-/// The limits that an entry is written with. They stay with the entry: another declaration does not change them.
+/// The limits that an entry is written with. They stay with the entry: another declaration does not change
+/// them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EntryLimits {
     /// When the entry expires, in milliseconds since 1970.
@@ -32,8 +33,8 @@ impl EntryLimits {
     }
 }
 
-/// The entries of an account that remain at this time, the last written first, as they are given: none that has expired, and none beyond
-/// its capacity.
+/// The entries of an account that remain at this time, the last written first, as they are given: none that
+/// has expired, and none beyond its capacity.
 pub fn kept<E>(entries: impl IntoIterator<Item = E>, limits: impl Fn(&E) -> EntryLimits, now: i64) -> Vec<E> {
     let mut kept = Vec::new();
     for entry in entries {
@@ -46,9 +47,9 @@ pub fn kept<E>(entries: impl IntoIterator<Item = E>, limits: impl Fn(&E) -> Entr
 
 /// The initial value of a key, if the account holds it and not a value that was written.
 ///
-/// Initial values are entries that follow all others, in the order of the table. `written` are the keys of the entries that remain.
-/// No operation needs to make these entries: within a run an account only grows until it is full, so they are at its end until they are
-/// written or evicted for good.
+/// Initial values are entries that follow all others, in the order of the table. `written` are the keys of
+/// the entries that remain. No operation needs to make these entries: within a run an account only grows
+/// until it is full, so they are at its end until they are written or evicted for good.
 pub fn initial<'d>(decl: &'d StoreDecl, key: &KeyDecl, written: &[Name], now: i64) -> Option<&'d Data> {
     let absent = |k: &&KeyDecl| k.initial.is_some() && k.label == key.label && !written.contains(&k.name);
     let at = decl.keys.iter().filter(absent).position(|k| k.name == key.name)?;

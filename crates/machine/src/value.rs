@@ -23,11 +23,13 @@ pub(crate) enum Kind {
     Node(Ref),
 }
 
-/// Somebody's share of a node. The one that every run has, `unit`, needs no counting, which is most of what it would cost.
+/// Somebody's share of a node. The one that every run has, `unit`, needs no counting, which is most of what
+/// it would cost.
 #[derive(Clone, Debug)]
 pub(crate) enum Ref {
     Counted(Arc<Node>),
-    /// A fixpoint that has been unfolded so often: as many times fewer are left of its bound. So that an unfolding makes no node.
+    /// A fixpoint that has been unfolded so often: as many times fewer are left of its bound. So that an
+    /// unfolding makes no node.
     Unfolded(Arc<Node>, u32),
     Always(&'static Node),
 }
@@ -57,7 +59,7 @@ impl Ref {
         }
     }
 
-    /// How often it may still be unfolded, if it is a fixpoint.
+    /// The remaining bound of a fixpoint.
     #[inline]
     pub(crate) fn left(&self) -> Option<Bound> {
         let times = match self {
@@ -99,12 +101,12 @@ impl Ref {
 pub(crate) struct Node {
     /// The join of every label inside, the node's own top label not included.
     pub deep: Label,
-    /// Whether a function is inside, or this is one.
+    /// True if a function is inside, or this is one.
     pub has_function: bool,
     pub body: Body,
 }
 
-/// What a closure has captured. Mostly one value, often none: those need no allocation of their own.
+/// The captured values of a closure. Most have one or none, which need no allocation of their own.
 pub(crate) type Captures = SmallVec<[Value; 1]>;
 
 #[derive(Debug)]
@@ -149,7 +151,8 @@ pub(crate) struct Tool {
 
 impl Tool {
     pub(crate) fn new(lattice: &mut Lattice, decl: &Arc<ToolDecl>) -> Tool {
-        // A bound that is no label of this lattice admits nothing, a result's is as high as can be: the safe side.
+        // A bound that is no label of this lattice admits nothing, a result's is as high as can be: the safe
+        // side.
         let control = lattice.resolve(&decl.control).unwrap_or_default();
         let bounds: Box<[Label]> =
             decl.params.iter().map(|p| lattice.resolve(&p.bound).unwrap_or_default()).collect();
@@ -227,18 +230,19 @@ impl Drop for Node {
     }
 }
 
-/// Returns whether dropping a body may drop nodes that hold nodes. What somebody else holds too is only counted down.
+/// Returns whether dropping a body may drop nodes that hold nodes. What somebody else holds too is only
+/// counted down.
 fn may_recurse(body: &Body) -> bool {
     let holds_nodes = |node: &Node| match &node.body {
         Body::List(items) => items.may_drop(|v| v.counted().is_some()),
         body => body.nodes().next().is_some(),
     };
     if let Body::List(items) = body {
-        return items.may_drop(|v| v.counted().is_some_and(|n| holds_nodes(&n)));
+        return items.may_drop(|v| v.counted().is_some_and(|n| holds_nodes(n)));
     }
     // All who hold a part may be here: `(p, p)` is the last of `p`.
     let here = body.nodes().count();
-    here > 0 && body.nodes().any(|n| holds_nodes(&n) && Arc::strong_count(n) <= here)
+    here > 0 && body.nodes().any(|n| holds_nodes(n) && Arc::strong_count(n) <= here)
 }
 
 fn take_node(v: &mut Value, work: &mut Vec<Arc<Node>>) {
@@ -312,7 +316,8 @@ impl Value {
 
     /// A node, with what is said of all its parts.
     pub(crate) fn made(lattice: &mut Lattice, body: Body) -> Arc<Node> {
-        // Lists and records are long: each has a loop of its own, in which labels that are ⊥ cost a comparison.
+        // Lists and records are long: each has a loop of its own, in which labels that are ⊥ cost a
+        // comparison.
         let (deep, functions) = match &body {
             Body::List(items) => inside(lattice, items.iter()),
             Body::Record(fields) => inside(lattice, fields.iter().map(|f| &f.1)),
@@ -323,7 +328,7 @@ impl Value {
         Arc::new(Node { deep, has_function, body })
     }
 
-    /// The same where it is known what is inside: the join of all labels there, and whether there is a function.
+    /// A node whose inside is known: the join of all labels there, and whether a function is among it.
     pub(crate) fn known(label: Label, body: Body, deep: Label, has_function: bool) -> Value {
         Value { label, kind: Kind::Node(Ref::new(Node { deep, has_function, body })) }
     }
@@ -365,10 +370,12 @@ impl Value {
         lattice.join(other, deep)
     }
 
-    /// The parts that have a label of their own: the way to each, and the join of the labels in it and around it.
+    /// The parts that have a label of their own: the way to each, and the join of the labels in it and around
+    /// it.
     pub(crate) fn labelled_parts(&self, lattice: &mut Lattice, most: usize) -> Vec<(String, Label)> {
         let mut out = Vec::new();
-        // Breadth first: what is left out is the deepest. Each visit is counted, whether it gives something or not.
+        // Breadth first: what is left out is the deepest. Each visit is counted, whether it gives something
+        // or not.
         let mut work = VecDeque::from([(String::new(), self, Label::BOTTOM)]);
         let mut left = most.saturating_mul(10);
         while let Some((way, value, around)) = work.pop_front() {
@@ -418,12 +425,12 @@ impl Value {
         matches!(&self.kind, Kind::Node(n) if n.has_function)
     }
 
-    /// Whether this is a function.
+    /// Returns whether this is a function.
     pub fn is_function(&self) -> bool {
         self.body().is_some_and(Body::is_function)
     }
 
-    /// What kind of value this is, with an article.
+    /// The kind of value, with an article.
     pub fn kind(&self) -> &'static str {
         match &self.kind {
             Kind::Null => "null",
@@ -440,7 +447,7 @@ impl Value {
         }
     }
 
-    /// The same of data that nobody needs any more.
+    /// Data from the world as a value, without copying scalars.
     #[inline]
     pub(crate) fn of_answer(lattice: &mut Lattice, label: Label, data: Data) -> Value {
         match data {
@@ -658,13 +665,13 @@ fn quote(out: &mut String, s: &str) {
 pub struct Reified {
     /// The top label.
     pub label: Data,
-    /// Whether it is ⊥.
+    /// True if the label is ⊥.
     pub is_bottom: bool,
     /// The value.
     pub kind: ReifiedKind,
 }
 
-/// What a [`Reified`] is.
+/// The kinds of [`Reified`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReifiedKind {
     /// A scalar.

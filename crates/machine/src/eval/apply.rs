@@ -41,7 +41,8 @@ impl Machine {
                     }
                     return None;
                 }
-                // The function that this gives is applied to `v`. Fixpoints of fixpoints must not recurse here.
+                // The function that this gives is applied to `v`. Fixpoints of fixpoints must not recurse
+                // here.
                 s.kont.extend([Frame::FixArg(v, span), Frame::FixArg(own, span)]);
                 s.give(function);
             }

@@ -1,4 +1,4 @@
-//! What a run asks of the world, and what it makes of the answers.
+//! Requests of a run to the world, and the use of their answers.
 
 use super::{Cleared, Frame, Mode, Pending, Question, State, Strand, Waiting, local};
 use crate::value::{Body, Kind, Node, NotData, Ref, Tool, Value};
@@ -154,7 +154,8 @@ impl Machine {
                     self.lattice.mark(*bound, Label::BOTTOM, *bound, || local(What::Refused, span));
                 label = self.lattice.join(s.pc, label);
                 if decl.approve {
-                    // The refusal says something about secrecy only, but may have been brought about by anyone.
+                    // The refusal says something about secrecy only, but may have been brought about by
+                    // anyone.
                     let top = self.lattice.top();
                     let anyone = self.lattice.reclassify(top, Label::BOTTOM);
                     label = self.lattice.join(label, anyone);
@@ -203,8 +204,8 @@ impl Machine {
         None
     }
 
-    /// Whether data of a label may be where a tool allows up to `bound`. Approval vouches for where it comes from,
-    /// not for who may see it.
+    /// Returns whether data of a label may be where a tool allows up to `bound`. Approval vouches for where
+    /// it comes from, not for who may see it.
     fn admits(&mut self, tool: &Tool, label: Label, bound: Label) -> bool {
         let label = if tool.decl.approve { self.lattice.reclassify(bound, label) } else { label };
         self.lattice.flows(label, bound)
@@ -531,7 +532,8 @@ impl Machine {
         self.lattice.join(label, pc)
     }
 
-    /// What a key of a store of the code at hand holds: a strand that asks stays in the code that it asks in. Nothing if there is an error.
+    /// The value of a key of a store of the current code: a strand that waits stays in its code. `None` if
+    /// there is an error.
     fn found(
         &mut self,
         s: &mut Strand,
@@ -586,7 +588,8 @@ impl Machine {
         self.answered_by(s, label, s.pc, own, || What::Key(key.name.clone()), span)
     }
 
-    /// The value of a tool that returned, or failed; it may have stated a label of its own. Nothing if there is an error.
+    /// The value of a tool that returned, or failed; it may have stated a label of its own. Nothing if there
+    /// is an error.
     fn result(
         &mut self,
         s: &mut Strand,
@@ -620,7 +623,7 @@ impl Machine {
         s.kont.push(Frame::Ask(Box::new(question)));
     }
 
-    /// What generated code contains though this run does not let it.
+    /// The form in generated code that this run does not admit.
     fn forbidden(&mut self, code: &Code) -> Option<&'static str> {
         self.charge(code.len() as u64);
         let tool = |term: &Term| match term {

@@ -1,7 +1,8 @@
 //! Rules that give a value from values: reading, constructors, primitives and choice.
 //!
-//! Entry points: [`Machine::compute`] evaluates a term that needs no frame ([`core_ir::Code::is_in_place`]). The other
-//! functions are the rules themselves; terms whose subterms need frames get to them, too, with the values of these.
+//! Entry points: [`Machine::compute`] evaluates a term that needs no frame ([`core_ir::Code::is_in_place`]).
+//! The other functions are the rules themselves; terms whose subterms need frames get to them, too, with the
+//! values of these.
 //!
 //! Invariant: nothing here looks at a conversation or asks the world.
 //! Invariant: recursion is as deep as terms in place are high, which `core_ir` bounds.
@@ -160,7 +161,7 @@ impl Machine {
         Value::node(&mut self.lattice, at.pc, body)
     }
 
-    /// What a function captures, each value with the label that it is bound with.
+    /// The values that a function captures, each with the label that it is bound with.
     pub(super) fn captures(&mut self, at: &Env<'_>, id: TermId) -> Captures {
         let Term::Abs(abs) = at.code.term(id) else { unreachable!("a function") };
         let mut captures = Captures::with_capacity(abs.captures.len());
@@ -374,7 +375,8 @@ impl Machine {
         }
     }
 
-    /// A label that something raises to. If it does raise it, and origins are kept, this step is where it comes from.
+    /// A label that something raises to. If it does raise it, and origins are kept, this step is where it
+    /// comes from.
     #[inline]
     pub(super) fn raised(&mut self, by: Label, to: Label, what: What, span: Span) -> Label {
         if self.lattice.keeps_origins() && !self.lattice.flows(by, to) {

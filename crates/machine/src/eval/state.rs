@@ -1,11 +1,12 @@
-//! Whether two runs of one program will go on alike.
+//! Fingerprints of runs: two runs of one program that have the same one go on alike.
 //!
-//! Entry point: [`Machine::fingerprint`]. Exploring all courses of a run ([`crate::explore`]) needs it: courses that have come to the
-//! same state have the same future, so one of them is enough.
+//! Entry point: [`Machine::fingerprint`]. Exploring all courses of a run ([`crate::explore`]) needs it:
+//! courses that have come to the same state have the same future, so one of them is enough.
 //!
-//! Invariant: machines of one program, each waiting for nothing, that have the same fingerprint give the same results and errors, with the
-//! same labels, to the same answers. The converse does not hold: where telling costs too much there is no fingerprint.
-//! Invariant: a fingerprint holds addresses, so it may be compared only with one of a machine that exists as well.
+//! Invariant: machines of one program, each waiting for nothing, that have the same fingerprint give the same
+//! results and errors, with the same labels, to the same answers. The converse does not hold: where telling
+//! costs too much there is no fingerprint. Invariant: a fingerprint holds addresses, so it may be compared
+//! only with one of a machine that exists as well.
 
 use super::{Frame, Guarded, State, Strand};
 use crate::value::{Body, Kind, Value};
@@ -17,12 +18,12 @@ use std::sync::Arc;
 /// The longest fingerprint. A state that needs more is not compared.
 const LONGEST: usize = 1 << 16;
 
-/// How deep values are followed.
+/// Maximum depth to which values are followed.
 const DEEPEST: u32 = 100;
 
 impl Machine {
-    /// What the future of the run depends on, if it is one strand that can go on; the names of its requests and the fuel
-    /// that is left apart.
+    /// The state that the future of the run depends on, if it is one strand that can go on; the names of its
+    /// requests and the fuel that is left apart.
     pub(crate) fn fingerprint(&self) -> Option<Vec<u8>> {
         let [Some(strand)] = &self.strands[..] else { return None };
         if self.done.is_some()

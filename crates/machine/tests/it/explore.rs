@@ -63,7 +63,8 @@ fn what_differs_in_value_label_conversation_or_world_stays_apart() {
         let all = found.endings.iter().fold(Num::ZERO, |sum, e| sum.add(&e.probability).unwrap());
         assert_eq!(all, Num::ONE, "{text}");
     }
-    // The same value and conversations that differ: each of the two is followed through both sides of the second toss.
+    // The same value and conversations that differ: each of the two is followed through both sides of the
+    // second toss.
     let talk = found("let _ = choose 0.5 (send 'a') (send 'b') in let b = choose 0.5 1 1 in b", LIMITS);
     assert_eq!((talk.endings.len(), talk.followed), (1, 4));
     // A world that has answered differs from one that has not.
@@ -74,7 +75,8 @@ fn what_differs_in_value_label_conversation_or_world_stays_apart() {
 
 #[test]
 fn limits_leave_the_unlikely_rest_open() {
-    // Which of two tosses fell how is kept, so nothing is merged: 2³⁰ courses, of which the likeliest are found.
+    // Which of two tosses fell how is kept, so nothing is merged: 2³⁰ courses, of which the likeliest are
+    // found.
     let text =
         "(fix[inf] (\\self. \\n. if n == 0 then [] else let a = choose 0.9 0 1 in [a] + self (n - 1))) 30";
     let found = found(text, Limits { worlds: 200, ..LIMITS });

@@ -1,8 +1,8 @@
 //! Runs do not depend on where requests are answered.
 //!
-//! Each program runs in three ways: with a world that answers where requests stand; with requests that are answered one
-//! by one; and, so, with origins kept. Results with all their labels, steps, and the names, channels and arguments of
-//! requests are the same.
+//! Each program runs in three ways: with a world that answers where requests stand; with requests that are
+//! answered one by one; and, so, with origins kept. Results with all their labels, steps, and the names,
+//! channels and arguments of requests are the same.
 
 use core_ir::{Code, Data, Globals, Num, StoreDecl, ToolDecl};
 use diagnostics::FileId;
@@ -16,7 +16,8 @@ fn code(text: &str) -> Arc<Code> {
     parsed.code.expect("checked above").into()
 }
 
-/// A tool that doubles a number and fails at zero; a store that remembers the last number written, whatever the key.
+/// A tool that doubles a number and fails at zero; a store that remembers the last number written, whatever
+/// the key.
 #[derive(Default)]
 struct World {
     in_place: bool,
@@ -224,8 +225,8 @@ fn guards_of_numbers_in_place_are_those_of_the_rules() {
     }
 }
 
-/// A function that is written where it is applied to an operand, and does one operation, takes no more and no fewer steps than any other: numbers that
-/// are too large for what is done in place follow the rules.
+/// A function that is written where it is applied to an operand, and does one operation, takes no more and no
+/// fewer steps than any other: numbers that are too large for what is done in place follow the rules.
 #[test]
 fn operations_of_functions_that_are_written_there_take_the_steps_of_the_rules() {
     let large = "1000000000000000000000000000000";

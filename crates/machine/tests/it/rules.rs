@@ -124,7 +124,8 @@ fn a_value_nested_a_million_deep_is_dropped_without_recursion() {
     assert_eq!(result, "1");
 }
 
-/// Each part is held twice, by the same pair, list or closure: the count of its holders did not say that the last of them goes.
+/// Each part is held twice, by the same pair, list or closure: the count of its holders did not say that the
+/// last of them goes.
 #[test]
 fn a_value_whose_parts_are_shared_is_dropped_without_recursion() {
     let kinds: [fn(&mut Builder, TermId, TermId) -> TermId; 3] = [
@@ -617,7 +618,8 @@ fn requests_carry_the_time_limits_around_them_in_branches_too() {
 
 #[test]
 fn the_place_of_a_request_does_not_grow_with_the_depth_of_branches() {
-    // Each branch tosses a coin and has a branch of its own: places that grew with it would take memory in the square of 5,000.
+    // Each branch tosses a coin and has a branch of its own: places that grew with it would take memory in
+    // the square of 5,000.
     let mut longest = 0;
     let mut ids = std::collections::HashSet::new();
     let (_, result) = run_with(
@@ -645,8 +647,8 @@ fn the_place_of_a_request_does_not_grow_with_the_depth_of_branches() {
     assert!(ids.len() > 90, "{}", ids.len());
 }
 
-/// Branches that do nothing but compute are carried out in place. Nobody can tell: what is drawn in a later `par` is what it
-/// would be had they been strands.
+/// Branches that do nothing but compute are carried out in place. Nobody can tell: what is drawn in a later
+/// `par` is what it would be had they been strands.
 #[test]
 fn inline_branches_draw_as_strands() {
     let drawn = |strand: bool| {
@@ -692,7 +694,8 @@ fn branches_in_place_run_to_their_end_and_the_first_error_counts() {
         b.add(Term::Try { label, body, name: "e".into(), handler, catches: Catches::All }, AT)
     });
     assert_eq!(caught, "\"no field `one` in a number\"");
-    // An error above the program counter of the `par` ends the run; where a `try` has raised that, it is caught.
+    // An error above the program counter of the `par` ends the run; where a `try` has raised that, it is
+    // caught.
     let above = |at: &'static [&'static str]| {
         shown(move |b| {
             let secret = num(b, 1);
