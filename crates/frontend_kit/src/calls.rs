@@ -14,7 +14,7 @@ use diagnostics::Span;
 use std::sync::Arc;
 
 /// Reason why the loop over the calls of a reply has no bound.
-pub const AS_MANY: &str = "as many calls as a reply asks for";
+pub const AS_MANY: &str = "a reply may hold any number of calls";
 
 /// Returns true if a name is reserved, because a reply without a call, or the end of the waiting calls, has
 /// that tag.

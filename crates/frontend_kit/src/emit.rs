@@ -47,7 +47,7 @@ pub fn not_built(error: &core_ir::BuildError, span: Span) -> Diagnostic {
         TooDeep(s) => ("the agents are nested too deeply to be compiled".to_string(), *s),
         Unbound(n, s) => (format!("`{n}` is not bound"), *s),
         UnknownKey(n, s) => (format!("no store has the key `{n}`"), *s),
-        NotAFunction(n, s) => (format!("`{n}` is no function"), *s),
+        NotAFunction(n, s) => (format!("`{n}` is not a function"), *s),
         Policy(n, s) => (format!("the policy of `{n}` asks models, tools or stores"), *s),
         Shared(s) => ("one part was compiled into two places".to_string(), *s),
         Stores(conflict) => return store_conflict(conflict),
@@ -152,7 +152,7 @@ pub fn report_keys(
             None => {
                 let d = Diagnostic::info(
                     codes::UNKNOWN_KEY,
-                    format!("`{}` is no key of {what}", clip(name)),
+                    format!("`{}` is not a key of {what}", clip(name)),
                     span,
                 );
                 let all: Vec<&str> = used.iter().copied().chain(unused.iter().map(|(k, _)| *k)).collect();

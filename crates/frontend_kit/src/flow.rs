@@ -138,7 +138,7 @@ impl Steps for FlowLowering<'_, '_> {
         let value = env.read(kit, node, &[], Data::str(""), at);
         match &mut self.nodes[node].choose {
             Some(choose) => choose(kit, value),
-            None => kit.unknown("which way is taken", at),
+            None => kit.unknown("the branch taken", at),
         }
     }
 

@@ -55,14 +55,18 @@ pub(crate) fn evaluated<R>(
         if let Some((span, message)) = source.syntax_error() {
             found.push(Diagnostic::error(
                 frontend_kit::doc::codes::SYNTAX,
-                format!("this is no Python: {message}"),
+                format!("this is not valid Python: {message}"),
                 span,
             ));
         }
         if let Some(at) = world.exceeded() {
             let message = match world.is_exhausted() {
-                true => "the module computes more than is followed: what it builds from here on is not known",
-                false => "what is imported computes more than is followed: what it builds is not known",
+                true => {
+                    "the module exceeds the evaluation limit; objects that it builds after this are not known"
+                }
+                false => {
+                    "an imported module exceeds the evaluation limit; objects that it builds are not known"
+                }
             };
             // A place in another file is no place of a finding of this one.
             let start = Span { file: file.id, start: 0, end: 0 };
@@ -112,7 +116,7 @@ pub(crate) fn report(
             }
             None => Diagnostic::info(
                 codes::UNKNOWN_KEY,
-                format!("`{}` is no argument of {what}", clip(name)),
+                format!("`{}` is not an argument of {what}", clip(name)),
                 arg.span,
             ),
         };
@@ -334,7 +338,7 @@ pub(crate) fn setting(
             Some(_) => {}
             None => {
                 let message = format!(
-                    "`{}` is left out: {} is no plain value",
+                    "`{}` is left out: {} is not a constant",
                     clip(name),
                     world.unknown_reason(value)
                 );
@@ -374,7 +378,7 @@ pub(crate) fn model(
             }
         }
         _ => {
-            let why = format!("which model is asked: {}", world.unknown_reason(value));
+            let why = format!("the model is not known: {}", world.unknown_reason(value));
             out.push(undecided(codes::NOT_COMPILED, why, at));
         }
     }
@@ -562,7 +566,7 @@ pub(crate) fn repeats(world: &World<'_>, runs: &[ObjectId]) -> Option<(String, S
     const MAX_CALLERS: usize = 200;
     let runs: Vec<&Object> = runs.iter().take(MAX_CALLERS).map(|id| world.object(*id)).collect();
     if let Some(run) = runs.iter().find(|o| o.repeated) {
-        return Some(("it is run again, nobody knows how often".into(), run.span));
+        return Some(("it runs again an unknown number of times".into(), run.span));
     }
     // What nothing calls is begun by somebody, one function at a time.
     let together = |a: &Object, b: &Object| match (a.explored, b.explored) {

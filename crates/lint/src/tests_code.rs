@@ -700,7 +700,7 @@ fn l017_reports_default_of_environment_variable() {
     };
     let (level, message, help, fix) = found("int(os.getenv('N', '7'))").expect("a finding");
     assert_eq!((level, fix), (Level::Info, false));
-    assert!(message.ends_with("is what the environment says for `N`, 7 by default"), "{message}");
+    assert!(message.ends_with("is the environment variable `N`, 7 by default"), "{message}");
     assert!(!help.contains("state it"), "{help}");
     assert_eq!(found("int(os.environ['N'])").map(|f| f.0), Some(Level::Unknown));
     assert_eq!(found("7"), None);

@@ -258,7 +258,7 @@ fn an_entry_below_another_is_pointed_at() {
     };
     assert_eq!(
         help("writer").as_deref(),
-        Some("it stands below `Agents`: entries are looked for at the top")
+        Some("it is below `Agents`: CrewAI looks for entries at the top level")
     );
     assert_eq!(help("editer").as_deref(), Some("did you mean `editor`?"));
     assert_eq!(help("editor"), None);

@@ -110,7 +110,7 @@ impl<'a> World<'a> {
     ) -> Value {
         // Arguments that were spread, or given before, are copied.
         if args.len() > COSTLY_ARGUMENTS && !self.step(args.len(), span) {
-            return Value::unknown("more than is evaluated", span);
+            return Value::unknown("a value beyond the evaluation limit", span);
         }
         match &function.kind {
             PyKind::Function(id) => match self.decorated_function(*id, span) {
@@ -182,7 +182,7 @@ impl<'a> World<'a> {
             }
             _ => {
                 let why = self.unknown_reason(function);
-                Value::unknown(format!("what a call gives of {why}"), span)
+                Value::unknown(format!("the result of calling {why}"), span)
             }
         }
     }
@@ -327,7 +327,7 @@ impl<'a> World<'a> {
         }
         let again = self.within.iter().filter(|f| **f == id).count();
         if self.depth >= self.limits.calls || again >= 2 || !self.step(1 + function.params.len(), span) {
-            return Value::unknown(format!("what `{}` gives within itself", function.name), span);
+            return Value::unknown(format!("the result of a recursive call of `{}`", function.name), span);
         }
         let scope = self.new_scope(Some(function.closure), false);
         let method = this.is_some() && function.class.is_some() && !self.decorated(id, &["staticmethod"]);
@@ -402,13 +402,16 @@ impl<'a> World<'a> {
         }
         self.path.truncate(base);
         let value = if self.exhausted() {
-            Value::unknown("more than is evaluated", span)
+            Value::unknown("a value beyond the evaluation limit", span)
         } else if self.symbolic && given.len() > 1 {
             self.merge_guarded(given, span)
         } else {
             let mut returned: Vec<Value> = given.into_iter().map(|(_, v)| v).collect();
             match returned.len() {
-                0 => Value::unknown(format!("what `{}` gives, which only raises", function.name), span),
+                0 => Value::unknown(
+                    format!("the result of `{}`, which only raises exceptions", function.name),
+                    span,
+                ),
                 1 => returned.remove(0),
                 _ => self.either(returned, span),
             }
@@ -536,14 +539,14 @@ impl<'a> World<'a> {
             let arg = arg.value.clone();
             return match arg.kind {
                 PyKind::External(name) if name.ends_with("Ellipsis") => {
-                    Value::unknown("a field that must be given", span)
+                    Value::unknown("a required field", span)
                 }
                 _ => arg,
             };
         }
         match object.arg("default_factory").or_else(|| object.arg("factory")).map(|a| a.value.clone()) {
             Some(factory) => self.apply(&factory, Vec::new(), None, span),
-            None => Value::unknown("a field that must be given", span),
+            None => Value::unknown("a required field", span),
         }
     }
 
@@ -624,7 +627,7 @@ impl<'a> World<'a> {
                     self.repeating -= 1;
                     self.conditions -= 1;
                     self.path.truncate(here);
-                    return Some(Value::unknown("what a function gives until it gives the end", span));
+                    return Some(Value::unknown("an item of `iter` with a sentinel", span));
                 }
                 return first.map(|v| match v.kind {
                     // `anyio.run(main)` calls it.

@@ -610,12 +610,12 @@ impl<'a> World<'a> {
             PyKind::Unknown(why) => why.clone(),
             PyKind::Either(_) => "one of several values".into(),
             PyKind::Env(id) => match &self.env(*id).name {
-                Some(name) => format!("what the environment says for `{name}`").into(),
-                None => "what the environment says".into(),
+                Some(name) => format!("the environment variable `{name}`").into(),
+                None => "an environment variable".into(),
             },
-            PyKind::Object(id) => format!("what `{}` gives", self.object(*id).callee).into(),
+            PyKind::Object(id) => format!("the result of `{}`", self.object(*id).callee).into(),
             PyKind::Member(id, name) => {
-                format!("`{name}` of what `{}` gives", self.object(*id).callee).into()
+                format!("`{name}` of the result of `{}`", self.object(*id).callee).into()
             }
             PyKind::External(name) => format!("`{name}`, which is not in the project").into(),
             _ => "a value of another kind".into(),
@@ -663,7 +663,7 @@ impl<'a> World<'a> {
         }
         let name = self.function(id).name.clone();
         let given_up =
-            || Value::unknown(format!("what `{name}` gives, which computes more than is followed"), span);
+            || Value::unknown(format!("the result of `{name}`, which exceeds the evaluation limit"), span);
         if self.heavy.contains(&id) {
             return given_up();
         }

@@ -113,7 +113,7 @@ impl<'a> World<'a> {
     pub(crate) fn expr(&mut self, e: &'a Expr, at: Context) -> Value {
         let span = self.span(at.module, e.range());
         if !self.step(1, span) {
-            return Value::unknown("more than is evaluated", span);
+            return Value::unknown("a value beyond the evaluation limit", span);
         }
         self.with_stack(|w| w.expression(e, span, at))
     }
@@ -191,7 +191,7 @@ impl<'a> World<'a> {
                     (ast::UnaryOp::Not, _) => match self.truth(&value) {
                         Some(b) => PyKind::Bool(!b),
                         None if self.symbolic => return self.symbolic("not", vec![value], span),
-                        None => PyKind::Unknown("a test that is not decided".into()),
+                        None => PyKind::Unknown("an undecided test".into()),
                     },
                     (ast::UnaryOp::USub, PyKind::Int(n)) => match n.checked_neg() {
                         Some(n) => PyKind::Int(n),
@@ -269,11 +269,11 @@ impl<'a> World<'a> {
                     // What a generator yields is what the loop around its call sees, or one of it.
                     self.record_return(value);
                 }
-                PyKind::Unknown("what is sent to a generator".into())
+                PyKind::Unknown("a value sent to a generator".into())
             }
             Expr::YieldFrom(y) => {
                 self.expr(&y.value, at);
-                PyKind::Unknown("what a generator gives".into())
+                PyKind::Unknown("the result of a generator".into())
             }
             Expr::Slice(s) => {
                 let mut parts = Vec::new();
@@ -295,7 +295,7 @@ impl<'a> World<'a> {
         self.text = self.text.saturating_add(text.len());
         if self.text > self.limits.text {
             self.step(0, span);
-            return PyKind::Unknown("more text than is evaluated".into());
+            return PyKind::Unknown("text beyond the evaluation limit".into());
         }
         PyKind::Str(text)
     }
@@ -353,7 +353,7 @@ impl<'a> World<'a> {
                 Piece::Text(t) => {
                     size += t.len();
                     if self.text.saturating_add(size) > self.limits.text {
-                        return Value::unknown("more text than is evaluated", span);
+                        return Value::unknown("text beyond the evaluation limit", span);
                     }
                     run.push_str(&t);
                 }
@@ -765,7 +765,7 @@ impl<'a> World<'a> {
             return self.symbolic(if or { "or" } else { "and" }, possible, span);
         }
         match possible.is_empty() {
-            true => Value::unknown("a test that is not decided", span),
+            true => Value::unknown("an undecided test", span),
             false => self.either(possible, span),
         }
     }
@@ -793,7 +793,7 @@ impl<'a> World<'a> {
         }
         match known {
             Some(b) => Value::new(PyKind::Bool(b), span),
-            None => Value::unknown("a test that is not decided", span),
+            None => Value::unknown("an undecided test", span),
         }
     }
 
@@ -890,7 +890,7 @@ impl<'a> World<'a> {
             (PyKind::Str(a), O::Mult, PyKind::Int(n)) => {
                 let size = a.len().saturating_mul(usize::try_from(*n).unwrap_or(0));
                 if self.text.saturating_add(size) > self.limits.text {
-                    PyKind::Unknown("more text than is evaluated".into())
+                    PyKind::Unknown("text beyond the evaluation limit".into())
                 } else {
                     let text = a.repeat(usize::try_from(*n).unwrap_or(0));
                     self.text_kind(text.into(), span)
@@ -983,7 +983,7 @@ impl<'a> World<'a> {
         match (&on.kind, &key.kind) {
             (PyKind::Dict(id), _) => {
                 if !self.charge_scan(self.dict(*id).entries.len(), span) {
-                    return Value::unknown("more than is evaluated", span);
+                    return Value::unknown("a value beyond the evaluation limit", span);
                 }
                 if self.dict(*id).has_spread() && matches!(key.kind, PyKind::Str(_)) {
                     return self.lookup_with_spread(*id, &key, None, span);
@@ -1145,7 +1145,7 @@ impl<'a> World<'a> {
         })?;
         let value = self.object(call.result).args.get(1)?.value.clone();
         let certain = self.path(call.result).len() <= self.path.len();
-        Some(if certain { value } else { Value::unknown("what is set under a condition", value.span) })
+        Some(if certain { value } else { Value::unknown("an item set under a condition", value.span) })
     }
 
     fn derived(&mut self, base: ObjectId, callee: String, args: Vec<Arg>, span: Span) -> Value {

@@ -496,7 +496,7 @@ impl<'a> World<'a> {
 }
 
 /// Reason of values that are unknown because another iteration may change them.
-pub(crate) const WIDENED: &str = "what another turn of a loop leaves";
+pub(crate) const WIDENED: &str = "a value that another iteration may change";
 
 /// Returns whether statements leave the enclosing loop or function from inside a `try` that catches
 /// something.

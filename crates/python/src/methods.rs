@@ -44,7 +44,7 @@ impl World<'_> {
             None => match &on.kind {
                 // A text whose method is not known here is a text that is not known.
                 PyKind::Str(_) | PyKind::Text(_) | PyKind::Env(_) => {
-                    Value::unknown(format!("what `.{}(…)` gives", crate::expr::clip(name)), span)
+                    Value::unknown(format!("the result of `.{}(…)`", crate::expr::clip(name)), span)
                 }
                 PyKind::Function(id) => {
                     let callee = format!("{}.{name}", self.function(*id).qualified);
@@ -52,7 +52,7 @@ impl World<'_> {
                     let args = std::iter::once(function).chain(args).collect();
                     Value::new(PyKind::Object(self.new_object(callee.into(), args, open, span, None)), span)
                 }
-                _ => Value::unknown(format!("what `.{}(…)` gives", crate::expr::clip(name)), span),
+                _ => Value::unknown(format!("the result of `.{}(…)`", crate::expr::clip(name)), span),
             },
         }
     }
@@ -402,7 +402,7 @@ impl World<'_> {
         let mut rest = text;
         while let Some(at) = rest.find('%') {
             if !self.step(1, span) {
-                return Value::unknown("more than is evaluated", span);
+                return Value::unknown("a value beyond the evaluation limit", span);
             }
             pieces.push(Piece::Text(rest[..at].into()));
             let after = &rest[at + 1..];
@@ -429,7 +429,7 @@ impl World<'_> {
         let Some(pieces) = self.text_of(value) else { return value.clone() };
         let bytes = pieces.iter().map(|p| if let Piece::Text(t) = p { t.len() } else { 0 }).sum();
         if !self.charge_text(bytes, span) {
-            return Value::unknown("more than is evaluated", span);
+            return Value::unknown("a value beyond the evaluation limit", span);
         }
         // A hole within a line is no white space.
         let mut line_start = true;

@@ -676,7 +676,7 @@ impl<'a> World<'a> {
         let holders: Vec<&'a str> =
             all_names.iter().filter(|(_, v)| self.same(v, &old)).map(|(n, _)| *n).collect();
         for name in names {
-            let value = Value::unknown("a value of the last turn of a loop", element_at);
+            let value = Value::unknown("a value from the last iteration of a loop", element_at);
             self.assign(name, value, at);
         }
         let each = self.symbolic("[for]", parts, span);
@@ -1130,7 +1130,7 @@ impl<'a> World<'a> {
             };
             if let Some(name) = name {
                 let span = self.span(at.module, name.range);
-                self.bind(name.id.as_str(), Value::unknown("what a pattern matched", span), at);
+                self.bind(name.id.as_str(), Value::unknown("a value matched by a pattern", span), at);
             }
         }
     }
@@ -1304,7 +1304,7 @@ impl<'a> World<'a> {
                             Value::new(PyKind::Module(m), span)
                         }
                         None if module.is_some_and(|m| self.is_cut(m)) => {
-                            Value::unknown("what a module makes that computes more than is followed", span)
+                            Value::unknown("a name of a module that exceeds the evaluation limit", span)
                         }
                         None => Value::new(PyKind::External(format!("{dots}{full}").into()), span),
                     }

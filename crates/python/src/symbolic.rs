@@ -96,7 +96,7 @@ impl World<'_> {
     pub(crate) fn merge_guarded(&mut self, all: Vec<Guarded>, span: Span) -> Value {
         self.step(1 + all.len(), span);
         if self.exhausted() {
-            return Value::unknown("more than is evaluated", span);
+            return Value::unknown("a value beyond the evaluation limit", span);
         }
         let Some((path, first)) = all.first() else {
             return Value::unknown("one of no values", span);

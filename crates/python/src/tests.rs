@@ -120,7 +120,7 @@ fn what_is_written_reaches_the_argument() {
         ("n = 'a'\ndef f():\n  global n\n  n = 'b'\nf()\nAgent(name=n)", "b"),
         ("Agent(name=nowhere)", "unknown: `nowhere`, which is not defined before"),
         ("from x import *\nAgent(name=thing)", "x.thing"),
-        ("def f(n): return f(n)\nAgent(name=f(1))", "unknown: what `f` gives within itself"),
+        ("def f(n): return f(n)\nAgent(name=f(1))", "unknown: the result of a recursive call of `f`"),
         ("async def main():\n  return 'a'\nimport asyncio\nAgent(name=asyncio.run(main()))", "a"),
         ("d = {'a': {'b': 'c'}}\nAgent(name=d['a']['b'] + d.get('x', 'y'))", "cy"),
         // A method of the class is given the class.

@@ -11,7 +11,7 @@ use ruff_python_ast as ast;
 use std::collections::HashMap;
 
 /// Reason of values that are unknown after a failure.
-const AFTER_FAILURE: &str = "what is left where something fails";
+const AFTER_FAILURE: &str = "a value after a failure";
 
 impl<'a> World<'a> {
     /// Evaluates a `try` statement. Values computed before a failure aren't known in its handlers.

@@ -247,7 +247,7 @@ fn agents_that_loop_over_a_text_say_how_many_calls_a_turn_has() {
     assert!(written(LOOP, Target::AgentSpec).contains("\"calls\": \"first\""));
     // Who hands over, answers by a tool or asks others does so after the other calls.
     let text = "tool find(input: Dyn) -> Dyn write\ntool bill(input: Str) -> Str pure\ntool done(input: Dyn) -> Dyn write\n\
-        fix[4] (\\self. \\x: Str. let r = fresh (let _ = send[system] \"p\" in let _ = send x in fix[inf \"as many calls as a reply asks for\"] (\\more. \\t. case t.reply of {\
+        fix[4] (\\self. \\x: Str. let r = fresh (let _ = send[system] \"p\" in let _ = send x in fix[inf \"a reply may hold any number of calls\"] (\\more. \\t. case t.reply of {\
         find a => let o = tool[find] a in more {reply: recv {model: \"m\", tools: [find, done, bill], waiting: true}, said: \"{t.said}\\n[find] {o}\"},\
         done a => let o = prim[to_str](tool[done] a) in let _ = more {reply: recv {model: \"m\", tools: [find, done, bill], waiting: true}, said: t.said} in {next: `done, said: o},\
         bill => let o = more {reply: recv {model: \"m\", tools: [find, done, bill], waiting: true}, said: t.said} in {next: `bill, said: o.said},\

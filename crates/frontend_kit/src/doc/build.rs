@@ -330,7 +330,7 @@ impl<'l> Builder<'l> {
                 let key: String = self.key(kids[2 * a]).unwrap_or("").chars().take(60).collect();
                 let d = Diagnostic::warn(
                     codes::DUPLICATE_KEY,
-                    format!("key `{key}` is given twice, and only this one counts"),
+                    format!("duplicate key `{key}`; only this one is used"),
                     second,
                 )
                 .remark(first, "first given here")

@@ -84,7 +84,7 @@ fn scalars_of_yaml() {
     let text = "a: 20\nb: '20'\nc: yes\nd: \"yes\"\ne: ~\nf: !!str 20\ng: 1_000\nh: 0x10\ni: !custom v\nj: on-call\nk: True\nl: !include x.md\nm: &m on\n";
     assert_eq!(
         only(text, Some(Format::Yaml)),
-        (codes::INCLUDE, "!include x.md".into(), "`x.md` is not read: `!include` is no part of YAML".into())
+        (codes::INCLUDE, "!include x.md".into(), "`x.md` is not read: `!include` is not part of YAML".into())
     );
     let doc = read(text, Some(Format::Yaml)).documents.remove(0);
     let get = |k: &str| doc.root().get(k).unwrap();

@@ -42,7 +42,7 @@ const MAX_INCLUDES: usize = 20;
 
 fn not_included(path: &str, span: Span) -> Diagnostic {
     let path: String = path.chars().take(100).collect();
-    Diagnostic::info(codes::INCLUDE, format!("`{path}` is not read: `!include` is no part of YAML"), span)
+    Diagnostic::info(codes::INCLUDE, format!("`{path}` is not read: `!include` is not part of YAML"), span)
         .help("what the file defines is unknown here")
 }
 
@@ -564,7 +564,7 @@ impl<'a, 'l> YamlReader<'a, 'l> {
             self.builder.diagnostics.push(
                 Diagnostic::warn(
                     codes::TEMPLATE,
-                    "this is a template, which is no YAML before it is rendered",
+                    "this is a template, which is not YAML until it is rendered",
                     place,
                 )
                 .remark(span, info.to_string())

@@ -189,7 +189,7 @@ fn calls(world: &World<'_>, units: &Units) -> LoopBound {
         [] => default,
         [one] => match world.resolve_env(one.value).kind {
             PyKind::Int(n) if n <= 0 => {
-                let none = LoopBound::none("`max_llm_calls` of 0 or less is no limit");
+                let none = LoopBound::none("`max_llm_calls` of 0 or less means no limit");
                 LoopBound { span: Some(one.at), ..none }
             }
             _ => py::bound(world, Some(one), default),
@@ -371,7 +371,7 @@ impl<'r> AdkReader<'r, '_> {
             AgentKind::Loop => {
                 let body = self.in_a_row(kit, stages, at);
                 let none = LoopBound::none(
-                    "an ADK LoopAgent without `max_iterations` goes on until one of its agents escalates",
+                    "an ADK LoopAgent without `max_iterations` runs until one of its agents escalates",
                 );
                 let bound = py::bound(self.world, self.get(id, "max_iterations"), none);
                 self.repeated(kit, body, bound, at)
@@ -539,7 +539,7 @@ impl<'r> AdkReader<'r, '_> {
             return kit.text("", self.world.object(id).span);
         };
         if let Some(f) = py::function_of(value) {
-            let why = format!("what `{}` says", self.world.function(f).name);
+            let why = format!("the output of `{}`", self.world.function(f).name);
             return kit.undecided(codes::NOT_COMPILED, why, at);
         }
         let Some(pieces) = self.world.text_of(value) else {
@@ -600,7 +600,7 @@ impl<'r> AdkReader<'r, '_> {
             {
                 let given = field(object, Some(0), "agent").map_or(&value, |g| g.value);
                 let name = py::outside(given).unwrap_or_else(|| format!("agent_{}", actions.len() + 1));
-                let why = format!("an agent that is asked: {}", self.world.unknown_reason(given));
+                let why = format!("an agent used as a tool: {}", self.world.unknown_reason(given));
                 let unknown = kit.undecided(codes::NOT_COMPILED, why, at);
                 actions.push(Action::ask(name, unknown, at));
                 continue;

@@ -30,7 +30,7 @@ pub struct Adk;
 
 const UNUSED: &[frontend_kit::emit::Unused] = &[
     ("description", why::SHOWN),
-    ("output_key", "what an agent says is handed on anyway"),
+    ("output_key", "the output of an agent is passed on anyway"),
     ("before_agent_callbacks", why::CODE),
     ("after_agent_callbacks", why::CODE),
     ("before_model_callbacks", why::CODE),
@@ -149,7 +149,7 @@ fn agent(kit: &mut Kit<'_>, project: &Project, file: &File, node: Node<'_>) -> T
                 _ => {
                     let body = kit.sequence(parts, at);
                     let none = LoopBound::none(
-                        "an ADK LoopAgent without `max_iterations` goes on until one of its agents escalates",
+                        "an ADK LoopAgent without `max_iterations` runs until one of its agents escalates",
                     );
                     let bound = none.or_written(node.entry("max_iterations"), kit.out);
                     kit.repeat(body, bound, true, at)

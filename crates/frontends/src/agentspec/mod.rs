@@ -86,7 +86,7 @@ impl Frontend for AgentSpec {
         }
         units.done(
             file.documents.first().map(|d| d.root().head()),
-            "the component is no agent, flow or group of agents",
+            "the component is not an agent, a flow or a group of agents",
         )
     }
 }

@@ -162,7 +162,7 @@ fn query(kit: &mut Kit<'_>, file: &File, spec: Node<'_>, head: diagnostics::Span
     let at = value_span(&entry);
     let input = match entry.value.text() {
         Some(text) => kit.text(text, at),
-        None => kit.unknown("the query's input, which is no text", at),
+        None => kit.unknown("the query's input, which is not a text", at),
     };
     let run = kit.b.app(all, input, head);
     kit.b.abs("x", Some(core_ir::Type::Str), run, head)

@@ -80,7 +80,7 @@ const GROUP_UNUSED: &[Unused] = &[
     ("admin_name", why::SHOWN),
     ("send_introductions", why::NOT_YET),
     ("enable_clear_history", why::NOT_YET),
-    ("func_call_filter", "whoever asks for a tool is told its result"),
+    ("func_call_filter", "the caller of a tool gets its result"),
     ("allowed_or_disallowed_speaker_transitions", "who may follow whom is not compiled yet"),
     ("speaker_transitions_type", "who may follow whom is not compiled yet"),
     ("select_speaker_auto_verbose", why::SHOWN),
@@ -402,9 +402,9 @@ impl<'r> ClassicReader<'r, '_> {
             let of = lookup(self.world, first, "model").unwrap_or(first);
             let why = match of.kind {
                 PyKind::Dict(_) | PyKind::List(_) => {
-                    "which model is asked: the configuration names none".to_string()
+                    "the model is not known: the configuration names none".to_string()
                 }
-                _ => format!("which model is asked: {}", self.world.unknown_reason(of)),
+                _ => format!("the model is not known: {}", self.world.unknown_reason(of)),
             };
             kit.out.push(undecided(codes::NOT_COMPILED, why, given.at));
         }

@@ -210,7 +210,7 @@ impl<'r> AgentChatReader<'r, '_> {
             let class = self.class(*id).unwrap_or_default();
             let asks_itself = !is_team(&class) && !COMPILED.contains(&&*class);
             if asks_itself && self.get(*id, None, "model_client").is_some() {
-                let why = format!("what `{}` asks beside its turns is not compiled", clip(&class));
+                let why = format!("model calls of `{}` outside its turns are not compiled", clip(&class));
                 return Some((why, object.span));
             }
             let own = object.class.map(|c| Value::new(PyKind::Class(c), object.span));
@@ -379,7 +379,7 @@ impl<'r> AgentChatReader<'r, '_> {
         for value in self.list(kit, self.get(id, None, "tools"), "tools") {
             let at = value.span;
             if value.maybe {
-                let message = "whether this tool is given is not known; it counts as given";
+                let message = "the agent may not have this tool; it is assumed to have it";
                 kit.out.push(undecided(codes::NOT_COMPILED, message, at));
             }
             match self.tool(kit, &value, depth) {
@@ -807,7 +807,7 @@ pub(super) fn model(
     let given = given?;
     let Some((_, client)) = world.object_of(given.value) else {
         if let PyKind::Either(_) | PyKind::Unknown(_) = given.value.kind {
-            let why = format!("which model is asked: {}", world.unknown_reason(given.value));
+            let why = format!("the model is not known: {}", world.unknown_reason(given.value));
             kit.out.push(undecided(codes::NOT_COMPILED, why, given.at));
             return Some(given.at);
         }

@@ -85,7 +85,7 @@ pub(super) fn lower(kit: &mut Kit<'_>, team: &Team, graph: &Graph, start: Start,
     for e in &graph.edges {
         for name in [&e.from, &e.to] {
             if team.members.iter().all(|m| m.name != *name) {
-                let message = format!("`{}` is no member of this graph", clip(name));
+                let message = format!("`{}` is not a member of this graph", clip(name));
                 kit.out.push(Diagnostic::error(codes::UNDEFINED, message, e.at));
             }
         }

@@ -383,7 +383,7 @@ pub(super) fn group_chat(kit: &mut Kit<'_>, team: &Team, start: Start, nested: b
         SpeakerSelection::Selector(selector) => {
             let who = selector::next(kit, team, selector);
             // Only members are named; a `case` on a text has to say what else happens.
-            let message = kit.text("whoever is to speak takes no part", at);
+            let message = kit.text("the next speaker is not a member", at);
             let nobody = kit.b.add(Term::Fail(message), at);
             kit.b.add(Term::Case { scrutinee: who, branches, default: Some(nobody) }, at)
         }
@@ -712,7 +712,7 @@ fn strangers(kit: &mut Kit<'_>, team: &Team, a: &Assistant) {
         let known = team.members.iter().any(|m| m.name == handoff.target);
         if !known && !team.ends.as_ref().is_some_and(|e| ended_by(e, &handoff.target)) {
             let message = format!(
-                "`{}` is no member of this swarm, and nothing ends the chat there",
+                "`{}` is not a member of this swarm, and no termination condition ends the chat there",
                 clip(&handoff.target)
             );
             let help = format!(

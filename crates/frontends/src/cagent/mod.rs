@@ -38,7 +38,7 @@ const TOP_UNUSED: &[Unused] = &[
 ];
 
 fn no_limit(_: &frontend_kit::Versions) -> LoopBound {
-    LoopBound::none("Docker agent goes on until a reply calls no tool, if `max_iterations` is missing or 0")
+    LoopBound::none("Docker agent runs until a reply calls no tool, if `max_iterations` is missing or 0")
 }
 
 const SHAPE: Shape = Shape {

@@ -146,7 +146,7 @@ impl<'r> CrewReader<'r, '_> {
         for choice in
             choices.iter_mut().filter(|c| params.result.is_some() && matches!(c.kind, CallEffect::FinishNow))
         {
-            let message = format!("how the answer is made of what `{}` gives", clip(&choice.decl.name));
+            let message = format!("the answer computed from the result of `{}`", clip(&choice.decl.name));
             kit.out.push(undecided(codes::NOT_COMPILED, message, choice.decl.span));
             choice.kind = CallEffect::Call;
         }
@@ -158,13 +158,11 @@ impl<'r> CrewReader<'r, '_> {
             Some(Setting::Code(given)) => py::bound(self.world, Some(given), default),
             Some(Setting::Yaml(entry)) => default.or_written(Some(entry), kit.out),
             None if self.is_hidden(thing) => {
-                LoopBound::unknown("it may stand in a configuration that is not at hand")
+                LoopBound::unknown("it may be in a configuration that is not available")
             }
             // CrewAI does not read these; who wrote one may have a loader that does.
             None if OTHER_BOUNDS.iter().any(|k| matches!(self.get(thing, k), Some(Setting::Yaml(_)))) => {
-                LoopBound::unknown(
-                    "it is given by a name that CrewAI does not read; `max_iter` is the one it does",
-                )
+                LoopBound::unknown("CrewAI does not read this key; it reads `max_iter`")
             }
             None if self.is_listed(thing) => LoopBound::unknown(ELSEWHERE),
             None => default,
@@ -498,10 +496,8 @@ impl<'r> CrewReader<'r, '_> {
         position: impl Fn(&python::Value) -> Option<usize>,
     ) -> Option<Vec<usize>> {
         let Some(items) = self.world.items(given.value) else {
-            let message = format!(
-                "which results the task is told is not known: {}",
-                self.world.unknown_reason(given.value)
-            );
+            let message =
+                format!("the context of the task is not known: {}", self.world.unknown_reason(given.value));
             kit.out.push(undecided(codes::NOT_COMPILED, message, given.at));
             return None;
         };

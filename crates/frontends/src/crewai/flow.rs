@@ -138,7 +138,7 @@ impl CrewReader<'_, '_> {
                 let labelled = plain && self.labels_of(Some(*f)).is_some();
                 node = node.deciding(move |kit, value| match labelled {
                     true => value,
-                    false => kit.unknown(&format!("which label `{name}` gives"), at),
+                    false => kit.unknown(&format!("the label that `{name}` returns"), at),
                 });
             }
             nodes.push(node);

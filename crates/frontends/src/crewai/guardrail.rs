@@ -89,7 +89,7 @@ impl<'r> CrewReader<'r, '_> {
                         let llm = agent.and_then(|a| self.get(a, "llm"));
                         vec![Guardrail::Rule { rule: Setting::Yaml(entry), llm, at }]
                     }
-                    None => vec![Guardrail::Unknown { why: "a guardrail that is no text".into(), at }],
+                    None => vec![Guardrail::Unknown { why: "a guardrail that is not a text".into(), at }],
                 }
             }
         }
@@ -369,7 +369,7 @@ impl<'r> CrewReader<'r, '_> {
             bound: LabelSpec::TOP,
         }];
         decl.effect = EffectClass::Pure;
-        let message = format!("what `{}` says of a result is asked of a tool of that name", decl.name);
+        let message = format!("the check `{}` is compiled to a tool of that name", decl.name);
         kit.out.push(undecided(codes::NOT_COMPILED, message, at));
         let id = kit.declared(decl);
         let tool = kit.b.add(Term::Tool(id), at);

@@ -338,7 +338,7 @@ const TASK_KEYS: &[&str] = &[
     "max_retries",
 ];
 const TASK_UNUSED: &[Unused] = &[
-    ("async_execution", "it is carried out in its place"),
+    ("async_execution", "it runs in its place"),
     ("output_file", RUNTIME),
     ("create_directory", RUNTIME),
     ("response_model", PYTHON_HOOK),
@@ -383,5 +383,5 @@ const CREW_UNUSED: &[Unused] = &[
     ("stream", RUNTIME),
     ("tool_failure_policy", NOT_YET),
     ("tracing", RUNTIME),
-    ("framework", "it says what this is already"),
+    ("framework", "it states the kind, which is known"),
 ];

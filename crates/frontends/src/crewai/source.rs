@@ -328,7 +328,7 @@ impl<'r> CrewReader<'r, '_> {
             });
             if value.maybe {
                 let message = format!(
-                    "whether the tool `{}` is given is not known; it counts as given",
+                    "the agent may not have the tool `{}`; it is assumed to have it",
                     clip(&decl.name)
                 );
                 kit.out.push(undecided(codes::NOT_COMPILED, message, value.span));
@@ -395,7 +395,7 @@ fn instead(file: &File, name: &str, out: &[Diagnostic]) -> Option<String> {
     let below =
         tops().find(|top| definitions(top.node).iter().any(|d| d.name == name && d.node.is_mapping()));
     if let Some(top) = below {
-        return Some(format!("it stands below `{}`: entries are looked for at the top", clip(top.name)));
+        return Some(format!("it is below `{}`: CrewAI looks for entries at the top level", clip(top.name)));
     }
     let near = near(name, tops().map(|d| d.name).collect::<Vec<&str>>(), out)?;
     Some(format!("did you mean `{near}`?"))

@@ -323,7 +323,7 @@ impl<'d> DifyLowering<'_, '_, 'd> {
                     }
                     None => {
                         let why =
-                            "what a node gives that did not run before this, or stands inside of another";
+                            "the output of a node that did not run before this one, or is inside another";
                         kit.undecided(codes::NOT_COMPILED, why.into(), at)
                     }
                 }

@@ -171,7 +171,7 @@ impl<'d> All<'d> {
     fn node(&self, id: &'d str, n: Node<'d>) -> FlowNode<'_> {
         let at = n.get("data").unwrap_or(n).head();
         let label = n.at(&["data", "label"]).and_then(|l| l.text()).unwrap_or(kind(n));
-        let unknown = format!("which way {label} goes");
+        let unknown = format!("the branch that {label} takes");
         match kind(n) {
             "conditionAgentAgentflow" => FlowNode::new(id, label, at, move |kit, x| {
                 let agent = self.agent(kit, n);

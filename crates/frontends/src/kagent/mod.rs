@@ -40,7 +40,7 @@ const SHAPE: Shape = Shape {
         ("executeCodeBlocks", why::NOT_YET),
         ("promptTemplate", why::NOT_YET),
         ("runtime", why::RUNTIME),
-        ("type", "what stands beside it says the same"),
+        ("type", "its siblings say the same"),
         ("replicas", why::RUNTIME),
     ],
     split: frontend_kit::kit::plain,
@@ -127,7 +127,7 @@ fn agent(kit: &mut Kit<'_>, file: &File, root: Node<'_>) -> TermId {
         workflow(kit, file, entry.value, value_span(&entry))
     } else if spec.get("byo").is_some() {
         let at = spec.entry("byo").map_or(head, |e| e.key.span());
-        kit.undecided(codes::NOT_COMPILED, "this agent is an image: what is in it is not known".into(), at)
+        kit.undecided(codes::NOT_COMPILED, "this agent is an image, whose content is not known".into(), at)
     } else {
         // Version v1alpha1 has the agent in `spec` itself.
         let node = spec.get("declarative").unwrap_or(spec);

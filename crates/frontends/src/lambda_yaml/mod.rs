@@ -278,7 +278,7 @@ impl<'d> LambdaLowering<'d, '_> {
                 let span = entry.map_or(node.head(), |e| value_span(&e));
                 let d = Diagnostic::error(
                     codes::UNKNOWN_TYPE,
-                    format!("there is no agent type `{}`", clip(other)),
+                    format!("unknown agent type `{}`", clip(other)),
                     span,
                 );
                 self.out.push(match near(other, TYPES, self.out) {

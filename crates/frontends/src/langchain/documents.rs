@@ -155,7 +155,7 @@ impl<'d> LangChainReader<'d> {
                     // Written before there were such chains.
                     None => match self.part(flow.kit, node, "combine_document_chain") {
                         Some(chain) => self.combined(flow, chain, mapped, given, depth + 1),
-                        None => left_out(flow, "what is done with the results for the documents", head),
+                        None => left_out(flow, "the reduction of the results for the documents", head),
                     },
                 }
             }
@@ -275,7 +275,7 @@ impl<'d> LangChainReader<'d> {
         let body = b.add(Term::If(more, again, result, IfSugar::Plain), at);
         let step = b.abs("$s", None, body, at);
         let body = b.abs("self", None, step, at);
-        let fix = flow.kit.fix(LoopBound::unknown("a turn for each further document"), body, at);
+        let fix = flow.kit.fix(LoopBound::unknown("one iteration for each further document"), body, at);
         let b = &mut flow.kit.b;
         let one = b.lit(Num::from(1), at);
         let begin = b.add(Term::Record(vec![("at".into(), one), ("text".into(), initial)]), at);

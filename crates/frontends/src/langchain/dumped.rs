@@ -117,7 +117,7 @@ impl<'d> LangChainReader<'d> {
             // `{"a": …}` within a sequence is a parallel step.
             return match node.is_mapping() {
                 true => self.together(flow, node, given, depth),
-                false => left_out(flow, "a stage that is no runnable", head),
+                false => left_out(flow, "a stage that is not a runnable", head),
             };
         };
         if dump.is_prompt() {
@@ -152,7 +152,7 @@ impl<'d> LangChainReader<'d> {
             },
             "RunnableAssign" => {
                 let Some(mapper) = fields.get("mapper") else {
-                    return left_out(flow, "what is assigned", head);
+                    return left_out(flow, "the assigned values", head);
                 };
                 let more = self.dumped(flow, mapper, given.clone(), depth + 1);
                 let ((mut fields, inputs), (more, _)) = (given.named(), more.named());
@@ -179,7 +179,7 @@ impl<'d> LangChainReader<'d> {
             }
             "RunnableEach" => {
                 let Some(bound) = fields.get("bound") else {
-                    return left_out(flow, "what is done with each", head);
+                    return left_out(flow, "the function applied to each item", head);
                 };
                 let items = flow.text(&given, head);
                 let items = flow.kit.b.add(Term::Prim(Prim::FromJson, vec![items]), head);

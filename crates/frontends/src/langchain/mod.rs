@@ -66,7 +66,7 @@ impl Frontend for LangChain {
     fn lower(&self, project: &Project, main: usize) -> Compiled {
         let facts = Facts {
             default_model: Some(
-                "LangChain's classes of models have defaults of their own, and what is saved without a model is asked with that of the code that loads it",
+                "LangChain's model classes have their own defaults, and a file saved without a model gets that of the code that loads it",
             ),
             ends_loops: Some("LangChain ends an agent's loop at the first reply that calls no tool"),
             words: Words {

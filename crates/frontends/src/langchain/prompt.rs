@@ -123,7 +123,7 @@ const PROMPT_KEYS: &[&str] = &[
 ];
 const PROMPT_UNUSED: &[Unused] = &[
     ("output_parser", "the reply is the result as it is"),
-    ("input_types", "what is given is text"),
+    ("input_types", "the input is a text"),
     ("validate_template", why::RUNTIME),
     ("metadata", why::RUNTIME),
     ("tags", why::RUNTIME),
@@ -202,8 +202,7 @@ impl<'d> LangChainReader<'d> {
         {
             let at = value_span(&entry);
             if format == Format::Double && (text.contains("{%") || text.contains("{{#")) {
-                let message =
-                    "the statements of the template are not compiled: they stand in the text as they are";
+                let message = "the statements of the template are not compiled and stay in the text";
                 kit.out.push(undecided(codes::NOT_COMPILED, message, at));
             }
             return Some(Message { role, said: MessageContent::Template(text.to_string(), format), at });
@@ -344,7 +343,7 @@ const NAMES: &[&str] =
     &["model_name", "model", "model_id", "deployment_name", "azure_deployment", "engine", "repo_id"];
 
 const MODEL_UNUSED: &[Unused] = &[
-    ("n", "one reply is asked for"),
+    ("n", "one reply is requested"),
     ("best_of", why::RUNTIME),
     ("request_timeout", why::RUNTIME),
     ("timeout", why::RUNTIME),

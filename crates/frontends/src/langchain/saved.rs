@@ -127,13 +127,13 @@ const CHAIN_UNUSED: &[Unused] = &[
     ("llm_kwargs", why::RUNTIME),
     ("return_final_only", why::RUNTIME),
     ("output_parser", "the reply is the result as it is"),
-    ("strip_outputs", "what a chain gives is handed on as it is"),
+    ("strip_outputs", "the output of a chain is passed on unchanged"),
     ("return_all", why::RUNTIME),
     ("return_source_documents", why::RUNTIME),
     ("return_intermediate_steps", why::RUNTIME),
     ("return_map_steps", why::RUNTIME),
-    ("collapse_documents_chain", "it is asked only if the documents are too long together"),
-    ("collapse_document_chain", "it is asked only if the documents are too long together"),
+    ("collapse_documents_chain", "it is used only if the documents together are too long"),
+    ("collapse_document_chain", "it is used only if the documents together are too long"),
     ("collapse_max_retries", why::RUNTIME),
     ("token_max", "it is looked at only if the documents are too long together"),
     ("max_tokens_limit", why::RUNTIME),
@@ -169,7 +169,7 @@ const AGENT_KEYS: &[&str] = &[
 const AGENT_UNUSED: &[Unused] = &[
     ("output_parser", "the loader has one of its own for each kind of agent"),
     ("return_values", why::RUNTIME),
-    ("load_from_llm_and_tools", "its model and tools are given in code"),
+    ("load_from_llm_and_tools", "its model and tools are set in code"),
     ("ai_prefix", why::NOT_YET),
     ("stop", why::NOT_YET),
     ("verbose", why::RUNTIME),
@@ -562,7 +562,7 @@ impl<'d> LangChainReader<'d> {
                 .map(|(n, item)| Action::tool(n, item.span()))
                 .collect(),
             None => {
-                let message = "the tools of the agent are given in code: none are compiled";
+                let message = "the tools of the agent are set in code and are not compiled";
                 flow.kit.out.push(undecided(codes::NOT_COMPILED, message, head));
                 Vec::new()
             }

@@ -195,7 +195,7 @@ impl<'k, 'o> Flow<'k, 'o> {
             }
             // Of a prompt with one variable, a text is its value.
             given if only => self.text(given, at),
-            _ => self.kit.undecided(codes::NOT_COMPILED, format!("what gives `{name}` a value"), at),
+            _ => self.kit.undecided(codes::NOT_COMPILED, format!("the source of `{name}`"), at),
         }
     }
 

@@ -40,8 +40,8 @@ const AGENT_KEYS: &[&str] = &[
     "response_format",
 ];
 const AGENT_UNUSED: &[Unused] = &[
-    ("checkpointer", "what is kept between runs is not compiled"),
-    ("store", "what is kept between runs is not compiled"),
+    ("checkpointer", "state kept between runs is not compiled"),
+    ("store", "state kept between runs is not compiled"),
     ("state_schema", "an agent's state is its conversation here"),
     ("context_schema", "what runs are configured with is not compiled"),
     ("config_schema", "what runs are configured with is not compiled"),

@@ -49,7 +49,7 @@ impl GraphReader<'_, '_> {
                 let args = self.tool_args(&decl, arg_value.as_ref());
                 return Some(Effect::Tool(decl, args, ToolRole::Program));
             }
-            return Some(Effect::Unknown(format!("what `{}` gives", clip(&object.callee))));
+            return Some(Effect::Unknown(format!("the result of `{}`", clip(&object.callee))));
         }
         if let Some(base) = object.base {
             let this = Value::new(PyKind::Object(id), at);
@@ -385,7 +385,7 @@ impl GraphReader<'_, '_> {
         let alone = |call: &Call| {
             let does = match self.is_apart(scope, call) {
                 true => call.kind.clone(),
-                false => Effect::Unknown("a call in a loop that is no question by itself".into()),
+                false => Effect::Unknown("a call in a loop that depends on the conversation".into()),
             };
             Call { id: call.id, kind: does }
         };
@@ -708,7 +708,7 @@ impl GraphReader<'_, '_> {
         let (term, kind) = match self.one_kind(&call.kind) {
             true => self.done(kit, scope, call.id, &call.kind, ways, live, out, at),
             false => {
-                let why = "which of several models is asked, whose replies are of several kinds";
+                let why = "the choice between models whose replies differ in kind";
                 (kit.undecided(codes::NOT_COMPILED, why.into(), at), ReplyKind::Data)
             }
         };

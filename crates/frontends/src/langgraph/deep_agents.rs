@@ -32,8 +32,8 @@ const UNUSED: &[Unused] = &[
     ("interrupt_on", why::NOT_YET),
     ("state_schema", "an agent's state is its conversation here"),
     ("context_schema", "what runs are configured with is not compiled"),
-    ("checkpointer", "what is kept between runs is not compiled"),
-    ("store", "what is kept between runs is not compiled"),
+    ("checkpointer", "state kept between runs is not compiled"),
+    ("store", "state kept between runs is not compiled"),
     ("debug", why::RUNTIME),
     ("cache", why::RUNTIME),
 ];

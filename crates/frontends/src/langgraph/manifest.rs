@@ -104,7 +104,7 @@ fn graph(project: &Project, file: &File, name: &str, path: &str, at: Span, units
         && [".ts", ".js", ".mts", ".mjs", ".tsx"].iter().any(|e| module.ends_with(e))
     {
         let message = format!(
-            "`{}` is built in `{}`, which is no Python: it is not compiled",
+            "`{}` is built in `{}`, which is not Python and is not compiled",
             clip(name),
             clip(module)
         );

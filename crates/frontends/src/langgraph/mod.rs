@@ -635,7 +635,8 @@ impl GraphReader<'_, '_> {
                     .object_of(value)
                     .is_some_and(|(_, o)| matches!(o.short(), "RunnablePassthrough" | "itemgetter"));
                 if !passed {
-                    let message = format!("where `{name}` comes from is not compiled: it is an input here");
+                    let message =
+                        format!("the source of `{name}` is not compiled; it is an input of the unit");
                     kit.out.push(undecided(codes::NOT_COMPILED, message, value.span));
                 }
             }
@@ -695,11 +696,11 @@ impl GraphReader<'_, '_> {
         for (name, call) in runs {
             if name == "compile" {
                 const UNUSED: &[frontend_kit::emit::Unused] = &[
-                    ("checkpointer", "what is kept between runs is not compiled"),
-                    ("store", "what is kept between runs is not compiled"),
+                    ("checkpointer", "state kept between runs is not compiled"),
+                    ("store", "state kept between runs is not compiled"),
                     ("cache", frontend_kit::shape::why::RUNTIME),
-                    ("interrupt_before", "a run is not stopped there: nobody is asked"),
-                    ("interrupt_after", "a run is not stopped there: nobody is asked"),
+                    ("interrupt_before", "the run is not interrupted there, and no person is asked"),
+                    ("interrupt_after", "the run is not interrupted there, and no person is asked"),
                     ("debug", frontend_kit::shape::why::RUNTIME),
                 ];
                 py::report(call, &["name"], UNUSED, "`compile`", kit.out);

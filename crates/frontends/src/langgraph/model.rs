@@ -283,7 +283,7 @@ impl GraphReader<'_, '_> {
         let mut params = ModelParams { purpose: Some(purpose.into()), ..ModelParams::default() };
         let settled = &model.object;
         if let Some(test) = model.tests.first() {
-            let message = "which of several models this is depends on a test; the first is taken";
+            let message = "the model depends on a test; the first one is assumed";
             kit.out.push(undecided(codes::NOT_COMPILED, message, test.span));
         }
         self.note_scripted(kit, settled);
@@ -338,7 +338,7 @@ impl GraphReader<'_, '_> {
         for value in values {
             let value_at = value.span;
             if value.maybe {
-                let message = "whether this tool is given is not known; it counts as given";
+                let message = "the agent may not have this tool; it is assumed to have it";
                 kit.out.push(undecided(codes::NOT_COMPILED, message, value_at));
             }
             let decl = match self.tool(value) {

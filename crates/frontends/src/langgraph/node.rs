@@ -103,7 +103,7 @@ impl GraphReader<'_, '_> {
             if !decides || mode == Mode::Beside {
                 return term;
             }
-            let to = kit.undecided(codes::NOT_COMPILED, "where this goes on after its calls".into(), at);
+            let to = kit.undecided(codes::NOT_COMPILED, "the next node after these calls".into(), at);
             return kit.b.add(Term::With(term, GOTO.into(), to), at);
         }
         if let Some(inner) = self.inner_graph(&node.value) {
@@ -369,7 +369,7 @@ impl GraphReader<'_, '_> {
             Some(labels) => kit.text(&labels.join("+"), value.span),
             None => match &value.kind {
                 PyKind::Bool(b) => kit.text(&b.to_string(), value.span),
-                PyKind::Either(_) => kit.undecided(codes::NOT_COMPILED, "which way is taken".into(), at),
+                PyKind::Either(_) => kit.undecided(codes::NOT_COMPILED, "the branch taken".into(), at),
                 // No way at all.
                 PyKind::None => kit.text("", value.span),
                 PyKind::Object(_) | PyKind::Member(..) if self.sent(value).is_some() => {
@@ -430,7 +430,7 @@ impl GraphReader<'_, '_> {
     /// Lowers the payloads of `Send`s as a list.
     pub(super) fn sent_items(&self, kit: &mut Kit<'_>, scope: &Scope, value: &Value, at: Span) -> TermId {
         let Some((_, items)) = self.sent(value) else {
-            return kit.undecided(codes::NOT_COMPILED, "what is sent".into(), at);
+            return kit.undecided(codes::NOT_COMPILED, "the payload of `Send`".into(), at);
         };
         if let Some((_, object)) = self.world.object_of(value)
             && &*object.callee == "[for]"

@@ -117,8 +117,8 @@ const NODE_UNUSED: &[frontend_kit::emit::Unused] = &[
     ("timeout", frontend_kit::shape::why::NOT_YET),
     ("error_handler", frontend_kit::shape::why::NOT_YET),
     ("defer", frontend_kit::shape::why::NOT_YET),
-    ("input_schema", "the node is given the whole state"),
-    ("input", "the node is given the whole state"),
+    ("input_schema", "the node gets the whole state"),
+    ("input", "the node gets the whole state"),
 ];
 
 /// Methods that run a graph or an agent.
@@ -250,7 +250,7 @@ impl GraphReader<'_, '_> {
                 let map = given(2, "path_map").and_then(|g| self.path_map(g.value));
                 plan.routers.push(Router { from, path: path.value.clone(), map, at: path.at });
                 if let Some(then) = given(3, "then") {
-                    let message = "`then` is not compiled: the framework has no such argument any more";
+                    let message = "`then` is not compiled: the framework removed this argument";
                     plan.diagnostics.push(undecided(codes::NOT_COMPILED, message, then.at));
                 }
             }
@@ -322,9 +322,7 @@ impl GraphReader<'_, '_> {
 
     fn undefined(&self, value: &Value, at: Span, plan: &mut Plan) {
         let d = match self.node_name(value) {
-            Some(name) => {
-                Diagnostic::warn(codes::UNDEFINED, format!("there is no node `{}`", clip(&name)), at)
-            }
+            Some(name) => Diagnostic::warn(codes::UNDEFINED, format!("unknown node `{}`", clip(&name)), at),
             None => {
                 let message =
                     format!("which node this is is not known: {}", self.world.unknown_reason(value));

@@ -484,7 +484,7 @@ impl Machine<'_, '_, '_, '_> {
                 match name.as_deref().and_then(|n| plan.target(n)) {
                     Some(target) => targets.push(target),
                     None => {
-                        let message = format!("this decides for `{}`, which is no node", clip(part));
+                        let message = format!("this returns `{}`, which is not a node", clip(part));
                         let message = if router.map.is_some() && name.is_none() {
                             format!("this decides for `{}`, which the mapping does not have", clip(part))
                         } else {

@@ -344,8 +344,10 @@ impl Machine<'_, '_, '_, '_> {
                 match self.reader.decision(kit, self.graph, &router.path, "route", at) {
                     Some(term) => term,
                     None => {
-                        let why =
-                            format!("which way is taken: {}", self.reader.world.unknown_reason(&router.path));
+                        let why = format!(
+                            "the branch taken is not known: {}",
+                            self.reader.world.unknown_reason(&router.path)
+                        );
                         kit.undecided(codes::NOT_COMPILED, why, at)
                     }
                 }
@@ -382,7 +384,7 @@ impl Machine<'_, '_, '_, '_> {
             };
             let Some(next) = self.configs[c].1.clone() else { continue };
             let tail =
-                self.decide(kit, &next, c, &mut to).unwrap_or_else(|| kit.unknown("where it goes on", place));
+                self.decide(kit, &next, c, &mut to).unwrap_or_else(|| kit.unknown("the next node", place));
             let body = kit.b.let_in(bindings, tail, place);
             branches.push(Branch { tag: names[c].as_str().into(), binder: None, body });
         }
@@ -524,7 +526,7 @@ impl Machine<'_, '_, '_, '_> {
         let known =
             labels_of(kit, choice).is_some_and(|all| all.iter().all(|l| options.iter().any(|(o, _)| o == l)));
         let default = default.or_else(|| {
-            let message = (!known).then(|| kit.text("this decides for what is no node", at))?;
+            let message = (!known).then(|| kit.text("this returns a value that is not a node", at))?;
             Some(kit.b.add(Term::Fail(message), at))
         });
         // Truth values are tags of their names here.

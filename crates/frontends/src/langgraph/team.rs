@@ -25,9 +25,9 @@ const SUPERVISOR_KEYS: &[&str] =
     &["agents", "model", "prompt", "tools", "supervisor_name", "handoff_tool_prefix", "parallel_tool_calls"];
 const SWARM_KEYS: &[&str] = &["agents", "default_active_agent"];
 const UNUSED: &[Unused] = &[
-    ("output_mode", "of an agent's conversation the last message is handed back"),
+    ("output_mode", "only the last message of an agent's conversation is returned"),
     ("add_handoff_messages", why::NOT_YET),
-    ("add_handoff_back_messages", "that an agent hands back is not said"),
+    ("add_handoff_back_messages", "the message about the return of control is not added"),
     ("add_handoff_to_agents", why::NOT_YET),
     ("response_format", why::NOT_YET),
     ("state_schema", "a team's state is its conversation here"),

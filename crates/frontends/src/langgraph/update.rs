@@ -529,7 +529,7 @@ impl GraphReader<'_, '_> {
                 }
                 Added::Unknown(value) => {
                     let message = format!(
-                        "what is added to the conversation is not known: {}",
+                        "the messages added to the conversation are not known: {}",
                         self.world.unknown_reason(&value)
                     );
                     let term = kit.undecided(codes::NOT_COMPILED, message, value.span);

@@ -44,7 +44,7 @@ const SHAPE: Shape = Shape {
     bound: &[],
     also: &["provider", "params"],
     unused: &[
-        ("openingMessage", "it greets the user before the agent is asked"),
+        ("openingMessage", "it greets the user before the first message"),
         ("openingQuestions", "they are suggested to the user"),
         ("displayMode", why::SHOWN),
         ("enableHistoryCount", why::NOT_YET),

@@ -199,7 +199,7 @@ impl<'r> BuilderReader<'r, '_> {
         let named = own.or_else(|| client.and_then(|c| names.iter().find_map(|k| field(c, None, k))));
         params.model = named.and_then(|g| self.world.str(g.value)).map(Name::from);
         if let Some(given) = named.filter(|g| params.model.is_none() && !g.value.is_none()) {
-            let message = format!("which model is asked: {}", self.world.unknown_reason(given.value));
+            let message = format!("the model is not known: {}", self.world.unknown_reason(given.value));
             kit.out.push(undecided(codes::NOT_COMPILED, message, given.at));
         }
         for (key, given) in SETTINGS.iter().filter_map(|k| Some((*k, self.get(id, None, k)?))) {

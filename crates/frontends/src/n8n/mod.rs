@@ -166,7 +166,7 @@ impl<'d> Graph<'d> {
                 };
                 kit.b.app(agent, input, at)
             })
-            .undecided(format!("which output of {name} is taken"));
+            .undecided(format!("the output that {name} uses"));
         }
         match short {
             "noOp" | "merge" | "stopAndError" | "wait" => FlowNode::pass(name, name, at),
@@ -176,7 +176,7 @@ impl<'d> Graph<'d> {
             "if" | "switch" | "filter" | "splitInBatches" => FlowNode::pass(name, name, at),
             _ => FlowNode::tool(name, name, at),
         }
-        .undecided(format!("which output of {name} is taken"))
+        .undecided(format!("the output that {name} uses"))
     }
 
     /// An agent or a chain with what is attached to it, and what it is asked.

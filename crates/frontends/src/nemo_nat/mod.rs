@@ -28,14 +28,14 @@ pub struct NemoNat;
 const TOP: &[&str] = &["workflow", "functions", "function_groups", "llms"];
 const TOP_UNUSED: &[Unused] = &[
     ("general", why::RUNTIME),
-    ("eval", "it says how the workflow is judged, not what it does"),
+    ("eval", "it configures the evaluation of the workflow, not the workflow"),
     ("embedders", why::RUNTIME),
     ("retrievers", why::RUNTIME),
     ("memory", why::NOT_YET),
     ("object_stores", why::RUNTIME),
     ("authentication", why::RUNTIME),
     ("ttc_strategies", why::NOT_YET),
-    ("optimizer", "it says how parameters are looked for, not what the workflow does"),
+    ("optimizer", "it configures the search for parameters, not the workflow"),
     ("middleware", why::NOT_YET),
     ("guardrails", why::NOT_YET),
     ("trainers", why::RUNTIME),
@@ -82,7 +82,7 @@ const UNUSED: &[Unused] = &[
     ("tool_call_max_retries", why::NOT_YET),
     ("max_history", why::NOT_YET),
     ("use_openai_api", why::RUNTIME),
-    ("optimizable_params", "it says how parameters are looked for"),
+    ("optimizable_params", "it configures the search for parameters"),
     ("middleware", why::NOT_YET),
     ("guardrails", why::NOT_YET),
     ("return_intermediate_steps", why::RUNTIME),
@@ -323,8 +323,7 @@ fn agent(kit: &mut Kit<'_>, root: Node<'_>, name: &str, node: Node<'_>, at: diag
         true => defaults::bound(&defaults::NAT_CALLS, kit.versions),
         false => {
             let kind = node.get("_type").and_then(|t| t.text()).unwrap_or("");
-            let why =
-                format!("what bounds `{}` stands in the code that registers it", diagnostics::clip(kind));
+            let why = format!("the bound of `{}` is in the code that registers it", diagnostics::clip(kind));
             LoopBound::unknown(&why)
         }
     };

@@ -129,7 +129,7 @@ impl Frontend for OpenAgent {
                 });
             }
         }
-        units.done(file.documents.first().map(|d| d.root().head()), "there are no `tasks`")
+        units.done(file.documents.first().map(|d| d.root().head()), "`tasks` is missing")
     }
 }
 
@@ -359,7 +359,7 @@ impl<'d> OaLowering<'_, '_, 'd> {
             match task.spec.task(name) {
                 Some(found) => before.push(found),
                 None => {
-                    let message = format!("there is no task `{}` here", clip(name));
+                    let message = format!("unknown task `{}`", clip(name));
                     let known: Vec<&str> = task
                         .spec
                         .root
@@ -514,7 +514,7 @@ impl<'d> OaLowering<'_, '_, 'd> {
             return self.kit.undecided(codes::NOT_COMPILED, "Codex does the task by itself".into(), at);
         }
         if engine == "custom" && intelligence.is_some_and(|i| mark::has(i, "module")) {
-            return self.kit.undecided(codes::NOT_COMPILED, "the model is asked by Python code".into(), at);
+            return self.kit.undecided(codes::NOT_COMPILED, "Python code calls the model".into(), at);
         }
         let system = prompt::find(task, "system");
         let system = match system {
@@ -555,7 +555,7 @@ impl<'d> OaLowering<'_, '_, 'd> {
         for (i, step) in task.node.get("steps").into_iter().flat_map(|s| s.items()).enumerate() {
             let name = step.get("task").and_then(|t| t.text()).unwrap_or("");
             let Some(found) = task.spec.task(name).filter(|t| t.name != task.name) else {
-                let message = format!("there is no task `{}` here to be a step", clip(name));
+                let message = format!("unknown task `{}` in a step", clip(name));
                 self.kit.out.push(
                     Diagnostic::error(codes::UNDEFINED, message, step.head()).help("name one of `tasks`"),
                 );
@@ -580,7 +580,7 @@ impl<'d> OaLowering<'_, '_, 'd> {
             }
             let value = match known.get(name).cloned() {
                 Some(source) => self.value(&source, None, at),
-                None => self.kit.unknown(&format!("`{}`, which no step gives", clip(name)), at),
+                None => self.kit.unknown(&format!("`{}`, which no step outputs", clip(name)), at),
             };
             fields.push((Name::from(name), value));
         }
@@ -606,7 +606,7 @@ impl<'d> OaLowering<'_, '_, 'd> {
         {
             return Source::Output(var.clone(), field.into());
         }
-        let message = format!("`{}` is nothing that is known here: it is taken as empty", clip(inner));
+        let message = format!("unknown variable `{}`; it is replaced by an empty text", clip(inner));
         self.kit.out.push(Diagnostic::warn(codes::UNDEFINED, message, value_span(entry)));
         Source::Text(String::new())
     }

@@ -82,7 +82,7 @@ impl<'d> OaLowering<'_, '_, 'd> {
         match &self.open[..] {
             [] => {}
             [only] => return Some(Source::Output(only.clone(), name.into())),
-            _ => return Some(Source::Unclear(format!("which task gives `{name}`"))),
+            _ => return Some(Source::Unclear(format!("the task that outputs `{name}`"))),
         }
         // A task that does not say what it takes takes what its prompt holds.
         if super::properties(task.node.get("input")).next().is_some() {

@@ -24,7 +24,7 @@ pub(super) fn choices(kit: &mut Kit<'_>, task: Task<'_>) -> Vec<Choice> {
     for item in task.node.get("tools").into_iter().flat_map(|t| t.items()) {
         let name = item.text().unwrap_or("");
         let Some(tool) = declared.and_then(|d| d.get(name)) else {
-            let message = format!("there is no tool `{}` here", clip(name));
+            let message = format!("unknown tool `{}`", clip(name));
             let known: Vec<&str> =
                 declared.into_iter().flat_map(|d| d.entries()).filter_map(|e| e.key.text()).collect();
             let d = Diagnostic::error(codes::UNDEFINED, message, item.span());

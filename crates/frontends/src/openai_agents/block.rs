@@ -513,7 +513,7 @@ impl<'w> FunctionLowering<'_, 'w> {
             let term = (tried, handler.name.as_ref(), &handler.body[..]);
             return self.caught(kit, f, env, term, &Rest::Then(after, rest), at);
         }
-        let message = "what is done when something fails here is left out";
+        let message = "the exception handlers here are not compiled";
         let d = match found.iter().any(|c| self.runs_in(f, c)) {
             true => frontend_kit::emit::undecided(codes::NOT_COMPILED, message, at),
             false => diagnostics::Diagnostic::info(codes::NOT_COMPILED, message, at),

@@ -42,9 +42,9 @@ impl<'w> FunctionLowering<'_, 'w> {
         let asks = scan(&s.body).calls.iter().any(|c| called(c) == "input");
         let bound = match self.counter(f, s, before) {
             Some(n) => LoopBound::written(Bound::Finite(n), Some(self.at(f, &*s.test))),
-            None if asks => LoopBound::unknown("whoever is asked by `input()` says whether it goes on"),
-            None if endless => LoopBound::none("`while True` goes on until something in it ends it"),
-            None => LoopBound::none("`while` goes on for as long as its test holds"),
+            None if asks => LoopBound::unknown("the answer to `input()` decides whether the loop continues"),
+            None if endless => LoopBound::none("`while True` runs until a statement in it leaves the loop"),
+            None => LoopBound::none("`while` runs as long as its condition is true"),
         };
         let test = (!endless).then_some(&*s.test);
         let over = Over {
@@ -134,7 +134,7 @@ impl<'w> FunctionLowering<'_, 'w> {
         }
         let bound = match self.turns(f, &s.iter) {
             Some(n) => LoopBound::written(Bound::Finite(n), Some(self.at(f, &*s.iter))),
-            None if acts => LoopBound::unknown("a turn for each item of what is computed"),
+            None if acts => LoopBound::unknown("one iteration for each item of a computed iterable"),
             None => LoopBound::written(Bound::Finite(MAX_ITEMS), None),
         };
         let items = Some((&*s.target, &*s.iter));
@@ -199,7 +199,7 @@ impl<'w> FunctionLowering<'_, 'w> {
             return None;
         }
         if !orelse.is_empty() {
-            let message = "what is done after a loop that nothing broke off is not compiled";
+            let message = "the `else` of a loop is not compiled";
             let unknown = kit.undecided(codes::NOT_COMPILED, message.into(), self.at(f, &orelse[0]));
             said.push(("_".into(), unknown));
         }

@@ -62,7 +62,7 @@ const AGENT_UNUSED: &[Unused] = &[
 ];
 const RUN_KEYS: &[&str] = &["starting_agent", "input", "max_turns"];
 const RUN_UNUSED: &[Unused] = &[
-    ("context", "what tools are given beside their arguments is code"),
+    ("context", "the context passed to tools is code"),
     ("hooks", why::CODE),
     ("run_config", why::NOT_YET),
     ("session", "what earlier runs said is not compiled yet"),
@@ -178,7 +178,7 @@ fn made(mut units: Units, file: &File, mut world: World<'_>) -> Compiled {
             let runs: Vec<ObjectId> = function.sites.iter().flat_map(|at| whole.runs_of(*at)).collect();
             let called = world.function(function.function);
             let more = match (called.repeated, called.called) {
-                (true, _) => Some(("it is called again, nobody knows how often".to_string(), function.at)),
+                (true, _) => Some(("it is called again an unknown number of times".to_string(), function.at)),
                 (_, 2..) => Some(("it is called more than once".to_string(), function.at)),
                 _ => reader.beside(&asks, &runs),
             };
@@ -531,7 +531,7 @@ impl SdkReader<'_, '_> {
         let term = conversation_from(kit, begins, speakers, bound, Over::Fails(&over), head);
         match endless {
             true => {
-                kit.uncounted(term, "an empty reply takes another turn, and no number of turns is set", head)
+                kit.uncounted(term, "an empty reply takes another turn, and `max_turns` is not set", head)
             }
             false => term,
         }
@@ -641,7 +641,7 @@ impl SdkReader<'_, '_> {
                 if let Some(text) = said.filter(|v| self.world.text_of(v).is_some()) {
                     return py::text(kit, self.world, text, plain);
                 }
-                let why = format!("what `{}` says", self.world.function(f).name);
+                let why = format!("the output of `{}`", self.world.function(f).name);
                 kit.undecided(codes::NOT_COMPILED, why, given.at)
             }
             _ => py::text(kit, self.world, given.value, plain),
@@ -682,7 +682,7 @@ impl SdkReader<'_, '_> {
         for value in self.items(id, "tools") {
             let at = value.span;
             if value.maybe {
-                let message = "whether this tool is given is not known; it counts as given";
+                let message = "the agent may not have this tool; it is assumed to have it";
                 kit.out.push(undecided(codes::NOT_COMPILED, message, at));
             }
             if let Some(agent) = self.is_as_tool(&value) {

@@ -637,7 +637,7 @@ impl<'w> FunctionLowering<'_, 'w> {
     ) -> TermId {
         let at = self.at(f, call);
         let Some(written) = call.arguments.find_argument_value("input", 1) else {
-            return kit.undecided(codes::NOT_COMPILED, "what the agent is given".into(), at);
+            return kit.undecided(codes::NOT_COMPILED, "the input of the agent".into(), at);
         };
         let value = self.value(kit, f, env, written);
         match messages

@@ -298,7 +298,7 @@ impl<'d> PraisonLowering<'_, '_, 'd> {
                     task.value,
                     &["description", "expected_output"],
                     &[
-                        ("context", "a task is told the results of all tasks before it"),
+                        ("context", "a task gets the results of all earlier tasks"),
                         ("output_file", why::RUNTIME),
                         ("async_execution", "tasks are compiled in their order"),
                         ("config", why::NOT_YET),

@@ -123,7 +123,7 @@ fn flow(kit: &mut Kit<'_>, parts: Node<'_>, at: Span) -> TermId {
             .is_some_and(|n| n.eq_ignore_ascii_case("begin"))
     });
     let start = start.and_then(|e| e.key.text().map(str::to_string));
-    let bound = LoopBound::unknown("each turn of the user is one round of the cycle");
+    let bound = LoopBound::unknown("each user message is one iteration of the cycle");
     let start = start.into_iter().collect();
     Flow { nodes, edges, start, triggers: false, bound, at }.lower(kit)
 }

@@ -36,7 +36,7 @@ const SHAPE: Shape = Shape {
         ("version", why::SHOWN),
         ("language_support", why::SHOWN),
         ("starter_prompts", "they are suggested to the user"),
-        ("welcome_content", "it greets the user before the agent is asked"),
+        ("welcome_content", "it greets the user before the first message"),
         ("hidden", why::RUNTIME),
         ("context_access_enabled", why::RUNTIME),
         ("context_variables", why::NOT_YET),
@@ -107,7 +107,7 @@ fn agent(kit: &mut Kit<'_>, project: &Project, node: Node<'_>) -> TermId {
     let kind = node.entry("kind").filter(|e| matches!(e.value.text(), Some("external" | "assistant")));
     let term = match kind {
         Some(e) => {
-            let why = "this agent is answered for by a service: what is in it is not known";
+            let why = "this agent is a remote service, whose content is not known";
             kit.undecided(codes::NOT_COMPILED, why.into(), value_span(&e))
         }
         None => {
