@@ -208,7 +208,7 @@ pub struct Agent<'a> {
     /// Tools and helpers that it may call.
     pub actions: Vec<Action>,
     /// The place that lists the tools.
-    pub hands_at: Option<Span>,
+    pub actions_at: Option<Span>,
     /// Bound of the loop. An agent without tools has no loop unless `looped`.
     pub bound: LoopBound,
 }
@@ -385,12 +385,12 @@ impl<'o> Kit<'o> {
         carried: Carried,
         request: Option<TermId>,
     ) -> TermId {
-        let Agent { name, head, prompt, mut params, model_at, actions, hands_at, bound } = agent;
+        let Agent { name, head, prompt, mut params, model_at, actions, actions_at, bound } = agent;
         let model_at = model_at.unwrap_or(head);
         if params.purpose.is_none() && !name.is_empty() {
             params.purpose = Some(name.into());
         }
-        let hands_at = hands_at.or_else(|| actions.first().map(|h| h.at)).unwrap_or(head);
+        let actions_at = actions_at.or_else(|| actions.first().map(|h| h.at)).unwrap_or(head);
         let mut calls: Vec<Call> = Vec::new();
         let mut seen: HashSet<String> = HashSet::new();
         for action in actions {
@@ -419,12 +419,12 @@ impl<'o> Kit<'o> {
             let asked = self.b.app(oracle, request, model_at);
             return self.b.abs("x", Some(Type::Str), asked, head);
         }
-        let fix_at = bound.span.unwrap_or(hands_at);
+        let fix_at = bound.span.unwrap_or(actions_at);
         if self.b.span(prompt) != head {
             self.written(prompt, false);
         }
         let asked =
-            TurnRequest { prompt, params, request, calls, carried, head, model_at, calls_at: hands_at };
+            TurnRequest { prompt, params, request, calls, carried, head, model_at, calls_at: actions_at };
         let Turned { body, conversation } = asked.turn(&mut self.b, &Names::plain());
         if let Some(conversation) = conversation {
             self.instructed(conversation, prompt);

@@ -166,9 +166,9 @@ pub fn agent_bounded<'d>(
     params.extra.extend(named.extra);
     settings(node, &mut params, kit.out);
     let mut actions: Vec<Action> = Vec::new();
-    let mut hands_at = None;
+    let mut actions_at = None;
     for entry in shape.tools.iter().filter_map(|k| node.entry(k)) {
-        hands_at = hands_at.or(Some(value_span(&entry)));
+        actions_at = actions_at.or(Some(value_span(&entry)));
         actions.extend(tools_of(Some(entry), kit.out));
     }
     if let Some(end) = shape.end {
@@ -179,7 +179,7 @@ pub fn agent_bounded<'d>(
     actions.extend(more);
     let name = given.called.or_else(|| shape.name_of(node)).unwrap_or("");
     let model_at = model_at.or(given.model_at);
-    kit.agent(Agent { name, head, prompt, params, model_at, actions, hands_at, bound })
+    kit.agent(Agent { name, head, prompt, params, model_at, actions, actions_at, bound })
 }
 
 /// Reports the keys that are not read.

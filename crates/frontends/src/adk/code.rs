@@ -519,9 +519,9 @@ impl<'r> AdkReader<'r, '_> {
         let schema = self.get(id, "output_schema").map(|g| py::type_of(self.world, g.value));
         let typed = schema.filter(|ty| actions.is_empty() && !matches!(ty, Type::Str | Type::Null));
         params.result = typed.clone();
-        let hands_at = self.get(id, "tools").map(|g| g.at);
+        let actions_at = self.get(id, "tools").map(|g| g.at);
         let bound = self.calls.clone();
-        let agent = kit.agent(Agent { name, head, prompt, params, model_at, actions, hands_at, bound });
+        let agent = kit.agent(Agent { name, head, prompt, params, model_at, actions, actions_at, bound });
         match typed {
             None => agent,
             // What others are told of it is its text.

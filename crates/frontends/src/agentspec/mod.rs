@@ -149,7 +149,7 @@ impl<'d> Spec<'d> {
                             params,
                             model_at,
                             actions,
-                            hands_at: None,
+                            actions_at: None,
                             bound: no_limit(),
                         })
                     }
@@ -235,11 +235,11 @@ impl<'d> Spec<'d> {
             actions.extend(filter.into_iter().map(|f| Action::mcp(f, name(toolbox), toolbox.head())));
         }
         actions.extend(more);
-        let hands_at = node.entry("tools").map(|e| e.key.span());
+        let actions_at = node.entry("tools").map(|e| e.key.span());
         let first = node.at(&["metadata", "entail", "calls"]).and_then(|c| c.text()) == Some("first");
         let carried = if first { Carried::First } else { Carried::All };
         let bound = limit(node);
-        let agent = Agent { name: name(node), head, prompt, params, model_at, actions, hands_at, bound };
+        let agent = Agent { name: name(node), head, prompt, params, model_at, actions, actions_at, bound };
         kit.agent_with_request(agent, carried, None)
     }
 

@@ -213,7 +213,7 @@ fn agent(
     let tools = frontend_kit::kit::tools_of(of.entry("toolkit"), kit.out);
     let bound = LoopBound::written(core_ir::Bound::Finite(1), None);
     let head = entry.key.span();
-    let agent = Agent { name, head, prompt, params, model_at, actions: tools, hands_at: None, bound };
+    let agent = Agent { name, head, prompt, params, model_at, actions: tools, actions_at: None, bound };
     let term = kit.agent(agent);
     kit.close();
     term

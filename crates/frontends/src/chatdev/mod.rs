@@ -208,7 +208,8 @@ fn agent(kit: &mut Kit<'_>, root: Node<'_>, node: Node<'_>, config: Node<'_>, id
     }
     let bound = LoopBound::unknown("ChatDev documents no limit of an agent's tool calls");
     let model_at = named.map(|(_, e)| value_span(&e));
-    let term = kit.agent(Agent { name: id, head, prompt, params, model_at, actions, hands_at: None, bound });
+    let term =
+        kit.agent(Agent { name: id, head, prompt, params, model_at, actions, actions_at: None, bound });
     kit.close();
     term
 }

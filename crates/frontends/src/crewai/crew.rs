@@ -180,8 +180,16 @@ impl<'r> CrewReader<'r, '_> {
             // The reply of a model without tools is the answer; the bound stays, for what it says.
             let nobody = LoopBound::written(Bound::Finite(1), None);
             let actions = Vec::new();
-            let agent =
-                Agent { name: &name, head, prompt, params, model_at, actions, hands_at: None, bound: nobody };
+            let agent = Agent {
+                name: &name,
+                head,
+                prompt,
+                params,
+                model_at,
+                actions,
+                actions_at: None,
+                bound: nobody,
+            };
             let oracle = kit.agent(agent);
             let think = kit.on_x(oracle, head);
             kit.fixpoint(think, bound, head, fix_at)

@@ -160,7 +160,7 @@ fn app(kit: &mut Kit<'_>, config: Node<'_>, name: &str) -> TermId {
     }
     let bound = defaults::bound(&defaults::DIFY_ITERATIONS, kit.versions);
     let bound = bound.or_written(mode.and_then(|m| m.entry("max_iteration")), kit.out);
-    let agent = Agent { name, head, prompt, params, model_at, actions, hands_at: None, bound };
+    let agent = Agent { name, head, prompt, params, model_at, actions, actions_at: None, bound };
     let term = kit.agent_with_request(agent, carried(mode.and_then(|m| m.get("strategy"))), None);
     kit.close();
     term

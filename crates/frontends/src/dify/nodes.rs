@@ -388,7 +388,7 @@ impl<'d> DifyLowering<'_, '_, 'd> {
         let bound = defaults::bound(&defaults::DIFY_ITERATIONS, kit.versions);
         let bound = bound.or_written(value("maximum_iterations").or(value("max_iterations")), kit.out);
         let name = data.get("title").and_then(|t| t.text()).unwrap_or("agent");
-        let agent = Agent { name, head: at, prompt, params, model_at, actions, hands_at: None, bound };
+        let agent = Agent { name, head: at, prompt, params, model_at, actions, actions_at: None, bound };
         let term = kit.agent_with_request(agent, super::carried(data.get("agent_strategy_name")), None);
         let query = match value("query").and_then(|e| e.value.text()) {
             Some(query) => self.text(kit, query, env, None, at),

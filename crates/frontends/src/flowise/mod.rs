@@ -283,8 +283,16 @@ impl<'d> All<'d> {
         let entry = node.at(&["data", "inputs"]).and_then(|i| i.entry("maxIterations"));
         let entry = entry.filter(|e| e.value.text().is_some_and(|t| !t.trim().is_empty()));
         let bound = LoopBound::unknown("Flowise leaves it to the agent's library").or_written(entry, kit.out);
-        let term =
-            kit.agent(Agent { name: named, head, prompt, params, model_at, actions, hands_at: None, bound });
+        let term = kit.agent(Agent {
+            name: named,
+            head,
+            prompt,
+            params,
+            model_at,
+            actions,
+            actions_at: None,
+            bound,
+        });
         kit.close();
         term
     }
@@ -336,7 +344,8 @@ impl<'d> All<'d> {
         let entry = supervisor.at(&["data", "inputs"]).and_then(|i| i.entry("recursionLimit"));
         let bound = LoopBound::by_default(100, "the default of Flowise's supervisor, 100 steps")
             .or_written(entry, kit.out);
-        let term = kit.agent(Agent { name, head, prompt, params, model_at, actions, hands_at: None, bound });
+        let term =
+            kit.agent(Agent { name, head, prompt, params, model_at, actions, actions_at: None, bound });
         kit.close();
         term
     }

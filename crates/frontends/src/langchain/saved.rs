@@ -616,7 +616,7 @@ impl<'d> LangChainReader<'d> {
             params: model.params,
             model_at: Some(model.at),
             actions,
-            hands_at: allowed.map(|e| value_span(&e)),
+            actions_at: allowed.map(|e| value_span(&e)),
             bound,
         };
         let term = flow.kit.agent_with_request(agent, carried, Some(request));

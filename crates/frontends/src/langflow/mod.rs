@@ -384,8 +384,8 @@ impl<'d> LangflowLowering<'_, 'd> {
         }
         let bound = defaults::bound(&defaults::LANGFLOW_ITERATIONS, kit.versions);
         let bound = bound.or_written(field(node, "max_iterations").and_then(|f| f.entry("value")), kit.out);
-        let (name, hands_at) = (label(node), None);
-        let agent = kit.agent(Agent { name, head: at, prompt, params, model_at, actions, hands_at, bound });
+        let (name, actions_at) = (label(node), None);
+        let agent = kit.agent(Agent { name, head: at, prompt, params, model_at, actions, actions_at, bound });
         let input = self.value(kit, i, "input_value", env).unwrap_or_else(|| kit.b.var("x", at));
         kit.b.app(agent, input, at)
     }

@@ -103,7 +103,7 @@ fn agent(kit: &mut Kit<'_>, root: Node<'_>, node: Node<'_>, name: &str) -> TermI
         }
     }
     let bound = defaults::bound(&defaults::LETTA_STEPS, kit.versions);
-    let agent = Agent { name, head, prompt, params, model_at, actions, hands_at: None, bound };
+    let agent = Agent { name, head, prompt, params, model_at, actions, actions_at: None, bound };
     let term = kit.agent_with_request(agent, Carried::First, None);
     let term = remembering(kit, root, node, name, term);
     kit.close();

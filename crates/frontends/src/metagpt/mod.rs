@@ -80,7 +80,7 @@ impl Frontend for MetaGpt {
                         params,
                         model_at,
                         actions: Vec::new(),
-                        hands_at: None,
+                        actions_at: None,
                         bound,
                     };
                     let term = kit.agent(agent);

@@ -154,14 +154,14 @@ fn agent(kit: &mut Kit<'_>, project: &Project, file: &File, node: Node<'_>, name
     let actions = tools(kit, project, file, node);
     let entry = node.entry("max_chat_round");
     let bound = defaults::bound(&defaults::MS_AGENT_ROUNDS, kit.versions).or_written(entry, kit.out);
-    let hands_at = node.entry("tools").map(|e| e.key.span());
+    let actions_at = node.entry("tools").map(|e| e.key.span());
     let term = match node.entry("code_file") {
         Some(e) => {
             let why =
                 format!("the agent is Python code (`{}`)", diagnostics::clip(e.value.text().unwrap_or("")));
             kit.undecided(codes::NOT_COMPILED, why, value_span(&e))
         }
-        None => kit.agent(Agent { name, head, prompt, params, model_at, actions, hands_at, bound }),
+        None => kit.agent(Agent { name, head, prompt, params, model_at, actions, actions_at, bound }),
     };
     kit.close();
     term

@@ -216,7 +216,8 @@ impl<'d> Graph<'d> {
         };
         let entry = parameters.get("options").and_then(|o| o.entry("maxIterations"));
         let bound = defaults::bound(&defaults::N8N_ITERATIONS, kit.versions).or_written(entry, kit.out);
-        let term = kit.agent(Agent { name, head, prompt, params, model_at, actions, hands_at: None, bound });
+        let term =
+            kit.agent(Agent { name, head, prompt, params, model_at, actions, actions_at: None, bound });
         kit.close();
         (term, asked)
     }

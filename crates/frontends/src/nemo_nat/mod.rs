@@ -332,8 +332,8 @@ fn agent(kit: &mut Kit<'_>, root: Node<'_>, name: &str, node: Node<'_>, at: diag
     if let core_ir::Bound::Finite(calls) = bound.bound {
         bound.bound = core_ir::Bound::Finite(calls.saturating_add(1));
     }
-    let hands_at = entry.map(|e| value_span(&e));
-    let agent = Agent { name, head: at, prompt, params, model_at, actions, hands_at, bound };
+    let actions_at = entry.map(|e| value_span(&e));
+    let agent = Agent { name, head: at, prompt, params, model_at, actions, actions_at, bound };
     kit.agent_with_request(agent, carried(node), None)
 }
 

@@ -161,7 +161,7 @@ fn agent(kit: &mut Kit<'_>, node: Node<'_>, id: &str, at: Span) -> TermId {
         .or_written(node.entry("max_rounds"), kit.out);
     let model_at = named.map(|(_, e)| value_span(&e));
     let term =
-        kit.agent(Agent { name: id, head: at, prompt, params, model_at, actions, hands_at: None, bound });
+        kit.agent(Agent { name: id, head: at, prompt, params, model_at, actions, actions_at: None, bound });
     kit.close();
     term
 }

@@ -136,8 +136,8 @@ fn agent(kit: &mut Kit<'_>, node: Node<'_>, name: &str) -> TermId {
     // 0 stands for no limit here.
     let bound =
         if bound.bound == Bound::Finite(0) { LoopBound { span: bound.span, ..none() } } else { bound };
-    let hands_at = node.entry("tools").or_else(|| node.entry("command_files")).map(|e| e.key.span());
-    let agent = Agent { name, head, prompt, params, model_at, actions, hands_at, bound };
+    let actions_at = node.entry("tools").or_else(|| node.entry("command_files")).map(|e| e.key.span());
+    let agent = Agent { name, head, prompt, params, model_at, actions, actions_at, bound };
     let term = kit.agent_with_request(agent, Carried::First, None);
     let term = match first_text(templates, &["instance_template"]) {
         Some((text, entry)) => {
