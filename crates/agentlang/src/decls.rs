@@ -249,7 +249,7 @@ impl Decls {
             out.push(
                 Diagnostic::error(codes::BAD_SETTING, message, called.span)
                     .remark(twin.name.span, "this one")
-                    .help("whoever carries them out could not tell them apart; choose another name"),
+                    .help("their handlers would be ambiguous; choose another name"),
             );
         }
         if called.value.is_empty() || called.value == "final" {
@@ -275,7 +275,7 @@ impl Decls {
                 out.push(
                     Diagnostic::error(
                         codes::BAD_SETTING,
-                        "nobody can be offered as `final`",
+                        "no tool or agent can have the name `final`",
                         offer.name.span,
                     )
                     .help("`final` is how a model marks its answer; say what it is called: `as \"…\"`"),
@@ -305,7 +305,7 @@ impl Decls {
                 out.push(
                     Diagnostic::error(codes::BAD_SETTING, message, offer.name.span)
                         .remark(s.name.span, "declared here")
-                        .help("who is asked is an agent, or a pipeline from one String to a String"),
+                        .help("ask an agent, or a pipeline from one String to a String"),
                 );
             }
         }
@@ -359,7 +359,7 @@ impl Decls {
             if let (Some(message), Some(at)) = (contradiction, flow.requires) {
                 out.push(
                     Diagnostic::error(codes::BAD_SETTING, message, at)
-                        .help("remove one of the two words; with both, nobody could ever run it"),
+                        .help("remove one of the two words: no call could satisfy both"),
                 );
             }
             if let (Some(policy), CallableKind::Pipeline) = (flow.policies.first(), kind) {
@@ -445,7 +445,7 @@ impl Decls {
                     other => out.push(
                         Diagnostic::error(
                             codes::BAD_SETTING,
-                            format!("`{}` is no value of `talk`", diagnostics::clip(other)),
+                            format!("`{}` is not a value of `talk`", diagnostics::clip(other)),
                             how.span,
                         )
                         .help("write `conversation`, `text` for one text that grows, or `actions` for one that takes one action at a time"),
@@ -560,7 +560,7 @@ impl Decls {
                         "a key holds data; it does and requires nothing",
                         word.span,
                     )
-                    .help("only `untrusted` and `secret` can stand here"),
+                    .help("only `untrusted` and `secret` are allowed here"),
                 );
             }
             keys.push(Param { name: k.name.clone(), ty: self.types.ty(&k.ty, out), flow });
@@ -595,7 +595,7 @@ impl Decls {
                     Some(near) => super::check::suggest(d, near),
                     None if self.callables.contains_key(&name.text) => d
                         .remark(self.callables[&name.text].name.span, "this is a task or a pipeline")
-                        .help("agents use what is declared with `tool`"),
+                        .help("agents use tools declared with `tool`"),
                     None => d.help(format!("declare it: `tool {}(…) -> Type {{}}`", name.text)),
                 };
                 out.push(d);
@@ -623,7 +623,7 @@ fn settings(settings: &[(ast::Name, ast::Expr)], out: &mut Vec<Diagnostic>) -> V
         // What the language has a field or a place for is not said twice.
         if matches!(&*name.text, "model" | "temperature" | "max_tokens" | "agent" | "budget" | "fallback") {
             out.push(
-                Diagnostic::error(codes::BAD_SETTING, format!("`{}` is no setting", name.text), name.span)
+                Diagnostic::error(codes::BAD_SETTING, format!("`{}` is not a setting", name.text), name.span)
                     .help("settings are what the language has no field for; `model`, `temperature`, `max_tokens` and `budget` are fields"),
             );
             continue;
@@ -732,7 +732,7 @@ fn idle_words(
         };
         let message = match kind {
             CallableKind::AgentTask => format!("this has no effect: an agent carries out `{name}`"),
-            _ => format!("this has no effect at a parameter: `{name}` gets what it is given"),
+            _ => format!("this has no effect at a parameter: `{name}` has the label of its argument"),
         };
         // Whoever relies on a refusal that never comes is misled.
         let level = if refuses { diagnostics::Level::Error } else { diagnostics::Level::Warn };
@@ -750,7 +750,7 @@ fn flow(words: &[ast::FlowWord], out: &mut Vec<Diagnostic>) -> Flow {
         let class = matches!(word.kind, FlowKind::Pure | FlowKind::Reads | FlowKind::Writes);
         if class && flow.class.is_some() {
             out.push(
-                Diagnostic::error(codes::BAD_SETTING, "what a tool does is said twice", word.span)
+                Diagnostic::error(codes::BAD_SETTING, "the effect of a tool is stated twice", word.span)
                     .help("keep one of `pure`, `reads` and `writes`"),
             );
         }
@@ -781,7 +781,7 @@ fn check_body(c: &ast::Callable, kind: CallableKind, out: &mut Vec<Diagnostic>) 
         out.push(
             Diagnostic::error(
                 codes::BODY_MISMATCH,
-                format!("`{}` is carried out by no agent, so nobody is instructed", c.name.text),
+                format!("no agent runs `{}`, so `system` has no effect", c.name.text),
                 system.span,
             )
             .help("declare it as `task … by agent`, or remove `system`"),
@@ -792,10 +792,7 @@ fn check_body(c: &ast::Callable, kind: CallableKind, out: &mut Vec<Diagnostic>) 
     };
     match (&c.body.kind, kind) {
         (BodyKind::Prompt(_), CallableKind::Task) => {
-            out.push(wrong(
-                "has a prompt, but no agent carries it out",
-                "add `by agent` after the result type",
-            ));
+            out.push(wrong("has a prompt, but no agent runs it", "add `by agent` after the result type"));
         }
         (BodyKind::Prompt(_), CallableKind::Tool) => {
             out.push(wrong("is a tool and can't have a prompt", "declare it as `task … by agent`"));
@@ -805,7 +802,7 @@ fn check_body(c: &ast::Callable, kind: CallableKind, out: &mut Vec<Diagnostic>) 
             CallableKind::AgentTask,
         ) => {
             let mut d = wrong(
-                "is carried out by an agent and can't have this body",
+                "is run by an agent and can't have this body",
                 "remove `by agent`, or give it a `prompt`",
             );
             if let Some(by) = c.by_agent {

@@ -199,7 +199,7 @@ fn named<'a, 'e>(
         CallableKind::Pipeline => ("a pipeline", "mock the tools that it calls"),
         CallableKind::Import => ("an import", "mock the tools that it calls"),
     };
-    let message = format!("`{}` is no tool: it is {what}", name.text);
+    let message = format!("`{}` is not a tool but {what}", name.text);
     out.push(
         Diagnostic::error(codes::NOT_MOCKABLE, message, name.span)
             .remark(signature.name.span, "declared here")

@@ -91,9 +91,9 @@ pub(super) fn tests() -> impl Iterator<Item = &'static str> {
 /// The JSON Schema that stands in a text, or what is wrong with it.
 pub(super) fn schema(text: &Expr) -> Result<Schema, String> {
     let Some(Data::Str(text)) = constant(text) else {
-        return Err("it must stand there as a text".to_string());
+        return Err("it must be a string literal".to_string());
     };
-    let json = serde_json::from_str(&text).map_err(|e| format!("it is no JSON: {e}"))?;
+    let json = serde_json::from_str(&text).map_err(|e| format!("it is not valid JSON: {e}"))?;
     Schema::new(&Data::from_json(&json).map_err(|e| e.to_string())?)
 }
 

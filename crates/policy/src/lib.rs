@@ -217,9 +217,9 @@ impl Signature {
             let message = format!("the tool `{}` has no parameter `{}`", decl.name, clip(name));
             let d = Diagnostic::error(codes::UNKNOWN_NAME, message, *span);
             found.push(match nearest(name, names.iter().map(|n| &**n)) {
-                _ if without_signature => d.help(
-                    "nothing is known of its parameters; `arguments = …` is a bound for whatever it is given",
-                ),
+                _ if without_signature => {
+                    d.help("its parameters are not known; `arguments = …` bounds all of its arguments")
+                }
                 Some(near) => d.help(format!("did you mean `{near}`?")),
                 None => d.help(format!("it has: {}", names.join(", "))),
             });
@@ -250,7 +250,7 @@ fn function(text: &str, globals: &Arc<Globals>) -> Result<Arc<Code>, String> {
         return Err("it may not ask anything of models, tools, stores or chance".into());
     }
     if code.reaches(|t| matches!(t, Term::Endorse(..) | Term::Declassify(..))) {
-        return Err("it may not reclassify what it looks at".into());
+        return Err("it must not reclassify its argument".into());
     }
     if !matches!(code.term(code.root()), Term::Abs(_)) {
         return Err("it must be a function, such as `\\a. a.to.value == \"alice\"`".into());
@@ -542,7 +542,7 @@ impl PolicyReader {
         let spec = spec.filter(|s| self.lattice.resolve(s).is_some());
         if spec.is_none() {
             let how = self.lattice.kind().example();
-            let message = "this is no label of the lattice";
+            let message = "this is not a label of the lattice";
             let d = Diagnostic::error(codes::WRONG_VALUE, message, self.span(value.span()));
             let words = "words out of `trusted`, `untrusted`, `public`, `secret`";
             self.found.push(d.help(format!("write {words}, or a label: {how}")));
@@ -581,7 +581,7 @@ impl PolicyReader {
     fn words(&mut self, words: &str, value: &Value<'_>) -> Option<LabelSpec> {
         let (spec, unknown) = label_words(words);
         for word in unknown {
-            let message = format!("`{}` is no word for a label", clip(word));
+            let message = format!("`{}` is not a label", clip(word));
             let d = Diagnostic::error(codes::WRONG_VALUE, message, self.span(value.span()));
             self.found.push(match nearest(word, LABEL_WORDS) {
                 Some(near) => d.help(format!("did you mean `{near}`?")),

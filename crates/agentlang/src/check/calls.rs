@@ -190,7 +190,7 @@ impl Checker<'_> {
                         CallableKind::AgentTask => {
                             if let Some(why) = self.gives_text(&agent.text, &signature.result) {
                                 let message = format!(
-                                    "`{}` gives a String, not {}: {why}",
+                                    "`{}` returns a String, not {}: {why}",
                                     agent.text,
                                     show(&signature.result)
                                 );
@@ -219,10 +219,7 @@ impl Checker<'_> {
                         CallableKind::Task | CallableKind::Tool => self.report(
                             Diagnostic::warn(
                                 codes::BY_WITHOUT_AGENT,
-                                format!(
-                                    "`{}` is not carried out by an agent, so `by` does nothing",
-                                    signature.name.text
-                                ),
+                                format!("no agent runs `{}`, so `by` has no effect", signature.name.text),
                                 clause.span,
                             )
                             .remark(signature.name.span, "declared without `by agent`")
@@ -260,10 +257,7 @@ impl Checker<'_> {
             let at = Span { start: run.args_span.end, ..run.args_span };
             let mut d = Diagnostic::error(
                 codes::NO_AGENT,
-                format!(
-                    "`{}` is carried out by an agent, and the call does not say by which",
-                    signature.name.text
-                ),
+                format!("`{}` is run by an agent, but the call does not name one", signature.name.text),
                 run.target.span,
             )
             .remark(signature.name.span, "declared `by agent`")

@@ -184,12 +184,10 @@ impl Checker<'_> {
             let found = self.expr(e, None);
             if predicate::constant(e).is_none() && !matches!(e.kind, ExprKind::Error) {
                 self.report(
-                    Diagnostic::error(
-                        codes::NOT_CONSTANT,
-                        "what may be endorsed must be a constant",
-                        e.span,
-                    )
-                    .help("write a string, a number, `true` or `false`; whatever stands here becomes trusted"),
+                    Diagnostic::error(codes::NOT_CONSTANT, "what may be endorsed must be a constant", e.span)
+                        .help(
+                            "write a string, a number, `true` or `false`: a permitted value becomes trusted",
+                        ),
                 );
                 continue;
             }
@@ -205,7 +203,7 @@ impl Checker<'_> {
                         e.span,
                     )
                     .remark(value.span, format!("this is {}", show(&ty)))
-                    .help("the permitted values have the type of what is endorsed"),
+                    .help("the permitted values must have the type of the endorsed value"),
                 );
                 continue;
             }
@@ -252,8 +250,8 @@ impl Checker<'_> {
             Some(Entry::OneWay { bound, construct }) => {
                 let d =
                     Diagnostic::error(codes::MAYBE_UNBOUND, format!("`{name}` may have no value here"), span)
-                        .remark(*bound, format!("bound here, but not on every way through {construct}"));
-                d.help("bind it on every way, or before")
+                        .remark(*bound, format!("bound here, but not on every path through {construct}"));
+                d.help("bind it on every path, or before")
             }
             Some(Entry::Types { first, second }) => Diagnostic::error(
                 codes::MAYBE_UNBOUND,
@@ -262,7 +260,7 @@ impl Checker<'_> {
             )
             .remark(first.0, format!("a {} here", show(&first.1)))
             .remark(second.0, format!("a {} here", show(&second.1)))
-            .help("give it the same type on every way, or use two names"),
+            .help("give it the same type on every path, or use two names"),
             None => self.unknown_variable(name, span),
         };
         self.report(d);
@@ -400,9 +398,10 @@ impl Checker<'_> {
             Some((t, _)) => Type::list(t),
             None => {
                 self.report(
-                    Diagnostic::error(codes::EMPTY_LIST, "nothing says what this is a list of", e.span).help(
-                        "an empty list can stand where a type is declared: as an argument, a field, a result",
-                    ),
+                    Diagnostic::error(codes::EMPTY_LIST, "the item type of this list is not known", e.span)
+                        .help(
+                            "use an empty list where a type is declared: as an argument, a field or a result",
+                        ),
                 );
                 Type::list(Type::Dyn)
             }
@@ -579,15 +578,17 @@ impl Checker<'_> {
                 if let Some(Data::Str(s)) = predicate::constant(pattern)
                     && Pred::matching(&s).is_none()
                 {
-                    wrong =
-                        Some((pattern.span, "this is no regular expression, or too large a one".to_string()));
+                    wrong = Some((
+                        pattern.span,
+                        "this is not a valid regular expression, or it is too large".to_string(),
+                    ));
                 }
             }
             ("schema", [value, text]) => {
                 self.expr(value, None);
                 self.expect(text, &Type::Str, None);
                 if let Err(why) = predicate::schema(text) {
-                    wrong = Some((text.span, format!("this is no JSON Schema: {why}")));
+                    wrong = Some((text.span, format!("this is not a valid JSON Schema: {why}")));
                 }
             }
             _ => {

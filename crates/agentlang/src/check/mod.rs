@@ -326,7 +326,7 @@ fn circles(
                 if let Some(why) = why {
                     d = d.remark(why.span, why.text);
                 }
-                d = d.help("repeat with `while … max n { … }`, which says how often at most");
+                d = d.help("repeat with `while … max n { … }`, which has a bound");
                 out.push(match alone {
                     true => d.help(format!(
                         "or count down: with a parameter `n: Number`, `if n <= 0 {{ return …; }}` before the call, and \

@@ -51,10 +51,7 @@ impl Checker<'_> {
                         self.report(
                             Diagnostic::error(
                                 codes::GUARD_RETRY,
-                                format!(
-                                    "there is no call of which `{}` is the result just before the guard",
-                                    name.text
-                                ),
+                                format!("no call just before the guard has the result `{}`", name.text),
                                 retry.span,
                             )
                             .help("put the guard directly after the call that it repeats, or remove `retry`"),
@@ -167,7 +164,7 @@ impl Checker<'_> {
                             format!("`{word}` outside of a loop"),
                             stmt.span,
                         )
-                        .help("it can only stand inside `while` or `for`"),
+                        .help("use it only inside `while` or `for`"),
                     );
                 }
             }

@@ -187,7 +187,7 @@ fn unexpected(junk: &str, span: Span) -> Diagnostic {
         }
         Some('#') => found.help("comments begin with `--` or `//`"),
         Some('&') => found.help("`and` is written `&&`"),
-        _ => found.help("remove it; text stands between double quotes"),
+        _ => found.help("remove it; text is between double quotes"),
     }
 }
 
@@ -472,7 +472,7 @@ fn unicode_escape(text: &str) -> Result<(char, usize), (usize, String)> {
         (Some(c), _) => Ok((c, 6)),
         (None, Some(second)) => match decoded(&[first, second]) {
             Some(c) => Ok((c, 12)),
-            None => Err((12, "these two escapes are no character".into())),
+            None => Err((12, "these two escapes are not a character".into())),
         },
         (None, None) => Err((6, format!("`\\u{first:04x}` is half a character"))),
     }

@@ -768,8 +768,7 @@ impl Parser<'_> {
             self.bump();
             if !self.expect_word("agent", "after `by`") && self.now() == Token::Word {
                 if let Some(last) = self.diagnostics.last_mut() {
-                    last.help
-                        .push("which agent carries it out is said where the task is run: `… by name`".into());
+                    last.help.push("name the agent where the task is run: `… by name`".into());
                 }
                 self.bump();
             }
@@ -1078,7 +1077,7 @@ impl Parser<'_> {
         }
         let d = self
             .expected("`stage`, `review` or `return`")
-            .help("a workflow consists of steps; other statements stand in a `pipeline`");
+            .help("a workflow consists of steps; write other statements in a `pipeline`");
         self.report(d);
         None
     }
@@ -1182,7 +1181,7 @@ impl Parser<'_> {
         self.bump();
         if self.test != Some(self.depth) {
             self.diagnostics.push(
-                Diagnostic::error("A092", format!("`{word}` can only stand in the block of a test"), start)
+                Diagnostic::error("A092", format!("`{word}` is only allowed in the block of a test"), start)
                     .help(
                         "it is about the test as a whole: write it in the block of `test \"…\" { … }` itself",
                     ),
@@ -1420,7 +1419,7 @@ impl Parser<'_> {
                 StmtKind::Run(run) => runs.push(run),
                 StmtKind::Error(_) => {}
                 _ => self.diagnostics.push(
-                    Diagnostic::error("A015", "only calls can stand in `parallel`", stmt.span)
+                    Diagnostic::error("A015", "only calls are allowed in `parallel`", stmt.span)
                         .label("not of the form `let x = run …;`")
                         .remark(Span { end: start.start + 8, ..start }, "in this `parallel`")
                         .help(
@@ -1473,7 +1472,7 @@ impl Parser<'_> {
                 self.here(),
             )
             .remark(value.span, "this is not a call")
-            .help("remove it: only a call can be given to somebody, late, or tried again");
+            .help("remove it: only a call can have `by`, a timeout or retries");
             self.report(d);
             self.clauses();
         }

@@ -294,7 +294,7 @@ impl Parser<'_> {
                     Ok(schema) => Pred::Schema(Arc::new(schema)),
                     Err(why) => {
                         let span = self.span(at);
-                        self.error(codes::SCHEMA, format!("this is no JSON Schema: {why}"), span);
+                        self.error(codes::SCHEMA, format!("this is not a valid JSON Schema: {why}"), span);
                         Pred::True
                     }
                 };

@@ -445,7 +445,7 @@ impl Lexer<'_> {
                 Some(c) => c,
                 None => {
                     let help = "write `\\u{1f600}` or `\\u00e9`";
-                    self.error(codes::STRING, "this escape is no character".into(), start, help);
+                    self.error(codes::STRING, "this escape is not a character".into(), start, help);
                     return;
                 }
             },

@@ -831,8 +831,9 @@ impl<'a> Parser<'a> {
                     match p.b.term(left).clone() {
                         Term::Field(record, name) => p.add(Term::With(record, name, right), start),
                         _ => {
-                            let d = Diagnostic::error(codes::UPDATE, "the left side of `:=` is no field", at)
-                                .help("write `record.field := value`");
+                            let d =
+                                Diagnostic::error(codes::UPDATE, "the left side of `:=` is not a field", at)
+                                    .help("write `record.field := value`");
                             p.report(d);
                             left
                         }
@@ -907,7 +908,7 @@ impl<'a> Parser<'a> {
         let p = self.number();
         if p < Num::ZERO || p > Num::ONE {
             let span = self.span(start);
-            self.error(codes::NUMBER, format!("{p} is no probability"), span);
+            self.error(codes::NUMBER, format!("{p} is not a probability"), span);
         }
         p
     }
@@ -1006,7 +1007,7 @@ impl<'a> Parser<'a> {
                         seconds = self.number();
                         if seconds < Num::ZERO {
                             let span = self.span(at);
-                            self.error(codes::NUMBER, format!("{seconds} s is no length of time"), span);
+                            self.error(codes::NUMBER, format!("{seconds} s is not a duration"), span);
                         }
                         self.close(Bracket::Square);
                     }
@@ -1817,7 +1818,7 @@ impl<'a> Parser<'a> {
         self.source(token).parse().unwrap_or_else(|_| {
             let span = self.span(token.start);
             let text = self.source(token);
-            let what = format!("`{}` is no whole number in range", clip(text));
+            let what = format!("`{}` is not an integer in range", clip(text));
             // Digits alone are too many; anything else has a point or an exponent.
             let is_large = text.bytes().all(|b| b.is_ascii_digit());
             let help = match is_large {
