@@ -176,7 +176,7 @@ impl ProjectCode {
     ///
     /// # Examples
     /// ```
-    /// use lint::{Config, Outcome, Surroundings, lint_bytes};
+    /// use lint::{Config, Outcome, ProjectCode, lint_bytes};
     /// use diagnostics::{FileId, Level};
     /// let yaml = "writer:\n  role: r\n  goal: g\n  backstory: b\n  llm: m\n  tools: [search]\n";
     /// let code = "from crewai import Agent\nimport yaml\n\
@@ -185,7 +185,7 @@ impl ProjectCode {
     /// let linted = lint_bytes(frontends::recognise, "agents.yaml", FileId(0), yaml, &config);
     /// let Outcome::Checked { mut findings, .. } = linted.outcome else { unreachable!() };
     /// assert_eq!((findings[0].code, findings[0].level), ("L017", Level::Warn));
-    /// Surroundings::new([("crew.py".into(), code.into())], []).judge("agents.yaml", &mut findings);
+    /// ProjectCode::new([("crew.py".into(), code.into())], []).judge("agents.yaml", &mut findings);
     /// assert_eq!(findings[0].level, Level::Info);
     /// assert_eq!(findings[0].help.last().unwrap(), "`crew.py:4` supplies the bound");
     /// ```
