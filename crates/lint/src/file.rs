@@ -1,6 +1,6 @@
 //! Linting one file as it lies on the disk.
 
-use super::{Config, Suppressions, all, codes};
+use super::{Config, Suppressions, all, codes, framework_use, uses_framework};
 use diagnostics::{Diagnostic, FileId, Level};
 use frontend_kit::doc::{Limits, decode};
 use frontend_kit::{Facts, File, Project, Recognise, Recognised};
@@ -156,6 +156,31 @@ fn imports(path: &str, text: &str, other: &str) -> bool {
     })
 }
 
+/// The name in reports of a module of Python that no front end compiles.
+pub const MODULE: &str = "python";
+
+/// The findings about uses of frameworks in the first file of a project.
+fn used(project: &Project, framework: &'static str) -> Vec<Diagnostic> {
+    let mut findings = framework_use::findings(project);
+    findings.iter_mut().for_each(|d| d.framework = Some(framework));
+    findings
+}
+
+/// Silences, filters, orders and limits the findings of a file; the number that comments in it silence.
+fn finish(id: FileId, text: &str, findings: &mut Vec<Diagnostic>, config: &Config) -> usize {
+    let silenced = if text.contains("entail:") {
+        let known = codes();
+        let is_code = |c: &str| known.iter().any(|k| k.code.starts_with(c));
+        Suppressions::read(id, text, is_code).apply(findings, config.today)
+    } else {
+        0
+    };
+    config.filter(findings);
+    findings.sort_by_key(|d| d.span.map(|s| (s.file, s.start, s.end)));
+    cap(findings);
+    silenced
+}
+
 /// Lints a file by itself. `recognise` says which front end reads it. Total: any path, any bytes.
 pub fn lint_bytes(recognise: Recognise, path: &str, id: FileId, bytes: &[u8], config: &Config) -> Report {
     lint_among(recognise, path, id, bytes, |_| Project::default(), config)
@@ -205,13 +230,19 @@ pub fn lint_among(
                 findings.retain(|d| d.span.is_none_or(|s| s.file == id));
                 findings.iter_mut().for_each(|d| d.remarks.retain(|r| r.span.file == id));
             }
+            if is_python {
+                findings.extend(used(&project, compiled.framework));
+            }
             if is_test(path) {
                 in_test(&mut findings);
             }
             if is_python {
                 for d in &mut findings {
                     // The others are written for YAML and JSON.
-                    d.fix = d.fix.take().filter(|_| matches!(d.code, "L003" | "L017" | "S002" | "S003"));
+                    d.fix = d
+                        .fix
+                        .take()
+                        .filter(|_| matches!(d.code, "L003" | "L017" | "L028" | "L029" | "S002" | "S003"));
                 }
                 let open = |d: &Diagnostic| d.code == "L017" && d.level > Level::Unknown;
                 let limits = findings.iter().any(open).then(|| limited_elsewhere(&project, &compiled.facts));
@@ -224,16 +255,7 @@ pub fn lint_among(
                     }
                 }
             }
-            let silenced = if text.contains("entail:") {
-                let known = codes();
-                let is_code = |c: &str| known.iter().any(|k| k.code.starts_with(c));
-                Suppressions::read(id, &text, is_code).apply(&mut findings, config.today)
-            } else {
-                0
-            };
-            config.filter(&mut findings);
-            findings.sort_by_key(|d| d.span.map(|s| (s.file, s.start, s.end)));
-            cap(&mut findings);
+            let silenced = finish(id, &text, &mut findings, config);
             Outcome::Checked {
                 framework: compiled.framework,
                 units: compiled.units.len(),
@@ -251,6 +273,20 @@ pub fn lint_among(
             if text.trim().is_empty() || (file.documents.is_empty() && file.python.is_none()) =>
         {
             Outcome::Skipped(Skip::Empty)
+        }
+        // A module that makes no agent may use a framework, and is reported where it does so wrongly.
+        Recognised::Unknown if uses_framework(&file) => {
+            let Project { files: others, versions, modules } = around(true);
+            let project = Project { files: [vec![file], others].concat(), versions, modules };
+            let mut findings = used(&project, MODULE);
+            if is_test(path) {
+                in_test(&mut findings);
+            }
+            let silenced = finish(id, &text, &mut findings, config);
+            match findings.is_empty() {
+                true => Outcome::Skipped(Skip::NoAgent),
+                false => Outcome::Checked { framework: MODULE, units: 0, findings, silenced },
+            }
         }
         Recognised::Unknown => Outcome::Skipped(Skip::NoAgent),
     };

@@ -10,6 +10,7 @@
 
 mod decision;
 mod file;
+mod framework_use;
 mod joint;
 pub mod paths;
 mod repair;
@@ -24,8 +25,11 @@ mod tests_code;
 mod tests_mcp;
 #[cfg(test)]
 mod tests_seen;
+#[cfg(test)]
+mod tests_uses;
 
-pub use file::{Outcome, Report, Skip, is_test, lint_among, lint_bytes};
+pub use file::{MODULE, Outcome, Report, Skip, is_test, lint_among, lint_bytes};
+pub use framework_use::concerns as uses_framework;
 pub use joint::{MAX_MODULES, ProjectCode};
 pub use rules::{RULES, rule};
 pub use suppress::{Day, EXPLANATIONS, Suppressions};
@@ -63,6 +67,8 @@ pub(crate) enum Check {
     Term(fn(&Rule, &Context<'_>, &mut Vec<Diagnostic>)),
     /// The file, for what does not become part of a term.
     File(fn(&Rule, &FileContext<'_>, &mut Vec<Diagnostic>)),
+    /// Each use of a framework that is at fault, in a module of Python.
+    Use(fn(&Rule, &framework_use::FaultyUse) -> Option<Diagnostic>),
 }
 
 impl Rule {

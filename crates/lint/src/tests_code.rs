@@ -24,6 +24,8 @@ pub(super) fn among(files: &[(&str, &str)]) -> Vec<Diagnostic> {
     let (path, text) = files[0];
     match lint_among(frontends::recognise, path, FileId(0), text.as_bytes(), others, &everything()).outcome {
         Outcome::Checked { findings, .. } => findings,
+        // A module that makes no agent and uses its framework as it should.
+        Outcome::Skipped(Skip::NoAgent) if text.contains("import") => Vec::new(),
         other => panic!("not compiled: {other:?}\n{text}"),
     }
 }

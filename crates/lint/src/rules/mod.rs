@@ -30,6 +30,9 @@ mod l024_missing_value;
 mod l025_unaccepted_output;
 mod l026_unused_tool;
 mod l027_refused_setting;
+mod l028_unknown_name;
+mod l029_wrong_arguments;
+mod l030_deprecated_name;
 mod s001_secret;
 mod s002_plain_http;
 mod s003_unsandboxed_code;
@@ -69,6 +72,9 @@ pub const RULES: &[&Rule] = &[
     &l025_unaccepted_output::RULE,
     &l026_unused_tool::RULE,
     &l027_refused_setting::RULE,
+    &l028_unknown_name::RULE,
+    &l029_wrong_arguments::RULE,
+    &l030_deprecated_name::RULE,
     &s001_secret::RULE,
     &s002_plain_http::RULE,
     &s003_unsandboxed_code::RULE,

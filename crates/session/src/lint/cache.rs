@@ -309,7 +309,7 @@ impl CachedReport {
 
 /// The framework of a name. Findings refer to names that live as long as the program.
 fn framework(name: &str) -> Option<&'static str> {
-    frontends::FRONTENDS.iter().map(|f| f.name()).find(|n| *n == name)
+    frontends::FRONTENDS.iter().map(|f| f.name()).chain([lint::MODULE]).find(|n| *n == name)
 }
 
 /// The code that is written so.

@@ -1,0 +1,239 @@
+//! Uses of frameworks in a module of Python, judged against the versions that its project may have.
+//!
+//! Entry points: [`concerns`] tells whether a module is worth asking, [`findings`] applies the rules about uses.
+//!
+//! Invariant: quiet where the module may know better: guarded imports, names that it sets, modules of the
+//! project that shadow a package.
+
+use crate::{Check, RULES, Rule};
+use diagnostics::{Applicability, Diagnostic, Fix, Level, Span, clip};
+use framework_api::{Api, Arguments, Fault, FaultKind};
+use frontend_kit::{File, Project, Versions};
+use python::{CallUse, Target};
+use std::collections::HashSet;
+
+/// A use that is at fault.
+pub(crate) struct FaultyUse {
+    pub fault: Fault,
+    /// Place of the name or argument.
+    pub span: Span,
+    /// The name as the module writes it.
+    pub name: String,
+    /// The repair, where one edit is enough.
+    pub fix: Option<Fix>,
+}
+
+impl FaultyUse {
+    /// The finding of a rule about this use: its level, versions, remedy and repair.
+    pub(crate) fn finding(&self, rule: &Rule, message: String, raises: bool) -> Diagnostic {
+        let mut d = rule.finding(message, self.span);
+        let judged = &self.fault.judged;
+        // Without a pin, a name that was there before may be there where the program runs.
+        let certain = judged.pinned || self.fault.since.is_none() && self.fault.until.is_none();
+        d.level = match (raises, certain) {
+            (true, true) => Level::Error,
+            (true, false) => Level::Warn,
+            (false, _) => rule.level,
+        };
+        if let Some(moved) = &self.fault.moved {
+            d.help.push(format!("import it from `{}`", moved.module));
+        } else if let Some(instead) = &self.fault.instead {
+            d.help.push(format!("the nearest name is `{instead}`"));
+        }
+        let package = judged.package;
+        if let Some(since) = self.fault.since {
+            d.help.push(format!("{package} {since} changed it"));
+        } else if let Some(until) = self.fault.until {
+            d.help.push(format!("it came with {package} {until}"));
+        }
+        if !judged.pinned {
+            d.help.push(format!(
+                "no version of {package} is pinned: judged against {} to {}",
+                judged.oldest, judged.newest
+            ));
+        }
+        d.fix = self.fix.clone();
+        d
+    }
+
+    /// The versions that the use was judged against.
+    pub(crate) fn versions(&self) -> String {
+        let judged = &self.fault.judged;
+        if judged.oldest == judged.newest || !judged.pinned {
+            format!("{} {}", judged.package, judged.newest)
+        } else {
+            format!("{} {} to {}", judged.package, judged.oldest, judged.newest)
+        }
+    }
+}
+
+/// Returns true if a module imports a framework that has a table.
+pub fn concerns(file: &File) -> bool {
+    let Some(source) = &file.python else { return false };
+    let named = |line: &str| {
+        let line = line.trim_start();
+        let rest = line.strip_prefix("from ").or_else(|| line.strip_prefix("import "));
+        rest.is_some_and(|r| Api::knows(r.split([' ', ',', ';']).find(|w| !w.is_empty()).unwrap_or("")))
+    };
+    source.text.lines().any(named)
+}
+
+/// The findings of the rules about uses in the first file of a project.
+pub(crate) fn findings(project: &Project) -> Vec<Diagnostic> {
+    let Some(file) = project.files.first().filter(|f| concerns(f)) else { return Vec::new() };
+    let mut out = Vec::new();
+    for used in faulty(file, project) {
+        for rule in RULES {
+            if let Check::Use(check) = rule.check {
+                out.extend(check(rule, &used));
+            }
+        }
+    }
+    out
+}
+
+/// The requirement of a package: an exact version, or the bounds of a range.
+fn requirement(versions: &Versions, package: &str) -> Option<String> {
+    if let Some(exact) = versions.exact(package) {
+        return Some(format!("=={exact}"));
+    }
+    let least = versions.of(package).map(|v| format!(">={v}"));
+    let below = versions.below(package).map(|v| format!("<{v}"));
+    match (least, below) {
+        (None, None) => None,
+        (least, below) => Some([least, below].into_iter().flatten().collect::<Vec<_>>().join(",")),
+    }
+}
+
+/// Returns true if a module of the project stands for one of a package.
+fn is_local(module: &str, project: &Project) -> bool {
+    let path = module.replace('.', "/");
+    let root = path.split('/').next().unwrap_or(&path);
+    // `google` is shared by many distributions; what is below it decides.
+    let roots = [format!("{root}/__init__.py"), format!("{root}.py")];
+    let whole = [format!("{path}/__init__.py"), format!("{path}.py")];
+    let paths = || project.files.iter().filter(|f| f.python.is_some()).map(|f| f.path.as_str());
+    let ends = |p: &str, suffix: &str| {
+        p.strip_suffix(suffix).is_some_and(|rest| rest.is_empty() || rest.ends_with(['/', '\\']))
+    };
+    paths().any(|p| {
+        let Some(suffix) = roots.iter().chain(&whole).find(|s| ends(p, s)) else { return false };
+        // A package inside of another is not imported by its own name.
+        let parent = format!("{}__init__.py", &p[..p.len() - suffix.len()]);
+        !paths().any(|other| other == parent)
+    })
+}
+
+fn faulty(file: &File, project: &Project) -> Vec<FaultyUse> {
+    let Some(source) = &file.python else { return Vec::new() };
+    let uses = source.uses();
+    let api = Api::new(|package| requirement(&project.versions, package));
+    let mut out: Vec<FaultyUse> = Vec::new();
+    let mut local: HashSet<String> = HashSet::new();
+    let mut imported: HashSet<String> = HashSet::new();
+    // Imports that fail: what is done with their names is no finding of its own.
+    let mut failed: HashSet<String> = HashSet::new();
+    for import in &uses.imports {
+        if !Api::knows(&import.module) {
+            continue;
+        }
+        let root = import.module.split('.').next().unwrap_or(&import.module);
+        if local.contains(root) || is_local(&import.module, project) || uses.patched.contains(&import.module)
+        {
+            local.insert(root.to_string());
+            continue;
+        }
+        let path = import.name.as_ref().map_or(import.module.clone(), |n| format!("{}.{n}", import.module));
+        imported.insert(path.clone());
+        if import.guarded || uses.patched.contains(&path) {
+            continue;
+        }
+        if let Some(fault) = api.import(&import.module, import.name.as_deref()) {
+            if matches!(fault.kind, FaultKind::NoModule | FaultKind::NoName { .. }) {
+                failed.insert(path.clone());
+            }
+            let no_module = matches!(fault.kind, FaultKind::NoModule);
+            let span = if no_module { import.module_span } else { import.span };
+            let fix =
+                fault.moved.as_ref().filter(|_| import.alone && import.name.is_some()).map(|moved| Fix {
+                    span: import.module_span,
+                    replacement: moved.module.clone(),
+                    applicability: if moved.same { Applicability::Safe } else { Applicability::Unsafe },
+                });
+            let name = if no_module { import.module.clone() } else { import.name.clone().unwrap_or(path) };
+            // One module that is missing is one finding.
+            if !(no_module && out.iter().any(|u| u.span == span)) {
+                out.push(FaultyUse { fault, span, name, fix });
+            }
+        }
+    }
+    for used in uses.names.iter().filter(|u| !u.guarded) {
+        let qualified = match &used.target {
+            Target::Name(name) => name.clone(),
+            Target::Member { class, name } => format!("{class}.{name}"),
+        };
+        let root = qualified.split('.').next().unwrap_or(&qualified);
+        let last = qualified.rsplit('.').next().unwrap_or(&qualified);
+        let of_failed = |f: &String| {
+            qualified.strip_prefix(f.as_str()).is_some_and(|r| r.is_empty() || r.starts_with('.'))
+        };
+        if !Api::knows(&qualified)
+            || failed.iter().any(of_failed)
+            || local.contains(root)
+            || uses.patched.contains(last)
+            || uses.patched.iter().any(|p| p.contains('.') && qualified.starts_with(p.as_str()))
+        {
+            continue;
+        }
+        let arguments = used.call.as_ref().map(arguments);
+        let faults = match &used.target {
+            Target::Name(name) => api.name(name, arguments.as_ref()),
+            Target::Member { class, name } => api.member(class, name, arguments.as_ref()),
+        };
+        for fault in faults {
+            let of_import = match &fault.kind {
+                FaultKind::NoModule => true,
+                FaultKind::NoName { within, name, .. } => imported.contains(&format!("{within}.{name}")),
+                FaultKind::Deprecated { .. } => imported.contains(&qualified),
+                _ => false,
+            };
+            if of_import {
+                continue;
+            }
+            let argument = match &fault.kind {
+                FaultKind::UnknownArgument { name, .. } | FaultKind::Deprecated { name, .. } => {
+                    used.call.iter().flat_map(|c| &c.keywords).find(|(n, _)| n == name)
+                }
+                _ => None,
+            };
+            let span = argument.map_or(used.span, |(_, at)| *at);
+            // That the new argument means the same is not known.
+            let fix = match (&fault.kind, argument, &fault.instead) {
+                (FaultKind::UnknownArgument { .. }, Some((_, at)), Some(instead)) => {
+                    let given = used.call.iter().flat_map(|c| &c.keywords).any(|(n, _)| n == instead);
+                    (!given).then(|| Fix {
+                        span: *at,
+                        replacement: instead.clone(),
+                        applicability: Applicability::Unsafe,
+                    })
+                }
+                _ => None,
+            };
+            out.push(FaultyUse { fault, span, name: last.to_string(), fix });
+        }
+    }
+    out
+}
+
+fn arguments(call: &CallUse) -> Arguments<'_> {
+    Arguments {
+        positional: (!call.spread).then_some(call.positional),
+        keywords: call.keywords.iter().map(|(name, _)| name.as_str()).collect(),
+        more_keywords: call.keywords_spread,
+    }
+}
+
+/// A name in backticks, shortened.
+pub(crate) fn quoted(name: &str) -> String {
+    format!("`{}`", clip(name))
+}

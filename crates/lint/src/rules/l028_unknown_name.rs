@@ -1,0 +1,33 @@
+//! L028: a module or name that the framework's version does not have.
+
+use crate::framework_use::{FaultyUse, quoted};
+use crate::{Check, Rule};
+use diagnostics::{Diagnostic, Level};
+use framework_api::FaultKind;
+
+pub(super) static RULE: Rule = Rule {
+    code: "L028",
+    name: "unknown-name",
+    level: Level::Error,
+    meaning: "the name resolves to nothing in the version of the package: the program raises before it asks a model",
+    docs: include_str!("../../../../docs/rules/L028-unknown-name.md"),
+    check: Check::Use(check),
+};
+
+fn check(rule: &Rule, used: &FaultyUse) -> Option<Diagnostic> {
+    let versions = used.versions();
+    let message = match &used.fault.kind {
+        FaultKind::NoModule => format!("module {} does not exist in {versions}", quoted(&used.name)),
+        FaultKind::NoName { within, name, class } => {
+            let kind = if *class { "attribute" } else { "name" };
+            format!("{} has no {kind} {} in {versions}", quoted(within), quoted(name))
+        }
+        _ => return None,
+    };
+    let d = used.finding(rule, message, true);
+    Some(if d.help.is_empty() {
+        d.help("use a name that the version has, or pin another version")
+    } else {
+        d
+    })
+}
