@@ -11,10 +11,12 @@ use crate::table::{
 use std::cell::RefCell;
 use std::collections::HashMap;
 
+/// Returns the requirement of a package: `==1.2.0`, `>=1.0,<2`.
+type Pin<'a> = Box<dyn Fn(&str) -> Option<String> + 'a>;
+
 /// The releases that a project may have of each package.
 pub struct Api<'a> {
-    /// The requirement of a package: `==1.2.0`, `>=1.0,<2`.
-    pin: Box<dyn Fn(&str) -> Option<String> + 'a>,
+    pin: Pin<'a>,
     views: RefCell<HashMap<&'static str, (Releases, bool)>>,
 }
 

@@ -1,6 +1,7 @@
 //! Uses of frameworks in a module of Python, judged against the versions that its project may have.
 //!
-//! Entry points: [`concerns`] tells whether a module is worth asking, [`findings`] applies the rules about uses.
+//! Entry points: [`concerns`] tells whether a module is worth asking, [`findings`] applies the rules about
+//! uses.
 //!
 //! Invariant: quiet where the module may know better: guarded imports, names that it sets, modules of the
 //! project that shadow a package.

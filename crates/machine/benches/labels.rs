@@ -1,9 +1,9 @@
 //! The cost of labels: programs whose labels are all ⊥, and the same programs with labels of every kind mixed
 //! in, each a whole run.
 //!
-//! `scripts/bench-labels` builds this twice, as it is and with `--cfg entail_unlabelled`, where a label takes no space and restricts
-//! nothing, and runs both by turns. Each run prints a line for each program: its name, and the nanoseconds of
-//! its fastest run.
+//! `scripts/bench-labels` builds this twice, as it is and with `--cfg entail_unlabelled`, where a label takes
+//! no space and restricts nothing, and runs both by turns. Each run prints a line for each program: its name,
+//! and the nanoseconds of its fastest run.
 
 #![allow(
     clippy::print_stdout,

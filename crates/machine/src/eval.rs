@@ -1,7 +1,7 @@
 //! The evaluator: transitions of a strand, which is a term or a value and a continuation.
 //!
-//! `docs/calculus.md` §3, §5, §6 and §10 have the text of the rules. Each rule is one function or one match arm,
-//! named by the term former. `docs/architecture.md` says where each one is.
+//! `docs/calculus.md` §3, §5, §6 and §10 have the text of the rules. Each rule is one function or one match
+//! arm, named by the term former. `docs/architecture.md` says where each one is.
 //!
 //! - `rules`: values from values. A term whose subterms need no frame is evaluated there at once.
 //! - `apply`: application.

@@ -361,7 +361,7 @@ pub(crate) fn cost(prim: Prim, args: &[Value], result: &Value) -> u64 {
     };
     let copied = |v: &Value| if shared(v) { 0 } else { size(v) };
     (match prim {
-        Prim::Length => match &args[..] {
+        Prim::Length => match args {
             [Value { kind: Kind::Str(s), .. }] => s.len() / 16,
             _ => 0,
         },

@@ -64,7 +64,9 @@ pub fn initial<'d>(decl: &'d StoreDecl, key: &KeyDecl, written: &[Name], now: i6
 /// use core_ir::{Data, KeyDecl, LabelSpec, StoreDecl, Type};
 /// use diagnostics::{FileId, Span};
 /// use machine::store::StoreState;
-/// let key = |name: &str, initial| KeyDecl { name: name.into(), ty: Type::Num, label: LabelSpec::BOTTOM, initial };
+/// let key = |name: &str, initial| {
+///     KeyDecl { name: name.into(), ty: Type::Num, label: LabelSpec::BOTTOM, initial }
+/// };
 /// let seven = Data::Num(7.into());
 /// let decl = StoreDecl {
 ///     name: "s".into(),

@@ -31,7 +31,8 @@ pub fn rule(files: &[File], code: &str, name: &str) -> Result<Vec<File>, String>
     let registry = inserted(text(REGISTRY)?, "mod ", &format!("mod {module};"))?;
     let registry = inserted(&registry, "    &", &format!("    &{module}::RULE,"))?;
     let link = format!("  - [{code} {name}](rules/{code}-{name}.md)");
-    let summary = inserted(text(SUMMARY)?, &format!("  - [{}", &code[..1]), &link)?;
+    // Two characters: names of front ends begin with the same letter.
+    let summary = inserted(text(SUMMARY)?, &format!("  - [{}", &code[..2]), &link)?;
     Ok(vec![
         File::new(&format!("crates/lint/src/rules/{module}.rs"), &source(code, name, &page)),
         File::new(&page, &self::page(code, name)),
@@ -225,7 +226,7 @@ mod tests {
             ),
             File::new(
                 SUMMARY,
-                "- [Rules](rules/README.md)\n  - [L001 a](rules/L001-a.md)\n  - [S001 b](rules/S001-b.md)\n",
+                "- [Rules](rules/README.md)\n  - [L001 a](rules/L001-a.md)\n  - [S001 b](rules/S001-b.md)\n  - [Langflow](frontends/langflow.md)\n",
             ),
             File::new("docs/rules/L001-a.md", ""),
         ]

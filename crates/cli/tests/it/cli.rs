@@ -872,7 +872,7 @@ fn tests_are_run_with_the_replies_beside_the_program() {
         let ran = entail_in(dir.path(), &["test", ".", "--jobs", jobs]);
         assert_eq!(ran.status, 1, "{}", ran.err);
         assert!(
-            ran.out.contains("ok   ./both.agent: model") && ran.out.contains("ok   ./both.agent: plain"),
+            ran.out.contains("ok   both.agent: model") && ran.out.contains("ok   both.agent: plain"),
             "{}",
             ran.out
         );

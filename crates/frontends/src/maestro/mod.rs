@@ -397,7 +397,7 @@ impl Lower<'_, '_> {
         let at = value_span(&from);
         let names: Vec<&str> = match from.value.text() {
             Some(one) => vec![one],
-            None => from.value.items().into_iter().filter_map(|n| n.text()).collect(),
+            None => from.value.items().filter_map(|n| n.text()).collect(),
         };
         let mut text = Template::new(at);
         for (i, name) in names.iter().enumerate() {
@@ -540,7 +540,7 @@ impl Steps for Lower<'_, '_> {
 
     fn reads(&self, node: usize) -> Vec<usize> {
         let Some(from) = self.steps[node].node.get("from") else { return self.before[node].clone() };
-        let names = from.text().into_iter().chain(from.items().into_iter().filter_map(|n| n.text()));
+        let names = from.text().into_iter().chain(from.items().filter_map(|n| n.text()));
         names.filter_map(|name| self.source(name)).collect()
     }
 

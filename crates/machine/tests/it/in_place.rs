@@ -99,7 +99,7 @@ impl Answers for World {
     }
 }
 
-/// What there is to see of a run.
+/// Runs a term: the outcome, the steps, and what the world was asked.
 fn seen(code: &Arc<Code>, in_place: bool, explain_flow: bool) -> (String, u64, Vec<String>) {
     let config = Config { explain_flow, fuel: 20_000, ..Config::default() };
     seen_with(code, in_place, config)
@@ -334,7 +334,7 @@ fn lists_in_lists_are_those_of_the_rules() {
     same(&format!("{tool}[1, [2, tool[t] 'text'], 3]"));
 }
 
-/// What is inside counts where a whole value is given away.
+/// Labels of parts count where a whole value is passed on.
 #[test]
 fn lists_and_pairs_in_place_have_the_labels_of_what_is_inside() {
     for value in ["[[s, 2], 3]", "[1, [2, s]]", "[f s]"] {

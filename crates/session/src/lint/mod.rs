@@ -257,8 +257,8 @@ fn names_modules(path: &str, bytes: &[u8]) -> bool {
         })
 }
 
-/// Returns true if a front end recognizes a module, or if it uses a framework. Of other modules the project is
-/// not read.
+/// Returns true if a front end recognizes a module, or if it uses a framework. Of other modules the project
+/// is not read.
 fn reads_as_agents(path: &str, bytes: &[u8]) -> bool {
     let limits = Limits::default();
     decode(FileId(0), bytes, &limits).is_ok_and(|text| {

@@ -101,7 +101,7 @@ fn the_tree_sitter_queries_color_the_words_of_the_table() {
     let mut shown: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
     for list in text.split("\n[").skip(1) {
         let (words, rest) = list.split_once(']').unwrap();
-        let color = rest.trim_start().split_whitespace().next().unwrap();
+        let color = rest.split_whitespace().next().unwrap();
         shown.entry(color).or_default().extend(quoted_words(words, '"'));
     }
     shown.retain(|_, words| !words.is_empty());
