@@ -172,7 +172,7 @@ impl Meaning {
                     && (o.places.is_empty() && found.places.is_empty()
                         || !o.places.is_disjoint(&found.places))
             };
-            match left.iter().position(|o| same(o)) {
+            match left.iter().position(same) {
                 Some(i) => drop(left.remove(i)),
                 None => missing.push(found),
             }
