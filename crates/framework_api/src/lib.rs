@@ -1,7 +1,7 @@
 //! Interfaces of agent frameworks over their releases: modules, names, parameters and methods.
 //!
-//! Entry points: [`Api::new`] takes the releases that a project may have of each package, [`Api::import`] and
-//! [`Api::used`] say what is wrong with a use in every one of them.
+//! Entry points: [`Api::new`] takes the releases that a project may have of each package. [`Api::import`],
+//! [`Api::name`] and [`Api::member`] return the faults that a use has in every one of them.
 //!
 //! ```
 //! use framework_api::{Api, Fault};
