@@ -2,8 +2,8 @@
 //! and outputs of a front end.
 //!
 //! Entry points: [`doc`] reads YAML and JSON with the place of every node; [`Frontend`] is a front end, which
-//! makes a [`Compiled`] of a [`File`] of a [`Project`]; [`kit`], [`graph`], [`flow`], [`conversation`] and [`shape`]
-//! build terms.
+//! makes a [`Compiled`] of a [`File`] of a [`Project`]; [`kit`], [`graph`], [`flow`], [`conversation`] and
+//! [`shape`] build terms.
 //!
 //! Invariant: pure. Files are read by the caller and handed in as text; nothing here opens one.
 //! Invariant: total. Hostile input ends in a diagnostic within time and memory that its size bounds.
