@@ -43,7 +43,7 @@ impl<'a> Asked<'a> {
         self.strand.deadlines()
     }
 
-    /// Where it stands in the order of the run.
+    /// Its position in the order of the run.
     pub fn place(&self) -> Place {
         self.strand.next_place()
     }

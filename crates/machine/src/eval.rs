@@ -34,7 +34,7 @@ const MAX_DEADLINES: usize = 100;
 
 /// The longest place of a strand: three numbers for each branch around it. Longer ones would take memory in
 /// the square of the depth, since each request carries its own.
-const LONGEST_PLACE: usize = 300;
+const MAX_PLACE_LEN: usize = 300;
 
 /// Steps between two chances for the driver to look after timers and cancellation.
 pub(crate) const SLICE: u32 = 200_000;
@@ -46,7 +46,7 @@ pub(crate) struct Strand {
     pub parent: Option<(usize, usize)>,
     pub conversation: Conversation,
     requests: u32,
-    /// Where its requests stand in a trace: for each branch on the way to it, what came before. It counts
+    /// Place of its requests in a trace: for each enclosing branch, the events before it. It counts
     /// what happens under any label, so nothing but a trace may depend on it.
     place: Option<Arc<Vec<u32>>>,
     /// The rest of its place, which is added on demand: most branches make no request.
@@ -62,10 +62,10 @@ pub(crate) struct Strand {
     remark: Option<Arc<Remark>>,
     /// The code that is being evaluated.
     code: Arc<Code>,
-    /// Where the activation begins on the stack: what its closure has captured, copied. Copying these few
+    /// Start of the activation on the stack: the values that its closure captured, copied. Copying these few
     /// values costs less than counting a reference to the closure, for most are none.
     bottom: usize,
-    /// Where its locals begin.
+    /// Start of its locals on the stack.
     base: usize,
     stack: Vec<Value>,
     /// The parts of records, lists and primitives that are being evaluated; a frame says where its own begin.
@@ -452,7 +452,7 @@ impl Strand {
         self.conversation.messages.push(Message { role, content, call });
     }
 
-    /// Where its requests stand.
+    /// Place of its requests in a trace.
     fn place(&mut self) -> Option<Arc<Vec<u32>>> {
         if let Some(own) = self.place_in.take() {
             let around = self.place.as_ref().map_or(&[][..], |place| place);
@@ -532,7 +532,7 @@ impl Strand {
         self.joins += u32::from(index == 0);
         let mut conversation = self.conversation.copy();
         conversation.label = lattice.join(conversation.label, self.pc);
-        let short = place.as_ref().is_none_or(|p| p.len() < LONGEST_PLACE);
+        let short = place.as_ref().is_none_or(|p| p.len() < MAX_PLACE_LEN);
         let place_in = short.then(|| [self.requests, self.joins, u32::try_from(index).unwrap_or(u32::MAX)]);
         Some(Strand {
             id: mix(mix(self.id, join.name), index as u64),
@@ -712,10 +712,11 @@ impl Machine {
         if self.lattice.keeps_origins() {
             given.push((Part::Control, s.pc));
         }
-        let id = RequestId { strand: s.id, number: s.requests };
+        let id = s.next_request();
         s.state = State::Waiting;
         s.waiting = Some(Waiting { number: s.requests, pending, answer, span });
-        let place = Place { branch: s.place(), number: s.requests };
+        s.stands();
+        let place = s.next_place();
         let call_id = match &call {
             Call::Tool { tool, .. } => s.call_id(&self.lattice, tool),
             _ => None,
@@ -1376,7 +1377,7 @@ impl Machine {
                     s.fail(ErrorCode::Type, label, span, message);
                     return None;
                 };
-                self.fuel = self.fuel.saturating_sub(items.len() as u64);
+                self.charge(items.len() as u64);
                 let (most, pc) = (*most, self.lattice.join(s.pc, v.label));
                 let function = first.read(&mut self.lattice, pc);
                 let items: Vec<Value> = items.iter().map(|i| i.read(&mut self.lattice, pc)).collect();

@@ -62,7 +62,7 @@ pub struct Exploration {
 
 /// A course whose probability is a longer fraction than this is too unlikely to be followed: a loop that may
 /// go on for ever would be followed further and further, with ever longer fractions.
-const MOST_BITS: u64 = 4_096;
+const MAX_BITS: u64 = 4_096;
 
 struct Course<S> {
     probability: Num,
@@ -289,7 +289,7 @@ impl<S: Clone> Explorer<'_, '_, S> {
                     }
                     // Without room for the other courses, or for the digits of their probabilities, this one
                     // is not followed either: the limits may stop a run that would go on for ever.
-                    let part = |p: &Num| course.probability.mul(p).ok().filter(|p| p.bits() <= MOST_BITS);
+                    let part = |p: &Num| course.probability.mul(p).ok().filter(|p| p.bits() <= MAX_BITS);
                     let parts: Option<Vec<Num>> = possible.iter().map(|a| part(&a.probability)).collect();
                     let Some(parts) = parts.filter(|_| possible.len() == 1 || possible.len() <= room) else {
                         self.found.leave(&course)?;

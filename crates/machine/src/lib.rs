@@ -70,7 +70,7 @@ pub trait CodeParser: Send + Sync {
 pub struct Config {
     /// The lattice.
     pub lattice: LatticeKind,
-    /// Whom its labels may name, if they name anybody.
+    /// Names that its labels may have, if they have names.
     pub principals: Principals,
     /// Maximum number of steps; a step is one term evaluated, or one item, field or 16 bytes that a primitive
     /// copies or looks at.
@@ -129,7 +129,7 @@ pub struct RequestId {
 /// A message of a conversation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
-    /// Who says it.
+    /// Role of the speaker.
     pub role: Role,
     /// The text.
     pub content: Arc<str>,
@@ -155,7 +155,7 @@ pub struct Request {
     /// argument, the value kept. Only if the run explains flow ([`Config::explain_flow`]); it is for the
     /// operator, who may see it all.
     pub given: Box<[(Part, Label)]>,
-    /// Where it stands in the order of a run whose branches are run one after another: requests compare as
+    /// Position in the order of a run whose branches are run one after another: requests compare as
     /// their places do; branches within a hundred others share the place of the outer one. Depends on the
     /// program's own course alone, so a trace in this order is the same every time.
     pub place: Place,
@@ -247,7 +247,7 @@ pub struct RefusedCall {
 }
 
 /// The most calls of which [`Machine::refused_calls`] tells.
-const MOST_REFUSED: usize = 16;
+const MAX_REFUSED: usize = 16;
 
 /// The enclosing `within[n]` of a request. Empty for most, and then it costs nothing.
 ///
@@ -312,7 +312,7 @@ pub enum Call {
     Model {
         /// The conversation so far.
         messages: Arc<Vec<Message>>,
-        /// How; `None` if the reply is received as code.
+        /// Output format; `None` if the reply is received as code.
         params: Option<Arc<ModelParams>>,
         /// The tools offered.
         tools: Vec<Arc<ToolDecl>>,
@@ -565,7 +565,7 @@ pub struct Failure {
     pub unattended: bool,
 }
 
-/// Why a call is not approved when nobody is there to be asked.
+/// Reason of a refusal when nobody is there to approve a call.
 pub const NOBODY: &str = "nobody is there to approve it";
 
 /// The result of [`Machine::poll`].
@@ -696,7 +696,7 @@ impl Messages {
 /// moved for that.
 pub(crate) const SHORT: usize = 64;
 
-/// Why the last attempt of a guard was refused, for the models that the next one asks.
+/// The guard's reason against the last attempt, for the models that the next one calls.
 #[derive(Debug)]
 pub(crate) struct Remark {
     pub label: Label,
@@ -716,7 +716,7 @@ impl Conversation {
 }
 
 /// The most bound names that are remembered for explanations.
-const MOST_BINDINGS: usize = 100_000;
+const MAX_BINDINGS: usize = 100_000;
 
 /// The name of the strand that is the run itself.
 const ROOT: u64 = 0;
@@ -813,7 +813,7 @@ impl Machine {
         };
         if let Some(call) = known.iter_mut().find(same) {
             call.times += 1;
-        } else if known.len() < MOST_REFUSED {
+        } else if known.len() < MAX_REFUSED {
             known.push(RefusedCall { span: failure.span, refusal: Refusal::clone(refusal), times: 1 });
         }
     }
@@ -1015,7 +1015,7 @@ impl Machine {
         value.deep_label(&mut self.lattice)
     }
 
-    /// Where each component of a label of this run comes from. Empty unless the run explains flow
+    /// Origin of each component of a label of this run. Empty unless the run explains flow
     /// ([`Config::explain_flow`]).
     pub fn why(&self, label: Label) -> Vec<Chain> {
         self.lattice.why(label)
@@ -1041,7 +1041,7 @@ impl Machine {
             return;
         }
         let bound = self.bound.get_or_insert_default();
-        if bound.len() < MOST_BINDINGS {
+        if bound.len() < MAX_BINDINGS {
             let before = bound.entry((name.clone(), span)).or_default();
             *before = self.lattice.join(*before, label);
         }

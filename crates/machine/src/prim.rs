@@ -8,7 +8,7 @@ use core_ir::{Data, Label, Lattice, Num, NumError, Prim};
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-/// Why a primitive has no result.
+/// Reason why a primitive has no result.
 #[derive(Debug)]
 pub(crate) enum PrimError {
     /// The operands are wrong; an error of the program.

@@ -145,7 +145,7 @@ pub(crate) struct Tool {
     /// Of each parameter.
     pub bounds: Box<[Label]>,
     pub result: Label,
-    /// Who can see a call.
+    /// The observers of a call.
     pub channel: Label,
 }
 
@@ -287,7 +287,7 @@ pub(crate) fn inside<'a>(lattice: &mut Lattice, parts: impl Iterator<Item = &'a 
     (deep, functions)
 }
 
-/// Why a value cannot be taken as data or text.
+/// Reason why a value is not data or text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NotData {
     Function,

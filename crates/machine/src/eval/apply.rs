@@ -3,7 +3,7 @@
 //! Source: `docs/calculus.md` §10 (application, `guard`).
 
 use super::rules::Env;
-use super::{Frame, Guarded, Mode, Question, State, Strand};
+use super::{Frame, Guarded, Mode, Question, State, Strand, message_cost};
 use crate::value::{Body, Kind, Ref, Value};
 use crate::{ErrorCode, Machine, Remark, prim};
 use core_ir::{Bound, Code, Label, Role, Term, TermId, What};
@@ -75,7 +75,7 @@ impl Machine {
                         return None;
                     }
                 };
-                self.charge(text.len() as u64 / 16);
+                self.charge(message_cost(&text));
                 if let Some(system) = prim::as_str(&prompt)
                     && !system.is_empty()
                 {

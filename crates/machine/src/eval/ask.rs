@@ -1,6 +1,6 @@
 //! Requests of a run to the world, and the use of their answers.
 
-use super::{Cleared, Frame, Mode, Pending, Question, State, Strand, Waiting, local};
+use super::{Cleared, Frame, Mode, Pending, Question, State, Strand, Waiting, local, message_cost};
 use crate::value::{Body, Kind, Node, NotData, Ref, Tool, Value};
 use crate::{Answers, Args, Asked, Call, ErrorCode, Machine, NOBODY, Part, Place, Reply, Response, decode};
 use core_ir::{Candidate, Code, Data, Label, ModelParams, Name, Recv, Role, Step, Term, What};
@@ -96,7 +96,7 @@ impl Machine {
         if told || !self.lattice.flows(remark.label, s.conversation.label) {
             return;
         }
-        self.charge(remark.text.len() as u64 / 16);
+        self.charge(message_cost(&remark.text));
         s.message(Role::User, remark.text.as_str().into(), None);
         s.conversation.told = Some(remark);
     }
@@ -664,7 +664,7 @@ impl Machine {
         }
         match &reply {
             Reply::Text(text) => {
-                self.charge(text.len() as u64 / 16);
+                self.charge(message_cost(text));
                 s.message(Role::Assistant, text.as_str().into(), None);
             }
             Reply::ToolCall { name, args } => {

@@ -16,10 +16,10 @@ use diagnostics::Span;
 use std::sync::Arc;
 
 /// The longest fingerprint. A state that needs more is not compared.
-const LONGEST: usize = 1 << 16;
+const MAX_FINGERPRINT_LEN: usize = 1 << 16;
 
 /// Maximum depth to which values are followed.
-const DEEPEST: u32 = 100;
+const MAX_DEPTH: u32 = 100;
 
 impl Machine {
     /// The state that the future of the run depends on, if it is one strand that can go on; the names of its
@@ -46,13 +46,13 @@ struct Print<'a> {
 impl Print<'_> {
     fn number(&mut self, n: usize) -> Option<()> {
         self.out.extend_from_slice(&(n as u64).to_le_bytes());
-        (self.out.len() <= LONGEST).then_some(())
+        (self.out.len() <= MAX_FINGERPRINT_LEN).then_some(())
     }
 
     fn text(&mut self, text: &str) -> Option<()> {
         self.number(text.len())?;
         self.out.extend_from_slice(text.as_bytes());
-        (self.out.len() <= LONGEST).then_some(())
+        (self.out.len() <= MAX_FINGERPRINT_LEN).then_some(())
     }
 
     fn tag(&mut self, tag: u8) {
@@ -217,7 +217,7 @@ impl Print<'_> {
     }
 
     fn value(&mut self, value: &Value, depth: u32) -> Option<()> {
-        if depth > DEEPEST {
+        if depth > MAX_DEPTH {
             return None;
         }
         self.label(value.label)?;
