@@ -111,7 +111,7 @@ def run(root, cache, uv, packages):
                 if shape is not None:
                     keywords, required, positional, rest = shape
                     ask(f"call {module}.{name} 0 {','.join(keywords)}", True)
-                    # Of functions with `**kwargs`, the table says whether their bodies take what they do not know.
+                    # Of functions with `**kwargs`, the table says whether their bodies take unknown names.
                     ask(f"call {module}.{name} ? {','.join(keywords)},zz_unknown", None if rest else False, "argument:zz_unknown")
                     ask(f"call {module}.{name} 0", not required, "missing:")
                     if positional is not None:

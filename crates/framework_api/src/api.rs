@@ -1,8 +1,8 @@
 //! Uses of packages judged against the releases that a project may have.
 //!
-//! Every question is asked of a set of releases. A name is missing if no release of the set has it, an
-//! argument is unknown if none takes it. Of other packages that a definition leads to, each release that may
-//! be there counts in favor of the use.
+//! A use is judged against a set of releases. A name is missing if no release of the set has it. An argument
+//! is unknown if no release accepts it. If a definition leads to other packages, any release of them that may
+//! be installed counts in favor of the use.
 
 use crate::releases::Releases;
 use crate::table::{
@@ -33,19 +33,10 @@ pub struct Fault {
     pub since: Option<&'static str>,
     /// The first later version without the fault.
     pub until: Option<&'static str>,
-    /// The module that has the name.
-    pub moved: Option<Moved>,
+    /// The module that defined the name before, and still has it.
+    pub moved: Option<String>,
     /// The name that came with the release that dropped this one, or the most similar one.
     pub instead: Option<String>,
-}
-
-/// The module that has a name which another had.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Moved {
-    /// The module.
-    pub module: String,
-    /// True if the old name was an alias of this one.
-    pub same: bool,
 }
 
 /// Kinds of faults.
@@ -134,6 +125,7 @@ enum Found {
 }
 
 /// A function or class in the releases of a view.
+#[derive(Clone)]
 struct Definition {
     table: &'static Table,
     module_name: String,
@@ -268,33 +260,25 @@ impl<'a> Api<'a> {
         view
     }
 
-    /// The module that has a name which is missing.
+    /// The module that defined a missing name when it was there, if it still has it.
     fn moved(
         &self,
         path: &str,
         kind: &FaultKind,
         table: &'static Table,
         before: Option<u16>,
-    ) -> Option<Moved> {
+    ) -> Option<String> {
         let name = match kind {
             FaultKind::NoName { name, class: false, .. } => name.as_str(),
             FaultKind::NoModule => path.rsplit('.').next()?,
-            FaultKind::Deprecated { .. } | FaultKind::NoName { .. } => return None,
             _ => return None,
         };
+        let then = View { api: self, at: Some((table.package, before?)) };
+        let Found::Definition(old) = then.path(path, 0) else { return None };
         let here = View { api: self, at: None };
-        // Where it was defined when it was there.
-        if let Some(before) = before {
-            let then = View { api: self, at: Some((table.package, before)) };
-            if let Found::Definition(old) = then.path(path, 0) {
-                let target = format!("{}.{}", old.module_name, old.name);
-                let public = !old.module_name.split('.').any(|p| p.starts_with('_'));
-                if public && old.name == name && matches!(here.path(&target, 0), Found::Definition(_)) {
-                    return Some(Moved { module: old.module_name, same: true });
-                }
-            }
-        }
-        None
+        let is_public = !old.module_name.split('.').any(|p| p.starts_with('_'));
+        let is_there = || matches!(here.path(&old.qualified(), 0), Found::Definition(_));
+        (is_public && old.name == name && is_there()).then_some(old.module_name)
     }
 }
 
@@ -424,6 +408,10 @@ impl View<'_> {
     ) -> Found {
         let note = entries.iter().all(|e| e.deprecated.is_some()).then(|| entries[0].deprecated).flatten();
         let note = note.map(|n| (table, n));
+        let definition = |entries| {
+            let (name, module_name) = (name.to_string(), module_name.to_string());
+            Found::Definition(Definition { table, module_name, name, module, entries, deprecated: note })
+        };
         let all = |test: fn(&EntryKind) -> bool| entries.iter().all(|e| test(&e.kind));
         if all(|k| matches!(k, EntryKind::Alias(_))) {
             let mut last = Found::Unknown;
@@ -440,26 +428,13 @@ impl View<'_> {
                     _ => {}
                 }
             }
-            if let (Found::Unknown, Some(_)) = (&last, note) {
-                let name = name.to_string();
-                let module_name = module_name.to_string();
-                return Found::Definition(Definition {
-                    table,
-                    module_name,
-                    name,
-                    module,
-                    entries,
-                    deprecated: note,
-                });
-            }
-            return last;
+            return match (last, note) {
+                (Found::Unknown, Some(_)) => definition(entries),
+                (last, _) => last,
+            };
         }
         let alike = all(|k| matches!(k, EntryKind::Function(_))) || all(|k| matches!(k, EntryKind::Class(_)));
-        if !alike && note.is_none() {
-            return Found::Unknown;
-        }
-        let (name, module_name) = (name.to_string(), module_name.to_string());
-        Found::Definition(Definition { table, module_name, name, module, entries, deprecated: note })
+        if alike || note.is_some() { definition(entries) } else { Found::Unknown }
     }
 
     /// Resolves a qualified name.
@@ -517,14 +492,7 @@ impl View<'_> {
         if depth > MAX_DEPTH || out.classes.iter().any(|c| c.qualified() == class.qualified()) {
             return;
         }
-        out.classes.push(Definition {
-            table: class.table,
-            module_name: class.module_name.clone(),
-            name: class.name.clone(),
-            module: class.module,
-            entries: class.entries.clone(),
-            deprecated: None,
-        });
+        out.classes.push(class.clone());
         let mut bases: Vec<&'static str> = Vec::new();
         for base in class.classes().flat_map(|c| &c.bases) {
             if !bases.contains(base) {
@@ -546,6 +514,15 @@ impl View<'_> {
         members.into_iter().flatten().filter(|m| m.releases.meets(&releases)).collect()
     }
 
+    /// All members that one class itself has in the view, with their names.
+    fn members(&self, class: &Definition) -> impl Iterator<Item = (&'static str, &'static Member)> + use<> {
+        let releases = self.releases(class.table);
+        let names = class.module.members.get(class.name.as_str()).into_iter().flatten();
+        names
+            .flat_map(|(name, members)| members.iter().map(|m| (*name, m)))
+            .filter(move |(_, m)| m.releases.meets(&releases))
+    }
+
     fn member(&self, class: Definition, name: &str) -> Found {
         let mro = self.mro(&class);
         for c in &mro.classes {
@@ -555,8 +532,7 @@ impl View<'_> {
                 return Found::Member { class, name: name.to_string(), members, table };
             }
         }
-        let is_model = |b: &String| is_model(b);
-        let closed = mro.outside.iter().all(is_model)
+        let closed = mro.outside.iter().all(|b| is_model(b))
             && mro
                 .classes
                 .iter()
@@ -718,9 +694,7 @@ impl View<'_> {
                 .collect();
             if !signatures.is_empty() {
                 // Before or after the releases that have it, the bases decide.
-                let releases = self.releases(class.table);
-                let mut goes_on =
-                    !init.iter().any(|m| m.releases.covers(&releases)) && !covered(&init, &releases);
+                let mut goes_on = !covered(&init, &self.releases(class.table));
                 let mut dropped = false;
                 for signature in &signatures {
                     match keyword(signature, name) {
@@ -745,13 +719,9 @@ impl View<'_> {
             if self.own(class, name).iter().any(|m| matches!(m.kind, MemberKind::Field { .. })) {
                 return Takes::Yes;
             }
-            let releases = self.releases(class.table);
-            let members = class.module.members.get(class.name.as_str());
-            let aliased = members.into_iter().flatten().flat_map(|(_, m)| m).any(|m| {
-                m.releases.meets(&releases)
-                    && matches!(&m.kind, MemberKind::Field { aliases, .. } if aliases.contains(&name))
-            });
-            if aliased {
+            let is_alias =
+                |m: &Member| matches!(&m.kind, MemberKind::Field { aliases, .. } if aliases.contains(&name));
+            if self.members(class).any(|(_, m)| is_alias(m)) {
                 return Takes::Yes;
             }
         }
@@ -823,12 +793,11 @@ impl View<'_> {
         let mut out = Vec::new();
         for class in &mro.classes {
             let releases = self.releases(class.table);
-            let mut names: Vec<&&'static str> =
-                class.module.members.get(class.name.as_str()).into_iter().flat_map(|m| m.keys()).collect();
+            let mut names: Vec<&'static str> = self.members(class).map(|(name, _)| name).collect();
             names.sort_unstable();
             for name in names {
                 let own = self.own(class, name);
-                if own.is_empty() || seen.contains(name) {
+                if seen.contains(&name) {
                     continue;
                 }
                 seen.push(name);
@@ -838,7 +807,7 @@ impl View<'_> {
                         MemberKind::Field { aliases, .. } => aliases.clone(),
                         _ => Vec::new(),
                     });
-                    out.push((*name, aliases.collect()));
+                    out.push((name, aliases.collect()));
                 }
             }
         }
@@ -854,7 +823,7 @@ impl View<'_> {
         before: Option<u16>,
         ask: &dyn Fn(View<'_>) -> Found,
     ) -> Option<String> {
-        let (name, now) = match (kind, found) {
+        let (name, mut now) = match (kind, found) {
             (FaultKind::UnknownArgument { name, .. }, _) => (name, self.parameters(found)),
             (FaultKind::NoName { name, class: false, within }, _) => {
                 let releases = self.releases(table);
@@ -869,13 +838,8 @@ impl View<'_> {
                 let Found::Definition(class) = self.path(within, 0) else { return None };
                 let mut names = Vec::new();
                 for class in &self.mro(&class).classes {
-                    let releases = self.releases(class.table);
-                    let members = class.module.members.get(class.name.as_str());
-                    for (n, m) in members.into_iter().flatten() {
-                        if m.iter().any(|m| m.releases.meets(&releases)) && !n.starts_with("__") {
-                            names.push(n.to_string());
-                        }
-                    }
+                    let public = self.members(class).map(|(n, _)| n).filter(|n| !n.starts_with("__"));
+                    names.extend(public.map(String::from));
                 }
                 (name, names)
             }
@@ -892,6 +856,8 @@ impl View<'_> {
                 return Some(came.to_string());
             }
         }
+        // Of names that are as near the first one, always the same.
+        now.sort_unstable();
         diagnostics::nearest(name, now.iter().map(String::as_str)).map(String::from)
     }
 
@@ -911,14 +877,8 @@ impl View<'_> {
                             }
                         }
                     }
-                    let releases = self.releases(class.table);
-                    for (n, m) in class.module.members.get(class.name.as_str()).into_iter().flatten() {
-                        if m.iter().any(|m| {
-                            m.releases.meets(&releases) && matches!(m.kind, MemberKind::Field { .. })
-                        }) {
-                            fields.push(n.to_string());
-                        }
-                    }
+                    let own = self.members(class).filter(|(_, m)| matches!(m.kind, MemberKind::Field { .. }));
+                    fields.extend(own.map(|(n, _)| n.to_string()));
                 }
                 out.extend(fields);
             }

@@ -22,8 +22,6 @@ mod releases;
 mod table;
 
 pub use api::{Api, Arguments, Fault, FaultKind, Judged};
-pub use releases::Releases;
-pub use table::{Table, packages};
 
 #[cfg(test)]
 mod tests;

@@ -38,22 +38,6 @@ impl Releases {
     pub fn meets(&self, other: &Releases) -> bool {
         self.0.iter().any(|(a, b)| other.0.iter().any(|(c, d)| a.max(c) < b.min(d)))
     }
-
-    /// Returns true if every release of the other set is in this one.
-    pub fn covers(&self, other: &Releases) -> bool {
-        other.0.iter().all(|(c, d)| self.0.iter().any(|(a, b)| a <= c && d <= b))
-    }
-
-    /// The releases that are in both sets.
-    pub fn and(&self, other: &Releases) -> Releases {
-        let mut out = Releases::default();
-        for (a, b) in &self.0 {
-            for (c, d) in &other.0 {
-                out.push(*a.max(c), *b.min(d));
-            }
-        }
-        out
-    }
 }
 
 /// The order of two versions: numbers first, then what makes one a pre-release.

@@ -9,11 +9,6 @@ static TABLES: &[(&str, &[&str], &[u8])] = include!(concat!(env!("OUT_DIR"), "/t
 
 static UNPACKED: [OnceLock<Option<Table>>; TABLES.len()] = [const { OnceLock::new() }; TABLES.len()];
 
-/// The packages that have a table.
-pub fn packages() -> impl Iterator<Item = &'static str> {
-    TABLES.iter().map(|(name, ..)| *name)
-}
-
 /// Returns true if a module is one of a root, or below.
 fn is_within(module: &str, root: &str) -> bool {
     module.strip_prefix(root).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
@@ -32,13 +27,19 @@ pub(crate) fn tables_of(module: &str) -> impl Iterator<Item = &'static Table> {
     TABLES.iter().enumerate().filter_map(of).filter_map(unpacked)
 }
 
+/// Every table by its package; `None` if it can't be read.
+#[cfg(test)]
+pub(crate) fn all() -> impl Iterator<Item = (&'static str, Option<&'static Table>)> {
+    TABLES.iter().enumerate().map(|(i, (package, ..))| (*package, unpacked(i)))
+}
+
 fn unpacked(index: usize) -> Option<&'static Table> {
     UNPACKED[index].get_or_init(|| Table::read(TABLES[index].2)).as_ref()
 }
 
 /// The table of a package.
 #[derive(Debug)]
-pub struct Table {
+pub(crate) struct Table {
     /// The name of the package.
     pub package: &'static str,
     /// Packages of the same versions that require it.
@@ -172,11 +173,6 @@ pub(crate) enum Rest {
 }
 
 impl Table {
-    /// The table of a package; `None` if there is none.
-    pub fn of(package: &str) -> Option<&'static Table> {
-        unpacked(TABLES.iter().position(|(name, ..)| *name == package)?)
-    }
-
     fn read(compressed: &[u8]) -> Option<Table> {
         let text = miniz_oxide::inflate::decompress_to_vec(compressed).ok()?;
         // Read once per process and kept to its end.
@@ -215,7 +211,7 @@ impl Table {
     }
 
     /// All releases.
-    pub fn all(&self) -> Releases {
+    fn all(&self) -> Releases {
         Releases::range(0, self.releases.len() as u16)
     }
 
@@ -274,11 +270,6 @@ impl Table {
     pub(crate) fn module(&self, name: &str) -> Option<&Module> {
         let block = self.modules.get(name)?;
         Some(block.module.get_or_init(|| self.read_module(block.lines)))
-    }
-
-    /// The names of its modules.
-    pub fn modules(&self) -> impl Iterator<Item = &'static str> {
-        self.modules.keys().copied()
     }
 
     fn read_module(&self, lines: &'static str) -> Module {

@@ -37,7 +37,7 @@ impl FaultyUse {
             (false, _) => rule.level,
         };
         if let Some(moved) = &self.fault.moved {
-            d.help.push(format!("import it from `{}`", moved.module));
+            d.help.push(format!("import it from `{moved}`"));
         } else if let Some(instead) = &self.fault.instead {
             d.help.push(format!("the nearest name is `{instead}`"));
         }
@@ -106,7 +106,7 @@ fn requirement(versions: &Versions, package: &str) -> Option<String> {
     }
 }
 
-/// Returns true if a module of the project stands for one of a package.
+/// Returns true if a module of the project shadows one of a package.
 fn is_local(module: &str, project: &Project) -> bool {
     let path = module.replace('.', "/");
     let root = path.split('/').next().unwrap_or(&path);
@@ -158,8 +158,8 @@ fn faulty(file: &File, project: &Project) -> Vec<FaultyUse> {
             let fix =
                 fault.moved.as_ref().filter(|_| import.alone && import.name.is_some()).map(|moved| Fix {
                     span: import.module_span,
-                    replacement: moved.module.clone(),
-                    applicability: if moved.same { Applicability::Safe } else { Applicability::Unsafe },
+                    replacement: moved.clone(),
+                    applicability: Applicability::Safe,
                 });
             let name = if no_module { import.module.clone() } else { import.name.clone().unwrap_or(path) };
             // One module that is missing is one finding.

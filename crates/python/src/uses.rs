@@ -82,6 +82,11 @@ pub struct CallUse {
     pub keywords_spread: bool,
 }
 
+/// Runs a step of a recursion over the syntax tree on a stack that is large enough.
+fn with_stack<T>(step: impl FnOnce() -> T) -> T {
+    stacker::maybe_grow(64 * 1024, 1024 * 1024, step)
+}
+
 /// Words in the test of an `if` that asks which version or which names there are.
 const ASKS_VERSION: &[&str] = &[
     "hasattr",
@@ -165,7 +170,7 @@ impl<'a> SourceOrderVisitor<'a> for Globals<'a> {
             Stmt::Nonlocal(s) => self.names.extend(s.names.iter().map(|n| n.as_str())),
             _ => {}
         }
-        stacker::maybe_grow(64 * 1024, 1024 * 1024, || walk_stmt(self, statement));
+        with_stack(|| walk_stmt(self, statement));
     }
 
     fn visit_expr(&mut self, _: &'a Expr) {}
@@ -256,14 +261,14 @@ impl<'a> SourceOrderVisitor<'a> for Bindings<'a> {
             }
             _ => {}
         }
-        stacker::maybe_grow(64 * 1024, 1024 * 1024, || walk_stmt(self, statement));
+        with_stack(|| walk_stmt(self, statement));
     }
 
     fn visit_expr(&mut self, expr: &'a Expr) {
         match expr {
             Expr::Name(name) if name.ctx != ExprContext::Load => self.bind(name.id.as_str(), Binding::Other),
             Expr::Lambda(_) => {}
-            _ => stacker::maybe_grow(64 * 1024, 1024 * 1024, || walk_expr(self, expr)),
+            _ => with_stack(|| walk_expr(self, expr)),
         }
     }
 
@@ -317,15 +322,18 @@ impl<'a> Walk<'_, 'a> {
         self.scopes.pop();
     }
 
-    /// The value of a name, seen from the scope at a depth.
-    fn name(&self, name: &str, depth: usize) -> Option<Value> {
+    /// The binding of a name, seen from the scope at a depth, and the index of its scope.
+    fn binding(&self, name: &str, depth: usize) -> Option<(usize, &Binding)> {
         if self.globals.contains(name) {
             return None;
         }
-        let innermost = depth.checked_sub(1)?;
-        let visible = |i: &usize| *i == innermost || !self.scopes[*i].is_class;
-        let found = (0..depth).rev().filter(visible).find_map(|i| Some((i, self.scopes[i].names.get(name)?)));
-        match found? {
+        let visible = |i: &usize| *i + 1 == depth || !self.scopes[*i].is_class;
+        (0..depth).rev().filter(visible).find_map(|i| Some((i, self.scopes[i].names.get(name)?)))
+    }
+
+    /// The value of a name, seen from the scope at a depth.
+    fn name(&self, name: &str, depth: usize) -> Option<Value> {
+        match self.binding(name, depth)? {
             (_, Binding::Import(qualified)) => Some(Value::Target(Target::Name(qualified.clone()))),
             (i, Binding::Result(at)) => {
                 let called = self.scopes[i].calls.get(at)?;
@@ -350,12 +358,7 @@ impl<'a> Walk<'_, 'a> {
                 _ => return None,
             };
         };
-        if self.globals.contains(root) {
-            return None;
-        }
-        let visible = |i: &usize| *i + 1 == depth || !self.scopes[*i].is_class;
-        let found = (0..depth).rev().filter(visible).find_map(|i| self.scopes[i].names.get(root));
-        let Some(Binding::Import(qualified)) = found else { return None };
+        let (_, Binding::Import(qualified)) = self.binding(root, depth)? else { return None };
         parts.push(qualified);
         parts.reverse();
         Some(parts.join("."))
@@ -365,8 +368,7 @@ impl<'a> Walk<'_, 'a> {
         match expr {
             Expr::Name(name) => self.name(name.id.as_str(), depth),
             Expr::Attribute(attribute) => {
-                let value =
-                    stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.value(&attribute.value, depth));
+                let value = with_stack(|| self.value(&attribute.value, depth));
                 let attr = attribute.attr.as_str();
                 match value? {
                     Value::Target(Target::Name(q)) => {
@@ -379,18 +381,14 @@ impl<'a> Walk<'_, 'a> {
                 }
             }
             // `Agent[Deps]`: a class of the same constructor.
-            Expr::Subscript(subscript) => {
-                match stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.value(&subscript.value, depth))? {
-                    Value::Target(Target::Name(q)) => Some(Value::Target(Target::Name(q))),
-                    _ => None,
-                }
-            }
-            Expr::Call(call) => {
-                match stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.value(&call.func, depth))? {
-                    Value::Target(Target::Name(class)) => Some(Value::Instance(class)),
-                    _ => None,
-                }
-            }
+            Expr::Subscript(subscript) => match with_stack(|| self.value(&subscript.value, depth))? {
+                Value::Target(Target::Name(q)) => Some(Value::Target(Target::Name(q))),
+                _ => None,
+            },
+            Expr::Call(call) => match with_stack(|| self.value(&call.func, depth))? {
+                Value::Target(Target::Name(class)) => Some(Value::Instance(class)),
+                _ => None,
+            },
             _ => None,
         }
     }
@@ -452,14 +450,20 @@ impl<'a> Walk<'_, 'a> {
         match expr {
             Expr::Name(_) => {}
             Expr::Attribute(attribute) => {
-                stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.inside(&attribute.value));
+                with_stack(|| self.inside(&attribute.value));
             }
             Expr::Subscript(subscript) => {
                 self.visit_expr(&subscript.slice);
-                stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.inside(&subscript.value));
+                with_stack(|| self.inside(&subscript.value));
             }
             other => self.visit_expr(other),
         }
+    }
+
+    /// Returns true if the text of a node has one of these words.
+    fn mentions(&self, node: &impl Ranged, words: &[&str]) -> bool {
+        let range = usize::from(node.start())..usize::from(node.end());
+        self.source.text.get(range).is_some_and(|text| words.iter().any(|w| text.contains(w)))
     }
 
     fn patched(&mut self, object: &Expr, name: &str) {
@@ -533,15 +537,10 @@ impl<'a> SourceOrderVisitor<'a> for Walk<'_, 'a> {
                 for default in f.parameters.iter().filter_map(|p| p.default()) {
                     self.visit_expr(default);
                 }
-                let skipped = f.decorator_list.iter().any(|d| {
-                    let text = self.source.text.get(usize::from(d.start())..usize::from(d.end()));
-                    text.is_some_and(|t| t.contains("skip") || t.contains("xfail"))
-                });
+                let skipped = f.decorator_list.iter().any(|d| self.mentions(d, &["skip", "xfail"]));
                 let guards = if skipped { ALL } else { Guards::default() };
                 self.guarded(guards, |w| {
-                    stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
-                        w.scope(&f.body, Some(&f.parameters), false)
-                    });
+                    with_stack(|| w.scope(&f.body, Some(&f.parameters), false));
                 });
             }
             Stmt::ClassDef(c) => {
@@ -551,7 +550,7 @@ impl<'a> SourceOrderVisitor<'a> for Walk<'_, 'a> {
                 for base in c.bases() {
                     self.visit_expr(base);
                 }
-                stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.scope(&c.body, None, true));
+                with_stack(|| self.scope(&c.body, None, true));
             }
             Stmt::Import(import) => {
                 for alias in &import.names {
@@ -579,27 +578,15 @@ impl<'a> SourceOrderVisitor<'a> for Walk<'_, 'a> {
                 });
             }
             Stmt::If(s) => {
-                let test = self.source.text.get(usize::from(s.test.start())..usize::from(s.test.end()));
-                let asks = test.is_some_and(|t| ASKS_VERSION.iter().any(|w| t.contains(w)));
+                let asks = self.mentions(&*s.test, ASKS_VERSION);
                 let guards = if asks { ALL } else { Guards::default() };
-                self.guarded(guards, |w| {
-                    stacker::maybe_grow(64 * 1024, 1024 * 1024, || walk_stmt(w, statement))
-                });
+                self.guarded(guards, |w| with_stack(|| walk_stmt(w, statement)));
             }
             Stmt::With(s) => {
-                let expects = s.items.iter().any(|i| {
-                    let text = self
-                        .source
-                        .text
-                        .get(usize::from(i.context_expr.start())..usize::from(i.context_expr.end()));
-                    text.is_some_and(|t| {
-                        t.contains("raises(") || t.contains("suppress(") || t.contains("assertRaises")
-                    })
-                });
+                let raises = &["raises(", "suppress(", "assertRaises"];
+                let expects = s.items.iter().any(|i| self.mentions(&i.context_expr, raises));
                 let guards = if expects { ALL } else { Guards::default() };
-                self.guarded(guards, |w| {
-                    stacker::maybe_grow(64 * 1024, 1024 * 1024, || walk_stmt(w, statement))
-                });
+                self.guarded(guards, |w| with_stack(|| walk_stmt(w, statement)));
             }
             Stmt::Assign(assign) => {
                 for target in &assign.targets {
@@ -613,22 +600,22 @@ impl<'a> SourceOrderVisitor<'a> for Walk<'_, 'a> {
                         self.uses.patched.insert(key.value.to_str().to_string());
                     }
                 }
-                stacker::maybe_grow(64 * 1024, 1024 * 1024, || walk_stmt(self, statement));
+                with_stack(|| walk_stmt(self, statement));
             }
-            _ => stacker::maybe_grow(64 * 1024, 1024 * 1024, || walk_stmt(self, statement)),
+            _ => with_stack(|| walk_stmt(self, statement)),
         }
     }
 
     fn visit_expr(&mut self, expr: &'a Expr) {
         match expr {
-            Expr::Call(call) => stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.call(call)),
+            Expr::Call(call) => with_stack(|| self.call(call)),
             Expr::Attribute(attribute) if attribute.ctx == ExprContext::Load => {
                 self.used(expr, None);
                 self.inside(expr);
             }
             // Its parameters may shadow anything; few calls of frameworks stand in one.
             Expr::Lambda(_) => {}
-            _ => stacker::maybe_grow(64 * 1024, 1024 * 1024, || walk_expr(self, expr)),
+            _ => with_stack(|| walk_expr(self, expr)),
         }
     }
 }
