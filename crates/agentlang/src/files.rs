@@ -19,14 +19,14 @@ pub trait Loader {
     /// number each time.
     ///
     /// # Errors
-    /// Why there is no such text, for a message: `no such file`.
+    /// Reason why there is no such text, for a message: `no such file`.
     fn load(&mut self, from: FileId, path: &str) -> Result<(FileId, Arc<str>), String>;
 
     /// Returns the units of the configuration at `path`, as written in the file `from`. The first one is the
     /// main unit, if the configuration names one. A path may be that of a folder.
     ///
     /// # Errors
-    /// Why there is nothing, for a message.
+    /// Reason why there is nothing, for a message.
     fn units(&mut self, _from: FileId, _path: &str) -> Result<Vec<Unit>, String> {
         Err("configurations are not read here".into())
     }

@@ -24,7 +24,7 @@ pub(super) struct Descent {
     step: Num,
 }
 
-/// Why a parameter does not bound the calls.
+/// Reason why a parameter does not bound the calls.
 pub(super) struct Why {
     pub(super) span: Span,
     pub(super) text: String,

@@ -129,7 +129,7 @@ impl LatticeKind {
     }
 }
 
-/// Whom labels of sources and readers may name. Without a list anybody may be named.
+/// Names that labels of sources and readers may have. Without a list, any name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Principals {
     /// Permitted readers.

@@ -99,7 +99,7 @@ impl Pred {
     /// Decides the predicate.
     ///
     /// # Errors
-    /// Why it does not hold, as a phrase that can be shown to a person or fed back to a model:
+    /// The reason for its failure, as a phrase that can be shown to a person or fed back to a model:
     /// `length is 2, expected >= 3`.
     ///
     /// # Examples

@@ -123,7 +123,7 @@ pub(crate) struct Asking {
     pub what: String,
 }
 
-/// Why a unit makes calls that its term does not count, and where.
+/// Reason and place of calls that the term of a unit does not count.
 pub(crate) type Uncounted = (String, Span);
 
 /// Returns whether a call of something outside the project asks a model.

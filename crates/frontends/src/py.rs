@@ -561,7 +561,7 @@ pub(crate) fn made_in(object: &Object, file: &File) -> bool {
     object.span.file == file.id
 }
 
-/// Why a program runs something more than once, if it does: the calls that run it, by their objects.
+/// Reason why a program runs an object more than once, if it does: the calls that run it, by their objects.
 pub(crate) fn repeats(world: &World<'_>, runs: &[ObjectId]) -> Option<(String, Span)> {
     const MAX_CALLERS: usize = 200;
     let runs: Vec<&Object> = runs.iter().take(MAX_CALLERS).map(|id| world.object(*id)).collect();

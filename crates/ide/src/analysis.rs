@@ -21,7 +21,7 @@ pub trait Host {
     /// Options with which programs in this folder are checked.
     ///
     /// # Errors
-    /// Why the settings or the policy file there cannot be used, for a message.
+    /// Reason why the settings or the policy file cannot be used, for a message.
     fn options(&self, folder: &Path) -> Result<Options, String>;
 
     /// Returns the definitions of the configuration at a path; the first is what it is for. The path may lead

@@ -97,7 +97,7 @@ pub(crate) struct Context<'a> {
     cost: OnceCell<CostBound>,
 }
 
-/// Where the terms come from.
+/// Origin of the terms: code or configuration, test or program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Origin {
     /// A module of Python, in which other code may supply what is missing here.

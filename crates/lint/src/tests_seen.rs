@@ -9,7 +9,7 @@ fn levels(code: &str, path: &str, text: &str) -> Vec<Level> {
     among(&[(path, text)]).iter().filter(|d| d.code == code).map(|d| d.level).collect()
 }
 
-/// Who is handed over to and has no tools answers: there is no second turn of anybody.
+/// The target of a handoff without tools answers: no agent has a second turn.
 #[test]
 fn handovers_that_do_not_lead_back_are_no_loop() {
     let text = |more: &str, tail: &str| {
@@ -363,7 +363,7 @@ fn l021_help_is_valid_code() {
     assert_eq!(help.as_deref(), Some("limit it: `max_turns` of the team, or a `MaxMessageTermination`"));
 }
 
-/// Who is asked each time runs code only with a person's consent. A `UserProxyAgent` asks unless it is told
+/// A person who is asked each time consents to each run of code. A `UserProxyAgent` asks unless it is told
 /// otherwise.
 #[test]
 fn code_that_a_person_is_asked_about_is_fenced() {

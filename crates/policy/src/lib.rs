@@ -35,7 +35,7 @@ pub const MAX_BYTES: usize = 1 << 20;
 pub struct Policy {
     /// The lattice of the run.
     pub lattice: LatticeKind,
-    /// Whom its labels may name.
+    /// Names that its labels may have.
     pub principals: Principals,
     /// True if generated code may contain `endorse` and `declassify`.
     pub generated_endorse: bool,

@@ -44,7 +44,7 @@ pub enum Event {
         number: u32,
         /// Delay before the retry.
         wait: Duration,
-        /// Why.
+        /// The reason.
         cause: String,
     },
     /// A reply is growing.

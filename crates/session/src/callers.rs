@@ -338,7 +338,7 @@ impl Callers {
         !self.by_token.is_empty() || !self.by_name.is_empty()
     }
 
-    /// Whose token this is. Takes the same time whatever the token is.
+    /// Caller of a token. Takes the same time whatever the token is.
     pub fn by_token(&self, token: &str) -> Option<Arc<Caller>> {
         let hash = hash_of(token);
         let same = |known: &[u8; 32]| known.iter().zip(hash).fold(0, |d, (a, b)| d | (a ^ b)) == 0;
@@ -351,7 +351,7 @@ impl Callers {
         found
     }
 
-    /// Whose name this is that a proxy states.
+    /// Caller of the name that a proxy states.
     pub fn by_name(&self, name: &str) -> Option<Arc<Caller>> {
         self.by_name.iter().find(|(known, _)| known == name).map(|(_, caller)| caller.clone())
     }

@@ -307,7 +307,7 @@ pub fn approvers(config: Option<&Path>) -> Result<Approvers, SettingsError> {
 /// `entail.toml` upwards.
 ///
 /// # Errors
-/// Why that file cannot be used.
+/// Reason why that file cannot be used.
 pub fn loading_in(folder: &Path, config: Option<&Path>) -> Result<load::Options, String> {
     let Some(path) = config.map(Path::to_path_buf).or_else(|| nearest(folder)) else {
         return Ok(load::Options::default());
@@ -325,7 +325,7 @@ pub fn loading_in(folder: &Path, config: Option<&Path>) -> Result<load::Options,
 /// Returns the lint settings of a folder, and the folder that their paths are relative to.
 ///
 /// # Errors
-/// Why the file cannot be used.
+/// Reason why the file cannot be used.
 pub fn linting_in(folder: &Path, config: Option<&Path>) -> Result<(LintSettings, PathBuf), String> {
     let Some(path) = config.map(Path::to_path_buf).or_else(|| nearest(folder)) else {
         return Ok((LintSettings::default(), PathBuf::new()));

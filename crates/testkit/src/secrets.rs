@@ -39,8 +39,8 @@ const ROOT: u64 = 0;
 /// The longest text of a run.
 const MAX_TEXT: usize = 1 << 14;
 
-/// Which reclassification a program may contain. With one of them noninterference holds for observers that
-/// the other axis alone restricts (the insulated forms).
+/// Kinds of reclassification that a program may contain. With one of them noninterference holds for observers
+/// that the other axis alone restricts (the insulated forms).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reclassify {
     /// None: all observers.

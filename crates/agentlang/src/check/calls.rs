@@ -148,7 +148,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Why an agent can give nothing but a text, where something else is asked for.
+    /// Reason why an agent can return nothing but a text where another type is expected.
     fn gives_text(&self, agent: &str, result: &Type) -> Option<String> {
         let decl = self.decls.agents.get(agent)?;
         if Type::Str.is_subtype(result) {

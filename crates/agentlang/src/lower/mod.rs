@@ -137,7 +137,7 @@ struct Rest<'a> {
 #[derive(PartialEq, Eq, Hash)]
 struct Callable {
     name: String,
-    /// Who carries it out, if it is a task.
+    /// The agent that runs it, if it is a task.
     agent: Option<String>,
     /// Upper bounds on the labels of a pipeline's arguments and of the program counter.
     given: Taint,

@@ -35,7 +35,7 @@ use taint::{Taint, Taints};
 pub struct Options {
     /// The lattice of the run.
     pub lattice: LatticeKind,
-    /// Whom its labels may name.
+    /// Names that its labels may have.
     pub principals: Principals,
     /// Tools of which a policy says what they do, whatever else is known of them.
     pub known: Vec<Name>,

@@ -13,7 +13,7 @@ pub(super) struct FnId(pub u32);
 /// A set of functions.
 pub(super) type Fns = Rc<BTreeSet<FnId>>;
 
-/// Whose code a term belongs to: the program's, or the prelude's.
+/// Owner of a term's code: the program or the prelude.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct CodeId(pub u8);
 

@@ -602,7 +602,7 @@ fn the_language_server_finds_what_check_finds_with_the_settings_around() {
     assert!(said.contains("\"diagnostics\":[]"), "{said}");
 }
 
-/// Whoever asks what a run may cost gets the figure of `cost`: with the prices of the settings.
+/// All commands that show costs use the prices of the settings, as `cost` does.
 #[test]
 fn every_bound_uses_the_prices_of_the_settings() {
     let dir = tempfile::tempdir().unwrap();

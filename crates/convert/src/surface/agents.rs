@@ -253,7 +253,7 @@ impl<'c> Writer<'c> {
         Some(fields)
     }
 
-    /// Whoever is asked or handed off to, as an agent or a pipeline, with what it is called.
+    /// A helper or target of a handoff, as an agent or a pipeline, with its name.
     fn other(&mut self, f: TermId, decl: &ToolDecl) -> Option<String> {
         stacker::maybe_grow(64 * 1024, 2 * 1024 * 1024, || self.other_inner(f, decl))
     }

@@ -684,8 +684,8 @@ impl Writer<'_> {
         Some(name)
     }
 
-    /// The variables of the program that a term reads, in order. One that stands for an expression is given a
-    /// name first.
+    /// The variables of the program that a term reads, in order. An expression that a variable replaced gets
+    /// a name first.
     fn reads(&mut self, id: TermId, bound: &mut Vec<Name>, out: &mut Vec<String>) {
         stacker::maybe_grow(64 * 1024, 2 * 1024 * 1024, || {
             let code = self.code;

@@ -14,7 +14,7 @@ const MAX_MERGES: usize = 100_000;
 /// Duplicate keys reported one by one.
 const MAX_DUPLICATES: usize = 20;
 
-/// Why building stopped; the reader stops too.
+/// Reason why building stopped; the reader stops, too.
 #[derive(Debug)]
 pub(super) struct Stop;
 

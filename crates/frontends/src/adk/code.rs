@@ -124,7 +124,7 @@ pub(super) fn lower(mut units: Units, project: &Project, file: &File) -> Compile
     })
 }
 
-/// Why models are asked beside the turns of some agents: by functions that they are given, or by runs of the
+/// Reason for model calls beside the turns of some agents: functions that they are given, or by runs of the
 /// same agents.
 fn beside<'i>(
     world: &World<'_>,

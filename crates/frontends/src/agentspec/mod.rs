@@ -12,9 +12,9 @@
 //! | `Swarm` | the first agent, handing over along `relationships` |
 //! | `A2AAgent`, `OciAgent` | unknown: a service answers for them |
 //!
-//! What flows along data edges is handed on together, as text. How often an agent's loop runs at most stands
-//! in `metadata`, if `entail convert` wrote it (`{"entail": {"max_steps": 25}}`): Agent Spec has no word for
-//! it. So does that it takes one action at a time (`"calls": "first"`).
+//! The values of all data edges into a node are its input, as one text. The bound of an agent's loop is in
+//! `metadata`, if `entail convert` wrote it (`{"entail": {"max_steps": 25}}`): Agent Spec has no field for
+//! it. The same holds for one action at a time (`"calls": "first"`).
 //!
 //! Source: oracle/agent-spec, `docs/pyagentspec`, specification 25.4.
 

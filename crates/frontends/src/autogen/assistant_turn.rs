@@ -19,7 +19,7 @@ pub(super) const DONE: &str = "$done";
 
 /// Field for the summaries of a reply's calls.
 const TOLD: &str = "told";
-/// Who was handed off to.
+/// Field for the target of a handoff.
 const TO: &str = "to";
 const NOBODY: &str = "nobody";
 

@@ -232,7 +232,7 @@ impl<'r> ClassicReader<'r, '_> {
         found.into_inner()
     }
 
-    /// Why models are asked beside a group chat: by functions that it or its members are given, by group
+    /// Reason for model calls beside a group chat: functions that it or its members are given, by group
     /// chats within it, or for a summary.
     fn beside(
         &self,
@@ -453,7 +453,7 @@ impl<'r> ClassicReader<'r, '_> {
         self.get(id, None, "human_input_mode").and_then(|g| self.world.str(g.value)).unwrap_or(default)
     }
 
-    /// Who speaks without a model: a person, what runs code, or one that always says the same.
+    /// A speaker without a model: a person, a code executor, or a constant reply.
     fn proxy(&self, id: ObjectId) -> MemberKind {
         let code = field(self.world.object(id), None, "code_execution_config");
         let user = self.class(id).is_some_and(|c| c.ends_with("UserProxyAgent"));

@@ -185,7 +185,7 @@ impl<'r> AgentChatReader<'r, '_> {
         self.world.objects().filter(|(_, o)| given(o)).map(|(id, _)| id).collect()
     }
 
-    /// Why models are asked beside the turns of an agent or a team: by functions that it or its members are
+    /// Reason for model calls beside the turns of an agent or a team: functions that it or its members are
     /// given, or by what the class of a member does.
     pub fn beside(&self, asks: &ModelRequests<'_, '_>, id: ObjectId) -> Option<Uncounted> {
         /// Agents whose requests are all compiled.

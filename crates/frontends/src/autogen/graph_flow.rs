@@ -38,7 +38,7 @@ fn edges<'g>(team: &Team, graph: &'g Graph) -> Edges<'g> {
     Edges { all, starts }
 }
 
-/// Who speaks at once, turn by turn, if the graph alone tells.
+/// The speakers of each turn, if the graph alone determines them.
 pub(super) fn waves(team: &Team, graph: &Graph) -> Option<Vec<Vec<usize>>> {
     let Edges { all, starts } = edges(team, graph);
     let plain = |e: &GraphEdge| matches!(e.when, When::Always) && !e.any && e.group == e.to;

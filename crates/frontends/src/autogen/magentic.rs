@@ -28,7 +28,7 @@ use frontend_kit::emit::{LoopBound, Template};
 use frontend_kit::kit::Kit;
 use std::sync::Arc;
 
-/// Who it is in the group chat.
+/// Name of the orchestrator in the group chat.
 const NAME: &str = "MagenticOneOrchestrator";
 /// Maximal number of requests for one ledger.
 const ATTEMPTS: u64 = 10;

@@ -59,7 +59,7 @@ impl Words {
     }
 }
 
-/// Who takes part in a group chat.
+/// A member of a group chat.
 pub(super) struct Member {
     pub name: String,
     /// Description for the other members and for the speaker selector.
@@ -151,7 +151,7 @@ pub(super) struct SocietyOfMind {
 pub(super) struct Team {
     pub how: SpeakerSelection,
     pub members: Vec<Member>,
-    /// Who gives the task.
+    /// Source of the task.
     pub opener: String,
     pub ends: Option<Termination>,
     /// Turns at most, as written or by default.
@@ -160,11 +160,11 @@ pub(super) struct Team {
     pub at: Span,
 }
 
-/// Who speaks next.
+/// The next speaker.
 pub(super) enum SpeakerSelection {
     RoundRobin,
     Selector(Box<Selector>),
-    /// Whom the last one handed off to.
+    /// Target of the last handoff.
     Swarm,
     /// An orchestrator that plans.
     Magentic(Box<Orchestrator>),

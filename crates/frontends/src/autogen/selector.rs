@@ -154,7 +154,7 @@ fn filled(kit: &mut Kit<'_>, words: &Words, roles: &str, at: Span) -> TermId {
     prompt.build(&mut kit.b)
 }
 
-/// Whoever spoke last, or the first if nobody has.
+/// The last speaker, or the first member if nobody has spoken.
 fn or_first(kit: &mut Kit<'_>, names: &[&str], first: TermId, at: Span) -> TermId {
     let known =
         kit.b.lit(core_ir::Data::list(names.iter().map(|n| core_ir::Data::str(*n)).collect::<Vec<_>>()), at);

@@ -301,7 +301,7 @@ impl<'r> CrewReader<'r, '_> {
         self.world.objects().filter(|(_, o)| starts(o)).map(|(id, _)| id).collect()
     }
 
-    /// Why something is started more than once, if it is.
+    /// Reason for more than one start, if any.
     fn repeated(&self, runs: &[ObjectId]) -> Option<Uncounted> {
         let several = runs.iter().map(|id| self.world.object(*id)).find(|o| {
             // Functions that only train or test it are begun instead.
@@ -311,7 +311,7 @@ impl<'r> CrewReader<'r, '_> {
         several.or_else(|| py::repeats(self.world, runs))
     }
 
-    /// Why functions that an agent, or a crew with its agents and tasks, is given ask models beside them.
+    /// Reason why functions of an agent, or of a crew with its agents and tasks, call models of their own.
     fn beside(&self, asks: &ModelRequests<'_, '_>, id: ObjectId) -> Option<Uncounted> {
         let world = self.world;
         let skip = |id| is_agent(world, id) || is_task(world, id) || is(world.object(id), "Crew");
@@ -338,8 +338,8 @@ impl<'r> CrewReader<'r, '_> {
         found.or_else(helper).or_else(asked)
     }
 
-    /// Why hooks of the project ask models beside its crews: functions that CrewAI calls before and after
-    /// crews, requests and tools, and listeners.
+    /// Reason why hooks of the project call models beside its crews: functions that CrewAI calls before and
+    /// after crews, requests and tools, and listeners.
     fn hooks(&self, asks: &ModelRequests<'_, '_>) -> Option<Uncounted> {
         let world = self.world;
         const HOOKS: &[&str] = &[

@@ -63,7 +63,7 @@ pub(super) struct Crew<'r> {
     pub tasks: Vec<CrewItem<'r>>,
     /// True in a hierarchical crew, whose manager assigns the tasks.
     pub managed: bool,
-    /// Who manages, if it is written.
+    /// The manager, if the crew names one.
     pub manager: Option<CrewItem<'r>>,
     pub manager_llm: Option<Setting<'r>>,
     /// Setting that turns planning on.
@@ -692,7 +692,7 @@ impl<'r> CrewReader<'r, '_> {
         })
     }
 
-    /// Who carries out a task, and whether it has something to call.
+    /// The agent of a task. The flag is true if it has tools.
     fn assigned(
         &self,
         kit: &mut Kit<'_>,
@@ -768,7 +768,7 @@ impl<'r> CrewReader<'r, '_> {
         kit.unknown(name, at)
     }
 
-    /// Whoever manages asks the agent of the task; without one, any of the crew.
+    /// The manager calls the agent of the task; without one, any agent of the crew.
     fn manager(
         &self,
         kit: &mut Kit<'_>,

@@ -177,8 +177,8 @@ impl CrewReader<'_, '_> {
         self.world.decorated(function, &["start", "listen", "router"])
     }
 
-    /// Why it is not known how often a method asks models: it starts a crew again and again, or asks by
-    /// itself.
+    /// Reason why the number of a method's model calls is not known: it starts a crew again and again, or
+    /// asks by itself.
     fn asks_openly(&self, run: &HashSet<FunctionId>) -> Option<&'static str> {
         const MODELS: &[&str] = &[
             "LLM",

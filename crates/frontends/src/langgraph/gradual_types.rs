@@ -1,9 +1,8 @@
-//! Python's values where something is done with them.
+//! Gradual types for Python's values.
 //!
-//! What a program computes has no type before it runs: `d.get("k", {})` may be anything, though one of the
-//! ways to it is an empty record. Where such a value is taken apart or computed with, it is one of any type;
-//! what is wrong with it shows when it runs, as in Python. Variables, texts and numbers that are written out,
-//! and what models and tools give keep their types.
+//! Python is dynamically typed: `d.get("k", {})` may be a value of any type, though one branch is an empty
+//! record. Where a field, item or operation uses such a value, its type is dynamic, and a type error is an
+//! error of the run, as in Python. Variables, literals, and results of models and tools keep their types.
 
 use super::value::STATE;
 use core_ir::{Builder, Data, Prim, Term, TermId, Type};

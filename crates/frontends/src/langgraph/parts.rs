@@ -248,7 +248,7 @@ impl GraphReader<'_, '_> {
         }
     }
 
-    /// Who says a message, in the framework's words.
+    /// Role of a message, in the framework's words.
     pub(super) fn message_type(&self, kit: &mut Kit<'_>, scope: &Scope, on: &Value, at: Span) -> TermId {
         let message = self.expr(kit, scope, on);
         let role = kit.b.add(Term::Field(message, "role".into()), at);

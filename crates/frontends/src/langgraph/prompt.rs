@@ -12,7 +12,7 @@ use python::{Object, Piece, PyKind, Value};
 use std::rc::Rc;
 
 impl GraphReader<'_, '_> {
-    /// Who says a message and what it says, of an object, a dictionary or a pair.
+    /// Role and content of a message that is an object, a dictionary or a pair.
     pub fn message_of(&self, value: &Value) -> Option<(Role, Value)> {
         match &value.kind {
             PyKind::Object(id) => {

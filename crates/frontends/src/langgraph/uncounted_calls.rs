@@ -77,7 +77,7 @@ const RUNS_FOR_EACH: &[&str] = &[
 ];
 
 impl GraphReader<'_, '_> {
-    /// Why something is run more than once, if it is.
+    /// Reason for more than one run, if any.
     pub(super) fn run_again(&self, what: &What) -> Option<Uncounted> {
         let id = match what {
             What::Graph(id) | What::Agent(id) | What::Team(id) => *id,
@@ -101,7 +101,7 @@ impl GraphReader<'_, '_> {
         py::repeats(self.world, &runs)
     }
 
-    /// Why models are asked beside the term.
+    /// Reason for model calls outside the term.
     pub(super) fn beside(&self, asks: &ModelRequests<'_, '_>, what: &What) -> Option<Uncounted> {
         let objects = || self.world.objects().map(|(_, o)| o);
         let is_ours = |o: &Object| o.callee.starts_with("langchain") || o.callee.starts_with("langgraph");
@@ -152,7 +152,7 @@ impl GraphReader<'_, '_> {
         }
     }
 
-    /// Why the middleware of an agent asks models.
+    /// Reason for model calls of an agent's middleware.
     fn middleware(&self, asks: &ModelRequests<'_, '_>, object: &Object) -> Option<Uncounted> {
         let given = field(object, None, "middleware")?;
         let Some(items) = self.world.items(given.value) else {

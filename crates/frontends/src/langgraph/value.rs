@@ -809,7 +809,7 @@ pub(super) fn raised(kit: &mut Kit<'_>, at: Span) -> TermId {
     kit.b.add(Term::Fail(message), at)
 }
 
-/// Who says a message of a class.
+/// Role of messages of a class.
 pub(super) fn message_role(class: &str) -> Option<Role> {
     Some(match class.rsplit('.').next().unwrap_or(class) {
         "HumanMessage" | "HumanMessageChunk" | "HumanMessagePromptTemplate" => Role::User,
@@ -820,7 +820,7 @@ pub(super) fn message_role(class: &str) -> Option<Role> {
     })
 }
 
-/// Who says a message of a role.
+/// Role of the core for a role's name.
 pub(super) fn role_of(name: &str) -> Option<Role> {
     Some(match name {
         "user" | "human" => Role::User,

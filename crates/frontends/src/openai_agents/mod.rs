@@ -85,7 +85,7 @@ const HOSTED: &[(&str, &str)] = &[
     ("ApplyPatchTool", "apply_patch"),
 ];
 
-/// Those of them that it carries out while the model replies; the others are left to the SDK, which takes a
+/// Hosted tools that run while the model replies; the others are left to the SDK, which takes a
 /// turn for each.
 const BY_PROVIDER: &[&str] =
     &["WebSearchTool", "FileSearchTool", "CodeInterpreterTool", "ImageGenerationTool"];
@@ -419,8 +419,8 @@ impl SdkReader<'_, '_> {
         seen
     }
 
-    /// Why some runs ask models beside their agents' own turns: functions that they, or their agents, are
-    /// given.
+    /// Reason for model calls of runs beside their agents' own turns: functions that they, or their agents,
+    /// are given.
     fn beside(&self, asks: &ModelRequests<'_, '_>, runs: &[ObjectId]) -> Option<Uncounted> {
         let given = runs.iter().flat_map(|run| {
             let args = self.world.object(*run).args.iter().enumerate();

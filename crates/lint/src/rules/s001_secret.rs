@@ -110,7 +110,7 @@ const MIN_KEY_LEN: usize = {
     shortest
 };
 
-/// Whose key stands in a text, if any does.
+/// Issuer of the key in a text, if there is one.
 fn issued(text: &str) -> Option<&'static str> {
     if has_private_key(text) {
         return Some("a private key");

@@ -1,4 +1,4 @@
-//! Whole runs: concurrency, budgets, time, cancellation, what is told and what is not.
+//! Whole runs: concurrency, budgets, time, cancellation, events and secrets.
 
 use crate::support::program::{AT, ask, call, caught, decl, machine, par};
 use crate::support::{Act, Server};

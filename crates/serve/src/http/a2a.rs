@@ -174,7 +174,7 @@ fn error(id: &Value, Fault(code, message): &Fault) -> Response {
     Json(json!({"jsonrpc": "2.0", "id": id, "error": error})).into_response()
 }
 
-/// Whom a request is of, and what it reaches.
+/// The caller of a request and the programs within its reach.
 #[derive(Clone)]
 struct Client {
     service: Arc<Service>,

@@ -70,7 +70,7 @@ impl Linter {
     /// Creates a linter with the settings of a folder and without a cache.
     ///
     /// # Errors
-    /// Why the settings cannot be used.
+    /// Reason why the settings cannot be used.
     pub fn of_settings(settings: &LintSettings, dir: &Path) -> Result<Linter, String> {
         let sources = LintSources { surroundings: true, cache: false };
         Ok(Linter::new(LintSelection::of_settings(settings, dir)?, settings, sources))

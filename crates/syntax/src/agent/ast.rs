@@ -287,7 +287,7 @@ pub struct Callable {
     pub flow: Vec<FlowWord>,
     /// The span of `by agent`, on a task that an agent carries out.
     pub by_agent: Option<Span>,
-    /// Who does the work.
+    /// The agent.
     pub body: Body,
     /// The declaration.
     pub span: Span,
@@ -362,7 +362,7 @@ pub enum Step {
     Stage {
         /// The variable.
         name: Name,
-        /// Who.
+        /// The agent.
         agent: Name,
         /// What.
         task: Name,
@@ -375,11 +375,11 @@ pub enum Step {
     Review {
         /// The variable.
         name: Name,
-        /// Who reviews.
+        /// The reviewing agent.
         reviewer: Name,
         /// Reviewed variable.
         subject: Name,
-        /// Who revises.
+        /// The revising agent.
         reviser: Name,
         /// The task that revises.
         task: Name,

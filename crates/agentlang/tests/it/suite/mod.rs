@@ -1,14 +1,14 @@
-//! Programs of `suite/agent`, and what they say of themselves.
+//! Programs of `suite/agent` and their expectations.
 //!
-//! What a program does is said in groups of lines that begin with `// Run: pipeline {…input…}` or `// Run:
-//! test name`. The world of the run follows, in the order in which it is asked: `// Model: reply`, `// Model
-//! calls tool: {…}`, `// Tool name: result`, `// Tool name {…arguments…}: result`, `// Tool name fails:
-//! message`, `// Recall key: value` (or `nothing`), `// Remember key: value`; before the answer of a model,
-//! `// System: text` says what its first message is; instead of an answer, `// Late: request` for one that
-//! comes too late for the innermost time limit of the request, `request` being `model` or the name of a tool;
-//! then `// Result: …`, with its label behind ` @ ` if it has one, or `// Fails: code message` with the
-//! beginning of the message. Tests without such a group pass in a world that is never asked.
-//! `NAME.policy.toml` beside `NAME.agent` is the policy of its runs.
+//! A group of lines is the expected run of a pipeline or test. It begins with `// Run: pipeline {…input…}` or
+//! `// Run: test name`. The world of the run follows, in the order in which it is asked: `// Model: reply`,
+//! `// Model calls tool: {…}`, `// Tool name: result`, `// Tool name {…arguments…}: result`,
+//! `// Tool name fails: message`, `// Recall key: value` (or `nothing`), `// Remember key: value`; before the
+//! answer of a model, `// System: text` says what its first message is; instead of an answer,
+//! `// Late: request` for one that comes too late for the innermost time limit of the request, `request`
+//! being `model` or the name of a tool; then `// Result: …`, with its label behind ` @ ` if it has one, or
+//! `// Fails: code message` with the beginning of the message. Tests without such a group pass in a world
+//! that is never asked. `NAME.policy.toml` beside `NAME.agent` is the policy of its runs.
 
 use agentlang::{Entry, EntryKind, codes};
 use core_ir::{Data, Name};

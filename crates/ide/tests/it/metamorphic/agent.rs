@@ -94,7 +94,7 @@ fn classes(text: &str) -> Vec<Class> {
     out
 }
 
-/// How many characters of a program that are neither space nor comment stand before each byte. Commas and
+/// Number of characters before each byte of a program that are neither space nor comment. Commas and
 /// semicolons, which the formatter may add, do not count, nor does the end of a new name.
 fn positions(text: &str) -> Vec<usize> {
     let classes = classes(text);
