@@ -8,7 +8,7 @@
 //! and quotes of everything else stay.
 
 use diagnostics::{Applicability, Diagnostic, Fix, Span};
-use frontend_kit::doc::{Limits, Node};
+use frontend_kit::doc::{Entry, Limits, Node};
 use frontend_kit::{File, Words};
 use std::ops::Range;
 use std::sync::Arc;
@@ -189,14 +189,31 @@ fn entry(text: &str, root: Node<'_>, at: Span, keys: &[&str], value: &str) -> Op
         return Some((start + 1..start + 1, new));
     }
     let value = nested("")?;
-    // Before the entry at the place, or else before the first that begins a line.
-    let place = |key: Span| {
+    // The text before a key on its line, if it is indentation or the dash of an item.
+    let lead = |key: Span| {
         let line = text.get(..key.start as usize)?.rfind('\n').map_or(0, |i| i + 1);
         let lead = text.get(line..key.start as usize)?;
-        lead.trim().is_empty().then(|| (line..line, format!("{lead}{name}: {value}\n")))
+        matches!(lead.trim(), "" | "-").then_some((line, lead))
     };
-    let own: Vec<Span> = around.entries().filter(|e| !e.merged).map(|e| e.key.span()).collect();
-    own.iter().filter(|k| **k == at).chain(&own).find_map(|k| place(*k))
+    let before = |entry: &Entry<'_>| {
+        let (line, lead) = lead(entry.key.span()).filter(|(_, lead)| lead.trim().is_empty())?;
+        Some((line..line, format!("{lead}{name}: {value}\n")))
+    };
+    let after = |entry: &Entry<'_>| {
+        let (_, lead) = lead(entry.key.span())?;
+        let (start, end) = (entry.span().start as usize, entry.span().end as usize);
+        let end = start + text.get(start..end)?.trim_end().len();
+        let stop = line_end(text, end);
+        let rest = text.get(end..stop)?.trim_start();
+        let indent = lead.replace('-', " ");
+        (rest.is_empty() || rest.starts_with('#')).then(|| (stop..stop, format!("\n{indent}{name}: {value}")))
+    };
+    // Before the key at the place, or after the entry that holds the place, or at the end of the mapping.
+    let own: Vec<Entry<'_>> = around.entries().filter(|e| !e.merged).collect();
+    if let Some(entry) = own.iter().find(|e| e.key.span() == at) {
+        return before(entry).or_else(|| after(entry));
+    }
+    own.iter().find(|e| inside(e.value.span())).and_then(after).or_else(|| own.last().and_then(after))
 }
 
 /// The change that puts one more item at the end of the list that the innermost mapping around a place has

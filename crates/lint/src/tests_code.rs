@@ -152,8 +152,11 @@ fn l017_fix_states_default() {
     let yaml =
         "agentId: coder\ntype: react\nmodel: m\nsystemPrompt: p\nmcp: {localTools: [run, terminate]}\n";
     let after = repaired("a.yaml", yaml);
-    assert!(after.contains("react: {maxSteps: "), "{after}");
+    assert_eq!(after, yaml.replace("type: react\n", "type: react\nreact: {maxSteps: 20}\n"));
     assert!(of("L017", &after, &among(&[("a.yaml", &after)])).is_empty());
+    // A comment on the line stays there; an agent in a list keeps its indentation.
+    let noted = yaml.replace("type: react", "type: react # a loop");
+    assert_eq!(repaired("a.yaml", &noted), noted.replace("loop\n", "loop\nreact: {maxSteps: 20}\n"));
     let json = "{\"agentId\": \"coder\", \"type\": \"react\", \"model\": \"m\", \"systemPrompt\": \"p\", \"react\": {\"think\": true}, \"mcp\": {\"localTools\": [\"run\", \"terminate\"]}}\n";
     let after = repaired("a.json", json);
     assert!(after.contains("\"react\": {\"maxSteps\": "), "{after}");
