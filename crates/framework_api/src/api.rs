@@ -178,6 +178,12 @@ impl<'a> Api<'a> {
         Api { pin: Box::new(pin), views: RefCell::default() }
     }
 
+    /// Returns true if a text contains the first name of a module that a table tells of. A text that doesn't
+    /// can't import one.
+    pub fn may_be_named(text: &str) -> bool {
+        crate::table::roots().any(|root| text.contains(root))
+    }
+
     /// Returns true if a table tells of a module.
     pub fn knows(module: &str) -> bool {
         crate::table::is_root(module)

@@ -19,6 +19,12 @@ pub(crate) fn is_root(module: &str) -> bool {
     TABLES.iter().any(|(_, roots, _)| roots.iter().any(|r| is_within(module, r)))
 }
 
+/// First names of the modules that the tables tell of.
+pub(crate) fn roots() -> impl Iterator<Item = &'static str> {
+    let roots = TABLES.iter().flat_map(|(_, roots, _)| roots.iter());
+    roots.map(|root| root.split('.').next().unwrap_or(root))
+}
+
 /// The tables of the packages that may have a module.
 pub(crate) fn tables_of(module: &str) -> impl Iterator<Item = &'static Table> {
     let of = move |(i, (_, roots, _)): (usize, &(&str, &[&str], &[u8]))| {

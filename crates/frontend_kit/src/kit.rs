@@ -228,6 +228,8 @@ pub struct Kit<'o> {
     pub versions: &'o Versions,
     /// Structure of the unit.
     pub outline: Outline,
+    /// Places that name models which are not known.
+    unknown_models: HashSet<Span>,
     agents: Vec<AgentPlace>,
     inputs: BTreeSet<String>,
     /// The types of those that are no texts.
@@ -246,6 +248,7 @@ impl<'o> Kit<'o> {
             budget,
             versions,
             outline: Outline::default(),
+            unknown_models: HashSet::new(),
             agents: Vec::new(),
             inputs: BTreeSet::new(),
             input_types: BTreeMap::new(),
@@ -264,6 +267,13 @@ impl<'o> Kit<'o> {
         let term = self.unknown(&why, at);
         self.out.push(undecided(code, why, at));
         term
+    }
+
+    /// Reports that the model which the source names at a place is not known. A request there that has no
+    /// model is not one without a model.
+    pub fn unknown_model(&mut self, why: String, at: Span) {
+        self.out.push(undecided(codes::NOT_COMPILED, why, at));
+        self.unknown_models.insert(at);
     }
 
     /// A literal text.
@@ -558,10 +568,17 @@ impl<'o> Kit<'o> {
 
     /// Finishes a unit whose inputs are around it already.
     pub fn finish_bare(self, term: TermId, name: &str, kind: UnitKind, span: Span) -> Option<Unit> {
-        let Kit { b, out, agents, outline, .. } = self;
+        let Kit { b, out, agents, outline, unknown_models, .. } = self;
         match b.finish_with_ids(term, &Globals::none()) {
             Ok((code, ids)) => {
-                let outline = outline.renumbered(&ids);
+                let mut outline = outline.renumbered(&ids);
+                let is_unknown = |(id, term): (TermId, &Term)| match term {
+                    Term::Llm(_, params) | Term::Recv(Recv::Data(params)) => {
+                        (params.model.is_none() && unknown_models.contains(&code.span(id))).then_some(id)
+                    }
+                    _ => None,
+                };
+                outline.unknown_models = code.iter().filter_map(is_unknown).collect();
                 Some(Unit { name: name.to_string(), kind, code: Arc::new(code), span, agents, outline })
             }
             Err(errors) => {

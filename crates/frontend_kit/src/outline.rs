@@ -7,7 +7,7 @@
 
 use core_ir::{NewIds, TermId, ToolId};
 use diagnostics::Span;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// Observations of a front end about a unit besides its term.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -35,6 +35,8 @@ pub struct Outline {
     pub loops: HashMap<TermId, LoopFacts>,
     /// Roles of tools that the program does not carry out.
     pub roles: HashMap<ToolId, ToolRole>,
+    /// Requests whose model the source names in a way that is not known.
+    pub unknown_models: HashSet<TermId>,
     /// People who take part in group chats, and whether what they say may end one.
     pub people: Vec<(Span, bool)>,
     /// True if the source scripts the replies: it replaces a model.

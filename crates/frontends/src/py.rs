@@ -13,22 +13,23 @@ use python::{
 };
 use std::sync::Arc;
 
-/// Returns true if the text imports one of these packages.
+/// Returns true if a module imports one of these packages.
 pub(crate) fn imports(file: &File, packages: &[&str]) -> bool {
-    imports_one(file, |head| packages.contains(&head))
+    mentions(file, packages) && imports_one(file, |head| packages.contains(&head))
 }
 
-/// Returns true if the text imports a package whose name passes the test.
+/// Returns true if a module imports a package whose name passes the test. It is parsed for that, so the text
+/// is searched for words first.
 pub(crate) fn imports_one(file: &File, is: impl Fn(&str) -> bool) -> bool {
-    let Some(source) = &file.python else { return false };
-    source.text.lines().any(|line| {
-        let line = line.trim_start();
-        let Some(rest) = line.strip_prefix("from ").or_else(|| line.strip_prefix("import ")) else {
-            return false;
-        };
-        let head = rest.trim_start().split(|c: char| !(c.is_alphanumeric() || c == '_')).next().unwrap_or("");
-        is(head)
-    })
+    let imports = file.python.as_ref().map_or(&[][..], |s| s.imported());
+    imports.iter().any(|i| i.level == 0 && is(i.module.split('.').next().unwrap_or(&i.module)))
+}
+
+/// Returns true if a module imports this module or something in it.
+pub(crate) fn imports_module(file: &File, module: &str) -> bool {
+    let imports = file.python.as_ref().map_or(&[][..], |s| s.imported());
+    let within = |name: String| name.strip_prefix(module).is_some_and(|r| r.is_empty() || r.starts_with('.'));
+    imports.iter().any(|i| i.level == 0 && i.qualified().any(within))
 }
 
 /// Returns true if the text of a module contains one of these words.
@@ -353,7 +354,7 @@ pub(crate) fn model(
     world: &World<'_>,
     given: Option<Given<'_>>,
     params: &mut ModelParams,
-    out: &mut Vec<Diagnostic>,
+    kit: &mut Kit<'_>,
 ) -> Option<Span> {
     const NAMES: &[&str] = &["model", "model_name", "model_id", "deployment_name", "azure_deployment"];
     let Given { value, at } = given?;
@@ -369,17 +370,15 @@ pub(crate) fn model(
             params.model = name.map(|n| Name::from(n.trim()));
             for arg in &object.args {
                 if let Some(name) = arg.name.as_deref().filter(|n| !NAMES.contains(n)) {
-                    setting(world, name, Given { value: &arg.value, at: arg.span }, params, out);
+                    setting(world, name, Given { value: &arg.value, at: arg.span }, params, kit.out);
                 }
             }
             if params.model.is_none() {
-                let why = format!("which model `{}` is", object.callee);
-                out.push(undecided(codes::NOT_COMPILED, why, at));
+                kit.unknown_model(format!("which model `{}` is", object.callee), at);
             }
         }
         _ => {
-            let why = format!("the model is not known: {}", world.unknown_reason(value));
-            out.push(undecided(codes::NOT_COMPILED, why, at));
+            kit.unknown_model(format!("the model is not known: {}", world.unknown_reason(value)), at);
         }
     }
     Some(at)

@@ -109,51 +109,17 @@ fn in_test(findings: &mut [Diagnostic]) {
     }
 }
 
-/// The module that says how long runs may be, if one of the project does and this one is imported: a run of
-/// what is made here may be among those. Tests do not count.
+/// Path of a module that limits runs, if a module of the project does and one imports this file: a run of
+/// what is made here may be limited by it. Tests don't count.
 fn limited_elsewhere<'p>(project: &'p Project, facts: &Facts) -> Option<&'p str> {
-    let word = facts.code.run_limit?;
+    let setting = facts.code.run_limit?;
     let (own, others) = project.files.split_first()?;
-    let texts: Vec<(&str, &str)> = others
-        .iter()
-        .filter(|f| !is_test(&f.path))
-        .filter_map(|f| Some((f.path.as_str(), &*f.python.as_ref()?.text)))
-        .collect();
-    let sets = |text: &str| {
-        text.match_indices(word).any(|(i, _)| {
-            let after = text[i + word.len()..].trim_start_matches(['"', '\'', ' ']);
-            after.starts_with(':') || after.starts_with('=') && !after.starts_with("==")
-        })
-    };
-    let (limits, _) = texts.iter().find(|(_, text)| sets(text))?;
-    texts.iter().any(|(path, text)| imports(path, text, &own.path)).then_some(limits)
-}
-
-/// Returns true if a module imports another, by the lines that begin with `from` and `import`.
-fn imports(path: &str, text: &str, other: &str) -> bool {
-    let folder = |path: &str| path.rfind(['/', '\\']).map_or("", |i| &path[..i]).to_string();
-    let module = other.trim_end_matches(".py").trim_end_matches("/__init__");
-    let mut parts = module.rsplit(['/', '\\']);
-    let (name, above) = (parts.next().unwrap_or(module), parts.next());
-    let beside = folder(path) == folder(other);
-    let is = |dotted: &str| {
-        let mut parts = dotted.rsplit('.');
-        parts.next() == Some(name)
-            && match parts.next() {
-                None | Some("") => beside,
-                qualifier => qualifier == above,
-            }
-    };
-    text.lines().map(str::trim_start).any(|line| match line.strip_prefix("from ") {
-        Some(rest) => {
-            let Some((from, names)) = rest.split_once(" import ") else { return false };
-            let names = names.split([',', '(', ')']).filter_map(|n| n.split_whitespace().next());
-            is(from.trim()) || names.into_iter().any(|n| is(&format!("{}.{n}", from.trim_end_matches('.'))))
-        }
-        None => line
-            .strip_prefix("import ")
-            .is_some_and(|names| names.split(',').filter_map(|n| n.split_whitespace().next()).any(is)),
-    })
+    let others: Vec<&File> = others.iter().filter(|f| !is_test(&f.path)).collect();
+    let limits = others.iter().find(|f| f.python.as_ref().is_some_and(|m| m.sets(setting)))?;
+    let modules = project.python();
+    let own = modules.by_path(&own.path)?;
+    let imports = |f: &&File| modules.by_path(&f.path).is_some_and(|m| modules.imported(m).contains(&own));
+    others.iter().any(imports).then_some(&limits.path)
 }
 
 /// The name in reports of a module of Python that no front end compiles.

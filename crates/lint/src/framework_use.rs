@@ -71,12 +71,9 @@ impl FaultyUse {
 /// Returns true if a module imports a framework that has a table.
 pub fn concerns(file: &File) -> bool {
     let Some(source) = &file.python else { return false };
-    let named = |line: &str| {
-        let line = line.trim_start();
-        let rest = line.strip_prefix("from ").or_else(|| line.strip_prefix("import "));
-        rest.is_some_and(|r| Api::knows(r.split([' ', ',', ';']).find(|w| !w.is_empty()).unwrap_or("")))
-    };
-    source.text.lines().any(named)
+    // A text without any of the names imports none, and need not be parsed.
+    Api::may_be_named(&source.text)
+        && source.imported().iter().any(|i| i.level == 0 && i.qualified().any(|name| Api::knows(&name)))
 }
 
 /// The findings of the rules about uses in the first file of a project.

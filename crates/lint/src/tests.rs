@@ -724,3 +724,34 @@ fn findings_in_test_configurations_are_info() {
     );
     assert_eq!(of("tests/a.yaml", &key), [("S001", Level::Error)]);
 }
+
+/// A finding of another kind at the place of a request says nothing about its model.
+#[test]
+fn l002_reads_which_models_are_unknown_and_not_other_findings_there() {
+    use core_ir::{Builder, Data, Globals, ModelParams, Term};
+    let at = Span { file: FileId(0), start: 0, end: 1 };
+    let mut b = Builder::new();
+    let prompt = b.lit(Data::str("p"), at);
+    let request = b.add(Term::Llm(prompt, Arc::new(ModelParams::default())), at);
+    let code = b.finish(request, &Globals::none()).expect("a closed term");
+    let asked = code.iter().find(|(_, t)| matches!(t, Term::Llm(..))).map(|(id, _)| id).expect("a request");
+    let unit = frontend_kit::Unit {
+        name: "main".into(),
+        kind: frontend_kit::UnitKind::Agent,
+        code: Arc::new(code),
+        span: at,
+        agents: Vec::new(),
+        outline: frontend_kit::Outline::default(),
+    };
+    let other = Diagnostic::new(Level::Unknown, "F009", "some of the tools are not known", at);
+    let mut compiled = Compiled {
+        framework: "crewai",
+        units: vec![unit],
+        facts: Facts::default(),
+        diagnostics: vec![other],
+    };
+    let missing = |c: &Compiled| lint(c, &Config::default()).iter().filter(|d| d.code == "L002").count();
+    assert_eq!(missing(&compiled), 1);
+    compiled.units[0].outline.unknown_models.insert(asked);
+    assert_eq!(missing(&compiled), 0);
+}

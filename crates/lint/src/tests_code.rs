@@ -560,8 +560,17 @@ fn a_limit_that_another_module_gives_its_runs_may_be_that_of_what_it_imports() {
         "from agents.looker import (\n    agent,\n)\n",
         "from app.agents import looker\n",
         "import app.agents.looker as looker\n",
+        "import os, app.agents.looker as looker\n",
     ] {
         assert_eq!(level(&format!("{import}{run}")), Some(Level::Unknown), "{import}");
+    }
+    // Comments and texts neither import a module nor limit its runs.
+    for runs in [
+        format!("'''\nfrom app.agents.looker import agent\n'''\n{run}"),
+        "from app.agents.looker import agent\n# recursion_limit = 8\n".to_string(),
+        "from app.agents.looker import agent\nprint('recursion_limit: 8')\n".to_string(),
+    ] {
+        assert_eq!(level(&runs), Some(Level::Warn), "{runs}");
     }
     // Another module of that name; one that only reads a limit; one that is run without.
     assert_eq!(level(&format!("from tools.looker import agent\n{run}")), Some(Level::Warn));

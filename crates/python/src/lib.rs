@@ -37,6 +37,7 @@
 mod call;
 mod eval;
 mod expr;
+mod imports;
 mod literals;
 mod loops;
 mod methods;
@@ -52,6 +53,7 @@ mod uses;
 mod value;
 
 pub use eval::{Framework, Limits, World};
+pub use imports::Imported;
 pub use literals::{CALLED, RUN_BY_TOOL};
 pub use modules::{MAX_STEPS, Modules};
 pub use sources::{Source, Sources, normal};

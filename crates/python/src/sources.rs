@@ -1,11 +1,12 @@
 //! The texts of a project's modules, parsed when they are first looked at.
 
+use crate::Imported;
 use diagnostics::{FileId, Span};
 use ruff_python_ast::token::TokenKind;
 use ruff_python_ast::{Mod, Stmt};
 use ruff_python_parser::{Mode, ParseOptions, parse_unchecked};
 use ruff_text_size::TextRange;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::{Arc, OnceLock};
 
 /// Bytes of one module at most; a longer one counts as empty.
@@ -23,6 +24,7 @@ pub struct Source {
     /// Its text.
     pub text: Arc<str>,
     tree: OnceLock<Tree>,
+    pub(crate) imported: OnceLock<Vec<Imported>>,
 }
 
 #[derive(Debug)]
@@ -46,7 +48,7 @@ impl Drop for Tree {
 impl Source {
     /// A module's text; it is parsed when it is first looked at.
     pub fn new(id: FileId, path: &str, text: Arc<str>) -> Source {
-        Source { id, path: normal(path), text, tree: OnceLock::new() }
+        Source { id, path: normal(path), text, tree: OnceLock::new(), imported: OnceLock::new() }
     }
 
     /// The place of a range.
@@ -210,6 +212,24 @@ impl Sources {
     /// Returns true if there are no modules.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// Numbers of the modules that the import statements of a module name, in order.
+    ///
+    /// # Examples
+    /// ```
+    /// use diagnostics::FileId;
+    /// let mut sources = python::Sources::new();
+    /// let tools = sources.add(FileId(0), "app/tools.py", "".into());
+    /// let main = sources.add(FileId(1), "app/main.py", "from . import tools\nimport os\n".into());
+    /// assert_eq!(sources.imported(main).into_iter().collect::<Vec<_>>(), [tools]);
+    /// ```
+    pub fn imported(&self, module: usize) -> BTreeSet<usize> {
+        let imports = self.get(module).map_or(&[][..], Source::imported);
+        let found = |i: &Imported| -> Vec<usize> {
+            i.qualified().filter_map(|name| self.import(module, i.level, &name)).collect()
+        };
+        imports.iter().flat_map(found).collect()
     }
 
     /// The module that an import names, `level` dots before the name. Without dots, the nearest folder

@@ -83,22 +83,61 @@ pub struct CallUse {
 }
 
 /// Runs a step of a recursion over the syntax tree on a stack that is large enough.
-fn with_stack<T>(step: impl FnOnce() -> T) -> T {
+pub(crate) fn with_stack<T>(step: impl FnOnce() -> T) -> T {
     stacker::maybe_grow(64 * 1024, 1024 * 1024, step)
 }
 
-/// Words in the test of an `if` that asks which version or which names there are.
-const ASKS_VERSION: &[&str] = &[
-    "hasattr",
-    "getattr",
-    "version",
-    "find_spec",
-    "signature",
-    "TYPE_CHECKING",
-    "_AVAILABLE",
-    "HAS_",
-    "VERSION",
-];
+/// Names in an expression, texts left out.
+#[derive(Default)]
+struct Names<'a> {
+    /// Variables and attributes.
+    all: Vec<&'a str>,
+    /// Last names of the functions that are called.
+    called: Vec<&'a str>,
+}
+
+impl<'a> Names<'a> {
+    fn of(expr: &'a Expr) -> Names<'a> {
+        let mut names = Names::default();
+        names.visit_expr(expr);
+        names
+    }
+
+    /// Returns true for the test of an `if` that depends on the installed version or its names.
+    fn ask_version(&self) -> bool {
+        const NAMES: &[&str] = &["hasattr", "getattr", "find_spec", "TYPE_CHECKING"];
+        const PARTS: &[&str] = &["version", "VERSION", "signature", "_AVAILABLE", "HAS_"];
+        self.all.iter().any(|n| NAMES.contains(n) || PARTS.iter().any(|p| n.contains(p)))
+    }
+
+    /// Returns true for a decorator that skips a test or expects that it fails.
+    fn skip(&self) -> bool {
+        self.all.iter().any(|n| n.contains("skip") || n.contains("xfail"))
+    }
+
+    /// Returns true for the context of a `with` that expects an exception.
+    fn expect_exception(&self) -> bool {
+        let expects =
+            |n: &&str| n.ends_with("raises") || n.ends_with("suppress") || n.contains("assertRaises");
+        self.called.iter().any(expects)
+    }
+}
+
+impl<'a> SourceOrderVisitor<'a> for Names<'a> {
+    fn visit_expr(&mut self, expr: &'a Expr) {
+        match expr {
+            Expr::Name(name) => self.all.push(name.id.as_str()),
+            Expr::Attribute(attribute) => self.all.push(attribute.attr.as_str()),
+            Expr::Call(call) => match &*call.func {
+                Expr::Name(name) => self.called.push(name.id.as_str()),
+                Expr::Attribute(attribute) => self.called.push(attribute.attr.as_str()),
+                _ => {}
+            },
+            _ => {}
+        }
+        with_stack(|| walk_expr(self, expr));
+    }
+}
 
 impl Source {
     /// Uses of packages in the module.
@@ -460,12 +499,6 @@ impl<'a> Walk<'_, 'a> {
         }
     }
 
-    /// Returns true if the text of a node has one of these words.
-    fn mentions(&self, node: &impl Ranged, words: &[&str]) -> bool {
-        let range = usize::from(node.start())..usize::from(node.end());
-        self.source.text.get(range).is_some_and(|text| words.iter().any(|w| text.contains(w)))
-    }
-
     fn patched(&mut self, object: &Expr, name: &str) {
         self.uses.patched.insert(name.to_string());
         if let Some(Target::Name(q)) = self.target(object) {
@@ -537,7 +570,7 @@ impl<'a> SourceOrderVisitor<'a> for Walk<'_, 'a> {
                 for default in f.parameters.iter().filter_map(|p| p.default()) {
                     self.visit_expr(default);
                 }
-                let skipped = f.decorator_list.iter().any(|d| self.mentions(d, &["skip", "xfail"]));
+                let skipped = f.decorator_list.iter().any(|d| Names::of(&d.expression).skip());
                 let guards = if skipped { ALL } else { Guards::default() };
                 self.guarded(guards, |w| {
                     with_stack(|| w.scope(&f.body, Some(&f.parameters), false));
@@ -578,13 +611,11 @@ impl<'a> SourceOrderVisitor<'a> for Walk<'_, 'a> {
                 });
             }
             Stmt::If(s) => {
-                let asks = self.mentions(&*s.test, ASKS_VERSION);
-                let guards = if asks { ALL } else { Guards::default() };
+                let guards = if Names::of(&s.test).ask_version() { ALL } else { Guards::default() };
                 self.guarded(guards, |w| with_stack(|| walk_stmt(w, statement)));
             }
             Stmt::With(s) => {
-                let raises = &["raises(", "suppress(", "assertRaises"];
-                let expects = s.items.iter().any(|i| self.mentions(&i.context_expr, raises));
+                let expects = s.items.iter().any(|i| Names::of(&i.context_expr).expect_exception());
                 let guards = if expects { ALL } else { Guards::default() };
                 self.guarded(guards, |w| with_stack(|| walk_stmt(w, statement)));
             }

@@ -69,9 +69,8 @@ const SIDES: &str = "$sides";
 const TURN: &str = "$turn";
 
 pub(super) fn detect(file: &File) -> u8 {
-    let uses =
-        py::imports(file, &["google"]) && py::mentions(file, &["google.adk", "from google import adk"]);
-    if uses && py::mentions(file, &["Agent("]) { 85 } else { 0 }
+    let mentions = py::mentions(file, &["adk"]) && py::mentions(file, &["Agent("]);
+    if mentions && py::imports_module(file, "google.adk") { 85 } else { 0 }
 }
 
 /// The kinds of agents.
@@ -485,7 +484,7 @@ impl<'r> AdkReader<'r, '_> {
         let head = object.span;
         py::report(object, AGENT_KEYS, UNUSED, "an ADK agent", kit.out);
         let mut params = ModelParams::default();
-        let model_at = py::model(self.world, self.get(id, "model"), &mut params, kit.out);
+        let model_at = py::model(self.world, self.get(id, "model"), &mut params, kit);
         if let Some(given) = self.get(id, "generate_content_config")
             && let Some((_, config)) = self.world.object_of(given.value)
         {

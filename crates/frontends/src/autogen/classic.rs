@@ -406,7 +406,7 @@ impl<'r> ClassicReader<'r, '_> {
                 }
                 _ => format!("the model is not known: {}", self.world.unknown_reason(of)),
             };
-            kit.out.push(undecided(codes::NOT_COMPILED, why, given.at));
+            kit.unknown_model(why, given.at);
         }
         Some((params, given.at))
     }

@@ -344,7 +344,7 @@ impl<'r> AgentChatReader<'r, '_> {
         let mut params =
             ModelParams { purpose: Some(self.name(id).as_str().into()), ..ModelParams::default() };
         let given = ["model", "deployment_name"].iter().find_map(|k| self.get(id, None, k));
-        let model_at = py::model(self.world, given, &mut params, kit.out);
+        let model_at = py::model(self.world, given, &mut params, kit);
         for (key, given) in SETTINGS.iter().filter_map(|k| Some((*k, self.get(id, None, k)?))) {
             py::setting(self.world, key, given, &mut params, kit.out);
         }
@@ -808,10 +808,10 @@ pub(super) fn model(
     let Some((_, client)) = world.object_of(given.value) else {
         if let PyKind::Either(_) | PyKind::Unknown(_) = given.value.kind {
             let why = format!("the model is not known: {}", world.unknown_reason(given.value));
-            kit.out.push(undecided(codes::NOT_COMPILED, why, given.at));
+            kit.unknown_model(why, given.at);
             return Some(given.at);
         }
-        return py::model(world, Some(given), params, kit.out);
+        return py::model(world, Some(given), params, kit);
     };
     let names = ["model", "azure_deployment", "model_id", "model_path", "deployment_name"];
     // `ChatCompletionClient.load_component({"provider": …, "config": {"model": …}})`
@@ -831,11 +831,7 @@ pub(super) fn model(
         }
     }
     if params.model.is_none() {
-        kit.out.push(undecided(
-            codes::NOT_COMPILED,
-            format!("which model `{}` asks", client.callee),
-            given.at,
-        ));
+        kit.unknown_model(format!("which model `{}` asks", client.callee), given.at);
     }
     Some(given.at)
 }

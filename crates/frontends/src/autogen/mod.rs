@@ -138,9 +138,8 @@ impl Frontend for AutoGen {
     fn detect(&self, file: &File) -> u8 {
         if file.python.is_some() {
             let made = ["Agent(", "GroupChat(", "Swarm(", "GraphFlow(", "initiate_chat"];
-            let new = py::imports(file, code::PACKAGES) && py::mentions(file, &made);
-            let old = py::imports(file, classic::PACKAGES) && py::mentions(file, &made);
-            return if new || old { 85 } else { 0 };
+            let imports = || py::imports(file, code::PACKAGES) || py::imports(file, classic::PACKAGES);
+            return if py::mentions(file, &made) && imports() { 85 } else { 0 };
         }
         let gallery = |c: Node<'_>| {
             c.entries().take(20).any(|e| e.value.items().take(20).any(component::is_component))

@@ -30,7 +30,7 @@ pub(super) fn detect(file: &File) -> u8 {
     let words = ["Agent(", "Task(", "Crew(", "CrewBase", "(Flow", "kickoff("];
     // What starts a crew of another module need not name the framework.
     let starts = py::mentions(file, &[".crew().kickoff", ".crew().train(", ".crew().test("]);
-    if py::imports(file, &["crewai"]) && py::mentions(file, &words) || starts { 90 } else { 0 }
+    if starts || py::mentions(file, &words) && py::imports(file, &["crewai"]) { 90 } else { 0 }
 }
 
 /// Attributes that `@CrewBase` adds to a class.

@@ -220,7 +220,7 @@ impl<'r> CrewReader<'r, '_> {
         params: &mut ModelParams,
     ) -> Option<Span> {
         match written? {
-            Setting::Code(given) => py::model(self.world, Some(*given), params, kit.out),
+            Setting::Code(given) => py::model(self.world, Some(*given), params, kit),
             Setting::Yaml(entry) => {
                 let (named, at) = emit::model(Some(*entry), &["model", "model_name", "name"], kit.out);
                 params.model = named.model;

@@ -233,7 +233,7 @@ impl GraphReader<'_, '_> {
                     }
                 }
                 None => {
-                    py::model(self.world, Some(given), &mut params, kit.out);
+                    py::model(self.world, Some(given), &mut params, kit);
                 }
             }
         }
@@ -345,7 +345,7 @@ impl GraphReader<'_, '_> {
                 params = self.params(kit, &super::model::Model { tools: Vec::new(), ..model }, &name)
             }
             Some((given, None)) => {
-                py::model(self.world, Some(given), &mut params, kit.out);
+                py::model(self.world, Some(given), &mut params, kit);
             }
             None => {}
         }

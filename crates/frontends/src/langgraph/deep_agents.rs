@@ -159,7 +159,7 @@ impl GraphReader<'_, '_> {
                 }
                 None => {
                     let given = py::Given { value, at: value.span };
-                    py::model(self.world, Some(given), &mut params, kit.out);
+                    py::model(self.world, Some(given), &mut params, kit);
                 }
             },
         }

@@ -131,14 +131,12 @@ impl Frontend for LangGraph {
             let family = head.split('_').next().unwrap_or(head);
             FAMILY.contains(&family)
         };
-        if !py::imports_one(file, is_family) {
-            return 0;
-        }
-        match (py::mentions(file, GRAPHS), py::mentions(file, CHAINS)) {
+        let sure = match (py::mentions(file, GRAPHS), py::mentions(file, CHAINS)) {
             (true, _) => 85,
             (false, true) => 70,
-            _ => 0,
-        }
+            _ => return 0,
+        };
+        if py::mentions(file, FAMILY) && py::imports_one(file, is_family) { sure } else { 0 }
     }
 
     fn lower(&self, project: &Project, main: usize) -> Compiled {

@@ -288,7 +288,7 @@ impl GraphReader<'_, '_> {
         }
         self.note_scripted(kit, settled);
         let before = kit.out.len();
-        py::model(self.world, Some(Given { value: settled, at: model.at }), &mut params, kit.out);
+        py::model(self.world, Some(Given { value: settled, at: model.at }), &mut params, kit);
         for arg in &model.bound {
             if let (Some("model" | "model_name"), Some(named)) =
                 (arg.name.as_deref(), self.world.str(&arg.value))

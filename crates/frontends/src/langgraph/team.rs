@@ -107,7 +107,7 @@ impl GraphReader<'_, '_> {
             match self.model(given.value) {
                 Some(model) => params = self.params(kit, &model, &name),
                 None => {
-                    py::model(self.world, Some(given), &mut params, kit.out);
+                    py::model(self.world, Some(given), &mut params, kit);
                 }
             }
         }

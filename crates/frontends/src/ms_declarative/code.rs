@@ -65,10 +65,8 @@ const MAX_DEPTH: usize = 12;
 
 pub(super) fn detect(file: &File) -> u8 {
     let made = ["Agent(", "as_agent(", "create_agent(", "Builder("];
-    let uses = file.python.as_ref().is_some_and(|s| {
-        s.text.contains("from agent_framework") || s.text.contains("import agent_framework")
-    });
-    if uses && py::mentions(file, &made) { 82 } else { 0 }
+    let mentions = py::mentions(file, &["agent_framework"]) && py::mentions(file, &made);
+    if mentions && py::imports_one(file, |head| head.starts_with("agent_framework")) { 82 } else { 0 }
 }
 
 pub(super) fn lower(mut units: Units, project: &Project, file: &File) -> Compiled {
@@ -199,8 +197,8 @@ impl<'r> BuilderReader<'r, '_> {
         let named = own.or_else(|| client.and_then(|c| names.iter().find_map(|k| field(c, None, k))));
         params.model = named.and_then(|g| self.world.str(g.value)).map(Name::from);
         if let Some(given) = named.filter(|g| params.model.is_none() && !g.value.is_none()) {
-            let message = format!("the model is not known: {}", self.world.unknown_reason(given.value));
-            kit.out.push(undecided(codes::NOT_COMPILED, message, given.at));
+            let why = format!("the model is not known: {}", self.world.unknown_reason(given.value));
+            kit.unknown_model(why, given.at);
         }
         for (key, given) in SETTINGS.iter().filter_map(|k| Some((*k, self.get(id, None, k)?))) {
             py::setting(self.world, key, given, &mut params, kit.out);

@@ -96,7 +96,7 @@ impl Frontend for OpenAiAgents {
     }
 
     fn detect(&self, file: &File) -> u8 {
-        let uses = py::imports(file, &["agents"]) && py::mentions(file, &["Agent(", "Agent[", "Runner."]);
+        let uses = py::mentions(file, &["Agent(", "Agent[", "Runner."]) && py::imports(file, &["agents"]);
         if uses && !py::imports(file, &["crewai", "autogen_agentchat", "langgraph", "google"]) {
             80
         } else {
@@ -605,8 +605,7 @@ impl SdkReader<'_, '_> {
         let head = object.span;
         py::report(object, AGENT_KEYS, AGENT_UNUSED, "an agent", kit.out);
         let mut params = ModelParams { purpose: Some(Name::from(self.name(id))), ..ModelParams::default() };
-        let model_at =
-            py::model(self.world, self.get(id, None, "model"), &mut params, kit.out).unwrap_or(head);
+        let model_at = py::model(self.world, self.get(id, None, "model"), &mut params, kit).unwrap_or(head);
         self.settings(kit, id, &mut params);
         if let Some(given) = self.get(id, None, "output_type") {
             params.result = self.output(given.value);

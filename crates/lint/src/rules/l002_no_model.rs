@@ -20,10 +20,8 @@ fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
             && params.model.is_none()
             && !params.waiting
         {
-            // One that is named by something not known is not missing, and the front end said so.
-            let at = code.span(id);
-            let unknown = |d: &Diagnostic| d.level == Level::Unknown && d.span == Some(at);
-            if context.compiled.diagnostics.iter().any(unknown) {
+            // A model that is named and not known is not missing: the front end reports it.
+            if context.unit.outline.unknown_models.contains(&id) {
                 continue;
             }
             let mut d = rule.finding("no model is named", code.span(id));
