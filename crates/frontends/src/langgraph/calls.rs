@@ -199,38 +199,31 @@ impl GraphReader<'_, '_> {
     }
 
     /// The calls of one way, then what it gives.
-    #[allow(clippy::too_many_arguments)]
     pub(super) fn level(
         &self,
         kit: &mut Kit<'_>,
         scope: Scope,
-        calls: &[Call],
-        depth: usize,
-        value: &Value,
-        ways: &PathContext<'_>,
+        level: Level<'_>,
         leaf: &mut Leaf<'_>,
     ) -> TermId {
         stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
             if !kit.budget.begin_value() {
-                return super::value::too_much(kit, value.span);
+                return super::value::too_much(kit, level.value.span);
             }
-            let term = self.level_inner(kit, scope, calls, depth, value, ways, leaf);
+            let term = self.level_inner(kit, scope, level, leaf);
             kit.budget.end_value();
             term
         })
     }
 
-    #[allow(clippy::too_many_arguments)]
-    pub(super) fn level_inner(
+    fn level_inner(
         &self,
         kit: &mut Kit<'_>,
         mut scope: Scope,
-        calls: &[Call],
-        depth: usize,
-        value: &Value,
-        ways: &PathContext<'_>,
+        level: Level<'_>,
         leaf: &mut Leaf<'_>,
     ) -> TermId {
+        let Level { calls, depth, value, ways } = level;
         let at = value.span;
         let mut bindings: Vec<(Name, TermId)> = Vec::new();
         let mut places = Places::default();
@@ -265,7 +258,7 @@ impl GraphReader<'_, '_> {
                                 if whole && here.is_empty() && self.needs(value, there, &scope.path) {
                                     return super::value::raised(kit, place);
                                 }
-                                self.level(kit, scope, here, depth + 1, value, ways, leaf)
+                                self.level(kit, scope, level.inside(here, value), leaf)
                             };
                         let yes = side(kit, &of_yes, &of_no, &yes, true);
                         let no = side(kit, &of_no, &of_yes, &no, false);
@@ -293,7 +286,8 @@ impl GraphReader<'_, '_> {
                         continue;
                     }
                     let next = calls.get(i + 1).and_then(|c| self.world.path(c.id).get(depth..));
-                    let condition = self.tested(kit, &scope, &tests, next, &mut tested, &mut bindings, place);
+                    let tests_of = CallTests { tests: &tests, next: next.unwrap_or(&[]), at: place };
+                    let condition = self.tested(kit, &scope, tests_of, &mut tested, &mut bindings);
                     if bindings.len() > places.last() {
                         places.open(&mut scope, bindings.len());
                     }
@@ -354,8 +348,8 @@ impl GraphReader<'_, '_> {
             }
             let condition = self.test(kit, &scope, &test.value);
             let under = |holds: bool| scope.under(Condition::Test(test.value.clone(), holds));
-            let yes = self.level(kit, under(true), &[], depth + 1, &yes.value, ways, leaf);
-            let no = self.level(kit, under(false), &[], depth + 1, &no.value, ways, leaf);
+            let yes = self.level(kit, under(true), level.inside(&[], &yes.value), leaf);
+            let no = self.level(kit, under(false), level.inside(&[], &no.value), leaf);
             let body = kit.b.add(Term::If(condition, yes, no, IfSugar::Plain), at);
             return kit.b.let_in(places.with(bindings), body, at);
         }
@@ -404,7 +398,8 @@ impl GraphReader<'_, '_> {
         inner.held.insert(element, BoundResult { var: var.clone(), kind, live: false });
         let ways = PathContext { mode: Mode::Beside, value: &nothing, ..*ways };
         let mut leaf = |kit: &mut Kit<'_>, _: &Scope, _: &Value| kit.b.lit(Data::Null, at);
-        let body = self.level(kit, inner, &inside, depth + 1, &nothing, &ways, &mut leaf);
+        let level = Level { calls: &inside, depth: depth + 1, value: &nothing, ways: &ways };
+        let body = self.level(kit, inner, level, &mut leaf);
         let turn = kit.b.abs(var, None, body, at);
         kit.b.add(Term::Each(None, turn, list), at)
     }
@@ -647,17 +642,15 @@ impl GraphReader<'_, '_> {
     }
 
     /// Lowers the conjunction of a call's tests. A test that the next call is under, too, gets a name.
-    #[allow(clippy::too_many_arguments)]
     fn tested(
         &self,
         kit: &mut Kit<'_>,
         scope: &Scope,
-        tests: &[(Value, bool)],
-        next: Option<&[Condition]>,
+        call: CallTests<'_>,
         known: &mut Tested,
         out: &mut Vec<(Name, TermId)>,
-        at: Span,
     ) -> TermId {
+        let CallTests { tests, next, at } = call;
         let begins = |first: &[(Value, bool)]| {
             first.len() <= tests.len() && first.iter().zip(tests).all(|((a, p), (b, q))| p == q && same(a, b))
         };
@@ -668,7 +661,7 @@ impl GraphReader<'_, '_> {
         let (mut done, mut name) =
             known.0.last().map_or((0, None), |(first, name)| (first.len(), Some(name.clone())));
         let both = |((test, holds), other): &(&(Value, bool), &Condition)| matches!(other, Condition::Test(t, h) if h == holds && same(t, test));
-        let shared = tests.iter().zip(next.unwrap_or(&[])).take_while(both).count();
+        let shared = tests.iter().zip(next).take_while(both).count();
         let rest = |kit: &mut Kit<'_>, name: &Option<Name>, tests: &[(Value, bool)]| {
             let rest = (!tests.is_empty()).then(|| self.all_of(kit, scope, tests, at));
             let name = name.as_ref().map(|name| kit.b.var(name.clone(), at));
@@ -706,7 +699,7 @@ impl GraphReader<'_, '_> {
             && self.is_added(ways.value, call.id)
             && self.is_live(scope, call.id, &call.kind, ways);
         let (term, kind) = match self.one_kind(&call.kind) {
-            true => self.done(kit, scope, call.id, &call.kind, ways, live, out, at),
+            true => self.done(kit, scope, &call.kind, CallSite { id: call.id, ways, live, at }, out),
             false => {
                 let why = "the choice between models whose replies differ in kind";
                 (kit.undecided(codes::NOT_COMPILED, why.into(), at), ReplyKind::Data)
@@ -749,29 +742,26 @@ impl GraphReader<'_, '_> {
     }
 
     /// Lowers a call: its action, and the value it returns.
-    #[allow(clippy::too_many_arguments)]
     fn done(
         &self,
         kit: &mut Kit<'_>,
         scope: &mut Scope,
-        id: ObjectId,
         effect: &Effect,
-        ways: &PathContext<'_>,
-        live: bool,
+        site: CallSite<'_>,
         out: &mut Vec<(Name, TermId)>,
-        at: Span,
     ) -> (TermId, ReplyKind) {
+        let CallSite { id, ways, at, .. } = site;
         match effect {
             Effect::Ask(chain, arg) => {
                 let kind = self.kind_of(&chain.model, chain.json);
                 let params = self.params(kit, &chain.model, ways.name);
                 let parts = self.asked_with(scope, chain, id, arg.as_ref());
                 let mut term = match first_test(&parts) {
-                    None => self.ask(kit, scope, ways.graph, &parts, params, live, at, out),
+                    None => self.ask(kit, scope, &parts, params, site, out),
                     Some(_) => self.by_tests(kit, scope, &parts, at, 0, &mut |kit, parts| {
                         let mut said = Vec::new();
                         let params = params.clone();
-                        let term = self.ask(kit, scope, ways.graph, parts, params, live, at, &mut said);
+                        let term = self.ask(kit, scope, parts, params, site, &mut said);
                         kit.b.let_in(said, term, at)
                     }),
                 };
@@ -790,7 +780,7 @@ impl GraphReader<'_, '_> {
                 let mut kind = ReplyKind::Data;
                 let [yes, no] = sides.each_ref().map(|side| {
                     let mut said = Vec::new();
-                    let (term, gives) = self.done(kit, scope, id, side, ways, live, &mut said, at);
+                    let (term, gives) = self.done(kit, scope, side, site, &mut said);
                     kind = gives;
                     kit.b.let_in(said, term, at)
                 });
@@ -854,18 +844,16 @@ impl GraphReader<'_, '_> {
     }
 
     /// A model is asked. In the conversation of the graph, if that is what it is given.
-    #[allow(clippy::too_many_arguments)]
-    pub(super) fn ask(
+    fn ask(
         &self,
         kit: &mut Kit<'_>,
         scope: &Scope,
-        graph: &Graph<'_>,
         parts: &[Part],
         params: ModelParams,
-        live: bool,
-        at: Span,
+        site: CallSite<'_>,
         out: &mut Vec<(Name, TermId)>,
     ) -> TermId {
+        let CallSite { ways: PathContext { graph, .. }, live, at, .. } = site;
         let Some(middle) = parts.iter().position(|p| matches!(p, Part::Conversation)) else {
             for part in parts {
                 if let Part::Other(value) = part {
@@ -962,6 +950,46 @@ pub(super) struct PathContext<'w> {
     pub(super) mode: Mode,
     /// Return value of the function.
     pub(super) value: &'w Value,
+}
+
+/// Part of a function: the calls and the value on the paths that have the same conditions up to a depth.
+#[derive(Clone, Copy)]
+pub(super) struct Level<'w> {
+    /// The calls on these paths, in order.
+    pub(super) calls: &'w [Call],
+    /// Number of conditions that the paths have in common.
+    pub(super) depth: usize,
+    /// Return value on these paths.
+    pub(super) value: &'w Value,
+    pub(super) ways: &'w PathContext<'w>,
+}
+
+impl<'w> Level<'w> {
+    /// The paths one condition further.
+    fn inside(self, calls: &'w [Call], value: &'w Value) -> Level<'w> {
+        Level { calls, depth: self.depth + 1, value, ..self }
+    }
+}
+
+/// The tests that a call is under.
+#[derive(Clone, Copy)]
+struct CallTests<'w> {
+    /// The tests, and whether each holds.
+    tests: &'w [(Value, bool)],
+    /// Conditions of the next call.
+    next: &'w [Condition],
+    /// Place of the call.
+    at: Span,
+}
+
+/// A call in a function.
+#[derive(Clone, Copy)]
+struct CallSite<'w> {
+    id: ObjectId,
+    ways: &'w PathContext<'w>,
+    /// True if a model is called with the conversation itself.
+    live: bool,
+    at: Span,
 }
 
 /// Lowers the conjunction of tests, evaluated in order.

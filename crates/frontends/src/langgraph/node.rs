@@ -9,7 +9,7 @@
 //! | `return {"key": value}` | `$s.key := …`, merged by the key's reducer |
 //! | `Command(update=…, goto=…)` | the same, and where to go on |
 
-use super::calls::PathContext;
+use super::calls::{Level, PathContext};
 use super::plan::Plan;
 use super::update::Site;
 use super::value::{BoundResult, REPLY, STATE, Scope};
@@ -131,7 +131,7 @@ impl GraphReader<'_, '_> {
             kit.b.add(Term::With(state, GOTO.into(), nothing), at)
         };
         let ways = PathContext { graph, name: &node.name, mode, value: &traced.trace.value };
-        self.level(kit, scope, &calls, 0, &value, &ways, &mut leaf)
+        self.level(kit, scope, Level { calls: &calls, depth: 0, value: &value, ways: &ways }, &mut leaf)
     }
 
     /// The `Command` that a value is.
@@ -378,7 +378,7 @@ impl GraphReader<'_, '_> {
                 _ => self.expr(kit, scope, value),
             },
         };
-        Some(self.level(kit, scope, &calls, 0, &value, &ways, &mut leaf))
+        Some(self.level(kit, scope, Level { calls: &calls, depth: 0, value: &value, ways: &ways }, &mut leaf))
     }
 
     /// The items of a list of which all is known.

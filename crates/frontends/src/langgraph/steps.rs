@@ -453,6 +453,7 @@ impl Machine<'_, '_, '_, '_> {
             Decider::Router(i) => self.graph.plan.routers[i].at,
             Decider::Goto(n) => self.graph.plan.nodes[n].at,
         };
+        let case = NextCase { options, default: default.as_deref(), config, at };
         let mut choice = self.choice(kit, what, Some(config).filter(|c| *c != 0));
         let mut bindings: Vec<(Name, TermId)> = Vec::new();
         if let (Some(sent), Decider::Router(_)) = (sent, what) {
@@ -468,27 +469,24 @@ impl Machine<'_, '_, '_, '_> {
                 return Some(kit.b.let_in(bindings, mapped, at));
             }
             choice = kit.b.var("$go", at);
-            let rest = self.case(kit, choice, options, default.as_deref(), config, to, at)?;
+            let rest = self.case(kit, choice, case, to)?;
             let term = kit.b.add(Term::If(test, mapped, rest, IfSugar::Plain), at);
             return Some(kit.b.let_in(bindings, term, at));
         }
         if let (Some(sent), Decider::Goto(_), true) = (sent, what, options.is_empty()) {
             return self.decide(kit, sent, config, to);
         }
-        self.case(kit, choice, options, default.as_deref(), config, to, at)
+        self.case(kit, choice, case, to)
     }
 
-    #[allow(clippy::too_many_arguments)]
-    pub(super) fn case(
+    fn case(
         &self,
         kit: &mut Kit<'_>,
         choice: TermId,
-        options: &[(String, Next)],
-        default: Option<&Next>,
-        config: usize,
+        case: NextCase<'_>,
         to: &mut dyn FnMut(&mut Kit<'_>, Option<usize>) -> Option<TermId>,
-        at: Span,
     ) -> Option<TermId> {
+        let NextCase { options, default, config, at } = case;
         // A text that is written: no decision.
         if let Term::Lit(Data::Str(label)) = kit.b.term(choice) {
             let label = label.to_string();
@@ -555,6 +553,17 @@ impl Machine<'_, '_, '_, '_> {
         }
         true
     }
+}
+
+/// A decision between nodes by a label.
+#[derive(Clone, Copy)]
+struct NextCase<'w> {
+    options: &'w [(String, Next)],
+    default: Option<&'w Next>,
+    /// The configuration of the run in which it is taken.
+    config: usize,
+    /// Place of the decision.
+    at: Span,
 }
 
 /// The labels at the ends of a choice, in order; `None` if one is computed.
