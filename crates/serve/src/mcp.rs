@@ -6,7 +6,7 @@
 //!
 //! Invariant: files outside of the root are not read, and no argument is taken for an option.
 
-use crate::service::{Refused, Service, StartOptions, ifc, input_schema};
+use crate::service::{Service, StartOptions, ifc, input_schema};
 use core_ir::Type;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation, ListToolsResult,
@@ -149,7 +149,7 @@ impl Server {
         let started = self
             .service
             .start(&self.caller, name, &input, StartOptions::default())
-            .map_err(Refused::message)?;
+            .map_err(|refused| refused.message().into_owned())?;
         let _left = started.cancel.drop_guard();
         let mut events = started.events;
         loop {

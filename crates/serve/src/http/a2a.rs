@@ -5,8 +5,9 @@
 //! pipeline is the skill that the message's `metadata.skill` names, or the only one. A task is a run; a
 //! client that goes away does not end it, and may come back to it.
 
-use super::{Failure, body_json};
-use crate::service::{Refused, Service, StartOptions, Started, ifc, input_schema};
+use super::body_json;
+use super::refusal::{Refusal, lacks_role};
+use crate::service::{Refused, RunError, Service, StartOptions, Started, ifc, input_schema};
 use axum::Json;
 use axum::body::Bytes;
 use axum::extract::{Extension, State};
@@ -35,7 +36,7 @@ const NOT_CANCELABLE: i64 = -32002;
 const NO_PUSH: i64 = -32003;
 const UNSUPPORTED: i64 = -32004;
 const NO_VERSION: i64 = -32009;
-/// The caller has not the role that the method needs. A code of this server.
+/// The caller does not have the role that the method needs. A code of this server.
 const FORBIDDEN: i64 = -32080;
 
 /// Error of the protocol.
@@ -124,7 +125,7 @@ impl From<Refused> for Fault {
             Refused::Conflict(_) => UNSUPPORTED,
             Refused::Full(_) | Refused::Limited(_) | Refused::Closing | Refused::Journal(_) => INTERNAL,
         };
-        Fault(code, refused.message())
+        Fault(code, refused.message().into_owned())
     }
 }
 
@@ -140,14 +141,14 @@ pub(super) async fn rpc(
     Extension(caller): Extension<Arc<Caller>>,
     headers: HeaderMap,
     body: Bytes,
-) -> Result<Response, Failure> {
+) -> Result<Response, Refusal> {
     // Invalid JSON has no `id` to answer to.
     let request = match body_json(&headers, &body) {
         Ok(request) => request,
-        Err(failure) if failure.is_no_json() => {
-            return Ok(error(&Value::Null, &Fault(NO_JSON, failure.message)));
+        Err(refusal @ Refusal::NotJson(_)) => {
+            return Ok(error(&Value::Null, &Fault(NO_JSON, refusal.message().into_owned())));
         }
-        Err(failure) => return Err(failure),
+        Err(refusal) => return Err(refusal),
     };
     let id = request.get("id").cloned().unwrap_or_default();
     let result = |id: &Value, result: Value| json!({"jsonrpc": "2.0", "id": id, "result": result});
@@ -185,9 +186,7 @@ impl Client {
     fn needs(&self, role: Role) -> Result<(), Fault> {
         match self.caller.has(role) {
             true => Ok(()),
-            false => {
-                Err(Fault(FORBIDDEN, format!("`{}` has not the role `{}`", self.caller.name, role.as_str())))
-            }
+            false => Err(Fault(FORBIDDEN, lacks_role(&self.caller.name, role))),
         }
     }
 
@@ -426,7 +425,7 @@ async fn tell(
                 }
             }
             // The next server resumes it.
-            Some("error") if event["error"]["code"] == "interrupted" => return Ok(()),
+            Some("error") if RunError::of(&event) == Some(RunError::Interrupted) => return Ok(()),
             Some("result" | "error") => break,
             _ => {}
         }
@@ -515,7 +514,7 @@ fn as_input(ty: Option<&Type>, text: String) -> Value {
 fn task(client: &Client, run: &str, version: Version) -> Result<Value, Fault> {
     let status = client.status(run).map_err(|_| no_task(run))?;
     let outcome = status.get("outcome");
-    let cancelled = outcome.is_some_and(|o| o["error"]["code"] == "cancelled");
+    let cancelled = outcome.and_then(RunError::of) == Some(RunError::Cancelled);
     let state = match status["status"].as_str() {
         Some("done") => TaskState::Completed,
         Some("failed") if cancelled => TaskState::Canceled,

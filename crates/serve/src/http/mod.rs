@@ -11,6 +11,7 @@
 mod a2a;
 mod connections;
 mod openapi;
+mod refusal;
 
 use crate::error::Error;
 use crate::service::{Key, KeyedStart, Refused, Service, StartOptions, Started};
@@ -22,10 +23,10 @@ use axum::response::sse::{Event as SseEvent, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
+use refusal::{MAX_KEY, Refusal, status_of};
 use runtime::{CancellationToken, Decider, Decision, Unfinished, Via};
 use serde_json::{Value, json};
 use session::callers::{self, Caller, Role};
-use session::view::WITHHELD;
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::pin::Pin;
@@ -138,11 +139,10 @@ struct HttpState {
 
 impl HttpState {
     /// The caller that a request is of.
-    fn admits(&self, headers: &HeaderMap, peer: SocketAddr) -> Result<Arc<Caller>, Failure> {
+    fn admits(&self, headers: &HeaderMap, peer: SocketAddr) -> Result<Arc<Caller>, Refusal> {
         let callers = self.service.callers();
         let text = |name: &str| headers.get(name).and_then(|v| v.to_str().ok());
-        let unknown =
-            || Failure::new(StatusCode::UNAUTHORIZED, "unauthorized", "a valid bearer token is required");
+        let unknown = || Refusal::Unauthorized;
         if headers.contains_key(header::AUTHORIZATION) {
             let token = text("authorization").and_then(|v| v.strip_prefix("Bearer "));
             return token.and_then(|t| callers.by_token(t)).ok_or_else(unknown);
@@ -163,70 +163,16 @@ impl HttpState {
         if matches!(name, "localhost" | "127.0.0.1" | "[::1]") || name == self.address.ip().to_string() {
             return Ok(local.clone());
         }
-        Err(Failure::new(
-            StatusCode::FORBIDDEN,
-            "forbidden",
-            "without a token only this machine by its own name is answered",
-        ))
+        Err(Refusal::ForeignName)
     }
 }
 
-/// Refuses a caller that has not this role.
-fn needs(caller: &Caller, role: Role) -> Result<(), Failure> {
+/// Refuses a caller that does not have this role.
+fn needs(caller: &Caller, role: Role) -> Result<(), Refusal> {
     if caller.has(role) {
         return Ok(());
     }
-    let message = format!("`{}` has not the role `{}`", caller.name, role.as_str());
-    Err(Failure::new(StatusCode::FORBIDDEN, "forbidden", message))
-}
-
-/// An error of a request: `{"error": {"code", "message"}}`.
-pub(super) struct Failure {
-    status: StatusCode,
-    code: String,
-    message: String,
-}
-
-impl Failure {
-    /// Returns true if a body was meant to be JSON and is not.
-    fn is_no_json(&self) -> bool {
-        self.status == StatusCode::BAD_REQUEST
-    }
-
-    fn new(status: StatusCode, code: &str, message: impl Into<String>) -> Failure {
-        Failure { status, code: code.into(), message: message.into() }
-    }
-}
-
-impl IntoResponse for Failure {
-    fn into_response(self) -> Response {
-        let body = Json(json!({"error": {"code": self.code, "message": self.message}}));
-        let mut response = (self.status, body).into_response();
-        if self.status == StatusCode::TOO_MANY_REQUESTS {
-            response.headers_mut().insert(header::RETRY_AFTER, axum::http::HeaderValue::from_static("1"));
-        }
-        if self.status == StatusCode::UNAUTHORIZED {
-            response
-                .headers_mut()
-                .insert(header::WWW_AUTHENTICATE, axum::http::HeaderValue::from_static("Bearer"));
-        }
-        response
-    }
-}
-
-impl From<Refused> for Failure {
-    fn from(refused: Refused) -> Failure {
-        let (status, code) = match &refused {
-            Refused::Unknown(_) => (StatusCode::NOT_FOUND, "not_found"),
-            Refused::Input(_) => (StatusCode::UNPROCESSABLE_ENTITY, "input"),
-            Refused::Conflict(_) => (StatusCode::CONFLICT, "conflict"),
-            Refused::Full(_) => (StatusCode::TOO_MANY_REQUESTS, "busy"),
-            Refused::Limited(_) => (StatusCode::TOO_MANY_REQUESTS, "limited"),
-            Refused::Closing => (StatusCode::SERVICE_UNAVAILABLE, "closing"),
-            Refused::Journal(_) => (StatusCode::INTERNAL_SERVER_ERROR, "journal"),
-        };
-        Failure::new(status, code, refused.message())
-    }
+    Err(Refusal::NoRole { caller: caller.name.to_string(), role })
 }
 
 fn router(service: Arc<Service>, door: Arc<HttpState>, max_body: usize) -> Router {
@@ -246,7 +192,7 @@ fn router(service: Arc<Service>, door: Arc<HttpState>, max_body: usize) -> Route
         .merge(health)
         .route("/.well-known/agent-card.json", get(a2a::card))
         .merge(guarded)
-        .fallback(async || Failure::new(StatusCode::NOT_FOUND, "not_found", "unknown path"))
+        .fallback(async || Refusal::UnknownPath)
         .layer(DefaultBodyLimit::max(max_body))
         .layer(map_response(async |response: Response| worded(response)))
         .layer(from_fn_with_state(service.clone(), noted))
@@ -258,8 +204,7 @@ fn worded(response: Response) -> Response {
     if response.status() != StatusCode::METHOD_NOT_ALLOWED {
         return response;
     }
-    let message = "this path takes other methods, which the header `allow` names";
-    Failure::new(response.status(), "method", message).into_response()
+    Refusal::Method.into_response()
 }
 
 /// Requests that are refused are in the log; what runs do is there anyway.
@@ -285,31 +230,22 @@ async fn admitted(
             request.extensions_mut().insert(caller);
             whole(request, &door).await
         }
-        Err(failure) => Err(failure),
+        Err(refusal) => Err(refusal),
     };
     match admitted {
         Ok(request) => next.run(request).await,
-        Err(failure) => failure.into_response(),
+        Err(refusal) => refusal.into_response(),
     }
 }
 
 /// The request with its body, which has to arrive in time.
-async fn whole(request: Request, door: &HttpState) -> Result<Request, Failure> {
+async fn whole(request: Request, door: &HttpState) -> Result<Request, Refusal> {
     let HttpState { max_body, body_timeout, .. } = *door;
     let (head, body) = request.into_parts();
     match tokio::time::timeout(body_timeout, to_bytes(body, max_body)).await {
         Ok(Ok(body)) => Ok(Request::from_parts(head, body.into())),
-        Ok(Err(_)) => Err(Failure::new(
-            StatusCode::PAYLOAD_TOO_LARGE,
-            "too_large",
-            format!(
-                "the body has more than {max_body} bytes, which is what `--max-body` allows, or broke off"
-            ),
-        )),
-        Err(_) => {
-            let message = format!("the body did not arrive within {} s", body_timeout.as_secs_f64());
-            Err(Failure::new(StatusCode::REQUEST_TIMEOUT, "timeout", message))
-        }
+        Ok(Err(_)) => Err(Refusal::TooLarge(max_body)),
+        Err(_) => Err(Refusal::TooSlow(body_timeout)),
     }
 }
 
@@ -343,10 +279,8 @@ async fn health(
     Json(health)
 }
 
-async fn description(State(service): State<Arc<Service>>) -> Result<Json<Value>, Failure> {
-    let broken =
-        |e: serde_json::Error| Failure::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", e.to_string());
-    openapi::description(&service).map(Json).map_err(broken)
+async fn description(State(service): State<Arc<Service>>) -> Result<Json<Value>, Refusal> {
+    openapi::description(&service).map(Json).map_err(|e| Refusal::Description(e.to_string()))
 }
 
 async fn pipelines(State(service): State<Arc<Service>>) -> Json<Value> {
@@ -354,15 +288,13 @@ async fn pipelines(State(service): State<Arc<Service>>) -> Json<Value> {
 }
 
 /// The JSON of a body. That it must say that it is JSON keeps forms of foreign pages out.
-pub(super) fn body_json(headers: &HeaderMap, body: &Bytes) -> Result<Value, Failure> {
+fn body_json(headers: &HeaderMap, body: &Bytes) -> Result<Value, Refusal> {
     let kind = headers.get(header::CONTENT_TYPE).and_then(|v| v.to_str().ok()).unwrap_or_default();
     let kind = kind.split(';').next().unwrap_or_default().trim();
     if kind != "application/json" && !kind.ends_with("+json") {
-        let message = "the body must be of type `application/json`";
-        return Err(Failure::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "media_type", message));
+        return Err(Refusal::MediaType);
     }
-    serde_json::from_slice(body)
-        .map_err(|e| Failure::new(StatusCode::BAD_REQUEST, "json", format!("the body is not JSON: {e}")))
+    serde_json::from_slice(body).map_err(|e| Refusal::NotJson(e.to_string()))
 }
 
 fn wants(headers: &HeaderMap, name: header::HeaderName, what: &str) -> bool {
@@ -387,7 +319,7 @@ async fn start(
     Path(name): Path<String>,
     headers: HeaderMap,
     body: Bytes,
-) -> Result<Response, Failure> {
+) -> Result<Response, Refusal> {
     needs(&caller, Role::Start)?;
     let input = body_json(&headers, &body)?;
     let streams = wants(&headers, header::ACCEPT, "text/event-stream");
@@ -428,25 +360,16 @@ async fn start(
         }
         KeyedStart::Known(run) if background => Ok(begun(&run)),
         KeyedStart::Known(run) => again(&service, &caller, &run).await,
-        KeyedStart::Another => {
-            let message = "this `Idempotency-Key` was used for another request";
-            Err(Failure::new(StatusCode::UNPROCESSABLE_ENTITY, "key_reused", message))
-        }
+        KeyedStart::Another => Err(Refusal::KeyReused),
     }
 }
 
-/// The most bytes of an idempotency key.
-const MAX_KEY: usize = 255;
-
 /// The key under which a client repeats a request, if it has one.
-fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, Failure> {
+fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, Refusal> {
     let Some(key) = headers.get("idempotency-key") else { return Ok(None) };
     match key.to_str() {
         Ok(key) if !key.is_empty() && key.len() <= MAX_KEY => Ok(Some(key.to_string())),
-        _ => {
-            let message = format!("an `Idempotency-Key` has 1 to {MAX_KEY} visible characters");
-            Err(Failure::new(StatusCode::UNPROCESSABLE_ENTITY, "input", message))
-        }
+        _ => Err(Refusal::BadKey),
     }
 }
 
@@ -455,16 +378,16 @@ fn sse(events: Events) -> Response {
 }
 
 /// Returns the end of a run as the answer to the request that started it.
-fn ended(service: &Service, caller: &Caller, run: &str) -> Result<Response, Failure> {
+fn ended(service: &Service, caller: &Caller, run: &str) -> Result<Response, Refusal> {
     let Some(outcome) = service.outcome(caller, run) else {
-        return Err(Failure::new(StatusCode::INTERNAL_SERVER_ERROR, "lost", "the run was lost"));
+        return Err(Refusal::Lost);
     };
     Ok((status_of(&outcome), Json(outcome)).into_response())
 }
 
 /// Answers a repeated request: with the answer of its run, once that has ended. For a run that is not active
 /// here, the answer names it.
-async fn again(service: &Service, caller: &Caller, run: &str) -> Result<Response, Failure> {
+async fn again(service: &Service, caller: &Caller, run: &str) -> Result<Response, Refusal> {
     // Before it is looked whether it has ended, so that nothing happens in between.
     if let Some(mut events) = service.watch(caller, run) {
         while service.outcome(caller, run).is_none() {
@@ -481,17 +404,6 @@ async fn again(service: &Service, caller: &Caller, run: &str) -> Result<Response
         Some(outcome) => (status_of(outcome), Json(outcome.clone())).into_response(),
         None => begun(run),
     })
-}
-
-/// A run that failed by itself is no success; which error it was is in the body.
-fn status_of(outcome: &Value) -> StatusCode {
-    match outcome["error"]["code"].as_str() {
-        None => StatusCode::OK,
-        Some("cancelled" | "budget") => StatusCode::SERVICE_UNAVAILABLE,
-        Some("model" | "tool") => StatusCode::BAD_GATEWAY,
-        Some(WITHHELD) => StatusCode::FORBIDDEN,
-        Some(_) => StatusCode::UNPROCESSABLE_ENTITY,
-    }
 }
 
 /// The events of a run as they are sent; the run is cancelled when the connection is gone before the last.
@@ -524,7 +436,7 @@ async fn status(
     State(service): State<Arc<Service>>,
     Extension(caller): Extension<Arc<Caller>>,
     Path(run): Path<String>,
-) -> Result<Json<Value>, Failure> {
+) -> Result<Json<Value>, Refusal> {
     needs(&caller, Role::Watch)?;
     Ok(Json(service.status(&caller, &run)?))
 }
@@ -533,7 +445,7 @@ async fn cancel(
     State(service): State<Arc<Service>>,
     Extension(caller): Extension<Arc<Caller>>,
     Path(run): Path<String>,
-) -> Result<Json<Value>, Failure> {
+) -> Result<Json<Value>, Refusal> {
     needs(&caller, Role::Start)?;
     service.cancel(&caller, &run)?;
     Ok(Json(service.status(&caller, &run)?))
@@ -549,7 +461,7 @@ async fn runs(
     State(service): State<Arc<Service>>,
     Extension(caller): Extension<Arc<Caller>>,
     Query(most): Query<ListQuery>,
-) -> Result<Json<Value>, Failure> {
+) -> Result<Json<Value>, Refusal> {
     needs(&caller, Role::Watch)?;
     Ok(Json(service.newest(&caller, most.limit.unwrap_or(50).min(1000))?.into()))
 }
@@ -568,12 +480,13 @@ async fn resume(
     Path(run): Path<String>,
     headers: HeaderMap,
     body: Bytes,
-) -> Result<Response, Failure> {
+) -> Result<Response, Refusal> {
     needs(&caller, Role::Start)?;
     let how = match body.is_empty() {
         true => Resume::default(),
-        false => serde_json::from_value(body_json(&headers, &body)?)
-            .map_err(|e| Failure::new(StatusCode::UNPROCESSABLE_ENTITY, "input", e.to_string()))?,
+        false => {
+            serde_json::from_value(body_json(&headers, &body)?).map_err(|e| Refusal::Body(e.to_string()))?
+        }
     };
     let id = run.clone();
     let resumed =
@@ -585,7 +498,7 @@ async fn resume(
 async fn approvals(
     State(service): State<Arc<Service>>,
     Extension(caller): Extension<Arc<Caller>>,
-) -> Result<Json<Value>, Failure> {
+) -> Result<Json<Value>, Refusal> {
     needs(&caller, Role::Approve)?;
     Ok(Json(service.waiting(&caller, None)?.into()))
 }
@@ -611,33 +524,31 @@ async fn decide(
     Path(request): Path<String>,
     headers: HeaderMap,
     body: Bytes,
-) -> Result<Json<Value>, Failure> {
+) -> Result<Json<Value>, Refusal> {
     needs(&caller, Role::Approve)?;
     let json = body_json(&headers, &body)?;
-    let said: DecisionBody = serde_json::from_value(json)
-        .map_err(|e| Failure::new(StatusCode::UNPROCESSABLE_ENTITY, "input", format!("no decision: {e}")))?;
+    let said: DecisionBody =
+        serde_json::from_value(json).map_err(|e| Refusal::Body(format!("not a decision: {e}")))?;
     let Some(path) = service.journal() else {
-        return Err(Failure::new(StatusCode::NOT_FOUND, "not_found", "without a journal nothing waits"));
+        return Err(Refusal::NoJournal);
     };
     if matches!(said.decision, Verdict::Approve) && said.reason.is_some() {
-        let message = "no decision: `reason` is allowed only with `deny`";
-        return Err(Failure::new(StatusCode::UNPROCESSABLE_ENTITY, "input", message));
+        return Err(Refusal::Body("`reason` is allowed only with `deny`".into()));
     }
     let decision = match said.decision {
         Verdict::Approve => Decision::Approve,
         Verdict::Deny => Decision::Deny(said.reason),
     };
-    let failed = |e: runtime::JournalError| Failure::from(Refused::Journal(e.message));
+    let failed = |e: runtime::JournalError| Refusal::from(Refused::Journal(e.message));
     let journal = service.journal_at(path).map_err(failed)?;
     let question = journal.question(&request).map_err(failed)?;
     // Who may not see a question does not decide it, and is not told that it is there.
     let Some(question) = question.filter(|q| service.may_see(&caller, &journal, q)) else {
-        let message = "unknown question; the run may have moved on";
-        return Err(Failure::new(StatusCode::NOT_FOUND, "not_found", message));
+        return Err(Refusal::NoQuestion);
     };
     let by = Decider::new(caller.name.clone(), Via::Caller);
     let decided = service.decide(journal, &request, &decision, by);
-    decided.map_err(|e| Failure::new(StatusCode::CONFLICT, "not_waiting", e.message))?;
+    decided.map_err(|e| Refusal::NotWaiting(e.message))?;
     let verdict = if decision == Decision::Approve { "approved" } else { "denied" };
     // An answer implies that the run should continue. If its server is gone, the run is resumed where
     // possible.

@@ -27,7 +27,7 @@ pub(crate) use keys::KeyedStart;
 use keys::Keys;
 use ledger::{Grant, Ledger, beginning_of_day};
 pub use log::{Log, LogFormat};
-use machine::{Config, Machine, RequestId};
+use machine::{Config, ErrorCode, Machine, RequestId};
 use runtime::{
     Answers, ApprovalDesk, Approvers, Asked, Authority, CancellationToken, Decider, Decision, Event,
     Handlers, Journal, JournalError, Limits, Models, RunIdentity, Schema, Session, StoreScope, Stores,
@@ -41,6 +41,7 @@ use session::load::{Loaded, Runnable};
 use session::report::{self, waiting_json};
 use session::view::{View, WITHHELD, withheld};
 use session::{journal_in, machine_config};
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -141,11 +142,49 @@ pub(crate) fn ifc(label: &Value) -> Value {
 
 /// Returns the status of a run with this outcome.
 fn status_of(outcome: &Value) -> &'static str {
-    match outcome["error"]["code"].as_str() {
-        Some("interrupted") => "interrupted",
-        Some(WITHHELD) => "withheld",
+    match RunError::of(outcome) {
+        Some(RunError::Interrupted) => INTERRUPTED,
+        Some(RunError::Withheld) => WITHHELD,
         Some(_) => "failed",
         None => "done",
+    }
+}
+
+/// Code of the error of a run that the next server resumes.
+const INTERRUPTED: &str = "interrupted";
+
+/// Error in the outcome of a run, as far as answers differ by it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RunError {
+    /// The server shuts down; the next one resumes the run.
+    Interrupted,
+    /// The caller may not see the outcome.
+    Withheld,
+    /// The run was canceled.
+    Cancelled,
+    /// The budget is used up.
+    Budget,
+    /// A model failed.
+    Model,
+    /// A tool failed.
+    Tool,
+    /// Any other error of the program.
+    Other,
+}
+
+impl RunError {
+    /// Returns the error of an outcome or of the last event of a run; `None` if it succeeded.
+    pub(crate) fn of(outcome: &Value) -> Option<RunError> {
+        let code = outcome["error"]["code"].as_str()?;
+        let known = [
+            (INTERRUPTED, RunError::Interrupted),
+            (WITHHELD, RunError::Withheld),
+            (ErrorCode::Cancelled.as_str(), RunError::Cancelled),
+            (ErrorCode::Budget.as_str(), RunError::Budget),
+            (ErrorCode::Model.as_str(), RunError::Model),
+            (ErrorCode::Tool.as_str(), RunError::Tool),
+        ];
+        Some(known.iter().find(|(c, _)| *c == code).map_or(RunError::Other, |(_, error)| *error))
     }
 }
 
@@ -170,19 +209,19 @@ pub(crate) enum Refused {
 }
 
 impl Refused {
-    /// In words.
-    pub(crate) fn message(self) -> String {
+    /// The reason, with what the caller can do.
+    pub(crate) fn message(&self) -> Cow<'_, str> {
         match self {
             Refused::Unknown(why)
             | Refused::Input(why)
             | Refused::Conflict(why)
             | Refused::Limited(why)
-            | Refused::Journal(why) => why,
+            | Refused::Journal(why) => why.into(),
             Refused::Full(1) => {
-                "another run is under way, and this server takes one at a time; try again later".into()
+                "the server runs one pipeline at a time, and one is active: try again later".into()
             }
             Refused::Full(most) => {
-                format!("{most} runs are under way, and this server takes no more at a time; try again later")
+                format!("{most} runs are active, the limit of this server: try again later").into()
             }
             Refused::Closing => "the server is shutting down".into(),
         }
@@ -653,7 +692,7 @@ impl Service {
                     None => withheld(&id),
                 },
                 None => json!({"run": id, "error": {
-                    "code": "interrupted", "message": "the server is shutting down and resumes the run after its restart",
+                    "code": INTERRUPTED, "message": "the server is shutting down and resumes the run after its restart",
                 }}),
             };
             let mut outcome = told(&view);
@@ -924,7 +963,7 @@ struct EndGuard<'a> {
 
 impl Drop for EndGuard<'_> {
     fn drop(&mut self) {
-        let lost = || json!({"run": self.run, "error": {"code": "cancelled", "message": "the run was lost"}});
+        let lost = || json!({"run": self.run, "error": {"code": ErrorCode::Cancelled.as_str(), "message": "the run was lost"}});
         self.service.ended(self.run, self.outcome.take().unwrap_or_else(lost));
     }
 }
