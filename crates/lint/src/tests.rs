@@ -230,25 +230,6 @@ fn rules_are_in_order_and_found_by_code() {
 const LISTING: &str = include_str!("../../../suite/frontends/lambda_yaml/listing1.yaml");
 
 #[test]
-fn faults_put_into_listing_1_are_found() {
-    assert_eq!(findings(LISTING, &everything()), vec![]);
-    for (from, to, expected) in [
-        ("localTools: [terminate]", "localTools: []", "L004b warn []"),
-        ("maxSteps: 20", "maxSteps: 0", "L003 error 0"),
-        ("name: qwen3-max, ", "", "L002 error model"),
-        ("\"You are a coding assistant ...\"", "", "L001 error systemPrompt"),
-        ("\"You are a coding assistant ...\"", "'  '", "L001 error '  '"),
-        ("react: {maxSteps: 20}\n", "", "L017 warn react"),
-        ("{maxSteps: 20}", "{maxSteps: \"${STEPS}\"}", "L017 unknown \"${STEPS}\""),
-    ] {
-        assert!(LISTING.contains(from), "{from}");
-        assert_eq!(found(&LISTING.replace(from, to)), [expected], "{from} -> {to}");
-    }
-    let both = LISTING.replace("react: {maxSteps: 20}\n", "").replace("  localTools: [terminate]\n", "");
-    assert_eq!(found(&both), ["L017 warn react", "L004a error mcp"]);
-}
-
-#[test]
 fn levels_and_selection() {
     let text = LISTING.replace("localTools: [terminate]", "localTools: []\nshade: blue");
     let codes = |config: &Config| findings(&text, config).iter().map(|d| d.code).collect::<Vec<_>>();
@@ -257,18 +238,6 @@ fn levels_and_selection() {
     assert_eq!(codes(&Config { level: Level::Error, ..Config::default() }), Vec::<&str>::new());
     assert_eq!(codes(&Config { select: vec!["F".into()], ..everything() }), ["F002"]);
     assert_eq!(codes(&Config { ignore: vec!["L004".into()], ..everything() }), ["F002"]);
-}
-
-#[test]
-fn shared_agents_are_reported_once() {
-    let text = "
-agents:
-  a: {role: r, goal: g, backstory: b, llm: m, tools: [t]}
-tasks:
-  x: {description: d, expected_output: e, agent: a}
-  y: {description: d, expected_output: e, agent: a}
-";
-    assert_eq!(found(text), ["L017 warn tools", "L004c info [t]"]);
 }
 
 #[test]
@@ -609,63 +578,6 @@ fn the_framework_that_runs_the_agents_has_its_own_default() {
     }
 }
 
-/// A module with an agent that has a tool, which makes it a conversation.
-fn conversation(arguments: &str) -> Vec<String> {
-    let text = format!(
-        "from agents import Agent, ModelSettings, Runner, function_tool\n\n@function_tool\ndef look(at: str) -> str:\n    return at\n\n\
-         a = Agent(name=\"a\", tools=[look], {arguments})\nRunner.run_sync(a, \"x\", max_turns=3)\n"
-    );
-    match lint_bytes(frontends::recognise, "main.py", FileId(0), text.as_bytes(), &everything()).outcome {
-        Outcome::Checked { findings, .. } => findings
-            .iter()
-            .filter(|d| ["L001", "L002", "L009"].contains(&d.code))
-            .map(|d| format!("{} {}", d.code, d.level.as_str()))
-            .collect(),
-        other => panic!("{other:?}"),
-    }
-}
-
-#[test]
-fn conversations_have_instructions_a_model_and_possible_settings() {
-    assert!(conversation("instructions=\"Look.\", model=\"m\"").is_empty());
-    assert_eq!(conversation("model=\"m\""), ["L001 unknown"]);
-    assert_eq!(conversation("instructions=\"\", model=\"m\""), ["L001 error"]);
-    assert_eq!(conversation("instructions=\"Look.\""), ["L002 info"]);
-    let hot = "instructions=\"Look.\", model=\"m\", model_settings=ModelSettings(temperature=9)";
-    assert_eq!(conversation(hot), ["L009 warn"]);
-}
-
-#[test]
-fn a_configuration_that_is_not_at_hand_may_hold_the_bound() {
-    let level = |config: &str| {
-        let text = format!(
-            "from crewai import Agent, Crew, Task\nfrom util import load\na = Agent(role='r', goal='g', backstory='b', llm='m', tools=[t]{config})\nk = Task(description='d', expected_output='e', agent=a)\nCrew(agents=[a], tasks=[k]).kickoff()\n"
-        );
-        let report = lint_bytes(frontends::recognise, "crew.py", FileId(0), text.as_bytes(), &everything());
-        let Outcome::Checked { findings, .. } = report.outcome else { panic!("{text}") };
-        findings.iter().find(|d| d.code == "L017").map(|d| d.level)
-    };
-    assert_eq!(level(""), Some(Level::Warn));
-    assert_eq!(level(", config=load('agents.yaml')['a']"), Some(Level::Unknown));
-    assert_eq!(level(", **more()"), Some(Level::Unknown));
-    assert_eq!(level(", max_iter=4, config=load('agents.yaml')['a']"), None);
-}
-
-#[test]
-fn in_code_only_an_empty_text_that_is_written_is_certain() {
-    let levels = |prompt: &str| {
-        let text = format!(
-            "from agents import Agent, Runner\na = Agent(name='a', model='m'{prompt})\nRunner.run_sync(a, 'hello')\n"
-        );
-        let report = lint_bytes(frontends::recognise, "a.py", FileId(0), text.as_bytes(), &everything());
-        let Outcome::Checked { findings, .. } = report.outcome else { panic!("{text}") };
-        findings.iter().filter(|d| d.code == "L001").map(|d| d.level).collect::<Vec<_>>()
-    };
-    assert_eq!(levels(", instructions=''"), [Level::Error]);
-    assert_eq!(levels(""), [Level::Unknown]);
-    assert_eq!(levels(", instructions='Say hello.'"), []);
-}
-
 #[test]
 fn a_selector_of_what_no_node_gives_is_missing_and_no_type_error() {
     let text = include_str!("../../../suite/frontends/dify/parts.yml");
@@ -696,33 +608,6 @@ fn a_selector_of_what_no_node_gives_is_missing_and_no_type_error() {
             assert!(report.diagnostics.iter().all(|d| d.level != Level::Error), "{:?}", report.diagnostics);
         }
     }
-}
-
-#[test]
-fn findings_in_test_configurations_are_info() {
-    let of = |path: &str, text: &str| {
-        let report = lint_bytes(
-            frontends::recognise,
-            path,
-            FileId(0),
-            text.as_bytes(),
-            &Config { level: Level::Info, ..Config::default() },
-        );
-        let Outcome::Checked { findings, .. } = report.outcome else { panic!("{path}: not checked") };
-        findings
-            .into_iter()
-            .filter(|d| d.code.starts_with('S'))
-            .map(|d| (d.code, d.level))
-            .collect::<Vec<_>>()
-    };
-    let text = "agentId: a\ntype: simple\nsystemPrompt: p\nmodel: {name: m, base_url: 'http://models.acme.com/v1'}\n";
-    assert_eq!(of("app/a.yaml", text), [("S002", Level::Warn)]);
-    assert_eq!(of("app/tests/data/a.yaml", text), [("S002", Level::Info)]);
-    let key = text.replace(
-        "base_url: 'http://models.acme.com/v1'",
-        "api_key: sk-proj-4Rk9sPq2Lm8Vt3Xz7Yb1Nc6Wd5Ef0GhJu",
-    );
-    assert_eq!(of("tests/a.yaml", &key), [("S001", Level::Error)]);
 }
 
 /// A finding of another kind at the place of a request says nothing about its model.

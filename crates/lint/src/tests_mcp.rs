@@ -45,19 +45,6 @@ fn servers_are_linted() {
 }
 
 #[test]
-fn mcp_placeholders_and_local_hosts_are_ignored() {
-    for text in [
-        r#"{"mcpServers": {}}"#,
-        r#"{"mcpServers": {"a": {"command": "npx", "args": ["-y", "a@1.0.0", "--api-key", "${KEY}"], "env": {"A_TOKEN": "your-token-here-0123456789"}}}}"#,
-        r#"{"servers": {"a": {"type": "http", "url": "http://localhost:8000/mcp"}}, "inputs": []}"#,
-        r#"{"servers": {"a": {"command": "node", "args": ["server.js", "--header", "Authorization: Bearer ${input:token}"]}}} // ours"#,
-        r#"{"mcp": {"servers": {"a": {"command": "uv", "args": ["run", "server.py"], "autoApprove": ["search"]}}}}"#,
-    ] {
-        assert_eq!(found(text), Vec::<String>::new(), "{text}");
-    }
-}
-
-#[test]
 fn files_without_mcp_servers_are_skipped() {
     for text in [
         r#"{"servers": [{"url": "https://api.acme-tools.io/v1"}], "openapi": "3.1.0"}"#,

@@ -1,85 +1,12 @@
 //! False alarms and misses found in samples of findings on public repositories: `notebook/precision.md`.
 
-use super::tests_code::{among, of};
+use super::tests_code::among;
 use super::*;
 use diagnostics::FileId;
 
 /// The levels of a rule in one file.
 fn levels(code: &str, path: &str, text: &str) -> Vec<Level> {
     among(&[(path, text)]).iter().filter(|d| d.code == code).map(|d| d.level).collect()
-}
-
-/// The target of a handoff without tools answers: no agent has a second turn.
-#[test]
-fn handovers_that_do_not_lead_back_are_no_loop() {
-    let text = |more: &str, tail: &str| {
-        format!(
-            "from agents import Agent, Runner, function_tool\n@function_tool\ndef look(at: str) -> str:\n    return at\n\
-             b = Agent(name='b', model='m', instructions='i'{more})\n\
-             c = Agent(name='c', model='m', instructions='i', handoffs=[b])\n\
-             a = Agent(name='a', model='m', instructions='i', handoffs=[b, c])\n{tail}\nRunner.run_sync(a, 'x')\n"
-        )
-    };
-    let found = |more, tail| levels("L017", "main.py", &text(more, tail));
-    assert_eq!(found("", ""), []);
-    assert_eq!(found(", tools=[look]", ""), [Level::Warn]);
-    assert_eq!(found("", "b.handoffs = [a]"), [Level::Warn]);
-    // What is not known may lead back.
-    assert_eq!(found(", tools=others()", ""), [Level::Warn]);
-}
-
-/// `has_tools_or_approvals_to_run` of the SDK counts no tool that the provider carried out.
-#[test]
-fn tools_of_the_provider_take_no_turn() {
-    let text = |tools: &str| {
-        format!(
-            "from agents import Agent, Runner, WebSearchTool, CodeInterpreterTool, ComputerTool, HostedMCPTool, function_tool\n\
-             @function_tool\ndef look(at: str) -> str:\n    return at\n\
-             a = Agent(name='a', model='m', instructions='i', tools=[{tools}])\nRunner.run_sync(a, 'x')\n"
-        )
-    };
-    let found = |tools| levels("L017", "main.py", &text(tools));
-    assert_eq!(found("WebSearchTool(), CodeInterpreterTool(tool_config={})"), [Level::Info]);
-    assert_eq!(found("WebSearchTool(), look"), [Level::Warn]);
-    assert_eq!(found("ComputerTool(computer=c)"), [Level::Warn]);
-    assert_eq!(
-        found("HostedMCPTool(tool_config={'server_label': 's', 'require_approval': 'never'})"),
-        [Level::Info]
-    );
-    assert_eq!(found("HostedMCPTool(tool_config={'server_label': 's'})"), [Level::Warn]);
-}
-
-/// `create_react_agent` of LangChain takes one step; its executor repeats it.
-#[test]
-fn an_executor_bounds_the_agent_that_it_is_given() {
-    let text = |from: &str, rest: &str| {
-        format!(
-            "from {from} import create_react_agent\nfrom langchain.agents import AgentExecutor\nfrom langchain_openai import ChatOpenAI\n\
-             from langchain_core.tools import tool\n@tool\ndef look(at: str) -> str:\n    \"\"\"Looks.\"\"\"\n    return at\n\
-             agent = create_react_agent(ChatOpenAI(model='m'), [look], prompt='p')\n{rest}\n"
-        )
-    };
-    let run = "AgentExecutor.from_agent_and_tools(agent=agent, tools=[look], max_iterations=3).invoke({'input': 'x'})";
-    assert_eq!(levels("L017", "main.py", &text("langchain.agents", run)), []);
-    let run = "AgentExecutor(agent=agent, tools=[look]).invoke({'input': 'x'})";
-    let source = text("langchain.agents", run);
-    assert_eq!(
-        of("L017", &source, &among(&[("main.py", &source)])),
-        ["warn AgentExecutor(agent=agent, tools=[look])"]
-    );
-    let run = "agent.invoke({'messages': []})";
-    assert_eq!(levels("L017", "main.py", &text("langgraph.prebuilt", run)), [Level::Warn]);
-}
-
-/// CrewAI reads agents under their names; what reads a list is the project's own.
-#[test]
-fn a_list_of_agents_is_read_by_a_program_that_is_not_known() {
-    let one = "role: r\n    goal: g\n    backstory: b\n    llm: m\n    tools: [search]\n";
-    let list = format!("agents:\n  - name: a\n    {one}");
-    let named = format!("agents:\n  a:\n    {one}");
-    assert_eq!(levels("L017", "crew.yaml", &list), [Level::Unknown]);
-    assert_eq!(levels("L017", "crew.yaml", &named), [Level::Warn]);
-    assert_eq!(levels("L017", "crew.yaml", &format!("{list}    max_iter: 3\n")), []);
 }
 
 /// A prompt component without words of its own, filled by what comes in; and notes on the canvas, which run
@@ -161,20 +88,6 @@ fn l017_help_of_executor() {
     assert_eq!(help(&off.replace("None", "5")), None);
 }
 
-/// A function that is given as `tool_use_behavior` decides after each call whether the run goes on.
-#[test]
-fn code_that_ends_a_run_after_a_call_is_not_judged() {
-    let text = |behavior: &str| {
-        format!(
-            "from agents import Agent, Runner, function_tool\n@function_tool\ndef look(at: str) -> str:\n    return at\n\
-             def done(context, results):\n    return ToolsToFinalOutputResult(is_final_output=True, final_output='x')\n\
-             a = Agent(name='a', model='m', instructions='i', tools=[look], tool_use_behavior={behavior})\nRunner.run_sync(a, 'x')\n"
-        )
-    };
-    assert_eq!(levels("L017", "main.py", &text("done")), [Level::Unknown]);
-    assert_eq!(levels("L017", "main.py", &text("'run_llm_again'")), [Level::Warn]);
-}
-
 fn graph(nodes: &str, decides: &str, edges: &str) -> String {
     format!(
         "from typing import TypedDict\nfrom langgraph.graph import StateGraph, START, END\n\
@@ -215,33 +128,6 @@ fn a_branch_that_a_constant_switches_off_loses_nothing() {
     assert_eq!(never("end"), [Level::Warn]);
 }
 
-/// `ensure_config` hands the limit of a run on to what its nodes run.
-#[test]
-fn the_limit_of_a_run_holds_for_what_its_nodes_run() {
-    let text = |limit: &str| {
-        format!(
-            "from typing import TypedDict\nfrom langgraph.graph import StateGraph, START, END\nfrom langgraph.prebuilt import create_react_agent\n\
-             from langchain_openai import ChatOpenAI\ndef look(q: str) -> str:\n    return q\n\
-             class S(TypedDict):\n    messages: list\nsearch = create_react_agent(ChatOpenAI(model='m'), tools=[look])\n\
-             def find(s):\n    return {{'messages': search.invoke(s)['messages']}}\n\
-             g = StateGraph(S)\ng.add_node('find', find)\ng.add_edge(START, 'find')\ng.add_edge('find', END)\napp = g.compile()\n\
-             app.invoke({{'messages': []}}{limit})\n"
-        )
-    };
-    assert_eq!(levels("L017", "main.py", &text(", {'recursion_limit': 30}")), [Level::Unknown]);
-    assert_eq!(levels("L017", "main.py", &text("")), [Level::Warn]);
-}
-
-/// A message is no update of a state, whatever class it is of.
-#[test]
-fn a_message_of_a_class_of_the_project_sets_no_keys() {
-    let text = "from langchain_core.messages import FunctionMessage\nfrom langgraph.graph import END\nfrom langgraph.graph.message import MessageGraph\n\
-                class Loose(FunctionMessage):\n    extra: str = ''\ndef tell(messages):\n    return Loose(content='x', name='y')\n\
-                g = MessageGraph()\ng.add_node('tell', tell)\ng.set_entry_point('tell')\ng.add_edge('tell', END)\napp = g.compile()\n";
-    let found = among(&[("main.py", text)]);
-    assert!(!found.iter().any(|d| d.code == "F004"), "{found:?}");
-}
-
 /// An entry that is not where it is looked for is pointed at.
 #[test]
 fn an_entry_below_another_is_pointed_at() {
@@ -264,94 +150,6 @@ fn an_entry_below_another_is_pointed_at() {
     assert_eq!(help("editor"), None);
 }
 
-/// A tool that runs what a model writes is no better than an executor of code; one that looks at it first may
-/// be.
-#[test]
-fn tools_that_run_what_they_are_given_are_unfenced() {
-    let text = |body: &str| {
-        format!(
-            "import os, subprocess\nfrom agents import Agent, Runner, function_tool\n@function_tool\ndef go(cmd: str, more: str = '') -> str:\n{body}\n\
-             a = Agent(name='a', model='m', instructions='i', tools=[go])\nRunner.run_sync(a, 'x', max_turns=3)\n"
-        )
-    };
-    let found = |body: &str| levels("S003", "main.py", &text(body)).len();
-    for body in [
-        "    return subprocess.run(cmd, shell=True, capture_output=True).stdout",
-        "    cmd = cmd.strip()\n    return str(eval(cmd))",
-        "    try:\n        os.system(f'ls {more}')\n    except OSError:\n        pass\n    return ''",
-    ] {
-        assert_eq!(found(body), 1, "{body}");
-    }
-    for body in [
-        "    return subprocess.run(['ls', cmd], capture_output=True).stdout",
-        "    return str(eval(cmd, {'__builtins__': {}}))",
-        "    if cmd not in ('ls', 'pwd'):\n        return 'no'\n    return subprocess.getoutput(cmd)",
-        "    if input('run it? ') != 'y':\n        return 'no'\n    return subprocess.getoutput(cmd)",
-        "    return subprocess.getoutput('uptime')",
-    ] {
-        assert_eq!(found(body), 0, "{body}");
-    }
-    let class = "from crewai import Agent\nfrom crewai.tools import BaseTool\nclass Shell(BaseTool):\n    name: str = 's'\n    def _run(self, command: str) -> str:\n        import os\n        return os.popen(command).read()\n\
-                 a = Agent(role='r', goal='g', backstory='b', tools=[Shell()], max_iter=3)\n";
-    assert_eq!(of("S003", class, &among(&[("crew.py", class)])), ["warn os.popen(command)"]);
-    // A person approves each call.
-    let run = "    return subprocess.getoutput(cmd)";
-    let approved = |how: &str| {
-        levels("S003", "main.py", &text(run).replace("@function_tool", &format!("@function_tool({how})")))
-            .len()
-    };
-    assert_eq!(approved("needs_approval=True"), 0);
-    assert_eq!(approved("needs_approval=False"), 1);
-    // What is no tool is called by the program.
-    let plain =
-        text("    return ''").replace("@function_tool\n", "").replace("return ''", "return eval(cmd)");
-    assert_eq!(levels("S003", "main.py", &plain), []);
-}
-
-/// A key in the address that a tool calls, with values in it.
-#[test]
-fn keys_in_addresses_are_keys() {
-    let text = |key: &str| {
-        format!(
-            "from agents import Agent, Runner, function_tool\n@function_tool\ndef weather(city: str) -> str:\n    return get(f'https://api.weather.net/v1?key={key}&q={{city}}')\n\
-             a = Agent(name='a', model='m', instructions='i', tools=[weather])\nRunner.run_sync(a, 'x', max_turns=3)\n"
-        )
-    };
-    assert_eq!(levels("S001", "main.py", &text("8f14e45fceea167a5a36dedd4bea2543")), [Level::Error]);
-    assert_eq!(levels("S001", "main.py", &text("{KEY}")), []);
-}
-
-/// `check_manager_llm` of CrewAI raises `missing_manager_llm_or_manager_agent`.
-#[test]
-fn a_hierarchical_crew_needs_somebody_who_manages() {
-    let text = |more: &str| {
-        format!(
-            "from crewai import Agent, Crew, Process, Task\na = Agent(role='r', goal='g', backstory='b', llm='m', max_iter=3)\n\
-             t = Task(description='d', expected_output='e', agent=a)\nCrew(agents=[a], tasks=[t]{more}).kickoff()\n"
-        )
-    };
-    let found = |more: &str| levels("F004", "crew.py", &text(more));
-    assert_eq!(found(", process=Process.hierarchical"), [Level::Error]);
-    assert_eq!(found(", process=Process.hierarchical, manager_llm='m'"), []);
-    assert_eq!(found(", process=Process.hierarchical, manager_agent=a"), []);
-    assert_eq!(found(", process=Process.hierarchical, **more"), []);
-    assert_eq!(found(", process=Process.sequential"), []);
-}
-
-/// `add_node` of LangGraph takes what a node says that it reads as part of the state.
-#[test]
-fn keys_that_a_node_says_it_reads_are_of_the_state() {
-    let text = |reads: &str| {
-        format!(
-            "from typing import TypedDict\nfrom langgraph.graph import StateGraph, START, END\nclass S(TypedDict):\n    a: str\nclass P(TypedDict):\n    b: str\n\
-             def one(s: S):\n    return {{'b': 'x'}}\ndef two(s: {reads}):\n    return {{'a': s['b']}}\n\
-             g = StateGraph(S)\ng.add_node(one)\ng.add_node(two)\ng.add_edge(START, 'one')\ng.add_edge('one', 'two')\ng.add_edge('two', END)\napp = g.compile()\n"
-        )
-    };
-    assert_eq!(levels("F004", "main.py", &text("P")), []);
-    assert_eq!(levels("F004", "main.py", &text("S")).first(), Some(&Level::Warn));
-}
-
 /// The remedy for an endless group chat uses the words of its framework.
 #[test]
 fn l021_help_is_valid_code() {
@@ -361,46 +159,6 @@ fn l021_help_is_valid_code() {
     let found = among(&[("main.py", text)]);
     let help = found.iter().find(|d| d.code == "L021").map(|d| d.help.join("; "));
     assert_eq!(help.as_deref(), Some("limit it: `max_turns` of the team, or a `MaxMessageTermination`"));
-}
-
-/// A person who is asked each time consents to each run of code. A `UserProxyAgent` asks unless it is told
-/// otherwise.
-#[test]
-fn code_that_a_person_is_asked_about_is_fenced() {
-    let text = |mode: &str| {
-        format!(
-            "import autogen\nuser = autogen.UserProxyAgent(name='u', {mode}code_execution_config={{'work_dir': 'd', 'use_docker': False}})\n\
-             a = autogen.AssistantAgent(name='a', llm_config={{'model': 'm'}})\nuser.initiate_chat(a, message='x', max_turns=3)\n"
-        )
-    };
-    for (mode, found) in [
-        ("human_input_mode='ALWAYS', ", 0),
-        ("", 0),
-        ("human_input_mode='NEVER', ", 1),
-        ("human_input_mode='TERMINATE', ", 1),
-        ("human_input_mode=MODE, ", 1),
-        ("**MORE, ", 1),
-    ] {
-        assert_eq!(levels("S003", "main.py", &text(mode)).len(), found, "{mode}");
-    }
-}
-
-/// A model that the project writes itself, to try the rest without one, answers as it is written.
-#[test]
-fn a_model_whose_class_makes_its_replies_is_scripted() {
-    let text = |reply: &str| {
-        format!(
-            "from langchain.agents import create_agent\nfrom langchain_core.language_models.chat_models import BaseChatModel\n\
-             from langchain_core.messages import AIMessage\nfrom langchain_core.outputs import ChatGeneration, ChatResult\n\
-             class Demo(BaseChatModel):\n    calls: int = 0\n    def bind_tools(self, tools, **more):\n        return self\n\
-             \x20   def _generate(self, messages, stop=None, **more):\n        self.calls += 1\n        text = {reply}\n\
-             \x20       return ChatResult(generations=[ChatGeneration(message=AIMessage(content=text))])\n\
-             def look(at: str) -> str:\n    \"\"\"Looks.\"\"\"\n    return at\n\
-             agent = create_agent(model=Demo(), tools=[look], system_prompt='p')\nagent.invoke({{'messages': []}})\n"
-        )
-    };
-    assert_eq!(levels("L017", "main.py", &text("'done' if messages else str(len(messages))")), [Level::Info]);
-    assert_eq!(levels("L017", "main.py", &text("self.client.chat(messages)")), [Level::Warn]);
 }
 
 /// The limit of a run doesn't bound the work delegated to a subagent.
