@@ -3,7 +3,8 @@
     primitives, samples and policies are parameters of the theorems ([host],
     [world]), not axioms.  [check.sh] fails otherwise. *)
 
-Require Import Entail.Thm.Confinement Entail.Thm.Noninterference Entail.Thm.Flow Entail.Thm.Examples Entail.Thm.Keys.
+Require Import Entail.Thm.Confinement Entail.Thm.Noninterference Entail.Thm.Flow Entail.Thm.Planned.
+Require Import Entail.Thm.Examples Entail.Thm.Keys.
 Require Import Entail.Spec.Lattices Entail.Thm.Instances.
 Require Import Entail.Thm.TypeSafety Entail.Thm.Algebra Entail.Thm.Cost Entail.Thm.Bounds.
 Require Import Entail.Thm.Termination Entail.Thm.Lint Entail.Thm.Loops Entail.Thm.Fuel Entail.Thm.Probabilistic.
@@ -43,6 +44,17 @@ Print Assumptions two_axis_tour.
 Print Assumptions endorsed_tour.
 Print Assumptions sources_readers_tour.
 Print Assumptions levels_tour.
+Print Assumptions args_prepared.
+Print Assumptions prepared_in_sight.
+Print Assumptions prepared_in_both.
+Print Assumptions planned_data_forges.
+Print Assumptions control_refusal_at_pc_leaks.
+Print Assumptions argument_refusal_at_bound_leaks.
+Print Assumptions bare_or_record_leaks.
+Print Assumptions policy_of_parts_leaks.
+Print Assumptions count_at_pc_leaks.
+Print Assumptions secret_set_leaks.
+Print Assumptions stamp_without_own_label_leaks.
 Print Assumptions par_to_end_leaks.
 Print Assumptions guard_unraised_leaks.
 Print Assumptions guard_unraised_error_leaks.

@@ -218,7 +218,7 @@ let rec data_json (d : data) : json =
   | DK (KTag t) -> Object [ ("$tag", Array [ String t; Null ]) ]
   | DCon (CList, ds) -> Array (List.map data_json ds)
   | DCon (CPair, ds) -> Object [ ("$pair", Array (List.map data_json ds)) ]
-  | DCon (CRec fs, ds) -> Object (List.map2 (fun k d -> (k, data_json d)) fs ds)
+  | DCon ((CRec fs | CArgs (_, fs)), ds) -> Object (List.map2 (fun k d -> (k, data_json d)) fs ds)
   | DCon (CVariant t, ds) -> Object [ ("$tag", Array (String t :: List.map data_json ds)) ]
   | DCon ((CFix _ | CTool _), _) | DClo _ -> String "<function>"
 
@@ -233,7 +233,7 @@ and inner d =
   | DK (KTag t) -> "`" ^ t
   | DCon (CList, ds) -> "[" ^ String.concat "," (List.map inner ds) ^ "]"
   | DCon (CPair, ds) -> "(" ^ String.concat ", " (List.map inner ds) ^ ")"
-  | DCon (CRec fs, ds) -> "{" ^ String.concat "," (List.map2 (fun k d -> quote k ^ ":" ^ inner d) fs ds) ^ "}"
+  | DCon ((CRec fs | CArgs (_, fs)), ds) -> "{" ^ String.concat "," (List.map2 (fun k d -> quote k ^ ":" ^ inner d) fs ds) ^ "}"
   | DCon (CVariant t, [ DK KNull ]) -> "`" ^ t
   | DCon (CVariant t, ds) -> "`" ^ t ^ " " ^ String.concat " " (List.map inner ds)
   | DCon ((CFix _ | CTool _), _) | DClo _ -> "<function>"
@@ -533,7 +533,7 @@ let rec plain_json (d : data) : json =
       let text = number_text q in
       if String.contains text '/' then unsupported "JSON of a fraction" else Number text
   | DCon ((CList | CPair), ds) -> Array (List.map plain_json ds)
-  | DCon (CRec fs, ds) -> Object (List.map2 (fun f d -> (f, plain_json d)) fs ds)
+  | DCon ((CRec fs | CArgs (_, fs)), ds) -> Object (List.map2 (fun f d -> (f, plain_json d)) fs ds)
   | DCon (CVariant t, [ DK KNull ]) | DK (KTag t) -> String t
   | DCon (CVariant t, ds) -> Object [ (t, plain_json (List.hd ds)) ]
   | d -> data_json d
@@ -680,6 +680,10 @@ let translate (globals : string list) (program : json) (stores : (string * label
     | "record" ->
         let fs = List.map (function Array [ String k; t ] -> (k, int_of t) | _ -> raise (Bad_json "fields")) (list_of (need "fields" j)) in
         ECon (CRec (List.map fst fs), List.map (fun (_, t) -> term env t) fs)
+    | "args" ->
+        let t = List.nth tools (index "tool") in
+        let fs = List.map (function Array [ String k; t ] -> (k, int_of t) | _ -> raise (Bad_json "fields")) (list_of (need "fields" j)) in
+        ECon (CArgs (t.tname, List.map fst fs), List.map (fun (_, t) -> term env t) fs)
     | "list" -> ECon (CList, List.map (term env) of_)
     | "abs" -> ELam (term (bind (text_of (need "param" j))) (index "body"))
     | "app" -> EApp (sub 0, sub 1)
@@ -863,6 +867,8 @@ let answer_to (input : json) : json =
     let answer kind =
       match field kind !last with Some v -> v | None -> otherwise ("the answer is no " ^ kind) in
     let policy ax = flag (match ax with Endorse -> "endorse" | Declassify -> "declassify") input in
+    let returned = ref (DK KNull) in
+    let rec depth = function DCon (_, ds) -> 1 + List.fold_left (fun n d -> max n (depth d)) 1 ds | _ -> 1 in
     let tool_named f = List.find (fun t -> t.tname = f) tools in
     let calls () = match field "calls" !last with
       | Some l -> List.map (function
@@ -899,7 +905,14 @@ let answer_to (input : json) : json =
       tool_key = (fun f _ _ -> f);
       tool = (fun f _ _ _ ->
         let d = data_of (answer "data") in
-        if is_of (need "result" (tool_named f).decl) d then Inl d else Inr "result of another type");
+        returned := d;
+        if is_of (need "result" (tool_named f).decl) d then Inl (depth d) else Inr "result of another type");
+      content = (fun _ _ _ path _ ->
+        match List.fold_left (fun d i -> match d with DCon (_, ds) -> List.nth ds i | _ -> raise Not_found) !returned path with
+        | DK k -> Inl k
+        | DCon (c, ds) -> Inr (c, List.map (fun _ -> (lab false false, None)) ds)
+        | DClo _ -> unsupported "a function that a tool returns");
+      source = (fun _ _ -> lab false false);
       states = (fun _ _ _ _ -> match field "label" !last with Some l -> label_of l | None -> lab false false);
       tool_policy = (fun f ->
         match field "policy" (tool_named f).decl with
@@ -908,6 +921,10 @@ let answer_to (input : json) : json =
             let code = Object [ ("tools", Array []); ("stores", Array []); ("terms", need "terms" code); ("root", need "root" code) ] in
             Some (fst (translate [] code (ref []))));
       approve = (fun f -> flag "approve" (tool_named f).decl);
+      if_refused = (fun _ -> false);
+      spent = (fun _ _ -> false);
+      among = (fun _ -> []);
+      member = (fun _ _ -> false);
       anyone = lab true false;
       from_label = (fun l -> data_of (label_json l));
       sample = (fun _ _ -> match answer "drawn" with Bool b -> b | _ -> otherwise "the answer is no sample");
@@ -950,6 +967,7 @@ let answer_to (input : json) : json =
         | VK k -> [ ("scalar", data_json (DK k)) ]
         | VCon (CList, vs) -> [ ("list", Array (List.map tree vs)) ]
         | VCon (CPair, vs) -> [ ("pair", Array (List.map tree vs)) ]
+        | VCon (CArgs (_, fs), vs) -> [ ("args", Array (List.map2 (fun k v -> Array [ String k; tree v ]) fs vs)) ]
         | VCon (CRec fs, vs) -> [ ("record", Array (List.map2 (fun k v -> Array [ String k; tree v ]) fs vs)) ]
         | VCon (CVariant t, vs) -> [ ("tag", String t); ("payload", Array (List.map tree vs)) ]
         | VCon ((CFix _ | CTool _), _) | VClo _ -> [ ("function", label_json (deep_label two_by_two (Lab (l, v)))) ])) in
@@ -997,6 +1015,7 @@ let answer_to (input : json) : json =
         | RRemember (k, d) -> ([ ("remember", String k); ("value", data_json d) ], [])
         | RWithin q when q.qnum < 0 -> opens e.channel q.qnum; ([], [])
         | RWithin q -> around := Limit (q, count "scope" e.channel) :: !around; ([], [])
+        | RArgs _ -> ([], [])
         | REnd -> around := List.tl !around; ([], []) in
       let within = match limits with [] -> [] | l -> [ ("within", Array (List.map (fun (q, _) -> number_json q) l)) ] in
       let names = match draw @ List.map (fun (_, name) -> String name) limits with

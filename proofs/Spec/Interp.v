@@ -27,6 +27,7 @@ Section Interp.
   | RSample (p : Q)
   | RRecall (k : name)
   | RRemember (k : name) (d : data)
+  | RArgs (f : name) (args : data)
   | RWithin (n : Q)
   | REnd.
 
@@ -67,10 +68,18 @@ Section Interp.
     tool_params : name -> list string;
     tool_accepts : name -> data -> option string;   (* missing, unknown or ill-typed arguments *)
     tool_key : name -> L -> list event -> string;   (* the idempotency key of a call at a program counter *)
-    tool : name -> list data -> string -> list event -> data + string;
+    tool : name -> list data -> string -> list event -> nat + string;       (* how deep the answer is *)
+    content : name -> list data -> string -> list nat -> list event -> scalar + con * list (L * option nat);
+        (* what is at a path of the answer: a scalar, or parts with a label each, which may depend on
+           what stands in an earlier part beside it *)
+    source : name -> data -> L;             (* the label that such a part names *)
     states : name -> list data -> string -> list event -> L; (* the label that it states with what it returns *)
     tool_policy : name -> option term;      (* a closed function of the arguments and their labels *)
     approve : name -> bool;                 (* whether somebody is asked before a call *)
+    if_refused : name -> bool;              (* only where the bounds alone would refuse the call *)
+    spent : name -> list event -> bool;     (* [at_most]: no further call, given what the channel has seen *)
+    among : name -> list (option name);     (* per parameter, the key that holds the set it may be from *)
+    member : data -> data -> bool;          (* whether a set holds an argument *)
     anyone : L;                             (* raises a refusal that says nothing of integrity *)
     from_label : L -> data;
     sample : Q -> list event -> bool;
@@ -136,6 +145,10 @@ Section Interp.
     State (cv s) (store s) (Event l r :: tr s) (remarks s).
   Definition set_remarks (ms : list string) (s : state) : state :=
     State (cv s) (store s) (tr s) ms.
+
+  (** That arguments of a planned call are there is known to those who see them. *)
+  Definition prepare (c : con) (V : lval) (s : state) : state :=
+    match c with CArgs f _ => log (deep_label V) (RArgs f (strip V)) s | _ => s end.
 
   (** Leaving an isolated conversation puts the outer one back, whatever the
       outcome was. *)
@@ -212,14 +225,27 @@ Section Interp.
     Definition admits (f : name) (l b : L) : bool :=
       flows (if approve H f then mix F Endorse b l else l) b.
 
+    (** [among]: an argument that its bound refuses for its integrity alone is
+        accepted if it is in a set that was fixed before the program began; the
+        whole label of the set must flow to the bound. *)
+    Definition chosen_from (o : option name) (s : state) (V : lval) (b : L) : bool :=
+      match o with
+      | Some k =>
+          flows (mix F Endorse b (deep_label V)) b && flows (key_label H k) b &&
+          match entry k (store s (key_label H k)) with Some (_, set) => member H set (strip V) | None => false end
+      | None => false
+      end.
+
     (** The first argument that its bound does not accept; [None] if all pass.
         A parameter without a bound admits public, trusted data only. *)
-    Fixpoint refused (f : name) (bounds : list L) (Vs : list lval) : option L :=
+    Fixpoint refused (f : name) (s : state) (sets : list (option name)) (bounds : list L) (Vs : list lval)
+        : option L :=
       match Vs with
       | [] => None
       | V :: Vs' =>
           let b := hd bot bounds in
-          if admits f (deep_label V) b then refused f (tl bounds) Vs' else Some b
+          if admits f (deep_label V) b || chosen_from (hd None sets) s V b
+          then refused f s (tl sets) (tl bounds) Vs' else Some b
       end.
 
     Fixpoint channel_of (bounds : list L) (Vs : list lval) : L :=
@@ -228,22 +254,24 @@ Section Interp.
       | _ :: Vs' => join (hd bot bounds) (channel_of (tl bounds) Vs')
       end.
 
-    (** The argument for each parameter, read at the label of the record that
-        it comes in.  One that is missing is [null] at that label: that it is
+    (** The argument for each parameter, read at the label of the record that it
+        comes in; those of a planned call are read at [m].  One that is missing is
+        [null] at the label of the record: that it is
         missing is a fact about the record.  A tool with one parameter takes the
         bare value, unless that is a record with a field of that name. *)
-    Definition argument (l : L) (fs : list string) (vs : list lval) (p : string) : lval :=
+    Definition argument (m l : L) (fs : list string) (vs : list lval) (p : string) : lval :=
       match position p fs with
-      | Some i => match nth_error vs i with Some V => raise l V | None => Lab l (VK KNull) end
+      | Some i => match nth_error vs i with Some V => raise m V | None => Lab l (VK KNull) end
       | None => Lab l (VK KNull)
       end.
 
-    Definition arguments (ps : list string) (V : lval) : list lval :=
+    Definition arguments (m : L) (ps : list string) (V : lval) : list lval :=
       match V with
+      | Lab l (VCon (CArgs _ fs) vs) => map (argument m l fs vs) ps
       | Lab l (VCon (CRec fs) vs) =>
           match ps with
-          | [p] => match position p fs with Some _ => [argument l fs vs p] | None => [V] end
-          | _ => map (argument l fs vs) ps
+          | [p] => match position p fs with Some _ => [argument l l fs vs p] | None => [V] end
+          | _ => map (argument l l fs vs) ps
           end
       | Lab l _ => match ps with [_] => [V] | _ => map (fun _ => Lab l (VK KNull)) ps end
       end.
@@ -252,6 +280,37 @@ Section Interp.
         labelled [l]. *)
     Definition refusal (ch l : L) (r : request) (s : state) : option string :=
       refuses H r (visible ch (visible l (tr s))).
+
+    (** An answer is labelled part by part.  What is at a part depends on what is
+        visible at its label; the label of a part is at least that of what it
+        is in, and of the part that it depends on. *)
+    Definition stamp (f : name) (l : L) (before : list lval) (m : L) (dep : option nat) : L :=
+      match dep with
+      | Some j =>
+          match nth_error before j with
+          | Some W => join (join l m) (join (deep_label W) (source H f (strip W)))
+          | None => join l m
+          end
+      | None => join l m
+      end.
+
+    Fixpoint filled (f : name) (fl : list nat -> L -> lval) (path : list nat) (l : L)
+        (before : list lval) (specs : list (L * option nat)) : list lval :=
+      match specs with
+      | [] => before
+      | (m, dep) :: rest =>
+          filled f fl path l (before ++ [fl (path ++ [List.length before]) (stamp f l before m dep)]) rest
+      end.
+
+    Fixpoint fill (n : nat) (f : name) (args : list data) (k : string) (t : list event) (path : list nat) (l : L) : lval :=
+      match n with
+      | O => Lab l (VK KNull)
+      | S n' =>
+          match content H f args k path (visible l t) with
+          | inl x => Lab l (VK x)
+          | inr (c, specs) => Lab l (VCon (plain c) (filled f (fill n' f args k t) path l [] specs))
+          end
+      end.
 
     (** The call itself; [d] is what decided that it is made, and with what;
         [k] is its idempotency key, which the tool is given.
@@ -266,16 +325,16 @@ Section Interp.
           let own := states H f args k (visible r (tr s)) in
           let l := join (join d r) own in
           match tool H f args k (visible (join r own) (tr s)) with
-          | inl x => accept l x s'
+          | inl n => (Val (fill n f args k (tr s) [] l), s')
           | inr m => (Err l m, s')
           end
       end.
 
     (** Somebody is asked, on a channel that sees the labels of the arguments
         too; not to approve is to refuse the request. *)
-    Definition approval (d : L) (f : name) (args : list data) (labels : list L) (ch : L)
+    Definition approval (d : L) (f : name) (asked : bool) (args : list data) (labels : list L) (ch : L)
         (s : state) (k : state -> result) : result :=
-      if approve H f then
+      if asked then
         let l := join d (tool_res H f) in
         let q := RApprove f args labels in
         match refusal (join ch d) l q s with
@@ -284,24 +343,31 @@ Section Interp.
         end
       else k s.
 
-    (** What a policy sees of an argument.  What label data has is known to
+    (** What a policy sees of an argument: the value read at the label [l] of the
+        record, and the label [lw] that is compared with the bound.  What label data has is known to
         those who may see the data. *)
-    Definition shown (pc : L) (V : lval) : lval :=
+    Definition shown (pc l : L) (V : lval) (lw : L) : lval :=
       Lab pc (VCon (CRec ["value"; "label"]%string)
-        [V; Lab (deep_label V) (wrap (from_label H (deep_label V)))]).
+        [V; Lab (join l lw) (wrap (from_label H lw))]).
 
-    Definition described (pc : L) (f : name) (Vs : list lval) : lval :=
-      Lab pc (VCon (CRec (tool_params H f)) (map (shown pc) Vs)).
+    Fixpoint all_shown (pc l : L) (Vs : list lval) (lws : list L) : list lval :=
+      match Vs with
+      | [] => []
+      | V :: Vs' => shown pc l V (hd bot lws) :: all_shown pc l Vs' (tl lws)
+      end.
+
+    Definition described (pc l : L) (f : name) (Vs : list lval) (lws : list L) : lval :=
+      Lab pc (VCon (CRec (tool_params H f)) (all_shown pc l Vs lws)).
 
     (** The policy of a tool decides in a conversation of its own.  Whether the
         call is made is seen by whoever sees the call. *)
-    Definition decide (pc : L) (f : name) (Vs : list lval) (ch : L) (s : state)
+    Definition decide (pc l : L) (f : name) (Vs : list lval) (lws : list L) (ch : L) (s : state)
         (k : L -> state -> result) : result :=
       match tool_policy H f with
       | None => k pc s
       | Some p =>
           bind (restore (cv s)
-                 (ev pc [described pc f Vs] (set_conv (Conv pc [] [] 0) s) (EApp p (EVar 0))))
+                 (ev pc [described pc l f Vs lws] (set_conv (Conv pc [] [] 0) s) (EApp p (EVar 0))))
             (fun W s1 =>
               let d := join pc (deep_label W) in
               if admits f d ch then
@@ -312,21 +378,62 @@ Section Interp.
               else (Err d "what the tool's policy says is seen by too many", s1))
       end.
 
+    (** No more calls than [at_most]: who sees the calls knows how many there were. *)
+    Definition counted (pc : L) (f : name) (ch : L) (s : state) (k : state -> result) : result :=
+      if spent H f (visible ch (tr s)) then (Err (join pc ch) "no further call of this tool", s) else k s.
+
+    (** Whether there was an [among] for one of the parameters. *)
+    Definition endorses (f : name) : bool :=
+      approve H f || existsb (fun o => match o with Some _ => true | None => false end) (among H f).
+
+    (** Whether the bounds, without an approval, accept every argument. *)
+    Fixpoint clean (s : state) (sets : list (option name)) (bounds : list L) (Vs : list lval) : bool :=
+      match Vs with
+      | [] => true
+      | V :: Vs' =>
+          let b := hd bot bounds in
+          (flows (deep_label V) b || chosen_from (hd None sets) s V b) && clean s (tl sets) (tl bounds) Vs'
+      end.
+
+    (** Who asks only where it is needed tells what is in the sets. *)
+    Definition sets_label (sets : list (option name)) : L :=
+      joins (map (fun o => match o with Some k => key_label H k | None => bot end) sets).
+
+    (** Arguments name the tool that they are for. *)
+    Definition foreign (f : name) (V : lval) : bool :=
+      match V with Lab _ (VCon (CArgs g _) _) => negb (String.eqb f g) | _ => false end.
+
+    (** If the label [l] of the arguments of a planned call flows to the control
+        bound, it counts as control: the parts alone are compared with
+        their bounds.  If not, and for records of any other origin, whose parts
+        may be labelled by the record alone, each part is read at [l] first.
+        Which it is, is a fact about the record: a refusal is labelled with [l]
+        or, where it does not flow to the control bound, with that. *)
     Definition called (pc : L) (f : name) (V : lval) (k : string) (s : state) : result :=
-      let Vs := arguments (tool_params H f) V in
+      let l := label_of V in
+      let planned := admits f l (tool_pc H f) in
+      let m := if planned then l else tool_pc H f in
+      let Vs := arguments l (tool_params H f) V in
+      let Ws := arguments (if planned then bot else l) (tool_params H f) V in
+      (* as they would be compared if nobody were asked *)
+      let Ns := arguments (if flows l (tool_pc H f) then bot else l) (tool_params H f) V in
       let ch := join (tool_pc H f) (channel_of (tool_args H f) Vs) in
       if admits f pc (tool_pc H f) then
-        match refused f (tool_args H f) Vs with
-        | Some b => (Err (join pc (join b (if approve H f then anyone H else bot)))
+        if foreign f V then (Err (join pc (deep_label V)) "the arguments of another tool", s) else
+        match refused f s (among H f) (tool_args H f) Ws with
+        | Some b => (Err (join pc (join m (join b (if endorses f then anyone H else bot))))
                        "argument refused by the tool's bound", s)
         | None =>
             match tool_accepts H f (strip V) with
             | Some m => (Err (join pc (deep_label V)) m, s)
             | None =>
-                decide pc f Vs ch s (fun d s1 =>
+                decide pc l f Vs (map deep_label Ws) ch s (fun d s1 =>
                   let d := join d (deep_label V) in
-                  approval d f (map strip Vs) (map deep_label Vs) ch s1
-                    (perform d f (map strip Vs) k ch))
+                  counted pc f ch s1 (fun s1 =>
+                  approval (join d (if if_refused H f then sets_label (among H f) else bot)) f
+                    (approve H f && negb (if_refused H f && flows pc (tool_pc H f) && clean s (among H f) (tool_args H f) Ns))
+                    (map strip Vs) (map deep_label Ws) ch s1
+                    (perform d f (map strip Vs) k ch)))
             end
         end
       else (Err pc "call refused by the tool's bound", s).
@@ -637,7 +744,7 @@ Section Interp.
           bind (ev pc env s e1) (fun V1 s1 =>
           bind (ev pc env s1 e2) (fun V2 s2 => apply ev V1 V2 s2))
       | EK k => (Val (Lab pc (VK k)), s)
-      | ECon c es => evals ev pc env c [] s es
+      | ECon c es => bind (evals ev pc env c [] s es) (fun V s' => (Val V, prepare c V s'))
       | EGet e1 e2 =>
           bind (ev pc env s e1) (fun V1 s1 =>
           bind (ev pc env s1 e2) (fun V2 s2 => (do_get pc V1 V2, s2)))

@@ -26,9 +26,13 @@ Inductive con :=
 | CPair
 | CList
 | CRec (fields : list string)
+| CArgs (f : name) (fields : list string)   (* the arguments of a planned call of a tool: no data makes them *)
 | CVariant (tag : string)
 | CFix (n : option nat)
 | CTool (f : name).
+
+(** As data, the arguments of a call are a record. *)
+Definition plain (c : con) : con := match c with CArgs _ fs => CRec fs | _ => c end.
 
 (** How [recv] reads a reply: as code, or as data with a number of repairs. *)
 Inductive mode := AsCode | AsData (repair : nat).
@@ -147,7 +151,7 @@ Section Values.
     | Lab _ v =>
         match v with
         | VK k => DK k
-        | VCon c vs => DCon c (map strip vs)
+        | VCon c vs => DCon (plain c) (map strip vs)
         | VClo env e => DClo (map strip env) e
         end
     end.
@@ -156,7 +160,7 @@ Section Values.
   Fixpoint wrap (d : data) : val :=
     match d with
     | DK k => VK k
-    | DCon c ds => VCon c (map (fun d => Lab bot (wrap d)) ds)
+    | DCon c ds => VCon (plain c) (map (fun d => Lab bot (wrap d)) ds)
     | DClo env e => VClo (map (fun d => Lab bot (wrap d)) env) e
     end.
 

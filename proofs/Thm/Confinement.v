@@ -228,6 +228,11 @@ Section Confinement.
       intros. unfold accept. destruct (data_permits (policy H) d); done.
     Qed.
 
+    Lemma fill_label : forall n f args k t path l, label_of (fill H n f args k t path l) = l.
+    Proof.
+      intros [|] f args k t path l; simpl; auto. destruct (content H f args k path _) as [| [c specs]]; auto.
+    Qed.
+
     Lemma perform_conf : forall pc d f args k ch s, flows pc d = true -> above pc ch ->
       confined pc s (perform H d f args k ch s).
     Proof.
@@ -235,35 +240,42 @@ Section Confinement.
       assert (C : state_conf pc s (log ch (RTool f args k) s)) by (apply conf_log_above; auto).
       destruct (refusal H _ _ _ s); [split; auto; simpl; lab |].
       destruct (tool H f _ _ _).
-      - eapply confined_after; eauto. apply accept_conf. lab.
+      - split; auto. simpl. rewrite fill_label. lab.
       - split; auto. simpl. lab.
     Qed.
 
-    Lemma approval_conf : forall pc d f args ls ch s k, flows pc d = true ->
-      (forall s', confined pc s' (k s')) -> confined pc s (approval H d f args ls ch s k).
+    Lemma approval_conf : forall pc d f a args ls ch s k, flows pc d = true ->
+      (forall s', confined pc s' (k s')) -> confined pc s (approval H d f a args ls ch s k).
     Proof.
-      intros pc d f args ls ch s k A K. unfold approval. destruct (approve H f); auto.
+      intros pc d f a args ls ch s k A K. unfold approval. destruct a; auto.
       assert (C : state_conf pc s (log (join ch d) (RApprove f args ls) s)) by (apply conf_log; lab).
       destruct (refusal H _ _ _ s); [split; auto; simpl; lab |]. eapply confined_after; eauto.
     Qed.
 
-    Lemma decide_conf : forall pc f Vs ch s k,
+    Lemma decide_conf : forall pc l f Vs lws ch s k,
       (forall d s', flows pc d = true -> confined pc s' (k d s')) ->
-      confined pc s (decide (F := F) H ev pc f Vs ch s k).
+      confined pc s (decide (F := F) H ev pc l f Vs lws ch s k).
     Proof.
-      intros pc f Vs ch s k K. unfold decide. destruct (tool_policy H f) as [p |]; [| apply K; lab].
+      intros pc l f Vs lws ch s k K. unfold decide. destruct (tool_policy H f) as [p |]; [| apply K; lab].
       apply confined_bind; [eapply confined_isolated; apply EV |]. intros W s1 _ _.
       destruct (admits H f _ ch); [| done].
       destruct (strip W) as [[| [] | | |] | |]; try done. apply K. lab.
     Qed.
 
+    Lemma counted_conf : forall pc f ch s k,
+      (forall s', confined pc s' (k s')) -> confined pc s (counted H pc f ch s k).
+    Proof.
+      intros pc f ch s k K. unfold counted. destruct (spent H f _); [done | apply K].
+    Qed.
+
     Lemma called_conf : forall pc f V k s, confined pc s (called (F := F) H ev pc f V k s).
     Proof.
-      intros. unfold called. set (Vs := arguments (tool_params H f) V).
+      intros. unfold called.
       destruct (admits H f pc (tool_pc H f)) eqn:E; [| done].
-      destruct (refused H f (tool_args H f) Vs); [done |].
+      destruct (foreign f V); [done |].
+      destruct (refused H f s _ _ _); [done |].
       destruct (tool_accepts H f (strip V)); [done |].
-      apply decide_conf. intros d s1 D. apply approval_conf; [lab |]. intros s2.
+      apply decide_conf. intros d s1 D. apply counted_conf. intros s2. apply approval_conf; [lab |]. intros s3.
       apply perform_conf; [lab |]. apply above_join_l. eapply admits_above; eauto.
     Qed.
 
@@ -279,7 +291,7 @@ Section Confinement.
     Proof.
       intros [l v] V2 s. unfold apply.
       destruct v as [k | c vs | env e]; auto; try done.
-      destruct c as [| | | | n | f]; try done; [| apply call_conf]. destruct vs as [| Vf [| ? ?]]; try done.
+      destruct c as [| | | | | n | f]; try done; [| apply call_conf]. destruct vs as [| Vf [| ? ?]]; try done.
       destruct n as [[|n] |]; auto. done.
     Qed.
 
@@ -542,7 +554,9 @@ Section Confinement.
       apply confined_bind; auto. intros V2 s2 _ _.
       eapply confined_weaken; [exact E1 |]. apply apply_conf; auto.
     - done.
-    - apply evals_conf; auto.
+    - apply confined_bind; [apply evals_conf; auto |]. intros V s' A _.
+      split; [exact A |]. unfold prepare. simpl. destruct c; try apply state_conf_refl.
+      apply conf_log. eapply flows_trans; [exact A | apply label_deep].
     - (* get *)
       apply confined_bind; auto. intros [l1 v1] s1 _ _.
       apply confined_bind; auto. intros [l2 v2] s2 _ _.

@@ -32,15 +32,34 @@ Definition world : host L := {|
   offers := fun _ => false;
   parse := fun r => if String.eqb r "7" then inl (num 7) else inr "does not parse";
   decode := fun _ r => inl (DK (KStr r));
-  tool_params := fun f => if existsb (String.eqb f) ["publish"; "checked"; "mail"; "hide"] then ["x"] else [];
+  tool_params := fun f => if String.eqb f "pay" then ["to"; "n"] else if existsb (String.eqb f) ["publish"; "checked"; "mail"; "hide"; "ask"] then ["x"] else [];
   tool_accepts := fun _ _ => None;
   tool_key := fun f pc seen => f;
-  tool := fun f _ _ seen => inl (DK (KNum (Z.of_nat (List.length seen) # 1)));
+  tool := fun f _ _ seen => inl 5%nat;
+  (* [search] gives a list of one mail: who sent it, to whom, and what it says, which is as secret as
+     who reads it; the others say how many calls they have seen *)
+  content := fun f _ _ path seen =>
+    if String.eqb f "search" then
+      match path with
+      | [] => inr (CList, [(pub, None)])
+      | [_] => inr (CRec ["id"; "to"; "body"], [(pub, None); (unt, None); (pub, Some 1%nat)])
+      | [_; 0%nat] => inl (KNum 17)
+      | [_; 1%nat] => inl (KStr "S")
+      | _ => inl (KStr "hello")
+      end
+    else inl (KNum (Z.of_nat (List.length seen) # 1));
+  source := fun _ d => match d with DK (KStr "S") => sec | _ => pub end;
   states := fun _ _ _ _ => pub;
   tool_policy := fun f =>
     if String.eqb f "checked"
     then Some (ELam (EGet (EGet (EVar 0) (EK (KStr "x"))) (EK (KStr "value")))) else None;
-  approve := fun f => String.eqb f "mail";
+  approve := fun f => existsb (String.eqb f) ["mail"; "ask"];
+  if_refused := fun f => String.eqb f "ask";
+  spent := fun f seen => String.eqb f "once" && existsb (fun e => match what e with RTool g _ _ => String.eqb g f | _ => false end) seen;
+  among := fun f => if String.eqb f "pay" then [Some "public"] else [];
+  member := fun set d => match set, d with
+    | DCon CList ds, DK k => existsb (fun x => match x with DK k' => scalar_eqb k k' | _ => false end) ds
+    | _, _ => false end;
   anyone := unt;
   from_label := fun _ => DK KNull;
   sample := fun _ seen => Nat.even (List.length seen);
@@ -57,10 +76,11 @@ Definition world : host L := {|
     | DK (KTag "") => Some pub
     | _ => None
     end;
-  tool_pc := fun f => if String.eqb f "hide" then sec else pub;
+  tool_pc := fun f => if String.eqb f "pay" then unt else if String.eqb f "hide" then sec else pub;
   tool_args := fun f =>
-    if String.eqb f "hide" then [sec]
-    else if existsb (String.eqb f) ["publish"; "checked"; "mail"] then [pub] else [];
+    if String.eqb f "pay" then [pub; pub]
+    else if String.eqb f "hide" then [sec]
+    else if existsb (String.eqb f) ["publish"; "checked"; "mail"; "ask"] then [pub] else [];
   tool_res := fun f => if String.eqb f "read" then unt else pub;
   key_label := fun k => if existsb (String.eqb k) ["public"; "x"; "y"; "z"] then pub else sec;
   has_type := fun _ _ => true;
@@ -142,6 +162,144 @@ Example approved :
   fst (run [Lab unt (VK (KNum 1))] (ECall "publish" (EVar 0))) = Err pub "argument refused by the tool's bound".
 Proof. vm_compute. auto. Qed.
 
+(** Labels part by part: the body is as untrusted as whom the mail names. *)
+Example labels_per_field :
+  fst (run [] (ECall "search" (EK KNull))) =
+  Val (Lab pub (VCon CList [Lab pub (VCon (CRec ["id"; "to"; "body"])
+    [Lab pub (VK (KNum 17)); Lab unt (VK (KStr "S")); Lab ((true, true) : L) (VK (KStr "hello"))])])).
+Proof. vm_compute. reflexivity. Qed.
+
+(** A part's label that leaves out the label of the part it depends on: two
+    answers that differ in what is untrusted only are told apart by their labels. *)
+Example stamp_without_own_label_leaks :
+  let answer who := [Lab unt (VK (KStr who)); Lab (source world "search" (DK (KStr who))) (VK (KStr "hello"))] in
+  same_label pub unt unt /\ ~ lsrel (fun _ => false) pub (answer "S") (answer "P").
+Proof.
+  cbv zeta. split; [right; split; reflexivity |]. intros R.
+  assert (D : forall V1 V2 vs1 vs2, lsrel (fun _ => false) pub (V1 :: vs1) (V2 :: vs2) ->
+    same_label pub (label_of V1) (label_of V2) /\ lsrel (fun _ => false) pub vs1 vs2).
+  { intros V1 V2 vs1 vs2 X. inversion X; subst. split; auto. eapply lrel_label; eauto. }
+  destruct (D _ _ _ _ (proj2 (D _ _ _ _ R))) as [[[_ X] | [_ X]] _]; discriminate X.
+Qed.
+
+(** ** Planned calls
+
+    Untrusted data decides whether [pay] is called, not with what.  The record
+    is made before the branch; one that is made in the branch has untrusted parts. *)
+Definition bill : term := ECon (CArgs "pay" ["to"; "n"]) [EK (KStr "bob"); num 5].
+Definition untrusted (b : Datatypes.bool) : list (lval L) := [Lab unt (VK (KBool b))].
+
+Example planned_call :
+  tr (snd (run (untrusted true) (ELet bill (EIf (EVar 1) (ECall "pay" (EVar 0)) (num 0))))) =
+    [Event unt (RTool "pay" [DK (KStr "bob"); DK (KNum 5)] "pay"); Event unt (RKey "pay");
+     Event pub (RArgs "pay" (DCon (CRec ["to"; "n"]) [DK (KStr "bob"); DK (KNum 5)]))] /\
+  fst (run (untrusted true) (EIf (EVar 0) (ECall "pay" bill) (num 0))) = Err unt "argument refused by the tool's bound".
+Proof. vm_compute. auto. Qed.
+
+(** Records of any other origin are treated as they were before there were planned calls. *)
+Lemma unplanned : forall m ps (V : lval L), (forall l g fs vs, V <> Lab l (VCon (CArgs g fs) vs)) ->
+  arguments m ps V = arguments (label_of V) ps V.
+Proof. intros m ps [l [| [] |]] N; auto. exfalso. eapply N. reflexivity. Qed.
+
+(** Why only what [CArgs] makes is planned.  The parts of what comes from outside
+    are labelled by the whole: under the variant, by which the label of any
+    record counts as control, its parts pass as trusted. *)
+Example planned_data_forges :
+  let forged : lval L := Lab unt (wrap (DCon (CRec ["to"; "n"]) [DK (KStr "eve"); DK (KNum 9999)])) in
+  let parts := match forged with Lab _ (VCon _ vs) => vs | _ => [] end in
+  flows (label_of forged) (tool_pc world "pay") = true /\
+  refused (F := F) world "pay" empty [] (tool_args world "pay") parts = None /\
+  fst (run [forged] (ECall "pay" (EVar 0))) = Err unt "argument refused by the tool's bound".
+Proof. vm_compute. auto. Qed.
+
+(** An approval where it is needed: for arguments that are untrusted, and for a
+    record that untrusted data chose, although secrecy alone would make it control. *)
+Example asked_if_refused :
+  let asked env e := List.length (tr (snd (run env e))) in
+  let record k := ECon (CArgs "ask" ["x"]) [num k] in
+  asked [] (ECall "ask" (record 1%Z)) = 3%nat /\
+  asked [Lab unt (VK (KNum 1))] (ECall "ask" (EVar 0)) = 3%nat /\
+  asked (untrusted true) (ELet (record 1%Z) (ELet (record 2%Z) (ECall "ask" (EIf (EVar 2) (EVar 0) (EVar 1))))) = 5%nat.
+Proof. vm_compute. auto. Qed.
+
+(** [among]: what is not trusted itself, but one of a trusted set. *)
+Example among_admits :
+  let pay k := eval (F := F) world 50 pub [Lab unt (VK (KStr k))]
+    (initial (fun l => if same l pub then [("public", (0%nat, DCon CList [DK (KStr "bob"); DK (KStr "ann")]))] else []))
+    (ECall "pay" (ECon (CArgs "pay" ["to"; "n"]) [EVar 0; num 5])) in
+  hd_error (tr (snd (pay "ann"))) = Some (Event unt (RTool "pay" [DK (KStr "ann"); DK (KNum 5)] "pay")) /\
+  fst (pay "eve") = Err unt "argument refused by the tool's bound".
+Proof. vm_compute. auto. Qed.
+
+(** Variants that leak.  [label_c] labels the refusal of the record's label by
+    the control bound [c], [label_a] that of an argument by its bound. *)
+Definition checks (label_c : L) (label_a : L -> L -> L) (c : L) (bounds : list L) (ps : list string) (V : lval L) : option L :=
+  let l := label_of V in
+  if flows l c
+  then option_map (label_a l) (refused (F := F) world "t" empty [] bounds (arguments bot ps V))
+  else Some label_c.
+
+Definition at_once (fs : list string) (l : L) (parts : list L) : lval L :=
+  Lab l (VCon (CArgs "t" fs) (map (fun m => Lab m (VK KNull)) parts)).
+Definition alike := lrel (fun _ => false) pub.
+
+(** A refusal by the control bound that is labelled [pc]: control may be secret,
+    the record is secret, or secret and untrusted. *)
+Example control_refusal_at_pc_leaks :
+  let V1 := at_once ["a"; "b"] sec [pub; pub] in
+  let V2 := at_once ["a"; "b"] (true, true) [pub; pub] in
+  let check := checks pub (fun _ b => b) sec [sec; sec] ["a"; "b"] in
+  alike V1 V2 /\ check V1 = None /\ check V2 = Some pub.
+Proof. vm_compute. repeat split. apply lrel_high; reflexivity. Qed.
+
+(** A refusal of an argument that is labelled [pc] and its bound: the record is
+    secret, its parts are public in one run, secret in the other. *)
+Example argument_refusal_at_bound_leaks :
+  let V1 := at_once ["a"; "b"] sec [pub; pub] in
+  let V2 := at_once ["a"; "b"] sec [pub; sec] in
+  let check := checks sec (fun _ b => b) sec [pub; pub] ["a"; "b"] in
+  alike V1 V2 /\ check V1 = None /\ check V2 = Some pub.
+Proof. vm_compute. repeat split. apply lrel_high; reflexivity. Qed.
+
+(** A tool with one parameter: a bare value is data, a record with the
+    parameter's field is control.  Which of them it is, is a secret. *)
+Definition checks_bare (V : lval L) : option L :=
+  match V with
+  | Lab l (VCon (CArgs _ ["a"]) _) => checks pub (fun _ b => b) pub [sec] ["a"] V
+  | _ => refused (F := F) world "t" empty [] [sec] [V]
+  end.
+Example bare_or_record_leaks :
+  let V1 := Lab sec (VK KNull) in
+  let V2 := at_once ["a"] sec [pub] in
+  alike V1 V2 /\ checks_bare V1 = None /\ checks_bare V2 = Some pub.
+Proof. vm_compute. repeat split. apply lrel_high; reflexivity. Qed.
+
+(** A policy that sees the parts alone: its verdict is public, the record is not. *)
+Example policy_of_parts_leaks :
+  let verdict b := fst (run [described world pub pub "checked"
+      (arguments pub ["x"] (Lab sec (VCon (CArgs "checked" ["x"]) [Lab pub (VK (KBool b))]))) [pub]]
+    (EGet (EGet (EVar 0) (EK (KStr "x"))) (EK (KStr "value")))) in
+  alike (Lab sec (VCon (CArgs "checked" ["x"]) [Lab pub (VK (KBool true))])) (Lab sec (VCon (CArgs "checked" ["x"]) [Lab pub (VK (KBool false))])) /\
+  verdict true = Val (Lab pub (VK (KBool true))) /\ verdict false = Val (Lab pub (VK (KBool false))).
+Proof. vm_compute. repeat split. apply lrel_high; reflexivity. Qed.
+
+(** A count that is told at [pc]: whether a call on a secret channel happened. *)
+Example count_at_pc_leaks :
+  let t1 := [Event sec (RTool "once" [] "once")] in
+  visible pub t1 = visible pub [] /\ spent world "once" t1 = true /\ spent world "once" [] = false.
+Proof. vm_compute. auto. Qed.
+
+(** A set that is trusted but secret: the public channel tells whether it holds the argument. *)
+Example secret_set_leaks :
+  let holds ds := member world (DCon CList ds) (DK (KStr "bob")) in
+  let s ds : state L := initial (fun l => if same l pub then [] else [("book", (0%nat, DCon CList ds))]) in
+  srel pub (s [DK (KStr "bob")]) (s []) /\ holds [DK (KStr "bob")] = true /\ holds [] = false.
+Proof.
+  split; [| vm_compute; auto]. repeat split; auto.
+  - left. repeat split.
+  - simpl. intros [[|] [|]] A; auto; discriminate.
+Qed.
+
 (** ** Why a missing argument counts as [null] at the label of the record
 
     The variant: only arguments that are there are checked.  A tool all whose
@@ -158,10 +316,10 @@ Fixpoint refused_if_there (bounds : list L) (fs : list string) (ps : list string
 Example missing_unchecked_leaks :
   let V1 := Lab sec (VCon (CRec []) []) in
   let V2 := Lab sec (VCon (CRec ["a"]) [Lab sec (VK KNull)]) in
-  let check fs V := refused_if_there [pub; pub] fs ["a"; "b"] (arguments ["a"; "b"] V) in
+  let check fs V := refused_if_there [pub; pub] fs ["a"; "b"] (arguments (label_of V) ["a"; "b"] V) in
   lrel (fun _ => false) pub V1 V2 /\ check [] V1 = None /\ check ["a"] V2 = Some pub /\
-  refused (F := F) world "t" [pub; pub] (arguments ["a"; "b"] V1) = Some pub /\
-  refused (F := F) world "t" [pub; pub] (arguments ["a"; "b"] V2) = Some pub.
+  refused (F := F) world "t" empty [] [pub; pub] (arguments pub ["a"; "b"] V1) = Some pub /\
+  refused (F := F) world "t" empty [] [pub; pub] (arguments sec ["a"; "b"] V2) = Some pub.
 Proof. vm_compute. repeat split. apply lrel_high; reflexivity. Qed.
 
 (** ** Stores: an account per label

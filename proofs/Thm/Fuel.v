@@ -50,8 +50,8 @@ Section Fuel.
     Lemma call_fuel : forall pc f V s,
       approx (call (F := F) H ev1 pc f V s) (call (F := F) H ev2 pc f V s).
     Proof.
-      intros. unfold call, called. destruct (admits H f pc (tool_pc H f)); auto.
-      destruct (refused H f _ _); auto. destruct (tool_accepts H f (strip V)); auto.
+      intros. unfold call, called. destruct (admits H f pc (tool_pc H f)); auto. destruct (foreign f V); auto.
+      destruct (refused (F := F) H f _ _ _ _); auto. destruct (tool_accepts H f (strip V)); auto.
       unfold decide. destruct (tool_policy H f); auto. apply approx_bind; auto using restore_fuel.
     Qed.
 
@@ -59,7 +59,7 @@ Section Fuel.
       approx (apply (F := F) H ev1 V1 V2 s) (apply (F := F) H ev2 V1 V2 s).
     Proof.
       intros [l v] V2 s. unfold apply. destruct v as [| c vs |]; auto.
-      destruct c as [| | | | n | f]; auto using call_fuel. destruct vs as [| ? [|]]; auto.
+      destruct c as [| | | | | n | f]; auto using call_fuel. destruct vs as [| ? [|]]; auto.
       destruct n as [[|] |]; auto.
     Qed.
 

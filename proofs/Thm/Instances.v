@@ -177,14 +177,27 @@ Section Witness.
         inl (EApp (EVar (if pol Endorse || pol Declassify then 2 else 0)) (num 7))
       else inr "does not parse";
     decode := fun _ r => inl (DK (KStr r));
-    tool_params := fun f => if existsb (String.eqb f) ["publish"; "checked"; "mail"; "file"] then ["x"] else [];
+    tool_params := fun f => if existsb (String.eqb f) ["publish"; "checked"; "mail"; "order"; "file"] then ["x"] else [];
     tool_accepts := fun _ _ => None;
     tool_key := fun f _ seen => if Nat.even (List.length seen) then f else "again";
-    tool := fun f _ k seen => inl (DK (KNum (Z.of_nat (List.length seen + String.length k) # 1)));
+    tool := fun _ _ _ _ => inl 2%nat;
+    content := fun f _ k path seen =>
+      match f, path with
+      | "inbox", [] => inr (CRec ["from"; "text"], [(untrusted, None); (bot, Some 0%nat)])
+      | "inbox", _ => inl (KStr "ann")
+      | _, _ => inl (KNum (Z.of_nat (List.length seen + String.length k) # 1))
+      end;
+    source := fun _ _ => secret;
     states := fun _ _ _ _ => bot;
     tool_policy := fun f =>
       if String.eqb f "checked" then Some (ELam (EGet (EGet (EVar 0) (text "x")) (text "value"))) else None;
-    approve := fun f => String.eqb f "mail" && pol Endorse;
+    approve := fun f => existsb (String.eqb f) ["mail"; "order"] && pol Endorse;
+    if_refused := fun f => String.eqb f "order";
+    spent := fun f seen => String.eqb f "once" && Nat.leb 1 (List.length seen);
+    among := fun f => if String.eqb f "order" && pol Endorse then [Some "book"] else [];
+    member := fun set d => match set, d with
+      | DCon CList ds, DK k => existsb (fun x => match x with DK k' => scalar_eqb k k' | _ => false end) ds
+      | _, _ => false end;
     anyone := untrusted;
     from_label := fun _ => DK (KStr "label");
     sample := fun _ seen => Nat.even (List.length seen);
@@ -204,7 +217,7 @@ Section Witness.
     tool_pc := fun f => if String.eqb f "file" then secret else bot;
     tool_args := fun f =>
       if String.eqb f "file" then [secret]
-      else if existsb (String.eqb f) ["publish"; "checked"; "mail"] then [bot] else [];
+      else if existsb (String.eqb f) ["publish"; "checked"; "mail"; "order"] then [bot] else [];
     tool_res := fun f => if String.eqb f "read" then untrusted else if String.eqb f "file" then secret else bot;
     key_label := fun k => if String.eqb k "diary" then secret else bot;
     has_type := fun _ _ => true;
@@ -218,10 +231,11 @@ Section Witness.
 
   Lemma witness_tools : tools_keep witness pol.
   Proof.
-    split; [| split]; simpl.
+    split; [| split; [| split]]; simpl.
     - intros f E. apply andb_true_iff in E. apply E.
     - intros f p. destruct (String.eqb f "checked"); [| discriminate]. intros E. inversion E. reflexivity.
     - reflexivity.
+    - intros f. unfold endorses. simpl. destruct (pol Endorse); auto. rewrite !andb_false_r. auto.
   Qed.
 
   Lemma witness_prelude_related : forall z, lsrel pol z witness_prelude witness_prelude.

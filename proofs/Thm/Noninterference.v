@@ -17,7 +17,8 @@ Import ListNotations.
 Definition tools_keep {L : lattice} (H : host L) (pol : axis -> bool) : Prop :=
   (forall f, approve H f = true -> pol Endorse = true) /\
   (forall f p, tool_policy H f = Some p -> permits pol p = true) /\
-  (forall l, data_permits pol (from_label H l) = true).
+  (forall l, data_permits pol (from_label H l) = true) /\
+  (forall f, endorses H f = true -> pol Endorse = true).
 
 Section Noninterference.
   Context {L : lattice} {F : factoring L}.
@@ -151,17 +152,80 @@ Section Noninterference.
   Lemma accept_grows : forall l d s, grows s (accept H l d s).
   Proof. intros. unfold accept. destruct (data_permits (policy H) d); apply grows_refl. Qed.
 
-  Lemma refused_rel : forall f vs1 vs2, lsrel vs1 vs2 -> forall bs,
-    refused (F := F) H f bs vs1 = refused (F := F) H f bs vs2 \/
-    (exists b, refused (F := F) H f bs vs1 = Some b /\ high b) \/
-    (exists b, refused (F := F) H f bs vs2 = Some b /\ high b).
+  (** So it is for membership in a set. *)
+  Lemma chosen_low : forall o s V b, (o <> None -> pol Endorse = true) -> low b ->
+    chosen_from (F := F) H o s V b = true -> low (deep_label V).
   Proof.
-    intros f vs1 vs2 R. induction R as [| V1 V2 vs1 vs2 R _ IH]; intros bs; simpl; auto.
+    intros [k |] s V b E A C; simpl in C; [| discriminate].
+    apply andb_true_iff in C. destruct C as [C _]. apply andb_true_iff in C. destruct C as [C _].
+    apply (POL Endorse) with (l1 := b); [apply E; discriminate | eauto using flows_trans].
+  Qed.
+
+  Lemma chosen_same : forall o s1 s2 V1 V2 b, (o <> None -> pol Endorse = true) -> low b ->
+    srel s1 s2 -> lrel V1 V2 ->
+    chosen_from (F := F) H o s1 V1 b = chosen_from (F := F) H o s2 V2 b.
+  Proof.
+    intros o s1 s2 V1 V2 b E A S R. destruct (lrel_deep _ _ _ _ R) as [(D & D' & B) | [B1 B2]].
+    - destruct o as [k |]; simpl; auto. rewrite <- D, <- D'. destruct (flows (key_label H k) b) eqn:K.
+      + rewrite (proj2 (proj1 (proj2 S)) (key_label H k)); eauto using flows_trans.
+      + rewrite !andb_false_r. auto.
+    - transitivity false; [| symmetry].
+      + destruct (chosen_from H o s1 V1 b) eqn:X; auto. apply chosen_low in X; auto. congruence.
+      + destruct (chosen_from H o s2 V2 b) eqn:X; auto. apply chosen_low in X; auto. congruence.
+  Qed.
+
+  Definition endorsing (sets : list (option name)) : Prop :=
+    existsb (fun o => match o with Some _ => true | None => false end) sets = true -> pol Endorse = true.
+
+  Lemma endorsing_hd : forall sets, endorsing sets -> hd None sets <> None -> pol Endorse = true.
+  Proof. intros [| [k |] sets] E N; simpl in *; try congruence. apply E. reflexivity. Qed.
+
+  Lemma endorsing_tl : forall sets, endorsing sets -> endorsing (tl sets).
+  Proof. unfold endorsing. intros [| o sets] E N; simpl in *; [discriminate | apply E; rewrite N; apply orb_true_r]. Qed.
+
+  Lemma endorsing_among : forall f, endorsing (among H f).
+  Proof.
+    intros f E. apply (proj2 (proj2 (proj2 TOOLS)) f). unfold endorses. rewrite E. apply orb_true_r.
+  Qed.
+
+  Lemma refused_rel : forall f s1 s2, srel s1 s2 -> forall vs1 vs2, lsrel vs1 vs2 -> forall sets bs, endorsing sets ->
+    refused (F := F) H f s1 sets bs vs1 = refused (F := F) H f s2 sets bs vs2 \/
+    (exists b, refused (F := F) H f s1 sets bs vs1 = Some b /\ high b) \/
+    (exists b, refused (F := F) H f s2 sets bs vs2 = Some b /\ high b).
+  Proof.
+    intros f s1 s2 S vs1 vs2 R. induction R as [| V1 V2 vs1 vs2 R _ IH]; intros sets bs E; simpl; auto.
     destruct (flows (hd bot bs) z) eqn:A.
     - rewrite (admits_same f _ _ _ A (lrel_deep_label _ _ _ _ R)).
-      destruct (admits H f (deep_label V2) (hd bot bs)); auto.
-    - destruct (admits H f (deep_label V1) (hd bot bs)), (admits H f (deep_label V2) (hd bot bs));
-        eauto.
+      rewrite (chosen_same _ _ _ _ _ _ (endorsing_hd _ E) A S R).
+      destruct (admits H f (deep_label V2) (hd bot bs) || chosen_from H (hd None sets) s2 V2 (hd bot bs)); auto using endorsing_tl.
+    - destruct (admits H f (deep_label V1) (hd bot bs) || chosen_from H (hd None sets) s1 V1 (hd bot bs)),
+        (admits H f (deep_label V2) (hd bot bs) || chosen_from H (hd None sets) s2 V2 (hd bot bs)); eauto using endorsing_tl.
+  Qed.
+
+  (** The channel depends on how many parameters there are only. *)
+  Lemma channel_of_length : forall (vs1 vs2 : list (lval L)), List.length vs1 = List.length vs2 -> forall bs,
+    channel_of bs vs1 = channel_of bs vs2.
+  Proof.
+    induction vs1; intros [| V2 vs2] E bs; simpl in *; try discriminate; f_equal; auto.
+  Qed.
+
+  Lemma arguments_length : forall m m' ps (V : lval L),
+    List.length (arguments m ps V) = List.length (arguments m' ps V).
+  Proof.
+    intros m m' ps [l v]. unfold arguments. destruct v as [| [] |]; rewrite ?map_length; auto.
+  Qed.
+
+  Lemma strip_raise : forall m (V : lval L), strip (raise m V) = strip V.
+  Proof. intros m []. reflexivity. Qed.
+
+  Lemma arguments_strip : forall m m' ps (V : lval L),
+    map strip (arguments m ps V) = map strip (arguments m' ps V).
+  Proof.
+    intros m m' ps [l v]. unfold arguments.
+    assert (A : forall fs vs p, strip (argument m l fs vs p) = strip (argument m' l fs vs p)).
+    { intros. unfold argument. destruct (position p fs); auto. destruct (nth_error vs n); auto.
+      rewrite !strip_raise. auto. }
+    destruct v as [| [] |]; auto. rewrite !map_map. auto using map_ext.
   Qed.
 
   Lemma channel_of_rel : forall vs1 vs2, lsrel vs1 vs2 -> forall bs,
@@ -171,13 +235,15 @@ Section Noninterference.
   Qed.
 
   (** Arguments that a visible channel admitted are visible. *)
-  Lemma channel_args : forall f vs bs,
-    refused (F := F) H f bs vs = None -> low (channel_of bs vs) -> low (joins (map deep_label vs)).
+  Lemma channel_args : forall f s vs sets bs, endorsing sets ->
+    refused (F := F) H f s sets bs vs = None -> low (channel_of bs vs) -> low (joins (map deep_label vs)).
   Proof.
-    induction vs as [| V vs IH]; intros bs A B; simpl in *; auto using bot_flows.
-    destruct (admits H f (deep_label V) (hd bot bs)) eqn:E; [| discriminate].
+    induction vs as [| V vs IH]; intros sets bs E A B; simpl in *; auto using bot_flows.
     apply join_true in B. destruct B as [B B'].
-    apply join_true. split; eauto using admits_low.
+    destruct (admits H f (deep_label V) (hd bot bs)) eqn:C; simpl in A.
+    - apply join_true. split; eauto using admits_low, endorsing_tl.
+    - destruct (chosen_from H (hd None sets) s V (hd bot bs)) eqn:D; [| discriminate].
+      apply join_true. split; eauto using chosen_low, endorsing_hd, endorsing_tl.
   Qed.
 
   (** What a low answer depends on is the same in both runs. *)
@@ -195,7 +261,43 @@ Section Noninterference.
     intros. unfold perform.
     assert (G : forall o, grows s (o, log ch (RTool f args k) s)) by (intros; exists [Event ch (RTool f args k)]; reflexivity).
     destruct (refusal H _ _ _ s); auto. destruct (tool H f _ _ _); auto.
-    unfold accept. destruct (data_permits (policy H) d0); auto.
+  Qed.
+
+  (** Answers are equal in what is at or below the observer. *)
+  Lemma stamp_rel : forall f l before1 before2 m dep, low l -> lsrel before1 before2 ->
+    same_label (stamp H f l before1 m dep) (stamp H f l before2 m dep).
+  Proof.
+    intros f l before1 before2 m dep A R. unfold stamp.
+    assert (Sl : same_label (join l m) (join l m)) by (destruct (flows (join l m) z) eqn:E; [left | right]; auto).
+    destruct dep as [j |]; auto.
+    destruct (lsrel_nth _ _ _ _ j R) as [(W1 & W2 & -> & -> & RW) | [-> ->]]; auto.
+    apply same_label_join; auto.
+    destruct (lrel_deep _ _ _ _ RW) as [(<- & <- & B) | [B1 B2]].
+    - destruct (flows (join (deep_label W1) (source H f (strip W1))) z) eqn:E; [left | right]; auto.
+    - right. split; apply join_false_l; auto.
+  Qed.
+
+  Lemma filled_rel : forall f fl1 fl2 path l,
+    (forall path m1 m2, same_label m1 m2 -> lrel (fl1 path m1) (fl2 path m2)) -> low l ->
+    forall specs before1 before2, lsrel before1 before2 ->
+    lsrel (filled H f fl1 path l before1 specs) (filled H f fl2 path l before2 specs).
+  Proof.
+    intros f fl1 fl2 path l Fl A. induction specs as [| [m dep] specs IH]; intros before1 before2 R; simpl; auto.
+    apply IH. apply lsrel_app; auto. constructor; auto.
+    assert (N : List.length before1 = List.length before2) by (clear -R; induction R; simpl; auto).
+    rewrite N. apply Fl. apply stamp_rel; auto.
+  Qed.
+
+  Lemma fill_rel : forall f args k t1 t2, visible z t1 = visible z t2 -> forall n path l1 l2, same_label l1 l2 ->
+    lrel (fill H n f args k t1 path l1) (fill H n f args k t2 path l2).
+  Proof.
+    intros f args k t1 t2 T. induction n as [| n IH]; intros path l1 l2 D; simpl.
+    - destruct D as [[<- A] | [A B]]; auto.
+    - destruct D as [[<- A] | [A B]].
+      + rewrite (visible_low _ _ _ _ A T). destruct (content H f args k path (visible l1 t2)) as [x | [c specs]]; auto.
+        apply lrel_low; auto. constructor. apply filled_rel; auto.
+      + destruct (content H f args k path (visible l1 t1)) as [x1 | [c1 specs1]],
+          (content H f args k path (visible l2 t2)) as [x2 | [c2 specs2]]; auto.
   Qed.
 
   Lemma perform_rel : forall f d1 d2 args1 args2 k ch s1 s2,
@@ -206,31 +308,25 @@ Section Noninterference.
     assert (S' : srel (log ch (RTool f args1 k) s1) (log ch (RTool f args2 k) s2)).
     { apply srel_log; auto using same_label_self. intros C. f_equal. auto. }
     set (r := tool_res H f).
-    assert (Hi : high (join d1 r) -> high (join d2 r) ->
-      rrel match refusal H ch (join d1 r) (RTool f args1 k) s1 with
-           | Some m => (Err (join d1 r) m, log ch (RTool f args1 k) s1)
-           | None => match tool H f args1 k (visible (join r (states H f args1 k (visible r (tr s1)))) (tr s1)) with
-             | inl x => accept H (join (join d1 r) (states H f args1 k (visible r (tr s1)))) x (log ch (RTool f args1 k) s1)
-             | inr m => (Err (join (join d1 r) (states H f args1 k (visible r (tr s1)))) m, log ch (RTool f args1 k) s1)
-             end
-           end
-           match refusal H ch (join d2 r) (RTool f args2 k) s2 with
-           | Some m => (Err (join d2 r) m, log ch (RTool f args2 k) s2)
-           | None => match tool H f args2 k (visible (join r (states H f args2 k (visible r (tr s2)))) (tr s2)) with
-             | inl x => accept H (join (join d2 r) (states H f args2 k (visible r (tr s2)))) x (log ch (RTool f args2 k) s2)
-             | inr m => (Err (join (join d2 r) (states H f args2 k (visible r (tr s2)))) m, log ch (RTool f args2 k) s2)
-             end
-           end).
-    { intros H1 H2.
+    assert (Hi : forall l1 l2 o1 o2 q1 q2,
+      high l1 -> high l2 ->
+      (forall V, o1 = Val V -> label_of V = l1) -> (forall V, o2 = Val V -> label_of V = l2) ->
+      (forall l m, o1 = Err l m -> l = l1) -> (forall l m, o2 = Err l m -> l = l2) -> srel q1 q2 ->
+      rrel (o1, q1) (o2, q2)).
+    { intros l1 l2 o1 o2 q1 q2 H1 H2 V1 V2 E1 E2 Sq. apply rrel_high; auto.
+      - destruct o1; simpl; auto; [rewrite (V1 V) | rewrite (E1 l message)]; auto.
+      - destruct o2; simpl; auto; [rewrite (V2 V) | rewrite (E2 l message)]; auto. }
+    assert (HiA : high (join d1 r) -> high (join d2 r) ->
+      rrel (perform H d1 f args1 k ch s1) (perform H d2 f args2 k ch s2)).
+    { intros H1 H2. unfold perform. fold r.
       destruct (refusal H ch _ _ s1), (refusal H ch _ _ s2);
         try destruct (tool H f args1 k _); try destruct (tool H f args2 k _);
-        unfold accept;
-        repeat match goal with |- context [data_permits ?p ?d] => destruct (data_permits p d) end;
-        apply rrel_high; simpl; auto using join_false_l. }
-    destruct D as [[<- D] | [D1 D2]]; [| apply Hi; apply join_false_l; auto].
+        apply rrel_high; simpl; rewrite ?fill_label; auto using join_false_l. }
+    unfold perform in HiA. fold r in HiA.
+    destruct D as [[<- D] | [D1 D2]]; [| apply HiA; apply join_false_l; auto].
     specialize (A1 D). subst args2.
-    destruct (flows r z) eqn:B; [| apply Hi; apply join_false_r; auto].
-    clear Hi.
+    destruct (flows r z) eqn:B; [| apply HiA; apply join_false_r; auto].
+    clear HiA.
     assert (Lo : low (join d1 r)) by (apply join_true; auto).
     rewrite (refusal_low ch _ _ _ _ Lo S).
     destruct (refusal H ch _ _ s2); [apply rrel_err; auto |].
@@ -241,36 +337,67 @@ Section Noninterference.
       assert (Lo' : low (join (join d1 r) own)) by (apply join_true; auto).
       rewrite (visible_low _ _ _ _ J (proj2 (proj2 S))).
       destruct (tool H f args1 k _).
-      + apply accept_rel; auto using same_label_low.
+      + apply rrel_val; auto. apply fill_rel; [apply S | apply same_label_self].
       + apply rrel_err; auto.
-    - assert (Hi : high (join (join d1 r) own)) by (apply join_false_r; auto).
+    - assert (HiO : high (join (join d1 r) own)) by (apply join_false_r; auto).
       destruct (tool H f args1 k (visible _ (tr s1))), (tool H f args1 k (visible _ (tr s2)));
-        unfold accept;
-        repeat match goal with |- context [data_permits ?p ?d] => destruct (data_permits p d) end;
-        apply rrel_high; simpl; auto.
+        apply rrel_high; simpl; rewrite ?fill_label; auto.
   Qed.
 
-  Lemma approval_grows : forall d f args ls ch (s : state L) k,
-    (forall s', grows s' (k s')) -> grows s (approval H d f args ls ch s k).
+  (** A list of sets that the observer sees all of. *)
+  Lemma clean_same : forall s1 s2 ws sets bs, srel s1 s2 -> low (sets_label H sets) ->
+    clean (F := F) H s1 sets bs ws = clean (F := F) H s2 sets bs ws.
   Proof.
-    intros d f args ls ch s k K. unfold approval. destruct (approve H f); auto.
+    intros s1 s2 ws sets bs S. revert sets bs. induction ws as [| W ws IH]; intros sets bs A; simpl; auto.
+    rewrite (IH (tl sets)).
+    - f_equal. f_equal. destruct sets as [| [k |] sets]; simpl; auto.
+      unfold sets_label in A. simpl in A. apply join_true in A.
+      rewrite (proj2 (proj1 (proj2 S)) (key_label H k)); auto. apply A.
+    - destruct sets; simpl; auto. unfold sets_label in *. simpl in A. apply join_true in A. apply A.
+  Qed.
+
+  Lemma approval_grows : forall d f a args ls ch (s : state L) k,
+    (forall s', grows s' (k s')) -> grows s (approval H d f a args ls ch s k).
+  Proof.
+    intros d f a args ls ch s k K. unfold approval. destruct a; auto.
     destruct (refusal H _ _ _ s); [eexists [_]; reflexivity |].
     eapply grows_trans; [| apply K]. eexists [_]. reflexivity.
   Qed.
 
-  Lemma approval_rel : forall f d1 d2 args1 args2 ls1 ls2 ch s1 s2 k1 k2,
-    same_label d1 d2 -> (low d1 -> args1 = args2 /\ ls1 = ls2) -> srel s1 s2 ->
+  Lemma srel_log_high : forall l r (s1 s2 : state L), high l -> srel s1 s2 ->
+    srel (log l r s1) s2 /\ srel s1 (log l r s2).
+  Proof.
+    intros l r s1 s2 A (C & S & T). split; (split; [exact C | split; [exact S |]]); simpl; rewrite A; auto.
+  Qed.
+
+  Lemma approval_rel : forall f d1 d2 a1 a2 args1 args2 ls1 ls2 ch s1 s2 k1 k2,
+    same_label d1 d2 -> (low d1 -> a1 = a2 /\ args1 = args2 /\ ls1 = ls2) -> srel s1 s2 ->
     (forall t1 t2, srel t1 t2 -> rrel (k1 t1) (k2 t2)) ->
     (forall s', grows s' (k1 s')) -> (forall s', grows s' (k2 s')) ->
-    rrel (approval H d1 f args1 ls1 ch s1 k1) (approval H d2 f args2 ls2 ch s2 k2).
+    rrel (approval H d1 f a1 args1 ls1 ch s1 k1) (approval H d2 f a2 args2 ls2 ch s2 k2).
   Proof.
-    intros f d1 d2 args1 args2 ls1 ls2 ch s1 s2 k1 k2 D A S K G1 G2. unfold approval.
-    destruct (approve H f); auto.
+    intros f d1 d2 a1 a2 args1 args2 ls1 ls2 ch s1 s2 k1 k2 D A S K G1 G2. unfold approval.
     set (r := tool_res H f).
+    assert (Am : a1 = a2 \/ (high d1 /\ high d2)).
+    { destruct D as [[_ D] | D]; auto. left. apply A. auto. }
+    assert (One : a1 = a2 -> rrel (approval H d1 f a1 args1 ls1 ch s1 k1) (approval H d2 f a2 args2 ls2 ch s2 k2)).
+    2: { destruct Am as [E | [D1 D2]]; [apply One; auto |].
+      assert (H1 : high (join d1 r)) by (apply join_false_l; auto).
+      assert (H2 : high (join d2 r)) by (apply join_false_l; auto).
+      assert (J1 : high (join ch d1)) by (apply join_false_r; auto).
+      assert (J2 : high (join ch d2)) by (apply join_false_r; auto).
+      destruct a1, a2; try (apply One; reflexivity).
+      - destruct (srel_log_high _ (RApprove f args1 ls1) _ _ J1 S) as [S1 _].
+        destruct (refusal H (join ch d1) _ _ s1); auto.
+        eapply rrel_stuck_left; [exact H1 | apply ext, S1 | auto].
+      - destruct (srel_log_high _ (RApprove f args2 ls2) _ _ J2 S) as [_ S2].
+        destruct (refusal H (join ch d2) _ _ s2); auto.
+        eapply rrel_stuck_right; [exact H2 | apply ext', S2 | auto]. }
+    intros <-. unfold approval. fold r. destruct a1; auto. clear Am.
     assert (S' : srel (log (join ch d1) (RApprove f args1 ls1) s1) (log (join ch d2) (RApprove f args2 ls2) s2)).
     { apply srel_log; auto.
       - apply same_label_join; auto using same_label_self.
-      - intros C. apply join_true in C. destruct (A (proj2 C)) as [-> ->]. reflexivity. }
+      - intros C. apply join_true in C. destruct (A (proj2 C)) as (_ & -> & ->). reflexivity. }
     assert (Hi : high (join d1 r) -> high (join d2 r) ->
       rrel match refusal H (join ch d1) (join d1 r) (RApprove f args1 ls1) s1 with
            | Some m => (Err (join d1 r) m, log (join ch d1) (RApprove f args1 ls1) s1)
@@ -287,27 +414,56 @@ Section Noninterference.
       destruct (refusal H (join ch d2) _ _ s2); auto.
       eapply rrel_stuck_right; [exact H2 | apply ext', S' | apply G1]. }
     destruct D as [[<- D] | [D1 D2]]; [| apply Hi; apply join_false_l; auto].
-    destruct (A D) as [<- <-].
+    destruct (A D) as (_ & <- & <-).
     destruct (flows r z) eqn:B; [| apply Hi; apply join_false_r; auto].
     assert (Lo : low (join d1 r)) by (apply join_true; auto).
     rewrite (refusal_low _ _ _ _ _ Lo S).
     destruct (refusal H (join ch d1) _ _ s2); [apply rrel_err; auto | auto].
   Qed.
 
-  Lemma shown_rel : forall pc V1 V2, low pc -> lrel V1 V2 -> lrel (shown H pc V1) (shown H pc V2).
+  Lemma counted_grows : forall pc f ch (s : state L) k,
+    (forall s', grows s' (k s')) -> grows s (counted H pc f ch s k).
+  Proof. intros. unfold counted. destruct (spent H f _); auto using grows_refl. Qed.
+
+  Lemma counted_rel : forall pc f ch s1 s2 k1 k2, srel s1 s2 ->
+    (forall t1 t2, srel t1 t2 -> rrel (k1 t1) (k2 t2)) ->
+    (forall s', grows s' (k1 s')) -> (forall s', grows s' (k2 s')) ->
+    rrel (counted H pc f ch s1 k1) (counted H pc f ch s2 k2).
   Proof.
-    intros pc V1 V2 A R. unfold shown. apply lrel_low; auto. constructor. constructor; auto.
-    constructor; auto. apply lab_rel; [apply lrel_deep_label with (pol := pol); auto |].
-    intros B. destruct (lrel_deep_label _ _ _ _ R) as [[<- _] | [C _]]; [| congruence].
-    apply wrap_rel. apply TOOLS.
+    intros pc f ch s1 s2 k1 k2 S K G1 G2. unfold counted. destruct (flows ch z) eqn:A.
+    - rewrite (visible_low _ _ _ _ A (proj2 (proj2 S))).
+      destruct (spent H f _); auto using rrel_err_same, same_label_self.
+    - assert (J : high (join pc ch)) by (apply join_false_r; auto).
+      destruct (spent H f (visible ch (tr s1))).
+      { eapply rrel_stuck_left; [exact J | apply ext, S |]. destruct (spent H f _); auto using grows_refl. }
+      destruct (spent H f (visible ch (tr s2))); auto.
+      eapply rrel_stuck_right; [exact J | apply ext', S | auto].
   Qed.
 
-  Lemma described_rel : forall pc f vs1 vs2, low pc -> lsrel vs1 vs2 ->
-    lrel (described H pc f vs1) (described H pc f vs2).
+  Lemma shown_rel : forall pc l1 l2 V1 V2 m1 m2, low pc -> lrel V1 V2 ->
+    same_label l1 l2 -> (low l1 -> same_label m1 m2) -> lrel (shown H pc l1 V1 m1) (shown H pc l2 V2 m2).
   Proof.
-    intros pc f vs1 vs2 A R. unfold described. apply lrel_low; auto. constructor.
-    induction R; simpl; auto using shown_rel.
+    intros pc l1 l2 V1 V2 m1 m2 A R D M. unfold shown. apply lrel_low; auto. constructor. constructor; auto.
+    constructor; auto. destruct D as [[<- B] | [B1 B2]].
+    - destruct (M B) as [[<- C] | [C1 C2]].
+      + apply lab_rel; [apply same_label_self |]. intros _. apply wrap_rel. apply TOOLS.
+      + constructor; apply join_false_r; auto.
+    - constructor; apply join_false_l; auto.
   Qed.
+
+  Lemma described_rel : forall pc f l1 l2 vs1 vs2 ms1 ms2, low pc -> lsrel vs1 vs2 ->
+    same_label l1 l2 -> (low l1 -> Forall2 same_label ms1 ms2) ->
+    lrel (described H pc l1 f vs1 ms1) (described H pc l2 f vs2 ms2).
+  Proof.
+    intros pc f l1 l2 vs1 vs2 ms1 ms2 A R D M. unfold described. apply lrel_low; auto. constructor.
+    revert ms1 ms2 M. induction R; intros ms1 ms2 M; simpl; auto. constructor.
+    - apply shown_rel; auto. intros B. destruct (M B); simpl; auto using same_label_self.
+    - apply IHR. intros B. destruct (M B); simpl; auto.
+  Qed.
+
+  Lemma deep_labels_rel : forall vs1 vs2, lsrel vs1 vs2 ->
+    Forall2 same_label (map deep_label vs1) (map deep_label vs2).
+  Proof. intros vs1 vs2 R. induction R; simpl; auto. constructor; eauto using lrel_deep_label. Qed.
 
   Lemma conv_label : forall s1 s2, srel s1 s2 ->
     (cv s1 = cv s2 /\ low (clab (cv s1))) \/ (high (clab (cv s1)) /\ high (clab (cv s2))).
@@ -519,13 +675,13 @@ Section Noninterference.
       - intros V s. destruct (to_label H (strip V)); auto using grows_refl.
     Qed.
 
-    Lemma decide_rel : forall pc f vs1 vs2 ch s1 s2 k1 k2,
-      low pc -> lsrel vs1 vs2 -> srel s1 s2 ->
+    Lemma decide_rel : forall pc f l1 l2 vs1 vs2 ms1 ms2 ch s1 s2 k1 k2,
+      low pc -> lsrel vs1 vs2 -> same_label l1 l2 -> (low l1 -> Forall2 same_label ms1 ms2) -> srel s1 s2 ->
       (forall d1 d2 t1 t2, same_label d1 d2 -> srel t1 t2 -> rrel (k1 d1 t1) (k2 d2 t2)) ->
       (forall d s', grows s' (k1 d s')) -> (forall d s', grows s' (k2 d s')) ->
-      rrel (decide (F := F) H ev1 pc f vs1 ch s1 k1) (decide (F := F) H ev2 pc f vs2 ch s2 k2).
+      rrel (decide (F := F) H ev1 pc l1 f vs1 ms1 ch s1 k1) (decide (F := F) H ev2 pc l2 f vs2 ms2 ch s2 k2).
     Proof.
-      intros pc f vs1 vs2 ch s1 s2 k1 k2 A R S K G1 G2. unfold decide.
+      intros pc f l1 l2 vs1 vs2 ms1 ms2 ch s1 s2 k1 k2 A R Dl Ml S K G1 G2. unfold decide.
       destruct (tool_policy H f) as [p |] eqn:E; auto using same_label_low.
       apply rrel_bind.
       - apply rrel_restore; [apply S |]. apply EV; auto.
@@ -559,47 +715,132 @@ Section Noninterference.
     Proof.
       intros pc f V1 V2 k s1 s2 P RV S.
       pose proof (arguments_rel _ _ (tool_params H f) _ _ RV) as R.
+      pose proof (lrel_label _ _ _ _ RV) as Dl.
       pose proof (confined_grows _ _ _ (called_conf H ev1 C1 pc f V1 k s1)) as G1.
       pose proof (confined_grows _ _ _ (called_conf H ev2 C2 pc f V2 k s2)) as G2.
       assert (Eq : low (deep_label V1) -> V1 = V2).
       { intros D. destruct (lrel_visible _ _ _ _ RV) as [[E _] | [D' _]]; auto. congruence. }
       unfold called in *.
-      set (vs1 := arguments (tool_params H f) V1) in *. set (vs2 := arguments (tool_params H f) V2) in *.
-      destruct (admits H f pc (tool_pc H f)) eqn:PT.
+      set (pl1 := admits (F := F) H f (label_of V1) (tool_pc H f)) in *.
+      set (pl2 := admits (F := F) H f (label_of V2) (tool_pc H f)) in *.
+      set (m1 := if pl1 then label_of V1 else tool_pc H f) in *.
+      set (m2 := if pl2 then label_of V2 else tool_pc H f) in *.
+      set (ws1 := arguments (if pl1 then bot else label_of V1) (tool_params H f) V1) in *.
+      set (ws2 := arguments (if pl2 then bot else label_of V2) (tool_params H f) V2) in *.
+      assert (Ls1 : List.length ws1 = List.length (arguments (label_of V1) (tool_params H f) V1))
+        by (apply arguments_length).
+      assert (Ss1 : map strip ws1 = map strip (arguments (label_of V1) (tool_params H f) V1))
+        by (apply arguments_strip).
+      assert (Ss2 : map strip ws2 = map strip (arguments (label_of V2) (tool_params H f) V2))
+        by (apply arguments_strip).
+      (* Either the compared arguments are related, or the control bound hides everything. *)
+      assert (Two : (lsrel ws1 ws2 /\ same_label m1 m2) \/
+        (high (tool_pc H f) /\ high m1 /\ high m2 /\ high (label_of V1))).
+      { destruct RV as [l1 v1 l2 v2 A B | l v1 v2 A RV]; simpl in *.
+        - destruct (flows (tool_pc H f) z) eqn:T.
+          + left. unfold ws1, ws2, m1, m2, pl1, pl2.
+            destruct (admits (F := F) H f l1 (tool_pc H f)) eqn:X; [apply admits_low in X; congruence |].
+            destruct (admits (F := F) H f l2 (tool_pc H f)) eqn:Y; [apply admits_low in Y; congruence |].
+            split; auto using same_label_self.
+          + right. unfold m1, m2. destruct pl1, pl2; auto.
+        - left. unfold ws1, ws2, m1, m2, pl1, pl2. split; auto using same_label_self.
+          apply arguments_rel_low; auto. destruct (admits (F := F) H f l (tool_pc H f)); auto using bot_flows. }
+      set (vs1 := arguments (label_of V1) (tool_params H f) V1) in *.
+      set (vs2 := arguments (label_of V2) (tool_params H f) V2) in *.
+      destruct (admits (F := F) H f pc (tool_pc H f)) eqn:PT.
       2: { apply rrel_err; auto. }
-      destruct (refused_rel f _ _ R (tool_args H f)) as [E | [(b & E & B) | (b & E & B)]].
-      2: { rewrite E in *. eapply rrel_stuck_left; [| apply ext, S | exact G2].
-           simpl. apply join_false_r, join_false_l; auto. }
-      2: { rewrite E in *. eapply rrel_stuck_right; [| apply ext', S | exact G1].
-           simpl. apply join_false_r, join_false_l; auto. }
-      rewrite E in *.
-      destruct (refused H f (tool_args H f) vs2) as [b |] eqn:E2.
-      { apply rrel_err_same; auto using same_label_self. }
+      assert (Fo : (foreign f V1 = true \/ foreign f V2 = true) ->
+        rrel (called (F := F) H ev1 pc f V1 k s1) (called (F := F) H ev2 pc f V2 k s2)).
+      { unfold called. fold pl1 pl2 m1 m2 ws1 ws2 vs1 vs2. rewrite PT in *. intros Fo.
+        destruct (lrel_visible _ _ _ _ RV) as [[EV12 D] | [D1 D2]].
+        - assert (E : foreign f V1 = true) by (destruct Fo as [E | E]; rewrite ?EV12 in *; auto).
+          assert (E' : foreign f V2 = true) by (rewrite <- EV12; auto).
+          rewrite E, E'. apply rrel_err_same; auto. apply same_label_join; auto using same_label_low.
+          apply lrel_deep_label with (pol := pol). auto.
+        - destruct (foreign f V1) eqn:E1.
+          + eapply rrel_stuck_left; [apply join_false_r; auto | apply ext, S | exact G2].
+          + destruct (foreign f V2) eqn:E2; [| destruct Fo; congruence].
+            eapply rrel_stuck_right; [apply join_false_r; auto | apply ext', S | exact G1]. }
+      unfold called in Fo. fold pl1 pl2 m1 m2 ws1 ws2 vs1 vs2 in Fo. rewrite PT in Fo.
+      assert (Fd : (foreign f V1 = true \/ foreign f V2 = true) \/ (foreign f V1 = false /\ foreign f V2 = false))
+        by (destruct (foreign f V1), (foreign f V2); auto).
+      destruct Fd as [Fd | [F1 F2]]; [apply Fo, Fd |]. clear Fo. rewrite F1, F2 in *.
+      assert (Hi1 : forall b, refused (F := F) H f s1 (among H f) (tool_args H f) ws1 = Some b -> high (join m1 b) ->
+        rrel (called (F := F) H ev1 pc f V1 k s1) (called (F := F) H ev2 pc f V2 k s2)).
+      { intros b E B. unfold called. fold pl1 pl2 m1 m2 ws1 ws2 vs1 vs2. rewrite PT in *. rewrite ?F1, ?F2, E in *.
+        eapply rrel_stuck_left; [| apply ext, S | exact G2]. simpl. apply join_false_r.
+        destruct (flows m1 z) eqn:X; [| apply join_false_l; auto]. apply join_false_r, join_false_l.
+        destruct (flows b z) eqn:Y; auto. rewrite <- B. symmetry. apply join_true. auto. }
+      assert (Hi2 : forall b, refused (F := F) H f s2 (among H f) (tool_args H f) ws2 = Some b -> high (join m2 b) ->
+        rrel (called (F := F) H ev1 pc f V1 k s1) (called (F := F) H ev2 pc f V2 k s2)).
+      { intros b E B. unfold called. fold pl1 pl2 m1 m2 ws1 ws2 vs1 vs2. rewrite PT in *. rewrite ?F1, ?F2, E in *.
+        eapply rrel_stuck_right; [| apply ext', S | exact G1]. simpl. apply join_false_r.
+        destruct (flows m2 z) eqn:X; [| apply join_false_l; auto]. apply join_false_r, join_false_l.
+        destruct (flows b z) eqn:Y; auto. rewrite <- B. symmetry. apply join_true. auto. }
+      unfold called in Hi1, Hi2. fold pl1 pl2 m1 m2 ws1 ws2 vs1 vs2 in Hi1, Hi2. rewrite PT, F1, F2 in Hi1, Hi2.
+      assert (Ref : (exists b, refused (F := F) H f s1 (among H f) (tool_args H f) ws1 = Some b /\ high (join m1 b)) \/
+                    (exists b, refused (F := F) H f s2 (among H f) (tool_args H f) ws2 = Some b /\ high (join m2 b)) \/
+                    (refused (F := F) H f s1 (among H f) (tool_args H f) ws1 = refused (F := F) H f s2 (among H f) (tool_args H f) ws2 /\
+                     same_label m1 m2) \/
+                    (refused (F := F) H f s1 (among H f) (tool_args H f) ws1 = None /\
+                     refused (F := F) H f s2 (among H f) (tool_args H f) ws2 = None)).
+      { destruct Two as [[Rw Dm] | (T & M1 & M2 & _)].
+        - destruct (refused_rel f _ _ S _ _ Rw (among H f) (tool_args H f) (endorsing_among f))
+            as [E | [(b & E & B) | (b & E & B)]]; eauto 8 using join_false_r.
+        - destruct (refused (F := F) H f s1 _ _ ws1) as [b1 |]; [eauto using join_false_l |].
+          destruct (refused (F := F) H f s2 _ _ ws2) as [b2 |]; [eauto 6 using join_false_l |]. auto. }
+      destruct Ref as [(b & E & B) | [(b & E & B) | Ref]]; [eapply Hi1; eauto | eapply Hi2; eauto |].
+      clear Hi1 Hi2.
+      assert (None1 : (exists b, refused (F := F) H f s1 (among H f) (tool_args H f) ws1 = Some b /\
+                                 refused (F := F) H f s2 (among H f) (tool_args H f) ws2 = Some b /\ same_label m1 m2) \/
+         (refused (F := F) H f s1 (among H f) (tool_args H f) ws1 = None /\
+          refused (F := F) H f s2 (among H f) (tool_args H f) ws2 = None)).
+      { destruct Ref as [[E Dm] | Ref]; auto. rewrite E.
+        destruct (refused (F := F) H f s2 _ _ ws2) as [b |]; eauto. }
+      clear Ref. destruct None1 as [(b & E1 & E2 & Dm) | [E1 E2]]; rewrite E1, E2 in *.
+      { apply rrel_err_same; auto. repeat apply same_label_join; auto using same_label_self. }
       rewrite <- (channel_of_rel _ _ R) in *.
       set (ch := join (tool_pc H f) (channel_of (tool_args H f) vs1)) in *.
       assert (Ch : low ch -> map strip vs1 = map strip vs2).
-      { intros C. unfold ch in C. apply join_true in C. destruct C as [_ C].
-        destruct (lsrel_deep _ _ _ _ R) as [(_ & D & _) | [D _]]; auto.
-        rewrite (channel_args _ _ _ E C) in D. discriminate. }
+      { intros C. unfold ch in C. apply join_true in C. destruct C as [C0 C].
+        destruct Two as [[Rw _] | (T & _)]; [| congruence].
+        rewrite <- Ss1, <- Ss2.
+        destruct (lsrel_deep _ _ _ _ Rw) as [(_ & D & _) | [D _]]; auto.
+        rewrite (channel_args f s1 ws1 (among H f) (tool_args H f) (endorsing_among f) E1) in D; [discriminate |].
+        rewrite (channel_of_length ws1 vs1); auto. }
+      set (q := if if_refused H f then sets_label H (among H f) else bot) in *.
+      set (as1 := approve H f && negb (if_refused H f && flows pc (tool_pc H f) && clean H s1 (among H f) (tool_args H f) (arguments (if flows (label_of V1) (tool_pc H f) then bot else label_of V1) (tool_params H f) V1))) in *.
+      set (as2 := approve H f && negb (if_refused H f && flows pc (tool_pc H f) && clean H s2 (among H f) (tool_args H f) (arguments (if flows (label_of V2) (tool_pc H f) then bot else label_of V2) (tool_params H f) V2))) in *.
+      assert (As : V1 = V2 -> low q -> as1 = as2).
+      { intros EV12 Q. unfold as1, as2, q in *. destruct (if_refused H f); auto.
+        rewrite (clean_same s1 s2 _ (among H f) (tool_args H f) S Q), EV12. auto. }
       assert (Rest : rrel
-        (decide (F := F) H ev1 pc f vs1 ch s1 (fun d s1 => approval H (join d (deep_label V1)) f
-           (map strip vs1) (map deep_label vs1) ch s1 (perform H (join d (deep_label V1)) f (map strip vs1) k ch)))
-        (decide (F := F) H ev2 pc f vs2 ch s2 (fun d s1 => approval H (join d (deep_label V2)) f
-           (map strip vs2) (map deep_label vs2) ch s1 (perform H (join d (deep_label V2)) f (map strip vs2) k ch)))).
+        (decide (F := F) H ev1 pc (label_of V1) f vs1 (map deep_label ws1) ch s1 (fun d s1 =>
+           counted H pc f ch s1 (fun s1 => approval H (join (join d (deep_label V1)) q) f (as1)
+           (map strip vs1) (map deep_label ws1) ch s1 (perform H (join d (deep_label V1)) f (map strip vs1) k ch))))
+        (decide (F := F) H ev2 pc (label_of V2) f vs2 (map deep_label ws2) ch s2 (fun d s1 =>
+           counted H pc f ch s1 (fun s1 => approval H (join (join d (deep_label V2)) q) f (as2)
+           (map strip vs2) (map deep_label ws2) ch s1 (perform H (join d (deep_label V2)) f (map strip vs2) k ch))))).
       { apply decide_rel; auto.
+        - intros Lo. destruct Two as [[Rw _] | (_ & _ & _ & N)]; [| congruence]. apply deep_labels_rel; auto.
         - intros d1 d2 t1 t2 D St.
           assert (J : same_label (join d1 (deep_label V1)) (join d2 (deep_label V2))).
           { apply same_label_join; auto. apply lrel_deep_label with (pol := pol). auto. }
-          assert (Sm : low (join d1 (deep_label V1)) -> vs1 = vs2).
-          { intros Lo. apply join_true in Lo. unfold vs1, vs2. rewrite Eq; auto. apply Lo. }
+          assert (Sm : low (join d1 (deep_label V1)) -> V1 = V2).
+          { intros Lo. apply join_true in Lo. apply Eq, Lo. }
+          apply counted_rel; auto; intros; [| apply approval_grows; auto using perform_grows ..].
           apply approval_rel; auto using perform_grows.
-          + intros Lo. rewrite (Sm Lo). auto.
-          + intros. apply perform_rel; auto. intros Lo. rewrite (Sm Lo). auto.
-        - intros. apply approval_grows. auto using perform_grows.
-        - intros. apply approval_grows. auto using perform_grows. }
-      destruct (lrel_visible _ _ _ _ RV) as [[<- D] | [D1 D2]].
-      - destruct (tool_accepts H f (strip V1)); auto.
-        apply rrel_err; auto. apply join_true; auto.
+          + apply same_label_join; auto using same_label_self.
+          + intros Lo. apply join_true in Lo. destruct Lo as [Lo Q]. split; [apply As; auto |].
+            unfold vs1, vs2, ws1, ws2, pl1, pl2. rewrite (Sm Lo). auto.
+          + intros. apply perform_rel; auto. intros Lo. unfold vs1, vs2. rewrite (Sm Lo). auto.
+        - intros. apply counted_grows. intros. apply approval_grows. auto using perform_grows.
+        - intros. apply counted_grows. intros. apply approval_grows. auto using perform_grows. }
+      destruct (lrel_visible _ _ _ _ RV) as [[EV12 D] | [D1 D2]].
+      - replace (strip V2) with (strip V1) by (rewrite EV12; auto).
+        destruct (tool_accepts H f (strip V1)); auto.
+        apply rrel_err_same; auto. apply same_label_join; auto using same_label_low.
+        apply lrel_deep_label with (pol := pol). auto.
       - assert (Q1 : high (join pc (deep_label V1))) by (apply join_false_r; auto).
         assert (Q2 : high (join pc (deep_label V2))) by (apply join_false_r; auto).
         destruct (tool_accepts H f (strip V1)).
@@ -630,7 +871,7 @@ Section Noninterference.
         { intros. apply rrel_err_same; auto. apply lrel_deep_label with (pol := pol). auto. }
         destruct R as [k | c vs1 vs2 R | e env1 env2 P R]; unfold apply.
         + apply Bad.
-        + destruct c as [| | | | n | f]; try apply Bad; [| apply call_rel; auto].
+        + destruct c as [| | | | | n | f]; try apply Bad; [| apply call_rel; auto].
           destruct R as [| F1 F2 vs1 vs2 Rf R]; try apply Bad.
           destruct R; [| apply Bad].
           assert (Env : forall n', lsrel [F1; Lab l (VCon (CFix n') [F1]); W1]
@@ -1166,7 +1407,13 @@ Section Noninterference.
         [apply IH; auto | intros W1 W2 u1 u2 RW Su | grow | grow].
       apply apply_rel; auto.
     - (* constant *) apply rrel_val; auto.
-    - (* structure *) apply evals_rel; auto.
+    - (* structure *) simpl.
+      apply rrel_bind with (r1 := evals _ _ _ _ _ _ _) (r2 := evals _ _ _ _ _ _ _); [apply evals_rel; auto | | |].
+      + intros V1 V2 t1 t2 RV St. apply rrel_val; auto. unfold prepare. destruct c; auto.
+        apply srel_log; auto; [eapply lrel_deep_label; eauto |].
+        intros B. destruct (lrel_deep _ _ _ _ RV) as [(_ & E & _) | [B1 _]]; [rewrite E; auto | congruence].
+      + intros V s. unfold prepare. destruct c; try apply grows_refl. eexists [_]. reflexivity.
+      + intros V s. unfold prepare. destruct c; try apply grows_refl. eexists [_]. reflexivity.
     - (* get *) simpl.
       apply rrel_bind with (r1 := eval _ _ _ _ _ _) (r2 := eval _ _ _ _ _ _);
         [apply IH; auto | intros V1 V2 t1 t2 RV St | grow | grow].

@@ -220,22 +220,22 @@ Section Relation.
     inversion A; inversion B; subst. simpl in *. auto.
   Qed.
 
-  Lemma argument_rel : forall l fs vs1 vs2 p, low l -> lsrel vs1 vs2 ->
-    lrel (argument l fs vs1 p) (argument l fs vs2 p).
+  Lemma argument_rel : forall m l fs vs1 vs2 p, low m -> low l -> lsrel vs1 vs2 ->
+    lrel (argument m l fs vs1 p) (argument m l fs vs2 p).
   Proof.
-    intros l fs vs1 vs2 p A R. unfold argument. destruct (position p fs) as [i |]; auto.
+    intros m l fs vs1 vs2 p B A R. unfold argument. destruct (position p fs) as [i |]; auto.
     destruct (lsrel_nth _ _ i R) as [(V1 & V2 & -> & -> & RV) | [-> ->]]; auto.
     apply raise_rel; auto using same_label_low.
   Qed.
 
-  Lemma argument_high : forall l fs vs p, high l -> high (label_of (argument l fs vs p)).
+  Lemma argument_high : forall l fs vs p, high l -> high (label_of (argument l l fs vs p)).
   Proof.
     intros l fs vs p A. unfold argument. destruct (position p fs) as [i |]; auto.
     destruct (nth_error vs i) as [[l' v] |]; auto. simpl. apply join_false_l. auto.
   Qed.
 
   Lemma arguments_high : forall ps l v, high l ->
-    Forall (fun V => high (label_of V)) (arguments ps (Lab l v)) /\ List.length (arguments ps (Lab l v)) = List.length ps.
+    Forall (fun V => high (label_of V)) (arguments l ps (Lab l v)) /\ List.length (arguments l ps (Lab l v)) = List.length ps.
   Proof.
     intros ps l v A. unfold arguments.
     assert (M : forall f : string -> lval L, (forall p, high (label_of (f p))) ->
@@ -246,26 +246,34 @@ Section Relation.
       List.length (match ps with [_] => [Lab l v] | _ => map (fun _ => Lab l (VK KNull)) ps end) = List.length ps).
     { intros v'. destruct ps as [| p [| q ps]]; [apply M; auto | | apply M; auto]. split; auto. }
     destruct v as [k | c vs | env e]; [apply O | | apply O].
-    destruct c; [apply O | apply O | | apply O ..].
+    destruct c; [apply O | apply O | | apply M; intros; apply argument_high; auto | apply O ..].
     destruct ps as [| p [| q ps]]; [| | apply M; intros; apply argument_high; auto].
     - apply M. intros. apply argument_high; auto.
     - destruct (position p fields); split; auto. constructor; auto using argument_high.
   Qed.
 
-  (** Related values give related arguments. *)
-  Lemma arguments_rel : forall ps V1 V2, lrel V1 V2 -> lsrel (arguments ps V1) (arguments ps V2).
+  (** Related values give related arguments, read at their label... *)
+  Lemma arguments_rel_low : forall m ps l v1 v2, low m -> low l -> vrel v1 v2 ->
+    lsrel (arguments m ps (Lab l v1)) (arguments m ps (Lab l v2)).
+  Proof.
+    intros m ps l v1 v2 B A R. unfold arguments.
+    assert (M : forall f g : string -> lval L, (forall p, lrel (f p) (g p)) -> lsrel (map f ps) (map g ps)).
+    { intros f g E. clear -E. induction ps; simpl; auto. }
+    destruct R as [k | c vs1 vs2 R | e env1 env2 P R].
+    + destruct ps as [| p [| q ps]]; auto.
+    + destruct c; try (destruct ps as [| p [| q ps]]; auto; fail);
+        [| apply M; intros; apply argument_rel; auto].
+      destruct ps as [| p [| q ps]]; try (apply M; intros; apply argument_rel; auto; fail).
+      destruct (position p fields); auto using argument_rel.
+    + destruct ps as [| p [| q ps]]; auto.
+  Qed.
+
+  Lemma arguments_rel : forall ps V1 V2, lrel V1 V2 ->
+    lsrel (arguments (label_of V1) ps V1) (arguments (label_of V2) ps V2).
   Proof.
     intros ps V1 V2 R. destruct R as [l1 v1 l2 v2 A B | l v1 v2 A R].
-    - destruct (arguments_high ps l1 v1 A), (arguments_high ps l2 v2 B). apply lsrel_high; congruence.
-    - unfold arguments.
-      assert (M : forall f g : string -> lval L, (forall p, lrel (f p) (g p)) -> lsrel (map f ps) (map g ps)).
-      { intros f g E. clear -E. induction ps; simpl; auto. }
-      destruct R as [k | c vs1 vs2 R | e env1 env2 P R].
-      + destruct ps as [| p [| q ps]]; auto.
-      + destruct c; try (destruct ps as [| p [| q ps]]; auto; fail).
-        destruct ps as [| p [| q ps]]; try (apply M; intros; apply argument_rel; auto; fail).
-        destruct (position p fields); auto using argument_rel.
-      + destruct ps as [| p [| q ps]]; auto.
+    - destruct (arguments_high ps l1 v1 A), (arguments_high ps l2 v2 B). apply lsrel_high; simpl in *; congruence.
+    - apply arguments_rel_low; auto.
   Qed.
 
   Lemma lsrel_app : forall vs1 vs2 ws1 ws2,
