@@ -168,7 +168,10 @@ impl Walk<'_> {
             (Term::Prim(p, _), Term::Prim(q, _)) if p != q => {
                 return self.differs(format!("`{}` would become `{}`", p.name(), q.name()));
             }
-            (Term::Record(p), Term::Record(q)) => {
+            (Term::Record(p), Term::Record(q)) | (Term::Args(_, p), Term::Args(_, q)) => {
+                if let (Term::Args(i, _), Term::Args(j, _)) = (s, t) {
+                    self.tool(a.tool(*i), b.tool(*j))?;
+                }
                 let (names, others): (Vec<&Name>, Vec<&Name>) =
                     (p.iter().map(|(n, _)| n).collect(), q.iter().map(|(n, _)| n).collect());
                 if names != others {
@@ -251,6 +254,7 @@ fn kind(code: &Code, term: &Term) -> &'static str {
         Term::Var(..) => "a variable",
         Term::Lit(_) => "a constant",
         Term::Record(_) => "a record",
+        Term::Args(..) => "the arguments of a planned call",
         Term::List(_) => "a list",
         Term::Abs(_) => "a function",
         Term::App(f, _) => match code.term(*f) {

@@ -302,7 +302,7 @@ impl<'c> Copy<'c> {
 
     fn put(&mut self, term: &mut Term) {
         match term {
-            Term::Tool(id) => *id = self.tools[id.0 as usize],
+            Term::Tool(id) | Term::Args(id, _) => *id = self.tools[id.0 as usize],
             Term::Llm(_, p) => *p = Arc::new(self.named(p)),
             Term::Recv(Recv::Data(p)) => *p = Arc::new(self.named(p)),
             Term::Recall(_, key) | Term::Remember(_, key, _) => *key = None,

@@ -164,6 +164,10 @@ impl ExchangeWriter<'_> {
                     let fields: Vec<Value> = fields.iter().map(|(n, e)| json!([**n, r(e)])).collect();
                     json!({"op": "record", "fields": fields})
                 }
+                Term::Args(tool, fields) => {
+                    let fields: Vec<Value> = fields.iter().map(|(n, e)| json!([**n, r(e)])).collect();
+                    json!({"op": "args", "tool": tool.0, "fields": fields})
+                }
                 Term::List(items) => json!({"op": "list", "of": rs(items)}),
                 Term::Abs(abs) => {
                     let mut o = json!({"op": "abs", "param": *abs.param, "body": r(&abs.body)});
@@ -817,6 +821,14 @@ impl ExchangeReader {
                 let fields = self.items(&p, bound_pair)?;
                 self.distinct(&p, fields.iter().map(|f| &f.0))?;
                 Term::Record(fields)
+            }
+            ("args", []) => {
+                let p = self.need(place, "tool")?;
+                let tool = ToolId(self.index(&p, self.tools, "tool")?);
+                let p = self.need(place, "fields")?;
+                let fields = self.items(&p, bound_pair)?;
+                self.distinct(&p, fields.iter().map(|f| &f.0))?;
+                Term::Args(tool, fields)
             }
             ("list", items) => Term::List(items.to_vec()),
             ("abs", []) => {

@@ -672,6 +672,7 @@ impl<'a> Printer<'a> {
             Term::Var(..)
             | Term::Lit(_)
             | Term::Record(_)
+            | Term::Args(..)
             | Term::List(_)
             | Term::Field(..)
             | Term::Index(..)
@@ -705,15 +706,24 @@ impl<'a> Printer<'a> {
         *self.code.term(id) == Term::Lit(Data::Bool(value))
     }
 
+    fn record(&mut self, fields: &'a [(Name, TermId)]) {
+        self.items("{", "}", fields, |p, (name, e)| {
+            p.push(&name_text(name));
+            p.push(": ");
+            p.term(*e, Level::Expr);
+        });
+    }
+
     fn form(&mut self, id: TermId, term: &'a Term) {
         match term {
             Term::Var(name, _) => self.push(&variable(name)),
             Term::Lit(data) => self.literal(data),
-            Term::Record(fields) => self.items("{", "}", fields, |p, (name, e)| {
-                p.push(&name_text(name));
-                p.push(": ");
-                p.term(*e, Level::Expr);
-            }),
+            Term::Record(fields) => self.record(fields),
+            Term::Args(tool, fields) => {
+                let name = self.code.tools.get(tool.0 as usize).map_or("", |t| &*t.name);
+                self.push(&format!("args[{}]", name_text(name)));
+                self.record(fields);
+            }
             Term::List(items) => self.items("[", "]", items, |p, e| p.term(*e, Level::Expr)),
             Term::Abs(_) => self.abs(id),
             Term::App(f, x) => {

@@ -345,6 +345,9 @@ pub enum Term {
     Lit(Data),
     /// `{f: e, …}`, names distinct.
     Record(Vec<(Name, TermId)>),
+    /// `args[f]{x: e, …}`: the arguments of a planned call of a tool, names distinct. No other term makes such
+    /// a value. See [`Builder::args`].
+    Args(ToolId, Vec<(Name, TermId)>),
     /// `[e, …]`.
     List(Vec<TermId>),
     /// A function.
@@ -481,7 +484,7 @@ macro_rules! each_subterm {
             | Term::Recv(_)
             | Term::Clear
             | Term::Unknown(_) => {}
-            Term::Record(fields) => fields.into_iter().for_each(|(_, e)| $do(e)),
+            Term::Record(fields) | Term::Args(_, fields) => fields.into_iter().for_each(|(_, e)| $do(e)),
             Term::Abs(abs) => {
                 let Abs { body, .. } = abs;
                 $do(body);
@@ -1023,6 +1026,34 @@ impl Builder {
         self.add(Term::App(function, argument), span)
     }
 
+    /// `args[f]{x: e, …}`: the arguments of a planned call of `tool`, with a field for each parameter.
+    ///
+    /// The parts are evaluated where the term stands. A call with the value takes the label that the value is
+    /// read at as control, and compares each part with its bound without that label. So the value is built
+    /// outside of every branch, loop and `try` that untrusted data decides, and the call stands inside:
+    ///
+    /// ```
+    /// use core_ir::{Builder, Globals, IfSugar, Num, Term, ToolDecl};
+    /// use diagnostics::{FileId, Span};
+    /// let at = Span { file: FileId(0), start: 0, end: 0 };
+    /// let mut b = Builder::new();
+    /// let pay = b.tool(ToolDecl::unknown("pay".into(), at));
+    /// let amount = b.lit(Num::from(5), at);
+    /// let planned = b.args(pay, vec![("input".into(), amount)], at);
+    /// let (condition, function) = (b.lit(true, at), b.add(Term::Tool(pay), at));
+    /// let (planned_here, nothing) = (b.var("planned", at), b.lit(core_ir::Data::Null, at));
+    /// let call = b.app(function, planned_here, at);
+    /// let branch = b.add(Term::If(condition, call, nothing, IfSugar::Plain), at);
+    /// let plan = b.let_in(vec![("planned".into(), planned)], branch, at);
+    /// assert!(b.finish(plan, &Globals::none()).is_ok());
+    /// ```
+    ///
+    /// A parameter that is left out is missing in the call, and that it is missing has the label of the value:
+    /// write `null` or the default instead.
+    pub fn args(&mut self, tool: ToolId, fields: Vec<(Name, TermId)>, span: Span) -> TermId {
+        self.add(Term::Args(tool, fields), span)
+    }
+
     /// `let name = value in body`; joins with the body if that is a plain `let` itself.
     pub fn let_in(&mut self, bindings: Vec<(Name, TermId)>, body: TermId, span: Span) -> TermId {
         if bindings.is_empty() {
@@ -1139,7 +1170,7 @@ impl Builder {
         for (id, term) in code.iter() {
             let mut copy = term.clone().map_children(&mut |c| new[c.0 as usize]);
             match &mut copy {
-                Term::Tool(id) => *id = tool(*id),
+                Term::Tool(id) | Term::Args(id, _) => *id = tool(*id),
                 Term::Llm(_, p) => *p = params(p),
                 Term::Recv(Recv::Data(p)) => *p = params(p),
                 Term::Mem(id, _) => *id = store(*id),
@@ -1321,6 +1352,7 @@ fn height_in_place(term: &Term, heights: &[u8]) -> u8 {
         Term::Var(..)
         | Term::Lit(_)
         | Term::Record(_)
+        | Term::Args(..)
         | Term::List(_)
         | Term::Field(..)
         | Term::Index(..)
@@ -1353,7 +1385,7 @@ fn is_plain(term: &Term, before: &[Term], plain: &[bool]) -> bool {
             Term::Abs(abs) => is(&abs.body) && is(x),
             _ => false,
         },
-        Term::Record(fields) => fields.iter().all(|(_, e)| is(e)),
+        Term::Record(fields) | Term::Args(_, fields) => fields.iter().all(|(_, e)| is(e)),
         Term::List(items) | Term::Prim(_, items) => items.iter().all(is),
         Term::Field(e, _) | Term::Fst(e) | Term::Snd(e) | Term::Tag(_, Some(e)) | Term::Fail(e) => is(e),
         Term::Tag(_, None) => true,

@@ -65,6 +65,18 @@ impl Type {
         Type::Fun(Arc::new((param, effects, result)))
     }
 
+    /// Returns true if some value of the type is, or contains, a record.
+    pub fn may_hold_records(&self) -> bool {
+        stacker::maybe_grow(32 * 1024, 1024 * 1024, || match self {
+            Type::Dyn | Type::Record(_) => true,
+            Type::Str | Type::Num | Type::Bool | Type::Null | Type::Enum(_) | Type::Fun(_) => false,
+            Type::List(t) | Type::Option(t) => t.may_hold_records(),
+            Type::Variant(tags) => tags.iter().any(|(_, t)| t.may_hold_records()),
+            Type::Pair(p) => p.0.may_hold_records() || p.1.may_hold_records(),
+            Type::Refined(r) => r.0.may_hold_records(),
+        })
+    }
+
     /// Returns true if a value of `self` may be used where `expected` is required ("actual is assignable to
     /// expected"). `Dyn` on either side is accepted; the machine checks it at run time.
     ///

@@ -313,7 +313,7 @@ pub(crate) enum Outcome {
 /// A closure without captures: a prelude function, or a whole code to be evaluated.
 fn closed(code: Arc<Code>, term: TermId) -> Ref {
     let body = Body::Closure { code, term, captures: Captures::new() };
-    Ref::new(Node { deep: Label::BOTTOM, has_function: true, body })
+    Ref::new(Node { deep: Label::BOTTOM, has_function: true, has_args: false, body })
 }
 
 /// SplitMix64, to name branches by the way to them.
@@ -804,7 +804,9 @@ impl Machine {
                 }
             }
             Term::Let { .. } => self.definitions(s, id, 0),
-            Term::Record(_) | Term::List(_) | Term::Prim(..) => self.gather(s, id, s.parts.len()),
+            Term::Record(_) | Term::Args(..) | Term::List(_) | Term::Prim(..) => {
+                self.gather(s, id, s.parts.len())
+            }
             Term::Guard { term, retry, .. } => {
                 let (term, left) = (*term, *retry);
                 match self.operand(s, term) {
@@ -957,7 +959,7 @@ impl Machine {
             return node.clone();
         }
         let body = Body::Tool(Tool::new(&mut self.lattice, code.tool(id)));
-        let node = Ref::new(Node { deep: Label::BOTTOM, has_function: true, body });
+        let node = Ref::new(Node { deep: Label::BOTTOM, has_function: true, has_args: false, body });
         if own {
             self.tools[id.0 as usize] = Some(node.clone());
         }
@@ -1154,7 +1156,7 @@ impl Machine {
         loop {
             let done = s.parts.len() - start;
             let next = match s.code.term(term) {
-                Term::Record(fields) => fields.get(done).map(|f| f.1),
+                Term::Record(fields) | Term::Args(_, fields) => fields.get(done).map(|f| f.1),
                 Term::List(terms) | Term::Prim(_, terms) => terms.get(done).copied(),
                 _ => unreachable!("a term with parts"),
             };

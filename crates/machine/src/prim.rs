@@ -110,21 +110,23 @@ pub(crate) fn apply(
         (Prim::Length, [Kind::Str(s)]) => bottom(Kind::Num(Num::from(s.chars().count() as i64))),
         (Prim::Length, [Kind::Node(n)]) => match &n.body {
             Body::List(items) => bottom(Kind::Num(Num::from(items.len() as i64))),
-            Body::Record(fields) => bottom(Kind::Num(Num::from(fields.len() as i64))),
-            _ => wrong("a string, a list or a record"),
+            body => match body.as_record() {
+                Some(fields) => bottom(Kind::Num(Num::from(fields.len() as i64))),
+                None => wrong("a string, a list or a record"),
+            },
         },
         (Prim::Length, _) => wrong("a string, a list or a record"),
-        (Prim::Keys, [Kind::Node(n)]) => match &n.body {
-            Body::Record(fields) => {
+        (Prim::Keys, [Kind::Node(n)]) => match n.body.as_record() {
+            Some(fields) => {
                 let keys = fields.iter().map(|(n, _)| Value::str(Label::BOTTOM, &**n)).collect();
                 Ok(Value::node(lattice, Label::BOTTOM, Body::List(keys)))
             }
-            _ => wrong("a record"),
+            None => wrong("a record"),
         },
         (Prim::Keys, _) => wrong("a record"),
-        (Prim::Has, [Kind::Node(n), Kind::Str(key)]) => match &n.body {
-            Body::Record(fields) => boolean(fields.iter().any(|(n, _)| **n == **key)),
-            _ => wrong("a record and a string"),
+        (Prim::Has, [Kind::Node(n), Kind::Str(key)]) => match n.body.as_record() {
+            Some(fields) => boolean(fields.iter().any(|(n, _)| **n == **key)),
+            None => wrong("a record and a string"),
         },
         (Prim::Has, _) => wrong("a record and a string"),
         (Prim::Append, [Kind::Node(n), _]) => match &n.body {
@@ -149,7 +151,7 @@ pub(crate) fn apply(
         (Prim::Range, _) => wrong("two integers"),
         (Prim::IsFn, [_]) => boolean(args[0].is_function()),
         (Prim::IsArray, [_]) => boolean(matches!(args[0].body(), Some(Body::List(_)))),
-        (Prim::IsRecord, [_]) => boolean(matches!(args[0].body(), Some(Body::Record(_)))),
+        (Prim::IsRecord, [_]) => boolean(args[0].body().is_some_and(|body| body.as_record().is_some())),
         (Prim::IsStr, [k]) => boolean(matches!(k, Kind::Str(_))),
         (Prim::IsNum, [k]) => boolean(matches!(k, Kind::Num(_))),
         (Prim::IsBool, [k]) => boolean(matches!(k, Kind::Bool(_))),
@@ -213,7 +215,7 @@ pub(crate) fn apply(
                         // Of what is left out no label and no function stays.
                         let part = items.slice(a, a.saturating_add(b.saturating_sub(a)));
                         at_most(part.len(), limit)?;
-                        if n.deep == Label::BOTTOM && !n.has_function {
+                        if n.deep == Label::BOTTOM && !n.has_function && !n.has_args {
                             return Ok(Value::known(Label::BOTTOM, Body::List(part), Label::BOTTOM, false));
                         }
                         Ok(strip_items(lattice, &part, limit)?.value())
@@ -310,9 +312,10 @@ impl Stripped {
     }
 }
 
-/// The stripped items of a list. One without labels inside is stripped already, and shared.
+/// The stripped items of a list. One without labels and arguments of planned calls inside is stripped already,
+/// and shared.
 fn stripped(lattice: &mut Lattice, node: &Node, items: &List, limit: usize) -> Result<Stripped, PrimError> {
-    if node.deep == Label::BOTTOM {
+    if node.deep == Label::BOTTOM && !node.has_args {
         return Ok(Stripped { items: items.clone(), deep: Label::BOTTOM, has_function: node.has_function });
     }
     strip_items(lattice, items, limit)
@@ -350,13 +353,12 @@ pub(crate) fn cost(prim: Prim, args: &[Value], result: &Value) -> u64 {
         Kind::Str(s) => s.len() / 16,
         Kind::Node(n) => match &n.body {
             Body::List(items) => items.len(),
-            Body::Record(fields) => fields.len(),
-            _ => 0,
+            body => body.as_record().map_or(0, <[_]>::len),
         },
         _ => 0,
     };
     let shared = |v: &Value| match &v.kind {
-        Kind::Node(n) if matches!(n.body, Body::List(_)) => n.deep == Label::BOTTOM,
+        Kind::Node(n) if matches!(n.body, Body::List(_)) => n.deep == Label::BOTTOM && !n.has_args,
         _ => false,
     };
     let copied = |v: &Value| if shared(v) { 0 } else { size(v) };

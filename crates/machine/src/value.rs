@@ -89,6 +89,7 @@ impl Ref {
             (Body::Fix(Bound::Finite(n), function), None) => Ref::new(Node {
                 deep: node.deep,
                 has_function: true,
+                has_args: false,
                 body: Body::Fix(Bound::Finite(n - u64::from(times) - 1), function.clone()),
             }),
             (_, None) => Ref::Counted(node),
@@ -103,6 +104,8 @@ pub(crate) struct Node {
     pub deep: Label,
     /// True if a function is inside, or this is one.
     pub has_function: bool,
+    /// True if the arguments of a planned call are inside, outside of functions, or these are some.
+    pub has_args: bool,
     pub body: Body,
 }
 
@@ -113,6 +116,9 @@ pub(crate) type Captures = SmallVec<[Value; 1]>;
 pub(crate) enum Body {
     List(List),
     Record(Vec<(Name, Value)>),
+    /// The arguments of a planned call of this tool. Only the term `args[f]{…}` makes them; as data they are a
+    /// record.
+    Args(Arc<ToolDecl>, Vec<(Name, Value)>),
     Pair(Value, Value),
     Tag(Name, Value),
     /// A closure, or the activation of a whole code (then `term` is its root and nothing is captured).
@@ -165,14 +171,22 @@ impl Tool {
 
 impl Body {
     fn is_function(&self) -> bool {
-        !matches!(self, Body::List(_) | Body::Record(_) | Body::Pair(..) | Body::Tag(..))
+        !matches!(self, Body::List(_) | Body::Record(_) | Body::Args(..) | Body::Pair(..) | Body::Tag(..))
+    }
+
+    /// The fields of what is a record as data.
+    pub(crate) fn as_record(&self) -> Option<&[(Name, Value)]> {
+        match self {
+            Body::Record(fields) | Body::Args(_, fields) => Some(fields),
+            _ => None,
+        }
     }
 
     fn parts(&self) -> Parts<'_> {
         match self {
             Body::List(items) => Parts::List(items.iter()),
             Body::Closure { captures, .. } => Parts::Slice(captures.iter()),
-            Body::Record(fields) => Parts::Fields(fields.iter()),
+            Body::Record(fields) | Body::Args(_, fields) => Parts::Fields(fields.iter()),
             Body::Pair(a, b) => Parts::Two(Some(a), Some(b)),
             Body::Tag(_, v)
             | Body::Fix(_, v)
@@ -258,7 +272,7 @@ fn take_nodes(body: &mut Body, work: &mut Vec<Arc<Node>>, pieces: &mut Vec<Piece
     match body {
         Body::List(items) => items.dismantle(pieces),
         Body::Closure { captures, .. } => captures.iter_mut().for_each(take),
-        Body::Record(fields) => fields.iter_mut().for_each(|(_, v)| take(v)),
+        Body::Record(fields) | Body::Args(_, fields) => fields.iter_mut().for_each(|(_, v)| take(v)),
         Body::Pair(a, b) => {
             take(a);
             take(b);
@@ -271,10 +285,11 @@ fn take_nodes(body: &mut Body, work: &mut Vec<Arc<Node>>, pieces: &mut Vec<Piece
     }
 }
 
-/// The join of the labels of parts, and whether a function is among them or in them.
+/// The join of the labels of parts, and whether a function, and arguments of a planned call, are among them or
+/// in them.
 #[inline]
-pub(crate) fn inside<'a>(lattice: &mut Lattice, parts: impl Iterator<Item = &'a Value>) -> (Label, bool) {
-    let (mut deep, mut functions) = (Label::BOTTOM, false);
+fn inside<'a>(lattice: &mut Lattice, parts: impl Iterator<Item = &'a Value>) -> (Label, bool, bool) {
+    let (mut deep, mut functions, mut args) = (Label::BOTTOM, false, false);
     for part in parts {
         if part.label != Label::BOTTOM {
             deep = lattice.join(deep, part.label);
@@ -282,9 +297,10 @@ pub(crate) fn inside<'a>(lattice: &mut Lattice, parts: impl Iterator<Item = &'a 
         if let Kind::Node(n) = &part.kind {
             deep = lattice.join(deep, n.deep);
             functions |= n.has_function;
+            args |= n.has_args;
         }
     }
-    (deep, functions)
+    (deep, functions, args)
 }
 
 /// Reason why a value is not data or text.
@@ -318,24 +334,31 @@ impl Value {
     pub(crate) fn made(lattice: &mut Lattice, body: Body) -> Arc<Node> {
         // Lists and records are long: each has a loop of its own, in which labels that are ⊥ cost a
         // comparison.
-        let (deep, functions) = match &body {
+        let (deep, functions, args) = match &body {
             Body::List(items) => inside(lattice, items.iter()),
-            Body::Record(fields) => inside(lattice, fields.iter().map(|f| &f.1)),
+            Body::Record(fields) | Body::Args(_, fields) => inside(lattice, fields.iter().map(|f| &f.1)),
             Body::Pair(first, second) => inside(lattice, [first, second].into_iter()),
             _ => inside(lattice, body.parts()),
         };
         let has_function = functions || body.is_function();
-        Arc::new(Node { deep, has_function, body })
+        let has_args = matches!(body, Body::Args(..)) || (args && !body.is_function());
+        Arc::new(Node { deep, has_function, has_args, body })
     }
 
-    /// A node whose inside is known: the join of all labels there, and whether a function is among it.
+    /// A node whose inside is known and holds no arguments of a planned call: the join of all labels there, and
+    /// whether a function is among it.
     pub(crate) fn known(label: Label, body: Body, deep: Label, has_function: bool) -> Value {
-        Value { label, kind: Kind::Node(Ref::new(Node { deep, has_function, body })) }
+        Value { label, kind: Kind::Node(Ref::new(Node { deep, has_function, has_args: false, body })) }
     }
 
     /// `unit`, the empty record.
     pub(crate) fn unit(label: Label) -> Value {
-        static UNIT: Node = Node { deep: Label::BOTTOM, has_function: false, body: Body::Record(Vec::new()) };
+        static UNIT: Node = Node {
+            deep: Label::BOTTOM,
+            has_function: false,
+            has_args: false,
+            body: Body::Record(Vec::new()),
+        };
         Value { label, kind: Kind::Node(Ref::Always(&UNIT)) }
     }
 
@@ -391,7 +414,7 @@ impl Value {
             }
             out.push((way.clone(), label));
             match value.body() {
-                Some(Body::Record(fields)) => {
+                Some(Body::Record(fields) | Body::Args(_, fields)) => {
                     work.extend(fields.iter().take(left).map(|(n, v)| (format!("{way}.{n}"), v, here)));
                 }
                 Some(Body::List(items)) => {
@@ -440,6 +463,7 @@ impl Value {
             Kind::Node(n) => match &n.body {
                 Body::List(_) => "a list",
                 Body::Record(_) => "a record",
+                Body::Args(..) => "the arguments of a planned call",
                 Body::Pair(..) => "a pair",
                 Body::Tag(..) => "a tag",
                 _ => "a function",
@@ -513,7 +537,7 @@ impl Value {
         let mut part = |v: &Value| v.data_at(depth + 1, left);
         Ok(match &node.body {
             Body::List(items) => Data::List(items.iter().map(part).collect::<Result<_, _>>()?),
-            Body::Record(fields) => {
+            Body::Record(fields) | Body::Args(_, fields) => {
                 Data::Record(fields.iter().map(|(n, v)| Ok((n.clone(), part(v)?))).collect::<Result<_, _>>()?)
             }
             Body::Pair(a, b) => Data::Pair(Arc::new((part(a)?, part(b)?))),
@@ -522,7 +546,8 @@ impl Value {
         })
     }
 
-    /// The value with all labels of its data erased to ⊥ (functions keep what they captured).
+    /// The value with all labels of its data erased to ⊥ (functions keep what they captured), the arguments of
+    /// planned calls as records.
     pub(crate) fn strip(&self, lattice: &mut Lattice, budget: usize) -> Result<Value, NotData> {
         let mut left = budget;
         self.strip_at(lattice, 0, &mut left)
@@ -530,7 +555,7 @@ impl Value {
 
     fn strip_at(&self, lattice: &mut Lattice, depth: usize, left: &mut usize) -> Result<Value, NotData> {
         let node = match &self.kind {
-            Kind::Node(n) if n.deep != Label::BOTTOM && !n.body.is_function() => n,
+            Kind::Node(n) if (n.deep != Label::BOTTOM || n.has_args) && !n.body.is_function() => n,
             kind => return Ok(Value::new(Label::BOTTOM, kind.clone())),
         };
         if depth > MAX_DATA_DEPTH {
@@ -540,7 +565,7 @@ impl Value {
         let mut part = |v: &Value| v.strip_at(lattice, depth + 1, left);
         let body = match &node.body {
             Body::List(items) => Body::List(items.iter().map(part).collect::<Result<_, _>>()?),
-            Body::Record(fields) => {
+            Body::Record(fields) | Body::Args(_, fields) => {
                 Body::Record(fields.iter().map(|(n, v)| Ok((n.clone(), part(v)?))).collect::<Result<_, _>>()?)
             }
             Body::Pair(a, b) => Body::Pair(part(a)?, part(b)?),
@@ -583,7 +608,7 @@ impl Value {
                     }
                     out.push(']');
                 }
-                Body::Record(fields) => {
+                Body::Record(fields) | Body::Args(_, fields) => {
                     out.push('{');
                     for (i, (name, v)) in fields.iter().enumerate() {
                         if i > 0 {
@@ -637,7 +662,9 @@ impl Value {
             match (&m.body, &n.body) {
                 (Body::List(x), Body::List(y)) if x.len() == y.len() => work.extend(x.iter().zip(y.iter())),
                 // Records are equal whatever the order of their fields.
-                (Body::Record(x), Body::Record(y)) if x.len() == y.len() => {
+                (Body::Record(x) | Body::Args(_, x), Body::Record(y) | Body::Args(_, y))
+                    if x.len() == y.len() =>
+                {
                     for (name, v) in x {
                         match y.iter().find(|(n, _)| n == name) {
                             Some((_, w)) => work.push((v, w)),
@@ -680,6 +707,8 @@ pub enum ReifiedKind {
     List(Vec<Reified>),
     /// A record.
     Record(Vec<(Name, Reified)>),
+    /// The arguments of a planned call of the tool of this name.
+    Args(Name, Vec<(Name, Reified)>),
     /// A pair.
     Pair(Box<(Reified, Reified)>),
     /// A tag with its payload.
@@ -711,6 +740,10 @@ impl Reified {
                 Body::Record(fields) => {
                     ReifiedKind::Record(fields.iter().map(|(n, v)| (n.clone(), part(v))).collect())
                 }
+                Body::Args(tool, fields) => ReifiedKind::Args(
+                    tool.name.clone(),
+                    fields.iter().map(|(n, v)| (n.clone(), part(v))).collect(),
+                ),
                 Body::Pair(a, b) => ReifiedKind::Pair(Box::new((part(a), part(b)))),
                 Body::Tag(n, v) => ReifiedKind::Tag(n.clone(), Box::new(part(v))),
                 _ => ReifiedKind::Function(lattice.data_of(n.deep)),
@@ -724,7 +757,7 @@ impl Reified {
         Some(match &self.kind {
             ReifiedKind::Scalar(d) => d.clone(),
             ReifiedKind::List(items) => Data::List(items.iter().map(Reified::data).collect::<Option<_>>()?),
-            ReifiedKind::Record(fields) => {
+            ReifiedKind::Record(fields) | ReifiedKind::Args(_, fields) => {
                 Data::Record(fields.iter().map(|(n, v)| Some((n.clone(), v.data()?))).collect::<Option<_>>()?)
             }
             ReifiedKind::Pair(p) => Data::Pair(Arc::new((p.0.data()?, p.1.data()?))),
@@ -750,7 +783,10 @@ impl std::fmt::Display for Reified {
                 }
                 f.write_str("]")
             }
-            ReifiedKind::Record(fields) => {
+            ReifiedKind::Record(fields) | ReifiedKind::Args(_, fields) => {
+                if let ReifiedKind::Args(tool, _) = &self.kind {
+                    write!(f, "args[{tool}]")?;
+                }
                 f.write_str("{")?;
                 for (i, (n, v)) in fields.iter().enumerate() {
                     write!(f, "{}{n}: {v}", if i > 0 { ", " } else { "" })?;

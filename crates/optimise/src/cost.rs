@@ -83,6 +83,7 @@ fn share(
             t.term(id),
             Some(
                 Term::Record(_)
+                    | Term::Args(..)
                     | Term::List(_)
                     | Term::Prim(..)
                     | Term::Pair(..)

@@ -163,6 +163,7 @@ fn comes_first(t: &mut Tree<'_>, id: TermId, x: &core_ir::Name) -> bool {
         Term::Var(y, _) => return y == x,
         Term::If(c, ..) | Term::Case { scrutinee: c, .. } => vec![*c],
         Term::Record(_)
+        | Term::Args(..)
         | Term::List(_)
         | Term::Prim(..)
         | Term::Pair(..)

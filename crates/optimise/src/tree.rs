@@ -329,7 +329,7 @@ impl<'c> Tree<'c> {
         let Node::Term(term) = self.node(id) else { return true };
         deep(|| match term {
             Term::Var(..) | Term::Lit(_) | Term::Abs(_) | Term::Tool(_) | Term::Tag(_, None) => true,
-            Term::Record(fields) => fields.iter().all(|(_, e)| self.is_pure(*e)),
+            Term::Record(fields) | Term::Args(_, fields) => fields.iter().all(|(_, e)| self.is_pure(*e)),
             Term::List(es) => all(es),
             Term::Pair(a, b) => all(&[*a, *b]),
             Term::Tag(_, Some(e)) | Term::Fix { body: e, .. } => self.is_pure(*e),
@@ -446,7 +446,7 @@ impl<'c> Tree<'c> {
     fn refers(&self, term: &Term) -> (Vec<core_ir::ToolDecl>, Vec<core_ir::StoreDecl>) {
         let nowhere = Span { file: diagnostics::FileId(0), start: 0, end: 0 };
         let tools = match term {
-            Term::Tool(t) => vec![*t],
+            Term::Tool(t) | Term::Args(t, _) => vec![*t],
             Term::Llm(_, p) => p.tools.clone(),
             Term::Recv(Recv::Data(p)) => p.tools.clone(),
             _ => Vec::new(),
@@ -606,7 +606,7 @@ fn shape(term: &Term, worded: bool) -> Term {
             }
         }
         Term::Fix { origin, .. } => *origin = None,
-        Term::Tool(t) => *t = core_ir::ToolId(0),
+        Term::Tool(t) | Term::Args(t, _) => *t = core_ir::ToolId(0),
         Term::Mem(s, _) => *s = core_ir::StoreId(0),
         Term::Recall(_, at) | Term::Remember(_, at, _) => *at = None,
         Term::Llm(_, p) => std::sync::Arc::make_mut(p).tools.clear(),

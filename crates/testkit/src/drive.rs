@@ -328,6 +328,9 @@ pub(crate) fn tree(r: Reified) -> Tree {
         ReifiedKind::Record(fields) => {
             TreeNode::Record(fields.into_iter().map(|(n, v)| (n, tree(v))).collect())
         }
+        ReifiedKind::Args(tool, fields) => {
+            TreeNode::Args(tool, fields.into_iter().map(|(n, v)| (n, tree(v))).collect())
+        }
         ReifiedKind::Pair(p) => TreeNode::Pair(Box::new((tree(p.0), tree(p.1)))),
         ReifiedKind::Tag(n, v) => TreeNode::Tag(n, Box::new(tree(*v))),
         ReifiedKind::Function(deep) => TreeNode::Function(deep),

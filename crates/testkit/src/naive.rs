@@ -96,6 +96,8 @@ enum Node {
     Str(Arc<str>),
     List(Vec<Value>),
     Record(Vec<(Name, Value)>),
+    /// The arguments of a planned call of a tool.
+    Args(Name, Vec<(Name, Value)>),
     Pair(Value, Value),
     Tag(Name, Value),
     /// `λx. e`, every other variable of `e` already substituted.
@@ -121,6 +123,7 @@ enum Expr {
     Global(Arc<Globals>, u32),
     Lit(Data),
     Record(Vec<(Name, E)>),
+    Args(Name, Vec<(Name, E)>),
     List(Vec<E>),
     Abs(Name, E),
     App(E, E),
@@ -257,7 +260,9 @@ impl Run<'_> {
                 match &*v.node {
                     Node::Null | Node::Bool(_) | Node::Num(_) | Node::Str(_) | Node::Tool(_) => so_far,
                     Node::List(items) => items.iter().fold(so_far, |acc, i| of_value(l, i, acc)),
-                    Node::Record(fields) => fields.iter().fold(so_far, |acc, (_, f)| of_value(l, f, acc)),
+                    Node::Record(fields) | Node::Args(_, fields) => {
+                        fields.iter().fold(so_far, |acc, (_, f)| of_value(l, f, acc))
+                    }
                     Node::Pair(a, b) => {
                         let acc = of_value(l, a, so_far);
                         of_value(l, b, acc)
@@ -293,7 +298,8 @@ impl Run<'_> {
                     Node::List(items) => {
                         Data::List(items.iter().map(|i| go(i, depth + 1)).collect::<Result<_, _>>()?)
                     }
-                    Node::Record(fields) => Data::Record(
+                    // As data the arguments of a planned call are a record.
+                    Node::Record(fields) | Node::Args(_, fields) => Data::Record(
                         fields
                             .iter()
                             .map(|(n, f)| Ok((n.clone(), go(f, depth + 1)?)))
@@ -399,6 +405,14 @@ impl Run<'_> {
                     out.push((name.clone(), self.eval(pc, e)?));
                 }
                 Ok(value(pc, Node::Record(out)))
+            }
+            // args[f]{…}: like a record; nothing else makes one.
+            Expr::Args(tool, fields) => {
+                let mut out = Vec::new();
+                for (name, e) in fields {
+                    out.push((name.clone(), self.eval(pc, e)?));
+                }
+                Ok(value(pc, Node::Args(tool.clone(), out)))
             }
             Expr::List(items) => {
                 let mut out = Vec::new();
@@ -1045,30 +1059,54 @@ impl Run<'_> {
         if !self.admits(tool, pc, lpc) {
             return error("flow", pc, format!("`{}` may not be called here", tool.name));
         }
-        // A tool with one parameter takes the bare value, unless it is a record with a field of that name.
+        // Arguments that were planned for another tool are the error type, labelled pc ⊔ deep V.
+        let planned_for = match &*v.node {
+            Node::Args(of, _) => Some(of.clone()),
+            _ => None,
+        };
+        if planned_for.as_ref().is_some_and(|of| *of != tool.name) {
+            let deep = self.deep(v);
+            return error("type", self.join(pc, deep), "arguments of a call of another tool");
+        }
+        // m = l if l ⊑ ℓpc, else ℓpc; in the first case a planned call counts l as control.
+        let l_flows = self.admits(tool, v.label, lpc);
+        let m = if l_flows { v.label } else { lpc };
+        let planned = planned_for.is_some() && l_flows;
+        // A tool with one parameter takes the bare value, unless it is a record with a field of that name, or
+        // planned.
         let bare = match &tool.params[..] {
-            [p] if field(v, &p.name).is_none() => Some(p.name.clone()),
+            [p] if planned_for.is_none() && field(v, &p.name).is_none() => Some(p.name.clone()),
             _ => None,
         };
         let given: Option<Vec<(Name, Value)>> = match (&bare, &*v.node) {
+            (_, Node::Args(_, fields)) => Some(fields.clone()),
             (Some(name), _) => Some(vec![(name.clone(), v.clone())]),
             (None, Node::Record(fields)) => Some(fields.clone()),
             // A tool without parameters takes unit or null.
             (None, Node::Null) if tool.params.is_empty() => Some(Vec::new()),
             (None, _) => None,
         };
-        // For each parameter in order: l ⊔ deep Vᵢ ⊑ ℓᵢ, else the error flow, labelled pc ⊔ ℓᵢ. A missing one
-        // is null.
+        // For each parameter in order: deep Wᵢ ⊑ ℓᵢ, else the error flow, labelled pc ⊔ m ⊔ ℓᵢ. Wᵢ is Vᵢ of a
+        // planned call, Vᵢ read at l otherwise. A missing one is null at l.
         let mut channel = lpc;
+        let mut compared = Vec::new();
         for p in &tool.params {
             let bound = self.resolve(&p.bound);
             channel = self.join(channel, bound);
             let argument = given.as_ref().and_then(|g| g.iter().find(|(n, _)| *n == p.name)).cloned();
-            let deep = argument.map_or(Label::BOTTOM, |(_, argument)| self.deep(&argument));
-            let l = self.join(v.label, deep);
+            let l = match argument {
+                Some((_, argument)) if planned => self.deep(&argument),
+                Some((_, argument)) => {
+                    let deep = self.deep(&argument);
+                    self.join(v.label, deep)
+                }
+                None => v.label,
+            };
+            compared.push(l);
             if !self.admits(tool, l, bound) {
-                // With `approve`: labelled pc ⊔ ℓᵢ ⊔ ⟨⊤←, ⊥→⟩.
+                // With `approve`: labelled pc ⊔ m ⊔ ℓᵢ ⊔ ⟨⊤←, ⊥→⟩.
                 let mut label = self.join(pc, bound);
+                label = self.join(label, m);
                 if tool.approve {
                     let top = self.lattice.top();
                     let anyone = self.lattice.reclassify(top, Label::BOTTOM);
@@ -1102,16 +1140,17 @@ impl Run<'_> {
                 None => return error("type", raised, format!("missing argument `{}`", p.name)),
             }
         }
-        // Policies: from `{parameter: {value, label}, …}` in a fresh conversation at pc to a verdict.
+        // Policies: from `{parameter: {value, label}, …}` in a fresh conversation at pc to a verdict. The value
+        // is Vᵢ read at l, the label is deep Wᵢ, which is known to those who may see l and it.
         let mut raised = raised;
         if let Some(policy) = &tool.policy {
             let mut fields = Vec::new();
-            for p in &tool.params {
+            for (p, l) in tool.params.iter().zip(&compared) {
                 let given = given.iter().find(|(n, _)| *n == p.name);
                 let given = given.map_or(value(Label::BOTTOM, Node::Null), |(_, v)| v.clone());
                 let given = self.read(v.label, &given);
-                let l = self.deep(&given);
-                let shown = literal(l, &self.lattice.data_of(l));
+                let seen = self.join(v.label, *l);
+                let shown = literal(seen, &self.lattice.data_of(*l));
                 let both = Node::Record(vec![("value".into(), given), ("label".into(), shown)]);
                 fields.push((p.name.clone(), value(pc, both)));
             }
@@ -1187,6 +1226,10 @@ impl Run<'_> {
                 Node::Record(fields) => {
                     TreeNode::Record(fields.iter().map(|(n, f)| (n.clone(), self.tree(f))).collect())
                 }
+                Node::Args(tool, fields) => {
+                    let fields = fields.iter().map(|(n, f)| (n.clone(), self.tree(f))).collect();
+                    TreeNode::Args(tool.clone(), fields)
+                }
                 Node::Pair(a, b) => TreeNode::Pair(Box::new((self.tree(a), self.tree(b)))),
                 Node::Tag(n, p) => TreeNode::Tag(n.clone(), Box::new(self.tree(p))),
                 _ => {
@@ -1243,12 +1286,13 @@ fn labelled(label: Label, inner: Label, data: &Data) -> Value {
     })
 }
 
-/// `strip V`: every label ⊥, but functions keep the labels of what they captured.
+/// `strip V`: every label ⊥, but functions keep the labels of what they captured. Arguments of planned calls
+/// become records.
 fn strip(v: &Value) -> Value {
     stacker::maybe_grow(64 << 10, 4 << 20, || {
         let node = match &*v.node {
             Node::List(items) => Rc::new(Node::List(items.iter().map(strip).collect())),
-            Node::Record(fields) => {
+            Node::Record(fields) | Node::Args(_, fields) => {
                 Rc::new(Node::Record(fields.iter().map(|(n, f)| (n.clone(), strip(f))).collect()))
             }
             Node::Pair(a, b) => Rc::new(Node::Pair(strip(a), strip(b))),
@@ -1284,7 +1328,7 @@ fn show(v: &Value, outermost: bool, depth: usize, out: &mut String) -> bool {
                 }
                 out.push(']');
             }
-            Node::Record(fields) => {
+            Node::Record(fields) | Node::Args(_, fields) => {
                 out.push('{');
                 for (i, (name, item)) in fields.iter().enumerate() {
                     if i > 0 {
@@ -1359,7 +1403,7 @@ fn decode(text: &str, ty: Option<&Type>) -> Result<Data, String> {
 /// may.
 fn harmless(code: Arc<Code>, endorse: bool) -> Result<Arc<Code>, String> {
     let offers = code.iter().any(|(_, t)| match t {
-        Term::Tool(_) => true,
+        Term::Tool(_) | Term::Args(..) => true,
         Term::Llm(_, params) | Term::Recv(Recv::Data(params)) => !params.tools.is_empty(),
         _ => false,
     });
@@ -1404,6 +1448,10 @@ fn convert(code: &Arc<Code>, prelude: &Arc<Globals>, id: TermId) -> E {
             Term::Var(name, _) => Expr::Var(name.clone()),
             Term::Lit(d) => Expr::Lit(d.clone()),
             Term::Record(fields) => Expr::Record(fields.iter().map(|(n, e)| (n.clone(), go(e))).collect()),
+            Term::Args(id, fields) => {
+                let fields = fields.iter().map(|(n, e)| (n.clone(), go(e))).collect();
+                Expr::Args(tool(*id).name.clone(), fields)
+            }
             Term::List(es) => Expr::List(all(es)),
             Term::Abs(abs) => Expr::Abs(abs.param.clone(), go(&abs.body)),
             Term::App(a, b) => Expr::App(go(a), go(b)),
@@ -1483,7 +1531,7 @@ fn children(e: &Expr) -> Vec<&E> {
         | Expr::RecvData(_)
         | Expr::Clear
         | Expr::Unknown(_) => Vec::new(),
-        Expr::Record(fields) => fields.iter().map(|(_, e)| e).collect(),
+        Expr::Record(fields) | Expr::Args(_, fields) => fields.iter().map(|(_, e)| e).collect(),
         Expr::List(es) | Expr::Prim(_, es) | Expr::Par(es) => es.iter().collect(),
         Expr::Abs(_, e)
         | Expr::Field(e, _)
@@ -1558,6 +1606,9 @@ fn substitute(e: &E, x: &Name, v: &Value) -> E {
                 default.as_ref().map(go),
             ),
             Expr::Record(fields) => Expr::Record(fields.iter().map(|(n, e)| (n.clone(), go(e))).collect()),
+            Expr::Args(tool, fields) => {
+                Expr::Args(tool.clone(), fields.iter().map(|(n, e)| (n.clone(), go(e))).collect())
+            }
             Expr::List(es) => Expr::List(all(es)),
             Expr::App(a, b) => Expr::App(go(a), go(b)),
             Expr::Field(e, n) => Expr::Field(go(e), n.clone()),

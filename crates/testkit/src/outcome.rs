@@ -21,6 +21,8 @@ pub enum TreeNode {
     List(Vec<Tree>),
     /// A record.
     Record(Vec<(Name, Tree)>),
+    /// The arguments of a planned call of the tool of this name.
+    Args(Name, Vec<(Name, Tree)>),
     /// A pair.
     Pair(Box<(Tree, Tree)>),
     /// A tag with its payload.
@@ -44,7 +46,10 @@ impl std::fmt::Display for Tree {
                 }
                 f.write_str("]")
             }
-            TreeNode::Record(fields) => {
+            TreeNode::Record(fields) | TreeNode::Args(_, fields) => {
+                if let TreeNode::Args(tool, _) = &self.node {
+                    write!(f, "args[{tool}]")?;
+                }
                 f.write_str("{")?;
                 for (i, (name, item)) in fields.iter().enumerate() {
                     write!(f, "{}{name}:{item}", if i > 0 { "," } else { "" })?;

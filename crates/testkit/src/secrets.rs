@@ -661,6 +661,11 @@ impl Observer<'_> {
                 (TreeNode::Record(a), TreeNode::Record(b)) => {
                     a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.0 == b.0 && self.same(&a.1, &b.1))
                 }
+                (TreeNode::Args(f, a), TreeNode::Args(g, b)) => {
+                    f == g
+                        && a.len() == b.len()
+                        && a.iter().zip(b).all(|(a, b)| a.0 == b.0 && self.same(&a.1, &b.1))
+                }
                 (TreeNode::Pair(a), TreeNode::Pair(b)) => self.same(&a.0, &b.0) && self.same(&a.1, &b.1),
                 (TreeNode::Tag(m, a), TreeNode::Tag(n, b)) => m == n && self.same(a, b),
                 (TreeNode::Function(_), TreeNode::Function(_)) => true,

@@ -226,7 +226,7 @@ impl Analysis<'_> {
                 let closure = Closure { code: code.clone(), term: id, captures };
                 (Value::Closure(Rc::new(closure)), Cost::zero())
             }
-            Term::Record(fields) => {
+            Term::Record(fields) | Term::Args(_, fields) => {
                 let mut cost = Cost::zero();
                 let mut out = Vec::with_capacity(fields.len());
                 for (name, e) in fields {

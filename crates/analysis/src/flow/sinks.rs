@@ -230,12 +230,44 @@ impl Analysis {
             Nothing,
             Something,
         }
-        let fields = match &v.shape {
-            Shape::Record(fields) => Some(fields.clone()),
-            _ => None,
+        let (fields, is_args) = match &v.shape {
+            Shape::Record(fields) => (Some(fields.clone()), false),
+            Shape::Args(of, fields) if *of == decl.name => (Some(fields.clone()), true),
+            Shape::Args(..) => {
+                // The arguments of another tool.
+                let sink = Sink::Tool(decl.name.clone());
+                let goes_on = self.check(place, sink, &checks);
+                if !self.taints.surely_flows(pc, control) {
+                    self.raise(state, pc);
+                }
+                if goes_on {
+                    let label = self.blame(pc, &v);
+                    self.raise(state, label);
+                }
+                return None;
+            }
+            _ => (None, false),
+        };
+        // What is labelled where arguments are refused: whether they are planned is a fact about the record.
+        let admitted = self.taints.surely_flows(v.label, control);
+        let record = if admitted {
+            v.label.hi
+        } else {
+            let within = self.taints.within(v.label.hi, control);
+            let at = self.exact(place, Cause::Control(decl.name.clone()), control);
+            self.taints.union(within, at.hi)
+        };
+        let record = Range::new(Label::BOTTOM, record);
+        let planned = is_args && !self.taints.never_flows(v.label, control);
+        // The label of a planned call counts as control, as far as it surely flows there.
+        let read_at = match planned {
+            true if admitted => Range::new(Label::BOTTOM, self.taints.inputs(v.label.hi)),
+            true => Range::new(Label::BOTTOM, v.label.hi),
+            false => v.label,
         };
         let is_open = matches!(v.shape, Shape::Top { .. });
         let bare = decl.params.len() == 1
+            && !is_args
             && match &fields {
                 Some(fields) => !fields.iter().any(|(n, _)| *n == decl.params[0].name),
                 None => !is_open,
@@ -254,10 +286,14 @@ impl Analysis {
             let found = match given {
                 ArgumentState::Value(a) => {
                     let deep = a.deep_range(&mut self.taints);
-                    self.join(v.label, deep)
+                    self.join(read_at, deep)
                 }
                 // That it is missing is a fact about the record.
                 ArgumentState::Nothing => v.label,
+                // It may be part of the arguments of a planned call.
+                ArgumentState::Something if matches!(v.shape, Shape::Top { unknown: true, .. }) => {
+                    Range::new(Label::BOTTOM, v.deep(&mut self.taints))
+                }
                 ArgumentState::Something => Range::new(v.label.lo, v.deep(&mut self.taints)),
             };
             let within = self.taints.within(found.hi, *bound);
@@ -265,7 +301,7 @@ impl Analysis {
             if !self.taints.surely_flows(found, *bound) {
                 let cause = Cause::Bound(param.name.clone());
                 let at = self.exact(place, cause, *bound);
-                argument_may_be_refused.push(at);
+                argument_may_be_refused.push(self.join(at, record));
             }
             checks.push((Checked::Argument(param.name.clone()), found, *bound));
         }
@@ -275,6 +311,9 @@ impl Analysis {
         if decl.params.is_empty() || !all_known {
             let deep = v.deep(&mut self.taints);
             passed = self.taints.union(passed, deep);
+        }
+        if planned {
+            passed = self.taints.union(passed, v.label.hi);
         }
         let mut verdict = Taint::NONE;
         if let Some(policy) = &decl.policy
@@ -393,7 +432,9 @@ fn marked(v: &AbstractValue, mark: u32, seen: &mut BTreeSet<FnId>, functions: &m
     match &v.shape {
         Shape::Const(_) => false,
         Shape::List(items) => items.iter().any(|v| marked(v, mark, seen, functions)),
-        Shape::Record(vs) | Shape::Tags(vs) => vs.iter().any(|(_, v)| marked(v, mark, seen, functions)),
+        Shape::Record(vs) | Shape::Args(_, vs) | Shape::Tags(vs) => {
+            vs.iter().any(|(_, v)| marked(v, mark, seen, functions))
+        }
         Shape::Pair(p) => marked(&p.0, mark, seen, functions) || marked(&p.1, mark, seen, functions),
         Shape::Fns(fns) | Shape::Top { fns, .. } => {
             functions.extend(fns.iter().filter(|id| seen.insert(**id)));

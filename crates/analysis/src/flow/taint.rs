@@ -22,6 +22,8 @@ pub enum Cause {
     Generated,
     /// The bound of a parameter or key, which labels its refusal.
     Bound(Name),
+    /// The bound of a tool's control, which labels refusals of arguments that data chose.
+    Control(Name),
     /// The label of a `try`.
     Try,
     /// The input, of whose label nothing is assumed here.
@@ -42,7 +44,10 @@ pub struct Origin {
 impl Origin {
     /// Returns true if the origin contributes data, and not only the label of an event.
     pub(super) fn is_data(&self) -> bool {
-        !matches!(self.cause, Cause::Input | Cause::Bound(_) | Cause::Try | Cause::Reclassified)
+        !matches!(
+            self.cause,
+            Cause::Input | Cause::Bound(_) | Cause::Control(_) | Cause::Try | Cause::Reclassified
+        )
     }
 
     /// In words: `the result of the tool `web``.
@@ -55,6 +60,9 @@ impl Origin {
             Cause::Reclassified => "what is reclassified here".into(),
             Cause::Generated => "code that a model writes here".into(),
             Cause::Bound(name) => format!("the bound of `{name}`, which labels its refusal"),
+            Cause::Control(name) => {
+                format!("the control bound of `{name}`, which labels the refusal of an argument")
+            }
             Cause::Try => "the label at which errors are caught here".into(),
             Cause::Input => "the input".into(),
             Cause::Many => "several places".into(),
@@ -221,6 +229,13 @@ impl Taints {
     /// The origins with what each brings.
     pub(super) fn origins(&self, t: Taint) -> impl Iterator<Item = (&Origin, Label)> {
         self.sets[t.0 as usize].iter().map(|(o, l)| (&self.origins[*o as usize], *l))
+    }
+
+    /// The part of a set that the input brings.
+    pub(super) fn inputs(&mut self, t: Taint) -> Taint {
+        let is_input = |e: &&(u32, Label)| self.origins[e.0 as usize].cause == Cause::Input;
+        let elements = self.sets[t.0 as usize].iter().filter(is_input).copied().collect();
+        self.set(elements)
     }
 
     /// Every label of the set by a function that distributes over joins.

@@ -199,6 +199,13 @@ impl Analysis {
                 let fields = names.zip(parts).collect();
                 Some(AbstractValue::made(&mut self.taints, pc, Shape::Record(Rc::new(fields))))
             }
+            Term::Args(tool, fields) => {
+                let ids: Vec<TermId> = fields.iter().map(|(_, e)| *e).collect();
+                let parts = self.all(env, &ids, pc, state)?;
+                let fields = fields.iter().map(|(n, _)| n.clone()).zip(parts).collect();
+                let shape = Shape::Args(code.tool(*tool).name.clone(), Rc::new(fields));
+                Some(AbstractValue::made(&mut self.taints, pc, shape))
+            }
             Term::List(items) => {
                 let parts = self.all(env, items, pc, state)?;
                 if let Some(parts) = constants(&parts, pc) {
@@ -599,13 +606,14 @@ impl Analysis {
                 let list = self.eval(env, *list, pc, state)?;
                 self.each(&f, &list, pc, span, state)
             }
-            Term::Check(_, _, e) => {
+            Term::Check(_, ty, e) => {
                 let v = self.eval(env, *e, pc, state)?;
                 let label = self.blame(pc, &v);
                 self.raise(state, label);
                 let shape = match &v.shape {
                     Shape::Fns(_) => return None,
-                    // A value that passes is data.
+                    // A value that passes is data, and perhaps the arguments of a planned call.
+                    Shape::Top { unknown: true, .. } if ty.may_hold_records() => Shape::unknown(),
                     Shape::Top { .. } => Shape::data(),
                     shape => shape.clone(),
                 };

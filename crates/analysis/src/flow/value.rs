@@ -30,7 +30,7 @@ pub(super) struct AbstractValue {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Shape {
     /// Data, or one of these functions, or data that contains some of them. If `unknown`, other
-    /// functions too, of which nothing is known.
+    /// functions too, of which nothing is known, and arguments of planned calls.
     Top { fns: Fns, unknown: bool },
     /// Exactly this.
     Const(Data),
@@ -38,6 +38,8 @@ pub(super) enum Shape {
     List(Rc<Vec<AbstractValue>>),
     /// A record with these fields.
     Record(Rc<Vec<(Name, AbstractValue)>>),
+    /// The arguments of a planned call of the tool of this name.
+    Args(Name, Rc<Vec<(Name, AbstractValue)>>),
     /// A pair.
     Pair(Rc<(AbstractValue, AbstractValue)>),
     /// One of these tags.
@@ -144,14 +146,14 @@ impl Shape {
         match self {
             Shape::Top { .. } | Shape::Const(_) | Shape::Fns(_) => 0,
             Shape::List(items) => 1 + items.iter().map(|v| v.shape.depth()).max().unwrap_or(0),
-            Shape::Record(parts) | Shape::Tags(parts) => {
+            Shape::Record(parts) | Shape::Args(_, parts) | Shape::Tags(parts) => {
                 1 + parts.iter().map(|(_, v)| v.shape.depth()).max().unwrap_or(0)
             }
             Shape::Pair(p) => 1 + p.0.shape.depth().max(p.1.shape.depth()),
         }
     }
 
-    /// Adds the functions that may be in it; whether there may be unknown ones.
+    /// Adds the functions that may be in it; whether there may be unknown ones, or arguments of planned calls.
     pub(super) fn functions(&self, out: &mut BTreeSet<FnId>) -> bool {
         match self {
             Shape::Top { fns, unknown } => {
@@ -162,6 +164,12 @@ impl Shape {
             Shape::List(items) => items.iter().fold(false, |u, v| v.shape.functions(out) | u),
             Shape::Record(parts) | Shape::Tags(parts) => {
                 parts.iter().fold(false, |u, (_, v)| v.shape.functions(out) | u)
+            }
+            Shape::Args(_, parts) => {
+                parts.iter().for_each(|(_, v)| {
+                    v.shape.functions(out);
+                });
+                true
             }
             Shape::Pair(p) => p.0.shape.functions(out) | p.1.shape.functions(out),
             Shape::Fns(fns) => {
@@ -236,7 +244,7 @@ impl AbstractValue {
                 let part = v.deep_lo(t);
                 t.lattice.join(l, part)
             }),
-            Shape::Record(parts) => parts.iter().fold(lo, |l, (_, v)| {
+            Shape::Record(parts) | Shape::Args(_, parts) => parts.iter().fold(lo, |l, (_, v)| {
                 let part = v.deep_lo(t);
                 t.lattice.join(l, part)
             }),
@@ -265,7 +273,9 @@ impl AbstractValue {
         };
         match &shape {
             Shape::List(items) => items.iter().for_each(add),
-            Shape::Record(parts) | Shape::Tags(parts) => parts.iter().for_each(|(_, v)| add(v)),
+            Shape::Record(parts) | Shape::Args(_, parts) | Shape::Tags(parts) => {
+                parts.iter().for_each(|(_, v)| add(v));
+            }
             Shape::Pair(p) => {
                 add(&p.0);
                 add(&p.1);
@@ -324,6 +334,7 @@ impl AbstractValue {
             Shape::Const(d) => Shape::Const(d.clone()),
             Shape::List(items) => Shape::List(Rc::new(items.iter().map(|v| v.mapped(f, g)).collect())),
             Shape::Record(vs) => Shape::Record(fields(vs, g)),
+            Shape::Args(tool, vs) => Shape::Args(tool.clone(), fields(vs, g)),
             Shape::Tags(vs) => Shape::Tags(fields(vs, g)),
             Shape::Pair(p) => Shape::Pair(Rc::new((p.0.mapped(f, g), p.1.mapped(f, g)))),
         };
@@ -344,13 +355,11 @@ impl AbstractValue {
                 (Shape::List(x), Shape::List(y)) if x.len() == y.len() => Shape::List(Rc::new(
                     x.iter().zip(y.iter()).map(|(v, w)| AbstractValue::either(t, v, w)).collect(),
                 )),
-                (Shape::Record(x), Shape::Record(y))
-                    if x.len() == y.len() && x.iter().zip(y.iter()).all(|(f, g)| f.0 == g.0) =>
-                {
-                    let fields = x.iter().zip(y.iter());
-                    Shape::Record(Rc::new(
-                        fields.map(|(f, g)| (f.0.clone(), AbstractValue::either(t, &f.1, &g.1))).collect(),
-                    ))
+                (Shape::Record(x), Shape::Record(y)) if same_names(x, y) => {
+                    Shape::Record(either_field(t, x, y))
+                }
+                (Shape::Args(f, x), Shape::Args(g, y)) if f == g && same_names(x, y) => {
+                    Shape::Args(f.clone(), either_field(t, x, y))
                 }
                 (Shape::Pair(x), Shape::Pair(y)) => Shape::Pair(Rc::new((
                     AbstractValue::either(t, &x.0, &y.0),
@@ -377,4 +386,18 @@ impl AbstractValue {
         let shape = if shape.depth() > MAX_DEPTH { shape.flat() } else { shape };
         AbstractValue { label, inner, shape }
     }
+}
+
+fn same_names(x: &[(Name, AbstractValue)], y: &[(Name, AbstractValue)]) -> bool {
+    x.len() == y.len() && x.iter().zip(y).all(|(f, g)| f.0 == g.0)
+}
+
+/// The fields of one of two records with the same names.
+fn either_field(
+    t: &mut Taints,
+    x: &[(Name, AbstractValue)],
+    y: &[(Name, AbstractValue)],
+) -> Rc<Vec<(Name, AbstractValue)>> {
+    let fields = x.iter().zip(y);
+    Rc::new(fields.map(|(f, g)| (f.0.clone(), AbstractValue::either(t, &f.1, &g.1))).collect())
 }

@@ -280,6 +280,15 @@ impl<'a> Infer<'a> {
                 }
                 self.s.add(Node::Record { fields: out.into(), exact: true })
             }
+            Term::Args(tool, fields) => {
+                let mut out = Vec::with_capacity(fields.len());
+                for (name, e) in fields {
+                    let ty = self.infer(code, *e, env, eff);
+                    out.push(Field { name: name.clone(), ty, may_lack: false });
+                }
+                let tool = code.tool(*tool).name.clone();
+                self.s.add(Node::Args { tool, fields: out.into() })
+            }
             Term::List(items) => {
                 let ts = items.iter().map(|e| self.infer(code, *e, env, eff)).collect();
                 self.list(code, items, ts)

@@ -374,6 +374,7 @@ impl Writer<'_> {
                 }
                 Some(format!("{{ {} }}", out.join(", ")))
             }
+            Term::Args(..) => self.cannot("the arguments of a planned call", at),
             Term::List(items) => {
                 let items: Option<Vec<String>> = items.iter().map(|e| self.value(*e)).collect();
                 Some(format!("[{}]", items?.join(", ")))

@@ -125,11 +125,24 @@ impl Machine {
             self.refused(s);
             return None;
         }
-        let fields: Option<&[(Name, Value)]> = match v.body() {
-            Some(Body::Record(fields)) => Some(fields),
-            _ => None,
+        // The label of the record. If it flows to the control bound, a planned call counts it as control, and
+        // compares each argument without it. Which it is, is a fact about the record, so a refusal says `m`.
+        let counts_as_control = self.admits(tool, v.label, tool.control);
+        let m = if counts_as_control { v.label } else { tool.control };
+        let (fields, is_args) = match v.body() {
+            Some(Body::Record(fields)) => (Some(&fields[..]), false),
+            Some(Body::Args(of, fields)) if of.name == decl.name => (Some(&fields[..]), true),
+            Some(Body::Args(of, _)) => {
+                let label = self.blame(s.pc, &v);
+                let message = format!("`{}`: these are the arguments of a call of `{}`", decl.name, of.name);
+                s.fail(ErrorCode::Type, label, span, message);
+                return None;
+            }
+            _ => (None, false),
         };
+        let planned = is_args && counts_as_control;
         let named = match (&decl.params[..], fields) {
+            _ if is_args => true,
             ([only], Some(fields)) => fields.iter().any(|(n, _)| *n == only.name),
             ([_], None) => false,
             _ => true,
@@ -139,10 +152,18 @@ impl Machine {
             (true, Some(fields)) => fields.iter().find(|(n, _)| n == name).map(|(_, a)| a),
             (true, None) => None,
         };
+        let is_shown = decl.approve || decl.policy.is_some() || self.lattice.keeps_origins();
+        let mut compared = Vec::new();
         for (param, bound) in decl.params.iter().zip(&tool.bounds) {
-            // One that is missing counts as `null`, for that it is missing is a fact about the record.
-            let deep = argument(&param.name).map_or(Label::BOTTOM, |a| a.deep_label(&mut self.lattice));
-            let label = self.lattice.join(v.label, deep);
+            let label = match argument(&param.name) {
+                Some(a) if planned => a.deep_label(&mut self.lattice),
+                Some(a) => a.deep_label_in(&mut self.lattice, v.label),
+                // One that is missing counts as `null`, for that it is missing is a fact about the record.
+                None => v.label,
+            };
+            if is_shown {
+                compared.push(label);
+            }
             if !self.admits(tool, label, *bound) {
                 let (found, allowed) = (self.lattice.show(label), self.lattice.show(*bound));
                 let message = format!(
@@ -152,6 +173,7 @@ impl Machine {
                 let broke = label;
                 let mut label =
                     self.lattice.mark(*bound, Label::BOTTOM, *bound, || local(What::Refused, span));
+                label = self.lattice.join(label, m);
                 label = self.lattice.join(s.pc, label);
                 if decl.approve {
                     // The refusal says something about secrecy only, but may have been brought about by
@@ -178,11 +200,12 @@ impl Machine {
             }
         };
         let label = self.lattice.join(given, tool.result);
-        if !decl.approve && decl.policy.is_none() && !self.lattice.keeps_origins() {
+        if !is_shown {
             let call = Cleared { tool: node, args, labels: Vec::new(), given, label, span };
             return Some(call.question());
         }
-        let mut call = Cleared { tool: node.clone(), args, labels: Vec::new(), given, label, span };
+        let call = Cleared { tool: node.clone(), args, labels: compared, given, label, span };
+        let Some(policy) = decl.policy.clone() else { return self.proceed(call) };
         let shown: Vec<(Name, Value)> = decl
             .params
             .iter()
@@ -192,9 +215,7 @@ impl Machine {
                 (p.name.clone(), value)
             })
             .collect();
-        call.labels = shown.iter().map(|(_, v)| v.deep_label(&mut self.lattice)).collect();
-        let Some(policy) = decl.policy.clone() else { return self.proceed(call) };
-        let record = self.described(s.pc, shown, &call.labels);
+        let record = self.described(s.pc, v.label, shown, &call.labels);
         // The policy decides in a conversation of its own, at the program counter of the call.
         s.kont.push(Frame::Policy(Box::new(call)));
         self.open(s);
@@ -262,15 +283,17 @@ impl Machine {
         Ok(args)
     }
 
-    /// The record that a policy is applied to: for each argument its value and its label.
-    fn described(&mut self, pc: Label, shown: Vec<(Name, Value)>, labels: &[Label]) -> Value {
+    /// The record that a policy is applied to: for each argument its value and the label that is compared with
+    /// the bound. `record` is the label of the record that the arguments came in.
+    fn described(&mut self, pc: Label, record: Label, shown: Vec<(Name, Value)>, labels: &[Label]) -> Value {
         let fields = shown
             .into_iter()
             .zip(labels)
             .map(|((name, value), label)| {
                 // What label data has is known to those who may see the data.
                 let data = self.lattice.data_of(*label);
-                let shown = Value::from_data(&mut self.lattice, *label, &data);
+                let seen = self.lattice.join(record, *label);
+                let shown = Value::from_data(&mut self.lattice, seen, &data);
                 let both = vec![("value".into(), value), ("label".into(), shown)];
                 (name, Value::node(&mut self.lattice, pc, Body::Record(both)))
             })
@@ -627,7 +650,7 @@ impl Machine {
     fn forbidden(&mut self, code: &Code) -> Option<&'static str> {
         self.charge(code.len() as u64);
         let tool = |term: &Term| match term {
-            Term::Tool(_) => true,
+            Term::Tool(_) | Term::Args(..) => true,
             Term::Llm(_, params) | Term::Recv(Recv::Data(params)) => !params.tools.is_empty(),
             _ => false,
         };

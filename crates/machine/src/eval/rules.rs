@@ -100,7 +100,7 @@ impl Machine {
                     self.primitive(at, id, &args)
                 }
             },
-            Term::Record(fields) => {
+            Term::Record(fields) | Term::Args(_, fields) => {
                 let parts = self.each_of(at, fields.iter().map(|f| &f.1))?;
                 Ok(self.structure(at, id, parts))
             }
@@ -176,11 +176,15 @@ impl Machine {
         captures
     }
 
-    /// A record or list of these parts.
+    /// A record, list or arguments of a planned call of these parts.
     pub(super) fn structure(&mut self, at: &Env<'_>, id: TermId, parts: Vec<Value>) -> Value {
         let body = match at.code.term(id) {
             Term::Record(fields) if fields.is_empty() => return Value::unit(at.pc),
             Term::Record(fields) => Body::Record(fields.iter().map(|(n, _)| n.clone()).zip(parts).collect()),
+            Term::Args(tool, fields) => {
+                let fields = fields.iter().map(|(n, _)| n.clone()).zip(parts).collect();
+                Body::Args(at.code.tool(*tool).clone(), fields)
+            }
             _ => Body::List(parts.into()),
         };
         Value::node(&mut self.lattice, at.pc, body)

@@ -264,6 +264,15 @@ impl Print<'_> {
                     self.value(v, depth)
                 })
             }
+            Body::Args(tool, fields) => {
+                self.tag(14);
+                self.number(Arc::as_ptr(tool) as usize)?;
+                self.number(fields.len())?;
+                fields.iter().try_for_each(|(name, v)| {
+                    self.text(name)?;
+                    self.value(v, depth)
+                })
+            }
             Body::Pair(a, b) => {
                 self.tag(7);
                 self.value(a, depth)?;

@@ -143,7 +143,7 @@ pub const EXPLANATIONS: &[Explanation] = &[
         code: GENERATED,
         title: "not allowed in generated code",
         text: "A reply of a model that is run as code may not contain `endorse` or `declassify`, unless the \
-               run's policy allows it, nor `tool[…]` or `mem`, nor declare or offer tools and stores: otherwise whoever can \
+               run's policy allows it, nor `tool[…]`, `args[…]{…}` or `mem`, nor declare or offer tools and stores: otherwise whoever can \
                write to the conversation could lower labels, act, or change what others remember. The program that asked can do it with the value it gets.",
         wrong: "endorse [] (1 + 1)",
         right: "1 + 1",

@@ -31,7 +31,7 @@ const MAX_PARSER_CALLS: usize = 4 * MAX_DEPTH + 16;
 pub struct Options {
     /// True if `endorse` and `declassify` are allowed.
     pub endorse: bool,
-    /// True if `tool[…]`, declarations of tools and offers of tools are allowed.
+    /// True if `tool[…]`, `args[…]{…}`, declarations of tools and offers of tools are allowed.
     pub tools: bool,
     /// True if `mem` and declarations of stores may occur.
     pub stores: bool,
@@ -1420,25 +1420,43 @@ impl<'a> Parser<'a> {
             }
             Tok::Open(Bracket::Curly) => {
                 self.open(Bracket::Curly);
-                let mut fields: Vec<(Name, TermId)> = Vec::new();
-                let mut seen = std::collections::HashSet::new();
-                self.comma_list(Bracket::Curly, |p| {
-                    let at = p.start();
-                    let Some(name) = p.name("the name of a field") else { return };
-                    if !seen.insert(name.clone()) {
-                        p.twice(&name, at);
-                    }
-                    if !p.eat(Tok::Colon) {
-                        p.expected_with("`:`", "a record is written `{name: value}`");
-                    }
-                    let e = p.expr();
-                    fields.push((name, e));
-                });
+                let fields = self.record_fields();
                 self.add(Term::Record(fields), start)
             }
             Tok::Word => self.word_atom(),
             _ => self.no_term(),
         }
+    }
+
+    /// Returns true if `args[` stands here, which begins the arguments of a planned call.
+    fn begins_args(&self) -> bool {
+        let next = self.ahead(1);
+        next.adjacent && next.tok == Tok::Open(Bracket::Square)
+    }
+
+    /// The brace that directly follows `args[f]`.
+    fn open_fields(&mut self) -> bool {
+        self.tight_before();
+        self.open(Bracket::Curly)
+    }
+
+    /// The fields of a record, after its opening brace.
+    fn record_fields(&mut self) -> Vec<(Name, TermId)> {
+        let mut fields: Vec<(Name, TermId)> = Vec::new();
+        let mut seen = std::collections::HashSet::new();
+        self.comma_list(Bracket::Curly, |p| {
+            let at = p.start();
+            let Some(name) = p.name("the name of a field") else { return };
+            if !seen.insert(name.clone()) {
+                p.twice(&name, at);
+            }
+            if !p.eat(Tok::Colon) {
+                p.expected_with("`:`", "a record is written `{name: value}`");
+            }
+            let e = p.expr();
+            fields.push((name, e));
+        });
+        fields
     }
 
     fn no_term(&mut self) -> TermId {
@@ -1505,6 +1523,21 @@ impl<'a> Parser<'a> {
                 }
                 match id {
                     Some(id) => self.add(Term::Tool(id), start),
+                    None => self.nothing(),
+                }
+            }
+            // Not a word of the language: a variable may have this name, and what follows it directly decides.
+            "args" if self.begins_args() => {
+                self.allowed(self.options.tools);
+                self.bump();
+                let mut id = None;
+                if self.open_tight() {
+                    id = self.tool_name();
+                    self.close(Bracket::Square);
+                }
+                let fields = if self.open_fields() { self.record_fields() } else { Vec::new() };
+                match id {
+                    Some(id) => self.add(Term::Args(id, fields), start),
                     None => self.nothing(),
                 }
             }

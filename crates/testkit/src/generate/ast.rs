@@ -22,6 +22,8 @@ pub enum Op {
     Lit(Data),
     /// The fields' names.
     Record(Vec<u8>),
+    /// The tool, and the fields' names. They are names of parameters mostly.
+    Args(u8, Vec<u8>),
     List,
     Lam,
     App,
@@ -123,12 +125,15 @@ impl Ast {
             }
         }
         // Fewer parts.
-        if matches!(self.op, Op::List | Op::Prim(Prim::Format) | Op::Par(_) | Op::Compose | Op::Record(_)) {
+        if matches!(
+            self.op,
+            Op::List | Op::Prim(Prim::Format) | Op::Par(_) | Op::Compose | Op::Record(_) | Op::Args(..)
+        ) {
             for i in 0..self.kids.len() {
                 if let Some(a) = here(&|| {
                     let mut a = self.clone();
                     a.kids.remove(i);
-                    if let Op::Record(names) = &mut a.op
+                    if let Op::Record(names) | Op::Args(_, names) = &mut a.op
                         && i < names.len()
                     {
                         names.remove(i);

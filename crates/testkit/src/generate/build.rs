@@ -92,6 +92,11 @@ fn field(index: u8) -> Name {
     FIELDS[usize::from(index) % FIELDS.len()].into()
 }
 
+/// The name of a parameter: that of a field, or of the parameter of the tool with one that is no field.
+fn parameter(index: u8) -> Name {
+    if usize::from(index) == FIELDS.len() { "x".into() } else { field(index) }
+}
+
 fn tag(index: u8) -> Name {
     TAGS[usize::from(index) % TAGS.len()].into()
 }
@@ -168,6 +173,14 @@ impl Making<'_> {
                     fields.push((name, self.kid(ast, i)));
                 }
                 Term::Record(fields)
+            }
+            Op::Args(index, names) => {
+                let Some(tool) = pick(&self.tools, *index).copied() else { return self.null() };
+                let mut fields = Vec::new();
+                for (name, i) in distinct(names.iter().map(|n| parameter(*n))) {
+                    fields.push((name, self.kid(ast, i)));
+                }
+                Term::Args(tool, fields)
             }
             Op::List => Term::List(self.kids(ast)),
             Op::Lam => {

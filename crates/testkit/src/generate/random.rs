@@ -1233,6 +1233,7 @@ impl Making<'_> {
                 }
             }
             // Arguments that are given or left out.
+            16 if !self.in_code && self.rng.chance(40) => self.planned(ty, two),
             16 if !self.in_code => {
                 let given = node(Op::Record(vec![0]), [self.leaf(&Ty::Num)]);
                 let none = node(Op::Record(vec![]), []);
@@ -1465,6 +1466,89 @@ impl Making<'_> {
         };
         let other = if self.rng.chance(70) { self.variable(ty)? } else { self.leaf(ty) };
         Some(node(Op::If, [test, one, other]))
+    }
+
+    /// A planned call: arguments made here, and a call with them under another label, whose result is seen. Or
+    /// what looks like one: a record with the same parts, what a primitive gave back, the arguments of another
+    /// tool, or with a part missing.
+    fn planned(&mut self, ty: &Ty, size: u32) -> Ast {
+        // The result of the first and the last is a number.
+        let tool = if self.style.typed { self.rng.one(&[0, 5]) } else { self.rng.byte() % 6 };
+        let mut names = match tool {
+            0 => vec![4],
+            2 => vec![],
+            3 => vec![0],
+            _ => vec![0, 1],
+        };
+        let mut parts: Vec<Ast> = names
+            .iter()
+            .map(|name| match name {
+                1 => self.leaf(&Ty::Str),
+                _ if self.rng.chance(40) => self.doubtful(&Ty::Num, 1),
+                _ => self.leaf(&Ty::Num),
+            })
+            .collect();
+        // One part may be left out, and so may be as missing as the other tool's.
+        if !names.is_empty() && self.rng.chance(if self.style.typed { 0 } else { 12 }) {
+            let which = self.rng.below(names.len());
+            names.remove(which);
+            parts.remove(which);
+        }
+        let for_tool = if !self.style.typed && self.rng.chance(6) { self.rng.byte() % 6 } else { tool };
+        let alike = self.rng.chance(25) && tool != 0;
+        let op = if alike { Op::Record(names) } else { Op::Args(for_tool, names) };
+        let made = node(op, parts);
+        // Under the binder of the arguments.
+        let mut given = Ast::var(0);
+        if !self.style.typed && self.rng.chance(10) {
+            let list = node(Op::List, [given.clone()]);
+            given = match self.rng.below(4) {
+                0 => node(Op::Prim(Prim::Flatten), [given]),
+                1 => {
+                    let more = node(Op::Prim(Prim::Append), [node(Op::List, []), given]);
+                    node(Op::Index, [more, Ast::lit(Num::ZERO)])
+                }
+                2 => {
+                    let more = node(Op::Prim(Prim::Add), [list, node(Op::List, [])]);
+                    node(Op::Index, [more, Ast::lit(Num::ZERO)])
+                }
+                _ => node(Op::Index, [list, Ast::lit(Num::ZERO)]),
+            };
+        }
+        let control = match self.test_of_given() {
+            // Whether the call happens, or with which arguments, is a decision.
+            Some(test) if self.rng.chance(70) => {
+                let test = shifted(test);
+                let call = |given| node(Op::App, [node(Op::Tool(tool), []), given]);
+                match self.rng.below(3) {
+                    0 => Some(node(Op::If, [test, call(given.clone()), Ast::lit(Num::ZERO)])),
+                    1 => Some(call(node(Op::If, [test, given.clone(), given.clone()]))),
+                    _ => {
+                        let l = shifted(self.label(1));
+                        let other = node(Op::Relabel, [l, given.clone()]);
+                        Some(call(node(Op::If, [test, given.clone(), other])))
+                    }
+                }
+            }
+            _ => None,
+        };
+        let call = control.unwrap_or_else(|| {
+            let l = shifted(self.label(1));
+            let read =
+                if self.rng.chance(60) { node(Op::Relabel, [l, given.clone()]) } else { given.clone() };
+            node(Op::App, [node(Op::Tool(tool), []), read])
+        });
+        // A refusal is an error, whose label is seen where it is caught.
+        let call = match self.rng.chance(40) {
+            true => {
+                let l = shifted(self.label(1));
+                node(Op::Try(Catches::All), [l, call, Ast::lit(Num::ONE)])
+            }
+            false => call,
+        };
+        let called = node(Op::Let, [made, call]);
+        let rest = self.rest(if matches!(tool, 0 | 5) { Ty::Num } else { Ty::Null }, ty, size);
+        node(Op::Let, [called, rest])
     }
 
     /// A former that fits every type.

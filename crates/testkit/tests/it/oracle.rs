@@ -62,6 +62,8 @@ fn tree(t: &Tree) -> Value {
         TreeNode::Scalar(d) => ("scalar", exchange::data_json(d)),
         TreeNode::List(items) => ("list", items.iter().map(tree).collect()),
         TreeNode::Record(fields) => ("record", fields.iter().map(|(n, v)| json!([**n, tree(v)])).collect()),
+        // The proofs do not name the tool.
+        TreeNode::Args(_, fields) => ("args", fields.iter().map(|(n, v)| json!([**n, tree(v)])).collect()),
         TreeNode::Pair(p) => ("pair", json!([tree(&p.0), tree(&p.1)])),
         TreeNode::Tag(n, v) => {
             o["payload"] = json!([tree(v)]);
@@ -490,7 +492,7 @@ fn parse(program: &Program, text: &str) -> Result<Arc<Code>, String> {
 fn refused(program: &Program, code: &Code) -> Option<String> {
     let has = |such: &dyn Fn(&Term) -> bool| code.iter().any(|(_, term)| such(term));
     let what = if has(&|t| match t {
-        Term::Tool(_) => true,
+        Term::Tool(_) | Term::Args(..) => true,
         Term::Llm(_, params) | Term::Recv(Recv::Data(params)) => !params.tools.is_empty(),
         _ => false,
     }) {

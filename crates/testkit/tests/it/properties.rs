@@ -167,6 +167,11 @@ impl Observer {
                     a.len() == b.len()
                         && a.iter().zip(b).all(|(a, b)| a.0 == b.0 && self.same_tree(&a.1, &b.1))
                 }
+                (TreeNode::Args(f, a), TreeNode::Args(g, b)) => {
+                    f == g
+                        && a.len() == b.len()
+                        && a.iter().zip(b).all(|(a, b)| a.0 == b.0 && self.same_tree(&a.1, &b.1))
+                }
                 (TreeNode::Pair(a), TreeNode::Pair(b)) => {
                     self.same_tree(&a.0, &b.0) && self.same_tree(&a.1, &b.1)
                 }

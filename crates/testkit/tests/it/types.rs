@@ -38,7 +38,7 @@ fn data(tree: &Tree) -> Option<Data> {
     Some(match &tree.node {
         TreeNode::Scalar(d) => d.clone(),
         TreeNode::List(items) => Data::List(items.iter().map(data).collect::<Option<_>>()?),
-        TreeNode::Record(fields) => {
+        TreeNode::Record(fields) | TreeNode::Args(_, fields) => {
             Data::Record(fields.iter().map(|(n, t)| Some((n.clone(), data(t)?))).collect::<Option<_>>()?)
         }
         TreeNode::Pair(p) => Data::Pair(std::sync::Arc::new((data(&p.0)?, data(&p.1)?))),

@@ -25,6 +25,10 @@ impl Solver {
                     let fields = fields.iter().map(|f| Field { ty: go(self, f.ty), ..f.clone() }).collect();
                     Node::Record { fields, exact }
                 }
+                Node::Args { tool, fields } => {
+                    let fields = fields.iter().map(|f| Field { ty: go(self, f.ty), ..f.clone() }).collect();
+                    Node::Args { tool, fields }
+                }
                 Node::Variant(tags) => {
                     Node::Variant(tags.iter().map(|(n, t)| (n.clone(), go(self, *t))).collect())
                 }

@@ -452,7 +452,7 @@ impl Solver {
             Node::Num | Node::Lit(_) => Kinds::NUM,
             Node::Bool => Kinds::BOOL,
             Node::List(_) | Node::Tuple(_) => Kinds::LIST,
-            Node::Record { .. } => Kinds::RECORD,
+            Node::Record { .. } | Node::Args { .. } => Kinds::RECORD,
             Node::Fun(..) => Kinds::FUN,
             _ => Kinds::OTHER,
         }

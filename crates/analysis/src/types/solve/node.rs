@@ -50,6 +50,11 @@ pub(in crate::types) enum Node {
         fields: Rc<[Field]>,
         exact: bool,
     },
+    /// The arguments of a planned call of the tool.
+    Args {
+        tool: Name,
+        fields: Rc<[Field]>,
+    },
     Enum(Arc<EnumType>),
     Variant(Rc<[(Name, T)]>),
     Fun(T, EffectNode, T),

@@ -74,7 +74,7 @@ impl Report<'_> {
                 t => Type::option(t),
             },
             Node::Pair(a, b) => Type::Pair(Arc::new((part(self, *a), part(self, *b)))),
-            Node::Record { fields, .. } => {
+            Node::Record { fields, .. } | Node::Args { fields, .. } => {
                 let fields = fields.clone();
                 Type::Record(fields.iter().map(|f| (f.name.clone(), part(self, f.ty))).collect())
             }

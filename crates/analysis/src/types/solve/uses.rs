@@ -143,7 +143,7 @@ impl Solver {
                 }
                 _ => self.wrong_kind(a, "a string or a list", from, to),
             },
-            (Use::AnyRecord, Node::Record { .. }) => {}
+            (Use::AnyRecord, Node::Record { .. } | Node::Args { .. }) => {}
             (Use::AnyRecord, _) => self.wrong_kind(a, "a record", from, to),
             (Use::Classify, _) => {
                 if !matches!(node, Node::Variant(_)) && Solver::kinds(node) != Kinds::STR {
@@ -177,7 +177,9 @@ impl Solver {
             Node::List(t) => self.work.push((*t, b, from, to)),
             Node::Tuple(ts) => self.work.extend(ts.iter().map(|t| (*t, b, from, to))),
             Node::Pair(x, y) => self.work.extend([(*x, b, from, to), (*y, b, from, to)]),
-            Node::Record { fields, .. } => self.work.extend(fields.iter().map(|f| (f.ty, b, from, to))),
+            Node::Record { fields, .. } | Node::Args { fields, .. } => {
+                self.work.extend(fields.iter().map(|f| (f.ty, b, from, to)));
+            }
             Node::Variant(tags) => self.work.extend(tags.iter().map(|(_, t)| (*t, b, from, to))),
             _ => {}
         }
@@ -359,15 +361,20 @@ impl Solver {
 
     /// The argument of a tool. Source: `docs/calculus.md` §10 (`tool[f] V`).
     pub(super) fn arguments(&mut self, a: T, node: &Node, tool: &Name, params: &[Field], from: Why, to: Why) {
-        let record = match node {
-            Node::Record { fields, exact } => Some((fields.clone(), *exact)),
-            _ => None,
+        let (record, planned) = match node {
+            Node::Record { fields, exact } => (Some((fields.clone(), *exact)), false),
+            Node::Args { tool: of, fields } if of == tool => (Some((fields.clone(), true)), true),
+            Node::Args { tool: of, .. } => {
+                let message = format!("these are the arguments of `{of}`, not of `{tool}`");
+                return self.mistake(codes::ARGUMENTS, message, from, to);
+            }
+            _ => (None, false),
         };
         match (params, record) {
             ([], Some((fields, _))) if fields.is_empty() => {}
             ([], None) if matches!(node, Node::Null) => {}
             ([only], None) => self.work.push((a, only.ty, from, to)),
-            ([only], Some((fields, exact))) if !fields.iter().any(|f| f.name == only.name) => {
+            ([only], Some((fields, exact))) if !planned && !fields.iter().any(|f| f.name == only.name) => {
                 if !exact {
                     self.dynamic.push(to);
                 }

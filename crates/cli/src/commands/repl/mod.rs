@@ -488,7 +488,8 @@ fn built(b: &mut Builder, value: &Reified, at: Span) -> Option<TermId> {
             let items = items.iter().map(|v| built(b, v, at)).collect::<Option<_>>()?;
             b.add(Term::List(items), at)
         }
-        ReifiedKind::Record(fields) => {
+        // Arguments of a planned call are not kept from line to line, as tools are not: the record is.
+        ReifiedKind::Record(fields) | ReifiedKind::Args(_, fields) => {
             let fields =
                 fields.iter().map(|(n, v)| Some((n.clone(), built(b, v, at)?))).collect::<Option<_>>()?;
             b.add(Term::Record(fields), at)

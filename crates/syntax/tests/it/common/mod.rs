@@ -518,7 +518,15 @@ impl Gen<'_> {
             31 | 32 => Term::Clear,
             33 => Term::Choose(self.probability(), self.term(), self.term()),
             34 => Term::Llm(self.term(), self.params()),
-            35 if self.tools > 0 => Term::Tool(ToolId(self.pick(self.tools as usize) as u32)),
+            35 if self.tools > 0 => {
+                let tool = ToolId(self.pick(self.tools as usize) as u32);
+                if self.flag() {
+                    let names = self.names(3);
+                    Term::Args(tool, names.into_iter().map(|n| (n, self.term())).collect())
+                } else {
+                    Term::Tool(tool)
+                }
+            }
             35 => Term::Clear,
             36 => {
                 let role = self.of(&[Role::User, Role::System, Role::Assistant, Role::Tool]);
