@@ -254,6 +254,8 @@ impl ExchangeWriter<'_> {
                         Catches::NotTimeout => "try_not_timeout",
                         Catches::NotPermanent => "try_not_permanent",
                         Catches::Transient => "try_transient",
+                        Catches::Error => "try_error",
+                        Catches::Refusal => "try_refusal",
                     };
                     json!({"op": op, "of": [r(label), r(body), r(handler)], "name": **name})
                 }
@@ -953,6 +955,8 @@ impl ExchangeReader {
                     "try_not_timeout" => Catches::NotTimeout,
                     "try_not_permanent" => Catches::NotPermanent,
                     "try_transient" => Catches::Transient,
+                    "try_error" => Catches::Error,
+                    "try_refusal" => Catches::Refusal,
                     _ => Catches::All,
                 };
                 Term::Try { label: *label, body: *body, catches, name, handler: *handler }

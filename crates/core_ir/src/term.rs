@@ -115,25 +115,53 @@ pub enum Catches {
     NotPermanent,
     /// `catch transient x. e`: neither those of a time limit nor permanent ones.
     Transient,
+    /// `catch error x. e`: errors of programs and of the world; refusals and limits pass. The variable is
+    /// bound to the record `{code, message}`.
+    Error,
+    /// `catch refusal x. e`: those of `catch error`, and refusals.
+    Refusal,
+}
+
+/// Class of an error, as far as it matters to a `try`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ErrorClass {
+    /// Raised by the program or by the world that it asked.
+    Error,
+    /// A time limit has passed.
+    Timeout,
+    /// A flow, policy, store or person refused something.
+    Refusal,
+    /// Anything else: limits on sizes, mistakes of a front end.
+    Other,
 }
 
 impl Catches {
     /// Each of them with its words, which stand before the variable.
-    pub const WORDS: [(Catches, &str); 4] = [
+    pub const WORDS: [(Catches, &str); 6] = [
         (Catches::All, ""),
         (Catches::NotTimeout, "not timeout "),
         (Catches::NotPermanent, "not permanent "),
         (Catches::Transient, "transient "),
+        (Catches::Error, "error "),
+        (Catches::Refusal, "refusal "),
     ];
 
     /// Returns whether such a `try` catches an error.
-    pub fn takes(self, timeout: bool, permanent: bool) -> bool {
+    pub fn takes(self, class: ErrorClass, permanent: bool) -> bool {
+        let timeout = class == ErrorClass::Timeout;
         match self {
             Catches::All => true,
             Catches::NotTimeout => !timeout,
             Catches::NotPermanent => !permanent,
             Catches::Transient => !timeout && !permanent,
+            Catches::Error => timeout || class == ErrorClass::Error,
+            Catches::Refusal => class != ErrorClass::Other,
         }
+    }
+
+    /// Returns whether the handler is given the code of the error beside its message.
+    pub fn gives_code(self) -> bool {
+        matches!(self, Catches::Error | Catches::Refusal)
     }
 }
 
@@ -265,6 +293,7 @@ pub enum Prim {
     Flatten,
     ToJson,
     FromJson,
+    Py,
 }
 
 impl Prim {
@@ -313,6 +342,7 @@ impl Prim {
         (Prim::Flatten, "flatten", Some(1), "the value with every label inside joined to its top"),
         (Prim::ToJson, "to_json", Some(1), "the value as JSON text"),
         (Prim::FromJson, "from_json", Some(1), "the value that JSON text denotes; fails if it is not JSON"),
+        (Prim::Py, "py", None, "the operation of Python that the first operand names"),
     ];
 
     fn row(self) -> &'static (Prim, &'static str, Option<usize>, &'static str) {

@@ -981,11 +981,25 @@ impl Machine {
                 if !failure.code.is_final() && self.lattice.flows(failure.label, at) {
                     let code = &s.code;
                     if let Term::Try { handler, catches, .. } = code.term(term)
-                        && catches.takes(failure.code == ErrorCode::Timeout, failure.permanent)
+                        && catches.takes(failure.class(), failure.permanent)
                     {
                         let (handler, index, span) = (*handler, code.locals(term), code.span(term));
+                        let value = if catches.gives_code() {
+                            let code = if failure.class() == core_ir::ErrorClass::Refusal {
+                                "refused"
+                            } else {
+                                failure.code.as_str()
+                            };
+                            let fields = [
+                                ("code".into(), Data::str(code)),
+                                ("message".into(), Data::str(failure.message)),
+                            ];
+                            Value::from_data(&mut self.lattice, failure.label, &Data::record(fields))
+                        } else {
+                            Value::str(failure.label, failure.message)
+                        };
                         s.set_pc(at, span);
-                        s.bind(index, Value::str(failure.label, failure.message));
+                        s.bind(index, value);
                         s.go(handler);
                         return None;
                     }

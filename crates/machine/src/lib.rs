@@ -47,8 +47,8 @@ pub use answers::{Answers, Args, Asked};
 pub use value::{Reified, ReifiedKind, Value};
 
 use core_ir::{
-    Candidate, Clearances, Code, Data, Label, LabelSpec, Lattice, LatticeKind, ModelParams, ModelRoutes,
-    Name, Num, Principals, Role, StoreDecl, ToolDecl,
+    Candidate, Clearances, Code, Data, ErrorClass, Label, LabelSpec, Lattice, LatticeKind, ModelParams,
+    ModelRoutes, Name, Num, Principals, Role, StoreDecl, ToolDecl,
 };
 pub use core_ir::{Chain, Hop, What};
 use diagnostics::Span;
@@ -563,6 +563,25 @@ pub struct Failure {
     pub permanent: bool,
     /// True if a call was not made because nobody was there to approve it.
     pub unattended: bool,
+}
+
+impl Failure {
+    /// Returns the class of the error. A call that somebody did not approve is refused.
+    pub fn class(&self) -> ErrorClass {
+        match self.code {
+            ErrorCode::Timeout => ErrorClass::Timeout,
+            ErrorCode::Flow | ErrorCode::Policy | ErrorCode::StoreRefused => ErrorClass::Refusal,
+            ErrorCode::Tool if self.permanent => ErrorClass::Refusal,
+            ErrorCode::Limit
+            | ErrorCode::Unknown
+            | ErrorCode::NotALabel
+            | ErrorCode::Budget
+            | ErrorCode::Fuel
+            | ErrorCode::Cancelled
+            | ErrorCode::Configuration => ErrorClass::Other,
+            _ => ErrorClass::Error,
+        }
+    }
 }
 
 /// Reason of a refusal when nobody is there to approve a call.

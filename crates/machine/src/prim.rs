@@ -4,6 +4,7 @@
 
 use crate::list::List;
 use crate::value::{Body, Kind, Node, NotData, Value};
+use core_ir::py::{self, PyError};
 use core_ir::{Data, Label, Lattice, Num, NumError, Prim};
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -235,6 +236,16 @@ pub(crate) fn apply(
             Ok(Value::from_data(lattice, Label::BOTTOM, &data))
         }
         (Prim::FromJson, _) => wrong("a string"),
+        (Prim::Py, [Kind::Str(op), ..]) => {
+            let operands: Vec<Data> =
+                args[1..].iter().map(|v| v.to_data(limit)).collect::<Result<_, NotData>>()?;
+            match py::apply(op, &operands, limit) {
+                Ok(data) => Ok(Value::from_data(lattice, Label::BOTTOM, &data)),
+                Err(PyError::Limit) => Err(NotData::TooLarge.into()),
+                Err(_) => Err(PrimError::Wrong(format!("`py` has no operation `{op}` of these operands"))),
+            }
+        }
+        (Prim::Py, _) => wrong("the name of an operation"),
         // A wrong number of operands: front ends check arities, but `Code` does not promise them.
         (
             Prim::Eq

@@ -7,8 +7,8 @@
 use crate::outcome::{Failure, Outcome, Tree, TreeNode};
 use crate::world::{Answer, Call, Message, World};
 use core_ir::{
-    Bound, Branch, Catches, Code, Data, Globals, Label, LabelSpec, Lattice, LatticeKind, MAX_DATA_DEPTH,
-    ModelParams, Name, Num, Pred, Prim, Recv, Role, Slot, Term, TermId, ToolDecl, Type,
+    Bound, Branch, Catches, Code, Data, ErrorClass, Globals, Label, LabelSpec, Lattice, LatticeKind,
+    MAX_DATA_DEPTH, ModelParams, Name, Num, Pred, Prim, Recv, Role, Slot, Term, TermId, ToolDecl, Type,
 };
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -706,10 +706,17 @@ impl Run<'_> {
                 let raised = self.join(pc, n);
                 let raised = self.join(raised, l);
                 match self.eval(raised, e2) {
-                    Err(e) if !catches.takes(e.code == "timeout", e.permanent) => Err(e),
+                    Err(e) if !catches.takes(class_of(e.code, e.permanent), e.permanent) => Err(e),
                     Err(e) if catchable(e.code) && self.lattice.flows(e.label, raised) => {
-                        let message = value(e.label, Node::Str(e.message.into()));
-                        let handler = substitute(handler, x, &message);
+                        let told = if catches.gives_code() {
+                            let refused = class_of(e.code, e.permanent) == ErrorClass::Refusal;
+                            let code = if refused { "refused" } else { e.code };
+                            let of = [("code", Data::str(code)), ("message", Data::str(e.message))];
+                            literal(e.label, &Data::record(of.map(|(n, d)| (n.into(), d))))
+                        } else {
+                            value(e.label, Node::Str(e.message.into()))
+                        };
+                        let handler = substitute(handler, x, &told);
                         self.eval(raised, &handler)
                     }
                     other => other,
@@ -1643,6 +1650,18 @@ fn substitute(e: &E, x: &Name, v: &Value) -> E {
     })
 }
 
+/// The class of an error, which decides whether a `try` is for it.
+fn class_of(code: &str, permanent: bool) -> ErrorClass {
+    match code {
+        "timeout" => ErrorClass::Timeout,
+        "flow" | "policy" | "store_refused" => ErrorClass::Refusal,
+        "tool" if permanent => ErrorClass::Refusal,
+        "limit" | "unknown" | "not_a_label" => ErrorClass::Other,
+        other if !catchable(other) => ErrorClass::Other,
+        _ => ErrorClass::Error,
+    }
+}
+
 // ── primitives ──
 
 enum PrimError {
@@ -1767,6 +1786,21 @@ fn primitive(prim: Prim, operands: &[Value], max_text: usize) -> Result<Value, P
             },
             Err(e) => fail(&e.to_string()),
         },
+        (Prim::Py, [Str(op), ..]) => {
+            let mut data = Vec::new();
+            for operand in &operands[1..] {
+                match Run::data(operand) {
+                    Ok(d) => data.push(d),
+                    Err(NotData::Function) => return fail("a function is not data"),
+                    Err(NotData::TooDeep) => return Err(PrimError::Limit),
+                }
+            }
+            match core_ir::py::apply(op, &data, max_text) {
+                Ok(d) => Ok(literal(Label::BOTTOM, &d)),
+                Err(core_ir::py::PyError::Limit) => Err(PrimError::Limit),
+                Err(_) => fail("no such operation of these operands"),
+            }
+        }
         _ => fail("wrong operands"),
     }
 }

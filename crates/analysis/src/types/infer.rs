@@ -526,11 +526,11 @@ impl<'a> Infer<'a> {
                 self.infer(code, *e, env, eff);
                 UNIT
             }
-            Term::Try { label, body, handler, .. } => {
+            Term::Try { label, body, handler, catches, .. } => {
                 self.label(code, *label, env, eff);
                 let t = self.infer(code, *body, env, eff);
                 env.locals.truncate(code.locals(id));
-                env.locals.push(Entry::Mono(STR));
+                env.locals.push(Entry::Mono(if catches.gives_code() { DYN } else { STR }));
                 let u = self.infer(code, *handler, env, eff);
                 self.join(&[(t, code.span(*body)), (u, code.span(*handler))])
             }
@@ -826,6 +826,7 @@ impl<'a> Infer<'a> {
                 need(self, 0, STR);
                 DYN
             }
+            Prim::Py => DYN,
         }
     }
 }

@@ -1226,6 +1226,12 @@ impl<'a> Parser<'a> {
         } else if self.is_word("transient") && self.ahead(1).tok != Tok::Dot {
             self.bump();
             catches = Catches::Transient;
+        } else if self.is_word("error") && self.ahead(1).tok != Tok::Dot {
+            self.bump();
+            catches = Catches::Error;
+        } else if self.is_word("refusal") && self.ahead(1).tok != Tok::Dot {
+            self.bump();
+            catches = Catches::Refusal;
         }
         let name = self.binder();
         if !self.eat(Tok::Dot) {

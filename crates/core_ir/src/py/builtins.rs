@@ -1,0 +1,301 @@
+//! Builtin functions, without those that take a function.
+
+use super::numbers::{self, integer, number, small, whole};
+use super::{
+    PyError, PyResult, View, class, dict, format, hashable, iterate, pair, pairs, put, raise, seq, set,
+    truth, tuple, type_error, unsupported, value_error, view,
+};
+use crate::{Data, Name, Num};
+use std::cmp::Ordering;
+
+fn named<'a>(all: &'a [(Name, Data)], name: &str) -> Option<&'a Data> {
+    all.iter().find(|(n, _)| &**n == name).map(|(_, d)| d)
+}
+
+/// A list without its order of types: `sorted` with the keys of its items.
+fn keyed(items: &[Data], keys: Option<&Data>) -> Vec<(Data, Data)> {
+    match keys {
+        Some(Data::List(keys)) => keys.iter().cloned().zip(items.iter().cloned()).collect(),
+        _ => items.iter().map(|i| (i.clone(), i.clone())).collect(),
+    }
+}
+
+pub(super) fn call(name: &str, args: &[Data], kw: &[(Name, Data)], limit: usize) -> PyResult {
+    let only = |known: &[&str]| match kw.iter().find(|(n, _)| !known.contains(&&**n)) {
+        Some((n, _)) => type_error::<()>(format!("{name}() got an unexpected keyword argument '{n}'")),
+        None => Ok(()),
+    };
+    match name {
+        // `$keys` holds what the key function gave for each item.
+        "sorted" => only(&["reverse", "$keys"])?,
+        "min" | "max" => only(&["default", "$keys"])?,
+        "sum" => only(&["start"])?,
+        "enumerate" => only(&["start"])?,
+        "round" => only(&["ndigits"])?,
+        "dict" => {}
+        "zip" => only(&["strict"])?,
+        "dumps" => only(&["indent", "sort_keys", "ensure_ascii"])?,
+        _ => only(&[])?,
+    }
+    let reverse = named(kw, "reverse").is_some_and(truth);
+    match (name, args) {
+        ("str", []) => Ok(Data::str("")),
+        ("str", [a]) => Ok(Data::str(format::str(a))),
+        ("repr", [a]) => Ok(Data::str(format::repr(a))),
+        ("type", [a]) => Ok(Data::str(class(a))),
+        ("len", [a]) => match view(a) {
+            View::Str(s) => Ok(Data::Num(Num::from(s.chars().count() as i64))),
+            View::List(i) | View::Tuple(i) | View::Set(i) | View::Dict(i) => {
+                Ok(Data::Num(Num::from(i.len() as i64)))
+            }
+            View::Record(f) => Ok(Data::Num(Num::from(f.len() as i64))),
+            _ => type_error(format!("object of type '{}' has no len()", class(a))),
+        },
+        ("int", []) | ("float", []) => Ok(Data::Num(Num::ZERO)),
+        ("int", [a]) => numbers::int(a),
+        ("float", [a]) => numbers::float(a),
+        ("bool", []) => Ok(Data::Bool(false)),
+        ("bool", [a]) => Ok(numbers::boolean(a)),
+        ("round", [a]) => numbers::round(a, named(kw, "ndigits")),
+        ("round", [a, digits]) => numbers::round(a, Some(digits)),
+        ("abs", [a]) => match number(a) {
+            Some(n) => Ok(Data::Num(if n < Num::ZERO { n.neg() } else { n })),
+            None => type_error(format!("bad operand type for abs(): '{}'", class(a))),
+        },
+        ("floor" | "ceil" | "trunc", [a]) => match number(a) {
+            Some(n) => Ok(Data::Num(match name {
+                "floor" => n.floor(),
+                "ceil" => n.neg().floor().neg(),
+                _ => numbers::trunc(&n),
+            })),
+            None => type_error(format!("must be real number, not {}", class(a))),
+        },
+        ("divmod", [a, b]) => match (number(a), number(b)) {
+            (Some(x), Some(y)) => {
+                Ok(tuple(vec![Data::Num(numbers::floor_div(&x, &y)?), Data::Num(x.rem(&y)?)]))
+            }
+            _ => type_error(format!(
+                "unsupported operand type(s) for divmod(): '{}' and '{}'",
+                class(a),
+                class(b)
+            )),
+        },
+        ("pow", [a, b]) => numbers::binary("pow", a, b, limit),
+        ("range", [_] | [_, _] | [_, _, _]) => range(args, limit),
+        ("list", []) => Ok(Data::list([])),
+        ("list", [a]) => Ok(Data::list(iterate(a)?)),
+        ("tuple", []) => Ok(tuple(Vec::new())),
+        ("tuple", [a]) => Ok(tuple(iterate(a)?)),
+        ("set" | "frozenset", []) => set(Vec::new()),
+        ("set" | "frozenset", [a]) => set(iterate(a)?),
+        ("dict", [] | [_]) => {
+            let mut out = Vec::new();
+            if let [a] = args {
+                match pairs(a) {
+                    Some(all) => out = all,
+                    None => {
+                        for item in iterate(a)? {
+                            let Ok(kv) = iterate(&item) else {
+                                return type_error(
+                                    "cannot convert dictionary update sequence element to a sequence",
+                                );
+                            };
+                            let [k, v] = &kv[..] else {
+                                return value_error(format!(
+                                    "dictionary update sequence element has length {}; 2 is required",
+                                    kv.len()
+                                ));
+                            };
+                            hashable(k)?;
+                            put(&mut out, k.clone(), v.clone());
+                        }
+                    }
+                }
+            }
+            for (n, v) in kw {
+                put(&mut out, Data::str(&**n), v.clone());
+            }
+            Ok(dict(out))
+        }
+        ("reversed", [a]) => match view(a) {
+            View::Set(_) => type_error("'set' object is not reversible"),
+            _ => {
+                let mut items = iterate(a)?;
+                items.reverse();
+                Ok(Data::list(items))
+            }
+        },
+        ("enumerate", [_] | [_, _]) => {
+            let start = args.get(1).or(named(kw, "start"));
+            let start = start.map_or(Ok(Num::ZERO), integer)?;
+            let mut out = Vec::new();
+            let mut at = start;
+            for item in iterate(&args[0])? {
+                out.push(tuple(vec![Data::Num(at.clone()), item]));
+                at = at.add(&Num::ONE)?;
+            }
+            Ok(Data::list(out))
+        }
+        ("zip", _) => {
+            let all: Vec<Vec<Data>> = args.iter().map(iterate).collect::<PyResult<_>>()?;
+            let shortest = all.iter().map(Vec::len).min().unwrap_or(0);
+            if named(kw, "strict").is_some_and(truth) && all.iter().any(|i| i.len() != shortest) {
+                return value_error("zip() arguments have different lengths");
+            }
+            Ok(Data::list((0..shortest).map(|i| tuple(all.iter().map(|l| l[i].clone()).collect()))))
+        }
+        ("sorted", [a]) => {
+            let items = iterate(a)?;
+            Ok(Data::list(seq::sort(keyed(&items, named(kw, "$keys")), reverse)?))
+        }
+        ("sum", [_] | [_, _]) => {
+            let mut total = args.get(1).or(named(kw, "start")).cloned().unwrap_or(Data::Num(Num::ZERO));
+            if matches!(total, Data::Str(_)) {
+                return type_error("sum() can't sum strings [use ''.join(seq) instead]");
+            }
+            for item in iterate(&args[0])? {
+                total = numbers::binary("add", &total, &item, limit)?;
+            }
+            Ok(total)
+        }
+        ("any", [a]) => Ok(Data::Bool(iterate(a)?.iter().any(truth))),
+        ("all", [a]) => Ok(Data::Bool(iterate(a)?.iter().all(truth))),
+        ("min" | "max", [_, ..]) => {
+            let items = if let [one] = args { iterate(one)? } else { args.to_vec() };
+            if items.is_empty() {
+                return match named(kw, "default") {
+                    Some(d) => Ok(d.clone()),
+                    None => value_error(format!("{name}() arg is an empty sequence")),
+                };
+            }
+            let mut all = keyed(&items, named(kw, "$keys")).into_iter();
+            let Some(mut best) = all.next() else { return Err(PyError::Unknown) };
+            for next in all {
+                let sign = if name == "min" { "<" } else { ">" };
+                let order = super::compare(&next.0, &best.0, sign)?;
+                if (name == "min" && order == Ordering::Less) || (name == "max" && order == Ordering::Greater)
+                {
+                    best = next;
+                }
+            }
+            Ok(best.1)
+        }
+        ("chr", [a]) => match small(a).ok().and_then(|i| u32::try_from(i).ok()).and_then(char::from_u32) {
+            Some(c) => Ok(Data::str(c.to_string())),
+            None => {
+                integer(a)?;
+                value_error("chr() arg not in range(0x110000)")
+            }
+        },
+        ("ord", [a]) => match view(a) {
+            View::Str(s) if s.chars().count() == 1 => {
+                Ok(Data::Num(Num::from(s.chars().next().map_or(0, |c| i64::from(c as u32)))))
+            }
+            View::Str(_) => type_error("ord() expected a character, but string of another length found"),
+            _ => type_error(format!("ord() expected string of length 1, but {} found", class(a))),
+        },
+        ("format", [a]) => Ok(Data::str(format::str(a))),
+        ("format", [a, Data::Str(spec)]) => Ok(Data::str(format::format(a, spec, limit)?)),
+        // The second operand is the names of the classes.
+        ("isinstance", [a, Data::List(classes)]) => {
+            let own = class(a);
+            let is = |c: &Data| match c.as_str() {
+                // A whole number may stand for either.
+                Some("float") => own == "float",
+                Some("int") => own == "int" || own == "bool",
+                Some(c) => c == own || c == "object",
+                None => false,
+            };
+            Ok(Data::Bool(classes.iter().any(is)))
+        }
+        ("loads", [Data::Str(text)]) => {
+            let Ok(json) = serde_json::from_str(text) else {
+                return raise("ValueError", "the text is not JSON");
+            };
+            Data::from_json(&json).map_or_else(|e| value_error(e.to_string()), Ok)
+        }
+        ("loads", [a]) => type_error(format!("the JSON object must be str, not {}", class(a))),
+        ("dumps", [a]) => {
+            let json = json_text(a)?;
+            if kw.is_empty() { Ok(Data::str(json)) } else { unsupported("`json.dumps` with options") }
+        }
+        ("Counter", [a]) => {
+            let mut out: Vec<(Data, Data)> = Vec::new();
+            for item in iterate(a)? {
+                hashable(&item)?;
+                let old = super::lookup(&out, &item).and_then(number).unwrap_or(Num::ZERO);
+                put(&mut out, item, Data::Num(old.add(&Num::ONE)?));
+            }
+            Ok(dict(out))
+        }
+        _ => type_error(format!("{name}() takes another number of arguments ({} given)", args.len())),
+    }
+}
+
+fn json_text(d: &Data) -> PyResult<String> {
+    let list = |items: &[Data]| -> PyResult<String> {
+        let all: Vec<String> = items.iter().map(json_text).collect::<PyResult<_>>()?;
+        Ok(format!("[{}]", all.join(", ")))
+    };
+    match view(d) {
+        View::List(items) | View::Tuple(items) => list(items),
+        View::Set(_) => type_error("Object of type set is not JSON serializable"),
+        View::Record(_) | View::Dict(_) => {
+            let Data::Record(fields) = super::plain(d) else { return Err(PyError::Unknown) };
+            let values = match view(d) {
+                View::Dict(items) => items.iter().filter_map(pair).map(|(_, v)| v).collect(),
+                _ => fields.iter().map(|(_, v)| v.clone()).collect::<Vec<_>>(),
+            };
+            let all: Vec<String> = fields
+                .iter()
+                .zip(&values)
+                .map(|((n, _), v)| Ok(format!("{}: {}", ascii(n), json_text(v)?)))
+                .collect::<PyResult<_>>()?;
+            Ok(format!("{{{}}}", all.join(", ")))
+        }
+        View::Str(s) => Ok(ascii(s)),
+        View::Num(n) => Ok(format::num(n)),
+        View::None | View::Bool(_) => Ok(d.to_json().to_string()),
+        View::Exception(..) | View::Other => type_error("Object is not JSON serializable"),
+    }
+}
+
+/// A JSON string in which everything beyond ASCII is escaped.
+fn ascii(s: &str) -> String {
+    let mut out = String::new();
+    for c in serde_json::Value::from(s).to_string().chars() {
+        if c.is_ascii() && c != '\u{7f}' {
+            out.push(c);
+        } else {
+            let mut units = [0; 2];
+            for unit in c.encode_utf16(&mut units) {
+                out.push_str(&format!("\\u{unit:04x}"));
+            }
+        }
+    }
+    out
+}
+
+fn range(args: &[Data], limit: usize) -> PyResult {
+    let numbers: Vec<Num> = args.iter().map(integer).collect::<PyResult<_>>()?;
+    let (from, to, step) = match &numbers[..] {
+        [to] => (Num::ZERO, to.clone(), Num::ONE),
+        [from, to] => (from.clone(), to.clone(), Num::ONE),
+        [from, to, step] => (from.clone(), to.clone(), step.clone()),
+        _ => return Err(PyError::Unknown),
+    };
+    if step.is_zero() {
+        return value_error("range() arg 3 must not be zero");
+    }
+    debug_assert!(whole(&step));
+    let mut out = Vec::new();
+    let mut at = from;
+    while (step > Num::ZERO && at < to) || (step < Num::ZERO && at > to) {
+        if out.len() * 16 > limit {
+            return Err(PyError::Limit);
+        }
+        out.push(Data::Num(at.clone()));
+        at = at.add(&step)?;
+    }
+    Ok(Data::list(out))
+}

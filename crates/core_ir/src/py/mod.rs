@@ -1,0 +1,473 @@
+//! Python's data model on label-free data: the operations of the primitive `py`.
+//!
+//! Entry point: [`apply`]. An operation is named by a string. `add` or `index` are operators, `b.NAME` is a
+//! builtin function, `m.NAME` a method that leaves its object as it is, and `mut.NAME` a method that changes
+//! it.
+//!
+//! | Python | data |
+//! |---|---|
+//! | `None`, `bool`, `str`, `list` | null, a truth value, a string, a list |
+//! | `int`, `float` | an exact rational number; a whole number is an `int` |
+//! | `tuple`, `set` | the tags `tuple` and `set` of a list; the items of a set are sorted and distinct |
+//! | `dict` | a record; if a key is no string, the tag `dict` of a list of pairs `[key, value]` |
+//!
+//! Invariant: pure and total. What Python raises is data, `` `raise {class, message} ``.
+
+mod builtins;
+mod format;
+mod methods;
+mod numbers;
+mod regexes;
+mod seq;
+
+use crate::{Data, Name};
+use std::cmp::Ordering;
+
+pub use format::repr;
+
+/// Class of what no `except` clause catches because the plan language has no such operation.
+pub const UNSUPPORTED: &str = "Unsupported";
+/// Class of a `while` loop that used up its rounds. No `except` clause catches it.
+pub const LIMIT: &str = "limit";
+
+/// Reason why an operation has no result.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PyError {
+    /// An exception of Python: its class and its message.
+    Raise(&'static str, String),
+    /// The result is beyond the run's limit on sizes.
+    Limit,
+    /// The operation or its number of operands is unknown: a mistake of the front end.
+    Unknown,
+}
+
+pub(crate) type PyResult<T = Data> = Result<T, PyError>;
+
+fn raise<T>(class: &'static str, message: impl Into<String>) -> PyResult<T> {
+    Err(PyError::Raise(class, message.into()))
+}
+
+fn type_error<T>(message: impl Into<String>) -> PyResult<T> {
+    raise("TypeError", message)
+}
+
+fn value_error<T>(message: impl Into<String>) -> PyResult<T> {
+    raise("ValueError", message)
+}
+
+fn unsupported<T>(message: impl Into<String>) -> PyResult<T> {
+    raise(UNSUPPORTED, message)
+}
+
+/// Operations that always have a result; it is given without `` `ok ``.
+const TOTAL: &[&str] = &[
+    "eq",
+    "ne",
+    "truth",
+    "not",
+    "json",
+    "caught",
+    "is_unbound",
+    "b.str",
+    "b.repr",
+    "b.type",
+    "is_heap",
+    "exception",
+];
+
+/// Applies an operation. Fallible operations give `` `ok v `` or `` `raise {class, message} ``.
+///
+/// # Errors
+/// [`PyError::Limit`] if a text or list is larger than `limit` bytes, and [`PyError::Unknown`].
+///
+/// # Examples
+/// ```
+/// use core_ir::{py, Data};
+/// let sum = py::apply("add", &[Data::Num(1.into()), Data::Num(2.into())], 1000).unwrap();
+/// assert_eq!(sum, Data::Tag("ok".into(), Data::Num(3.into()).into()));
+/// ```
+pub fn apply(op: &str, args: &[Data], limit: usize) -> Result<Data, PyError> {
+    let total = TOTAL.contains(&op);
+    match operate(op, args, limit) {
+        Ok(value) if size(&value) > limit => Err(PyError::Limit),
+        Ok(value) if total => Ok(value),
+        Ok(value) => Ok(Data::Tag("ok".into(), value.into())),
+        Err(PyError::Raise(class, message)) if !total => {
+            Ok(Data::Tag("raise".into(), exception(class, &message).into()))
+        }
+        Err(PyError::Raise(..)) => Err(PyError::Unknown),
+        Err(e) => Err(e),
+    }
+}
+
+/// Returns an exception as data.
+pub fn exception(class: &str, message: &str) -> Data {
+    Data::record([("class".into(), Data::str(class)), ("message".into(), Data::str(message))])
+}
+
+/// Bytes of the value itself; parts were measured when they were made.
+fn size(value: &Data) -> usize {
+    match value {
+        Data::Str(s) => s.len(),
+        Data::List(items) => items.len().saturating_mul(16),
+        Data::Tag(_, payload) => size(payload),
+        _ => 0,
+    }
+}
+
+/// A value by its Python type.
+#[derive(Clone, Copy)]
+enum View<'a> {
+    None,
+    Bool(bool),
+    Num(&'a crate::Num),
+    Str(&'a str),
+    List(&'a [Data]),
+    Tuple(&'a [Data]),
+    Set(&'a [Data]),
+    /// A dictionary whose keys are strings.
+    Record(&'a [(Name, Data)]),
+    /// A dictionary as pairs.
+    Dict(&'a [Data]),
+    /// The exception of a handler: its class and its message.
+    Exception(&'a str, &'a str),
+    Other,
+}
+
+fn view(d: &Data) -> View<'_> {
+    match d {
+        Data::Null => View::None,
+        Data::Bool(b) => View::Bool(*b),
+        Data::Num(n) => View::Num(n),
+        Data::Str(s) => View::Str(s),
+        Data::List(items) => View::List(items),
+        Data::Record(fields) => View::Record(fields),
+        Data::Tag(name, payload) => match (&**name, &**payload) {
+            ("tuple", Data::List(items)) => View::Tuple(items),
+            ("set", Data::List(items)) => View::Set(items),
+            ("dict", Data::List(items)) => View::Dict(items),
+            ("exception", e) => {
+                let text = |f| e.field(f).and_then(Data::as_str).unwrap_or("");
+                View::Exception(text("class"), text("message"))
+            }
+            _ => View::Other,
+        },
+        Data::Pair(_) => View::Other,
+    }
+}
+
+fn tuple(items: Vec<Data>) -> Data {
+    Data::Tag("tuple".into(), Data::List(items.into()).into())
+}
+
+fn class(d: &Data) -> &'static str {
+    match view(d) {
+        View::None => "NoneType",
+        View::Bool(_) => "bool",
+        View::Num(n) => {
+            if numbers::whole(n) {
+                "int"
+            } else {
+                "float"
+            }
+        }
+        View::Str(_) => "str",
+        View::List(_) => "list",
+        View::Tuple(_) => "tuple",
+        View::Set(_) => "set",
+        View::Record(_) | View::Dict(_) => "dict",
+        View::Exception(..) => "exception",
+        View::Other => "object",
+    }
+}
+
+/// The pairs of a dictionary.
+fn pairs(d: &Data) -> Option<Vec<(Data, Data)>> {
+    match view(d) {
+        View::Record(fields) => Some(fields.iter().map(|(n, v)| (Data::str(&**n), v.clone())).collect()),
+        View::Dict(items) => Some(items.iter().filter_map(pair).collect()),
+        _ => None,
+    }
+}
+
+fn pair(item: &Data) -> Option<(Data, Data)> {
+    match item {
+        Data::List(kv) if kv.len() == 2 => Some((kv[0].clone(), kv[1].clone())),
+        _ => None,
+    }
+}
+
+/// A dictionary of distinct pairs: a record if all keys are strings.
+fn dict(pairs: Vec<(Data, Data)>) -> Data {
+    if pairs.iter().all(|(k, _)| matches!(k, Data::Str(_))) {
+        return Data::record(pairs.into_iter().filter_map(|(k, v)| match k {
+            Data::Str(s) => Some((Name::from(&*s), v)),
+            _ => None,
+        }));
+    }
+    let items = pairs.into_iter().map(|(k, v)| Data::list([k, v]));
+    Data::Tag("dict".into(), Data::list(items).into())
+}
+
+fn lookup<'a>(pairs: &'a [(Data, Data)], key: &Data) -> Option<&'a Data> {
+    pairs.iter().find(|(k, _)| equal(k, key)).map(|(_, v)| v)
+}
+
+fn put(pairs: &mut Vec<(Data, Data)>, key: Data, value: Data) {
+    match pairs.iter_mut().find(|(k, _)| equal(k, &key)) {
+        Some((_, old)) => *old = value,
+        None => pairs.push((key, value)),
+    }
+}
+
+fn hashable(key: &Data) -> PyResult<()> {
+    match view(key) {
+        View::List(_) | View::Set(_) | View::Record(_) | View::Dict(_) => {
+            type_error(format!("unhashable type: '{}'", class(key)))
+        }
+        View::Tuple(items) => items.iter().try_for_each(hashable),
+        _ => Ok(()),
+    }
+}
+
+/// Equality as Python defines it.
+pub(crate) fn equal(a: &Data, b: &Data) -> bool {
+    let all = |x: &[Data], y: &[Data]| x.len() == y.len() && x.iter().zip(y).all(|(a, b)| equal(a, b));
+    stacker::maybe_grow(64 << 10, 1 << 20, || match (view(a), view(b)) {
+        (View::None, View::None) => true,
+        (View::Str(a), View::Str(b)) => a == b,
+        (View::Bool(_) | View::Num(_), View::Bool(_) | View::Num(_)) => {
+            numbers::number(a) == numbers::number(b)
+        }
+        (View::List(x), View::List(y)) | (View::Tuple(x), View::Tuple(y)) | (View::Set(x), View::Set(y)) => {
+            all(x, y)
+        }
+        (View::Record(_) | View::Dict(_), View::Record(_) | View::Dict(_)) => {
+            let (Some(x), Some(y)) = (pairs(a), pairs(b)) else { return false };
+            x.len() == y.len() && x.iter().all(|(k, v)| lookup(&y, k).is_some_and(|w| equal(v, w)))
+        }
+        (View::Other, View::Other) => a == b,
+        _ => false,
+    })
+}
+
+/// Order of two values that `<` compares.
+fn compare(a: &Data, b: &Data, op: &str) -> PyResult<Ordering> {
+    stacker::maybe_grow(64 << 10, 1 << 20, || match (view(a), view(b)) {
+        (View::Str(a), View::Str(b)) => Ok(a.cmp(b)),
+        (View::Bool(_) | View::Num(_), View::Bool(_) | View::Num(_)) => {
+            Ok(numbers::number(a).cmp(&numbers::number(b)))
+        }
+        (View::List(x), View::List(y)) | (View::Tuple(x), View::Tuple(y)) => {
+            for (p, q) in x.iter().zip(y) {
+                if !equal(p, q) {
+                    return compare(p, q, op);
+                }
+            }
+            Ok(x.len().cmp(&y.len()))
+        }
+        _ => {
+            type_error(format!("'{op}' not supported between instances of '{}' and '{}'", class(a), class(b)))
+        }
+    })
+}
+
+/// A total order of values, in which sets are kept.
+fn total_order(a: &Data, b: &Data) -> Ordering {
+    let rank = |d: &Data| match view(d) {
+        View::None => 0,
+        View::Bool(_) | View::Num(_) => 1,
+        View::Str(_) => 2,
+        View::Tuple(_) => 3,
+        _ => 4,
+    };
+    rank(a).cmp(&rank(b)).then_with(|| match (view(a), view(b)) {
+        (View::Tuple(x), View::Tuple(y)) => x
+            .iter()
+            .zip(y)
+            .map(|(p, q)| total_order(p, q))
+            .find(|o| *o != Ordering::Equal)
+            .unwrap_or_else(|| x.len().cmp(&y.len())),
+        _ => compare(a, b, "<").unwrap_or(Ordering::Equal),
+    })
+}
+
+/// A set of hashable values.
+fn set(mut items: Vec<Data>) -> PyResult {
+    items.iter().try_for_each(hashable)?;
+    items.sort_by(total_order);
+    items.dedup_by(|b, a| equal(a, b));
+    Ok(Data::Tag("set".into(), Data::List(items.into()).into()))
+}
+
+/// Truth value.
+fn truth(d: &Data) -> bool {
+    match view(d) {
+        View::None => false,
+        View::Bool(b) => b,
+        View::Num(n) => !n.is_zero(),
+        View::Str(s) => !s.is_empty(),
+        View::List(i) | View::Tuple(i) | View::Set(i) | View::Dict(i) => !i.is_empty(),
+        View::Record(f) => !f.is_empty(),
+        View::Exception(..) | View::Other => true,
+    }
+}
+
+/// The items that a loop over a value visits.
+fn iterate(d: &Data) -> PyResult<Vec<Data>> {
+    Ok(match view(d) {
+        View::List(items) | View::Tuple(items) | View::Set(items) => items.to_vec(),
+        View::Str(s) => s.chars().map(|c| Data::str(c.to_string())).collect(),
+        View::Record(fields) => fields.iter().map(|(n, _)| Data::str(&**n)).collect(),
+        View::Dict(items) => items.iter().filter_map(pair).map(|(k, _)| k).collect(),
+        _ => return type_error(format!("'{}' object is not iterable", class(d))),
+    })
+}
+
+/// JSON data for a tool: tuples and sets are lists, keys of dictionaries are strings.
+fn plain(d: &Data) -> Data {
+    stacker::maybe_grow(64 << 10, 1 << 20, || match view(d) {
+        View::List(items) | View::Tuple(items) | View::Set(items) => Data::list(items.iter().map(plain)),
+        View::Record(fields) => Data::record(fields.iter().map(|(n, v)| (n.clone(), plain(v)))),
+        View::Dict(items) => {
+            let mut out: Vec<(Name, Data)> = Vec::new();
+            for (k, v) in items.iter().filter_map(pair) {
+                let key = Name::from(match view(&k) {
+                    View::None => "null".to_string(),
+                    View::Bool(b) => b.to_string(),
+                    _ => format::str(&k),
+                });
+                match out.iter_mut().find(|(n, _)| *n == key) {
+                    Some((_, old)) => *old = plain(&v),
+                    None => out.push((key, plain(&v))),
+                }
+            }
+            Data::record(out)
+        }
+        _ => d.clone(),
+    })
+}
+
+fn operate(op: &str, args: &[Data], limit: usize) -> PyResult {
+    if let Some(name) = op.strip_prefix("b.") {
+        let [Data::List(args), Data::Record(named)] = args else { return Err(PyError::Unknown) };
+        return builtins::call(name, args, named, limit);
+    }
+    if let Some(name) = op.strip_prefix("m.") {
+        let [object, Data::List(args), Data::Record(named)] = args else { return Err(PyError::Unknown) };
+        return methods::call(name, object, args, named, limit);
+    }
+    if let Some(name) = op.strip_prefix("mut.") {
+        let [object, Data::List(args), Data::Record(named)] = args else { return Err(PyError::Unknown) };
+        let (object, value) = methods::change(name, object, args, named)?;
+        return Ok(Data::record([("self".into(), object), ("value".into(), value)]));
+    }
+    if let Some(name) = op.strip_prefix("re.") {
+        let [Data::List(args), Data::Record(named)] = args else { return Err(PyError::Unknown) };
+        return regexes::call(name, args, named);
+    }
+    let boolean = |b: bool| Ok(Data::Bool(b));
+    match (op, args) {
+        ("eq", [a, b]) => boolean(equal(a, b)),
+        ("ne", [a, b]) => boolean(!equal(a, b)),
+        ("lt" | "le" | "gt" | "ge", [a, b]) => {
+            let (sign, holds): (&str, fn(Ordering) -> bool) = match op {
+                "lt" => ("<", |o| o == Ordering::Less),
+                "le" => ("<=", |o| o != Ordering::Greater),
+                "gt" => (">", |o| o == Ordering::Greater),
+                _ => (">=", |o| o != Ordering::Less),
+            };
+            if let (View::Set(x), View::Set(y)) = (view(a), view(b)) {
+                let within = |x: &[Data], y: &[Data]| x.iter().all(|p| y.iter().any(|q| equal(p, q)));
+                return boolean(match op {
+                    "lt" => within(x, y) && x.len() < y.len(),
+                    "le" => within(x, y),
+                    "gt" => within(y, x) && y.len() < x.len(),
+                    _ => within(y, x),
+                });
+            }
+            boolean(holds(compare(a, b, sign)?))
+        }
+        ("truth", [a]) => boolean(truth(a)),
+        ("not", [a]) => boolean(!truth(a)),
+        ("in", [item, of]) => boolean(seq::contains(item, of)?),
+        ("index", [of, key]) => seq::index(of, key),
+        ("method", [of, Data::Str(name)]) => {
+            if methods::exists(of, name) {
+                Ok(Data::Null)
+            } else {
+                methods::no_method(of, name)
+            }
+        }
+        ("attribute", [of, key]) => match (view(of), key) {
+            (View::Record(fields), Data::Str(name)) if fields.iter().any(|(n, _)| **n == **name) => {
+                seq::index(of, key)
+            }
+            (_, key) => raise(
+                "AttributeError",
+                format!("'{}' object has no attribute '{}'", class(of), format::str(key)),
+            ),
+        },
+        ("slice", [of, from, to, step]) => seq::slice(of, from, to, step),
+        ("put", [of, key, value]) => seq::put_item(of, key, value),
+        ("iter", [of]) => Ok(Data::list(iterate(of)?)),
+        ("unpack", [of, Data::Num(n)]) => {
+            let items = match iterate(of) {
+                Ok(items) => items,
+                Err(_) => return type_error(format!("cannot unpack non-iterable {} object", class(of))),
+            };
+            let count = n.to_usize().unwrap_or(0);
+            match items.len().cmp(&count) {
+                Ordering::Equal => Ok(Data::list(items)),
+                Ordering::Less => value_error(format!(
+                    "not enough values to unpack (expected {count}, got {})",
+                    items.len()
+                )),
+                Ordering::Greater => value_error(format!("too many values to unpack (expected {count})")),
+            }
+        }
+        ("tuple", [Data::List(items)]) => Ok(tuple(items.to_vec())),
+        ("set", [Data::List(items)]) => set(items.to_vec()),
+        ("dict", [Data::List(keys), Data::List(values)]) => {
+            let mut out = Vec::new();
+            for (k, v) in keys.iter().zip(values.iter()) {
+                hashable(k)?;
+                put(&mut out, k.clone(), v.clone());
+            }
+            Ok(dict(out))
+        }
+        ("format", [value, Data::Str(spec)]) => Ok(Data::str(format::format(value, spec, limit)?)),
+        ("json", [a]) => Ok(plain(a)),
+        ("is_heap", [a]) => {
+            boolean(matches!(view(a), View::List(_) | View::Set(_) | View::Record(_) | View::Dict(_)))
+        }
+        ("is_unbound", [a]) => boolean(matches!(a, Data::Tag(name, _) if &**name == "unbound")),
+        ("caught", [error]) => Ok(caught(error)),
+        ("exception", [Data::Tag(_, e)]) => Ok((**e).clone()),
+        (_, [a, b]) => numbers::binary(op, a, b, limit),
+        (_, [a]) => numbers::unary(op, a),
+        _ => Err(PyError::Unknown),
+    }
+}
+
+/// The exception that an error of the machine is: `{code, message}` as `catch error` gives it.
+fn caught(error: &Data) -> Data {
+    let text = |f: &str| error.field(f).and_then(Data::as_str).unwrap_or("");
+    let message = text("message");
+    match text("code") {
+        // A plan fails with an exception as data, whose message is its JSON.
+        "fail" => serde_json::from_str(message)
+            .ok()
+            .and_then(|json| Data::from_json(&json).ok())
+            .filter(|e| e.field("class").is_some() && e.field("message").is_some())
+            .unwrap_or_else(|| exception("Exception", message)),
+        "timeout" => exception("TimeoutError", message),
+        "flow" | "policy" | "refused" => exception("PolicyError", message),
+        "type" => exception("TypeError", message),
+        "prim" => exception("OverflowError", message),
+        _ => exception("ToolError", message),
+    }
+}
+
+#[cfg(test)]
+mod tests;
