@@ -52,7 +52,7 @@ impl Source {
     }
 
     /// The place of a range.
-    pub(crate) fn span(&self, range: TextRange) -> Span {
+    pub fn span(&self, range: TextRange) -> Span {
         Span { file: self.id, start: range.start().into(), end: range.end().into() }
     }
 
@@ -66,7 +66,7 @@ impl Source {
     }
 
     /// Its statements, as far as they can be read.
-    pub(crate) fn body(&self) -> &[Stmt] {
+    pub fn body(&self) -> &[Stmt] {
         match self.tree().module.as_deref() {
             Some(Mod::Module(module)) => &module.body,
             _ => &[],

@@ -67,6 +67,11 @@ pub struct Loaded {
     pub declared: Vec<Arc<ToolDecl>>,
 }
 
+/// The end of the names of plans.
+const PLAN: &str = ".plan.py";
+/// The file beside a plan that declares its tools.
+const PLAN_TOOLS: &str = "tools.agent";
+
 /// Kind of a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
@@ -74,6 +79,8 @@ pub enum Kind {
     Agent,
     /// The calculus.
     Lam,
+    /// A plan, in a subset of Python.
+    Plan,
     /// YAML or JSON of some framework.
     Config,
 }
@@ -86,6 +93,9 @@ impl Kind {
         // `Dockerfile.agent` makes an image.
         if named.get(..10).is_some_and(|n| n.eq_ignore_ascii_case("dockerfile")) {
             return Kind::Config;
+        }
+        if named.len() > PLAN.len() && named.ends_with(PLAN) {
+            return Kind::Plan;
         }
         match path.extension().and_then(|e| e.to_str()) {
             Some("agent") => Kind::Agent,
@@ -156,7 +166,7 @@ pub fn limits_of(path: &str) -> Limits {
     match Kind::of(path) {
         Kind::Agent => Limits { bytes: syntax::agent::MAX_TEXT_BYTES, ..usual },
         Kind::Lam => Limits { bytes: syntax::lam::MAX_TEXT_BYTES, ..usual },
-        Kind::Config => usual,
+        Kind::Plan | Kind::Config => usual,
     }
 }
 
@@ -273,6 +283,7 @@ pub fn load(sources: &mut Sources, path: &str, options: &Options) -> Result<Load
     match kind_of(id, path, &text) {
         Kind::Agent => agent(sources, id, &text, options),
         Kind::Lam => lam(sources, id, &text, options),
+        Kind::Plan => plan(sources, id, path, text, options),
         Kind::Config => {
             let files = project(sources, id, path, &text);
             let (runnables, found) = config(path, files)?;
@@ -337,7 +348,7 @@ fn main_of(directory: &str) -> Result<String, Problem> {
                 [only] => Ok(only.clone()),
                 [] => Err(Problem::Unreadable(
                     format!("`{directory}` holds no configuration of a known framework, and no program"),
-                    Some("name a file; programs end in `.agent` or `.lam`".into()),
+                    Some("name a file; programs end in `.agent`, `.lam` or `.plan.py`".into()),
                 )),
                 [first, second, ..] => Err(several(directory, first, second)),
             }
@@ -511,6 +522,48 @@ pub fn lam(sources: &mut Sources, id: FileId, text: &str, options: &Options) -> 
         }
         _ => Err(Problem::Wrong(parsed.diagnostics)),
     }
+}
+
+/// Compiles a plan with the tools that `tools.agent` beside it declares. The policy applies to them.
+fn plan(
+    sources: &mut Sources,
+    id: FileId,
+    path: &str,
+    text: Arc<str>,
+    options: &Options,
+) -> Result<Loaded, Problem> {
+    let policy = policy::read(sources, options.policy.as_deref())?;
+    let declarations = Path::new(path).with_file_name(PLAN_TOOLS);
+    let (mut declared, mut named, mut found) = (Vec::new(), Vec::new(), Vec::new());
+    if path != "-" && declarations.is_file() {
+        let (tools, text) = read_text(sources, &declarations.display().to_string())?;
+        let (module, more) = agentlang::check_files(tools, &text, &mut Imports::new(sources, tools));
+        found.extend(more);
+        let Some(mut module) = module.filter(|_| !has_errors(&found)) else {
+            return Err(Problem::Wrong(found));
+        };
+        let unknown = policy::check_named(policy.as_ref(), &mut module);
+        if !options.undecided {
+            found.extend(unknown);
+        }
+        declared = module.tools();
+        named = module.policies();
+    }
+    let mut world = plan::World { tools: declared.clone(), ..plan::World::default() };
+    if let Some(policy) = &policy {
+        world.lattice = policy.lattice;
+        let label = |t: &Arc<ToolDecl>| Some((t.name.clone(), policy.result_of(&t.name, &named)?));
+        world.results = declared.iter().filter_map(label).collect();
+    }
+    let (code, more) = plan::compile(id, path, text, &world);
+    found.extend(more);
+    let Some(code) = code.filter(|_| !has_errors(&found)) else { return Err(Problem::Wrong(found)) };
+    let mut runnable = Runnable { name: "plan".into(), code: Arc::new(code), input: None, is_default: true };
+    if let Some(policy) = &policy {
+        policy::apply(policy, &named, std::iter::once(&mut runnable.code))?;
+    }
+    let routes = options.routes.clone();
+    Ok(Loaded { runnables: vec![runnable], found, policy, named, routes, declared })
 }
 
 /// Returns the input type of a compiled configuration: the one that its function states, or a string.

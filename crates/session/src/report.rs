@@ -35,6 +35,15 @@ pub fn refused_calls(report: &RunReport, code: &Code, policy: Option<&Policy>) -
     report.why.calls.iter().map(said).collect()
 }
 
+/// The message of a failure: of a plan's exception its class and its message.
+fn message_of(failure: &Failure) -> String {
+    match plan::exception(&failure.message).filter(|_| failure.code == ErrorCode::Fail) {
+        Some((class, message)) if message.is_empty() => class,
+        Some((class, message)) => format!("{class}: {message}"),
+        None => failure.message.clone(),
+    }
+}
+
 /// The failure of a run as a finding, with its origin and its remedies.
 pub fn as_diagnostic(
     failure: &Failure,
@@ -42,7 +51,7 @@ pub fn as_diagnostic(
     code: &Code,
     policy: Option<&Policy>,
 ) -> Diagnostic {
-    let mut d = Diagnostic::error(failure.code.as_str(), failure.message.clone(), failure.span);
+    let mut d = Diagnostic::error(failure.code.as_str(), message_of(failure), failure.span);
     for (span, note) in &failure.notes {
         d = d.remark(*span, note.clone());
     }
@@ -86,7 +95,7 @@ pub fn as_json(sources: &Sources, report: &RunReport, bound: &CostBound) -> Valu
         }
         Err(f) => {
             let mut error =
-                json!({"code": f.code.as_str(), "message": f.message, "label": report.label.to_json()});
+                json!({"code": f.code.as_str(), "message": message_of(f), "label": report.label.to_json()});
             if let Some(reason) = f.stopped {
                 error["reason"] = reason.as_str().into();
             }

@@ -31,6 +31,7 @@ fn pages() -> Vec<Page> {
         .chain(frontend_kit::codes::EXPLANATIONS)
         .chain(analysis::types::codes::EXPLANATIONS)
         .chain(analysis::flow::codes::EXPLANATIONS)
+        .chain(plan::codes::EXPLANATIONS)
         .chain(policy::codes::EXPLANATIONS)
         .chain(convert::codes::EXPLANATIONS)
         .chain(session::preflight::codes::EXPLANATIONS)

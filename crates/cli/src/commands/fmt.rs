@@ -34,9 +34,12 @@ pub fn fmt(ui: &Ui, args: &FmtArgs) -> Exit {
     for path in &args.paths {
         let shown = path.display().to_string();
         if path.is_dir() {
-            files.extend(files_under(path, |p| Kind::of(p) != Kind::Config));
+            files.extend(files_under(path, |p| matches!(Kind::of(p), Kind::Agent | Kind::Lam)));
         } else if !path.exists() {
             return ui.usage(&format!("cannot read `{shown}`: no such file"), None);
+        } else if Kind::of(&shown) == Kind::Plan {
+            let help = "a formatter of Python formats it";
+            return ui.usage(&format!("`{shown}` is a plan"), Some(help));
         } else if Kind::of(&shown) == Kind::Config {
             let help = "`.agent` and `.lam` files are formatted";
             return ui.usage(&format!("`{shown}` is not a program"), Some(help));
@@ -118,7 +121,7 @@ fn standard_input(ui: &Ui, args: &FmtArgs) -> Exit {
     let formatted = match args.stdin_path.as_deref().map(Kind::of) {
         Some(Kind::Lam) => format::lam(id, &text),
         Some(Kind::Agent) => format::agent(id, &text),
-        Some(Kind::Config) => {
+        Some(Kind::Config | Kind::Plan) => {
             return ui.usage("`--stdin-path` names no program", Some("it ends in `.agent` or `.lam`"));
         }
         None => either(id, &text),

@@ -86,7 +86,8 @@ pub fn run(ui: &Ui, args: &RunArgs) -> Exit {
         Err(exit) => return exit,
     };
     let bound = session.bound(&runnable.code, has_input);
-    show_result(ui, &sources, &report, &bound, (&runnable.code, policy.as_ref()), pretty);
+    let notation = if Kind::of(&args.file) == Kind::Plan { said } else { pretty };
+    show_result(ui, &sources, &report, &bound, (&runnable.code, policy.as_ref()), notation);
     if !ui.is_json() {
         if let Some(shown) = report.shown() {
             ui.note(&summary(&shown, &bound));
@@ -562,6 +563,14 @@ fn show(ui: &Ui, event: &Event, asking: bool) {
         ui.say(&line);
     } else if ui.is_live() && !asking {
         ui.status(&line);
+    }
+}
+
+/// The answer of a plan: text as it is.
+fn said(value: &Reified) -> String {
+    match value.data() {
+        Some(core_ir::Data::Str(text)) => text.to_string(),
+        _ => pretty(value),
     }
 }
 

@@ -141,7 +141,7 @@ fn run(ui: &Ui, args: &TraceArgs) -> Result<(Vec<Value>, Exit), Exit> {
     }
     let runnable = choose(ui, &args.file, &all, args.pipeline.as_deref())?;
     let input = match (Kind::of(&args.file), &args.input) {
-        (Kind::Lam, None) => None,
+        (Kind::Lam | Kind::Plan, None) => None,
         _ => {
             let given = InputArgs {
                 command: format!("trace {}", args.file),

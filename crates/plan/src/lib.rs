@@ -1,0 +1,92 @@
+//! Plans: a subset of Python, lowered exactly to a core term.
+//!
+//! Entry point: [`compile`].
+//!
+//! ```
+//! use diagnostics::FileId;
+//! let world = plan::World::default();
+//! let (code, found) = plan::compile(FileId(0), "a.plan.py", "print(1 + 2)".into(), &world);
+//! assert!(found.is_empty());
+//! assert!(code.is_some());
+//! ```
+//!
+//! The lowering is functional: what branches, loops and handlers assign are their results. A block gives a
+//! record of the variables that it may assign. If it may be left early, the record also says how (`$k`:
+//! `next`, `break`, `continue`, `return` or `exc`) and with which value (`$v`).
+//!
+//! Invariant: the meaning is that of CPython. What has another meaning is an error with a code, never a guess.
+//! Invariant: the term has no `endorse` and no `declassify`.
+//! Invariant: pure and total. Nothing is executed or opened.
+//!
+//! Source: `docs/language/plans.md`.
+
+pub mod codes;
+mod lower;
+mod names;
+mod scope;
+
+use core_ir::{Code, LabelSpec, LatticeKind, Name, ToolDecl};
+use diagnostics::{Diagnostic, FileId, Span};
+use std::sync::Arc;
+
+/// The largest number of rounds of a `while` loop, unless the caller says otherwise.
+pub const MAX_ROUNDS: u64 = 1_000;
+
+/// Environment that a plan is compiled for.
+#[derive(Clone, Debug)]
+pub struct World {
+    /// The tools that the plan may call.
+    pub tools: Vec<Arc<ToolDecl>>,
+    /// The lattice of the run.
+    pub lattice: LatticeKind,
+    /// Labels of results that a policy states, by tool.
+    pub results: Vec<(Name, LabelSpec)>,
+    /// Rounds of a `while` loop at most.
+    pub max_rounds: u64,
+}
+
+impl Default for World {
+    fn default() -> World {
+        World {
+            tools: Vec::new(),
+            lattice: LatticeKind::TwoAxis,
+            results: Vec::new(),
+            max_rounds: MAX_ROUNDS,
+        }
+    }
+}
+
+/// Compiles a plan.
+///
+/// Returns the term, whose value is the answer, and the findings. There is no term if one is an error.
+pub fn compile(file: FileId, path: &str, text: Arc<str>, world: &World) -> (Option<Code>, Vec<Diagnostic>) {
+    let source = python::Source::new(file, path, text);
+    if let Some((span, message)) = source.syntax_error() {
+        return (None, vec![Diagnostic::error(codes::SYNTAX, message, span)]);
+    }
+    if let Some(range) = names::too_deep(source.body()) {
+        let span = source.span(range);
+        let d = Diagnostic::error(codes::TOO_LARGE, "plan nested too deep", span);
+        return (None, vec![d.help("divide the expression or block into several statements")]);
+    }
+    lower::plan(&source, world)
+}
+
+/// An exception that a plan ended with: its class and its message.
+///
+/// # Examples
+/// ```
+/// let message = r#"{"class":"KeyError","message":"'a'"}"#;
+/// assert_eq!(plan::exception(message), Some(("KeyError".into(), "'a'".into())));
+/// ```
+pub fn exception(message: &str) -> Option<(String, String)> {
+    let json: serde_json::Value = serde_json::from_str(message).ok()?;
+    let object = json.as_object().filter(|o| o.len() == 2)?;
+    let text = |name: &str| object.get(name)?.as_str().map(String::from);
+    Some((text("class")?, text("message")?))
+}
+
+/// The beginning of a file.
+pub(crate) fn nowhere(file: FileId) -> Span {
+    Span { file, start: 0, end: 0 }
+}

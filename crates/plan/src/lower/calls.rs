@@ -1,0 +1,940 @@
+//! Calls: functions of the plan, tools, builtins and methods.
+
+use super::loops::Stop;
+use super::stmts::Bindings;
+use super::{Catching, Cx, Function, Lower, MAX_CALLS, Tail, Val};
+use crate::codes;
+use crate::names;
+use crate::scope::{Frame, Known, Taint, Ty, UNIQUE};
+use core_ir::{Data, Name, Num, Prim, Term, TermId, Type};
+use diagnostics::{Span, nearest};
+use ruff_python_ast::{Expr, ExprCall, ExprGenerator, Parameters};
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+/// An argument that was evaluated.
+struct Arg {
+    name: Option<String>,
+    value: Val,
+    at: Span,
+}
+
+impl<'a> Lower<'a> {
+    pub(crate) fn call(&mut self, c: &'a ExprCall, at: Span) -> Val {
+        if c.arguments.args.iter().any(|a| matches!(a, Expr::Starred(_)))
+            || c.arguments.keywords.iter().any(|k| k.arg.is_none())
+        {
+            return self.refuse(
+                at,
+                "`*` and `**` in a call are not part of the plan language",
+                "write the arguments one by one",
+            );
+        }
+        if let Some(full) = self.module_path(&c.func) {
+            return self.module_call(&full, c, at);
+        }
+        match &*c.func {
+            Expr::Name(n) => {
+                let name = n.id.as_str();
+                if self.lookup(name).is_none() && !self.tools.contains_key(name) {
+                    match name {
+                        "print" => {
+                            return self.refuse(
+                                at,
+                                "`print` inside of an expression",
+                                "print in a statement of its own",
+                            );
+                        }
+                        "eval" | "exec" | "open" | "input" | "getattr" | "setattr" | "globals"
+                        | "compile" | "__import__" | "type" | "super" | "vars" | "hasattr" | "map"
+                        | "filter" | "iter" | "next" | "hash" | "id" | "callable" => {
+                            let help = match name {
+                                "map" | "filter" => "write a list comprehension",
+                                "iter" | "next" => "use `for`, or an index",
+                                "hasattr" | "getattr" => "use `d.get(key)`",
+                                "open" | "input" => "call a tool",
+                                _ => "use the functions of the plan language",
+                            };
+                            return self.refuse(
+                                at,
+                                format!("`{name}` is not part of the plan language"),
+                                help,
+                            );
+                        }
+                        "isinstance" => return self.isinstance(c, at),
+                        _ if super::exprs::BUILTINS.contains(&name) => return self.builtin(name, c, at),
+                        _ => {}
+                    }
+                }
+                let f = self.expr(&c.func);
+                match f.function {
+                    Some(id) => {
+                        let args = self.arguments(c);
+                        self.apply(id, args, at)
+                    }
+                    None if self.found.iter().any(|d| d.span == Some(self.at(&*c.func))) => f,
+                    None => self.refuse(
+                        at,
+                        format!("`{name}` is not a function"),
+                        "call a tool or a function of the plan",
+                    ),
+                }
+            }
+            Expr::Attribute(a) => {
+                let method = a.attr.as_str();
+                if names::MUTATORS.contains(&method) {
+                    return self.refuse(
+                        at,
+                        format!("`.{method}(…)` inside of an expression"),
+                        "call it in a statement of its own, such as `x = xs.pop()`",
+                    );
+                }
+                if method.starts_with("__") {
+                    return self.refuse(
+                        at,
+                        "names with `__` are not part of the plan language",
+                        "use operators",
+                    );
+                }
+                self.method(a, c, at)
+            }
+            Expr::Lambda(_) => {
+                let f = self.expr(&c.func);
+                let args = self.arguments(c);
+                match f.function {
+                    Some(id) => self.apply(id, args, at),
+                    None => f,
+                }
+            }
+            _ => self.refuse(at, "a call of this expression", "call a tool or a function by its name"),
+        }
+    }
+
+    fn arguments(&mut self, c: &'a ExprCall) -> Vec<Arg> {
+        let mut out = Vec::new();
+        for a in &c.arguments.args {
+            let at = self.at(a);
+            out.push(Arg { name: None, value: self.expr(a), at });
+        }
+        for k in &c.arguments.keywords {
+            let at = self.at(&k.value);
+            out.push(Arg { name: k.arg.as_ref().map(ToString::to_string), value: self.expr(&k.value), at });
+        }
+        out
+    }
+
+    /// Calls a function with arguments that were evaluated in order.
+    fn apply(&mut self, id: usize, args: Vec<Arg>, at: Span) -> Val {
+        match self.functions[id].clone() {
+            Function::Tool(name) => self.tool(&name, args, at),
+            Function::Builtin(name) => {
+                let mut taint = Taint::NONE;
+                let mut terms = Vec::new();
+                for a in args {
+                    taint = taint.join(a.value.taint);
+                    self.share_parts(&a.value);
+                    terms.push(a.value.term);
+                }
+                let list = self.add(Term::List(terms), at);
+                let named = self.add(Term::Record(Vec::new()), at);
+                self.builtin_of(&name, list, named, taint, at)
+            }
+            Function::Def(def, frame) => {
+                self.expand(id, &def.parameters, frame, args, at, def.name.as_str(), |l, _| {
+                    let mut cx = Cx::new([].into(), true);
+                    let term = l.seq(&def.body, &mut cx, &Tail::Next);
+                    let s = l.fresh("call");
+                    let value = l.field(&s, "$v", at);
+                    let term = l.b.let_in(vec![(s, term)], value, at);
+                    let frame = l.frame;
+                    let returned = cx.other.as_ref().and_then(|f| f[frame].vars.get("$return")).cloned();
+                    let falls = cx.next.is_some();
+                    let v = match returned {
+                        Some(k) => Val {
+                            ty: if falls { Ty::Any } else { k.ty },
+                            unique: k.unique,
+                            ..l.val(term, Ty::Any, k.taint.join(cx.taint))
+                        },
+                        None => l.val(term, Ty::Null, cx.taint),
+                    };
+                    Val { term, taint: v.taint.join(cx.taint), ..v }
+                })
+            }
+            Function::Lambda(lambda, frame) => {
+                let none = Box::default();
+                let parameters: &'a Parameters = match &lambda.parameters {
+                    Some(p) => p,
+                    None => {
+                        let _: Box<Parameters> = none;
+                        return self.expand_none(id, lambda, frame, args, at);
+                    }
+                };
+                self.expand(id, parameters, frame, args, at, "lambda", |l, _| {
+                    let v = l.expr(&lambda.body);
+                    // What it gives may be part of what it was given.
+                    let unique = if v.ty.scalar() || v.roots.is_empty() { v.unique } else { 0 };
+                    Val { roots: Vec::new(), unique, ..v }
+                })
+            }
+        }
+    }
+
+    fn expand_none(
+        &mut self,
+        id: usize,
+        lambda: &'a ruff_python_ast::ExprLambda,
+        frame: usize,
+        args: Vec<Arg>,
+        at: Span,
+    ) -> Val {
+        if !args.is_empty() {
+            return self.error(
+                codes::ARGUMENTS,
+                at,
+                "the function takes no argument",
+                "call it without arguments",
+            );
+        }
+        if self.active.contains(&id) {
+            return self.refuse(at, "recursion is not part of the plan language", "write a loop");
+        }
+        let (caller, length) = (self.frame, self.frames.len());
+        self.instances += 1;
+        self.frames.push(Frame {
+            vars: BTreeMap::new(),
+            locals: [].into(),
+            parent: Some(frame),
+            prefix: format!("{}_", self.instances).into(),
+            closed: true,
+        });
+        self.frame = length;
+        self.active.push(id);
+        let v = self.expr(&lambda.body);
+        self.active.pop();
+        self.frame = caller;
+        self.frames.truncate(length);
+        Val { roots: Vec::new(), unique: if v.ty.scalar() { UNIQUE } else { 0 }, ..v }
+    }
+
+    /// A call of a function of the plan, expanded at its place.
+    #[allow(clippy::too_many_arguments)]
+    fn expand(
+        &mut self,
+        id: usize,
+        parameters: &'a Parameters,
+        definition: usize,
+        args: Vec<Arg>,
+        at: Span,
+        name: &str,
+        body: impl FnOnce(&mut Self, ()) -> Val,
+    ) -> Val {
+        if self.active.contains(&id) {
+            return self.refuse(at, "recursion is not part of the plan language", "write a loop");
+        }
+        if self.active.len() >= MAX_CALLS {
+            return self.refuse(at, "functions call each other too deep", "write fewer functions");
+        }
+        if definition >= self.frames.len() {
+            return self.refuse(
+                at,
+                format!("`{name}` belongs to a function that has ended"),
+                "define it at the top level",
+            );
+        }
+        if parameters.vararg.is_some() || parameters.kwarg.is_some() {
+            return self.refuse(
+                at,
+                "`*args` and `**kwargs` are not part of the plan language",
+                "name the parameters",
+            );
+        }
+        let known: Vec<&str> = parameters.iter_non_variadic_params().map(|p| p.name().as_str()).collect();
+        let only_position = parameters.posonlyargs.len();
+        let positions = only_position + parameters.args.len();
+        let mut given: BTreeMap<&str, Val> = BTreeMap::new();
+        let mut bindings: Bindings = Vec::new();
+        let mut roots: Vec<(usize, String, u8)> = Vec::new();
+        for (i, mut arg) in args.into_iter().enumerate() {
+            let parameter = match &arg.name {
+                None => known.get(i).copied().filter(|_| i < positions),
+                Some(n) => {
+                    known.iter().position(|k| k == n).filter(|p| *p >= only_position).map(|p| known[p])
+                }
+            };
+            let Some(parameter) = parameter else {
+                let (what, help) = match &arg.name {
+                    Some(n) => (
+                        format!("`{name}` has no parameter `{n}`"),
+                        nearest(n, known.iter().copied()).map_or_else(
+                            || format!("it has: {}", known.join(", ")),
+                            |k| format!("did you mean `{k}`?"),
+                        ),
+                    ),
+                    None => (
+                        format!("too many arguments for `{name}`"),
+                        format!("it takes: {}", known.join(", ")),
+                    ),
+                };
+                return self.error(codes::ARGUMENTS, arg.at, what, help);
+            };
+            if given.contains_key(parameter) {
+                let what = format!("two values for the parameter `{parameter}`");
+                return self.error(codes::ARGUMENTS, arg.at, what, "give one of them");
+            }
+            if arg.value.function.is_none() {
+                let temporary = self.fresh("arg");
+                bindings.push((temporary.clone(), arg.value.term));
+                arg.value.term = self.var(&temporary, at);
+            }
+            given.insert(parameter, arg.value);
+        }
+        // The new frame.
+        let (caller, length) = (self.frame, self.frames.len());
+        self.instances += 1;
+        let prefix: Rc<str> = format!("{}_", self.instances).into();
+        let mut locals: Vec<String> = known.iter().map(ToString::to_string).collect();
+        if let Function::Def(def, _) = self.functions[id].clone() {
+            locals.extend(names::bound(&def.body));
+        }
+        let mut vars = BTreeMap::new();
+        for (i, p) in parameters.iter_non_variadic_params().enumerate() {
+            let parameter = p.name().as_str();
+            let core: Name = format!("${prefix}{parameter}").into();
+            let v = match given.remove(parameter) {
+                Some(v) => v,
+                None if p.default.is_some() => {
+                    let held = format!("$default{id}_{i}");
+                    match self.frames[definition].vars.get(&held).cloned() {
+                        Some(k) => {
+                            let term = self.var(&k.core, at);
+                            Val { unique: 0, function: k.function, ..self.val(term, k.ty, k.taint) }
+                        }
+                        None => {
+                            let none = self.lit(Data::Null, at);
+                            self.val(none, Ty::Any, Taint::NONE)
+                        }
+                    }
+                }
+                None => {
+                    let what = format!("`{name}` needs the argument `{parameter}`");
+                    return self.error(codes::ARGUMENTS, at, what, format!("it takes: {}", known.join(", ")));
+                }
+            };
+            roots.extend(v.roots.iter().cloned());
+            if v.function.is_none() {
+                bindings.push((core.clone(), v.term));
+            }
+            let unique = if v.ty.scalar() || v.roots.is_empty() { v.unique } else { 0 };
+            vars.insert(
+                parameter.to_string(),
+                Known {
+                    core,
+                    ty: v.ty,
+                    taint: v.taint.join(self.pc),
+                    unique,
+                    maybe_unbound: false,
+                    function: v.function,
+                    exception: false,
+                },
+            );
+        }
+        self.frames.push(Frame {
+            vars,
+            locals: locals.into(),
+            parent: Some(definition),
+            prefix,
+            closed: true,
+        });
+        self.frame = length;
+        self.active.push(id);
+        let (catching, handled) = (self.catching, std::mem::take(&mut self.handled));
+        let iterated = std::mem::take(&mut self.iterated);
+        self.catching = Catching::No;
+        let mut v = body(self, ());
+        self.catching = catching;
+        self.handled = handled;
+        self.iterated = iterated;
+        self.active.pop();
+        self.frame = caller;
+        self.frames.truncate(length);
+        if v.unique < UNIQUE && !v.ty.scalar() {
+            // The result may be part of an argument, or of a variable around the function.
+            for (frame, name, depth) in &roots {
+                if let Some(known) = self.frames.get_mut(*frame).and_then(|f| f.vars.get_mut(name)) {
+                    known.unique = known.unique.min(*depth);
+                }
+            }
+            for known in self.frames[definition].vars.values_mut() {
+                known.unique = known.unique.min(0);
+            }
+        }
+        v.roots.clear();
+        v.term = self.b.let_in(bindings, v.term, at);
+        v
+    }
+
+    /// Evaluates the defaults of a function where it is defined.
+    pub(crate) fn defaults(&mut self, id: usize, parameters: &'a Parameters, at: Span) -> Bindings {
+        let mut bindings = Vec::new();
+        for (i, p) in parameters.iter_non_variadic_params().enumerate() {
+            let Some(default) = &p.default else { continue };
+            let v = self.argument(default);
+            if !v.roots.is_empty() {
+                self.store(&v);
+            }
+            let core = self.fresh("default");
+            bindings.push((core.clone(), v.term));
+            let known = Known {
+                core,
+                ty: v.ty,
+                taint: v.taint.join(self.pc),
+                unique: 0,
+                maybe_unbound: false,
+                function: None,
+                exception: false,
+            };
+            let frame = self.frame;
+            self.frames[frame].vars.insert(format!("$default{id}_{i}"), known);
+        }
+        let _ = at;
+        bindings
+    }
+
+    // ── tools ──
+
+    fn tool(&mut self, name: &str, args: Vec<Arg>, at: Span) -> Val {
+        let Some(id) = self.tools.get(name).copied() else { return self.unknown_name(name, at) };
+        let world = self.world;
+        let Some(decl) = world.tools.iter().find(|t| *t.name == *name) else {
+            return self.unknown_name(name, at);
+        };
+        let known: Vec<&str> = decl.params.iter().map(|p| &*p.name).collect();
+        let mut fields: Vec<(Name, TermId)> = Vec::new();
+        let mut taint = Taint::NONE;
+        for (i, arg) in args.into_iter().enumerate() {
+            let parameter = match &arg.name {
+                None => known.get(i).copied(),
+                Some(n) => known.iter().copied().find(|k| k == n),
+            };
+            let Some(parameter) = parameter else {
+                let (what, help) = match &arg.name {
+                    Some(n) => (
+                        format!("tool `{name}` has no parameter `{n}`"),
+                        nearest(n, known.iter().copied()).map_or_else(
+                            || format!("it has: {}", known.join(", ")),
+                            |k| format!("did you mean `{k}`?"),
+                        ),
+                    ),
+                    None => (
+                        format!("too many arguments for the tool `{name}`"),
+                        format!("it takes: {}", known.join(", ")),
+                    ),
+                };
+                return self.error(codes::ARGUMENTS, arg.at, what, help);
+            };
+            if fields.iter().any(|(n, _)| **n == *parameter) {
+                let what = format!("two values for the parameter `{parameter}`");
+                return self.error(codes::ARGUMENTS, arg.at, what, "give one of them");
+            }
+            if arg.value.function.is_some() {
+                return self.refuse(arg.at, "a function as an argument of a tool", "call it first");
+            }
+            let wanted = decl.params.iter().find(|p| *p.name == *parameter).map(|p| &p.ty);
+            if let Some(wanted) = wanted
+                && !fits(&arg.value.ty, wanted)
+            {
+                let what = format!("the parameter `{parameter}` of `{name}` is {}", wanted);
+                return self.error(
+                    codes::ARGUMENTS,
+                    arg.at,
+                    what,
+                    "convert the argument, such as with `str` or `int`",
+                );
+            }
+            taint = taint.join(arg.value.taint);
+            let plain = arg.value.ty.plain();
+            let term = if plain { arg.value.term } else { self.total("json", vec![arg.value.term], arg.at) };
+            fields.push((parameter.into(), term));
+        }
+        for p in &decl.params {
+            let optional = matches!(p.ty, Type::Option(_) | Type::Null);
+            if !optional && !fields.iter().any(|(n, _)| *n == p.name) {
+                let what = format!("tool `{name}` needs the argument `{}`", p.name);
+                return self.error(codes::ARGUMENTS, at, what, format!("it takes: {}", known.join(", ")));
+            }
+        }
+        let stated = world.results.iter().find(|(n, _)| **n == *name).map_or(&decl.label, |(_, l)| l);
+        let result = Taint::covering(&mut self.lattice, stated).join(taint).join(self.pc);
+        self.may_fail(result);
+        if self.catching == Catching::Refusals {
+            let mut bounds = Taint::covering(&mut self.lattice, &decl.control);
+            for p in &decl.params {
+                bounds = bounds.join(Taint::covering(&mut self.lattice, &p.bound));
+            }
+            self.may_fail(bounds);
+        }
+        let record = self.add(Term::Record(fields), at);
+        let tool = self.add(Term::Tool(id), at);
+        let term = self.b.app(tool, record, at);
+        self.val(term, Ty::of(&decl.result), result)
+    }
+
+    // ── builtins ──
+
+    fn isinstance(&mut self, c: &'a ExprCall, at: Span) -> Val {
+        let [value, classes] = &c.arguments.args[..] else {
+            return self.error(
+                codes::ARGUMENTS,
+                at,
+                "`isinstance` takes two arguments",
+                "write `isinstance(x, str)`",
+            );
+        };
+        let v = self.argument(value);
+        let all: Vec<&Expr> = match classes {
+            Expr::Tuple(t) => t.elts.iter().collect(),
+            e => vec![e],
+        };
+        let mut names = Vec::new();
+        for e in all {
+            match e {
+                Expr::Name(n)
+                    if matches!(
+                        n.id.as_str(),
+                        "str" | "int" | "float" | "bool" | "list" | "tuple" | "dict" | "set" | "object"
+                    ) =>
+                {
+                    names.push(Data::str(n.id.as_str()));
+                }
+                e => {
+                    let at = self.at(e);
+                    return self.refuse(
+                        at,
+                        "this class in `isinstance`",
+                        "use `str`, `int`, `float`, `bool`, `list`, `tuple`, `dict` or `set`",
+                    );
+                }
+            }
+        }
+        let classes = self.lit(Data::list(names), at);
+        let args = self.add(Term::List(vec![v.term, classes]), at);
+        let named = self.add(Term::Record(Vec::new()), at);
+        let term = self.py("b.isinstance", vec![args, named], v.taint, at);
+        self.val(term, Ty::Bool, v.taint)
+    }
+
+    fn builtin_of(&mut self, name: &str, args: TermId, named: TermId, taint: Taint, at: Span) -> Val {
+        let op = format!("b.{name}");
+        let term = match name {
+            "str" | "repr" => self.total(&op, vec![args, named], at),
+            _ => self.py(&op, vec![args, named], taint, at),
+        };
+        let any = || Rc::new(Ty::Any);
+        let ty = match name {
+            "str" | "repr" | "format" | "chr" => Ty::Str,
+            "len" | "int" | "float" | "ord" | "floor" | "ceil" | "trunc" | "round" => Ty::Num,
+            "bool" | "any" | "all" | "isinstance" => Ty::Bool,
+            "range" => Ty::List(Rc::new(Ty::Num)),
+            "list" | "sorted" | "reversed" => Ty::List(any()),
+            "enumerate" | "zip" => Ty::List(Rc::new(Ty::Tuple)),
+            "tuple" | "divmod" => Ty::Tuple,
+            "set" | "frozenset" => Ty::Set,
+            "dict" => Ty::Dict(None),
+            _ => Ty::Any,
+        };
+        let unique = match name {
+            "min" | "max" | "sum" => 0,
+            _ if ty.scalar() => UNIQUE,
+            _ => 1,
+        };
+        Val { unique, ..self.val(term, ty, taint) }
+    }
+
+    fn builtin(&mut self, name: &str, c: &'a ExprCall, at: Span) -> Val {
+        let args = &c.arguments;
+        if let [Expr::Generator(g)] = &args.args[..] {
+            return self.over_generator(name, g, c, at);
+        }
+        let mut taint = Taint::NONE;
+        let mut bindings: Bindings = Vec::new();
+        let mut terms = Vec::new();
+        let mut fresh = true;
+        let with_key = args.keywords.iter().any(|k| k.arg.as_ref().is_some_and(|a| a.as_str() == "key"));
+        let mut first = None;
+        for a in &args.args {
+            let v = self.argument(a);
+            taint = taint.join(v.taint);
+            fresh &= v.roots.is_empty() || v.ty.scalar() || matches!(&v.ty, Ty::List(i) if i.scalar());
+            if matches!(name, "min" | "max") && args.args.len() > 1 {
+                self.store(&v);
+            } else if !matches!(
+                name,
+                "len" | "str" | "repr" | "int" | "float" | "bool" | "any" | "all" | "round" | "abs"
+            ) {
+                self.share_parts(&v);
+            }
+            let temporary = self.fresh("arg");
+            bindings.push((temporary.clone(), v.term));
+            terms.push(self.b.var(temporary.clone(), at));
+            first.get_or_insert((temporary, v));
+        }
+        let list = self.add(Term::List(terms), at);
+        let (named, more) = if with_key {
+            let Some((of, v)) = first else {
+                return self.error(
+                    codes::ARGUMENTS,
+                    at,
+                    format!("`{name}` needs an argument"),
+                    "give it a list",
+                );
+            };
+            // With a key the items are looked at first, each in turn.
+            let items = if args.args.len() == 1 {
+                let term = self.var(&of, at);
+                self.items_of(Val { term, ..v }, at)
+            } else {
+                let terms: Vec<TermId> = bindings.clone().iter().map(|(n, _)| self.var(n, at)).collect();
+                let term = self.add(Term::List(terms), at);
+                self.val(term, Ty::List(Rc::new(Ty::Any)), taint)
+            };
+            let items_name = self.fresh("items");
+            bindings.push((items_name.clone(), items.term));
+            self.keywords(c, name, &items_name, &mut bindings)
+        } else {
+            self.keywords(c, name, &"".into(), &mut bindings)
+        };
+        taint = taint.join(more);
+        let mut v = self.builtin_of(name, list, named, taint, at);
+        if fresh && !matches!(name, "min" | "max" | "sum") {
+            v.unique = UNIQUE;
+        }
+        v.term = self.b.let_in(bindings, v.term, at);
+        v
+    }
+
+    /// Keyword arguments as a record. `key=` is applied to each item of `items` and given as `$keys`.
+    pub(crate) fn keywords(
+        &mut self,
+        c: &'a ExprCall,
+        name: &str,
+        items: &Name,
+        bindings: &mut Bindings,
+    ) -> (TermId, Taint) {
+        let at = self.at(c);
+        let mut taint = Taint::NONE;
+        let mut fields = Vec::new();
+        for k in &c.arguments.keywords {
+            let Some(arg) = &k.arg else { continue };
+            if arg.as_str() == "key" && matches!(name, "sorted" | "min" | "max" | "sort") {
+                let f = self.expr(&k.value);
+                let Some(id) = f.function else {
+                    if f.ty == Ty::Null {
+                        continue;
+                    }
+                    let at = self.at(&k.value);
+                    self.refuse(at, "a `key` that is no function", "write `key=lambda x: …`");
+                    continue;
+                };
+                let (keys, t) = self.map_items(id, items, at);
+                taint = taint.join(t);
+                let name = self.fresh("keys");
+                bindings.push((name.clone(), keys));
+                let keys = self.var(&name, at);
+                fields.push((Name::from("$keys"), keys));
+                continue;
+            }
+            let v = self.argument(&k.value);
+            taint = taint.join(v.taint);
+            self.store(&v);
+            let name = self.fresh("named");
+            bindings.push((name.clone(), v.term));
+            let term = self.var(&name, at);
+            fields.push((Name::from(arg.as_str()), term));
+        }
+        (self.add(Term::Record(fields), at), taint)
+    }
+
+    /// Results of a function for the items of a list.
+    fn map_items(&mut self, id: usize, items: &Name, at: Span) -> (TermId, Taint) {
+        let (again, state, acc, item) = (self.fresh("again"), self.fresh("state"), "acc", self.fresh("item"));
+        let known = self.lookup_items(items);
+        let (all, now) = (self.var(items, at), self.field(&state, "$i", at));
+        let one = self.add(Term::Index(all, now), at);
+        let term = self.var(&item, at);
+        let value = Val { unique: 0, ..self.val(term, Ty::Any, known) };
+        let key = self.apply(id, vec![Arg { name: None, value, at }], at);
+        let so_far = self.field(&state, acc, at);
+        let next_acc = self.add(Term::Prim(Prim::Append, vec![so_far, key.term]), at);
+        let (now, step) = (self.field(&state, "$i", at), self.number(1, at));
+        let next = self.add(Term::Prim(Prim::Add, vec![now, step]), at);
+        let record = self.add(Term::Record(vec![("$i".into(), next), (acc.into(), next_acc)]), at);
+        let function = self.var(&again, at);
+        let round = self.b.app(function, record, at);
+        let round = self.b.let_in(vec![(item, one)], round, at);
+        let (now, all) = (self.field(&state, "$i", at), self.var(items, at));
+        let length = self.add(Term::Prim(Prim::Length, vec![all]), at);
+        let more = self.add(Term::Prim(Prim::Lt, vec![now, length]), at);
+        let done = self.var(&state, at);
+        let chosen = self.choose(more, round, done, at);
+        let zero = self.lit(Num::ZERO, at);
+        let none = self.add(Term::List(Vec::new()), at);
+        let start = self.add(Term::Record(vec![("$i".into(), zero), (acc.into(), none)]), at);
+        let round = self.b.abs(state, None, chosen, at);
+        let round = self.b.abs(again, None, round, at);
+        let origin = core_ir::BoundOrigin::Default("the length of what is sorted".into());
+        let fix =
+            self.add(Term::Fix { bound: core_ir::Bound::Infinite, origin: Some(origin), body: round }, at);
+        let result = self.b.app(fix, start, at);
+        (self.add(Term::Field(result, acc.into()), at), key.taint)
+    }
+
+    /// The label of items that are about to be looked at: at most that of everything.
+    fn lookup_items(&self, _: &Name) -> Taint {
+        self.frames.iter().flat_map(|f| f.vars.values()).fold(self.pc.join(self.err), |t, k| t.join(k.taint))
+    }
+
+    /// A function of a generator: `any(… for x in xs)`.
+    fn over_generator(&mut self, name: &str, g: &'a ExprGenerator, c: &'a ExprCall, at: Span) -> Val {
+        match name {
+            "any" | "all" => {
+                let value = name == "any";
+                let first = self.lit(Data::Bool(!value), at);
+                let stop = Stop::At(value);
+                let (term, taint) = self.comprehension(&g.generators, first, stop, at, &mut |l, _| {
+                    let v = l.argument(&g.elt);
+                    let taint = v.taint;
+                    (l.truth(&v, at), taint)
+                });
+                return self.val(term, Ty::Bool, taint);
+            }
+            "sum" if c.arguments.keywords.is_empty() => {
+                let first = self.lit(Num::ZERO, at);
+                let (term, taint) =
+                    self.comprehension(&g.generators, first, Stop::Never, at, &mut |l, acc| {
+                        let v = l.argument(&g.elt);
+                        let taint = v.taint;
+                        let acc = l.var(acc, at);
+                        (l.py("add", vec![acc, v.term], taint, at), taint)
+                    });
+                return Val { unique: 0, ..self.val(term, Ty::Any, taint) };
+            }
+            "set" | "frozenset" => return self.set_comprehension(&g.elt, &g.generators, at),
+            "list" => return self.list_comprehension(&g.elt, &g.generators, at),
+            "tuple" | "sorted" | "min" | "max" | "sum" | "dict" => {}
+            _ => {
+                return self.refuse(
+                    at,
+                    format!("a generator as the argument of `{name}`"),
+                    "write a list comprehension: `[… for … in …]`",
+                );
+            }
+        }
+        let list = self.list_comprehension(&g.elt, &g.generators, at);
+        let items = self.fresh("items");
+        let mut bindings = vec![(items.clone(), list.term)];
+        let (named, more) = self.keywords(c, name, &items, &mut bindings);
+        let term = self.var(&items, at);
+        let args = self.add(Term::List(vec![term]), at);
+        let taint = list.taint.join(more);
+        let mut v = self.builtin_of(name, args, named, taint, at);
+        if !matches!(name, "min" | "max" | "sum") {
+            v.unique = list.unique;
+        }
+        v.term = self.b.let_in(bindings, v.term, at);
+        v
+    }
+
+    // ── methods and modules ──
+
+    fn method(&mut self, a: &'a ruff_python_ast::ExprAttribute, c: &'a ExprCall, at: Span) -> Val {
+        let method = a.attr.as_str();
+        let of = self.argument(&a.value);
+        let mut taint = of.taint;
+        let mut bindings: Bindings = Vec::new();
+        let object = self.fresh("object");
+        bindings.push((object.clone(), of.term));
+        let mut terms = Vec::new();
+        if of.ty != Ty::Str {
+            self.check_method(&object, method, c, taint, &mut bindings);
+        }
+        let mut roots: Vec<(usize, String, u8)> = Vec::new();
+        let inner = |r: &[(usize, String, u8)]| -> Vec<(usize, String, u8)> {
+            r.iter().map(|(f, n, d)| (*f, n.clone(), d.saturating_add(1))).collect()
+        };
+        if method == "get" {
+            roots.extend(inner(&of.roots));
+        }
+        for e in &c.arguments.args {
+            let v = match e {
+                Expr::Generator(g) if method == "join" => {
+                    let at = self.at(e);
+                    self.list_comprehension(&g.elt, &g.generators, at)
+                }
+                e => self.argument(e),
+            };
+            taint = taint.join(v.taint);
+            if method == "get" {
+                roots.extend(v.roots.iter().cloned());
+            }
+            let name = self.fresh("arg");
+            bindings.push((name.clone(), v.term));
+            terms.push(self.b.var(name, at));
+        }
+        let args = self.add(Term::List(terms), at);
+        let (named, more) = self.keywords(c, method, &"".into(), &mut bindings);
+        taint = taint.join(more);
+        let object = self.var(&object, at);
+        let term = self.py(&format!("m.{method}"), vec![object, args, named], taint, at);
+        let text = of.ty == Ty::Str;
+        let ty = match method {
+            "upper" | "lower" | "strip" | "lstrip" | "rstrip" | "title" | "capitalize" | "replace"
+            | "join" | "zfill" | "ljust" | "rjust" | "center" | "casefold" | "swapcase" | "removeprefix"
+            | "removesuffix" | "format" => Ty::Str,
+            "startswith" | "endswith" | "isdigit" | "isalpha" | "isalnum" | "isspace" | "isupper"
+            | "islower" | "issubset" | "issuperset" | "isdisjoint" | "isnumeric" | "isdecimal" => Ty::Bool,
+            "split" | "rsplit" | "splitlines" => Ty::List(Rc::new(Ty::Str)),
+            "find" | "rfind" | "count" | "index" | "rindex" => Ty::Num,
+            "items" => Ty::List(Rc::new(Ty::Tuple)),
+            "keys" | "values" => Ty::List(Rc::new(Ty::Any)),
+            "partition" | "rpartition" => Ty::Tuple,
+            "copy" => of.ty.clone(),
+            _ if text => Ty::Any,
+            _ => Ty::Any,
+        };
+        let term = self.b.let_in(bindings, term, at);
+        let mut v = self.val(term, ty, taint);
+        if method == "get" {
+            v.roots = roots;
+            v.unique = of.unique.min(if of.unique < UNIQUE { of.unique.saturating_sub(1) } else { UNIQUE });
+        } else if !v.ty.scalar() && !matches!(method, "split" | "rsplit" | "splitlines" | "keys") {
+            self.share_parts(&of);
+            v.unique = if of.roots.is_empty() { of.unique } else { 1 };
+        }
+        v
+    }
+
+    /// A method is looked up before its arguments are evaluated.
+    pub(crate) fn check_method(
+        &mut self,
+        object: &Name,
+        method: &str,
+        call: &ExprCall,
+        taint: Taint,
+        bindings: &mut Bindings,
+    ) {
+        let args = &call.arguments;
+        let mut all = args.args.iter().chain(args.keywords.iter().map(|k| &k.value));
+        if all.all(|a| a.is_literal_expr() || matches!(a, Expr::Name(_) | Expr::Lambda(_))) {
+            return;
+        }
+        let at = self.at(call);
+        let (object, name) = (self.var(object, at), self.lit(Data::str(method), at));
+        let checked = self.py("method", vec![object, name], taint, at);
+        bindings.push(("_".into(), checked));
+    }
+
+    fn module_call(&mut self, full: &str, c: &'a ExprCall, at: Span) -> Val {
+        let (op, ty) = match full {
+            "math.floor" | "math.ceil" | "math.trunc" => {
+                (format!("b.{}", full.trim_start_matches("math.")), Ty::Num)
+            }
+            "math.fabs" => ("b.abs".into(), Ty::Num),
+            "json.dumps" => ("b.dumps".into(), Ty::Str),
+            "json.loads" => ("b.loads".into(), Ty::Any),
+            "collections.Counter" => ("b.Counter".into(), Ty::Dict(None)),
+            _ if full.starts_with("re.") => return self.regex(full, c, at),
+            _ => {
+                return self.refuse(
+                    at,
+                    format!("`{full}` is not part of the plan language"),
+                    "there are `math.floor`, `math.ceil`, `json.dumps`, `json.loads`, `collections.Counter` and `re`",
+                );
+            }
+        };
+        let (mut terms, mut taint) = (Vec::new(), Taint::NONE);
+        for a in &c.arguments.args {
+            let v = self.argument(a);
+            taint = taint.join(v.taint);
+            self.share_parts(&v);
+            terms.push(v.term);
+        }
+        let args = self.add(Term::List(terms), at);
+        let mut bindings = Vec::new();
+        let (named, more) = self.keywords(c, "", &"".into(), &mut bindings);
+        taint = taint.join(more);
+        let term = self.py(&op, vec![args, named], taint, at);
+        let term = self.b.let_in(bindings, term, at);
+        self.val(term, ty, taint)
+    }
+
+    fn regex(&mut self, full: &str, c: &'a ExprCall, at: Span) -> Val {
+        let name = full.trim_start_matches("re.");
+        if !matches!(name, "search" | "match" | "fullmatch" | "findall" | "sub" | "split") {
+            return self.refuse(
+                at,
+                format!("`{full}` is not part of the plan language"),
+                "there are `re.search`, `match`, `fullmatch`, `findall`, `sub` and `split`",
+            );
+        }
+        let pattern = match c.arguments.args.first() {
+            Some(Expr::StringLiteral(s)) => s.value.to_str().to_string(),
+            _ => {
+                return self.refuse(
+                    at,
+                    "a pattern that is not written in the plan",
+                    "write the pattern as a string",
+                );
+            }
+        };
+        let probe = [Data::list([Data::str(pattern.as_str()), Data::str("")]), Data::record([])];
+        let probe = if name == "sub" {
+            [Data::list([Data::str(pattern.as_str()), Data::str(""), Data::str("")]), Data::record([])]
+        } else {
+            probe
+        };
+        if let Ok(Data::Tag(tag, _)) = core_ir::py::apply(&format!("re.{name}"), &probe, 1 << 20)
+            && &*tag == "raise"
+        {
+            return self.refuse(
+                at,
+                "this pattern is not part of the plan language",
+                "patterns have no look-around and no references to groups",
+            );
+        }
+        if !c.arguments.keywords.is_empty() {
+            return self.refuse(at, "flags of `re`", "write the flag into the pattern: `(?i)…`");
+        }
+        if name != "findall" && name != "sub" && name != "split" {
+            return self.refuse(
+                at,
+                format!("`{full}` gives a match object, which plans do not have"),
+                "use `re.findall(pattern, text)`, which gives the groups",
+            );
+        }
+        let (mut terms, mut taint) = (Vec::new(), Taint::NONE);
+        for a in &c.arguments.args {
+            let v = self.argument(a);
+            taint = taint.join(v.taint);
+            terms.push(v.term);
+        }
+        let args = self.add(Term::List(terms), at);
+        let named = self.add(Term::Record(Vec::new()), at);
+        let term = self.py(&format!("re.{name}"), vec![args, named], taint, at);
+        let ty = if name == "sub" { Ty::Str } else { Ty::List(Rc::new(Ty::Any)) };
+        self.val(term, ty, taint)
+    }
+}
+
+/// Returns false if a value of a known type is certainly no value of a parameter's type.
+fn fits(ty: &Ty, wanted: &Type) -> bool {
+    match wanted {
+        Type::Option(inner) => *ty == Ty::Null || fits(ty, inner),
+        Type::Refined(r) => fits(ty, &r.0),
+        Type::Str | Type::Enum(_) => matches!(ty, Ty::Any | Ty::Str),
+        Type::Num => matches!(ty, Ty::Any | Ty::Num),
+        Type::Bool => matches!(ty, Ty::Any | Ty::Bool),
+        Type::List(_) => matches!(ty, Ty::Any | Ty::List(_) | Ty::Tuple | Ty::Set),
+        Type::Record(_) => matches!(ty, Ty::Any | Ty::Dict(_)),
+        _ => true,
+    }
+}

@@ -1,0 +1,203 @@
+//! Names that statements bind, and ways to leave them.
+
+use ruff_python_ast::visitor::source_order::{SourceOrderVisitor, walk_expr, walk_stmt};
+use ruff_python_ast::{ExceptHandler, Expr, Stmt};
+use ruff_text_size::{Ranged, TextRange};
+use std::collections::BTreeSet;
+
+/// Hidden variable: the lines that were printed.
+pub(crate) const PRINTED: &str = "$out";
+/// Levels of nesting at most.
+const MAX_NESTING: usize = 200;
+
+/// Methods that change their object.
+pub(crate) const MUTATORS: &[&str] = &[
+    "append",
+    "extend",
+    "insert",
+    "pop",
+    "remove",
+    "sort",
+    "reverse",
+    "clear",
+    "add",
+    "discard",
+    "update",
+    "setdefault",
+    "popitem",
+];
+
+/// The variable at the root of a path of attributes and items.
+pub(crate) fn root(e: &Expr) -> Option<&str> {
+    match e {
+        Expr::Name(n) => Some(n.id.as_str()),
+        Expr::Attribute(a) => root(&a.value),
+        Expr::Subscript(s) => root(&s.value),
+        _ => None,
+    }
+}
+
+/// Returns the object and the name of a call of a mutating method.
+pub(crate) fn mutation(e: &Expr) -> Option<(&ruff_python_ast::ExprCall, &Expr, &str)> {
+    let Expr::Call(call) = e else { return None };
+    let Expr::Attribute(a) = &*call.func else { return None };
+    MUTATORS.contains(&a.attr.as_str()).then(|| (call, &*a.value, a.attr.as_str()))
+}
+
+fn targets(e: &Expr, out: &mut BTreeSet<String>) {
+    match e {
+        Expr::Tuple(t) => t.elts.iter().for_each(|e| targets(e, out)),
+        Expr::List(t) => t.elts.iter().for_each(|e| targets(e, out)),
+        e => out.extend(root(e).map(String::from)),
+    }
+}
+
+#[derive(Default)]
+struct Assigned {
+    names: BTreeSet<String>,
+    /// True if mutated variables count.
+    mutated: bool,
+}
+
+impl Assigned {
+    fn target(&mut self, e: &Expr) {
+        match e {
+            Expr::Tuple(t) => t.elts.iter().for_each(|e| self.target(e)),
+            Expr::List(t) => t.elts.iter().for_each(|e| self.target(e)),
+            Expr::Name(n) => {
+                self.names.insert(n.id.to_string());
+            }
+            e if self.mutated => self.names.extend(root(e).map(String::from)),
+            _ => {}
+        }
+    }
+}
+
+impl<'a> SourceOrderVisitor<'a> for Assigned {
+    fn visit_stmt(&mut self, stmt: &'a Stmt) {
+        match stmt {
+            Stmt::Assign(s) => s.targets.iter().for_each(|t| self.target(t)),
+            Stmt::AugAssign(s) => self.target(&s.target),
+            Stmt::AnnAssign(s) if s.value.is_some() => self.target(&s.target),
+            Stmt::For(s) => self.target(&s.target),
+            Stmt::FunctionDef(s) => {
+                self.names.insert(s.name.to_string());
+                return;
+            }
+            Stmt::Try(s) => {
+                for ExceptHandler::ExceptHandler(h) in &s.handlers {
+                    self.names.extend(h.name.iter().map(ToString::to_string));
+                }
+            }
+            _ => {}
+        }
+        walk_stmt(self, stmt);
+    }
+
+    fn visit_expr(&mut self, e: &'a Expr) {
+        if self.mutated
+            && let Some((_, of, _)) = mutation(e)
+            && let Some(name) = root(of)
+        {
+            self.names.insert(name.into());
+        }
+        if let Expr::Call(call) = e
+            && matches!(&*call.func, Expr::Name(n) if n.id.as_str() == "print")
+        {
+            self.names.insert(PRINTED.into());
+        }
+        if !matches!(e, Expr::Lambda(_)) {
+            walk_expr(self, e);
+        }
+    }
+}
+
+/// Variables that statements bind or mutate, without those of functions inside.
+pub(crate) fn assigned(stmts: &[Stmt]) -> BTreeSet<String> {
+    let mut all = Assigned { mutated: true, ..Assigned::default() };
+    stmts.iter().for_each(|s| all.visit_stmt(s));
+    all.names
+}
+
+/// Variables that statements bind: those that are local to a function of these statements.
+pub(crate) fn bound(stmts: &[Stmt]) -> BTreeSet<String> {
+    let mut all = Assigned::default();
+    stmts.iter().for_each(|s| all.visit_stmt(s));
+    all.names
+}
+
+/// Variables of an assignment target.
+pub(crate) fn bound_by(target: &Expr) -> BTreeSet<String> {
+    let mut out = BTreeSet::new();
+    targets(target, &mut out);
+    out
+}
+
+/// Returns true if statements may leave by `return`, or by `break` or `continue` of a loop around them.
+pub(crate) fn leaves(stmts: &[Stmt], in_loop: bool) -> bool {
+    stmts.iter().any(|s| match s {
+        Stmt::Return(_) => true,
+        Stmt::Break(_) | Stmt::Continue(_) => !in_loop,
+        Stmt::If(s) => {
+            leaves(&s.body, in_loop) || s.elif_else_clauses.iter().any(|c| leaves(&c.body, in_loop))
+        }
+        Stmt::For(s) => leaves(&s.body, true) || leaves(&s.orelse, in_loop),
+        Stmt::While(s) => leaves(&s.body, true) || leaves(&s.orelse, in_loop),
+        Stmt::Try(s) => {
+            leaves(&s.body, in_loop)
+                || leaves(&s.orelse, in_loop)
+                || leaves(&s.finalbody, in_loop)
+                || s.handlers.iter().any(|ExceptHandler::ExceptHandler(h)| leaves(&h.body, in_loop))
+        }
+        _ => false,
+    })
+}
+
+/// Counts how often a name occurs in an expression.
+pub(crate) fn occurrences(e: &Expr, name: &str) -> usize {
+    struct Count<'n>(&'n str, usize);
+    impl<'a> SourceOrderVisitor<'a> for Count<'_> {
+        fn visit_expr(&mut self, e: &'a Expr) {
+            if matches!(e, Expr::Name(n) if n.id.as_str() == self.0) {
+                self.1 += 1;
+            }
+            walk_expr(self, e);
+        }
+    }
+    let mut count = Count(name, 0);
+    count.visit_expr(e);
+    count.1
+}
+
+/// Returns the first part of a plan that is nested too deep.
+pub(crate) fn too_deep(body: &[Stmt]) -> Option<TextRange> {
+    struct Depth {
+        now: usize,
+        found: Option<TextRange>,
+    }
+    impl Depth {
+        fn inside(&mut self, at: TextRange, go: impl FnOnce(&mut Depth)) {
+            if self.now >= MAX_NESTING {
+                self.found.get_or_insert(at);
+            }
+            if self.found.is_none() {
+                self.now += 1;
+                stacker::maybe_grow(64 << 10, 1 << 20, || go(self));
+                self.now -= 1;
+            }
+        }
+    }
+    impl<'a> SourceOrderVisitor<'a> for Depth {
+        fn visit_stmt(&mut self, s: &'a Stmt) {
+            self.inside(s.range(), |d| walk_stmt(d, s));
+        }
+        fn visit_expr(&mut self, e: &'a Expr) {
+            self.inside(e.range(), |d| walk_expr(d, e));
+        }
+    }
+    let mut depth = Depth { now: 0, found: None };
+    for s in body {
+        depth.visit_stmt(s);
+    }
+    depth.found
+}

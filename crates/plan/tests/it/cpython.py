@@ -1,0 +1,142 @@
+"""Runs plans in CPython with scripted tools. One JSON string a line in, one JSON object a line out."""
+import ast, json, sys, warnings
+
+# Generated plans misuse types on purpose.
+warnings.simplefilter("ignore")
+
+
+class ToolError(Exception):
+    pass
+
+
+class PolicyError(Exception):
+    pass
+
+
+def rank(x):
+    if x is None:
+        return (0, 0)
+    if isinstance(x, (bool, int, float)):
+        return (1, x)
+    if isinstance(x, str):
+        return (2, x)
+    if isinstance(x, tuple):
+        return (3, tuple(rank(i) for i in x))
+    return (4, 0)
+
+
+class Sorted(set):
+    """A set that iterates sorted."""
+
+    def __iter__(self):
+        return iter(sorted(set.__iter__(self), key=rank))
+
+    def __repr__(self):
+        return "{" + ", ".join(repr(i) for i in self) + "}" if self else "set()"
+
+    def __or__(self, o):
+        return Sorted(set.__or__(set(set.__iter__(self)), o)) if isinstance(o, set) else NotImplemented
+
+    def __and__(self, o):
+        return Sorted(set.__and__(set(set.__iter__(self)), o)) if isinstance(o, set) else NotImplemented
+
+    def __sub__(self, o):
+        return Sorted(set.__sub__(set(set.__iter__(self)), o)) if isinstance(o, set) else NotImplemented
+
+    def __xor__(self, o):
+        return Sorted(set.__xor__(set(set.__iter__(self)), o)) if isinstance(o, set) else NotImplemented
+
+    def union(self, *o):
+        return Sorted(set.union(set(set.__iter__(self)), *o))
+
+    def intersection(self, *o):
+        return Sorted(set.intersection(set(set.__iter__(self)), *o))
+
+    def difference(self, *o):
+        return Sorted(set.difference(set(set.__iter__(self)), *o))
+
+    def copy(self):
+        return Sorted(self)
+
+
+class Sets(ast.NodeTransformer):
+    def visit_Set(self, node):
+        self.generic_visit(node)
+        return ast.Call(ast.Name("Sorted", ast.Load()), [ast.List(node.elts, ast.Load())], [])
+
+    def visit_SetComp(self, node):
+        self.generic_visit(node)
+        return ast.Call(ast.Name("Sorted", ast.Load()), [ast.ListComp(node.elt, node.generators)], [])
+
+
+def plain(x):
+    if isinstance(x, bool) or x is None or isinstance(x, str):
+        return x
+    if isinstance(x, float) and x == int(x):
+        return int(x)
+    if isinstance(x, (int, float)):
+        return x
+    if isinstance(x, set):
+        return [plain(i) for i in Sorted(x)]
+    if isinstance(x, (list, tuple)):
+        return [plain(i) for i in x]
+    if isinstance(x, dict):
+        key = lambda k: "null" if k is None else str(k).lower() if isinstance(k, bool) else str(k)
+        return {key(k): plain(v) for k, v in x.items()}
+    return str(x)
+
+
+def run(source):
+    trace, out = [], []
+
+    def call(name, *args):
+        trace.append([name, [plain(a) for a in args]])
+
+    def echo(x=None):
+        call("echo", x)
+        return plain(x)
+
+    def add(a=None, b=None):
+        call("add", a, b)
+        number = lambda v: isinstance(v, (int, float)) and not isinstance(v, bool)
+        if number(a) and number(b):
+            return a + b
+        raise ToolError("`add`: no numbers")
+
+    def fail(x=None):
+        call("fail", x)
+        raise ToolError("`fail`: it failed")
+
+    def items(n=None):
+        call("items", n)
+        if isinstance(n, (int, float)) and not isinstance(n, bool) and 0 <= n < 10 and n == int(n):
+            return [{"id": i, "name": f"n{i}"} for i in range(int(n))]
+        raise ToolError("`items`: a bad number")
+
+    names = dict(echo=echo, add=add, fail=fail, items=items, ToolError=ToolError, PolicyError=PolicyError,
+                 set=Sorted, frozenset=Sorted, Sorted=Sorted,
+                 print=lambda *a, sep=" ": out.append(sep.join(str(i) for i in a)))
+    tree = ast.parse(source)
+    last = tree.body[-1] if tree.body else None
+    if isinstance(last, ast.Expr) and not (isinstance(last.value, ast.Call) and isinstance(last.value.func, ast.Name)
+                                           and last.value.func.id == "print"):
+        tree.body[-1] = ast.copy_location(ast.Return(last.value), last)
+    wrapper = ast.parse("def plan():\n    pass")
+    wrapper.body[0].body = tree.body or wrapper.body[0].body
+    tree = ast.fix_missing_locations(Sets().visit(wrapper))
+    try:
+        exec(compile(tree, "plan", "exec"), names)
+        value = names["plan"]()
+        if value is None and "print(" in source:
+            value = "\n".join(out)
+        return {"result": plain(value), "trace": trace}
+    except RecursionError:
+        return {"error": "RecursionError", "trace": trace}
+    except Exception as e:
+        name = type(e).__name__
+        name = {"UnboundLocalError": "NameError", "FrozenInstanceError": "AttributeError"}.get(name, name)
+        return {"error": name, "message": str(e), "trace": trace}
+
+
+for line in sys.stdin:
+    print(json.dumps(run(json.loads(line))), flush=True)
