@@ -33,7 +33,12 @@ class Server(http.server.ThreadingHTTPServer):
 
 class Handler(http.server.BaseHTTPRequestHandler):
     def do_POST(self):
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        length = int(self.headers["Content-Length"])
+        data = self.rfile.read(length)
+        if len(data) < length:
+            # The program was stopped while it sent the request.
+            return
+        body = json.loads(data)
         if self.path.endswith("/embeddings"):
             return self.embed(body)
         try:

@@ -5,6 +5,9 @@ import re
 
 from server import Refused, Server
 
+# Calls of each tool in a reply, and items of a list, that take a program with no bound beyond every cap.
+MANY = 40
+LONG = 80
 HANDOFF = re.compile("transfer|handoff|hand_off|delegate|coworker", re.IGNORECASE)
 
 
@@ -13,9 +16,9 @@ class Adversary(Server):
 
     A strategy is an object with these keys:
 
-    - `tools`: `never`, `one` call a reply, `all` offered tools in each reply, `handoff` (prefers them), or a number:
-      that many replies with a call in a conversation, then text
-    - `data`: `low` or `high` values in structured replies and arguments, or `garbage`
+    - `tools`: `never`, `one` call a reply, `all` offered tools in each reply, `many` (each tool forty times in a reply),
+      `handoff` (prefers them), or a number: that many replies with a call in a conversation, then text
+    - `data`: `low` or `high` values in structured replies and arguments, `long` (high, with long lists), or `garbage`
     - `say`: the text of other replies, or a list of texts in turn
     - `values`: values of named properties of structured replies and arguments
     - `refuse`: answers a request, then refuses so many with HTTP 500
@@ -77,8 +80,8 @@ class Adversary(Server):
         if how == "never" and not forced:
             return None
         call = lambda t: {"tool": t["name"], "args": self.arguments(t)}
-        if how == "all" and body.get("parallel_tool_calls") is not False:
-            return [call(t) for t in offered]
+        if how in ("all", "many") and body.get("parallel_tool_calls") is not False:
+            return [call(t) for t in offered] * (MANY if how == "many" else 1)
         over = [t for t in offered if HANDOFF.search(t["name"])]
         first = over if how == "handoff" else [t for t in offered if t not in over]
         offered = first or offered
@@ -96,7 +99,8 @@ class Adversary(Server):
         given = self.strategy.get("values", {})
         if name in given:
             return given[name]
-        high = self.strategy.get("data") == "high"
+        high = self.strategy.get("data") in ("high", "long")
+        items = LONG if self.strategy.get("data") == "long" else 5
         if "$ref" in schema:
             schema = defs.get(schema["$ref"].rsplit("/", 1)[-1], {})
         for key in ("anyOf", "oneOf", "allOf"):
@@ -114,7 +118,7 @@ class Adversary(Server):
         if kind in ("integer", "number"):
             return schema.get("maximum", 9) if high else schema.get("minimum", 0)
         if kind == "array":
-            most = min(schema.get("maxItems", 5), 5) if high else schema.get("minItems", 0)
+            most = min(schema.get("maxItems", items), items) if high else schema.get("minItems", 0)
             return [self.value(schema.get("items", {}), defs, "", depth + 1) for _ in range(most)] if depth < 6 else []
         if kind == "object" or "properties" in schema:
             parts = schema.get("properties", {}).items()

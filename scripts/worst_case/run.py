@@ -28,11 +28,16 @@ MODULES = {
     "crewai": ["crewai", "crewai.tools"],
     "autogen": ["autogen_agentchat.agents", "autogen_agentchat.teams", "autogen_ext.models.openai"],
     "autogen_classic": ["autogen"],
+    "adk": ["google.adk.agents", "google.adk.runners", "google.adk.models.lite_llm"],
+    "pydantic_ai": ["pydantic_ai", "pydantic_ai.models.openai"],
+    "smolagents": ["smolagents"],
     "langgraph": ["langgraph.graph", "langgraph.prebuilt", "langchain.agents", "langchain_openai", "langgraph_supervisor"],
 }
 STRATEGIES = [
     {"name": "one call, low data", "tools": "one", "data": "low"},
     {"name": "all calls, high data", "tools": "all", "data": "high"},
+    {"name": "many calls in a reply", "tools": "many", "data": "low"},
+    {"name": "long lists", "tools": "never", "data": "long"},
     {"name": "one call then text", "tools": 1, "data": "low"},
     {"name": "three calls then text", "tools": 3, "data": "high"},
     {"name": "handoffs", "tools": "handoff", "data": "low"},
@@ -158,7 +163,8 @@ def verdict(row):
     if over or row["statedTools"] is not None and row["realTools"] > row["statedTools"]:
         return "EXCEEDED"
     if row["stated"] is None:
-        return "unknown"
+        # Nothing but the cap ended it: there is no bound to state.
+        return "unbounded" if row["real"] >= row["cap"] else "unknown"
     return "tight" if row["real"] == row["stated"] else "held"
 
 
@@ -190,6 +196,18 @@ def record(rows):
     path.write_text("\n".join(["program\tmodel calls\ttool calls", *(there[k] for k in sorted(there))]) + "\n")
 
 
+def table(rows):
+    """Prints the verdicts of each framework."""
+    names = [*dict.fromkeys(r["program"].split("/")[0] for r in rows), "all"]
+    print(f"{'framework':<16} {'programs':>8} {'exceeded':>8} {'tight':>6} {'finite':>6} {'unknown':>7} {'unbounded':>9} {'failed':>6}")
+    for name in names:
+        some = [r for r in rows if name in ("all", r["program"].split("/")[0])]
+        count = lambda v: sum(r["verdict"] == v for r in some)
+        finite = sum(r["stated"] is not None and r["verdict"] != "failed" for r in some)
+        counts = f"{count('EXCEEDED'):>8} {count('tight'):>6} {finite:>6} {count('unknown'):>7} {count('unbounded'):>9} {count('failed'):>6}"
+        print(f"{name:<16} {len(some):>8} {counts}")
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--entail", default=str(ROOT / "target/debug/entail"))
@@ -212,8 +230,7 @@ def main():
     if args.record:
         record(rows)
     count = lambda v: sum(r["verdict"] == v for r in rows)
-    finite = sum(r["stated"] is not None for r in rows)
-    print(f"{len(rows)} programs: {count('EXCEEDED')} exceeded, {finite} finite, {count('tight')} of them reached, {count('failed')} failed")
+    table(rows)
     return 1 if count("EXCEEDED") or count("failed") else 0
 
 

@@ -33,6 +33,9 @@ pub enum BoundOrigin {
     /// Calls that are not part of the term and cannot be counted, for the reason given. The loop represents
     /// them.
     Uncounted(Name),
+    /// The number of times that a program or a framework runs the body, which the term has once, for the
+    /// reason given. Costs count all of them.
+    Repeated(Name),
 }
 
 const RETRIES: &str = "retries: ";
@@ -40,17 +43,19 @@ const FALLBACK: &str = "by default: ";
 const UNLIMITED: &str = "none: ";
 const UNKNOWN: &str = "not known: ";
 const UNCOUNTED: &str = "not counted: ";
+const REPEATED: &str = "repeated: ";
 
 /// Makes an origin of a text.
 type Make = fn(Name) -> BoundOrigin;
 
 /// The marks of the variants. A text without a mark is a default.
-const MARKS: [(&str, Make); 5] = [
+const MARKS: [(&str, Make); 6] = [
     (RETRIES, BoundOrigin::Retries),
     (FALLBACK, BoundOrigin::Fallback),
     (UNLIMITED, BoundOrigin::Unlimited),
     (UNKNOWN, BoundOrigin::Unknown),
     (UNCOUNTED, BoundOrigin::Uncounted),
+    (REPEATED, BoundOrigin::Repeated),
 ];
 
 impl From<&str> for BoundOrigin {
@@ -69,6 +74,7 @@ impl std::fmt::Display for BoundOrigin {
             BoundOrigin::Unlimited(_) => UNLIMITED,
             BoundOrigin::Unknown(_) => UNKNOWN,
             BoundOrigin::Uncounted(_) => UNCOUNTED,
+            BoundOrigin::Repeated(_) => REPEATED,
         };
         write!(f, "{mark}{}", self.reason())
     }
@@ -89,6 +95,7 @@ impl BoundOrigin {
             BoundOrigin::Unlimited(why) => format!("none: {why}"),
             BoundOrigin::Unknown(why) => format!("not known: {why}"),
             BoundOrigin::Uncounted(why) => format!("not counted: {why}"),
+            BoundOrigin::Repeated(why) => format!("repeated: {why}"),
         }
     }
 
@@ -100,7 +107,8 @@ impl BoundOrigin {
             | BoundOrigin::Fallback(text)
             | BoundOrigin::Unlimited(text)
             | BoundOrigin::Unknown(text)
-            | BoundOrigin::Uncounted(text) => text,
+            | BoundOrigin::Uncounted(text)
+            | BoundOrigin::Repeated(text) => text,
         }
     }
 }
@@ -121,6 +129,7 @@ mod tests {
                 "retries: the default of CrewAI, 3 retries",
             ),
             (BoundOrigin::fallback("`TURNS`", 25), "by default: `TURNS`, 25 by default"),
+            (BoundOrigin::Repeated("it is run more than once".into()), "repeated: it is run more than once"),
             (BoundOrigin::Unlimited("off".into()), "none: off"),
             (BoundOrigin::Unknown("`n`".into()), "not known: `n`"),
             (BoundOrigin::Uncounted("`memory`".into()), "not counted: `memory`"),

@@ -302,6 +302,12 @@ impl LoopBound {
         LoopBound::unwritten(Bound::Infinite, BoundOrigin::Uncounted(why.into()))
     }
 
+    /// Makes the bound for runs that the term has once. A loop of one iteration with this bound costs as much
+    /// as all of them.
+    pub fn repeated(n: u64, why: &str) -> LoopBound {
+        LoopBound::unwritten(Bound::Finite(n), BoundOrigin::Repeated(why.into()))
+    }
+
     /// Returns the bound of an entry if it has a value, else this one.
     #[must_use]
     pub fn or_written(self, entry: Option<Entry<'_>>, out: &mut Vec<Diagnostic>) -> LoopBound {

@@ -237,6 +237,8 @@ pub struct Kit<'o> {
     tools: HashMap<String, ToolId>,
     /// The definitions around the current place.
     open: Vec<Span>,
+    /// The first part that the term leaves out and that may ask a model.
+    left_out: Option<(String, Span)>,
 }
 
 impl<'o> Kit<'o> {
@@ -254,12 +256,19 @@ impl<'o> Kit<'o> {
             input_types: BTreeMap::new(),
             tools: HashMap::new(),
             open: Vec::new(),
+            left_out: None,
         }
     }
 
     /// Makes an unknown term with its reason.
     pub fn unknown(&mut self, why: &str, at: Span) -> TermId {
         self.b.add(Term::Unknown(Name::from(clip(why).to_string())), at)
+    }
+
+    /// Says that the term leaves out a part, which may ask a model. So the calls of the unit have no bound.
+    pub fn left_out(&mut self, why: String, at: Span) {
+        self.left_out.get_or_insert((why.clone(), at));
+        self.out.push(undecided(codes::NOT_COMPILED, why, at));
     }
 
     /// An unknown term with a diagnostic that says so.
@@ -483,6 +492,15 @@ impl<'o> Kit<'o> {
     pub fn uncounted(&mut self, function: TermId, why: &str, at: Span) -> TermId {
         let body = self.on_x(function, at);
         self.fixpoint(body, LoopBound::uncounted(why), at, at)
+    }
+
+    /// A function that is run up to `n` times where its term has one run, for the reason given.
+    pub fn repeated(&mut self, function: TermId, n: u64, why: &str, at: Span) -> TermId {
+        if n == 1 {
+            return function;
+        }
+        let body = self.on_x(function, at);
+        self.fixpoint(body, LoopBound::repeated(n, why), at, at)
     }
 
     /// A hand as a call, which the model is offered.
@@ -1022,7 +1040,10 @@ impl Units {
             return;
         }
         let mut kit = Kit::new(&mut self.compiled.diagnostics, &mut self.budget, &self.versions);
-        let term = make(&mut kit);
+        let mut term = make(&mut kit);
+        if let Some((why, at)) = kit.left_out.take() {
+            term = kit.uncounted(term, &why, at);
+        }
         let unit = kit.finish(term, name, kind, span);
         self.compiled.units.extend(unit);
     }

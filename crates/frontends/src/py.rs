@@ -1,5 +1,6 @@
 //! Lowering of Python values that front ends share: terms, types, bounds and settings.
 
+use crate::model_requests::Uncounted;
 use core_ir::{
     Bound, BoundOrigin, Data, EffectClass, LabelSpec, ModelParams, Name, Num, Term, TermId, ToolDecl,
     ToolParam, Type,
@@ -535,6 +536,15 @@ pub(crate) fn function_of(value: &Value) -> Option<FunctionId> {
     }
 }
 
+/// Says that a tool is not known. One of another package asks no model; nothing is known of any other.
+pub(crate) fn unknown_tool(kit: &mut Kit<'_>, world: &World<'_>, value: &Value) {
+    let message = format!("a tool that is not known: {}", world.unknown_reason(value));
+    match outside(value) {
+        Some(_) => kit.out.push(undecided(codes::NOT_COMPILED, message, value.span)),
+        None => kit.left_out(message, value.span),
+    }
+}
+
 /// The argument of a decorator that is called with arguments.
 pub(crate) fn decorator_arg<'w>(
     world: &'w World<'_>,
@@ -560,22 +570,90 @@ pub(crate) fn made_in(object: &Object, file: &File) -> bool {
     object.span.file == file.id
 }
 
-/// Reason why a program runs an object more than once, if it does: the calls that run it, by their objects.
-pub(crate) fn repeats(world: &World<'_>, runs: &[ObjectId]) -> Option<(String, Span)> {
-    const MAX_CALLERS: usize = 200;
-    let runs: Vec<&Object> = runs.iter().take(MAX_CALLERS).map(|id| world.object(*id)).collect();
-    if let Some(run) = runs.iter().find(|o| o.repeated) {
-        return Some(("it runs again an unknown number of times".into(), run.span));
+/// Number of times that a program runs an object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Runs {
+    /// At most this many; the place of the last run.
+    AtMost(u64, Span),
+    /// Not known, for the reason given.
+    Unknown(String, Span),
+}
+
+/// Says in a term how often it is run, and why calls beside those of the term are made, if any.
+pub(crate) fn counted(
+    kit: &mut Kit<'_>,
+    term: TermId,
+    runs: Option<Runs>,
+    beside: impl FnOnce() -> Option<Uncounted>,
+) -> TermId {
+    let beside = match runs {
+        Some(Runs::Unknown(ref why, at)) => Some((why.clone(), at)),
+        _ => beside(),
+    };
+    match (beside, runs) {
+        (Some((why, at)), _) => kit.uncounted(term, &why, at),
+        (None, Some(Runs::AtMost(n @ 2.., at))) => kit.repeated(term, n, "it is run more than once", at),
+        (None, _) => term,
+    }
+}
+
+/// The same where a run goes on from the state that the one before left: what the term says holds for the first
+/// run alone.
+pub(crate) fn resumed(runs: Option<Runs>) -> Option<Runs> {
+    runs.map(|runs| match runs {
+        Runs::AtMost(2.., at) => {
+            Runs::Unknown("it is run again, from the state that the run before left".into(), at)
+        }
+        other => other,
+    })
+}
+
+/// Number of times that a program runs an object, of the calls that run it, by their objects. `None` if there
+/// is no call.
+pub(crate) fn repeats(world: &World<'_>, runs: &[ObjectId]) -> Option<Runs> {
+    repeats_of(world, runs, |_| 1)
+}
+
+/// The same where a call runs it several times.
+pub(crate) fn repeats_of(
+    world: &World<'_>,
+    runs: &[ObjectId],
+    times: impl Fn(&ObjectId) -> u64,
+) -> Option<Runs> {
+    const MAX_CALLERS: usize = 400;
+    let runs: Vec<(&Object, u64)> = runs.iter().map(|id| (world.object(*id), times(id))).collect();
+    let last = runs.last()?.0.span;
+    if let Some((run, _)) = runs.iter().find(|(o, _)| o.repeated) {
+        return Some(Runs::Unknown("it runs again an unknown number of times".into(), run.span));
+    }
+    if runs.len() > MAX_CALLERS {
+        return Some(Runs::Unknown("it is run in too many places".into(), last));
     }
     // What nothing calls is begun by somebody, one function at a time.
-    let together = |a: &Object, b: &Object| match (a.explored, b.explored) {
-        (true, true) => a.within == b.within && !a.excludes(b),
-        (false, false) => !a.excludes(b),
-        _ => false,
-    };
-    let again = |(i, a): (usize, &&Object)| runs[..i].iter().any(|b| together(a, b)).then_some(a.span);
-    let at = runs.iter().enumerate().find_map(again)?;
-    Some(("it is run more than once".into(), at))
+    let mut begun: Vec<((bool, Option<FunctionId>), Vec<(&Object, u64)>)> = Vec::new();
+    for run in runs {
+        let by = (run.0.explored, run.0.within.filter(|_| run.0.explored));
+        match begun.iter_mut().find(|(function, _)| *function == by) {
+            Some((_, of)) => of.push(run),
+            None => begun.push((by, vec![run])),
+        }
+    }
+    let most = begun.iter().map(|(_, of)| together(of)).max().unwrap_or(1);
+    Some(Runs::AtMost(most, last))
+}
+
+/// The most of some runs that one evaluation makes. Runs on different sides of an `if` exclude each other.
+fn together(runs: &[(&Object, u64)]) -> u64 {
+    let mut groups: Vec<Vec<(&Object, u64)>> = Vec::new();
+    for run in runs {
+        // A group holds runs of which at most one is made.
+        match groups.iter_mut().find(|g| g.iter().all(|(o, _)| o.excludes(run.0))) {
+            Some(group) => group.push(*run),
+            None => groups.push(vec![*run]),
+        }
+    }
+    let most = |g: &Vec<(&Object, u64)>| g.iter().map(|(o, n)| o.times.saturating_mul(*n)).max();
+    groups.iter().map(|g| most(g).unwrap_or(0)).fold(0, u64::saturating_add)
 }
 
 /// The objects that something outside the project made under a name, in the order of the source.

@@ -25,7 +25,7 @@ impl Loop {
     /// nor is the absence of one.
     pub fn is_stated(&self) -> bool {
         match self.bound {
-            Bound::Finite(_) => self.origin.is_none(),
+            Bound::Finite(_) => self.origin.as_ref().is_none_or(|o| matches!(o, BoundOrigin::Repeated(_))),
             Bound::Infinite => self.origin.as_ref().is_some_and(|o| !matches!(o, BoundOrigin::Unlimited(_))),
         }
     }

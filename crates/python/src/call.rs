@@ -1,6 +1,6 @@
 //! Calls: of the project's functions and classes, of what Python has built in, and of everything else.
 
-use crate::eval::{Context, World};
+use crate::eval::{Context, Times, World};
 use crate::expr::MAX_BASES;
 use crate::loops::Write;
 use crate::stmt::Flow;
@@ -226,8 +226,12 @@ impl<'a> World<'a> {
     ) -> Value {
         let retried = self.has_retry_decorator(id);
         let wrapped = !self.symbolic && self.has_repeating_decorator(id);
-        let repeated = usize::from(retried || wrapped);
-        self.repeating += repeated;
+        let times = match (retried, wrapped) {
+            (_, true) => None,
+            (true, false) => self.retries(id),
+            (false, false) => Some(1),
+        };
+        self.repeating.push(times);
         if retried && self.symbolic {
             let here = self.path.len();
             self.path.push(Condition::Undecided);
@@ -237,7 +241,7 @@ impl<'a> World<'a> {
             self.path.truncate(here);
         }
         let value = self.call_body(id, this, args, open, span);
-        self.repeating -= repeated;
+        self.repeating.pop();
         value
     }
 
@@ -246,6 +250,31 @@ impl<'a> World<'a> {
         self.function(id).decorators.iter().any(|d| {
             self.name_of(d).is_some_and(|n| RETRY_DECORATORS.contains(&&*n))
                 || self.object_of(d).is_some_and(|(_, o)| RETRY_DECORATORS.contains(&&*o.callee))
+        })
+    }
+
+    /// Maximal number of calls that the decorators of libraries make of a function where one is made; `None` if
+    /// it is not known.
+    fn retries(&self, id: FunctionId) -> Times {
+        let decorators = &self.function(id).decorators;
+        decorators.iter().try_fold(1_u64, |n, d| {
+            let is_retry = |name: &str| RETRY_DECORATORS.contains(&name);
+            match self.object_of(d) {
+                Some((_, o)) if is_retry(&o.callee) => {
+                    let arg = ["stop", "tries", "max_tries", "attempts", "stop_max_attempt_number"];
+                    let value = arg.iter().find_map(|name| o.arg(name)).map(|a| &a.value)?;
+                    let value = match self.object_of(value) {
+                        Some((_, stop)) if stop.short() == "stop_after_attempt" => &stop.args.first()?.value,
+                        _ => value,
+                    };
+                    match value.kind {
+                        PyKind::Int(times) => n.checked_mul(u64::try_from(times).ok()?),
+                        _ => None,
+                    }
+                }
+                _ if self.name_of(d).is_some_and(|n| is_retry(&n)) => None,
+                _ => Some(n),
+            }
         })
     }
 
@@ -259,8 +288,8 @@ impl<'a> World<'a> {
     }
 
     /// Returns whether the decorators of a function that nothing calls may call it more than once.
-    pub(crate) fn has_repeating_call(&self, id: FunctionId) -> bool {
-        self.has_retry_decorator(id) || self.has_repeating_decorator(id)
+    pub(crate) fn repeating_call(&self, id: FunctionId) -> Times {
+        if self.has_repeating_decorator(id) { None } else { self.retries(id) }
     }
 
     /// Calls one of several functions: nobody knows which, but it is one.
@@ -383,8 +412,7 @@ impl<'a> World<'a> {
         let at = Context { scope, module: function.module, this: function.class.map(|c| (this, c)) };
         self.within.push(id);
         self.depth += 1;
-        let recursive = usize::from(again > 0);
-        self.repeating += recursive;
+        self.repeating.push((again == 0).then_some(1));
         let base = self.path.len();
         self.returns.push((base, Vec::new()));
         let (flow, last) = match function.body {
@@ -393,7 +421,7 @@ impl<'a> World<'a> {
         };
         let (_, mut given) = self.returns.pop().unwrap_or_default();
         self.depth -= 1;
-        self.repeating -= recursive;
+        self.repeating.pop();
         self.within.pop();
         given.extend(last.map(|v| (Vec::new(), v)));
         if flow != Flow::Exit {
@@ -622,9 +650,9 @@ impl<'a> World<'a> {
                     let here = self.path.len();
                     self.path.push(Condition::Undecided);
                     self.conditions += 1;
-                    self.repeating += 1;
-                    let _ = self.with_stack(|w| w.apply(&function, Vec::new(), None, span));
-                    self.repeating -= 1;
+                    self.repeating(None, |w| {
+                        w.with_stack(|w| w.apply(&function, Vec::new(), None, span));
+                    });
                     self.conditions -= 1;
                     self.path.truncate(here);
                     return Some(Value::unknown("an item of `iter` with a sentinel", span));

@@ -11,6 +11,10 @@ use ruff_text_size::TextRange;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+/// A number of times that something is evaluated where one evaluation represents all; `None` if it has no
+/// known limit.
+pub(crate) type Times = Option<u64>;
+
 /// Budget of an evaluation.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
@@ -136,8 +140,8 @@ pub struct World<'a> {
     pub(crate) depth: usize,
     /// Number of enclosing undecided conditions.
     pub(crate) conditions: usize,
-    /// Number of enclosing loops and functions that are evaluated once for an unknown number of times.
-    pub(crate) repeating: usize,
+    /// Enclosing loops and functions that are evaluated once for several times.
+    pub(crate) repeating: Vec<Times>,
     /// Enclosing sides of undecided `if` statements, see [`Object::sides`].
     pub(crate) sides: Vec<(Span, usize)>,
     pub(crate) exploring: bool,
@@ -265,7 +269,7 @@ impl<'a> World<'a> {
             text: 0,
             depth: 0,
             conditions: 0,
-            repeating: 0,
+            repeating: Vec::new(),
             sides: Vec::new(),
             exploring: false,
             within: Vec::new(),
@@ -412,10 +416,8 @@ impl<'a> World<'a> {
                     if self.exhausted() {
                         return;
                     }
-                    let repeated = usize::from(again || self.has_repeating_call(id));
-                    self.repeating += repeated;
-                    self.call_body(id, None, Vec::new(), Some(span), span);
-                    self.repeating -= repeated;
+                    let times = if again { None } else { self.repeating_call(id) };
+                    self.repeating(times, |w| w.call_body(id, None, Vec::new(), Some(span), span));
                 }
             }
         }
@@ -558,6 +560,13 @@ impl<'a> World<'a> {
             PyKind::List(id) => Some(&self.list(id).items),
             _ => None,
         }
+    }
+
+    /// Returns the number of items of a list that has some. `None` if it isn't known.
+    pub fn count(&self, list: &Value) -> Option<u64> {
+        let PyKind::List(id) = self.resolve_env(list).kind else { return None };
+        let list = self.list(id);
+        u64::try_from(list.items.len()).ok().filter(|n| list.open.is_none() && *n > 0)
     }
 
     /// Returns the entries of a dictionary. `None` for anything else.
@@ -830,6 +839,24 @@ impl<'a> World<'a> {
         }
     }
 
+    /// Returns true if the evaluation represents an unknown number of others.
+    fn is_repeating(&self) -> bool {
+        self.repeating.iter().any(Option::is_none)
+    }
+
+    /// Maximal number of evaluations that this one represents, as far as there is a limit.
+    fn times(&self) -> u64 {
+        self.repeating.iter().flatten().fold(1, |n, times| n.saturating_mul(*times))
+    }
+
+    /// Evaluates something that represents a number of evaluations.
+    pub(crate) fn repeating<T>(&mut self, times: Times, f: impl FnOnce(&mut Self) -> T) -> T {
+        self.repeating.push(times);
+        let value = f(self);
+        self.repeating.pop();
+        value
+    }
+
     pub(crate) fn new_object(
         &mut self,
         callee: Arc<str>,
@@ -848,7 +875,8 @@ impl<'a> World<'a> {
             calls: Vec::new(),
             attrs: Vec::new(),
             maybe: self.conditions > 0,
-            repeated: self.repeating > 0,
+            repeated: self.is_repeating(),
+            times: self.times(),
             sides: self.sides.clone(),
             explored: self.exploring,
             within: self.within.last().copied(),
@@ -861,11 +889,11 @@ impl<'a> World<'a> {
     /// Records a call of a function. Calls of other components' functions don't count here.
     pub(crate) fn note_call(&mut self, id: FunctionId) {
         if id.component == self.component {
-            let (counts, repeated) = (!self.exploring, self.repeating > 0);
+            let (counts, repeated, times) = (!self.exploring, self.is_repeating(), self.times());
             let function = &mut self.own.functions[id.index as usize];
             function.entered = true;
             if counts {
-                function.called += 1;
+                function.called = function.called.saturating_add(times);
                 function.repeated |= repeated;
             }
         }

@@ -618,7 +618,7 @@ impl<'a> World<'a> {
             return;
         }
         self.conditions += 1;
-        self.repeating += 1;
+        self.repeating.push(None);
         for generator in generators {
             let why = "an element that is not known";
             self.assign(&generator.target, Value::unknown(why, span), at);
@@ -629,7 +629,7 @@ impl<'a> World<'a> {
         for elt in elts {
             self.expr(elt, at);
         }
-        self.repeating -= 1;
+        self.repeating.pop();
         self.conditions -= 1;
     }
 

@@ -35,6 +35,7 @@
 //! marked.
 
 mod call;
+mod counters;
 mod eval;
 mod expr;
 mod imports;

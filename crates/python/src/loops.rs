@@ -89,7 +89,7 @@ impl<'a> World<'a> {
                 _ => None,
             };
             let condition = iterations.map_or(Condition::Undecided, Condition::Loop);
-            self.widen_loop(condition, span, at, |w| w.widened_iteration(s, element.clone(), at));
+            self.widen_loop(condition, None, span, at, |w| w.widened_iteration(s, element.clone(), at));
             self.conditionally(Condition::Undecided, span, at, |w| {
                 w.block(&s.orelse, at);
             });
@@ -102,11 +102,12 @@ impl<'a> World<'a> {
             if let PyKind::List(id) = self.resolve_env(&iter).kind { Some((id, items.len())) } else { None };
         self.note_alias(&iter);
         // An iteration that leaves the loop inside of `try` may fail instead: then there is another one.
-        let tries = usize::from(!self.symbolic && exits_in_try(&s.body));
+        let tries = !self.symbolic && exits_in_try(&s.body);
+        let most = items.len().min(self.limits.iterations);
         self.begin_loop();
         let base = self.path.len();
         let mut goes_on = true;
-        for item in items.into_iter().take(self.limits.iterations) {
+        for (i, item) in items.into_iter().take(self.limits.iterations).enumerate() {
             if !self.step(1, span) {
                 self.end_loop();
                 return Flow::Next;
@@ -118,9 +119,11 @@ impl<'a> World<'a> {
             // What was left by `break` has no further iteration.
             let condition = usize::from(maybe) + usize::from(self.is_broken());
             self.conditions += condition;
-            self.repeating += tries;
+            let before = tries.then(|| self.counts());
             let flow = self.block(&s.body, at);
-            self.repeating -= tries;
+            if let Some(before) = before.filter(|_| flow != Flow::Next) {
+                self.represent(before, (most - i) as u64);
+            }
             self.conditions -= condition;
             let mut ways = self.take_continued();
             if flow != Flow::Next {
@@ -150,7 +153,7 @@ impl<'a> World<'a> {
             if open.is_some() {
                 let element_at = self.span(at.module, s.target.range());
                 let element = Value::unknown("an element that is not known", element_at);
-                self.widen_loop(Condition::Undecided, span, at, |w| {
+                self.widen_loop(Condition::Undecided, None, span, at, |w| {
                     w.widened_iteration(s, element.clone(), at)
                 });
             }
@@ -166,6 +169,23 @@ impl<'a> World<'a> {
         }
         self.join_branches(ways, base, at, span);
         Flow::Next
+    }
+
+    /// Numbers of objects made, and of calls of each function.
+    fn counts(&self) -> (usize, Vec<u64>) {
+        (self.own.objects.len(), self.own.functions.iter().map(|f| f.called).collect())
+    }
+
+    /// Multiplies what was made and called since some counts.
+    fn represent(&mut self, (objects, called): (usize, Vec<u64>), times: u64) {
+        for object in &mut self.own.objects[objects..] {
+            object.times = object.times.saturating_mul(times);
+        }
+        for (i, function) in self.own.functions.iter_mut().enumerate() {
+            let before = called.get(i).copied().unwrap_or(0);
+            let since = function.called.saturating_sub(before);
+            function.called = before.saturating_add(since.saturating_mul(times));
+        }
     }
 
     /// Evaluates one iteration that represents all.

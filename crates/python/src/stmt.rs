@@ -1,6 +1,6 @@
 //! Statements.
 
-use crate::eval::{Context, World};
+use crate::eval::{Context, Times, World};
 use crate::loops::{WIDENED, Write};
 use crate::symbolic::Condition;
 use crate::value::*;
@@ -119,7 +119,8 @@ impl<'a> World<'a> {
                 if self.truth(&test) == Some(false) {
                     return self.block(&s.orelse, at);
                 }
-                self.widen_loop(Condition::Undecided, span, at, |w| {
+                let times = self.iterations(s, at);
+                self.widen_loop(Condition::Undecided, times, span, at, |w| {
                     w.havoc(&s.body, span, at);
                     w.begin_loop();
                     let flow = w.block(&s.body, at);
@@ -258,17 +259,18 @@ impl<'a> World<'a> {
     pub(crate) fn widen_loop(
         &mut self,
         condition: Condition,
+        times: Times,
         span: Span,
         at: Context,
         turn: impl Fn(&mut Self),
     ) {
-        self.repeating += 1;
+        self.repeating.push(times);
         if self.symbolic {
             self.iterate_to_fixpoint(at, span, |w| w.conditionally(condition.clone(), span, at, &turn));
         } else {
             self.conditionally(condition, span, at, turn);
         }
-        self.repeating -= 1;
+        self.repeating.pop();
     }
 
     /// Records a return value with its path.

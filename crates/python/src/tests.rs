@@ -850,3 +850,43 @@ fn what_a_turn_of_a_loop_changes_is_not_known_in_it() {
     assert_eq!(name_of("n = 0\nwhile True:\n  n = 5\n  Agent(name=n)\n"), ["5"]);
     assert_eq!(name_of("n = 0\nfor x in ['a', 'b']:\n  n += 1\nAgent(name=n)\n"), ["2"]);
 }
+
+/// Number of times that the call `run()` of a module is made: `None` if it has no known limit.
+fn times_of_run(body: &str) -> Option<u64> {
+    let text = format!("from agents import run\n{body}");
+    let sources = sources(&[("main.py", &text)]);
+    let mut world = World::new(&sources, Limits::default());
+    world.run(0);
+    let runs: Vec<_> = world.objects().filter(|(_, o)| o.short() == "run").map(|(_, o)| o).collect();
+    assert!(!runs.is_empty(), "{body}");
+    (!runs.iter().any(|o| o.repeated)).then(|| runs.iter().map(|o| o.times).sum())
+}
+
+#[test]
+fn loops_with_a_counter_have_a_limit() {
+    for (body, times) in [
+        ("n = 0\nwhile n < 3:\n  run()\n  n += 1\n", Some(3)),
+        ("n = 1\nwhile x and n <= 3:\n  n += 1\n  run()\n", Some(3)),
+        ("n = 0\nwhile True:\n  run()\n  n += 1\n  if n >= 3:\n    break\n", Some(4)),
+        ("n = 0\nwhile n < 3:\n  try:\n    run()\n    break\n  except E:\n    n += 1\n", Some(3)),
+        ("n = 0\nwhile n < 3:\n  if x:\n    n += 1\n  run()\n", None),
+        ("n = 0\nwhile n < 3:\n  run()\n  if x:\n    continue\n  n += 1\n", None),
+        ("n = 0\nwhile n < 3:\n  run()\n  n += 1\n  n = 0\n", None),
+        ("n = 0\nm = 3\nwhile n < m:\n  run()\n  n += 1\n  m += 1\n", None),
+        ("n = 0\nwhile n < 3:\n  try:\n    run()\n    n += 1\n  except E:\n    pass\n", None),
+        ("while x:\n  run()\n", None),
+        ("for i in range(3):\n  try:\n    run()\n    break\n  except E:\n    pass\n", Some(3)),
+        ("for i in range(3):\n  run()\n", Some(3)),
+    ] {
+        assert_eq!(times_of_run(body), times, "{body}");
+    }
+}
+
+#[test]
+fn retries_of_a_decorator_count() {
+    let retry = |given: &str| {
+        format!("from tenacity import retry, stop_after_attempt\n@retry({given})\ndef f():\n  run()\nf()\n")
+    };
+    assert_eq!(times_of_run(&retry("stop=stop_after_attempt(4)")), Some(4));
+    assert_eq!(times_of_run(&retry("")), None);
+}

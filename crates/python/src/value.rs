@@ -232,6 +232,8 @@ pub struct Object {
     /// True if it is made in an iteration that represents others of a loop, or in a function that calls
     /// itself. The number of times is unknown.
     pub repeated: bool,
+    /// Maximal number of times that it is made where loops around it have a limit; 1 otherwise.
+    pub times: u64,
     /// The sides of undecided `if` statements that it was made on: the place of each, and the number of the
     /// side.
     pub sides: Vec<(Span, usize)>,
@@ -339,8 +341,9 @@ pub struct Function<'a> {
     /// The names of its parameters, for its scope.
     pub(crate) names: Arc<[&'a str]>,
     pub(crate) entered: bool,
-    /// The calls of it that the evaluation follows from its start; those of exploration do not count.
-    pub called: usize,
+    /// The calls of it that the evaluation follows from its start; those of exploration do not count. A call
+    /// in a loop with a limit counts as often.
+    pub called: u64,
     /// True if one of these calls is made an unknown number of times.
     pub repeated: bool,
 }

@@ -728,7 +728,15 @@ impl Analysis<'_> {
         }
         // A bound in place of calls that are not in the term.
         let open = bound == Bound::Infinite && matches!(origin, Some(BoundOrigin::Uncounted(_)));
-        if !open && let Some(exact) = self.follow(bound, body, &x, at) {
+        // Runs that the term has once.
+        let runs = match (bound, &origin) {
+            (Bound::Finite(n), Some(BoundOrigin::Repeated(_))) => Some(n),
+            _ => None,
+        };
+        if !open
+            && runs.is_none()
+            && let Some(exact) = self.follow(bound, body, &x, at)
+        {
             return exact;
         }
         // First as if only data went round, then, if that is not so, as if nothing were known of what does.
@@ -743,7 +751,7 @@ impl Analysis<'_> {
         let k = counts.remove(&own).unwrap_or(0);
         once.own = Rc::new(counts);
         let unfoldings = match (bound, k) {
-            (_, 0) if !open => Some(1),
+            (_, 0) if !open => runs.or(Some(1)),
             (Bound::Infinite, _) => None,
             (Bound::Finite(2..), UNCOUNTED_USES) => None,
             (Bound::Finite(n), 1) => Some(n),
@@ -1055,6 +1063,25 @@ mod tests {
         // Uncounted calls may include tool calls, even if the term has none.
         assert_eq!(open.tool_calls.most, None);
         assert_eq!(beside("not known: `n`").model_calls, Interval::up_to(1, 1));
+    }
+
+    #[test]
+    fn runs_that_the_term_has_once_cost_as_much_as_all() {
+        let repeated = |bound: u64, origin: Option<BoundOrigin>| {
+            of(true, |b| {
+                let (f, x) = (llm(b, 0), b.var("x", AT));
+                let body = b.app(f, x, AT);
+                let body = b.abs("x", None, body, AT);
+                let body = b.abs("s", None, body, AT);
+                let fix = b.add(Term::Fix { bound: Bound::Finite(bound), origin, body }, AT);
+                let x = b.var("x", AT);
+                let call = b.app(fix, x, AT);
+                b.abs("x", None, call, AT)
+            })
+        };
+        let runs = Some(BoundOrigin::from("repeated: it is run more than once"));
+        assert_eq!(repeated(3, runs).model_calls, Interval::up_to(1, 3));
+        assert_eq!(repeated(3, None).model_calls, Interval::up_to(1, 1));
     }
 
     #[test]

@@ -49,8 +49,12 @@ fn bounds_that_are_reached_are_stated() {
         ("crewai/one_tool", 15),
         ("langgraph/chat_tools", 5),
         ("langgraph/goto", 7),
+        ("langgraph/retry_policy", 4),
+        ("langgraph/tool_strategy", 8),
+        ("langgraph/with_retry_parser", 8),
         ("openai_agents/nested_tools", 39),
         ("openai_agents/ring", 6),
+        ("openai_agents/sessions", 3),
     ] {
         assert_eq!(stated(&suite().join(program)).0, Some(most), "{program}");
     }

@@ -112,10 +112,10 @@ pub(super) fn lower(mut units: Units, project: &Project, file: &File) -> Compile
             let keys = reached.iter().filter_map(|id| whole.key(*id)).collect();
             let reader = AdkReader { world: &world, places: &at, keys, calls: whole.calls.clone() };
             let kind = if reached.len() > 1 { UnitKind::Crew } else { UnitKind::Agent };
-            let more = beside(&world, &asks, &reached);
+            let runs = runs(&world, &reached);
             units.add(&reader.name(id), kind, span, |kit| {
                 let term = reader.unit(kit, id);
-                more.map_or(term, |(why, at)| kit.uncounted(term, &why, at))
+                py::counted(kit, term, py::repeats(&world, &runs), || beside(&world, &asks, &reached))
             });
         }
         let start = Span { file: file.id, start: 0, end: 0 };
@@ -123,30 +123,32 @@ pub(super) fn lower(mut units: Units, project: &Project, file: &File) -> Compile
     })
 }
 
-/// Reason for model calls beside the turns of some agents: functions that they are given, or by runs of the
-/// same agents.
+/// Reason for model calls beside the turns of some agents: functions that they are given.
 fn beside<'i>(
     world: &World<'_>,
     asks: &ModelRequests<'_, '_>,
     agents: impl IntoIterator<Item = &'i ObjectId>,
 ) -> Option<Uncounted> {
-    let agents: HashSet<ObjectId> = agents.into_iter().copied().collect();
-    let mut ids: Vec<ObjectId> = agents.iter().copied().collect();
+    let mut ids: Vec<ObjectId> = agents.into_iter().copied().collect();
     ids.sort();
-    let found = ids.iter().find_map(|id| {
+    ids.iter().find_map(|id| {
         let object = world.object(*id);
         let class = object.class.map(|c| Value::new(PyKind::Class(c), object.span));
         let args = object.args.iter().map(|a| &a.value).chain(object.attrs.iter().map(|(_, v)| v));
         asks.beside(args.chain(&class), &|id| is(world, id).is_some())
-    });
+    })
+}
+
+/// The calls that run one of some agents.
+fn runs<'i>(world: &World<'_>, agents: impl IntoIterator<Item = &'i ObjectId>) -> Vec<ObjectId> {
+    let agents: HashSet<ObjectId> = agents.into_iter().copied().collect();
     // A runner is made for an agent; its methods run it.
     let is_run = |o: &python::Object| {
         let runner = o.base.map(|b| world.object(b)).filter(|b| b.short().ends_with("Runner"));
         let of = runner.and_then(|r| field(r, Some(0), "agent")).and_then(|g| world.object_of(g.value));
         o.short().starts_with("run") && of.is_some_and(|(id, _)| agents.contains(&id))
     };
-    let runs: Vec<ObjectId> = world.objects().filter(|(_, o)| is_run(o)).map(|(id, _)| id).collect();
-    found.or_else(|| py::repeats(world, &runs))
+    world.objects().filter(|(_, o)| is_run(o)).map(|(id, _)| id).collect()
 }
 
 /// Returns the kind of agent that an object is. `None` for any other object.
@@ -630,8 +632,7 @@ impl<'r> AdkReader<'r, '_> {
                 }
                 Some(name) => actions.push(Action::tool(name, at)),
                 None => {
-                    let message = format!("a tool that is not known: {}", self.world.unknown_reason(&value));
-                    kit.out.push(undecided(codes::NOT_COMPILED, message, at));
+                    py::unknown_tool(kit, self.world, &value);
                     actions.push(Action::tool(format!("unknown_{}", actions.len() + 1), at));
                 }
             }
@@ -679,7 +680,7 @@ impl<'r> AdkReader<'r, '_> {
                 key.replace('_', "-"),
                 self.world.unknown_reason(given.value)
             );
-            kit.out.push(undecided(codes::NOT_COMPILED, message, at));
+            kit.left_out(message, at);
         }
     }
 }

@@ -172,11 +172,10 @@ pub(super) fn lower(units: &mut Units, world: &World<'_>, asks: &ModelRequests<'
                 .filter(|(_, o)| o.span == chat.at && o.base.is_some())
                 .map(|(id, _)| id)
                 .collect();
-            let more = py::repeats(world, &begun).or_else(|| {
+            py::counted(kit, term, py::repeats(world, &begun), || {
                 let call = begun.first().copied();
                 reader.beside(asks, [chat.initiator, chat.recipient].into_iter().chain(call))
-            });
-            more.map_or(term, |(why, at)| kit.uncounted(term, &why, at))
+            })
         });
     }
     let all: Vec<ObjectId> = world.objects().map(|(id, _)| id).filter(|id| reader.is_agent(*id)).collect();
@@ -208,8 +207,7 @@ pub(super) fn lower(units: &mut Units, world: &World<'_>, asks: &ModelRequests<'
                 };
                 let runs: Vec<ObjectId> =
                     world.objects().filter(|(_, o)| asked(o)).map(|(id, _)| id).collect();
-                let more = py::repeats(world, &runs).or_else(|| reader.beside(asks, [id]));
-                more.map_or(term, |(why, at)| kit.uncounted(term, &why, at))
+                py::counted(kit, term, py::repeats(world, &runs), || reader.beside(asks, [id]))
             });
         }
     }
@@ -525,8 +523,7 @@ impl<'r> ClassicReader<'r, '_> {
             match py::function_of(value) {
                 Some(f) => out.push(signature(self.world, f, None)),
                 None => {
-                    let message = format!("a tool that is not known: {}", self.world.unknown_reason(value));
-                    kit.out.push(undecided(codes::NOT_COMPILED, message, value.span));
+                    py::unknown_tool(kit, self.world, value);
                 }
             }
         }
@@ -666,7 +663,7 @@ impl<'r> ClassicReader<'r, '_> {
         let given = self.get(group, Some(0), "agents");
         if given.is_none_or(|g| self.world.items(g.value).is_none()) {
             let message = "the members of the group are not known";
-            kit.out.push(undecided(codes::NOT_COMPILED, message, object.span));
+            kit.left_out(message.into(), object.span);
         }
         let mut ids = self.members(group);
         let method = self.get(group, None, "speaker_selection_method");

@@ -228,7 +228,7 @@ impl<'r> AgentChatReader<'r, '_> {
         if let Some(at) = open {
             let message =
                 format!("some of the {what} are not known: {}", self.world.unknown_reason(given.value));
-            kit.out.push(undecided(codes::NOT_COMPILED, message, at));
+            kit.left_out(message, at);
         }
         self.world.items(given.value).map_or(Vec::new(), <[Value]>::to_vec)
     }
@@ -355,8 +355,7 @@ impl<'r> AgentChatReader<'r, '_> {
             {
                 Some(tool) => tools.push(tool),
                 None => {
-                    let message = format!("a tool that is not known: {}", self.world.unknown_reason(&value));
-                    kit.out.push(undecided(codes::NOT_COMPILED, message, value.span));
+                    py::unknown_tool(kit, self.world, &value);
                 }
             }
         }
@@ -385,8 +384,7 @@ impl<'r> AgentChatReader<'r, '_> {
             match self.tool(kit, &value, depth) {
                 Some(tool) => out.push(tool),
                 None => {
-                    let message = format!("a tool that is not known: {}", self.world.unknown_reason(&value));
-                    kit.out.push(undecided(codes::NOT_COMPILED, message, at));
+                    py::unknown_tool(kit, self.world, &value);
                     let name = py::outside(&value).unwrap_or_else(|| format!("unknown_{}", out.len() + 1));
                     out.push(ToolUse { decl: ToolDecl::unknown(name.into(), at), ask: None });
                 }
@@ -478,7 +476,7 @@ impl<'r> AgentChatReader<'r, '_> {
             let Some(target) = said("target").or_else(|| py::label(self.world, &value)) else {
                 let message =
                     format!("the target of this handoff is not known: {}", self.world.unknown_reason(&value));
-                kit.out.push(undecided(codes::NOT_COMPILED, message, at));
+                kit.left_out(message, at);
                 continue;
             };
             let mut handoff = Handoff::to(&target, at);

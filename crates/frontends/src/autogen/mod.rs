@@ -239,8 +239,9 @@ fn made(mut units: Units, file: &File, world: World<'_>, classic: bool) -> Compi
             let member = reader.member(kit, id, 0);
             let term = group_chat::alone(kit, &member);
             let runs = reader.tasks(place);
-            let more = py::repeats(&world, &runs).or_else(|| reader.beside(&asks, id));
-            more.map_or(term, |(why, at)| kit.uncounted(term, &why, at))
+            let times = py::repeats(&world, &runs);
+            let times = if team { py::resumed(times) } else { times };
+            py::counted(kit, term, times, || reader.beside(&asks, id))
         });
     }
     classic::lower(&mut units, &world, &asks, file);

@@ -18,7 +18,7 @@ use super::source::{CrewItem, CrewReader, Setting};
 use super::{CREW_KEYS, CREW_UNUSED, SHARED};
 use crate::langgraph::Functions;
 use crate::model_requests::{ModelRequests, Uncounted};
-use crate::py::{self, field};
+use crate::py::{self, Runs, field};
 use diagnostics::{Diagnostic, FileId, Span};
 use frontend_kit::emit::{codes, undecided};
 use frontend_kit::kit::{Budget, Kit, Units};
@@ -137,9 +137,8 @@ fn made(mut units: Units, project: &Project, file: &File, mut world: World<'_>) 
             let before = used.clone();
             let term = reader.flow(kit, class, &mut used);
             let crews: Vec<ObjectId> = used.difference(&before).copied().collect();
-            let more = reader.repeated(&runs).or_else(|| hooks.clone());
-            let more = more.or_else(|| crews.iter().find_map(|id| reader.beside(&asks, *id)));
-            let term = more.map_or(term, |(why, at)| kit.uncounted(term, &why, at));
+            let crews = || crews.iter().find_map(|id| reader.beside(&asks, *id));
+            let term = py::counted(kit, term, reader.repeated(&runs), || hooks.clone().or_else(crews));
             kit.begun(term, span)
         });
     }
@@ -156,9 +155,8 @@ fn made(mut units: Units, project: &Project, file: &File, mut world: World<'_>) 
             let crew = reader.made_crew(kit, id, &mut used);
             let term = reader.crew(kit, &crew);
             let runs = reader.kickoffs(|base| world.object(base).span == span);
-            let more = reader.repeated(&runs).or_else(|| hooks.clone());
-            let more = more.or_else(|| reader.beside(&asks, id));
-            let term = more.map_or(term, |(why, at)| kit.uncounted(term, &why, at));
+            let beside = || hooks.clone().or_else(|| reader.beside(&asks, id));
+            let term = py::counted(kit, term, reader.repeated(&runs), beside);
             for (keys, at) in given {
                 let lacks: Vec<String> =
                     kit.inputs().filter(|name| !keys.contains(name)).map(str::to_string).collect();
@@ -184,9 +182,8 @@ fn made(mut units: Units, project: &Project, file: &File, mut world: World<'_>) 
         units.add(&name, UnitKind::Agent, span, |kit| {
             let term = reader.alone(kit, CrewItem::Made(id));
             let runs = reader.kickoffs(|base| world.object(base).span == span);
-            let more = reader.repeated(&runs).or_else(|| hooks.clone());
-            let more = more.or_else(|| reader.beside(&asks, id));
-            more.map_or(term, |(why, at)| kit.uncounted(term, &why, at))
+            let beside = || hooks.clone().or_else(|| reader.beside(&asks, id));
+            py::counted(kit, term, reader.repeated(&runs), beside)
         });
     }
     let start = Span { file: file.id, start: 0, end: 0 };
@@ -301,14 +298,27 @@ impl<'r> CrewReader<'r, '_> {
         self.world.objects().filter(|(_, o)| starts(o)).map(|(id, _)| id).collect()
     }
 
-    /// Reason for more than one start, if any.
-    fn repeated(&self, runs: &[ObjectId]) -> Option<Uncounted> {
+    /// Number of starts by some calls.
+    fn repeated(&self, runs: &[ObjectId]) -> Option<Runs> {
+        // Functions that only train or test it are begun instead.
         let several = runs.iter().map(|id| self.world.object(*id)).find(|o| {
-            // Functions that only train or test it are begun instead.
-            o.short().contains("for_each") || !o.explored && matches!(o.short(), "train" | "test" | "replay")
+            let trains = !o.explored && matches!(o.short(), "train" | "test" | "replay");
+            trains || o.short().contains("for_each") && self.inputs(o).is_none()
         });
-        let several = several.map(|o| (format!("`{}` starts it more than once", o.short()), o.span));
-        several.or_else(|| py::repeats(self.world, runs))
+        if let Some(o) = several {
+            return Some(Runs::Unknown(format!("`{}` starts it more than once", o.short()), o.span));
+        }
+        let times = |id: &ObjectId| self.inputs(self.world.object(*id)).unwrap_or(1);
+        py::repeats_of(self.world, runs, times)
+    }
+
+    /// Number of inputs of a call that starts a crew once for each, if it is known.
+    fn inputs(&self, start: &Object) -> Option<u64> {
+        if !start.short().contains("for_each") {
+            return Some(1);
+        }
+        let given = field(start, starts(start.short()), "inputs")?;
+        self.world.count(given.value)
     }
 
     /// Reason why functions of an agent, or of a crew with its agents and tasks, call models of their own.
@@ -416,7 +426,7 @@ impl<'r> CrewReader<'r, '_> {
                 Some(task) => tasks.push(CrewItem::Made(task)),
                 None => {
                     let message = format!("a task that is not known: {}", self.world.unknown_reason(&value));
-                    kit.out.push(undecided(codes::NOT_COMPILED, message, value.span));
+                    kit.left_out(message, value.span);
                 }
             }
         }
@@ -427,7 +437,7 @@ impl<'r> CrewReader<'r, '_> {
             None => false,
             Some((_, at)) => {
                 let message = "the process is not known; it counts as sequential";
-                kit.out.push(undecided(codes::NOT_COMPILED, message, *at));
+                kit.left_out(message.into(), *at);
                 false
             }
         };

@@ -321,8 +321,7 @@ impl<'r> CrewReader<'r, '_> {
         let mut out = Vec::new();
         for value in self.items(kit, given, "tools") {
             let decl = self.tool(&value).unwrap_or_else(|| {
-                let message = format!("a tool that is not known: {}", self.world.unknown_reason(&value));
-                kit.out.push(undecided(codes::NOT_COMPILED, message, value.span));
+                py::unknown_tool(kit, self.world, &value);
                 let name = py::outside(&value).unwrap_or_else(|| format!("unknown_{}", out.len() + 1));
                 ToolDecl::unknown(name.into(), value.span)
             });

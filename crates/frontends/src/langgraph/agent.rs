@@ -127,6 +127,15 @@ impl Agent {
     }
 }
 
+/// Returns true for a model that LangChain asks for a structured answer by the provider's own means; an answer
+/// that is not valid is an error then.
+///
+/// Source: langchain 1.4.7, `agents/factory.py`, `FALLBACK_MODELS_WITH_STRUCTURED_OUTPUT`.
+fn has_native_form(model: &str) -> bool {
+    const NAMES: &[&str] = &["grok", "gpt-5", "gpt-4.1", "gpt-4o", "gpt-oss", "o3-pro", "o3-mini"];
+    NAMES.iter().any(|n| model.contains(n))
+}
+
 impl GraphReader<'_, '_> {
     /// The agent or graph that a value is.
     pub fn inner_graph(&self, value: &Value) -> Option<Inner> {
@@ -265,7 +274,13 @@ impl GraphReader<'_, '_> {
         let steps = limit.clone();
         let (mut bound, last) = rounds(limit, langchain);
         if asks_again {
-            bound = steps;
+            bound = steps.clone();
+        }
+        // Without tools there is no loop: each reply that is not valid is asked for again, to the limit.
+        let native =
+            strategy != Some(Some("ToolStrategy")) && params.model.as_deref().is_some_and(has_native_form);
+        if let (true, true, false, Bound::Finite(n)) = (asks_again, tools.is_empty(), native, steps.bound) {
+            params.repair = u32::try_from(n.saturating_sub(1)).unwrap_or(u32::MAX);
         }
         let decls = self.tools(kit, &tools, head);
         Agent { after, ..Agent::of(head, parts, params, tools, decls, bound, last) }

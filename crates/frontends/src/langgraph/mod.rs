@@ -215,8 +215,12 @@ fn made(mut units: Units, file: &File, wanted: Option<&str>, mut world: World<'_
             };
             kit.close();
             gradual_types::open(&mut kit.b);
-            let more = reader.run_again(&top.what).or_else(|| reader.beside(&asks, &top.what));
-            more.map_or(term, |(why, at)| kit.uncounted(term, &why, at))
+            let term = match reader.retries() {
+                Some(Ok((n, at))) => kit.repeated(term, n, "it is tried again when something fails", at),
+                _ => term,
+            };
+            let runs = reader.run_again(&top.what);
+            crate::py::counted(kit, term, runs, || reader.beside(&asks, &top.what))
         });
     }
     let start = Span { file: file.id, start: 0, end: 0 };

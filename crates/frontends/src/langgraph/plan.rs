@@ -2,7 +2,7 @@
 
 use super::GraphReader;
 use crate::py::{self, field};
-use core_ir::Data;
+use core_ir::{Bound, Data};
 use diagnostics::{Diagnostic, Span};
 use frontend_kit::emit::{LoopBound, clip, codes, undecided};
 use python::{Object, ObjectId, PyKind, Value};
@@ -608,8 +608,26 @@ impl GraphReader<'_, '_> {
     ///
     /// What a node runs has the limit of the run around it: `ensure_config` of LangChain hands it on.
     pub fn limit(&self, calls: &[(String, &Object)], default: LoopBound) -> LoopBound {
-        if let Some((value, at)) = calls.iter().find_map(|(name, call)| self.stated_limit(name, call)) {
-            return py::bound(self.world, Some(py::Given { value: &value, at }), default);
+        let is_run = |name: &str| RUNS.contains(&name);
+        let stated = |(name, call): &(String, &Object)| self.stated_limit(name, call);
+        let configured = calls.iter().filter(|(name, _)| !is_run(name)).find_map(stated);
+        let mut all: Vec<Option<(Value, Span)>> =
+            calls.iter().filter(|(name, _)| is_run(name)).map(|c| stated(c).or(configured.clone())).collect();
+        if all.is_empty() {
+            all.push(configured);
+        }
+        // The largest limit of all runs.
+        if all.iter().any(Option::is_some) {
+            let bound = |limit: Option<(Value, Span)>| {
+                let given = limit.as_ref().map(|(value, at)| py::Given { value, at: *at });
+                py::bound(self.world, given, default.clone())
+            };
+            let size = |b: &LoopBound| match b.bound {
+                Bound::Finite(n) => n,
+                Bound::Infinite => u64::MAX,
+            };
+            let most = all.into_iter().map(bound).reduce(|a, b| if size(&b) > size(&a) { b } else { a });
+            return most.unwrap_or(default);
         }
         let runs = || calls.iter().filter(|(name, _)| RUNS.contains(&name.as_str()));
         let file = runs().next().map(|(_, run)| run.span.file);

@@ -106,12 +106,18 @@ pub(super) struct Machine<'m, 'r, 'w, 'p> {
     pub(super) full: bool,
 }
 
+/// The labels that a decision for several nodes joins. A label that is known as a whole may hold the sign.
+fn joined(label: &str, known: impl Fn(&str) -> bool) -> Vec<&str> {
+    if known(label) { vec![label] } else { label.split('+').collect() }
+}
+
 /// The labels of a mapping that the function before it never gives, each with its place and whether another
 /// label leads where it does.
 fn never_taken<'r>(router: &'r Router, ways: &Ways) -> impl Iterator<Item = (String, Span, bool)> + use<'r> {
-    let options = ways.options.iter().flat_map(|(label, _)| label.split('+').map(str::to_string));
-    let given: HashSet<String> = options.chain(ways.lost.iter().cloned()).collect();
     let all = router.map.as_deref().unwrap_or(&[]);
+    let known = |label: &str| all.iter().any(|(l, ..)| l == label);
+    let options = ways.options.iter().flat_map(|(label, _)| joined(label, known));
+    let given: HashSet<String> = options.map(str::to_string).chain(ways.lost.iter().cloned()).collect();
     let live = given.clone();
     let other = move |to: &str| all.iter().any(|(label, target, _)| target == to && live.contains(label));
     all.iter().filter(move |(label, ..)| !given.contains(label)).map(move |(label, to, at)| {
@@ -476,7 +482,11 @@ impl Machine<'_, '_, '_, '_> {
         let mut listed: Vec<(String, Span)> = Vec::new();
         for (label, at) in labels {
             let mut targets = Vec::new();
-            for part in label.split('+') {
+            let known = |label: &str| match &router.map {
+                Some(map) => map.iter().any(|(l, ..)| l == label),
+                None => plan.target(label).is_some(),
+            };
+            for part in joined(&label, known) {
                 let name = match &router.map {
                     Some(map) => map.iter().find(|(l, ..)| l == part).map(|(_, n, _)| n.clone()),
                     None => Some(part.to_string()),
@@ -625,7 +635,8 @@ impl Machine<'_, '_, '_, '_> {
             }
         }
         for label in named {
-            let targets: Vec<Target> = label.split('+').filter_map(|n| plan.target(n)).collect();
+            let parts = joined(&label, |label| plan.target(label).is_some());
+            let targets: Vec<Target> = parts.into_iter().filter_map(|n| plan.target(n)).collect();
             if !targets.is_empty() && ways.options.iter().all(|(l, _)| *l != label) {
                 ways.options.push((label, targets));
             }

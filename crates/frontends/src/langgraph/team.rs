@@ -16,7 +16,7 @@ use crate::defaults;
 use crate::py::{self, field};
 use core_ir::{Data, EffectClass, LabelSpec, ModelParams, Role, TermId, ToolDecl, Type};
 use frontend_kit::conversation::{CallEffect, Choice, Speaker, conversation};
-use frontend_kit::emit::{Unused, codes, undecided};
+use frontend_kit::emit::Unused;
 use frontend_kit::kit::Kit;
 use frontend_kit::shape::why;
 use python::{Object, ObjectId, PyKind, Value};
@@ -66,7 +66,7 @@ impl GraphReader<'_, '_> {
         let all = field(object, Some(0), "agents").map_or(0, |g| self.items(g.value).len());
         if members.len() < all {
             let message = "some of the agents are not known, or no prebuilt ones: they are left out";
-            kit.out.push(undecided(codes::NOT_COMPILED, message, object.span));
+            kit.left_out(message.into(), object.span);
         }
         match object.short() {
             "create_swarm" => self.swarm(kit, id, &members),

@@ -7,7 +7,8 @@
 
 use super::{GraphReader, What};
 use crate::model_requests::{ModelRequests, Uncounted, is_asking};
-use crate::py::{self, field};
+use crate::py::{self, Runs, field};
+use diagnostics::Span;
 use python::{Object, ObjectId, PyKind, Value};
 
 /// Calls that have something tried again, by the last part of their names.
@@ -77,8 +78,8 @@ const RUNS_FOR_EACH: &[&str] = &[
 ];
 
 impl GraphReader<'_, '_> {
-    /// Reason for more than one run, if any.
-    pub(super) fn run_again(&self, what: &What) -> Option<Uncounted> {
+    /// Number of runs.
+    pub(super) fn run_again(&self, what: &What) -> Option<Runs> {
         let id = match what {
             What::Graph(id) | What::Agent(id) | What::Team(id) => *id,
             What::Chain(value) => self.world.object_of(value)?.0,
@@ -90,25 +91,104 @@ impl GraphReader<'_, '_> {
         for id in same {
             for (method, call) in self.world.method_chain(id) {
                 let name = method.name.rsplit('.').next().unwrap_or(&method.name);
-                if RUNS_FOR_EACH.contains(&name) {
-                    return Some((format!("`{name}` runs it once for each input"), call.span));
+                if RUNS_FOR_EACH.contains(&name) && self.inputs(method.result).is_none() {
+                    return Some(Runs::Unknown(format!("`{name}` runs it once for each input"), call.span));
                 }
-                if RUNS.contains(&name) {
+                if RUNS.contains(&name) || RUNS_FOR_EACH.contains(&name) {
                     runs.push(method.result);
                 }
             }
         }
-        py::repeats(self.world, &runs)
+        let times = py::repeats_of(self.world, &runs, |id| self.inputs(*id).unwrap_or(1));
+        // An agent's turns do not depend on what is in its state.
+        if matches!(what, What::Graph(_)) && self.is_kept(place) { py::resumed(times) } else { times }
+    }
+
+    /// The most times that retries and fallbacks repeat a call, with the place of one of them. `None` if there
+    /// are none.
+    pub(super) fn retries(&self) -> Option<Result<(u64, Span), Uncounted>> {
+        let is_ours = |o: &Object| o.callee.starts_with("langchain") || o.callee.starts_with("langgraph");
+        let of_chain = |o: &Object| o.base.is_some() && matches!(o.short(), "with_retry" | "with_fallbacks");
+        let all = self.world.objects().map(|(_, o)| o);
+        let all = all.filter(|o| RETRIES.contains(&o.short()) && (is_ours(o) || of_chain(o)));
+        // What stands in one place is made of one call after another, or beside each other.
+        let mut seen: Vec<Span> = Vec::new();
+        let (mut most, mut nodes) = (1_u64, 1_u64);
+        let mut at = None;
+        for object in all {
+            at = Some(object.span);
+            let Some(n) = self.attempts(object).filter(|_| !object.repeated) else {
+                let why = format!("`{}` asks again when something fails", object.short());
+                return Some(Err((why, object.span)));
+            };
+            if seen.contains(&object.span) {
+                continue;
+            }
+            seen.push(object.span);
+            match object.short() {
+                // Nodes of one graph are not within one another.
+                "RetryPolicy" if self.plans.len() == 1 => nodes = nodes.max(n),
+                _ => most = most.saturating_mul(n),
+            }
+        }
+        at.map(|at| Ok((most.saturating_mul(nodes), at)))
+    }
+
+    /// The most attempts that a call of [`RETRIES`] makes of what it is about, if it is known. The defaults are
+    /// those of `langgraph.types`, `langchain_core.runnables.base` and `langchain.agents.middleware`.
+    fn attempts(&self, object: &Object) -> Option<u64> {
+        if object.open.is_some() {
+            return None;
+        }
+        let number = |position: Option<usize>, name: &str, default: u64| match field(object, position, name) {
+            None => Some(default),
+            Some(given) => match self.world.resolve_env(given.value).kind {
+                PyKind::Int(n) => u64::try_from(n).ok(),
+                _ => None,
+            },
+        };
+        let is_model = |v: &Value| self.model(v).is_some() || self.world.str(v).is_some();
+        match object.short() {
+            "with_retry" => number(None, "stop_after_attempt", 3),
+            "RetryPolicy" => number(Some(3), "max_attempts", 3),
+            "ModelRetryMiddleware" | "ToolRetryMiddleware" => number(None, "max_retries", 2)?.checked_add(1),
+            "ModelFallbackMiddleware" => {
+                let models = object.args.iter().all(|a| is_model(&a.value));
+                u64::try_from(object.args.len() + 1).ok().filter(|_| models)
+            }
+            "with_fallbacks" => {
+                let others = field(object, Some(0), "fallbacks")?.value;
+                let models = self.world.items(others)?.iter().all(is_model);
+                // Another chain may ask more often than the first one.
+                self.world.count(others)?.checked_add(1).filter(|_| models)
+            }
+            _ => None,
+        }
+    }
+
+    /// Returns true if the state of a graph that is built in a place may be kept between runs.
+    fn is_kept(&self, place: Span) -> bool {
+        let graphs = self.world.objects().filter(|(_, o)| o.span == place).map(|(id, _)| id);
+        let mut compiled = graphs.flat_map(|id| self.world.method_chain(id));
+        compiled.any(|(m, o)| {
+            m.name.ends_with("compile") && (o.open.is_some() || field(o, Some(0), "checkpointer").is_some())
+        })
+    }
+
+    /// Number of inputs of a call, if it is known.
+    fn inputs(&self, run: ObjectId) -> Option<u64> {
+        let call = self.world.object(run);
+        if !RUNS_FOR_EACH.contains(&call.short()) {
+            return Some(1);
+        }
+        self.world.count(field(call, Some(0), "inputs")?.value)
     }
 
     /// Reason for model calls outside the term.
     pub(super) fn beside(&self, asks: &ModelRequests<'_, '_>, what: &What) -> Option<Uncounted> {
         let objects = || self.world.objects().map(|(_, o)| o);
-        let is_ours = |o: &Object| o.callee.starts_with("langchain") || o.callee.starts_with("langgraph");
-        let of_chain = |o: &Object| o.base.is_some() && matches!(o.short(), "with_retry" | "with_fallbacks");
-        let retried = objects().find(|o| RETRIES.contains(&o.short()) && (is_ours(o) || of_chain(o)));
-        if let Some(object) = retried {
-            return Some((format!("`{}` asks again when something fails", object.short()), object.span));
+        if let Some(Err(uncounted)) = self.retries() {
+            return Some(uncounted);
         }
         let itself =
             |o: &Object| o.callee.split('.').find_map(|part| ASK_ITSELF.iter().find(|n| **n == part));
@@ -152,6 +232,34 @@ impl GraphReader<'_, '_> {
         }
     }
 
+    /// Place where middleware says that it may jump to another node than the next one, other than the end.
+    fn jumps(&self, item: &Value) -> Option<Span> {
+        let ends = |v: &Value| self.world.str(v) == Some("end");
+        let declared = |value: &Value| {
+            let (_, made) = self.world.object_of(value)?;
+            let given = field(made, None, "can_jump_to")?;
+            let only_ends = self.world.items(given.value).is_some_and(|all| all.iter().all(ends));
+            (!only_ends).then_some(given.at)
+        };
+        let function = |f| self.world.function(f).decorators.iter().find_map(declared);
+        if let Some(at) = declared(item).or_else(|| py::function_of(item).and_then(function)) {
+            return Some(at);
+        }
+        let class = self.world.object_of(item)?.1.class?;
+        const HOOKS: &[&str] = &[
+            "before_agent",
+            "before_model",
+            "after_model",
+            "after_agent",
+            "abefore_agent",
+            "abefore_model",
+            "aafter_model",
+            "aafter_agent",
+        ];
+        let hooks = HOOKS.iter().filter_map(|h| self.world.class_lookup(class, h));
+        hooks.filter_map(|(v, _)| py::function_of(&v)).find_map(function)
+    }
+
     /// Reason for model calls of an agent's middleware.
     fn middleware(&self, asks: &ModelRequests<'_, '_>, object: &Object) -> Option<Uncounted> {
         let given = field(object, None, "middleware")?;
@@ -162,6 +270,9 @@ impl GraphReader<'_, '_> {
         items.iter().find_map(|item| {
             if let Some(found) = asks.beside([item], &|_| false) {
                 return Some(found);
+            }
+            if let Some(at) = self.jumps(item) {
+                return Some(("middleware may jump back to the model".into(), at));
             }
             let function = py::function_of(item).or_else(|| {
                 let (_, made) = self.world.object_of(item)?;
@@ -174,7 +285,9 @@ impl GraphReader<'_, '_> {
                 }
                 (None, Some((_, made))) => match made.class {
                     Some(class) => WRAPS.iter().any(|w| self.world.class_lookup(class, w).is_some()),
-                    None if QUIET_MIDDLEWARE.contains(&made.short()) => false,
+                    None if QUIET_MIDDLEWARE.contains(&made.short()) || RETRIES.contains(&made.short()) => {
+                        false
+                    }
                     None => {
                         let why = format!("what `{}` asks is not compiled", made.short());
                         return Some((why, made.span));

@@ -18,7 +18,7 @@
 
 use crate::defaults;
 use crate::model_requests::{ModelRequests, Uncounted};
-use crate::py::{self, Given, field};
+use crate::py::{self, Given, Runs, field};
 use core_ir::{Bound, LabelSpec, ModelParams, Name, TermId, ToolDecl, ToolParam, Type};
 use diagnostics::Span;
 use frontend_kit::conversation::{
@@ -146,12 +146,15 @@ fn made(mut units: Units, file: &File, mut world: World<'_>) -> Compiled {
     // What is run: an agent with its bound, and the runs of it.
     let mut begun: Vec<(ObjectId, LoopBound, Vec<ObjectId>)> = Vec::new();
     let mut done: HashMap<(ObjectId, Option<String>), usize> = HashMap::new();
+    let mut other: Option<Uncounted> = None;
     for (run_id, run) in py::made_by(&world, |o| py::made_in(o, file) && is_run(o)) {
         py::report(run, RUN_KEYS, RUN_UNUSED, "a run", &mut units.compiled.diagnostics);
         let Some(start) = field(run, Some(0), "starting_agent") else { continue };
         let Some(id) = reader.agent_of(start.value) else {
             let message = format!("the agent that is run: {}", world.unknown_reason(start.value));
-            units.compiled.diagnostics.push(undecided(codes::NOT_COMPILED, message, start.at));
+            units.compiled.diagnostics.push(undecided(codes::NOT_COMPILED, message.clone(), start.at));
+            // It may be any of the agents.
+            other.get_or_insert((message, start.at));
             continue;
         };
         let turns = field(run, None, "max_turns");
@@ -170,19 +173,20 @@ fn made(mut units: Units, file: &File, mut world: World<'_>) -> Compiled {
         begun.push((id, bound, vec![run_id]));
     }
     for (id, bound, runs) in begun {
-        add(&mut units, &reader, &asks, id, bound, &runs);
+        add(&mut units, &reader, &asks, (id, bound), &runs, &other);
     }
     for function in &functions {
         units.add(&function.name, UnitKind::Crew, function.at, |kit| {
             let term = whole.unit(kit, function);
             let runs: Vec<ObjectId> = function.sites.iter().flat_map(|at| whole.runs_of(*at)).collect();
             let called = world.function(function.function);
-            let more = match (called.repeated, called.called) {
-                (true, _) => Some(("it is called again an unknown number of times".to_string(), function.at)),
-                (_, 2..) => Some(("it is called more than once".to_string(), function.at)),
-                _ => reader.beside(&asks, &runs),
+            let calls = match (called.repeated, called.called) {
+                (true, _) => {
+                    Runs::Unknown("it is called again an unknown number of times".into(), function.at)
+                }
+                (false, n) => Runs::AtMost(n, function.at),
             };
-            more.map_or(term, |(why, at)| kit.uncounted(term, &why, at))
+            py::counted(kit, term, Some(calls), || reader.beside(&asks, &runs))
         });
     }
     let all: Vec<ObjectId> = py::made_by(&world, |o| py::made_in(o, file))
@@ -200,7 +204,7 @@ fn made(mut units: Units, file: &File, mut world: World<'_>) -> Compiled {
     }
     for id in all.iter().filter(|id| !used.contains(id) && !parts.contains(id)) {
         let default = defaults::bound(&defaults::OPENAI_AGENTS_TURNS, &units.versions);
-        add(&mut units, &reader, &asks, *id, default, &[]);
+        add(&mut units, &reader, &asks, (*id, default), &[], &other);
     }
     let start = Span { file: file.id, start: 0, end: 0 };
     units.done(Some(start), "no agent is made here")
@@ -210,9 +214,9 @@ fn add(
     units: &mut Units,
     reader: &SdkReader<'_, '_>,
     asks: &ModelRequests<'_, '_>,
-    id: ObjectId,
-    bound: LoopBound,
+    (id, bound): (ObjectId, LoopBound),
     runs: &[ObjectId],
+    other: &Option<Uncounted>,
 ) {
     let object = reader.world.object(id);
     let name = reader.name(id);
@@ -220,11 +224,11 @@ fn add(
     let span = object.span;
     units.add(&name, kind, span, |kit| {
         let term = reader.run(kit, id, bound, 0);
-        let more = py::repeats(reader.world, runs).or_else(|| match runs {
+        let beside = || match runs {
             [] => reader.asked_beside(asks, [id]),
             runs => reader.beside(asks, runs),
-        });
-        more.map_or(term, |(why, at)| kit.uncounted(term, &why, at))
+        };
+        py::counted(kit, term, py::repeats(reader.world, runs), || other.clone().or_else(beside))
     });
 }
 
@@ -694,8 +698,7 @@ impl SdkReader<'_, '_> {
                     out.push(Choice { role, ..Choice::new(decl, CallEffect::Call) });
                 }
                 None => {
-                    let message = format!("a tool that is not known: {}", self.world.unknown_reason(&value));
-                    kit.out.push(undecided(codes::NOT_COMPILED, message, at));
+                    py::unknown_tool(kit, self.world, &value);
                     let name = py::outside(&value).unwrap_or_else(|| format!("unknown_{}", out.len() + 1));
                     out.push(Choice::new(ToolDecl::unknown(name.into(), at), CallEffect::Call));
                 }

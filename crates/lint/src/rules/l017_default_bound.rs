@@ -93,7 +93,8 @@ fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
     let endless_graph = context.unit.outline.graphs.iter().any(never_ends);
     for l in context.loops().iter().filter(|l| l.bound != Bound::Infinite || !l.is_endless()) {
         let Some(origin) = &l.origin else { continue };
-        if endless_graph && l.bound == Bound::Infinite {
+        let is_count = matches!(origin, BoundOrigin::Repeated(_));
+        if is_count || endless_graph && l.bound == Bound::Infinite {
             continue;
         }
         let Term::Fix { body, .. } = code.term(l.fix) else { continue };

@@ -1,6 +1,7 @@
 //! `entail lint`: defects in agent configurations.
 
 mod repair;
+mod unknown;
 mod watch;
 
 use crate::args::{Format as OutputFormat, LevelArg, LintArgs};
@@ -161,7 +162,12 @@ fn once(ui: &Ui, args: &LintArgs) -> Exit {
             OutputFormat::Sarif | OutputFormat::Github | OutputFormat::Markdown => {
                 report.add(&sources, &findings);
             }
-            _ => ui.findings(&sources, &findings),
+            _ if ui.is_json() => ui.findings(&sources, &findings),
+            _ => {
+                let unknown = unknown::take(&mut findings);
+                ui.findings(&sources, &findings);
+                unknown::show(ui, &shown, &sources, &unknown);
+            }
         }
     }
     if let (Some(written), Some(path)) = (&written, project.baseline()) {
