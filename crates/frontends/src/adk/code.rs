@@ -612,7 +612,13 @@ impl<'r> AdkReader<'r, '_> {
                 wraps.then(|| field(object, Some(0), "func")).flatten().and_then(|g| py::function_of(g.value))
             });
             if let Some(function) = function {
-                actions.push(self.function(function, at));
+                let action = self.function(function, at);
+                // The loop ends when the agent has answered. It may call the function again before.
+                if matches!(action.kind, ActionKind::End) {
+                    let why = format!("calls of `{}`, after which its agent goes on", clip(&action.name));
+                    kit.left_out(why, at);
+                }
+                actions.push(action);
                 continue;
             }
             let object = self.world.object_of(&value).map(|(_, o)| o);

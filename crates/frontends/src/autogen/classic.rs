@@ -144,18 +144,25 @@ struct ClassicReader<'r, 'w> {
     world: &'r World<'w>,
 }
 
+/// Reason why a chat has no bound that another model call sums up.
+const SUMMARY: &str = "a model summarises the group chat";
+
 /// A group chat that the module begins.
 struct Chat<'r> {
     initiator: ObjectId,
     recipient: ObjectId,
     turns: Option<Given<'r>>,
     at: Span,
+    /// The call that begins it, alone or with others.
+    call: Span,
+    /// Place of a summary by other means than the last message.
+    summary: Option<Span>,
 }
 
 /// The group chats that a module begins, and agents that take part in none.
 pub(super) fn lower(units: &mut Units, world: &World<'_>, asks: &ModelRequests<'_, '_>, file: &File) {
     let reader = ClassicReader { world };
-    let chats = reader.chats(file, &mut units.compiled.diagnostics);
+    let (chats, other) = reader.chats(file, &mut units.compiled.diagnostics);
     let mut used: HashSet<ObjectId> = HashSet::new();
     let mut places: HashSet<Span> = HashSet::new();
     for chat in &chats {
@@ -169,12 +176,14 @@ pub(super) fn lower(units: &mut Units, world: &World<'_>, asks: &ModelRequests<'
             let term = reader.chat(kit, chat);
             let begun: Vec<ObjectId> = world
                 .objects()
-                .filter(|(_, o)| o.span == chat.at && o.base.is_some())
+                .filter(|(_, o)| o.span == chat.call && o.base.is_some())
                 .map(|(id, _)| id)
                 .collect();
+            let summary = || chat.summary.map(|at| (SUMMARY.to_string(), at));
             py::counted(kit, term, py::repeats(world, &begun), || {
                 let call = begun.first().copied();
-                reader.beside(asks, [chat.initiator, chat.recipient].into_iter().chain(call))
+                let parts = [chat.initiator, chat.recipient].into_iter().chain(call);
+                other.clone().or_else(summary).or_else(|| reader.beside(asks, parts))
             })
         });
     }
@@ -249,7 +258,7 @@ impl<'r> ClassicReader<'r, '_> {
             if let Some(given) = field(object, None, "summary_method")
                 && self.world.str(given.value) != Some("last_msg")
             {
-                return Some(("a model summarises the group chat".to_string(), given.at));
+                return Some((SUMMARY.to_string(), given.at));
             }
             let calls = object.calls.iter().map(|call| self.world.object(call.result));
             if let Some(nested) = calls.clone().find(|o| o.short() == "register_nested_chats") {
@@ -300,8 +309,10 @@ impl<'r> ClassicReader<'r, '_> {
         given.and_then(|g| py::label(self.world, g.value)).unwrap_or_else(|| default.into())
     }
 
-    fn chats(&self, file: &File, out: &mut Vec<Diagnostic>) -> Vec<Chat<'r>> {
+    /// The chats that a module begins, and why there are others, if any.
+    fn chats(&self, file: &File, out: &mut Vec<Diagnostic>) -> (Vec<Chat<'r>>, Option<Uncounted>) {
         let mut chats = Vec::new();
+        let mut other: Option<Uncounted> = None;
         for (_, call) in self.world.objects().filter(|(_, o)| py::made_in(o, file)) {
             let begins = matches!(call.short(), "initiate_chat" | "a_initiate_chat");
             let initiator = call.base.filter(|b| self.is_agent(*b));
@@ -311,32 +322,40 @@ impl<'r> ClassicReader<'r, '_> {
                 match recipient.and_then(|g| self.agent(g.value)) {
                     Some(recipient) => {
                         let turns = field(call, None, "max_turns").filter(|g| !g.value.is_none());
-                        chats.push(Chat { initiator, recipient, turns, at: call.span });
+                        let at = call.span;
+                        chats.push(Chat { initiator, recipient, turns, at, call: at, summary: None });
                     }
                     None => {
                         let why = recipient.map_or("nobody".into(), |g| self.world.unknown_reason(g.value));
                         let message = format!("the partner of the chat is not known: {why}");
-                        out.push(undecided(codes::NOT_COMPILED, message, call.span));
+                        out.push(undecided(codes::NOT_COMPILED, message.clone(), call.span));
+                        other.get_or_insert((message, call.span));
                     }
                 }
             }
             if matches!(call.short(), "initiate_chats" | "a_initiate_chats") {
-                self.several(call, initiator, &mut chats, out);
+                let known = self.several(call, initiator, &mut chats, out);
+                if !known {
+                    let why = "which chats `initiate_chats` begins is not known";
+                    other.get_or_insert((why.to_string(), call.span));
+                }
             }
         }
-        chats
+        (chats, other)
     }
 
-    /// `initiate_chats([{"recipient": …, "message": …}, …])`.
+    /// `initiate_chats([{"recipient": …, "message": …}, …])`. Returns false if one of them is not known.
     fn several(
         &self,
         call: &'r Object,
         initiator: Option<ObjectId>,
         chats: &mut Vec<Chat<'r>>,
         out: &mut Vec<Diagnostic>,
-    ) {
-        let list = field(call, Some(0), "chat_queue").and_then(|g| self.world.items(g.value));
-        let Some(list) = list else { return };
+    ) -> bool {
+        let given = field(call, Some(0), "chat_queue");
+        let list = given.and_then(|g| self.world.items(g.value));
+        let Some(list) = list else { return false };
+        let mut known = given.is_some_and(|g| self.world.count(g.value).is_some());
         let message = "what one chat carries over to the next is not compiled: each is a unit of its own";
         out.push(undecided(codes::NOT_COMPILED, message, call.span));
         for entry in list {
@@ -344,11 +363,15 @@ impl<'r> ClassicReader<'r, '_> {
             let sender = of("sender").and_then(|v| self.agent(v)).or(initiator);
             let (Some(initiator), Some(recipient)) = (sender, of("recipient").and_then(|v| self.agent(v)))
             else {
+                known = false;
                 continue;
             };
             let turns = of("max_turns").map(|value| Given { value, at: value.span });
-            chats.push(Chat { initiator, recipient, turns, at: entry.span });
+            let summary = of("summary_method").filter(|v| self.world.str(v) != Some("last_msg"));
+            let summary = summary.map(|v| v.span);
+            chats.push(Chat { initiator, recipient, turns, at: entry.span, call: call.span, summary });
         }
+        known
     }
 
     /// The model's parameters; `None` if it has none.
