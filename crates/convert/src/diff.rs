@@ -232,6 +232,7 @@ impl Walk<'_> {
                 "the effects and labels"
             }
             () if p.approve != q.approve || p.policy != q.policy => "who allows",
+            () if p.at_most != q.at_most => "the number of calls",
             () => return Ok(()),
         };
         Err(Difference {

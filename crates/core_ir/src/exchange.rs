@@ -304,6 +304,9 @@ impl ExchangeWriter<'_> {
         if t.approve {
             o["approve"] = true.into();
         }
+        if let Some(most) = t.at_most {
+            o["at_most"] = whole_json(most);
+        }
         if let Some(policy) = &t.policy {
             let terms = self.terms(policy);
             o["policy"] = json!({"root": terms.len().saturating_sub(1), "terms": terms});
@@ -1220,6 +1223,7 @@ impl ExchangeReader {
             description: self.maybe(place, "description", |r, p| r.name(p))?,
             handler: self.maybe(place, "handler", |r, p| r.data(p, 0))?,
             approve: place.value.get("approve").is_some_and(|v| *v == Value::Bool(true)),
+            at_most: self.maybe(place, "at_most", |r, p| r.whole(p))?,
             policy: self.maybe(place, "policy", Self::policy)?,
             span: self.at(place)?,
         })

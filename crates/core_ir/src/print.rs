@@ -1214,6 +1214,9 @@ impl<'a> Printer<'a> {
         if tool.approve {
             text.push_str(" approve");
         }
+        if let Some(most) = tool.at_most {
+            let _ = write!(text, " at_most {most}");
+        }
         if let Some(policy) = &tool.policy {
             let policy = print_term_with(policy, policy.root(), Style { width: None, ..self.style });
             let _ = write!(text, " policy ({})", policy.text);

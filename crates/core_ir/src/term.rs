@@ -375,8 +375,8 @@ pub enum Term {
     Lit(Data),
     /// `{f: e, …}`, names distinct.
     Record(Vec<(Name, TermId)>),
-    /// `args[f]{x: e, …}`: the arguments of a planned call of a tool, names distinct. No other term makes such
-    /// a value. See [`Builder::args`].
+    /// `args[f]{x: e, …}`: the arguments of a planned call of a tool, names distinct. No other term makes
+    /// such a value. See [`Builder::args`].
     Args(ToolId, Vec<(Name, TermId)>),
     /// `[e, …]`.
     List(Vec<TermId>),
@@ -631,6 +631,8 @@ pub struct ToolDecl {
     pub handler: Option<Data>,
     /// True if every call needs approval, which endorses its arguments for this call.
     pub approve: bool,
+    /// Maximum number of calls in a run that untrusted data decides; the next one ends the run.
+    pub at_most: Option<u64>,
     /// A function that decides whether a call may be made: from a record that has, for each argument, `value`
     /// and `label` (a label value), to `true`, `false` or a text that says why not. It asks nothing
     /// ([`Code::is_quiet`]) and is closed over the same prelude as the code that declares the tool.
@@ -653,6 +655,7 @@ impl ToolDecl {
             description: None,
             handler: None,
             approve: false,
+            at_most: None,
             policy: None,
             span,
         }
@@ -677,6 +680,7 @@ impl ToolDecl {
             && self.control == blank.control
             && self.label == blank.label
             && !self.approve
+            && self.at_most.is_none()
             && self.policy.is_none()
     }
 }
@@ -1078,8 +1082,8 @@ impl Builder {
     /// assert!(b.finish(plan, &Globals::none()).is_ok());
     /// ```
     ///
-    /// A parameter that is left out is missing in the call, and that it is missing has the label of the value:
-    /// write `null` or the default instead.
+    /// A parameter that is left out is missing in the call, and that it is missing has the label of the
+    /// value: write `null` or the default instead.
     pub fn args(&mut self, tool: ToolId, fields: Vec<(Name, TermId)>, span: Span) -> TermId {
         self.add(Term::Args(tool, fields), span)
     }

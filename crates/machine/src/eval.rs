@@ -173,6 +173,8 @@ struct Cleared {
     given: Label,
     /// The label of the result.
     label: Label,
+    /// True if untrusted data decides that the call happens, and the tool limits the number of such calls.
+    counts: bool,
     span: Span,
 }
 

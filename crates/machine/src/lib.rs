@@ -333,7 +333,8 @@ pub enum Call {
         tool: Arc<ToolDecl>,
         /// The arguments in the order of the parameters.
         args: Vec<(Name, Data)>,
-        /// For each argument, the join of the labels in it: where it came from and who may see it.
+        /// For each argument, the join of the labels in it and of the record that it came in: where it came
+        /// from, who decided that the call happens, and who may see it.
         labels: Box<[Label]>,
     },
     /// Read a key.
@@ -802,6 +803,8 @@ pub struct Machine {
     refused: Option<Box<Vec<RefusedCall>>>,
     /// Tools of which a policy function refused a call.
     denied: Option<Box<Vec<Name>>>,
+    /// Calls that untrusted data decided, by tool; only of tools that limit their number.
+    counted: Option<Box<Vec<(Name, u64)>>>,
 }
 
 impl Machine {
@@ -871,6 +874,7 @@ impl Machine {
             bound: None,
             refused: None,
             denied: None,
+            counted: None,
             lattice,
             config,
         };

@@ -323,8 +323,8 @@ impl Stripped {
     }
 }
 
-/// The stripped items of a list. One without labels and arguments of planned calls inside is stripped already,
-/// and shared.
+/// The stripped items of a list. One without labels and arguments of planned calls inside is stripped
+/// already, and shared.
 fn stripped(lattice: &mut Lattice, node: &Node, items: &List, limit: usize) -> Result<Stripped, PrimError> {
     if node.deep == Label::BOTTOM && !node.has_args {
         return Ok(Stripped { items: items.clone(), deep: Label::BOTTOM, has_function: node.has_function });

@@ -116,8 +116,8 @@ pub(crate) type Captures = SmallVec<[Value; 1]>;
 pub(crate) enum Body {
     List(List),
     Record(Vec<(Name, Value)>),
-    /// The arguments of a planned call of this tool. Only the term `args[f]{…}` makes them; as data they are a
-    /// record.
+    /// The arguments of a planned call of this tool. Only the term `args[f]{…}` makes them; as data they are
+    /// a record.
     Args(Arc<ToolDecl>, Vec<(Name, Value)>),
     Pair(Value, Value),
     Tag(Name, Value),
@@ -285,8 +285,8 @@ fn take_nodes(body: &mut Body, work: &mut Vec<Arc<Node>>, pieces: &mut Vec<Piece
     }
 }
 
-/// The join of the labels of parts, and whether a function, and arguments of a planned call, are among them or
-/// in them.
+/// The join of the labels of parts, and whether a function, and arguments of a planned call, are among them
+/// or in them.
 #[inline]
 fn inside<'a>(lattice: &mut Lattice, parts: impl Iterator<Item = &'a Value>) -> (Label, bool, bool) {
     let (mut deep, mut functions, mut args) = (Label::BOTTOM, false, false);
@@ -345,8 +345,8 @@ impl Value {
         Arc::new(Node { deep, has_function, has_args, body })
     }
 
-    /// A node whose inside is known and holds no arguments of a planned call: the join of all labels there, and
-    /// whether a function is among it.
+    /// A node whose inside is known and holds no arguments of a planned call: the join of all labels there,
+    /// and whether a function is among it.
     pub(crate) fn known(label: Label, body: Body, deep: Label, has_function: bool) -> Value {
         Value { label, kind: Kind::Node(Ref::new(Node { deep, has_function, has_args: false, body })) }
     }
@@ -546,8 +546,8 @@ impl Value {
         })
     }
 
-    /// The value with all labels of its data erased to ⊥ (functions keep what they captured), the arguments of
-    /// planned calls as records.
+    /// The value with all labels of its data erased to ⊥ (functions keep what they captured), the arguments
+    /// of planned calls as records.
     pub(crate) fn strip(&self, lattice: &mut Lattice, budget: usize) -> Result<Value, NotData> {
         let mut left = budget;
         self.strip_at(lattice, 0, &mut left)

@@ -63,6 +63,7 @@ struct Signature {
     bounds: Vec<(Name, LabelSpec, Span)>,
     result: Option<LabelSpec>,
     approve: Option<bool>,
+    at_most: Option<u64>,
     /// A function in `.lam` that decides each call, with its place.
     allow: Option<(String, Span)>,
 }
@@ -202,6 +203,9 @@ impl Signature {
         if let Some(approve) = self.approve {
             decl.approve = approve;
         }
+        if let Some(most) = self.at_most {
+            decl.at_most = Some(most);
+        }
         if let Some((text, span)) = &self.allow {
             match function(text, globals) {
                 Ok(code) => decl.policy = Some(code),
@@ -328,6 +332,17 @@ impl PolicyReader {
         }
     }
 
+    fn count(&mut self, value: &Value<'_>) -> Option<u64> {
+        let count = match value.get_ref() {
+            DeValue::Integer(n) => u64::from_str_radix(n.as_str(), n.radix()).ok(),
+            _ => None,
+        };
+        if count.is_none() {
+            self.wrong(value, "a whole number such as 3");
+        }
+        count
+    }
+
     fn names(&mut self, value: &Value<'_>) -> BTreeSet<Name> {
         let DeValue::Array(items) = value.get_ref() else {
             self.wrong(value, "a list of names");
@@ -440,7 +455,8 @@ impl PolicyReader {
     }
 
     fn signature(&mut self, value: &Value<'_>) -> Signature {
-        const KEYS: &[&str] = &["effect", "control", "arguments", "bounds", "result", "approve", "allow"];
+        const KEYS: &[&str] =
+            &["effect", "control", "arguments", "bounds", "result", "approve", "at_most", "allow"];
         let mut says = Signature::default();
         let Some(table) = self.table(value, "a table such as { effect = \"read\" }") else { return says };
         for (key, value) in table.iter() {
@@ -451,6 +467,7 @@ impl PolicyReader {
                 "arguments" => says.arguments = self.label(value),
                 "result" => says.result = self.label(value),
                 "approve" => says.approve = Some(self.boolean(value)),
+                "at_most" => says.at_most = self.count(value),
                 "allow" => match value.get_ref() {
                     DeValue::String(text) => {
                         says.allow = Some((text.to_string(), self.span(value.span())));

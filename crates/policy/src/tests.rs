@@ -182,3 +182,15 @@ fn output_has_a_clearance() {
     let wrong = said("[output]\nclearance = \"untrustd\"\n");
     assert_eq!(wrong[0].help, ["did you mean `untrusted`?"]);
 }
+
+#[test]
+fn at_most_is_a_number_of_calls() {
+    let policy = Policy::parse(FileId(0), "[tools.send_mail]\nat_most = 3\n").unwrap();
+    let mut code = program();
+    assert_eq!(policy.apply(&mut code), []);
+    assert_eq!((code.tools[0].at_most, code.tools[1].at_most), (Some(3), None));
+    for wrong in ["-1", "1.5", "true", "\"3\""] {
+        let found = Policy::parse(FileId(0), &format!("[tools.send_mail]\nat_most = {wrong}\n")).unwrap_err();
+        assert_eq!(found.len(), 1, "{wrong}");
+    }
+}

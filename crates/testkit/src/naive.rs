@@ -49,6 +49,7 @@ pub fn run(code: &Arc<Code>, input: Option<&Data>, config: &Config, world: &mut 
             requests: Vec::new(),
             remark: None,
             remarks: 0,
+            counted: Vec::new(),
             limits: Vec::new(),
             limited: Vec::new(),
         };
@@ -237,6 +238,8 @@ struct Run<'a> {
     /// `C`, threaded through evaluation as state. An error leaves it as it stood.
     conversation: Conversation,
     requests: Vec<(Call, Label)>,
+    /// Calls that untrusted data decided, of tools that limit their number.
+    counted: Vec<(Name, u64)>,
     /// Remark added to prompts in a further attempt of a guard, and the number of earlier remarks.
     remark: Option<Remark>,
     remarks: u64,
@@ -1147,8 +1150,8 @@ impl Run<'_> {
                 None => return error("type", raised, format!("missing argument `{}`", p.name)),
             }
         }
-        // Policies: from `{parameter: {value, label}, …}` in a fresh conversation at pc to a verdict. The value
-        // is Vᵢ read at l, the label is deep Wᵢ, which is known to those who may see l and it.
+        // Policies: from `{parameter: {value, label}, …}` in a fresh conversation at pc to a verdict. The
+        // value is Vᵢ read at l, the label is deep Wᵢ, which is known to those who may see l and it.
         let mut raised = raised;
         if let Some(policy) = &tool.policy {
             let mut fields = Vec::new();
@@ -1183,6 +1186,15 @@ impl Run<'_> {
         // refusal.
         let lres = self.resolve(&tool.label);
         let mut label = self.join(raised, lres);
+        // at_most: calls are counted unless pc ⊔ l is trusted; a used-up count ends the run, at pc ⊔ ch.
+        let decided = self.join(pc, v.label);
+        let untrusted = self.lattice.reclassify(decided, Label::BOTTOM) != Label::BOTTOM;
+        let most = tool.at_most.filter(|_| untrusted);
+        let made =
+            |run: &Self| run.counted.iter().find(|(n, _)| *n == tool.name).map_or(0, |(_, made)| *made);
+        if most.is_some_and(|most| made(self) >= most) {
+            return error("budget", self.join(pc, channel), "no further call that untrusted data decides");
+        }
         if tool.approve {
             let seen = self.join(channel, raised);
             match self.ask(Call::Approve { name: tool.name.clone(), args: args.clone() }, seen, label)? {
@@ -1190,6 +1202,11 @@ impl Run<'_> {
                 Answer::Approved(Err(why)) => return permanent("tool", label, why),
                 _ => return error("tool", label, "no answer to a question for approval"),
             }
+        }
+        if most.is_some() {
+            let now = made(self) + 1;
+            self.counted.retain(|(n, _)| *n != tool.name);
+            self.counted.push((tool.name.clone(), now));
         }
         let mut answer = self.ask(Call::Tool { name: tool.name.clone(), args }, channel, label)?;
         // A label of the tool's own is joined.

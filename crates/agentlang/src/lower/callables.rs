@@ -204,6 +204,7 @@ impl SurfaceLowering<'_> {
             description: self.comment_above(c.span),
             handler: handler(&c.body.kind),
             approve: false,
+            at_most: None,
             policy: None,
             span: c.span,
         });

@@ -331,7 +331,7 @@ impl Analysis {
         let goes_on = self.check(place, sink.clone(), &checks);
         if let Some(site) = self.sites.get_mut(&(place, sink)) {
             // Whatever the labels are.
-            site.always &= decl.policy.is_none() && !decl.approve;
+            site.always &= decl.policy.is_none() && !decl.approve && decl.at_most.is_none();
         }
         if !self.taints.surely_flows(pc, control) {
             self.raise(state, pc);

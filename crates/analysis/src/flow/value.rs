@@ -153,7 +153,8 @@ impl Shape {
         }
     }
 
-    /// Adds the functions that may be in it; whether there may be unknown ones, or arguments of planned calls.
+    /// Adds the functions that may be in it; whether there may be unknown ones, or arguments of planned
+    /// calls.
     pub(super) fn functions(&self, out: &mut BTreeSet<FnId>) -> bool {
         match self {
             Shape::Top { fns, unknown } => {

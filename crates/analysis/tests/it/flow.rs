@@ -221,3 +221,30 @@ fn lines_of_the_help_about_an_unknown_tool_are_a_policy() {
         }
     }
 }
+
+/// Untrusted data decides whether a planned call happens, not with what. A record in its place has the label
+/// of the branch that it is read in, and the arguments of another tool are refused whatever their label is.
+#[test]
+fn a_planned_call_is_admitted_where_a_record_is_not() {
+    let program = |args: &str, tool: &str| {
+        let text = format!(
+            "tool mail() -> Str read\n\
+             tool pay(to: Str, n: Num) -> Str write control untrusted\n\
+             tool move(to: Str, n: Num) -> Str write control untrusted\n\
+             let bill = {args} in\n\
+             let m = tool[mail] {{}} in\n\
+             if m == \"pay\" then tool[{tool}] bill else \"nothing\""
+        );
+        verdicts(&lam(&text, &Options::default()), tool)
+    };
+    assert_eq!(program("args[pay]{to: \"bob\", n: 5}", "pay"), [Verdict::Always]);
+    assert_eq!(program("{to: \"bob\", n: 5}", "pay"), [Verdict::Never]);
+    assert_eq!(program("args[pay]{to: tool[mail] {}, n: 5}", "pay"), [Verdict::Never]);
+    // A part that is missing counts as chosen by the data.
+    assert_eq!(program("args[pay]{to: \"bob\"}", "pay"), [Verdict::Never]);
+    // One of two that were planned.
+    let either = "let m = tool[mail] {} in let a = args[pay]{to: \"ann\", n: 1} in if m == \"a\" then a else args[pay]{to: \"bob\", n: 2}";
+    assert_eq!(program(&format!("({either})"), "pay"), [Verdict::Depends]);
+    // The bounds admit it, the type does not.
+    assert_eq!(program("args[pay]{to: \"bob\", n: 5}", "move"), [Verdict::Always]);
+}

@@ -200,12 +200,15 @@ impl Machine {
             }
         };
         let label = self.lattice.join(given, tool.result);
+        let counts = decl.at_most.is_some() && !self.is_trusted(s.pc, v.label);
         if !is_shown {
-            let call = Cleared { tool: node, args, labels: Vec::new(), given, label, span };
-            return Some(call.question());
+            let call = Cleared { tool: node, args, labels: Vec::new(), given, label, counts, span };
+            return self.make(s, call);
         }
-        let call = Cleared { tool: node.clone(), args, labels: compared, given, label, span };
-        let Some(policy) = decl.policy.clone() else { return self.proceed(call) };
+        // Whoever is asked sees the label of the record, too: it decided that the call happens.
+        let labels = compared.iter().map(|l| self.lattice.join(*l, v.label)).collect();
+        let call = Cleared { tool: node.clone(), args, labels, given, label, counts, span };
+        let Some(policy) = decl.policy.clone() else { return self.proceed(s, call) };
         let shown: Vec<(Name, Value)> = decl
             .params
             .iter()
@@ -215,7 +218,7 @@ impl Machine {
                 (p.name.clone(), value)
             })
             .collect();
-        let record = self.described(s.pc, v.label, shown, &call.labels);
+        let record = self.described(s.pc, v.label, shown, &compared);
         // The policy decides in a conversation of its own, at the program counter of the call.
         s.kont.push(Frame::Policy(Box::new(call)));
         self.open(s);
@@ -283,8 +286,8 @@ impl Machine {
         Ok(args)
     }
 
-    /// The record that a policy is applied to: for each argument its value and the label that is compared with
-    /// the bound. `record` is the label of the record that the arguments came in.
+    /// The record that a policy is applied to: for each argument its value and the label that is compared
+    /// with the bound. `record` is the label of the record that the arguments came in.
     fn described(&mut self, pc: Label, record: Label, shown: Vec<(Name, Value)>, labels: &[Label]) -> Value {
         let fields = shown
             .into_iter()
@@ -320,7 +323,7 @@ impl Machine {
             Kind::Bool(true) => {
                 call.given = self.lattice.join(call.given, label);
                 call.label = self.lattice.join(call.label, label);
-                return self.proceed(call);
+                return self.proceed(s, call);
             }
             Kind::Bool(false) => {
                 self.note_denied(name);
@@ -381,11 +384,15 @@ impl Machine {
     }
 
     /// Asks for approval, if the tool wants it, or makes the call.
-    fn proceed(&mut self, call: Cleared) -> Option<Question> {
+    fn proceed(&mut self, s: &mut Strand, call: Cleared) -> Option<Question> {
         let tool = tool_of(&call.tool);
         if !tool.decl.approve {
-            let given = self.given(&call);
-            return Some(Question { given, ..call.question() });
+            return self.make(s, call);
+        }
+        // Nobody is asked for a call that there can't be.
+        if call.counts && self.calls_left(&tool.decl) == 0 {
+            self.used_up(s, &call);
+            return None;
         }
         let asked = Call::Approve {
             tool: tool.decl.clone(),
@@ -402,6 +409,47 @@ impl Machine {
             span,
             given,
         })
+    }
+
+    /// The call, which is counted, if there may be one more.
+    fn make(&mut self, s: &mut Strand, call: Cleared) -> Option<Question> {
+        if call.counts {
+            let decl = &tool_of(&call.tool).decl;
+            if self.calls_left(decl) == 0 {
+                self.used_up(s, &call);
+                return None;
+            }
+            let counted = self.counted.get_or_insert_default();
+            match counted.iter_mut().find(|(n, _)| *n == decl.name) {
+                Some((_, calls)) => *calls += 1,
+                None => counted.push((decl.name.clone(), 1)),
+            }
+        }
+        let given = self.given(&call);
+        Some(Question { given, ..call.question() })
+    }
+
+    /// How many more calls of a tool untrusted data may decide.
+    fn calls_left(&self, decl: &core_ir::ToolDecl) -> u64 {
+        let made = self.counted.iter().flat_map(|c| c.iter()).find(|(n, _)| *n == decl.name);
+        decl.at_most.map_or(u64::MAX, |most| most.saturating_sub(made.map_or(0, |(_, calls)| *calls)))
+    }
+
+    /// Ends the run: in branches the order of responses decides which call is the last, so no program may
+    /// catch the error.
+    fn used_up(&mut self, s: &mut Strand, call: &Cleared) {
+        let tool = tool_of(&call.tool);
+        let label = self.lattice.join(s.pc, tool.channel);
+        let (name, most) = (&tool.decl.name, tool.decl.at_most.unwrap_or_default());
+        let message =
+            format!("`{name}`: {most} calls that untrusted data decided were made, which is the limit");
+        s.fail(ErrorCode::Budget, label, call.span, message);
+    }
+
+    /// Returns whether trusted data alone decides what runs at `pc` with a record of this label.
+    fn is_trusted(&mut self, pc: Label, record: Label) -> bool {
+        let label = self.lattice.join(pc, record);
+        self.lattice.reclassify(label, Label::BOTTOM) == Label::BOTTOM
     }
 
     /// The arguments with their labels, if the run explains flow.
@@ -503,7 +551,11 @@ impl Machine {
                     s.give(value);
                 }
             }
-            (Pending::Approve(call), Response::Approve(Ok(()))) => self.ask_again(s, call.question()),
+            (Pending::Approve(call), Response::Approve(Ok(()))) => {
+                if let Some(question) = self.make(s, *call) {
+                    self.ask_again(s, question);
+                }
+            }
             (Pending::Approve(call), Response::Approve(Err(why))) => {
                 let message = format!("`{}`: not approved: {why}", tool_of(&call.tool).decl.name);
                 s.fail(error, label, span, message);

@@ -34,6 +34,10 @@ impl Machine {
         }
         let mut print = Print { out: Vec::new(), lattice: &self.lattice };
         print.strand(strand)?;
+        for (tool, calls) in self.counted.iter().flat_map(|c| c.iter()) {
+            print.text(tool)?;
+            print.number(*calls as usize)?;
+        }
         Some(print.out)
     }
 }

@@ -578,6 +578,7 @@ impl Parser<'_> {
         let mut description = None;
         let mut handler = None;
         let mut approve = false;
+        let mut at_most = None;
         let mut policy = None;
         while !self.starts_item() {
             match (self.tok(), self.word()) {
@@ -595,6 +596,11 @@ impl Parser<'_> {
                     continue;
                 }
                 (_, "approve") => approve = true,
+                (_, "at_most") => {
+                    self.bump();
+                    at_most = Some(self.whole());
+                    continue;
+                }
                 (_, "policy") => {
                     self.bump();
                     policy = self.closed();
@@ -627,6 +633,7 @@ impl Parser<'_> {
             description,
             handler,
             approve,
+            at_most,
             policy,
             span,
         };

@@ -1532,7 +1532,8 @@ impl<'a> Parser<'a> {
                     None => self.nothing(),
                 }
             }
-            // Not a word of the language: a variable may have this name, and what follows it directly decides.
+            // Not a word of the language: a variable may have this name, and what follows it directly
+            // decides.
             "args" if self.begins_args() => {
                 self.allowed(self.options.tools);
                 self.bump();

@@ -31,6 +31,9 @@ pub struct Style {
     pub declassify: bool,
     /// True if some tools want approval, which endorses what is called and with what.
     pub approve: bool,
+    /// True if some tools limit the calls that untrusted data decides. In branches that run at the same time
+    /// none does: which call is the last depends on the order of responses.
+    pub at_most: bool,
     /// True if programs look at the texts of errors and of messages that a run makes up, rather than
     /// only at their labels.
     pub messages: bool,
@@ -60,6 +63,7 @@ impl Default for Style {
             endorse: true,
             declassify: true,
             approve: true,
+            at_most: true,
             messages: false,
             lattice: None,
             failing_stores: true,
@@ -347,7 +351,7 @@ pub(crate) fn program(rng: &mut Rng, style: &Style) -> Program {
     let lattice = style
         .lattice
         .unwrap_or_else(|| LatticeKind::ALL.get(drawn + 1).map_or(LatticeKind::default(), |(_, kind)| *kind));
-    let tools = tools(rng, lattice, style.approve);
+    let tools = tools(rng, lattice, style.approve, style.at_most && (style.in_order || !style.parallel));
     let mut stores = stores(rng, lattice);
     // A model with tools replies with a tag, which is of no type that programs are made for.
     let models = models(rng, if style.typed { 0 } else { tools.len() });
@@ -439,7 +443,9 @@ pub(super) fn spec(rng: &mut Rng, lattice: LatticeKind, top: u64, bottom: u64) -
 
 const NOWHERE: Span = Span { file: FileId(0), start: 0, end: 0 };
 
-fn tools(rng: &mut Rng, lattice: LatticeKind, approve: bool) -> Vec<ToolDecl> {
+fn tools(rng: &mut Rng, lattice: LatticeKind, approve: bool, at_most: bool) -> Vec<ToolDecl> {
+    // Numbers of their own, so that the rest does not depend on them.
+    let mut counts = Rng::new(rng.0.rotate_left(23));
     let shapes = [
         ("double", vec![("x", Type::Num)], Type::Num),
         ("look", vec![("a", Type::Num), ("b", Type::Str)], Type::Str),
@@ -479,6 +485,7 @@ fn tools(rng: &mut Rng, lattice: LatticeKind, approve: bool) -> Vec<ToolDecl> {
             description: None,
             handler: None,
             approve: approve && rng.chance(40),
+            at_most: (at_most && counts.chance(20)).then(|| counts.below(3) as u64),
             policy,
             span: NOWHERE,
         })
@@ -1468,9 +1475,9 @@ impl Making<'_> {
         Some(node(Op::If, [test, one, other]))
     }
 
-    /// A planned call: arguments made here, and a call with them under another label, whose result is seen. Or
-    /// what looks like one: a record with the same parts, what a primitive gave back, the arguments of another
-    /// tool, or with a part missing.
+    /// A planned call: arguments made here, and a call with them under another label, whose result is seen.
+    /// Or what looks like one: a record with the same parts, what a primitive gave back, the arguments of
+    /// another tool, or with a part missing.
     fn planned(&mut self, ty: &Ty, size: u32) -> Ast {
         // The result of the first and the last is a number.
         let tool = if self.style.typed { self.rng.one(&[0, 5]) } else { self.rng.byte() % 6 };

@@ -296,6 +296,7 @@ impl Gen<'_> {
             description: self.some(|g| Name::from(&*g.text())),
             handler: self.some(Self::data),
             approve: self.flag(),
+            at_most: self.some(|g| g.pick(9) as u64),
             policy: self.some(Self::policy),
             span: AT,
         };
