@@ -181,7 +181,7 @@ impl<'a> Budget<'a> {
         match self.limits.max_tool_calls {
             Some(most) if self.usage.tool_calls >= most => {
                 self.used_up = Some(Box::new((Resource::ToolCalls, None)));
-                Err(format!("the limit of {most} tool calls is reached"))
+                Err(reached(most, "tool call"))
             }
             _ => {
                 self.usage.tool_calls += 1;
@@ -256,7 +256,7 @@ impl<'a> Budget<'a> {
             && self.usage.model_calls >= most
         {
             self.used_up = Some(Box::new((Resource::ModelCalls, None)));
-            return Verdict::Stop(format!("the limit of {most} model calls is reached"));
+            return Verdict::Stop(reached(most, "model call"));
         }
         let limited = self.limits.max_tokens.is_some() || self.limits.max_usd.is_some();
         let mut reserve = Reserve { tokens: 0, usd: Num::ZERO, agent: None };
@@ -377,6 +377,12 @@ fn own_budget(params: &ModelParams) -> Option<(Name, Limits)> {
     Some((Name::from(&**agent), Limits { max_model_calls, max_usd: number("usd"), ..Limits::default() }))
 }
 
+/// The message when a number of calls is used up.
+fn reached(most: u64, what: &str) -> String {
+    let plural = if most == 1 { "" } else { "s" };
+    format!("the limit of {most} {what}{plural} is reached")
+}
+
 // Sums of money are far below the limits of numbers, so these never fail.
 fn plus(a: &Num, b: &Num) -> Num {
     a.add(b).unwrap_or_else(|_| a.clone())
@@ -426,10 +432,10 @@ mod tests {
         assert!(matches!(b.model_call(&call("x"), "m", None, 1), Verdict::Go(..)));
         assert_eq!(
             b.model_call(&call("x"), "m", None, 1),
-            Verdict::Stop("the limit of 1 model calls is reached".into())
+            Verdict::Stop("the limit of 1 model call is reached".into())
         );
         assert_eq!(b.tool_call(), Ok(()));
-        assert_eq!(b.tool_call(), Err("the limit of 1 tool calls is reached".into()));
+        assert_eq!(b.tool_call(), Err("the limit of 1 tool call is reached".into()));
     }
 
     #[test]
@@ -468,7 +474,7 @@ mod tests {
         let Verdict::Go(first, _) = b.model_call(&asks("a", 1), "m", None, 1) else { panic!("within both") };
         assert_eq!(
             b.model_call(&asks("a", 1), "m", None, 1),
-            Verdict::Stop("agent `a`: the limit of 1 model calls is reached".into())
+            Verdict::Stop("agent `a`: the limit of 1 model call is reached".into())
         );
         assert!(matches!(b.model_call(&asks("b", 2), "m", None, 1), Verdict::Go(..)));
         assert!(matches!(b.model_call(&call("x"), "m", None, 1), Verdict::Go(..)));

@@ -775,6 +775,7 @@ impl Analysis<'_> {
                     (_, Bound::Finite(_)) => {
                         "how often a round of this loop calls it again has no bound".into()
                     }
+                    (Some(BoundOrigin::Unlimited(why)), _) => format!("this loop has no bound: {why}"),
                     (Some(origin), _) => format!("this loop has no bound: {}", origin.describe()),
                     (None, _) => "this loop has no bound".to_string(),
                 };
@@ -1096,6 +1097,18 @@ mod tests {
         });
         assert_eq!(endless.model_calls, Interval { least: 1, most: None });
         assert_eq!(endless.unbounded[0].1, "this loop has no bound");
+        let unlimited = of(true, |b| {
+            let (f, x) = (llm(b, 0), b.var("x", AT));
+            let body = b.app(f, x, AT);
+            let body = b.abs("x", None, body, AT);
+            let body = b.abs("s", None, body, AT);
+            let origin = Some(BoundOrigin::Unlimited("its limit is off".into()));
+            let fix = b.add(Term::Fix { bound: Bound::Infinite, origin, body }, AT);
+            let x = b.var("x", AT);
+            let call = b.app(fix, x, AT);
+            b.abs("x", None, call, AT)
+        });
+        assert_eq!(unlimited.unbounded[0].1, "this loop has no bound: its limit is off");
         let pure = of(true, |b| {
             fix(b, Bound::Infinite, |b| {
                 let x = b.var("x", AT);
@@ -1205,7 +1218,7 @@ mod tests {
     }
 
     #[test]
-    fn what_fails_in_the_end_does_not_count_as_little() {
+    fn calls_before_a_failure_count() {
         // Two attempts and then the error: a run that succeeds has asked once at least.
         let c = of(true, |b| {
             let mut ask = |name: &str| {

@@ -383,7 +383,7 @@ impl Provider for Hasty {
 }
 
 #[tokio::test]
-async fn what_is_told_together_with_the_answer_comes_before_it() {
+async fn events_sent_with_an_answer_come_before_it() {
     let handlers = Handlers { stream: true, ..Handlers::new(Models::only(Arc::new(Hasty))) };
     let m = machine(|b| ask(b, "hi", plain()));
     let (report, events) = run_with(m, &handlers, Limits::default(), &CancellationToken::new()).await;
@@ -495,7 +495,7 @@ async fn budgets_of_tool_calls_hold_and_events_are_told_as_they_happen() {
     let report =
         runtime::run(m, &scripted("[]"), &limits, &cancel, &mut |_| *told.lock().unwrap() += 1).await;
     assert_eq!(report.usage.tool_calls, 1);
-    assert_eq!(error(report), (ErrorCode::Budget, "the limit of 1 tool calls is reached".into()));
+    assert_eq!(error(report), (ErrorCode::Budget, "the limit of 1 tool call is reached".into()));
     assert_eq!(*told.lock().unwrap(), 4);
 }
 
