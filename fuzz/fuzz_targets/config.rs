@@ -11,7 +11,7 @@ use libfuzzer_sys::fuzz_target;
 fuzz_target!(|bytes: &[u8]| {
     let config = Config { level: Level::Info, ..Config::default() };
     for path in ["a.yaml", "a.json", "a.py"] {
-        let report = lint_bytes(frontends::recognise, path, FileId(0), bytes, &config);
+        let report = lint_bytes(frontends::recognize, path, FileId(0), bytes, &config);
         let findings = match report.outcome {
             Outcome::Skipped(_) => continue,
             Outcome::Unreadable(findings) | Outcome::Checked { findings, .. } => findings,

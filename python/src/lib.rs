@@ -2,7 +2,7 @@
 //! half, which people see, is in `python/package`.
 //!
 //! Invariant: nothing here knows asyncio. A function of Python that takes its time is called with an
-//! [`Answer`], which it gives whenever it likes, and gives back how it is cancelled.
+//! [`Answer`], which it gives whenever it likes, and gives back how it is canceled.
 //! Invariant: the interpreter is let go of while programs are read, checked and run.
 
 use entail::{

@@ -232,7 +232,7 @@ def test_events_are_told_on_the_loop() -> None:
     assert events == ["asked model", "answered ok", "asked tool", "answered ok"]
 
 
-def test_cancelling_cancels_the_tool() -> None:
+def test_canceling_cancels_the_tool() -> None:
     async def main() -> str:
         begun = asyncio.Event()
         ended: asyncio.Future[str] = asyncio.get_running_loop().create_future()
@@ -371,7 +371,7 @@ def test_a_call_that_is_refused_says_which_and_why(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks at /proc")
-def test_cancelling_ends_the_process_of_a_tool(tmp_path: Path) -> None:
+def test_canceling_ends_the_process_of_a_tool(tmp_path: Path) -> None:
     program = entail.from_source(
         f"""
         tool wait() -> String pure {{ exec "sh" "-c" "echo $$ > {tmp_path}/begun.part; mv {tmp_path}/begun.part {tmp_path}/begun; exec sleep 600" }}

@@ -209,7 +209,7 @@ CLAUSE_ON_FUNCTION "A046" "a clause on a function of the language"
 "pipeline p(x: String) -> Number { let n = length(x); return n; }"
 
 RETRIED_WRITE "A047" "a call that changes the world is repeated"
-"A tool that `writes` may have done its work before its call failed, so a repetition may do it twice (a warning). A tool with a parameter `idempotency_key` can recognise the call: give it the same key in every attempt."
+"A tool that `writes` may have done its work before its call failed, so a repetition may do it twice (a warning). A tool with a parameter `idempotency_key` can recognize the call: give it the same key in every attempt."
 "tool send(text: String) -> Bool writes {}\npipeline p() -> Bool { let ok = send(\"hi\") retries 2; return ok; }"
 "tool send(text: String, idempotency_key: String) -> Bool writes {}\npipeline p(id: String) -> Bool { let ok = send(\"hi\", id) retries 2; return ok; }"
 

@@ -806,7 +806,7 @@ pub struct CompileArgs {
     /// Rewrite the term first: by the laws (results, labels and requests stay the same), or by the rules
     /// named; `laws` and `cost` name all of a kind. Rules that save calls also show the bounds
     /// before and after.
-    #[arg(long, value_name = "RULES", num_args = 0..=1, require_equals = true, value_delimiter = ',', default_missing_value = "laws")]
+    #[arg(long = "optimize", alias = "optimise", value_name = "RULES", num_args = 0..=1, require_equals = true, value_delimiter = ',', default_missing_value = "laws")]
     pub optimise: Vec<String>,
     /// A policy file; pictures mark what it refuses.
     #[arg(long, value_name = "FILE")]

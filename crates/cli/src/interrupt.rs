@@ -23,7 +23,7 @@ const INTERRUPT: u8 = 130;
 /// The status after a terminal was closed.
 const HANGUP: u8 = 129;
 
-/// The exit status of what was cancelled.
+/// The exit status of what was canceled.
 pub fn status() -> u8 {
     STATUS.load(Ordering::Relaxed)
 }

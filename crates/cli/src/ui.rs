@@ -15,7 +15,7 @@ pub enum Exit {
     Failed,
     /// The request itself is wrong: 2.
     Usage,
-    /// Cancelled by Ctrl-C: 130; by another signal, 128 and its number.
+    /// Canceled by Ctrl-C: 130; by another signal, 128 and its number.
     Cancelled,
 }
 
@@ -96,12 +96,12 @@ impl Ui {
         }
     }
 
-    /// Returns true if standard output is coloured.
+    /// Returns true if standard output is colored.
     pub fn colors(&self) -> bool {
         self.color_out
     }
 
-    /// Text in a colour (a number of the terminal's), for standard output.
+    /// Text in a color (a number of the terminal's), for standard output.
     pub fn styled(&self, color: &str, text: &str) -> String {
         if self.color_out { format!("\x1b[{color}m{text}\x1b[0m") } else { text.to_string() }
     }

@@ -31,7 +31,7 @@ pub(crate) fn write(code: &Code, name: &str) -> (String, Vec<Diagnostic>) {
             o.insert("$referenced_components".into(), Value::Object(w.shared));
         }
     }
-    // INVARIANT: JSON values serialise.
+    // INVARIANT: JSON values serialize.
     (serde_json::to_string_pretty(&root).unwrap_or_default() + "\n", w.found)
 }
 

@@ -3,7 +3,7 @@
 //! Invariant: the `.lam` parser reads what this prints as the same term (with the declarations that
 //! [`print_code`] puts in front). Parentheses stand only where they are needed.
 //!
-//! Source: `docs/lam.md` (the notation), `docs/calculus.md` §10 (serialisation).
+//! Source: `docs/lam.md` (the notation), `docs/calculus.md` §10 (serialization).
 
 use crate::{
     AbsSugar, Bound, Catches, Code, Data, EffectClass, EffectRow, IfSugar, LabelSpec, LetSugar, ModelParams,
@@ -122,7 +122,7 @@ pub fn print_code(code: &Code) -> String {
     text
 }
 
-/// A term on one line, without declarations: what a function serialises to.
+/// A term on one line, without declarations: what a function serializes to.
 pub fn print_term(code: &Code, id: TermId) -> String {
     let mut p = Printer::new(code, Style::LINE);
     p.term(id, Level::Expr);
@@ -156,7 +156,7 @@ pub fn print_with(code: &Code, style: Style) -> Printed {
 }
 
 /// Data as `send` and interpolation write it: a string as it is, other data as one line of JSON with
-/// exact numbers, pairs `(a, b)`, tags `` `t v ``. Source: `docs/calculus.md` §10, Serialisation.
+/// exact numbers, pairs `(a, b)`, tags `` `t v ``. Source: `docs/calculus.md` §10, Serialization.
 ///
 /// # Examples
 /// ```

@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_left_for_the_check() {
+    fn misfits_are_left_for_the_check() {
         let t = Type::Pair(Arc::new((Type::Num, Type::Num)));
         let (path, cause) = t.check(&t.read(&json!([1, 2, 3])).unwrap()).unwrap_err();
         assert_eq!((path.as_str(), cause.as_str()), ("$", "expected a pair, found a list"));

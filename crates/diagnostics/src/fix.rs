@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn what_overlaps_waits_and_what_is_the_same_is_done_once() {
+    fn overlapping_fixes_wait_and_equal_ones_are_applied_once() {
         assert_eq!(fixed("abcd", &[(0, 3, "x"), (2, 4, "y")]), ("xd".into(), 1));
         assert_eq!(fixed("abcd", &[(0, 1, "x"), (0, 1, "x")]), ("xbcd".into(), 1));
     }

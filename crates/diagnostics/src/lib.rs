@@ -292,7 +292,7 @@ pub fn visible(text: &str, most: usize) -> String {
 ///
 /// # Examples
 /// ```
-/// assert_eq!(diagnostics::nearest("summarise", ["classify", "summarize"]), Some("summarize"));
+/// assert_eq!(diagnostics::nearest("sumarize", ["classify", "summarize"]), Some("summarize"));
 /// assert_eq!(diagnostics::nearest("x", ["classify"]), None);
 /// ```
 pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {

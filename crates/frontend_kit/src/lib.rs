@@ -30,7 +30,7 @@ pub use outline::{
     ToolRole,
 };
 pub use project::{
-    AgentPlace, CodeFacts, Compiled, Facts, File, Frontend, Project, Recognise, Recognised, Unit, UnitKind,
+    AgentPlace, CodeFacts, Compiled, Facts, File, Frontend, Project, Recognize, Recognized, Unit, UnitKind,
     Words, modules,
 };
 pub use python::Modules;

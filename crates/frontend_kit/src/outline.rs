@@ -3,7 +3,7 @@
 //! A graph becomes a term in which only what is reached is left, and a placeholder without a value becomes an
 //! empty text: the term means what the framework does. What the author most likely meant is seen here.
 //!
-//! Invariant: no judgement. A front end lists what is written; whether that is a defect is a rule's business.
+//! Invariant: no judgment. A front end lists what is written; whether that is a defect is a rule's business.
 
 use core_ir::{NewIds, TermId, ToolId};
 use diagnostics::Span;

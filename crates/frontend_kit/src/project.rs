@@ -276,7 +276,7 @@ impl Default for Words {
 
 /// Reader of a file.
 #[derive(Clone, Copy)]
-pub enum Recognised {
+pub enum Recognized {
     /// A front end compiles it.
     Frontend(&'static dyn Frontend),
     /// It is the named format, which no front end compiles yet.
@@ -285,15 +285,15 @@ pub enum Recognised {
     Unknown,
 }
 
-impl std::fmt::Debug for Recognised {
+impl std::fmt::Debug for Recognized {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Recognised::Frontend(frontend) => write!(f, "Frontend({})", frontend.name()),
-            Recognised::Unsupported(name) => write!(f, "Unsupported({name})"),
-            Recognised::Unknown => f.write_str("Unknown"),
+            Recognized::Frontend(frontend) => write!(f, "Frontend({})", frontend.name()),
+            Recognized::Unsupported(name) => write!(f, "Unsupported({name})"),
+            Recognized::Unknown => f.write_str("Unknown"),
         }
     }
 }
 
 /// A function that decides by content what a file is. Drivers hand in that of the registry of all front ends.
-pub type Recognise = fn(&File) -> Recognised;
+pub type Recognize = fn(&File) -> Recognized;

@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_command_fetches_without_a_version() {
+    fn unpinned_packages_of_commands_are_found() {
         for (command, package) in [
             ("npx -y @acme/files /srv", "@acme/files"),
             ("npx files@latest", "files@latest"),

@@ -216,7 +216,7 @@ pub(crate) const AUTOGEN_TOOLS: Default = Default {
         (
             "0.4",
             Some(1),
-            "microsoft/autogen (python-v0.6.1) autogen_agentchat/agents/_assistant_agent.py: the calls of one reply are carried out, then they are summarised or reflected on",
+            "microsoft/autogen (python-v0.6.1) autogen_agentchat/agents/_assistant_agent.py: the calls of one reply are carried out, then they are summarized or reflected on",
         ),
         (
             "0.6.2",
@@ -500,7 +500,7 @@ mod tests {
     }
 
     #[test]
-    fn what_agents_of_langchain_are_bounded_by_depends_on_the_version() {
+    fn bounds_of_langchain_agents_depend_on_the_version() {
         let said = |bound: fn(&Versions) -> LoopBound, requirements: &str| {
             let mut versions = Versions::default();
             versions.read("requirements.txt", requirements);

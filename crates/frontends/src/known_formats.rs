@@ -1,4 +1,4 @@
-//! Formats that are recognised so that they can be named and counted, though no front end compiles
+//! Formats that are recognized so that they can be named and counted, though no front end compiles
 //! them yet. A line leaves this table when its front end arrives.
 
 use frontend_kit::doc::Node;

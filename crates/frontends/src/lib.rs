@@ -1,7 +1,7 @@
 //! Front ends: configurations of frameworks, and their programs in Python, as core terms. One folder a
 //! framework.
 //!
-//! Entry points: [`recognise`] says what a file is, and [`compile`] makes a
+//! Entry points: [`recognize`] says what a file is, and [`compile`] makes a
 //! [`Compiled`](frontend_kit::Compiled) of it: core terms with spans into the file, facts about the
 //! framework, and diagnostics.
 //!
@@ -55,7 +55,7 @@ mod swe_agent;
 mod watsonx;
 
 pub use agentspec::NO_BOUND as AGENT_SPEC_BOUND;
-pub use registry::{FRONTENDS, compile, recognise};
+pub use registry::{FRONTENDS, compile, recognize};
 
 #[cfg(test)]
 mod tests;

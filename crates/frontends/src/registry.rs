@@ -6,7 +6,7 @@ use crate::{
     ms_declarative, n8n, nemo_nat, oa, openai_agents, praisonai, promptflow, ragflow, semantic_kernel,
     solace, swe_agent, watsonx,
 };
-use frontend_kit::{Compiled, File, Frontend, Project, Recognised};
+use frontend_kit::{Compiled, File, Frontend, Project, Recognized};
 
 /// All front ends, one line each.
 pub const FRONTENDS: &[&dyn Frontend] = &[
@@ -53,7 +53,7 @@ pub const FRONTENDS: &[&dyn Frontend] = &[
 const SURE: u8 = 50;
 
 /// Decides by content what a file is. The surest front end wins, the earlier in [`FRONTENDS`] among equals.
-pub fn recognise(file: &File) -> Recognised {
+pub fn recognize(file: &File) -> Recognized {
     let mut best: Option<(u8, &'static dyn Frontend)> = None;
     for frontend in FRONTENDS {
         let sure = frontend.detect(file);
@@ -63,17 +63,17 @@ pub fn recognise(file: &File) -> Recognised {
     }
     match (best, known_formats::format(file)) {
         // A format's own mark outweighs a resemblance.
-        (Some((sure, frontend)), Some(_)) if sure >= 90 => Recognised::Frontend(frontend),
-        (_, Some(name)) => Recognised::Unsupported(name),
-        (Some((_, frontend)), None) => Recognised::Frontend(frontend),
-        (None, None) => Recognised::Unknown,
+        (Some((sure, frontend)), Some(_)) if sure >= 90 => Recognized::Frontend(frontend),
+        (_, Some(name)) => Recognized::Unsupported(name),
+        (Some((_, frontend)), None) => Recognized::Frontend(frontend),
+        (None, None) => Recognized::Unknown,
     }
 }
 
 /// Compiles a file of a project if a front end reads it.
 pub fn compile(project: &Project, main: usize) -> Option<Compiled> {
-    match recognise(project.files.get(main)?) {
-        Recognised::Frontend(frontend) => Some(frontend.lower(project, main)),
+    match recognize(project.files.get(main)?) {
+        Recognized::Frontend(frontend) => Some(frontend.lower(project, main)),
         _ => None,
     }
 }

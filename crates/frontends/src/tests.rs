@@ -267,7 +267,7 @@ fn a_crew_is_the_same_term_in_yaml_and_loaded_by_python() {
 
 #[test]
 fn other_formats_are_told_apart() {
-    let recognised = |text: &str| format!("{:?}", recognise(&project(&[("f.yaml", text)]).0.files[0]));
+    let recognized = |text: &str| format!("{:?}", recognize(&project(&[("f.yaml", text)]).0.files[0]));
     for (text, expected) in [
         ("a: 1", "Unknown"),
         ("- 1", "Unknown"),
@@ -287,7 +287,7 @@ fn other_formats_are_told_apart() {
         ("t: {description: d, expected_output: e}", "Frontend(crewai)"),
         ("agentId: a\ntype: simple", "Frontend(lambda)"),
     ] {
-        assert_eq!(recognised(text), expected, "{text}");
+        assert_eq!(recognized(text), expected, "{text}");
     }
 }
 
@@ -376,7 +376,7 @@ fn total(text: &str) {
             }
         }
     }
-    let _ = recognise(&project.files[0]);
+    let _ = recognize(&project.files[0]);
 }
 
 proptest! {

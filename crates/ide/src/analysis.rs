@@ -34,7 +34,7 @@ pub trait Host {
     /// Returns the findings of lint in a configuration or a module of Python of this path and text. Without
     /// anything around it, what [`lint::lint_bytes`] finds. Places are in the file of number 0.
     fn lint(&self, path: &str, text: &str) -> Outcome {
-        lint::lint_bytes(frontends::recognise, path, FileId(0), text.as_bytes(), &lint::Config::default())
+        lint::lint_bytes(frontends::recognize, path, FileId(0), text.as_bytes(), &lint::Config::default())
             .outcome
     }
 

@@ -9,7 +9,7 @@ use crate::{Completion, CompletionKind};
 use analysis::{cost, types};
 use diagnostics::{FileId, Span};
 use frontend_kit::doc::{Limits, Node};
-use frontend_kit::{File, Project, Recognised};
+use frontend_kit::{File, Project, Recognized};
 use std::sync::Arc;
 
 fn read(path: &str, text: &str) -> File {
@@ -43,7 +43,7 @@ pub(crate) fn hover(path: &str, text: &str, offset: usize) -> Option<String> {
 
 /// The type, the effects and the bound of the agent or crew that is named at a place.
 fn agent(file: &File, text: &str, offset: usize) -> Option<String> {
-    let Recognised::Frontend(frontend) = frontends::recognise(file) else { return None };
+    let Recognized::Frontend(frontend) = frontends::recognize(file) else { return None };
     let word = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
     let (before, after) = text.split_at_checked(offset)?;
     let start =
@@ -113,14 +113,14 @@ pub(crate) fn completion(
     }
     let file = read(path, text);
     // The edit in progress may break the file; then the last valid version is used.
-    let format = match frontends::recognise(&file) {
-        Recognised::Frontend(f) => Some(f),
+    let format = match frontends::recognize(&file) {
+        Recognized::Frontend(f) => Some(f),
         _ => {
             let start = offset - line.len();
             let end = offset + text.get(offset..).and_then(|t| t.find('\n')).unwrap_or(text.len() - offset);
             let without = format!("{}{}", text.get(..start).unwrap_or(""), text.get(end..).unwrap_or(""));
-            match frontends::recognise(&read(path, &without)) {
-                Recognised::Frontend(f) => Some(f),
+            match frontends::recognize(&read(path, &without)) {
+                Recognized::Frontend(f) => Some(f),
                 _ => None,
             }
         }

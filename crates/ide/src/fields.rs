@@ -148,7 +148,7 @@ mod tests {
     fn keys_are_known_however_they_are_written() {
         assert_eq!(meaning("maxSteps"), meaning("max_steps"));
         assert!(meaning("max_iter").is_some_and(|m| m.contains("fix[n]")));
-        assert_eq!(meaning("colour"), None);
+        assert_eq!(meaning("shade"), None);
         assert!(names_others("sub_agents") && !names_others("role"));
         for (keys, _) in MEANINGS {
             assert!(keys.iter().all(|k| plain(k) == **k && meaning(k).is_some()), "{keys:?}");

@@ -37,7 +37,7 @@ fn file(bencher: Bencher<'_, '_>, name: &str) {
     let text = text(name);
     let config = Config::default();
     bencher.counter(BytesCount::of_str(text)).bench(|| {
-        lint_bytes(frontends::recognise, black_box(name), FileId(0), black_box(text.as_bytes()), &config)
+        lint_bytes(frontends::recognize, black_box(name), FileId(0), black_box(text.as_bytes()), &config)
     });
 }
 

@@ -3,7 +3,7 @@
 use super::{Config, Suppressions, all, codes, framework_use, uses_framework};
 use diagnostics::{Diagnostic, FileId, Level};
 use frontend_kit::doc::{Limits, decode};
-use frontend_kit::{Facts, File, Project, Recognise, Recognised};
+use frontend_kit::{Facts, File, Project, Recognize, Recognized};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -147,9 +147,9 @@ fn finish(id: FileId, text: &str, findings: &mut Vec<Diagnostic>, config: &Confi
     silenced
 }
 
-/// Lints a file by itself. `recognise` says which front end reads it. Total: any path, any bytes.
-pub fn lint_bytes(recognise: Recognise, path: &str, id: FileId, bytes: &[u8], config: &Config) -> Report {
-    lint_among(recognise, path, id, bytes, |_| Project::default(), config)
+/// Lints a file by itself. `recognize` says which front end reads it. Total: any path, any bytes.
+pub fn lint_bytes(recognize: Recognize, path: &str, id: FileId, bytes: &[u8], config: &Config) -> Report {
+    lint_among(recognize, path, id, bytes, |_| Project::default(), config)
 }
 
 /// Lints a file of a project. `around` returns the versions of the project's packages and, for a Python
@@ -157,7 +157,7 @@ pub fn lint_bytes(recognise: Recognise, path: &str, id: FileId, bytes: &[u8], co
 /// flag that tells whether the file is a module or names one. Findings in the other files are left out.
 /// Total, like [`lint_bytes`].
 pub fn lint_among(
-    recognise: Recognise,
+    recognize: Recognize,
     path: &str,
     id: FileId,
     bytes: &[u8],
@@ -178,9 +178,9 @@ pub fn lint_among(
     };
     let file = File::read(id, path, &text, &limits);
     let mut load = file.diagnostics.clone();
-    let recognised = recognise(&file);
-    let outcome = match recognised {
-        Recognised::Frontend(frontend) => {
+    let recognized = recognize(&file);
+    let outcome = match recognized {
+        Recognized::Frontend(frontend) => {
             let is_python = file.python.is_some();
             let among = is_python || frontend.names_modules();
             let Project { files: others, versions, modules } = around(among);
@@ -234,14 +234,14 @@ pub fn lint_among(
             config.filter(&mut load);
             Outcome::Unreadable(load)
         }
-        Recognised::Unsupported(name) => Outcome::Skipped(Skip::Unsupported(name)),
-        Recognised::Unknown
+        Recognized::Unsupported(name) => Outcome::Skipped(Skip::Unsupported(name)),
+        Recognized::Unknown
             if text.trim().is_empty() || (file.documents.is_empty() && file.python.is_none()) =>
         {
             Outcome::Skipped(Skip::Empty)
         }
         // A module that makes no agent may use a framework, and is reported where it does so wrongly.
-        Recognised::Unknown if uses_framework(&file) => {
+        Recognized::Unknown if uses_framework(&file) => {
             let Project { files: others, versions, modules } = around(true);
             let project = Project { files: [vec![file], others].concat(), versions, modules };
             let mut findings = used(&project, MODULE);
@@ -254,7 +254,7 @@ pub fn lint_among(
                 false => Outcome::Checked { framework: MODULE, units: 0, findings, silenced },
             }
         }
-        Recognised::Unknown => Outcome::Skipped(Skip::NoAgent),
+        Recognized::Unknown => Outcome::Skipped(Skip::NoAgent),
     };
     Report { text: Some(text), outcome }
 }

@@ -182,7 +182,7 @@ impl ProjectCode {
     /// let code = "from crewai import Agent\nimport yaml\n\
     ///             c = yaml.safe_load(open('agents.yaml'))\na = Agent(config=c['writer'], max_iter=5)\n";
     /// let (yaml, config) = (yaml.as_bytes(), Config::default());
-    /// let linted = lint_bytes(frontends::recognise, "agents.yaml", FileId(0), yaml, &config);
+    /// let linted = lint_bytes(frontends::recognize, "agents.yaml", FileId(0), yaml, &config);
     /// let Outcome::Checked { mut findings, .. } = linted.outcome else { unreachable!() };
     /// assert_eq!((findings[0].code, findings[0].level), ("L017", Level::Warn));
     /// ProjectCode::new([("crew.py".into(), code.into())], []).judge("agents.yaml", &mut findings);
@@ -443,7 +443,7 @@ mod tests {
         yaml: &str,
         name: &str,
     ) -> Vec<(&'static str, Level, String)> {
-        let report = lint_bytes(frontends::recognise, name, FileId(0), yaml.as_bytes(), &Config::default());
+        let report = lint_bytes(frontends::recognize, name, FileId(0), yaml.as_bytes(), &Config::default());
         let Outcome::Checked { mut findings, .. } = report.outcome else { panic!("not checked") };
         let files = |all: &[(&str, &str)]| -> Vec<(String, Arc<str>)> {
             all.iter().map(|(p, t)| (p.to_string(), Arc::from(*t))).collect()

@@ -10,7 +10,7 @@ fn everything() -> Config {
 }
 
 fn findings(text: &str, config: &Config) -> Vec<Diagnostic> {
-    match lint_bytes(frontends::recognise, "example.yaml", FileId(0), text.as_bytes(), config).outcome {
+    match lint_bytes(frontends::recognize, "example.yaml", FileId(0), text.as_bytes(), config).outcome {
         Outcome::Checked { findings, .. } => findings,
         other => panic!("not compiled: {other:?}\n{text}"),
     }
@@ -243,7 +243,7 @@ fn levels_and_selection() {
 #[test]
 fn lint_skips_files_of_other_kinds() {
     let skip = |path: &str, bytes: &[u8]| match lint_bytes(
-        frontends::recognise,
+        frontends::recognize,
         path,
         FileId(0),
         bytes,
@@ -477,7 +477,7 @@ proptest! {
             let end = (place + remove).min(bytes.len());
             bytes.splice(place..end, insert);
         }
-        let report = lint_bytes(frontends::recognise, name, FileId(0), &bytes, &everything());
+        let report = lint_bytes(frontends::recognize, name, FileId(0), &bytes, &everything());
         let len = report.text.as_ref().map_or(bytes.len(), |t| t.len());
         let all = match &report.outcome {
             Outcome::Checked { findings, .. } => findings.clone(),
@@ -524,7 +524,7 @@ fn a_suppression_is_used_by_a_finding_that_is_not_shown() {
     let select = Config { select: vec!["I".into(), "L003".into()], ..everything() };
     assert_eq!(findings(&text, &select), vec![]);
     let Outcome::Checked { silenced, .. } =
-        lint_bytes(frontends::recognise, "a.yaml", FileId(0), text.as_bytes(), &everything()).outcome
+        lint_bytes(frontends::recognize, "a.yaml", FileId(0), text.as_bytes(), &everything()).outcome
     else {
         panic!("not compiled")
     };
@@ -600,7 +600,7 @@ fn a_selector_of_what_no_node_gives_is_missing_and_no_type_error() {
             &text.into(),
             &frontend_kit::doc::Limits::default(),
         ));
-        let frontend_kit::Recognised::Frontend(found) = frontends::recognise(&project.files[0]) else {
+        let frontend_kit::Recognized::Frontend(found) = frontends::recognize(&project.files[0]) else {
             panic!()
         };
         for unit in &found.lower(&project, 0).units {

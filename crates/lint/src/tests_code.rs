@@ -22,7 +22,7 @@ pub(super) fn among(files: &[(&str, &str)]) -> Vec<Diagnostic> {
         ..Project::default()
     };
     let (path, text) = files[0];
-    match lint_among(frontends::recognise, path, FileId(0), text.as_bytes(), others, &everything()).outcome {
+    match lint_among(frontends::recognize, path, FileId(0), text.as_bytes(), others, &everything()).outcome {
         Outcome::Checked { findings, .. } => findings,
         // A module that makes no agent and uses its framework as it should.
         Outcome::Skipped(Skip::NoAgent) if text.contains("import") => Vec::new(),
@@ -169,7 +169,7 @@ fn node_arithmetic_type_checks() {
                 g = StateGraph(S)\ng.add_node('show', show)\ng.add_edge(START, 'show')\ng.add_conditional_edges('show', decide)\napp = g.compile()\n";
     let mut project = Project::default();
     project.files.push(File::read(FileId(0), "main.py", &text.into(), &frontend_kit::doc::Limits::default()));
-    let frontend_kit::Recognised::Frontend(found) = frontends::recognise(&project.files[0]) else { panic!() };
+    let frontend_kit::Recognized::Frontend(found) = frontends::recognize(&project.files[0]) else { panic!() };
     let units = found.lower(&project, 0).units;
     assert_eq!(units.len(), 1);
     let report = analysis::types::check(&units[0].code, None);

@@ -8,7 +8,7 @@ fn found(text: &str) -> Vec<String> {
     let mut sources = Sources::new();
     sources.add("mcp.json", text);
     let Outcome::Checked { framework, findings, .. } =
-        lint_bytes(frontends::recognise, "mcp.json", FileId(0), text.as_bytes(), &Config::default()).outcome
+        lint_bytes(frontends::recognize, "mcp.json", FileId(0), text.as_bytes(), &Config::default()).outcome
     else {
         panic!("not read: {text}")
     };
@@ -54,7 +54,7 @@ fn files_without_mcp_servers_are_skipped() {
         r#"{"mcpServers": "a"}"#,
     ] {
         let outcome =
-            lint_bytes(frontends::recognise, "a.json", FileId(0), text.as_bytes(), &Config::default())
+            lint_bytes(frontends::recognize, "a.json", FileId(0), text.as_bytes(), &Config::default())
                 .outcome;
         assert!(matches!(outcome, Outcome::Skipped(Skip::NoAgent)), "{text}: {outcome:?}");
     }
@@ -63,7 +63,7 @@ fn files_without_mcp_servers_are_skipped() {
 #[test]
 fn s006_findings_of_a_file_are_folded() {
     let text = r#"{"mcpServers": {"a": {"command": "npx", "args": ["-y", "a"]}, "b": {"command": "uvx", "args": ["b"]}}}"#;
-    let report = lint_bytes(frontends::recognise, "mcp.json", FileId(0), text.as_bytes(), &Config::default());
+    let report = lint_bytes(frontends::recognize, "mcp.json", FileId(0), text.as_bytes(), &Config::default());
     let Outcome::Checked { mut findings, .. } = report.outcome else { panic!() };
     fold(&mut findings);
     assert_eq!(findings.len(), 1);

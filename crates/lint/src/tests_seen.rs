@@ -66,7 +66,7 @@ fn a_template_that_is_filled_may_say_what_to_do() {
     let text = flow("{input}");
     let limits = frontend_kit::doc::Limits::default();
     project.files.push(frontend_kit::File::read(FileId(0), "flow.json", &text.as_str().into(), &limits));
-    let frontend_kit::Recognised::Frontend(found) = frontends::recognise(&project.files[0]) else { panic!() };
+    let frontend_kit::Recognized::Frontend(found) = frontends::recognize(&project.files[0]) else { panic!() };
     let tools: Vec<String> =
         found.lower(&project, 0).units[0].code.tools.iter().map(|t| t.name.to_string()).collect();
     assert_eq!(tools, ["Memory"]);
@@ -154,7 +154,7 @@ fn an_entry_below_another_is_pointed_at() {
 #[test]
 fn l021_help_is_valid_code() {
     let text = "from autogen_agentchat.agents import AssistantAgent\nfrom autogen_agentchat.teams import RoundRobinGroupChat\n\
-                a = AssistantAgent('a', model_client=m, system_message='Write.')\nb = AssistantAgent('b', model_client=m, system_message='Criticise.')\n\
+                a = AssistantAgent('a', model_client=m, system_message='Write.')\nb = AssistantAgent('b', model_client=m, system_message='Criticize.')\n\
                 team = RoundRobinGroupChat([a, b])\n";
     let found = among(&[("main.py", text)]);
     let help = found.iter().find(|d| d.code == "L021").map(|d| d.help.join("; "));

@@ -37,7 +37,7 @@ fn found(pins: &str, text: &str, files: &[&str]) -> Vec<Diagnostic> {
         Project { files: files.iter().zip(1..).map(file).collect(), versions, ..Project::default() }
     };
     let config = Config { level: Level::Info, ..Config::default() };
-    match lint_among(frontends::recognise, "main.py", FileId(0), text.as_bytes(), around, &config).outcome {
+    match lint_among(frontends::recognize, "main.py", FileId(0), text.as_bytes(), around, &config).outcome {
         Outcome::Checked { findings, .. } => findings,
         _ => Vec::new(),
     }

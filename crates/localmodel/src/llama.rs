@@ -4,12 +4,12 @@
 //! [`BLOCK`] with one scale each (GGUF's `Q8_0`), whatever the file has: one
 //! kernel then serves every file, and on the default model's `Q4_1` layers it
 //! is several times faster than decoding four-bit blocks at each step.
-//! The kernel is plain Rust that the compiler vectorises for any processor.
+//! The kernel is plain Rust that the compiler vectorizes for any processor.
 //!
 //! Invariant: a position's cached keys and values depend on the tokens up to
 //! it only, so that a cache can be cut back to any shared prefix.
 //!
-//! Source: Touvron et al., "LLaMA", 2023, §2.2 (pre-normalisation, SwiGLU,
+//! Source: Touvron et al., "LLaMA", 2023, §2.2 (pre-normalization, SwiGLU,
 //! rotary embeddings); Ainslie et al., "GQA", 2023 (shared key-value heads).
 
 use crate::Error;
@@ -261,7 +261,7 @@ fn dot_blocks(weights: &[i8], weight_scales: &[f32], inputs: &[i16], input_scale
     total
 }
 
-/// Product of two float vectors, in lanes that the compiler can vectorise.
+/// Product of two float vectors, in lanes that the compiler can vectorize.
 fn dot(a: &[f32], b: &[f32]) -> f32 {
     const LANES: usize = 8;
     let (a_lanes, a_rest) = a.as_chunks::<LANES>();
@@ -478,7 +478,7 @@ impl Cache {
     }
 }
 
-/// Root-mean-square normalisation of each row of `weight`'s length.
+/// Root-mean-square normalization of each row of `weight`'s length.
 fn normalize(inputs: &[f32], weight: &[f32], eps: f32, out: &mut Vec<f32>) {
     out.clear();
     for row in inputs.chunks(weight.len()) {

@@ -576,7 +576,7 @@ impl Value {
         Ok(Value::node(lattice, Label::BOTTOM, body))
     }
 
-    /// The text that `send` puts into a conversation. Source: `docs/calculus.md` §10, serialisation.
+    /// The text that `send` puts into a conversation. Source: `docs/calculus.md` §10, serialization.
     pub(crate) fn text(&self, limit: usize) -> Result<Arc<str>, NotData> {
         if let Kind::Str(s) = &self.kind {
             return if s.len() > limit { Err(NotData::TooLarge) } else { Ok(s.clone()) };

@@ -69,7 +69,7 @@ fn name_of(text: &str) -> Vec<String> {
 }
 
 #[test]
-fn what_is_written_reaches_the_argument() {
+fn literals_reach_the_argument() {
     let cases: &[(&str, &str)] = &[
         ("Agent(name='a')", "a"),
         ("N = 'a'\nM = N\nAgent(name=M)", "a"),
@@ -642,7 +642,7 @@ fn named(text: &str) -> String {
 }
 
 #[test]
-fn what_people_write_is_decided() {
+fn common_expressions_are_decided() {
     let cases = [
         ("a = ['p', 'q', 'r']\nx = [a[1:], a[:-1], a[5:], 'héllo'[1:3]]\n", "[['q' 'r'] ['p' 'q'] [] 'él']"),
         ("a, *b, c = [1, 2, 3, 4]\nd, *e = [5]\nx = [a, b, c, d, e]\n", "[1 [2 3] 4 5 []]"),
@@ -691,7 +691,7 @@ fn what_people_write_is_decided() {
 }
 
 #[test]
-fn what_is_not_certain_is_not_decided() {
+fn uncertain_expressions_are_not_decided() {
     let cases = [
         "import m\nmatch m.x:\n    case 'a': x = 1\n    case _: x = 2\n",
         "import m\nmatch 'a':\n    case 'a' if m.x: x = 1\n    case _: x = 2\n",
@@ -718,7 +718,7 @@ fn what_is_not_certain_is_not_decided() {
 
 /// Results computed from the environment depend on the environment, too: its value may differ at run time.
 #[test]
-fn what_follows_from_the_environment_depends_on_it() {
+fn values_from_the_environment_depend_on_it() {
     let cases = [
         ("Agent(name=os.getenv('A', 'X').lower())", "$A=x"),
         ("Agent(name=os.getenv('A', 'yes') .startswith('y'))", "$A=true"),
@@ -739,7 +739,7 @@ fn what_follows_from_the_environment_depends_on_it() {
 
 /// Python's answer differs from the nearest guess, or from run to run.
 #[test]
-fn what_python_decides_otherwise_is_unknown() {
+fn expressions_that_python_decides_differently_are_unknown() {
     let cases = [
         // `True == 1`, and a set has no order and holds nothing twice.
         "match True:\n    case 1: x = 1\n    case _: x = 2\n",
@@ -831,7 +831,7 @@ fn classes_with_many_bases_are_looked_at_in_part() {
 /// One turn of a loop that is not unrolled stands for all: what a turn changes may be anything at the begin
 /// of another one.
 #[test]
-fn what_a_turn_of_a_loop_changes_is_not_known_in_it() {
+fn variables_that_a_loop_changes_are_unknown_in_it() {
     assert_eq!(
         name_of(
             "n = 0\nwhile True:\n  n += 1\n  if n == 1: Agent(name='a')\n  elif n == 2: Agent(name='b')\n"

@@ -75,7 +75,7 @@ fn names(files: &[(&str, &str)], text: &str, names: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn what_a_module_changes_of_another_is_seen_by_those_that_import_it() {
+fn changes_of_another_module_are_seen_by_its_importers() {
     let files = [
         ("base.py", "from m import Agent\nALL = []\nA = Agent('a')\nD = {}\nclass C: pass\n"),
         (

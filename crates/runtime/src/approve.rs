@@ -100,7 +100,7 @@ pub struct ApprovalArg {
 /// Approver of calls of tools with `approve`. The answer holds for this one call and endorses its arguments
 /// (`docs/calculus.md`, approval), so it must be a person's, never a model's.
 ///
-/// A question may be dropped before it is answered: when the run is cancelled, or too late for a time limit
+/// A question may be dropped before it is answered: when the run is canceled, or too late for a time limit
 /// of the program. Several may be open at once.
 ///
 /// # Examples

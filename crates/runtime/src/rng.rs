@@ -26,7 +26,7 @@ impl SplitMix {
     }
 }
 
-/// The finaliser of SplitMix64: a bijection that spreads every bit over the result.
+/// The finalizer of SplitMix64: a bijection that spreads every bit over the result.
 fn mix(mut z: u64) -> u64 {
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

@@ -333,10 +333,10 @@ mod tests {
                 let code = encode(&format!("{before}{secret}{after}"));
                 for code in [code.replace('+', "-").replace('/', "_"), code] {
                     let shown = r.text(&format!("Basic {code}==")).into_owned();
-                    // All but what its neighbours have a part in.
+                    // All but what its neighbors have a part in.
                     let left = shown.replace("Basic ", "").replace("==", "").replace("[redacted]", "");
-                    let neighbours = (before.len() + after.len()).div_ceil(3) * 4 + 8;
-                    assert!(shown.contains("[redacted]") && left.len() <= neighbours, "{code}: {shown}");
+                    let neighbors = (before.len() + after.len()).div_ceil(3) * 4 + 8;
+                    assert!(shown.contains("[redacted]") && left.len() <= neighbors, "{code}: {shown}");
                 }
             }
         }
@@ -353,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_list_of_words_may_contain_is_guessable() {
+    fn words_of_common_lists_are_guessable() {
         for text in [
             "sunshine",
             "hunter22",

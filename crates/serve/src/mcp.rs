@@ -133,7 +133,7 @@ impl Server {
         }
     }
 
-    /// Runs a pipeline to its end; a call that is cancelled ends it.
+    /// Runs a pipeline to its end; a call that is canceled ends it.
     async fn pipeline(
         &self,
         name: &str,

@@ -8,7 +8,7 @@ use agentlang::{EntryKind, TestPlan};
 use core_ir::{Code, ModelRoutes, Term, ToolDecl, Type};
 use diagnostics::{Diagnostic, FileId, Sources, Span, has_errors};
 use frontend_kit::doc::{Limits, decode};
-use frontend_kit::{File, Project, Recognised};
+use frontend_kit::{File, Project, Recognized};
 use std::collections::HashMap;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -260,7 +260,7 @@ fn kind_of(id: FileId, path: &str, text: &Arc<str>) -> Kind {
     match Kind::of(path) {
         Kind::Config if path == "-" => {
             let file = File::read(id, path, text, &Limits::default());
-            if matches!(frontends::recognise(&file), Recognised::Unknown) {
+            if matches!(frontends::recognize(&file), Recognized::Unknown) {
                 Kind::Agent
             } else {
                 Kind::Config
@@ -296,14 +296,14 @@ pub fn load(sources: &mut Sources, path: &str, options: &Options) -> Result<Load
 fn project(sources: &mut Sources, id: FileId, path: &str, text: &Arc<str>) -> Vec<File> {
     let (limits, main) = (Limits::default(), Path::new(path));
     let mut files = vec![File::read(id, path, text, &limits)];
-    let others = match frontends::recognise(&files[0]) {
-        Recognised::Frontend(f) if File::is_python(path) || f.names_modules() => around(main),
-        Recognised::Frontend(f) if f.names_files() => siblings(main),
+    let others = match frontends::recognize(&files[0]) {
+        Recognized::Frontend(f) if File::is_python(path) || f.names_modules() => around(main),
+        Recognized::Frontend(f) if f.names_files() => siblings(main),
         // Most files contain no agents, and most others are self-contained: their project is not read.
         _ => Vec::new(),
     };
     for sibling in others {
-        // A neighbour that cannot be read is one that is not there.
+        // A neighbor that cannot be read is one that is not there.
         if let Ok((id, text)) = read_text(sources, &sibling) {
             files.push(File::read(id, &sibling, &text, &limits));
         }
@@ -322,7 +322,7 @@ fn main_of(directory: &str) -> Result<String, Problem> {
         let Ok(bytes) = read_bytes(&shown) else { continue };
         let Ok(text) = decode(FileId(0), &bytes, &Limits::default()) else { continue };
         let file = File::read(FileId(0), &shown, &text, &Limits::default());
-        if !matches!(frontends::recognise(&file), Recognised::Frontend(_)) {
+        if !matches!(frontends::recognize(&file), Recognized::Frontend(_)) {
             continue;
         }
         // Code that starts a run is the most specific; then Python, which loads configurations; then tasks,
@@ -592,22 +592,22 @@ fn config(path: &str, files: Vec<File>) -> Result<(Vec<Runnable>, Vec<Diagnostic
 /// Compiles the units that the first of the files defines.
 fn compile(path: &str, files: Vec<File>) -> Result<(Vec<frontend_kit::Unit>, Vec<Diagnostic>), Problem> {
     let file = &files[0];
-    let frontend = match frontends::recognise(file) {
-        Recognised::Frontend(f) => f,
-        Recognised::Unsupported(name) => {
+    let frontend = match frontends::recognize(file) {
+        Recognized::Frontend(f) => f,
+        Recognized::Unsupported(name) => {
             return Err(Problem::Unreadable(
                 format!("`{path}` is of the format {name}, which has no front end yet"),
                 None,
             ));
         }
-        Recognised::Unknown if has_errors(&file.diagnostics) && File::is_read(path) => {
+        Recognized::Unknown if has_errors(&file.diagnostics) && File::is_read(path) => {
             return Err(Problem::Wrong(file.diagnostics.clone()));
         }
-        Recognised::Unknown => {
+        Recognized::Unknown => {
             return Err(Problem::Unreadable(
                 format!("`{path}` is neither an agent program nor a configuration of a known framework"),
                 Some(
-                    "programs end in `.agent` or `.lam`; configurations are recognised by their content"
+                    "programs end in `.agent` or `.lam`; configurations are recognized by their content"
                         .into(),
                 ),
             ));

@@ -23,7 +23,7 @@ pub struct Config<'a> {
     pub lattice: LatticeKind,
     /// Maximum number of rule applications.
     pub fuel: u64,
-    /// The longest serialised value, in bytes.
+    /// The longest serialized value, in bytes.
     pub max_text: usize,
     /// Clearance of model operators (`ℓmodel`).
     pub clearance: LabelSpec,
@@ -334,8 +334,8 @@ impl Run<'_> {
         }
     }
 
-    /// **Serialisation.** The text that `send` sends.
-    fn serialise(&mut self, pc: Label, v: &Value) -> Result<String, Error> {
+    /// **Serialization.** The text that `send` sends.
+    fn serialize(&mut self, pc: Label, v: &Value) -> Result<String, Error> {
         let mut out = String::new();
         let fits = show(v, true, 0, &mut out);
         if fits && out.len() <= self.config.max_text {
@@ -725,10 +725,10 @@ impl Run<'_> {
                     other => other,
                 }
             }
-            // fail e: the error labelled pc ⊔ deep V, with the serialised value.
+            // fail e: the error labelled pc ⊔ deep V, with the serialized value.
             Expr::Fail(e) => {
                 let v = self.eval(pc, e)?;
-                let message = self.serialise(pc, &v)?;
+                let message = self.serialize(pc, &v)?;
                 let deep = self.deep(&v);
                 error("fail", self.lattice.join(pc, deep), message)
             }
@@ -915,7 +915,7 @@ impl Run<'_> {
     /// **`send[r] e`**, after `e`.
     fn send(&mut self, pc: Label, role: Role, v: &Value) -> Eval {
         self.writable(pc)?;
-        let text = self.serialise(pc, v)?;
+        let text = self.serialize(pc, v)?;
         let deep = self.deep(v);
         self.conversation.messages.push((role, text));
         self.conversation.label = self.join(self.conversation.label, deep);
@@ -1327,7 +1327,7 @@ fn strip(v: &Value) -> Value {
     })
 }
 
-/// **Serialisation.** Whether the value is not nested too deep.
+/// **Serialization.** Whether the value is not nested too deep.
 fn show(v: &Value, outermost: bool, depth: usize, out: &mut String) -> bool {
     if depth > MAX_DATA_DEPTH {
         return false;

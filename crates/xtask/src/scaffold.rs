@@ -61,7 +61,7 @@ pub fn front_end(files: &[File], name: &str) -> Result<Vec<File>, String> {
     let text = |path| text_of(files, path);
     let ty: String = name.split('_').map(capital).collect();
     let modules = inserted(text(MODULES)?, "mod ", &format!("mod {name};"))?;
-    // Before those that recognise files of no framework in particular.
+    // Before those that recognize files of no framework in particular.
     let registry = text(FRONT_ENDS)?;
     let before = "    &generic::MultiAgent";
     let at = registry.find(before).ok_or_else(|| format!("{FRONT_ENDS}: no line begins with `{before}`"))?;

@@ -47,6 +47,8 @@ pub enum Check {
     PageWords,
     /// Banned phrase in a string literal with more than one word.
     MessageWords,
+    /// British spelling in a page or a source.
+    Spelling,
     /// Doc comment with one of [`words::VAGUE_BEGINNINGS`].
     DocComment,
     /// Name of a framework in a rule.
@@ -66,12 +68,13 @@ pub enum Check {
 }
 
 impl Check {
-    const ALL: [Check; 13] = [
+    const ALL: [Check; 14] = [
         Check::ProseLength,
         Check::CommentLength,
         Check::RulePage,
         Check::PageWords,
         Check::MessageWords,
+        Check::Spelling,
         Check::DocComment,
         Check::FrameworkName,
         Check::StaleCount,
@@ -90,6 +93,7 @@ impl Check {
             Check::RulePage => "rule-page",
             Check::PageWords => "page-words",
             Check::MessageWords => "message-words",
+            Check::Spelling => "spelling",
             Check::DocComment => "doc-comment",
             Check::FrameworkName => "framework-name",
             Check::StaleCount => "stale-count",
@@ -117,6 +121,7 @@ pub struct Report {
 pub fn check(files: &[File], exceptions: &str, exists: &dyn Fn(&str) -> bool) -> Report {
     let mut found = Vec::new();
     for file in files {
+        spelling(file, &mut found);
         if file.path.ends_with(".md") {
             page(file, &mut found);
         } else if file.path.ends_with(".rs") {
@@ -130,6 +135,22 @@ pub fn check(files: &[File], exceptions: &str, exists: &dyn Fn(&str) -> bool) ->
     }
     error_names(files, &mut found);
     admitted(found, exceptions)
+}
+
+/// Reports British spelling in pages and sources, except in its list and in the tests of this check.
+fn spelling(file: &File, found: &mut Vec<Finding>) {
+    let is_text = file.path.ends_with(".md") || file.path.ends_with(".rs");
+    let lists = ["crates/xtask/src/words.rs", "crates/xtask/src/tidy.rs"];
+    // The suite is data.
+    if !is_text || file.path.starts_with("suite/") || lists.contains(&file.path.as_str()) {
+        return;
+    }
+    for (n, line) in file.text.lines().enumerate() {
+        found.extend(words::british(line).into_iter().map(|(word, usual)| {
+            let message = format!("`{word}`: the American spelling is `{usual}`");
+            Finding { check: Check::Spelling, path: file.path.clone(), line: n + 1, message }
+        }));
+    }
 }
 
 /// Pages whose lines and words are checked: the book and what a contributor reads.
@@ -487,6 +508,14 @@ mod tests {
         assert_eq!(checks(&[File::new("crates/a/tests/b.rs", "fn f() { g(\"the talk ends\") }\n")]), []);
         let help = "/// Ends the talk.\nfn f() {}\n";
         assert_eq!(checks(&[File::new("crates/cli/src/args.rs", help)]), [Check::MessageWords]);
+    }
+
+    #[test]
+    fn british_spelling_is_found_in_pages_and_sources() {
+        assert!(checks(&[page("# A\n\nIts behaviour.\n")]).contains(&Check::Spelling));
+        let source = |text: &str| checks(&[File::new("crates/a/src/lib.rs", text)]);
+        assert_eq!(source("fn recognise() {}\n"), [Check::Spelling]);
+        assert_eq!(source("fn recognize() {}\n"), []);
     }
 
     #[test]

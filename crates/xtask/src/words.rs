@@ -73,6 +73,69 @@ fn found_in(text: &str, phrases: &[(&'static str, &'static str)]) -> Vec<(&'stat
     phrases.iter().copied().filter(|(phrase, _)| is_in(phrase)).collect()
 }
 
+/// Parts of words in British spelling, each with the American one.
+pub const BRITISH: &[(&str, &str)] = &[
+    ("modelled", "modeled"),
+    ("modelling", "modeling"),
+    ("cancelling", "canceling"),
+    ("behaviour", "behavior"),
+    ("neighbour", "neighbor"),
+    ("colour", "color"),
+    ("favour", "favor"),
+    ("honour", "honor"),
+    ("judgement", "judgment"),
+    ("artefact", "artifact"),
+    ("catalogue", "catalog"),
+    ("licence", "license"),
+    ("misspelt", "misspelled"),
+    ("learnt", "learned"),
+    ("towards", "toward"),
+];
+
+/// Beginnings of verbs in British spelling before `-e`, `-ing`, `-ation`; with `z` in American.
+pub const BRITISH_VERBS: &[&str] = &[
+    "recognis",
+    "serialis",
+    "normalis",
+    "summaris",
+    "minimis",
+    "maximis",
+    "initialis",
+    "generalis",
+    "specialis",
+    "synchronis",
+    "tokenis",
+    "vectoris",
+    "authoris",
+    "categoris",
+    "organis",
+    "prioritis",
+    "customis",
+    "criticis",
+    "visualis",
+    "materialis",
+];
+
+/// Published names in British spelling: keys of a foreign format.
+const PUBLISHED: &[&str] = &["behavioural_contract", "behavioural_flags"];
+
+/// Returns the words of a text in British spelling, each with the American one. Parts of identifiers count.
+pub fn british(text: &str) -> Vec<(String, String)> {
+    let lower = PUBLISHED.iter().fold(text.to_lowercase(), |text, name| text.replace(name, ""));
+    let words = lower.split(|c: char| !c.is_alphabetic()).filter(|w| !w.is_empty());
+    let american = |word: &str| {
+        if let Some((british, usual)) = BRITISH.iter().find(|(british, _)| word.contains(british)) {
+            return Some(word.replace(british, usual));
+        }
+        let is_verb = |rest: &str| ["e", "ing", "ation"].iter().any(|end| rest.starts_with(end));
+        let verb =
+            BRITISH_VERBS.iter().find(|v| word.split_once(**v).is_some_and(|(_, rest)| is_verb(rest)))?;
+        let stem = &verb[..verb.len() - 1];
+        Some(word.replace(verb, &format!("{stem}z")))
+    };
+    words.filter_map(|word| Some((word.to_string(), american(word)?))).collect()
+}
+
 /// Beginnings of doc comments that say neither what an item is nor what it does.
 pub const VAGUE_BEGINNINGS: &[&str] = &["What ", "Whether ", "Something that "];
 
@@ -128,6 +191,14 @@ mod tests {
         assert_eq!(banned("Nothing ends this talk.")[0].0, "talk");
         assert_eq!(banned("it goes\nround until")[0].0, "goes round");
         assert!(banned("stalks, `talked`, encircled, income tops").is_empty());
+    }
+
+    #[test]
+    fn british_spelling_is_found_in_words_and_identifiers() {
+        let found = |text: &str| british(text).into_iter().map(|(_, usual)| usual).collect::<Vec<_>>();
+        assert_eq!(found("an Initialised neighbour_value"), ["initialized", "neighbor"]);
+        assert_eq!(found("fn serialisation() {}"), ["serialization"]);
+        assert!(found("optimistic criticism of two analyses by a specialist").is_empty());
     }
 
     #[test]

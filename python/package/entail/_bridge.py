@@ -35,7 +35,7 @@ def _in_thread(function: Callable[..., Any], *args: Any, **named: Any) -> asynci
 
     def settle(result: Any, error: Exception | None) -> None:
         if done.done():
-            # The run was cancelled.
+            # The run was canceled.
             return
         if error is None:
             done.set_result(result)

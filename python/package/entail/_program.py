@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 Path = Union[str, "os.PathLike[str]"]
 T = TypeVar("T")
 
-#: The most seconds that a run which was cancelled has to end.
+#: The most seconds that a run which was canceled has to end.
 _LAST = 5.0
 
 
@@ -186,7 +186,7 @@ class Program:
         `model` answers all calls: a name that the settings or the provider know, or a function. `script` is a list of replies
         in place of models. `python_tools` is consent to run the functions of a compiled project that are its tools. `config` names the settings; without it they are the nearest `entail.toml`.
 
-        Cancelling it cancels the run, with everything that is under way.
+        Canceling it cancels the run, with everything that is under way.
 
         Raises `RunError` if the run failed, `Error` if it could not begin.
         """
@@ -229,7 +229,7 @@ class Program:
                 lambda outcome: _on(loop, end, outcome),
             )
         try:
-            # Whoever is cancelled here leaves the future as it is: it tells when the run has ended.
+            # Whoever is canceled here leaves the future as it is: it tells when the run has ended.
             outcome = json.loads(await asyncio.shield(ended))
         except asyncio.CancelledError:
             run.cancel()

@@ -9,7 +9,7 @@ use core_ir::{Num, Type};
 use diagnostics::{Applicability, Diagnostic, Fix, Span, nearest};
 use syntax::agent::ast::{Args, ClauseKind, Expr, Run};
 
-/// The parameter that lets a tool recognise a call that it has carried out already.
+/// The parameter that lets a tool recognize a call that it has carried out already.
 pub(super) const IDEMPOTENCY_KEY: &str = "idempotency_key";
 
 pub(crate) fn usage(s: &Signature) -> String {
@@ -285,7 +285,7 @@ impl Checker<'_> {
             )
             .remark(s.name.span, "declared `writes`")
             .help(format!(
-                "give it a parameter `{IDEMPOTENCY_KEY}: String` by which it recognises a call that it has carried \
+                "give it a parameter `{IDEMPOTENCY_KEY}: String` by which it recognizes a call that it has carried \
                  out, or remove the repetition"
             )),
         );

@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn versions_and_providers_are_recognised_and_nothing_else() {
+    fn versions_and_providers_are_recognized_and_nothing_else() {
         let prices = Prices::standard();
         let of = |name: &str| prices.model(name).and_then(|m| m.input);
         assert_eq!(of("openai/gpt-4o-mini-2024-07-18"), Some(150));

@@ -136,7 +136,7 @@ fn effects_are_inferred_and_bounded() {
 }
 
 #[test]
-fn what_is_unknown_is_no_error_but_noted() {
+fn unknown_parts_are_noted_and_no_error() {
     let t = typing("prim[from_json](\"1\") + 1");
     assert!(t.diagnostics.is_empty() && t.dynamic.len() == 1, "{t:?}");
     assert!(!typing("@\"hi\"").is_static());

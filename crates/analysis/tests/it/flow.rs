@@ -117,7 +117,7 @@ fn labels_of_the_third_lattice_are_compared_as_well() {
 }
 
 #[test]
-fn what_a_call_depends_on_is_said_with_its_places() {
+fn dependencies_of_a_call_are_listed_with_their_places() {
     let text = "tool web(q: Str) -> Str read\ntool put(x: Str) -> Str write\n\
                 tool[put] (choose 0.5 'a' (tool[web] 'b'))";
     let mut sources = Sources::new();
@@ -199,7 +199,7 @@ fn functions_that_hold_functions_need_no_stack() {
 /// A guarded function is called where it is applied, and again by its guard: each is a place of the tool's
 /// call.
 #[test]
-fn what_a_guard_calls_again_is_a_place_of_its_own() {
+fn a_second_call_of_a_guard_is_a_place_of_its_own() {
     let text = "tool double(x: Num) -> Num read\n(guard tool[double] value < 1 retry 1) 2";
     let report = lam(text, &Options::default());
     let places: Vec<&str> =

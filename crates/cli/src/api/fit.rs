@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_named_with_its_place() {
+    fn misfits_are_reported_with_their_place() {
         let record =
             |fields: &[(&str, Type)]| Type::record(fields.iter().map(|(n, t)| ((*n).into(), t.clone())));
         let urgency = enumeration(vec!["High".into(), "Low".into()]);

@@ -92,7 +92,7 @@ pub fn check(ui: &Ui, args: &CheckArgs) -> Exit {
         }
     }
     if programs == 0 {
-        let help = "programs end in `.agent` or `.lam`; configurations are recognised by their content";
+        let help = "programs end in `.agent` or `.lam`; configurations are recognized by their content";
         return ui.usage("nothing to check there", Some(help));
     }
     if !ui.is_json() {

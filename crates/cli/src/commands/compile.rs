@@ -77,7 +77,7 @@ pub fn compile(ui: &Ui, args: &CompileArgs) -> Exit {
     if failed { Exit::Failed } else { Exit::Done }
 }
 
-/// Applies the rewrites of `--optimise` to the entry points.
+/// Applies the rewrites of `--optimize` to the entry points.
 fn rewritten(ui: &Ui, args: &CompileArgs, all: Vec<Runnable>) -> Result<Vec<Runnable>, Exit> {
     if args.optimise.is_empty() {
         return Ok(all);

@@ -6,8 +6,8 @@ use analysis::types;
 use core_ir::{Term, Type};
 use diagnostics::{Diagnostic, FileId, Level, Span};
 use frontend_kit::doc::{Limits, decode};
-use frontend_kit::{File, Project, Recognised};
-use frontends::recognise;
+use frontend_kit::{File, Project, Recognized};
+use frontends::recognize;
 use serde_json::json;
 use session::load::{files_under, on_all_cores, read_bytes};
 use session::project_files::ProjectFilesCache;
@@ -80,8 +80,8 @@ pub fn stats(ui: &Ui, path: &str) -> Exit {
         }
     };
     let begun = Instant::now();
-    let neighbours = ProjectFilesCache::default();
-    let outcomes = on_all_cores(&files, |path| one(path.as_path(), &neighbours));
+    let neighbors = ProjectFilesCache::default();
+    let outcomes = on_all_cores(&files, |path| one(path.as_path(), &neighbors));
     let wall = begun.elapsed();
     let mut rows: BTreeMap<&str, Row> = BTreeMap::new();
     let mut total = Row::default();
@@ -266,7 +266,7 @@ fn json_of(r: &Row) -> serde_json::Value {
     json!({"formers": formers, "files": r.files, "compiled": r.compiled, "nothing": r.nothing, "failed": r.failed, "units": r.units, "typeChecks": r.typed, "terms": r.terms, "unknown": r.unknown})
 }
 
-fn one(path: &Path, neighbours: &ProjectFilesCache) -> Option<Outcome> {
+fn one(path: &Path, neighbors: &ProjectFilesCache) -> Option<Outcome> {
     let shown = path.display().to_string();
     let bytes = read_bytes(&shown).ok()?;
     let begun = Instant::now();
@@ -298,13 +298,13 @@ fn one(path: &Path, neighbours: &ProjectFilesCache) -> Option<Outcome> {
     };
     let file = File::read(FileId(0), &shown, &text, &limits);
     let broken = file.diagnostics.iter().find(|d| d.level == Level::Error).cloned();
-    match recognise(&file) {
-        Recognised::Frontend(frontend) => {
+    match recognize(&file) {
+        Recognized::Frontend(frontend) => {
             outcome.format = frontend.name().into();
             // A module belongs to a project; a configuration is read by itself.
             let (mut files, mut modules) = (vec![file], None);
             if File::is_python(&shown) || frontend.names_modules() {
-                let project = neighbours.of(path);
+                let project = neighbors.of(path);
                 files = vec![File::read(FileId(0), &project.path, &text, &limits)];
                 files.extend(project.others());
                 modules = project.modules();
@@ -345,12 +345,12 @@ fn one(path: &Path, neighbours: &ProjectFilesCache) -> Option<Outcome> {
                 None => (State::Compiled, None),
             };
         }
-        Recognised::Unsupported(name) => {
+        Recognized::Unsupported(name) => {
             outcome.took = begun.elapsed();
             outcome.format = format!("{name} (no front end)");
             outcome.state = State::Failed;
         }
-        Recognised::Unknown => {
+        Recognized::Unknown => {
             outcome.took = begun.elapsed();
             if broken.is_some() {
                 outcome.format = "unreadable".into();

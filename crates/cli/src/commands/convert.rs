@@ -7,8 +7,8 @@ use convert::Target;
 use core_ir::Code;
 use diagnostics::{FileId, Sources, has_errors, render};
 use frontend_kit::doc::{Limits, decode};
-use frontend_kit::{File, Project, Recognised};
-use frontends::recognise;
+use frontend_kit::{File, Project, Recognized};
+use frontends::recognize;
 use serde_json::{Value, json};
 use session::load::{Loaded, files_under, on_all_cores, read_bytes, reason};
 use session::project_files::ProjectFilesCache;
@@ -75,8 +75,8 @@ fn stats(ui: &Ui, path: &str) -> Exit {
         Ok(_) => vec![PathBuf::from(path)],
         Err(e) => return ui.usage(&format!("cannot read `{path}`: {}", reason(&e)), None),
     };
-    let neighbours = ProjectFilesCache::default();
-    let outcomes = on_all_cores(&files, |path| one(path, &neighbours));
+    let neighbors = ProjectFilesCache::default();
+    let outcomes = on_all_cores(&files, |path| one(path, &neighbors));
     let mut rows: BTreeMap<&str, Row> = BTreeMap::new();
     let mut why: BTreeMap<(usize, String), usize> = BTreeMap::new();
     let mut total = Row::default();
@@ -129,16 +129,16 @@ fn stats(ui: &Ui, path: &str) -> Exit {
 /// The format of a file, and for each unit what the first thing is that each target cannot say.
 type Outcome = (&'static str, Vec<[Option<String>; Target::ALL.len()]>);
 
-fn one(path: &Path, neighbours: &ProjectFilesCache) -> Option<Outcome> {
+fn one(path: &Path, neighbors: &ProjectFilesCache) -> Option<Outcome> {
     let shown = path.display().to_string();
     let bytes = read_bytes(&shown).ok()?;
     let limits = Limits::default();
     let text = decode(FileId(0), &bytes, &limits).ok()?;
     let file = File::read(FileId(0), &shown, &text, &limits);
-    let Recognised::Frontend(frontend) = recognise(&file) else { return None };
+    let Recognized::Frontend(frontend) = recognize(&file) else { return None };
     let (mut files, mut modules) = (vec![file], None);
     if File::is_python(&shown) {
-        let project = neighbours.of(path);
+        let project = neighbors.of(path);
         files = vec![File::read(FileId(0), &project.path, &text, &limits)];
         files.extend(project.others());
         modules = project.modules();

@@ -576,7 +576,7 @@ fn said(value: &Reified) -> String {
 
 pub(super) fn pretty(value: &Reified) -> String {
     match value.data() {
-        // INVARIANT: a JSON value serialises.
+        // INVARIANT: a JSON value serializes.
         Some(data) => serde_json::to_string_pretty(&data.to_json()).unwrap_or_default(),
         None => value.to_string(),
     }

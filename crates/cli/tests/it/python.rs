@@ -124,7 +124,7 @@ fn reports_of_modules_are_kept_as_long_as_their_project_is_the_same() {
 }
 
 #[test]
-fn what_is_imported_counts_as_it_is_now_and_on_any_number_of_threads() {
+fn imports_are_read_again_and_alike_on_any_number_of_threads() {
     let dir = project();
     let main = MAIN
         .replace("from helpers import clerk\n", "from helpers import clerk\nfrom limits import TURNS\n")

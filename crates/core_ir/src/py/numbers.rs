@@ -42,7 +42,7 @@ pub(super) fn small(d: &Data) -> PyResult<i64> {
     integer(d)?.to_i64().map_or_else(|| raise("OverflowError", "number too large"), Ok)
 }
 
-/// Rounds towards zero.
+/// Rounds toward zero.
 pub(super) fn trunc(n: &Num) -> Num {
     if *n < Num::ZERO { n.neg().floor().neg() } else { n.floor() }
 }

@@ -207,7 +207,7 @@ impl<'d> Node<'d> {
         self.doc
     }
 
-    /// The identity of the node behind aliases, to recognise one that was seen before.
+    /// The identity of the node behind aliases, to recognize one that was seen before.
     pub fn id(&self) -> NodeId {
         self.id
     }

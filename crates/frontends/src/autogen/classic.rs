@@ -145,7 +145,7 @@ struct ClassicReader<'r, 'w> {
 }
 
 /// Reason why a chat has no bound that another model call sums up.
-const SUMMARY: &str = "a model summarises the group chat";
+const SUMMARY: &str = "a model summarizes the group chat";
 
 /// A group chat that the module begins.
 struct Chat<'r> {

@@ -99,7 +99,7 @@ impl<'r> CrewReader<'r, '_> {
             if i > 0 {
                 request.text(" ");
             }
-            self.summarise(kit, &mut request, i, *task, crew);
+            self.summarize(kit, &mut request, i, *task, crew);
         }
         request.text(REQUEST[1]);
         let [before, after] = super::crew::SCHEMA;
@@ -114,7 +114,7 @@ impl<'r> CrewReader<'r, '_> {
     }
 
     /// Lowers the summary of a task for the planner.
-    fn summarise(
+    fn summarize(
         &self,
         kit: &mut Kit<'_>,
         request: &mut Template,

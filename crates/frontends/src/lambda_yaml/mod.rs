@@ -94,7 +94,7 @@ fn likeness(root: Node<'_>) -> u8 {
     match (known, has("agentId")) {
         (true, true) => 95,
         (true, false) if has("systemPrompt") || has("react") || has("mcp") || has("routes") => 90,
-        // A misspelt type, or none.
+        // A misspelled type, or none.
         (false, true) if has("systemPrompt") || has("react") || has("mcp") => 80,
         _ => 0,
     }
@@ -165,7 +165,7 @@ struct LambdaLowering<'d, 'o> {
     defined: HashMap<&'d str, Node<'d>>,
     agents: Vec<AgentPlace>,
     tools: HashMap<String, ToolId>,
-    /// The agents around the current place: to recognise one that contains itself.
+    /// The agents around the current place: to recognize one that contains itself.
     open: Vec<NodeId>,
     /// Agents that may still be compiled.
     left: &'o mut usize,

@@ -246,7 +246,7 @@ fn contract(node: Node<'_>, out: &mut Vec<Diagnostic>) {
         ("on_failure", why::NOT_YET),
     ];
     let Some(own) = node.get("behavioural_contract") else { return };
-    report_keys(own, &["response_contract"], unused, "a behavioural contract", out);
+    report_keys(own, &["response_contract"], unused, "a behavioral contract", out);
     let Some(response) = own.get("response_contract") else { return };
     report_keys(response, &["output_format"], unused, "a response contract", out);
     if let Some(format) = response.get("output_format") {

@@ -5,8 +5,8 @@
 
 use diagnostics::{Sources, Span};
 use frontend_kit::doc::Limits;
-use frontend_kit::{Compiled, File, Project, Recognised};
-use frontends::{FRONTENDS, recognise};
+use frontend_kit::{Compiled, File, Project, Recognized};
+use frontends::{FRONTENDS, recognize};
 use proptest::prelude::*;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -80,7 +80,7 @@ fn fixtures_compile_to_what_is_expected() {
     for (folder, files) in folders().iter().filter(|(f, _)| !ELSEWHERE.contains(&f.as_str())) {
         for (i, (name, _)) in files.iter().enumerate() {
             let (project, sources) = project(files, i);
-            let Recognised::Frontend(frontend) = recognise(&project.files[0]) else {
+            let Recognized::Frontend(frontend) = recognize(&project.files[0]) else {
                 // A file that others refer to.
                 continue;
             };
@@ -121,7 +121,7 @@ fn every_front_end_has_fixtures() {
     for (_, files) in folders() {
         for i in 0..files.len() {
             let (project, _) = project(&files, i);
-            if let Recognised::Frontend(frontend) = recognise(&project.files[0]) {
+            if let Recognized::Frontend(frontend) = recognize(&project.files[0]) {
                 missing.retain(|m| *m != frontend.name());
             }
         }
@@ -155,6 +155,6 @@ proptest! {
             let terms: usize = compiled.units.iter().map(|u| u.code.len()).sum();
             prop_assert!(terms <= 40 * text.len() + 2_000, "{} terms of {} bytes", terms, text.len());
         }
-        let _ = recognise(&project.files[0]);
+        let _ = recognize(&project.files[0]);
     }
 }

@@ -2,8 +2,8 @@
 
 use diagnostics::FileId;
 use frontend_kit::doc::Limits;
-use frontend_kit::{Compiled, File, Project, Recognised, Versions};
-use frontends::recognise;
+use frontend_kit::{Compiled, File, Project, Recognized, Versions};
+use frontends::recognize;
 use proptest::prelude::*;
 
 const HEAD: &str = "import operator
@@ -22,7 +22,7 @@ class S(TypedDict):
 fn compiled_with(text: &str, versions: &Versions) -> Compiled {
     let text: std::sync::Arc<str> = format!("{HEAD}{text}").into();
     let file = File::read(FileId(0), "main.py", &text, &Limits::default());
-    let Recognised::Frontend(frontend) = recognise(&file) else { panic!("not recognised") };
+    let Recognized::Frontend(frontend) = recognize(&file) else { panic!("not recognized") };
     frontend.lower(&Project { files: vec![file], versions: versions.clone(), modules: None }, 0)
 }
 
@@ -206,7 +206,7 @@ fn a_test_for_instructions_is_decided_where_nothing_adds_any() {
 }
 
 #[test]
-fn what_a_test_decides_is_asked_on_its_side() {
+fn calls_under_a_test_are_made_on_its_side() {
     let said =
         talk("m = llm if len(s['messages']) > 3 else other\nreturn {'messages': [m.invoke(s['messages'])]}");
     assert_eq!(said.matches("recv").count(), 2, "{said}");
@@ -242,7 +242,7 @@ fn parts_of_the_conversation_are_messages() {
 }
 
 #[test]
-fn what_messages_do_not_have_here_is_unknown() {
+fn missing_fields_of_messages_are_unknown() {
     let said =
         talk("n = sum(bool(m.tool_calls) for m in s['messages'])\nreturn {'messages': [llm.invoke(f'{n}')]}");
     assert!(
@@ -389,7 +389,7 @@ fn a_value_has_its_name_after_the_calls_that_it_is_made_of() {
 }
 
 #[test]
-fn what_several_calls_stand_under_is_tested_once() {
+fn a_shared_condition_is_tested_once() {
     let text = node(&format!(
         "    t = s['a']{LONG}
     if 'z' in t{LONG} and t != 'q' and len(t) > 3:

@@ -3,8 +3,8 @@
 
 use diagnostics::FileId;
 use frontend_kit::doc::Limits;
-use frontend_kit::{File, Project, Recognised, Versions};
-use frontends::recognise;
+use frontend_kit::{File, Project, Recognized, Versions};
+use frontends::recognize;
 
 const HEAD: &str = "from typing import TypedDict
 from langchain_openai import ChatOpenAI
@@ -25,7 +25,7 @@ app = g.compile()
 fn lowered(text: &str) -> String {
     let text: std::sync::Arc<str> = text.into();
     let file = File::read(FileId(0), "main.py", &text, &Limits::default());
-    let Recognised::Frontend(frontend) = recognise(&file) else { panic!("not recognised") };
+    let Recognized::Frontend(frontend) = recognize(&file) else { panic!("not recognized") };
     let compiled =
         frontend.lower(&Project { files: vec![file], versions: Versions::default(), modules: None }, 0);
     assert_eq!(compiled.units.len(), 1, "{:?}", compiled.diagnostics);
@@ -103,7 +103,7 @@ def one(s):
 }
 
 #[test]
-fn what_the_test_of_a_loop_asks_is_asked_in_each_turn() {
+fn requests_in_a_loop_condition_repeat_each_turn() {
     has_no_bound(&[
         "def one(s):
     while (r := llm.invoke(s['a']).content) != 'ok':
@@ -310,7 +310,7 @@ def one(s): return {'a': ask(s['a'])}"]);
 }
 
 #[test]
-fn what_a_run_leaves_for_the_next_is_not_known() {
+fn state_left_by_an_earlier_run_is_unknown() {
     has_no_bound(&[
         "conf = {'on': False}
 def one(s):
@@ -381,7 +381,7 @@ fn a_flow_says_how_often_it_starts_a_crew_or_that_it_is_not_known() {
 fn crewai(text: &str) -> String {
     let text: std::sync::Arc<str> = text.into();
     let file = File::read(FileId(0), "main.py", &text, &Limits::default());
-    let Recognised::Frontend(frontend) = recognise(&file) else { panic!("not recognised") };
+    let Recognized::Frontend(frontend) = recognize(&file) else { panic!("not recognized") };
     let compiled =
         frontend.lower(&Project { files: vec![file], versions: Versions::default(), modules: None }, 0);
     let all: Vec<String> = compiled.units.iter().map(|u| core_ir::print_code(&u.code)).collect();

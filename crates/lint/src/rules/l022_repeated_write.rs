@@ -14,7 +14,7 @@ pub(super) static RULE: Rule = Rule {
     check: Check::Term(check),
 };
 
-const HELP: &str = "make it idempotent (a key that the service recognises), or do not retry it";
+const HELP: &str = "make it idempotent (a key that the service recognizes), or do not retry it";
 
 fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
     for retried in &context.unit.outline.retried {

@@ -22,7 +22,7 @@ fn check(rule: &Rule, context: &FileContext<'_>, out: &mut Vec<Diagnostic>) {
                 Some((name, value)) if is_command(key) && name.starts_with('-') => (name, value),
                 _ => (before.as_deref().unwrap_or(key), text),
             };
-            named(name, value) || authorises(name, value)
+            named(name, value) || authorizes(name, value)
         };
         let like_a_key = || (named() || in_query(text)).then_some("a value that looks like a key");
         let kind = issued(text).or_else(like_a_key).or_else(|| in_authority(text).then_some("a password"));
@@ -43,7 +43,7 @@ fn is_command(key: &str) -> bool {
 
 /// Returns true if a text is a credential of a header: `Authorization: Bearer 8e3a…`, either the header's
 /// value or the whole line after `--header`.
-fn authorises(name: &str, text: &str) -> bool {
+fn authorizes(name: &str, text: &str) -> bool {
     let (name, value) = match text.split_once(':') {
         Some((name, value)) => (name, value.trim()),
         None => (name, text),
@@ -290,7 +290,7 @@ mod tests {
             ("--header", format!("X-API-Key:{key}")),
             ("Proxy-Authorization", format!("Basic {key}")),
         ] {
-            assert!(authorises(name, &text), "{name} {text}");
+            assert!(authorizes(name, &text), "{name} {text}");
         }
         for (name, text) in [
             ("Authorization", "Bearer ${TOKEN_OF_THE_SERVER_12}".to_string()),
@@ -298,7 +298,7 @@ mod tests {
             ("Accept", format!("application/{key}")),
             ("--header", format!("X-Request-Id: {key}")),
         ] {
-            assert!(!authorises(name, &text), "{name} {text}");
+            assert!(!authorizes(name, &text), "{name} {text}");
         }
         assert!(in_authority("postgresql://u:npg_8f14e45fceea1@db.example.org:5432/data?sslmode=require"));
         for text in [

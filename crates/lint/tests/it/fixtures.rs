@@ -100,7 +100,7 @@ fn findings(files: &Files, index: usize) -> Findings {
             files.iter().filter(|(p, _)| p == PINS).for_each(|(p, text)| versions.read(p, text));
             Project { files: others.zip(1..).map(read).collect(), versions, ..Project::default() }
         };
-        match lint_among(frontends::recognise, path, id, text.as_bytes(), around, &config).outcome {
+        match lint_among(frontends::recognize, path, id, text.as_bytes(), around, &config).outcome {
             Outcome::Checked { findings, .. } | Outcome::Unreadable(findings) => findings,
             Outcome::Skipped(_) => Vec::new(),
         }

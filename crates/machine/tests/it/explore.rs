@@ -50,7 +50,7 @@ fn independent_tosses_that_are_added_up_take_polynomial_time() {
 }
 
 #[test]
-fn what_differs_in_value_label_conversation_or_world_stays_apart() {
+fn states_that_differ_in_value_label_conversation_or_world_stay_apart() {
     // Twice as many endings as a single toss has would be merged if the difference were not seen.
     for (text, endings) in [
         ("let a = choose 0.5 1 2 in let b = choose 0.5 1 2 in [a, b]", 4),

@@ -230,7 +230,7 @@ fn laws_keep_results_labels_and_requests() {
 
 /// A rewritten program is equal to the original by the laws, and rewriting it again changes nothing.
 #[test]
-fn rewriting_is_idempotent_and_recognised() {
+fn rewriting_is_idempotent_and_recognized() {
     let mut runner = TestRunner::deterministic();
     let mut rng = Rng::new(2);
     let laws = optimise::laws();

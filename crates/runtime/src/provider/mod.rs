@@ -84,7 +84,7 @@ impl ModelCall {
         }
     }
 
-    /// An upper bound of the tokens of what is sent: no tokeniser makes more tokens than there are bytes, and
+    /// An upper bound of the tokens of what is sent: no tokenizer makes more tokens than there are bytes, and
     /// every message, tool and schema costs a few more for what separates them.
     pub fn input_bound(&self) -> u64 {
         const FRAME: usize = 32;

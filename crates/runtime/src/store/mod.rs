@@ -77,7 +77,7 @@ fn prefixed(text: &str) -> String {
 ///
 /// A store has one account for each label. An account holds at most as many entries as the capacity; the one
 /// that was written longest ago goes first, and reading is no use. An entry expires by the lifetime that was
-/// declared when it was written. Initial values are there from the beginning: they count towards the capacity
+/// declared when it was written. Initial values are there from the beginning: they count toward the capacity
 /// as entries older than all others. A [run](crate::run) reads the time once, when it begins, so entries
 /// expire between runs only. See `docs/calculus.md` §10, stores.
 ///

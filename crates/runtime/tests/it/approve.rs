@@ -218,7 +218,7 @@ async fn an_approval_that_cannot_be_proved_is_asked_for_again() {
     let code = code(|b| pay(b, "bob"));
     let session = begin(&file, &code);
     let id = session.id().to_string();
-    // Approved, and cancelled while the call was under way.
+    // Approved, and canceled while the call was under way.
     let mut endless = handlers(&paid, answering(Ok(()), &asked));
     let act: runtime::CustomTool = Arc::new(|_| Box::pin(std::future::pending()));
     endless.tools = endless.tools.with_custom("pay", act);

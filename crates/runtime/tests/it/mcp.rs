@@ -286,7 +286,7 @@ async fn a_process_answers_in_every_revision() {
 
 /// §5: what a server says of its answer raises the declared label, and the calls after it are held to that.
 #[tokio::test]
-async fn a_label_that_a_server_states_is_honoured() {
+async fn a_label_that_a_server_states_is_honored() {
     let dir = tempfile::tempdir().unwrap();
     let untrusted = LabelSpec::Axes { untrusted: true, secret: false };
     let secret = LabelSpec::Axes { untrusted: false, secret: true };
@@ -624,7 +624,7 @@ async fn give_up_and_wait(
 }
 
 #[tokio::test]
-async fn cancelling_a_run_ends_its_servers() {
+async fn canceling_a_run_ends_its_servers() {
     let dir = tempfile::tempdir().unwrap();
     let log = dir.path().join("log");
     let pid = dir.path().join("pid");

@@ -203,7 +203,7 @@ proptest! {
     }
 
     #[test]
-    fn what_an_exact_schema_accepts_is_data_of_the_type(
+    fn data_that_an_exact_schema_accepts_has_the_type(
         (shape, data) in shape().prop_flat_map(|s| { let d = s.data(); (Just(s), d) }),
         place in 0usize..8,
         new in prop::sample::select(vec![json!(null), json!(7), json!("a"), json!([]), json!({}), json!({"a": null}), json!([1, 2]), json!(0.5)]),

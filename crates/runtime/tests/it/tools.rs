@@ -253,7 +253,7 @@ async fn descendants_of_tool_are_killed() {
 }
 
 #[tokio::test]
-async fn cancelling_the_run_kills_the_whole_group() {
+async fn canceling_the_run_kills_the_whole_group() {
     let dir = tempfile::tempdir().unwrap();
     let script = with_grandchild(dir.path(), "wait");
     let t = decl("t", &[], Type::Str, Some(exec(&["sh", "-c", &script])));

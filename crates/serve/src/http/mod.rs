@@ -105,7 +105,7 @@ impl HttpServer {
             async move {
                 stop.cancelled().await;
                 // No new runs; those under way get their time, and are left then to the next server, or
-                // cancelled.
+                // canceled.
                 service.close(grace).await;
                 closed.cancel();
             }
@@ -406,7 +406,7 @@ async fn again(service: &Service, caller: &Caller, run: &str) -> Result<Response
     })
 }
 
-/// The events of a run as they are sent; the run is cancelled when the connection is gone before the last.
+/// The events of a run as they are sent; the run is canceled when the connection is gone before the last.
 struct Events {
     events: Receiver<Value>,
     left: Option<DropGuard>,

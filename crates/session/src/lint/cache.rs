@@ -379,7 +379,7 @@ mod tests {
     use super::*;
     use lint::{Config, lint_bytes};
 
-    const TEXT: &str = "agentId: a\ntype: react\nsystemPrompt: ''\nreact: {maxSteps: 0}\ncolour: red\nmodel: {apiKey: 8f14e45fceea167a5a36dedd4bea2543} # entail: ignore[L003]\n";
+    const TEXT: &str = "agentId: a\ntype: react\nsystemPrompt: ''\nreact: {maxSteps: 0}\ncolor: red\nmodel: {apiKey: 8f14e45fceea167a5a36dedd4bea2543} # entail: ignore[L003]\n";
 
     fn at(path: &Path) -> Cache {
         let mut cache = Cache::open("", true);
@@ -403,7 +403,7 @@ mod tests {
         let cache = at(&path);
         let linted: Vec<Report> = texts
             .iter()
-            .map(|t| lint_bytes(frontends::recognise, "a.yaml", FileId(0), t.as_bytes(), &config))
+            .map(|t| lint_bytes(frontends::recognize, "a.yaml", FileId(0), t.as_bytes(), &config))
             .collect();
         for (text, report) in texts.iter().zip(&linted) {
             let key = cache.key(Path::new("x/a.yaml"), text.as_bytes(), b"");
@@ -437,7 +437,7 @@ mod tests {
         let key = cache.key(Path::new("a.yaml"), TEXT.as_bytes(), b"");
         cache.put(
             key,
-            &lint_bytes(frontends::recognise, "a.yaml", FileId(0), TEXT.as_bytes(), &Config::default()),
+            &lint_bytes(frontends::recognize, "a.yaml", FileId(0), TEXT.as_bytes(), &Config::default()),
         );
         cache.save();
         let good = std::fs::read(&path).unwrap();

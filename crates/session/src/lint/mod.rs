@@ -23,7 +23,7 @@ use cache::Cache;
 use core_ir::Code;
 use diagnostics::{FileId, Sources, Span, has_errors};
 use frontend_kit::doc::{Limits, decode};
-use frontend_kit::{File, Outline, Project, Recognised, Unit, UnitKind};
+use frontend_kit::{File, Outline, Project, Recognized, Unit, UnitKind};
 use lint::{Config, Language, Outcome, ProjectCode, Report, is_test, lint_among, lint_programs};
 use project_context::ProjectContexts;
 use std::path::{Path, PathBuf};
@@ -50,7 +50,7 @@ pub struct Linter {
     /// Code of the projects; `None` if it is not read.
     around: Option<ProjectContexts>,
     /// Modules that Python modules may import.
-    neighbours: ProjectFilesCache,
+    neighbors: ProjectFilesCache,
     /// The versions of packages.
     packages: Packages,
 }
@@ -61,7 +61,7 @@ impl Linter {
         Linter {
             cache: Cache::open(&wanted.key(), !sources.cache),
             around: sources.surroundings.then(ProjectContexts::default),
-            neighbours: ProjectFilesCache::default(),
+            neighbors: ProjectFilesCache::default(),
             packages: Packages::new(settings.versions(), sources.surroundings),
             wanted,
         }
@@ -103,7 +103,7 @@ impl Linter {
         own.push(u8::from(is_test(&below)));
         let alone = self.cached(path, bytes, &own, || {
             let project = |_| Project { versions: known.versions.clone(), ..Project::default() };
-            lint_among(frontends::recognise, &below, FileId(0), bytes, project, &config)
+            lint_among(frontends::recognize, &below, FileId(0), bytes, project, &config)
         });
         match (&alone.outcome, &self.around) {
             (Outcome::Checked { findings, .. }, Some(around)) if ProjectCode::concerns(findings) => {
@@ -129,9 +129,9 @@ impl Linter {
         let shown = path.display().to_string();
         if self.around.is_none() || !reads_as_agents(&shown, bytes) {
             let alone = |_| Project { versions: known.versions.clone(), ..Project::default() };
-            return lint_among(frontends::recognise, &shown, FileId(0), bytes, alone, config);
+            return lint_among(frontends::recognize, &shown, FileId(0), bytes, alone, config);
         }
-        let project = self.neighbours.of(path);
+        let project = self.neighbors.of(path);
         let mut more = own.into_bytes();
         more.extend(&known.key);
         more.extend(project.digest());
@@ -143,7 +143,7 @@ impl Linter {
                 versions: known.versions.clone(),
                 modules: project.modules(),
             };
-            lint_among(frontends::recognise, &project.path, FileId(0), bytes, among, config)
+            lint_among(frontends::recognize, &project.path, FileId(0), bytes, among, config)
         })
     }
 
@@ -253,7 +253,7 @@ fn names_modules(path: &str, bytes: &[u8]) -> bool {
         && std::str::from_utf8(bytes).is_ok_and(|t| t.contains("\"graphs\""))
         && decode(FileId(0), bytes, &limits).is_ok_and(|text| {
             let file = File::read(FileId(0), path, &text, &limits);
-            matches!(frontends::recognise(&file), Recognised::Frontend(f) if f.names_modules())
+            matches!(frontends::recognize(&file), Recognized::Frontend(f) if f.names_modules())
         })
 }
 
@@ -263,7 +263,7 @@ fn reads_as_agents(path: &str, bytes: &[u8]) -> bool {
     let limits = Limits::default();
     decode(FileId(0), bytes, &limits).is_ok_and(|text| {
         let file = File::read(FileId(0), path, &text, &limits);
-        matches!(frontends::recognise(&file), Recognised::Frontend(_)) || lint::uses_framework(&file)
+        matches!(frontends::recognize(&file), Recognized::Frontend(_)) || lint::uses_framework(&file)
     })
 }
 

@@ -307,7 +307,7 @@ pub struct Body {
 /// See [`Body`].
 #[derive(Clone, Debug)]
 pub enum BodyKind {
-    /// `{}`: the host supplies the behaviour.
+    /// `{}`: the host supplies the behavior.
     Empty,
     /// `{ prompt "…" }`
     Prompt(Template),

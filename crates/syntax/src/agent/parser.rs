@@ -799,7 +799,7 @@ impl Parser<'_> {
         } else {
             let d = self
                 .expected(&format!("the body of the {what}"))
-                .help("write `{}` if the host program or `entail.toml` supplies the behaviour");
+                .help("write `{}` if the host program or `entail.toml` supplies the behavior");
             self.report(d);
             self.eat(";");
             Body { kind: BodyKind::Error, system: None, span: self.before() }

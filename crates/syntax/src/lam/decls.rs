@@ -189,7 +189,7 @@ impl Parser<'_> {
                 let near = nearest(self.word(), TYPE_NAMES.iter().copied());
                 let help = near.map_or(String::new(), |n| format!("did you mean `{n}`?"));
                 self.expected_with("a type", &help);
-                // A misspelt name is one mistake.
+                // A misspelled name is one mistake.
                 if !self.word().is_empty() && !core_ir::print::KEYWORDS.contains(&self.word()) {
                     self.bump();
                 }

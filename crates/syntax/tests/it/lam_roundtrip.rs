@@ -22,7 +22,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn what_is_printed_reads_as_the_same_term(choices in prop::collection::vec(any::<u8>(), 0..400)) {
+    fn a_printed_term_reads_as_the_same_term(choices in prop::collection::vec(any::<u8>(), 0..400)) {
         let code = crate::common::code(&choices);
         let styles = [Style::TEXT, Style::LINE, Style::UNICODE, Style { unicode: true, width: Some(1) }];
         for style in styles {
@@ -34,7 +34,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_exchanged_comes_back(choices in prop::collection::vec(any::<u8>(), 0..400)) {
+    fn an_exchanged_term_comes_back(choices in prop::collection::vec(any::<u8>(), 0..400)) {
         // Read from its text, so that it has places.
         let text = print_code(&crate::common::code(&choices));
         let mut sources = Sources::new();

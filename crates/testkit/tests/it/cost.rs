@@ -156,7 +156,7 @@ fn functions_passed_through_loops_count_per_call() {
 
 /// Each of these once had a bound that was too low.
 #[test]
-fn what_comes_back_from_a_guard_or_happens_in_an_open_loop_counts() {
+fn calls_of_guards_and_open_loops_count() {
     let long = "a".repeat(101);
     let cases: [(&str, &[&str], u64); 5] = [
         // What a guarded function gives is a function again, and guarded, too.

@@ -178,7 +178,7 @@ proptest! {
 }
 
 #[test]
-fn what_is_not_followed_is_told() {
+fn unfollowed_branches_are_reported() {
     // Ten tosses, of which the courses through at most three worlds are followed.
     let toss = |rest| Choose(6, Box::new(Number(0)), Box::new(rest));
     let program = (0..10).fold(Number(1), |rest, _| toss(rest));

@@ -98,7 +98,7 @@ fn check_files(names: &[&str]) -> usize {
 #[test]
 fn the_semantics_predicts_every_case() {
     let files =
-        ["church.lam", "booleans.lam", "lists.lam", "combinators.lam", "generalisation.lam", "pipelines.lam"];
+        ["church.lam", "booleans.lam", "lists.lam", "combinators.lam", "generalization.lam", "pipelines.lam"];
     // The seed has 125.
     assert!(check_files(&files) >= 125);
 }

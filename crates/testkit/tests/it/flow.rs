@@ -150,12 +150,12 @@ proptest! {
     #![proptest_config(cases(5_000))]
 
     #[test]
-    fn what_is_claimed_of_a_program_holds(program in programs(style())) {
+    fn flow_claims_hold_for_programs(program in programs(style())) {
         holds_caught_or_not(&program)?;
     }
 
     #[test]
-    fn what_is_claimed_of_a_wild_program_holds(program in programs(Style { wild: 50, ..style() })) {
+    fn flow_claims_hold_for_wild_programs(program in programs(Style { wild: 50, ..style() })) {
         holds_caught_or_not(&program)?;
     }
 }

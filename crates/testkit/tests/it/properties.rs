@@ -76,7 +76,7 @@ proptest! {
     #![proptest_config(cases(1_000))]
 
     #[test]
-    fn what_happens_under_a_label_is_confined_to_it(
+    fn effects_under_a_label_are_confined_to_it(
         program in two_axis_program(Style { approve: false, ..Style::default() }),
         pc in a_label(), before in a_label(), branch: bool,
     ) {
@@ -84,7 +84,7 @@ proptest! {
     }
 
     #[test]
-    fn what_wild_programs_do_is_confined(
+    fn effects_of_wild_programs_are_confined(
         program in two_axis_program(Style { wild: 40, approve: false, ..Style::default() }),
         pc in a_label(), before in a_label(), branch: bool,
     ) {

@@ -507,7 +507,7 @@ fn try_() {
         ("send 'a' ; try[[]] fork (let _ = send 'b' in fail 1) catch e. 2", "2; []:[user a]"),
         ("send 'a' ; try[[]] fresh (let _ = send 'b' in fail 1) catch e. 2", "2; []:[user a]"),
         ("send 'a' ; try[[]] par [(let _ = send 'b' in fail 1)] catch e. 2", "2; []:[user a]"),
-        // The handler runs at the label of the try, also towards the conversation.
+        // The handler runs at the label of the try, also toward the conversation.
         ("try[['S']] fail 1 catch e. send 'x'", "error flow [\"S\"]"),
     ]);
 }

@@ -5,8 +5,8 @@
 use core_ir::{Code, Data, LabelSpec, Name, Num, Term, Type};
 use diagnostics::Sources;
 use frontend_kit::doc::Limits;
-use frontend_kit::{File, Project, Recognised};
-use frontends::recognise;
+use frontend_kit::{File, Project, Recognized};
+use frontends::recognize;
 use serde_json::Value;
 use std::collections::VecDeque;
 use std::path::Path;
@@ -46,8 +46,8 @@ fn units(path: &Path) -> Vec<Arc<Code>> {
         let id = sources.add(&*name, text.clone());
         project.files.push(File::read(id, &name, &text, &Limits::default()));
     }
-    let Recognised::Frontend(frontend) = recognise(&project.files[0]) else {
-        panic!("{}: not recognised", path.display())
+    let Recognized::Frontend(frontend) = recognize(&project.files[0]) else {
+        panic!("{}: not recognized", path.display())
     };
     frontend.lower(&project, 0).units.into_iter().map(|u| u.code).collect()
 }
@@ -57,8 +57,8 @@ fn compiled(name: &str, text: &str) -> Arc<Code> {
     let id = sources.add(name, text);
     let file = File::read(id, name, &text.into(), &Limits::default());
     let project = Project { files: vec![file], ..Project::default() };
-    let Recognised::Frontend(frontend) = recognise(&project.files[0]) else {
-        panic!("{name}: not recognised")
+    let Recognized::Frontend(frontend) = recognize(&project.files[0]) else {
+        panic!("{name}: not recognized")
     };
     let compiled = frontend.lower(&project, 0);
     compiled.units.last().unwrap_or_else(|| panic!("{name}: {:?}", compiled.diagnostics)).code.clone()

@@ -336,7 +336,7 @@ fn type_inspection_is_not_a_program_step() {
 /// A guard on a curried function guards what it gives in the end; the checker once took what is in between
 /// for that.
 #[test]
-fn what_a_guarded_function_gives_may_be_a_function() {
+fn a_guarded_function_may_return_a_function() {
     let typing = types::check(&crate::common::lam(r"(guard (\x. \y. 'a') any) 1 2"), None);
     assert_eq!(typing.diagnostics, []);
     assert_eq!(typing.ty.to_string(), "Str");

@@ -5,8 +5,8 @@
 use core_ir::{Code, Data, LabelSpec};
 use diagnostics::Sources;
 use frontend_kit::doc::Limits;
-use frontend_kit::{File, Project, Recognised};
-use frontends::recognise;
+use frontend_kit::{File, Project, Recognized};
+use frontends::recognize;
 use std::collections::VecDeque;
 use std::path::Path;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ fn units(name: &str, text: &str) -> Vec<frontend_kit::Unit> {
     let id = sources.add(name, text);
     let file = File::read(id, name, &text.into(), &Limits::default());
     let project = Project { files: vec![file], ..Project::default() };
-    let Recognised::Frontend(frontend) = recognise(&project.files[0]) else { panic!("{name}") };
+    let Recognized::Frontend(frontend) = recognize(&project.files[0]) else { panic!("{name}") };
     frontend.lower(&project, 0).units
 }
 
@@ -93,7 +93,7 @@ fn most(code: &Arc<Code>) -> Option<u64> {
 }
 
 #[test]
-fn what_one_says_decides_whether_the_next_is_asked() {
+fn a_reply_decides_whether_the_next_agent_is_asked() {
     let main = unit("story.py", "main");
     assert_eq!(most(&main), Some(3));
     let (given, asked) =
@@ -131,7 +131,7 @@ fn a_loop_that_counts_is_bounded_by_what_it_counts_to() {
 }
 
 #[test]
-fn what_is_gathered_is_asked_at_the_same_time() {
+fn gathered_requests_run_concurrently() {
     let best = unit("together.py", "best");
     assert_eq!(most(&best), Some(3));
     let (given, asked) = ran(&best, "hello", &["hallo", "salut", "salut"]);
@@ -158,7 +158,7 @@ fn runs_that_have_nothing_to_do_with_each_other_stay_apart() {
 }
 
 #[test]
-fn what_agents_of_adk_leave_is_read_by_others_and_an_escalation_ends_the_loop() {
+fn adk_agents_read_state_of_others_and_an_escalation_ends_the_loop() {
     let line = unit_of("adk", "refine.py", "story_line");
     let text = |t: &str| Answer::Text(t.to_string());
     let leave = || Answer::ToolCall("leave".into(), Data::record([]));

@@ -88,7 +88,7 @@ impl agentlang::Loader for Files {
             let name = self.sources.get(id).unwrap().path.clone();
             files.push(frontend_kit::File::read(id, &name, &text, &frontend_kit::doc::Limits::default()));
         }
-        let frontend_kit::Recognised::Frontend(f) = frontends::recognise(&files[0]) else {
+        let frontend_kit::Recognized::Frontend(f) = frontends::recognize(&files[0]) else {
             return Err("no framework's".into());
         };
         Ok(f.lower(&frontend_kit::Project { files, ..Default::default() }, 0).units)

@@ -376,7 +376,7 @@ fn record(ui: &Ui, suites: &[Suite], ran: &BTreeMap<TestIndex, TestRun>) -> Resu
         if all == before {
             continue;
         }
-        // INVARIANT: a JSON value serialises.
+        // INVARIANT: a JSON value serializes.
         let text = serde_json::to_string_pretty(&Value::Object(all)).unwrap_or_default() + "\n";
         load::replace_file(&path, &text)
             .map_err(|e| ui.usage(&format!("cannot write `{}`: {}", path.display(), reason(&e)), None))?;

@@ -142,7 +142,7 @@ fn acts(term: &Value) -> bool {
 /// The findings and terms of a text; `None` if no front end reads it.
 fn meaning(path: &str, text: &str) -> Option<Meaning> {
     let config = Config { level: Level::Info, ..Config::default() };
-    let report = lint::lint_bytes(frontends::recognise, path, FILE, text.as_bytes(), &config);
+    let report = lint::lint_bytes(frontends::recognize, path, FILE, text.as_bytes(), &config);
     let Outcome::Checked { findings, .. } = report.outcome else { return None };
     let mut nodes = Vec::new();
     for (i, document) in documents(text).iter().enumerate() {
@@ -263,7 +263,7 @@ const ORDERED: &[(&str, &str, &str)] = &[
 ];
 
 fn framework(path: &str, text: &str) -> Option<&'static str> {
-    let report = lint::lint_bytes(frontends::recognise, path, FILE, text.as_bytes(), &Config::default());
+    let report = lint::lint_bytes(frontends::recognize, path, FILE, text.as_bytes(), &Config::default());
     match report.outcome {
         Outcome::Checked { framework, .. } => Some(framework),
         _ => None,

@@ -517,7 +517,7 @@ fn cases(sound: &[Sound]) -> Vec<Case> {
 
 /// The codes of level warn, error and unknown.
 fn found(path: &str, text: &str) -> Vec<(&'static str, Level, String)> {
-    match lint_bytes(frontends::recognise, path, FileId(0), text.as_bytes(), &Config::default()).outcome {
+    match lint_bytes(frontends::recognize, path, FileId(0), text.as_bytes(), &Config::default()).outcome {
         Outcome::Checked { findings, .. } => {
             findings.into_iter().map(|d| (d.code, d.level, d.message)).collect()
         }
