@@ -47,7 +47,7 @@ need() {
         c++) have c++ || debian g++ ;;
         python) python3 -c 'import ensurepip, pip' 2>/dev/null || debian python3 python3-pip python3-venv ;;
         redis) have redis-server || debian redis-server ;;
-        model) cargo run --quiet -- model list | grep -q smollm2-135m-instruct || cargo run --quiet -- model pull ;;
+        model) cargo demo model list | grep -q smollm2-135m-instruct || cargo demo model pull ;;
         coq) have coqc ocamlopt make || debian coq ocaml-nox make ;;
         rustfmt) cargo fmt --version >/dev/null 2>&1 || rustup component add rustfmt ;;
         clippy) cargo clippy --version >/dev/null 2>&1 || rustup component add clippy ;;

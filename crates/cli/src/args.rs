@@ -148,6 +148,7 @@ pub enum Command {
     /// Manage local models.
     Model(ModelArgs),
     /// The language server for editors, on standard input and output.
+    #[cfg(feature = "lsp")]
     #[command(arg = format_option(&[Format::Text]))]
     Lsp,
     /// Explain a diagnostic.
@@ -906,6 +907,7 @@ mod tests {
         &["fmt", "p.agent"],
         &["lambda", "p.agent"],
         &["lint", "."],
+        #[cfg(feature = "lsp")]
         &["lsp"],
         #[cfg(feature = "mcp")]
         &["mcp"],

@@ -8,6 +8,7 @@
 use crate::args::{Cli, Command, ToolsArgs};
 use crate::{commands, interrupt, ui};
 use clap::Parser;
+use clap::error::{ContextKind, ContextValue};
 use std::ffi::OsString;
 use std::sync::OnceLock;
 
@@ -22,7 +23,8 @@ static SELF: OnceLock<Vec<OsString>> = OnceLock::new();
 pub fn command_line(args: impl IntoIterator<Item = OsString>) -> u8 {
     let cli = match Cli::try_parse_from(args) {
         Ok(cli) => cli,
-        Err(e) => {
+        Err(mut e) => {
+            name_feature(&mut e);
             let lost = e.print().is_err_and(|e| e.kind() != std::io::ErrorKind::BrokenPipe);
             return u8::try_from(e.exit_code()).unwrap_or(2).max(lost.into());
         }
@@ -80,6 +82,24 @@ pub fn this_program() -> std::io::Result<(std::path::PathBuf, Vec<OsString>)> {
     Ok((std::env::current_exe()?, Vec::new()))
 }
 
+/// Commands by the feature that they need, with whether this build has it.
+const OPTIONAL_COMMANDS: [(&str, bool); 3] = [
+    ("lsp", cfg!(feature = "lsp")),
+    ("mcp", cfg!(feature = "mcp")),
+    ("serve", cfg!(feature = "serve")),
+];
+
+/// Tells which feature is missing if the command exists in other builds only. A feature and its command have
+/// the same name.
+fn name_feature(error: &mut clap::Error) {
+    let Some(ContextValue::String(given)) = error.get(ContextKind::InvalidSubcommand) else { return };
+    if OPTIONAL_COMMANDS.contains(&(given.as_str(), false)) {
+        let help = format!("this program was built without `{given}`; build it with `--features {given}`");
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![help.into()]));
+        error.remove(ContextKind::SuggestedSubcommand);
+    }
+}
+
 fn carry_out(ui: &ui::Ui, command: Command) -> ui::Exit {
     match command {
         Command::Run(args) => commands::run::run(ui, &args),
@@ -104,6 +124,7 @@ fn carry_out(ui: &ui::Ui, command: Command) -> ui::Exit {
         Command::Lambda(args) => commands::lambda::lambda(ui, &args),
         Command::Model(args) => commands::model::model(ui, &args),
         Command::Explain(args) => commands::explain::explain(ui, &args),
+        #[cfg(feature = "lsp")]
         Command::Lsp => commands::lsp::lsp(ui),
         Command::Version => commands::version(ui),
     }

@@ -13,6 +13,7 @@ pub mod fmt;
 pub mod fragments;
 pub mod lambda;
 pub mod lint;
+#[cfg(feature = "lsp")]
 pub mod lsp;
 #[cfg(feature = "mcp")]
 pub mod mcp;

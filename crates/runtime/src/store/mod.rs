@@ -7,6 +7,7 @@
 //! Invariant: what an operation finds under a label depends on the time of its run and on what was written
 //! under that label, and on nothing else.
 
+#[cfg_attr(not(feature = "redis"), path = "redis_absent.rs")]
 mod redis;
 mod sqlite;
 
