@@ -18,7 +18,7 @@ use crate::Name;
 /// assert_eq!(retries.to_string(), "retries: the default of CrewAI, 3 retries");
 /// assert_eq!(retries.describe(), "the default of CrewAI, 3 retries");
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum BoundOrigin {
     /// A default of the framework, or a place outside of the program. The text names it.
     Default(Name),

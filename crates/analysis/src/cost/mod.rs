@@ -22,10 +22,10 @@ use core_ir::{
 };
 use diagnostics::{FileId, Span};
 use grade::{Cost, Repetition, Step};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 use std::sync::Arc;
-use values::{Closure, Env, Value, field, is_plain, known, prim};
+use values::{Closure, Env, Token, Value, field, is_plain, known, prim};
 
 /// Bounds on the resources of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -93,6 +93,9 @@ pub fn bound_with(code: &Arc<Code>, applied: bool, prices: &Prices, routes: &Mod
         given_up: None,
         failures: 0,
         handed: Vec::new(),
+        closures: HashMap::new(),
+        summaries: HashMap::new(),
+        limits: 0,
     };
     let env = Rc::new(Env { locals: Vec::new(), captures: Vec::new() });
     let (value, mut cost) = a.eval(code, code.root(), &env);
@@ -131,6 +134,8 @@ const MAX_RECURSIVE_CALLS: u32 = 1_000;
 /// Steps of one attempt to follow a loop round by round, and attempts that may fail.
 const MAX_TRIAL_STEPS: u64 = 100_000;
 const MAX_FAILURES: u32 = 40;
+/// Maximum number of calls, and of functions, that are told apart to be looked up.
+const MAX_SUMMARIES: usize = 100_000;
 
 struct Analysis<'p> {
     globals: Arc<Globals>,
@@ -160,6 +165,22 @@ struct Analysis<'p> {
     failures: u32,
     /// Self references that were handed more than data.
     handed: Vec<u32>,
+    /// Functions by their code and captures.
+    closures: HashMap<Vec<Token>, Rc<Closure>>,
+    /// Results of calls.
+    summaries: HashMap<Vec<Token>, Rc<Summary>>,
+    /// The number of times that a limit of the analysis cut a call short.
+    limits: u64,
+}
+
+/// The result of a call of a function.
+struct Summary {
+    value: Value,
+    cost: Cost,
+    /// What the call adds to [`CostBound::unbounded`], each once.
+    reasons: Vec<(Span, String)>,
+    /// The last place in the program itself.
+    blamed: Span,
 }
 
 /// Returns true if a reply is plain text.
@@ -214,6 +235,7 @@ impl Analysis<'_> {
             return (Value::Unknown, Cost::zero());
         }
         if self.steps == 0 {
+            self.limits += 1;
             return self.give_up(span, "the analysis stopped here: the program is too large for it");
         }
         match code.term(id) {
@@ -223,8 +245,7 @@ impl Analysis<'_> {
             Term::Clear | Term::Recall(..) => (Value::Data, Cost::zero()),
             Term::Abs(abs) => {
                 let captures = abs.captures.iter().map(|s| self.read(env, *s)).collect();
-                let closure = Closure { code: code.clone(), term: id, captures };
-                (Value::Closure(Rc::new(closure)), Cost::zero())
+                (self.closure(code, id, captures), Cost::zero())
             }
             Term::Record(fields) | Term::Args(_, fields) => {
                 let mut cost = Cost::zero();
@@ -536,11 +557,35 @@ impl Analysis<'_> {
             Slot::Global(i) => match self.globals.get(i) {
                 _ if self.globals.names().get(i as usize).is_some_and(|n| &**n == "fix") => Value::PreludeFix,
                 Some((code, term)) => {
-                    Value::Closure(Rc::new(Closure { code: code.clone(), term, captures: Vec::new() }))
+                    let code = code.clone();
+                    self.closure(&code, term, Vec::new())
                 }
                 None => Value::Unknown,
             },
         }
+    }
+
+    /// The function of this code and term. Equal ones are one value, so that calls of them are comparable.
+    fn closure(&mut self, code: &Arc<Code>, term: TermId, captures: Vec<Value>) -> Value {
+        let mut key = vec![Token::Function(Arc::as_ptr(code).addr(), term)];
+        let described = captures.iter().try_for_each(|v| v.describe(&mut key)).is_some();
+        let make = |number| Rc::new(Closure { number, code: code.clone(), term, captures });
+        if !described || self.closures.len() >= MAX_SUMMARIES {
+            return Value::Closure(make(None));
+        }
+        // Numbers fit: there are at most `MAX_SUMMARIES`.
+        let number = u32::try_from(self.closures.len()).ok();
+        Value::Closure(self.closures.entry(key).or_insert_with(|| make(number)).clone())
+    }
+
+    /// Describes a call, if its cost depends on the function and the argument alone.
+    fn call_key(&self, f: &Value, x: &Value) -> Option<Vec<Token>> {
+        let Value::Closure(function) = f else { return None };
+        let own = function.code.span(function.term).file == self.source;
+        let mut key = vec![Token::Call(self.retrying > 0, (!own).then_some(self.blamed))];
+        f.describe(&mut key)?;
+        x.describe(&mut key)?;
+        Some(key)
     }
 
     /// A part of a container.
@@ -563,6 +608,27 @@ impl Analysis<'_> {
         if span.file == self.source {
             self.blamed = span;
         }
+        let Some(key) = self.call_key(f, &x) else { return self.apply_anew(f, x, span) };
+        if let Some(summary) = self.summaries.get(&key) {
+            let summary = summary.clone();
+            self.steps = self.steps.saturating_sub(1);
+            self.reasons.extend(summary.reasons.iter().cloned());
+            self.blamed = summary.blamed;
+            return (summary.value.clone(), summary.cost.clone());
+        }
+        let (reasons, limits) = (self.reasons.len(), self.limits);
+        let (value, cost) = self.apply_anew(f, x, span);
+        // What a limit cut short is different elsewhere.
+        if self.given_up.is_none() && self.limits == limits && self.summaries.len() < MAX_SUMMARIES {
+            let mut seen = HashSet::new();
+            let reasons = self.reasons[reasons..].iter().filter(|r| seen.insert(*r)).cloned().collect();
+            let summary = Summary { value: value.clone(), cost: cost.clone(), reasons, blamed: self.blamed };
+            self.summaries.insert(key, Rc::new(summary));
+        }
+        (value, cost)
+    }
+
+    fn apply_anew(&mut self, f: &Value, x: Value, span: Span) -> (Value, Cost) {
         let function = match f {
             Value::Closure(c) => Some((Arc::as_ptr(&c.code).addr(), c.term)),
             _ => None,
@@ -570,6 +636,7 @@ impl Analysis<'_> {
         let under_way = function.and_then(|f| self.under_way.get(&f)).copied().unwrap_or(0);
         let recurs = under_way > 0;
         if self.depth >= MAX_DEPTH || (recurs && self.recursion >= MAX_RECURSIVE_CALLS) {
+            self.limits += 1;
             if let Some(last) = self.trials.len().checked_sub(1) {
                 self.given_up.get_or_insert(last);
                 return (Value::Unknown, Cost::zero());
@@ -1164,7 +1231,7 @@ mod tests {
     fn a_long_chain_of_functions_is_no_recursion() {
         let chain = |n: usize| {
             of(true, |b| {
-                let mut bindings = vec![("f0".into(), llm(b, 0))];
+                let mut bindings: Vec<(Name, TermId)> = vec![("f0".into(), llm(b, 0))];
                 for i in 1..n {
                     let x = b.var("x", AT);
                     let body = call(b, &format!("f{}", i - 1), x);
@@ -1193,6 +1260,28 @@ mod tests {
         });
         assert_eq!(c.model_calls.most, None);
         assert_eq!(c.unbounded[0].1, "no bound on how deep this recursion goes");
+    }
+
+    /// `let f0 = ask in let f1 = \x. f0 (f0 x) in … in fn`.
+    fn doubled(times: usize) -> CostBound {
+        of(true, |b| {
+            let mut bindings: Vec<(Name, TermId)> = vec![("f0".into(), llm(b, 0))];
+            for i in 1..=times {
+                let (before, x) = (Name::from(format!("f{}", i - 1)), b.var("x", AT));
+                let (outer, inner) = (b.var(before.clone(), AT), b.var(before, AT));
+                let once = b.app(inner, x, AT);
+                let twice = b.app(outer, once, AT);
+                bindings.push((format!("f{i}").into(), b.abs("x", None, twice, AT)));
+            }
+            let body = b.var(format!("f{times}"), AT);
+            b.let_in(bindings, body, AT)
+        })
+    }
+
+    #[test]
+    fn functions_that_call_others_twice_are_exact() {
+        assert_eq!(doubled(22).model_calls, Interval::up_to(1 << 22, 1 << 22));
+        assert_eq!(doubled(60).model_calls, Interval::up_to(1 << 60, 1 << 60));
     }
 
     #[test]

@@ -39,10 +39,40 @@ pub(super) enum Value {
     Choice(Rc<Vec<Value>>),
 }
 
+/// A function with what it captured.
 pub(super) struct Closure {
+    /// Number of the function among those of equal code and captures, if these can be compared.
+    pub(super) number: Option<u32>,
     pub(super) code: Arc<Code>,
     pub(super) term: TermId,
     pub(super) captures: Vec<Value>,
+}
+
+/// A step of the description by which values are compared ([`Value::describe`]).
+#[derive(PartialEq, Eq, Hash)]
+pub(super) enum Token {
+    Data,
+    Known(Rc<Data>),
+    Unknown,
+    /// A closure of this number.
+    Closure(u32),
+    PreludeFix,
+    Fix(Bound, Span, Option<BoundOrigin>),
+    Guarded(u32, Span),
+    /// By the address of its parameters, which the code keeps.
+    Llm(usize, Option<u64>, Span),
+    Tool(Name),
+    /// Of so many fields: a name and a value each.
+    Record(usize),
+    Field(Name),
+    List(usize),
+    Tag(Name),
+    Choice(usize),
+    /// The function of this code (by its address) and term, with captures that follow.
+    Function(usize, TermId),
+    /// A call: whether models are told that it is repeated, and the place that code of other files is put
+    /// down to.
+    Call(bool, Option<Span>),
 }
 
 #[derive(Clone)]
@@ -135,6 +165,60 @@ impl Value {
             }
         }
         Some(false)
+    }
+
+    /// Appends the description of the value: equal descriptions are of equal values. Returns `None` if the
+    /// value is too large to be compared, or part of a loop that is being measured or followed.
+    pub(super) fn describe(&self, out: &mut Vec<Token>) -> Option<()> {
+        const MAX_TOKENS: usize = 64;
+        if out.len() >= MAX_TOKENS {
+            return None;
+        }
+        match self {
+            Value::Data => out.push(Token::Data),
+            Value::Known(d) => {
+                let small = match &**d {
+                    Data::Null | Data::Bool(_) | Data::Num(_) => true,
+                    Data::Str(text) => text.len() <= MAX_TEXT_BYTES,
+                    _ => false,
+                };
+                out.push(small.then(|| Token::Known(d.clone()))?);
+            }
+            Value::Unknown => out.push(Token::Unknown),
+            Value::Closure(c) => out.push(Token::Closure(c.number?)),
+            Value::PreludeFix => out.push(Token::PreludeFix),
+            Value::Fix(bound, body, at, origin) => {
+                out.push(Token::Fix(*bound, *at, origin.clone()));
+                body.describe(out)?;
+            }
+            Value::Guarded(body, retry, at) => {
+                out.push(Token::Guarded(*retry, *at));
+                body.describe(out)?;
+            }
+            Value::Llm(params, bytes, at) => out.push(Token::Llm(Arc::as_ptr(params).addr(), *bytes, *at)),
+            Value::Tool(name) => out.push(Token::Tool(name.clone())),
+            Value::Own(..) | Value::Round(..) => return None,
+            Value::Record(fields) => {
+                out.push(Token::Record(fields.len()));
+                for (name, value) in fields.iter() {
+                    out.push(Token::Field(name.clone()));
+                    value.describe(out)?;
+                }
+            }
+            Value::List(items) => {
+                out.push(Token::List(items.len()));
+                items.iter().try_for_each(|v| v.describe(out))?;
+            }
+            Value::Tag(name, payload) => {
+                out.push(Token::Tag(name.clone()));
+                payload.describe(out)?;
+            }
+            Value::Choice(values) => {
+                out.push(Token::Choice(values.len()));
+                values.iter().try_for_each(|v| v.describe(out))?;
+            }
+        }
+        Some(())
     }
 
     /// The number that it is.
