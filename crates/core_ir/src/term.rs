@@ -1,9 +1,9 @@
 //! Terms, and the arena they live in.
 
-use crate::{BoundOrigin, Data, LabelSpec, Name, Num, Pred, StoreConflict, StoreTable, Type};
+use crate::{BoundOrigin, Data, Instructions, LabelSpec, Name, Num, Pred, StoreConflict, StoreTable, Type};
 use diagnostics::Span;
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// No term is nested deeper than this. Deeper input is an error with a place, so recursive analyses
 /// need bounded stack. Long sequences are no nesting: `let`s stand in one list, stages of `>>` do not nest.
@@ -754,8 +754,8 @@ pub struct Code {
     locals: Vec<u32>,
     /// For each term, true if it is plain.
     plain: Vec<bool>,
-    /// For each term, its height if it is evaluated in place, and zero if not.
-    in_place: Vec<u8>,
+    /// Made when they are asked for first: analyses need none.
+    instructions: OnceLock<Instructions>,
     root: TermId,
     /// The tools, by [`ToolId`].
     pub tools: Vec<Arc<ToolDecl>>,
@@ -814,12 +814,10 @@ impl Code {
         self.plain[id.0 as usize]
     }
 
-    /// Returns whether a term is evaluated in place: it consists of variables, literals, functions,
-    /// constructors, primitives, selections and choices alone, and is not high. An evaluator may recurse into
-    /// it.
+    /// The instructions that the term is lowered to.
     #[inline]
-    pub fn is_in_place(&self, id: TermId) -> bool {
-        self.in_place[id.0 as usize] > 0
+    pub fn instructions(&self) -> &Instructions {
+        self.instructions.get_or_init(|| Instructions::of(self))
     }
 
     /// A tool.
@@ -1337,12 +1335,10 @@ impl Builder {
         let mut spans = Vec::with_capacity(order.len());
         let mut locals = Vec::with_capacity(order.len());
         let mut plain = Vec::with_capacity(order.len());
-        let mut in_place = Vec::with_capacity(order.len());
         for old in order {
             let term = std::mem::replace(&mut self.terms[old.0 as usize], Term::Clear);
             let term = term.map_children(&mut |c| TermId(new_id[c.0 as usize]));
             plain.push(is_plain(&term, &terms, &plain));
-            in_place.push(height_in_place(&term, &in_place));
             terms.push(term);
             spans.push(self.spans[old.0 as usize]);
             locals.push(resolver.locals[old.0 as usize]);
@@ -1353,7 +1349,7 @@ impl Builder {
             spans,
             locals,
             plain,
-            in_place,
+            instructions: OnceLock::new(),
             root,
             tools: self.tools,
             stores: self.stores,
@@ -1372,40 +1368,6 @@ impl NewIds {
     pub fn of(&self, id: TermId) -> Option<TermId> {
         self.0.get(id.0 as usize).copied().filter(|new| *new != u32::MAX).map(TermId)
     }
-}
-
-/// The maximum height of a term that is evaluated in place.
-const MAX_IN_PLACE: u8 = 8;
-
-/// Returns the height of a term that is evaluated in place, or zero if it is not. `heights` are those of the
-/// earlier terms.
-fn height_in_place(term: &Term, heights: &[u8]) -> u8 {
-    match term {
-        // The body of a function is evaluated elsewhere.
-        Term::Abs(_) => return 1,
-        Term::Var(..)
-        | Term::Lit(_)
-        | Term::Record(_)
-        | Term::Args(..)
-        | Term::List(_)
-        | Term::Field(..)
-        | Term::Index(..)
-        | Term::With(..)
-        | Term::Prim(..)
-        | Term::Pair(..)
-        | Term::Fst(_)
-        | Term::Snd(_)
-        | Term::Tag(..)
-        | Term::If(..) => {}
-        _ => return 0,
-    }
-    let (mut height, mut all) = (0, true);
-    each_subterm!(term, |c: &TermId| {
-        let of = heights[c.0 as usize];
-        all &= of > 0;
-        height = height.max(of);
-    });
-    if all && height < MAX_IN_PLACE { height + 1 } else { 0 }
 }
 
 /// Returns true if a term is plain. `before` and `plain` hold the earlier terms, among them its subterms, and

@@ -1,12 +1,16 @@
-//! The evaluator: transitions of a strand, which is a term or a value and a continuation.
+//! The evaluator: transitions of a strand, which executes the instructions of a code ([`core_ir::Op`]).
 //!
 //! `docs/calculus.md` §3, §5, §6 and §10 have the text of the rules. Each rule is one function or one match
 //! arm, named by the term former. `docs/architecture.md` says where each one is.
 //!
-//! - `rules`: values from values. A term whose subterms need no frame is evaluated there at once.
+//! - `rules`: values from values.
 //! - `apply`: application.
 //! - `ask`: requests and what becomes of their answers.
-//! - This file: the order of evaluation, conversations, labels, errors and branches.
+//! - This file: instructions, conversations, labels, errors and branches.
+//!
+//! Invariant: between two instructions, the stack of the activation is as high as the next instruction says
+//! ([`core_ir::Instruction::height`]). Debug builds check it at each one.
+//! Invariant: a frame refers to code by the index of an instruction.
 
 mod apply;
 mod ask;
@@ -19,8 +23,8 @@ use crate::{
     Refusal, Remark, Request, RequestId, SHORT, StopReason,
 };
 use core_ir::{
-    Code, Data, EffectClass, Label, Lattice, ModelParams, Name, Recv, Role, Step, Term, TermId, ToolDecl,
-    ToolId, What,
+    Code, Data, END, EffectClass, Instruction, Label, Lattice, ModelParams, Name, Op, Operand, Recv, Role,
+    Step, Term, TermId, ToolDecl, ToolId, What,
 };
 use diagnostics::{Span, clip};
 use rules::{Computed, Env};
@@ -36,7 +40,7 @@ const MAX_DEADLINES: usize = 100;
 /// the square of the depth, since each request carries its own.
 const MAX_PLACE_LEN: usize = 300;
 
-/// Steps between two chances for the driver to look after timers and cancellation.
+/// Instructions between two chances for the driver to look after timers and cancellation.
 pub(crate) const SLICE: u32 = 200_000;
 
 /// One thread of evaluation: the run itself, or a branch of a `par`.
@@ -65,11 +69,11 @@ pub(crate) struct Strand {
     /// Start of the activation on the stack: the values that its closure captured, copied. Copying these few
     /// values costs less than counting a reference to the closure, for most are none.
     bottom: usize,
-    /// Start of its locals on the stack.
+    /// Start of its locals and temporaries on the stack.
     base: usize,
     stack: Vec<Value>,
-    /// The parts of records, lists and primitives that are being evaluated; a frame says where its own begin.
-    parts: Vec<Value>,
+    /// The next instruction.
+    ip: u32,
     kont: Vec<Frame>,
     pc: Label,
     /// The construct that raised the program counter last.
@@ -130,13 +134,12 @@ impl Counts {
 
 #[derive(Clone)]
 enum State {
-    Eval(TermId),
-    Return(Value),
+    /// Goes on with the next instruction.
+    Run,
     Raise(Box<Failure>),
     /// For the answer to `Strand::waiting`.
     Waiting,
     Joining(Box<Join>),
-    Ended,
 }
 
 /// A request that was made.
@@ -186,7 +189,7 @@ enum Pending {
     Approve(Box<Cleared>),
     Recall { store: core_ir::StoreId, key: u32 },
     Remember,
-    Sample { left: TermId, right: TermId },
+    Sample { left: u32, right: u32 },
 }
 
 impl Pending {
@@ -211,8 +214,8 @@ enum Mode {
 /// The branches of a join.
 #[derive(Clone)]
 enum Branches {
-    /// Of this `par` term: a term each.
-    Terms(TermId, usize),
+    /// A region each. Their places begin at this index of [`core_ir::Instructions::target`].
+    Regions(u32, usize),
     /// `each`: the function is applied to an item each.
     Calls { function: Value, items: Vec<Value>, span: Span },
 }
@@ -220,7 +223,7 @@ enum Branches {
 impl Branches {
     fn len(&self) -> usize {
         match self {
-            Branches::Terms(_, count) => *count,
+            Branches::Regions(_, count) => *count,
             Branches::Calls { items, .. } => items.len(),
         }
     }
@@ -239,43 +242,42 @@ struct Join {
     name: u64,
 }
 
-/// A frame of the continuation: the use of the value of a subterm. A `TermId` is of the activation around it.
+/// A frame of the continuation: the use of the value of a region. Instructions are those of the activation
+/// around it.
 #[derive(Clone)]
 enum Frame {
     /// End of an activation: go back to that of the caller; its code is told if it is another.
-    Ret { code: Option<Arc<Code>>, bottom: usize, base: usize, pc: Label, pc_from: Span },
-    /// End of a stretch at a raised program counter.
-    Pc { pc: Label, pc_from: Span },
+    Ret { code: Option<Arc<Code>>, ip: u32, bottom: usize, base: usize, pc: Label, pc_from: Span },
+    /// End of a stretch at a raised program counter: the instruction where it ends.
+    Pc { end: u32, pc: Label, pc_from: Span },
     /// End of `fork`, `fresh` or `llm`. Boxed, as what is large in other frames is: most frames are small,
     /// and all are moved.
-    Conv { conversation: Box<Conversation>, pc: Label, pc_from: Span },
-    /// The first subterm of this term was evaluated.
-    First(TermId),
-    /// The second, after the first gave this value.
-    Second(TermId, Value),
-    /// A branch of a `par` that is carried out right here; the results before it begin there in
-    /// `Strand::parts`.
-    Branch { par: TermId, start: usize, failed: Option<Box<Failure>>, pc: Label, pc_from: Span },
-    /// One of a sequence of parts, which begin there in `Strand::parts`.
-    Parts(TermId, usize),
-    /// The definition of this index.
-    Let(TermId, usize),
+    Conv { conversation: Box<Conversation>, after: u32, pc: Label, pc_from: Span },
+    /// A branch of a `par` that is carried out right here.
+    Branch { par: u32, done: Box<Carried>, pc: Label, pc_from: Span },
     /// The body of `?`, `endorse` or `declassify`, with `l` and `pc ⊔ n`.
-    Labelled { term: TermId, l: Label, at: Label, pc: Label, pc_from: Span },
+    Labelled { term: u32, l: Label, at: Label, pc: Label, pc_from: Span },
     /// The function to be applied to this argument.
     FixArg(Value, Span),
     /// An attempt of a `guard`, with the attempts left and what models are told outside.
     Guard { guarded: Guarded, left: u32, remark: Option<Arc<Remark>>, pc: Label, pc_from: Span },
     /// The body of a `try`.
-    Try { term: TermId, at: Label, pc: Label, pc_from: Span },
+    Try { term: u32, at: Label, pc: Label, pc_from: Span },
     /// The body of a `within`, with the limits outside.
-    Within(Deadlines),
+    Within { outer: Deadlines, after: u32 },
     /// The policy of the tool of a call.
     Policy(Box<Cleared>),
     /// The term that a model wrote.
     Generated,
     /// A question to be put to a model again.
     Ask(Box<Question>),
+}
+
+/// The branches so far of a `par` that is carried out right here: their results, and the first error.
+#[derive(Clone, Default)]
+struct Carried {
+    values: Vec<Value>,
+    failed: Option<Box<Failure>>,
 }
 
 impl Frame {
@@ -297,10 +299,19 @@ impl Frame {
 /// The subject of a `guard`.
 #[derive(Clone)]
 enum Guarded {
-    /// The subterm of this `guard` term.
-    Term(TermId),
+    /// The region of the `guard` that this instruction opens.
+    Term(u32),
     /// A guarded function applied to an argument.
     Call(Box<(Ref, Value)>),
+}
+
+/// Reason why a strand does not go on with the next instruction of the same code.
+enum Paused {
+    /// Its last region has ended with this value.
+    Ended(Value),
+    Asks(Box<Question>),
+    /// It is in another code, or in another state, or has used its slice.
+    Elsewhere,
 }
 
 pub(crate) enum Outcome {
@@ -328,8 +339,8 @@ fn mix(a: u64, b: u64) -> u64 {
 
 impl Strand {
     pub(crate) fn root(code: Arc<Code>, input: Option<Value>, conversation: Conversation) -> Strand {
-        let root = code.root();
-        let span = code.span(root);
+        let span = code.span(code.root());
+        let ip = code.instructions().root();
         let mut kont = Vec::new();
         if let Some(input) = input {
             kont.push(Frame::FixArg(input, span));
@@ -349,11 +360,11 @@ impl Strand {
             bottom: 0,
             base: 0,
             stack: Vec::new(),
-            parts: Vec::new(),
+            ip,
             kont,
             pc: Label::BOTTOM,
             pc_from: span,
-            state: State::Eval(root),
+            state: State::Run,
             waiting: None,
         }
     }
@@ -361,82 +372,125 @@ impl Strand {
     /// Goes on with the value of the term at hand.
     #[inline]
     fn give(&mut self, value: Value) {
-        self.state = State::Return(value);
+        self.stack.push(value);
+        self.state = State::Run;
     }
 
     /// Goes on with the value of the term at hand, or with the error that it is.
     #[inline]
     fn settle(&mut self, result: Computed) {
-        self.state = match result {
-            Ok(value) => State::Return(value),
-            Err(failure) => State::Raise(failure),
-        };
+        match result {
+            Ok(value) => self.give(value),
+            Err(failure) => self.state = State::Raise(failure),
+        }
     }
 
-    /// Goes on with this term.
+    /// Goes on with this instruction.
     #[inline]
-    fn go(&mut self, term: TermId) {
-        self.state = State::Eval(term);
+    fn go(&mut self, ip: u32) {
+        self.ip = ip;
+        self.state = State::Run;
     }
 
-    /// The environment of the current activation.
+    /// Ends a region with this value and goes on at an instruction, with the stack that it wants. What follows
+    /// [`END`] is the end of the region around.
     #[inline]
-    fn env(&self) -> Env<'_> {
-        let (captured, locals) = self.stack[self.bottom..].split_at(self.base - self.bottom);
-        Env { code: &self.code, captured, locals, pc: self.pc, strand: self.id }
+    fn give_at(&mut self, ip: u32, value: Value) {
+        self.end_at(ip);
+        self.give(value);
     }
 
-    /// Sets the program counter for what follows; what comes after that finds the old one again.
-    fn set_pc(&mut self, pc: Label, from: Span) {
+    /// Ends a region whose value the instruction at `ip` finds on top.
+    #[inline]
+    fn end_at(&mut self, ip: u32) {
+        if ip != END {
+            // Names of a `let` that ends a region are still there.
+            let height = self.code.instructions().all()[ip as usize].height;
+            self.cut(height - 1);
+        }
+        self.ip = ip;
+    }
+
+    /// Takes the value on top.
+    #[inline]
+    fn pop(&mut self) -> Value {
+        // INVARIANT: `Instructions::verify` admits instructions whose values are there.
+        self.stack.pop().expect("a value on the stack")
+    }
+
+    /// The place where the current instruction is.
+    #[inline]
+    fn env<'a>(&self, code: &'a Arc<Code>) -> Env<'a> {
+        Env { code, pc: self.pc, strand: self.id }
+    }
+
+    /// Returns whether nothing is left to do in the current region.
+    #[inline]
+    fn is_at_end(&self) -> bool {
+        self.ip == END || self.code.instructions().all()[self.ip as usize].op == Op::End
+    }
+
+    /// Sets the program counter for what follows, up to this instruction. What comes after that, or outside
+    /// the region if it is [`END`], finds the old one again.
+    fn set_pc(&mut self, pc: Label, from: Span, end: u32) {
         if pc == self.pc {
             return;
         }
-        if self.kont.last().is_some_and(|f| !f.restores_pc()) {
-            self.kont.push(Frame::Pc { pc: self.pc, pc_from: self.pc_from });
+        if end != END || self.kont.last().is_some_and(|f| !f.restores_pc()) {
+            self.kont.push(Frame::Pc { end, pc: self.pc, pc_from: self.pc_from });
         }
         self.pc = pc;
         self.pc_from = from;
     }
 
-    /// Binds local `index` of the current activation; those from there on are out of scope.
-    fn bind(&mut self, index: usize, value: Value) {
-        self.stack.truncate(self.base + index);
-        self.stack.push(value);
+    /// What begins now is a region: at its end the strand goes on where it is.
+    fn begin_region(&mut self) {
+        let end = if self.is_at_end() { END } else { self.ip };
+        if end != END || self.kont.last().is_some_and(|f| !f.restores_pc()) {
+            self.kont.push(Frame::Pc { end, pc: self.pc, pc_from: self.pc_from });
+        }
+        self.ip = END;
     }
 
-    /// Begins an activation; in tail position the current one ends with that.
-    fn enter(
-        &mut self,
-        code: &Arc<Code>,
-        captures: &[Value],
-        argument: Option<Value>,
-        (pc, from): (Label, Span),
-        body: TermId,
-    ) {
-        let left = (!Arc::ptr_eq(code, &self.code)).then(|| std::mem::replace(&mut self.code, code.clone()));
-        if let Some(Frame::Ret { code: caller, .. }) = self.kont.last_mut() {
-            // The caller's code is the first that was left.
-            if caller.is_none() {
-                *caller = left;
-            }
-            self.stack.truncate(self.bottom);
-        } else {
-            self.kont.push(Frame::Ret {
-                code: left,
-                bottom: self.bottom,
-                base: self.base,
-                pc: self.pc,
-                pc_from: self.pc_from,
-            });
-            self.bottom = self.stack.len();
+    /// Sets the program counter until the instruction at hand has its value.
+    fn raise_pc(&mut self, pc: Label, from: Span) {
+        if pc != self.pc {
+            self.begin_region();
+            (self.pc, self.pc_from) = (pc, from);
         }
-        self.stack.extend_from_slice(captures);
+    }
+
+    /// Begins an activation; if nothing is left to do in the current one, that ends.
+    /// Its stack is empty: what it captured is pushed next.
+    #[inline]
+    fn enter(&mut self, code: &Arc<Code>, (pc, from): (Label, Span), ip: u32) {
+        let is_last = self.is_at_end();
+        let left = (!Arc::ptr_eq(code, &self.code)).then(|| std::mem::replace(&mut self.code, code.clone()));
+        match self.kont.last_mut() {
+            Some(Frame::Ret { code: caller, .. }) if is_last => {
+                // The caller's code is the first that was left.
+                if caller.is_none() {
+                    *caller = left;
+                }
+                self.stack.truncate(self.bottom);
+            }
+            _ => {
+                self.kont.push(Frame::Ret {
+                    code: left,
+                    ip: self.ip,
+                    bottom: self.bottom,
+                    base: self.base,
+                    pc: self.pc,
+                    pc_from: self.pc_from,
+                });
+                self.bottom = self.stack.len();
+            }
+        }
         self.base = self.stack.len();
-        self.stack.extend(argument);
         if pc != self.pc {
             (self.pc, self.pc_from) = (pc, from);
         }
-        self.go(body);
+        self.ip = ip;
     }
 
     /// Ends an activation: its values are given up, and those of the caller are in reach again.
@@ -448,6 +502,11 @@ impl Strand {
         }
         (self.bottom, self.base) = (bottom, base);
         (self.pc, self.pc_from) = (pc, from);
+    }
+
+    /// Gives up the values above this height of the activation.
+    fn cut(&mut self, height: u32) {
+        self.stack.truncate(self.base + height as usize);
     }
 
     fn message(&mut self, role: Role, content: Arc<str>, call: Option<Arc<(Name, Data)>>) {
@@ -519,15 +578,14 @@ impl Strand {
         }
         join.started += 1;
         join.running += 1;
-        let (state, kont, in_scope) = match &join.branches {
-            Branches::Terms(par, _) => {
-                let Term::Par(_, terms) = self.code.term(*par) else { unreachable!("the term of a `par`") };
-                let in_scope = self.bottom..self.base + self.code.locals(terms[index]);
-                (State::Eval(terms[index]), Vec::new(), in_scope)
+        let (ip, kont, base, stack) = match &join.branches {
+            Branches::Regions(targets, _) => {
+                let ip = self.code.instructions().target(targets + index as u32);
+                (ip, Vec::new(), self.base - self.bottom, self.stack[self.bottom..].to_vec())
             }
             Branches::Calls { function, items, span } => {
                 let call = vec![Frame::FixArg(items[index].clone(), *span)];
-                (State::Return(function.clone()), call, self.bottom..self.base)
+                (END, call, 0, vec![function.clone()])
             }
         };
         // Branches stand before the next request of this strand, and after those of an earlier `par`.
@@ -549,13 +607,13 @@ impl Strand {
             remark: self.remark.clone(),
             code: self.code.clone(),
             bottom: 0,
-            base: self.base - self.bottom,
-            stack: self.stack[in_scope].to_vec(),
-            parts: Vec::new(),
+            base,
+            stack,
+            ip,
             kont,
             pc: self.pc,
             pc_from: self.pc_from,
-            state,
+            state: State::Run,
             waiting: None,
         })
     }
@@ -596,7 +654,6 @@ impl Strand {
             }
         }
         fit(&mut self.stack);
-        fit(&mut self.parts);
         fit(&mut self.kont);
         self.conversation.messages.fit();
     }
@@ -661,25 +718,16 @@ impl Strand {
 impl Machine {
     /// Runs a strand until it needs the world, has used its slice, waits for branches, or has ended.
     pub(crate) fn run(&mut self, s: &mut Strand, world: &mut dyn Answers) -> Outcome {
-        // A transition may evaluate several terms; what it does is in the fuel.
+        // An endless computation uses fuel; unwinding does not.
         let enough = self.fuel.saturating_sub(u64::from(SLICE));
-        for _ in 0..SLICE {
-            let question = match std::mem::replace(&mut s.state, State::Ended) {
-                State::Eval(id) => {
-                    if self.fuel < enough {
-                        s.go(id);
-                        break;
-                    }
-                    self.eval(s, id)
-                }
-                State::Return(value) => match s.kont.pop() {
-                    None => return Outcome::Ended(Ok(value)),
-                    Some(Frame::Ret { code, bottom, base, pc, pc_from }) => {
-                        s.leave(code, (bottom, base), (pc, pc_from));
-                        s.give(value);
-                        continue;
-                    }
-                    Some(frame) => self.resume(s, frame, value),
+        let mut left = SLICE;
+        while left > 0 && self.fuel >= enough {
+            left -= 1;
+            let question = match std::mem::replace(&mut s.state, State::Run) {
+                State::Run => match self.execute(s, enough) {
+                    Paused::Ended(value) => return Outcome::Ended(Ok(value)),
+                    Paused::Asks(question) => Some(*question),
+                    Paused::Elsewhere => None,
                 },
                 // Nobody catches it. What was opened inside is closed at the end of the run.
                 State::Raise(failure) if failure.code == ErrorCode::Fuel => return Outcome::Final(*failure),
@@ -692,7 +740,7 @@ impl Machine {
                         continue;
                     }
                 },
-                State::Waiting | State::Joining(_) | State::Ended => {
+                State::Waiting | State::Joining(_) => {
                     // INVARIANT: only strands that can go on are in the ready queue.
                     unreachable!("a strand that waits is not run")
                 }
@@ -707,6 +755,166 @@ impl Machine {
             }
         }
         Outcome::Working
+    }
+
+    /// Executes instructions of one code while there is this much fuel.
+    fn execute(&mut self, s: &mut Strand, enough: u64) -> Paused {
+        let code = s.code.clone();
+        let instructions = code.instructions().all();
+        while Arc::ptr_eq(&code, &s.code) && self.fuel >= enough {
+            let at = s.ip;
+            let Instruction { ref op, term, cost, height } = instructions[at as usize];
+            debug_assert!(at == END || s.stack.len() - s.base == height as usize, "{at}: {op:?}");
+            s.ip = at + 1;
+            if let Err(failure) = self.step(&s.env(&code), term, cost) {
+                s.state = State::Raise(failure);
+                return Paused::Elsewhere;
+            }
+            let computed = match *op {
+                Op::End => {
+                    let value = s.pop();
+                    if let Some(Frame::Ret { code, ip, bottom, base, pc, pc_from }) = s.kont.last_mut() {
+                        let (code, to) = (code.take(), *ip);
+                        let (around, from) = ((*bottom, *base), (*pc, *pc_from));
+                        s.leave(code, around, from);
+                        s.kont.pop();
+                        s.stack.push(value);
+                        s.ip = to;
+                        continue;
+                    }
+                    match s.kont.pop() {
+                        None => return Paused::Ended(value),
+                        Some(frame) => match self.resume(s, frame, value) {
+                            Some(question) => return Paused::Asks(Box::new(question)),
+                            None if matches!(s.state, State::Run) => continue,
+                            None => return Paused::Elsewhere,
+                        },
+                    }
+                }
+                Op::Push(operand) => Ok(self.operand(s, &code, operand)),
+                Op::Closure => {
+                    let (captured, locals) = s.stack[s.bottom..].split_at(s.base - s.bottom);
+                    Ok(self.closure(&s.env(&code), term, captured, locals))
+                }
+                Op::EmptyTag => Ok(self.empty_tag(&s.env(&code), term)),
+                Op::Structure(count) => {
+                    let parts = s.stack.split_off(s.stack.len() - count as usize);
+                    Ok(self.structure(&s.env(&code), term, parts))
+                }
+                Op::Prim1(prim, a) => {
+                    let args = [self.operand(s, &code, a)];
+                    self.primitive(&s.env(&code), term, prim, &args)
+                }
+                Op::Prim2(prim, a, b) => {
+                    let b = self.operand(s, &code, b);
+                    let args = [self.operand(s, &code, a), b];
+                    self.primitive(&s.env(&code), term, prim, &args)
+                }
+                Op::PrimN(prim, count) => {
+                    let first = s.stack.len() - count as usize;
+                    let result = self.primitive(&s.env(&code), term, prim, &s.stack[first..]);
+                    s.stack.truncate(first);
+                    result
+                }
+                Op::Unary(e) => {
+                    let v = self.operand(s, &code, e);
+                    self.unary(&s.env(&code), term, v)
+                }
+                Op::Binary(a, b) => {
+                    let b = self.operand(s, &code, b);
+                    let a = self.operand(s, &code, a);
+                    self.binary(&s.env(&code), term, &a, b)
+                }
+                Op::If { condition, otherwise, join } => {
+                    let condition = self.operand(s, &code, condition);
+                    match self.decided(&s.env(&code), term, &condition) {
+                        Ok((pc, first)) => {
+                            s.set_pc(pc, code.span(term), join);
+                            if !first {
+                                s.ip = otherwise;
+                            }
+                            continue;
+                        }
+                        Err(failure) => Err(failure),
+                    }
+                }
+                Op::Jump(to) => {
+                    s.ip = to;
+                    continue;
+                }
+                Op::Join => {
+                    if let Some(Frame::Pc { end, pc, pc_from }) = s.kont.last()
+                        && *end == at
+                    {
+                        (s.pc, s.pc_from) = (*pc, *pc_from);
+                        s.kont.pop();
+                    }
+                    continue;
+                }
+                Op::Slide(count) => {
+                    let value = s.pop();
+                    s.stack.truncate(s.stack.len() - count as usize);
+                    s.stack.push(value);
+                    continue;
+                }
+                Op::Define(index) => {
+                    if self.lattice.keeps_origins() {
+                        self.note_definition(s, term, index as usize);
+                    }
+                    continue;
+                }
+                Op::Bind(count) if self.takes_more(s, count as usize) => {
+                    s.ip += 1;
+                    continue;
+                }
+                Op::Pad(count) => {
+                    s.stack.extend((0..count).map(|_| Value::mark()));
+                    continue;
+                }
+                Op::Case { targets, join } => {
+                    let v = s.pop();
+                    match self.case(s, &code, term, (targets, join), v) {
+                        Ok(()) => continue,
+                        Err(failure) => Err(failure),
+                    }
+                }
+                _ => match self.act(s, &code, at) {
+                    Some(question) => return Paused::Asks(Box::new(question)),
+                    None if matches!(s.state, State::Run) => continue,
+                    None => return Paused::Elsewhere,
+                },
+            };
+            match computed {
+                Ok(value) => s.stack.push(value),
+                Err(failure) => {
+                    s.state = State::Raise(failure);
+                    return Paused::Elsewhere;
+                }
+            }
+        }
+        Paused::Elsewhere
+    }
+
+    /// Executes an instruction that may do more than compute a value.
+    fn act(&mut self, s: &mut Strand, code: &Arc<Code>, at: u32) -> Option<Question> {
+        let Instruction { op, term, .. } = code.instructions().all()[at as usize];
+        match op {
+            Op::Apply(f, a) => {
+                let a = self.operand(s, code, a);
+                let f = self.operand(s, code, f);
+                self.apply(s, f, a, code.span(term))
+            }
+            Op::Bind(count) | Op::Call(count) => self.apply_all(s, code, term, count as usize),
+            Op::First { after, .. } => {
+                let v = s.pop();
+                self.first(s, code, (at, term), after, v)
+            }
+            Op::Second => {
+                let (v, first) = (s.pop(), s.pop());
+                self.second(s, code, term, first, v)
+            }
+            _ => self.eval(s, code, (at, term), op),
+        }
     }
 
     fn request(&mut self, s: &mut Strand, question: Question) -> Outcome {
@@ -744,94 +952,29 @@ impl Machine {
         s.fail(e.code(ErrorCode::Type), label, span, e.message());
     }
 
-    /// The value of a term that needs no frame, if it is one.
-    #[inline]
-    fn operand(&mut self, s: &Strand, id: TermId) -> Option<Computed> {
-        s.code.is_in_place(id).then(|| self.compute(&s.env(), id))
-    }
-
-    /// One step into a term.
-    fn eval(&mut self, s: &mut Strand, id: TermId) -> Option<Question> {
-        if s.kont.len() > self.config.max_frames {
-            let message = format!("recursion deeper than {} frames", self.config.max_frames);
-            s.fail(ErrorCode::Fuel, s.pc, s.code.span(id), message);
-            return None;
-        }
-        if let Some(result) = self.operand(s, id) {
-            s.settle(result);
-            return None;
-        }
-        if let Err(failure) = self.step(&s.env(), id) {
-            s.state = State::Raise(failure);
-            return None;
-        }
-        let code = &s.code;
+    /// Begins a form that does more than compute and has no subterm that comes first.
+    fn eval(
+        &mut self,
+        s: &mut Strand,
+        code: &Arc<Code>,
+        (at, id): (u32, TermId),
+        op: Op,
+    ) -> Option<Question> {
         match code.term(id) {
-            // INVARIANT: `Code::is_in_place` holds of these.
-            Term::Var(..) | Term::Lit(_) | Term::Abs(_) | Term::Tag(_, None) => {
-                unreachable!("a term that needs no frame")
+            Term::Guard { retry, .. } => {
+                let (guarded, remark) = (Guarded::Term(at), s.remark.clone());
+                s.kont.push(Frame::Guard { guarded, left: *retry, remark, pc: s.pc, pc_from: s.pc_from });
             }
-            Term::App(e, _)
-            | Term::Field(e, _)
-            | Term::Index(e, _)
-            | Term::With(e, _, _)
-            | Term::Pair(e, _)
-            | Term::Each(_, e, _)
-            | Term::Fst(e)
-            | Term::Snd(e)
-            | Term::Tag(_, Some(e))
-            | Term::If(e, ..)
-            | Term::Case { scrutinee: e, .. }
-            | Term::Classify(_, e)
-            | Term::Fix { body: e, .. }
-            | Term::Remember(_, _, e)
-            | Term::Llm(e, _)
-            | Term::Send(_, e)
-            | Term::Relabel(e, _)
-            | Term::Test(e, _)
-            | Term::Assert(e, _)
-            | Term::Endorse(e, _)
-            | Term::Declassify(e, _)
-            | Term::Try { label: e, .. }
-            | Term::Fail(e)
-            | Term::Check(_, _, e) => {
-                let e = *e;
-                match self.operand(s, e) {
-                    Some(Ok(v)) => return self.first(s, id, v),
-                    Some(Err(failure)) => s.state = State::Raise(failure),
-                    None => {
-                        s.kont.push(Frame::First(id));
-                        s.go(e);
-                    }
-                }
-            }
-            Term::Let { .. } => self.definitions(s, id, 0),
-            Term::Record(_) | Term::Args(..) | Term::List(_) | Term::Prim(..) => {
-                self.gather(s, id, s.parts.len())
-            }
-            Term::Guard { term, retry, .. } => {
-                let (term, left) = (*term, *retry);
-                match self.operand(s, term) {
-                    Some(Ok(v)) => return self.guarded(s, Guarded::Term(id), left, (s.pc, s.pc_from), v),
-                    Some(Err(failure)) => s.state = State::Raise(failure),
-                    None => {
-                        let (guarded, remark) = (Guarded::Term(id), s.remark.clone());
-                        s.kont.push(Frame::Guard { guarded, left, remark, pc: s.pc, pc_from: s.pc_from });
-                        s.go(term);
-                    }
-                }
-            }
-            Term::Mem(_, e) => s.go(*e),
             Term::Within(..) if s.deadlines.len() >= MAX_DEADLINES => {
                 let message = format!("more than {MAX_DEADLINES} time limits in force at once");
                 let span = code.span(id);
                 s.fail(ErrorCode::Limit, s.pc, span, message);
             }
-            Term::Within(seconds, e) => {
+            Term::Within(seconds, _) => {
                 let scope = mix(s.id, s.counts.next(Counted::Scopes, &self.lattice, s.pc));
                 let limits = s.deadlines.and(Deadline { scope, seconds: seconds.clone() }, code.span(id));
-                s.go(*e);
-                s.kont.push(Frame::Within(std::mem::replace(&mut s.deadlines, limits)));
+                let outer = std::mem::replace(&mut s.deadlines, limits);
+                s.kont.push(Frame::Within { outer, after: after(op) });
             }
             Term::Recall(name, at) => {
                 let span = code.span(id);
@@ -854,11 +997,12 @@ impl Machine {
                     given: Vec::new(),
                 });
             }
-            Term::Choose(p, left, right) => {
+            Term::Choose(p, ..) => {
+                let Op::Choose { right } = op else { unreachable!("the instruction of a `choose`") };
                 let span = code.span(id);
                 let draw = mix(s.id, s.counts.next(Counted::Draws, &self.lattice, s.pc));
                 let call = Call::Sample { probability: p.clone(), draw };
-                let pending = Pending::Sample { left: *left, right: *right };
+                let pending = Pending::Sample { left: at + 1, right };
                 return Some(Question {
                     pending,
                     call,
@@ -880,18 +1024,17 @@ impl Machine {
                 let span = code.span(id);
                 return self.receive(s, mode, 0, span);
             }
-            Term::Fork(e) => {
-                let e = *e;
+            Term::Fork(_) => {
                 let saved = Box::new(s.conversation.copy());
                 s.conversation.label = self.lattice.join(saved.label, s.pc);
-                s.kont.push(Frame::Conv { conversation: saved, pc: s.pc, pc_from: s.pc_from });
-                s.go(e);
+                s.kont.push(Frame::Conv {
+                    conversation: saved,
+                    after: after(op),
+                    pc: s.pc,
+                    pc_from: s.pc_from,
+                });
             }
-            Term::Fresh(e) => {
-                let e = *e;
-                self.open(s);
-                s.go(e);
-            }
+            Term::Fresh(_) => self.open(s, after(op)),
             Term::Clear => {
                 let span = code.span(id);
                 if self.may_touch_conversation(s, "clear", span) {
@@ -900,23 +1043,27 @@ impl Machine {
                 }
             }
             Term::Par(most, branches) => {
+                let Op::Par { targets, after } = op else { unreachable!("the instruction of a `par`") };
+                s.ip = after;
                 if branches.is_empty() {
                     s.give(rules::results(&mut self.lattice, s.pc, Vec::new()));
                     return None;
                 }
-                if is_plain(s, branches) {
+                if is_plain(s, code, branches, targets) {
                     s.joins += 1;
                     s.counts.count(Counted::Pars, &self.lattice, s.pc);
-                    self.branches(s, id, s.parts.len(), None);
+                    self.branches(s, at, Box::default());
                     return None;
                 }
-                let (most, branches) = (*most, Branches::Terms(id, branches.len()));
+                let (most, branches) = (*most, Branches::Regions(targets, branches.len()));
                 self.branch_out(s, most, branches);
             }
             Term::Unknown(reason) => {
                 let (span, message) = (code.span(id), format!("not known before the run: {reason}"));
                 s.fail(ErrorCode::Unknown, s.pc, span, message);
             }
+            // INVARIANT: the other forms have instructions of their own.
+            _ => unreachable!("a form that begins with itself"),
         }
         None
     }
@@ -937,9 +1084,9 @@ impl Machine {
     }
 
     /// Opens an empty conversation at the program counter, until its frame is taken.
-    fn open(&mut self, s: &mut Strand) {
+    fn open(&mut self, s: &mut Strand, after: u32) {
         let saved = std::mem::replace(&mut s.conversation, Conversation::empty(s.pc));
-        s.kont.push(Frame::Conv { conversation: Box::new(saved), pc: s.pc, pc_from: s.pc_from });
+        s.kont.push(Frame::Conv { conversation: Box::new(saved), after, pc: s.pc, pc_from: s.pc_from });
     }
 
     fn global(&mut self, index: u32) -> Ref {
@@ -971,21 +1118,22 @@ impl Machine {
     /// Takes an error one frame up; gives it back if it ends the run here.
     fn unwind(&mut self, s: &mut Strand, frame: Frame, failure: Box<Failure>) -> Option<Box<Failure>> {
         match frame {
-            Frame::Ret { code, bottom, base, pc, pc_from } => {
+            Frame::Ret { code, bottom, base, pc, pc_from, .. } => {
                 s.leave(code, (bottom, base), (pc, pc_from));
             }
-            Frame::Conv { conversation, pc, pc_from } => {
+            Frame::Conv { conversation, pc, pc_from, .. } => {
                 s.conversation = *conversation;
                 (s.pc, s.pc_from) = (pc, pc_from);
             }
             Frame::Try { term, at, pc, pc_from } => {
                 (s.pc, s.pc_from) = (pc, pc_from);
                 if !failure.code.is_final() && self.lattice.flows(failure.label, at) {
-                    let code = &s.code;
-                    if let Term::Try { handler, catches, .. } = code.term(term)
+                    let code = s.code.clone();
+                    let Instruction { op, term, height, .. } = code.instructions().all()[term as usize];
+                    if let Op::First { after, handler } = op
+                        && let Term::Try { catches, .. } = code.term(term)
                         && catches.takes(failure.class(), failure.permanent)
                     {
-                        let (handler, index, span) = (*handler, code.locals(term), code.span(term));
                         let value = if catches.gives_code() {
                             let code = if failure.class() == core_ir::ErrorClass::Refusal {
                                 "refused"
@@ -1000,76 +1148,67 @@ impl Machine {
                         } else {
                             Value::str(failure.label, failure.message)
                         };
-                        s.set_pc(at, span);
-                        s.bind(index, value);
-                        s.go(handler);
+                        s.set_pc(at, code.span(term), after);
+                        // The label was on top.
+                        s.cut(height - 1);
+                        s.ip = handler;
+                        s.give(value);
                         return None;
                     }
                 }
             }
-            Frame::Branch { par, start, failed, pc, pc_from } => {
+            Frame::Branch { par, mut done, pc, pc_from } => {
                 (s.pc, s.pc_from) = (pc, pc_from);
                 if self.is_last(&failure, pc) {
                     return Some(failure);
                 }
                 // The others run to their end; the first error counts. Something has to stand for the result.
-                s.parts.push(Value::new(pc, Kind::Null));
-                self.branches(s, par, start, failed.or(Some(failure)));
+                done.values.push(Value::new(pc, Kind::Null));
+                done.failed = done.failed.or(Some(failure));
+                self.branches(s, par, done);
                 return None;
             }
-            Frame::Pc { pc, pc_from } | Frame::Labelled { pc, pc_from, .. } => {
+            Frame::Pc { pc, pc_from, .. } | Frame::Labelled { pc, pc_from, .. } => {
                 (s.pc, s.pc_from) = (pc, pc_from);
             }
             Frame::Guard { remark, pc, pc_from, .. } => {
                 s.remark = remark;
                 (s.pc, s.pc_from) = (pc, pc_from);
             }
-            Frame::Within(outer) => s.deadlines = outer,
-            Frame::Parts(_, start) => s.parts.truncate(start),
-            Frame::First(_)
-            | Frame::Second(..)
-            | Frame::Let(..)
-            | Frame::FixArg(..)
-            | Frame::Policy(_)
-            | Frame::Generated
-            | Frame::Ask(_) => {}
+            Frame::Within { outer, .. } => s.deadlines = outer,
+            Frame::FixArg(..) | Frame::Policy(_) | Frame::Generated | Frame::Ask(_) => {}
         }
         s.state = State::Raise(failure);
         None
     }
 
-    /// Gives the value of a subterm to what waits for it.
+    /// Gives the value of a region to what waits for it.
     fn resume(&mut self, s: &mut Strand, frame: Frame, v: Value) -> Option<Question> {
+        // Where it is not said otherwise, what is around is a region that ends with what this gives.
+        s.ip = END;
         match frame {
-            Frame::Ret { code, bottom, base, pc, pc_from } => {
+            Frame::Ret { code, ip, bottom, base, pc, pc_from } => {
                 s.leave(code, (bottom, base), (pc, pc_from));
+                s.ip = ip;
                 s.give(v);
             }
-            Frame::Pc { pc, pc_from } | Frame::Try { pc, pc_from, .. } => {
+            Frame::Pc { end, pc, pc_from } => {
                 (s.pc, s.pc_from) = (pc, pc_from);
-                s.give(v);
+                s.give_at(end, v);
             }
-            Frame::Conv { conversation, pc, pc_from } => {
+            Frame::Try { term, pc, pc_from, .. } => {
+                (s.pc, s.pc_from) = (pc, pc_from);
+                s.give_at(after(s.code.instructions().all()[term as usize].op), v);
+            }
+            Frame::Conv { conversation, after, pc, pc_from } => {
                 s.conversation = *conversation;
                 (s.pc, s.pc_from) = (pc, pc_from);
-                s.give(v);
+                s.give_at(after, v);
             }
-            Frame::Let(term, index) => {
-                let local = s.code.locals(term) + index;
-                if self.lattice.keeps_origins() {
-                    self.note_definition(s, term, index, &v);
-                }
-                s.bind(local, v);
-                self.definitions(s, term, index + 1);
-            }
-            Frame::Parts(term, start) => {
-                s.parts.push(v);
-                self.gather(s, term, start);
-            }
-            Frame::Branch { par, start, failed, pc, pc_from } => {
+            Frame::Branch { par, mut done, pc, pc_from } => {
                 (s.pc, s.pc_from) = (pc, pc_from);
-                s.parts.push(v);
-                self.branches(s, par, start, failed);
+                done.values.push(v);
+                self.branches(s, par, done);
             }
             Frame::FixArg(argument, span) => return self.apply(s, v, argument, span),
             Frame::Guard { guarded, left, remark, pc, pc_from } => {
@@ -1077,8 +1216,9 @@ impl Machine {
                 return self.guarded(s, guarded, left, (pc, pc_from), v);
             }
             Frame::Labelled { term, l, at, pc, pc_from } => {
-                let code = &s.code;
-                let label = match code.term(term) {
+                let Instruction { op, term, .. } = s.code.instructions().all()[term as usize];
+                s.end_at(after(op));
+                let label = match s.code.term(term) {
                     Term::Test(..) => {
                         let holds = self.lattice.flows(v.label, l);
                         let label = self.lattice.join(at, l);
@@ -1097,23 +1237,21 @@ impl Machine {
                 let yes = Value::new(s.pc, Kind::Bool(true));
                 s.give(Value::node(&mut self.lattice, s.pc, Body::List(vec![yes, v].into())));
             }
-            Frame::Within(outer) => {
+            Frame::Within { outer, after } => {
                 s.deadlines = outer;
-                s.give(v);
+                s.give_at(after, v);
             }
             Frame::Policy(call) => return self.judged(s, *call, v),
             Frame::Ask(question) => return Some(*question),
-            Frame::First(term) => return self.first(s, term, v),
-            Frame::Second(term, first) => return self.second(s, term, first, v),
         }
         None
     }
 
-    /// Takes note of the value of a definition.
-    fn note_definition(&mut self, s: &Strand, term: TermId, index: usize, v: &Value) {
+    /// Takes note of the value of a definition, which is on top.
+    fn note_definition(&mut self, s: &Strand, term: TermId, index: usize) {
         let code = &s.code;
         if let Term::Let { bindings, .. } = code.term(term)
-            && let Some((name, definition)) = bindings.get(index)
+            && let (Some((name, definition)), Some(v)) = (bindings.get(index), s.stack.last())
         {
             self.note_binding(name, code.span(*definition), v);
         }
@@ -1136,104 +1274,26 @@ impl Machine {
         s.message(role, text, call);
     }
 
-    /// Goes on with a `let` at the definition of this index.
-    fn definitions(&mut self, s: &mut Strand, term: TermId, mut index: usize) {
-        loop {
-            let code = &s.code;
-            let Term::Let { bindings, body, .. } = code.term(term) else { unreachable!("a let") };
-            let Some((_, definition)) = bindings.get(index) else {
-                s.go(*body);
-                return;
-            };
-            let (definition, local) = (*definition, code.locals(term) + index);
-            match self.operand(s, definition) {
-                Some(Ok(value)) => {
-                    if self.lattice.keeps_origins() {
-                        self.note_definition(s, term, index, &value);
-                    }
-                    s.bind(local, value);
-                    index += 1;
-                }
-                Some(Err(failure)) => {
-                    s.state = State::Raise(failure);
-                    return;
-                }
-                None => {
-                    s.kont.push(Frame::Let(term, index));
-                    s.go(definition);
-                    return;
-                }
-            }
-        }
-    }
-
-    /// Goes on with the parts of a record, list or primitive; those that are there begin at `start`.
-    fn gather(&mut self, s: &mut Strand, term: TermId, start: usize) {
-        loop {
-            let done = s.parts.len() - start;
-            let next = match s.code.term(term) {
-                Term::Record(fields) | Term::Args(_, fields) => fields.get(done).map(|f| f.1),
-                Term::List(terms) | Term::Prim(_, terms) => terms.get(done).copied(),
-                _ => unreachable!("a term with parts"),
-            };
-            let Some(next) = next else { break };
-            match self.operand(s, next) {
-                Some(Ok(value)) => s.parts.push(value),
-                Some(Err(failure)) => {
-                    s.parts.truncate(start);
-                    s.state = State::Raise(failure);
-                    return;
-                }
-                None => {
-                    s.kont.push(Frame::Parts(term, start));
-                    s.go(next);
-                    return;
-                }
-            }
-        }
-        let result = match s.code.term(term) {
-            Term::Prim(..) => {
-                let result = self.primitive(&s.env(), term, &s.parts[start..]);
-                s.parts.truncate(start);
-                result
-            }
-            _ => {
-                let parts = s.parts.split_off(start);
-                Ok(self.structure(&s.env(), term, parts))
-            }
-        };
-        s.settle(result);
-    }
-
     /// Goes on with a `par` whose branches only compute. They are evaluated one after another in this strand:
-    /// nobody can tell, because they ask nothing. Their results so far begin at `start`; the first error is
-    /// `failed`.
-    fn branches(&mut self, s: &mut Strand, par: TermId, start: usize, mut failed: Option<Box<Failure>>) {
-        loop {
-            let done = s.parts.len() - start;
-            let Term::Par(_, branches) = s.code.term(par) else { unreachable!("a `par`") };
-            let Some(branch) = branches.get(done).copied() else { break };
-            match self.operand(s, branch) {
-                Some(Ok(value)) => s.parts.push(value),
-                Some(Err(failure)) if self.is_last(&failure, s.pc) => {
-                    s.state = State::Raise(failure);
-                    return;
-                }
-                Some(Err(failure)) => {
-                    failed = failed.or(Some(failure));
-                    s.parts.push(Value::new(s.pc, Kind::Null));
-                }
-                None => {
-                    s.kont.push(Frame::Branch { par, start, failed, pc: s.pc, pc_from: s.pc_from });
-                    s.go(branch);
-                    return;
-                }
-            }
+    /// nobody can tell, because they ask nothing.
+    fn branches(&mut self, s: &mut Strand, par: u32, done: Box<Carried>) {
+        let instructions = s.code.instructions();
+        let Instruction { op, term, .. } = instructions.all()[par as usize];
+        let (Op::Par { targets, after }, Term::Par(_, branches)) = (op, s.code.term(term)) else {
+            unreachable!("a `par`")
+        };
+        let next = done.values.len();
+        if next < branches.len() {
+            let (ip, height) =
+                (instructions.target(targets + next as u32), instructions.all()[par as usize].height);
+            s.kont.push(Frame::Branch { par, done, pc: s.pc, pc_from: s.pc_from });
+            s.cut(height);
+            return s.go(ip);
         }
-        let values = s.parts.split_off(start);
-        s.settle(match failed {
+        s.end_at(after);
+        s.settle(match done.failed {
             Some(failure) => Err(failure),
-            None => Ok(rules::results(&mut self.lattice, s.pc, values)),
+            None => Ok(rules::results(&mut self.lattice, s.pc, done.values)),
         });
     }
 
@@ -1243,67 +1303,59 @@ impl Machine {
         failure.code.is_final() || !self.lattice.flows(failure.label, pc)
     }
 
-    /// The first subterm of a term has its value.
-    fn first(&mut self, s: &mut Strand, term: TermId, v: Value) -> Option<Question> {
-        let code = &s.code;
+    /// `case`: the value that decides is there.
+    fn case(
+        &mut self,
+        s: &mut Strand,
+        code: &Code,
+        term: TermId,
+        (targets, join): (u32, u32),
+        v: Value,
+    ) -> Result<(), Box<Failure>> {
+        let span = code.span(term);
+        let Term::Case { branches, default, .. } = code.term(term) else { unreachable!("a `case`") };
+        let (tag, payload): (Option<&str>, Option<&Value>) = match (&v.kind, v.body()) {
+            (Kind::Str(text), _) => (Some(text), None),
+            (_, Some(Body::Tag(name, payload))) => (Some(name), Some(payload)),
+            _ => (None, None),
+        };
+        let found = tag.and_then(|tag| branches.iter().position(|b| &*b.tag == tag));
+        let pc = self.raised_pc(s.pc, v.label, span);
+        match (found, default) {
+            (Some(index), _) => {
+                s.set_pc(pc, span, join);
+                if branches[index].binder.is_some() {
+                    s.stack.push(payload.cloned().unwrap_or(Value::new(v.label, Kind::Null)));
+                }
+                s.ip = code.instructions().target(targets + index as u32);
+            }
+            (None, Some(_)) => {
+                s.set_pc(pc, span, join);
+                s.ip = code.instructions().target(targets + branches.len() as u32);
+            }
+            (None, None) => {
+                let message = match tag {
+                    Some(tag) => format!("no branch for `{}`", clip(tag)),
+                    None => format!("`case` needs a tag or a string, found {}", v.kind()),
+                };
+                let label = self.blame(s.pc, &v);
+                return Err(failure(s.id, ErrorCode::NoBranch, label, span, message));
+            }
+        }
+        Ok(())
+    }
+
+    /// The first subterm of a form that does more than compute has its value.
+    fn first(
+        &mut self,
+        s: &mut Strand,
+        code: &Arc<Code>,
+        (ip, term): (u32, TermId),
+        after: u32,
+        v: Value,
+    ) -> Option<Question> {
         let span = code.span(term);
         match code.term(term) {
-            Term::App(_, e)
-            | Term::Index(_, e)
-            | Term::With(_, _, e)
-            | Term::Pair(_, e)
-            | Term::Each(_, _, e) => {
-                let e = *e;
-                match self.operand(s, e) {
-                    Some(Ok(w)) => return self.second(s, term, v, w),
-                    Some(Err(failure)) => s.state = State::Raise(failure),
-                    None => {
-                        s.kont.push(Frame::Second(term, v));
-                        s.go(e);
-                    }
-                }
-            }
-            Term::If(..) => match self.decided(&s.env(), term, &v) {
-                Ok((pc, branch)) => {
-                    s.set_pc(pc, span);
-                    s.go(branch);
-                }
-                Err(failure) => s.state = State::Raise(failure),
-            },
-            Term::Case { branches, default, .. } => {
-                let (tag, payload): (Option<&str>, Option<&Value>) = match (&v.kind, v.body()) {
-                    (Kind::Str(text), _) => (Some(text), None),
-                    (_, Some(Body::Tag(name, payload))) => (Some(name), Some(payload)),
-                    _ => (None, None),
-                };
-                let found = tag.and_then(|tag| branches.iter().find(|b| &*b.tag == tag));
-                let pc = self.raised_pc(s.pc, v.label, span);
-                match (found, default) {
-                    (Some(branch), _) => {
-                        let body = branch.body;
-                        let bound = branch.binder.is_some().then(|| code.locals(term));
-                        let payload = payload.cloned().unwrap_or(Value::new(v.label, Kind::Null));
-                        s.set_pc(pc, span);
-                        if let Some(index) = bound {
-                            s.bind(index, payload);
-                        }
-                        s.go(body);
-                    }
-                    (None, Some(e)) => {
-                        let e = *e;
-                        s.set_pc(pc, span);
-                        s.go(e);
-                    }
-                    (None, None) => {
-                        let message = match tag {
-                            Some(tag) => format!("no branch for `{}`", clip(tag)),
-                            None => format!("`case` needs a tag or a string, found {}", v.kind()),
-                        };
-                        let label = self.blame(s.pc, &v);
-                        s.fail(ErrorCode::NoBranch, label, span, message);
-                    }
-                }
-            }
             Term::Send(role, _) => {
                 let role = *role;
                 if !self.may_touch_conversation(s, "send", span) {
@@ -1339,13 +1391,8 @@ impl Machine {
                 let decl = code.store(store).clone();
                 return self.remember(s, decl, key, v, span);
             }
-            Term::Relabel(_, e)
-            | Term::Test(_, e)
-            | Term::Assert(_, e)
-            | Term::Endorse(_, e)
-            | Term::Declassify(_, e)
-            | Term::Try { body: e, .. } => {
-                let e = *e;
+            // The label of a form that begins with one.
+            _ => {
                 let n = self.deep(&v);
                 let at = self.lattice.join(s.pc, n);
                 let l = v.to_data(self.config.max_text).ok().and_then(|d| self.lattice.label_of(&d));
@@ -1355,39 +1402,38 @@ impl Machine {
                     return None;
                 };
                 let l = self.lattice.mark(l, n, l, || local(What::Stated, span));
-                let code = &s.code;
                 match code.term(term) {
                     Term::Relabel(..) => {
                         let pc = self.lattice.join(at, l);
-                        s.set_pc(pc, span);
+                        s.set_pc(pc, span, after);
                     }
-                    Term::Assert(..) => s.kont.push(Frame::Second(term, v)),
+                    Term::Assert(..) => s.stack.push(v),
                     Term::Try { .. } => {
                         let pc = self.lattice.join(at, l);
-                        s.kont.push(Frame::Try { term, at: pc, pc: s.pc, pc_from: s.pc_from });
-                        s.set_pc(pc, span);
+                        s.kont.push(Frame::Try { term: ip, at: pc, pc: s.pc, pc_from: s.pc_from });
+                        s.set_pc(pc, span, END);
                     }
                     _ => {
-                        s.kont.push(Frame::Labelled { term, l, at, pc: s.pc, pc_from: s.pc_from });
-                        s.set_pc(at, span);
+                        s.kont.push(Frame::Labelled { term: ip, l, at, pc: s.pc, pc_from: s.pc_from });
+                        s.set_pc(at, span, END);
                     }
                 }
-                s.go(e);
-            }
-            _ => {
-                let result = self.unary(&s.env(), term, v);
-                s.settle(result);
             }
         }
         None
     }
 
-    /// Both subterms of a term have their values.
-    fn second(&mut self, s: &mut Strand, term: TermId, first: Value, v: Value) -> Option<Question> {
-        let code = &s.code;
+    /// Both subterms of `each` or `assert` have their values.
+    fn second(
+        &mut self,
+        s: &mut Strand,
+        code: &Arc<Code>,
+        term: TermId,
+        first: Value,
+        v: Value,
+    ) -> Option<Question> {
         let span = code.span(term);
         match code.term(term) {
-            Term::App(..) => return self.apply(s, first, v, span),
             Term::Each(most, ..) => {
                 let Some(Body::List(items)) = v.body() else {
                     let label = self.blame(s.pc, &v);
@@ -1399,7 +1445,7 @@ impl Machine {
                 let (most, pc) = (*most, self.lattice.join(s.pc, v.label));
                 let function = first.read(&mut self.lattice, pc);
                 let items: Vec<Value> = items.iter().map(|i| i.read(&mut self.lattice, pc)).collect();
-                s.set_pc(pc, span);
+                s.raise_pc(pc, span);
                 if items.is_empty() {
                     s.give(rules::results(&mut self.lattice, pc, items));
                 } else {
@@ -1427,10 +1473,8 @@ impl Machine {
                     }
                 }
             }
-            _ => {
-                let result = self.binary(&s.env(), term, &first, v);
-                s.settle(result);
-            }
+            // INVARIANT: `Op::Second` is of one of these.
+            _ => unreachable!("`each` or `assert`"),
         }
         None
     }
@@ -1462,14 +1506,28 @@ fn message_cost(text: &str) -> u64 {
     text.len() as u64 / 16
 }
 
+/// Where evaluation goes on after a region that this instruction begins.
+fn after(op: Op) -> u32 {
+    match op {
+        Op::First { after, .. } | Op::Open { after } | Op::Par { after, .. } => after,
+        _ => END,
+    }
+}
+
 /// Returns whether all branches of a `par` only compute: each is plain, or applies a function that a variable
 /// holds, and whose body is plain, to an argument that is.
-fn is_plain(s: &Strand, branches: &[TermId]) -> bool {
-    branches.iter().all(|branch| {
-        s.code.is_plain(*branch)
-            || match s.code.term(*branch) {
-                Term::App(function, argument) if s.code.is_plain(*argument) => {
-                    match s.env().held(*function).and_then(Value::body) {
+fn is_plain(s: &Strand, code: &Code, branches: &[TermId], targets: u32) -> bool {
+    let instructions = code.instructions();
+    branches.iter().zip(targets..).all(|(branch, target)| {
+        code.is_plain(*branch)
+            || match code.term(*branch) {
+                Term::App(_, argument) if code.is_plain(*argument) => {
+                    let held = match instructions.applied(instructions.target(target)) {
+                        Some(Operand::Local(i)) => s.stack.get(s.base + i as usize),
+                        Some(Operand::Captured(i)) => s.stack.get(s.bottom + i as usize),
+                        _ => None,
+                    };
+                    match held.and_then(Value::body) {
                         Some(Body::Closure { code, term, .. }) => {
                             matches!(code.term(*term), Term::Abs(abs) if code.is_plain(abs.body))
                         }

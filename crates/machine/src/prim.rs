@@ -34,6 +34,7 @@ impl From<NumError> for PrimError {
 }
 
 /// Applies a primitive. `limit` bounds the bytes of a text, the items of a list and the parts looked at.
+#[inline]
 pub(crate) fn apply(
     lattice: &mut Lattice,
     prim: Prim,
@@ -45,6 +46,10 @@ pub(crate) fn apply(
     {
         return Ok(Value::new(Label::BOTTOM, result?));
     }
+    apply_any(lattice, prim, args, limit)
+}
+
+fn apply_any(lattice: &mut Lattice, prim: Prim, args: &[Value], limit: usize) -> Result<Value, PrimError> {
     let bottom = |kind| Ok(Value::new(Label::BOTTOM, kind));
     let wrong = |what: &str| {
         let found: Vec<&str> = args.iter().map(Value::kind).collect();
@@ -270,6 +275,7 @@ pub(crate) fn apply(
 }
 
 /// The primitives of two numbers.
+#[inline]
 fn numbers(prim: Prim, a: &Num, b: &Num) -> Option<Result<Kind, NumError>> {
     let order = || a.cmp(b);
     Some(Ok(match prim {
@@ -359,7 +365,17 @@ pub(crate) fn classify<'a>(text: &str, tags: &'a [core_ir::Name]) -> Option<&'a 
 /// The cost of a primitive in fuel, beyond one: the items, fields and sixteenths of texts that it copies or
 /// looks at. Lists share their items, so growing, shortening or measuring one costs nothing more, unless
 /// labels inside have to be taken off.
+#[inline]
 pub(crate) fn cost(prim: Prim, args: &[Value], result: &Value) -> u64 {
+    if let [Value { kind: Kind::Num(_), .. }, Value { kind: Kind::Num(_), .. }] = args
+        && let Kind::Num(_) | Kind::Bool(_) = result.kind
+    {
+        return 0;
+    }
+    cost_of_sizes(prim, args, result)
+}
+
+fn cost_of_sizes(prim: Prim, args: &[Value], result: &Value) -> u64 {
     let size = |v: &Value| match &v.kind {
         Kind::Str(s) => s.len() / 16,
         Kind::Node(n) => match &n.body {

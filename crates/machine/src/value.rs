@@ -321,6 +321,13 @@ impl NotData {
     }
 }
 
+static UNIT: Node = EMPTY;
+
+static MARK: Node = EMPTY;
+
+const EMPTY: Node =
+    Node { deep: Label::BOTTOM, has_function: false, has_args: false, body: Body::Record(Vec::new()) };
+
 impl Value {
     pub(crate) fn new(label: Label, kind: Kind) -> Value {
         Value { label, kind }
@@ -353,13 +360,19 @@ impl Value {
 
     /// `unit`, the empty record.
     pub(crate) fn unit(label: Label) -> Value {
-        static UNIT: Node = Node {
-            deep: Label::BOTTOM,
-            has_function: false,
-            has_args: false,
-            body: Body::Record(Vec::new()),
-        };
         Value { label, kind: Kind::Node(Ref::Always(&UNIT)) }
+    }
+
+    /// The mark that stands on a stack in the place of an argument that is applied already. No value of a
+    /// program is one.
+    pub(crate) fn mark() -> Value {
+        Value { label: Label::BOTTOM, kind: Kind::Node(Ref::Always(&MARK)) }
+    }
+
+    /// Returns whether this is [`Value::mark`].
+    #[inline]
+    pub(crate) fn is_mark(&self) -> bool {
+        matches!(&self.kind, Kind::Node(Ref::Always(node)) if std::ptr::eq(*node, &MARK))
     }
 
     pub(crate) fn str(label: Label, text: impl Into<Arc<str>>) -> Value {
@@ -489,7 +502,11 @@ impl Value {
     }
 
     /// A literal of the program: what its constructors would give, every part at the program counter.
+    #[inline]
     pub(crate) fn literal(lattice: &mut Lattice, pc: Label, data: &Data) -> Value {
+        if let Data::Num(n) = data {
+            return Value::new(pc, Kind::Num(n.clone()));
+        }
         Value::of_data(lattice, pc, pc, data)
     }
 

@@ -2,13 +2,36 @@
 //!
 //! Source: `docs/calculus.md` §10 (application, `guard`).
 
-use super::rules::Env;
 use super::{Frame, Guarded, Mode, Question, State, Strand, message_cost};
 use crate::value::{Body, Kind, Ref, Value};
 use crate::{ErrorCode, Machine, Remark, prim};
-use core_ir::{Bound, Code, Label, Role, Term, TermId, What};
+use core_ir::{Bound, Code, END, Label, Operand, Role, Term, TermId, What};
 use diagnostics::Span;
+use smallvec::{SmallVec, smallvec};
 use std::sync::Arc;
+
+/// Arguments of one call.
+type Arguments = SmallVec<[Value; 4]>;
+
+/// A closure to be called.
+struct Called<'f> {
+    code: &'f Arc<Code>,
+    term: TermId,
+    captures: &'f [Value],
+    /// The program counter of its body.
+    label: Label,
+    /// The fixpoint that it is the function of: its first argument.
+    own: Option<Value>,
+}
+
+impl Called<'_> {
+    /// The function that is left when it is applied to this many arguments, at least one, if it is known
+    /// without evaluating: `λy. e` of `λx. λy. e` after one.
+    fn after(&self, count: usize) -> Option<TermId> {
+        let instructions = self.code.instructions();
+        (0..count).try_fold(self.term, |function, _| instructions.returned(function))
+    }
+}
 
 impl Machine {
     /// Applies a function value, at `pc` := its label.
@@ -18,31 +41,27 @@ impl Machine {
             return None;
         };
         match &node.body {
-            Body::Closure { code, term, captures } => self.call(s, (code, *term), captures, v, f.label, span),
+            Body::Closure { .. } => {
+                if let Some(called) = self.called(&f) {
+                    self.call(s, &called, smallvec![v], span);
+                }
+            }
             Body::Fix(..) if node.left() == Some(Bound::Finite(0)) => {
                 s.give(v.read(&mut self.lattice, f.label));
             }
             Body::Fix(_, function) => {
-                let own = itself(f.label, node.clone());
-                let function = function.read(&mut self.lattice, f.label);
-                if let Some(Body::Closure { code, term, captures }) = function.body()
-                    && let Term::Abs(outer) = code.term(*term)
-                    && let Term::Abs(_) = code.term(outer.body)
+                if let Some(mut called) = self.called(&f)
+                    && called.after(1).is_some()
+                    && let Some(own) = called.own.take()
                 {
-                    // `λself. λx. e`: the inner function is called without being made.
-                    let at =
-                        Env { code, captured: captures, locals: &[own], pc: function.label, strand: s.id };
-                    match self.step(&at, outer.body) {
-                        Ok(()) => {
-                            let captures = self.captures(&at, outer.body);
-                            self.call(s, (code, outer.body), &captures, v, at.pc, span);
-                        }
-                        Err(failure) => s.state = State::Raise(failure),
-                    }
+                    self.call(s, &called, smallvec![own, v], span);
                     return None;
                 }
+                let own = itself(f.label, node.clone());
+                let function = function.read(&mut self.lattice, f.label);
                 // The function that this gives is applied to `v`. Fixpoints of fixpoints must not recurse
                 // here.
+                s.begin_region();
                 s.kont.extend([Frame::FixArg(v, span), Frame::FixArg(own, span)]);
                 s.give(function);
             }
@@ -50,8 +69,9 @@ impl Machine {
                 let Term::Guard { retry, .. } = code.term(*term) else { unreachable!("a guard") };
                 let guarded = Guarded::Call(Box::new((node.clone(), v.clone())));
                 let (left, remark) = (*retry, s.remark.clone());
+                s.begin_region();
                 s.kont.push(Frame::Guard { guarded, left, remark, pc: s.pc, pc_from: s.pc_from });
-                s.set_pc(f.label, span);
+                s.set_pc(f.label, span, END);
                 let function = function.read(&mut self.lattice, s.pc);
                 // Guarded functions of guarded functions must not recurse here.
                 s.kont.push(Frame::FixArg(v, span));
@@ -60,11 +80,12 @@ impl Machine {
             Body::Llm { prompt, params, code, term } => {
                 let (prompt, params, code) = (prompt.clone(), params.clone(), code.clone());
                 let from = code.span(*term);
+                s.begin_region();
                 let saved = (s.pc, s.pc_from);
                 if f.label != s.pc {
                     (s.pc, s.pc_from) = (f.label, span);
                 }
-                self.open(s);
+                self.open(s, END);
                 if let Some(Frame::Conv { pc, pc_from, .. }) = s.kont.last_mut() {
                     (*pc, *pc_from) = saved;
                 }
@@ -89,7 +110,7 @@ impl Machine {
                 return self.receive(s, Mode::Data(params, code), 0, from);
             }
             Body::Tool(_) => {
-                s.set_pc(f.label, span);
+                s.raise_pc(f.label, span);
                 if let Kind::Node(tool) = f.kind {
                     return self.call_tool(s, tool, v, span);
                 }
@@ -99,28 +120,127 @@ impl Machine {
         None
     }
 
-    /// Calls a closure of this label: its body runs at `pc` := the label.
-    fn call(
+    /// Applies a function to the values on top, in order; it is below them. Marks among them are applied
+    /// already. `term` is the application to the last.
+    pub(super) fn apply_all(
         &mut self,
         s: &mut Strand,
-        (code, term): (&Arc<Code>, TermId),
-        captures: &[Value],
-        v: Value,
-        label: Label,
-        span: Span,
-    ) {
-        let Term::Abs(abs) = code.term(term) else {
-            // INVARIANT: a closure that is a value stands for a λ.
-            unreachable!("a closure is a function")
-        };
-        let pc = label;
-        if code.is_in_place(abs.body) {
-            let at = Env { code, captured: captures, locals: &[v], pc, strand: s.id };
-            let result = self.compute(&at, abs.body);
-            s.settle(result);
-        } else {
-            s.enter(code, captures, Some(v), (pc, span), abs.body);
+        code: &Code,
+        term: TermId,
+        count: usize,
+    ) -> Option<Question> {
+        let first = s.stack.len() - count;
+        let applied = marks(&s.stack[first..]);
+        let mut args: Arguments = s.stack.drain(first + applied..).collect();
+        s.cut((first - s.base) as u32);
+        let f = s.pop();
+        let span = code.span(term);
+        if args.len() > 1
+            && let Some(mut called) = self.called(&f)
+            && called.after(args.len() - 1 + usize::from(called.own.is_some())).is_some()
+        {
+            if let Some(own) = called.own.take() {
+                args.insert(0, own);
+            }
+            self.call(s, &called, args, span);
+            return None;
         }
+        // One after another, each where its own application stands.
+        let mut at = term;
+        let mut rest = Vec::with_capacity(args.len());
+        while let Some(arg) = args.pop() {
+            rest.push((arg, code.span(at)));
+            if let Term::App(function, _) = code.term(at) {
+                at = *function;
+            }
+        }
+        let (arg, span) = rest.pop()?;
+        if !rest.is_empty() {
+            s.begin_region();
+            s.kont.extend(rest.into_iter().map(|(arg, span)| Frame::FixArg(arg, span)));
+        }
+        self.apply(s, f, arg, span)
+    }
+
+    /// Returns whether the function below the values on top only makes a further function when it is applied
+    /// to them.
+    pub(super) fn takes_more(&mut self, s: &Strand, count: usize) -> bool {
+        let first = s.stack.len() - count;
+        let args = count - marks(&s.stack[first..]);
+        match self.called(&s.stack[first - 1]) {
+            Some(called) => called.after(args + usize::from(called.own.is_some())).is_some(),
+            None => false,
+        }
+    }
+
+    /// The closure that applying a function calls: itself, or the function of a fixpoint.
+    fn called<'f>(&mut self, f: &'f Value) -> Option<Called<'f>> {
+        let Kind::Node(node) = &f.kind else { return None };
+        match &node.body {
+            Body::Closure { code, term, captures } => {
+                Some(Called { code, term: *term, captures, label: f.label, own: None })
+            }
+            Body::Fix(_, function) if node.left() != Some(Bound::Finite(0)) => match function.body() {
+                Some(Body::Closure { code, term, captures }) => {
+                    let label = self.lattice.join(function.label, f.label);
+                    let own = Some(itself(f.label, node.clone()));
+                    Some(Called { code, term: *term, captures, label, own })
+                }
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// Calls a closure: its body runs at `pc` := its label. With further arguments, those are of the functions
+    /// that it returns at once, which are not made.
+    fn call(&mut self, s: &mut Strand, called: &Called<'_>, mut args: Arguments, span: Span) {
+        let Called { code, captures, label, .. } = *called;
+        let pc = label;
+        // INVARIANT: callers give at least one argument, and no more than the functions take.
+        let Some(last) = args.pop() else { unreachable!("a call has an argument") };
+        let Some(function) = called.after(args.len()) else { unreachable!("a function returned at once") };
+        let instructions = code.instructions();
+        let body = instructions.body(function);
+        if s.kont.len() > self.config.max_frames {
+            let message = format!("recursion deeper than {} frames", self.config.max_frames);
+            return s.fail(ErrorCode::Fuel, pc, span, message);
+        }
+        if args.is_empty() {
+            s.enter(code, (pc, span), body);
+            s.stack.extend_from_slice(captures);
+            s.base = s.stack.len();
+            s.stack.push(last);
+            return;
+        }
+        // Each of these functions would have been evaluated.
+        if let Err(failure) =
+            self.step(&super::rules::Env { code, pc, strand: s.id }, function, args.len() as u32)
+        {
+            s.state = State::Raise(failure);
+            return;
+        }
+        let slots = instructions.captures(function);
+        s.enter(code, (pc, span), body);
+        for slot in slots {
+            let (mut level, mut slot) = (args.len() - 1, *slot);
+            let held = loop {
+                match slot {
+                    Operand::Local(_) => break Some(&args[level]),
+                    Operand::Captured(i) if level == 0 => break captures.get(i as usize),
+                    Operand::Captured(i) => {
+                        // INVARIANT: it is returned by the function of the level below.
+                        let Some(function) = called.after(level) else { break None };
+                        slot = instructions.captures(function)[i as usize];
+                        level -= 1;
+                    }
+                    _ => break None,
+                }
+            };
+            s.stack.push(self.captured(held, slot));
+        }
+        s.base = s.stack.len();
+        s.stack.push(last);
     }
 
     fn not_a_function(&mut self, s: &mut Strand, f: &Value, span: Span) {
@@ -145,14 +265,18 @@ impl Machine {
     ) -> Option<Question> {
         // Of a guarded function; a term is of the code at hand.
         let (own, term) = match &guarded {
-            Guarded::Term(term) => (None, *term),
+            Guarded::Term(at) => {
+                let opened = s.code.instructions().all()[*at as usize];
+                s.end_at(super::after(opened.op));
+                (None, opened.term)
+            }
             Guarded::Call(call) => match &call.0.body {
                 Body::Guarded { code, term, .. } => (Some(code.clone()), *term),
                 _ => unreachable!("a guarded function"),
             },
         };
-        let code = own.as_ref().unwrap_or(&s.code);
-        let Term::Guard { term: tried, pred, .. } = code.term(term) else { unreachable!("a guard") };
+        let code = own.unwrap_or_else(|| s.code.clone());
+        let Term::Guard { pred, .. } = code.term(term) else { unreachable!("a guard") };
         let span = code.span(term);
         if v.is_function() {
             (s.pc, s.pc_from) = saved;
@@ -177,7 +301,11 @@ impl Machine {
                 s.pc_from = span;
                 let (pc, pc_from) = saved;
                 let again = match &guarded {
-                    Guarded::Term(_) => None,
+                    Guarded::Term(at) => {
+                        s.cut(s.code.instructions().all()[*at as usize].height);
+                        s.go(at + 1);
+                        None
+                    }
                     Guarded::Call(call) => match &call.0.body {
                         Body::Guarded { function, .. } => {
                             Some((function.read(&mut self.lattice, s.pc), call.1.clone()))
@@ -185,13 +313,11 @@ impl Machine {
                         _ => unreachable!("a guarded function"),
                     },
                 };
-                let tried = *tried;
                 let text = pred.remark(&reason, data.as_ref().ok());
                 let remark = s.remark.replace(Arc::new(Remark { label: s.pc, text }));
                 s.kont.push(Frame::Guard { guarded, left: left - 1, remark, pc, pc_from });
-                match again {
-                    None => s.go(tried),
-                    Some((function, argument)) => return self.apply(s, function, argument, span),
+                if let Some((function, argument)) = again {
+                    return self.apply(s, function, argument, span);
                 }
             }
             Err(reason) => {
@@ -208,4 +334,9 @@ impl Machine {
 /// A fixpoint as its own function gets it.
 fn itself(label: Label, fixpoint: Ref) -> Value {
     Value::new(label, Kind::Node(fixpoint.unfolded()))
+}
+
+/// Number of arguments that are applied already.
+fn marks(args: &[Value]) -> usize {
+    args.iter().take_while(|arg| arg.is_mark()).count()
 }

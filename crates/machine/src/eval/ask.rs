@@ -3,7 +3,7 @@
 use super::{Cleared, Frame, Mode, Pending, Question, State, Strand, Waiting, local, message_cost};
 use crate::value::{Body, Kind, Node, NotData, Ref, Tool, Value};
 use crate::{Answers, Args, Asked, Call, ErrorCode, Machine, NOBODY, Part, Place, Reply, Response, decode};
-use core_ir::{Candidate, Code, Data, Label, ModelParams, Name, Recv, Role, Step, Term, What};
+use core_ir::{Candidate, Code, Data, END, Label, ModelParams, Name, Recv, Role, Step, Term, What};
 use diagnostics::{Span, clip};
 use std::sync::Arc;
 
@@ -220,11 +220,12 @@ impl Machine {
             .collect();
         let record = self.described(s.pc, v.label, shown, &compared);
         // The policy decides in a conversation of its own, at the program counter of the call.
+        s.begin_region();
         s.kont.push(Frame::Policy(Box::new(call)));
-        self.open(s);
+        self.open(s, END);
         s.kont.push(Frame::FixArg(record, span));
-        let root = policy.root();
-        s.enter(&policy, &[], None, (s.pc, span), root);
+        let root = policy.instructions().root();
+        s.enter(&policy, (s.pc, span), root);
         None
     }
 
@@ -694,8 +695,9 @@ impl Machine {
 
     /// Makes a request when the strand runs next: it was waiting and goes on with asking.
     fn ask_again(&mut self, s: &mut Strand, question: Question) {
-        s.give(Value::new(s.pc, Kind::Null));
+        s.begin_region();
         s.kont.push(Frame::Ask(Box::new(question)));
+        s.give(Value::new(s.pc, Kind::Null));
     }
 
     /// The form in generated code that this run does not admit.
@@ -765,9 +767,10 @@ impl Machine {
                 });
                 match parsed {
                     Ok(code) => {
-                        let root = code.root();
-                        s.enter(&code, &[], None, (lc, span), root);
+                        let root = code.instructions().root();
+                        s.enter(&code, (lc, span), root);
                         s.kont.push(Frame::Generated);
+                        s.state = State::Run;
                     }
                     Err(message) => {
                         let no = Value::new(lc, Kind::Bool(false));

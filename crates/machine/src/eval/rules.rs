@@ -1,53 +1,33 @@
 //! Rules that give a value from values: reading, constructors, primitives and choice.
 //!
-//! Entry points: [`Machine::compute`] evaluates a term that needs no frame ([`core_ir::Code::is_in_place`]).
-//! The other functions are the rules themselves; terms whose subterms need frames get to them, too, with the
-//! values of these.
+//! Entry points: each rule is a function from the values of the subterms to the value or the error. The
+//! instructions call them.
 //!
 //! Invariant: nothing here looks at a conversation or asks the world.
-//! Invariant: recursion is as deep as terms in place are high, which `core_ir` bounds.
 //!
 //! Source: `docs/calculus.md` §3, §10 (reading, constructors, choice, primitives, `check`, `fail`).
 
-use super::{failure, local};
+use super::{Strand, failure, local};
 use crate::prim::{self, PrimError};
 use crate::value::{Body, Captures, Kind, NotData, Value};
 use crate::{ErrorCode, Failure, Machine};
-use core_ir::{Code, Label, Lattice, Slot, Term, TermId, What};
+use core_ir::{Code, Label, Lattice, Operand, Prim, Term, TermId, What};
 use diagnostics::{Span, clip};
 use std::sync::Arc;
 
 /// The value of a term, or its error.
 pub(super) type Computed = Result<Value, Box<Failure>>;
 
-/// The environment that a term is evaluated in.
+/// The place where a rule is applied.
 #[derive(Clone, Copy)]
 pub(super) struct Env<'a> {
     pub code: &'a Arc<Code>,
-    pub captured: &'a [Value],
-    pub locals: &'a [Value],
     pub pc: Label,
     /// Number of the strand, for errors.
     pub strand: u64,
 }
 
-impl<'a> Env<'a> {
-    /// Returns the value that a variable is bound to; not for prelude functions.
-    pub(super) fn held(&self, variable: TermId) -> Option<&'a Value> {
-        match self.code.term(variable) {
-            Term::Var(_, slot) => self.bound(*slot),
-            _ => None,
-        }
-    }
-
-    fn bound(&self, slot: Slot) -> Option<&'a Value> {
-        match slot {
-            Slot::Local(i) => self.locals.get(i as usize),
-            Slot::Captured(i) => self.captured.get(i as usize),
-            Slot::Global(_) => None,
-        }
-    }
-
+impl Env<'_> {
     fn error<T>(
         &self,
         code: ErrorCode,
@@ -65,10 +45,10 @@ pub(super) fn results(lattice: &mut Lattice, pc: Label, values: Vec<Value>) -> V
 }
 
 impl Machine {
-    /// Counts the step of evaluating a term.
+    /// Counts the steps of evaluating so many terms.
     #[inline]
-    pub(super) fn step(&mut self, at: &Env<'_>, term: TermId) -> Result<(), Box<Failure>> {
-        match self.fuel.checked_sub(1) {
+    pub(super) fn step(&mut self, at: &Env<'_>, term: TermId, steps: u32) -> Result<(), Box<Failure>> {
+        match self.fuel.checked_sub(u64::from(steps)) {
             Some(fuel) => {
                 self.fuel = fuel;
                 Ok(())
@@ -83,97 +63,71 @@ impl Machine {
         at.error(ErrorCode::Fuel, at.pc, term, message)
     }
 
-    /// Evaluates a term that needs no frame.
-    pub(super) fn compute(&mut self, at: &Env<'_>, id: TermId) -> Computed {
-        self.step(at, id)?;
-        match at.code.term(id) {
-            Term::Var(_, slot) => Ok(self.variable(at, *slot)),
-            Term::Lit(data) => Ok(Value::literal(&mut self.lattice, at.pc, data)),
-            Term::Abs(_) => Ok(self.closure(at, id)),
-            Term::Prim(_, terms) => match terms[..] {
-                [a, b] => {
-                    let args = [self.compute(at, a)?, self.compute(at, b)?];
-                    self.primitive(at, id, &args)
-                }
-                _ => {
-                    let args = self.each_of(at, terms.iter())?;
-                    self.primitive(at, id, &args)
-                }
-            },
-            Term::Record(fields) | Term::Args(_, fields) => {
-                let parts = self.each_of(at, fields.iter().map(|f| &f.1))?;
-                Ok(self.structure(at, id, parts))
-            }
-            Term::List(terms) => {
-                let parts = self.each_of(at, terms.iter())?;
-                Ok(self.structure(at, id, parts))
-            }
-            Term::Field(e, _) | Term::Fst(e) | Term::Snd(e) | Term::Tag(_, Some(e)) => {
-                let v = self.compute(at, *e)?;
-                self.unary(at, id, v)
-            }
-            Term::Tag(name, None) => {
-                let body = Body::Tag(name.clone(), Value::new(at.pc, Kind::Null));
-                Ok(Value::node(&mut self.lattice, at.pc, body))
-            }
-            Term::Index(a, b) | Term::With(a, _, b) | Term::Pair(a, b) => {
-                let (a, b) = (self.compute(at, *a)?, self.compute(at, *b)?);
-                self.binary(at, id, &a, b)
-            }
-            Term::If(condition, ..) => {
-                let condition = self.compute(at, *condition)?;
-                let (pc, branch) = self.decided(at, id, &condition)?;
-                self.compute(&Env { pc, ..*at }, branch)
-            }
-            // INVARIANT: no other term is in place.
-            _ => unreachable!("a term in place"),
-        }
-    }
-
-    /// The values of terms in place, in order.
-    fn each_of<'t>(
-        &mut self,
-        at: &Env<'_>,
-        terms: impl ExactSizeIterator<Item = &'t TermId>,
-    ) -> Result<Vec<Value>, Box<Failure>> {
-        let mut values = Vec::with_capacity(terms.len());
-        for term in terms {
-            values.push(self.compute(at, *term)?);
-        }
-        Ok(values)
-    }
-
-    /// A variable that is bound to `l:v` gives `(pc ⊔ l):v`.
+    /// The value of an operand; one on the stack is taken off. A variable that is bound to `l:v` gives
+    /// `(pc ⊔ l):v`.
     #[inline]
-    fn variable(&mut self, at: &Env<'_>, slot: Slot) -> Value {
-        match (at.bound(slot), slot) {
-            (Some(value), _) => value.read(&mut self.lattice, at.pc),
-            (None, Slot::Global(i)) => Value::new(at.pc, Kind::Node(self.global(i))),
-            // INVARIANT: `Builder::finish` resolves variables to slots that are there.
-            (None, _) => unreachable!("a bound variable"),
+    pub(super) fn operand(&mut self, s: &mut Strand, code: &Code, operand: Operand) -> Value {
+        let held = match operand {
+            Operand::Stack => return s.pop(),
+            Operand::Local(i) => s.stack.get(s.base + i as usize),
+            Operand::Captured(i) => s.stack.get(s.bottom + i as usize),
+            Operand::Global(i) => return Value::new(s.pc, Kind::Node(self.global(i))),
+            Operand::Literal(term) => return self.literal(code, term, s.pc),
+        };
+        match held {
+            Some(value) => value.read(&mut self.lattice, s.pc),
+            // INVARIANT: `Instructions::verify` admits operands that are there.
+            None => unreachable!("a bound variable"),
         }
+    }
+
+    /// A literal.
+    #[inline]
+    fn literal(&mut self, code: &Code, term: TermId, pc: Label) -> Value {
+        let Term::Lit(data) = code.term(term) else { unreachable!("a literal") };
+        Value::literal(&mut self.lattice, pc, data)
+    }
+
+    /// A tag without payload.
+    pub(super) fn empty_tag(&mut self, at: &Env<'_>, id: TermId) -> Value {
+        let Term::Tag(name, _) = at.code.term(id) else { unreachable!("a tag") };
+        let body = Body::Tag(name.clone(), Value::new(at.pc, Kind::Null));
+        Value::node(&mut self.lattice, at.pc, body)
     }
 
     /// `λx. e`: the function with what it captures.
-    fn closure(&mut self, at: &Env<'_>, id: TermId) -> Value {
-        let captures = self.captures(at, id);
+    pub(super) fn closure(
+        &mut self,
+        at: &Env<'_>,
+        id: TermId,
+        captured: &[Value],
+        locals: &[Value],
+    ) -> Value {
+        let Term::Abs(abs) = at.code.term(id) else { unreachable!("a function") };
+        let slots = at.code.instructions().captures(id);
+        debug_assert_eq!(slots.len(), abs.captures.len());
+        let mut captures = Captures::with_capacity(slots.len());
+        for slot in slots {
+            let held = match *slot {
+                Operand::Local(i) => locals.get(i as usize),
+                Operand::Captured(i) => captured.get(i as usize),
+                _ => None,
+            };
+            captures.push(self.captured(held, *slot));
+        }
         let body = Body::Closure { code: at.code.clone(), term: id, captures };
         Value::node(&mut self.lattice, at.pc, body)
     }
 
-    /// The values that a function captures, each with the label that it is bound with.
-    pub(super) fn captures(&mut self, at: &Env<'_>, id: TermId) -> Captures {
-        let Term::Abs(abs) = at.code.term(id) else { unreachable!("a function") };
-        let mut captures = Captures::with_capacity(abs.captures.len());
-        for slot in &abs.captures {
-            captures.push(match (at.bound(*slot), *slot) {
-                (Some(value), _) => value.clone(),
-                (None, Slot::Global(i)) => Value::new(Label::BOTTOM, Kind::Node(self.global(i))),
-                // INVARIANT: `Builder::finish` resolves variables to slots that are there.
-                (None, _) => unreachable!("a captured variable"),
-            });
+    /// A value that a function captures, with the label that it is bound with.
+    #[inline]
+    pub(super) fn captured(&mut self, held: Option<&Value>, slot: Operand) -> Value {
+        match (held, slot) {
+            (Some(value), _) => value.clone(),
+            (None, Operand::Global(i)) => Value::new(Label::BOTTOM, Kind::Node(self.global(i))),
+            // INVARIANT: `Builder::finish` resolves variables to slots that are there.
+            (None, _) => unreachable!("a captured variable"),
         }
-        captures
     }
 
     /// A record, list or arguments of a planned call of these parts.
@@ -191,17 +145,15 @@ impl Machine {
     }
 
     /// `prim p e…`: `(pc ⊔ ⨆ deep Vᵢ):r`.
-    pub(super) fn primitive(&mut self, at: &Env<'_>, id: TermId, args: &[Value]) -> Computed {
-        let Term::Prim(prim, _) = at.code.term(id) else { unreachable!("a primitive") };
+    pub(super) fn primitive(&mut self, at: &Env<'_>, id: TermId, prim: Prim, args: &[Value]) -> Computed {
         let mut label = at.pc;
         for arg in args {
             let deep = self.deep(arg);
             label = self.lattice.join(label, deep);
         }
-        match prim::apply(&mut self.lattice, *prim, args, self.config.max_text) {
+        match prim::apply(&mut self.lattice, prim, args, self.config.max_text) {
             Ok(result) => {
-                let cost = prim::cost(*prim, args, &result);
-                self.charge(cost);
+                self.charge(prim::cost(prim, args, &result));
                 Ok(Value::new(label, result.kind))
             }
             Err(PrimError::Wrong(message)) => at.error(ErrorCode::Prim, label, id, message),
@@ -209,17 +161,15 @@ impl Machine {
         }
     }
 
-    /// A condition decides: the program counter of the branch, and the branch.
+    /// A condition decides: the program counter of the branch, and whether it is the first.
     pub(super) fn decided(
         &mut self,
         at: &Env<'_>,
         id: TermId,
         condition: &Value,
-    ) -> Result<(Label, TermId), Box<Failure>> {
-        let Term::If(_, then, otherwise, _) = at.code.term(id) else { unreachable!("an `if`") };
+    ) -> Result<(Label, bool), Box<Failure>> {
         let branch = match condition.kind {
-            Kind::Bool(true) => *then,
-            Kind::Bool(false) => *otherwise,
+            Kind::Bool(first) => first,
             _ => {
                 let label = self.blame(at.pc, condition);
                 let message = format!("a condition must be a boolean, found {}", condition.kind());

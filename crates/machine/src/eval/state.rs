@@ -89,24 +89,17 @@ impl Print<'_> {
         if !s.deadlines.is_empty() || s.remark.is_some() {
             return None;
         }
-        match &s.state {
-            State::Eval(term) => {
-                self.tag(0);
-                self.term(*term)?;
-            }
-            State::Return(value) => {
-                self.tag(1);
-                self.value(value, 0)?;
-            }
-            _ => return None,
+        if !matches!(s.state, State::Run) {
+            return None;
         }
+        self.number(s.ip as usize)?;
         self.code(&s.code)?;
         self.at(s.pc, s.pc_from)?;
         self.conversation(&s.conversation)?;
-        for n in [s.bottom, s.base, s.stack.len(), s.parts.len(), s.kont.len()] {
+        for n in [s.bottom, s.base, s.stack.len(), s.kont.len()] {
             self.number(n)?;
         }
-        s.stack.iter().chain(&s.parts).try_for_each(|v| self.value(v, 0))?;
+        s.stack.iter().try_for_each(|v| self.value(v, 0))?;
         s.kont.iter().try_for_each(|frame| self.frame(frame))
     }
 
@@ -143,8 +136,9 @@ impl Print<'_> {
 
     fn frame(&mut self, frame: &Frame) -> Option<()> {
         match frame {
-            Frame::Ret { code, bottom, base, pc, pc_from } => {
+            Frame::Ret { code, ip, bottom, base, pc, pc_from } => {
                 self.tag(0);
+                self.number(*ip as usize)?;
                 match code {
                     None => self.tag(0),
                     Some(code) => {
@@ -156,37 +150,20 @@ impl Print<'_> {
                 self.number(*base)?;
                 self.at(*pc, *pc_from)
             }
-            Frame::Pc { pc, pc_from } => {
+            Frame::Pc { end, pc, pc_from } => {
                 self.tag(1);
+                self.number(*end as usize)?;
                 self.at(*pc, *pc_from)
             }
-            Frame::Conv { conversation, pc, pc_from } => {
+            Frame::Conv { conversation, after, pc, pc_from } => {
                 self.tag(2);
+                self.number(*after as usize)?;
                 self.conversation(conversation)?;
                 self.at(*pc, *pc_from)
             }
-            Frame::First(term) => {
-                self.tag(3);
-                self.term(*term)
-            }
-            Frame::Second(term, value) => {
-                self.tag(4);
-                self.term(*term)?;
-                self.value(value, 0)
-            }
-            Frame::Parts(term, start) => {
-                self.tag(5);
-                self.term(*term)?;
-                self.number(*start)
-            }
-            Frame::Let(term, index) => {
-                self.tag(6);
-                self.term(*term)?;
-                self.number(*index)
-            }
             Frame::Labelled { term, l, at, pc, pc_from } => {
                 self.tag(7);
-                self.term(*term)?;
+                self.number(*term as usize)?;
                 self.label(*l)?;
                 self.label(*at)?;
                 self.at(*pc, *pc_from)
@@ -198,13 +175,13 @@ impl Print<'_> {
             }
             Frame::Guard { guarded: Guarded::Term(term), left, remark: None, pc, pc_from } => {
                 self.tag(9);
-                self.term(*term)?;
+                self.number(*term as usize)?;
                 self.number(*left as usize)?;
                 self.at(*pc, *pc_from)
             }
             Frame::Try { term, at, pc, pc_from } => {
                 self.tag(10);
-                self.term(*term)?;
+                self.number(*term as usize)?;
                 self.label(*at)?;
                 self.at(*pc, *pc_from)
             }
@@ -213,7 +190,7 @@ impl Print<'_> {
                 Some(())
             }
             Frame::Guard { .. }
-            | Frame::Within(_)
+            | Frame::Within { .. }
             | Frame::Policy(_)
             | Frame::Ask(_)
             | Frame::Branch { .. } => None,
@@ -225,6 +202,10 @@ impl Print<'_> {
             return None;
         }
         self.label(value.label)?;
+        if value.is_mark() {
+            self.tag(15);
+            return Some(());
+        }
         let node = match &value.kind {
             Kind::Null => {
                 self.tag(0);
