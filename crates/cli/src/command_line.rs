@@ -83,11 +83,8 @@ pub fn this_program() -> std::io::Result<(std::path::PathBuf, Vec<OsString>)> {
 }
 
 /// Commands by the feature that they need, with whether this build has it.
-const OPTIONAL_COMMANDS: [(&str, bool); 3] = [
-    ("lsp", cfg!(feature = "lsp")),
-    ("mcp", cfg!(feature = "mcp")),
-    ("serve", cfg!(feature = "serve")),
-];
+const OPTIONAL_COMMANDS: [(&str, bool); 3] =
+    [("lsp", cfg!(feature = "lsp")), ("mcp", cfg!(feature = "mcp")), ("serve", cfg!(feature = "serve"))];
 
 /// Tells which feature is missing if the command exists in other builds only. A feature and its command have
 /// the same name.

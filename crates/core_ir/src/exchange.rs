@@ -950,7 +950,8 @@ impl ExchangeReader {
             ("endorse", [a, b]) => Term::Endorse(*a, *b),
             ("declassify", [a, b]) => Term::Declassify(*a, *b),
             (
-                op @ ("try" | "try_not_timeout" | "try_not_permanent" | "try_transient"),
+                op @ ("try" | "try_not_timeout" | "try_not_permanent" | "try_transient" | "try_error"
+                | "try_refusal"),
                 [label, body, handler],
             ) => {
                 let name = self.named(place, "name")?;

@@ -597,8 +597,8 @@ pub(crate) fn counted(
     }
 }
 
-/// The same where a run goes on from the state that the one before left: what the term says holds for the first
-/// run alone.
+/// The same where a run goes on from the state that the one before left: what the term says holds for the
+/// first run alone.
 pub(crate) fn resumed(runs: Option<Runs>) -> Option<Runs> {
     runs.map(|runs| match runs {
         Runs::AtMost(2.., at) => {

@@ -392,8 +392,8 @@ impl Strand {
         self.state = State::Run;
     }
 
-    /// Ends a region with this value and goes on at an instruction, with the stack that it wants. What follows
-    /// [`END`] is the end of the region around.
+    /// Ends a region with this value and goes on at an instruction, with the stack that it wants. What
+    /// follows [`END`] is the end of the region around.
     #[inline]
     fn give_at(&mut self, ip: u32, value: Value) {
         self.end_at(ip);
@@ -443,7 +443,7 @@ impl Strand {
         self.pc_from = from;
     }
 
-    /// What begins now is a region: at its end the strand goes on where it is.
+    /// Begins a region: at its end the strand goes on where it is now.
     fn begin_region(&mut self) {
         let end = if self.is_at_end() { END } else { self.ip };
         if end != END || self.kont.last().is_some_and(|f| !f.restores_pc()) {

@@ -14,7 +14,8 @@
 //! record of the variables that it may assign. If it may be left early, the record also says how (`$k`:
 //! `next`, `break`, `continue`, `return` or `exc`) and with which value (`$v`).
 //!
-//! Invariant: the meaning is that of CPython. What has another meaning is an error with a code, never a guess.
+//! Invariant: the meaning is that of CPython. What has another meaning is an error with a code, never a
+//! guess.
 //! Invariant: the term has no `endorse` and no `declassify`.
 //! Invariant: pure and total. Nothing is executed or opened.
 //!

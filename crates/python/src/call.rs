@@ -253,8 +253,8 @@ impl<'a> World<'a> {
         })
     }
 
-    /// Maximal number of calls that the decorators of libraries make of a function where one is made; `None` if
-    /// it is not known.
+    /// Maximal number of calls that the decorators of libraries make of a function where one is made; `None`
+    /// if it is not known.
     fn retries(&self, id: FunctionId) -> Times {
         let decorators = &self.function(id).decorators;
         decorators.iter().try_fold(1_u64, |n, d| {

@@ -177,7 +177,7 @@ struct Analysis<'p> {
 struct Summary {
     value: Value,
     cost: Cost,
-    /// What the call adds to [`CostBound::unbounded`], each once.
+    /// Reasons that the call adds to [`CostBound::unbounded`], each once.
     reasons: Vec<(Span, String)>,
     /// The last place in the program itself.
     blamed: Span,
@@ -1166,8 +1166,9 @@ mod tests {
         assert_eq!(endless.unbounded[0].1, "this loop has no bound");
         let unlimited = of(true, |b| {
             let (f, x) = (llm(b, 0), b.var("x", AT));
-            let body = b.app(f, x, AT);
-            let body = b.abs("x", None, body, AT);
+            let asked = b.app(f, x, AT);
+            let again = call(b, "s", asked);
+            let body = b.abs("x", None, again, AT);
             let body = b.abs("s", None, body, AT);
             let origin = Some(BoundOrigin::Unlimited("its limit is off".into()));
             let fix = b.add(Term::Fix { bound: Bound::Infinite, origin, body }, AT);

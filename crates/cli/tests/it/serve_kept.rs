@@ -278,7 +278,7 @@ pipeline nap_now(x: String) -> String { let a = run nap with {}; return a; }
     assert_eq!(status, 202, "{text}");
     let (status, head, text) = server.raw("POST", napping, &[JSON], r#"{"x": ""}"#);
     assert!(status == 429 && head.to_lowercase().contains("retry-after: 1"), "{head}");
-    assert!(text.contains("another run is under way") && text.contains("try again later"), "{text}");
+    assert!(text.contains("one is active") && text.contains("try again later"), "{text}");
     // Who was there before goes on, however many there are.
     server.decide(&question, &json!({"decision": "approve"}));
     server.until(&first, |r| r["status"] == "done");

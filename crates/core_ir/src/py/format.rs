@@ -124,11 +124,10 @@ fn scientific(n: &Num, places: i64) -> PyResult<(String, i64)> {
         } else {
             let text = fixed(&mantissa, places)?;
             // Rounding may have carried: `9.99` is `1.0e1`.
-            if text.starts_with("10") {
-                exponent += 1;
-                continue;
-            }
-            return Ok((text, exponent));
+            return Ok(match text.starts_with("10") {
+                true => (fixed(&Num::ONE, places)?, exponent + 1),
+                false => (text, exponent),
+            });
         }
     }
     raise("OverflowError", "number too large")

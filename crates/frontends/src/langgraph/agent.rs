@@ -127,8 +127,8 @@ impl Agent {
     }
 }
 
-/// Returns true for a model that LangChain asks for a structured answer by the provider's own means; an answer
-/// that is not valid is an error then.
+/// Returns true for a model that LangChain asks for a structured answer by the provider's own means; an
+/// answer that is not valid is an error then.
 ///
 /// Source: langchain 1.4.7, `agents/factory.py`, `FALLBACK_MODELS_WITH_STRUCTURED_OUTPUT`.
 fn has_native_form(model: &str) -> bool {

@@ -104,8 +104,8 @@ impl GraphReader<'_, '_> {
         if matches!(what, What::Graph(_)) && self.is_kept(place) { py::resumed(times) } else { times }
     }
 
-    /// The most times that retries and fallbacks repeat a call, with the place of one of them. `None` if there
-    /// are none.
+    /// The most times that retries and fallbacks repeat a call, with the place of one of them. `None` if
+    /// there are none.
     pub(super) fn retries(&self) -> Option<Result<(u64, Span), Uncounted>> {
         let is_ours = |o: &Object| o.callee.starts_with("langchain") || o.callee.starts_with("langgraph");
         let of_chain = |o: &Object| o.base.is_some() && matches!(o.short(), "with_retry" | "with_fallbacks");
@@ -134,8 +134,8 @@ impl GraphReader<'_, '_> {
         at.map(|at| Ok((most.saturating_mul(nodes), at)))
     }
 
-    /// The most attempts that a call of [`RETRIES`] makes of what it is about, if it is known. The defaults are
-    /// those of `langgraph.types`, `langchain_core.runnables.base` and `langchain.agents.middleware`.
+    /// The most attempts that a call of [`RETRIES`] makes of what it is about, if it is known. The defaults
+    /// are those of `langgraph.types`, `langchain_core.runnables.base` and `langchain.agents.middleware`.
     fn attempts(&self, object: &Object) -> Option<u64> {
         if object.open.is_some() {
             return None;

@@ -1,10 +1,10 @@
 //! Every file of `tests/fixtures` has the findings that its marks state, and no others.
 //!
-//! A fixture is a file, or a folder of files that belong together. Fixtures are in a folder for each rule. The
-//! comment `expect: L017 warn 5-12` at the end of a line states a finding that begins on the line: its code,
-//! its level and its columns, the end excluded. `5-+2:3` ends in column 3 two lines below. Commas separate
-//! several findings. Where no comment can stand at the end of a line, `expect 12: …` on a line of its own names
-//! the line.
+//! A fixture is a file, or a folder of files that belong together. Fixtures are in a folder for each rule.
+//! The comment `expect: L017 warn 5-12` at the end of a line states a finding that begins on the line: its
+//! code, its level and its columns, the end excluded. `5-+2:3` ends in column 3 two lines below. Commas
+//! separate several findings. Where no comment can stand at the end of a line, `expect 12: …` on a line of
+//! its own names the line.
 //!
 //! `UPDATE_EXPECTED=1 cargo test -p lint --test it fixtures::files` writes the marks anew. For a rule without
 //! fixtures it writes the examples of the rule's page as the first ones.

@@ -192,8 +192,8 @@ impl Machine {
         }
     }
 
-    /// Calls a closure: its body runs at `pc` := its label. With further arguments, those are of the functions
-    /// that it returns at once, which are not made.
+    /// Calls a closure: its body runs at `pc` := its label. With further arguments, those are of the
+    /// functions that it returns at once, which are not made.
     fn call(&mut self, s: &mut Strand, called: &Called<'_>, mut args: Arguments, span: Span) {
         let Called { code, captures, label, .. } = *called;
         let pc = label;
