@@ -734,10 +734,9 @@ impl Lowering<'_> {
             }
             self.term(function, false);
             let count = args.len() as u32;
-            let mut bound = 0;
             let mut rest = args.iter().map(|(app, x)| (*app, *x)).chain([(at, last)]);
             let mut before = None;
-            for (app, x) in rest.by_ref() {
+            for (bound, (app, x)) in (0..).zip(rest.by_ref()) {
                 if let Some(before) = before.filter(|_| !self.is_constant(x)) {
                     self.emit(Op::Bind(bound), before, -i64::from(bound));
                     self.emit(Op::Pad(bound), before, i64::from(bound));
@@ -747,7 +746,6 @@ impl Lowering<'_> {
                     break;
                 }
                 self.term(x, false);
-                bound += 1;
             }
             spine.push((at, count + 1));
             match code.term(last) {

@@ -630,7 +630,8 @@ pub(crate) fn repeats_of(
         return Some(Runs::Unknown("it is run in too many places".into(), last));
     }
     // What nothing calls is begun by somebody, one function at a time.
-    let mut begun: Vec<((bool, Option<FunctionId>), Vec<(&Object, u64)>)> = Vec::new();
+    type Begun<'a> = ((bool, Option<FunctionId>), Vec<(&'a Object, u64)>);
+    let mut begun: Vec<Begun> = Vec::new();
     for run in runs {
         let by = (run.0.explored, run.0.within.filter(|_| run.0.explored));
         match begun.iter_mut().find(|(function, _)| *function == by) {

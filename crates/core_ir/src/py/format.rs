@@ -190,7 +190,7 @@ fn spec(text: &str) -> PyResult<Spec> {
         }
         _ => {}
     }
-    let mut next = |at: &mut usize, accepts: &dyn Fn(char) -> bool| {
+    let next = |at: &mut usize, accepts: &dyn Fn(char) -> bool| {
         let found = chars.get(*at).copied().filter(|c| accepts(*c));
         *at += usize::from(found.is_some());
         found
@@ -202,20 +202,20 @@ fn spec(text: &str) -> PyResult<Spec> {
     if next(&mut at, &|c| c == '0').is_some() && spec.align.is_none() {
         (spec.fill, spec.align) = ('0', Some('='));
     }
-    let digits = |at: &mut usize, next: &mut dyn FnMut(&mut usize, &dyn Fn(char) -> bool) -> Option<char>| {
+    let digits = |at: &mut usize| {
         let mut out = String::new();
         while let Some(d) = next(at, &|c| c.is_ascii_digit()) {
             out.push(d);
         }
         out
     };
-    let width = digits(&mut at, &mut next);
+    let width = digits(&mut at);
     if !width.is_empty() {
         spec.width = width.parse().map_err(|_| PyError::Limit)?;
     }
     spec.group = next(&mut at, &|c| matches!(c, ',' | '_'));
     if next(&mut at, &|c| c == '.').is_some() {
-        let precision = digits(&mut at, &mut next);
+        let precision = digits(&mut at);
         if precision.is_empty() {
             return value_error("Format specifier missing precision");
         }
@@ -286,9 +286,7 @@ pub(super) fn format(d: &Data, text: &str, limit: usize) -> PyResult<String> {
             let spec = Spec { align: spec.align.map(|a| if a == '=' { '<' } else { a }), ..spec };
             return pad(&cut, &spec, '<', limit);
         }
-        View::Bool(_) if matches!(spec.kind, None) && spec.precision.is_none() => {
-            number(d).unwrap_or(Num::ZERO)
-        }
+        View::Bool(_) if spec.kind.is_none() && spec.precision.is_none() => number(d).unwrap_or(Num::ZERO),
         View::Bool(_) | View::Num(_) => number(d).unwrap_or(Num::ZERO),
         _ => {
             return type_error(format!("unsupported format string passed to {}.__format__", class(d)));

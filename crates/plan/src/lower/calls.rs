@@ -365,7 +365,7 @@ impl<'a> Lower<'a> {
                 }
             }
             for known in self.frames[definition].vars.values_mut() {
-                known.unique = known.unique.min(0);
+                known.unique = 0;
             }
         }
         v.roots.clear();

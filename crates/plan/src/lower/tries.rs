@@ -64,14 +64,13 @@ impl<'a> Lower<'a> {
                         let message = match c.arguments.args.first() {
                             Some(e) => {
                                 let v = l.argument(e);
-                                let message = if class_of(&c.func) == Some("KeyError") {
+                                if class_of(&c.func) == Some("KeyError") {
                                     let args = l.add(Term::List(vec![v.term]), at);
                                     let named = l.add(Term::Record(Vec::new()), at);
                                     l.total("b.repr", vec![args, named], at)
                                 } else {
                                     l.text(v, at)
-                                };
-                                message
+                                }
                             }
                             None => l.lit(Data::str(""), at),
                         };

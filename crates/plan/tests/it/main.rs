@@ -1,5 +1,7 @@
 //! Plans run on the machine, and compared with CPython.
 
+#![allow(clippy::disallowed_methods, reason = "tests read fixtures and the environment")]
+
 mod analysed;
 mod cpython;
 mod differential;
