@@ -287,16 +287,12 @@ impl Instructions {
                     taken = n;
                     true
                 }
-                Op::Bind(n) | Op::Call(n) => {
+                Op::Bind(n) | Op::Call(n) | Op::Slide(n) => {
                     taken = n + 1;
                     true
                 }
                 Op::End | Op::Case { .. } | Op::First { .. } | Op::Join | Op::Define(_) | Op::Pad(_) => {
                     taken = 1;
-                    true
-                }
-                Op::Slide(n) => {
-                    taken = n + 1;
                     true
                 }
                 Op::Second => {

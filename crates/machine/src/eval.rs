@@ -436,19 +436,22 @@ impl Strand {
         if pc == self.pc {
             return;
         }
-        if end != END || self.kont.last().is_some_and(|f| !f.restores_pc()) {
-            self.kont.push(Frame::Pc { end, pc: self.pc, pc_from: self.pc_from });
-        }
+        self.keep_pc(end);
         self.pc = pc;
         self.pc_from = from;
     }
 
-    /// Begins a region: at its end the strand goes on where it is now.
-    fn begin_region(&mut self) {
-        let end = if self.is_at_end() { END } else { self.ip };
+    /// Sees to it that the program counter is as it is now at this instruction, or outside the region if it
+    /// is [`END`].
+    fn keep_pc(&mut self, end: u32) {
         if end != END || self.kont.last().is_some_and(|f| !f.restores_pc()) {
             self.kont.push(Frame::Pc { end, pc: self.pc, pc_from: self.pc_from });
         }
+    }
+
+    /// Begins a region: at its end the strand goes on where it is now.
+    fn begin_region(&mut self) {
+        self.keep_pc(if self.is_at_end() { END } else { self.ip });
         self.ip = END;
     }
 
@@ -1187,11 +1190,8 @@ impl Machine {
         // Where it is not said otherwise, what is around is a region that ends with what this gives.
         s.ip = END;
         match frame {
-            Frame::Ret { code, ip, bottom, base, pc, pc_from } => {
-                s.leave(code, (bottom, base), (pc, pc_from));
-                s.ip = ip;
-                s.give(v);
-            }
+            // INVARIANT: `Op::End` ends activations itself.
+            Frame::Ret { .. } => unreachable!("the end of an activation"),
             Frame::Pc { end, pc, pc_from } => {
                 (s.pc, s.pc_from) = (pc, pc_from);
                 s.give_at(end, v);

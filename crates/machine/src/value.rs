@@ -504,9 +504,6 @@ impl Value {
     /// A literal of the program: what its constructors would give, every part at the program counter.
     #[inline]
     pub(crate) fn literal(lattice: &mut Lattice, pc: Label, data: &Data) -> Value {
-        if let Data::Num(n) = data {
-            return Value::new(pc, Kind::Num(n.clone()));
-        }
         Value::of_data(lattice, pc, pc, data)
     }
 

@@ -430,7 +430,7 @@ impl Machine {
         Some(Question { given, ..call.question() })
     }
 
-    /// How many more calls of a tool untrusted data may decide.
+    /// Number of further calls of a tool that untrusted data may decide.
     fn calls_left(&self, decl: &core_ir::ToolDecl) -> u64 {
         let made = self.counted.iter().flat_map(|c| c.iter()).find(|(n, _)| *n == decl.name);
         decl.at_most.map_or(u64::MAX, |most| most.saturating_sub(made.map_or(0, |(_, calls)| *calls)))

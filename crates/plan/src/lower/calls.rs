@@ -262,24 +262,10 @@ impl<'a> Lower<'a> {
                 }
             };
             let Some(parameter) = parameter else {
-                let (what, help) = match &arg.name {
-                    Some(n) => (
-                        format!("`{name}` has no parameter `{n}`"),
-                        nearest(n, known.iter().copied()).map_or_else(
-                            || format!("it has: {}", known.join(", ")),
-                            |k| format!("did you mean `{k}`?"),
-                        ),
-                    ),
-                    None => (
-                        format!("too many arguments for `{name}`"),
-                        format!("it takes: {}", known.join(", ")),
-                    ),
-                };
-                return self.error(codes::ARGUMENTS, arg.at, what, help);
+                return self.no_parameter(&arg, ("", &format!("`{name}`")), &known);
             };
             if given.contains_key(parameter) {
-                let what = format!("two values for the parameter `{parameter}`");
-                return self.error(codes::ARGUMENTS, arg.at, what, "give one of them");
+                return self.given_twice(parameter, arg.at);
             }
             if arg.value.function.is_none() {
                 let temporary = self.fresh("arg");
@@ -374,7 +360,7 @@ impl<'a> Lower<'a> {
     }
 
     /// Evaluates the defaults of a function where it is defined.
-    pub(crate) fn defaults(&mut self, id: usize, parameters: &'a Parameters, at: Span) -> Bindings {
+    pub(crate) fn defaults(&mut self, id: usize, parameters: &'a Parameters) -> Bindings {
         let mut bindings = Vec::new();
         for (i, p) in parameters.iter_non_variadic_params().enumerate() {
             let Some(default) = &p.default else { continue };
@@ -396,8 +382,26 @@ impl<'a> Lower<'a> {
             let frame = self.frame;
             self.frames[frame].vars.insert(format!("$default{id}_{i}"), known);
         }
-        let _ = at;
         bindings
+    }
+
+    /// Reports an argument that has no parameter. The callee has an article in the middle of a sentence.
+    fn no_parameter(&mut self, arg: &Arg, (article, callee): (&str, &str), known: &[&str]) -> Val {
+        let names = known.join(", ");
+        let (what, help) = match &arg.name {
+            Some(n) => (
+                format!("{callee} has no parameter `{n}`"),
+                nearest(n, known.iter().copied())
+                    .map_or_else(|| format!("it has: {names}"), |k| format!("did you mean `{k}`?")),
+            ),
+            None => (format!("too many arguments for {article}{callee}"), format!("it takes: {names}")),
+        };
+        self.error(codes::ARGUMENTS, arg.at, what, help)
+    }
+
+    fn given_twice(&mut self, parameter: &str, at: Span) -> Val {
+        let what = format!("two values for the parameter `{parameter}`");
+        self.error(codes::ARGUMENTS, at, what, "give one of them")
     }
 
     // ── tools ──
@@ -417,24 +421,10 @@ impl<'a> Lower<'a> {
                 Some(n) => known.iter().copied().find(|k| k == n),
             };
             let Some(parameter) = parameter else {
-                let (what, help) = match &arg.name {
-                    Some(n) => (
-                        format!("tool `{name}` has no parameter `{n}`"),
-                        nearest(n, known.iter().copied()).map_or_else(
-                            || format!("it has: {}", known.join(", ")),
-                            |k| format!("did you mean `{k}`?"),
-                        ),
-                    ),
-                    None => (
-                        format!("too many arguments for the tool `{name}`"),
-                        format!("it takes: {}", known.join(", ")),
-                    ),
-                };
-                return self.error(codes::ARGUMENTS, arg.at, what, help);
+                return self.no_parameter(&arg, ("the ", &format!("tool `{name}`")), &known);
             };
             if fields.iter().any(|(n, _)| **n == *parameter) {
-                let what = format!("two values for the parameter `{parameter}`");
-                return self.error(codes::ARGUMENTS, arg.at, what, "give one of them");
+                return self.given_twice(parameter, arg.at);
             }
             if arg.value.function.is_some() {
                 return self.refuse(arg.at, "a function as an argument of a tool", "call it first");

@@ -347,13 +347,7 @@ impl<'a> Lower<'a> {
                 &[],
                 &mut body,
                 test_at,
-                |l| {
-                    let test = l.expr(&s.test);
-                    let taint = test.taint;
-                    let term = l.truth(&test, at);
-                    let v = l.val(term, Ty::Bool, taint);
-                    l.temporary("test", (Vec::new(), v))
-                },
+                |l| l.test(&s.test, at),
                 |l, body, (name, v)| {
                     tested = v.taint;
                     l.pc = l.pc.join(v.taint);

@@ -340,13 +340,7 @@ impl<'a> Lower<'a> {
                 &[],
                 cx,
                 at,
-                |l| {
-                    let test = l.expr(&s.test);
-                    let taint = test.taint;
-                    let term = l.truth(&test, at);
-                    let v = l.val(term, Ty::Bool, taint);
-                    l.temporary("test", (Vec::new(), v))
-                },
+                |l| l.test(&s.test, at),
                 |l, cx, (name, v)| {
                     let term = l.var(&name, at);
                     let v = Val { term, ..v };
@@ -396,13 +390,7 @@ impl<'a> Lower<'a> {
             &[],
             cx,
             at,
-            |l| {
-                let test = l.expr(test);
-                let taint = test.taint;
-                let term = l.truth(&test, at);
-                let v = l.val(term, Ty::Bool, taint);
-                l.temporary("test", (Vec::new(), v))
-            },
+            |l| l.test(test, at),
             |l, cx, (name, v)| {
                 let test = l.var(&name, at);
                 let pc = l.pc;
@@ -469,6 +457,14 @@ impl<'a> Lower<'a> {
         (bindings, (name, v))
     }
 
+    /// The truth of a condition, under a name.
+    pub(crate) fn test(&mut self, condition: &'a Expr, at: Span) -> (Bindings, (Name, Val)) {
+        let value = self.expr(condition);
+        let term = self.truth(&value, at);
+        let truth = self.val(term, Ty::Bool, value.taint);
+        self.temporary("test", (Vec::new(), truth))
+    }
+
     fn import(&mut self, module: &str, name: &str, full: &str, at: Span) {
         const KNOWN: &[&str] = &[
             "re",
@@ -512,7 +508,7 @@ impl<'a> Lower<'a> {
         }
         let id = self.functions.len();
         self.functions.push(Function::Def(def, self.frame));
-        let bindings = self.defaults(id, &def.parameters, at);
+        let bindings = self.defaults(id, &def.parameters);
         self.bind_function(name, id, at);
         bindings
     }

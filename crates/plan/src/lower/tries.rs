@@ -145,8 +145,6 @@ impl<'a> Lower<'a> {
         self.frames = known.unwrap_or(frames);
         self.pc = pc.join(before.taint);
         let bindings = self.unpack(&outs, &name, at);
-        let falls = before.next.is_some();
-        let _ = falls;
         let last = self.seq(&s.finalbody, cx, &Tail::Resume(name.clone()));
         self.pc = pc;
         let last = self.b.let_in(bindings, last, at);
@@ -313,9 +311,7 @@ impl<'a> Lower<'a> {
                 k.exception = false;
             }
         }
-        let _ = at;
-        let index = cx.outs.iter().any(|o| o == name);
-        if !index {
+        if !cx.outs.iter().any(|o| o == name) {
             return term;
         }
         let held = self.fresh("handled");

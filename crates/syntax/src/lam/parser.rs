@@ -1446,6 +1446,16 @@ impl<'a> Parser<'a> {
         self.open(Bracket::Curly)
     }
 
+    /// The tool of `tool[f]` or `args[f]`, after the word.
+    fn tool_in_brackets(&mut self) -> Option<ToolId> {
+        if !self.open_tight() {
+            return None;
+        }
+        let id = self.tool_name();
+        self.close(Bracket::Square);
+        id
+    }
+
     /// The fields of a record, after its opening brace.
     fn record_fields(&mut self) -> Vec<(Name, TermId)> {
         let mut fields: Vec<(Name, TermId)> = Vec::new();
@@ -1522,11 +1532,7 @@ impl<'a> Parser<'a> {
             "tool" => {
                 self.allowed(self.options.tools);
                 self.bump();
-                let mut id = None;
-                if self.open_tight() {
-                    id = self.tool_name();
-                    self.close(Bracket::Square);
-                }
+                let id = self.tool_in_brackets();
                 match id {
                     Some(id) => self.add(Term::Tool(id), start),
                     None => self.nothing(),
@@ -1537,11 +1543,7 @@ impl<'a> Parser<'a> {
             "args" if self.begins_args() => {
                 self.allowed(self.options.tools);
                 self.bump();
-                let mut id = None;
-                if self.open_tight() {
-                    id = self.tool_name();
-                    self.close(Bracket::Square);
-                }
+                let id = self.tool_in_brackets();
                 let fields = if self.open_fields() { self.record_fields() } else { Vec::new() };
                 match id {
                     Some(id) => self.add(Term::Args(id, fields), start),

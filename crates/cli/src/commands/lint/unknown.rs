@@ -19,12 +19,6 @@ pub fn show(ui: &Ui, path: &str, sources: &Sources, unknown: &[Diagnostic]) {
     if unknown.is_empty() {
         return;
     }
-    // A cause is a code and what to do about it.
-    let mut causes: BTreeMap<(&str, &str), Vec<&Diagnostic>> = BTreeMap::new();
-    for d in unknown {
-        let remedy = d.help.last().map_or(REMEDY, String::as_str);
-        causes.entry((d.code, remedy)).or_default().push(d);
-    }
     if !ui.args.verbose {
         let mut codes: BTreeMap<&str, usize> = BTreeMap::new();
         unknown.iter().for_each(|d| *codes.entry(d.code).or_default() += 1);
@@ -34,6 +28,12 @@ pub fn show(ui: &Ui, path: &str, sources: &Sources, unknown: &[Diagnostic]) {
             unknown.len(),
             codes.join(", ")
         ));
+    }
+    // A cause is a code and what to do about it.
+    let mut causes: BTreeMap<(&str, &str), Vec<&Diagnostic>> = BTreeMap::new();
+    for d in unknown {
+        let remedy = d.help.last().map_or(REMEDY, String::as_str);
+        causes.entry((d.code, remedy)).or_default().push(d);
     }
     for ((code, remedy), found) in causes {
         let mut text = format!("{path}: {} unknown ({code}):\n", found.len());
