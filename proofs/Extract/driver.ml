@@ -683,6 +683,12 @@ let translate (globals : string list) (program : json) (stores : (string * label
     | "args" ->
         let t = List.nth tools (index "tool") in
         let fs = List.map (function Array [ String k; t ] -> (k, int_of t) | _ -> raise (Bad_json "fields")) (list_of (need "fields" j)) in
+        (match t.params with
+         | [ (only, _) ] when not (List.mem_assoc only fs) ->
+             (* `tool_accepts` sees data, in which this is a record like any other: the bare value of the only
+                parameter. The calculus refuses it. *)
+             unsupported "planned arguments without the only one"
+         | _ -> ());
         ECon (CArgs (t.tname, List.map fst fs), List.map (fun (_, t) -> term env t) fs)
     | "list" -> ECon (CList, List.map (term env) of_)
     | "abs" -> ELam (term (bind (text_of (need "param" j))) (index "body"))
