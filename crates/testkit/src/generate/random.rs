@@ -1391,6 +1391,12 @@ impl Making<'_> {
             9 if !self.in_code => node(Op::Tool(self.rng.byte()), []),
             10 => node(Op::Fresh, [node(Op::RecvCode, [])]),
             11 => node(Op::Record(vec![]), []),
+            // Called with all arguments at once, of which the innermost function captures two.
+            12 => {
+                let all = node(Op::List, [Ast::var(2), Ast::var(1), Ast::var(0)]);
+                let three = node(Op::Lam, [node(Op::Lam, [node(Op::Lam, [all])])]);
+                (0..3).fold(three, |f, _| node(Op::App, [f, Ast::lit(number(self.rng))]))
+            }
             _ => function,
         }
     }
