@@ -12,6 +12,7 @@ mod preflight;
 mod providers;
 mod python;
 mod python_tools;
+#[cfg(feature = "redis")]
 mod redis;
 mod repl;
 mod serve;

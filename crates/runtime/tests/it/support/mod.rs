@@ -5,6 +5,7 @@
 
 pub mod program;
 #[cfg(unix)]
+#[cfg(feature = "redis")]
 pub mod redis;
 
 use hyper::body::{Body, Bytes, Frame, Incoming};
