@@ -55,19 +55,25 @@ fn targets(e: &Expr, out: &mut BTreeSet<String>) {
 #[derive(Default)]
 struct Assigned {
     names: BTreeSet<String>,
+    /// Names that are assigned more than once.
+    again: BTreeSet<String>,
     /// True if mutated variables count.
     mutated: bool,
 }
 
 impl Assigned {
+    fn add(&mut self, name: &str) {
+        if !self.names.insert(name.into()) {
+            self.again.insert(name.into());
+        }
+    }
+
     fn target(&mut self, e: &Expr) {
         match e {
             Expr::Tuple(t) => t.elts.iter().for_each(|e| self.target(e)),
             Expr::List(t) => t.elts.iter().for_each(|e| self.target(e)),
-            Expr::Name(n) => {
-                self.names.insert(n.id.to_string());
-            }
-            e if self.mutated => self.names.extend(root(e).map(String::from)),
+            Expr::Name(n) => self.add(n.id.as_str()),
+            e if self.mutated => root(e).into_iter().for_each(|n| self.add(n)),
             _ => {}
         }
     }
@@ -81,12 +87,12 @@ impl<'a> SourceOrderVisitor<'a> for Assigned {
             Stmt::AnnAssign(s) if s.value.is_some() => self.target(&s.target),
             Stmt::For(s) => self.target(&s.target),
             Stmt::FunctionDef(s) => {
-                self.names.insert(s.name.to_string());
+                self.add(s.name.as_str());
                 return;
             }
             Stmt::Try(s) => {
                 for ExceptHandler::ExceptHandler(h) in &s.handlers {
-                    self.names.extend(h.name.iter().map(ToString::to_string));
+                    h.name.iter().for_each(|n| self.add(n.as_str()));
                 }
             }
             _ => {}
@@ -99,12 +105,12 @@ impl<'a> SourceOrderVisitor<'a> for Assigned {
             && let Some((_, of, _)) = mutation(e)
             && let Some(name) = root(of)
         {
-            self.names.insert(name.into());
+            self.add(name);
         }
         if let Expr::Call(call) = e
             && matches!(&*call.func, Expr::Name(n) if n.id.as_str() == "print")
         {
-            self.names.insert(PRINTED.into());
+            self.add(PRINTED);
         }
         if !matches!(e, Expr::Lambda(_)) {
             walk_expr(self, e);
@@ -117,6 +123,13 @@ pub(crate) fn assigned(stmts: &[Stmt]) -> BTreeSet<String> {
     let mut all = Assigned { mutated: true, ..Assigned::default() };
     stmts.iter().for_each(|s| all.visit_stmt(s));
     all.names
+}
+
+/// Variables that one place in statements binds or mutates, without those of functions inside.
+pub(crate) fn assigned_once(stmts: &[Stmt]) -> BTreeSet<String> {
+    let mut all = Assigned { mutated: true, ..Assigned::default() };
+    stmts.iter().for_each(|s| all.visit_stmt(s));
+    all.names.difference(&all.again).cloned().collect()
 }
 
 /// Variables that statements bind: those that are local to a function of these statements.

@@ -9,7 +9,7 @@ use crate::scope::{Frame, Known, Taint, Ty, UNIQUE};
 use core_ir::{Data, Name, Num, Prim, Term, TermId, Type};
 use diagnostics::{Span, nearest};
 use ruff_python_ast::{Expr, ExprCall, ExprGenerator, Parameters};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 /// An argument that was evaluated.
@@ -269,6 +269,7 @@ impl<'a> Lower<'a> {
             }
             if arg.value.function.is_none() {
                 let temporary = self.fresh("arg");
+                self.note_once(&temporary, arg.value.term);
                 bindings.push((temporary.clone(), arg.value.term));
                 arg.value.term = self.var(&temporary, at);
             }
@@ -279,8 +280,10 @@ impl<'a> Lower<'a> {
         self.instances += 1;
         let prefix: Rc<str> = format!("{}_", self.instances).into();
         let mut locals: Vec<String> = known.iter().map(ToString::to_string).collect();
+        let mut changed = BTreeSet::new();
         if let Function::Def(def, _) = self.functions[id].clone() {
             locals.extend(names::bound(&def.body));
+            changed = names::assigned(&def.body);
         }
         let mut vars = BTreeMap::new();
         for (i, p) in parameters.iter_non_variadic_params().enumerate() {
@@ -308,6 +311,9 @@ impl<'a> Lower<'a> {
             };
             roots.extend(v.roots.iter().cloned());
             if v.function.is_none() {
+                if !changed.contains(parameter) {
+                    self.note_once(&core, v.term);
+                }
                 bindings.push((core.clone(), v.term));
             }
             let unique = if v.ty.scalar() || v.roots.is_empty() { v.unique } else { 0 };
@@ -463,7 +469,10 @@ impl<'a> Lower<'a> {
             }
             self.may_fail(bounds);
         }
-        let record = self.add(Term::Record(fields), at);
+        let record = match self.planned(id, decl, &fields, at) {
+            Some(args) => args,
+            None => self.add(Term::Record(fields), at),
+        };
         let tool = self.add(Term::Tool(id), at);
         let term = self.b.app(tool, record, at);
         self.val(term, Ty::of(&decl.result), result)

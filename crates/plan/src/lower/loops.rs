@@ -84,6 +84,7 @@ impl<'a> Lower<'a> {
             self.pc = inside;
             self.iterated = iterated.clone();
             let (found, functions) = (self.found.len(), self.functions.len());
+            let made: Vec<usize> = self.places.iter().map(|p| p.made.len()).collect();
             let (term, cx) = round(self);
             let mut next = head.clone();
             if let Some(frames) = &cx.next {
@@ -97,6 +98,9 @@ impl<'a> Lower<'a> {
             // What was found there is found again.
             self.found.truncate(found);
             self.functions.truncate(functions);
+            for (place, made) in self.places.iter_mut().zip(made) {
+                place.made.truncate(made);
+            }
             (head, inside) = (next, decided);
         };
         self.iterated = iterated;

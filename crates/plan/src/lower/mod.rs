@@ -3,6 +3,7 @@
 mod calls;
 mod exprs;
 mod loops;
+mod planned;
 mod stmts;
 mod tries;
 
@@ -16,7 +17,7 @@ use diagnostics::{Diagnostic, Span, nearest};
 use python::Source;
 use ruff_python_ast::{Stmt, StmtFunctionDef};
 use ruff_text_size::{Ranged, TextRange};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 /// Terms of a plan at most, before functions are expanded no further.
@@ -107,6 +108,12 @@ pub(crate) struct Lower<'a> {
     pub(crate) loops: usize,
     /// Collections under iteration, by the names of their variables.
     pub(crate) iterated: Vec<String>,
+    /// Statements around, innermost last: places for the arguments of planned calls.
+    pub(crate) places: Vec<planned::Place<'a>>,
+    /// Values of names that are bound in one place.
+    pub(crate) bound_once: BTreeMap<Name, TermId>,
+    /// Variables of the plan that one statement assigns.
+    pub(crate) assigned_once: BTreeSet<String>,
 }
 
 pub(crate) fn plan(source: &Source, world: &World) -> (Option<Code>, Vec<Diagnostic>) {
@@ -139,6 +146,9 @@ pub(crate) fn plan(source: &Source, world: &World) -> (Option<Code>, Vec<Diagnos
         terms: 0,
         loops: 0,
         iterated: Vec::new(),
+        places: Vec::new(),
+        bound_once: BTreeMap::new(),
+        assigned_once: names::assigned_once(body),
     };
     let root = lower.whole(body);
     let Lower { b, mut found, .. } = lower;

@@ -28,6 +28,12 @@ impl<'a> Lower<'a> {
         if self.too_large(at) {
             return self.lit(Data::Null, at);
         }
+        self.with_place(stmts, at, |l| l.one(stmt, rest, cx, tail))
+    }
+
+    /// A statement and what follows it.
+    fn one(&mut self, stmt: &'a Stmt, rest: &'a [Stmt], cx: &mut Cx, tail: &Tail) -> TermId {
+        let at = self.at(stmt);
         match stmt {
             Stmt::Pass(_) => self.seq(rest, cx, tail),
             Stmt::Import(s) => {
@@ -453,6 +459,7 @@ impl<'a> Lower<'a> {
     pub(crate) fn temporary(&mut self, stem: &str, v: (Bindings, Val)) -> (Bindings, (Name, Val)) {
         let (mut bindings, v) = v;
         let name = self.fresh(stem);
+        self.note_once(&name, v.term);
         bindings.push((name.clone(), v.term));
         (bindings, (name, v))
     }
@@ -769,6 +776,9 @@ impl<'a> Lower<'a> {
                     self.iterated.retain(|i| i != name);
                 }
                 let core = self.bind(name, &v);
+                if self.frame == 0 && self.assigned_once.contains(name) {
+                    self.note_once(&core, v.term);
+                }
                 bindings.push((core, v.term));
             }
             Expr::Tuple(_) | Expr::List(_) => {

@@ -6,5 +6,6 @@ mod analysed;
 mod cpython;
 mod differential;
 mod generate;
+mod planned;
 mod refused;
 mod run;
