@@ -1,5 +1,6 @@
 //! Plans to core terms.
 
+mod asks;
 mod calls;
 mod exprs;
 mod loops;
@@ -11,7 +12,7 @@ use crate::scope::{Frame, Frames, Known, Taint, Ty, UNIQUE, add};
 use crate::{World, codes, names};
 use core_ir::{
     Branch, BuildError, Builder, Code, Data, Globals, IfSugar, LabelSpec, Lattice, Name, Num, Prim, Term,
-    TermId,
+    TermId, Type,
 };
 use diagnostics::{Diagnostic, Span, nearest};
 use python::Source;
@@ -110,6 +111,8 @@ pub(crate) struct Lower<'a> {
     pub(crate) iterated: Vec<String>,
     /// Statements around, innermost last: places for the arguments of planned calls.
     pub(crate) places: Vec<planned::Place<'a>>,
+    /// Classes of the plan: the record types that they name.
+    pub(crate) classes: BTreeMap<String, Type>,
     /// Values of names that are bound in one place.
     pub(crate) bound_once: BTreeMap<Name, TermId>,
     /// Variables of the plan that one statement assigns.
@@ -147,6 +150,7 @@ pub(crate) fn plan(source: &Source, world: &World) -> (Option<Code>, Vec<Diagnos
         loops: 0,
         iterated: Vec::new(),
         places: Vec::new(),
+        classes: BTreeMap::new(),
         bound_once: BTreeMap::new(),
         assigned_once: names::assigned_once(body),
     };

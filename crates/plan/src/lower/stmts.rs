@@ -57,6 +57,10 @@ impl<'a> Lower<'a> {
                 let body = self.seq(rest, cx, tail);
                 self.b.let_in(bindings, body, at)
             }
+            Stmt::ClassDef(s) => {
+                self.class(s, at);
+                self.seq(rest, cx, tail)
+            }
             Stmt::Return(s) => self.simple(
                 &[],
                 cx,
@@ -215,7 +219,6 @@ impl<'a> Lower<'a> {
             Stmt::If(_) | Stmt::For(_) | Stmt::While(_) | Stmt::Try(_) => self.compound(stmt, rest, cx, tail),
             other => {
                 let (what, help) = match other {
-                    Stmt::ClassDef(_) => ("`class`", "write a function, or use a dictionary"),
                     Stmt::With(_) => ("`with`", "call the functions one after the other"),
                     Stmt::Match(_) => ("`match`", "write `if` and `elif`"),
                     Stmt::Delete(_) => ("`del`", "use `d.pop(key)`"),

@@ -3,6 +3,7 @@
 #![allow(clippy::disallowed_methods, reason = "tests read fixtures and the environment")]
 
 mod analysed;
+mod asked;
 mod cpython;
 mod differential;
 mod generate;
