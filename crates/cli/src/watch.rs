@@ -60,7 +60,7 @@ impl<'a> Watch<'a> {
                         let again = if *attempt > 0 { format!(", repair {attempt}") } else { String::new() };
                         (Step::Model, format!("model {model}{who}{again}"))
                     }
-                    Asked::Tool { name, args } => {
+                    Asked::Tool { name, args, .. } => {
                         let args: Vec<String> =
                             args.iter().map(|(n, d)| format!("{n}: {}", d.to_json())).collect();
                         (Step::Tool, format!("tool {name}({})", args.join(", ")))

@@ -231,7 +231,12 @@ impl Walk<'_> {
             () if (p.effect, &p.control, &p.label) != (q.effect, &q.control, &q.label) => {
                 "the effects and labels"
             }
-            () if p.approve != q.approve || p.policy != q.policy => "who allows",
+            () if (p.approve, p.approve_if_refused) != (q.approve, q.approve_if_refused)
+                || p.policy != q.policy =>
+            {
+                "who allows"
+            }
+            () if p.among != q.among => "what may be chosen among",
             () if p.at_most != q.at_most => "the number of calls",
             () => return Ok(()),
         };

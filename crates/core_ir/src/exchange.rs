@@ -8,8 +8,8 @@
 //! like what a front end makes.
 
 use crate::{
-    Abs, AbsSugar, Bound, BoundOrigin, Branch, BuildError, Builder, Catches, Code, Comparison, Data, Effect,
-    EffectClass, EffectRow, EnumType, Globals, IfSugar, KeyDecl, LabelSpec, LetSugar, MAX_DATA_DEPTH,
+    Abs, AbsSugar, Among, Bound, BoundOrigin, Branch, BuildError, Builder, Catches, Code, Comparison, Data,
+    Effect, EffectClass, EffectRow, EnumType, Globals, IfSugar, KeyDecl, LabelSpec, LetSugar, MAX_DATA_DEPTH,
     Measure, ModelParams, Name, Num, Pred, Prim, Recv, Role, Schema, Slot, StoreDecl, StoreId, Term, TermId,
     ToolDecl, ToolId, ToolParam, Type,
 };
@@ -302,7 +302,10 @@ impl ExchangeWriter<'_> {
             o["handler"] = data_json(h);
         }
         if t.approve {
-            o["approve"] = true.into();
+            o["approve"] = if t.approve_if_refused { "if-refused".into() } else { true.into() };
+        }
+        if !t.among.is_empty() {
+            o["among"] = t.among.iter().map(|a| data_json(&a.to_data())).collect();
         }
         if let Some(most) = t.at_most {
             o["at_most"] = whole_json(most);
@@ -1214,6 +1217,11 @@ impl ExchangeReader {
         let Some(effect) = effects.into_iter().find(|x| e.value == effect_word(*x)) else {
             return self.wrong(&e, "expected `pure`, `read` or `write`");
         };
+        let (approve, approve_if_refused) = match place.value.get("approve") {
+            Some(Value::Bool(true)) => (true, false),
+            Some(v) if v == "if-refused" => (true, true),
+            _ => (false, false),
+        };
         Some(ToolDecl {
             name: self.named(place, "name")?,
             params,
@@ -1223,11 +1231,22 @@ impl ExchangeReader {
             label: self.labelled(place, "label")?,
             description: self.maybe(place, "description", |r, p| r.name(p))?,
             handler: self.maybe(place, "handler", |r, p| r.data(p, 0))?,
-            approve: place.value.get("approve").is_some_and(|v| *v == Value::Bool(true)),
+            approve,
+            approve_if_refused,
+            among: self.maybe(place, "among", |r, p| r.items(p, Self::among))?.unwrap_or_default().into(),
             at_most: self.maybe(place, "at_most", |r, p| r.whole(p))?,
             policy: self.maybe(place, "policy", Self::policy)?,
             span: self.at(place)?,
         })
+    }
+
+    fn among(&mut self, place: &JsonPlace) -> Read<Among> {
+        match Among::from_data(&self.data(place, 0)?) {
+            Some(among) => Some(among),
+            None => {
+                self.wrong(place, "expected a set such as {\"params\": {\"to\": []}, \"tool\": \"contacts\"}")
+            }
+        }
     }
 
     fn store(&mut self, place: &JsonPlace) -> Read<StoreDecl> {

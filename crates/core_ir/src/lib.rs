@@ -13,6 +13,7 @@
 //!
 //! Source: `docs/calculus.md` §1–§6.
 
+pub mod among;
 mod bound_origin;
 mod data;
 pub mod draw;
@@ -33,6 +34,7 @@ mod term;
 mod ty;
 pub mod vendor;
 
+pub use among::{Among, AmongSource};
 pub use bound_origin::BoundOrigin;
 pub use data::{Data, DataError, MAX_DATA_DEPTH, Name};
 pub use effect::{Effect, EffectRow};

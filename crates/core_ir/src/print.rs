@@ -1212,7 +1212,11 @@ impl<'a> Printer<'a> {
             let _ = write!(text, " by {}", data_string(h));
         }
         if tool.approve {
-            text.push_str(" approve");
+            text.push_str(if tool.approve_if_refused { " approve if_refused" } else { " approve" });
+        }
+        if !tool.among.is_empty() {
+            let sets = Data::list(tool.among.iter().map(crate::Among::to_data));
+            let _ = write!(text, " among {}", data_string(&sets));
         }
         if let Some(most) = tool.at_most {
             let _ = write!(text, " at_most {most}");

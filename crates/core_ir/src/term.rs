@@ -1,6 +1,9 @@
 //! Terms, and the arena they live in.
 
-use crate::{BoundOrigin, Data, Instructions, LabelSpec, Name, Num, Pred, StoreConflict, StoreTable, Type};
+use crate::{
+    Among, AmongSource, BoundOrigin, Data, Instructions, LabelSpec, Name, Num, Pred, StoreConflict,
+    StoreTable, Type,
+};
 use diagnostics::Span;
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
@@ -631,6 +634,10 @@ pub struct ToolDecl {
     pub handler: Option<Data>,
     /// True if every call needs approval, which endorses its arguments for this call.
     pub approve: bool,
+    /// With `approve`: true if only those calls need it that the bounds would refuse otherwise.
+    pub approve_if_refused: bool,
+    /// Sets out of which untrusted data may choose arguments that their bounds refuse.
+    pub among: Box<[Among]>,
     /// Maximum number of calls in a run that untrusted data decides; the next one ends the run.
     pub at_most: Option<u64>,
     /// A function that decides whether a call may be made: from a record that has, for each argument, `value`
@@ -655,10 +662,21 @@ impl ToolDecl {
             description: None,
             handler: None,
             approve: false,
+            approve_if_refused: false,
+            among: Box::default(),
             at_most: None,
             policy: None,
             span,
         }
+    }
+
+    /// Returns whether the result can be a set that arguments are chosen from ([`Among`]): a read that needs
+    /// no arguments, and that nothing but the bounds can refuse.
+    pub fn can_be_a_set(&self) -> bool {
+        self.effect != EffectClass::Write
+            && !self.approve
+            && self.policy.is_none()
+            && self.params.iter().all(|p| matches!(p.ty, Type::Option(_)))
     }
 
     /// Returns whether only the name of the tool is known, as [`ToolDecl::unknown`] declares it.
@@ -680,6 +698,7 @@ impl ToolDecl {
             && self.control == blank.control
             && self.label == blank.label
             && !self.approve
+            && self.among.is_empty()
             && self.at_most.is_none()
             && self.policy.is_none()
     }
@@ -783,6 +802,17 @@ impl PartialEq for Code {
 }
 
 impl Code {
+    /// The tools that sets are read from ([`Among`]), each once: they are called before the first step.
+    pub fn set_reads(&self) -> Vec<&Arc<ToolDecl>> {
+        let mut reads: Vec<&Arc<ToolDecl>> = Vec::new();
+        for among in self.tools.iter().flat_map(|t| &t.among) {
+            let AmongSource::Tool(name) = &among.source else { continue };
+            let read = self.tools.iter().find(|t| t.name == *name).filter(|t| t.can_be_a_set());
+            reads.extend(read.filter(|t| !reads.iter().any(|r| r.name == t.name)));
+        }
+        reads
+    }
+
     /// The whole term.
     pub fn root(&self) -> TermId {
         self.root

@@ -19,8 +19,8 @@ mod state;
 
 use crate::value::{Body, Captures, Kind, Node, NotData, Ref, Tool, Value};
 use crate::{
-    Answers, Call, Conversation, Deadline, Deadlines, ErrorCode, Failure, Machine, Message, Part, Place,
-    Refusal, Remark, Request, RequestId, SHORT, StopReason,
+    Answers, Call, Choice, Conversation, Deadline, Deadlines, ErrorCode, Failure, Machine, Message, Part,
+    Place, Refusal, Remark, Request, RequestId, SHORT, StopReason,
 };
 use core_ir::{
     Code, Data, END, EffectClass, Instruction, Label, Lattice, ModelParams, Name, Op, Operand, Recv, Role,
@@ -162,6 +162,7 @@ struct Question {
     span: Span,
     /// Labels that it depends on; only if the run explains flow.
     given: Vec<(Part, Label)>,
+    choices: Box<[Choice]>,
 }
 
 /// A tool call whose arguments have passed the tool's bounds and types.
@@ -176,6 +177,9 @@ struct Cleared {
     given: Label,
     /// The label of the result.
     label: Label,
+    /// True if somebody has to approve it.
+    asks: bool,
+    choices: Vec<Choice>,
     /// True if untrusted data decides that the call happens, and the tool limits the number of such calls.
     counts: bool,
     span: Span,
@@ -338,7 +342,13 @@ fn mix(a: u64, b: u64) -> u64 {
 }
 
 impl Strand {
-    pub(crate) fn root(code: Arc<Code>, input: Option<Value>, conversation: Conversation) -> Strand {
+    /// The strand of a run, which has made some requests before its first step.
+    pub(crate) fn root(
+        code: Arc<Code>,
+        input: Option<Value>,
+        conversation: Conversation,
+        requests: u32,
+    ) -> Strand {
         let span = code.span(code.root());
         let ip = code.instructions().root();
         let mut kont = Vec::new();
@@ -352,7 +362,7 @@ impl Strand {
             place_in: None,
             joins: 0,
             conversation,
-            requests: 0,
+            requests,
             counts: Counts::default(),
             deadlines: Deadlines::default(),
             remark: None,
@@ -921,7 +931,7 @@ impl Machine {
     }
 
     fn request(&mut self, s: &mut Strand, question: Question) -> Outcome {
-        let Question { pending, call, channel, answer, span, mut given } = question;
+        let Question { pending, call, channel, answer, span, mut given, choices } = question;
         if self.lattice.keeps_origins() {
             given.push((Part::Control, s.pc));
         }
@@ -946,6 +956,7 @@ impl Machine {
                 span,
                 place,
                 call_id,
+                choices,
             },
         )
     }
@@ -998,6 +1009,7 @@ impl Machine {
                     answer: label,
                     span,
                     given: Vec::new(),
+                    choices: Box::default(),
                 });
             }
             Term::Choose(p, ..) => {
@@ -1013,6 +1025,7 @@ impl Machine {
                     answer: s.pc,
                     span,
                     given: Vec::new(),
+                    choices: Box::default(),
                 });
             }
             Term::Tool(tool) => {

@@ -40,10 +40,12 @@ mod eval;
 pub mod explore;
 mod list;
 mod prim;
+mod sets;
 pub mod store;
 mod value;
 
 pub use answers::{Answers, Args, Asked};
+pub use sets::Choice;
 pub use value::{Reified, ReifiedKind, Value};
 
 use core_ir::{
@@ -92,6 +94,9 @@ pub struct Config {
     pub generated_endorse: bool,
     /// True if labels keep where they come from, for [`Machine::why`]. Nothing else about the run changes.
     pub explain_flow: bool,
+    /// Text of the request, for `among` of tools: its tokens may be chosen. It has the label of the input.
+    /// Without it, the input is the request.
+    pub request: Option<Arc<str>>,
     /// Label of the input. One that the lattice does not have counts as ⊤.
     pub input: LabelSpec,
 }
@@ -112,6 +117,7 @@ impl Default for Config {
             routes: ModelRoutes::default(),
             generated_endorse: false,
             explain_flow: false,
+            request: None,
             input: LabelSpec::BOTTOM,
         }
     }
@@ -164,6 +170,9 @@ pub struct Request {
     /// such tools at that program counter. It tells no more than the channel and the answer do
     /// (`docs/calculus.md` §10, idempotency keys). `None` for all other requests.
     pub call_id: Option<u64>,
+    /// Of a call of a tool: arguments that were admitted because they are in a set (`among`). For the
+    /// operator.
+    pub choices: Box<[Choice]>,
 }
 
 /// Where a request stands in the order of a run; see [`Request::place`].
@@ -805,6 +814,8 @@ pub struct Machine {
     denied: Option<Box<Vec<Name>>>,
     /// Calls that untrusted data decided, by tool; only of tools that limit their number.
     counted: Option<Box<Vec<(Name, u64)>>>,
+    /// Sets that arguments may be chosen from.
+    sets: Option<Box<sets::Sets>>,
 }
 
 impl Machine {
@@ -857,7 +868,10 @@ impl Machine {
             default: lattice.resolve(&config.clearance).unwrap_or_default(),
             named: listed.map(|(n, l)| (n.clone(), lattice.resolve(l).unwrap_or_default())).collect(),
         };
+        let sets = sets::Sets::of(&mut lattice, &code, input.as_ref(), &config);
+        let before = sets.as_ref().map_or(0, |s| s.requests());
         let mut machine = Machine {
+            sets,
             clearances: Box::new(clearances),
             driver_clears: false,
             globals: vec![None; code.globals().names().len()].into(),
@@ -881,7 +895,7 @@ impl Machine {
         let label = machine.lattice.resolve(&machine.config.input);
         let label = label.unwrap_or_else(|| machine.lattice.top());
         let input = input.map(|d| Value::from_data(&mut machine.lattice, label, &d));
-        let strand = eval::Strand::root(code, input, Conversation::empty(Label::BOTTOM));
+        let strand = eval::Strand::root(code, input, Conversation::empty(Label::BOTTOM), before);
         machine.enlist(strand, true);
         machine
     }
@@ -913,6 +927,9 @@ impl Machine {
             && let Some(Some(strand)) = self.strands.get_mut(slot)
         {
             strand.rest();
+        }
+        if let Some(output) = self.next_set() {
+            return output;
         }
         loop {
             if let Some(slot) = self.branches.as_mut().and_then(|b| b.starting.pop()) {
@@ -961,6 +978,9 @@ impl Machine {
         }
         if let Response::Stop(stop) = response {
             return self.stop(stop, Some(id.strand));
+        }
+        if self.set_answered(id, &response) {
+            return;
         }
         let Some(slot) = self.slot(id.strand) else { return };
         let Some(mut strand) = self.strands.get_mut(slot).and_then(Option::take) else { return };

@@ -12,6 +12,7 @@
 
 pub mod codes;
 mod named;
+mod sets;
 mod starter;
 
 pub use named::PolicyUse;
@@ -63,6 +64,10 @@ struct Signature {
     bounds: Vec<(Name, LabelSpec, Span)>,
     result: Option<LabelSpec>,
     approve: Option<bool>,
+    /// With `approve`: only where the bounds would refuse.
+    if_refused: bool,
+    /// The sets, with their places; empty says nothing.
+    among: Vec<sets::SetRule>,
     at_most: Option<u64>,
     /// A function in `.lam` that decides each call, with its place.
     allow: Option<(String, Span)>,
@@ -168,6 +173,7 @@ impl Policy {
                 }
             }
         }
+        self.check_sets(code, &mut found);
         found
     }
 }
@@ -202,6 +208,10 @@ impl Signature {
         }
         if let Some(approve) = self.approve {
             decl.approve = approve;
+            decl.approve_if_refused = approve && self.if_refused;
+        }
+        if !self.among.is_empty() {
+            decl.among = self.among.iter().map(|(among, _)| among.clone()).collect();
         }
         if let Some(most) = self.at_most {
             decl.at_most = Some(most);
@@ -456,7 +466,7 @@ impl PolicyReader {
 
     fn signature(&mut self, value: &Value<'_>) -> Signature {
         const KEYS: &[&str] =
-            &["effect", "control", "arguments", "bounds", "result", "approve", "at_most", "allow"];
+            &["effect", "control", "arguments", "bounds", "among", "result", "approve", "at_most", "allow"];
         let mut says = Signature::default();
         let Some(table) = self.table(value, "a table such as { effect = \"read\" }") else { return says };
         for (key, value) in table.iter() {
@@ -466,7 +476,8 @@ impl PolicyReader {
                 "control" => says.control = self.label(value),
                 "arguments" => says.arguments = self.label(value),
                 "result" => says.result = self.label(value),
-                "approve" => says.approve = Some(self.boolean(value)),
+                "approve" => (says.approve, says.if_refused) = self.approval(value),
+                "among" => says.among = self.among(value),
                 "at_most" => says.at_most = self.count(value),
                 "allow" => match value.get_ref() {
                     DeValue::String(text) => {
@@ -489,6 +500,18 @@ impl PolicyReader {
             }
         }
         says
+    }
+
+    /// Reads `approve`: true if a person is asked, and true if only where the bounds would refuse.
+    fn approval(&mut self, value: &Value<'_>) -> (Option<bool>, bool) {
+        match value.get_ref() {
+            DeValue::Boolean(b) => (Some(*b), false),
+            DeValue::String(s) if **s == *"if-refused" => (Some(true), true),
+            _ => {
+                self.wrong(value, "`true`, `false` or `\"if-refused\"`");
+                (None, false)
+            }
+        }
     }
 
     fn effect(&mut self, value: &Value<'_>) -> Option<EffectClass> {

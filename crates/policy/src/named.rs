@@ -55,6 +55,12 @@ pub(super) struct NamedPolicy {
     says: Signature,
 }
 
+impl NamedPolicy {
+    pub(super) fn says(&self) -> &Signature {
+        &self.says
+    }
+}
+
 impl PolicyReader {
     pub(super) fn named(&mut self, value: &Value<'_>, policy: &mut Policy) {
         let Some(table) = self.table(value, "a table with a table for each policy") else { return };
@@ -135,9 +141,12 @@ impl Policy {
             // Bounds of the call as a whole first: those of a parameter are more precise.
             let (whole, parts): (Vec<_>, Vec<_>) = of_tool.iter().partition(|(u, _)| u.param.is_none());
             let mut approve = decl.approve;
+            // One that always asks prevails over one that asks where the bounds would refuse.
+            let mut always = decl.approve && !decl.approve_if_refused;
             for (_, says) in &whole {
                 Signature { allow: None, ..(*says).clone() }.put(decl, &globals, &mut found);
                 approve |= says.approve == Some(true);
+                always |= says.approve == Some(true) && !says.if_refused;
             }
             for (u, says) in &parts {
                 let param = decl.params.iter_mut().find(|p| Some(&*p.name) == u.param.as_deref());
@@ -145,8 +154,10 @@ impl Policy {
                     param.bound = bound.clone();
                 }
                 approve |= says.approve == Some(true);
+                always |= says.approve == Some(true) && !says.if_refused;
             }
             decl.approve = approve;
+            decl.approve_if_refused = approve && !always;
             allow(decl, &of_tool, &globals, &mut found);
         }
         found

@@ -194,3 +194,80 @@ fn at_most_is_a_number_of_calls() {
         assert_eq!(found.len(), 1, "{wrong}");
     }
 }
+
+/// The sets of a tool of `program` that also has `contacts()`.
+fn sets(text: &str) -> Result<Vec<core_ir::Among>, Vec<Diagnostic>> {
+    let policy = Policy::parse(FileId(0), text)?;
+    let mut code = program();
+    let contacts = ToolDecl {
+        params: Vec::new(),
+        effect: EffectClass::Read,
+        ..ToolDecl::unknown("address.book".into(), AT)
+    };
+    code.tools.push(Arc::new(contacts));
+    let found = policy.apply(&mut code);
+    if found.is_empty() { Ok(code.tools[0].among.to_vec()) } else { Err(found) }
+}
+
+#[test]
+fn among_names_sets() {
+    use core_ir::{Among, AmongSource};
+    let book = AmongSource::Tool("address.book".into());
+    let single = |source: AmongSource, param: &str, path: &[&str]| Among {
+        source,
+        params: vec![(param.into(), path.iter().map(|f| Name::from(*f)).collect())],
+    };
+    let found = sets("[tools.send_mail]\namong = { to = \"request | tools.address.book().work.email\" }\n");
+    let expected =
+        vec![single(AmongSource::Request, "to", &[]), single(book.clone(), "to", &["work", "email"])];
+    assert_eq!(found.unwrap(), expected);
+    let found = sets(
+        "[tools.send_mail]\namong = [{ to = \"request\" }, { to = \"tools.address.book().email\", \
+         body = \"tools.address.book().greeting\" }]\n",
+    );
+    // In the order of the names.
+    let both = vec![("body".into(), vec!["greeting".into()]), ("to".into(), vec!["email".into()])];
+    let both = Among { source: book, params: both };
+    assert_eq!(found.unwrap(), [single(AmongSource::Request, "to", &[]), both]);
+}
+
+#[test]
+fn a_wrong_set_is_an_error() {
+    for (wrong, code, help) in [
+        ("{ too = \"request\" }", codes::UNKNOWN_NAME, "did you mean `to`?"),
+        ("{ to = \"tools.adress.book()\" }", codes::UNKNOWN_NAME, "did you mean `address.book`?"),
+        ("{ to = \"tools.search()\" }", codes::WRONG_VALUE, "a set is read before the first step"),
+        ("{ to = \"contacts\" }", codes::WRONG_VALUE, "write `request`, `tools.NAME()`"),
+        ("{ to = \"tools.address.book().\" }", codes::WRONG_VALUE, "write `request`, `tools.NAME()`"),
+        ("[{ to = \"request\", body = \"request\" }]", codes::WRONG_VALUE, "write `[{ to = "),
+        (
+            "[{ body = \"request | tools.address.book()\", to = \"request\" }]",
+            codes::WRONG_VALUE,
+            "write a table of the list for each source",
+        ),
+    ] {
+        let found = sets(&format!("[tools.send_mail]\namong = {wrong}\n")).unwrap_err();
+        assert_eq!((found.len(), found[0].code), (1, code), "{wrong}: {found:?}");
+        assert!(found[0].help.iter().any(|h| h.starts_with(help)), "{wrong}: {:?}", found[0].help);
+    }
+    assert_eq!(sets("[tools.send_mail]\namong = 3\n").unwrap_err()[0].code, codes::WRONG_VALUE);
+}
+
+#[test]
+fn approval_is_always_or_if_refused() {
+    let approval = |text: &str| {
+        let policy = Policy::parse(FileId(0), text).unwrap();
+        let mut code = program();
+        let uses = if text.contains("[policies.") { uses() } else { Vec::new() };
+        assert_eq!(policy.apply_named(&mut code, &uses), []);
+        assert_eq!(policy.apply(&mut code), []);
+        (code.tools[0].approve, code.tools[0].approve_if_refused)
+    };
+    assert_eq!(approval("[tools.send_mail]\napprove = \"if-refused\"\n"), (true, true));
+    assert_eq!(approval("[tools.send_mail]\napprove = true\n"), (true, false));
+    // Who always asks prevails.
+    let both = "[policies.outgoing]\napprove = \"if-refused\"\n[policies.people]\napprove = ";
+    assert_eq!(approval(&format!("{both}true\n")), (true, false));
+    assert_eq!(approval(&format!("{both}\"if-refused\"\n")), (true, true));
+    assert!(Policy::parse(FileId(0), "[tools.send_mail]\napprove = \"sometimes\"\n").is_err());
+}

@@ -1022,6 +1022,7 @@ impl<'a> Driver<'a> {
             Call::Tool { tool, args } => Asked::Tool {
                 name: tool.name.clone(),
                 args: args.iter().map(|(n, d)| (n.clone(), r.data(d))).collect(),
+                choices: request.choices.to_vec(),
             },
             Call::Approve { tool, args, labels } => Asked::Approve {
                 name: tool.name.clone(),

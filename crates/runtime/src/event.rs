@@ -8,7 +8,7 @@ use crate::approve::Decider;
 use crate::provider::{Finish, Tokens};
 use core_ir::{Data, Name, Num};
 use diagnostics::Span;
-use machine::{Message, Reply, RequestId};
+use machine::{Choice, Message, Reply, RequestId};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
@@ -105,6 +105,8 @@ pub enum Asked {
         name: Name,
         /// The arguments.
         args: Vec<(Name, Data)>,
+        /// Arguments that were admitted because they are in a set (`among`).
+        choices: Vec<Choice>,
     },
     /// Request to approve a call of a tool.
     Approve {

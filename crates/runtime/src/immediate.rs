@@ -82,7 +82,8 @@ impl Answers for Immediate<'_, '_> {
             return None;
         }
         let shown = args.iter().map(|(name, value)| (name.clone(), self.redactor().data(value))).collect();
-        let begun = self.asks(asked, What::Tool { name: tool.name.clone(), args: shown });
+        let begun =
+            self.asks(asked, What::Tool { name: tool.name.clone(), args: shown, choices: Vec::new() });
         // It was asked whether that is within the budget.
         let _ = self.budget.tool_call();
         let result = builtin.call(&args.to_vec());

@@ -410,7 +410,7 @@ impl Telemetry {
                 }
                 (Operation::Chat, model.clone(), CLIENT)
             }
-            Asked::Tool { name, args } | Asked::Approve { name, args, .. } => {
+            Asked::Tool { name, args, .. } | Asked::Approve { name, args, .. } => {
                 attributes.push(text("gen_ai.tool.name", name));
                 attributes.push(text("gen_ai.tool.type", "function"));
                 if content {

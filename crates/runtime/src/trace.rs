@@ -12,7 +12,7 @@ use crate::provider::Tokens;
 use crate::{Answered, Asked, Binding, Event, Explained, RunReport};
 use core_ir::{Data, Num, Role};
 use diagnostics::{Sources, Span};
-use machine::{Message, Reply, RequestId};
+use machine::{Choice, Message, Reply, RequestId};
 use serde_json::{Map, Value as Json, json};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -364,11 +364,20 @@ fn request<'a>(
             }
             put("messages", messages.iter().skip(same).map(message).collect());
         }
-        Asked::Tool { name, args } | Asked::Approve { name, args, .. } => {
+        Asked::Tool { name, args, .. } | Asked::Approve { name, args, .. } => {
             let asks = matches!(asking.what, Asked::Approve { .. });
             put("kind", if asks { "approve".into() } else { "tool".into() });
             put("tool", name.to_string().into());
             put("args", Data::record(args.iter().cloned()).to_json());
+            if let Asked::Tool { choices, .. } = &asking.what
+                && !choices.is_empty()
+            {
+                let choice = |c: &Choice| {
+                    let params: Vec<&str> = c.params.iter().map(|n| &**n).collect();
+                    json!({"params": params, "of": c.of})
+                };
+                put("choices", choices.iter().map(choice).collect());
+            }
         }
         Asked::Recall { store, key } => {
             put("kind", "recall".into());

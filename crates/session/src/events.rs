@@ -54,7 +54,7 @@ pub fn event_json(event: &Event, detail: Detail) -> Option<Value> {
                         put("content", last.content.to_string().into());
                     }
                 }
-                Asked::Tool { name, args } | Asked::Approve { name, args, .. } => {
+                Asked::Tool { name, args, .. } | Asked::Approve { name, args, .. } => {
                     let kind = if matches!(what, Asked::Tool { .. }) { "tool" } else { "approve" };
                     put("kind", kind.into());
                     put("tool", name.to_string().into());

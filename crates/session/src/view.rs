@@ -270,7 +270,11 @@ mod tests {
             channel: label(channel),
             answer: label(answer),
             place: [number, u32::MAX].into(),
-            what: Asked::Tool { name: "t".into(), args: vec![("x".into(), Data::Bool(true))] },
+            what: Asked::Tool {
+                name: "t".into(),
+                args: vec![("x".into(), Data::Bool(true))],
+                choices: Vec::new(),
+            },
             why: Vec::new(),
         }
     }

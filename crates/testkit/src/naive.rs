@@ -7,8 +7,9 @@
 use crate::outcome::{Failure, Outcome, Tree, TreeNode};
 use crate::world::{Answer, Call, Message, World};
 use core_ir::{
-    Bound, Branch, Catches, Code, Data, ErrorClass, Globals, Label, LabelSpec, Lattice, LatticeKind,
-    MAX_DATA_DEPTH, ModelParams, Name, Num, Pred, Prim, Recv, Role, Slot, Term, TermId, ToolDecl, Type,
+    Among, AmongSource, Bound, Branch, Catches, Code, Data, ErrorClass, Globals, Label, LabelSpec, Lattice,
+    LatticeKind, MAX_DATA_DEPTH, ModelParams, Name, Num, Pred, Prim, Recv, Role, Slot, Term, TermId,
+    ToolDecl, Type,
 };
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -50,9 +51,11 @@ pub fn run(code: &Arc<Code>, input: Option<&Data>, config: &Config, world: &mut 
             remark: None,
             remarks: 0,
             counted: Vec::new(),
+            sets: Vec::new(),
             limits: Vec::new(),
             limited: Vec::new(),
         };
+        run.read_sets(code, input);
         let program = convert(code, code.globals(), code.root());
         let result = run.eval(Label::BOTTOM, &program).and_then(|v| match input {
             Some(data) => {
@@ -240,6 +243,8 @@ struct Run<'a> {
     requests: Vec<(Call, Label)>,
     /// Calls that untrusted data decided, of tools that limit their number.
     counted: Vec<(Name, u64)>,
+    /// The sets of `among`, by source: label and items. Fixed before the program begins.
+    sets: Vec<(AmongSource, Label, Vec<Data>)>,
     /// Remark added to prompts in a further attempt of a guard, and the number of earlier remarks.
     remark: Option<Remark>,
     remarks: u64,
@@ -1061,6 +1066,75 @@ impl Run<'_> {
         })
     }
 
+    /// *Bounded endorsement*: the sets, read before the first step at the program counter ⊥, whether or not
+    /// they will be needed. One that can't be read admits nothing.
+    fn read_sets(&mut self, code: &Code, input: Option<&Data>) {
+        let sources: Vec<AmongSource> =
+            code.tools.iter().flat_map(|t| &t.among).map(|a| a.source.clone()).collect();
+        for source in sources {
+            if self.sets.iter().any(|(s, ..)| *s == source) {
+                continue;
+            }
+            let AmongSource::Tool(name) = &source else {
+                // The input is the request. Here it is trusted and public.
+                let tokens = input.map(core_ir::among::tokens).unwrap_or_default();
+                self.sets.push((source, Label::BOTTOM, tokens));
+                continue;
+            };
+            let Some(tool) = code.tools.iter().find(|t| t.name == *name) else { continue };
+            if !tool.can_be_a_set() {
+                continue;
+            }
+            let mut channel = self.resolve(&tool.control);
+            for p in &tool.params {
+                let bound = self.resolve(&p.bound);
+                channel = self.join(channel, bound);
+            }
+            let mut label = self.resolve(&tool.label);
+            let args = tool.params.iter().map(|p| (p.name.clone(), Data::Null)).collect();
+            let answer = self.ask(Call::Tool { name: tool.name.clone(), args }, channel, label);
+            let data = match answer {
+                Ok(Answer::Data(d)) => Some(d),
+                Ok(Answer::Labelled(d, own)) => {
+                    let own = self.resolve(&own);
+                    label = self.join(label, own);
+                    Some(d)
+                }
+                _ => None,
+            };
+            let items = match data.filter(|d| tool.result.check(d).is_ok()) {
+                None | Some(Data::Null) => Vec::new(),
+                Some(Data::List(items)) => items.to_vec(),
+                Some(one) => vec![one],
+            };
+            self.sets.push((source, label, items));
+        }
+    }
+
+    /// Returns whether an argument that its bound refuses is in a set: the whole label of the set flows to
+    /// the bound, the secrecy of the argument does, and the data is one of the items'. Of a set for several
+    /// parameters that holds for each.
+    fn is_chosen(&mut self, tool: &ToolDecl, param: &Name, args: &[(Label, Option<Data>)]) -> bool {
+        tool.among.iter().filter(|a| a.params.iter().any(|(n, _)| n == param)).any(|among: &Among| {
+            let Some((_, set, items)) = self.sets.iter().find(|(s, ..)| *s == among.source).cloned() else {
+                return false;
+            };
+            let mut chosen = Vec::new();
+            for (name, _) in &among.params {
+                let Some(i) = tool.params.iter().position(|p| p.name == *name) else { return false };
+                let bound = self.resolve(&tool.params[i].bound);
+                let (l, data) = &args[i];
+                let l = self.lattice.reclassify(bound, *l);
+                let Some(data) = data else { return false };
+                if !self.lattice.flows(l, bound) || !self.lattice.flows(set, bound) {
+                    return false;
+                }
+                chosen.push(data);
+            }
+            among.choices(&items, &chosen).is_some()
+        })
+    }
+
     /// **`tool[f] V`** at `pc`.
     fn call_tool(&mut self, pc: Label, tool: &ToolDecl, v: &Value) -> Eval {
         // pc ⊑ ℓpc, else the error flow, labelled pc.
@@ -1099,25 +1173,37 @@ impl Run<'_> {
         // For each parameter in order: deep Wᵢ ⊑ ℓᵢ, else the error flow, labelled pc ⊔ m ⊔ ℓᵢ. Wᵢ is Vᵢ of a
         // planned call, Vᵢ read at l otherwise. A missing one is null at l.
         let mut channel = lpc;
-        let mut compared = Vec::new();
+        let (mut compared, mut in_full) = (Vec::new(), Vec::new());
+        // For `approve = "if-refused"`: as the arguments would be compared if nobody could be asked.
+        let planned_in_full = planned_for.is_some() && self.lattice.flows(v.label, lpc);
         for p in &tool.params {
+            let argument = given.as_ref().and_then(|g| g.iter().find(|(n, _)| *n == p.name)).cloned();
+            let (mut l, mut full, mut data) = (v.label, v.label, Some(Data::Null));
+            if let Some((_, argument)) = argument {
+                let deep = self.deep(&argument);
+                let read = self.join(v.label, deep);
+                (l, full) = (if planned { deep } else { read }, if planned_in_full { deep } else { read });
+                data = Self::data(&argument).ok();
+            }
+            compared.push((l, data.clone()));
+            in_full.push((full, data));
+        }
+        for (i, p) in tool.params.iter().enumerate() {
             let bound = self.resolve(&p.bound);
             channel = self.join(channel, bound);
-            let argument = given.as_ref().and_then(|g| g.iter().find(|(n, _)| *n == p.name)).cloned();
-            let l = match argument {
-                Some((_, argument)) if planned => self.deep(&argument),
-                Some((_, argument)) => {
-                    let deep = self.deep(&argument);
-                    self.join(v.label, deep)
-                }
-                None => v.label,
-            };
-            compared.push(l);
-            if !self.admits(tool, l, bound) {
-                // With `approve`: labelled pc ⊔ m ⊔ ℓᵢ ⊔ ⟨⊤←, ⊥→⟩.
+            if !self.admits(tool, compared[i].0, bound) && !self.is_chosen(tool, &p.name, &compared) {
+                // With `approve` or `among`: labelled pc ⊔ m ⊔ ℓᵢ ⊔ ⟨⊤←, ⊥→⟩, and at the bounds of the
+                // arguments that are chosen together with this one.
                 let mut label = self.join(pc, bound);
                 label = self.join(label, m);
-                if tool.approve {
+                for among in tool.among.iter().filter(|a| a.params.iter().any(|(n, _)| *n == p.name)) {
+                    for other in tool.params.iter().filter(|q| among.params.iter().any(|(n, _)| *n == q.name))
+                    {
+                        let bound = self.resolve(&other.bound);
+                        label = self.join(label, bound);
+                    }
+                }
+                if tool.approve || !tool.among.is_empty() {
                     let top = self.lattice.top();
                     let anyone = self.lattice.reclassify(top, Label::BOTTOM);
                     label = self.join(label, anyone);
@@ -1155,7 +1241,7 @@ impl Run<'_> {
         let mut raised = raised;
         if let Some(policy) = &tool.policy {
             let mut fields = Vec::new();
-            for (p, l) in tool.params.iter().zip(&compared) {
+            for (p, (l, _)) in tool.params.iter().zip(&compared) {
                 let given = given.iter().find(|(n, _)| *n == p.name);
                 let given = given.map_or(value(Label::BOTTOM, Node::Null), |(_, v)| v.clone());
                 let given = self.read(v.label, &given);
@@ -1195,12 +1281,28 @@ impl Run<'_> {
         if most.is_some_and(|most| made(self) >= most) {
             return error("budget", self.join(pc, channel), "no further call that untrusted data decides");
         }
-        if tool.approve {
+        let mut asks = tool.approve;
+        let mut refused = label;
+        if tool.approve_if_refused {
+            // Somebody is asked if control or an argument is refused in full, after the sets.
+            let clean = (0..tool.params.len()).all(|i| {
+                let bound = self.resolve(&tool.params[i].bound);
+                self.lattice.flows(in_full[i].0, bound)
+                    || self.is_chosen(tool, &tool.params[i].name, &in_full)
+            });
+            asks &= !clean || !self.lattice.flows(pc, lpc);
+            // That somebody is asked tells of the sets.
+            for among in &tool.among {
+                let set = self.sets.iter().find(|(s, ..)| *s == among.source).map_or(Label::BOTTOM, |s| s.1);
+                refused = self.join(refused, set);
+            }
+        }
+        if asks {
             let seen = self.join(channel, raised);
-            match self.ask(Call::Approve { name: tool.name.clone(), args: args.clone() }, seen, label)? {
+            match self.ask(Call::Approve { name: tool.name.clone(), args: args.clone() }, seen, refused)? {
                 Answer::Approved(Ok(())) => {}
-                Answer::Approved(Err(why)) => return permanent("tool", label, why),
-                _ => return error("tool", label, "no answer to a question for approval"),
+                Answer::Approved(Err(why)) => return permanent("tool", refused, why),
+                _ => return error("tool", refused, "no answer to a question for approval"),
             }
         }
         if most.is_some() {

@@ -196,6 +196,7 @@ pub fn pair_like(seed: u64, change: impl FnOnce(&mut Style)) -> Pair {
         endorse: reclassify == Reclassify::Endorse,
         declassify: reclassify == Reclassify::Declassify,
         approve: reclassify == Reclassify::Endorse,
+        among: reclassify == Reclassify::Endorse,
         messages: true,
         given: given(),
         deciding: SECRETS,
@@ -384,6 +385,7 @@ impl Pair {
             routes: self.models.routes.clone(),
             explain_flow: false,
             generated_endorse: program.generated_endorse,
+            request: None,
             input: LabelSpec::BOTTOM,
         }
     }

@@ -204,6 +204,8 @@ impl SurfaceLowering<'_> {
             description: self.comment_above(c.span),
             handler: handler(&c.body.kind),
             approve: false,
+            approve_if_refused: false,
+            among: Box::default(),
             at_most: None,
             policy: None,
             span: c.span,

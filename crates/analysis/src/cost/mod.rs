@@ -103,6 +103,9 @@ pub fn bound_with(code: &Arc<Code>, applied: bool, prices: &Prices, routes: &Mod
         let (_, called) = a.apply(&value, Value::Data, code.span(code.root()));
         cost = cost.plus(&called);
     }
+    for read in code.set_reads() {
+        cost = cost.plus(&a.call_tool(&read.name, read.span));
+    }
     let cost = cost.shown();
     let mut unbounded = a.reasons;
     let mut seen = std::collections::HashSet::new();

@@ -18,6 +18,8 @@ pub const INERT: &str = "S105";
 pub const PASSED: &str = "S106";
 /// A program that is too large for the analysis.
 pub const GAVE_UP: &str = "S107";
+/// A set of `among` that admits nothing.
+pub const IDLE_SET: &str = "S108";
 
 /// Every code of the flow analysis, in order.
 pub const EXPLANATIONS: &[Explanation] = &[
@@ -86,6 +88,16 @@ pub const EXPLANATIONS: &[Explanation] = &[
                while it runs, whatever is known before.",
         wrong: "",
         right: "1 + 1",
+    },
+    Explanation {
+        code: IDLE_SET,
+        title: "set that admits nothing",
+        text: "Arguments out of a set of `among` are admitted only if the whole label of the set flows to the bound of \
+               the parameter: a set that an attacker can write to would let them choose freely, and one that is private \
+               would show what is in it by what is refused. This set has a label that does not, or is read from a tool \
+               that can't be called before the first step. Every argument that the bound refuses is refused still.",
+        wrong: "tool found() -> List Str read\ntool mail(to: Str) -> Str write among [{tool: \"found\", params: {to: []}}]\ntool[mail] {to: 'bob'}",
+        right: "tool contacts() -> List Str @ [] read\ntool mail(to: Str) -> Str write among [{tool: \"contacts\", params: {to: []}}]\ntool[mail] {to: 'bob'}",
     },
 ];
 

@@ -229,6 +229,19 @@ pub struct Passed {
     pub sources: Vec<Source>,
 }
 
+/// A set of `among` that can admit nothing: its label does not flow to the bound, or it can't be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IdleSet {
+    /// The tool that has it.
+    pub tool: Name,
+    /// Place of the tool.
+    pub span: Span,
+    /// The parameter.
+    pub param: Name,
+    /// The label of the set, and the bound that it would have to flow to; `None` if the set can't be read.
+    pub labels: Option<(Data, Data)>,
+}
+
 /// Result of the flow analysis of a program.
 #[derive(Clone, Debug)]
 pub struct FlowReport {
@@ -238,6 +251,8 @@ pub struct FlowReport {
     pub reclassifications: Vec<Reclassification>,
     /// Every `try` that an error may pass.
     pub passed: Vec<Passed>,
+    /// Sets of `among` that can admit nothing.
+    pub idle_sets: Vec<IdleSet>,
     /// The most that the labels in the result may be; `None` if no run has a result.
     pub result: Option<Data>,
     /// The most that the label of an error may be; `None` if no run fails.
@@ -275,6 +290,7 @@ pub fn analyse(code: &Arc<Code>, options: &Options) -> FlowReport {
         sites: Vec::new(),
         reclassifications: Vec::new(),
         passed: Vec::new(),
+        idle_sets: idle_sets(&mut a.taints.lattice, code),
         result: end.result.map(|v| {
             let deep = v.deep(&mut a.taints);
             shown(&a.taints, deep)
@@ -293,13 +309,32 @@ pub fn analyse(code: &Arc<Code>, options: &Options) -> FlowReport {
         let outward = decl.is_some_and(|t| t.effect == core_ir::EffectClass::Write);
         let unknown = decl.is_some_and(|t| t.is_unspecified() && !options.known.contains(&t.name));
         let site = site(&mut a.taints, span, sink, &state);
-        let asks = decl.and_then(|t| match (&t.policy, t.approve) {
+        let is_asked =
+            |t: &core_ir::ToolDecl| t.approve && !(t.approve_if_refused && site.verdict == Verdict::Always);
+        let asks = decl.and_then(|t| match (&t.policy, is_asked(t)) {
+            (None, true) if t.approve_if_refused => Some("a person, where the bounds would refuse,"),
             (Some(_), true) => Some("its policy function and a person"),
             (Some(_), false) => Some("its policy function"),
             (None, true) => Some("a person"),
             (None, false) => None,
         });
         report.sites.push(Site { outward, unknown, asks, ..site });
+    }
+    // Sets are read before the first step, whatever the program does.
+    for read in code.set_reads() {
+        let (span, sink) = (read.span, Sink::Tool(read.name.clone()));
+        let unknown = read.is_unspecified() && !options.known.contains(&read.name);
+        let (verdict, checks, passed_over) = (Verdict::Always, Vec::new(), Vec::new());
+        report.sites.push(Site {
+            span,
+            sink,
+            verdict,
+            checks,
+            outward: false,
+            unknown,
+            asks: None,
+            passed_over,
+        });
     }
     for (span, state) in std::mem::take(&mut a.reclassified) {
         report.reclassifications.push(Reclassification { span, lowers: state.lowers, shows: state.shows });
@@ -313,6 +348,24 @@ pub fn analyse(code: &Arc<Code>, options: &Options) -> FlowReport {
         }
     }
     report
+}
+
+/// The sets whose label does not flow to the bound, or that can't be read.
+fn idle_sets(lattice: &mut Lattice, code: &Code) -> Vec<IdleSet> {
+    let mut found = Vec::new();
+    for (decl, among) in code.tools.iter().flat_map(|t| t.among.iter().map(move |a| (t, a))) {
+        let label = sinks::set_label(lattice, code, among);
+        for (param, _) in &among.params {
+            let declared = decl.params.iter().find(|p| p.name == *param);
+            let bound = declared.and_then(|p| lattice.resolve(&p.bound)).unwrap_or_default();
+            if label.is_some_and(|label| lattice.flows(label, bound)) {
+                continue;
+            }
+            let labels = label.map(|label| (lattice.data_of(label), lattice.data_of(bound)));
+            found.push(IdleSet { tool: decl.name.clone(), span: decl.span, param: param.clone(), labels });
+        }
+    }
+    found
 }
 
 fn shown(taints: &Taints, t: Taint) -> Data {

@@ -39,6 +39,21 @@ pub fn findings(report: &FlowReport) -> Vec<Diagnostic> {
             );
         }
     }
+    for set in &report.idle_sets {
+        let (tool, param) = (&set.tool, &set.param);
+        let why = match &set.labels {
+            Some((label, bound)) => {
+                format!("it is labelled {}, and {} is the bound", label.to_json(), bound.to_json())
+            }
+            None => "it can't be read before the first step".into(),
+        };
+        let message = format!("a set of the parameter `{param}` of `{tool}` admits nothing: {why}");
+        out.push(
+            Diagnostic::warn(codes::IDLE_SET, message, set.span).help(
+                "read the set from a tool whose result is trusted and public, or remove it from `among`",
+            ),
+        );
+    }
     for p in &report.passed {
         let message = format!("an error labelled {} may pass this `try`", p.lacks.to_json());
         let d = Diagnostic::info(codes::PASSED, message, p.span)

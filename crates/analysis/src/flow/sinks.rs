@@ -4,25 +4,41 @@ use super::eval::{Analysis, CheckState, Env, OUTERMOST, SiteState, State, TrySta
 use super::taint::{Cause, Range, Taint, Taints};
 use super::value::{AbstractValue, CodeId, FnId, Params, Shape};
 use super::{Checked, Sink};
-use core_ir::{Label, NOTHING_WAITS, Name, TermId, ToolId};
+use core_ir::{Among, AmongSource, Code, Label, Lattice, NOTHING_WAITS, Name, TermId, ToolDecl, ToolId};
 use diagnostics::Span;
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
+/// A label that is compared with a bound.
+pub(super) struct Bounded {
+    what: Checked,
+    found: Range,
+    /// Surely admitted up to this.
+    bound: Label,
+    /// Perhaps admitted up to this: a set may vouch for the integrity.
+    most: Label,
+}
+
+impl Bounded {
+    pub(super) fn new(what: Checked, found: Range, bound: Label) -> Bounded {
+        Bounded { what, found, bound, most: bound }
+    }
+}
+
 impl Analysis {
     /// Notes what is known of the bounds of a sink; false if it is surely refused.
-    pub(super) fn check(&mut self, span: Span, sink: Sink, checks: &[(Checked, Range, Label)]) -> bool {
+    pub(super) fn check(&mut self, span: Span, sink: Sink, checks: &[Bounded]) -> bool {
         let place = self.place(span);
         let verdicts: Vec<(bool, bool)> = checks
             .iter()
-            .map(|(_, r, b)| (self.taints.surely_flows(*r, *b), self.taints.never_flows(*r, *b)))
+            .map(|c| (self.taints.surely_flows(c.found, c.bound), self.taints.never_flows(c.found, c.most)))
             .collect();
         let always = verdicts.iter().all(|v| v.0);
         let never = verdicts.iter().any(|v| v.1);
-        let state = |((what, found, bound), (always, never)): (&(Checked, Range, Label), _)| CheckState {
-            what: what.clone(),
-            found: *found,
-            bound: *bound,
+        let state = |(c, (always, never)): (&Bounded, _)| CheckState {
+            what: c.what.clone(),
+            found: c.found,
+            bound: c.bound,
             always,
             never,
         };
@@ -53,7 +69,7 @@ impl Analysis {
             })
             .collect();
         let checks: Vec<_> =
-            all[best].1.iter().map(|clearance| (Checked::Conversation, lc, *clearance)).collect();
+            all[best].1.iter().map(|clearance| Bounded::new(Checked::Conversation, lc, *clearance)).collect();
         let place = self.place(span);
         let admitted = self.check(span, sink.clone(), &checks);
         if let Some(site) = self.sites.get_mut(&(place, sink)) {
@@ -223,7 +239,8 @@ impl Analysis {
         };
         let control = bound(&decl.control);
         let bounds: Vec<Label> = decl.params.iter().map(|p| bound(&p.bound)).collect();
-        let mut checks = vec![(Checked::Control, pc, control)];
+        let sets = self.sets(code, &decl);
+        let mut checks = vec![Bounded::new(Checked::Control, pc, control)];
         // Which value each parameter gets: one that is known, none, or something in `v`.
         enum ArgumentState<'a> {
             Value(&'a AbstractValue),
@@ -274,7 +291,11 @@ impl Analysis {
             };
         let mut passed = Taint::NONE;
         let mut argument_may_be_refused: Vec<Range> = Vec::new();
-        for (param, bound) in decl.params.iter().zip(&bounds) {
+        let strict = self.taints.lattice.resolve(&decl.control).unwrap_or_default();
+        // Nobody is asked where nothing is refused in full.
+        let mut nothing_refused =
+            self.taints.surely_flows(pc, strict) && (!is_args || self.taints.surely_flows(v.label, strict));
+        for ((param, bound), set) in decl.params.iter().zip(&bounds).zip(&sets.params) {
             let given = match &fields {
                 _ if bare => ArgumentState::Value(&v),
                 Some(fields) => match fields.iter().find(|(n, _)| *n == param.name) {
@@ -296,14 +317,18 @@ impl Analysis {
                 }
                 ArgumentState::Something => Range::new(v.label.lo, v.deep(&mut self.taints)),
             };
-            let within = self.taints.within(found.hi, *bound);
+            let top = self.taints.top;
+            let most = if set.may_admit { self.taints.lattice.reclassify(top, *bound) } else { *bound };
+            let within = self.taints.within(found.hi, most);
             passed = self.taints.union(passed, within);
+            let strict = self.taints.lattice.resolve(&param.bound).unwrap_or_default();
+            nothing_refused &= self.taints.surely_flows(found, strict);
             if !self.taints.surely_flows(found, *bound) {
                 let cause = Cause::Bound(param.name.clone());
-                let at = self.exact(place, cause, *bound);
+                let at = self.exact(place, cause, set.refusal.unwrap_or(*bound));
                 argument_may_be_refused.push(self.join(at, record));
             }
-            checks.push((Checked::Argument(param.name.clone()), found, *bound));
+            checks.push(Bounded { what: Checked::Argument(param.name.clone()), found, bound: *bound, most });
         }
         let all_known = fields.as_ref().is_none_or(|fields| {
             bare || fields.iter().all(|(n, _)| decl.params.iter().any(|p| p.name == *n))
@@ -323,7 +348,7 @@ impl Analysis {
             let channel = bounds.iter().fold(control, |c, b| self.taints.lattice.join(c, *b));
             let top = self.taints.top;
             verdict = self.exact(place, Cause::Tool(decl.name.clone()), top).hi;
-            checks.push((Checked::Control, Range::new(Label::BOTTOM, verdict), channel));
+            checks.push(Bounded::new(Checked::Control, Range::new(Label::BOTTOM, verdict), channel));
             let any = Range::new(pc.lo, verdict);
             self.raise(state, any);
         }
@@ -331,7 +356,8 @@ impl Analysis {
         let goes_on = self.check(place, sink.clone(), &checks);
         if let Some(site) = self.sites.get_mut(&(place, sink)) {
             // Whatever the labels are.
-            site.always &= decl.policy.is_none() && !decl.approve && decl.at_most.is_none();
+            let asks = decl.approve && !(decl.approve_if_refused && nothing_refused);
+            site.always &= decl.policy.is_none() && !asks && decl.at_most.is_none();
         }
         if !self.taints.surely_flows(pc, control) {
             self.raise(state, pc);
@@ -362,7 +388,51 @@ impl Analysis {
         let adds = self.exact(place, Cause::Tool(decl.name.clone()), label);
         let label = self.join(Range::new(lo, hi), adds);
         self.raise(state, label);
+        if decl.approve_if_refused && sets.label != Label::BOTTOM {
+            // A refused approval tells of the sets.
+            let told = self.exact(place, Cause::Tool(decl.name.clone()), sets.label);
+            let told = self.join(label, told);
+            self.raise(state, told);
+        }
         Some(AbstractValue::data(label))
+    }
+
+    /// The sets of a tool, as far as they are declared.
+    fn sets(&mut self, code: CodeId, decl: &ToolDecl) -> ToolSets {
+        let top = self.taints.top;
+        let code = self.code(code).clone();
+        let lattice = &mut self.taints.lattice;
+        let bound = |lattice: &mut Lattice, name: &Name| {
+            let param = decl.params.iter().find(|p| p.name == *name);
+            param.and_then(|p| lattice.resolve(&p.bound)).unwrap_or_default()
+        };
+        let mut sets = ToolSets { params: Vec::new(), label: Label::BOTTOM };
+        for among in &decl.among {
+            let label = set_label(lattice, &code, among).unwrap_or_default();
+            sets.label = lattice.join(sets.label, label);
+        }
+        for param in &decl.params {
+            let mut set = ParamSets { may_admit: false, refusal: None };
+            if !decl.among.is_empty() {
+                let own = bound(lattice, &param.name);
+                set.refusal = Some(lattice.reclassify(top, own));
+            }
+            for among in decl.among.iter().filter(|a| a.params.iter().any(|(n, _)| *n == param.name)) {
+                let label = set_label(lattice, &code, among);
+                set.may_admit |= label.is_some_and(|label| {
+                    among.params.iter().all(|(n, _)| {
+                        let bound = bound(lattice, n);
+                        lattice.flows(label, bound)
+                    })
+                });
+                for (name, _) in &among.params {
+                    let other = bound(lattice, name);
+                    set.refusal = set.refusal.map(|l| lattice.join(l, other));
+                }
+            }
+            sets.params.push(set);
+        }
+        sets
     }
 
     pub(super) fn note_reclassified(&mut self, span: Span, integrity: bool, at: Range, l: Range, v: Range) {
@@ -403,6 +473,34 @@ impl Analysis {
         note.escapes |= escaping.is_some();
         note.needed = taints.union(note.needed, needed);
     }
+}
+
+/// The label of a set, as far as it is declared; `None` if the program has no such set. The request is taken
+/// to be trusted and public, like the input.
+pub(super) fn set_label(lattice: &mut Lattice, code: &Code, among: &Among) -> Option<Label> {
+    match &among.source {
+        AmongSource::Request => Some(Label::BOTTOM),
+        AmongSource::Tool(name) => {
+            let read = code.tools.iter().find(|t| t.name == *name).filter(|t| t.can_be_a_set())?;
+            Some(lattice.resolve(&read.label).unwrap_or_else(|| lattice.top()))
+        }
+    }
+}
+
+/// Effect of the sets of a tool.
+struct ToolSets {
+    /// For each parameter.
+    params: Vec<ParamSets>,
+    /// The join of all labels of sets.
+    label: Label,
+}
+
+/// Effect of the sets of a parameter.
+struct ParamSets {
+    /// True if one may admit what the bound refuses.
+    may_admit: bool,
+    /// The label of a refusal, if the tool has sets; else it is the bound.
+    refusal: Option<Label>,
 }
 
 /// Returns true if the result of a policy provably has no label that its arguments lack. Functions of the

@@ -1,6 +1,7 @@
 //! One rule for each term former.
 
 use super::eval::{Analysis, Env, Error, State, grown};
+use super::sinks::Bounded;
 use super::taint::{Cause, Range, Taint};
 use super::value::{AbstractFunction, AbstractValue, CodeId, Shape};
 use super::{Checked, Sink};
@@ -409,7 +410,7 @@ impl Analysis {
                 let bound = spec.and_then(|s| self.taints.lattice.resolve(&s)).unwrap_or_default();
                 let found = self.blame(pc, &v);
                 let sink = Sink::Key(name.clone());
-                let goes_on = self.check(span, sink, &[(Checked::Value, found, bound)]);
+                let goes_on = self.check(span, sink, &[Bounded::new(Checked::Value, found, bound)]);
                 if !self.taints.surely_flows(found, bound) {
                     let place = self.place(span);
                     let at = self.exact(place, Cause::Bound(name.clone()), bound);

@@ -248,3 +248,55 @@ fn a_planned_call_is_admitted_where_a_record_is_not() {
     // The bounds admit it, the type does not.
     assert_eq!(program("args[pay]{to: \"bob\", n: 5}", "move"), [Verdict::Always]);
 }
+
+#[test]
+fn a_set_may_admit_what_a_bound_refuses() {
+    let program = |set: &str, arg: &str| {
+        let text = format!(
+            "tool mail() -> Str read\ntool contacts() -> List Str @ {set} read\n\
+             tool pay(to: Str) -> Str write among [{{tool: \"contacts\", params: {{to: []}}}}]\n\
+             tool[pay] {{to: {arg}}}"
+        );
+        lam(&text, &Options::default())
+    };
+    let found = |set: &str, arg: &str| verdicts(&program(set, arg), "pay");
+    assert_eq!(found("trusted", "'bob'"), [Verdict::Always]);
+    assert_eq!(found("trusted", "tool[mail] {}"), [Verdict::Depends]);
+    assert_eq!(found("trusted", "['U', 'S']: 'bob'"), [Verdict::Never]);
+    assert_eq!(found("untrusted", "tool[mail] {}"), [Verdict::Never]);
+    assert_eq!(found("secret", "tool[mail] {}"), [Verdict::Never]);
+    assert_eq!(program("trusted", "'bob'").idle_sets, []);
+    assert_eq!(program("secret", "'bob'").idle_sets.len(), 1);
+    // The read is a sink that every run reaches.
+    assert_eq!(verdicts(&program("trusted", "'bob'"), "contacts"), [Verdict::Always]);
+}
+
+#[test]
+fn nobody_is_asked_where_nothing_is_refused() {
+    let program = |arg: &str| {
+        let text = format!(
+            "tool mail() -> Str read\ntool pay(to: Str) -> Str write approve if_refused\ntool[pay] {{to: {arg}}}"
+        );
+        let report = lam(&text, &Options::default());
+        report.sites.iter().find(|s| s.sink.name() == Some("pay")).map(|s| (s.verdict, s.asks.is_some()))
+    };
+    assert_eq!(program("'bob'"), Some((Verdict::Always, false)));
+    assert_eq!(program("tool[mail] {}"), Some((Verdict::Depends, true)));
+    assert_eq!(program("['S']: 'bob'"), Some((Verdict::Never, true)));
+}
+
+#[test]
+fn the_label_of_a_refused_argument_covers_what_its_set_compared() {
+    // An error of the call passes a `try` that covers the bound alone.
+    let program = |label: &str, among: &str| {
+        let text = format!(
+            "tool mail() -> Str read\ntool bills() -> List {{to: Str, n: Num}} @ trusted read\n\
+             tool pay(to: Str, n: Num @ secret) -> Str @ [] write {among}\n\
+             let m = tool[mail] {{}} in try[{label}] tool[pay] {{to: m, n: 1}} catch e. 'no'"
+        );
+        !lam(&text, &Options::default()).passed.is_empty()
+    };
+    let among = "among [{tool: 'bills', params: {to: ['to'], n: ['n']}}]";
+    assert!(program("['U']", among));
+    assert!(!program("['U', 'S']", among));
+}

@@ -266,6 +266,12 @@ fn show(ui: &Ui, line: &Value) {
             };
             let head = format!("{n:>4}  {lane}{}", short(&what.into(), 40));
             ui.result(&format!("{head:<58}  {}{channel}", place(line)));
+            for choice in line["choices"].as_array().into_iter().flatten() {
+                let params = choice["params"].as_array().into_iter().flatten().filter_map(Value::as_str);
+                let params: Vec<String> = params.map(|p| format!("`{p}`")).collect();
+                let which = params.join(" and ");
+                ui.result(&format!("      {lane}  an attacker may choose {which}: one of {}", choice["of"]));
+            }
             for message in line["messages"].as_array().into_iter().flatten() {
                 let role = text_of(message, "role");
                 let said = message.get("content").cloned().unwrap_or_else(|| {

@@ -361,7 +361,7 @@ impl<'c> Writer<'c> {
         let plain = is_name(&decl.name) && self.used.insert(decl.name.to_string());
         let name = if plain { decl.name.to_string() } else { self.name(&decl.name) };
         let called = if plain { String::new() } else { format!(" as {}", text(&decl.name)) };
-        if decl.approve || decl.policy.is_some() || decl.at_most.is_some() {
+        if decl.approve || decl.policy.is_some() || decl.at_most.is_some() || !decl.among.is_empty() {
             self.cannot(format!("who allows `{}`", clip(&decl.name)), at);
         }
         let body = match &decl.handler {

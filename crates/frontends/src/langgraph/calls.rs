@@ -47,7 +47,7 @@ impl GraphReader<'_, '_> {
             }
             if let Some(decl) = self.tool(&on) {
                 let args = self.tool_args(&decl, arg_value.as_ref());
-                return Some(Effect::Tool(decl, args, ToolRole::Program));
+                return Some(Effect::Tool(decl.into(), args, ToolRole::Program));
             }
             return Some(Effect::Unknown(format!("the result of `{}`", clip(&object.callee))));
         }
@@ -96,7 +96,7 @@ impl GraphReader<'_, '_> {
         {
             let decl = self.tool(&Value::new(PyKind::Function(function), first.value.span))?;
             let args = self.tool_args(&decl, object.args.get(1).map(|a| &a.value));
-            return Some(Effect::Tool(decl, args, ToolRole::Program));
+            return Some(Effect::Tool(decl.into(), args, ToolRole::Program));
         }
         if object.class.is_some() || is_quiet(&object.callee) || !object.callee.contains('.') {
             return None;
@@ -150,7 +150,7 @@ impl GraphReader<'_, '_> {
                 bound: core_ir::LabelSpec::BOTTOM,
             })
             .collect();
-        Effect::Tool(decl, args, role)
+        Effect::Tool(decl.into(), args, role)
     }
 
     pub(super) fn tool_args(&self, decl: &ToolDecl, arg: Option<&Value>) -> Vec<(Name, Value)> {
@@ -459,7 +459,7 @@ impl GraphReader<'_, '_> {
                 Effect::Ask(chain, arg) => self.asked_apart(kit, &inner, chain, arg.as_ref(), purpose, call),
                 Effect::Tool(decl, args, role) => {
                     let at = self.world.object(call.id).span;
-                    let id = kit.declared_as(decl.clone(), *role);
+                    let id = kit.declared_as((**decl).clone(), *role);
                     (self.tool_called(kit, &inner, id, args, at), ReplyKind::Data)
                 }
                 // INVARIANT: others were turned down above.
@@ -772,7 +772,7 @@ impl GraphReader<'_, '_> {
             }
             Effect::Run(id, arg) => self.run_inside(kit, scope, *id, arg.as_ref(), ways.graph.depth + 1, at),
             Effect::Tool(decl, args, role) => {
-                let id = kit.declared_as(decl.clone(), *role);
+                let id = kit.declared_as((**decl).clone(), *role);
                 (self.tool_called(kit, scope, id, args, at), ReplyKind::Data)
             }
             Effect::Either(test, sides) => {
@@ -929,7 +929,7 @@ pub(super) enum Effect {
     Ask(Box<Chain>, Option<Value>),
     /// An agent or a graph is run.
     Run(ObjectId, Option<Value>),
-    Tool(ToolDecl, Vec<(Name, Value)>, ToolRole),
+    Tool(Box<ToolDecl>, Vec<(Name, Value)>, ToolRole),
     /// One or the other, as a test says.
     Either(Value, Box<[Effect; 2]>),
     /// It cannot be said how it is carried out.

@@ -2,8 +2,12 @@
 
 use super::{Cleared, Frame, Mode, Pending, Question, State, Strand, Waiting, local, message_cost};
 use crate::value::{Body, Kind, Node, NotData, Ref, Tool, Value};
-use crate::{Answers, Args, Asked, Call, ErrorCode, Machine, NOBODY, Part, Place, Reply, Response, decode};
-use core_ir::{Candidate, Code, Data, END, Label, ModelParams, Name, Recv, Role, Step, Term, What};
+use crate::{
+    Answers, Args, Asked, Call, Choice, ErrorCode, Machine, NOBODY, Part, Place, Reply, Response, decode,
+};
+use core_ir::{
+    Among, Candidate, Code, Data, END, Label, Lattice, ModelParams, Name, Recv, Role, Step, Term, What,
+};
 use diagnostics::{Span, clip};
 use std::sync::Arc;
 
@@ -55,7 +59,15 @@ impl Machine {
         let call = Call::Model { messages: s.conversation.messages.share(), params, tools, attempt };
         let pending = Pending::Model { mode, attempt };
         let given = if self.lattice.keeps_origins() { vec![(Part::Conversation, lc)] } else { Vec::new() };
-        Some(Question { pending, call, channel: lc, answer: self.lattice.join(s.pc, lc), span, given })
+        Some(Question {
+            pending,
+            call,
+            channel: lc,
+            answer: self.lattice.join(s.pc, lc),
+            span,
+            given,
+            choices: Box::default(),
+        })
     }
 
     /// No model that could answer may see the conversation.
@@ -147,35 +159,41 @@ impl Machine {
             ([_], None) => false,
             _ => true,
         };
-        let argument = |name: &Name| match (named, fields) {
-            (false, _) => Some(&v),
-            (true, Some(fields)) => fields.iter().find(|(n, _)| n == name).map(|(_, a)| a),
-            (true, None) => None,
-        };
+        let offered = Offered { v: &v, fields, named, planned };
+        let mut choices = Vec::new();
         let is_shown = decl.approve || decl.policy.is_some() || self.lattice.keeps_origins();
         let mut compared = Vec::new();
         for (param, bound) in decl.params.iter().zip(&tool.bounds) {
-            let label = match argument(&param.name) {
-                Some(a) if planned => a.deep_label(&mut self.lattice),
-                Some(a) => a.deep_label_in(&mut self.lattice, v.label),
-                // One that is missing counts as `null`, for that it is missing is a fact about the record.
-                None => v.label,
-            };
+            let label = offered.label(&mut self.lattice, &param.name);
             if is_shown {
                 compared.push(label);
             }
             if !self.admits(tool, label, *bound) {
+                if let Some(choice) = self.chosen(tool, &param.name, &offered) {
+                    note_choice(&mut choices, choice);
+                    continue;
+                }
                 let (found, allowed) = (self.lattice.show(label), self.lattice.show(*bound));
                 let message = format!(
-                    "the argument `{}` of `{}` must be labelled {allowed} at most",
-                    param.name, decl.name
+                    "the argument `{}` of `{}` must be labelled {allowed} at most{}",
+                    param.name,
+                    decl.name,
+                    if decl.among.is_empty() { "" } else { ", or be in one of its sets" }
                 );
                 let broke = label;
                 let mut label =
                     self.lattice.mark(*bound, Label::BOTTOM, *bound, || local(What::Refused, span));
                 label = self.lattice.join(label, m);
                 label = self.lattice.join(s.pc, label);
-                if decl.approve {
+                for among in decl.among.iter().filter(|a| a.params.iter().any(|(n, _)| *n == param.name)) {
+                    // The arguments that are chosen together were compared, as far as their bounds admit.
+                    for (name, _) in &among.params {
+                        let other = decl.params.iter().position(|p| p.name == *name);
+                        let other = other.map(|i| tool.bounds[i]);
+                        label = self.lattice.join(label, other.unwrap_or_default());
+                    }
+                }
+                if decl.approve || !decl.among.is_empty() {
                     // The refusal says something about secrecy only, but may have been brought about by
                     // anyone.
                     let top = self.lattice.top();
@@ -190,7 +208,7 @@ impl Machine {
                 return None;
             }
         }
-        let args = self.arguments(decl, named, fields, &argument, &v);
+        let args = self.arguments(decl, &offered);
         let given = self.blame(s.pc, &v);
         let args = match args {
             Ok(args) => args,
@@ -201,23 +219,35 @@ impl Machine {
         };
         let label = self.lattice.join(given, tool.result);
         let counts = decl.at_most.is_some() && !self.is_trusted(s.pc, v.label);
+        let asks = decl.approve
+            && (!decl.approve_if_refused || {
+                // As if nobody could be asked.
+                let offered =
+                    Offered { planned: is_args && self.lattice.flows(v.label, tool.control), ..offered };
+                !self.lattice.flows(s.pc, tool.control) || !self.is_clean(tool, &offered, &mut choices)
+            });
         if !is_shown {
-            let call = Cleared { tool: node, args, labels: Vec::new(), given, label, counts, span };
+            let labels = Vec::new();
+            let call = Cleared { tool: node, args, labels, given, label, asks, choices, counts, span };
             return self.make(s, call);
         }
         // Whoever is asked sees the label of the record, too: it decided that the call happens.
         let labels = compared.iter().map(|l| self.lattice.join(*l, v.label)).collect();
-        let call = Cleared { tool: node.clone(), args, labels, given, label, counts, span };
+        let shown: Vec<(Name, Value)> = match decl.policy {
+            None => Vec::new(),
+            Some(_) => decl
+                .params
+                .iter()
+                .map(|p| {
+                    let value = offered
+                        .argument(&p.name)
+                        .map_or(Value::new(v.label, Kind::Null), |a| a.read(&mut self.lattice, v.label));
+                    (p.name.clone(), value)
+                })
+                .collect(),
+        };
+        let call = Cleared { tool: node.clone(), args, labels, given, label, asks, choices, counts, span };
         let Some(policy) = decl.policy.clone() else { return self.proceed(s, call) };
-        let shown: Vec<(Name, Value)> = decl
-            .params
-            .iter()
-            .map(|p| {
-                let value = argument(&p.name)
-                    .map_or(Value::new(v.label, Kind::Null), |a| a.read(&mut self.lattice, v.label));
-                (p.name.clone(), value)
-            })
-            .collect();
         let record = self.described(s.pc, v.label, shown, &compared);
         // The policy decides in a conversation of its own, at the program counter of the call.
         s.begin_region();
@@ -227,6 +257,61 @@ impl Machine {
         let root = policy.instructions().root();
         s.enter(&policy, (s.pc, span), root);
         None
+    }
+
+    /// The choice that lets an argument pass which its bound refuses for its integrity: it is in a set whose
+    /// whole label flows to the bound.
+    fn chosen(&mut self, tool: &Tool, param: &Name, offered: &Offered<'_>) -> Option<Choice> {
+        // Taken out for as long as the lattice is needed, too.
+        let sets = self.sets.take()?;
+        let about = |a: &&Among| a.params.iter().any(|(n, _)| n == param);
+        let choice = tool.decl.among.iter().filter(about).find_map(|among| {
+            let (label, items) = sets.get(&among.source)?;
+            self.chosen_from(tool, among, (label, items), offered)
+        });
+        self.sets = Some(sets);
+        choice
+    }
+
+    fn chosen_from(
+        &mut self,
+        tool: &Tool,
+        among: &Among,
+        (label, items): (Label, &[Data]),
+        offered: &Offered<'_>,
+    ) -> Option<Choice> {
+        let mut args = Vec::with_capacity(among.params.len());
+        for (name, _) in &among.params {
+            let at = tool.decl.params.iter().position(|p| p.name == *name)?;
+            let bound = tool.bounds[at];
+            let own = offered.label(&mut self.lattice, name);
+            // Secrecy is never vouched for.
+            let secrecy = self.lattice.reclassify(bound, own);
+            if !self.lattice.flows(secrecy, bound) || !self.lattice.flows(label, bound) {
+                return None;
+            }
+            args.push(match offered.argument(name) {
+                Some(a) => a.to_data(self.config.max_text).ok()?,
+                None => Data::Null,
+            });
+        }
+        self.charge(items.len() as u64);
+        let of = among.choices(items, &args.iter().collect::<Vec<_>>())?;
+        Some(Choice { params: among.params.iter().map(|(n, _)| n.clone()).collect(), of })
+    }
+
+    /// Returns whether each argument flows to its bound in full, or is in a set.
+    fn is_clean(&mut self, tool: &Tool, offered: &Offered<'_>, choices: &mut Vec<Choice>) -> bool {
+        tool.decl.params.iter().zip(&tool.bounds).all(|(param, bound)| {
+            let label = offered.label(&mut self.lattice, &param.name);
+            if self.lattice.flows(label, *bound) {
+                return true;
+            }
+            let choice = self.chosen(tool, &param.name, offered);
+            let is_chosen = choice.is_some();
+            choice.into_iter().for_each(|choice| note_choice(choices, choice));
+            is_chosen
+        })
     }
 
     /// Returns whether data of a label may be where a tool allows up to `bound`. Approval vouches for where
@@ -243,14 +328,12 @@ impl Machine {
     }
 
     /// The arguments as data in the order of the parameters, or why they are not.
-    fn arguments<'v>(
+    fn arguments(
         &self,
         decl: &core_ir::ToolDecl,
-        named: bool,
-        fields: Option<&[(Name, Value)]>,
-        argument: &dyn Fn(&Name) -> Option<&'v Value>,
-        v: &Value,
+        offered: &Offered<'_>,
     ) -> Result<Vec<(Name, Data)>, (ErrorCode, String)> {
+        let Offered { named, fields, v, .. } = *offered;
         let wrong = |message: String| Err((ErrorCode::Type, message));
         match (named, fields) {
             (true, None) if !(decl.params.is_empty() && matches!(v.kind, Kind::Null)) => {
@@ -266,7 +349,7 @@ impl Machine {
         }
         let mut args = Vec::with_capacity(decl.params.len());
         for param in &decl.params {
-            let data = match argument(&param.name) {
+            let data = match offered.argument(&param.name) {
                 Some(a) => a.to_data(self.config.max_text),
                 None if matches!(param.ty, core_ir::Type::Option(_)) => Ok(Data::Null),
                 None => return wrong(format!("the argument `{}` is missing", param.name)),
@@ -357,7 +440,7 @@ impl Machine {
         question: Question,
         world: &mut dyn Answers,
     ) -> Option<Question> {
-        if self.lattice.keeps_origins() {
+        if self.lattice.keeps_origins() || !question.choices.is_empty() {
             return Some(question);
         }
         s.stands();
@@ -387,7 +470,7 @@ impl Machine {
     /// Asks for approval, if the tool wants it, or makes the call.
     fn proceed(&mut self, s: &mut Strand, call: Cleared) -> Option<Question> {
         let tool = tool_of(&call.tool);
-        if !tool.decl.approve {
+        if !call.asks {
             return self.make(s, call);
         }
         // Nobody is asked for a call that there can't be.
@@ -401,7 +484,15 @@ impl Machine {
             labels: call.labels.clone().into(),
         };
         let channel = self.lattice.join(tool.channel, call.given);
-        let (answer, span, given) = (call.label, call.span, self.given(&call));
+        let mut answer = call.label;
+        if tool.decl.approve_if_refused {
+            // Who is asked only where needed tells what is in the sets.
+            for among in &tool.decl.among {
+                let label = self.sets.as_ref().and_then(|s| s.get(&among.source)).map(|(label, _)| label);
+                answer = self.lattice.join(answer, label.unwrap_or_default());
+            }
+        }
+        let (span, given) = (call.span, self.given(&call));
         Some(Question {
             pending: Pending::Approve(Box::new(call)),
             call: asked,
@@ -409,6 +500,7 @@ impl Machine {
             answer,
             span,
             given,
+            choices: Box::default(),
         })
     }
 
@@ -512,7 +604,15 @@ impl Machine {
                     let (pending, call) = (Pending::Remember, Call::Remember { store, key, value });
                     let given =
                         if self.lattice.keeps_origins() { vec![(Part::Value, deep)] } else { Vec::new() };
-                    return Some(Question { pending, call, channel: bound, answer: bound, span, given });
+                    return Some(Question {
+                        pending,
+                        call,
+                        channel: bound,
+                        answer: bound,
+                        span,
+                        given,
+                        choices: Box::default(),
+                    });
                 }
                 Err((path, cause)) => {
                     s.fail(ErrorCode::Type, deep, span, format!("the key `{}`: {path}: {cause}", decl.name));
@@ -806,6 +906,46 @@ impl Machine {
     }
 }
 
+/// The value that a tool is applied to.
+#[derive(Clone, Copy)]
+struct Offered<'v> {
+    v: &'v Value,
+    /// The fields of a record, or of the arguments of a planned call.
+    fields: Option<&'v [(Name, Value)]>,
+    /// True if each parameter gets the field of its name; false for the bare value.
+    named: bool,
+    /// True if the label of the record counts as control.
+    planned: bool,
+}
+
+impl<'v> Offered<'v> {
+    /// The argument for a parameter.
+    fn argument(&self, name: &Name) -> Option<&'v Value> {
+        match (self.named, self.fields) {
+            (false, _) => Some(self.v),
+            (true, Some(fields)) => fields.iter().find(|(n, _)| n == name).map(|(_, a)| a),
+            (true, None) => None,
+        }
+    }
+
+    /// The label of an argument that is compared with the bound.
+    fn label(&self, lattice: &mut Lattice, name: &Name) -> Label {
+        match self.argument(name) {
+            Some(a) if self.planned => a.deep_label(lattice),
+            Some(a) => a.deep_label_in(lattice, self.v.label),
+            // One that is missing counts as `null`, for that it is missing is a fact about the record.
+            None => self.v.label,
+        }
+    }
+}
+
+/// Adds a choice, unless it is known from another of its parameters.
+fn note_choice(choices: &mut Vec<Choice>, choice: Choice) {
+    if !choices.contains(&choice) {
+        choices.push(choice);
+    }
+}
+
 /// A reply as the parameters want it.
 fn decode_reply(reply: &Reply, params: &ModelParams, code: &Code) -> Result<Data, String> {
     let offered = || params.tools.iter().map(|t| code.tool(*t));
@@ -845,7 +985,8 @@ impl Cleared {
         let tool = tool_of(&self.tool);
         let call = Call::Tool { tool: tool.decl.clone(), args: self.args };
         let (channel, answer, span) = (tool.channel, self.label, self.span);
-        Question { pending: Pending::Tool(self.tool), call, channel, answer, span, given: Vec::new() }
+        let (pending, choices) = (Pending::Tool(self.tool), self.choices.into());
+        Question { pending, call, channel, answer, span, given: Vec::new(), choices }
     }
 }
 

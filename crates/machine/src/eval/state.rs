@@ -38,6 +38,19 @@ impl Machine {
             print.text(tool)?;
             print.number(*calls as usize)?;
         }
+        // What the sets hold decides which calls are admitted.
+        for (label, found) in
+            self.sets.iter().map(|s| s.results()).collect::<Option<Vec<_>>>()?.into_iter().flatten()
+        {
+            print.label(label)?;
+            match found {
+                None => print.tag(0),
+                Some(data) => {
+                    print.tag(1);
+                    print.data(data)?;
+                }
+            }
+        }
         Some(print.out)
     }
 }

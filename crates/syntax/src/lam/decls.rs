@@ -6,8 +6,8 @@ use super::lexer::{Bracket, Tok};
 use super::parser::Parser;
 use core_ir::print::{DEFAULT_REPAIR, default_flow};
 use core_ir::{
-    Comparison, Data, Effect, EffectClass, EffectRow, EnumType, KeyDecl, LabelSpec, MAX_DATA_DEPTH, Measure,
-    ModelParams, Name, Pred, Schema, StoreDecl, StoreId, ToolDecl, ToolId, ToolParam, Type,
+    Among, Comparison, Data, Effect, EffectClass, EffectRow, EnumType, KeyDecl, LabelSpec, MAX_DATA_DEPTH,
+    Measure, ModelParams, Name, Pred, Schema, StoreDecl, StoreId, ToolDecl, ToolId, ToolParam, Type,
 };
 use diagnostics::{Diagnostic, nearest};
 use std::collections::BTreeSet;
@@ -578,6 +578,8 @@ impl Parser<'_> {
         let mut description = None;
         let mut handler = None;
         let mut approve = false;
+        let mut approve_if_refused = false;
+        let mut among = Vec::new();
         let mut at_most = None;
         let mut policy = None;
         while !self.starts_item() {
@@ -595,7 +597,20 @@ impl Parser<'_> {
                     handler = Some(self.data());
                     continue;
                 }
-                (_, "approve") => approve = true,
+                (_, "approve") => {
+                    approve = true;
+                    self.bump();
+                    if self.word() == "if_refused" {
+                        approve_if_refused = true;
+                        self.bump();
+                    }
+                    continue;
+                }
+                (_, "among") => {
+                    self.bump();
+                    among = self.among();
+                    continue;
+                }
                 (_, "at_most") => {
                     self.bump();
                     at_most = Some(self.whole());
@@ -633,6 +648,8 @@ impl Parser<'_> {
             description,
             handler,
             approve,
+            approve_if_refused,
+            among: among.into(),
             at_most,
             policy,
             span,
@@ -652,6 +669,22 @@ impl Parser<'_> {
                 );
             }
         }
+    }
+
+    /// The sets of a tool, as data.
+    fn among(&mut self) -> Vec<Among> {
+        let start = self.start();
+        let sets = self.data();
+        let sets = match &sets {
+            Data::List(sets) => sets.iter().map(Among::from_data).collect::<Option<Vec<_>>>(),
+            _ => None,
+        };
+        if sets.is_none() {
+            let message = "`among` takes a list such as `[{tool: \"contacts\", params: {to: [\"email\"]}}]`";
+            let span = self.span(start);
+            self.error(codes::SYNTAX, message.to_string(), span);
+        }
+        sets.unwrap_or_default()
     }
 
     pub(super) fn store_decl(&mut self) {

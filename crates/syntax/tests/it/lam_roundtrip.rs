@@ -88,10 +88,10 @@ proptest! {
 fn every_form_is_generated() {
     let mut seen = std::collections::HashSet::new();
     for form in 0..crate::common::FORMS {
-        for salt in 0..40u8 {
+        for salt in 0..90u8 {
             let mut choices = vec![1, 1, 1, 1, 1, 1, 1, 1, 1, 1, form, salt];
             choices.extend((0..60u8).map(|i| i.wrapping_mul(salt).wrapping_add(form)));
-            for shift in 0..4 {
+            for shift in 0..6 {
                 for (_, t) in crate::common::code(&choices[shift..]).iter() {
                     seen.insert(std::mem::discriminant(t));
                 }

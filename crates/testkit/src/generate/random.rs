@@ -4,9 +4,9 @@
 use super::build::{FIELDS, PRELUDE, TAGS, role};
 use super::{Ast, Op, Program, Reply};
 use core_ir::{
-    Bound, Builder, Catches, Code, Comparison, Data, EffectClass, EnumType, Globals, IfSugar, KeyDecl,
-    LabelSpec, Lattice, LatticeKind, Measure, ModelParams, Name, Num, Pred, Prim, Schema, StoreDecl, Term,
-    ToolDecl, ToolId, ToolParam, Type,
+    Among, AmongSource, Bound, Builder, Catches, Code, Comparison, Data, EffectClass, EnumType, Globals,
+    IfSugar, KeyDecl, LabelSpec, Lattice, LatticeKind, Measure, ModelParams, Name, Num, Pred, Prim, Schema,
+    StoreDecl, Term, ToolDecl, ToolId, ToolParam, Type,
 };
 use diagnostics::{FileId, Span};
 use std::sync::Arc;
@@ -34,6 +34,9 @@ pub struct Style {
     /// True if some tools limit the calls that untrusted data decides. In branches that run at the same time
     /// none does: which call is the last depends on the order of responses.
     pub at_most: bool,
+    /// True if some tools have sets that untrusted data may choose from, or want approval only where their
+    /// bounds would refuse. A set is an endorsement.
+    pub among: bool,
     /// True if programs look at the texts of errors and of messages that a run makes up, rather than
     /// only at their labels.
     pub messages: bool,
@@ -64,6 +67,7 @@ impl Default for Style {
             declassify: true,
             approve: true,
             at_most: true,
+            among: true,
             messages: false,
             lattice: None,
             failing_stores: true,
@@ -351,7 +355,10 @@ pub(crate) fn program(rng: &mut Rng, style: &Style) -> Program {
     let lattice = style
         .lattice
         .unwrap_or_else(|| LatticeKind::ALL.get(drawn + 1).map_or(LatticeKind::default(), |(_, kind)| *kind));
-    let tools = tools(rng, lattice, style.approve, style.at_most && (style.in_order || !style.parallel));
+    let mut tools = tools(rng, lattice, style.approve, style.at_most && (style.in_order || !style.parallel));
+    if style.among {
+        add_sets(rng, lattice, &mut tools);
+    }
     let mut stores = stores(rng, lattice);
     // A model with tools replies with a tag, which is of no type that programs are made for.
     let models = models(rng, if style.typed { 0 } else { tools.len() });
@@ -485,11 +492,51 @@ fn tools(rng: &mut Rng, lattice: LatticeKind, approve: bool, at_most: bool) -> V
             description: None,
             handler: None,
             approve: approve && rng.chance(40),
+            approve_if_refused: false,
+            among: Box::default(),
             at_most: (at_most && counts.chance(20)).then(|| counts.below(3) as u64),
             policy,
             span: NOWHERE,
         })
         .collect()
+}
+
+/// Gives some tools sets, and some of those that want approval want it only where their bounds would refuse.
+/// Programs call the reads of sets themselves, too.
+fn add_sets(rng: &mut Rng, lattice: LatticeKind, tools: &mut [ToolDecl]) {
+    // Numbers of their own, so that the rest does not depend on them.
+    let mut rng = Rng::new(rng.0.rotate_left(41));
+    let reads = ["check", "maybe"];
+    if rng.chance(50) {
+        for tool in tools.iter_mut().filter(|t| reads.contains(&&*t.name)) {
+            (tool.effect, tool.approve, tool.policy) = (EffectClass::Read, false, None);
+            tool.label = spec(&mut rng, lattice, 5, 80);
+        }
+    }
+    for tool in tools.iter_mut() {
+        tool.approve_if_refused = tool.approve && rng.chance(50);
+        if tool.params.is_empty() || reads.contains(&&*tool.name) || rng.chance(40) {
+            continue;
+        }
+        let mut sets = Vec::new();
+        for _ in 0..=rng.below(2) {
+            let source = match rng.below(4) {
+                0 => AmongSource::Request,
+                n => AmongSource::Tool(reads[n % 2].into()),
+            };
+            let path = |rng: &mut Rng| if rng.chance(20) { vec!["a".into()] } else { Vec::new() };
+            let several = tool.params.len() > 1 && rng.chance(25);
+            let params = match several {
+                true => tool.params.iter().map(|p| (p.name.clone(), path(&mut rng))).collect(),
+                false => {
+                    let at = rng.below(tool.params.len());
+                    vec![(tool.params[at].name.clone(), path(&mut rng))]
+                }
+            };
+            sets.push(Among { source, params });
+        }
+        tool.among = sets.into();
+    }
 }
 
 /// A policy: it looks at a value or at a label, mostly of the parameter given, if it looks at anything.

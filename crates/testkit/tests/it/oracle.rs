@@ -588,6 +588,8 @@ fn program(number: u64, runner: &mut TestRunner) -> Program {
         permanent: false,
         // In the proofs the error of a used-up count may be caught, and no call is exempt.
         at_most: false,
+        // The driver of the proofs' interpreter has no sets.
+        among: false,
         ..Style::default()
     };
     if number.is_multiple_of(2) {

@@ -77,7 +77,7 @@ proptest! {
 
     #[test]
     fn effects_under_a_label_are_confined_to_it(
-        program in two_axis_program(Style { approve: false, ..Style::default() }),
+        program in two_axis_program(Style { approve: false, among: false, ..Style::default() }),
         pc in a_label(), before in a_label(), branch: bool,
     ) {
         confined(&program, &pc, &before, branch)?;
@@ -85,7 +85,7 @@ proptest! {
 
     #[test]
     fn effects_of_wild_programs_are_confined(
-        program in two_axis_program(Style { wild: 40, approve: false, ..Style::default() }),
+        program in two_axis_program(Style { wild: 40, approve: false, among: false, ..Style::default() }),
         pc in a_label(), before in a_label(), branch: bool,
     ) {
         confined(&program, &pc, &before, branch)?;
@@ -271,6 +271,7 @@ fn secrets(parallel: bool, approve: bool) -> impl Strategy<Value = (Program, Dat
             endorse: false,
             declassify: false,
             approve,
+            among: approve,
             messages: true,
             parallel,
             size: 50,

@@ -300,7 +300,7 @@ fn run_all(
                 let mut calls = mocks::Calls::new();
                 let mut events = |event: Event| {
                     recorder.note(&event);
-                    if let Event::Asked { what: Asked::Tool { name, args }, .. } = event {
+                    if let Event::Asked { what: Asked::Tool { name, args, .. }, .. } = event {
                         calls.push((name, args));
                     }
                 };

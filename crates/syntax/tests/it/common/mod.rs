@@ -3,9 +3,9 @@
 pub mod agent_text;
 
 use core_ir::{
-    Bound, BoundOrigin, Branch, Builder, Catches, Code, Comparison, Data, Effect, EffectClass, EffectRow,
-    EnumType, Globals, IfSugar, KeyDecl, LabelSpec, LetSugar, Measure, ModelParams, Name, Num, Pred, Prim,
-    Recv, Role, StoreDecl, StoreId, Term, TermId, ToolDecl, ToolId, ToolParam, Type,
+    Among, AmongSource, Bound, BoundOrigin, Branch, Builder, Catches, Code, Comparison, Data, Effect,
+    EffectClass, EffectRow, EnumType, Globals, IfSugar, KeyDecl, LabelSpec, LetSugar, Measure, ModelParams,
+    Name, Num, Pred, Prim, Recv, Role, StoreDecl, StoreId, Term, TermId, ToolDecl, ToolId, ToolParam, Type,
 };
 use diagnostics::{FileId, Span};
 use std::collections::BTreeSet;
@@ -283,6 +283,7 @@ impl Gen<'_> {
     fn tool(&mut self) {
         let name = Name::from(format!("{}{}", self.name(), self.tools));
         let params = self.names(3);
+        let approve = self.flag();
         let decl = ToolDecl {
             name,
             params: params
@@ -295,13 +296,33 @@ impl Gen<'_> {
             label: self.label(),
             description: self.some(|g| Name::from(&*g.text())),
             handler: self.some(Self::data),
-            approve: self.flag(),
+            approve,
+            approve_if_refused: approve && self.flag(),
+            among: self.among(),
             at_most: self.some(|g| g.pick(9) as u64),
             policy: self.some(Self::policy),
             span: AT,
         };
         self.b.tool(decl);
         self.tools += 1;
+    }
+
+    fn among(&mut self) -> Box<[Among]> {
+        let sets = self.pick(9).saturating_sub(6);
+        (0..sets)
+            .map(|_| {
+                let source = match self.some(Self::name) {
+                    None => AmongSource::Request,
+                    Some(tool) => AmongSource::Tool(tool),
+                };
+                let names = self.names(2);
+                let mut params: Vec<_> = names.into_iter().map(|n| (n, self.names(2))).collect();
+                if params.is_empty() {
+                    params.push(("x".into(), Vec::new()));
+                }
+                Among { source, params }
+            })
+            .collect()
     }
 
     fn store(&mut self) -> StoreId {

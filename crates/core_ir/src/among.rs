@@ -1,0 +1,332 @@
+//! Sets of values that untrusted data may choose an argument from: `among` of a tool.
+//!
+//! Entry points: [`Among`], an entry of a declaration; [`tokens`], the set that a request states.
+//!
+//! Invariant: equality is that of data. No text is trimmed, folded or searched for.
+//!
+//! Source: `docs/calculus.md` §10, bounded endorsement.
+
+use crate::{Data, Name, Num};
+use std::collections::HashSet;
+
+/// The longest list that is an argument out of a set.
+pub const MAX_CHOSEN_ITEMS: usize = 1_000;
+
+/// Source of a set.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum AmongSource {
+    /// The tokens of the run's input ([`tokens`]).
+    Request,
+    /// The result of a tool that is called once, before the first step of the run.
+    Tool(Name),
+}
+
+/// A set of arguments: for one parameter, or for several that are chosen together.
+///
+/// # Examples
+/// ```
+/// use core_ir::{Among, AmongSource, Data};
+/// // The address of a contact.
+/// let contacts = AmongSource::Tool("contacts".into());
+/// let among = Among { source: contacts, params: vec![("to".into(), vec!["email".into()])] };
+/// let bob = Data::record([("email".into(), Data::str("bob@example.org"))]);
+/// let items = [bob];
+/// let bob = Data::str("bob@example.org");
+/// assert_eq!(among.choices(&items, &[&bob]), Some(1));
+/// let eve = Data::str("eve@example.org");
+/// assert_eq!(among.choices(&items, &[&eve]), None);
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Among {
+    /// Source of the set.
+    pub source: AmongSource,
+    /// The parameters, at least one, each with the fields that lead to its value in an item.
+    pub params: Vec<(Name, Vec<Name>)>,
+}
+
+impl Among {
+    /// The entry as data: `{tool: NAME, params: {PARAMETER: [FIELD, …], …}}`, without `tool` for the request.
+    pub fn to_data(&self) -> Data {
+        let path = |path: &[Name]| Data::list(path.iter().map(|n| Data::str(&**n)));
+        let params = Data::record(self.params.iter().map(|(n, p)| (n.clone(), path(p))));
+        let tool = match &self.source {
+            AmongSource::Request => None,
+            AmongSource::Tool(name) => Some(("tool".into(), Data::str(&**name))),
+        };
+        Data::record(tool.into_iter().chain([("params".into(), params)]))
+    }
+
+    /// Reads [`Among::to_data`].
+    ///
+    /// # Examples
+    /// ```
+    /// use core_ir::{Among, AmongSource};
+    /// let among = Among { source: AmongSource::Request, params: vec![("to".into(), Vec::new())] };
+    /// assert_eq!(Among::from_data(&among.to_data()), Some(among));
+    /// ```
+    pub fn from_data(data: &Data) -> Option<Among> {
+        let Data::Record(fields) = data else { return None };
+        let source = match data.field("tool") {
+            None => AmongSource::Request,
+            Some(Data::Str(name)) => AmongSource::Tool(Name::from(&**name)),
+            Some(_) => return None,
+        };
+        let known = 1 + usize::from(source != AmongSource::Request);
+        let Some(Data::Record(params)) = data.field("params") else { return None };
+        let path = |data: &Data| match data {
+            Data::List(names) => names.iter().map(name).collect::<Option<Vec<Name>>>(),
+            _ => None,
+        };
+        let params = params.iter().map(|(n, p)| Some((n.clone(), path(p)?))).collect::<Option<Vec<_>>>()?;
+        (fields.len() == known && !params.is_empty()).then_some(Among { source, params })
+    }
+
+    /// Number of values that the arguments could have been chosen from, if they are in the set. `args` are in
+    /// the order of [`Among::params`]. Several parameters are chosen by one item.
+    ///
+    /// A list is in a set if it is an element, or if it has between one and [`MAX_CHOSEN_ITEMS`] items and
+    /// each is an element.
+    pub fn choices(&self, items: &[Data], args: &[&Data]) -> Option<usize> {
+        debug_assert_eq!(self.params.len(), args.len());
+        let [(_, path)] = &self.params[..] else {
+            let matches = |item: &&Data| {
+                self.params.iter().zip(args).all(|((_, path), arg)| {
+                    let mut values = HashSet::new();
+                    add_values(item, path, &mut values);
+                    is_among(arg, &values)
+                })
+            };
+            return items.iter().find(matches).map(|_| items.len());
+        };
+        let mut values = HashSet::new();
+        items.iter().for_each(|item| add_values(item, path, &mut values));
+        let [arg] = args else { return None };
+        is_among(arg, &values).then_some(values.len())
+    }
+}
+
+fn name(data: &Data) -> Option<Name> {
+    match data {
+        Data::Str(name) => Some(Name::from(&**name)),
+        _ => None,
+    }
+}
+
+/// The items of a set: those of a list; anything else is one.
+pub fn items(data: &Data) -> &[Data] {
+    match data {
+        Data::List(items) => items,
+        Data::Null => &[],
+        one => std::slice::from_ref(one),
+    }
+}
+
+/// Adds the values that a path leads to. Lists on the way, and at its end, stand for their items.
+fn add_values<'d>(data: &'d Data, path: &[Name], out: &mut HashSet<&'d Data>) {
+    // Data is at most `MAX_DATA_DEPTH` deep, so the work list is no longer than the data is large.
+    let mut rest = vec![(data, path)];
+    while let Some((data, path)) = rest.pop() {
+        match (data, path) {
+            (Data::List(items), _) => rest.extend(items.iter().map(|item| (item, path))),
+            (one, []) => {
+                out.insert(one);
+            }
+            (record, [first, path @ ..]) => rest.extend(record.field(first).map(|field| (field, path))),
+        }
+    }
+}
+
+fn is_among(arg: &Data, values: &HashSet<&Data>) -> bool {
+    match arg {
+        Data::List(items) if (1..=MAX_CHOSEN_ITEMS).contains(&items.len()) => {
+            values.contains(arg) || items.iter().all(|item| values.contains(item))
+        }
+        _ => values.contains(arg),
+    }
+}
+
+/// The whole tokens of a request: its numbers, its addresses, and the texts between quotation marks.
+///
+/// A word ends at white space; brackets and punctuation around it don't count. A word of digits, perhaps with
+/// a sign, a currency sign, separated thousands and a fraction, is a number. An address is a word that no
+/// ordinary word looks like: it has a digit, or one of `@ # _ / : . + =` inside. Of other data than text,
+/// numbers are tokens, and so is each text in it that is one.
+///
+/// # Examples
+/// ```
+/// use core_ir::{Data, Num, among::tokens};
+/// let found = tokens(&Data::str("Pay $1,500 to bob@example.org for \"the roof\", please."));
+/// assert!(found.contains(&Data::Num(Num::from(1500))));
+/// assert!(found.contains(&Data::str("bob@example.org")));
+/// assert!(found.contains(&Data::str("the roof")));
+/// assert!(!found.contains(&Data::Num(Num::from(150))));
+/// assert!(!found.contains(&Data::str("please")));
+/// ```
+pub fn tokens(request: &Data) -> Vec<Data> {
+    let (mut found, mut seen) = (Vec::new(), HashSet::new());
+    let mut add = |token: Data| {
+        if seen.insert(token.clone()) {
+            found.push(token);
+        }
+    };
+    let mut rest = vec![request];
+    while let Some(data) = rest.pop() {
+        match data {
+            Data::Str(text) => {
+                quoted(text).for_each(|text| add(Data::str(text)));
+                for word in text.split_whitespace() {
+                    if let Some(number) = number(word) {
+                        add(Data::Num(number));
+                    }
+                    let word = trimmed(word);
+                    if is_address(word) {
+                        add(Data::str(word));
+                    }
+                }
+            }
+            Data::Num(_) => add(data.clone()),
+            Data::List(items) => rest.extend(items.iter().rev()),
+            Data::Record(fields) => rest.extend(fields.iter().rev().map(|(_, d)| d)),
+            Data::Pair(both) => rest.extend([&both.1, &both.0]),
+            Data::Tag(_, payload) => rest.push(payload),
+            Data::Null | Data::Bool(_) => {}
+        }
+    }
+    found
+}
+
+/// Pairs of quotation marks.
+const QUOTES: [(char, char); 6] = [('"', '"'), ('\'', '\''), ('`', '`'), ('“', '”'), ('‘', '’'), ('«', '»')];
+
+/// The texts between quotation marks that begin and end a word. They don't overlap.
+fn quoted(text: &str) -> impl Iterator<Item = &str> {
+    let is_edge = |c: Option<char>| c.is_none_or(|c| !c.is_alphanumeric());
+    let mut from = 0;
+    std::iter::from_fn(move || {
+        while let Some((at, open)) =
+            text[from..].char_indices().find(|(_, c)| QUOTES.iter().any(|q| q.0 == *c))
+        {
+            let at = from + at;
+            let start = at + open.len_utf8();
+            from = start;
+            let close = QUOTES.iter().find(|q| q.0 == open)?.1;
+            if !is_edge(text[..at].chars().next_back()) {
+                continue;
+            }
+            let ends = |(i, c): &(usize, char)| {
+                *c == close && is_edge(text[start + i + c.len_utf8()..].chars().next())
+            };
+            if let Some((end, _)) = text[start..].char_indices().find(ends).filter(|(end, _)| *end > 0) {
+                from = start + end + close.len_utf8();
+                return Some(&text[start..start + end]);
+            }
+            // Nothing closes it, nor a later one of its kind: each of them would look to the end again.
+            if !text[start..].contains(close) {
+                let next = text[start..]
+                    .char_indices()
+                    .find(|(_, c)| QUOTES.iter().any(|q| q.0 == *c && q.0 != open));
+                from = next.map_or(text.len(), |(i, _)| start + i);
+            }
+        }
+        None
+    })
+}
+
+/// A word without brackets, quotation marks and punctuation around it.
+fn trimmed(word: &str) -> &str {
+    let outer = |c: char| "()[]{}<>,;!?\"'`“”‘’«»".contains(c);
+    word.trim_matches(outer).trim_end_matches(|c: char| outer(c) || ".:".contains(c))
+}
+
+fn is_address(word: &str) -> bool {
+    let inner = word.char_indices().any(|(i, c)| {
+        "@#_/:.+=".contains(c) && (i > 0 || "@#/".contains(c)) && i + c.len_utf8() < word.len()
+    });
+    inner || word.contains(|c: char| c.is_ascii_digit())
+}
+
+/// The number that a word is as a whole.
+fn number(word: &str) -> Option<Num> {
+    let word = trimmed(word).trim_matches(|c: char| "$€£¥".contains(c));
+    let (negative, digits) = match word.strip_prefix('-') {
+        Some(rest) => (true, rest.trim_start_matches(|c: char| "$€£¥".contains(c))),
+        None => (false, word.strip_prefix('+').unwrap_or(word)),
+    };
+    let (whole, fraction) = digits.split_once('.').map_or((digits, None), |(w, f)| (w, Some(f)));
+    let is_digits = |s: &str| !s.is_empty() && s.bytes().all(|b| b.is_ascii_digit());
+    let mut groups = whole.split(',');
+    let first = groups.next()?;
+    let rest: Vec<&str> = groups.collect();
+    let grouped = rest.is_empty() || (first.len() <= 3 && rest.iter().all(|g| g.len() == 3));
+    if !grouped || !is_digits(first) || !rest.iter().all(|g| is_digits(g)) || !fraction.is_none_or(is_digits)
+    {
+        return None;
+    }
+    let sign = if negative { "-" } else { "" };
+    let fraction = fraction.map_or(String::new(), |f| format!(".{f}"));
+    format!("{sign}{first}{}{fraction}", rest.concat()).parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn texts(request: &str) -> Vec<String> {
+        let text = |d: Data| match d {
+            Data::Str(s) => s.to_string(),
+            Data::Num(n) => n.to_string(),
+            _ => unreachable!("a token is a text or a number"),
+        };
+        tokens(&Data::str(request)).into_iter().map(text).collect()
+    }
+
+    #[test]
+    fn tokens_are_whole() {
+        assert_eq!(texts("pay 1500 to GB29NWBK"), ["1500", "1500", "GB29NWBK"]);
+        assert_eq!(
+            texts("(see https://a.example/b?c=1), @bob: #general."),
+            ["https://a.example/b?c=1", "@bob", "#general"]
+        );
+        assert_eq!(texts("send it to all my friends."), [""; 0]);
+        assert_eq!(texts("read bill-december.txt, then stop."), ["bill-december.txt"]);
+        assert_eq!(
+            texts("-12.50 1,5 $3,000.25 €7 12a"),
+            ["-12.5", "-12.50", "1,5", "3000.25", "$3,000.25", "7", "€7", "12a"]
+        );
+    }
+
+    #[test]
+    fn quoted_texts_begin_and_end_words() {
+        assert_eq!(texts("call it \"my list\" and ‘that one’"), ["my list", "that one"]);
+        assert_eq!(texts("don't say it isn't so"), [""; 0]);
+        assert_eq!(texts("an \"open end"), [""; 0]);
+        // Many opening marks that nothing closes take no time in the square of their number.
+        assert_eq!(texts(&" \"a".repeat(100_000)).len(), 0);
+        assert_eq!(texts(&" «a".repeat(100_000)).len(), 0);
+    }
+
+    #[test]
+    fn several_parameters_are_chosen_by_one_item() {
+        let item = |to: &str, n: i64| {
+            Data::record([("iban".into(), Data::str(to)), ("total".into(), Data::Num(Num::from(n)))])
+        };
+        let bills = [item("A1", 5), item("B2", 9000)];
+        let params = vec![("to".into(), vec!["iban".into()]), ("amount".into(), vec!["total".into()])];
+        let among = Among { source: AmongSource::Tool("bills".into()), params };
+        let n = |n: i64| Data::Num(Num::from(n));
+        assert_eq!(among.choices(&bills, &[&Data::str("A1"), &n(5)]), Some(2));
+        assert_eq!(among.choices(&bills, &[&Data::str("A1"), &n(9000)]), None);
+    }
+
+    #[test]
+    fn a_list_is_chosen_item_by_item() {
+        let among = Among { source: AmongSource::Request, params: vec![("to".into(), Vec::new())] };
+        let set = [Data::str("a"), Data::str("b")];
+        let list = |items: &[&str]| Data::list(items.iter().map(|s| Data::str(*s)));
+        assert_eq!(among.choices(&set, &[&list(&["b", "a"])]), Some(2));
+        assert_eq!(among.choices(&set, &[&list(&["b", "c"])]), None);
+        assert_eq!(among.choices(&set, &[&list(&[])]), None);
+        let long = vec!["a"; MAX_CHOSEN_ITEMS + 1];
+        assert_eq!(among.choices(&set, &[&list(&long)]), None);
+    }
+}

@@ -1,0 +1,146 @@
+//! Sets of values that untrusted data may choose arguments from (`among` of a tool).
+//!
+//! The tools of sets are called one after the other before the first step of the run, at the program counter
+//! ⊥, whether or not the program comes to a call that needs them. A later call would tell what decided it.
+//!
+//! Invariant: a set never changes once the program runs. One that could not be read admits nothing.
+//!
+//! Source: `docs/calculus.md` §10, bounded endorsement.
+
+use crate::value::Tool;
+use crate::{Call, Config, Deadlines, Machine, Output, Part, Place, ROOT, Request, RequestId, Response};
+use core_ir::{AmongSource, Code, Data, Label, Lattice, Name, ToolDecl, among};
+use std::sync::Arc;
+
+/// Arguments that their bounds refuse and a set admits: whoever controls them has chosen one of its values.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Choice {
+    /// The parameters that are chosen together; mostly one.
+    pub params: Vec<Name>,
+    /// Number of values in the set. Of a list, each item is one of them.
+    pub of: usize,
+}
+
+/// The sets of a run.
+#[derive(Clone)]
+pub(crate) struct Sets {
+    /// The tokens of the request, with its label.
+    request: Option<(Label, Arc<[Data]>)>,
+    reads: Vec<SetRead>,
+    /// Number of reads that were answered.
+    answered: usize,
+    /// True if the next one was asked for.
+    asked: bool,
+}
+
+#[derive(Clone)]
+struct SetRead {
+    tool: Arc<ToolDecl>,
+    channel: Label,
+    /// The label of the result, with what the tool stated.
+    label: Label,
+    /// The result; `None` before it is there, and for ever if there is none.
+    found: Option<Data>,
+}
+
+impl Sets {
+    /// The sets that the tools of a program name; `None` if they name none.
+    pub(crate) fn of(
+        lattice: &mut Lattice,
+        code: &Code,
+        input: Option<&Data>,
+        config: &Config,
+    ) -> Option<Box<Sets>> {
+        let mut all = code.tools.iter().flat_map(|t| &t.among).peekable();
+        all.peek()?;
+        let request = all.any(|a| a.source == AmongSource::Request).then(|| {
+            let stated = config.request.as_ref().map(|text| Data::Str(text.clone()));
+            let tokens = stated.as_ref().or(input).map(among::tokens).unwrap_or_default();
+            let label = lattice.resolve(&config.input).unwrap_or_else(|| lattice.top());
+            (label, tokens.into())
+        });
+        let read = |tool: &Arc<ToolDecl>| {
+            let Tool { channel, result, .. } = Tool::new(lattice, tool);
+            SetRead { tool: tool.clone(), channel, label: result, found: None }
+        };
+        let reads = code.set_reads().into_iter().map(read).collect();
+        Some(Box::new(Sets { request, reads, answered: 0, asked: false }))
+    }
+
+    /// Number of requests that are made before the first step.
+    pub(crate) fn requests(&self) -> u32 {
+        // INVARIANT: a program has fewer tools than terms, and `TermId` is a `u32`.
+        u32::try_from(self.reads.len()).unwrap_or(u32::MAX)
+    }
+
+    /// A set: its label and its items, none if it could not be read.
+    pub(crate) fn get(&self, source: &AmongSource) -> Option<(Label, &[Data])> {
+        match source {
+            AmongSource::Request => self.request.as_ref().map(|(label, items)| (*label, &**items)),
+            AmongSource::Tool(name) => {
+                let read = self.reads.iter().find(|r| r.tool.name == *name)?;
+                Some((read.label, read.found.as_ref().map_or(&[], among::items)))
+            }
+        }
+    }
+
+    /// The results, in the order of their requests; `None` while some are missing.
+    pub(crate) fn results(&self) -> Option<impl Iterator<Item = (Label, Option<&Data>)>> {
+        let all = self.reads.iter().map(|r| (r.label, r.found.as_ref()));
+        (self.answered == self.reads.len()).then_some(all)
+    }
+}
+
+impl Machine {
+    /// The next request for a set; nothing if the program can run.
+    pub(crate) fn next_set(&mut self) -> Option<Output> {
+        let sets = self.sets.as_deref_mut()?;
+        let read = sets.reads.get(sets.answered)?;
+        if std::mem::replace(&mut sets.asked, true) {
+            return Some(Output::Waiting);
+        }
+        let number = u32::try_from(sets.answered).unwrap_or(u32::MAX);
+        let args = read.tool.params.iter().map(|p| (p.name.clone(), Data::Null)).collect();
+        let given = match self.lattice.keeps_origins() {
+            true => [(Part::Control, Label::BOTTOM)].into(),
+            false => Box::default(),
+        };
+        let request = Request {
+            call: Call::Tool { tool: read.tool.clone(), args },
+            channel: read.channel,
+            answer: read.label,
+            deadlines: Deadlines::default(),
+            given,
+            span: read.tool.span,
+            place: Place { branch: None, number },
+            call_id: None,
+            choices: Box::default(),
+        };
+        Some(Output::Request(RequestId { strand: ROOT, number }, request))
+    }
+
+    /// Takes the response to a request for a set; false if it is to another one. A response that is no result
+    /// of the tool's type leaves the set empty.
+    pub(crate) fn set_answered(&mut self, id: RequestId, response: &Response) -> bool {
+        let Some(sets) = self.sets.as_deref_mut().filter(|s| id.strand == ROOT && id.number < s.requests())
+        else {
+            return false;
+        };
+        if !sets.asked || id.number as usize != sets.answered {
+            return true;
+        }
+        if let Some(read) = sets.reads.get_mut(sets.answered) {
+            let (found, own) = match response {
+                Response::Tool(Ok(data)) => (Some(data), Some(Label::BOTTOM)),
+                Response::LabelledTool(Ok(data), own) => (Some(data), self.lattice.resolve(own)),
+                _ => (None, Some(Label::BOTTOM)),
+            };
+            let own = own.unwrap_or_else(|| self.lattice.top());
+            read.label = self.lattice.join(read.label, own);
+            read.found = found.filter(|data| read.tool.result.check(data).is_ok()).cloned();
+        }
+        sets.answered += 1;
+        sets.asked = false;
+        true
+    }
+}

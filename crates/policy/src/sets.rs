@@ -1,0 +1,162 @@
+//! `among`: sets of values that untrusted data may choose arguments from.
+//!
+//! Invariant: a set is a fixed source. Nothing of it is taken from the text of an argument.
+
+use super::{Policy, PolicyReader, Signature, Value, codes};
+use core_ir::{Among, AmongSource, Code, Name, ToolDecl};
+use diagnostics::{Diagnostic, Span, clip, nearest};
+use toml::de::{DeTable, DeValue};
+
+/// A set of a signature, with its place in the file.
+pub(super) type SetRule = (Among, Span);
+
+const HELP: &str = "write `request`, `tools.NAME()`, or `tools.NAME().FIELD`, with `|` between several";
+
+impl PolicyReader {
+    /// `among`: a table with a set for each parameter, or a list of tables, each for parameters that are
+    /// chosen together.
+    pub(super) fn among(&mut self, value: &Value<'_>) -> Vec<SetRule> {
+        match value.get_ref() {
+            DeValue::Table(sets) => self.single_sets(sets),
+            DeValue::Array(tables) => {
+                let mut out = Vec::new();
+                for table in tables.iter() {
+                    match table.get_ref() {
+                        DeValue::Table(sets) if sets.len() < 2 => out.extend(self.single_sets(sets)),
+                        DeValue::Table(sets) => out.extend(self.joint_set(sets, self.span(table.span()))),
+                        _ => self.wrong(table, "a table such as { to = \"tools.contacts().email\" }"),
+                    }
+                }
+                out
+            }
+            _ => {
+                self.wrong(value, "a table with a set for each parameter, or a list of tables");
+                Vec::new()
+            }
+        }
+    }
+
+    fn single_sets(&mut self, sets: &DeTable<'_>) -> Vec<SetRule> {
+        let mut out = Vec::new();
+        for (param, set) in sets.iter() {
+            let param = Name::from(&**param.get_ref());
+            for (source, path) in self.sources(set) {
+                let among = Among { source, params: vec![(param.clone(), path)] };
+                out.push((among, self.span(set.span())));
+            }
+        }
+        out
+    }
+
+    /// Parameters that take their values from one item.
+    fn joint_set(&mut self, sets: &DeTable<'_>, span: Span) -> Option<SetRule> {
+        let mut from: Option<AmongSource> = None;
+        let mut params = Vec::new();
+        for (param, set) in sets.iter() {
+            let found = self.sources(set);
+            let [(source, path)] = &found[..] else {
+                if found.len() > 1 {
+                    let message = "parameters that are chosen together have one source";
+                    let d = Diagnostic::error(codes::WRONG_VALUE, message, self.span(set.span()));
+                    self.found.push(d.help("write a table of the list for each source"));
+                }
+                return None;
+            };
+            let alike = from.get_or_insert_with(|| source.clone()) == source;
+            if !alike || *source == AmongSource::Request {
+                let message = "parameters that are chosen together come from the items of one tool's result";
+                let d = Diagnostic::error(codes::WRONG_VALUE, message, self.span(set.span()));
+                self.found.push(d.help(
+                    "write `[{ to = \"tools.bills().iban\", amount = \"tools.bills().total\" }]`; a table \
+                     outside of a list has a set for each parameter",
+                ));
+                return None;
+            }
+            params.push((Name::from(&**param.get_ref()), path.clone()));
+        }
+        Some((Among { source: from?, params }, span))
+    }
+
+    /// The sources of a set with the fields that are taken of each. None if there is an error.
+    fn sources(&mut self, value: &Value<'_>) -> Vec<(AmongSource, Vec<Name>)> {
+        let DeValue::String(text) = value.get_ref() else {
+            self.wrong(value, "a set such as \"request | tools.contacts().email\"");
+            return Vec::new();
+        };
+        let all: Option<Vec<_>> = text.split('|').map(|part| source(part.trim())).collect();
+        if all.is_none() {
+            let message = format!("`{}` is not a set", clip(text));
+            let d = Diagnostic::error(codes::WRONG_VALUE, message, self.span(value.span()));
+            self.found.push(d.help(HELP));
+        }
+        all.unwrap_or_default()
+    }
+}
+
+/// `request`, or `tools.NAME()` with fields. The name is as it is, so it may have dots.
+fn source(text: &str) -> Option<(AmongSource, Vec<Name>)> {
+    if text == "request" {
+        return Some((AmongSource::Request, Vec::new()));
+    }
+    let (name, path) = text.strip_prefix("tools.")?.split_once("()")?;
+    let fields = match path.strip_prefix('.') {
+        Some(path) => {
+            path.split('.').map(|f| (!f.is_empty()).then(|| Name::from(f))).collect::<Option<_>>()?
+        }
+        None if path.is_empty() => Vec::new(),
+        None => return None,
+    };
+    (!name.is_empty()).then(|| (AmongSource::Tool(name.into()), fields))
+}
+
+impl Policy {
+    /// Reports mistakes in the sets of a program, all of whose policies are applied.
+    pub(super) fn check_sets(&self, code: &Code, found: &mut Vec<Diagnostic>) {
+        for decl in &code.tools {
+            let own = self.tools.iter().find(|t| t.name == decl.name).map(|t| &t.says);
+            for among in &decl.among {
+                let said = self.signatures(own).flat_map(|s| &s.among).find(|(a, _)| a == among);
+                let span = said.map_or(decl.span, |(_, span)| *span);
+                if let Some(d) = wrong_set(code, decl, among, span) {
+                    found.push(d);
+                }
+            }
+        }
+    }
+
+    /// The signatures that may have a set: the tool's own first.
+    fn signatures<'a>(&'a self, own: Option<&'a Signature>) -> impl Iterator<Item = &'a Signature> {
+        own.into_iter().chain(self.named.iter().map(super::named::NamedPolicy::says)).chain(&self.unknown)
+    }
+}
+
+fn wrong_set(code: &Code, decl: &ToolDecl, among: &Among, span: Span) -> Option<Diagnostic> {
+    for (name, _) in &among.params {
+        if !decl.params.iter().any(|p| p.name == *name) {
+            let message = format!("the tool `{}` has no parameter `{}`", decl.name, clip(name));
+            let d = Diagnostic::error(codes::UNKNOWN_NAME, message, span);
+            return Some(match nearest(name, decl.params.iter().map(|p| &*p.name)) {
+                Some(near) => d.help(format!("did you mean `{near}`?")),
+                None => d,
+            });
+        }
+    }
+    let AmongSource::Tool(name) = &among.source else { return None };
+    let Some(read) = code.tools.iter().find(|t| t.name == *name) else {
+        let message = format!("the program has no tool `{}` to read this set from", clip(name));
+        let d = Diagnostic::error(codes::UNKNOWN_NAME, message, span);
+        return Some(match nearest(name, code.tools.iter().map(|t| &*t.name)) {
+            Some(near) => d.help(format!("did you mean `{near}`?")),
+            None => d.help("declare it in the program, or remove the set"),
+        });
+    };
+    if read.can_be_a_set() {
+        return None;
+    }
+    let message = format!("a set can't be read from `{name}`");
+    let d = Diagnostic::error(codes::WRONG_VALUE, message, span);
+    Some(d.help(
+        "a set is read before the first step: the tool needs the effect `read` or `pure`, no arguments that \
+         must be given, and neither `approve` nor `allow`",
+    ))
+}
