@@ -225,6 +225,7 @@ module.exports = grammar({
       seq(
         'let',
         field("name", $.identifier),
+        optional(seq(":", field("type", $._type))),
         "=",
         field("value", choice($.run, $._expression)),
         repeat($.clause),

@@ -193,7 +193,7 @@ impl Walk<'_> {
                 }
             }
             _ => {
-                if let StmtKind::Let(name, _)
+                if let StmtKind::Let(name, ..)
                 | StmtKind::IfLet(name, ..)
                 | StmtKind::For(name, ..)
                 | StmtKind::ParallelFor(name, ..)

@@ -292,6 +292,21 @@ fn write(ty: &Type, out: &mut String, longest: usize) {
     });
 }
 
+/// Returns true if a value of type `actual` may stand where `wanted` is declared: a subtype, and a value
+/// that is there where one may be absent.
+pub(super) fn fits(actual: &Type, wanted: &Type) -> bool {
+    stacker::maybe_grow(64 << 10, 1 << 20, || match (actual, wanted) {
+        _ if actual.is_subtype(wanted) => true,
+        (Type::Option(a), Type::Option(w)) => fits(a, w),
+        (_, Type::Option(w)) => fits(actual, w),
+        (Type::List(a), Type::List(w)) => fits(a, w),
+        (Type::Record(a), Type::Record(w)) => {
+            w.iter().all(|(name, want)| a.iter().any(|(n, have)| n == name && fits(have, want)))
+        }
+        _ => false,
+    })
+}
+
 /// Returns true if two types are equivalent: each is a subtype of the other.
 pub(super) fn same(a: &Type, b: &Type) -> bool {
     a == b || (a.is_subtype(b) && b.is_subtype(a))
@@ -325,6 +340,8 @@ pub(super) fn join(a: &Type, b: &Type) -> Option<Type> {
         (Type::Enum(_), Type::Enum(_)) => Some(Type::Str),
         (Type::List(x), Type::List(y)) => join(x, y).map(Type::list),
         (Type::Option(x), Type::Option(y)) => join(x, y).map(Type::option),
+        (Type::Null, t) | (t, Type::Null) => Some(Type::option(t.clone())),
+        (Type::Option(x), y) | (y, Type::Option(x)) => join(x, y).map(Type::option),
         (Type::Record(x), Type::Record(y)) => {
             let shared = x.iter().filter_map(|(n, t)| {
                 let (_, u) = y.iter().find(|(m, _)| m == n)?;

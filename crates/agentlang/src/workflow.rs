@@ -107,7 +107,8 @@ pub(super) fn pipeline(w: &Workflow, decls: &Decls, out: &mut Vec<Diagnostic>) -
 
 fn call(name: &Name, task: &Name, args: Args, agent: &Name, at: Span) -> Stmt {
     let clauses = vec![Clause { kind: ClauseKind::By(agent.clone()), span: agent.span }];
-    let run = Run { name: name.clone(), target: task.clone(), args, args_span: at, clauses, span: at };
+    let run =
+        Run { name: name.clone(), ty: None, target: task.clone(), args, args_span: at, clauses, span: at };
     Stmt { kind: StmtKind::Run(run), span: at }
 }
 
@@ -178,7 +179,10 @@ impl Review<'_> {
                     params.join(", ")
                 )),
             );
-            stmts.push(Stmt { kind: StmtKind::Let(self.name.clone(), self.subject.clone()), span: self.at });
+            stmts.push(Stmt {
+                kind: StmtKind::Let(self.name.clone(), None, self.subject.clone()),
+                span: self.at,
+            });
             return;
         };
         let verdict = &self.verdict;
@@ -188,7 +192,8 @@ impl Review<'_> {
         };
         let args = self.args(reviewing, &first, None, inputs);
         stmts.push(call(verdict, &review, args, self.reviewer, self.at));
-        stmts.push(Stmt { kind: StmtKind::Let(self.name.clone(), self.subject.clone()), span: self.at });
+        stmts
+            .push(Stmt { kind: StmtKind::Let(self.name.clone(), None, self.subject.clone()), span: self.at });
         let mut round = Vec::new();
         let args = match decls.callables.get(&self.task.text) {
             Some(s) => self.args(s, &self.name.text, Some(&verdict.text), inputs),

@@ -246,7 +246,8 @@ impl Walk {
             for stmt in &block.stmts {
                 match &stmt.kind {
                     StmtKind::Run(run) => self.run(run),
-                    StmtKind::Let(name, e) => {
+                    StmtKind::Let(name, ty, e) => {
+                        ty.iter().for_each(|t| self.ty(t));
                         self.expr(e);
                         self.variable(name, true);
                     }
@@ -291,6 +292,7 @@ impl Walk {
     }
 
     fn run(&mut self, run: &Run) {
+        run.ty.iter().for_each(|t| self.ty(t));
         self.add(Kind::Callable, &run.target, false);
         match &run.args {
             Args::Named(args) => args.iter().for_each(|(_, e)| self.expr(e)),

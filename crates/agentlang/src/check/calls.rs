@@ -28,6 +28,14 @@ pub(crate) fn arguments_of(run: &Run) -> Vec<&Expr> {
 impl Checker<'_> {
     /// The type of the result of a call.
     pub(super) fn run(&mut self, run: &Run) -> Type {
+        let found = self.result_of(run);
+        match &run.ty {
+            Some(written) => self.annotated_call(run, written, &found),
+            None => found,
+        }
+    }
+
+    fn result_of(&mut self, run: &Run) -> Type {
         let Some(signature) = self.decls.callable(&run.target.text) else {
             return self.run_unknown(run);
         };
@@ -92,7 +100,9 @@ impl Checker<'_> {
                 }
                 for (i, e) in args.iter().enumerate() {
                     match signature.params.get(i) {
-                        Some(p) => self.expect(e, &p.ty, Some((p.name.span, "the parameter".to_string()))),
+                        Some(p) => {
+                            self.expect(e, &p.ty, Some((p.name.span, "the parameter".to_string())));
+                        }
                         None => {
                             self.expr(e, None);
                         }

@@ -5,7 +5,7 @@ use super::{Checker, duplicate, suggest};
 use crate::codes;
 use crate::functions::{self, Function};
 use crate::predicate;
-use crate::types::{join, same, show, why_not};
+use crate::types::{fits, join, same, show, why_not};
 use core_ir::{Data, Num, Pred, Type};
 use diagnostics::{Applicability, Diagnostic, Fix, Span, nearest};
 use syntax::agent::ast::{self, BinaryOp, Expr, ExprKind, UnaryOp};
@@ -36,21 +36,31 @@ pub(super) fn not_a_variant(s: &str, span: Span, t: &core_ir::EnumType) -> Diagn
     }
 }
 
+fn misfit(found: &Type, want: &Type, at: Span) -> Diagnostic {
+    let message = format!("expected {}, found {}", show(want), show(found));
+    let d = Diagnostic::error(codes::MISMATCH, message, at);
+    match why_not(found, want) {
+        Some(why) => d.label(why),
+        None => d,
+    }
+}
+
+/// Type of a value that is there where `want` is declared.
+fn present(want: Option<&Type>) -> Option<&Type> {
+    match want {
+        Some(Type::Option(t)) => Some(t),
+        other => other,
+    }
+}
+
 impl Checker<'_> {
     /// Checks that an expression may stand where `want` is asked for.
     pub(super) fn expect(&mut self, e: &Expr, want: &Type, because: Option<(Span, String)>) {
         let found = self.expr(e, Some(want));
-        if found.is_subtype(want) {
+        if fits(&found, want) {
             return;
         }
-        let mut d = Diagnostic::error(
-            codes::MISMATCH,
-            format!("expected {}, found {}", show(want), show(&found)),
-            e.span,
-        );
-        if let Some(why) = why_not(&found, want) {
-            d = d.label(why);
-        }
+        let mut d = misfit(&found, want, e.span);
         if let Some((span, text)) = because {
             d = d.remark(span, text);
         }
@@ -78,6 +88,33 @@ impl Checker<'_> {
             });
         }
         self.report(d);
+    }
+
+    /// The declared type of a variable, whose value must fit it.
+    fn annotation(&mut self, name: &ast::Name, written: &ast::TypeExpr) -> Type {
+        let want = self.decls.types.ty(written, self.out);
+        // A part of type `Any` fits statically; what it really is shows in the run.
+        if want != Type::Dyn {
+            self.facts.checked.insert(name.span, want.clone());
+        }
+        want
+    }
+
+    /// `let name: type = e;`
+    pub(super) fn annotated(&mut self, name: &ast::Name, written: &ast::TypeExpr, e: &Expr) -> Type {
+        let want = self.annotation(name, written);
+        self.expect(e, &want, Some((written.span, "the declared type".to_string())));
+        want
+    }
+
+    /// `let name: type = call(…);`
+    pub(super) fn annotated_call(&mut self, run: &ast::Run, written: &ast::TypeExpr, found: &Type) -> Type {
+        let want = self.annotation(&run.name, written);
+        if !fits(found, &want) {
+            let d = misfit(found, &want, run.target.span).remark(written.span, "the declared type");
+            self.report(d.help(format!("declare it as {}, or leave the type out", show(found))));
+        }
+        want
     }
 
     /// The type of an expression. `want` is what its place asks for; it decides what an empty list is a
@@ -344,7 +381,7 @@ impl Checker<'_> {
                 self.expr(e, None);
                 continue;
             }
-            let wanted = match want {
+            let wanted = match present(want) {
                 Some(Type::Record(want)) => want.iter().find(|(n, _)| **n == *name.text).map(|(_, t)| t),
                 _ => None,
             };
@@ -362,7 +399,7 @@ impl Checker<'_> {
 
     /// List literal: all items of the same type.
     pub(super) fn list(&mut self, e: &Expr, items: &[Expr], want: Option<&Type>) -> Type {
-        let want = match want {
+        let want = match present(want) {
             Some(Type::List(t)) => Some(&**t),
             _ => None,
         };
@@ -399,9 +436,7 @@ impl Checker<'_> {
             None => {
                 self.report(
                     Diagnostic::error(codes::EMPTY_LIST, "the item type of this list is not known", e.span)
-                        .help(
-                            "use an empty list where a type is declared: as an argument, a field or a result",
-                        ),
+                        .help("declare its type: `let xs: List[…] = [];`"),
                 );
                 Type::list(Type::Dyn)
             }

@@ -31,6 +31,8 @@ pub(super) struct Facts {
     pub(super) outs: HashMap<Span, Arc<[String]>>,
     /// Decreasing parameters of recursive pipelines.
     pub(super) descents: HashMap<String, Descent>,
+    /// The declared types of variables, which the run checks, each at the place of its name.
+    pub(super) checked: HashMap<Span, Type>,
     /// The types of the variables that `let` binds, each at the place of its name.
     pub(super) variables: Vec<(Span, Type)>,
 }

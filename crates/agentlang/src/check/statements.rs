@@ -22,11 +22,14 @@ impl Checker<'_> {
     pub(super) fn block(&mut self, block: &Block) {
         stacker::maybe_grow(64 << 10, 1 << 20, || {
             let mut reachable = true;
+            // What follows a `return` is checked, but binds nothing for what is run.
+            let mut dead: Option<(usize, usize)> = None;
             for (i, stmt) in block.stmts.iter().enumerate() {
                 if !reachable && !self.readable {
-                    return;
+                    break;
                 }
-                if !reachable {
+                if !reachable && dead.is_none() {
+                    dead = Some((self.env.mark(), self.loops.last().map_or(0, |l| l.exits.len())));
                     let last = block.stmts.last().map_or(stmt.span, |s| s.span);
                     self.report(
                         Diagnostic::warn(codes::UNREACHABLE, "this can't be reached", stmt.span)
@@ -36,8 +39,6 @@ impl Checker<'_> {
                                 ..removal(Span { end: last.end, ..stmt.span })
                             }),
                     );
-                    // One report is enough, and what is never run needs no types.
-                    return;
                 }
                 if let StmtKind::Guard(name, _, Some(retry)) = &stmt.kind {
                     let producer = i.checked_sub(1).map(|i| &block.stmts[i].kind);
@@ -59,7 +60,13 @@ impl Checker<'_> {
                     }
                 }
                 self.stmt(stmt);
-                reachable = self.exits.stmt(stmt).falls;
+                reachable = reachable && self.exits.stmt(stmt).falls;
+            }
+            if let Some((mark, exits)) = dead {
+                self.env.undo(mark);
+                if let Some(inner) = self.loops.last_mut() {
+                    inner.exits.truncate(exits);
+                }
             }
         });
     }
@@ -84,8 +91,11 @@ impl Checker<'_> {
                 self.facts.variables.push((run.name.span, ty.clone()));
                 self.bind(&run.name, ty);
             }
-            StmtKind::Let(name, e) => {
-                let ty = self.expr(e, None);
+            StmtKind::Let(name, written, e) => {
+                let ty = match written {
+                    Some(written) => self.annotated(name, written, e),
+                    None => self.expr(e, None),
+                };
                 self.facts.variables.push((name.span, ty.clone()));
                 self.bind(name, ty);
             }

@@ -9,7 +9,9 @@ use core_ir::{
 };
 use diagnostics::Span;
 use std::sync::Arc;
-use syntax::agent::ast::{Args, BinaryOp, ClauseKind, Expr, ExprKind, Run, Template, TemplatePart, UnaryOp};
+use syntax::agent::ast::{
+    self, Args, BinaryOp, ClauseKind, Expr, ExprKind, Run, Template, TemplatePart, UnaryOp,
+};
 
 /// The tag of the results of a pipeline that calls itself so often at most.
 pub(super) const DONE: &str = "done";
@@ -89,7 +91,18 @@ impl SurfaceLowering<'_> {
             Some((e, retry, at)) => self.guarded(term, &run.name.text, e, retry, at),
             None => term,
         };
-        (term, taint)
+        (self.declared(&run.name, term), taint)
+    }
+
+    /// The value of a variable, checked against the type that its `let` declares.
+    pub(super) fn declared(&mut self, name: &ast::Name, value: TermId) -> TermId {
+        match self.c.facts.checked.get(&name.span) {
+            Some(ty) => {
+                let what = format!("the value of `{}`", name.text);
+                self.b.add(Term::Check(what.into(), ty.clone(), value), name.span)
+            }
+            None => value,
+        }
     }
 
     pub(super) fn run_inner(&mut self, run: &Run) -> TermId {

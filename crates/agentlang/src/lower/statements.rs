@@ -150,8 +150,9 @@ impl SurfaceLowering<'_> {
                         bindings.push((self.bind(&run.name.text, taint), value));
                         self.know_length(&run.name.text, length);
                     }
-                    StmtKind::Let(name, e) => {
+                    StmtKind::Let(name, _, e) => {
                         let value = self.expr(e);
+                        let value = self.declared(name, value);
                         let taint = self.taint_of_value(e);
                         let length = self.length(e);
                         bindings.push((self.bind(&name.text, taint), value));

@@ -109,7 +109,7 @@ pub(super) fn expressions_of(stmt: &Stmt) -> Vec<&Expr> {
     match &stmt.kind {
         StmtKind::Run(run) => clause_expressions(run).collect(),
         StmtKind::Parallel { runs, .. } => runs.iter().flat_map(clause_expressions).collect(),
-        StmtKind::Let(_, e)
+        StmtKind::Let(_, _, e)
         | StmtKind::If(e, ..)
         | StmtKind::IfLet(_, e, ..)
         | StmtKind::While(e, ..)

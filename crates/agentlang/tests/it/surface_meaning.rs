@@ -92,7 +92,7 @@ impl Interpreter {
                     .stmts
                     .iter()
                     .filter_map(|s| match &s.kind {
-                        StmtKind::Let(n, _) => Some(n.text.clone()),
+                        StmtKind::Let(n, ..) => Some(n.text.clone()),
                         StmtKind::Run(r) => Some(r.name.text.clone()),
                         _ => None,
                     })
@@ -128,7 +128,7 @@ impl Interpreter {
                 let v = self.down(&n)?;
                 self.env.insert(run.name.text.clone(), v);
             }
-            StmtKind::Let(x, e) => {
+            StmtKind::Let(x, _, e) => {
                 let v = self.expr(e);
                 self.env.insert(x.text.clone(), v);
             }
@@ -426,7 +426,8 @@ impl Choices<'_> {
                 out.push_str(&format!("guard {v} where {v} < 1000 || !({v} < 1000); "));
             }
             0..=2 => {
-                let line = format!("let {} = {}; ", self.var(), self.number());
+                let ty = if self.below(3) == 0 { ": Number" } else { "" };
+                let line = format!("let {}{ty} = {}; ", self.var(), self.number());
                 out.push_str(&line);
             }
             3 | 4 => {

@@ -472,8 +472,8 @@ pub struct Stmt {
 pub enum StmtKind {
     /// `let x = run t with { … } …;` or `let x = t(…) …;`
     Run(Run),
-    /// `let x = e;`
-    Let(Name, Expr),
+    /// `let x = e;` or `let x: type = e;`
+    Let(Name, Option<TypeExpr>, Expr),
     /// `parallel { … } join;`
     Parallel {
         /// At most how many at a time.
@@ -525,6 +525,8 @@ pub struct Arm {
 pub struct Run {
     /// The variable that takes the result.
     pub name: Name,
+    /// The declared type of the variable.
+    pub ty: Option<TypeExpr>,
     /// Name of the callee.
     pub target: Name,
     /// With which arguments.

@@ -1439,6 +1439,7 @@ impl Parser<'_> {
     fn let_stmt(&mut self, start: Span) -> Option<Stmt> {
         let name = self.name("a name after `let`")?;
         self.lost = vec![name.clone()];
+        let ty = if self.eat(":") { Some(self.ty()) } else { None };
         self.expect("=", "after the name of the variable").then_some(())?;
         if self.at_word("run") && self.peek(1).token == Token::Word {
             self.bump();
@@ -1452,7 +1453,7 @@ impl Parser<'_> {
             let clauses = self.clauses();
             self.semicolon("the call")?;
             let span = self.since(start);
-            let run = Run { name, target, args: Args::Named(args), args_span, clauses, span };
+            let run = Run { name, ty, target, args: Args::Named(args), args_span, clauses, span };
             return Some(Stmt { kind: StmtKind::Run(run), span });
         }
         let value = self.expr();
@@ -1461,7 +1462,7 @@ impl Parser<'_> {
             let clauses = self.clauses();
             self.semicolon("the call")?;
             let span = self.since(start);
-            let run = Run { name, target, args: Args::Positional(args), args_span, clauses, span };
+            let run = Run { name, ty, target, args: Args::Positional(args), args_span, clauses, span };
             return Some(Stmt { kind: StmtKind::Run(run), span });
         }
         if self.word_ahead(0).is_some_and(|w| keywords::is(w, Role::Clause)) && !self.peek(0).first_on_line {
@@ -1477,7 +1478,7 @@ impl Parser<'_> {
             self.clauses();
         }
         self.semicolon("the value")?;
-        Some(Stmt { kind: StmtKind::Let(name, value), span: self.since(start) })
+        Some(Stmt { kind: StmtKind::Let(name, ty, value), span: self.since(start) })
     }
 
     fn clauses(&mut self) -> Vec<Clause> {

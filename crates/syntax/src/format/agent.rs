@@ -249,7 +249,11 @@ impl Marks<'_> {
     fn stmt(&mut self, stmt: &Stmt) {
         match &stmt.kind {
             StmtKind::Run(run) => self.run(run),
-            StmtKind::Let(_, e) | StmtKind::Assert(e, _) | StmtKind::Return(e) | StmtKind::Guard(_, e, _) => {
+            StmtKind::Let(_, ty, e) => {
+                ty.iter().for_each(|t| self.ty(t));
+                self.expr(e);
+            }
+            StmtKind::Assert(e, _) | StmtKind::Return(e) | StmtKind::Guard(_, e, _) => {
                 self.expr(e);
             }
             StmtKind::Parallel { runs, .. } => {
@@ -301,6 +305,7 @@ impl Marks<'_> {
     }
 
     fn run(&mut self, run: &Run) {
+        run.ty.iter().for_each(|t| self.ty(t));
         match &run.args {
             Args::Named(args) => args.iter().for_each(|(_, e)| self.expr(e)),
             Args::Positional(args) => args.iter().for_each(|e| self.expr(e)),

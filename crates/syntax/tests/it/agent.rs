@@ -109,7 +109,7 @@ fn a_quarantined_prompt_with_a_comma_is_a_template() {
             "pipeline p(x: String) -> String {{ let y = quarantine({prompt}) as String; return y; }}"
         ));
         let Item::Pipeline(p) = &program.items[0] else { panic!("{program:?}") };
-        let StmtKind::Let(_, e) = &p.body.stmts[0].kind else { panic!("{p:?}") };
+        let StmtKind::Let(_, _, e) = &p.body.stmts[0].kind else { panic!("{p:?}") };
         let ExprKind::Quarantine(argument, _) = &e.kind else { panic!("{e:?}") };
         assert!(matches!(argument.kind, ExprKind::Template(_)), "{prompt}: {argument:?}");
     }
