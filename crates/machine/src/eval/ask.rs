@@ -6,7 +6,8 @@ use crate::{
     Answers, Args, Asked, Call, Choice, ErrorCode, Machine, NOBODY, Part, Place, Reply, Response, decode,
 };
 use core_ir::{
-    Among, Candidate, Code, Data, END, Label, Lattice, ModelParams, Name, Recv, Role, Step, Term, What,
+    Among, AmongSource, Candidate, Code, Data, END, Label, Lattice, ModelParams, Name, Recv, Role, Step,
+    Term, What,
 };
 use diagnostics::{Span, clip};
 use std::sync::Arc;
@@ -296,7 +297,17 @@ impl Machine {
             });
         }
         self.charge(items.len() as u64);
-        let of = among.choices(items, &args.iter().collect::<Vec<_>>())?;
+        let mut of = among.choices(items, &args.iter().collect::<Vec<_>>())?;
+        if let (AmongSource::Request, [(name, _)]) = (&among.source, &among.params[..])
+            && let Some(param) = tool.decl.params.iter().find(|p| p.name == *name)
+        {
+            // A request has tokens of several types.
+            let mut ty = &param.ty;
+            while let core_ir::Type::Option(inner) | core_ir::Type::List(inner) = ty {
+                ty = inner;
+            }
+            of = items.iter().filter(|token| ty.check(token).is_ok()).count();
+        }
         Some(Choice { params: among.params.iter().map(|(n, _)| n.clone()).collect(), of })
     }
 

@@ -1,5 +1,6 @@
 //! The integration tests of this crate, in one binary: a module for each subject.
 
+mod counterexamples;
 mod explore;
 mod in_place;
 mod rules;

@@ -1,0 +1,254 @@
+//! Rules of `tool` that look right and leak, each named like its counterexample in the proofs
+//! (`proofs/Thm/Examples.v`, `docs/proofs.md`): two worlds that differ in what an observer must not know look
+//! alike to them. And what a set of `among` admits where the driver answers late, or labels its answer.
+
+use core_ir::{Data, Globals, LabelSpec};
+use diagnostics::FileId;
+use machine::{Call, Choice, Config, Machine, Output, Request, Response};
+use syntax::lam::{Options, parse};
+
+const PUBLIC: LabelSpec = LabelSpec::BOTTOM;
+const UNTRUSTED: LabelSpec = LabelSpec::Axes { untrusted: true, secret: false };
+
+/// A course of a run.
+#[derive(Debug, PartialEq)]
+struct Seen {
+    /// The requests, in order.
+    requests: Vec<String>,
+    /// The result, or the error.
+    end: Option<String>,
+    choices: Vec<Choice>,
+}
+
+/// Runs a program; what one observer sees of it, and what the operator does.
+fn run(
+    text: &str,
+    config: Config,
+    observer: &LabelSpec,
+    answer: impl Fn(&Request) -> Response,
+) -> (Seen, Seen) {
+    let parsed = parse(FileId(0), text, &Globals::none(), Options::PROGRAM);
+    let code = parsed.code.unwrap_or_else(|| panic!("{text}: {:?}", parsed.diagnostics));
+    let mut machine = Machine::new(code.into(), None, config);
+    let empty = || Seen { requests: Vec::new(), end: None, choices: Vec::new() };
+    let (mut theirs, mut all) = (empty(), empty());
+    loop {
+        let mut lattice = machine.lattice().clone();
+        let sees = lattice.resolve(observer).expect("a label of the lattice");
+        match machine.poll() {
+            Output::Request(id, request) => {
+                let what = match &request.call {
+                    Call::Tool { tool, args } => format!("{} {args:?}", tool.name),
+                    Call::Approve { tool, args, .. } => format!("approve {} {args:?}", tool.name),
+                    other => panic!("not asked here: {other:?}"),
+                };
+                if lattice.flows(request.channel, sees) {
+                    theirs.requests.push(what.clone());
+                }
+                all.requests.push(what);
+                all.choices.extend(request.choices.iter().cloned());
+                let response = answer(&request);
+                machine.handle(id, response);
+            }
+            Output::Done(result) => {
+                let (end, label) = match result {
+                    Ok(value) => (machine.reify(&value).to_string(), machine.deep_label(&value)),
+                    Err(f) => (f.code.as_str().to_string(), f.label),
+                };
+                theirs.end = machine.lattice().flows(label, sees).then(|| end.clone());
+                all.end = Some(end);
+                return (theirs, all);
+            }
+            Output::Working => {}
+            Output::Waiting => panic!("every request was answered"),
+        }
+    }
+}
+
+fn ok(_: &Request) -> Response {
+    Response::Tool(Ok(Data::str("ok")))
+}
+
+/// Two worlds of a program, in which `SECRET` is another truth value: an observer sees the same of them,
+/// though they differ.
+fn alike(text: &str, observer: &LabelSpec) -> Seen {
+    let world = |secret: &str| run(&text.replace("SECRET", secret), Config::default(), observer, ok);
+    let ((one, all), (other, others)) = (world("true"), world("false"));
+    assert_ne!(all, others, "the worlds are to differ: {text}");
+    assert_eq!(one, other, "{text}");
+    one
+}
+
+#[test]
+fn c0_planned_data_forges() {
+    let text = "tool pay(to: Str, n: Num) -> Str @ [] write control [\"U\"]\n\
+                tool inbox() -> {to: Str, n: Num} @ [\"U\"] read\ntool[pay] (tool[inbox] {})";
+    let mail = Data::record([("to".into(), Data::str("eve")), ("n".into(), Data::Num(9999.into()))]);
+    let (_, all) = run(text, Config::default(), &PUBLIC, |_| Response::Tool(Ok(mail.clone())));
+    assert_eq!((all.requests, all.end.as_deref()), (vec!["inbox []".to_string()], Some("flow")));
+}
+
+#[test]
+fn c1_control_refusal_at_pc_leaks() {
+    alike(
+        "tool f(a: Num @ [\"S\"], b: Num @ [\"S\"]) -> Str @ [] write control [\"S\"]\n\
+         try[[]] (tool[f] (if ([\"S\"]: SECRET) then args[f]{a: 1, b: 2} else [\"U\", \"S\"]: {a: 1, b: 2})) catch m. \"caught\"",
+        &PUBLIC,
+    );
+}
+
+#[test]
+fn c2_argument_refusal_at_bound_leaks() {
+    let text = "tool f(a: Num, b: Num) -> Str @ [] write control [\"S\"]\n\
+                let one = args[f]{a: 1, b: 2} in\nlet two = args[f]{a: 1, b: [\"S\"]: 2} in\n\
+                try[[]] (tool[f] (if ([\"S\"]: SECRET) then one else two)) catch m. \"caught\"";
+    alike(text, &PUBLIC);
+}
+
+#[test]
+fn c3_bare_or_record_leaks() {
+    // Both are admitted, so nothing differs: a refusal of one would be at a public label.
+    let text = "tool f(a: Dyn @ [\"S\"]) -> Str @ [] write control []\nlet planned = args[f]{a: \"x\"} in\n\
+                try[[]] (tool[f] (if ([\"S\"]: SECRET) then \"x\" else planned)) catch m. \"caught\"";
+    for secret in ["true", "false"] {
+        let (theirs, all) = run(&text.replace("SECRET", secret), Config::default(), &PUBLIC, ok);
+        assert_eq!((theirs.end, all.requests.len()), (None, 1), "{secret}");
+    }
+}
+
+#[test]
+fn c4_policy_of_parts_leaks() {
+    alike(
+        "tool f(x: Bool) -> Str @ [] write control [\"S\"] policy (\\a. a.x.value)\n\
+         let yes = args[f]{x: true} in let no = args[f]{x: false} in\n\
+         try[[]] (tool[f] (if ([\"S\"]: SECRET) then no else yes)) catch m. \"caught\"",
+        &PUBLIC,
+    );
+}
+
+#[test]
+fn c5_a_missing_part_counts_as_the_record() {
+    let text = "tool pay(to: Str, note: Option Str) -> Str @ [] write control [\"U\"]\n\
+                tool[pay] ([\"U\"]: args[pay]{to: \"bob\"})";
+    let (_, all) = run(text, Config::default(), &PUBLIC, ok);
+    assert_eq!((all.requests.len(), all.end.as_deref()), (0, Some("flow")));
+}
+
+#[test]
+fn c6_count_at_pc_leaks() {
+    let text = "tool f(x: Num @ [\"S\"]) -> Str @ [] write control [\"U\", \"S\"] at_most 1\nlet a = args[f]{x: 1} in\n\
+                let _ = if ([\"U\", \"S\"]: SECRET) then tool[f] a else \"no\" in\n\
+                let _ = try[[\"U\"]] (tool[f] ([\"U\"]: a)) catch m. \"caught\" in 1";
+    let world = |secret: &str| run(&text.replace("SECRET", secret), Config::default(), &UNTRUSTED, ok);
+    let ((one, all), (other, _)) = (world("true"), world("false"));
+    // One of them stops, silently for who does not see the calls: the error is not theirs to catch.
+    assert_eq!((all.end.as_deref(), one.end.as_deref()), (Some("budget"), None));
+    assert_eq!((one.requests, other.end.as_deref()), (other.requests, Some("1")));
+}
+
+/// Untrusted data chose the record. Approval compares no integrity, so with its labels of arguments nobody
+/// would be asked.
+#[test]
+fn c7_asked_if_refused() {
+    let text = "tool pay(to: Str) -> Str @ [] write control [] approve if_refused\n\
+                let a = args[pay]{to: \"ann\"} in tool[pay] ([\"U\"]: a)";
+    let (_, all) = run(text, Config::default(), &PUBLIC, |_| Response::Approve(Err("no".into())));
+    assert_eq!(all.requests.len(), 1);
+    assert!(all.requests[0].starts_with("approve pay"), "{all:?}");
+}
+
+const MAIL: &str = "tool book() -> List Str @ LABEL read\n\
+                    tool mail(to: Str) -> Str @ [] write among [{tool: \"book\", params: {to: []}}]\n\
+                    tool[mail] {to: [\"U\"]: \"bob\"}";
+
+/// Answers the read of the address book with this, and everything else with a text.
+fn book(found: Response) -> impl Fn(&Request) -> Response {
+    move |request| match &request.call {
+        Call::Tool { tool, .. } if &*tool.name == "book" => found.clone(),
+        _ => Response::Tool(Ok(Data::str("ok"))),
+    }
+}
+
+fn names(names: &[&str]) -> Data {
+    Data::list(names.iter().map(|n| Data::str(*n)))
+}
+
+#[test]
+fn c8_secret_set_leaks() {
+    let text = MAIL.replace("LABEL", "[\"S\"]");
+    let world =
+        |found: &[&str]| run(&text, Config::default(), &PUBLIC, book(Response::Tool(Ok(names(found))))).0;
+    assert_eq!(world(&["bob"]), world(&["ann"]));
+    // With a public one the call happens, and depends on the set.
+    let text = MAIL.replace("LABEL", "[]");
+    let calls = |found: &[&str]| {
+        run(&text, Config::default(), &PUBLIC, book(Response::Tool(Ok(names(found))))).1.requests.len()
+    };
+    assert_eq!((calls(&["bob"]), calls(&["ann"])), (2, 1));
+}
+
+/// A set that were asked for at first use would tell of the branch that uses it.
+#[test]
+fn a_set_is_read_whatever_a_secret_decides() {
+    let text = "tool book() -> List Str @ [] read\n\
+                tool mail(to: Str @ [\"S\"]) -> Str @ [] write control [\"S\"] among [{tool: \"book\", params: {to: []}}]\n\
+                let _ = if ([\"S\"]: SECRET) then tool[mail] {to: [\"U\"]: \"bob\"} else \"no\" in 1";
+    let world = |secret: &str| {
+        run(
+            &text.replace("SECRET", secret),
+            Config::default(),
+            &UNTRUSTED,
+            book(Response::Tool(Ok(names(&["bob"])))),
+        )
+    };
+    let ((one, all), (other, others)) = (world("true"), world("false"));
+    assert_eq!(one, other);
+    assert_eq!((one.requests.len(), all.requests.len(), others.requests.len()), (1, 2, 1));
+}
+
+#[test]
+fn a_set_without_a_trusted_answer_admits_nothing() {
+    let text = MAIL.replace("LABEL", "[]");
+    let calls = |found: Response| {
+        let (_, all) = run(&text, Config::default(), &PUBLIC, book(found));
+        (all.requests.len(), all.end.expect("an end"))
+    };
+    let good = names(&["bob"]);
+    assert_eq!(calls(Response::LabelledTool(Ok(good.clone()), PUBLIC)).0, 2);
+    for wrong in [
+        Response::Tool(Err("no network".into())),
+        Response::Late(0),
+        Response::Recall(Ok(Some(good.clone()))),
+        Response::Tool(Ok(Data::str("bob"))),
+        Response::LabelledTool(Ok(good.clone()), UNTRUSTED),
+        Response::LabelledTool(Ok(good), LabelSpec::TOP),
+    ] {
+        assert_eq!(calls(wrong.clone()), (1, "flow".to_string()), "{wrong:?}");
+    }
+}
+
+#[test]
+fn a_request_admits_its_whole_tokens() {
+    let text = |to: &str, n: &str| {
+        format!(
+            "tool pay(to: Str, n: Num) -> Str @ [] write among [{{params: {{to: []}}}}, {{params: {{n: []}}}}]\n\
+             tool[pay] {{to: [\"U\"]: \"{to}\", n: [\"U\"]: {n}}}"
+        )
+    };
+    let request = |input| Config {
+        request: Some("pay 1500 to bob@example.org and 20 to 'Ann Lee'".into()),
+        input,
+        ..Config::default()
+    };
+    let calls = |to, n| run(&text(to, n), request(PUBLIC), &PUBLIC, ok).1.requests.len();
+    assert_eq!((calls("bob@example.org", "1500"), calls("Ann Lee", "20")), (1, 1));
+    for (to, n) in [("bob", "1500"), ("Ann", "20"), ("bob@example.org", "150"), ("bob@example.org", "2")] {
+        assert_eq!(calls(to, n), 0, "{to} {n}");
+    }
+    let (_, all) = run(&text("Ann Lee", "20"), request(PUBLIC), &PUBLIC, ok);
+    let choice = |param: &str, of| Choice { params: vec![param.into()], of };
+    // The text in quotation marks, the address, and the numbers as they are written.
+    assert_eq!(all.choices, [choice("to", 4), choice("n", 2)]);
+    // The request of somebody who is not trusted admits nothing.
+    assert_eq!(run(&text("Ann Lee", "20"), request(UNTRUSTED), &PUBLIC, ok).1.requests.len(), 0);
+}
