@@ -104,6 +104,8 @@ pub enum Color {
 pub enum Command {
     /// Compile and run an agent program or configuration.
     Run(RunArgs),
+    /// Have a model write a plan for a request; check, show and run it.
+    Plan(PlanArgs),
     /// Evaluate a term of the calculus, or a `.lam` file.
     Eval(EvalArgs),
     /// Evaluate terms of the calculus line by line, with definitions that are kept.
@@ -176,6 +178,52 @@ pub struct RunArgs {
     /// Pipeline or agent of the file.
     #[arg(long, value_name = "NAME")]
     pub pipeline: Option<String>,
+    /// Options of the run.
+    #[command(flatten)]
+    pub world: WorldArgs,
+    /// Options of journals and recordings.
+    #[command(flatten)]
+    pub journal: JournalArgs,
+}
+
+/// `entail plan`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  entail plan 'Pay the bill bill.txt' --tools tools.agent --policy policy.toml --planner gpt-4.1
+  entail plan 'Pay the bill bill.txt' --tools tools.agent --planner gpt-4.1 --dry-run --save pay.plan.py
+  entail plan --plan pay.plan.py --tools tools.agent --show      a plan that is there already")]
+pub struct PlanArgs {
+    /// The request. The planner sees it, the tools' signatures, and nothing that a tool gives.
+    #[arg(required_unless_present = "plan")]
+    pub request: Option<String>,
+    /// A `.agent` file that declares tools; may be given several times.
+    #[arg(long, value_name = "FILE")]
+    pub tools: Vec<String>,
+    /// The model that writes the plan; the default model without it.
+    #[arg(long, value_name = "MODEL", conflicts_with = "plan")]
+    pub planner: Option<String>,
+    /// The model that `ask` asks about texts.
+    #[arg(long, value_name = "MODEL", conflicts_with = "model")]
+    pub quarantine: Option<String>,
+    /// Print the plan, with what may refuse each call under it.
+    #[arg(long)]
+    pub show: bool,
+    /// Print the plan as with `--show`, and do not run it; exit status 1 if a call is refused every time.
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Take the plan from this file instead of a planner.
+    #[arg(long, value_name = "FILE", conflicts_with = "request")]
+    pub plan: Option<PathBuf>,
+    /// Write the plan to this file, whose name should end in `.plan.py`.
+    #[arg(long, value_name = "FILE", conflicts_with = "plan")]
+    pub save: Option<PathBuf>,
+    /// Maximum number of further plans, each after findings about the one before. Nothing has run then.
+    #[arg(long, value_name = "N", default_value_t = 2)]
+    pub replan: u32,
+    /// Maximum number of rounds of a `while` loop.
+    #[arg(long, value_name = "N", default_value_t = plan::MAX_ROUNDS)]
+    pub max_rounds: u64,
     /// Options of the run.
     #[command(flatten)]
     pub world: WorldArgs,

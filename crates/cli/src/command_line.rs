@@ -34,6 +34,7 @@ pub fn command_line(args: impl IntoIterator<Item = OsString>) -> u8 {
         cli.command,
         Command::Run(_)
             | Command::Eval(_)
+            | Command::Plan(_)
             | Command::Test(_)
             | Command::Trace(_)
             | Command::Repl(_)
@@ -101,6 +102,7 @@ fn carry_out(ui: &ui::Ui, command: Command) -> ui::Exit {
     match command {
         Command::Run(args) => commands::run::run(ui, &args),
         Command::Eval(args) => commands::run::eval(ui, &args),
+        Command::Plan(args) => commands::plan::plan(ui, &args),
         Command::Repl(args) => commands::repl::repl(ui, &args),
         Command::Check(args) => commands::check::check(ui, &args),
         Command::Cost(args) => commands::cost::cost(ui, &args),

@@ -24,6 +24,7 @@
 pub mod codes;
 mod lower;
 mod names;
+pub mod planner;
 mod scope;
 
 use core_ir::{Code, LabelSpec, LatticeKind, Name, ToolDecl};

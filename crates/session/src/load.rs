@@ -532,30 +532,97 @@ fn plan(
     text: Arc<str>,
     options: &Options,
 ) -> Result<Loaded, Problem> {
-    let policy = policy::read(sources, options.policy.as_deref())?;
-    let declarations = Path::new(path).with_file_name(PLAN_TOOLS);
-    let (mut declared, mut named, mut found) = (Vec::new(), Vec::new(), Vec::new());
-    if path != "-" && declarations.is_file() {
-        let (tools, text) = read_text(sources, &declarations.display().to_string())?;
-        let (module, more) = agentlang::check_files(tools, &text, &mut Imports::new(sources, tools));
-        found.extend(more);
-        let Some(mut module) = module.filter(|_| !has_errors(&found)) else {
-            return Err(Problem::Wrong(found));
+    let beside = Path::new(path).with_file_name(PLAN_TOOLS);
+    let is_there = path != "-" && beside.is_file();
+    let tools: Vec<String> = is_there.then(|| beside.display().to_string()).into_iter().collect();
+    let spec = PlanSpec { file: id, path, tools: &tools, max_rounds: plan::MAX_ROUNDS };
+    plan_with(sources, &spec, text, options)
+}
+
+/// A plan and where its tools are declared.
+#[derive(Clone, Copy, Debug)]
+pub struct PlanSpec<'a> {
+    /// The file of the plan among the sources.
+    pub file: FileId,
+    /// Its path, for messages.
+    pub path: &'a str,
+    /// Files in the language `.agent` that declare the tools.
+    pub tools: &'a [String],
+    /// Maximum number of rounds of a `while` loop.
+    pub max_rounds: u64,
+}
+
+/// Declarations of tools out of several files.
+#[derive(Default)]
+struct Declared {
+    tools: Vec<Arc<ToolDecl>>,
+    named: Vec<PolicyUse>,
+    found: Vec<Diagnostic>,
+}
+
+fn declarations(
+    sources: &mut Sources,
+    files: &[String],
+    policy: Option<&Policy>,
+    options: &Options,
+) -> Result<Declared, Problem> {
+    let mut all = Declared::default();
+    for file in files {
+        let (id, text) = read_text(sources, file)?;
+        let (module, more) = agentlang::check_files(id, &text, &mut Imports::new(sources, id));
+        all.found.extend(more);
+        let Some(mut module) = module.filter(|_| !has_errors(&all.found)) else {
+            return Err(Problem::Wrong(all.found));
         };
-        let unknown = policy::check_named(policy.as_ref(), &mut module);
+        let unknown = policy::check_named(policy, &mut module);
         if !options.undecided {
-            found.extend(unknown);
+            all.found.extend(unknown);
         }
-        declared = module.tools();
-        named = module.policies();
+        for tool in module.tools() {
+            if all.tools.iter().any(|t| t.name == tool.name) {
+                let what = format!("the tool `{}` is declared in two files", tool.name);
+                return Err(Problem::Unreadable(what, Some("rename one of them".into())));
+            }
+            all.tools.push(tool);
+        }
+        all.named.extend(module.policies());
     }
-    let mut world = plan::World { tools: declared.clone(), ..plan::World::default() };
+    Ok(all)
+}
+
+/// The tools that files in the language `.agent` declare.
+///
+/// # Errors
+/// A file can't be read or is wrong, or two of them declare one tool.
+pub fn plan_tools(
+    sources: &mut Sources,
+    files: &[String],
+    options: &Options,
+) -> Result<Vec<Arc<ToolDecl>>, Problem> {
+    let policy = policy::read(sources, options.policy.as_deref())?;
+    Ok(declarations(sources, files, policy.as_ref(), options)?.tools)
+}
+
+/// Compiles a plan with the tools of these declarations, and applies the policy.
+///
+/// # Errors
+/// The plan, a declaration or the policy is wrong or can't be read.
+pub fn plan_with(
+    sources: &mut Sources,
+    spec: &PlanSpec<'_>,
+    text: Arc<str>,
+    options: &Options,
+) -> Result<Loaded, Problem> {
+    let policy = policy::read(sources, options.policy.as_deref())?;
+    let Declared { tools, named, mut found } = declarations(sources, spec.tools, policy.as_ref(), options)?;
+    let mut world =
+        plan::World { tools: tools.clone(), max_rounds: spec.max_rounds, ..plan::World::default() };
     if let Some(policy) = &policy {
         world.lattice = policy.lattice;
         let label = |t: &Arc<ToolDecl>| Some((t.name.clone(), policy.result_of(&t.name, &named)?));
-        world.results = declared.iter().filter_map(label).collect();
+        world.results = tools.iter().filter_map(label).collect();
     }
-    let (code, more) = plan::compile(id, path, text, &world);
+    let (code, more) = plan::compile(spec.file, spec.path, text, &world);
     found.extend(more);
     let Some(code) = code.filter(|_| !has_errors(&found)) else { return Err(Problem::Wrong(found)) };
     let mut runnable = Runnable { name: "plan".into(), code: Arc::new(code), input: None, is_default: true };
@@ -563,7 +630,7 @@ fn plan(
         policy::apply(policy, &named, std::iter::once(&mut runnable.code))?;
     }
     let routes = options.routes.clone();
-    Ok(Loaded { runnables: vec![runnable], found, policy, named, routes, declared })
+    Ok(Loaded { runnables: vec![runnable], found, policy, named, routes, declared: tools })
 }
 
 /// Returns the input type of a compiled configuration: the one that its function states, or a string.

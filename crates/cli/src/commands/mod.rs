@@ -18,6 +18,7 @@ pub mod lsp;
 #[cfg(feature = "mcp")]
 pub mod mcp;
 pub mod model;
+pub mod plan;
 pub mod policy;
 pub mod repl;
 pub mod run;

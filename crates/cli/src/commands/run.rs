@@ -186,7 +186,12 @@ pub fn eval(ui: &Ui, args: &EvalArgs) -> Exit {
 }
 
 /// Runs a term and writes the trace that the options ask for.
-fn traced(ui: &Ui, running: Running<'_>, sources: &Sources, head: &Head) -> Result<(Ran, bool), Exit> {
+pub(super) fn traced(
+    ui: &Ui,
+    running: Running<'_>,
+    sources: &Sources,
+    head: &Head,
+) -> Result<(Ran, bool), Exit> {
     let Some(path) = &running.args.trace else { return world(ui, running, &mut |_| {}) };
     let refused = |e: std::io::Error| {
         ui.usage(&format!("cannot write the trace `{}`: {}", path.display(), reason(&e)), None)
@@ -567,7 +572,7 @@ fn show(ui: &Ui, event: &Event, asking: bool) {
 }
 
 /// The answer of a plan: text as it is.
-fn said(value: &Reified) -> String {
+pub(super) fn said(value: &Reified) -> String {
     match value.data() {
         Some(core_ir::Data::Str(text)) => text.to_string(),
         _ => pretty(value),

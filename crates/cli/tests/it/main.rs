@@ -8,6 +8,7 @@ mod journal;
 mod lint;
 mod mcp;
 mod pictures;
+mod plan;
 mod preflight;
 mod providers;
 mod python;

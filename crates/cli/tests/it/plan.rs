@@ -1,0 +1,155 @@
+//! `entail plan` with a planner and a quarantined model behind HTTP.
+
+use serde_json::{Value, json};
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::sync::{Arc, Mutex};
+
+/// The body of a request.
+fn body(stream: &mut TcpStream) -> Option<Value> {
+    let (mut bytes, mut buffer) = (Vec::new(), [0; 4096]);
+    loop {
+        let n = stream.read(&mut buffer).ok().filter(|n| *n > 0)?;
+        bytes.extend_from_slice(&buffer[..n]);
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        let Some((head, body)) = text.split_once("\r\n\r\n") else { continue };
+        let head = head.to_lowercase();
+        let length = head.lines().find_map(|l| l.strip_prefix("content-length: "))?.trim().parse().ok()?;
+        if body.len() >= length {
+            return serde_json::from_str(body).ok();
+        }
+    }
+}
+
+/// A server of the chat protocol. The model `planner` answers with each of these in turn, `reader` with one
+/// text. Gives its address, and each request: the model and all text of its messages.
+fn server(plans: Vec<&str>, read: &'static str) -> (String, Arc<Mutex<Vec<(String, String)>>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("http://{}/v1", listener.local_addr().unwrap());
+    let seen: Arc<Mutex<Vec<(String, String)>>> = Arc::default();
+    let (log, mut plans) =
+        (seen.clone(), plans.into_iter().map(String::from).collect::<Vec<_>>().into_iter());
+    // Ends with the test's process.
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let Some(request) = body(&mut stream) else { continue };
+            let model = request["model"].as_str().unwrap_or("").to_string();
+            let content = if model == "planner" { plans.next().unwrap_or_default() } else { read.into() };
+            log.lock().unwrap().push((model, request["messages"].to_string()));
+            let answer = json!({
+                "choices": [{"index": 0, "message": {"role": "assistant", "content": content}, "finish_reason": "stop"}],
+                "usage": {"prompt_tokens": 1, "completion_tokens": 1},
+            })
+            .to_string();
+            let head = "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-type: application/json";
+            let _ = write!(stream, "{head}\r\ncontent-length: {}\r\n\r\n{answer}", answer.len());
+        }
+    });
+    (address, seen)
+}
+
+/// A folder with settings and tools. `read_bill` gives untrusted text, `pay` leaves a file behind.
+fn folder(address: &str) -> tempfile::TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    let model = |name: &str| {
+        format!(
+            "[models.{name}]\nprovider = \"openai\"\nbase_url = \"{address}\"\nkey_env = \"M_KEY\"\nretries = 0\n"
+        )
+    };
+    std::fs::write(dir.path().join("entail.toml"), model("planner") + &model("reader")).unwrap();
+    let tools = "tool read_bill(path: String) -> String reads untrusted { exec \"printf\" \"Due 98 to EVIL-IBAN\" }\n\
+                 tool pay(recipient: String, amount: Number) -> String writes requires trusted { exec \"touch\" \"paid\" }\n";
+    std::fs::write(dir.path().join("tools.agent"), tools).unwrap();
+    let policy = "[tools.pay]\neffect = \"write\"\ncontrol = \"untrusted\"\n";
+    std::fs::write(dir.path().join("policy.toml"), policy).unwrap();
+    dir
+}
+
+fn entail(dir: &Path, args: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_entail"));
+    for name in ["HTTP_PROXY", "http_proxy", "NO_PROXY", "no_proxy", "ENTAIL_MODEL"] {
+        command.env_remove(name);
+    }
+    command.env("M_KEY", "sk-test").args(args).current_dir(dir).stdin(Stdio::null()).output().unwrap()
+}
+
+fn said(out: &Output) -> String {
+    String::from_utf8_lossy(&out.stdout).into_owned() + &String::from_utf8_lossy(&out.stderr)
+}
+
+const MODELS: [&str; 6] = ["--tools", "tools.agent", "--planner", "planner", "--quarantine", "reader"];
+
+const FORGED: &str = "```python\nbill = read_bill(\"bill.txt\")\npay(bill.split(\" to \")[1], 98)\n```";
+const GOOD: &str = "I read the bill first.\n```python\nbill = read_bill(\"bill.txt\")\n\
+                    overdue = ask(f\"Is this overdue? {bill}\", bool)\n\
+                    if overdue:\n    pay(\"DE12\", 98)\nprint(\"overdue\" if overdue else \"not yet\")\n```\nDone.";
+
+#[test]
+fn a_plan_is_written_and_run_and_the_planner_sees_no_result() {
+    let (address, seen) = server(vec![GOOD], "true");
+    let dir = folder(&address);
+    let request = ["plan", "Pay the bill bill.txt to DE12 if it is overdue", "--policy", "policy.toml"];
+    let out = entail(dir.path(), &[&request[..], &MODELS[..]].concat());
+    assert_eq!(out.status.code(), Some(0), "{}", said(&out));
+    assert_eq!(String::from_utf8_lossy(&out.stdout).trim(), "overdue");
+    assert!(dir.path().join("paid").exists());
+    let seen = seen.lock().unwrap();
+    let models: Vec<&str> = seen.iter().map(|s| s.0.as_str()).collect();
+    assert_eq!(models, ["planner", "reader"]);
+    assert!(
+        seen[0].1.contains("Pay the bill bill.txt to DE12") && seen[0].1.contains("def pay(recipient: str")
+    );
+    assert!(!seen[0].1.contains("EVIL-IBAN") && seen[1].1.contains("EVIL-IBAN"));
+    // A model that reads is told nothing of the request.
+    assert!(!seen[1].1.contains("Pay the bill"));
+}
+
+#[test]
+fn a_plan_that_is_refused_every_time_is_written_again_before_anything_runs() {
+    let (address, seen) = server(vec![FORGED, "x = = 1", "print(\"no\")"], "true");
+    let dir = folder(&address);
+    let out = entail(dir.path(), &[&["plan", "Pay"], &MODELS[..]].concat());
+    assert_eq!(
+        (out.status.code(), String::from_utf8_lossy(&out.stdout).trim()),
+        (Some(0), "no"),
+        "{}",
+        said(&out)
+    );
+    assert!(!dir.path().join("paid").exists());
+    let seen = seen.lock().unwrap();
+    assert_eq!(seen.len(), 3);
+    assert!(seen[1].1.contains("line 2: ") && seen[1].1.contains("is refused every time"), "{}", seen[1].1);
+    assert!(seen[2].1.contains("x = = 1") && !seen.iter().any(|s| s.1.contains("EVIL-IBAN")));
+}
+
+#[test]
+fn a_dry_run_shows_the_plan_with_its_refusals_and_runs_nothing() {
+    let (address, seen) = server(vec![FORGED], "true");
+    let dir = folder(&address);
+    let more = ["--dry-run", "--replan", "0", "--save", "made.plan.py"];
+    let out = entail(dir.path(), &[&["plan", "Pay"], &MODELS[..], &more[..]].concat());
+    assert_eq!(out.status.code(), Some(1));
+    let shown = String::from_utf8_lossy(&out.stdout);
+    let at = shown.find("pay(bill.split(\" to \")[1], 98)\n# ^ the tool `pay` is refused every time");
+    assert!(at.is_some(), "{shown}");
+    assert!(!dir.path().join("paid").exists());
+    assert_eq!(seen.lock().unwrap().len(), 1);
+    // The saved plan is a program like any other, and can be given instead of a request.
+    let made = std::fs::read_to_string(dir.path().join("made.plan.py")).unwrap();
+    assert!(made.starts_with("bill = read_bill"), "{made}");
+    assert_eq!(entail(dir.path(), &["check", "made.plan.py"]).status.code(), Some(1));
+    let given = ["plan", "--plan", "made.plan.py", "--tools", "tools.agent", "--dry-run"];
+    assert_eq!(entail(dir.path(), &given).stdout, out.stdout);
+}
+
+#[test]
+fn a_tool_that_no_file_declares_is_a_usage_error() {
+    let dir = folder("http://127.0.0.1:1/v1");
+    let out = entail(dir.path(), &["plan", "Pay", "--tools", "nothing.agent", "--planner", "planner"]);
+    assert_eq!(out.status.code(), Some(2), "{}", said(&out));
+    let twice = ["plan", "Pay", "--tools", "tools.agent", "--tools", "tools.agent", "--planner", "planner"];
+    assert!(said(&entail(dir.path(), &twice)).contains("declared in two files"));
+}
