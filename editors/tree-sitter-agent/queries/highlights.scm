@@ -44,6 +44,6 @@
 (hole [ "{" "}" ] @punctuation.special)
 (number) @number
 
-[ "||" "&&" "==" "!=" "<" "<=" ">" ">=" "+" "-" "*" "/" "%" "!" "=" "->" "=>" "|" ] @operator
+[ "||" "&&" "??" "==" "!=" "<" "<=" ">" ">=" "+" "-" "*" "/" "%" "!" "=" "->" "=>" "|" ] @operator
 [ "," ";" ":" "." ] @punctuation.delimiter
 [ "{" "}" "[" "]" "(" ")" ] @punctuation.bracket

@@ -70,7 +70,9 @@ impl Checker<'_> {
                 t.variants.iter().map(|v| format!("`\"{v}\"`")).collect::<Vec<_>>().join(", "),
                 t.name
             )),
-            (Type::Option(_), _) => d.help("look inside the option with `if let x = …`"),
+            (Type::Option(_), _) => {
+                d.help("look inside the option with `if let x = …`, or give another value: `x ?? …`")
+            }
             (Type::Null, _) => d.help("only an `Option[…]` can be null"),
             (_, Type::Str) => d.help("write it into a string: `f\"{…}\"`"),
             (_, Type::List(_)) if !matches!(found, Type::List(_)) => {
@@ -472,6 +474,7 @@ impl Checker<'_> {
                 self.operand(op.as_str(), b, &Type::Num);
                 Type::Num
             }
+            BinaryOp::Coalesce => self.coalesced(op_span, a, b),
             // Addition.
             BinaryOp::Add => self.alike(op, op_span, a, b),
             BinaryOp::Lt | BinaryOp::Le | BinaryOp::Gt | BinaryOp::Ge => {
@@ -493,6 +496,33 @@ impl Checker<'_> {
                 Type::Bool
             }
         }
+    }
+
+    /// `a ?? b`: the inside of the option, or else the other value.
+    fn coalesced(&mut self, op_span: Span, a: &Expr, b: &Expr) -> Type {
+        let inside = match self.expr(a, None) {
+            Type::Option(t) => (*t).clone(),
+            Type::Dyn => Type::Dyn,
+            other => {
+                self.expr(b, Some(&other));
+                self.report(
+                    Diagnostic::error(codes::NOT_AN_OPTION, "`??` needs an option before it", op_span)
+                        .remark(a.span, format!("this is {}", show(&other)))
+                        .help(
+                            "only a value of type `Option[…]` can be absent; remove `??` and what follows it",
+                        ),
+                );
+                return other;
+            }
+        };
+        // An enum and another text are a text, so a variant is not asked for.
+        let want = Some(&inside).filter(|t| !matches!(t, Type::Enum(_)));
+        let found = self.expr(b, want);
+        join(&inside, &found).unwrap_or_else(|| {
+            let d = misfit(&found, &inside, b.span).remark(a.span, "what stands here instead of null");
+            self.report(d.help(format!("give a value of type {}", show(&inside))));
+            inside
+        })
     }
 
     /// `+` and the order: two strings or two numbers.
@@ -521,7 +551,7 @@ impl Checker<'_> {
         if op == BinaryOp::Add && one(&ta) && one(&tb) {
             d = d.help("write the number into a string: `f\"… {x} …\"`");
         } else if matches!(ta, Type::Option(_)) || matches!(tb, Type::Option(_)) {
-            d = d.help("look inside the option with `if let x = …`");
+            d = d.help("look inside the option with `if let x = …`, or give another value: `x ?? …`");
         } else {
             d = d.help("compare and add fields or items that are strings or numbers");
         }

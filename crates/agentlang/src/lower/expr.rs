@@ -51,7 +51,7 @@ pub(super) fn by_of(run: &Run) -> Option<&str> {
 
 pub(super) fn prim_of(op: BinaryOp) -> Option<Prim> {
     Some(match op {
-        BinaryOp::Or | BinaryOp::And => return None,
+        BinaryOp::Or | BinaryOp::And | BinaryOp::Coalesce => return None,
         BinaryOp::Eq => Prim::Eq,
         BinaryOp::Ne => Prim::Ne,
         BinaryOp::Lt => Prim::Lt,
@@ -340,6 +340,16 @@ impl SurfaceLowering<'_> {
                     UnaryOp::Neg => Prim::Neg,
                 };
                 self.b.add(Term::Prim(prim, vec![operand]), at)
+            }
+            ExprKind::Binary(BinaryOp::Coalesce, _, a, b) => {
+                let option = self.b.fresh("option");
+                let value = self.expr(a);
+                let seen = self.b.var(option.clone(), a.span);
+                let absent = self.b.add(Term::Prim(Prim::IsNull, vec![seen]), a.span);
+                let inside = self.b.var(option.clone(), a.span);
+                let other = self.expr(b);
+                let choice = self.b.add(Term::If(absent, other, inside, IfSugar::Plain), at);
+                self.b.let_in(vec![(option, value)], choice, at)
             }
             ExprKind::Binary(op, _, a, b) => {
                 let (left, right) = (self.expr(a), self.expr(b));

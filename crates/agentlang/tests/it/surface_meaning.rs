@@ -290,6 +290,8 @@ impl Interpreter {
             ExprKind::Binary(op, _, a, b) => {
                 let (a, b) = (self.expr(a), self.expr(b));
                 match (op, &a, &b) {
+                    (BinaryOp::Coalesce, Data::Null, b) => b.clone(),
+                    (BinaryOp::Coalesce, a, _) => a.clone(),
                     (BinaryOp::Eq, a, b) => Data::Bool(a == b),
                     (BinaryOp::Or, Data::Bool(a), Data::Bool(b)) => Data::Bool(*a || *b),
                     (BinaryOp::Add, Data::Num(a), Data::Num(b)) => Data::Num(a.add(b).unwrap()),
@@ -362,9 +364,13 @@ impl Choices<'_> {
     }
 
     fn number(&mut self) -> String {
-        match self.below(6) {
+        match self.below(7) {
             0 => format!("{} + {}", self.var(), self.var()),
             1 => format!("({} + 1) % 7", self.var()),
+            6 => {
+                let option = ["o", "n"][self.below(2) as usize];
+                format!("({option} ?? {} + 1)", self.var())
+            }
             2 => self.below(5).to_string(),
             3 => "length(s)".into(),
             _ => self.var().into(),

@@ -702,6 +702,7 @@ pub enum BinaryOp {
     Le,
     Gt,
     Ge,
+    Coalesce,
     Add,
     Sub,
     Mul,
@@ -711,9 +712,9 @@ pub enum BinaryOp {
 
 impl BinaryOp {
     /// All operators.
-    pub const ALL: [BinaryOp; 13] = {
+    pub const ALL: [BinaryOp; 14] = {
         use BinaryOp::*;
-        [Or, And, Eq, Ne, Lt, Le, Gt, Ge, Add, Sub, Mul, Div, Rem]
+        [Or, And, Eq, Ne, Lt, Le, Gt, Ge, Coalesce, Add, Sub, Mul, Div, Rem]
     };
 
     /// Returns its spelling.
@@ -727,6 +728,7 @@ impl BinaryOp {
             BinaryOp::Le => "<=",
             BinaryOp::Gt => ">",
             BinaryOp::Ge => ">=",
+            BinaryOp::Coalesce => "??",
             BinaryOp::Add => "+",
             BinaryOp::Sub => "-",
             BinaryOp::Mul => "*",
@@ -742,8 +744,9 @@ impl BinaryOp {
             BinaryOp::And => 2,
             BinaryOp::Eq | BinaryOp::Ne => 3,
             BinaryOp::Lt | BinaryOp::Le | BinaryOp::Gt | BinaryOp::Ge => 4,
-            BinaryOp::Add | BinaryOp::Sub => 5,
-            BinaryOp::Mul | BinaryOp::Div | BinaryOp::Rem => 6,
+            BinaryOp::Coalesce => 5,
+            BinaryOp::Add | BinaryOp::Sub => 6,
+            BinaryOp::Mul | BinaryOp::Div | BinaryOp::Rem => 7,
         }
     }
 }
