@@ -32,18 +32,25 @@ pub(crate) struct Occurrence {
 /// All names of a program, in the order of the text.
 pub(crate) struct Names {
     pub(crate) all: Vec<Occurrence>,
+    /// Names that are part of a name: `y` in the task `review_y` of the step `review y = …`.
+    inside: Vec<Occurrence>,
     /// Keys of records, for completion.
     pub(crate) fields: Vec<String>,
 }
 
 impl Names {
     pub(crate) fn of(program: &Program) -> Names {
-        let mut walk = Walk { names: Names { all: Vec::new(), fields: Vec::new() }, item: 0 };
+        let mut walk = Walk {
+            names: Names { all: Vec::new(), inside: Vec::new(), fields: Vec::new() },
+            arguments: Vec::new(),
+            reviews: Vec::new(),
+            item: 0,
+        };
         for (i, item) in program.items.iter().enumerate() {
             walk.item = i;
             walk.item(item);
         }
-        let mut names = walk.names;
+        let Walk { mut names, arguments, reviews, .. } = walk;
         // In a call, a tool is meant where no task has the name.
         let declared = |all: &[Occurrence], kind: Kind, text: &str| {
             all.iter().any(|o| o.declares && o.kind == kind && o.text == text)
@@ -73,6 +80,14 @@ impl Names {
         for i in pipelines {
             names.all[i].kind = Kind::Callable;
         }
+        for (target, argument) in arguments {
+            if let Some(item) = callable_of(program, &target) {
+                names.all.push(Occurrence { kind: Kind::Variable(item), declares: false, ..argument });
+            }
+        }
+        for (step, item) in reviews {
+            names.follow_review(&step, item);
+        }
         names.all.sort_by_key(|o| (o.span.start, o.span.end));
         names.fields.sort();
         names.fields.dedup();
@@ -86,7 +101,20 @@ impl Names {
 
     /// All places of what a place names.
     pub(crate) fn same<'a>(&'a self, as_this: &'a Occurrence) -> impl Iterator<Item = &'a Occurrence> {
-        self.all.iter().filter(move |o| o.kind == as_this.kind && o.text == as_this.text)
+        self.all.iter().chain(&self.inside).filter(move |o| o.kind == as_this.kind && o.text == as_this.text)
+    }
+
+    /// Adds the places of the task that the review `step` of a workflow calls by its own name.
+    fn follow_review(&mut self, step: &str, item: usize) {
+        let task = format!("{REVIEW}{step}");
+        let calls =
+            |o: &&Occurrence| (o.kind == Kind::Callable || o.kind == Kind::Variable(item)) && o.text == task;
+        self.inside.extend(self.all.iter().filter(calls).map(|o| Occurrence {
+            kind: Kind::Variable(item),
+            text: step.to_string(),
+            span: Span { start: o.span.end - step.len() as u32, ..o.span },
+            declares: false,
+        }));
     }
 
     /// Returns the declaration of an item; for a variable, its first binding.
@@ -95,8 +123,22 @@ impl Names {
     }
 }
 
+/// What the name of the task of a review begins with.
+const REVIEW: &str = "review_";
+
+/// The number of the item that a call of `name` means: a tool only where nothing else has the name.
+fn callable_of(program: &Program, name: &str) -> Option<usize> {
+    let declared = |is: fn(&Item) -> bool| program.items.iter().position(|i| is(i) && title(i).0 == name);
+    declared(|i| matches!(i, Item::Task(_) | Item::Pipeline(_) | Item::Workflow(_)))
+        .or_else(|| declared(|i| matches!(i, Item::Tool(_))))
+}
+
 struct Walk {
     names: Names,
+    /// Named arguments of calls, with what is called. The kind is not known before all items are.
+    arguments: Vec<(String, Occurrence)>,
+    /// Review steps with the numbers of their workflows.
+    reviews: Vec<(String, usize)>,
     item: usize,
 }
 
@@ -169,6 +211,7 @@ impl Walk {
                         }
                         Step::Review { name, reviewer, subject, reviser, task, .. } => {
                             self.variable(name, true);
+                            self.reviews.push((name.text.clone(), self.item));
                             self.add(Kind::Agent, reviewer, false);
                             self.variable(subject, false);
                             self.add(Kind::Agent, reviser, false);
@@ -295,7 +338,12 @@ impl Walk {
         run.ty.iter().for_each(|t| self.ty(t));
         self.add(Kind::Callable, &run.target, false);
         match &run.args {
-            Args::Named(args) => args.iter().for_each(|(_, e)| self.expr(e)),
+            Args::Named(args) => args.iter().for_each(|(name, e)| {
+                let (text, span) = (name.text.clone(), name.span);
+                let argument = Occurrence { kind: Kind::Variable(self.item), text, span, declares: false };
+                self.arguments.push((run.target.text.clone(), argument));
+                self.expr(e);
+            }),
             Args::Positional(args) => args.iter().for_each(|e| self.expr(e)),
         }
         for clause in &run.clauses {

@@ -497,7 +497,7 @@ impl<'a> Driver<'a> {
         {
             self.said.get_or_insert_default().keep(messages, reply, words.into());
         }
-        self.asked(id, request, &model);
+        self.tell_asked(id, request, &model, true);
         let what = match &response {
             Response::Model(Ok(reply)) => Answered::Reply(reply.clone()),
             Response::Tool(Ok(data))
@@ -764,29 +764,35 @@ impl<'a> Driver<'a> {
                 if is_attended && !free {
                     return StartResult::NotYet;
                 }
-                self.asked(id, request, "");
                 let approval = self.approval(tool, args, labels, request.channel);
-                let (approver, desk) = match (approver, desk) {
-                    (None, None) => {
-                        self.unattended(id, begun);
-                        return StartResult::Begun;
-                    }
-                    (Some(approver), None) => {
+                // Who waits for this event must find the question kept.
+                let kept = desk.as_ref().map(|desk| {
+                    let question = desk.put(&self.run, id, &approval)?;
+                    Ok::<_, String>((desk.take(&question), question))
+                });
+                let recorded = matches!(&kept, Some(Ok((Some(_), _))));
+                self.tell_asked(id, request, "", recorded);
+                let (approver, desk, kept) = match (approver, desk, kept) {
+                    (approver, Some(desk), Some(kept)) => (approver, desk, kept),
+                    (Some(approver), ..) => {
                         let verdict = approver.ask(approval);
                         let asked = async { Completion::Approval(verdict.await) };
                         self.under_way.spawn(id, begun, RequestKind::Approval, asked);
                         return StartResult::Begun;
                     }
-                    (approver, Some(desk)) => (approver, desk),
+                    (None, ..) => {
+                        self.unattended(id, begun);
+                        return StartResult::Begun;
+                    }
                 };
-                let question = match desk.put(&self.run, id, &approval) {
-                    Ok(question) => question,
+                let (verdict, question) = match kept {
+                    Ok(kept) => kept,
                     Err(why) => {
                         self.end(id, StopReason::Journal, why);
                         return StartResult::Begun;
                     }
                 };
-                if let Some(verdict) = desk.take(&question) {
+                if let Some(verdict) = verdict {
                     self.approved(id, verdict, begun);
                 } else if let Some(approver) = approver {
                     let here = approver.ask(approval);
@@ -1006,6 +1012,11 @@ impl<'a> Driver<'a> {
     }
 
     fn asked(&mut self, id: RequestId, request: &Request, model: &str) {
+        self.tell_asked(id, request, model, false);
+    }
+
+    /// `recorded`: the answer stands in the journal.
+    fn tell_asked(&mut self, id: RequestId, request: &Request, model: &str, recorded: bool) {
         let r = self.redactor();
         let what = match &request.call {
             Call::Model { messages, params, tools, attempt } => Asked::Model {
@@ -1043,7 +1054,7 @@ impl<'a> Driver<'a> {
         let place = request.place.path();
         let why = Explainer { lattice: self.machine.lattice(), redactor: r }.given(&request.given);
         let answer = self.machine.lattice().data_of(request.answer);
-        self.emit(Event::Asked { id, span: request.span, channel, answer, place, what, why });
+        self.emit(Event::Asked { id, span: request.span, channel, answer, place, what, why, recorded });
     }
 
     fn tell(&mut self, id: RequestId, note: HandlerNote) {

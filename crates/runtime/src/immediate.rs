@@ -35,7 +35,7 @@ impl Immediate<'_, '_> {
         // Runs that explain flow use the driver, so there are no explanations here.
         let why = Vec::new();
         let (id, span, place) = (asked.id(), asked.span, asked.place().path());
-        self.emit(Event::Asked { id, span, channel, answer, place, what, why });
+        self.emit(Event::Asked { id, span, channel, answer, place, what, why, recorded: false });
         Instant::now()
     }
 

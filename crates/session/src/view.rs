@@ -83,7 +83,7 @@ impl View {
         }
         let named = |open: &ShownRequest| RequestId { strand: 0, number: open.number };
         let shown = match event {
-            Event::Asked { id, span, channel, answer, what, .. } => {
+            Event::Asked { id, span, channel, answer, what, recorded, .. } => {
                 self.admitted(channel)?;
                 self.shown += 1;
                 let kind = match what {
@@ -100,6 +100,7 @@ impl View {
                     place: [self.shown].into(),
                     what: what.clone(),
                     why: Vec::new(),
+                    recorded: *recorded,
                 };
                 match kind {
                     Kind::Model => self.usage.model_calls += 1,
@@ -276,6 +277,7 @@ mod tests {
                 choices: Vec::new(),
             },
             why: Vec::new(),
+            recorded: false,
         }
     }
 

@@ -372,7 +372,9 @@ pub(super) fn world(
             if log && let Some(json) = event_json(event, Detail::Outline) {
                 ui.say(&stamped(json));
             }
-            if let (Some(run), Event::Asked { what: Asked::Approve { name, .. }, .. }) = (&waits, event) {
+            if let (Some(run), Event::Asked { what: Asked::Approve { name, .. }, recorded: false, .. }) =
+                (&waits, event)
+            {
                 ui.note(&format!("a call of `{name}` needs approval: `entail approve {run}`"));
             }
             let asking = terminal.as_ref().is_some_and(Terminal::is_asking);

@@ -312,6 +312,8 @@ fn run_suspends_for_approval_and_resumes() {
     assert!(twice.0 == 2 && twice.2.contains("nothing of run"), "{twice:?}");
     let done = paying(dir.path(), &["--resume", id, "--approvals", "leave"]);
     assert_eq!((done.0, done.1.trim()), (0, "\"paid\""), "{done:?}");
+    // Nobody is told to approve what is approved.
+    assert!(left.2.contains("needs approval") && !done.2.contains("needs approval"), "{left:?} {done:?}");
     // Once.
     let done = paying(dir.path(), &["--resume", id]);
     assert_eq!(done.0, 0, "{done:?}");

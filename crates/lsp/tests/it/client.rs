@@ -236,6 +236,68 @@ fn renaming_changes_every_place_of_a_name() {
     assert!(edits.iter().all(|e| e["newText"] == "author"));
 }
 
+/// The text after a rename at the `|` to `new_name`.
+fn renamed(marked: &str, new_name: &str) -> String {
+    let edit = ask("textDocument/rename", marked, json!({"newName": new_name}));
+    let mut edits: Vec<(u64, u64, u64)> = edit["changes"][URI]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|e| {
+            assert_eq!(e["newText"], new_name);
+            let at = |end: &str, what: &str| e["range"][end][what].as_u64().unwrap();
+            (at("start", "line"), at("start", "character"), at("end", "character"))
+        })
+        .collect();
+    edits.sort();
+    let mut lines: Vec<String> = marked.replacen('|', "", 1).lines().map(String::from).collect();
+    for (line, start, end) in edits.into_iter().rev() {
+        lines[line as usize].replace_range(start as usize..end as usize, new_name);
+    }
+    lines.join("\n")
+}
+
+#[test]
+fn renaming_a_parameter_changes_the_named_arguments_of_its_calls() {
+    let program = r#"
+task tone(te|xt: String) -> String by writer { prompt "{text}" }
+agent writer { tools: [] }
+task other(text: String) -> String by writer { prompt "{text}" }
+pipeline main(text: String) -> String {
+    let a = run tone with { text: text };
+    let b = run other with { text: a };
+    return b;
+}"#;
+    let expected = program.replace("te|xt", "line").replacen(r#""{text}""#, r#""{line}""#, 1).replacen(
+        "with { text: text }",
+        "with { line: text }",
+        1,
+    );
+    assert_eq!(renamed(program, "line"), expected);
+    // The same from the place of a call.
+    let from_call = program.replace("te|xt", "text").replacen("{ text: text }", "{ te|xt: text }", 1);
+    assert_eq!(renamed(&from_call, "line"), expected);
+}
+
+#[test]
+fn renaming_a_review_changes_the_task_that_it_calls() {
+    let program = r#"
+task t(x: String) -> Obj{text: String} by a {}
+task review_r(text: String) -> Obj{approved: Bool, feedback: String} by a {}
+task fix(text: String, feedback: String) -> Obj{text: String} by a {}
+agent a { tools: [] }
+workflow w(x: String) -> Obj{text: String} {
+  stage d = a does t(x);
+  review |r = a checks d revise with a using fix max_rounds 2;
+  return r;
+}"#;
+    let expected = program
+        .replace("review_r", "review_checked")
+        .replace("review |r", "review checked")
+        .replace("return r;", "return checked;");
+    assert_eq!(renamed(program, "checked"), expected);
+}
+
 #[test]
 fn hover_shows_definition() {
     let text = |v: Value| v["contents"]["value"].as_str().unwrap_or("").to_string();

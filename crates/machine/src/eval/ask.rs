@@ -546,7 +546,7 @@ impl Machine {
         let label = self.lattice.join(s.pc, tool.channel);
         let (name, most) = (&tool.decl.name, tool.decl.at_most.unwrap_or_default());
         let message =
-            format!("`{name}`: {most} calls that untrusted data decided were made, which is the limit");
+            format!("`{name}` was called as often as untrusted data may decide (`at_most` is {most})");
         s.fail(ErrorCode::Budget, label, call.span, message);
     }
 

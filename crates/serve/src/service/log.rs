@@ -72,7 +72,7 @@ impl Log {
                     self.line("", || object);
                 }
             }
-            (LogFormat::People, Event::Asked { what: Asked::Approve { name, .. }, .. }) => {
+            (LogFormat::People, Event::Asked { what: Asked::Approve { name, .. }, recorded: false, .. }) => {
                 self.line(&format!("{run} {pipeline} needs approval to call `{name}`"), || Value::Null);
             }
             _ => {}
