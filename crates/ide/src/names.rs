@@ -123,7 +123,7 @@ impl Names {
     }
 }
 
-/// What the name of the task of a review begins with.
+/// Prefix of the name of the task of a review.
 const REVIEW: &str = "review_";
 
 /// The number of the item that a call of `name` means: a tool only where nothing else has the name.

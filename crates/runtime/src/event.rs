@@ -35,7 +35,7 @@ pub enum Event {
         what: Asked,
         /// Labeled dependencies of the request and their origins; empty unless the run explains flow.
         why: Vec<crate::Explained>,
-        /// Whether the answer stood in the journal or recording, so that nobody is asked.
+        /// True if the answer stood in the journal or recording, so that nobody is asked.
         recorded: bool,
     },
     /// An attempt failed and is repeated after a wait.

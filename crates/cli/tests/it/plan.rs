@@ -23,9 +23,12 @@ fn body(stream: &mut TcpStream) -> Option<Value> {
     }
 }
 
+/// Requests to a server, in order: the model and all text of the messages.
+type Requests = Arc<Mutex<Vec<(String, String)>>>;
+
 /// A server of the chat protocol. The model `planner` answers with each of these in turn, `reader` with one
 /// text. Gives its address, and each request: the model and all text of its messages.
-fn server(plans: Vec<&str>, read: &'static str) -> (String, Arc<Mutex<Vec<(String, String)>>>) {
+fn server(plans: Vec<&str>, read: &'static str) -> (String, Requests) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}/v1", listener.local_addr().unwrap());
     let seen: Arc<Mutex<Vec<(String, String)>>> = Arc::default();
