@@ -802,13 +802,17 @@ impl PartialEq for Code {
 }
 
 impl Code {
+    /// The tool of a name, if a set can be read from it ([`Among`]).
+    pub fn set_read(&self, name: &Name) -> Option<&Arc<ToolDecl>> {
+        self.tools.iter().find(|t| t.name == *name).filter(|t| t.can_be_a_set())
+    }
+
     /// The tools that sets are read from ([`Among`]), each once: they are called before the first step.
     pub fn set_reads(&self) -> Vec<&Arc<ToolDecl>> {
         let mut reads: Vec<&Arc<ToolDecl>> = Vec::new();
         for among in self.tools.iter().flat_map(|t| &t.among) {
             let AmongSource::Tool(name) = &among.source else { continue };
-            let read = self.tools.iter().find(|t| t.name == *name).filter(|t| t.can_be_a_set());
-            reads.extend(read.filter(|t| !reads.iter().any(|r| r.name == t.name)));
+            reads.extend(self.set_read(name).filter(|t| !reads.iter().any(|r| r.name == t.name)));
         }
         reads
     }

@@ -129,7 +129,7 @@ const REVIEW: &str = "review_";
 /// The number of the item that a call of `name` means: a tool only where nothing else has the name.
 fn callable_of(program: &Program, name: &str) -> Option<usize> {
     let declared = |is: fn(&Item) -> bool| program.items.iter().position(|i| is(i) && title(i).0 == name);
-    declared(|i| matches!(i, Item::Task(_) | Item::Pipeline(_) | Item::Workflow(_)))
+    declared(|i| matches!(i, Item::Task(_) | Item::Pipeline(_) | Item::Workflow(_) | Item::Import(_)))
         .or_else(|| declared(|i| matches!(i, Item::Tool(_))))
 }
 

@@ -140,21 +140,19 @@ impl Policy {
             let decl = Arc::make_mut(decl);
             // Bounds of the call as a whole first: those of a parameter are more precise.
             let (whole, parts): (Vec<_>, Vec<_>) = of_tool.iter().partition(|(u, _)| u.param.is_none());
-            let mut approve = decl.approve;
+            let asks = |(_, says): &(_, &Signature)| says.approve == Some(true);
+            let approve = decl.approve || of_tool.iter().any(asks);
             // One that always asks prevails over one that asks where the bounds would refuse.
-            let mut always = decl.approve && !decl.approve_if_refused;
+            let always = (decl.approve && !decl.approve_if_refused)
+                || of_tool.iter().any(|u| asks(u) && !u.1.if_refused);
             for (_, says) in &whole {
                 Signature { allow: None, ..(*says).clone() }.put(decl, &globals, &mut found);
-                approve |= says.approve == Some(true);
-                always |= says.approve == Some(true) && !says.if_refused;
             }
             for (u, says) in &parts {
                 let param = decl.params.iter_mut().find(|p| Some(&*p.name) == u.param.as_deref());
                 if let (Some(param), Some(bound)) = (param, &says.arguments) {
                     param.bound = bound.clone();
                 }
-                approve |= says.approve == Some(true);
-                always |= says.approve == Some(true) && !says.if_refused;
             }
             decl.approve = approve;
             decl.approve_if_refused = approve && !always;

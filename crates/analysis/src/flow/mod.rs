@@ -356,8 +356,7 @@ fn idle_sets(lattice: &mut Lattice, code: &Code) -> Vec<IdleSet> {
     for (decl, among) in code.tools.iter().flat_map(|t| t.among.iter().map(move |a| (t, a))) {
         let label = sinks::set_label(lattice, code, among);
         for (param, _) in &among.params {
-            let declared = decl.params.iter().find(|p| p.name == *param);
-            let bound = declared.and_then(|p| lattice.resolve(&p.bound)).unwrap_or_default();
+            let bound = sinks::bound_of(lattice, decl, param);
             if label.is_some_and(|label| lattice.flows(label, bound)) {
                 continue;
             }

@@ -402,10 +402,6 @@ impl Analysis {
         let top = self.taints.top;
         let code = self.code(code).clone();
         let lattice = &mut self.taints.lattice;
-        let bound = |lattice: &mut Lattice, name: &Name| {
-            let param = decl.params.iter().find(|p| p.name == *name);
-            param.and_then(|p| lattice.resolve(&p.bound)).unwrap_or_default()
-        };
         let mut sets = ToolSets { params: Vec::new(), label: Label::BOTTOM };
         for among in &decl.among {
             let label = set_label(lattice, &code, among).unwrap_or_default();
@@ -414,19 +410,19 @@ impl Analysis {
         for param in &decl.params {
             let mut set = ParamSets { may_admit: false, refusal: None };
             if !decl.among.is_empty() {
-                let own = bound(lattice, &param.name);
+                let own = bound_of(lattice, decl, &param.name);
                 set.refusal = Some(lattice.reclassify(top, own));
             }
             for among in decl.among.iter().filter(|a| a.params.iter().any(|(n, _)| *n == param.name)) {
                 let label = set_label(lattice, &code, among);
                 set.may_admit |= label.is_some_and(|label| {
                     among.params.iter().all(|(n, _)| {
-                        let bound = bound(lattice, n);
+                        let bound = bound_of(lattice, decl, n);
                         lattice.flows(label, bound)
                     })
                 });
                 for (name, _) in &among.params {
-                    let other = bound(lattice, name);
+                    let other = bound_of(lattice, decl, name);
                     set.refusal = set.refusal.map(|l| lattice.join(l, other));
                 }
             }
@@ -475,13 +471,19 @@ impl Analysis {
     }
 }
 
+/// The bound of a parameter; one that the tool or the lattice does not have is ⊥.
+pub(super) fn bound_of(lattice: &mut Lattice, decl: &ToolDecl, param: &Name) -> Label {
+    let param = decl.params.iter().find(|p| p.name == *param);
+    param.and_then(|p| lattice.resolve(&p.bound)).unwrap_or_default()
+}
+
 /// The label of a set, as far as it is declared; `None` if the program has no such set. The request is taken
 /// to be trusted and public, like the input.
 pub(super) fn set_label(lattice: &mut Lattice, code: &Code, among: &Among) -> Option<Label> {
     match &among.source {
         AmongSource::Request => Some(Label::BOTTOM),
         AmongSource::Tool(name) => {
-            let read = code.tools.iter().find(|t| t.name == *name).filter(|t| t.can_be_a_set())?;
+            let read = code.set_read(name)?;
             Some(lattice.resolve(&read.label).unwrap_or_else(|| lattice.top()))
         }
     }

@@ -49,7 +49,7 @@ fn carry_out(ui: &Ui, args: &PlanArgs) -> Result<Exit, Exit> {
     if args.dry_run {
         return Ok(Exit::Done);
     }
-    let name = args.plan.as_ref().map_or_else(|| WRITTEN.to_string(), |p| p.display().to_string());
+    let name = path_of(args);
     let head = Head { program: name.clone(), entry: "plan".into(), input: None };
     let (code, policy) = (&made.runnable.code, made.policy.as_ref());
     let running = Running {
@@ -65,6 +65,11 @@ fn carry_out(ui: &Ui, args: &PlanArgs) -> Result<Exit, Exit> {
     let bound = session.bound(code, false);
     show_result(ui, &made.sources, &report, &bound, (code, policy), said);
     Ok(conclude(ui, &report, &bound))
+}
+
+/// The path of the plan, for messages.
+fn path_of(args: &PlanArgs) -> String {
+    args.plan.as_ref().map_or_else(|| WRITTEN.into(), |file| file.display().to_string())
 }
 
 /// A plan that compiles, with why it can't run, if it can't.
@@ -97,7 +102,7 @@ fn make(
     };
     loop {
         let mut sources = Sources::new();
-        let path = args.plan.as_ref().map_or_else(|| WRITTEN.into(), |p| p.display().to_string());
+        let path = path_of(args);
         let file = sources.add(&*path, text.as_str());
         let spec = load::PlanSpec { file, path: &path, tools: &args.tools, max_rounds: args.max_rounds };
         let found = match load::plan_with(&mut sources, &spec, text.as_str().into(), options) {

@@ -55,10 +55,7 @@ impl<'a> Lower<'a> {
             return self.refuse(span, "this type in `ask`", help);
         };
         let params = ModelParams {
-            result: Some(match ty {
-                Type::Option(_) => ty,
-                ty => Type::option(ty),
-            }),
+            result: Some(optional(ty)),
             repair: REPAIR,
             purpose: Some("ask".into()),
             ..ModelParams::default()
@@ -110,10 +107,7 @@ impl<'a> Lower<'a> {
                         self.refuse(at, "this type of a field", "use `str`, `int`, `float`, `bool`, `list[T]`, `Literal[…]`, `Optional[T]` or a class");
                         return;
                     };
-                    let ty = match (&f.value, ty) {
-                        (Some(_), ty @ Type::Option(_)) | (None, ty) => ty,
-                        (Some(_), ty) => Type::option(ty),
-                    };
+                    let ty = if f.value.is_some() { optional(ty) } else { ty };
                     let name: Name = name.id.as_str().into();
                     if fields.iter().any(|(n, _)| *n == name) {
                         self.refuse(at, format!("field `{name}` is there twice"), "remove one of them");
@@ -148,10 +142,8 @@ impl<'a> Lower<'a> {
             },
             Expr::NoneLiteral(_) => Some(Type::Null),
             Expr::BinOp(b) if b.op == Operator::BitOr => match (part(&b.left)?, part(&b.right)?) {
-                (Type::Null, ty) | (ty, Type::Null) => Some(match ty {
-                    Type::Option(_) | Type::Null => ty,
-                    ty => Type::option(ty),
-                }),
+                (Type::Null, Type::Null) => Some(Type::Null),
+                (Type::Null, ty) | (ty, Type::Null) => Some(optional(ty)),
                 _ => None,
             },
             Expr::Subscript(s) => {
@@ -162,10 +154,7 @@ impl<'a> Lower<'a> {
                 };
                 match former {
                     "list" | "List" => Some(Type::list(part(&s.slice)?)),
-                    "Optional" => Some(match part(&s.slice)? {
-                        ty @ Type::Option(_) => ty,
-                        ty => Type::option(ty),
-                    }),
+                    "Optional" => Some(optional(part(&s.slice)?)),
                     "dict" | "Dict" => Some(Type::Dyn),
                     "Literal" => literal(&s.slice),
                     _ => None,
@@ -173,6 +162,14 @@ impl<'a> Lower<'a> {
             }
             _ => None,
         }
+    }
+}
+
+/// A type whose values may be absent; one that is so already is as it is.
+fn optional(ty: Type) -> Type {
+    match ty {
+        Type::Option(_) => ty,
+        ty => Type::option(ty),
     }
 }
 

@@ -17,6 +17,7 @@ use diagnostics::Span;
 use ruff_python_ast::Stmt;
 use ruff_text_size::{Ranged, TextSize};
 use std::collections::BTreeSet;
+use std::rc::Rc;
 
 /// Terms of one argument that is moved, at most.
 const MAX_MOVED: usize = 1_000;
@@ -30,13 +31,15 @@ pub(crate) struct Place<'a> {
     frames: usize,
     pc: Taint,
     pub(crate) made: Vec<(Name, TermId)>,
+    /// What the first so many statements bind, for the calls of one statement.
+    rebound: (usize, Rc<BTreeSet<String>>),
 }
 
 /// A term that is copied to another place.
 struct Move {
     place: usize,
     /// Variables that are bound again between the place and the call.
-    rebound: BTreeSet<String>,
+    rebound: Rc<BTreeSet<String>>,
     left: usize,
 }
 
@@ -49,7 +52,7 @@ impl<'a> Lower<'a> {
         lower: impl FnOnce(&mut Self) -> TermId,
     ) -> TermId {
         let (frames, pc) = (self.frames.len(), self.pc);
-        self.places.push(Place { stmts, frames, pc, made: Vec::new() });
+        self.places.push(Place { stmts, frames, pc, made: Vec::new(), rebound: Default::default() });
         let term = lower(self);
         let made = self.places.pop().map_or_else(Vec::new, |p| p.made);
         self.b.let_in(made, term, at)
@@ -69,9 +72,13 @@ impl<'a> Lower<'a> {
         }
         let place = self.places.iter().rposition(|p| p.pc == Taint::NONE)?;
         let end = TextSize::from(at.end);
-        let stmts = self.places[place].stmts;
-        let between = stmts.iter().take_while(|s| s.range().start() < end).count();
-        let mut to = Move { place, rebound: names::assigned(&stmts[..between]), left: MAX_MOVED };
+        let around = &mut self.places[place];
+        let between = around.stmts.iter().take_while(|s| s.range().start() < end).count();
+        // Many calls in one statement walk through it once.
+        if around.rebound.0 != between {
+            around.rebound = (between, names::assigned(&around.stmts[..between]).into());
+        }
+        let mut to = Move { place, rebound: around.rebound.1.clone(), left: MAX_MOVED };
         let mut parts = Vec::new();
         for p in &decl.params {
             let part = match fields.iter().find(|(n, _)| *n == p.name) {
