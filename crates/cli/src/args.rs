@@ -960,6 +960,7 @@ mod tests {
         #[cfg(feature = "mcp")]
         &["mcp"],
         &["model", "list"],
+        &["plan", "pay the bill"],
         &["policy", "init", "p.agent"],
         &["repl"],
         &["run", "p.agent"],

@@ -31,7 +31,7 @@ pub(crate) struct Place<'a> {
     frames: usize,
     pc: Taint,
     pub(crate) made: Vec<(Name, TermId)>,
-    /// What the first so many statements bind, for the calls of one statement.
+    /// Variables that the first so many statements bind, kept for the calls of one statement.
     rebound: (usize, Rc<BTreeSet<String>>),
 }
 
