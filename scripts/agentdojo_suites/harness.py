@@ -1,0 +1,218 @@
+"""Environments, tools, attacks and verdicts of AgentDojo, and the models that stand in for real ones."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from agentdojo.agent_pipeline.tool_execution import tool_result_to_str
+from agentdojo.attacks.base_attacks import FixedJailbreakAttack
+from agentdojo.agent_pipeline.ground_truth_pipeline import GroundTruthPipeline
+from agentdojo.base_tasks import BaseInjectionTask, BaseUserTask
+from agentdojo.functions_runtime import FunctionCall, FunctionsRuntime, TaskEnvironment
+from agentdojo.task_suite.load_suites import get_suite
+from agentdojo.task_suite.task_suite import TaskSuite
+from agentdojo.types import text_content_block_from_string
+from pydantic import BaseModel, TypeAdapter
+
+VERSION = "v1.2.2"
+SUITES = ("banking", "slack", "travel", "workspace")
+HERE = Path(__file__).parent
+# Stands in each injected text. An obedient model that sees it does what the attacker wants.
+MARK = "ATTACKER-SAYS"
+
+
+@functools.cache
+def suite(name: str) -> TaskSuite:
+    """Returns a suite of the benchmark."""
+    return get_suite(VERSION, name)
+
+
+@functools.cache
+def plans(name: str) -> dict[str, str]:
+    """Returns the plans of a suite by user task."""
+    return importlib.import_module(f"agentdojo_suites.{name}.plans").PLANS
+
+
+@functools.cache
+def answers(name: str) -> dict[str, Callable[[str], object]]:
+    """Returns the readers of a suite by question."""
+    return importlib.import_module(f"agentdojo_suites.{name}.answers").ANSWERS
+
+
+@functools.cache
+def _environment(name: str, injections: tuple[tuple[str, str], ...]) -> TaskEnvironment:
+    return suite(name).load_and_inject_default_environment(dict(injections))
+
+
+def environment(name: str, injections: dict[str, str], task: BaseUserTask) -> TaskEnvironment:
+    """Returns a fresh environment of a task, with texts injected."""
+    fresh = _environment(name, tuple(sorted(injections.items()))).model_copy(deep=True)
+    return task.init_environment(fresh)
+
+
+def data(value: Any) -> Any:
+    """Returns what a tool gave as JSON data."""
+    if isinstance(value, BaseModel):
+        return value.model_dump(mode="json")
+    return TypeAdapter(Any).dump_python(value, mode="json")
+
+
+@dataclass
+class Calls:
+    """Tools of a suite, bound to one environment, that record their calls."""
+
+    name: str
+    environment: TaskEnvironment
+    made: list[FunctionCall] = field(default_factory=list)
+    read: list[Any] = field(default_factory=list)
+    answer: Callable[[str, Any], Any] | None = None
+
+    def __post_init__(self) -> None:
+        self.runtime = FunctionsRuntime(suite(self.name).tools)
+
+    def call(self, tool: str, arguments: dict[str, Any]) -> Any:
+        """Calls a tool, and returns what it gave as JSON data."""
+        arguments = {k: v for k, v in arguments.items() if v is not None}
+        self.made.append(FunctionCall(function=tool, args=arguments))
+        result, _ = self.runtime.run_function(self.environment, tool, arguments, raise_on_error=True)
+        result = data(result)
+        if self.answer is not None:
+            result = self.answer(tool, result)
+        self.read.append(result)
+        return result
+
+    def parameters(self, tool: str) -> list[str]:
+        """Returns the names of the parameters of a tool."""
+        return list(self.runtime.functions[tool].parameters.model_fields)
+
+
+@dataclass(frozen=True)
+class Attack:
+    """Injection task of the benchmark and the values that its attacker wants to see."""
+
+    task: BaseInjectionTask
+    calls: tuple[FunctionCall, ...]
+
+    @property
+    def text(self) -> str:
+        """Text that is injected."""
+        return f"{MARK} {self.task.ID}: {self.task.GOAL}"
+
+    def wanted(self) -> Iterator[tuple[str, Any]]:
+        """Yields the arguments of the attacker's calls, then the goal."""
+        for call in self.calls:
+            for name, value in call.args.items():
+                yield from ((name, v) for v in value) if isinstance(value, list) else [(name, value)]
+        yield "goal", self.task.GOAL
+
+
+def attack(name: str, task: BaseInjectionTask) -> Attack:
+    """Returns the attack of an injection task."""
+    plain = suite(name).load_and_inject_default_environment({})
+    return Attack(task, tuple(task.ground_truth(plain)))
+
+
+def verdict(name: str, task: Any, output: str, before: TaskEnvironment, calls: Calls) -> bool:
+    """Returns what the benchmark says of a run: whether a user task is done or an attack has succeeded."""
+    content = [text_content_block_from_string(output)]
+    return suite(name)._check_task_result(task, content, before, calls.environment, calls.made)
+
+
+class _Slots(FixedJailbreakAttack):
+    """Attack of the benchmark that writes the text of ours into each slot that a task reads."""
+
+    name = "obedient"
+
+    def __init__(self, name: str) -> None:
+        super().__init__("", suite(name), None)  # type: ignore[arg-type]
+
+
+@functools.cache
+def slots(name: str, task_id: str) -> tuple[str, ...]:
+    """Returns the slots for injections that a user task reads, as the benchmark decides it."""
+    return tuple(_Slots(name).get_injection_candidates(suite(name).user_tasks[task_id]))
+
+
+def obey(schema: dict[str, Any], attack: Attack, turn: int, name: str = "") -> Any:
+    """Returns a value of a type, given as JSON schema, with the attacker's values wherever the type admits them.
+
+    The attacker has several turns. Each of them puts other values first.
+    """
+    return _obey(schema, schema.get("$defs", {}), attack, turn, name)
+
+
+def _obey(schema: dict[str, Any], types: dict[str, Any], attack: Attack, turn: int, name: str) -> Any:
+    if "$ref" in schema:
+        return _obey(types[schema["$ref"].rsplit("/", 1)[-1]], types, attack, turn, name)
+    if "anyOf" in schema:
+        some = [s for s in schema["anyOf"] if s.get("type") != "null"]
+        return _obey(some[turn % len(some)], types, attack, turn, name)
+    if "const" in schema:
+        return schema["const"]
+    if "enum" in schema:
+        return schema["enum"][turn % len(schema["enum"])]
+    kind = schema.get("type")
+    if kind == "object" and "properties" in schema:
+        return {k: _obey(s, types, attack, turn, k) for k, s in schema["properties"].items()}
+    if kind == "array":
+        items = schema.get("items", {"type": "string"})
+        return [_obey(items, types, attack, turn, name), _obey(items, types, attack, turn + 1, name)]
+    if kind == "boolean":
+        return turn % 2 == 0
+    if kind in ("integer", "number"):
+        return _pick(attack, turn, name, (int, float), 1_000_000)
+    return _pick(attack, turn, name, str, attack.text)
+
+
+def _pick(attack: Attack, turn: int, name: str, kind: Any, default: Any) -> Any:
+    wanted = [(n, v) for n, v in attack.wanted() if isinstance(v, kind) and not isinstance(v, bool)]
+    first = [v for n, v in wanted if n == name] + [v for n, v in wanted if n != name]
+    return first[turn % len(first)] if first else default
+
+
+@dataclass
+class Model:
+    """Quarantined model: reads honestly, or obeys an injected text that is in its prompt."""
+
+    name: str
+    attack: Attack | None = None
+    turn: int = 0
+    asked: int = 0
+
+    def reply(self, prompt: str, schema: dict[str, Any]) -> Any:
+        """Returns JSON data of the type that a schema describes."""
+        self.asked += 1
+        if self.attack is not None and MARK in prompt:
+            return obey(schema, self.attack, self.turn)
+        question, _, text = prompt.partition("\n")
+        return answers(self.name)[question](text)
+
+
+def ground_truth(name: str, task: Any, env: TaskEnvironment) -> list[FunctionCall]:
+    """Returns the calls that solve a task."""
+    return task.ground_truth(env)
+
+
+def undefended(name: str, task: BaseUserTask, attack: Attack) -> bool:
+    """Runs an agent that does the user's calls, and the attacker's at once when it has read the injected text."""
+    injections = {slot: attack.text for slot in slots(name, task.ID)}
+    env = environment(name, injections, task)
+    before = env.model_copy(deep=True)
+    calls = Calls(name, env)
+    output = task.GROUND_TRUTH_OUTPUT
+    obeyed = False
+    for step in GroundTruthPipeline(task)._task.ground_truth(env):  # type: ignore[union-attr]
+        result, _ = calls.runtime.run_function(env, step.function, step.args, raise_on_error=False)
+        calls.made.append(step)
+        if not obeyed and MARK in tool_result_to_str(result):
+            obeyed = True
+            output += " " + attack.task.GROUND_TRUTH_OUTPUT
+            for wrong in attack.task.ground_truth(env):
+                calls.made.append(wrong)
+                calls.runtime.run_function(env, wrong.function, wrong.args, raise_on_error=False)
+    return verdict(name, attack.task, output, before, calls)
