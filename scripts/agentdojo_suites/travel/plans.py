@@ -160,7 +160,7 @@ for city in ["Paris", "London"]:
     ratings = ratings_of_hotels(names)
     prices = prices_of_hotels(names)
     best = max([name for name in ratings if prices[name].high <= 500], key=lambda name: ratings[name])
-    lows.append(prices[best].low)
+    lows = lows + [prices[best].low]
     print(f"{city}: {best}, rated {ratings[best]:.1f}, at least {prices[best].low} a day.")
 paris = lows[0]
 london = lows[1]
