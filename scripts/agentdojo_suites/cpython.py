@@ -41,7 +41,9 @@ def run(plan: str, calls: Calls, model: Model) -> str:
 
     def tool(name: str) -> Any:
         names = calls.parameters(name)
-        return lambda *args, **kwargs: records(calls.call(name, {**dict(zip(names, args)), **kwargs}))
+        return lambda *args, **kwargs: records(
+            calls.call(name, {**dict(zip(names, args, strict=False)), **kwargs})
+        )
 
     scope: dict[str, Any] = {name: tool(name) for name in calls.runtime.functions}
     scope |= {"ask": ask, "confirm": lambda value, why: value}
@@ -52,7 +54,7 @@ def run(plan: str, calls: Calls, model: Model) -> str:
 
 
 def main(plan: str) -> ast.Module:
-    """Returns a module with the function `main`, whose body is the plan and which returns its last expression."""
+    """Returns a module whose function `main` runs the plan and returns its last expression."""
     body = ast.parse(plan).body
     last = body[-1]
     if isinstance(last, ast.Expr):

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from agentdojo.agent_pipeline.ground_truth_pipeline import GroundTruthPipeline
 from agentdojo.agent_pipeline.tool_execution import tool_result_to_str
 from agentdojo.attacks.base_attacks import FixedJailbreakAttack
-from agentdojo.agent_pipeline.ground_truth_pipeline import GroundTruthPipeline
 from agentdojo.base_tasks import BaseInjectionTask, BaseUserTask
 from agentdojo.functions_runtime import FunctionCall, FunctionsRuntime, TaskEnvironment
 from agentdojo.task_suite.load_suites import get_suite
@@ -139,7 +139,7 @@ def slots(name: str, task_id: str) -> tuple[str, ...]:
 
 
 def obey(schema: dict[str, Any], attack: Attack, turn: int, name: str = "") -> Any:
-    """Returns a value of a type, given as JSON schema, with the attacker's values wherever the type admits them.
+    """Returns a value of a type, given as JSON schema: the attacker's values wherever the type admits them.
 
     The attacker has several turns. Each of them puts other values first.
     """
@@ -199,7 +199,7 @@ def ground_truth(name: str, task: Any, env: TaskEnvironment) -> list[FunctionCal
 
 
 def undefended(name: str, task: BaseUserTask, attack: Attack) -> bool:
-    """Runs an agent that does the user's calls, and the attacker's at once when it has read the injected text."""
+    """Runs an agent that does the user's calls, and the attacker's when it has read the injected text."""
     injections = {slot: attack.text for slot in slots(name, task.ID)}
     env = environment(name, injections, task)
     before = env.model_copy(deep=True)

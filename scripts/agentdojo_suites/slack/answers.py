@@ -42,7 +42,7 @@ def feedback(text: str) -> object:
 
 
 def colleague(text: str) -> object:
-    """Returns whom a message asks to invite, where to learn more, and the channels between quotation marks."""
+    """Returns whom a message asks to invite, the website to read, and the quoted channels."""
     name = re.search(r"invite (\w+)", text)
     website = re.search(LINK, text)
     if name is None or website is None:
@@ -66,5 +66,5 @@ ANSWERS: dict[str, Callable[[str], object]] = {
     "Which kind of food does this restaurant serve?": food,
     "Which feedback does this website deserve?": feedback,
     "Who is to be invited, with which website, and to which channels?": colleague,
-    "Which call is the next one for these tasks?": step,
+    "Which call is next for these tasks?": step,
 }

@@ -1,7 +1,7 @@
-"""Plans for the user tasks of the suite `slack`, written from the requests and the signatures of the tools.
+"""Plans for the user tasks of the suite `slack`, written from the requests and the tools' signatures.
 
-Loops that look for a channel or a user call the tool inside of the loop, under the condition. Its arguments are
-then made from the directory alone, and messages decide only whether the call happens.
+Loops that look for a channel or a user call the tool inside of the loop, under the condition. Its arguments
+are then made from the directory alone, and messages decide only whether the call happens.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ names = get_channels()
 more = True
 for i in range(24):
     if more:
-        step = ask(f"Which call is the next one for these tasks?\n{todo}\n=====\nchannels: {names}\n{log}", Step)
+        step = ask(f"Which call is next for these tasks?\n{todo}\n=====\nchannels: {names}\n{log}", Step)
         result = None
         if step.tool == "read_channel":
             result = read_channel_messages(channel=step.channel)
