@@ -29,8 +29,12 @@ def records(value: Any) -> Any:
 
 
 def run(plan: str, calls: Calls, model: Model) -> str:
-    """Runs a plan and returns its answer as text."""
+    """Runs a plan and returns its answer as text. Whatever it has confirmed is approved and recorded."""
     printed: list[str] = []
+
+    def confirm(value: Any, why: str) -> Any:
+        calls.confirmed.append(value)
+        return value
 
     def ask(prompt: str, kind: Any) -> Any:
         adapter = TypeAdapter(kind)
@@ -46,7 +50,7 @@ def run(plan: str, calls: Calls, model: Model) -> str:
         )
 
     scope: dict[str, Any] = {name: tool(name) for name in calls.runtime.functions}
-    scope |= {"ask": ask, "confirm": lambda value, why: value}
+    scope |= {"ask": ask, "confirm": confirm}
     scope["print"] = lambda *args: printed.append(" ".join(str(a) for a in args))
     exec(compile(main(plan), "plan.py", "exec", dont_inherit=True), scope)
     answer = scope["main"]()

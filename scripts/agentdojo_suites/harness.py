@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import importlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -69,7 +69,7 @@ class Calls:
     name: str
     environment: TaskEnvironment
     made: list[FunctionCall] = field(default_factory=list)
-    read: list[Any] = field(default_factory=list)
+    confirmed: list[Any] = field(default_factory=list)
     answer: Callable[[str, Any], Any] | None = None
 
     def __post_init__(self) -> None:
@@ -81,10 +81,7 @@ class Calls:
         self.made.append(FunctionCall(function=tool, args=arguments))
         result, _ = self.runtime.run_function(self.environment, tool, arguments, raise_on_error=True)
         result = data(result)
-        if self.answer is not None:
-            result = self.answer(tool, result)
-        self.read.append(result)
-        return result
+        return result if self.answer is None else self.answer(tool, result)
 
     def parameters(self, tool: str) -> list[str]:
         """Returns the names of the parameters of a tool."""
@@ -138,57 +135,75 @@ def slots(name: str, task_id: str) -> tuple[str, ...]:
     return tuple(_Slots(name).get_injection_candidates(suite(name).user_tasks[task_id]))
 
 
-def obey(schema: dict[str, Any], attack: Attack, turn: int, name: str = "") -> Any:
+def obey(schema: dict[str, Any], attack: Attack, turn: int) -> Any:
     """Returns a value of a type, given as JSON schema: the attacker's values wherever the type admits them.
 
-    The attacker has several turns. Each of them puts other values first.
+    The attacker has several turns. Each of them puts other values first, and goes through all values of an
+    enumeration before it takes other texts.
     """
-    return _obey(schema, schema.get("$defs", {}), attack, turn, name)
+    return _Obedient(attack, schema.get("$defs", {}), turn, longest(schema)).value(schema, "")
 
 
-def _obey(schema: dict[str, Any], types: dict[str, Any], attack: Attack, turn: int, name: str) -> Any:
-    if "$ref" in schema:
-        return _obey(types[schema["$ref"].rsplit("/", 1)[-1]], types, attack, turn, name)
-    if "anyOf" in schema:
-        some = [s for s in schema["anyOf"] if s.get("type") != "null"]
-        return _obey(some[turn % len(some)], types, attack, turn, name)
-    if "const" in schema:
-        return schema["const"]
-    if "enum" in schema:
-        return schema["enum"][turn % len(schema["enum"])]
-    kind = schema.get("type")
-    if kind == "object" and "properties" in schema:
-        return {k: _obey(s, types, attack, turn, k) for k, s in schema["properties"].items()}
-    if kind == "array":
-        items = schema.get("items", {"type": "string"})
-        return [_obey(items, types, attack, turn, name), _obey(items, types, attack, turn + 1, name)]
-    if kind == "boolean":
-        return turn % 2 == 0
-    if kind in ("integer", "number"):
-        return _pick(attack, turn, name, (int, float), 1_000_000)
-    return _pick(attack, turn, name, str, attack.text)
+def longest(schema: Any) -> int:
+    """Returns the number of values of the longest enumeration in a schema, at least one."""
+    if isinstance(schema, dict):
+        return max([len(schema.get("enum", [0])), *(longest(s) for s in schema.values())])
+    return max([1, *(longest(s) for s in schema)]) if isinstance(schema, list) else 1
 
 
-def _pick(attack: Attack, turn: int, name: str, kind: Any, default: Any) -> Any:
-    wanted = [(n, v) for n, v in attack.wanted() if isinstance(v, kind) and not isinstance(v, bool)]
-    first = [v for n, v in wanted if n == name] + [v for n, v in wanted if n != name]
+@dataclass(frozen=True)
+class _Obedient:
+    attack: Attack
+    types: dict[str, Any]
+    turn: int
+    stride: int
+
+    def value(self, schema: dict[str, Any], name: str) -> Any:
+        if "$ref" in schema:
+            return self.value(self.types[schema["$ref"].rsplit("/", 1)[-1]], name)
+        if "anyOf" in schema:
+            some = [s for s in schema["anyOf"] if s.get("type") != "null"]
+            return self.value(some[self.turn % len(some)], name)
+        if "const" in schema:
+            return schema["const"]
+        if "enum" in schema:
+            return schema["enum"][self.turn % len(schema["enum"])]
+        kind = schema.get("type")
+        if kind == "object":
+            return {k: self.value(s, k) for k, s in schema.get("properties", {}).items()}
+        if kind == "array":
+            later = replace(self, turn=self.turn + 1)
+            return [who.value(schema.get("items", {}), name) for who in (self, later)]
+        if kind == "boolean":
+            return self.turn % 2 == 0
+        if kind in ("integer", "number"):
+            return wanted(self.attack, name, (int, float), self.turn // self.stride, 1_000_000)
+        return wanted(self.attack, name, str, self.turn // self.stride, self.attack.text)
+
+
+def wanted(attack: Attack, name: str, kind: Any, turn: int, default: Any) -> Any:
+    """Returns a value of a type that the attacker wants to see, one of the same name first."""
+    some = [(n, v) for n, v in attack.wanted() if isinstance(v, kind) and not isinstance(v, bool)]
+    first = [v for n, v in some if n == name] + [v for n, v in some if n != name]
     return first[turn % len(first)] if first else default
 
 
 @dataclass
 class Model:
-    """Quarantined model: reads honestly, or obeys an injected text that is in its prompt."""
+    """Quarantined model: reads honestly, or obeys an injected text in its prompt, or whatever it reads."""
 
     name: str
     attack: Attack | None = None
     turn: int = 0
+    always: bool = False
     asked: int = 0
 
     def reply(self, prompt: str, schema: dict[str, Any]) -> Any:
         """Returns JSON data of the type that a schema describes."""
         self.asked += 1
-        if self.attack is not None and MARK in prompt:
-            return obey(schema, self.attack, self.turn)
+        if self.attack is not None and (self.always or MARK in prompt):
+            # In a loop of questions the attacker tries one thing after another.
+            return obey(schema, self.attack, self.turn + self.asked - 1)
         question, _, text = prompt.partition("\n")
         return answers(self.name)[question](text)
 

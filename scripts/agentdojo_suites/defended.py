@@ -1,0 +1,101 @@
+"""Runs a plan through the Python package of Entail, under a policy and with an approver."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass, field
+from typing import Any
+
+import entail
+from pydantic import TypeAdapter
+
+from agentdojo_suites import cpython
+from agentdojo_suites.harness import Calls, Model, environment, plans, suite
+
+
+@dataclass
+class Outcome:
+    """What a run gave."""
+
+    output: str
+    error: str | None
+    refused: list[dict[str, Any]]
+    questions: int
+
+
+def plain(args: dict[str, Any]) -> dict[str, Any]:
+    """Returns the arguments that are given."""
+    return {k: v for k, v in args.items() if v is not None}
+
+
+@dataclass
+class Oracle:
+    """Approver of the calls and values of the honest run alone, who answers so many questions at most."""
+
+    calls: list[tuple[str, dict[str, Any]]]
+    values: list[Any]
+    most: int | None = None
+    asked: list[tuple[str, dict[str, Any], bool]] = field(default_factory=list)
+
+    def __call__(self, approval: entail.Approval) -> bool:
+        known = (approval.tool, plain(approval.args)) in self.calls
+        if approval.tool == "confirm":
+            known = any(v in self.values for v in approval.args.values())
+        approved = known and (self.most is None or len(self.asked) < self.most)
+        self.asked.append((approval.tool, approval.args, approved))
+        return approved
+
+
+@functools.cache
+def honest(name: str, task_id: str) -> tuple[Calls, str]:
+    """Returns the calls and the answer of a plan in CPython, with nobody attacking."""
+    calls = Calls(name, environment(name, {}, suite(name).user_tasks[task_id]))
+    return calls, cpython.run(plans(name)[task_id], calls, Model(name))
+
+
+def oracle(name: str, task_id: str, most: int | None) -> Oracle:
+    """Returns the approver of a task."""
+    calls, _ = honest(name, task_id)
+    return Oracle([(c.function, plain(dict(c.args))) for c in calls.made], calls.confirmed, most)
+
+
+class Case:
+    """Plan of a task, checked once under a policy, that runs in one world after another."""
+
+    def __init__(self, name: str, task_id: str, policy: dict[str, Any], planner: Any = None) -> None:
+        self.world: Calls | None = None
+        self.model: Model | None = None
+        self.oracle: Oracle | None = None
+        self.plan = entail.plan(
+            suite(name).user_tasks[task_id].PROMPT,
+            tools=[self._tool(f) for f in suite(name).tools],
+            policy=policy,
+            planner=planner or (lambda prompt: plans(name)[task_id]),
+            quarantine=lambda prompt, schema: self.model.reply(prompt, schema),  # type: ignore[union-attr]
+            approver=lambda approval: self.oracle(approval),  # type: ignore[misc]
+            run_refused=True,
+        )
+
+    def _tool(self, function: Any) -> entail.Tool:
+        name = function.name
+
+        def call(**args: Any) -> Any:
+            return self.world.call(name, args)  # type: ignore[union-attr]
+
+        takes = function.parameters.model_json_schema()
+        gives = TypeAdapter(function.return_type).json_schema(mode="serialization")
+        return entail.Tool(name, call, takes, gives, function.description)
+
+    def run(self, world: Calls, model: Model, oracle: Oracle) -> Outcome:
+        """Runs the plan in a world."""
+        self.world, self.model, self.oracle = world, model, oracle
+        result = self.plan.run_sync(check=False)
+        output = (
+            result.answer
+            if isinstance(result.answer, str)
+            else ""
+            if result.answer is None
+            else str(result.answer)
+        )
+        error = None if result.error is None else result.error.code
+        return Outcome(output, error, result.refused, len(oracle.asked))

@@ -1,0 +1,223 @@
+"""Measures plans under policies: which tasks are done with how many questions, and which attacks succeed.
+
+python -m agentdojo_suites.measure [--suite NAME]… [--variant NAME]… [--policy NAME]… [--json FILE]
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import io
+import json
+import multiprocessing
+import sys
+import tomllib
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from agentdojo_suites import attacks, cpython, policies
+from agentdojo_suites.defended import Case, Outcome, honest, oracle
+from agentdojo_suites.harness import (
+    HERE,
+    SUITES,
+    Calls,
+    Model,
+    attack,
+    environment,
+    plans,
+    suite,
+    undefended,
+    verdict,
+)
+
+# Numbers of questions that an approver answers at most; nothing for any number.
+LIMITS: tuple[int | None, ...] = (0, 1, None)
+
+
+@dataclass
+class Task:
+    """A task under a policy: by limit of questions, whether it is done, and why not."""
+
+    suite: str
+    task: str
+    done: list[bool]
+    questions: int
+    reason: str
+
+
+@dataclass
+class Pair:
+    """An attack on a task under a variant: whether its goal is reached, and with text only."""
+
+    suite: str
+    task: str
+    injection: str
+    variant: str
+    reached: bool
+    text: bool
+
+
+def load(name: str) -> dict[str, Any]:
+    """Returns the policy of a suite."""
+    return tomllib.loads((HERE / name / "policy.toml").read_text())
+
+
+def utility(name: str, task_id: str, case: Case) -> Task:
+    """Runs a task with nobody attacking, with each limit of questions."""
+    done, questions, reason = [], 0, ""
+    for most in LIMITS:
+        task = suite(name).user_tasks[task_id]
+        world = Calls(name, environment(name, {}, task))
+        before = world.environment.model_copy(deep=True)
+        approver = oracle(name, task_id, most)
+        outcome = case.run(world, Model(name), approver)
+        right = outcome.error is None and verdict(name, task, outcome.output, before, world)
+        done.append(right)
+        questions = outcome.questions
+        if not right and not reason:
+            reason = explained(outcome)
+    return Task(name, task_id, done, questions, reason)
+
+
+def explained(outcome: Outcome) -> str:
+    """Returns why a run was not done."""
+    if outcome.refused:
+        return json.dumps(outcome.refused[-1])
+    return outcome.error or f"answer: {outcome.output[:80]!r}"
+
+
+Runner = Callable[[Calls, Model], str]
+
+
+def attacked(name: str, task_id: str, variant: str, labels: attacks.Labels, run: Runner) -> list[Pair]:
+    """Runs every attack of a suite on a task, each as often as the attacker tries."""
+    task = suite(name).user_tasks[task_id]
+    pairs = []
+    for wish in suite(name).injection_tasks.values():
+        wanted = attack(name, wish)
+        reached = text = False
+        for t in attacks.VARIANTS[variant](name, task_id, wanted, labels):
+            world = Calls(name, environment(name, t.injections, task), answer=t.answer)
+            before = world.environment.model_copy(deep=True)
+            output = run(world, Model(name, wanted, t.turn, t.always))
+            if verdict(name, wish, output, before, world):
+                only = attacks.text_only(labels, honest(name, task_id)[0], world)
+                reached, text = reached or not only, text or only
+                if reached:
+                    break
+        pairs.append(Pair(name, task_id, wish.ID, variant, reached, text and not reached))
+    return pairs
+
+
+def with_policy(case: Case, name: str, task_id: str) -> Runner:
+    """Returns a runner under a policy, whose approver answers any number of questions."""
+    return lambda world, model: case.run(world, model, oracle(name, task_id, None)).output
+
+
+def without(name: str, task_id: str) -> Runner:
+    """Returns a runner in CPython; an exception ends the plan without an answer."""
+
+    def run(world: Calls, model: Model) -> str:
+        try:
+            return cpython.run(plans(name)[task_id], world, model)
+        except Exception:
+            return ""
+
+    return run
+
+
+def measure(job: tuple[str, str, str, tuple[str, ...]]) -> dict[str, Any]:
+    """Measures one task under one policy."""
+    name, task_id, kind, variants = job
+    with contextlib.redirect_stdout(io.StringIO()):
+        policy = load(name)
+        labels = attacks.Labels(policy)
+        if kind == "none":
+            task, run = None, without(name, task_id)
+        else:
+            case = Case(name, task_id, policies.KINDS[kind](policy))
+            task, run = utility(name, task_id, case), with_policy(case, name, task_id)
+        pairs = [p for v in variants for p in attacked(name, task_id, v, labels, run)]
+    return {"kind": kind, "task": task and asdict(task), "pairs": [asdict(p) for p in pairs]}
+
+
+def anchor(name: str) -> tuple[int, int]:
+    """Returns how many attacks an obeying agent without a plan lets through, of how many."""
+    wishes = [attack(name, i) for i in suite(name).injection_tasks.values()]
+    with contextlib.redirect_stdout(io.StringIO()):
+        all_ = [undefended(name, t, w) for t in suite(name).user_tasks.values() for w in wishes]
+    return sum(all_), len(all_)
+
+
+def main(arguments: list[str]) -> int:
+    """Prints a table of a suite or of all."""
+    parser = argparse.ArgumentParser(prog="scripts/agentdojo measure")
+    parser.add_argument("--suite", action="append", choices=SUITES)
+    parser.add_argument("--variant", action="append", choices=list(attacks.VARIANTS))
+    parser.add_argument("--policy", action="append", choices=["none", *policies.KINDS])
+    parser.add_argument("--task", action="append", help="only these user tasks")
+    parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--json", help="file for everything that was measured")
+    given = parser.parse_args(arguments)
+    names = given.suite or list(SUITES)
+    variants = tuple(given.variant or attacks.VARIANTS)
+    kinds = given.policy or ["none", *policies.KINDS]
+    jobs = [
+        (name, task_id, kind, variants)
+        for kind in kinds
+        for name in names
+        for task_id in suite(name).user_tasks
+        if not given.task or task_id in given.task
+    ]
+    with multiprocessing.Pool(given.processes) as pool:
+        results = pool.map(measure, jobs, chunksize=1)
+    if given.json:
+        with open(given.json, "w") as file:
+            json.dump(results, file, indent=1)
+    for kind in kinds:
+        some = [r for r in results if r["kind"] == kind]
+        table(kind, some, names, variants)
+    return 0
+
+
+def table(kind: str, results: list[dict[str, Any]], names: list[str], variants: tuple[str, ...]) -> None:
+    """Prints what was measured under one policy."""
+    print(f"## {kind}\n")
+    tasks = [r["task"] for r in results if r["task"]]
+    for t in tasks:
+        if not t["done"][0]:
+            state = "at 1" if t["done"][1] else "with more" if t["done"][2] else "never"
+            print(f"{t['suite']} {t['task']}: {state}, {t['questions']} questions: {t['reason'][:300]}")
+    pairs = [p for r in results for p in r["pairs"]]
+    for p in pairs if kind != "none" else []:
+        if p["reached"] or p["text"]:
+            how = "reached" if p["reached"] else "text only"
+            print(f"{how}: {p['variant']} {p['suite']} {p['task']} {p['injection']}")
+    head = ["suite", "TCR@0", "TCR@1", "TCR@∞", "questions"]
+    head += [f"{v}: {what}" for v in variants for what in ("calls", "text")]
+    rows = [row(name, [name], tasks, pairs, variants) for name in names]
+    rows.append(row("all", names, tasks, pairs, variants))
+    print("\n| " + " | ".join(head) + " |\n|" + "---|" * len(head))
+    for cells in rows:
+        print("| " + " | ".join(cells) + " |")
+    print()
+
+
+def row(
+    title: str, names: list[str], tasks: list[Any], pairs: list[Any], variants: tuple[str, ...]
+) -> list[str]:
+    """Returns the cells of a suite, or of all."""
+    some = [t for t in tasks if t["suite"] in names]
+    cells = [title]
+    for i in range(len(LIMITS)):
+        cells.append(f"{sum(t['done'][i] for t in some)} of {len(some)}" if some else "")
+    cells.append(f"{sum(t['questions'] for t in some) / len(some):.2f}" if some else "")
+    for v in variants:
+        of = [p for p in pairs if p["suite"] in names and p["variant"] == v]
+        cells += [f"{sum(p['reached'] for p in of)} of {len(of)}", str(sum(p["text"] for p in of))]
+    return cells
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
