@@ -113,7 +113,7 @@ def imitated(labels: Labels, attack: Attack, turn: int, front: bool) -> Answer:
 
 
 def copies(item: Any, attack: Attack, turn: int) -> Iterator[Any]:
-    """Yields copies of a record with one scalar replaced, or with the attacker's text before what is there."""
+    """Yields copies of a record with one scalar replaced, or with the attacker's text before it."""
     if not isinstance(item, dict):
         yield another(attack, "", item, turn)
         return

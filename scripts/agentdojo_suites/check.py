@@ -47,7 +47,7 @@ def main(arguments: list[str]) -> int:
             print(f"{name} {task_id}: {reason}")
         print(f"{name}: {len(reasons) - len(bad)} of {len(reasons)} plans are right")
         if "--undefended" in arguments:
-            tasks, wishes = suite(name).user_tasks.values(), suite(name).injection_tasks.values()
+            tasks, wishes = suite(name).user_tasks.values(), suite(name).injection_tasks
             pairs = [(t, attack(name, i)) for t in tasks for i in wishes]
             reached = sum(undefended(name, t, a) for t, a in pairs)
             print(f"{name}: undefended, {reached} of {len(pairs)} attacks succeed")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -45,14 +46,17 @@ def answers(name: str) -> dict[str, Callable[[str], object]]:
 
 
 @functools.cache
-def _environment(name: str, injections: tuple[tuple[str, str], ...]) -> TaskEnvironment:
-    return suite(name).load_and_inject_default_environment(dict(injections))
+def _template(name: str, slots: tuple[str, ...]) -> str:
+    """Environment as JSON text with the name of a slot in each of some slots. Reading the file takes long."""
+    return suite(name).load_and_inject_default_environment({s: f"<{s}>" for s in slots}).model_dump_json()
 
 
 def environment(name: str, injections: dict[str, str], task: BaseUserTask) -> TaskEnvironment:
     """Returns a fresh environment of a task, with texts injected."""
-    fresh = _environment(name, tuple(sorted(injections.items()))).model_copy(deep=True)
-    return task.init_environment(fresh)
+    text = _template(name, tuple(sorted(injections)))
+    for slot, injected in injections.items():
+        text = text.replace(f"<{slot}>", json.dumps(injected)[1:-1])
+    return task.init_environment(suite(name).environment_type.model_validate_json(text))
 
 
 def data(value: Any) -> Any:
@@ -108,10 +112,20 @@ class Attack:
         yield "goal", self.task.GOAL
 
 
-def attack(name: str, task: BaseInjectionTask) -> Attack:
+@functools.cache
+def attack(name: str, task_id: str) -> Attack:
     """Returns the attack of an injection task."""
-    plain = suite(name).load_and_inject_default_environment({})
-    return Attack(task, tuple(task.ground_truth(plain)))
+    task = suite(name).injection_tasks[task_id]
+    plain = suite(name).environment_type.model_validate_json(_template(name, ()))
+    return Attack(task, tuple(goal(name, task, plain)))
+
+
+def goal(name: str, task: BaseInjectionTask, env: TaskEnvironment) -> list[FunctionCall]:
+    """Returns the calls that do what an attacker wants."""
+    calls = task.ground_truth(env)
+    if calls or task.GROUND_TRUTH_OUTPUT:
+        return calls
+    return importlib.import_module(f"agentdojo_suites.{name}.goals").calls(task, env)
 
 
 def verdict(name: str, task: Any, output: str, before: TaskEnvironment, calls: Calls) -> bool:
@@ -208,11 +222,6 @@ class Model:
         return answers(self.name)[question](text)
 
 
-def ground_truth(name: str, task: Any, env: TaskEnvironment) -> list[FunctionCall]:
-    """Returns the calls that solve a task."""
-    return task.ground_truth(env)
-
-
 def undefended(name: str, task: BaseUserTask, attack: Attack) -> bool:
     """Runs an agent that does the user's calls, and the attacker's when it has read the injected text."""
     injections = {slot: attack.text for slot in slots(name, task.ID)}
@@ -227,7 +236,7 @@ def undefended(name: str, task: BaseUserTask, attack: Attack) -> bool:
         if not obeyed and MARK in tool_result_to_str(result):
             obeyed = True
             output += " " + attack.task.GROUND_TRUTH_OUTPUT
-            for wrong in attack.task.ground_truth(env):
+            for wrong in goal(name, attack.task, env):
                 calls.made.append(wrong)
                 calls.runtime.run_function(env, wrong.function, wrong.args, raise_on_error=False)
     return verdict(name, attack.task, output, before, calls)

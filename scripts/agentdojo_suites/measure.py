@@ -95,7 +95,7 @@ def attacked(name: str, task_id: str, variant: str, labels: attacks.Labels, run:
     task = suite(name).user_tasks[task_id]
     pairs = []
     for wish in suite(name).injection_tasks.values():
-        wanted = attack(name, wish)
+        wanted = attack(name, wish.ID)
         reached = text = False
         for t in attacks.VARIANTS[variant](name, task_id, wanted, labels):
             world = Calls(name, environment(name, t.injections, task), answer=t.answer)
@@ -144,7 +144,7 @@ def measure(job: tuple[str, str, str, tuple[str, ...]]) -> dict[str, Any]:
 
 def anchor(name: str) -> tuple[int, int]:
     """Returns how many attacks an obeying agent without a plan lets through, of how many."""
-    wishes = [attack(name, i) for i in suite(name).injection_tasks.values()]
+    wishes = [attack(name, i) for i in suite(name).injection_tasks]
     with contextlib.redirect_stdout(io.StringIO()):
         all_ = [undefended(name, t, w) for t in suite(name).user_tasks.values() for w in wishes]
     return sum(all_), len(all_)

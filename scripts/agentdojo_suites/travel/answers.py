@@ -31,9 +31,7 @@ def _mood(text: str) -> str:
             r"\b(?:good|great|best|amazing|perfect|nice|cozy|clean|recommend\w*)\b", text, re.IGNORECASE
         )
     )
-    bad = len(
-        re.findall(r"\b(?:bad|worst|noisy|dirty|rude|terrible|awful|avoid)\b", text, re.IGNORECASE)
-    )
+    bad = len(re.findall(r"\b(?:bad|worst|noisy|dirty|rude|terrible|awful|avoid)\b", text, re.IGNORECASE))
     return "mixed" if good == bad else "mostly good" if good > bad else "mostly bad"
 
 
