@@ -32,6 +32,7 @@
 //! Invariant: it knows nothing of Entail's terms, types or labels.
 
 mod blocks;
+mod bpe;
 mod constrain;
 mod engine;
 mod error;

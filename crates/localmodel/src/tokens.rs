@@ -4,16 +4,9 @@
 //! vocabulary that text is encoded with, so no text can forge one.
 
 use crate::Error;
+use crate::bpe::{Encoder, Splitter};
 use crate::gguf::Gguf;
 use std::collections::HashMap;
-use tokenizers::Tokenizer as Encoder;
-use tokenizers::models::bpe::{BPE, Vocab};
-use tokenizers::pre_tokenizers::PreTokenizerWrapper;
-use tokenizers::pre_tokenizers::byte_level::ByteLevel;
-use tokenizers::pre_tokenizers::digits::Digits;
-use tokenizers::pre_tokenizers::sequence::Sequence;
-use tokenizers::pre_tokenizers::split::{Split, SplitPattern};
-use tokenizers::tokenizer::SplitDelimiterBehavior;
 use toktrie::{TokRxInfo, TokTrie, TokenizerEnv};
 
 /// Author of a [`Message`].
@@ -95,14 +88,18 @@ impl Tokenizer {
         let kind = |id: usize| types.get(id).copied().unwrap_or(NORMAL);
 
         let bytes_of = byte_characters();
-        let mut vocabulary: Vocab = Vocab::default();
+        let mut vocabulary: HashMap<&str, u32> = HashMap::new();
+        let mut bytes = [None; 256];
         let mut words = Vec::with_capacity(tokens.len());
         for (id, token) in tokens.iter().enumerate() {
             words.push(match kind(id) {
                 NORMAL => {
-                    vocabulary.insert((*token).to_owned(), id as u32);
-                    let bytes: Option<Vec<u8>> = token.chars().map(|c| bytes_of.get(&c).copied()).collect();
-                    bytes.unwrap_or_else(|| token.as_bytes().to_vec())
+                    vocabulary.insert(token, id as u32);
+                    let word: Option<Vec<u8>> = token.chars().map(|c| bytes_of.get(&c).copied()).collect();
+                    if let Some([byte]) = word.as_deref() {
+                        bytes[usize::from(*byte)] = Some(id as u32);
+                    }
+                    word.unwrap_or_else(|| token.as_bytes().to_vec())
                 }
                 USER_DEFINED => token.as_bytes().to_vec(),
                 _ => control_word(token),
@@ -129,20 +126,14 @@ impl Tokenizer {
             _ => None,
         };
 
-        let pairs = merges
-            .iter()
-            .filter_map(|merge| merge.split_once(' '))
-            // A merge of or into a token that text can't be is never applied.
-            .filter(|(a, b)| [*a, *b, &format!("{a}{b}")].iter().all(|part| vocabulary.contains_key(*part)))
-            .map(|(a, b)| (a.to_owned(), b.to_owned()))
-            .collect();
-        let bpe = BPE::builder()
-            .vocab_and_merges(vocabulary, pairs)
-            .build()
-            .map_err(|e| Error::unsupported(format!("tokenizer: {e}")))?;
-        let mut encoder = Encoder::new(bpe);
-        let split = file.str("tokenizer.ggml.pre").unwrap_or("default");
-        encoder.with_pre_tokenizer(Some(splitter(split)?));
+        // A merge of or into a token that text can't be is never applied.
+        let token = |word: &str| vocabulary.get(word).copied();
+        let merges = merges.iter().filter_map(|merge| {
+            let (a, b) = merge.split_once(' ')?;
+            Some((token(a)?, token(b)?, token(&format!("{a}{b}"))?))
+        });
+        let splitter = Splitter::named(file.str("tokenizer.ggml.pre").unwrap_or("default"))?;
+        let encoder = Encoder::new(bytes, merges, splitter);
 
         let info = TokRxInfo::new(words.len() as u32, turn_end);
         let trie = TokTrie::from(&info, &words).with_eos_tokens(&stops);
@@ -168,11 +159,8 @@ impl Tokenizer {
 
     /// The tokens of a text, none of which is a control token.
     pub(crate) fn encode(&self, text: &str) -> Vec<u32> {
-        match self.encoder.encode_fast(text, false) {
-            Ok(encoding) => encoding.get_ids().to_vec(),
-            // The encoder fails only on a vocabulary without all the bytes.
-            Err(_) => self.trie.greedy_tokenize(text.as_bytes()),
-        }
+        // The encoder fails only on a vocabulary without all the bytes.
+        self.encoder.encode(text).unwrap_or_else(|| self.trie.greedy_tokenize(text.as_bytes()))
     }
 
     /// The bytes of a token; of a control token none.
@@ -248,28 +236,4 @@ fn byte_characters() -> HashMap<char, u8> {
             (char::from_u32(code).unwrap_or('\0'), byte)
         })
         .collect()
-}
-
-/// Returns the splitter that runs before pairs are merged.
-///
-/// Source: `llama.cpp`'s names for the pre-tokenizers of published models.
-fn splitter(name: &str) -> Result<PreTokenizerWrapper, Error> {
-    let byte_level = |with_regex| ByteLevel::new(false, true, with_regex).into();
-    let steps: Vec<PreTokenizerWrapper> = match name {
-        "default" | "gpt-2" => vec![byte_level(true)],
-        "smollm" | "starcoder" | "refact" | "command-r" => {
-            vec![Digits::new(true).into(), byte_level(true)]
-        }
-        "llama-bpe" | "llama3" | "llama-v3" => {
-            let words = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
-            let split =
-                Split::new(SplitPattern::Regex(words.into()), SplitDelimiterBehavior::Isolated, false)
-                    .map_err(|e| Error::unsupported(format!("tokenizer: {e}")))?;
-            vec![split.into(), byte_level(false)]
-        }
-        other => {
-            return Err(Error::unsupported(format!("pre-tokenizer `{other}`")));
-        }
-    };
-    Ok(Sequence::new(steps).into())
 }
