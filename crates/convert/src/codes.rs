@@ -11,18 +11,18 @@ pub const OURS: &str = "X002";
 pub const EXPLANATIONS: &[Explanation] = &[
     Explanation {
         code: CANNOT,
-        title: "the target cannot say this",
-        text: "`entail convert` writes a program only if it compiles to the same term again. What stands at this place has no words in \
-               the target: a bound of a certain kind, a setting of a model, a part that is not known. Nothing is left out in silence, \
-               so nothing is written. `--to lam` can say everything.",
+        title: "the output format cannot express this part",
+        text: "`entail convert` writes a program only if it compiles to the same term again. The output format has no \
+               notation for this part: a certain bound, a setting of a model, an unknown part. Nothing is left out \
+               silently, so nothing is written. `--to lam` can express every program.",
         wrong: "\\x: Str. llm \"a\" {model: \"m\", max_tokens: 5} (llm \"b\" {model: \"m\"} \"begin\")",
         right: "llm \"a\" {model: \"m\", max_tokens: 5} >> llm \"b\" {model: \"m\"}",
     },
     Explanation {
         code: OURS,
         title: "only Entail reads this part",
-        text: "The target has no words of its own for this, and a place for additions of others, where it stands now. Entail reads it \
-               again; another runtime will ignore it, and its agents may run longer or otherwise than this program says.",
+        text: "The output format has no field for this part, so it is written as an extension. Entail reads it again. \
+               Another runtime ignores it, and its agents may run longer than this program or behave in another way.",
         wrong: "tool f(input: Dyn) -> Dyn write\nfix[5] (\\self. \\x: Str. let t = llm \"a\" {model: \"m\", tools: [f], purpose: \"a\"} x in \
                 case t of {f a => let o = tool[f] a in self \"{x}\\n[f] {o}\", final a => a})",
         right: "llm \"a\" {model: \"m\"}",

@@ -19,9 +19,10 @@ pub(crate) fn first(a: &Code, b: &Code) -> Difference {
     match walk.term(a.root(), b.root()) {
         Err(found) => found,
         // The laws bring both to one form except for what is not shown in terms.
-        Ok(()) => {
-            Difference { what: "the laws do not show that it is the same".into(), at: a.span(a.root()) }
-        }
+        Ok(()) => Difference {
+            what: "the equations do not show that the two are equal".into(),
+            at: a.span(a.root()),
+        },
     }
 }
 
@@ -75,14 +76,10 @@ impl Walk<'_> {
                         Bound::Finite(n) => n.to_string(),
                         Bound::Infinite => "none".into(),
                     };
-                    return self.differs(format!(
-                        "the bound of a loop, {}, would become {}",
-                        said(m),
-                        said(n)
-                    ));
+                    return self.differs(format!("the loop bound {} would become {}", said(m), said(n)));
                 }
                 if o != p {
-                    return self.differs("where the bound of a loop comes from would not be said".into());
+                    return self.differs("the origin of the loop bound would be lost".into());
                 }
             }
             (Term::Check(what, ty, _), Term::Check(_, other, _)) if ty != other => {
@@ -103,14 +100,14 @@ impl Walk<'_> {
                 if let Some((n, v)) = p.get(q.len()) {
                     self.at = a.span(*v);
                     return self.differs(format!(
-                        "`{}`, which is {}, would not be worked out by itself",
+                        "the binding `{}`, {}, would be missing",
                         clip(n),
                         kind(a, a.term(*v))
                     ));
                 }
                 if let Some((m, w)) = q.get(p.len()) {
                     return self.differs(format!(
-                        "there would be `{}`, which is {}",
+                        "there would be another binding `{}`, {}",
                         clip(m),
                         kind(b, b.term(*w))
                     ));
@@ -137,12 +134,12 @@ impl Walk<'_> {
                     self.bound.truncate(before);
                 }
                 if let Some(more) = q.iter().find(|o| p.iter().all(|b| b.tag != o.tag)) {
-                    return self.differs(format!("there would be a case `{}`", clip(&more.tag)));
+                    return self.differs(format!("there would be another case `{}`", clip(&more.tag)));
                 }
                 match (d, c) {
                     (Some(d), Some(c)) => self.term(*d, *c)?,
                     (None, None) => {}
-                    _ => return self.differs("what happens in all other cases would not be the same".into()),
+                    _ => return self.differs("the default case would differ".into()),
                 }
                 self.at = outer;
                 return Ok(());
@@ -175,7 +172,8 @@ impl Walk<'_> {
                 let (names, others): (Vec<&Name>, Vec<&Name>) =
                     (p.iter().map(|(n, _)| n).collect(), q.iter().map(|(n, _)| n).collect());
                 if names != others {
-                    return self.differs("a record would have other fields, or in another order".into());
+                    return self
+                        .differs("a record would have other fields or another order of fields".into());
                 }
             }
             _ => {}
@@ -196,11 +194,11 @@ impl Walk<'_> {
         let what = match () {
             () if p.model != q.model => "the model",
             () if p.temperature != q.temperature => "the temperature",
-            () if p.max_tokens != q.max_tokens => "the most tokens of a reply",
-            () if p.result != q.result => "the type of an answer",
-            () if p.repair != q.repair => "how often an answer that does not fit is asked for again",
-            () if p.waiting != q.waiting => "whether a further call of a reply is received",
-            () if p.purpose != q.purpose => "what a question is for",
+            () if p.max_tokens != q.max_tokens => "the limit on tokens of a reply",
+            () if p.result != q.result => "the type of a reply",
+            () if p.repair != q.repair => "the number of repairs of a malformed reply",
+            () if p.waiting != q.waiting => "the receipt of further calls of a reply",
+            () if p.purpose != q.purpose => "the purpose of a model call",
             () if p.extra != q.extra => "the settings of a model",
             () => {
                 for (i, j) in p.tools.iter().zip(&q.tools) {
@@ -209,17 +207,17 @@ impl Walk<'_> {
                 if p.tools.len() == q.tools.len() {
                     return Ok(());
                 }
-                "the tools that are offered"
+                "the available tools"
             }
         };
-        self.differs(format!("{what} would not be the same"))
+        self.differs(format!("{what} would differ"))
     }
 
     fn tool(&self, p: &ToolDecl, q: &ToolDecl) -> Result<(), Difference> {
         let what = match () {
             () if p.name != q.name => {
                 return self.differs(format!(
-                    "`{}` would be offered or called in place of `{}`",
+                    "the tool `{}` would replace `{}`",
                     clip(&q.name),
                     clip(&p.name)
                 ));
@@ -227,23 +225,20 @@ impl Walk<'_> {
             () if p.params != q.params => "the parameters",
             () if p.result != q.result => "the result",
             () if p.description != q.description => "the description",
-            () if p.handler != q.handler => "how to carry out",
+            () if p.handler != q.handler => "the handler",
             () if (p.effect, &p.control, &p.label) != (q.effect, &q.control, &q.label) => {
                 "the effects and labels"
             }
             () if (p.approve, p.approve_if_refused) != (q.approve, q.approve_if_refused)
                 || p.policy != q.policy =>
             {
-                "who allows"
+                "the approval"
             }
-            () if p.among != q.among => "what may be chosen among",
+            () if p.among != q.among => "the allowed values of an argument",
             () if p.at_most != q.at_most => "the number of calls",
             () => return Ok(()),
         };
-        Err(Difference {
-            what: format!("{what} of the tool `{}` would not be the same", clip(&p.name)),
-            at: self.at,
-        })
+        Err(Difference { what: format!("{what} of the tool `{}` would differ", clip(&p.name)), at: self.at })
     }
 }
 
@@ -264,14 +259,14 @@ fn kind(code: &Code, term: &Term) -> &'static str {
         Term::List(_) => "a list",
         Term::Abs(_) => "a function",
         Term::App(f, _) => match code.term(*f) {
-            Term::Llm(..) => "a question to a model",
-            Term::Tool(_) => "a call of a tool",
+            Term::Llm(..) => "a model call",
+            Term::Tool(_) => "a tool call",
             Term::Fix { .. } => "a loop",
             _ => "a call",
         },
         Term::Let { .. } => "a definition",
-        Term::Field(..) | Term::Index(..) => "a part of a value",
-        Term::With(..) => "a record with one field set anew",
+        Term::Field(..) | Term::Index(..) => "a field or item of a value",
+        Term::With(..) => "a record update",
         Term::Prim(..) => "a computed value",
         Term::Pair(..) | Term::Fst(_) | Term::Snd(_) => "a pair",
         Term::Tag(..) => "a tag",
@@ -279,7 +274,7 @@ fn kind(code: &Code, term: &Term) -> &'static str {
         Term::Fix { .. } => "a loop",
         Term::Guard { .. } => "a guard",
         Term::Mem(..) | Term::Recall(..) | Term::Remember(..) => "a memory",
-        Term::Choose(..) => "a choice by chance",
+        Term::Choose(..) => "a random choice",
         Term::Llm(..) => "a model",
         Term::Tool(_) => "a tool",
         Term::Send(..) | Term::Recv(_) | Term::Fork(_) | Term::Fresh(_) | Term::Clear => {
@@ -289,7 +284,7 @@ fn kind(code: &Code, term: &Term) -> &'static str {
             "a label"
         }
         Term::Try { .. } | Term::Fail(_) | Term::Within(..) => "the handling of an error",
-        Term::Par(..) | Term::Each(..) => "parts that run at the same time",
+        Term::Par(..) | Term::Each(..) => "parallel parts",
         Term::Check(..) => "a check",
         Term::Unknown(_) => "what is not known",
     }

@@ -90,7 +90,7 @@ pub fn convert(code: &Arc<Code>, name: &str, target: Target) -> Converted {
         Target::Agent => read_agent(&text).and_then(|again| equivalence::as_pipeline(code, &again)),
     };
     if let Err(Difference { what, at }) = same {
-        let message = format!("written as {}, this would not mean the same: {what}", target.describe());
+        let message = format!("the program would change when written as {}: {what}", target.describe());
         let at = if at.file == FileId(0) && at.end == 0 { code.span(code.root()) } else { at };
         found.push(cannot(message, at));
         return Converted { text: None, found };
@@ -101,7 +101,7 @@ pub fn convert(code: &Arc<Code>, name: &str, target: Target) -> Converted {
 /// Returns the first reason why the output could not be parsed.
 fn unread(found: &[Diagnostic]) -> Difference {
     let first = found.iter().find(|d| d.level == diagnostics::Level::Error);
-    let why = first.map_or_else(|| "it defines nothing that runs".to_string(), |d| d.message.clone());
+    let why = first.map_or_else(|| "it defines no agent and no pipeline".to_string(), |d| d.message.clone());
     Difference { what: why, at: Span { file: FileId(0), start: 0, end: 0 } }
 }
 
@@ -120,7 +120,7 @@ fn twice(code: &Code) -> Vec<Diagnostic> {
 /// The report of something that a target cannot say.
 fn cannot(message: String, at: Span) -> Diagnostic {
     Diagnostic::error(codes::CANNOT, message, at)
-        .help("`--to lam` says everything; `use crew` makes a task of it in an `.agent` program as it is")
+        .help("write it with `--to lam`, which can express every program, or import it into an `.agent` program with `use`")
 }
 
 fn read_lam(text: &str) -> Result<Code, Difference> {

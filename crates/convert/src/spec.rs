@@ -60,7 +60,7 @@ enum Step {
 
 impl Writer<'_> {
     fn cannot(&mut self, what: impl Into<String>, at: Span) -> Value {
-        self.found.push(cannot(format!("Open Agent Spec cannot say {}", what.into()), at));
+        self.found.push(cannot(format!("Open Agent Spec cannot express {}", what.into()), at));
         Value::Null
     }
 
@@ -85,7 +85,7 @@ impl Writer<'_> {
             root = match code.term(abs.body) {
                 Term::App(f, x) if self.is_input(*x) => *f,
                 Term::App(_, x) => {
-                    return self.cannot("a text that the program begins with", code.span(*x));
+                    return self.cannot("an initial text", code.span(*x));
                 }
                 _ => abs.body,
             };
@@ -131,20 +131,19 @@ impl Writer<'_> {
         let mut open = vec![id];
         while let Some(id) = open.pop() {
             let what = match code.term(id) {
-                Term::Unknown(why) => format!("what is not known here: {}", clip(why)),
+                Term::Unknown(why) => format!("an unknown part: {}", clip(why)),
                 Term::Mem(..) | Term::Recall(..) | Term::Remember(..) => "memory".into(),
                 Term::Guard { .. } => "a guard".into(),
-                Term::Choose(..) => "a choice by chance".into(),
-                Term::Par(..) | Term::Each(..) => "parts that run at the same time".into(),
+                Term::Choose(..) => "a random choice".into(),
+                Term::Par(..) | Term::Each(..) => "parallel parts".into(),
                 Term::If(..) | Term::Case { .. } => {
-                    "a decision after which the parts are given something else than the text it looked at"
-                        .into()
+                    "a router whose branches get another input than the router itself".into()
                 }
                 Term::Send(..) | Term::Recv(_) | Term::Fork(_) | Term::Fresh(_) | Term::Clear => {
-                    "a conversation step by step".into()
+                    "an explicit conversation".into()
                 }
-                Term::Try { .. } | Term::Fail(_) => "the handling of errors".into(),
-                Term::Prim(Prim::Format, _) | Term::Lit(_) => "a text that the program makes itself".into(),
+                Term::Try { .. } | Term::Fail(_) => "error handling".into(),
+                Term::Prim(Prim::Format, _) | Term::Lit(_) => "a computed text".into(),
                 term => {
                     open.extend(term.children().into_iter().rev());
                     continue;
@@ -189,7 +188,7 @@ impl Writer<'_> {
             for (at, id) in takers {
                 let Some(to) = self.agent(id, "agent") else { continue };
                 if !to.workers.is_empty() {
-                    self.cannot("an agent that takes over and asks others", at);
+                    self.cannot("an agent with handoffs that also calls other agents", at);
                 }
                 let component = refer(self, to.component);
                 pairs.push(json!([from, component]));
@@ -211,7 +210,7 @@ impl Writer<'_> {
             }
             Term::Fix { bound, origin, .. } => {
                 let Some(found) = text_loop(code, id) else {
-                    self.cannot("a loop that is no agent's with its tools", at);
+                    self.cannot("a loop other than the tool loop of an agent", at);
                     return None;
                 };
                 let mut component = self.component(found.prompt, found.params, name, at);
@@ -252,7 +251,7 @@ impl Writer<'_> {
         if let Bound::Finite(n) = bound {
             let message = format!("only Entail knows that this loop has {n} steps at most");
             self.found.push(Diagnostic::info(OURS, message, at).help(
-                "Agent Spec has no word for it; it stands in `metadata`, which other runtimes pass over",
+                "Agent Spec has no field for it: it is written to `metadata`, which other runtimes ignore",
             ));
         }
     }
@@ -268,14 +267,14 @@ impl Writer<'_> {
             // Another agent takes over.
             ActionKind::HandOff(taker) => agent.takers.push((action.at, taker)),
             ActionKind::Call if !agent.workers.is_empty() => {
-                self.cannot("a tool behind an agent that is asked: workers come last", decl.span);
+                self.cannot("a tool that is listed after an agent: agents must come last", decl.span);
             }
             ActionKind::Call => tools.push(self.tool(&decl)),
             ActionKind::Ask(f) => {
                 let worker = self.runnable(f, &decl.name);
                 // What a worker is called is what the manager calls it.
                 if worker["name"] != *decl.name {
-                    let message = format!("a worker that its manager calls `{}`", clip(&decl.name));
+                    let message = format!("a worker that its manager knows as `{}`", clip(&decl.name));
                     if !worker.is_null() {
                         self.cannot(message, action.at);
                     }
@@ -298,7 +297,8 @@ impl Writer<'_> {
             ..ToolDecl::unknown(decl.name.clone(), decl.span)
         };
         if *decl != blank {
-            return self.cannot(format!("what is known of the tool `{}`", clip(&decl.name)), decl.span);
+            return self
+                .cannot(format!("all of the declaration of the tool `{}`", clip(&decl.name)), decl.span);
         }
         let id = self.id(&decl.name);
         let mut tool = json!({ "component_type": "ServerTool", "id": id, "name": &*decl.name });
@@ -313,7 +313,7 @@ impl Writer<'_> {
                 tool["client_transport"] =
                     json!({ "component_type": "ClientTransport", "id": transport, "name": server });
             }
-            Some((_, None)) => return self.cannot("how this tool is carried out", decl.span),
+            Some((_, None)) => return self.cannot("the handler of this tool", decl.span),
         }
         tool
     }
@@ -331,7 +331,7 @@ impl Writer<'_> {
             agent["inputs"] = Value::Array(inputs);
         }
         if params.result.is_some() {
-            self.cannot("the type of an answer", at);
+            self.cannot("the type of a reply", at);
         }
         let mut settings = Map::new();
         if let Some(t) = &params.temperature {
@@ -348,8 +348,8 @@ impl Writer<'_> {
                 self.cannot("settings of a model without a name", at);
             }
             self.found.push(
-                Diagnostic::info(OURS, "this agent names no model, which only Entail understands", at)
-                    .help("other runtimes need `llm_config`; name a model in the source"),
+                Diagnostic::info(OURS, "this agent names no model, which only Entail accepts", at)
+                    .help("name a model in the source: other runtimes require `llm_config`"),
             );
             return agent;
         };
@@ -378,15 +378,17 @@ impl Writer<'_> {
                             out.push_str(&format!("{{{{{name}}}}}"));
                         }
                         _ => {
-                            return self
-                                .cannot("a prompt with something else in it than inputs", code.span(*part));
+                            return self.cannot(
+                                "a prompt with placeholders for other values than inputs",
+                                code.span(*part),
+                            );
                         }
                     }
                 }
                 out.into()
             }
             Term::Unknown(why) => {
-                let what = format!("what is not known here: {}", clip(why));
+                let what = format!("an unknown part: {}", clip(why));
                 self.cannot(what, code.span(id))
             }
             _ => self.cannot("a prompt that is computed", code.span(id)),
@@ -475,7 +477,7 @@ impl Writer<'_> {
                     let Term::Tool(tool) = self.code.term(*tool) else { continue };
                     let decl = self.code.tool(*tool).clone();
                     if decl.handler.is_some() || decl.description.is_some() {
-                        self.cannot("how the tool of a step is carried out", decl.span);
+                        self.cannot("the handler of a step's tool", decl.span);
                     }
                     let component = self.tool(&decl);
                     let name = format!("{}. {}", i + 1, decl.name);

@@ -32,10 +32,7 @@ impl<'c> Writer<'c> {
         let ty = self.ty(&result, at)?;
         if !matches!(result, Type::Str) && params.repair != 2 {
             let n = params.repair;
-            self.cannot(
-                format!("that an answer that does not fit is asked for again {n} times, instead of 2"),
-                at,
-            );
+            self.cannot(format!("{n} repairs of a malformed reply: there are always 2"), at);
         }
         let fields = self.fields(params, at);
         let job = self.job(Some(prompt), params, fields, &ty)?;
@@ -113,12 +110,12 @@ impl<'c> Writer<'c> {
                 system.push_str("\" ");
             }
             Term::Unknown(why) => {
-                return self.cannot_give(format!("what is not known here: {}", clip(why)), at);
+                return self.cannot_give(format!("an unknown part: {}", clip(why)), at);
             }
             _ => {
                 let known = self.types.get(&prompt).cloned().unwrap_or(Type::Dyn);
                 if known != Type::Str {
-                    return self.cannot_give("instructions that may be no text".into(), at);
+                    return self.cannot_give("instructions that may not be a text".into(), at);
                 }
                 let own = self.name("instructions");
                 let value = self.value(prompt)?;
@@ -180,7 +177,7 @@ impl<'c> Writer<'c> {
                 "agent" => {}
                 "fallback" if models.len() > 1 => {}
                 "model" | "temperature" | "max_tokens" | "budget" | "fallback" => {
-                    self.cannot(format!("the setting `{key}` of a model beside its field"), at);
+                    self.cannot(format!("the model setting `{key}` in addition to its own field"), at);
                 }
                 key => {
                     let name = if is_name(key) { key.to_string() } else { text(key) };
@@ -233,7 +230,7 @@ impl<'c> Writer<'c> {
             if !order.contains(&kind) {
                 order.push(kind);
             } else if order.last() != Some(&kind) {
-                self.cannot("tools and agents that are offered by turns", decl.span);
+                self.cannot("tools, agents and handoffs in mixed order", decl.span);
             }
         }
         if !order.contains(&"tools") {
@@ -263,7 +260,7 @@ impl<'c> Writer<'c> {
         let at = code.span(f);
         self.left = self.left.saturating_sub(1);
         if self.left == 0 {
-            return self.cannot("more calls than are written", at);
+            return self.cannot("an agent this large", at);
         }
         let plain = ToolDecl {
             description: decl.description.clone(),
@@ -276,8 +273,10 @@ impl<'c> Writer<'c> {
             ..ToolDecl::unknown(decl.name.clone(), decl.span)
         };
         if plain != *decl {
-            return self
-                .cannot(format!("how `{}` is asked, which is not by one text", clip(&decl.name)), decl.span);
+            return self.cannot(
+                format!("the parameters of the agent `{}`: it takes a single text", clip(&decl.name)),
+                decl.span,
+            );
         }
         let about = self.about(decl)?;
         let function = match code.term(f) {
@@ -308,7 +307,7 @@ impl<'c> Writer<'c> {
                 self.agent(Some(&decl.name), fields, about)
             }
             (Term::Unknown(why), _) => {
-                return self.cannot(format!("what is not known here: {}", clip(why)), at);
+                return self.cannot(format!("an unknown part: {}", clip(why)), at);
             }
             _ => {
                 let x = self.name("input");
@@ -316,8 +315,7 @@ impl<'c> Writer<'c> {
                 let mut read = Vec::new();
                 self.reads(function, &mut Vec::new(), &mut read);
                 if !read.is_empty() {
-                    let what =
-                        format!("that `{}`, who is asked, knows more than it is asked", clip(&decl.name));
+                    let what = format!("values that the agent `{}` uses besides its input", clip(&decl.name));
                     return self.cannot(what, at);
                 }
                 let params = [format!("{x}: String")];
@@ -356,13 +354,13 @@ impl<'c> Writer<'c> {
         }
         let at = decl.span;
         if &*decl.name == "final" || decl.name.is_empty() {
-            return self.cannot(format!("a tool of the name `{}`", clip(&decl.name)), at);
+            return self.cannot(format!("a tool named `{}`", clip(&decl.name)), at);
         }
         let plain = is_name(&decl.name) && self.used.insert(decl.name.to_string());
         let name = if plain { decl.name.to_string() } else { self.name(&decl.name) };
         let called = if plain { String::new() } else { format!(" as {}", text(&decl.name)) };
         if decl.approve || decl.policy.is_some() || decl.at_most.is_some() || !decl.among.is_empty() {
-            self.cannot(format!("who allows `{}`", clip(&decl.name)), at);
+            self.cannot(format!("the approval and limits of `{}`", clip(&decl.name)), at);
         }
         let body = match &decl.handler {
             None => "{}".to_string(),
@@ -370,7 +368,7 @@ impl<'c> Writer<'c> {
                 Some(body) => format!("{{ {body} }}"),
                 None => {
                     let what = format!(
-                        "how `{}` is carried out: {}",
+                        "the handler of `{}`: {}",
                         clip(&decl.name),
                         clip(&handler.to_json().to_string())
                     );
@@ -385,7 +383,7 @@ impl<'c> Writer<'c> {
         let mut params = Vec::new();
         for p in &decl.params {
             if !is_name(&p.name) {
-                return self.cannot(format!("a parameter of the name `{}`", clip(&p.name)), at);
+                return self.cannot(format!("a parameter named `{}`", clip(&p.name)), at);
             }
             let requires = if p.bound == decl.control { String::new() } else { required(&p.bound) };
             params.push(format!("{}: {}{requires}", p.name, self.ty(&p.ty, at)?));
@@ -404,7 +402,7 @@ impl<'c> Writer<'c> {
                     if *secret { " secret" } else { "" }
                 )
             }
-            LabelSpec::Exact(_) => return self.cannot("a label of a certain lattice", at),
+            LabelSpec::Exact(_) => return self.cannot("a label of a specific lattice", at),
         };
         let result = self.ty(&decl.result, at)?;
         let about = self.about(decl)?;

@@ -108,7 +108,7 @@ struct Writer<'c> {
 
 impl Writer<'_> {
     fn cannot(&mut self, what: impl Into<String>, at: Span) -> Option<String> {
-        self.found.push(cannot(format!("an `.agent` program cannot say {}", what.into()), at));
+        self.found.push(cannot(format!("an `.agent` program cannot express {}", what.into()), at));
         None
     }
 
@@ -154,7 +154,7 @@ impl Writer<'_> {
                         && (hard_names().any(|w| *w == **field) || self.used.insert(field.to_string()));
                     let own = if free { field.to_string() } else { self.name(field) };
                     if own != **field {
-                        self.cannot(format!("an input of the name `{}`", clip(field)), at);
+                        self.cannot(format!("an input named `{}`", clip(field)), at);
                     }
                     self.known.insert(own.clone(), ty.clone());
                     let ty = self.ty(ty, at).unwrap_or_default();
@@ -221,7 +221,7 @@ impl Writer<'_> {
                 let mut out = Vec::new();
                 for (name, ty) in fields.iter() {
                     let Some(name) = field_name(name) else {
-                        return self.cannot(format!("a field of the name `{}`", clip(name)), at);
+                        return self.cannot(format!("a field named `{}`", clip(name)), at);
                     };
                     out.push(format!("{name}: {}", self.ty(ty, at)?));
                 }
@@ -272,7 +272,7 @@ impl Writer<'_> {
             }
             Term::Var(name, _) => match self.means(name) {
                 Some(Means::Function(f)) => self.call(f, x, at),
-                _ => self.cannot("a function that is a value", code.span(f)),
+                _ => self.cannot("a function as a value", code.span(f)),
             },
             Term::Let { bindings, body, .. } => {
                 let before = self.scope.len();
@@ -286,18 +286,18 @@ impl Writer<'_> {
             Term::Tool(id) => {
                 let decl = code.tool(*id).clone();
                 let [only] = &decl.params[..] else {
-                    return self.cannot("a call of a tool with a value as its arguments", at);
+                    return self.cannot("a tool call whose arguments are one computed value", at);
                 };
                 let args = format!("{}: {x}", only.name);
                 let tool = self.tool(*id, &decl)?;
                 self.run(&tool, &args, "", Some(&tool), decl.result.clone())
             }
-            Term::Unknown(why) => self.cannot(format!("what is not known here: {}", clip(why)), code.span(f)),
+            Term::Unknown(why) => self.cannot(format!("an unknown part: {}", clip(why)), code.span(f)),
             Term::Fix { .. } => match text_loop(code, f) {
                 Some(found) => self.loop_on_text(&found, x, code.span(f)),
-                None => self.cannot("this loop, which is no agent's", code.span(f)),
+                None => self.cannot("a loop other than the tool loop of an agent", code.span(f)),
             },
-            Term::Mem(..) => self.cannot("this memory", code.span(f)),
+            Term::Mem(..) => self.cannot("memory", code.span(f)),
             Term::Guard { .. } => self.cannot("a guard around a function", code.span(f)),
             _ => self.cannot("a function of this kind", code.span(f)),
         }
@@ -361,14 +361,14 @@ impl Writer<'_> {
                     let all: Vec<String> = fields.iter().map(|(f, n)| format!("{f}: {n}")).collect();
                     Some(format!("{{ {} }}", all.join(", ")))
                 }
-                _ => self.cannot("a function that is a value", at),
+                _ => self.cannot("a function as a value", at),
             },
             Term::Lit(data) => self.data(data, at),
             Term::Record(fields) => {
                 let mut out = Vec::new();
                 for (name, value) in fields {
                     let Some(name) = field_name(name) else {
-                        return self.cannot(format!("a field of the name `{}`", clip(name)), at);
+                        return self.cannot(format!("a field named `{}`", clip(name)), at);
                     };
                     out.push(format!("{name}: {}", self.value(*value)?));
                 }
@@ -385,10 +385,10 @@ impl Writer<'_> {
                 {
                     let own = fields.iter().find(|(f, _)| f == field).map(|(_, n)| n.clone());
                     return own
-                        .or_else(|| self.cannot(format!("the input `{}`, which is none", clip(field)), at));
+                        .or_else(|| self.cannot(format!("the undeclared input `{}`", clip(field)), at));
                 }
                 let Some(name) = field_name(field) else {
-                    return self.cannot(format!("a field of the name `{}`", clip(field)), at);
+                    return self.cannot(format!("a field named `{}`", clip(field)), at);
                 };
                 Some(format!("{}.{name}", self.value(*of)?))
             }
@@ -428,32 +428,30 @@ impl Writer<'_> {
                 self.cases(*scrutinee, branches, *default)
             }
             Term::Par(most, branches) => self.parallel(*most, branches, at),
-            Term::Unknown(why) => self.cannot(format!("what is not known here: {}", clip(why)), at),
+            Term::Unknown(why) => self.cannot(format!("an unknown part: {}", clip(why)), at),
             Term::Case { scrutinee, .. } if matches!(code.term(*scrutinee), Term::Unknown(_)) => {
                 self.value(*scrutinee)
             }
-            Term::Case { .. } | Term::Classify(..) => {
-                self.cannot("a choice by a model's word, with an error for other words", at)
-            }
+            Term::Case { .. } | Term::Classify(..) => self.cannot("a router that fails on other replies", at),
             Term::Pair(..) | Term::Fst(_) | Term::Snd(_) => self.cannot("a pair", at),
-            Term::Mem(..) | Term::Recall(..) | Term::Remember(..) => self.cannot("this memory", at),
+            Term::Mem(..) | Term::Recall(..) | Term::Remember(..) => self.cannot("memory", at),
             Term::Send(..) | Term::Recv(_) | Term::Fork(_) | Term::Fresh(_) | Term::Clear => {
-                self.cannot("a conversation step by step", at)
+                self.cannot("an explicit conversation", at)
             }
             Term::Guard { .. } => self.cannot("this guard", at),
-            Term::Choose(..) => self.cannot("a choice by chance", at),
-            Term::Try { .. } | Term::Fail(_) | Term::Within(..) => self.cannot("this handling of errors", at),
+            Term::Choose(..) => self.cannot("a random choice", at),
+            Term::Try { .. } | Term::Fail(_) | Term::Within(..) => self.cannot("this error handling", at),
             Term::Relabel(..)
             | Term::Test(..)
             | Term::Assert(..)
             | Term::Endorse(..)
             | Term::Declassify(..) => self.cannot("a label", at),
-            Term::Check(..) => self.cannot("a check of a type", at),
+            Term::Check(..) => self.cannot("a type check", at),
             Term::Abs(_) | Term::Llm(..) | Term::Tool(_) | Term::Fix { .. } => {
-                self.cannot("a function that is a value", at)
+                self.cannot("a function as a value", at)
             }
             Term::Tag(..) => self.cannot("a tag", at),
-            Term::With(..) => self.cannot("a record with one field set anew", at),
+            Term::With(..) => self.cannot("a record update", at),
             Term::Each(..) => self.cannot("a function for each item of a list", at),
         }
     }
@@ -543,10 +541,8 @@ impl Writer<'_> {
             let before = self.lines.len();
             let other_text = self.value(other)?;
             if self.lines.len() > before {
-                return self.cannot(
-                    "a condition that asks for something only if it is needed",
-                    self.code.span(other),
-                );
+                return self
+                    .cannot("a condition that makes a call only if it is needed", self.code.span(other));
             }
             return Some(format!("({c} {op} {other_text})"));
         }
@@ -568,7 +564,7 @@ impl Writer<'_> {
             _ => matches!(self.types.get(&scrutinee), Some(Type::Str)),
         };
         if !is_text {
-            return self.cannot("a choice between tags", self.code.span(scrutinee));
+            return self.cannot("a `case` on tags", self.code.span(scrutinee));
         }
         let value = self.value(scrutinee)?;
         let word = self.name("word");
@@ -593,7 +589,7 @@ impl Writer<'_> {
     /// Calls at the same time. What is no call by itself becomes a pipeline that is called.
     fn parallel(&mut self, most: Option<u32>, branches: &[TermId], at: Span) -> Option<String> {
         if branches.is_empty() {
-            return self.cannot("nothing that runs at the same time", at);
+            return self.cannot("an empty parallel composition", at);
         }
         // A part is written twice if it becomes a pipeline, and so are those within it.
         self.left = self.left.saturating_sub(1);
@@ -794,7 +790,7 @@ impl Writer<'_> {
                 let mut out = Vec::new();
                 for (name, value) in fields.iter() {
                     if !is_name(name) {
-                        return self.cannot(format!("a field of the name `{}`", clip(name)), at);
+                        return self.cannot(format!("a field named `{}`", clip(name)), at);
                     }
                     out.push(format!("{name}: {}", self.data(value, at)?));
                 }

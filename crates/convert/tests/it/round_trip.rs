@@ -135,11 +135,11 @@ fn agents_groups_and_flows_are_agent_spec() {
 fn agentspec_export_reports_unsupported_terms() {
     for (text, what) in [
         (r#"llm 'a {{b}}' {model: "m"}"#, "would not mean the same"),
-        (r#"llm "a" {model: "m", result: Num}"#, "the type of an answer"),
+        (r#"llm "a" {model: "m", result: Num}"#, "the type of a reply"),
         (r#"guard (llm "a" {model: "m"}) length > 3"#, "a guard"),
-        (r#"\x: Str. llm "a" {model: "m"} "begin""#, "a text that the program makes itself"),
+        (r#"\x: Str. llm "a" {model: "m"} "begin""#, "a computed text"),
         (r#"\x: Str. unknown "the prompt" x"#, "what is not known here: the prompt"),
-        (r#"llm "a" {model: "m"} | llm "b" {model: "m"}"#, "parts that run at the same time"),
+        (r#"llm "a" {model: "m"} | llm "b" {model: "m"}"#, "parallel parts"),
         ("tool f(n: Num) -> Num pure\n\\x: Str. prim[to_str](tool[f] x)", "what is known of the tool `f`"),
     ] {
         let said = lacks(text, Target::AgentSpec);
@@ -186,7 +186,7 @@ fn agent_export_reports_unsupported_terms() {
         ),
         (r#"llm "a" {model: "m", result: Num, repair: 1}"#, "asked for again 1 times, instead of 2"),
         (r#"\x: Str. ["U"]: x"#, "a label"),
-        (r#"\x: Str. choose 0.5 x "a""#, "a choice by chance"),
+        (r#"\x: Str. choose 0.5 x "a""#, "a random choice"),
     ] {
         let said = lacks(text, Target::Agent);
         assert!(said.contains(what), "{text}: {said}");
