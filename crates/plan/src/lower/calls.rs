@@ -19,6 +19,15 @@ struct Arg {
     at: Span,
 }
 
+/// A function of the plan that is called.
+struct Callee<'a> {
+    id: usize,
+    parameters: &'a Parameters,
+    /// Frame that the function was defined in.
+    definition: usize,
+    name: &'a str,
+}
+
 impl<'a> Lower<'a> {
     pub(crate) fn call(&mut self, c: &'a ExprCall, at: Span) -> Val {
         if c.arguments.args.iter().any(|a| matches!(a, Expr::Starred(_)))
@@ -141,7 +150,9 @@ impl<'a> Lower<'a> {
                 self.builtin_of(&name, list, named, taint, at)
             }
             Function::Def(def, frame) => {
-                self.expand(id, &def.parameters, frame, args, at, def.name.as_str(), |l, _| {
+                let name = def.name.as_str();
+                let callee = Callee { id, parameters: &def.parameters, definition: frame, name };
+                self.expand(callee, args, at, |l, _| {
                     let mut cx = Cx::new([].into(), true);
                     let term = l.seq(&def.body, &mut cx, &Tail::Next);
                     let s = l.fresh("call");
@@ -170,7 +181,8 @@ impl<'a> Lower<'a> {
                         return self.expand_none(id, lambda, frame, args, at);
                     }
                 };
-                self.expand(id, parameters, frame, args, at, "lambda", |l, _| {
+                let callee = Callee { id, parameters, definition: frame, name: "lambda" };
+                self.expand(callee, args, at, |l, _| {
                     let v = l.expr(&lambda.body);
                     // What it gives may be part of what it was given.
                     let unique = if v.ty.scalar() || v.roots.is_empty() { v.unique } else { 0 };
@@ -218,17 +230,14 @@ impl<'a> Lower<'a> {
     }
 
     /// A call of a function of the plan, expanded at its place.
-    #[allow(clippy::too_many_arguments)]
     fn expand(
         &mut self,
-        id: usize,
-        parameters: &'a Parameters,
-        definition: usize,
+        callee: Callee<'a>,
         args: Vec<Arg>,
         at: Span,
-        name: &str,
         body: impl FnOnce(&mut Self, ()) -> Val,
     ) -> Val {
+        let Callee { id, parameters, definition, name } = callee;
         if self.active.contains(&id) {
             return self.refuse(at, "recursion is not part of the plan language", "write a loop");
         }

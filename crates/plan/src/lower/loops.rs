@@ -15,6 +15,33 @@ pub(crate) enum Stop {
     At(bool),
 }
 
+/// Names of a loop's function, of its state and of the counter in the state.
+struct RoundNames {
+    again: Name,
+    state: Name,
+    index: Name,
+}
+
+/// A loop that has been lowered.
+struct EndedLoop<'l> {
+    result: TermId,
+    /// Variables at its head.
+    head: &'l Frames,
+    /// Variables where it was left by `break`.
+    broke: Option<Frames>,
+    body: &'l Cx,
+    /// True if the result says how the loop was left.
+    signal: bool,
+}
+
+/// The accumulator of a comprehension and the value that ends it early.
+#[derive(Clone, Copy)]
+struct Folding<'f> {
+    acc: &'f Name,
+    stop: Stop,
+    at: Span,
+}
+
 impl<'a> Lower<'a> {
     /// Number of items of an expression, if it is written there.
     fn length(&self, e: &Expr) -> Option<u64> {
@@ -120,7 +147,7 @@ impl<'a> Lower<'a> {
         let outs = cx.outs.clone();
         let head_at = self.at(&*s.iter);
         let bound = self.bound(&s.iter, head_at);
-        let (again, state, index) = (self.fresh("again"), self.fresh("state"), Name::from("$i"));
+        let names = RoundNames { again: self.fresh("again"), state: self.fresh("state"), index: "$i".into() };
         let start = self.frames.clone();
         let over = match &*s.iter {
             Expr::Name(n) => Some(n.id.to_string()),
@@ -132,7 +159,7 @@ impl<'a> Lower<'a> {
         self.pc = pc.join(list.taint);
         let mut initial = self.state(&outs, at);
         let zero = self.number(0, at);
-        initial.insert(0, (index.clone(), zero));
+        initial.insert(0, (names.index.clone(), zero));
         self.mark_state(&mut initial, at);
         let initial = self.add(Term::Record(initial), at);
         let left = names::leaves(&s.body, true) || has_jump(&s.body) || cx.signal;
@@ -144,13 +171,13 @@ impl<'a> Lower<'a> {
             let mut body = Cx::new(outs.clone(), left);
             l.iterated.extend(over.clone());
             // The state of the round.
-            let mut bindings = l.unpack(&outs, &state, at);
-            let now = l.field(&state, &index, at);
+            let mut bindings = l.unpack(&outs, &names.state, at);
+            let now = l.field(&names.state, &names.index, at);
             let all = l.var(&items, at);
             let length = l.add(Term::Prim(Prim::Length, vec![all]), at);
             let more = l.add(Term::Prim(Prim::Lt, vec![now, length]), at);
             let before = l.frames.clone();
-            let (all, now) = (l.var(&items, at), l.field(&state, &index, at));
+            let (all, now) = (l.var(&items, at), l.field(&names.state, &names.index, at));
             let item = l.add(Term::Index(all, now), at);
             let ty = match &list_again.ty {
                 Ty::List(item) => (**item).clone(),
@@ -179,7 +206,7 @@ impl<'a> Lower<'a> {
                 )
             };
             let ended = body.other.take();
-            let term = l.next_round(term, &mut body, left, &again, &state, &index, at);
+            let term = l.next_round(term, &mut body, left, &names, at);
             broke = ended;
             // No more items.
             l.frames = before;
@@ -189,11 +216,12 @@ impl<'a> Lower<'a> {
             let round = l.b.let_in(all_bindings, chosen, at);
             (round, body)
         });
-        let result = self.repeat(bound, (again, state), round, initial, at);
+        let result = self.repeat(bound, (names.again, names.state), round, initial, at);
         self.pc = pc.join(list.taint);
         // After the loop: as at its head, or as it was left.
         let head = head.unwrap_or(start);
-        let term = self.after(result, &head, broke, &body_cx, left, &s.orelse, cx, at);
+        let done = EndedLoop { result, head: &head, broke, body: &body_cx, signal: left };
+        let term = self.after(done, &s.orelse, cx, at);
         self.pc = pc;
         term
     }
@@ -231,17 +259,15 @@ impl<'a> Lower<'a> {
     }
 
     /// Goes on after a round: with another one, or with the record of how it was left.
-    #[allow(clippy::too_many_arguments)]
     fn next_round(
         &mut self,
         body: TermId,
         cx: &mut Cx,
         signal: bool,
-        again: &Name,
-        state: &Name,
-        index: &Name,
+        names: &RoundNames,
         at: Span,
     ) -> TermId {
+        let RoundNames { again, state, index } = names;
         let s = self.fresh("round");
         let now = self.field(state, index, at);
         let one = self.number(1, at);
@@ -269,18 +295,8 @@ impl<'a> Lower<'a> {
     }
 
     /// The continuation of a loop: its `else`, or how it was left.
-    #[allow(clippy::too_many_arguments)]
-    fn after(
-        &mut self,
-        result: TermId,
-        head: &Frames,
-        left_with: Option<Frames>,
-        body: &Cx,
-        signal: bool,
-        orelse: &'a [Stmt],
-        cx: &mut Cx,
-        at: Span,
-    ) -> TermId {
+    fn after(&mut self, ended: EndedLoop<'_>, orelse: &'a [Stmt], cx: &mut Cx, at: Span) -> TermId {
+        let EndedLoop { result, head, broke, body, signal } = ended;
         let s = self.fresh("loop");
         let outs = cx.outs.clone();
         self.pc = self.pc.join(body.taint);
@@ -295,13 +311,13 @@ impl<'a> Lower<'a> {
             return self.b.let_in(vec![(s, result)], ended, at);
         }
         let mut branches = vec![Branch { tag: "next".into(), binder: None, body: ended }];
-        self.frames = left_with.clone().unwrap_or_else(|| after.clone());
+        self.frames = broke.clone().unwrap_or_else(|| after.clone());
         let bindings = self.unpack(&outs, &s, at);
         let broken = self.pack(cx, "next", None, at);
         let broken = self.b.let_in(bindings, broken, at);
         let default = if cx.signal {
             branches.push(Branch { tag: "break".into(), binder: None, body: broken });
-            self.frames = left_with.unwrap_or(after);
+            self.frames = broke.unwrap_or(after);
             let bindings = self.unpack(&outs, &s, at);
             let left = self.propagate(cx, &s, at);
             self.b.let_in(bindings, left, at)
@@ -328,12 +344,12 @@ impl<'a> Lower<'a> {
 
     pub(crate) fn while_loop(&mut self, s: &'a StmtWhile, cx: &mut Cx, at: Span) -> TermId {
         let outs = cx.outs.clone();
-        let (again, state, index) = (self.fresh("again"), self.fresh("state"), Name::from("$i"));
+        let names = RoundNames { again: self.fresh("again"), state: self.fresh("state"), index: "$i".into() };
         let start = self.frames.clone();
         let pc = self.pc;
         let mut initial = self.state(&outs, at);
         let zero = self.number(0, at);
-        initial.insert(0, (index.clone(), zero));
+        initial.insert(0, (names.index.clone(), zero));
         self.mark_state(&mut initial, at);
         let initial = self.add(Term::Record(initial), at);
         let left = true;
@@ -343,7 +359,7 @@ impl<'a> Lower<'a> {
         let (round, body_cx) = self.settle(at, |l| {
             let mut body = Cx::new(outs.clone(), left);
             ended = None;
-            let bindings = l.unpack(&outs, &state, at);
+            let bindings = l.unpack(&outs, &names.state, at);
             let mut done_frames: Option<Frames> = None;
             let mut tested = Taint::NONE;
             let test_at = l.at(&*s.test);
@@ -358,7 +374,7 @@ impl<'a> Lower<'a> {
                     add(&mut done_frames, &l.frames.clone());
                     let done = l.done(&outs, left, at);
                     // The rounds are counted.
-                    let now = l.field(&state, &index, at);
+                    let now = l.field(&names.state, &names.index, at);
                     let limit = l.number(i64::try_from(most).unwrap_or(i64::MAX), at);
                     let over = l.add(Term::Prim(Prim::Ge, vec![now, limit]), at);
                     let message = format!("the loop has used its {most} rounds");
@@ -367,7 +383,7 @@ impl<'a> Lower<'a> {
                     // Nobody catches it.
                     (l.fails, l.err) = (fails, err);
                     let term = l.seq(&s.body, body, &Tail::Next);
-                    let term = l.next_round(term, body, left, &again, &state, &index, at);
+                    let term = l.next_round(term, body, left, &names, at);
                     let term = l.choose(over, failed, term, at);
                     let test = l.var(&name, at);
                     l.choose(test, term, done, at)
@@ -379,12 +395,13 @@ impl<'a> Lower<'a> {
             (l.b.let_in(bindings, term, at), body)
         });
         let bound = (Bound::Finite(most.saturating_add(1)), None);
-        let result = self.repeat(bound, (again, state), round, initial, at);
+        let result = self.repeat(bound, (names.again, names.state), round, initial, at);
         let head = ended.unwrap_or(start);
         let without = Cx { next: None, ..Cx::new(outs, left) };
         let without = Cx { taint: body_cx.taint, ..without };
         self.pc = pc;
-        let term = self.after(result, &head, broke, &without, left, &s.orelse, cx, at);
+        let done = EndedLoop { result, head: &head, broke, body: &without, signal: left };
+        let term = self.after(done, &s.orelse, cx, at);
         self.pc = pc;
         term
     }
@@ -432,7 +449,7 @@ impl<'a> Lower<'a> {
         let pc = self.pc;
         let frame = self.enter(locals);
         let acc = self.fresh("acc");
-        let (term, taint) = self.generator(generators, list, &acc, stop, at, each);
+        let (term, taint) = self.generator(generators, list, Folding { acc: &acc, stop, at }, each);
         self.leave(frame);
         self.pc = pc;
         (self.b.let_in(vec![(acc, first)], term, at), taint)
@@ -442,11 +459,10 @@ impl<'a> Lower<'a> {
         &mut self,
         generators: &'a [Comprehension],
         list: Val,
-        acc: &Name,
-        stop: Stop,
-        at: Span,
+        folding: Folding<'_>,
         each: &mut dyn FnMut(&mut Self, &Name) -> (TermId, Taint),
     ) -> (TermId, Taint) {
+        let Folding { acc, stop, at } = folding;
         let Some((g, more)) = generators.split_first() else { return each(self, acc) };
         if g.is_async {
             self.refuse(at, "`async for` is not part of the plan language", "write `for`");
@@ -470,7 +486,7 @@ impl<'a> Lower<'a> {
         bindings.push((inner.clone(), so_far));
         bindings.extend(self.bind_target(&g.target, item));
         let mut taint = list.taint;
-        let body = self.filtered(&g.ifs, more, &inner, stop, at, &mut taint, each);
+        let body = self.filtered(&g.ifs, more, Folding { acc: &inner, stop, at }, &mut taint, each);
         let (now, one) = (self.field(&state, "$i", at), self.number(1, at));
         let next = self.add(Term::Prim(Prim::Add, vec![now, one]), at);
         let state_next = self.add(Term::Record(vec![("$i".into(), next), ("acc".into(), body)]), at);
@@ -497,24 +513,22 @@ impl<'a> Lower<'a> {
         (self.b.let_in(vec![(items, list.term)], result, at), taint)
     }
 
-    #[allow(clippy::too_many_arguments)]
     fn filtered(
         &mut self,
         ifs: &'a [Expr],
         more: &'a [Comprehension],
-        acc: &Name,
-        stop: Stop,
-        at: Span,
+        folding: Folding<'_>,
         taint: &mut Taint,
         each: &mut dyn FnMut(&mut Self, &Name) -> (TermId, Taint),
     ) -> TermId {
+        let Folding { acc, at, .. } = folding;
         let Some((test, rest)) = ifs.split_first() else {
             let (term, t) = match more.first() {
                 None => each(self, acc),
                 Some(g) => {
                     let list = self.expr(&g.iter);
                     let list = self.items_of(list, at);
-                    self.generator(more, list, acc, stop, at, each)
+                    self.generator(more, list, folding, each)
                 }
             };
             *taint = taint.join(t);
@@ -525,7 +539,7 @@ impl<'a> Lower<'a> {
         *taint = taint.join(test.taint);
         let pc = self.pc;
         self.pc = pc.join(test.taint);
-        let then = self.filtered(rest, more, acc, stop, at, taint, each);
+        let then = self.filtered(rest, more, folding, taint, each);
         self.pc = pc;
         let other = self.var(acc, at);
         self.choose(holds, then, other, at)

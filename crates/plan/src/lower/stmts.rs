@@ -592,7 +592,8 @@ impl<'a> Lower<'a> {
             _ => None,
         };
         let item_level = steps.len() as u8 + 1;
-        self.write_place(root, &place, new, taint, ty, item_level.saturating_add(unique), at, &mut bindings);
+        let part = NewPart { term: new, taint, ty, unique: item_level.saturating_add(unique) };
+        self.write_place(root, &place, part, at, &mut bindings);
         let value = self.field(&result, "value", at);
         let ty = if matches!(method, "pop" | "popitem" | "setdefault") { Ty::Any } else { Ty::Null };
         let mut v = self.val(value, ty, taint);
@@ -703,18 +704,8 @@ impl<'a> Lower<'a> {
     }
 
     /// Puts a new value where a path leads, and rebinds the variable at its root.
-    #[allow(clippy::too_many_arguments)]
-    fn write_place(
-        &mut self,
-        root: &str,
-        place: &Place,
-        new: TermId,
-        taint: Taint,
-        ty: Option<Ty>,
-        unique: u8,
-        at: Span,
-        bindings: &mut Bindings,
-    ) {
+    fn write_place(&mut self, root: &str, place: &Place, new: NewPart, at: Span, bindings: &mut Bindings) {
+        let NewPart { term: new, taint, ty, unique } = new;
         let taint = taint.join(place.taint).join(self.pc);
         let value = self.fresh("new");
         bindings.push((value.clone(), new));
@@ -847,16 +838,9 @@ impl<'a> Lower<'a> {
                 }
                 let new = self.var(&value, at);
                 let level = steps.len() as u8;
-                self.write_place(
-                    root,
-                    &place,
-                    new,
-                    v.taint,
-                    None,
-                    level.saturating_add(unique),
-                    at,
-                    bindings,
-                );
+                let unique = level.saturating_add(unique);
+                let new = NewPart { term: new, taint: v.taint, ty: None, unique };
+                self.write_place(root, &place, new, at, bindings);
             }
             Expr::Starred(_) => {
                 self.refuse(at, "`*` in an assignment", "take the parts with slices");
@@ -922,7 +906,8 @@ impl<'a> Lower<'a> {
         };
         let level = (steps.len() as u8 + 1).saturating_add(unique);
         let kept = ty.clone();
-        self.write_place(root, &place, result, taint, Some(sum_type(&kept, &v.ty)), level, at, &mut bindings);
+        let part = NewPart { term: result, taint, ty: Some(sum_type(&kept, &v.ty)), unique: level };
+        self.write_place(root, &place, part, at, &mut bindings);
         if steps.is_empty()
             && !scalar
             && !owned
@@ -1013,6 +998,14 @@ fn sum_type(old: &Ty, new: &Ty) -> Ty {
         (Ty::Set, _) => Ty::Set,
         _ => Ty::Any,
     }
+}
+
+/// A value that is put at a place, and what is known of it.
+struct NewPart {
+    term: TermId,
+    taint: Taint,
+    ty: Option<Ty>,
+    unique: u8,
 }
 
 /// A place inside of a variable.
