@@ -131,6 +131,11 @@ pub trait Frontend: Sync {
         false
     }
 
+    /// Methods whose calls in a module start a run, as [`python::Source::calls`] takes them.
+    fn run_methods(&self) -> &'static [&'static str] {
+        &[]
+    }
+
     /// The keys of its agents and tasks that count, for editors; empty if they are not listed.
     fn fields(&self) -> Vec<&'static str> {
         Vec::new()

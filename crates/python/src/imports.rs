@@ -1,7 +1,7 @@
-//! Import statements of a module, and the names to which it gives values.
+//! Import statements of a module, the names to which it gives values, and the methods that it calls.
 //!
-//! Entry points: [`Source::imported`], [`Source::sets`]. Both read the syntax tree: comments and texts say
-//! nothing.
+//! Entry points: [`Source::imported`], [`Source::sets`], [`Source::calls`]. All read the syntax tree: comments
+//! and texts say nothing.
 
 use crate::Source;
 use crate::uses::with_stack;
@@ -79,6 +79,65 @@ impl Source {
             sets.visit_stmt(statement);
         }
         sets.found
+    }
+
+    /// Returns true if the module calls one of these methods. `run` is a method of anything, `Runner.run` of the
+    /// name `Runner`.
+    ///
+    /// # Examples
+    /// ```
+    /// use diagnostics::FileId;
+    /// let calls = |text: &str| python::Source::new(FileId(0), "m.py", text.into()).calls(&["kickoff", "R.run"]);
+    /// assert!(calls("x = [crew().kickoff(inputs)]") && calls("async def f():\n    await R.run(a)"));
+    /// assert!(!calls("# crew.kickoff()") && !calls("'R.run()'") && !calls("kickoff()") && !calls("q.run()"));
+    /// ```
+    pub fn calls(&self, methods: &[&str]) -> bool {
+        let methods: Vec<(Option<&str>, &str)> = methods
+            .iter()
+            .map(|m| m.rsplit_once('.').map_or((None, *m), |(receiver, method)| (Some(receiver), method)))
+            .filter(|(_, method)| self.text.contains(method))
+            .collect();
+        // Most modules contain none of the names, and need not be parsed.
+        if methods.is_empty() {
+            return false;
+        }
+        let mut calls = Calls { methods: &methods, found: false };
+        for statement in self.body() {
+            calls.visit_stmt(statement);
+        }
+        calls.found
+    }
+}
+
+/// Methods with the name that they belong to, if it matters.
+struct Calls<'n> {
+    methods: &'n [(Option<&'n str>, &'n str)],
+    found: bool,
+}
+
+impl<'a> SourceOrderVisitor<'a> for Calls<'_> {
+    fn visit_stmt(&mut self, statement: &'a Stmt) {
+        if !self.found {
+            with_stack(|| walk_stmt(self, statement));
+        }
+    }
+
+    fn visit_expr(&mut self, expr: &'a Expr) {
+        if let Expr::Call(call) = expr
+            && let Expr::Attribute(method) = &*call.func
+        {
+            let receiver = match &*method.value {
+                Expr::Name(name) => Some(name.id.as_str()),
+                _ => None,
+            };
+            let is_one = |(of, name): &(Option<&str>, &str)| {
+                *name == method.attr.as_str() && (of.is_none() || *of == receiver)
+            };
+            self.found |= self.methods.iter().any(is_one);
+        }
+        if !self.found {
+            with_stack(|| walk_expr(self, expr));
+        }
     }
 }
 

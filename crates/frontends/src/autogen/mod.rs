@@ -135,6 +135,10 @@ impl Frontend for AutoGen {
         "autogen"
     }
 
+    fn run_methods(&self) -> &'static [&'static str] {
+        &["run_stream"]
+    }
+
     fn detect(&self, file: &File) -> u8 {
         if file.python.is_some() {
             let made = ["Agent(", "GroupChat(", "Swarm(", "GraphFlow(", "initiate_chat"];

@@ -60,6 +60,10 @@ impl Frontend for CrewAi {
         "crewai"
     }
 
+    fn run_methods(&self) -> &'static [&'static str] {
+        &["kickoff"]
+    }
+
     fn names_files(&self) -> bool {
         true
     }

@@ -126,6 +126,10 @@ impl Frontend for LangGraph {
         "langgraph"
     }
 
+    fn run_methods(&self) -> &'static [&'static str] {
+        &["invoke"]
+    }
+
     fn detect(&self, file: &File) -> u8 {
         let is_family = |head: &str| {
             let family = head.split('_').next().unwrap_or(head);

@@ -95,6 +95,10 @@ impl Frontend for OpenAiAgents {
         "openai_agents"
     }
 
+    fn run_methods(&self) -> &'static [&'static str] {
+        &["Runner.run", "Runner.run_streamed", "Runner.run_sync"]
+    }
+
     fn detect(&self, file: &File) -> u8 {
         let uses = py::mentions(file, &["Agent(", "Agent[", "Runner."]) && py::imports(file, &["agents"]);
         if uses && !py::imports(file, &["crewai", "autogen_agentchat", "langgraph", "google"]) {
