@@ -130,6 +130,7 @@ pub enum Command {
     ))]
     Compile(CompileArgs),
     /// Convert a program or configuration to another format, with the same core term.
+    #[cfg(feature = "frameworks")]
     Convert(ConvertArgs),
     /// List, show, fork, check and delete the runs of a journal.
     Runs(RunsArgs),
@@ -863,6 +864,7 @@ pub struct CompileArgs {
 }
 
 /// `entail convert`.
+#[cfg(feature = "frameworks")]
 #[derive(Debug, Args)]
 pub struct ConvertArgs {
     /// A program or configuration; `-` for standard input. With `--stats`, a directory.
@@ -879,6 +881,7 @@ pub struct ConvertArgs {
 }
 
 /// `--to`.
+#[cfg(feature = "frameworks")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum ConvertTo {
     /// The surface language.
@@ -948,6 +951,7 @@ mod tests {
         &["approve", "19aa"],
         &["check", "p.agent"],
         &["compile", "p.agent"],
+        #[cfg(feature = "frameworks")]
         &["convert", "p.agent"],
         &["cost", "p.agent"],
         &["eval", "1"],

@@ -83,16 +83,21 @@ pub fn this_program() -> std::io::Result<(std::path::PathBuf, Vec<OsString>)> {
     Ok((std::env::current_exe()?, Vec::new()))
 }
 
-/// Commands by the feature that they need, with whether this build has it.
-const OPTIONAL_COMMANDS: [(&str, bool); 3] =
-    [("lsp", cfg!(feature = "lsp")), ("mcp", cfg!(feature = "mcp")), ("serve", cfg!(feature = "serve"))];
+/// Commands with the feature that each needs, and whether this build has it.
+const OPTIONAL_COMMANDS: [(&str, &str, bool); 4] = [
+    ("convert", "frameworks", cfg!(feature = "frameworks")),
+    ("lsp", "lsp", cfg!(feature = "lsp")),
+    ("mcp", "mcp", cfg!(feature = "mcp")),
+    ("serve", "serve", cfg!(feature = "serve")),
+];
 
-/// Tells which feature is missing if the command exists in other builds only. A feature and its command have
-/// the same name.
+/// Tells which feature is missing if the command exists in other builds only.
 fn name_feature(error: &mut clap::Error) {
     let Some(ContextValue::String(given)) = error.get(ContextKind::InvalidSubcommand) else { return };
-    if OPTIONAL_COMMANDS.contains(&(given.as_str(), false)) {
-        let help = format!("this program was built without `{given}`; build it with `--features {given}`");
+    let absent = |(command, _, is_present): &&(&str, &str, bool)| command == given && !is_present;
+    if let Some((_, feature, _)) = OPTIONAL_COMMANDS.iter().find(absent) {
+        let help =
+            format!("this program was built without `{feature}`; build it with `--features {feature}`");
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![help.into()]));
         error.remove(ContextKind::SuggestedSubcommand);
     }
@@ -111,6 +116,7 @@ fn carry_out(ui: &ui::Ui, command: Command) -> ui::Exit {
         Command::Trace(args) => commands::trace::trace(ui, &args),
         Command::Fmt(args) => commands::fmt::fmt(ui, &args),
         Command::Compile(args) => commands::compile::compile(ui, &args),
+        #[cfg(feature = "frameworks")]
         Command::Convert(args) => commands::convert::convert(ui, &args),
         #[cfg(feature = "serve")]
         Command::Serve(args) => commands::serve::serve(ui, &args),

@@ -1,7 +1,7 @@
 //! Byte-pair encoding: the tokens of a text.
 //!
-//! A text is split into pieces. Each byte of a piece is a token, and neighboring tokens are merged in the order of
-//! the model's list of merges until no pair of them is in the list.
+//! A text is split into pieces. Each byte of a piece is a token, and neighboring tokens are merged in the
+//! order of the model's list of merges until no pair of them is in the list.
 //!
 //! Invariant: the pieces and the tokens of a piece together are the text, byte for byte.
 
@@ -73,8 +73,8 @@ impl Encoder {
                 after,
             });
         }
-        // Pairs that may be merged: by rank, then from left to right. A pair of which a part was merged meanwhile
-        // is skipped.
+        // Pairs that may be merged: by rank, then from left to right. A pair of which a part was merged
+        // meanwhile is skipped.
         let mut pairs = BinaryHeap::new();
         let offer = |symbols: &[Symbol], pairs: &mut BinaryHeap<_>, left: usize| {
             let Some(a) = symbols.get(left) else { return };

@@ -45,6 +45,7 @@ pub mod bound;
 pub mod callers;
 mod error;
 pub mod events;
+pub mod frameworks;
 pub mod keyring;
 pub mod limits;
 pub mod lint;

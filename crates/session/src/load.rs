@@ -1,5 +1,6 @@
 //! Files of the user as programs.
 
+use crate::frameworks;
 use crate::packages::versions;
 use crate::policy;
 use crate::project_files::around;
@@ -260,7 +261,7 @@ fn kind_of(id: FileId, path: &str, text: &Arc<str>) -> Kind {
     match Kind::of(path) {
         Kind::Config if path == "-" => {
             let file = File::read(id, path, text, &Limits::default());
-            if matches!(frontends::recognize(&file), Recognized::Unknown) {
+            if matches!(frameworks::recognize(&file), Recognized::Unknown) {
                 Kind::Agent
             } else {
                 Kind::Config
@@ -296,7 +297,7 @@ pub fn load(sources: &mut Sources, path: &str, options: &Options) -> Result<Load
 fn project(sources: &mut Sources, id: FileId, path: &str, text: &Arc<str>) -> Vec<File> {
     let (limits, main) = (Limits::default(), Path::new(path));
     let mut files = vec![File::read(id, path, text, &limits)];
-    let others = match frontends::recognize(&files[0]) {
+    let others = match frameworks::recognize(&files[0]) {
         Recognized::Frontend(f) if File::is_python(path) || f.names_modules() => around(main),
         Recognized::Frontend(f) if f.names_files() => siblings(main),
         // Most files contain no agents, and most others are self-contained: their project is not read.
@@ -322,12 +323,10 @@ fn main_of(directory: &str) -> Result<String, Problem> {
         let Ok(bytes) = read_bytes(&shown) else { continue };
         let Ok(text) = decode(FileId(0), &bytes, &Limits::default()) else { continue };
         let file = File::read(FileId(0), &shown, &text, &Limits::default());
-        if !matches!(frontends::recognize(&file), Recognized::Frontend(_)) {
-            continue;
-        }
+        let Recognized::Frontend(frontend) = frameworks::recognize(&file) else { continue };
         // Code that starts a run is the most specific; then Python, which loads configurations; then tasks,
         // which name agents.
-        let starts = ["Runner.run", ".kickoff(", ".invoke(", "run_stream("].iter().any(|s| text.contains(s));
+        let starts = file.python.as_ref().is_some_and(|module| module.calls(frontend.run_methods()));
         let stem = path.file_stem().map_or(String::new(), |s| s.to_string_lossy().into_owned());
         let rank = match (File::is_python(&shown), &*stem) {
             (true, "crew") => 0,
@@ -348,7 +347,7 @@ fn main_of(directory: &str) -> Result<String, Problem> {
                 [only] => Ok(only.clone()),
                 [] => Err(Problem::Unreadable(
                     format!("`{directory}` holds no configuration of a known framework, and no program"),
-                    Some("name a file; programs end in `.agent`, `.lam` or `.plan.py`".into()),
+                    Some(frameworks::ABSENT.unwrap_or(NAME_A_FILE).into()),
                 )),
                 [first, second, ..] => Err(several(directory, first, second)),
             }
@@ -656,10 +655,17 @@ fn config(path: &str, files: Vec<File>) -> Result<(Vec<Runnable>, Vec<Diagnostic
     Ok((out.collect(), found))
 }
 
+/// The remedy for a file of an unknown kind.
+const PROGRAM_ENDINGS: &str =
+    "programs end in `.agent` or `.lam`; configurations are recognized by their content";
+
+/// The remedy for a directory without a program.
+const NAME_A_FILE: &str = "name a file; programs end in `.agent`, `.lam` or `.plan.py`";
+
 /// Compiles the units that the first of the files defines.
 fn compile(path: &str, files: Vec<File>) -> Result<(Vec<frontend_kit::Unit>, Vec<Diagnostic>), Problem> {
     let file = &files[0];
-    let frontend = match frontends::recognize(file) {
+    let frontend = match frameworks::recognize(file) {
         Recognized::Frontend(f) => f,
         Recognized::Unsupported(name) => {
             return Err(Problem::Unreadable(
@@ -673,10 +679,7 @@ fn compile(path: &str, files: Vec<File>) -> Result<(Vec<frontend_kit::Unit>, Vec
         Recognized::Unknown => {
             return Err(Problem::Unreadable(
                 format!("`{path}` is neither an agent program nor a configuration of a known framework"),
-                Some(
-                    "programs end in `.agent` or `.lam`; configurations are recognized by their content"
-                        .into(),
-                ),
+                Some(frameworks::ABSENT.unwrap_or(PROGRAM_ENDINGS).into()),
             ));
         }
     };
@@ -735,4 +738,23 @@ pub fn tests(
         policy::apply(policy, &module.policies(), out.iter_mut().map(|t| &mut t.code))?;
     }
     Ok((out, policy))
+}
+
+#[cfg(all(test, feature = "frameworks"))]
+mod tests {
+    use super::main_of;
+
+    const AGENT: &str =
+        "from agents import Agent, Runner\na = Agent(name='a', instructions='x', model='m')\n";
+
+    #[test]
+    fn the_program_of_a_directory_is_the_module_that_starts_a_run() {
+        let dir = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &str| std::fs::write(dir.path().join(name), text).unwrap();
+        // Words in comments and texts start nothing.
+        write("a.py", &format!("{AGENT}# Runner.run(a)\nhelp = 'crew.kickoff()'\n"));
+        write("b.py", &format!("{AGENT}Runner.run_sync(a, 'hello')\n"));
+        let main = main_of(dir.path().to_str().unwrap());
+        assert!(main.as_ref().is_ok_and(|path| path.ends_with("b.py")), "{:?}", main.ok());
+    }
 }

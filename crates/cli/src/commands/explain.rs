@@ -25,18 +25,20 @@ fn page(e: &Explanation) -> Page {
 
 /// Every code that any part of the toolchain reports.
 fn pages() -> Vec<Page> {
-    let explanations = agentlang::codes::ALL
-        .iter()
-        .chain(syntax::lam::codes::EXPLANATIONS)
-        .chain(frontend_kit::codes::EXPLANATIONS)
-        .chain(analysis::types::codes::EXPLANATIONS)
-        .chain(analysis::flow::codes::EXPLANATIONS)
-        .chain(plan::codes::EXPLANATIONS)
-        .chain(policy::codes::EXPLANATIONS)
-        .chain(convert::codes::EXPLANATIONS)
-        .chain(session::preflight::codes::EXPLANATIONS)
-        .chain(lint::EXPLANATIONS);
-    let mut all: Vec<Page> = explanations.map(page).collect();
+    let lists: &[&[Explanation]] = &[
+        agentlang::codes::ALL,
+        syntax::lam::codes::EXPLANATIONS,
+        frontend_kit::codes::EXPLANATIONS,
+        analysis::types::codes::EXPLANATIONS,
+        analysis::flow::codes::EXPLANATIONS,
+        plan::codes::EXPLANATIONS,
+        policy::codes::EXPLANATIONS,
+        #[cfg(feature = "frameworks")]
+        convert::codes::EXPLANATIONS,
+        session::preflight::codes::EXPLANATIONS,
+        lint::EXPLANATIONS,
+    ];
+    let mut all: Vec<Page> = lists.iter().flat_map(|list| list.iter()).map(page).collect();
     all.extend(lint::RULES.iter().map(|r| Page { code: r.code, title: r.name, text: r.docs.to_string() }));
     all
 }

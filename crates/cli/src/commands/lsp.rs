@@ -79,7 +79,7 @@ impl Host for Disk {
             // Wrong settings are said where they are used for more than an editor's view.
             Err(_) => {
                 lint_bytes(
-                    frontends::recognize,
+                    session::frameworks::recognize,
                     &path.display().to_string(),
                     FileId(0),
                     text.as_bytes(),

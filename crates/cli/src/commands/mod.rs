@@ -4,6 +4,7 @@ pub mod approve;
 pub mod check;
 pub mod compile;
 mod compile_stats;
+#[cfg(feature = "frameworks")]
 pub mod convert;
 pub mod cost;
 pub mod dist;
@@ -46,9 +47,13 @@ pub fn version(ui: &Ui) -> Exit {
     // Set by the build script.
     let commit = option_env!("ENTAIL_COMMIT").unwrap_or("unknown");
     let features: Vec<&str> = [
+        ("frameworks", cfg!(feature = "frameworks")),
         ("local", cfg!(feature = "local")),
+        ("lsp", cfg!(feature = "lsp")),
         ("mcp", cfg!(feature = "mcp")),
+        ("redis", cfg!(feature = "redis")),
         ("serve", cfg!(feature = "serve")),
+        ("wasm", cfg!(feature = "wasm")),
     ]
     .into_iter()
     .filter_map(|(name, on)| on.then_some(name))

@@ -1,0 +1,65 @@
+//! Front ends of this build: those of the crate `frontends`, or none without the feature `frameworks`.
+
+#[cfg(feature = "frameworks")]
+pub use frontends::{FRONTENDS, recognize};
+
+/// All front ends: this build has none.
+#[cfg(not(feature = "frameworks"))]
+pub const FRONTENDS: &[&dyn frontend_kit::Frontend] = &[];
+
+/// Recognizes no file: this build has no front ends.
+#[cfg(not(feature = "frameworks"))]
+pub fn recognize(_: &frontend_kit::File) -> frontend_kit::Recognized {
+    frontend_kit::Recognized::Unknown
+}
+
+/// The remedy where a configuration is not read because this build has no front ends.
+pub const ABSENT: Option<&str> = if cfg!(feature = "frameworks") {
+    None
+} else {
+    Some("this program was built without front ends; build it with `--features frameworks`")
+};
+
+#[cfg(all(test, not(feature = "frameworks")))]
+mod tests {
+    use crate::lint::files_of;
+    use crate::load::{Options, Problem, load};
+    use diagnostics::Sources;
+    use std::path::Path;
+
+    /// The help of the error that each command gives for a configuration.
+    fn helps(path: &str) -> [Option<String>; 2] {
+        let loaded = match load(&mut Sources::new(), path, &Options::default()) {
+            Err(Problem::Unreadable(_, help)) => help,
+            _ => None,
+        };
+        [loaded, files_of(Path::new(path), true).err().and_then(|e| e.help)]
+    }
+
+    #[test]
+    fn a_configuration_is_refused_with_the_name_of_the_feature() {
+        let dir = tempfile::tempdir().unwrap();
+        for name in ["crew.yaml", "graph.py", "flow.json"] {
+            let path = dir.path().join(name);
+            std::fs::write(&path, "agents: {}").unwrap();
+            for help in helps(path.to_str().unwrap()) {
+                assert!(
+                    help.as_deref().is_some_and(|h| h.contains("--features frameworks")),
+                    "{name}: {help:?}"
+                );
+            }
+        }
+        for help in helps(dir.path().to_str().unwrap()) {
+            assert!(help.as_deref().is_some_and(|h| h.contains("--features frameworks")), "{help:?}");
+        }
+    }
+
+    #[test]
+    fn programs_are_read_without_front_ends() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.lam");
+        std::fs::write(&path, "1 + 1").unwrap();
+        assert!(load(&mut Sources::new(), path.to_str().unwrap(), &Options::default()).is_ok());
+        assert_eq!(files_of(dir.path(), true).map(|files| files.len()).ok(), Some(1));
+    }
+}
