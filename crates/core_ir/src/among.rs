@@ -233,7 +233,7 @@ fn quoted(text: &str) -> impl Iterator<Item = &str> {
 }
 
 /// A word without brackets, quotation marks and punctuation around it.
-fn trimmed(word: &str) -> &str {
+pub(crate) fn trimmed(word: &str) -> &str {
     let outer = |c: char| "()[]{}<>,;!?\"'`“”‘’«»".contains(c);
     word.trim_matches(outer).trim_end_matches(|c: char| outer(c) || ".:".contains(c))
 }

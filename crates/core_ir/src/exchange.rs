@@ -10,8 +10,8 @@
 use crate::{
     Abs, AbsSugar, Among, Bound, BoundOrigin, Branch, BuildError, Builder, Catches, Code, Comparison, Data,
     Effect, EffectClass, EffectRow, EnumType, Globals, IfSugar, KeyDecl, LabelSpec, LetSugar, MAX_DATA_DEPTH,
-    Measure, ModelParams, Name, Num, Pred, Prim, Recv, Role, Schema, Slot, StoreDecl, StoreId, Term, TermId,
-    ToolDecl, ToolId, ToolParam, Type,
+    Measure, ModelParams, Name, Num, Plain, Pred, Prim, Recv, Role, Schema, Slot, StoreDecl, StoreId, Term,
+    TermId, ToolDecl, ToolId, ToolParam, Type,
 };
 use diagnostics::{FileId, Sources, Span};
 use serde_json::{Map, Value, json};
@@ -306,6 +306,9 @@ impl ExchangeWriter<'_> {
         }
         if !t.among.is_empty() {
             o["among"] = t.among.iter().map(|a| data_json(&a.to_data())).collect();
+        }
+        if !t.plain.is_empty() {
+            o["plain"] = t.plain.iter().map(|(n, p)| (n.to_string(), Value::from(p.as_str()))).collect();
         }
         if let Some(most) = t.at_most {
             o["at_most"] = whole_json(most);
@@ -1234,6 +1237,7 @@ impl ExchangeReader {
             approve,
             approve_if_refused,
             among: self.maybe(place, "among", |r, p| r.items(p, Self::among))?.unwrap_or_default().into(),
+            plain: self.maybe(place, "plain", Self::plain)?.unwrap_or_default(),
             at_most: self.maybe(place, "at_most", |r, p| r.whole(p))?,
             policy: self.maybe(place, "policy", Self::policy)?,
             span: self.at(place)?,
@@ -1246,6 +1250,16 @@ impl ExchangeReader {
             None => {
                 self.wrong(place, "expected a set such as {\"params\": {\"to\": []}, \"tool\": \"contacts\"}")
             }
+        }
+    }
+
+    fn plain(&mut self, place: &JsonPlace) -> Read<Box<[(Name, Plain)]>> {
+        let forms = place.value.as_object().and_then(|forms| {
+            forms.iter().map(|(n, form)| Some((n.as_str().into(), Plain::named(form.as_str()?)?))).collect()
+        });
+        match forms {
+            Some(forms) => Some(forms),
+            None => self.wrong(place, "expected forms such as {\"body\": \"no-links\"}"),
         }
     }
 

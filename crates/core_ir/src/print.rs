@@ -1218,6 +1218,10 @@ impl<'a> Printer<'a> {
             let sets = Data::list(tool.among.iter().map(crate::Among::to_data));
             let _ = write!(text, " among {}", data_string(&sets));
         }
+        if !tool.plain.is_empty() {
+            let forms = tool.plain.iter().map(|(n, p)| (n.clone(), Data::str(p.as_str())));
+            let _ = write!(text, " plain {}", data_string(&Data::record(forms)));
+        }
         if let Some(most) = tool.at_most {
             let _ = write!(text, " at_most {most}");
         }

@@ -1,7 +1,7 @@
 //! Terms, and the arena they live in.
 
 use crate::{
-    Among, AmongSource, BoundOrigin, Data, Instructions, LabelSpec, Name, Num, Pred, StoreConflict,
+    Among, AmongSource, BoundOrigin, Data, Instructions, LabelSpec, Name, Num, Plain, Pred, StoreConflict,
     StoreTable, Type,
 };
 use diagnostics::Span;
@@ -638,6 +638,8 @@ pub struct ToolDecl {
     pub approve_if_refused: bool,
     /// Sets out of which untrusted data may choose arguments that their bounds refuse.
     pub among: Box<[Among]>,
+    /// Forms that untrusted text must have in these parameters.
+    pub plain: Box<[(Name, Plain)]>,
     /// Maximum number of calls in a run that untrusted data decides; the next one ends the run.
     pub at_most: Option<u64>,
     /// A function that decides whether a call may be made: from a record that has, for each argument, `value`
@@ -664,6 +666,7 @@ impl ToolDecl {
             approve: false,
             approve_if_refused: false,
             among: Box::default(),
+            plain: Box::default(),
             at_most: None,
             policy: None,
             span,
@@ -699,6 +702,7 @@ impl ToolDecl {
             && self.label == blank.label
             && !self.approve
             && self.among.is_empty()
+            && self.plain.is_empty()
             && self.at_most.is_none()
             && self.policy.is_none()
     }
@@ -815,6 +819,19 @@ impl Code {
             reads.extend(self.set_read(name).filter(|t| !reads.iter().any(|r| r.name == t.name)));
         }
         reads
+    }
+
+    /// The place of the answer: of the term whose value the program gives.
+    pub fn answer_span(&self) -> Span {
+        let mut at = self.root;
+        // Children stand before their parents, so this ends.
+        loop {
+            at = match self.term(at) {
+                Term::Let { body, .. } => *body,
+                Term::Abs(abs) => abs.body,
+                _ => return self.span(at),
+            };
+        }
     }
 
     /// The whole term.

@@ -34,6 +34,7 @@
 //!
 //! Source: `docs/calculus.md` §3, §5–§7, §10.
 
+mod answer;
 mod answers;
 mod decode;
 mod eval;
@@ -49,8 +50,8 @@ pub use sets::Choice;
 pub use value::{Reified, ReifiedKind, Value};
 
 use core_ir::{
-    Candidate, Clearances, Code, Data, ErrorClass, Label, LabelSpec, Lattice, LatticeKind, ModelParams,
-    ModelRoutes, Name, Num, Principals, Role, StoreDecl, ToolDecl,
+    AnswerSink, Candidate, Clearances, Code, Data, ErrorClass, Label, LabelSpec, Lattice, LatticeKind,
+    ModelParams, ModelRoutes, Name, Num, Principals, Role, StoreDecl, ToolDecl,
 };
 pub use core_ir::{Chain, Hop, What};
 use diagnostics::Span;
@@ -94,11 +95,14 @@ pub struct Config {
     pub generated_endorse: bool,
     /// True if labels keep where they come from, for [`Machine::why`]. Nothing else about the run changes.
     pub explain_flow: bool,
-    /// Text of the request, for `among` of tools: its tokens may be chosen. It has the label of the input.
+    /// Text of the request, for `among` and `plain` of tools: its tokens may be chosen, and may be in
+    /// untrusted text. It has the label of the input.
     /// Without it, the input is the request.
     pub request: Option<Arc<str>>,
     /// Label of the input. One that the lattice does not have counts as ⊤.
     pub input: LabelSpec,
+    /// Bound and form of the answer, which is a sink.
+    pub answer: AnswerSink,
 }
 
 impl Default for Config {
@@ -119,6 +123,7 @@ impl Default for Config {
             explain_flow: false,
             request: None,
             input: LabelSpec::BOTTOM,
+            answer: AnswerSink::default(),
         }
     }
 }
@@ -204,6 +209,10 @@ pub enum Part {
     Value,
     /// The verdict of a tool's policy.
     Verdict,
+    /// The answer of the run.
+    Answer,
+    /// The form of the text of an argument; without a name, of the answer.
+    Form(Option<Name>),
 }
 
 impl Part {
@@ -215,17 +224,22 @@ impl Part {
             Part::Conversation => "the conversation".into(),
             Part::Value => "the value".into(),
             Part::Verdict => "what the policy says".into(),
+            Part::Answer => "the answer".into(),
+            Part::Form(Some(name)) => format!("the text of the argument `{name}`"),
+            Part::Form(None) => "the text of the answer".into(),
         }
     }
 
-    /// The name used in traces: `control`, `conversation`, `value`, `verdict`, or that of the argument.
+    /// The name used in traces: `control`, `conversation`, `value`, `verdict`, `answer`, or that of the
+    /// argument.
     pub fn name(&self) -> &str {
         match self {
             Part::Control => "control",
-            Part::Argument(name) => name,
+            Part::Argument(name) | Part::Form(Some(name)) => name,
             Part::Conversation => "conversation",
             Part::Value => "value",
             Part::Verdict => "verdict",
+            Part::Answer | Part::Form(None) => "answer",
         }
     }
 }
@@ -235,7 +249,7 @@ impl Part {
 pub struct Refusal {
     /// The part that broke the bound.
     pub part: Part,
-    /// The tool, model or key that has the bound; `None` for conversations and assertions.
+    /// The tool, model or key that has the bound; `None` for conversations, assertions and the answer.
     pub name: Option<Name>,
     /// The label that it has.
     pub label: Label,
@@ -1094,6 +1108,7 @@ impl Machine {
         if let Some(run) = self.strands.first_mut().and_then(Option::take) {
             self.keep(run.outermost_conversation());
         }
+        let result = self.delivered(result);
         self.done = Some(result.map_err(Box::new));
         self.strands.clear();
         self.ready = None;

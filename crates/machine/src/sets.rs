@@ -44,16 +44,21 @@ struct SetRead {
 }
 
 impl Sets {
-    /// The sets that the tools of a program name; `None` if they name none.
+    /// The sets that the tools of a program name, and the tokens that `plain` admits; `None` if there are
+    /// none.
     pub(crate) fn of(
         lattice: &mut Lattice,
         code: &Code,
         input: Option<&Data>,
         config: &Config,
     ) -> Option<Box<Sets>> {
-        let mut all = code.tools.iter().flat_map(|t| &t.among).peekable();
-        all.peek()?;
-        let request = all.any(|a| a.source == AmongSource::Request).then(|| {
+        let mut all = code.tools.iter().flat_map(|t| &t.among);
+        let is_plain = config.answer.plain.is_some() || code.tools.iter().any(|t| !t.plain.is_empty());
+        if all.clone().next().is_none() && !is_plain {
+            return None;
+        }
+        let named = is_plain || all.any(|a| a.source == AmongSource::Request);
+        let request = named.then(|| {
             let stated = config.request.as_ref().map(|text| Data::Str(text.clone()));
             let tokens = stated.as_ref().or(input).map(among::tokens).unwrap_or_default();
             let label = lattice.resolve(&config.input).unwrap_or_else(|| lattice.top());
@@ -71,6 +76,11 @@ impl Sets {
     pub(crate) fn requests(&self) -> u32 {
         // INVARIANT: a program has fewer tools than terms, and `TermId` is a `u32`.
         u32::try_from(self.reads.len()).unwrap_or(u32::MAX)
+    }
+
+    /// The label of the request, if its tokens are needed.
+    pub(crate) fn request_label(&self) -> Option<Label> {
+        self.request.as_ref().map(|(label, _)| *label)
     }
 
     /// A set: its label and its items, none if it could not be read.
@@ -92,6 +102,18 @@ impl Sets {
 }
 
 impl Machine {
+    /// The tokens of the request that may be in untrusted text of a sink, with the label that they add to the
+    /// verdict: none if the request is untrusted, or if its label does not flow to the bound.
+    pub(crate) fn request_tokens(&mut self, bound: Label) -> (Label, Arc<[Data]>) {
+        let Some((label, tokens)) = self.sets.as_ref().and_then(|s| s.request.clone()) else {
+            return (Label::BOTTOM, Arc::default());
+        };
+        match self.is_trusted(Label::BOTTOM, label) && self.lattice.flows(label, bound) {
+            true => (label, tokens),
+            false => (Label::BOTTOM, Arc::default()),
+        }
+    }
+
     /// The next request for a set; nothing if the program can run.
     pub(crate) fn next_set(&mut self) -> Option<Output> {
         let sets = self.sets.as_deref_mut()?;

@@ -34,8 +34,8 @@ pub const EXPLANATIONS: &[Explanation] = &[
         code: UNKNOWN_KEY,
         title: "key that a policy does not have",
         text: "At the top there are `lattice`, `generated_endorse`, `principals`, `policies`, `tools`, `unknown_tools`, \
-               `models` and `output`; for a tool or a policy of a name `effect`, `control`, `arguments`, `bounds`, `among`, `result`, `approve`, `at_most` and `allow`; for a model \
-               and for `output` `clearance`. A slip must \
+               `models` and `output`; for a tool or a policy of a name `effect`, `control`, `arguments`, `bounds`, `among`, `result`, `approve`, `plain`, `at_most` and `allow`; for a model \
+               `clearance`, and for `output` also `bound` and `plain`. A slip must \
                not become a hole, so nothing is ignored.",
         wrong: "[tools.send_mail]\nefect = \"write\"",
         right: "[tools.send_mail]\neffect = \"write\"",

@@ -19,7 +19,8 @@ pub use named::PolicyUse;
 pub use starter::starter;
 
 use core_ir::{
-    Code, Data, EffectClass, Globals, LabelSpec, Lattice, LatticeKind, Name, Principals, Term, ToolDecl,
+    AnswerSink, Code, Data, EffectClass, Globals, LabelSpec, Lattice, LatticeKind, Name, Plain, Principals,
+    Term, ToolDecl,
 };
 use diagnostics::{Diagnostic, FileId, Level, Sources, Span, clip, has_errors, nearest};
 use std::collections::BTreeSet;
@@ -46,6 +47,8 @@ pub struct Policy {
     pub clearances: Vec<(Name, LabelSpec)>,
     /// Maximum label of data that leaves a run: results, errors and events, whoever they are shown to.
     pub output: LabelSpec,
+    /// Bound and form of the answer.
+    pub answer: AnswerSink,
     tools: Vec<ToolPolicy>,
     /// Policies for `policy NAME` in programs.
     named: Vec<named::NamedPolicy>,
@@ -69,6 +72,8 @@ struct Signature {
     /// The sets, with their places; empty says nothing.
     among: Vec<sets::SetRule>,
     at_most: Option<u64>,
+    /// Forms of untrusted text by parameter, with their places.
+    plain: Vec<(Name, Plain, Span)>,
     /// A function in `.lam` that decides each call, with its place.
     allow: Option<(String, Span)>,
 }
@@ -216,28 +221,40 @@ impl Signature {
         if let Some(most) = self.at_most {
             decl.at_most = Some(most);
         }
+        if !self.plain.is_empty() {
+            decl.plain = self.plain.iter().map(|(name, form, _)| (name.clone(), *form)).collect();
+        }
         if let Some((text, span)) = &self.allow {
             match function(text, globals) {
                 Ok(code) => decl.policy = Some(code),
                 Err(why) => found.push(no_function(&decl.name, &why, *span, globals)),
             }
         }
-        let names: Vec<Name> = decl.params.iter().map(|p| p.name.clone()).collect();
         for (name, bound, span) in &self.bounds {
-            if let Some(p) = decl.params.iter_mut().find(|p| p.name == *name) {
-                p.bound = bound.clone();
-                continue;
+            match decl.params.iter_mut().find(|p| p.name == *name) {
+                Some(p) => p.bound = bound.clone(),
+                None => found.push(no_parameter(decl, name, *span, without_signature)),
             }
-            let message = format!("the tool `{}` has no parameter `{}`", decl.name, clip(name));
-            let d = Diagnostic::error(codes::UNKNOWN_NAME, message, *span);
-            found.push(match nearest(name, names.iter().map(|n| &**n)) {
-                _ if without_signature => {
-                    d.help("its parameters are not known; `arguments = …` bounds all of its arguments")
-                }
-                Some(near) => d.help(format!("did you mean `{near}`?")),
-                None => d.help(format!("it has: {}", names.join(", "))),
-            });
         }
+        for (name, _, span) in &self.plain {
+            if !decl.params.iter().any(|p| p.name == *name) {
+                found.push(no_parameter(decl, name, *span, without_signature));
+            }
+        }
+    }
+}
+
+/// The report of a parameter that a tool does not have.
+fn no_parameter(decl: &ToolDecl, name: &str, span: Span, without_signature: bool) -> Diagnostic {
+    let names: Vec<&str> = decl.params.iter().map(|p| &*p.name).collect();
+    let message = format!("the tool `{}` has no parameter `{}`", decl.name, clip(name));
+    let d = Diagnostic::error(codes::UNKNOWN_NAME, message, span);
+    match nearest(name, names.iter().copied()) {
+        _ if without_signature => {
+            d.help("its parameters are not known; `arguments = …` bounds all of its arguments")
+        }
+        Some(near) => d.help(format!("did you mean `{near}`?")),
+        None => d.help(format!("it has: {}", names.join(", "))),
     }
 }
 
@@ -388,6 +405,7 @@ impl PolicyReader {
             clearance: LabelSpec::TOP,
             clearances: Vec::new(),
             output: LabelSpec::TOP,
+            answer: AnswerSink::default(),
             tools: Vec::new(),
             named: Vec::new(),
             unknown: None,
@@ -465,8 +483,18 @@ impl PolicyReader {
     }
 
     fn signature(&mut self, value: &Value<'_>) -> Signature {
-        const KEYS: &[&str] =
-            &["effect", "control", "arguments", "bounds", "among", "result", "approve", "at_most", "allow"];
+        const KEYS: &[&str] = &[
+            "effect",
+            "control",
+            "arguments",
+            "bounds",
+            "among",
+            "plain",
+            "result",
+            "approve",
+            "at_most",
+            "allow",
+        ];
         let mut says = Signature::default();
         let Some(table) = self.table(value, "a table such as { effect = \"read\" }") else { return says };
         for (key, value) in table.iter() {
@@ -479,6 +507,17 @@ impl PolicyReader {
                 "approve" => (says.approve, says.if_refused) = self.approval(value),
                 "among" => says.among = self.among(value),
                 "at_most" => says.at_most = self.count(value),
+                "plain" => {
+                    let Some(forms) = self.table(value, "a table with a form for each parameter") else {
+                        continue;
+                    };
+                    for (name, form) in forms.iter() {
+                        let span = self.span(name.span());
+                        if let Some(form) = self.form(form) {
+                            says.plain.push((name.get_ref().to_string().into(), form, span));
+                        }
+                    }
+                }
                 "allow" => match value.get_ref() {
                     DeValue::String(text) => {
                         says.allow = Some((text.to_string(), self.span(value.span())));
@@ -500,6 +539,21 @@ impl PolicyReader {
             }
         }
         says
+    }
+
+    /// Reads the form of untrusted text.
+    fn form(&mut self, value: &Value<'_>) -> Option<Plain> {
+        let text = match value.get_ref() {
+            DeValue::String(s) => &**s,
+            _ => "",
+        };
+        let form = Plain::named(text);
+        if form.is_none() {
+            let message = "this is not a form of text";
+            let d = Diagnostic::error(codes::WRONG_VALUE, message, self.span(value.span()));
+            self.found.push(d.help("write `\"no-links\"`"));
+        }
+        form
     }
 
     /// Reads `approve`: true if a person is asked, and true if only where the bounds would refuse.
@@ -564,7 +618,9 @@ impl PolicyReader {
                     // A bound that cannot be read admits nothing, and the file is refused anyway.
                     policy.output = self.label(value).unwrap_or(LabelSpec::BOTTOM);
                 }
-                other => self.unknown_key(other, key.span(), &["clearance"]),
+                "bound" => policy.answer.bound = self.label(value).unwrap_or(LabelSpec::BOTTOM),
+                "plain" => policy.answer.plain = self.form(value),
+                other => self.unknown_key(other, key.span(), &["clearance", "bound", "plain"]),
             }
         }
     }

@@ -184,6 +184,38 @@ fn output_has_a_clearance() {
 }
 
 #[test]
+fn plain_names_forms_of_text() {
+    use core_ir::{AnswerSink, Plain};
+    let policy = Policy::parse(
+        FileId(0),
+        "[tools.send_mail]\nplain = { body = \"no-links\" }\n[output]\nbound = \"untrusted\"\nplain = \"no-links\"\n",
+    );
+    let policy = policy.unwrap();
+    let bound = LabelSpec::Axes { untrusted: true, secret: false };
+    assert_eq!(policy.answer, AnswerSink { bound, plain: Some(Plain::NoLinks) });
+    // The clearance is another rule.
+    assert_eq!(policy.output, LabelSpec::TOP);
+    let mut code = program();
+    assert_eq!(policy.apply(&mut code), []);
+    assert_eq!(code.tools[0].plain[..], [("body".into(), Plain::NoLinks)]);
+    assert!(code.tools[1].plain.is_empty());
+    for (wrong, code, help) in [
+        ("[tools.send_mail]\nplain = { body = \"links\" }\n", codes::WRONG_VALUE, "write `\"no-links\"`"),
+        ("[output]\nplain = true\n", codes::WRONG_VALUE, "write `\"no-links\"`"),
+        ("[output]\nbond = \"any\"\n", codes::UNKNOWN_KEY, "did you mean `bound`?"),
+    ] {
+        let found = Policy::parse(FileId(0), wrong).unwrap_err();
+        assert_eq!((found.len(), found[0].code, &*found[0].help[0]), (1, code, help), "{wrong}");
+    }
+    let slip = Policy::parse(FileId(0), "[tools.send_mail]\nplain = { bdy = \"no-links\" }\n").unwrap();
+    let found = slip.apply(&mut program());
+    assert_eq!(
+        (found.len(), found[0].code, &*found[0].help[0]),
+        (1, codes::UNKNOWN_NAME, "did you mean `body`?")
+    );
+}
+
+#[test]
 fn at_most_is_a_number_of_calls() {
     let policy = Policy::parse(FileId(0), "[tools.send_mail]\nat_most = 3\n").unwrap();
     let mut code = program();

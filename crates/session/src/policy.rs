@@ -61,6 +61,7 @@ pub fn options(policy: Option<&Policy>, routes: ModelRoutes, applied: bool) -> f
             clearances: p.clearances.clone(),
             routes,
             applied,
+            answer: p.answer.clone(),
         },
     }
 }
@@ -72,4 +73,5 @@ pub fn configure(policy: &Policy, config: &mut machine::Config) {
     config.generated_endorse = policy.generated_endorse;
     config.clearance = policy.clearance.clone();
     config.clearances = policy.clearances.clone();
+    config.answer = policy.answer.clone();
 }

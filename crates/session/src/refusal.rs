@@ -93,6 +93,30 @@ fn remedies(refused: &Refused) -> Vec<String> {
             }
             ways.push("assert a label that this may have".into());
         }
+        (Part::Answer, _) => {
+            if refused.integrity {
+                ways.push("answer with what is trusted, or have a person vouch for the value".into());
+            }
+            if refused.secrecy {
+                ways.push("leave what is secret out of the answer, or `declassify` what may be known".into());
+            }
+            ways.push(format!(
+                "raise the bound, if whoever reads answers may: `bound = \"{word}\"` under `[output]`"
+            ));
+        }
+        (Part::Form(param), tool) => {
+            ways.push(
+                "leave links, addresses and numbers out: ask for a narrower type, or cut them away".into(),
+            );
+            ways.push(
+                "name what may be in the text in the request, or have a person vouch for the text".into(),
+            );
+            let (key, table) = match (param, tool) {
+                (Some(param), Some(tool)) => (format!("`{param}` of `plain`"), format!("[tools.{tool}]")),
+                _ => ("`plain`".into(), "[output]".into()),
+            };
+            ways.push(format!("remove {key} under `{table}`, if any text is right there"));
+        }
         (Part::Argument(_) | Part::Verdict, None) => {}
     }
     let said = |(i, way): (usize, String)| format!("{} {way}", if i == 0 { "to allow it," } else { "or" });

@@ -58,7 +58,7 @@ pub fn as_diagnostic(
     if let Some(refused) = &report.why.refused {
         d = with_remedies(remarks(d, refused), refused, code, policy);
     }
-    if failure.code == ErrorCode::Policy {
+    if failure.code == ErrorCode::Policy && report.why.refused.is_none() {
         d = d.help(
             "the function `policy` at the tool, or `allow` in the policy file, decides this: it is given the value and the label of each argument, and may give a text that says why not instead of `false`",
         );

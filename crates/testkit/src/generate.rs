@@ -17,7 +17,7 @@ pub use random::{Rng, Style, Ty};
 pub use script::Script;
 pub use spending::spending;
 
-use core_ir::{Code, Data, LabelSpec, LatticeKind, ModelParams, StoreDecl, ToolDecl};
+use core_ir::{AnswerSink, Code, Data, LabelSpec, LatticeKind, ModelParams, StoreDecl, ToolDecl};
 use proptest::strategy::{NewTree, Strategy, ValueTree};
 use proptest::test_runner::TestRunner;
 use std::fmt;
@@ -51,6 +51,8 @@ pub struct Program {
     pub clearance: LabelSpec,
     /// True if generated code may contain `endorse` and `declassify`.
     pub generated_endorse: bool,
+    /// Rules for the answer; a generated program has none.
+    pub answer: AnswerSink,
     /// Replies of models that are asked for code.
     pub replies: Vec<Reply>,
     /// Seed of the world's other answers.

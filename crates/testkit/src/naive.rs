@@ -7,9 +7,9 @@
 use crate::outcome::{Failure, Outcome, Tree, TreeNode};
 use crate::world::{Answer, Call, Message, World};
 use core_ir::{
-    Among, AmongSource, Bound, Branch, Catches, Code, Data, ErrorClass, Globals, Label, LabelSpec, Lattice,
-    LatticeKind, MAX_DATA_DEPTH, ModelParams, Name, Num, Pred, Prim, Recv, Role, Slot, Term, TermId,
-    ToolDecl, Type,
+    Among, AmongSource, AnswerSink, Bound, Branch, Catches, Code, Data, ErrorClass, Globals, Label,
+    LabelSpec, Lattice, LatticeKind, MAX_DATA_DEPTH, ModelParams, Name, Num, Pred, Prim, Recv, Role, Slot,
+    Term, TermId, ToolDecl, Type,
 };
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -32,6 +32,8 @@ pub struct Config<'a> {
     pub generated_endorse: bool,
     /// Reads generated code.
     pub parser: &'a Parser<'a>,
+    /// Rules for the answer.
+    pub answer: AnswerSink,
 }
 
 /// Evaluates a program; a function that is given an input is applied to it.
@@ -52,9 +54,12 @@ pub fn run(code: &Arc<Code>, input: Option<&Data>, config: &Config, world: &mut 
             remarks: 0,
             counted: Vec::new(),
             sets: Vec::new(),
+            request: Vec::new(),
             limits: Vec::new(),
             limited: Vec::new(),
         };
+        // The input is the request. Here it is trusted and public.
+        run.request = input.map(core_ir::among::tokens).unwrap_or_default();
         run.read_sets(code, input);
         let program = convert(code, code.globals(), code.root());
         let result = run.eval(Label::BOTTOM, &program).and_then(|v| match input {
@@ -64,6 +69,7 @@ pub fn run(code: &Arc<Code>, input: Option<&Data>, config: &Config, world: &mut 
             }
             None => Ok(v),
         });
+        let result = run.answer(result);
         let result = match result {
             Ok(v) => Ok(run.tree(&v)),
             Err(e) => Err(Failure { code: e.code, message: e.message, label: run.lattice.data_of(e.label) }),
@@ -245,6 +251,8 @@ struct Run<'a> {
     counted: Vec<(Name, u64)>,
     /// The sets of `among`, by source: label and items. Fixed before the program begins.
     sets: Vec<(AmongSource, Label, Vec<Data>)>,
+    /// The tokens of the request, which plain text may have.
+    request: Vec<Data>,
     /// Remark added to prompts in a further attempt of a guard, and the number of earlier remarks.
     remark: Option<Remark>,
     remarks: u64,
@@ -1236,6 +1244,18 @@ impl Run<'_> {
                 None => return error("type", raised, format!("missing argument `{}`", p.name)),
             }
         }
+        // Plain text: what a form refuses of an untrusted argument is the error policy, labelled
+        // pc ⊔ l ⊔ deep Wᵢ. One that a set admitted passes.
+        for (name, form) in &tool.plain {
+            let Some(i) = tool.params.iter().position(|p| p.name == *name) else { continue };
+            let bound = self.resolve(&tool.params[i].bound);
+            let own = compared[i].0;
+            let in_set = !self.admits(tool, own, bound);
+            if self.is_untrusted(own) && !in_set && form.refused(&args[i].1, &self.request).is_some() {
+                let label = self.join(pc, v.label);
+                return error("policy", self.join(label, own), "text that is not plain");
+            }
+        }
         // Policies: from `{parameter: {value, label}, …}` in a fresh conversation at pc to a verdict. The
         // value is Vᵢ read at l, the label is deep Wᵢ, which is known to those who may see l and it.
         let mut raised = raised;
@@ -1325,6 +1345,35 @@ impl Run<'_> {
             Answer::Failed(why) => error("tool", label, why),
             _ => error("tool", label, "no answer for a tool"),
         }
+    }
+
+    /// **The answer.** `deep V ⊑ ℓout`, else the error `flow`, labelled `ℓout`; what its form refuses, if it
+    /// is untrusted, is the error `policy`, labelled `deep V`. The messages of errors are the machine's.
+    fn answer(&mut self, result: Eval) -> Eval {
+        let sink = self.config.answer.clone();
+        let bound = self.resolve(&sink.bound);
+        match result {
+            Ok(v) => {
+                let deep = self.deep(&v);
+                if !self.lattice.flows(deep, bound) {
+                    return error("flow", bound, "the answer may not be this");
+                }
+                if let Some(form) = sink.plain.filter(|_| self.is_untrusted(deep)) {
+                    // Functions are no text.
+                    let Ok(data) = Self::data(&v) else { return error("policy", deep, "no data") };
+                    if form.refused(&data, &self.request).is_some() {
+                        return error("policy", deep, "text that is not plain");
+                    }
+                }
+                Ok(v)
+            }
+            Err(e) => Err(e),
+        }
+    }
+
+    /// `l← ≠ ⊥←`.
+    fn is_untrusted(&mut self, l: Label) -> bool {
+        self.lattice.reclassify(l, Label::BOTTOM) != Label::BOTTOM
     }
 
     /// `l ⊑ bound`, or with approval `l→ ⊑ bound→`.

@@ -385,6 +385,7 @@ impl Pair {
             routes: self.models.routes.clone(),
             explain_flow: false,
             generated_endorse: program.generated_endorse,
+            answer: program.answer.clone(),
             request: None,
             input: LabelSpec::BOTTOM,
         }

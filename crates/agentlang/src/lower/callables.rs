@@ -206,6 +206,7 @@ impl SurfaceLowering<'_> {
             approve: false,
             approve_if_refused: false,
             among: Box::default(),
+            plain: Box::default(),
             at_most: None,
             policy: None,
             span: c.span,

@@ -91,6 +91,8 @@ pub(super) struct SiteState {
     pub never: bool,
     /// Models of a chain that may not see every conversation that gets here.
     pub passed_over: Vec<(Name, Label)>,
+    /// True if untrusted text may come to a form (`plain`).
+    pub plain: bool,
 }
 
 /// One bound of a site.

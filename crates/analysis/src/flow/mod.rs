@@ -24,7 +24,7 @@ mod value;
 pub use report::{certain_refusal, findings, of_unknown, to_json, to_text};
 pub use taint::{Cause, Origin};
 
-use core_ir::{Code, Data, LabelSpec, Lattice, LatticeKind, ModelRoutes, Name, Principals};
+use core_ir::{AnswerSink, Code, Data, LabelSpec, Lattice, LatticeKind, ModelRoutes, Name, Principals};
 use diagnostics::Span;
 use eval::{Analysis, SiteState};
 use std::sync::Arc;
@@ -48,6 +48,8 @@ pub struct Options {
     pub routes: ModelRoutes,
     /// True if the value of the code is applied to an input.
     pub applied: bool,
+    /// Bound and form of the answer.
+    pub answer: AnswerSink,
 }
 
 /// Place where a flow can be refused.
@@ -63,6 +65,8 @@ pub enum Sink {
     Send,
     /// Emptying the conversation.
     Clear,
+    /// The answer of the run.
+    Answer,
 }
 
 impl Sink {
@@ -75,10 +79,11 @@ impl Sink {
             Sink::Key(name) => format!("the key `{name}`"),
             Sink::Send => "`send`".into(),
             Sink::Clear => "`clear`".into(),
+            Sink::Answer => "the answer".into(),
         }
     }
 
-    /// `tool`, `model`, `key`, `send` or `clear`.
+    /// `tool`, `model`, `key`, `send`, `clear` or `answer`.
     pub fn kind(&self) -> &'static str {
         match self {
             Sink::Tool(_) => "tool",
@@ -86,6 +91,7 @@ impl Sink {
             Sink::Key(_) => "key",
             Sink::Send => "send",
             Sink::Clear => "clear",
+            Sink::Answer => "answer",
         }
     }
 
@@ -93,7 +99,7 @@ impl Sink {
     pub fn name(&self) -> Option<&str> {
         match self {
             Sink::Tool(n) | Sink::Model(n) | Sink::Key(n) => Some(n),
-            Sink::Send | Sink::Clear => None,
+            Sink::Send | Sink::Clear | Sink::Answer => None,
         }
     }
 }
@@ -261,6 +267,9 @@ pub struct FlowReport {
     pub gave_up: Option<(Span, &'static str)>,
 }
 
+/// Decision about untrusted text at a sink with a form (`plain`).
+const PLAIN: &str = "the form of untrusted text (`plain`)";
+
 /// Analyzes the flows of a program.
 ///
 /// # Examples
@@ -284,6 +293,9 @@ pub fn analyse(code: &Arc<Code>, options: &Options) -> FlowReport {
     let taints = Taints::new(Lattice::with_principals(options.lattice, &options.principals));
     let mut a = Analysis::new(code, taints, options);
     let end = a.run(options.applied);
+    if let Some(value) = end.result.as_ref().filter(|_| a.gave_up.is_none()) {
+        a.answer(code, &options.answer, value);
+    }
     let gave_up = a.gave_up;
     let sites = std::mem::take(&mut a.sites);
     let mut report = FlowReport {
@@ -318,6 +330,7 @@ pub fn analyse(code: &Arc<Code>, options: &Options) -> FlowReport {
             (None, true) => Some("a person"),
             (None, false) => None,
         });
+        let asks = asks.or(state.plain.then_some(PLAIN));
         report.sites.push(Site { outward, unknown, asks, ..site });
     }
     // Sets are read before the first step, whatever the program does.

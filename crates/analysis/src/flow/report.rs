@@ -1,7 +1,7 @@
 //! Reports of the flow analysis, for people and for programs.
 
 use super::codes;
-use super::{Check, Checked, FlowReport, Site, Source, Verdict};
+use super::{Check, Checked, FlowReport, Sink, Site, Source, Verdict};
 use diagnostics::{Diagnostic, Level, Sources, toml_key};
 use serde_json::{Value, json};
 
@@ -97,6 +97,9 @@ fn refused(site: &Site, verdict: Verdict) -> Diagnostic {
         Checked::Control => {
             format!("{what} {how}: whether this is reached depends on {most}, and {bound} is the bound")
         }
+        Checked::Value if site.sink == Sink::Answer => {
+            format!("{what} {how}: it may be labelled {most}, and {bound} is the bound")
+        }
         other => {
             format!("{what} {how}: {} may be labelled {most}, and {bound} is the bound", other.describe())
         }
@@ -143,6 +146,9 @@ fn remedy(site: &Site, check: &Check, breaking: &[Source]) -> String {
         }
         Checked::Conversation => {
             format!("{how}, or give {} a higher clearance in the policy", site.sink.describe())
+        }
+        Checked::Value if site.sink == Sink::Answer => {
+            format!("{how}, or raise `bound` under `[output]` of the policy")
         }
         Checked::Value => format!("{how}, or declare {} at a higher label", site.sink.describe()),
     }

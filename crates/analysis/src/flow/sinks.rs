@@ -4,7 +4,9 @@ use super::eval::{Analysis, CheckState, Env, OUTERMOST, SiteState, State, TrySta
 use super::taint::{Cause, Range, Taint, Taints};
 use super::value::{AbstractValue, CodeId, FnId, Params, Shape};
 use super::{Checked, Sink};
-use core_ir::{Among, AmongSource, Code, Label, Lattice, NOTHING_WAITS, Name, TermId, ToolDecl, ToolId};
+use core_ir::{
+    Among, AmongSource, AnswerSink, Code, Label, Lattice, NOTHING_WAITS, Name, TermId, ToolDecl, ToolId,
+};
 use diagnostics::Span;
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -91,6 +93,7 @@ impl Analysis {
             always: true,
             never: true,
             passed_over: Vec::new(),
+            plain: false,
         });
         site.always &= always;
         site.never &= never;
@@ -293,6 +296,7 @@ impl Analysis {
         let mut argument_may_be_refused: Vec<Range> = Vec::new();
         let strict = self.taints.lattice.resolve(&decl.control).unwrap_or_default();
         // Nobody is asked where nothing is refused in full.
+        let mut plain = false;
         let mut nothing_refused =
             self.taints.surely_flows(pc, strict) && (!is_args || self.taints.surely_flows(v.label, strict));
         for ((param, bound), set) in decl.params.iter().zip(&bounds).zip(&sets.params) {
@@ -323,6 +327,7 @@ impl Analysis {
             passed = self.taints.union(passed, within);
             let strict = self.taints.lattice.resolve(&param.bound).unwrap_or_default();
             nothing_refused &= self.taints.surely_flows(found, strict);
+            plain |= decl.plain.iter().any(|(n, _)| *n == param.name) && !self.surely_trusted(found);
             if !self.taints.surely_flows(found, *bound) {
                 let cause = Cause::Bound(param.name.clone());
                 let at = self.exact(place, cause, set.refusal.unwrap_or(*bound));
@@ -357,7 +362,8 @@ impl Analysis {
         if let Some(site) = self.sites.get_mut(&(place, sink)) {
             // Whatever the labels are.
             let asks = decl.approve && !(decl.approve_if_refused && nothing_refused);
-            site.always &= decl.policy.is_none() && !asks && decl.at_most.is_none();
+            site.always &= decl.policy.is_none() && !asks && decl.at_most.is_none() && !plain;
+            site.plain |= plain;
         }
         if !self.taints.surely_flows(pc, control) {
             self.raise(state, pc);
@@ -395,6 +401,29 @@ impl Analysis {
             self.raise(state, told);
         }
         Some(AbstractValue::data(label))
+    }
+
+    /// The answer of the run, which is compared with its bound.
+    pub(super) fn answer(&mut self, code: &Code, sink: &AnswerSink, value: &AbstractValue) {
+        if *sink == AnswerSink::default() {
+            return;
+        }
+        let bound = self.taints.lattice.resolve(&sink.bound).unwrap_or_default();
+        let found = value.deep_range(&mut self.taints);
+        let place = code.answer_span();
+        self.check(place, Sink::Answer, &[Bounded::new(Checked::Value, found, bound)]);
+        let plain = sink.plain.is_some() && !self.surely_trusted(found);
+        if let Some(site) = self.sites.get_mut(&(place, Sink::Answer)) {
+            site.always &= !plain;
+            site.plain |= plain;
+        }
+    }
+
+    /// Returns true if every label of the range is trusted, given a trusted input.
+    fn surely_trusted(&mut self, found: Range) -> bool {
+        let top = self.taints.top;
+        let trusted = self.taints.lattice.reclassify(Label::BOTTOM, top);
+        self.taints.surely_flows(found, trusted)
     }
 
     /// The sets of a tool, as far as they are declared.

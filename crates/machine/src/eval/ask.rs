@@ -6,8 +6,8 @@ use crate::{
     Answers, Args, Asked, Call, Choice, ErrorCode, Machine, NOBODY, Part, Place, Reply, Response, decode,
 };
 use core_ir::{
-    Among, AmongSource, Candidate, Code, Data, END, Label, Lattice, ModelParams, Name, Recv, Role, Step,
-    Term, What,
+    Among, AmongSource, Candidate, Code, Data, END, Label, Lattice, ModelParams, Name, Plain, Recv, Role,
+    Step, Term, What,
 };
 use diagnostics::{Span, clip};
 use std::sync::Arc;
@@ -218,6 +218,8 @@ impl Machine {
                 return None;
             }
         };
+        let Some(seen) = self.admits_texts(s, tool, &offered, &args, (&choices, span)) else { return None };
+        let given = self.lattice.join(given, seen);
         let label = self.lattice.join(given, tool.result);
         let counts = decl.at_most.is_some() && !self.is_trusted(s.pc, v.label);
         let asks = decl.approve
@@ -258,6 +260,50 @@ impl Machine {
         let root = policy.instructions().root();
         s.enter(&policy, (s.pc, span), root);
         None
+    }
+
+    /// Looks at the untrusted texts of the parameters that take plain text only; `None` if one is refused.
+    /// Gives the label of the request, if its tokens were looked at.
+    ///
+    /// An argument out of a set has been chosen from what is vouched for, and is not looked at.
+    fn admits_texts(
+        &mut self,
+        s: &mut Strand,
+        tool: &Tool,
+        offered: &Offered<'_>,
+        args: &[(Name, Data)],
+        (choices, span): (&[Choice], Span),
+    ) -> Option<Label> {
+        let decl = &*tool.decl;
+        let mut seen = Label::BOTTOM;
+        for (name, form) in &decl.plain {
+            let Some(at) = decl.params.iter().position(|p| p.name == *name) else { continue };
+            let own = offered.label(&mut self.lattice, name);
+            if self.is_trusted(Label::BOTTOM, own) || choices.iter().any(|c| c.params.contains(name)) {
+                continue;
+            }
+            let Some((_, data)) = args.get(at) else { continue };
+            let (request, tokens) = self.request_tokens(tool.bounds[at]);
+            seen = self.lattice.join(seen, request);
+            self.charge(Plain::cost(data));
+            if let Some(link) = form.refused(data, &tokens) {
+                // The verdict says what the argument is like, and no less than the record.
+                let verdict = self.lattice.join(s.pc, offered.v.label);
+                let verdict = self.lattice.join(verdict, own);
+                let verdict = self.lattice.join(verdict, seen);
+                let (kind, found, tool) = (link.kind.describe(), clip(&link.text), &decl.name);
+                let message = format!(
+                    "`{tool}`: the argument `{name}` is untrusted and has {kind} that is not in the request: `{found}`"
+                );
+                self.note_denied(tool);
+                s.fail(ErrorCode::Policy, verdict, span, message);
+                let trusted = self.lattice.reclassify(Label::BOTTOM, own);
+                s.refused(Part::Form(Some(name.clone())), Some(tool), own, trusted);
+                self.refused(s);
+                return None;
+            }
+        }
+        Some(seen)
     }
 
     /// The choice that lets an argument pass which its bound refuses for its integrity: it is in a set whose
@@ -551,7 +597,7 @@ impl Machine {
     }
 
     /// Returns whether trusted data alone decides what runs at `pc` with a record of this label.
-    fn is_trusted(&mut self, pc: Label, record: Label) -> bool {
+    pub(crate) fn is_trusted(&mut self, pc: Label, record: Label) -> bool {
         let label = self.lattice.join(pc, record);
         self.lattice.reclassify(label, Label::BOTTOM) == Label::BOTTOM
     }

@@ -12,16 +12,16 @@ const UNTRUSTED: LabelSpec = LabelSpec::Axes { untrusted: true, secret: false };
 
 /// A course of a run.
 #[derive(Debug, PartialEq)]
-struct Seen {
+pub struct Seen {
     /// The requests, in order.
-    requests: Vec<String>,
+    pub requests: Vec<String>,
     /// The result, or the error.
-    end: Option<String>,
+    pub end: Option<String>,
     choices: Vec<Choice>,
 }
 
 /// Runs a program; what one observer sees of it, and what the operator does.
-fn run(
+pub fn run(
     text: &str,
     config: Config,
     observer: &LabelSpec,
@@ -65,7 +65,7 @@ fn run(
     }
 }
 
-fn ok(_: &Request) -> Response {
+pub fn ok(_: &Request) -> Response {
     Response::Tool(Ok(Data::str("ok")))
 }
 

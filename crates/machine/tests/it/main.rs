@@ -4,3 +4,4 @@ mod counterexamples;
 mod explore;
 mod in_place;
 mod rules;
+mod sinks;

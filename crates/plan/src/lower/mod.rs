@@ -475,6 +475,9 @@ impl<'a> Lower<'a> {
             first.push((self.bind(names::PRINTED, &v), none));
         }
         let term = self.seq(body, &mut cx, &Tail::Next);
+        // The answer stands where the plan ends.
+        let whole = at;
+        let at = body.last().map_or(at, |last| self.at(last));
         let s = self.fresh("end");
         let value = self.field(&s, "$v", at);
         let mut answer = self.total("json", vec![value], at);
@@ -487,7 +490,7 @@ impl<'a> Lower<'a> {
             answer = self.choose(none, text, answer, at);
         }
         first.push((s, term));
-        self.b.let_in(first, answer, at)
+        self.b.let_in(first, answer, whole)
     }
 
     /// Returns true if the plan has become too large; says so once.

@@ -11,7 +11,7 @@
 //! Where the model is not installed nothing is run, and that is said.
 #![cfg(feature = "local")]
 
-use core_ir::{Code, LabelSpec, LatticeKind};
+use core_ir::{AnswerSink, Code, LabelSpec, LatticeKind};
 use diagnostics::Sources;
 use machine::{Message, Reply};
 use runtime::{Environment, ModelCall, ModelSettings, Models, Progress, Provider, Work};
@@ -131,6 +131,7 @@ fn the_embedded_model_is_asked_as_the_semantics_says() {
             clearance: LabelSpec::TOP,
             generated_endorse: false,
             parser: &|_| Err("no code is received".into()),
+            answer: AnswerSink::default(),
         };
         let predicted = naive::run(&code, None, &config, &mut again);
         let found = machine.result.as_ref().map(ToString::to_string).map_err(|e| e.code.to_string());

@@ -7,7 +7,7 @@ use super::parser::Parser;
 use core_ir::print::{DEFAULT_REPAIR, default_flow};
 use core_ir::{
     Among, Comparison, Data, Effect, EffectClass, EffectRow, EnumType, KeyDecl, LabelSpec, MAX_DATA_DEPTH,
-    Measure, ModelParams, Name, Pred, Schema, StoreDecl, StoreId, ToolDecl, ToolId, ToolParam, Type,
+    Measure, ModelParams, Name, Plain, Pred, Schema, StoreDecl, StoreId, ToolDecl, ToolId, ToolParam, Type,
 };
 use diagnostics::{Diagnostic, nearest};
 use std::collections::BTreeSet;
@@ -580,6 +580,7 @@ impl Parser<'_> {
         let mut approve = false;
         let mut approve_if_refused = false;
         let mut among = Vec::new();
+        let mut plain = Vec::new();
         let mut at_most = None;
         let mut policy = None;
         while !self.starts_item() {
@@ -609,6 +610,11 @@ impl Parser<'_> {
                 (_, "among") => {
                     self.bump();
                     among = self.among();
+                    continue;
+                }
+                (_, "plain") => {
+                    self.bump();
+                    plain = self.plain();
                     continue;
                 }
                 (_, "at_most") => {
@@ -650,6 +656,7 @@ impl Parser<'_> {
             approve,
             approve_if_refused,
             among: among.into(),
+            plain: plain.into(),
             at_most,
             policy,
             span,
@@ -685,6 +692,26 @@ impl Parser<'_> {
             self.error(codes::SYNTAX, message.to_string(), span);
         }
         sets.unwrap_or_default()
+    }
+
+    fn plain(&mut self) -> Vec<(Name, Plain)> {
+        let start = self.start();
+        let forms = match self.data() {
+            Data::Record(forms) => forms
+                .iter()
+                .map(|(name, form)| match form {
+                    Data::Str(form) => Some((name.clone(), Plain::named(form)?)),
+                    _ => None,
+                })
+                .collect::<Option<Vec<_>>>(),
+            _ => None,
+        };
+        if forms.is_none() {
+            let message = "`plain` takes a record such as `{body: \"no-links\"}`";
+            let span = self.span(start);
+            self.error(codes::SYNTAX, message.to_string(), span);
+        }
+        forms.unwrap_or_default()
     }
 
     pub(super) fn store_decl(&mut self) {

@@ -4,9 +4,9 @@
 use super::build::{FIELDS, PRELUDE, TAGS, role};
 use super::{Ast, Op, Program, Reply};
 use core_ir::{
-    Among, AmongSource, Bound, Builder, Catches, Code, Comparison, Data, EffectClass, EnumType, Globals,
-    IfSugar, KeyDecl, LabelSpec, Lattice, LatticeKind, Measure, ModelParams, Name, Num, Pred, Prim, Schema,
-    StoreDecl, Term, ToolDecl, ToolId, ToolParam, Type,
+    Among, AmongSource, AnswerSink, Bound, Builder, Catches, Code, Comparison, Data, EffectClass, EnumType,
+    Globals, IfSugar, KeyDecl, LabelSpec, Lattice, LatticeKind, Measure, ModelParams, Name, Num, Plain, Pred,
+    Prim, Schema, StoreDecl, Term, ToolDecl, ToolId, ToolParam, Type,
 };
 use diagnostics::{FileId, Span};
 use std::sync::Arc;
@@ -37,6 +37,8 @@ pub struct Style {
     /// True if some tools have sets that untrusted data may choose from, or want approval only where their
     /// bounds would refuse. A set is an endorsement.
     pub among: bool,
+    /// True if some tools take plain text only (`plain`).
+    pub plain: bool,
     /// True if programs look at the texts of errors and of messages that a run makes up, rather than
     /// only at their labels.
     pub messages: bool,
@@ -68,6 +70,7 @@ impl Default for Style {
             approve: true,
             at_most: true,
             among: true,
+            plain: true,
             messages: false,
             lattice: None,
             failing_stores: true,
@@ -210,7 +213,7 @@ fn number(rng: &mut Rng) -> Data {
 }
 
 fn text(rng: &mut Rng) -> Data {
-    Data::str(rng.one(&["", "a", "yes", "no", "two words", " Yes. ", "é\"\n", "maybe", "12"]))
+    Data::str(rng.one(&["", "a", "yes", "no", "two @words", " Yes. ", "é\"\n", "maybe", "12"]))
 }
 
 fn label(rng: &mut Rng, kind: LatticeKind) -> Data {
@@ -359,6 +362,9 @@ pub(crate) fn program(rng: &mut Rng, style: &Style) -> Program {
     if style.among {
         add_sets(rng, lattice, &mut tools);
     }
+    if style.plain {
+        add_forms(rng, &mut tools);
+    }
     let mut stores = stores(rng, lattice);
     // A model with tools replies with a tag, which is of no type that programs are made for.
     let models = models(rng, if style.typed { 0 } else { tools.len() });
@@ -426,6 +432,7 @@ pub(crate) fn program(rng: &mut Rng, style: &Style) -> Program {
         shadowing,
         clearance,
         generated_endorse,
+        answer: AnswerSink::default(),
         messages: style.messages,
         failing_stores: style.failing_stores,
         labelling: style.labelling,
@@ -494,6 +501,7 @@ fn tools(rng: &mut Rng, lattice: LatticeKind, approve: bool, at_most: bool) -> V
             approve: approve && rng.chance(40),
             approve_if_refused: false,
             among: Box::default(),
+            plain: Box::default(),
             at_most: (at_most && counts.chance(20)).then(|| counts.below(3) as u64),
             policy,
             span: NOWHERE,
@@ -536,6 +544,16 @@ fn add_sets(rng: &mut Rng, lattice: LatticeKind, tools: &mut [ToolDecl]) {
             sets.push(Among { source, params });
         }
         tool.among = sets.into();
+    }
+}
+
+/// Gives some parameters a form of untrusted text.
+fn add_forms(rng: &mut Rng, tools: &mut [ToolDecl]) {
+    // Numbers of their own, so that the rest does not depend on them.
+    let mut rng = Rng::new(rng.0.rotate_left(11));
+    for tool in tools.iter_mut() {
+        let forms = tool.params.iter().filter(|_| rng.chance(30)).map(|p| (p.name.clone(), Plain::NoLinks));
+        tool.plain = forms.collect();
     }
 }
 

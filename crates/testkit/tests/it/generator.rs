@@ -16,6 +16,7 @@ fn run(program: &Program) -> Outcome {
         clearance: program.clearance.clone(),
         generated_endorse: program.generated_endorse,
         parser: &|text| program.parse(text),
+        answer: program.answer.clone(),
     };
     naive::run(&program.code(), None, &config, &mut Script::new(program))
 }

@@ -1,6 +1,7 @@
 //! The machine against the naive evaluator, on generated closed terms.
 
 use crate::common::{both, cases, same};
+use core_ir::{AnswerSink, LabelSpec, Plain};
 use proptest::prelude::*;
 use testkit::generate::{Program, Style, programs};
 
@@ -26,6 +27,29 @@ proptest! {
     #[test]
     fn machine_is_naive_on_sequential_programs(program in programs(Style { parallel: false, ..Style::default() })) {
         agree(&program)?;
+    }
+}
+
+/// Rules for an answer.
+pub fn answers() -> impl Strategy<Value = AnswerSink> {
+    let bounds = prop_oneof![
+        Just(LabelSpec::TOP),
+        Just(LabelSpec::BOTTOM),
+        Just(LabelSpec::Axes { untrusted: true, secret: false }),
+        Just(LabelSpec::Axes { untrusted: false, secret: true }),
+    ];
+    let forms = prop_oneof![Just(None), Just(Some(Plain::NoLinks))];
+    (bounds, forms).prop_map(|(bound, plain)| AnswerSink { bound, plain })
+}
+
+proptest! {
+    #![proptest_config(cases(1_000))]
+
+    #[test]
+    fn machine_is_naive_on_programs_with_rules_for_their_answer(
+        program in programs(Style::default()), answer in answers(),
+    ) {
+        agree(&Program { answer, ..program })?;
     }
 }
 

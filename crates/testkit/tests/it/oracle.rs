@@ -590,6 +590,8 @@ fn program(number: u64, runner: &mut TestRunner) -> Program {
         at_most: false,
         // The driver of the proofs' interpreter has no sets.
         among: false,
+        // Nor forms of text.
+        plain: false,
         ..Style::default()
     };
     if number.is_multiple_of(2) {

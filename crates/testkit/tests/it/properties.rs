@@ -291,6 +291,13 @@ proptest! {
     }
 
     #[test]
+    fn a_secret_does_not_show_in_an_answer_with_rules(
+        (program, secret, observer, a, b) in secrets(false, false), answer in crate::machine::answers(),
+    ) {
+        noninterfering(&Program { answer, ..program }, &secret, [&a, &b], &observer)?;
+    }
+
+    #[test]
     fn a_secret_does_not_show_in_parallel((program, secret, observer, a, b) in secrets(true, false)) {
         noninterfering(&program, &secret, [&a, &b], &observer)?;
     }

@@ -2,7 +2,7 @@
 //! its README.
 
 use crate::common::{FUEL, MAX_TEXT, Prepared, line};
-use core_ir::{Code, Data, LabelSpec, LatticeKind};
+use core_ir::{AnswerSink, Code, Data, LabelSpec, LatticeKind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use testkit::drive::{self, Order, ParseWith};
@@ -112,6 +112,7 @@ fn run(place: &str, world: &World, case: &Case) -> String {
         clearance: world.clearance.clone(),
         generated_endorse: world.generated_endorse,
         parser: &parser,
+        answer: AnswerSink::default(),
     };
     let (mut for_naive, mut for_machine) = (answers(), answers());
     let naive = naive::run(&code, None, &config, &mut for_naive);

@@ -5,7 +5,8 @@ pub mod agent_text;
 use core_ir::{
     Among, AmongSource, Bound, BoundOrigin, Branch, Builder, Catches, Code, Comparison, Data, Effect,
     EffectClass, EffectRow, EnumType, Globals, IfSugar, KeyDecl, LabelSpec, LetSugar, Measure, ModelParams,
-    Name, Num, Pred, Prim, Recv, Role, StoreDecl, StoreId, Term, TermId, ToolDecl, ToolId, ToolParam, Type,
+    Name, Num, Plain, Pred, Prim, Recv, Role, StoreDecl, StoreId, Term, TermId, ToolDecl, ToolId, ToolParam,
+    Type,
 };
 use diagnostics::{FileId, Span};
 use std::collections::BTreeSet;
@@ -299,6 +300,7 @@ impl Gen<'_> {
             approve,
             approve_if_refused: approve && self.flag(),
             among: self.among(),
+            plain: self.some(|g| (g.name(), Plain::NoLinks)).into_iter().collect(),
             at_most: self.some(|g| g.pick(9) as u64),
             policy: self.some(Self::policy),
             span: AT,

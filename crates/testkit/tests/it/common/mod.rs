@@ -1,6 +1,6 @@
 //! Running one program twice.
 
-use core_ir::{Code, Data, Label, LabelSpec, Lattice, LatticeKind};
+use core_ir::{AnswerSink, Code, Data, Label, LabelSpec, Lattice, LatticeKind};
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
 use std::collections::VecDeque;
@@ -32,6 +32,7 @@ pub fn run_naive(program: &Program, input: Option<&Data>, world: &mut dyn World)
         clearance: program.clearance.clone(),
         generated_endorse: program.generated_endorse,
         parser: &|text| program.parse(text),
+        answer: program.answer.clone(),
     };
     naive::run(&program.code(), input, &config, world)
 }
@@ -46,6 +47,7 @@ pub fn config(program: &Program, fuel: u64) -> machine::Config {
         parser: Some(Arc::new(ParseWith(move |text: &str| parser.parse(text)))),
         clearance: program.clearance.clone(),
         generated_endorse: program.generated_endorse,
+        answer: program.answer.clone(),
         ..machine::Config::default()
     }
 }
@@ -185,6 +187,7 @@ pub fn outcome(text: &str, answers: &[Answer]) -> String {
         clearance: LabelSpec::TOP,
         generated_endorse: false,
         parser: &read_reply,
+        answer: AnswerSink::default(),
     };
     let naive = naive::run(&code, None, &config, &mut world());
     let config = machine::Config {

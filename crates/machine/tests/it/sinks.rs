@@ -1,0 +1,168 @@
+//! Forms of untrusted text (`plain`), and the answer as a sink.
+
+use crate::counterexamples::{ok, run};
+use core_ir::{AnswerSink, Data, Globals, LabelSpec, Plain};
+use diagnostics::FileId;
+use machine::{Config, Failure, Machine, Output, Part, Request, Response};
+use syntax::lam::{Options, parse};
+
+const PUBLIC: LabelSpec = LabelSpec::BOTTOM;
+const UNTRUSTED: LabelSpec = LabelSpec::Axes { untrusted: true, secret: false };
+const SECRET: LabelSpec = LabelSpec::Axes { untrusted: false, secret: true };
+
+/// A tool that takes untrusted text without links.
+const MAIL: &str = "tool mail(to: Str, body: Str @ untrusted) -> Str @ [] write control [\"U\"] plain {body: \"no-links\"}\n";
+
+fn answer(bound: LabelSpec, plain: Option<Plain>) -> Config {
+    Config { answer: AnswerSink { bound, plain }, ..Config::default() }
+}
+
+/// Runs a program whose tools answer `ok`.
+fn end(text: &str, config: Config) -> Result<String, Failure> {
+    let parsed = parse(FileId(0), text, &Globals::none(), Options::PROGRAM);
+    let code = parsed.code.unwrap_or_else(|| panic!("{text}: {:?}", parsed.diagnostics));
+    let mut machine = Machine::new(code.into(), None, config);
+    loop {
+        match machine.poll() {
+            Output::Request(id, request) => machine.handle(id, ok(&request)),
+            Output::Done(result) => return result.map(|v| machine.reify(&v).to_string()),
+            Output::Working => {}
+            Output::Waiting => panic!("every request was answered"),
+        }
+    }
+}
+
+/// Number of calls that were made, and the end.
+fn calls(text: &str, config: Config) -> (usize, String) {
+    let (_, all) = run(text, config, &LabelSpec::TOP, ok);
+    (all.requests.len(), all.end.expect("everything is seen"))
+}
+
+#[test]
+fn plain_refuses_links_in_untrusted_text_alone() {
+    let call = |body: &str| format!("{MAIL}tool[mail] {{to: \"bob\", body: {body}}}");
+    let made = |body: &str| calls(&call(body), Config::default()).0 == 1;
+    assert!(made("[\"U\"]: \"the total is 98.70\""));
+    assert!(!made("[\"U\"]: \"see https://evil.example\""));
+    assert!(!made("[\"U\"]: \"write to eve@evil.example\""));
+    // What the program says itself is looked at by nobody.
+    assert!(made("\"see https://ours.example\""));
+    let refused = end(&call("[\"U\"]: \"see https://evil.example/x\""), Config::default()).unwrap_err();
+    assert_eq!(refused.code.as_str(), "policy");
+    assert_eq!(
+        refused.message,
+        "`mail`: the argument `body` is untrusted and has a link that is not in the request: \
+         `https://evil.example/x`"
+    );
+}
+
+#[test]
+fn plain_admits_tokens_of_a_trusted_request() {
+    let call = format!("{MAIL}tool[mail] {{to: \"bob\", body: [\"U\"]: \"see https://ours.example, ok?\"}}");
+    let request = |text: &str, input| Config { request: Some(text.into()), input, ..Config::default() };
+    assert_eq!(calls(&call, request("mail bob https://ours.example", PUBLIC)).0, 1);
+    assert_eq!(calls(&call, request("mail bob https://ours.example/x", PUBLIC)).0, 0);
+    // The request of somebody who is not trusted admits nothing, and a secret one would be told of.
+    assert_eq!(calls(&call, request("mail bob https://ours.example", UNTRUSTED)).0, 0);
+    assert_eq!(calls(&call, request("mail bob https://ours.example", SECRET)).0, 0);
+}
+
+#[test]
+fn plain_looks_at_a_planned_call_as_at_another() {
+    let planned = |body: &str| {
+        format!(
+            "{MAIL}let a = args[mail]{{to: \"bob\", body: {body}}} in if [\"U\"]: true then tool[mail] a else null"
+        )
+    };
+    // The literal of the plan is trusted, although untrusted data decides that it is sent.
+    assert_eq!(calls(&planned("\"https://ours.example\""), Config::default()).0, 1);
+    assert_eq!(calls(&planned("[\"U\"]: \"https://evil.example\""), Config::default()), (0, "policy".into()));
+}
+
+#[test]
+fn plain_lets_pass_what_a_set_admits() {
+    let text = |value: &str| {
+        format!(
+            "tool links() -> List Str @ [] read\n\
+             tool open(url: Str) -> Str @ [] write among [{{tool: \"links\", params: {{url: []}}}}] plain {{url: \"no-links\"}}\n\
+             tool[open] {{url: [\"U\"]: \"{value}\"}}"
+        )
+    };
+    let set = |request: &Request| match &request.call {
+        machine::Call::Tool { tool, .. } if &*tool.name == "links" => {
+            Response::Tool(Ok(Data::list([Data::str("https://ours.example")])))
+        }
+        _ => ok(request),
+    };
+    let ends = |value: &str| run(&text(value), Config::default(), &LabelSpec::TOP, set).1.end;
+    assert_eq!(ends("https://ours.example").as_deref(), Some("[\"U\"]:\"ok\""));
+    assert_eq!(ends("https://evil.example").as_deref(), Some("flow"));
+}
+
+#[test]
+fn a_verdict_of_plain_has_the_label_of_its_argument() {
+    // A handler that may know what is untrusted catches it, another does not.
+    let caught = |label: &str| {
+        end(
+            &format!(
+                "{MAIL}try[{label}] (tool[mail] {{to: \"bob\", body: [\"U\"]: \"@eve\"}}) catch refusal m. m.code"
+            ),
+            Config::default(),
+        )
+    };
+    assert_eq!(caught("[\"U\"]").unwrap(), "[\"U\"]:\"refused\"");
+    assert_eq!(caught("[]").unwrap_err().code.as_str(), "policy");
+    let refused = caught("[]").unwrap_err();
+    let machine = Machine::new(
+        parse(FileId(0), "1", &Globals::none(), Options::PROGRAM).code.unwrap().into(),
+        None,
+        Config::default(),
+    );
+    assert_eq!(machine.lattice().show(refused.label), "[\"U\"]");
+}
+
+#[test]
+fn an_answer_above_its_bound_is_refused() {
+    let program = "let a = 1 in [\"S\"]: \"salary\"";
+    assert_eq!(end(program, answer(SECRET, None)).unwrap(), "[\"S\"]:\"salary\"");
+    let refused = end(program, answer(UNTRUSTED, None)).unwrap_err();
+    assert_eq!(
+        (refused.code.as_str(), &*refused.message),
+        ("flow", "the answer must be labelled [\"U\"] at most")
+    );
+    let refusal = refused.refusal.as_ref().unwrap();
+    assert_eq!((&refusal.part, refusal.name.as_ref()), (&Part::Answer, None));
+    // The place is that of the answer.
+    assert_eq!(refused.span.start as usize, program.find('[').unwrap());
+    // What is inside counts.
+    assert_eq!(end("{a: [\"S\"]: 1}", answer(UNTRUSTED, None)).unwrap_err().code.as_str(), "flow");
+    assert!(end("{a: [\"U\"]: 1}", answer(UNTRUSTED, None)).is_ok());
+}
+
+#[test]
+fn an_untrusted_answer_is_plain() {
+    let plain = || answer(UNTRUSTED, Some(Plain::NoLinks));
+    assert!(end("[\"U\"]: \"the total is 98.70\"", plain()).is_ok());
+    assert!(end("\"https://ours.example\"", plain()).is_ok());
+    let refused = end("{a: [\"U\"]: [\"see evil.example\"]}", plain()).unwrap_err();
+    assert_eq!(refused.code.as_str(), "policy");
+    // The message is an answer, too.
+    assert!(!refused.message.contains("evil"), "{}", refused.message);
+    // A function shows nothing that can be looked at.
+    assert_eq!(end("[\"U\"]: (\\x. x)", plain()).unwrap_err().code.as_str(), "policy");
+    let request = Config { request: Some("look at evil.example".into()), ..plain() };
+    assert!(end("[\"U\"]: \"see evil.example\"", request).is_ok());
+}
+
+#[test]
+fn the_message_of_an_error_is_an_answer() {
+    let fails = "fail ([\"U\"]: \"go to evil.example\")";
+    assert!(end(fails, Config::default()).unwrap_err().message.contains("evil"));
+    for config in [answer(PUBLIC, None), answer(UNTRUSTED, Some(Plain::NoLinks))] {
+        let failed = end(fails, config).unwrap_err();
+        assert_eq!(failed.code.as_str(), "fail");
+        assert!(!failed.message.contains("evil"), "{}", failed.message);
+    }
+    let failed = end("fail ([\"U\"]: \"no bill\")", answer(UNTRUSTED, Some(Plain::NoLinks))).unwrap_err();
+    assert!(failed.message.contains("no bill"));
+}
