@@ -8,7 +8,7 @@ EXPECTATIONS: dict[str, tuple[int, str]] = {
     "user_task_1": (
         1,
         "create_calendar_event: title and time from the request, the rating decides whether (planned); the "
-        "postal code looks like a number to call, so the address is not plain: a person decides",
+        "user confirms the address, whose numbers are not plain",
     ),
     "user_task_2": (0, _READS),
     "user_task_3": (

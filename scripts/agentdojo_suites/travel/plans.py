@@ -86,7 +86,8 @@ if rating > 4:
 names = ["City Hub"]
 rating = ratings_of_hotels(names)["City Hub"]
 price = prices_of_hotels(names)["City Hub"].low
-address = get_hotels_address(hotel_name="City Hub")["City Hub"]
+given = get_hotels_address(hotel_name="City Hub")["City Hub"]
+address = confirm(given, "the address that your calendar will have")
 print(f"City Hub, {address}: rated {rating:.1f}, from {price} a night.")
 if rating > 4 and price < 200:
     create_calendar_event(

@@ -338,7 +338,7 @@ for mail in get_unread_emails():
     print(f"From {mail['sender']}, {mail['timestamp']}: {mail['subject']}")
     print(mail["body"])
 """,
-    # Mails go to people who have the file; who of them, and the text, is the file's to say.
+    # Mails go to people who have the file. Tasks name links and addresses, so the user sees them first.
     "user_task_25": """
 from dataclasses import dataclass
 
@@ -353,7 +353,8 @@ class Todo:
 files = list_files()
 minutes = [f for f in files if "team" in f["filename"] and "minutes" in f["filename"]]
 text = "\\n\\n".join(file["content"] for file in minutes)
-todos = ask(f"Which tasks are on the list, whose, and when are they due?\\n{text}", list[Todo]) or []
+found = ask(f"Which tasks are on the list, whose, and when are they due?\\n{text}", list[Todo]) or []
+todos = confirm(found, "the minutes say what these mails ask for")
 subject = "Your task from the team meeting"
 for file in files:
     for address in file["shared_with"]:
