@@ -21,6 +21,8 @@ Print Assumptions noninterference_traces.
 Print Assumptions noninterference.
 Print Assumptions noninterference_insulated_secrecy.
 Print Assumptions noninterference_insulated_integrity.
+Print Assumptions noninterference_counts.
+Print Assumptions noninterference_delegated.
 Print Assumptions present_rel.
 Print Assumptions next_run_related.
 Print Assumptions keys_equal.
@@ -45,8 +47,17 @@ Print Assumptions endorsed_tour.
 Print Assumptions sources_readers_tour.
 Print Assumptions levels_tour.
 Print Assumptions args_prepared.
+Print Assumptions planned_prepared.
 Print Assumptions prepared_in_sight.
 Print Assumptions prepared_in_both.
+Print Assumptions every_call_checked.
+Print Assumptions every_call_approved.
+Print Assumptions bounded_choice.
+Print Assumptions bounded_choice_both.
+Print Assumptions chosen_one.
+Print Assumptions chosen_together.
+Print Assumptions at_most_bound.
+Print Assumptions calls_counted.
 Print Assumptions planned_data_forges.
 Print Assumptions control_refusal_at_pc_leaks.
 Print Assumptions argument_refusal_at_bound_leaks.
@@ -63,6 +74,7 @@ Print Assumptions missing_unchecked_leaks.
 Print Assumptions shared_capacity_leaks.
 Print Assumptions secret_use_leaks.
 Print Assumptions shared_clock_leaks.
+Print Assumptions secret_signal_leaks.
 Print Assumptions global_counter_leaks.
 
 (* Types *)

@@ -818,6 +818,40 @@ type strand = { way : string; mutable counts : (string * int) list; mutable par 
 type each = { mutable items : int; mutable of_par : string }
 type around = Strand of strand | Each of each | Limit of q * string
 
+let axes (l : label) : bool * bool = Obj.magic l
+let join2 a b = let u, s = axes a and v, t = axes b in lab (u || v) (s || t)
+let untrusted l = fst (axes l)
+
+(* A tool whose result can be a set: a read that needs no arguments, and that nothing but bounds can refuse. *)
+let can_be_a_set (t : tool) =
+  let absent k = match field k t.decl with None | Some Null | Some (Bool false) -> true | _ -> false in
+  field "effect" t.decl <> Some (String "write") && absent "approve" && absent "policy"
+  && List.for_all (fun p -> match need "type" p with Object [ ("option", _) ] -> true | _ -> false) (list_of (need "params" t.decl))
+
+(* Sets of [among]: sources, and the parameters with their paths. *)
+let of_request = "\000"
+let sets_of (t : tool) : (string * (string * string list) list) list =
+  let path = function DCon (CList, ds) -> List.map (function DK (KStr f) -> f | _ -> raise (Bad_json "path")) ds | _ -> raise (Bad_json "path") in
+  List.map (fun a ->
+      match data_of a with
+      | DCon (CRec fs, ds) ->
+          let given = List.combine fs ds in
+          let source = match List.assoc_opt "tool" given with Some (DK (KStr f)) -> f | _ -> of_request in
+          (match List.assoc_opt "params" given with
+           | Some (DCon (CRec ps, paths)) -> (source, List.map2 (fun p d -> (p, path d)) ps paths)
+           | _ -> raise (Bad_json "among"))
+      | _ -> raise (Bad_json "among"))
+    (match field "among" t.decl with Some l -> list_of l | None -> [])
+
+(* The values that a path leads to; lists on the way stand for their items. *)
+let rec values_at path d =
+  match d, path with
+  | DCon (CList, ds), _ -> List.concat_map (values_at path) ds
+  | d, [] -> [ d ]
+  | DCon (CRec fs, ds), f :: path ->
+      (match List.assoc_opt f (List.combine fs ds) with Some d -> values_at path d | None -> [])
+  | _ -> []
+
 (* The world: answers in the order of the requests.  The interpreter calls
    each of these functions once for a request, in the order of evaluation. *)
 
@@ -926,11 +960,19 @@ let answer_to (input : json) : json =
         | Some code ->
             let code = Object [ ("tools", Array []); ("stores", Array []); ("terms", need "terms" code); ("root", need "root" code) ] in
             Some (fst (translate [] code (ref []))));
-      approve = (fun f -> flag "approve" (tool_named f).decl);
-      if_refused = (fun _ -> false);
-      spent = (fun _ _ -> false);
-      among = (fun _ -> []);
-      member = (fun _ _ -> false);
+      approve = (fun f -> match field "approve" (tool_named f).decl with
+        | Some (Bool b) -> b | Some (String "if-refused") -> true | _ -> false);
+      if_refused = (fun f -> field "approve" (tool_named f).decl = Some (String "if-refused"));
+      among = (fun f ->
+        let t = tool_named f in
+        let place p =
+          let rec at i = function (n, _) :: rest -> if n = p then i else at (i + 1) rest | [] -> raise (Bad_json "among") in
+          at 0 t.params in
+        List.map (fun (source, params) ->
+            { from = source; chosen_by = None; chosen_for = List.map (fun (p, path) -> (place p, values_at path)) params })
+          (sets_of t));
+      equal = same;
+      longest = 1000;
       anyone = lab true false;
       from_label = (fun l -> data_of (label_json l));
       sample = (fun _ _ -> match answer "drawn" with Bool b -> b | _ -> otherwise "the answer is no sample");
@@ -953,12 +995,46 @@ let answer_to (input : json) : json =
          | Some (k, b) when List.mem_assoc k kept <> b -> otherwise ("the answer is wrong about the entry " ^ k)
          | _ -> said := None);
         kept);
+      others = (fun _ _ a -> a);
       clearance = (fun _ -> match field "clearance" input with Some l -> label_of l | None -> lab true true);
       policy;
       prelude = [];
     } in
     (* Initial values, in the order of the declarations. *)
-    let start = initial (Obj.magic two_by_two) (fun l ->
+    (* The sets of [among]: the tokens of the request, and what the tools give that are called before the first
+       step, each once, in the order in which they are named. *)
+    let before = ref [] in
+    let no_set = (lab false false, []) in
+    let sets = ref [ (of_request, match field "request" input with
+      | Some r -> (label_of (need "label" r), List.map data_of (list_of (need "tokens" r)))
+      | None -> no_set) ] in
+    List.iter (fun (source, _) ->
+        let can_be_read = List.exists (fun t -> t.tname = source && can_be_a_set t) tools in
+        if not (List.mem_assoc source !sets) && can_be_read then begin
+          let t = tool_named source in
+          let channel = List.fold_left (fun l (_, b) -> join2 l b) t.control t.params in
+          before := { channel; what = RTool (source, List.map (fun _ -> DK KNull) t.params, source) } :: !before;
+          let own, items =
+            match refuses (RTool (source, [], source)) with
+            | Some _ -> (lab false false, [])
+            | None ->
+                ((match field "label" !last with Some l -> label_of l | None -> lab false false),
+                 match field "data" !last with
+                 | Some d when is_of (need "result" t.decl) (data_of d) ->
+                     (match data_of d with DCon (CList, ds) -> ds | DK KNull -> [] | d -> [ d ])
+                 | _ -> []) in
+          sets := (source, (join2 t.result own, items)) :: !sets
+        end)
+      (List.concat_map sets_of tools);
+    (* Too many calls that untrusted data decided: the run ends. *)
+    let decided f t =
+      List.length (List.filter (fun e -> match e.what with RDecided (g, u) -> f = g && untrusted u | _ -> false) t) in
+    let stopped = ref false in
+    let stops f u t = match field "at_most" (tool_named f).decl with
+      | Some n when untrusted u && decided f t >= int_of n -> stopped := true; true
+      | _ -> false in
+    let frame = { sets = (fun k -> Option.value ~default:no_set (List.assoc_opt k !sets)); stops } in
+    let start = initial (Obj.magic two_by_two) frame (fun l ->
       List.filter_map (fun (n, l', d) -> if l' = Obj.magic l then Option.map (fun d -> (n, (0, d))) d else None)
         (List.stable_sort (fun (a, _, _) (b, _, _) -> compare (declaration a) (declaration b)) (List.rev !stores))) in
     let fuel = match field "fuel" input with Some n -> int_of n | None -> 10000 in
@@ -1021,7 +1097,7 @@ let answer_to (input : json) : json =
         | RRemember (k, d) -> ([ ("remember", String k); ("value", data_json d) ], [])
         | RWithin q when q.qnum < 0 -> opens e.channel q.qnum; ([], [])
         | RWithin q -> around := Limit (q, count "scope" e.channel) :: !around; ([], [])
-        | RArgs _ -> ([], [])
+        | RArgs _ | RDecided _ -> ([], [])
         | REnd -> around := List.tl !around; ([], []) in
       let within = match limits with [] -> [] | l -> [ ("within", Array (List.map (fun (q, _) -> number_json q) l)) ] in
       let names = match draw @ List.map (fun (_, name) -> String name) limits with
@@ -1031,12 +1107,13 @@ let answer_to (input : json) : json =
       | Val v -> Object [ ("value", tree v) ]
       | Err (l, m) -> Object [ ("error", Object [ ("label", label_json l);
           ("message", if String.contains m '\001' then plain m else String m) ]) ]
+      | Out when !stopped -> Object [ ("stopped", String "at_most") ]
       | Out -> String "out of fuel" in
     Object [
       ("result", result);
       ("conversation_label", label_json state.cv.clab);
       ("conversation", Array (List.map message state.cv.msgs));
-      ("trace", Array (List.filter_map event (List.rev state.tr))) ]
+      ("trace", Array (List.filter_map event (List.rev_append !before (List.rev state.tr)))) ]
   with Otherwise what -> Object [ ("result", String ("otherwise: " ^ what)) ]
 
 let () =

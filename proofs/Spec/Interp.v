@@ -18,7 +18,10 @@ Section Interp.
   (** ** The world *)
 
   (** What a run asks of the world, and the scopes of time limits, which it tells.
-      [RKey] is told to nobody: it is where a call gets its idempotency key. *)
+      Three are told to nobody, and are there for the theorems: [RKey], where a
+      call gets its idempotency key; [RArgs], that a program made arguments of a
+      planned call: the fields, and some of the parts; [RDecided], the label of
+      what decided that a call is made, and with which record. *)
   Inductive request :=
   | RModel (m : name) (messages : list string)
   | RKey (f : name)
@@ -27,7 +30,8 @@ Section Interp.
   | RSample (p : Q)
   | RRecall (k : name)
   | RRemember (k : name) (d : data)
-  | RArgs (f : name) (args : data)
+  | RArgs (f : name) (fields : list string) (parts : list (string * data))
+  | RDecided (f : name) (l : L)
   | RWithin (n : Q)
   | REnd.
 
@@ -47,6 +51,16 @@ Section Interp.
     option_map snd (find (fun e => String.eqb k (fst e)) a).
   Definition without (k : name) (a : account) : account :=
     filter (fun e => negb (String.eqb k (fst e))) a.
+
+  (** Where arguments of a tool may be from ([among]): a set; who may choose from
+      it, anybody or ([delegate]) whoever the label names; and the parameters that
+      one of its items decides together, each by its position and with the values
+      that an item has for it. *)
+  Record chooser := Chooser {
+    from : name;
+    chosen_by : option L;
+    chosen_for : list (nat * (data -> list data))
+  }.
 
   (** Everything abstract: models, tools, primitives, samples and policy.
       None of these functions is assumed to have any property.  A response is
@@ -77,9 +91,9 @@ Section Interp.
     tool_policy : name -> option term;      (* a closed function of the arguments and their labels *)
     approve : name -> bool;                 (* whether somebody is asked before a call *)
     if_refused : name -> bool;              (* only where the bounds alone would refuse the call *)
-    spent : name -> list event -> bool;     (* [at_most]: no further call, given what the channel has seen *)
-    among : name -> list (option name);     (* per parameter, the key that holds the set it may be from *)
-    member : data -> data -> bool;          (* whether a set holds an argument *)
+    among : name -> list chooser;           (* the sets that arguments may be from *)
+    equal : data -> data -> bool;           (* equality of data *)
+    longest : nat;                          (* the most items of a list that is chosen item by item *)
     anyone : L;                             (* raises a refusal that says nothing of integrity *)
     from_label : L -> data;
     sample : Q -> list event -> bool;
@@ -98,6 +112,7 @@ Section Interp.
     key_type : name -> name;
     now : L -> list event -> nat;           (* the time, an input: what is visible at the label decides *)
     keep : L -> nat -> account -> account;  (* capacity, time-to-live: any function of the account and the time *)
+    others : L -> list event -> account -> account; (* what other runs have done to an account by now *)
     clearance : name -> L;
     policy : axis -> bool;                  (* what generated code may reclassify *)
     prelude : list lval
@@ -112,18 +127,28 @@ Section Interp.
       one; 0 if none of them was, or one that is over. *)
   Record conv := Conv { clab : L; msgs : list string; later : list string; told : nat }.
 
+  (** What is fixed before the first step.  [sets]: what the sets of [among] hold,
+      each with its label; one that could not be read holds nothing.  [stops]:
+      whether a call of a tool ends the run instead, given the label of what
+      decided the call, and everything that has happened ([at_most]). *)
+  Record frame := Frame {
+    sets : name -> L * list data;
+    stops : name -> L -> list event -> bool
+  }.
+
   (** [remarks]: why guards around here try again, the innermost first. *)
   Record state := State {
     cv : conv;
     store : L -> account;
     tr : list event;
-    remarks : list string
+    remarks : list string;
+    fixed : frame
   }.
 
   Inductive outcome :=
   | Val (V : lval)
   | Err (l : L) (message : string)
-  | Out.
+  | Out.     (* out of fuel, or ended by [stops]: no program catches it *)
 
   Definition result : Type := outcome * state.
 
@@ -134,21 +159,45 @@ Section Interp.
     | (Out, s) => (Out, s)
     end.
 
-  Definition set_conv (c : conv) (s : state) : state := State c (store s) (tr s) (remarks s).
+  Definition set_conv (c : conv) (s : state) : state := State c (store s) (tr s) (remarks s) (fixed s).
   Definition same (a b : L) : bool := flows a b && flows b a.
   Definition set_account (l : L) (a : account) (s : state) : state :=
-    State (cv s) (fun l' => if same l l' then a else store s l') (tr s) (remarks s).
+    State (cv s) (fun l' => if same l l' then a else store s l') (tr s) (remarks s) (fixed s).
 
-  (** What is there now: whatever has expired or had to go is gone. *)
-  Definition present (l : L) (s : state) : account := keep H l (now H l (visible l (tr s))) (store s l).
+  (** What is there now: what other runs have made of it, without what has
+      expired or had to go. *)
+  Definition present (l : L) (s : state) : account :=
+    keep H l (now H l (visible l (tr s))) (others H l (visible l (tr s)) (store s l)).
   Definition log (l : L) (r : request) (s : state) : state :=
-    State (cv s) (store s) (Event l r :: tr s) (remarks s).
+    State (cv s) (store s) (Event l r :: tr s) (remarks s) (fixed s).
+  Definition logs (t : list event) (s : state) : state :=
+    State (cv s) (store s) (t ++ tr s) (remarks s) (fixed s).
   Definition set_remarks (ms : list string) (s : state) : state :=
-    State (cv s) (store s) (tr s) ms.
+    State (cv s) (store s) (tr s) ms (fixed s).
 
-  (** That arguments of a planned call are there is known to those who see them. *)
+  (** That a program made arguments of a planned call, and with which parts, is
+      known to those who see these parts: an event for each selection of them. *)
+  Fixpoint masks (n : nat) : list (list bool) :=
+    match n with
+    | O => [[]]
+    | S n' => map (cons true) (masks n') ++ map (cons false) (masks n')
+    end.
+
+  Fixpoint select_by {A} (m : list bool) (xs : list A) : list A :=
+    match m, xs with
+    | b :: m', x :: xs' => if b then x :: select_by m' xs' else select_by m' xs'
+    | _, _ => []
+    end.
+
+  Definition made (l : L) (f : name) (fs : list string) (vs : list lval) (m : list bool) : event :=
+    Event (join l (joins (map deep_label (select_by m vs))))
+          (RArgs f (firstn (List.length vs) fs) (combine (select_by m fs) (map strip (select_by m vs)))).
+
   Definition prepare (c : con) (V : lval) (s : state) : state :=
-    match c with CArgs f _ => log (deep_label V) (RArgs f (strip V)) s | _ => s end.
+    match c, V with
+    | CArgs f fs, Lab l (VCon _ vs) => logs (map (made l f fs vs) (masks (List.length vs))) s
+    | _, _ => s
+    end.
 
   (** Leaving an isolated conversation puts the outer one back, whatever the
       outcome was. *)
@@ -225,28 +274,62 @@ Section Interp.
     Definition admits (f : name) (l b : L) : bool :=
       flows (if approve H f then mix F Endorse b l else l) b.
 
-    (** [among]: an argument that its bound refuses for its integrity alone is
-        accepted if it is in a set that was fixed before the program began; the
-        whole label of the set must flow to the bound. *)
-    Definition chosen_from (o : option name) (s : state) (V : lval) (b : L) : bool :=
-      match o with
-      | Some k =>
-          flows (mix F Endorse b (deep_label V)) b && flows (key_label H k) b &&
-          match entry k (store s (key_label H k)) with Some (_, set) => member H set (strip V) | None => false end
-      | None => false
+    (** An argument is one of some values; a list also if each of its items is. *)
+    Definition one_of (vs : list data) (d : data) : bool :=
+      existsb (equal H d) vs ||
+      match d with
+      | DCon CList ds =>
+          Nat.leb 1 (List.length ds) && Nat.leb (List.length ds) (longest H) &&
+          forallb (fun d => existsb (equal H d) vs) ds
+      | _ => false
       end.
 
-    (** The first argument that its bound does not accept; [None] if all pass.
-        A parameter without a bound admits public, trusted data only. *)
-    Fixpoint refused (f : name) (s : state) (sets : list (option name)) (bounds : list L) (Vs : list lval)
-        : option L :=
-      match Vs with
-      | [] => None
-      | V :: Vs' =>
-          let b := hd bot bounds in
-          if admits f (deep_label V) b || chosen_from (hd None sets) s V b
-          then refused f s (tl sets) (tl bounds) Vs' else Some b
+    (** Whether a set holds the arguments of the parameters that it is for: for one
+        parameter a value of any item, for several the values of one item. *)
+    Definition holds (c : chooser) (items : list data) (ds : list data) : bool :=
+      match chosen_for c, ds with
+      | [(_, path)], [d] => one_of (flat_map path items) d
+      | ps, _ => existsb (fun item => forallb (fun p => one_of (snd (fst p) item) (snd p)) (combine ps ds)) items
       end.
+
+    Definition bound_at (bounds : list L) (i : nat) : L := nth i bounds bot.
+    Definition argument_at (Ws : list lval) (i : nat) : lval := nth i Ws (Lab bot (VK KNull)).
+
+    Definition may_choose (c : chooser) (W : lval) (b : L) : bool :=
+      match chosen_by c with Some l => flows (deep_label W) (join b l) | None => true end.
+
+    (** [among]: an argument that its bound refuses for its integrity alone is
+        accepted if a set, which was fixed before the program began, holds it,
+        together with the arguments that the set is also for; the whole label of
+        the set must flow to the bounds of all of them.  If not anybody may choose
+        from the set, only the label of who may is endorsed. *)
+    Definition admitted (s : state) (bounds : list L) (Ws : list lval) (c : chooser) : bool :=
+      let a := sets (fixed s) (from c) in
+      forallb (fun p => flows (mix F Endorse (bound_at bounds (fst p)) (deep_label (argument_at Ws (fst p)))) (bound_at bounds (fst p))
+                        && flows (fst a) (bound_at bounds (fst p))
+                        && may_choose c (argument_at Ws (fst p)) (bound_at bounds (fst p))) (chosen_for c)
+      && holds c (snd a) (map (fun p => strip (argument_at Ws (fst p))) (chosen_for c)).
+
+    Definition about (i : nat) (c : chooser) : bool := existsb (fun p => Nat.eqb (fst p) i) (chosen_for c).
+
+    Definition chosen_from (f : name) (s : state) (bounds : list L) (Ws : list lval) (i : nat) : bool :=
+      existsb (fun c => about i c && admitted s bounds Ws c) (among H f).
+
+    Definition accepted (f : name) (s : state) (bounds : list L) (Ws : list lval) (i : nat) : bool :=
+      admits f (deep_label (argument_at Ws i)) (bound_at bounds i) || chosen_from f s bounds Ws i.
+
+    (** The bound of an argument, joined with those of the arguments that its sets
+        are also for: those were compared with the set. *)
+    Definition bounds_of (f : name) (bounds : list L) (i : nat) : L :=
+      join (bound_at bounds i)
+        (joins (map (fun c => if about i c then joins (map (fun p => bound_at bounds (fst p)) (chosen_for c)) else bot) (among H f))).
+
+    (** The label of the bounds that refuse the first argument that is refused;
+        [None] if all pass.  A parameter without a bound admits public, trusted
+        data only. *)
+    Definition refused (f : name) (s : state) (bounds : list L) (Ws : list lval) : option L :=
+      option_map (bounds_of f bounds)
+        (find (fun i => negb (accepted f s bounds Ws i)) (seq 0 (List.length Ws))).
 
     Fixpoint channel_of (bounds : list L) (Vs : list lval) : L :=
       match Vs with
@@ -312,13 +395,13 @@ Section Interp.
           end
       end.
 
-    (** The call itself; [d] is what decided that it is made, and with what;
-        [k] is its idempotency key, which the tool is given.
+    (** The call itself; [u] is the label of what decided that it is made, and with
+        which record, [d] that of everything that it depends on; [k] is its idempotency key, which the tool is given.
         The tool may state a label, which is joined to that of what it returns;
         which, depends on what is visible at the declared one. *)
-    Definition perform (d : L) (f : name) (args : list data) (k : string) (ch : L) (s : state) : result :=
+    Definition perform (u d : L) (f : name) (args : list data) (k : string) (ch : L) (s : state) : result :=
       let r := tool_res H f in
-      let s' := log ch (RTool f args k) s in
+      let s' := log ch (RTool f args k) (log (join ch u) (RDecided f u) s) in
       match refusal ch (join d r) (RTool f args k) s with
       | Some m => (Err (join d r) m, s')
       | None =>
@@ -331,11 +414,10 @@ Section Interp.
       end.
 
     (** Somebody is asked, on a channel that sees the labels of the arguments
-        too; not to approve is to refuse the request. *)
-    Definition approval (d : L) (f : name) (asked : bool) (args : list data) (labels : list L) (ch : L)
+        too; not to approve is to refuse the request.  [l] is the label of the answer. *)
+    Definition approval (d l : L) (f : name) (asked : bool) (args : list data) (labels : list L) (ch : L)
         (s : state) (k : state -> result) : result :=
       if asked then
-        let l := join d (tool_res H f) in
         let q := RApprove f args labels in
         match refusal (join ch d) l q s with
         | Some m => (Err l m, log (join ch d) q s)
@@ -378,26 +460,24 @@ Section Interp.
               else (Err d "what the tool's policy says is seen by too many", s1))
       end.
 
-    (** No more calls than [at_most]: who sees the calls knows how many there were. *)
-    Definition counted (pc : L) (f : name) (ch : L) (s : state) (k : state -> result) : result :=
-      if spent H f (visible ch (tr s)) then (Err (join pc ch) "no further call of this tool", s) else k s.
+    (** Too many calls, by whatever was counted, end the run, and no program catches
+        that: which of several branches makes the last call depends on the order of
+        responses, and who counts may count what nobody sees. *)
+    Definition counted (u : L) (f : name) (s : state) (k : state -> result) : result :=
+      if stops (fixed s) f u (tr s) then (Out, s) else k s.
 
-    (** Whether there was an [among] for one of the parameters. *)
+    (** Whether a bound is less than what it says, in integrity. *)
     Definition endorses (f : name) : bool :=
-      approve H f || existsb (fun o => match o with Some _ => true | None => false end) (among H f).
+      approve H f || match among H f with [] => false | _ => true end.
 
     (** Whether the bounds, without an approval, accept every argument. *)
-    Fixpoint clean (s : state) (sets : list (option name)) (bounds : list L) (Vs : list lval) : bool :=
-      match Vs with
-      | [] => true
-      | V :: Vs' =>
-          let b := hd bot bounds in
-          (flows (deep_label V) b || chosen_from (hd None sets) s V b) && clean s (tl sets) (tl bounds) Vs'
-      end.
+    Definition clean (f : name) (s : state) (bounds : list L) (Ws : list lval) : bool :=
+      forallb (fun i => flows (deep_label (argument_at Ws i)) (bound_at bounds i) || chosen_from f s bounds Ws i)
+        (seq 0 (List.length Ws)).
 
     (** Who asks only where it is needed tells what is in the sets. *)
-    Definition sets_label (sets : list (option name)) : L :=
-      joins (map (fun o => match o with Some k => key_label H k | None => bot end) sets).
+    Definition sets_label (f : name) (s : state) : L :=
+      joins (map (fun c => fst (sets (fixed s) (from c))) (among H f)).
 
     (** Arguments name the tool that they are for. *)
     Definition foreign (f : name) (V : lval) : bool :=
@@ -418,9 +498,10 @@ Section Interp.
       (* as they would be compared if nobody were asked *)
       let Ns := arguments (if flows l (tool_pc H f) then bot else l) (tool_params H f) V in
       let ch := join (tool_pc H f) (channel_of (tool_args H f) Vs) in
+      let u := join pc l in
       if admits f pc (tool_pc H f) then
         if foreign f V then (Err (join pc (deep_label V)) "the arguments of another tool", s) else
-        match refused f s (among H f) (tool_args H f) Ws with
+        match refused f s (tool_args H f) Ws with
         | Some b => (Err (join pc (join m (join b (if endorses f then anyone H else bot))))
                        "argument refused by the tool's bound", s)
         | None =>
@@ -429,11 +510,11 @@ Section Interp.
             | None =>
                 decide pc l f Vs (map deep_label Ws) ch s (fun d s1 =>
                   let d := join d (deep_label V) in
-                  counted pc f ch s1 (fun s1 =>
-                  approval (join d (if if_refused H f then sets_label (among H f) else bot)) f
-                    (approve H f && negb (if_refused H f && flows pc (tool_pc H f) && clean s (among H f) (tool_args H f) Ns))
-                    (map strip Vs) (map deep_label Ws) ch s1
-                    (perform d f (map strip Vs) k ch)))
+                  counted u f s1 (fun s1 =>
+                  approval d (join (join d (tool_res H f)) (if if_refused H f then sets_label f s1 else bot)) f
+                    (approve H f && negb (if_refused H f && flows pc (tool_pc H f) && clean f s1 (tool_args H f) Ns))
+                    (map strip Vs) (map (fun W => join l (deep_label W)) Ws) ch s1 (fun s2 =>
+                  counted u f s2 (perform u d f (map strip Vs) k ch))))
             end
         end
       else (Err pc "call refused by the tool's bound", s).
@@ -819,14 +900,14 @@ Section Interp.
 
   (** A whole program: public context, empty conversation.  What stores hold when
       it begins, initial values included, is a part of the first state. *)
-  Definition initial (st : L -> account) : state := State (Conv bot [] [] 0) st [] [].
+  Definition initial (fr : frame) (st : L -> account) : state := State (Conv bot [] [] 0) st [] [] fr.
 
   (** A run on the store that another one left.  Keys that have no entry when it
       begins get their initial values, which come last. *)
   Definition absent (a : account) (e : name * (nat * data)) : bool :=
     match entry (fst e) a with Some _ => false | None => true end.
-  Definition next_run (inits : L -> account) (s : state) : state :=
-    initial (fun l =>
+  Definition next_run (fr : frame) (inits : L -> account) (s : state) : state :=
+    initial fr (fun l =>
       let a := keep H l (now H l []) (store s l) in
       keep H l (now H l []) (a ++ filter (absent a) (inits l))).
 
@@ -840,7 +921,11 @@ Arguments request : clear implicits.
 Arguments event : clear implicits.
 Arguments host : clear implicits.
 Arguments Conv {L} _ _ _ _.
-Arguments State {L} _ _ _ _.
+Arguments State {L} _ _ _ _ _.
+Arguments frame : clear implicits.
+Arguments Frame {L} _ _.
+Arguments chooser : clear implicits.
+Arguments Chooser {L} _ _ _.
 Arguments Val {L} _.
 Arguments Err {L} _ _.
 Arguments Out {L}.

@@ -46,7 +46,7 @@ Section Confinement.
   Definition state_conf (pc : L) (s s' : state L) : Prop :=
     (cv s' = cv s \/
      (flows pc (clab (cv s)) = true /\ flows pc (clab (cv s')) = true)) /\
-    (remarks s' = remarks s /\
+    ((remarks s' = remarks s /\ fixed s' = fixed s) /\
      forall l, flows pc l = false -> store s' l = store s l) /\
     (exists t, tr s' = t ++ tr s /\
        Forall (fun ev => above pc (channel ev)) t).
@@ -72,7 +72,7 @@ Section Confinement.
     intros pc s1 s2 s3 (C & [M S] & t & T & A) (C' & [M' S'] & t' & T' & A').
     split; [| split; [split |]].
     - destruct C as [C | [? ?]], C' as [C' | [? ?]]; rewrite ?C, ?C' in *; auto.
-    - congruence.
+    - destruct M, M'. split; congruence.
     - intros k E. rewrite S', S; auto.
     - exists (t' ++ t). split.
       + rewrite T', T, app_assoc. reflexivity.
@@ -129,6 +129,12 @@ Section Confinement.
 
   Lemma conf_log : forall pc l r s, flows pc l = true -> state_conf pc s (log l r s).
   Proof. intros. apply conf_log_above. left. auto. Qed.
+
+  Lemma conf_logs : forall pc t s, Forall (fun ev => flows pc (channel ev) = true) t -> state_conf pc s (logs t s).
+  Proof.
+    intros pc t s A. repeat split; auto. exists t. split; auto.
+    eapply Forall_impl; [| exact A]. left. auto.
+  Qed.
 
   Lemma conf_set_account : forall pc l a s, flows pc l = true -> state_conf pc s (set_account l a s).
   Proof.
@@ -233,21 +239,22 @@ Section Confinement.
       intros [|] f args k t path l; simpl; auto. destruct (content H f args k path _) as [| [c specs]]; auto.
     Qed.
 
-    Lemma perform_conf : forall pc d f args k ch s, flows pc d = true -> above pc ch ->
-      confined pc s (perform H d f args k ch s).
+    Lemma perform_conf : forall pc u d f args k ch s, flows pc u = true -> flows pc d = true -> above pc ch ->
+      confined pc s (perform H u d f args k ch s).
     Proof.
-      intros pc d f args k ch s A B. unfold perform.
-      assert (C : state_conf pc s (log ch (RTool f args k) s)) by (apply conf_log_above; auto).
+      intros pc u d f args k ch s U A B. unfold perform.
+      assert (C : state_conf pc s (log ch (RTool f args k) (log (join ch u) (RDecided f u) s))).
+      { apply state_conf_trans with (s2 := log (join ch u) (RDecided f u) s); [apply conf_log; lab | apply conf_log_above; auto]. }
       destruct (refusal H _ _ _ s); [split; auto; simpl; lab |].
       destruct (tool H f _ _ _).
       - split; auto. simpl. rewrite fill_label. lab.
       - split; auto. simpl. lab.
     Qed.
 
-    Lemma approval_conf : forall pc d f a args ls ch s k, flows pc d = true ->
-      (forall s', confined pc s' (k s')) -> confined pc s (approval H d f a args ls ch s k).
+    Lemma approval_conf : forall pc d l f a args ls ch s k, flows pc d = true -> flows pc l = true ->
+      (forall s', confined pc s' (k s')) -> confined pc s (approval H d l f a args ls ch s k).
     Proof.
-      intros pc d f a args ls ch s k A K. unfold approval. destruct a; auto.
+      intros pc d l f a args ls ch s k A B K. unfold approval. destruct a; auto.
       assert (C : state_conf pc s (log (join ch d) (RApprove f args ls) s)) by (apply conf_log; lab).
       destruct (refusal H _ _ _ s); [split; auto; simpl; lab |]. eapply confined_after; eauto.
     Qed.
@@ -262,10 +269,11 @@ Section Confinement.
       destruct (strip W) as [[| [] | | |] | |]; try done. apply K. lab.
     Qed.
 
-    Lemma counted_conf : forall pc f ch s k,
-      (forall s', confined pc s' (k s')) -> confined pc s (counted H pc f ch s k).
+    Lemma counted_conf : forall pc u f s k,
+      (forall s', confined pc s' (k s')) -> confined pc s (counted u f s k).
     Proof.
-      intros pc f ch s k K. unfold counted. destruct (spent H f _); [done | apply K].
+      intros pc u f s k K. unfold counted. destruct (stops (fixed s) f u (tr s)); [| apply K].
+      split; [exact I | apply state_conf_refl].
     Qed.
 
     Lemma called_conf : forall pc f V k s, confined pc s (called (F := F) H ev pc f V k s).
@@ -273,10 +281,10 @@ Section Confinement.
       intros. unfold called.
       destruct (admits H f pc (tool_pc H f)) eqn:E; [| done].
       destruct (foreign f V); [done |].
-      destruct (refused H f s _ _ _); [done |].
+      destruct (refused H f s _ _); [done |].
       destruct (tool_accepts H f (strip V)); [done |].
-      apply decide_conf. intros d s1 D. apply counted_conf. intros s2. apply approval_conf; [lab |]. intros s3.
-      apply perform_conf; [lab |]. apply above_join_l. eapply admits_above; eauto.
+      apply decide_conf. intros d s1 D. apply counted_conf. intros s2. apply approval_conf; [lab | lab |]. intros s3.
+      apply counted_conf. intros s4. apply perform_conf; [lab | lab |]. apply above_join_l. eapply admits_above; eauto.
     Qed.
 
     Lemma call_conf : forall pc f V s, confined pc s (call (F := F) H ev pc f V s).
@@ -501,10 +509,10 @@ Section Confinement.
       state_conf pc (set_remarks m s) s' -> state_conf pc s (forgotten pc (remarks s) s').
     Proof.
       intros pc m s s' (C & [M S] & T). simpl in *. unfold forgotten.
-      assert (K : forall t, store t = store s' -> tr t = tr s' ->
+      assert (K : forall t, fixed t = fixed s' -> store t = store s' -> tr t = tr s' ->
         (cv t = cv s \/ (flows pc (clab (cv s)) = true /\ flows pc (clab (cv t)) = true)) ->
         state_conf pc s (set_remarks (remarks s) t)).
-      { intros t E1 E2 D. split; [exact D | split; [split; [reflexivity |] |]]; simpl.
+      { intros t E0 E1 E2 D. split; [exact D | split; [split; [split; [reflexivity | simpl; rewrite E0; apply M] |] |]]; simpl.
         - rewrite E1. exact S.
         - rewrite E2. exact T. }
       destruct (flows pc (clab (cv s')) && _) eqn:E; apply K; auto.
@@ -556,7 +564,8 @@ Section Confinement.
     - done.
     - apply confined_bind; [apply evals_conf; auto |]. intros V s' A _.
       split; [exact A |]. unfold prepare. simpl. destruct c; try apply state_conf_refl.
-      apply conf_log. eapply flows_trans; [exact A | apply label_deep].
+      destruct V as [l [| |]]; try apply state_conf_refl.
+      apply conf_logs. apply Forall_forall. intros ev I. apply in_map_iff in I. destruct I as (m & <- & _). simpl in *. lab.
     - (* get *)
       apply confined_bind; auto. intros [l1 v1] s1 _ _.
       apply confined_bind; auto. intros [l2 v2] s2 _ _.

@@ -50,7 +50,7 @@ Section Flow.
     Hypothesis POL : forall ax, pol ax = true -> insulated F z ax.
     Hypothesis GEN : forall ax, policy H ax = true -> pol ax = true.
     Hypothesis PRE : lsrel pol z (prelude H) (prelude H).
-    Hypothesis TOOLS : tools_keep H pol.
+    Hypothesis TOOLS : tools_keep H pol z.
 
     (** Two runs under the same or unobservable program-counter labels. *)
     Theorem noninterference_general : forall n1 n2 pc1 pc2 env1 env2 s1 s2 e,
@@ -114,18 +114,34 @@ Section Flow.
       - left. eapply extends_refl; eauto.
       - left. eapply extends_refl; eauto.
     Qed.
+
+    (** Whatever ends a run at a call, in either run: a count of calls may be any
+        function of the whole history, different in the two worlds, since no
+        program catches what it says.  The calls may be in branches of [par] and [each]. *)
+    Definition counting (c : name -> L -> list (event L) -> bool) (s : state L) : state L :=
+      State (cv s) (store s) (tr s) (remarks s) (Frame (sets (fixed s)) c).
+
+    Theorem noninterference_counts : forall c1 c2 n1 n2 pc1 pc2 env1 env2 s1 s2 e,
+      same_label z pc1 pc2 -> permits pol e = true ->
+      lsrel pol z env1 env2 -> srel z s1 s2 ->
+      rrel pol z
+        (eval (F := F) H n1 pc1 env1 (counting c1 s1) e) (eval (F := F) H n2 pc2 env2 (counting c2 s2) e).
+    Proof.
+      intros c1 c2 n1 n2 pc1 pc2 env1 env2 s1 s2 e D P R S. apply noninterference_general; auto.
+    Qed.
   End General.
 
   (** ** Runs one after the other on a store *)
 
   (** What an observer cannot tell apart at the end of a run, it cannot tell
-      apart at the beginning of the next, whatever initial values are declared.
+      apart at the beginning of the next, whatever initial values are declared, if
+      it cannot tell the sets of [among] apart that the next run begins with.
       With the theorems above this holds for any number of runs, each in a world
       and at a time of its own. *)
-  Theorem next_run_related : forall z inits s1 s2,
-    srel z s1 s2 -> srel z (next_run H inits s1) (next_run H inits s2).
+  Theorem next_run_related : forall z f1 f2 inits s1 s2, frel z f1 f2 ->
+    srel z s1 s2 -> srel z (next_run H f1 inits s1) (next_run H f2 inits s2).
   Proof.
-    intros z inits s1 s2 (_ & [_ S] & _). split; [| split; [split |]]; auto.
+    intros z f1 f2 inits s1 s2 Fr (_ & [_ S] & _). split; [| split; [split; [split |] |]]; auto.
     - left. split; auto. apply bot_flows.
     - intros l A. simpl. rewrite (S l A). reflexivity.
   Qed.
@@ -134,7 +150,7 @@ Section Flow.
 
   Theorem noninterference : forall (z : L) n1 n2 pc env1 env2 s1 s2 e V1 V2 s1' s2',
     (forall ax, policy H ax = false) ->
-    lsrel no_axis z (prelude H) (prelude H) -> tools_keep H no_axis ->
+    lsrel no_axis z (prelude H) (prelude H) -> tools_keep H no_axis z ->
     permits no_axis e = true ->
     lsrel no_axis z env1 env2 -> srel z s1 s2 ->
     eval (F := F) H n1 pc env1 s1 e = (Val V1, s1') ->
@@ -147,6 +163,31 @@ Section Flow.
     - intros ax A. rewrite G in A. discriminate.
   Qed.
 
+  (** ** Delegation
+
+      Sets from which only those may choose whose texts the observer sees: no
+      endorsement is left that it could see, so a source that is not delegated
+      has no say in what it sees, calls included. *)
+  Theorem noninterference_delegated : forall (z : L) n1 n2 pc env1 env2 s1 s2 e,
+    (forall f c, In c (among H f) -> exists l, chosen_by c = Some l /\ low z l) ->
+    (forall f, approve H f = false) ->
+    (forall f p, tool_policy H f = Some p -> permits no_axis p = true) ->
+    (forall l, data_permits no_axis (from_label H l) = true) ->
+    (forall ax, policy H ax = false) ->
+    lsrel no_axis z (prelude H) (prelude H) -> permits no_axis e = true ->
+    lsrel no_axis z env1 env2 -> srel z s1 s2 ->
+    rrel no_axis z (eval (F := F) H n1 pc env1 s1 e) (eval (F := F) H n2 pc env2 s2 e).
+  Proof.
+    intros z n1 n2 pc env1 env2 s1 s2 e D A T Fl G PR P R S.
+    apply noninterference_general; auto.
+    - discriminate.
+    - intros ax X. rewrite G in X. discriminate.
+    - split; [| split; [exact T | split; [exact Fl |]]].
+      + intros f X. rewrite A in X. discriminate.
+      + intros f c I. right. eauto.
+    - destruct (flows pc z) eqn:X; [left | right]; auto.
+  Qed.
+
   (** ** The insulated forms *)
 
   (** Programs that endorse do not leak secrets: for an observer whom only
@@ -155,7 +196,7 @@ Section Flow.
     forall (z : L) n1 n2 pc env1 env2 s1 s2 e V1 V2 s1' s2',
     (forall i, flows i (integ F z) = true) ->
     policy H Declassify = false ->
-    lsrel only_endorse z (prelude H) (prelude H) -> tools_keep H only_endorse ->
+    lsrel only_endorse z (prelude H) (prelude H) -> tools_keep H only_endorse z ->
     permits only_endorse e = true ->
     lsrel only_endorse z env1 env2 -> srel z s1 s2 ->
     eval (F := F) H n1 pc env1 s1 e = (Val V1, s1') ->
@@ -174,7 +215,7 @@ Section Flow.
     forall (z : L) n1 n2 pc env1 env2 s1 s2 e V1 V2 s1' s2',
     (forall s, flows s (secr F z) = true) ->
     policy H Endorse = false ->
-    lsrel only_declassify z (prelude H) (prelude H) -> tools_keep H only_declassify ->
+    lsrel only_declassify z (prelude H) (prelude H) -> tools_keep H only_declassify z ->
     permits only_declassify e = true ->
     lsrel only_declassify z env1 env2 -> srel z s1 s2 ->
     eval (F := F) H n1 pc env1 s1 e = (Val V1, s1') ->

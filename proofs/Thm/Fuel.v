@@ -51,7 +51,7 @@ Section Fuel.
       approx (call (F := F) H ev1 pc f V s) (call (F := F) H ev2 pc f V s).
     Proof.
       intros. unfold call, called. destruct (admits H f pc (tool_pc H f)); auto. destruct (foreign f V); auto.
-      destruct (refused (F := F) H f _ _ _ _); auto. destruct (tool_accepts H f (strip V)); auto.
+      destruct (refused (F := F) H f _ _ _); auto. destruct (tool_accepts H f (strip V)); auto.
       unfold decide. destruct (tool_policy H f); auto. apply approx_bind; auto using restore_fuel.
     Qed.
 
@@ -148,7 +148,7 @@ Section Fuel.
     - apply with_label_fuel; auto using try_fuel.
   Qed.
 
-  (** A program has at most one result. *)
+  (** A program has at most one result; one that too many calls end ([stops]) has none. *)
   Corollary result_unique : forall n m pc env s e r1 r2,
     eval (F := F) H n pc env s e = r1 -> eval (F := F) H m pc env s e = r2 ->
     fst r1 <> Out -> fst r2 <> Out -> r1 = r2.

@@ -23,7 +23,7 @@ Section Hypotheses.
     (forall ax, pol ax = true -> insulated (axes B) z ax) /\
     (forall ax, policy H ax = true -> pol ax = true) /\
     lsrel pol z (prelude H) (prelude H) /\
-    tools_keep H pol.
+    tools_keep H pol z.
 
   (** A value is related to itself if its code reclassifies no more than [pol] allows. *)
   Lemma value_related : forall pol (z : B) (V : lval B), data_permits pol (strip V) = true -> lrel pol z V V.
@@ -148,7 +148,7 @@ Proof. apply secure_always. Qed.
 
     Its model replies with code, which uses the prelude and, where [pol] allows
     it, reclassifies; its tools have bounds, a policy and an approval; its store
-    has a capacity and a lifetime; what it answers depends on what was asked before. *)
+    has a capacity and a lifetime, and other runs write to it; what it answers depends on what was asked before. *)
 
 Section Witness.
   Context {B : bounded}.
@@ -193,11 +193,9 @@ Section Witness.
       if String.eqb f "checked" then Some (ELam (EGet (EGet (EVar 0) (text "x")) (text "value"))) else None;
     approve := fun f => existsb (String.eqb f) ["mail"; "order"] && pol Endorse;
     if_refused := fun f => String.eqb f "order";
-    spent := fun f seen => String.eqb f "once" && Nat.leb 1 (List.length seen);
-    among := fun f => if String.eqb f "order" && pol Endorse then [Some "book"] else [];
-    member := fun set d => match set, d with
-      | DCon CList ds, DK k => existsb (fun x => match x with DK k' => scalar_eqb k k' | _ => false end) ds
-      | _, _ => false end;
+    among := fun f => if String.eqb f "order" && pol Endorse then [Chooser "book" None [(0%nat, fun d => [d])]] else [];
+    equal := fun a b => match a, b with DK k, DK k' => scalar_eqb k k' | _, _ => false end;
+    longest := 3;
     anyone := untrusted;
     from_label := fun _ => DK (KStr "label");
     sample := fun _ seen => Nat.even (List.length seen);
@@ -224,18 +222,19 @@ Section Witness.
     key_type := fun k => k;
     now := fun _ seen => List.length seen;
     keep := fun _ now a => firstn 2 (filter (fun e => Nat.leb (now - fst (snd e)) 100) a);
+    others := fun _ seen a => if Nat.even (List.length seen) then a else without "y" a;
     clearance := fun _ => join secret untrusted;
     policy := pol;
     prelude := witness_prelude
   |}.
 
-  Lemma witness_tools : tools_keep witness pol.
+  Lemma witness_tools : forall z, tools_keep witness pol z.
   Proof.
-    split; [| split; [| split]]; simpl.
+    intros z. split; [| split; [| split]]; simpl.
     - intros f E. apply andb_true_iff in E. apply E.
     - intros f p. destruct (String.eqb f "checked"); [| discriminate]. intros E. inversion E. reflexivity.
     - reflexivity.
-    - intros f. unfold endorses. simpl. destruct (pol Endorse); auto. rewrite !andb_false_r. auto.
+    - intros f c. destruct (pol Endorse); auto. rewrite andb_false_r. contradiction.
   Qed.
 
   Lemma witness_prelude_related : forall z, lsrel pol z witness_prelude witness_prelude.
@@ -307,7 +306,7 @@ Section Tours.
 
   (** The key "first" has an initial value. *)
   Definition start : state B :=
-    initial (fun l => if flows l bot then [("first", (0%nat, DK (KNum 9)))] else []).
+    initial (Frame (fun _ => (bot, [DK (KNum 1)])) (fun f l t => String.eqb f "file" && Nat.leb 99 (List.length t))) (fun l => if flows l bot then [("first", (0%nat, DK (KNum 9)))] else []).
 
   Definition toured (pol : axis -> bool) (e : term) (env : list (lval B)) : result B :=
     eval (F := axes B) (witness pol secret untrusted) 60 bot env start e.
@@ -343,7 +342,8 @@ Section Tours.
     2: { intros X. rewrite X, PeanoNat.Nat.eqb_refl in T. discriminate. }
     2: { apply PeanoNat.Nat.leb_le. exact N. }
     eapply (proj1 (agrees_always B pol z)); eauto using witness_admissible.
-    split; [| split; [split |]]; auto. left. split; auto. apply bot_flows.
+    split; [left; split; auto; apply bot_flows |]. split; [split; [split |] |]; auto.
+    intros k. split; auto. left. split; auto. apply bot_flows.
   Qed.
 
   (** Secrets and untrusted data differ for an observer who sees neither;

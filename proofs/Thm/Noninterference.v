@@ -6,19 +6,21 @@
     an error above the observer), the trace that the observer has seen is a
     prefix of what it sees of the other. *)
 
-Require Import List String QArith Bool.
+Require Import List String QArith Bool Lia.
 Require Import Entail.Spec.Labels Entail.Spec.Syntax Entail.Spec.Interp.
 Require Import Entail.Thm.Confinement Entail.Thm.Relation.
 Import ListNotations.
 
 (** Tools keep the rule that [pol] is for the program: an approval is an
     endorsement, policies reclassify no more than the program may, and labels as
-    data have no code inside. *)
-Definition tools_keep {L : lattice} (H : host L) (pol : axis -> bool) : Prop :=
+    data have no code inside.  A set of [among] is an endorsement, too, but for an
+    observer who sees the labels of those who may choose from it. *)
+Definition tools_keep {L : lattice} (H : host L) (pol : axis -> bool) (z : L) : Prop :=
   (forall f, approve H f = true -> pol Endorse = true) /\
   (forall f p, tool_policy H f = Some p -> permits pol p = true) /\
   (forall l, data_permits pol (from_label H l) = true) /\
-  (forall f, endorses H f = true -> pol Endorse = true).
+  (forall f c, In c (among H f) ->
+     pol Endorse = true \/ exists l, chosen_by c = Some l /\ flows l z = true).
 
 Section Noninterference.
   Context {L : lattice} {F : factoring L}.
@@ -32,7 +34,7 @@ Section Noninterference.
   Hypothesis GEN : forall ax, policy H ax = true -> pol ax = true.
   (** The prelude keeps the same rule. *)
   Hypothesis PRE : lsrel pol z (prelude H) (prelude H).
-  Hypothesis TOOLS : tools_keep H pol.
+  Hypothesis TOOLS : tools_keep H pol z.
 
   Notation low l := (flows l z = true).
   Notation high l := (flows l z = false).
@@ -104,7 +106,7 @@ Section Noninterference.
               visible z t = []).
     { intros pc t A B. induction B as [| ev t E B IH]; simpl; auto.
       rewrite (above_high _ _ E A). auto. }
-    split; [| split; [split; [congruence |] |]].
+    split; [| split; [split; [split |] |]].
     - unfold crel in *.
       destruct C1 as [-> | [D1 D1']], C2 as [-> | [D2 D2']]; auto;
         right;
@@ -113,6 +115,8 @@ Section Noninterference.
                | D : flows pc2 (clab _) = true |- _ => apply high_up with (2 := A2) in D
                end;
         destruct C as [[E E'] | [E E']]; split; auto; congruence.
+    - destruct M as [M _], M1 as [M1 _], M2 as [M2 _]. congruence.
+    - destruct M as [_ M], M1 as [_ M1], M2 as [_ M2]. rewrite M1, M2. exact M.
     - intros k B. rewrite S1, S2; auto.
     - rewrite T1, T2, !visible_app, (V _ _ A1 B1), (V _ _ A2 B2). auto.
   Qed.
@@ -152,54 +156,133 @@ Section Noninterference.
   Lemma accept_grows : forall l d s, grows s (accept H l d s).
   Proof. intros. unfold accept. destruct (data_permits (policy H) d); apply grows_refl. Qed.
 
-  (** So it is for membership in a set. *)
-  Lemma chosen_low : forall o s V b, (o <> None -> pol Endorse = true) -> low b ->
-    chosen_from (F := F) H o s V b = true -> low (deep_label V).
+  Lemma joins_true : forall ls (l : L), low (joins ls) -> In l ls -> low l.
   Proof.
-    intros [k |] s V b E A C; simpl in C; [| discriminate].
-    apply andb_true_iff in C. destruct C as [C _]. apply andb_true_iff in C. destruct C as [C _].
-    apply (POL Endorse) with (l1 := b); [apply E; discriminate | eauto using flows_trans].
+    induction ls as [| l' ls IH]; simpl; intros l A I; [contradiction |].
+    apply join_true in A. destruct A as [A B]. destruct I as [-> | I]; auto.
   Qed.
 
-  Lemma chosen_same : forall o s1 s2 V1 V2 b, (o <> None -> pol Endorse = true) -> low b ->
-    srel s1 s2 -> lrel V1 V2 ->
-    chosen_from (F := F) H o s1 V1 b = chosen_from (F := F) H o s2 V2 b.
+  Lemma argument_at_rel : forall vs1 vs2 i, lsrel vs1 vs2 -> lrel (argument_at vs1 i) (argument_at vs2 i).
   Proof.
-    intros o s1 s2 V1 V2 b E A S R. destruct (lrel_deep _ _ _ _ R) as [(D & D' & B) | [B1 B2]].
-    - destruct o as [k |]; simpl; auto. rewrite <- D, <- D'. destruct (flows (key_label H k) b) eqn:K.
-      + rewrite (proj2 (proj1 (proj2 S)) (key_label H k)); eauto using flows_trans.
-      + rewrite !andb_false_r. auto.
-    - transitivity false; [| symmetry].
-      + destruct (chosen_from H o s1 V1 b) eqn:X; auto. apply chosen_low in X; auto. congruence.
-      + destruct (chosen_from H o s2 V2 b) eqn:X; auto. apply chosen_low in X; auto. congruence.
+    intros vs1 vs2 i R. revert i. unfold argument_at. induction R; intros [| i]; simpl; auto using bot_flows.
   Qed.
 
-  Definition endorsing (sets : list (option name)) : Prop :=
-    existsb (fun o => match o with Some _ => true | None => false end) sets = true -> pol Endorse = true.
+  (** Sets may be where the program may endorse, or where the observer sees what
+      those write who may choose. *)
+  Definition seen (c : chooser L) : Prop := pol Endorse = true \/ exists l, chosen_by c = Some l /\ low l.
 
-  Lemma endorsing_hd : forall sets, endorsing sets -> hd None sets <> None -> pol Endorse = true.
-  Proof. intros [| [k |] sets] E N; simpl in *; try congruence. apply E. reflexivity. Qed.
+  Lemma among_seen : forall f c, In c (among H f) -> seen c.
+  Proof. intros f c I. exact (proj2 (proj2 (proj2 TOOLS)) f c I). Qed.
 
-  Lemma endorsing_tl : forall sets, endorsing sets -> endorsing (tl sets).
-  Proof. unfold endorsing. intros [| o sets] E N; simpl in *; [discriminate | apply E; rewrite N; apply orb_true_r]. Qed.
-
-  Lemma endorsing_among : forall f, endorsing (among H f).
+  Lemma bounds_low : forall f bs i c p, low (bounds_of H f bs i) -> In c (among H f) -> about i c = true ->
+    In p (chosen_for c) -> low (bound_at bs (fst p)).
   Proof.
-    intros f E. apply (proj2 (proj2 (proj2 TOOLS)) f). unfold endorses. rewrite E. apply orb_true_r.
+    intros f bs i c p A I B Ip. unfold bounds_of in A. apply join_true in A. destruct A as [_ A].
+    apply joins_true with (l := joins (map (fun p => bound_at bs (fst p)) (chosen_for c))) in A.
+    - eapply joins_true; [exact A |]. apply in_map_iff. eauto.
+    - apply in_map_iff. exists c. rewrite B. auto.
   Qed.
 
-  Lemma refused_rel : forall f s1 s2, srel s1 s2 -> forall vs1 vs2, lsrel vs1 vs2 -> forall sets bs, endorsing sets ->
-    refused (F := F) H f s1 sets bs vs1 = refused (F := F) H f s2 sets bs vs2 \/
-    (exists b, refused (F := F) H f s1 sets bs vs1 = Some b /\ high b) \/
-    (exists b, refused (F := F) H f s2 sets bs vs2 = Some b /\ high b).
+  (** What a set admitted to a visible bound is visible. *)
+  Lemma admitted_low : forall s bs Ws c p, seen c -> admitted (F := F) H s bs Ws c = true ->
+    In p (chosen_for c) -> low (bound_at bs (fst p)) -> low (deep_label (argument_at Ws (fst p))).
   Proof.
-    intros f s1 s2 S vs1 vs2 R. induction R as [| V1 V2 vs1 vs2 R _ IH]; intros sets bs E; simpl; auto.
-    destruct (flows (hd bot bs) z) eqn:A.
-    - rewrite (admits_same f _ _ _ A (lrel_deep_label _ _ _ _ R)).
-      rewrite (chosen_same _ _ _ _ _ _ (endorsing_hd _ E) A S R).
-      destruct (admits H f (deep_label V2) (hd bot bs) || chosen_from H (hd None sets) s2 V2 (hd bot bs)); auto using endorsing_tl.
-    - destruct (admits H f (deep_label V1) (hd bot bs) || chosen_from H (hd None sets) s1 V1 (hd bot bs)),
-        (admits H f (deep_label V2) (hd bot bs) || chosen_from H (hd None sets) s2 V2 (hd bot bs)); eauto using endorsing_tl.
+    intros s bs Ws c p E A I B. unfold admitted in A. apply andb_true_iff in A. destruct A as [A _].
+    rewrite forallb_forall in A. specialize (A p I). apply andb_true_iff in A. destruct A as [A C].
+    destruct E as [E | (l & E & Lo)].
+    - apply andb_true_iff in A. destruct A as [A _].
+      apply (POL Endorse) with (l1 := bound_at bs (fst p)); [exact E |]. eapply flows_trans; eauto.
+    - unfold may_choose in C. rewrite E in C. eapply flows_trans; [exact C |]. apply join_true. auto.
+  Qed.
+
+  Lemma chosen_low : forall f s bs Ws i, low (bound_at bs i) ->
+    chosen_from (F := F) H f s bs Ws i = true -> low (deep_label (argument_at Ws i)).
+  Proof.
+    intros f s bs Ws i B C. unfold chosen_from in C. apply existsb_exists in C. destruct C as (c & I & C).
+    apply andb_true_iff in C. destruct C as [C A]. unfold about in C. apply existsb_exists in C.
+    destruct C as (p & Ip & E). apply PeanoNat.Nat.eqb_eq in E. subst i.
+    apply admitted_low with (s := s) (bs := bs) (c := c); eauto using among_seen.
+  Qed.
+
+  (** Nor can a set tell apart what its bounds hide. *)
+  Lemma admitted_same : forall s1 s2 bs Ws1 Ws2 c p, seen c -> srel s1 s2 -> lsrel Ws1 Ws2 ->
+    In p (chosen_for c) -> (forall p, In p (chosen_for c) -> low (bound_at bs (fst p))) ->
+    admitted (F := F) H s1 bs Ws1 c = admitted (F := F) H s2 bs Ws2 c.
+  Proof.
+    intros s1 s2 bs Ws1 Ws2 c p E S R Ip B.
+    assert (V : forall s Ws, admitted (F := F) H s bs Ws c = true -> low (fst (sets (fixed s) (from c)))).
+    { intros s Ws A. unfold admitted in A. apply andb_true_iff in A. destruct A as [A _].
+      rewrite forallb_forall in A. specialize (A p Ip). apply andb_true_iff in A. destruct A as [A _].
+      apply andb_true_iff in A. destruct A as [_ A]. eapply flows_trans; eauto. }
+    assert (D : forall p, In p (chosen_for c) -> low (deep_label (argument_at Ws1 (fst p))) \/ low (deep_label (argument_at Ws2 (fst p))) ->
+      argument_at Ws1 (fst p) = argument_at Ws2 (fst p)).
+    { intros q _ Lo. destruct (lrel_visible _ _ _ _ (argument_at_rel _ _ (fst q) R)) as [[X _] | [X Y]]; auto.
+      destruct Lo; congruence. }
+    assert (G : forall W1 W2, (forall p, In p (chosen_for c) -> argument_at W1 (fst p) = argument_at W2 (fst p)) ->
+      low (fst (sets (fixed s1) (from c))) \/ low (fst (sets (fixed s2) (from c))) ->
+      admitted (F := F) H s1 bs W1 c = admitted (F := F) H s2 bs W2 c).
+    { intros W1 W2 X Y. unfold admitted. destruct S as (_ & [[_ Fr] _] & _). destruct (Fr (from c)) as [Fl Fd].
+      assert (Lo : low (fst (sets (fixed s1) (from c)))) by (destruct Fl as [[_ Z] | [Z1 Z2]]; auto; destruct Y; congruence).
+      destruct Fl as [[Fl _] | [Z _]]; [| congruence]. rewrite Fl, (Fd Lo). f_equal.
+      - assert (M : forall ps, incl ps (chosen_for c) ->
+          forallb (fun p => flows (mix F Endorse (bound_at bs (fst p)) (deep_label (argument_at W1 (fst p)))) (bound_at bs (fst p))
+            && flows (fst (sets (fixed s2) (from c))) (bound_at bs (fst p))
+            && may_choose c (argument_at W1 (fst p)) (bound_at bs (fst p))) ps =
+          forallb (fun p => flows (mix F Endorse (bound_at bs (fst p)) (deep_label (argument_at W2 (fst p)))) (bound_at bs (fst p))
+            && flows (fst (sets (fixed s2) (from c))) (bound_at bs (fst p))
+            && may_choose c (argument_at W2 (fst p)) (bound_at bs (fst p))) ps).
+        { induction ps as [| q ps IH]; intros I; cbn [forallb]; auto. rewrite (X q), IH; auto.
+          - intros r Ir. apply I. right. exact Ir.
+          - apply I. left. reflexivity. }
+        apply M. intros q Iq. exact Iq.
+      - f_equal. apply map_ext_in. intros q Iq. rewrite (X q Iq). reflexivity. }
+    destruct (admitted (F := F) H s1 bs Ws1 c) eqn:A1.
+    - rewrite <- A1. apply G; eauto using admitted_low.
+    - destruct (admitted (F := F) H s2 bs Ws2 c) eqn:A2; auto.
+      rewrite <- A1, <- A2. apply G; eauto using admitted_low.
+  Qed.
+
+  Lemma chosen_same : forall f s1 s2 bs Ws1 Ws2 i, low (bounds_of H f bs i) ->
+    srel s1 s2 -> lsrel Ws1 Ws2 ->
+    chosen_from (F := F) H f s1 bs Ws1 i = chosen_from (F := F) H f s2 bs Ws2 i.
+  Proof.
+    intros f s1 s2 bs Ws1 Ws2 i B S R. unfold chosen_from.
+    assert (M : forall cs, incl cs (among H f) ->
+      existsb (fun c => about i c && admitted (F := F) H s1 bs Ws1 c) cs =
+      existsb (fun c => about i c && admitted (F := F) H s2 bs Ws2 c) cs).
+    { induction cs as [| c cs IH]; intros I; cbn [existsb]; auto.
+      rewrite IH by (intros r Ir; apply I; right; exact Ir). f_equal.
+      destruct (about i c) eqn:A; auto. cbn [andb].
+      assert (Ic : In c (among H f)) by (apply I; left; reflexivity).
+      pose proof A as A'. unfold about in A'. apply existsb_exists in A'. destruct A' as (p & Ip & _).
+      eapply admitted_same; eauto using bounds_low, among_seen. }
+    apply M. intros c Ic. exact Ic.
+  Qed.
+
+  Lemma accepted_same : forall f s1 s2 bs Ws1 Ws2 i, low (bounds_of H f bs i) ->
+    srel s1 s2 -> lsrel Ws1 Ws2 ->
+    accepted (F := F) H f s1 bs Ws1 i = accepted (F := F) H f s2 bs Ws2 i.
+  Proof.
+    intros f s1 s2 bs Ws1 Ws2 i B S R. unfold accepted.
+    rewrite (chosen_same f s1 s2 bs Ws1 Ws2 i B S R). f_equal. apply admits_same.
+    - unfold bounds_of in B. apply join_true in B. apply B.
+    - eapply lrel_deep_label. apply argument_at_rel. exact R.
+  Qed.
+
+  Lemma lsrel_length : forall vs1 vs2, lsrel vs1 vs2 -> List.length vs1 = List.length vs2.
+  Proof. intros vs1 vs2 R. induction R; simpl; auto. Qed.
+
+  Lemma refused_rel : forall f s1 s2 bs vs1 vs2, srel s1 s2 -> lsrel vs1 vs2 ->
+    refused (F := F) H f s1 bs vs1 = refused (F := F) H f s2 bs vs2 \/
+    (exists b, refused (F := F) H f s1 bs vs1 = Some b /\ high b) \/
+    (exists b, refused (F := F) H f s2 bs vs2 = Some b /\ high b).
+  Proof.
+    intros f s1 s2 bs vs1 vs2 S R. unfold refused. rewrite (lsrel_length _ _ R).
+    induction (seq 0 (List.length vs2)) as [| i is IH]; simpl; auto.
+    destruct (flows (bounds_of H f bs i) z) eqn:A.
+    - rewrite (accepted_same f s1 s2 bs vs1 vs2 i A S R).
+      destruct (accepted H f s2 bs vs2 i); simpl; auto.
+    - destruct (accepted H f s1 bs vs1 i), (accepted H f s2 bs vs2 i); simpl; eauto.
   Qed.
 
   (** The channel depends on how many parameters there are only. *)
@@ -234,16 +317,46 @@ Section Noninterference.
     intros vs1 vs2 R. induction R; intros bs; simpl; f_equal; auto.
   Qed.
 
-  (** Arguments that a visible channel admitted are visible. *)
-  Lemma channel_args : forall f s vs sets bs, endorsing sets ->
-    refused (F := F) H f s sets bs vs = None -> low (channel_of bs vs) -> low (joins (map deep_label vs)).
+  Lemma refused_none : forall f s bs Ws, refused (F := F) H f s bs Ws = None ->
+    forall i, (i < List.length Ws)%nat -> accepted (F := F) H f s bs Ws i = true.
   Proof.
-    induction vs as [| V vs IH]; intros sets bs E A B; simpl in *; auto using bot_flows.
-    apply join_true in B. destruct B as [B B'].
-    destruct (admits H f (deep_label V) (hd bot bs)) eqn:C; simpl in A.
-    - apply join_true. split; eauto using admits_low, endorsing_tl.
-    - destruct (chosen_from H (hd None sets) s V (hd bot bs)) eqn:D; [| discriminate].
-      apply join_true. split; eauto using chosen_low, endorsing_hd, endorsing_tl.
+    intros f s bs Ws R i N. unfold refused in R.
+    destruct (find (fun i => negb (accepted H f s bs Ws i)) (seq 0 (List.length Ws))) eqn:E; [discriminate |].
+    apply find_none with (x := i) in E; [apply negb_false_iff in E; exact E |]. apply in_seq. lia.
+  Qed.
+
+  Lemma channel_bound : forall (vs : list (lval L)) bs i, (i < List.length vs)%nat ->
+    flows (bound_at bs i) (channel_of bs vs) = true.
+  Proof.
+    induction vs as [| V vs IH]; intros bs i N; simpl in N; [lia |]. simpl. unfold bound_at in *.
+    destruct i as [| i].
+    - destruct bs; simpl; apply join_l.
+    - apply flows_join_r. replace (nth (S i) bs bot) with (nth i (tl bs) bot); [apply IH; lia |].
+      destruct bs; simpl; auto. destruct i; auto.
+  Qed.
+
+  Lemma joins_low : forall Ws : list (lval L), (forall i, (i < List.length Ws)%nat -> low (deep_label (argument_at Ws i))) ->
+    low (joins (map deep_label Ws)).
+  Proof.
+    induction Ws as [| W Ws IH]; intros A; simpl; auto using bot_flows. apply join_true. split.
+    - apply (A 0%nat). simpl. lia.
+    - apply IH. intros i N. apply (A (S i)). simpl. lia.
+  Qed.
+
+  Lemma accepted_low : forall f s bs Ws i, low (bound_at bs i) ->
+    accepted (F := F) H f s bs Ws i = true -> low (deep_label (argument_at Ws i)).
+  Proof.
+    intros f s bs Ws i B A. unfold accepted in A. apply orb_true_iff in A.
+    destruct A as [A | A]; eauto using admits_low, chosen_low.
+  Qed.
+
+  (** Arguments that a visible channel admitted are visible. *)
+  Lemma channel_args : forall f s vs bs,
+    refused (F := F) H f s bs vs = None -> low (channel_of bs vs) -> low (joins (map deep_label vs)).
+  Proof.
+    intros f s vs bs A B. apply joins_low. intros i N. eapply accepted_low.
+    - eapply flows_trans; [apply channel_bound; exact N | exact B].
+    - eapply refused_none; eauto.
   Qed.
 
   (** What a low answer depends on is the same in both runs. *)
@@ -256,10 +369,11 @@ Section Noninterference.
   Lemma same_label_self : forall l, same_label l l.
   Proof. intros l. destruct (flows l z) eqn:E; [left | right]; auto. Qed.
 
-  Lemma perform_grows : forall d f args k ch (s : state L), grows s (perform H d f args k ch s).
+  Lemma perform_grows : forall u d f args k ch (s : state L), grows s (perform H u d f args k ch s).
   Proof.
     intros. unfold perform.
-    assert (G : forall o, grows s (o, log ch (RTool f args k) s)) by (intros; exists [Event ch (RTool f args k)]; reflexivity).
+    assert (G : forall o, grows s (o, log ch (RTool f args k) (log (join ch u) (RDecided f u) s)))
+      by (intros; exists [Event ch (RTool f args k); Event (join ch u) (RDecided f u)]; reflexivity).
     destruct (refusal H _ _ _ s); auto. destruct (tool H f _ _ _); auto.
   Qed.
 
@@ -300,13 +414,17 @@ Section Noninterference.
           (content H f args k path (visible l2 t2)) as [x2 | [c2 specs2]]; auto.
   Qed.
 
-  Lemma perform_rel : forall f d1 d2 args1 args2 k ch s1 s2,
-    same_label d1 d2 -> (low d1 -> args1 = args2) -> (low ch -> args1 = args2) -> srel s1 s2 ->
-    rrel (perform H d1 f args1 k ch s1) (perform H d2 f args2 k ch s2).
+  Lemma perform_rel : forall f u1 u2 d1 d2 args1 args2 k ch s1 s2,
+    same_label u1 u2 -> same_label d1 d2 -> (low d1 -> args1 = args2) -> (low ch -> args1 = args2) -> srel s1 s2 ->
+    rrel (perform H u1 d1 f args1 k ch s1) (perform H u2 d2 f args2 k ch s2).
   Proof.
-    intros f d1 d2 args1 args2 k ch s1 s2 D A1 A2 S. unfold perform.
-    assert (S' : srel (log ch (RTool f args1 k) s1) (log ch (RTool f args2 k) s2)).
-    { apply srel_log; auto using same_label_self. intros C. f_equal. auto. }
+    intros f u1 u2 d1 d2 args1 args2 k ch s1 s2 U D A1 A2 S. unfold perform.
+    assert (S' : srel (log ch (RTool f args1 k) (log (join ch u1) (RDecided f u1) s1))
+                      (log ch (RTool f args2 k) (log (join ch u2) (RDecided f u2) s2))).
+    { apply srel_log; auto using same_label_self; [intros C; f_equal; auto |].
+      apply srel_log; auto using same_label_self.
+      - apply same_label_join; auto using same_label_self.
+      - intros C. apply join_true in C. destruct U as [[<- _] | [U _]]; auto. destruct C. congruence. }
     set (r := tool_res H f).
     assert (Hi : forall l1 l2 o1 o2 q1 q2,
       high l1 -> high l2 ->
@@ -317,7 +435,7 @@ Section Noninterference.
       - destruct o1; simpl; auto; [rewrite (V1 V) | rewrite (E1 l message)]; auto.
       - destruct o2; simpl; auto; [rewrite (V2 V) | rewrite (E2 l message)]; auto. }
     assert (HiA : high (join d1 r) -> high (join d2 r) ->
-      rrel (perform H d1 f args1 k ch s1) (perform H d2 f args2 k ch s2)).
+      rrel (perform H u1 d1 f args1 k ch s1) (perform H u2 d2 f args2 k ch s2)).
     { intros H1 H2. unfold perform. fold r.
       destruct (refusal H ch _ _ s1), (refusal H ch _ _ s2);
         try destruct (tool H f args1 k _); try destruct (tool H f args2 k _);
@@ -344,22 +462,65 @@ Section Noninterference.
         apply rrel_high; simpl; rewrite ?fill_label; auto.
   Qed.
 
-  (** A list of sets that the observer sees all of. *)
-  Lemma clean_same : forall s1 s2 ws sets bs, srel s1 s2 -> low (sets_label H sets) ->
-    clean (F := F) H s1 sets bs ws = clean (F := F) H s2 sets bs ws.
+  (** Sets that the observer sees all of. *)
+  Lemma sets_label_rel : forall f s1 s2, srel s1 s2 -> same_label (sets_label H f s1) (sets_label H f s2).
   Proof.
-    intros s1 s2 ws sets bs S. revert sets bs. induction ws as [| W ws IH]; intros sets bs A; simpl; auto.
-    rewrite (IH (tl sets)).
-    - f_equal. f_equal. destruct sets as [| [k |] sets]; simpl; auto.
-      unfold sets_label in A. simpl in A. apply join_true in A.
-      rewrite (proj2 (proj1 (proj2 S)) (key_label H k)); auto. apply A.
-    - destruct sets; simpl; auto. unfold sets_label in *. simpl in A. apply join_true in A. apply A.
+    intros f s1 s2 (_ & [[_ Fr] _] & _). unfold sets_label.
+    induction (among H f) as [| c cs IH]; simpl; [apply same_label_self |].
+    apply same_label_join; auto. apply Fr.
   Qed.
 
-  Lemma approval_grows : forall d f a args ls ch (s : state L) k,
-    (forall s', grows s' (k s')) -> grows s (approval H d f a args ls ch s k).
+  Lemma admitted_sets : forall s1 s2 bs Ws c p, srel s1 s2 -> In p (chosen_for c) -> low (bound_at bs (fst p)) ->
+    admitted (F := F) H s1 bs Ws c = admitted (F := F) H s2 bs Ws c.
   Proof.
-    intros d f a args ls ch s k K. unfold approval. destruct a; auto.
+    intros s1 s2 bs Ws c p S I B.
+    assert (V : forall s, high (fst (sets (fixed s) (from c))) -> admitted (F := F) H s bs Ws c = false).
+    { intros s A. destruct (admitted (F := F) H s bs Ws c) eqn:E; auto. unfold admitted in E.
+      apply andb_true_iff in E. destruct E as [E _]. rewrite forallb_forall in E. specialize (E p I).
+      apply andb_true_iff in E. destruct E as [E _]. apply andb_true_iff in E. destruct E as [_ E].
+      rewrite (flows_trans L _ _ _ E B) in A. discriminate. }
+    destruct S as (_ & [[_ Fr] _] & _). destruct (Fr (from c)) as [[[E Lo] | [X Y]] D].
+    - unfold admitted. rewrite E, (D Lo). reflexivity.
+    - rewrite (V s1 X), (V s2 Y). reflexivity.
+  Qed.
+
+  (** So it is where the observer sees the bounds: what is in a set that it does not
+      see does not matter there. *)
+  Lemma clean_bounds : forall f s1 s2 bs Ws, srel s1 s2 ->
+    (forall i, (i < List.length Ws)%nat -> low (bound_at bs i)) ->
+    clean (F := F) H f s1 bs Ws = clean (F := F) H f s2 bs Ws.
+  Proof.
+    intros f s1 s2 bs Ws S B.
+    assert (G : forall i, (i < List.length Ws)%nat ->
+      chosen_from (F := F) H f s1 bs Ws i = chosen_from (F := F) H f s2 bs Ws i).
+    { intros i N. unfold chosen_from. induction (among H f) as [| c cs IH]; auto. cbn [existsb]. rewrite IH. f_equal.
+      destruct (about i c) eqn:A; auto. cbn [andb]. unfold about in A. apply existsb_exists in A.
+      destruct A as (p & Ip & E). apply PeanoNat.Nat.eqb_eq in E. subst i. eapply admitted_sets; eauto. }
+    unfold clean. assert (M : forall is, (forall i, In i is -> (i < List.length Ws)%nat) ->
+      forallb (fun i => flows (deep_label (argument_at Ws i)) (bound_at bs i) || chosen_from (F := F) H f s1 bs Ws i) is =
+      forallb (fun i => flows (deep_label (argument_at Ws i)) (bound_at bs i) || chosen_from (F := F) H f s2 bs Ws i) is).
+    { induction is as [| i is IH]; intros I; cbn [forallb]; auto. rewrite G, IH; auto.
+      - intros j Ij. apply I. right. exact Ij.
+      - apply I. left. reflexivity. }
+    apply M. intros i I. apply in_seq in I. lia.
+  Qed.
+
+  Lemma clean_same : forall f s1 s2 bs Ws, srel s1 s2 -> low (sets_label H f s1) ->
+    clean (F := F) H f s1 bs Ws = clean (F := F) H f s2 bs Ws.
+  Proof.
+    intros f s1 s2 bs Ws S A.
+    assert (G : forall i, chosen_from (F := F) H f s1 bs Ws i = chosen_from (F := F) H f s2 bs Ws i).
+    { intros i. unfold chosen_from, sets_label in *. induction (among H f) as [| c cs IH]; auto.
+      cbn [existsb]. simpl in A. apply join_true in A. destruct A as [A B]. rewrite (IH B). f_equal. f_equal.
+      destruct S as (_ & [[_ Fr] _] & _). destruct (Fr (from c)) as [[[E _] | [X _]] D]; [| congruence].
+      unfold admitted. rewrite E, (D A). reflexivity. }
+    unfold clean. induction (seq 0 (List.length Ws)) as [| i is IH]; simpl; auto. rewrite G, IH. reflexivity.
+  Qed.
+
+  Lemma approval_grows : forall d l f a args ls ch (s : state L) k,
+    (forall s', grows s' (k s')) -> grows s (approval H d l f a args ls ch s k).
+  Proof.
+    intros d l f a args ls ch s k K. unfold approval. destruct a; auto.
     destruct (refusal H _ _ _ s); [eexists [_]; reflexivity |].
     eapply grows_trans; [| apply K]. eexists [_]. reflexivity.
   Qed.
@@ -370,74 +531,64 @@ Section Noninterference.
     intros l r s1 s2 A (C & S & T). split; (split; [exact C | split; [exact S |]]); simpl; rewrite A; auto.
   Qed.
 
-  Lemma approval_rel : forall f d1 d2 a1 a2 args1 args2 ls1 ls2 ch s1 s2 k1 k2,
-    same_label d1 d2 -> (low d1 -> a1 = a2 /\ args1 = args2 /\ ls1 = ls2) -> srel s1 s2 ->
+  (** Whether somebody is asked is seen by those who see the question, and those who
+      see the answer. *)
+  Lemma approval_rel : forall f d1 d2 l1 l2 a1 a2 args1 args2 ls1 ls2 ch s1 s2 k1 k2,
+    same_label d1 d2 -> same_label l1 l2 -> (low d1 -> args1 = args2 /\ ls1 = ls2) ->
+    (low (join ch d1) \/ low l1 -> a1 = a2) -> (low l1 -> low d1) -> srel s1 s2 ->
     (forall t1 t2, srel t1 t2 -> rrel (k1 t1) (k2 t2)) ->
     (forall s', grows s' (k1 s')) -> (forall s', grows s' (k2 s')) ->
-    rrel (approval H d1 f a1 args1 ls1 ch s1 k1) (approval H d2 f a2 args2 ls2 ch s2 k2).
+    rrel (approval H d1 l1 f a1 args1 ls1 ch s1 k1) (approval H d2 l2 f a2 args2 ls2 ch s2 k2).
   Proof.
-    intros f d1 d2 a1 a2 args1 args2 ls1 ls2 ch s1 s2 k1 k2 D A S K G1 G2. unfold approval.
-    set (r := tool_res H f).
-    assert (Am : a1 = a2 \/ (high d1 /\ high d2)).
-    { destruct D as [[_ D] | D]; auto. left. apply A. auto. }
-    assert (One : a1 = a2 -> rrel (approval H d1 f a1 args1 ls1 ch s1 k1) (approval H d2 f a2 args2 ls2 ch s2 k2)).
-    2: { destruct Am as [E | [D1 D2]]; [apply One; auto |].
-      assert (H1 : high (join d1 r)) by (apply join_false_l; auto).
-      assert (H2 : high (join d2 r)) by (apply join_false_l; auto).
-      assert (J1 : high (join ch d1)) by (apply join_false_r; auto).
-      assert (J2 : high (join ch d2)) by (apply join_false_r; auto).
-      destruct a1, a2; try (apply One; reflexivity).
-      - destruct (srel_log_high _ (RApprove f args1 ls1) _ _ J1 S) as [S1 _].
-        destruct (refusal H (join ch d1) _ _ s1); auto.
-        eapply rrel_stuck_left; [exact H1 | apply ext, S1 | auto].
-      - destruct (srel_log_high _ (RApprove f args2 ls2) _ _ J2 S) as [_ S2].
-        destruct (refusal H (join ch d2) _ _ s2); auto.
-        eapply rrel_stuck_right; [exact H2 | apply ext', S2 | auto]. }
-    intros <-. unfold approval. fold r. destruct a1; auto. clear Am.
+    intros f d1 d2 l1 l2 a1 a2 args1 args2 ls1 ls2 ch s1 s2 k1 k2 D Dl A B Ld S K G1 G2. unfold approval.
+    assert (Dc : same_label (join ch d1) (join ch d2)) by (apply same_label_join; auto using same_label_self).
     assert (S' : srel (log (join ch d1) (RApprove f args1 ls1) s1) (log (join ch d2) (RApprove f args2 ls2) s2)).
-    { apply srel_log; auto.
-      - apply same_label_join; auto using same_label_self.
-      - intros C. apply join_true in C. destruct (A (proj2 C)) as (_ & -> & ->). reflexivity. }
-    assert (Hi : high (join d1 r) -> high (join d2 r) ->
-      rrel match refusal H (join ch d1) (join d1 r) (RApprove f args1 ls1) s1 with
-           | Some m => (Err (join d1 r) m, log (join ch d1) (RApprove f args1 ls1) s1)
-           | None => k1 (log (join ch d1) (RApprove f args1 ls1) s1)
-           end
-           match refusal H (join ch d2) (join d2 r) (RApprove f args2 ls2) s2 with
-           | Some m => (Err (join d2 r) m, log (join ch d2) (RApprove f args2 ls2) s2)
-           | None => k2 (log (join ch d2) (RApprove f args2 ls2) s2)
-           end).
-    { intros H1 H2.
-      destruct (refusal H (join ch d1) _ _ s1).
-      { eapply rrel_stuck_left; [exact H1 | apply ext, S' |].
-        destruct (refusal H (join ch d2) _ _ s2); [apply grows_refl | apply G2]. }
-      destruct (refusal H (join ch d2) _ _ s2); auto.
-      eapply rrel_stuck_right; [exact H2 | apply ext', S' | apply G1]. }
-    destruct D as [[<- D] | [D1 D2]]; [| apply Hi; apply join_false_l; auto].
-    destruct (A D) as (_ & <- & <-).
-    destruct (flows r z) eqn:B; [| apply Hi; apply join_false_r; auto].
-    assert (Lo : low (join d1 r)) by (apply join_true; auto).
-    rewrite (refusal_low _ _ _ _ _ Lo S).
-    destruct (refusal H (join ch d1) _ _ s2); [apply rrel_err; auto | auto].
+    { apply srel_log; auto. intros C. apply join_true in C. destruct (A (proj2 C)) as (-> & ->). reflexivity. }
+    destruct (flows l1 z) eqn:Lo.
+    - destruct Dl as [[<- _] | [X _]]; [| congruence]. rewrite <- (B (or_intror eq_refl)). destruct a1; auto.
+      destruct D as [[<- D] | [X _]]; [| rewrite (Ld eq_refl) in X; discriminate].
+      destruct (A D) as (<- & <-). rewrite (refusal_low (join ch d1) l1 _ _ _ Lo S).
+      destruct (refusal H (join ch d1) l1 _ s2); [apply rrel_err; auto | auto].
+    - assert (Hi2 : high l2) by (destruct Dl as [[<- _] | [_ X]]; auto).
+      destruct (flows (join ch d1) z) eqn:C.
+      + rewrite <- (B (or_introl eq_refl)). destruct a1; auto.
+        destruct (refusal H (join ch d1) l1 _ s1).
+        { eapply rrel_stuck_left; [exact Lo | apply ext, S' |].
+          destruct (refusal H (join ch d2) l2 _ s2); [apply grows_refl | apply G2]. }
+        destruct (refusal H (join ch d2) l2 _ s2); auto.
+        eapply rrel_stuck_right; [exact Hi2 | apply ext', S' | apply G1].
+      + assert (C2 : high (join ch d2)) by (destruct Dc as [[<- _] | [_ X]]; auto).
+        destruct (srel_log_high _ (RApprove f args1 ls1) _ _ C S) as [S1 _].
+        destruct (srel_log_high _ (RApprove f args2 ls2) _ _ C2 S) as [_ S2].
+        destruct a1, a2; auto.
+        * destruct (refusal H (join ch d1) l1 _ s1).
+          { eapply rrel_stuck_left; [exact Lo | apply ext, S' |].
+            destruct (refusal H (join ch d2) l2 _ s2); [apply grows_refl | apply G2]. }
+          destruct (refusal H (join ch d2) l2 _ s2); auto.
+          eapply rrel_stuck_right; [exact Hi2 | apply ext', S' | apply G1].
+        * destruct (refusal H (join ch d1) l1 _ s1); auto.
+          eapply rrel_stuck_left; [exact Lo | apply ext, S1 | auto].
+        * destruct (refusal H (join ch d2) l2 _ s2); auto.
+          eapply rrel_stuck_right; [exact Hi2 | apply ext', S2 | auto].
   Qed.
 
-  Lemma counted_grows : forall pc f ch (s : state L) k,
-    (forall s', grows s' (k s')) -> grows s (counted H pc f ch s k).
-  Proof. intros. unfold counted. destruct (spent H f _); auto using grows_refl. Qed.
+  Lemma counted_grows : forall u f (s : state L) k,
+    (forall s', grows s' (k s')) -> grows s (counted u f s k).
+  Proof. intros. unfold counted. destruct (stops (fixed s) f u (tr s)); auto using grows_refl. Qed.
 
-  Lemma counted_rel : forall pc f ch s1 s2 k1 k2, srel s1 s2 ->
+  (** A run that ends because there were too many calls has shown a beginning of
+      what the other one shows, whatever was counted. *)
+  Lemma counted_rel : forall u1 u2 f s1 s2 k1 k2, srel s1 s2 ->
     (forall t1 t2, srel t1 t2 -> rrel (k1 t1) (k2 t2)) ->
     (forall s', grows s' (k1 s')) -> (forall s', grows s' (k2 s')) ->
-    rrel (counted H pc f ch s1 k1) (counted H pc f ch s2 k2).
+    rrel (counted u1 f s1 k1) (counted u2 f s2 k2).
   Proof.
-    intros pc f ch s1 s2 k1 k2 S K G1 G2. unfold counted. destruct (flows ch z) eqn:A.
-    - rewrite (visible_low _ _ _ _ A (proj2 (proj2 S))).
-      destruct (spent H f _); auto using rrel_err_same, same_label_self.
-    - assert (J : high (join pc ch)) by (apply join_false_r; auto).
-      destruct (spent H f (visible ch (tr s1))).
-      { eapply rrel_stuck_left; [exact J | apply ext, S |]. destruct (spent H f _); auto using grows_refl. }
-      destruct (spent H f (visible ch (tr s2))); auto.
-      eapply rrel_stuck_right; [exact J | apply ext', S | auto].
+    intros u1 u2 f s1 s2 k1 k2 S K G1 G2. unfold counted.
+    destruct (stops (fixed s1) f u1 (tr s1)).
+    { eapply rrel_stuck_left; [exact I | apply ext, S |].
+      destruct (stops (fixed s2) f u2 (tr s2)); auto using grows_refl. }
+    destruct (stops (fixed s2) f u2 (tr s2)); auto.
+    eapply rrel_stuck_right; [exact I | apply ext', S | auto].
   Qed.
 
   Lemma shown_rel : forall pc l1 l2 V1 V2 m1 m2, low pc -> lrel V1 V2 ->
@@ -514,7 +665,7 @@ Section Noninterference.
   Lemma present_rel : forall l s1 s2, low l -> srel s1 s2 -> present H l s1 = present H l s2.
   Proof.
     intros l s1 s2 A S. unfold present. rewrite (visible_low _ _ _ _ A (proj2 (proj2 S))).
-    f_equal. apply S. auto.
+    f_equal. f_equal. apply S. auto.
   Qed.
 
   Lemma remember_rel : forall pc k V1 V2 s1 s2,
@@ -637,6 +788,46 @@ Section Noninterference.
     Proof.
       intros pc1 pc2 env1 env2 s1 s2 e [[-> A] | [A B]] P R S; auto.
       eapply high_results with (1 := A) (2 := B); eauto.
+    Qed.
+
+    (** That arguments were made, and their parts, is seen alike. *)
+    Lemma select_rel : forall m vs1 vs2, lsrel vs1 vs2 -> lsrel (select_by m vs1) (select_by m vs2).
+    Proof.
+      induction m as [| b m IH]; intros vs1 vs2 R; simpl; auto.
+      destruct R; auto. destruct b; auto.
+    Qed.
+
+    Lemma made_rel : forall l f fs vs1 vs2 ms, low l -> lsrel vs1 vs2 ->
+      visible z (map (made l f fs vs1) ms) = visible z (map (made l f fs vs2) ms).
+    Proof.
+      intros l f fs vs1 vs2 ms A R. unfold visible. induction ms as [| m ms IH]; simpl; auto. rewrite IH. unfold made.
+      rewrite (lsrel_length _ _ R).
+      destruct (lsrel_deep _ _ _ _ (select_rel m _ _ R)) as [(<- & <- & _) | [D1 D2]]; auto.
+      rewrite !join_false_r; auto.
+    Qed.
+
+    Lemma made_high : forall l f fs vs ms, high l -> visible z (map (made l f fs vs) ms) = [].
+    Proof.
+      intros l f fs vs ms A. unfold visible. induction ms as [| m ms IH]; simpl; auto. rewrite join_false_l; auto.
+    Qed.
+
+    Lemma prepare_rel : forall c V1 V2 s1 s2, lrel V1 V2 -> srel s1 s2 -> srel (prepare c V1 s1) (prepare c V2 s2).
+    Proof.
+      intros c V1 V2 s1 s2 R S. unfold prepare. destruct c; auto.
+      destruct R as [l1 v1 l2 v2 A B | l v1 v2 A R].
+      - assert (K : forall l v (s : state L), high l -> exists t, visible z t = [] /\
+          match v with VCon _ vs => logs (map (made l f fields vs) (masks (List.length vs))) s | _ => s end = logs t s).
+        { intros l v s E. destruct v; [exists [] | | exists []]; try (split; auto; destruct s; reflexivity).
+          eexists. split; [| reflexivity]. apply made_high; auto. }
+        destruct (K l1 v1 s1 A) as (t1 & E1 & ->), (K l2 v2 s2 B) as (t2 & E2 & ->).
+        apply srel_logs; congruence.
+      - destruct R; auto. rewrite (lsrel_length _ _ H0). apply srel_logs; auto using made_rel.
+    Qed.
+
+    Lemma prepare_grows : forall c V (s : state L) o, grows s (o, prepare c V s).
+    Proof.
+      intros c V s o. unfold prepare. destruct c; try apply grows_refl. destruct V as [l [| |]]; try apply grows_refl.
+      eexists. reflexivity.
     Qed.
 
     Lemma evals_rel : forall es pc env1 env2 c acc1 acc2 s1 s2,
@@ -765,38 +956,38 @@ Section Noninterference.
       assert (Fd : (foreign f V1 = true \/ foreign f V2 = true) \/ (foreign f V1 = false /\ foreign f V2 = false))
         by (destruct (foreign f V1), (foreign f V2); auto).
       destruct Fd as [Fd | [F1 F2]]; [apply Fo, Fd |]. clear Fo. rewrite F1, F2 in *.
-      assert (Hi1 : forall b, refused (F := F) H f s1 (among H f) (tool_args H f) ws1 = Some b -> high (join m1 b) ->
+      assert (Hi1 : forall b, refused (F := F) H f s1 (tool_args H f) ws1 = Some b -> high (join m1 b) ->
         rrel (called (F := F) H ev1 pc f V1 k s1) (called (F := F) H ev2 pc f V2 k s2)).
       { intros b E B. unfold called. fold pl1 pl2 m1 m2 ws1 ws2 vs1 vs2. rewrite PT in *. rewrite ?F1, ?F2, E in *.
         eapply rrel_stuck_left; [| apply ext, S | exact G2]. simpl. apply join_false_r.
         destruct (flows m1 z) eqn:X; [| apply join_false_l; auto]. apply join_false_r, join_false_l.
         destruct (flows b z) eqn:Y; auto. rewrite <- B. symmetry. apply join_true. auto. }
-      assert (Hi2 : forall b, refused (F := F) H f s2 (among H f) (tool_args H f) ws2 = Some b -> high (join m2 b) ->
+      assert (Hi2 : forall b, refused (F := F) H f s2 (tool_args H f) ws2 = Some b -> high (join m2 b) ->
         rrel (called (F := F) H ev1 pc f V1 k s1) (called (F := F) H ev2 pc f V2 k s2)).
       { intros b E B. unfold called. fold pl1 pl2 m1 m2 ws1 ws2 vs1 vs2. rewrite PT in *. rewrite ?F1, ?F2, E in *.
         eapply rrel_stuck_right; [| apply ext', S | exact G1]. simpl. apply join_false_r.
         destruct (flows m2 z) eqn:X; [| apply join_false_l; auto]. apply join_false_r, join_false_l.
         destruct (flows b z) eqn:Y; auto. rewrite <- B. symmetry. apply join_true. auto. }
       unfold called in Hi1, Hi2. fold pl1 pl2 m1 m2 ws1 ws2 vs1 vs2 in Hi1, Hi2. rewrite PT, F1, F2 in Hi1, Hi2.
-      assert (Ref : (exists b, refused (F := F) H f s1 (among H f) (tool_args H f) ws1 = Some b /\ high (join m1 b)) \/
-                    (exists b, refused (F := F) H f s2 (among H f) (tool_args H f) ws2 = Some b /\ high (join m2 b)) \/
-                    (refused (F := F) H f s1 (among H f) (tool_args H f) ws1 = refused (F := F) H f s2 (among H f) (tool_args H f) ws2 /\
+      assert (Ref : (exists b, refused (F := F) H f s1 (tool_args H f) ws1 = Some b /\ high (join m1 b)) \/
+                    (exists b, refused (F := F) H f s2 (tool_args H f) ws2 = Some b /\ high (join m2 b)) \/
+                    (refused (F := F) H f s1 (tool_args H f) ws1 = refused (F := F) H f s2 (tool_args H f) ws2 /\
                      same_label m1 m2) \/
-                    (refused (F := F) H f s1 (among H f) (tool_args H f) ws1 = None /\
-                     refused (F := F) H f s2 (among H f) (tool_args H f) ws2 = None)).
+                    (refused (F := F) H f s1 (tool_args H f) ws1 = None /\
+                     refused (F := F) H f s2 (tool_args H f) ws2 = None)).
       { destruct Two as [[Rw Dm] | (T & M1 & M2 & _)].
-        - destruct (refused_rel f _ _ S _ _ Rw (among H f) (tool_args H f) (endorsing_among f))
+        - destruct (refused_rel f _ _ (tool_args H f) _ _ S Rw)
             as [E | [(b & E & B) | (b & E & B)]]; eauto 8 using join_false_r.
-        - destruct (refused (F := F) H f s1 _ _ ws1) as [b1 |]; [eauto using join_false_l |].
-          destruct (refused (F := F) H f s2 _ _ ws2) as [b2 |]; [eauto 6 using join_false_l |]. auto. }
+        - destruct (refused (F := F) H f s1 _ ws1) as [b1 |]; [eauto using join_false_l |].
+          destruct (refused (F := F) H f s2 _ ws2) as [b2 |]; [eauto 6 using join_false_l |]. auto. }
       destruct Ref as [(b & E & B) | [(b & E & B) | Ref]]; [eapply Hi1; eauto | eapply Hi2; eauto |].
       clear Hi1 Hi2.
-      assert (None1 : (exists b, refused (F := F) H f s1 (among H f) (tool_args H f) ws1 = Some b /\
-                                 refused (F := F) H f s2 (among H f) (tool_args H f) ws2 = Some b /\ same_label m1 m2) \/
-         (refused (F := F) H f s1 (among H f) (tool_args H f) ws1 = None /\
-          refused (F := F) H f s2 (among H f) (tool_args H f) ws2 = None)).
+      assert (None1 : (exists b, refused (F := F) H f s1 (tool_args H f) ws1 = Some b /\
+                                 refused (F := F) H f s2 (tool_args H f) ws2 = Some b /\ same_label m1 m2) \/
+         (refused (F := F) H f s1 (tool_args H f) ws1 = None /\
+          refused (F := F) H f s2 (tool_args H f) ws2 = None)).
       { destruct Ref as [[E Dm] | Ref]; auto. rewrite E.
-        destruct (refused (F := F) H f s2 _ _ ws2) as [b |]; eauto. }
+        destruct (refused (F := F) H f s2 _ ws2) as [b |]; eauto. }
       clear Ref. destruct None1 as [(b & E1 & E2 & Dm) | [E1 E2]]; rewrite E1, E2 in *.
       { apply rrel_err_same; auto. repeat apply same_label_join; auto using same_label_self. }
       rewrite <- (channel_of_rel _ _ R) in *.
@@ -806,21 +997,33 @@ Section Noninterference.
         destruct Two as [[Rw _] | (T & _)]; [| congruence].
         rewrite <- Ss1, <- Ss2.
         destruct (lsrel_deep _ _ _ _ Rw) as [(_ & D & _) | [D _]]; auto.
-        rewrite (channel_args f s1 ws1 (among H f) (tool_args H f) (endorsing_among f) E1) in D; [discriminate |].
+        rewrite (channel_args f s1 ws1 (tool_args H f) E1) in D; [discriminate |].
         rewrite (channel_of_length ws1 vs1); auto. }
-      set (q := if if_refused H f then sets_label H (among H f) else bot) in *.
-      set (as1 := approve H f && negb (if_refused H f && flows pc (tool_pc H f) && clean H s1 (among H f) (tool_args H f) (arguments (if flows (label_of V1) (tool_pc H f) then bot else label_of V1) (tool_params H f) V1))) in *.
-      set (as2 := approve H f && negb (if_refused H f && flows pc (tool_pc H f) && clean H s2 (among H f) (tool_args H f) (arguments (if flows (label_of V2) (tool_pc H f) then bot else label_of V2) (tool_params H f) V2))) in *.
-      assert (As : V1 = V2 -> low q -> as1 = as2).
-      { intros EV12 Q. unfold as1, as2, q in *. destruct (if_refused H f); auto.
-        rewrite (clean_same s1 s2 _ (among H f) (tool_args H f) S Q), EV12. auto. }
+      set (q := fun s : state L => if if_refused H f then sets_label H f s else bot) in *.
+      set (as1 := fun s => approve H f && negb (if_refused H f && flows pc (tool_pc H f) && clean (F := F) H f s (tool_args H f) (arguments (if flows (label_of V1) (tool_pc H f) then bot else label_of V1) (tool_params H f) V1))) in *.
+      set (as2 := fun s => approve H f && negb (if_refused H f && flows pc (tool_pc H f) && clean (F := F) H f s (tool_args H f) (arguments (if flows (label_of V2) (tool_pc H f) then bot else label_of V2) (tool_params H f) V2))) in *.
+      set (u1 := join pc (label_of V1)) in *. set (u2 := join pc (label_of V2)) in *.
+      assert (Du : same_label u1 u2) by (apply same_label_join; auto using same_label_low).
+      assert (Dq : forall t1 t2, srel t1 t2 -> same_label (q t1) (q t2)).
+      { intros t1 t2 St. unfold q. destruct (if_refused H f); auto using same_label_self, sets_label_rel. }
+      assert (As : forall t1 t2, srel t1 t2 -> V1 = V2 -> low (q t1) -> as1 t1 = as2 t2).
+      { intros t1 t2 St EV12 Q. unfold as1, as2, q in *. destruct (if_refused H f); auto.
+        rewrite (clean_same f t1 t2 _ _ St Q), EV12. auto. }
+      assert (Ac : forall t1 t2, srel t1 t2 -> V1 = V2 -> low ch -> as1 t1 = as2 t2).
+      { intros t1 t2 St EV12 C. unfold as1, as2. rewrite <- EV12. do 3 f_equal. apply clean_bounds; auto.
+        intros i N. eapply flows_trans; [| exact C]. apply flows_join_r.
+        assert (El : List.length (arguments (if flows (label_of V1) (tool_pc H f) then bot else label_of V1) (tool_params H f) V1) = List.length vs1)
+          by apply arguments_length.
+        rewrite <- (channel_of_length _ _ El). apply channel_bound. exact N. }
       assert (Rest : rrel
         (decide (F := F) H ev1 pc (label_of V1) f vs1 (map deep_label ws1) ch s1 (fun d s1 =>
-           counted H pc f ch s1 (fun s1 => approval H (join (join d (deep_label V1)) q) f (as1)
-           (map strip vs1) (map deep_label ws1) ch s1 (perform H (join d (deep_label V1)) f (map strip vs1) k ch))))
+           counted u1 f s1 (fun s1 => approval H (join d (deep_label V1)) (join (join (join d (deep_label V1)) (tool_res H f)) (q s1)) f (as1 s1)
+           (map strip vs1) (map (fun W => join (label_of V1) (deep_label W)) ws1) ch s1 (fun s2 =>
+           counted u1 f s2 (perform H u1 (join d (deep_label V1)) f (map strip vs1) k ch)))))
         (decide (F := F) H ev2 pc (label_of V2) f vs2 (map deep_label ws2) ch s2 (fun d s1 =>
-           counted H pc f ch s1 (fun s1 => approval H (join (join d (deep_label V2)) q) f (as2)
-           (map strip vs2) (map deep_label ws2) ch s1 (perform H (join d (deep_label V2)) f (map strip vs2) k ch))))).
+           counted u2 f s1 (fun s1 => approval H (join d (deep_label V2)) (join (join (join d (deep_label V2)) (tool_res H f)) (q s1)) f (as2 s1)
+           (map strip vs2) (map (fun W => join (label_of V2) (deep_label W)) ws2) ch s1 (fun s2 =>
+           counted u2 f s2 (perform H u2 (join d (deep_label V2)) f (map strip vs2) k ch)))))).
       { apply decide_rel; auto.
         - intros Lo. destruct Two as [[Rw _] | (_ & _ & _ & N)]; [| congruence]. apply deep_labels_rel; auto.
         - intros d1 d2 t1 t2 D St.
@@ -828,14 +1031,18 @@ Section Noninterference.
           { apply same_label_join; auto. apply lrel_deep_label with (pol := pol). auto. }
           assert (Sm : low (join d1 (deep_label V1)) -> V1 = V2).
           { intros Lo. apply join_true in Lo. apply Eq, Lo. }
-          apply counted_rel; auto; intros; [| apply approval_grows; auto using perform_grows ..].
-          apply approval_rel; auto using perform_grows.
-          + apply same_label_join; auto using same_label_self.
-          + intros Lo. apply join_true in Lo. destruct Lo as [Lo Q]. split; [apply As; auto |].
-            unfold vs1, vs2, ws1, ws2, pl1, pl2. rewrite (Sm Lo). auto.
-          + intros. apply perform_rel; auto. intros Lo. unfold vs1, vs2. rewrite (Sm Lo). auto.
-        - intros. apply counted_grows. intros. apply approval_grows. auto using perform_grows.
-        - intros. apply counted_grows. intros. apply approval_grows. auto using perform_grows. }
+          apply counted_rel; auto; [| intros; apply approval_grows; auto using counted_grows, perform_grows ..].
+          intros r1 r2 Sr. apply approval_rel; auto using counted_grows, perform_grows.
+          + apply same_label_join; [apply same_label_join; [exact J | apply same_label_self] | apply Dq; exact Sr].
+          + intros Lo. unfold vs1, vs2, ws1, ws2, pl1, pl2. rewrite (Sm Lo). auto.
+          + intros [Lo | Lo]; apply join_true in Lo.
+            * destruct Lo as [C Lo]. apply Ac; auto.
+            * destruct Lo as [Lo Q]. apply join_true in Lo. destruct Lo as [Lo _]. apply As; auto.
+          + intros Lo. apply join_true in Lo. destruct Lo as [Lo _]. apply join_true in Lo. apply Lo.
+          + intros. apply counted_rel; auto using perform_grows.
+            intros. apply perform_rel; auto. intros Lo. unfold vs1, vs2. rewrite (Sm Lo). auto.
+        - intros. apply counted_grows. intros. apply approval_grows. auto using counted_grows, perform_grows.
+        - intros. apply counted_grows. intros. apply approval_grows. auto using counted_grows, perform_grows. }
       destruct (lrel_visible _ _ _ _ RV) as [[EV12 D] | [D1 D2]].
       - replace (strip V2) with (strip V1) by (rewrite EV12; auto).
         destruct (tool_accepts H f (strip V1)); auto.
@@ -899,7 +1106,7 @@ Section Noninterference.
 
     Lemma tell_same : forall s1 s2, cv s1 = cv s2 -> srel s1 s2 -> cv (tell s1) = cv (tell s2).
     Proof.
-      intros s1 s2 E (_ & [M _] & _). unfold tell. rewrite <- M, <- E.
+      intros s1 s2 E (_ & [[M _] _] & _). unfold tell. rewrite <- M, <- E.
       destruct (remarks s1); auto. destruct (Nat.eqb (told (cv s1)) _); auto.
     Qed.
 
@@ -908,12 +1115,12 @@ Section Noninterference.
     Proof.
       intros s1 s2 A E S. pose proof (tell_same _ _ E S) as Et.
       destruct S as (_ & [M S] & T).
-      assert (K : forall s : state L, remarks (tell s) = remarks s /\ store (tell s) = store s).
+      assert (K : forall s : state L, (remarks (tell s) = remarks s /\ fixed (tell s) = fixed s) /\ store (tell s) = store s).
       { intros s. unfold tell. destruct (remarks s) eqn:R; auto.
         destruct (Nat.eqb (told (cv s)) _); simpl; auto. }
-      destruct (K s1) as [R1 K1], (K s2) as [R2 K2].
+      destruct (K s1) as [[R1 X1] K1], (K s2) as [[R2 X2] K2], M as [M Fr].
       split; [left; split; [exact Et | rewrite tell_lab; exact A] |].
-      split; [split; [congruence | intros k B; rewrite K1, K2; auto] |].
+      split; [split; [split; [congruence | rewrite X1, X2; exact Fr] | intros k B; rewrite K1, K2; auto] |].
       rewrite !tell_tr. exact T.
     Qed.
 
@@ -1142,9 +1349,6 @@ Section Noninterference.
     Lemma applications_permits : forall n, forallb (permits pol) (applications n) = true.
     Proof. intros n. unfold applications. induction (seq 0 n); simpl; auto. Qed.
 
-    Lemma lsrel_length : forall vs1 vs2, lsrel vs1 vs2 -> List.length vs1 = List.length vs2.
-    Proof. intros vs1 vs2 R. induction R; simpl; congruence. Qed.
-
     Lemma each_rel : forall pc V1 V2 W1 W2 s1 s2,
       low pc -> lrel V1 V2 -> lrel W1 W2 -> srel s1 s2 ->
       rrel (do_each ev1 pc V1 W1 s1) (do_each ev2 pc V2 W2 s2).
@@ -1206,12 +1410,12 @@ Section Noninterference.
     Lemma forgotten_rel : forall pc ms s1 s2, srel s1 s2 ->
       srel (forgotten pc ms s1) (forgotten pc ms s2).
     Proof.
-      assert (K : forall pc ms (s : state L), store (forgotten pc ms s) = store s /\
+      assert (K : forall pc ms (s : state L), (store (forgotten pc ms s) = store s /\ fixed (forgotten pc ms s) = fixed s) /\
         tr (forgotten pc ms s) = tr s /\ clab (cv (forgotten pc ms s)) = clab (cv s)).
       { intros pc ms s. unfold forgotten. destruct (flows pc _ && negb _); auto. }
       intros pc ms s1 s2 (C & [M S] & T).
-      destruct (K pc ms s1) as (K1 & T1 & L1), (K pc ms s2) as (K2 & T2 & L2).
-      split; [| split; [split; [reflexivity | intros k B; rewrite K1, K2; auto] | rewrite T1, T2; exact T]].
+      destruct (K pc ms s1) as ([K1 X1] & T1 & L1), (K pc ms s2) as ([K2 X2] & T2 & L2), M as [M Fr].
+      split; [| split; [split; [split; [reflexivity | rewrite X1, X2; exact Fr] | intros k B; rewrite K1, K2; auto] | rewrite T1, T2; exact T]].
       destruct C as [[E A] | [A1 A2]]; [left | right; rewrite L1, L2; auto].
       split; [| rewrite L1; exact A].
       unfold forgotten. rewrite E. destruct (flows pc _ && negb _); [reflexivity | exact E].
@@ -1228,7 +1432,7 @@ Section Noninterference.
       intros pc m s1 s2 f1 f2 S A. unfold retry, forget.
       assert (M : remarks s1 = remarks s2) by apply S. rewrite <- M.
       assert (S' : srel (set_remarks (m :: remarks s1) s1) (set_remarks (m :: remarks s1) s2)).
-      { destruct S as (C & [_ S] & T). split; [exact C | split; [split; [reflexivity | exact S] | exact T]]. }
+      { destruct S as (C & [[_ Fr] S] & T). split; [exact C | split; [split; [split; [reflexivity | exact Fr] | exact S] | exact T]]. }
       destruct (A _ _ S') as [V1 V2 t1 t2 RV St | l n t1 t2 B St | o1 o2 t1 t2 B E | o1 o2 t1 t2 B E]; simpl.
       - apply rrel_val; auto using forgotten_rel.
       - apply rrel_err; auto using forgotten_rel.
@@ -1409,11 +1613,9 @@ Section Noninterference.
     - (* constant *) apply rrel_val; auto.
     - (* structure *) simpl.
       apply rrel_bind with (r1 := evals _ _ _ _ _ _ _) (r2 := evals _ _ _ _ _ _ _); [apply evals_rel; auto | | |].
-      + intros V1 V2 t1 t2 RV St. apply rrel_val; auto. unfold prepare. destruct c; auto.
-        apply srel_log; auto; [eapply lrel_deep_label; eauto |].
-        intros B. destruct (lrel_deep _ _ _ _ RV) as [(_ & E & _) | [B1 _]]; [rewrite E; auto | congruence].
-      + intros V s. unfold prepare. destruct c; try apply grows_refl. eexists [_]. reflexivity.
-      + intros V s. unfold prepare. destruct c; try apply grows_refl. eexists [_]. reflexivity.
+      + intros V1 V2 t1 t2 RV St. apply rrel_val; auto using prepare_rel.
+      + intros. apply prepare_grows.
+      + intros. apply prepare_grows.
     - (* get *) simpl.
       apply rrel_bind with (r1 := eval _ _ _ _ _ _) (r2 := eval _ _ _ _ _ _);
         [apply IH; auto | intros V1 V2 t1 t2 RV St | grow | grow].

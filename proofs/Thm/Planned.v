@@ -1,13 +1,16 @@
-(** * Planned calls use what was prepared
+(** * What a call may be made with
 
     Every [args] value that an expression gives, wherever it is inside, was
-    made by [args{...}] earlier in the run, in sight of whoever sees its parts.  With
-    noninterference of traces: an observer of the parts' labels sees the
-    same prepared arguments in both worlds, and planned calls use no others. *)
+    made by [args{...}] earlier in the run, in sight of whoever sees its parts.
+    Every call that a run makes was checked: its arguments are in their bounds
+    or in sets that were fixed before the run, it was not one too many, and it
+    was approved where somebody must.  With noninterference of traces: whoever
+    sees the bounds of a tool's parameters has seen, in both worlds, all that
+    the calls of the tool can be made with. *)
 
-Require Import List String QArith Bool.
+Require Import List String QArith Bool Lia.
 Require Import Entail.Spec.Labels Entail.Spec.Syntax Entail.Spec.Interp.
-Require Import Entail.Thm.Confinement Entail.Thm.Relation Entail.Thm.Noninterference.
+Require Import Entail.Thm.Confinement Entail.Thm.Relation Entail.Thm.Noninterference Entail.Thm.Flow.
 Import ListNotations.
 
 Section Planned.
@@ -19,7 +22,7 @@ Section Planned.
   | known_k : forall l k, known t (Lab l (VK k))
   | known_con : forall l c vs, Forall (known t) vs ->
       (forall g fs, c = CArgs g fs -> exists l0,
-         In (Event (deep_label (Lab l0 (VCon c vs))) (RArgs g (strip (Lab l0 (VCon c vs))))) t /\
+         incl (map (made l0 g fs vs) (masks (List.length vs))) t /\
          Forall (fun V => flows l0 (label_of V) = true) vs) ->
       known t (Lab l (VCon c vs))
   | known_clo : forall l env e, Forall (known t) env -> known t (Lab l (VClo env e)).
@@ -28,7 +31,7 @@ Section Planned.
   Proof.
     intros t t' I. fix IH 2. intros V K. destruct K as [l k | l c vs A B | l env e A]; constructor.
     - clear B. induction A; constructor; auto.
-    - intros g fs E. destruct (B g fs E) as (l0 & X & Y). exists l0. auto.
+    - intros g fs E. destruct (B g fs E) as (l0 & X & Y). exists l0. split; auto. eapply incl_tran; eauto.
     - induction A; constructor; auto.
   Qed.
 
@@ -80,49 +83,123 @@ Section Planned.
     - apply M. intros. apply known_argument; auto.
   Qed.
 
-  (** What a planned call calls with was prepared. *)
-  Theorem planned_prepared : forall t l g fs vs, known t (Lab l (VCon (CArgs g fs) vs)) ->
-    exists ch, In (Event ch (RArgs g (DCon (CRec fs) (map strip vs)))) t /\
-      (vs <> [] -> flows ch (joins (map deep_label vs)) = true).
+  (** What a planned call calls with was prepared: who sees some of the parts has
+      seen them made together. *)
+  Theorem planned_prepared : forall t l g fs vs m, known t (Lab l (VCon (CArgs g fs) vs)) ->
+    In m (masks (List.length vs)) -> select_by m vs <> [] ->
+    exists ch, In (Event ch (RArgs g (firstn (List.length vs) fs) (combine (select_by m fs) (map strip (select_by m vs))))) t /\
+      flows ch (joins (map deep_label (select_by m vs))) = true.
   Proof.
-    intros t l g fs vs K. inversion K as [| ? ? ? A B |]; subst. destruct (B g fs eq_refl) as (l0 & I & Lo).
-    eexists. split; [exact I |]. intros N. simpl. apply join_true. split; [| apply flows_refl].
-    destruct vs as [| V vs]; [congruence |]. inversion Lo; subst. simpl.
-    apply flows_join_l. eapply flows_trans; [eassumption | apply label_deep].
+    intros t l g fs vs m K I N. inversion K as [| ? ? ? A B |]; subst. destruct (B g fs eq_refl) as (l0 & X & Lo).
+    exists (join l0 (joins (map deep_label (select_by m vs)))). split.
+    - apply X. apply in_map_iff. exists m. auto.
+    - apply join_true. split; [| apply flows_refl].
+      assert (S : Forall (fun V => flows l0 (label_of V) = true) (select_by m vs)).
+      { clear -Lo. revert m. induction Lo; intros [| [] m]; simpl; auto. }
+      destruct S as [| V Vs S _]; [congruence |]. simpl.
+      apply flows_join_l. eapply flows_trans; [exact S | apply label_deep].
   Qed.
+
+  (** ** What every call was checked for *)
+
+  (** The check of a call of [f] with arguments [args], on channel [ch], given what
+      happened before: [u] is the label of what decided the call.  Where somebody
+      must approve, it is approved, or nothing is refused. *)
+  Record checked_with (pc : L) (V : lval L) (st : state L) (fr : frame L) (t : list (event L)) (ch : L)
+      (f : name) (args : list data) : Prop := Checked {
+    its_known : known t V;
+    its_args : args = map strip (arguments (label_of V) (tool_params H f) V);
+    its_tool : foreign f V = false;
+    its_channel : ch = join (tool_pc H f) (channel_of (tool_args H f) (arguments (label_of V) (tool_params H f) V));
+    its_control : admits (F := F) H f pc (tool_pc H f) = true;
+    its_frame : fixed st = fr;
+    its_bounds : refused (F := F) H f st (tool_args H f)
+      (arguments (if admits (F := F) H f (label_of V) (tool_pc H f) then bot else label_of V) (tool_params H f) V) = None;
+    its_count : exists t', t = Event (join ch (join pc (label_of V))) (RDecided f (join pc (label_of V))) :: t' /\
+      (approve H f = true ->
+       (exists c ls t'', t' = Event c (RApprove f args ls) :: t'') \/
+       (if_refused H f = true /\ flows pc (tool_pc H f) = true /\
+        clean (F := F) H f st (tool_args H f)
+          (arguments (if flows (label_of V) (tool_pc H f) then bot else label_of V) (tool_params H f) V) = true))
+  }.
+
+  Definition checked fr t ch f args : Prop := exists pc V st, checked_with pc V st fr t ch f args.
+
+  Fixpoint calls_ok (fr : frame L) (t : list (event L)) : Prop :=
+    match t with
+    | [] => True
+    | ev :: t' =>
+        match what ev with
+        | RTool f args _ => checked fr t' (channel ev) f args
+        | RDecided f u => stops fr f u t' = false
+        | _ => True
+        end /\ calls_ok fr t'
+    end.
 
   (** ** Evaluation keeps it *)
 
+  Definition goes (s s' : state L) : Prop :=
+    incl (tr s) (tr s') /\ fixed s' = fixed s /\ (calls_ok (fixed s) (tr s) -> calls_ok (fixed s) (tr s')).
+
   Definition kn (s : state L) (r : result L) : Prop :=
-    incl (tr s) (tr (snd r)) /\ match fst r with Val V => known (tr (snd r)) V | _ => True end.
+    goes s (snd r) /\ match fst r with Val V => known (tr (snd r)) V | _ => True end.
 
-  Lemma grows_incl : forall (s : state L) r, grows s r -> incl (tr s) (tr (snd r)).
-  Proof. intros s r [t E]. rewrite E. apply incl_appr, incl_refl. Qed.
+  Definition quiet (r : request L) : Prop := match r with RTool _ _ _ | RDecided _ _ => False | _ => True end.
 
-  Lemma kn_bind : forall (s : state L) r k, kn s r ->
-    (forall V s', incl (tr s) (tr s') -> known (tr s') V -> kn s' (k V s')) -> kn s (bind r k).
+  Lemma goes_refl : forall s, goes s s.
+  Proof. intros. repeat split; auto. apply incl_refl. Qed.
+
+  Lemma goes_same : forall s s' : state L, tr s' = tr s -> fixed s' = fixed s -> goes s s'.
+  Proof. intros s s' E1 E2. unfold goes. rewrite E1. repeat split; auto. apply incl_refl. Qed.
+
+  Lemma goes_trans : forall s1 s2 s3, goes s1 s2 -> goes s2 s3 -> goes s1 s3.
   Proof.
-    intros s [[V | l m |] s'] k [G K] B; simpl in *; try (split; simpl; auto; fail).
-    destruct (B V s' G K) as [G' K']. split; auto. eapply incl_tran; eauto.
+    intros s1 s2 s3 (A1 & B1 & C1) (A2 & B2 & C2). split; [eapply incl_tran; eauto |].
+    split; [congruence |]. rewrite B1 in C2. auto.
   Qed.
 
-  Lemma kn_after : forall (s s' : state L) r, incl (tr s) (tr s') -> kn s' r -> kn s r.
-  Proof. intros s s' r I [G K]. split; auto. eapply incl_tran; eauto. Qed.
+  Lemma goes_step : forall l r (s s' : state L), tr s' = Event l r :: tr s -> fixed s' = fixed s -> quiet r -> goes s s'.
+  Proof.
+    intros l r s s' E1 E2 Q. unfold goes. rewrite E1. split; [apply incl_tl, incl_refl |]. split; auto.
+    simpl. intros C. split; auto. destruct r; auto; contradiction.
+  Qed.
 
-  Lemma kn_err : forall (s s' : state L) l m, incl (tr s) (tr s') -> kn s (Err l m, s').
+  Ltac go := first [ apply goes_refl | apply goes_same; reflexivity
+                   | eapply goes_step; [reflexivity | reflexivity | exact I] ].
+  Hint Extern 1 (goes _ _) => go : core.
+
+  Lemma goes_logs : forall l g fs (vs : list (lval L)) ms s, goes s (logs (map (made l g fs vs) ms) s).
+  Proof.
+    intros. split; [simpl; apply incl_appr, incl_refl |]. split; auto. simpl. intros C. induction ms; simpl; auto.
+  Qed.
+
+  Lemma known_goes : forall s s' V, goes s s' -> known (tr s) V -> known (tr s') V.
+  Proof. intros s s' V (I & _) K. eapply known_more; eauto. Qed.
+
+  Lemma all_goes : forall s s' vs, goes s s' -> Forall (known (tr s)) vs -> Forall (known (tr s')) vs.
+  Proof. intros s s' vs (I & _) K. eapply known_all; eauto. Qed.
+
+  Lemma kn_bind : forall (s : state L) r k, kn s r ->
+    (forall V s', goes s s' -> known (tr s') V -> kn s' (k V s')) -> kn s (bind r k).
+  Proof.
+    intros s [[V | l m |] s'] k [G K] B; simpl in *; try (split; simpl; auto; fail).
+    destruct (B V s' G K) as [G' K']. split; auto. eapply goes_trans; eauto.
+  Qed.
+
+  Lemma kn_after : forall (s s' : state L) r, goes s s' -> kn s' r -> kn s r.
+  Proof. intros s s' r I [G K]. split; auto. eapply goes_trans; eauto. Qed.
+
+  Lemma kn_err : forall (s s' : state L) l m, goes s s' -> kn s (Err l m, s').
   Proof. intros. split; simpl; auto. Qed.
 
-  Lemma kn_val : forall (s s' : state L) V, incl (tr s) (tr s') -> known (tr s') V -> kn s (Val V, s').
+  Lemma kn_val : forall (s s' : state L) V, goes s s' -> known (tr s') V -> kn s (Val V, s').
   Proof. intros. split; simpl; auto. Qed.
-
-  Lemma incl_log : forall l r (s : state L), incl (tr s) (tr (log l r s)).
-  Proof. intros. simpl. apply incl_tl, incl_refl. Qed.
 
   Lemma kn_refl : forall (s : state L) V, known (tr s) V -> kn s (Val V, s).
-  Proof. intros. apply kn_val; auto using incl_refl. Qed.
+  Proof. intros. apply kn_val; auto using goes_refl. Qed.
   Lemma kn_err_refl : forall (s : state L) l m, kn s (Err l m, s).
-  Proof. intros. apply kn_err. apply incl_refl. Qed.
-  Hint Resolve incl_log incl_refl kn_refl kn_err_refl known_raise known_wrap : core.
+  Proof. intros. apply kn_err. apply goes_refl. Qed.
+  Hint Resolve kn_refl kn_err_refl known_raise known_wrap : core.
   Hint Constructors known : core.
 
   Lemma known_list : forall t l vs, Forall (known t) vs -> known t (Lab l (VCon CList vs)).
@@ -147,22 +224,48 @@ Section Planned.
   Proof. intros. unfold accept. destruct (data_permits (policy H) d); auto. Qed.
   Hint Resolve accept_kn : core.
 
-  Lemma perform_kn : forall d f args k ch s, kn s (perform H d f args k ch s).
+  Lemma perform_kn : forall u d f args k ch s,
+    stops (fixed s) f u (tr s) = false ->
+    checked (fixed s) (Event (join ch u) (RDecided f u) :: tr s) ch f args ->
+    kn s (perform H u d f args k ch s).
   Proof.
-    intros. unfold perform. destruct (refusal H _ _ _ s); [apply kn_err; auto |].
+    intros u d f args k ch s St Ch. unfold perform.
+    set (s' := log ch (RTool f args k) (log (join ch u) (RDecided f u) s)).
+    assert (G : goes s s').
+    { split; [simpl; apply incl_tl, incl_tl, incl_refl |]. split; auto. simpl. intros C. auto. }
+    destruct (refusal H _ _ _ s); [apply kn_err; auto |].
     destruct (tool H f _ _ _); [apply kn_val; auto using known_fill | apply kn_err; auto].
   Qed.
 
-  Lemma approval_kn : forall d f a args ls ch (s : state L) k,
-    (forall s', incl (tr s) (tr s') -> kn s' (k s')) -> kn s (approval H d f a args ls ch s k).
+  Lemma approval_kn : forall d l f a args ls ch (s : state L) k,
+    (a = false -> kn s (k s)) ->
+    (a = true -> forall s', tr s' = Event (join ch d) (RApprove f args ls) :: tr s -> fixed s' = fixed s -> kn s' (k s')) ->
+    kn s (approval H d l f a args ls ch s k).
   Proof.
-    intros d f a args ls ch s k K. unfold approval. destruct a; auto.
+    intros d l f a args ls ch s k K1 K2. unfold approval. destruct a; auto.
     destruct (refusal H _ _ _ s); [apply kn_err; auto |].
-    eapply kn_after; [| apply K]; auto.
+    eapply kn_after; [| apply K2]; auto.
   Qed.
 
-  Lemma counted_kn : forall pc f ch (s : state L) k, kn s (k s) -> kn s (counted H pc f ch s k).
-  Proof. intros. unfold counted. destruct (spent H f _); auto. Qed.
+  Lemma counted_kn : forall u f (s : state L) k, (stops (fixed s) f u (tr s) = false -> kn s (k s)) ->
+    kn s (counted u f s k).
+  Proof.
+    intros. unfold counted. destruct (stops (fixed s) f u (tr s)); auto. split; simpl; auto.
+  Qed.
+
+  (** Only what is fixed before the run is looked at. *)
+  Lemma chosen_fixed : forall f s1 s2 bs Ws i, fixed s1 = fixed s2 ->
+    chosen_from (F := F) H f s1 bs Ws i = chosen_from (F := F) H f s2 bs Ws i.
+  Proof. intros f s1 s2 bs Ws i E. unfold chosen_from, admitted. rewrite E. reflexivity. Qed.
+
+  Lemma refused_fixed : forall f s1 s2 bs Ws, fixed s1 = fixed s2 ->
+    refused (F := F) H f s1 bs Ws = refused (F := F) H f s2 bs Ws.
+  Proof.
+    intros f s1 s2 bs Ws E. unfold refused. f_equal. induction (seq 0 (List.length Ws)) as [| i is IH]; simpl; auto.
+    assert (A : accepted (F := F) H f s1 bs Ws i = accepted (F := F) H f s2 bs Ws i)
+      by (unfold accepted; rewrite (chosen_fixed f s1 s2 bs Ws i E); reflexivity).
+    rewrite A, IH. reflexivity.
+  Qed.
 
   Section Helpers.
     Variable ev : L -> list (lval L) -> state L -> term -> result L.
@@ -173,7 +276,7 @@ Section Planned.
     Lemma evals_kn : forall es pc env c acc s,
       Forall (known (tr s)) env -> Forall (known (tr s)) acc -> Forall (fun V => flows pc (label_of V) = true) acc ->
       let r := evals ev pc env c acc s es in
-      incl (tr s) (tr (snd r)) /\
+      goes s (snd r) /\
       match fst r with
       | Val V => exists vs, V = Lab pc (VCon c vs) /\ Forall (known (tr (snd r))) vs /\
                    Forall (fun V => flows pc (label_of V) = true) vs
@@ -185,12 +288,12 @@ Section Planned.
       - pose proof (EV pc env s e A) as [I K]. pose proof (CONF pc env s e) as [O _].
         destruct (ev pc env s e) as [[V | l m |] s']; simpl in *; auto.
         specialize (IH pc env c (V :: acc) s'). simpl in IH.
-        destruct IH as [I' K']; [eapply known_all; eauto | constructor; auto; eapply known_all; eauto | constructor; auto |].
-        split; auto. eapply incl_tran; eauto.
+        destruct IH as [I' K']; [eapply all_goes; eauto | constructor; auto; eapply all_goes; eauto | constructor; auto |].
+        split; auto. eapply goes_trans; eauto.
     Qed.
 
     Lemma with_label_kn : forall pc env s e k, Forall (known (tr s)) env ->
-      (forall n l s', incl (tr s) (tr s') -> kn s' (k n l s')) -> kn s (with_label H ev pc env s e k).
+      (forall n l s', goes s s' -> kn s' (k n l s')) -> kn s (with_label H ev pc env s e k).
     Proof.
       intros pc env s e k A K. unfold with_label. apply kn_bind; auto. intros V s' I _.
       destruct (to_label H (strip V)); auto.
@@ -204,23 +307,44 @@ Section Planned.
 
     Lemma called_kn : forall pc f V k s, known (tr s) V -> kn s (called (F := F) H ev pc f V k s).
     Proof.
-      intros pc f V k s K. unfold called. destruct (admits H f pc (tool_pc H f)); auto. destruct (foreign f V); auto.
-      destruct (refused H f s _ _ _); auto. destruct (tool_accepts H f (strip V)); auto.
+      intros pc f V k s K. unfold called. destruct (admits H f pc (tool_pc H f)) eqn:PT; auto.
+      destruct (foreign f V) eqn:Fo; auto.
+      destruct (refused H f s _ _) eqn:R; auto. destruct (tool_accepts H f (strip V)); auto.
+      assert (Rest : forall d l s1, goes s s1 -> kn s1
+        (counted (join pc (label_of V)) f s1 (fun s1 => approval H d (l s1) f
+          (approve H f && negb (if_refused H f && flows pc (tool_pc H f) &&
+             clean (F := F) H f s1 (tool_args H f) (arguments (if flows (label_of V) (tool_pc H f) then bot else label_of V) (tool_params H f) V)))
+          (map strip (arguments (label_of V) (tool_params H f) V))
+          (map (fun W => join (label_of V) (deep_label W)) (arguments (if admits (F := F) H f (label_of V) (tool_pc H f) then bot else label_of V) (tool_params H f) V))
+          (join (tool_pc H f) (channel_of (tool_args H f) (arguments (label_of V) (tool_params H f) V))) s1 (fun s2 =>
+        counted (join pc (label_of V)) f s2 (perform H (join pc (label_of V)) d f
+          (map strip (arguments (label_of V) (tool_params H f) V)) k
+          (join (tool_pc H f) (channel_of (tool_args H f) (arguments (label_of V) (tool_params H f) V)))))))).
+      { intros d l s1 G. apply counted_kn. intros _. apply approval_kn.
+        - intros A. apply counted_kn. intros St. apply perform_kn; auto. exists pc, V, s1. constructor; auto.
+          + eapply known_more; [| eapply known_goes; eauto]. apply incl_tl, incl_refl.
+          + rewrite <- R. apply refused_fixed. apply G.
+          + exists (tr s1). split; auto. intros E. right. rewrite E in A. simpl in A. apply negb_false_iff in A.
+            apply andb_true_iff in A. destruct A as [A A3]. apply andb_true_iff in A. destruct A as [A1 A2]. auto.
+        - intros _ s2 E1 E2. apply counted_kn. intros St. apply perform_kn; auto. exists pc, V, s2. constructor; auto.
+          + eapply known_more; [| eapply known_goes; eauto]. rewrite E1. apply incl_tl, incl_tl, incl_refl.
+          + rewrite <- R. apply refused_fixed. rewrite E2. apply G.
+          + exists (tr s2). split; auto. intros _. left. rewrite E1. eauto. }
       unfold decide. destruct (tool_policy H f) as [p |].
       - apply kn_bind.
         + apply restore_kn. eapply set_conv_kn. apply EV. constructor; auto. unfold described. apply known_rec.
           pose proof (known_arguments (tr s) (label_of V) (tool_params H f) V K) as A. simpl.
           generalize (map deep_label (arguments (if admits (F := F) H f (label_of V) (tool_pc H f) then bot else label_of V) (tool_params H f) V)).
-          induction A; intros lws; simpl; constructor; auto. unfold shown. apply known_rec. repeat constructor; auto.
-        + intros W s1 _ _. destruct (admits H f _ _); auto. destruct (strip W) as [[| [] | | |] | |]; auto.
-          apply counted_kn, approval_kn. intros. apply perform_kn.
-      - apply counted_kn, approval_kn. intros. apply perform_kn.
+          clear Rest. induction A; intros lws; simpl; constructor; auto. unfold shown. apply known_rec. repeat constructor; auto.
+        + intros W s1 G _. destruct (admits H f (join pc (deep_label W)) _); auto. destruct (strip W) as [[| [] | | |] | |]; auto.
+      - exact (Rest (join pc (deep_label V))
+          (fun s => join (join (join pc (deep_label V)) (tool_res H f)) (if if_refused H f then sets_label H f s else bot)) s (goes_refl s)).
     Qed.
 
     Lemma call_kn : forall pc f V s, known (tr s) V -> kn s (call (F := F) H ev pc f V s).
     Proof.
-      intros pc f V s K. unfold call. eapply kn_after; [apply incl_log |]. apply called_kn.
-      eapply known_more; [apply incl_log | exact K].
+      intros pc f V s K. unfold call. eapply kn_after with (s' := log pc (RKey f) s); [auto |]. apply called_kn.
+      eapply known_goes; [| exact K]. auto.
     Qed.
 
     Lemma apply_kn : forall V1 V2 s, known (tr s) V1 -> known (tr s) V2 -> kn s (apply (F := F) H ev V1 V2 s).
@@ -241,13 +365,13 @@ Section Planned.
       induction es as [| e es IH]; intros pc env acc s A B; [simpl; apply kn_refl, known_list, Forall_rev; auto |].
       rewrite pars_cons. pose proof (fork_kn pc env s e A) as [I K].
       destruct (do_fork ev pc env s e) as [[V | l m |] s']; simpl in *.
-      - eapply kn_after; [exact I |]. apply IH; [eapply known_all; eauto | constructor; auto; eapply known_all; eauto].
+      - eapply kn_after; [exact I |]. apply IH; [eapply all_goes; eauto | constructor; auto; eapply all_goes; eauto].
       - destruct (flows l pc); [| apply kn_err; auto].
-        assert (A' : Forall (known (tr s')) env) by (eapply known_all; eauto).
-        assert (B' : Forall (known (tr s')) acc) by (eapply known_all; eauto).
+        assert (A' : Forall (known (tr s')) env) by (eapply all_goes; eauto).
+        assert (B' : Forall (known (tr s')) acc) by (eapply all_goes; eauto).
         destruct (IH pc env acc s' A' B') as [I' _].
         destruct (pars ev pc env acc s' es) as [[V | l' m' |] s'']; simpl in I';
-          try destruct (flows l' pc); split; simpl; auto; eapply incl_tran; eauto.
+          try destruct (flows l' pc); split; simpl; auto; eapply goes_trans; eauto.
       - split; simpl; auto.
     Qed.
 
@@ -255,25 +379,31 @@ Section Planned.
     Proof. reflexivity. Qed.
 
     Lemma question_kn : forall pc m s k,
-      (forall reply s', incl (tr s) (tr s') -> kn s' (k reply s')) -> kn s (question H pc m s k).
+      (forall reply s', goes s s' -> kn s' (k reply s')) -> kn s (question H pc m s k).
     Proof.
       intros pc m s k K. unfold question.
-      destruct (refusal H _ _ _ s); [apply kn_err; simpl; auto using incl_tl, incl_refl |].
-      destruct (model H m _ _); [| apply kn_err; simpl; auto using incl_tl, incl_refl].
-      eapply kn_after; [| apply K]; simpl; auto using incl_tl, incl_refl.
+      destruct (refusal H _ _ _ s); [apply kn_err; simpl; auto |].
+      destruct (model H m _ _); [| apply kn_err; auto].
+      eapply kn_after; [| apply K]; auto.
+    Qed.
+
+    Lemma tell_goes : forall s : state L, goes s (tell s).
+    Proof.
+      intros s. apply goes_same; [apply tell_tr |]. unfold tell. destruct (remarks s); auto.
+      destruct (Nat.eqb (told (cv s)) _); reflexivity.
     Qed.
 
     Lemma ask_kn : forall pc m s k,
-      (forall reply s', incl (tr s) (tr s') -> kn s' (k reply s')) -> kn s (ask H pc m s k).
+      (forall reply s', goes s s' -> kn s' (k reply s')) -> kn s (ask H pc m s k).
     Proof.
-      intros pc m s k K. unfold ask. apply kn_after with (s' := tell s); [rewrite tell_tr; auto |].
-      apply question_kn. intros reply s' I. apply K. rewrite tell_tr in I. auto.
+      intros pc m s k K. unfold ask. apply kn_after with (s' := tell s); [apply tell_goes |].
+      apply question_kn. intros reply s' I. apply K. eapply goes_trans; [apply tell_goes | exact I].
     Qed.
 
     Lemma recv_data_kn : forall n pc m s, kn s (recv_data H pc m n s).
     Proof.
       induction n as [| n IH]; intros pc m s; simpl; unfold listen;
-        (assert (K : forall reply s', incl (tr s) (tr s') -> kn s' (match decode H m reply with
+        (assert (K : forall reply s', goes s s' -> kn s' (match decode H m reply with
            | inl d => accept H (join pc (clab (cv s))) d s' | inr e => (Err (join pc (clab (cv s))) e, expect [] s') end))
          by (intros; destruct (decode H m reply); auto; apply kn_err; auto)) || idtac.
       - destruct (if offers H m then later (cv s) else []) as [| reply rest].
@@ -303,20 +433,20 @@ Section Planned.
       intros all pc env s e1 e2 A. unfold do_try. pose proof (EV pc env s e1 A) as [I K].
       destruct (ev pc env s e1) as [[V | l m |] s']; simpl in *; [split; auto | | split; simpl; auto].
       destruct (flows l pc && _); [| apply kn_err; auto].
-      eapply kn_after; [exact I |]. apply EV. constructor; auto. eapply known_all; eauto.
+      eapply kn_after; [exact I |]. apply EV. constructor; auto. eapply all_goes; eauto.
     Qed.
 
     Lemma within_kn : forall q pc env s e, Forall (known (tr s)) env -> kn s (do_within ev q pc env s e).
     Proof.
       intros q pc env s e A. unfold do_within, close.
-      assert (A' : Forall (known (tr (log pc (RWithin q) s))) env) by (eapply known_all; [| exact A]; apply incl_log).
-      pose proof (EV pc env (log pc (RWithin q) s) e A') as [I K].
-      destruct (ev pc env _ e) as [[V | l m |] s']; simpl in *.
-      - split; simpl; [| eapply known_more; [| exact K]; apply incl_tl, incl_refl].
-        apply incl_tl. eapply incl_tran; [| exact I]. apply incl_tl, incl_refl.
-      - apply kn_err. eapply incl_tran; [apply incl_tl, incl_refl | eapply incl_tran; [exact I |]].
-        destruct (flows l pc); simpl; auto using incl_tl, incl_refl.
-      - split; simpl; auto. eapply incl_tran; [| exact I]. apply incl_tl, incl_refl.
+      assert (G : goes s (log pc (RWithin q) s)) by auto.
+      pose proof (EV pc env (log pc (RWithin q) s) e (all_goes _ _ _ G A)) as [I K].
+      destruct (ev pc env _ e) as [[V | l m |] s']; cbn [fst snd] in *.
+      - assert (G' : goes s' (log pc REnd s')) by auto.
+        split; cbn [fst snd]; [| eapply known_goes; eauto]. eapply goes_trans; [| exact G']. eapply goes_trans; eauto.
+      - apply kn_err. eapply goes_trans; [exact G |]. eapply goes_trans; [exact I |].
+        destruct (flows l pc); auto.
+      - split; simpl; auto. eapply goes_trans; eauto.
     Qed.
 
     Lemma each_kn : forall pc V1 V2 s, known (tr s) V1 -> known (tr s) V2 -> kn s (do_each ev pc V1 V2 s).
@@ -325,30 +455,32 @@ Section Planned.
       destruct c; auto. apply pars_kn; auto.
     Qed.
 
-    Lemma forgotten_tr : forall pc ms (s : state L), tr (forgotten pc ms s) = tr s.
-    Proof. intros. unfold forgotten. destruct (flows pc _ && _); reflexivity. Qed.
+    Lemma forgotten_goes : forall pc ms (s : state L), goes s (forgotten pc ms s).
+    Proof. intros. unfold forgotten. destruct (flows pc _ && _); auto. Qed.
 
     Lemma guard_kn : forall n k env e p pc s, Forall (known (tr s)) env -> kn s (guard H ev env e p k n pc s).
     Proof.
       assert (Judge : forall env p k pc V s again, Forall (known (tr s)) env -> known (tr s) V ->
-        (forall pc' m s', incl (tr s) (tr s') -> kn s' (again pc' m s')) -> kn s (judge H ev env p k pc V s again)).
+        (forall pc' m s', goes s s' -> kn s' (again pc' m s')) -> kn s (judge H ev env p k pc V s again)).
       { intros env p k pc V s again A K Ag. unfold judge. apply kn_bind; auto. intros Vp s2 I2 K2.
-        assert (KV : known (tr s2) V) by (eapply known_more; eauto).
+        assert (KV : known (tr s2) V) by (eapply known_goes; eauto).
         destruct (is_function _).
         - apply kn_refl. unfold guarded. constructor. repeat constructor; auto.
         - apply kn_bind; [apply EV; repeat constructor; auto |]. intros Vb s3 I3 K3. unfold verdict.
-          assert (KV3 : known (tr s3) V) by (eapply known_more; eauto).
-          destruct Vb as [l [[| [] | | |] | |]]; auto. apply Ag. eapply incl_tran; eauto. }
+          assert (KV3 : known (tr s3) V) by (eapply known_goes; eauto).
+          destruct Vb as [l [[| [] | | |] | |]]; auto. apply Ag. eapply goes_trans; eauto. }
       induction n as [| n IH]; intros k env e p pc s A; simpl;
         (apply kn_bind; [auto |]; intros V s1 I K; apply Judge;
-         [eapply known_all; [exact I | exact A] | auto |]);
+         [eapply all_goes; [exact I | exact A] | auto |]);
         intros pc' m s3 I3; [auto |].
       unfold retry, forget.
-      assert (A3 : Forall (known (tr (set_remarks (m :: remarks s3) s3))) env)
-        by (eapply known_all; [| exact A]; eapply incl_tran; eauto).
-      destruct (IH k env e p pc' (set_remarks (m :: remarks s3) s3) A3) as [I' K'].
+      assert (G : goes s (set_remarks (m :: remarks s3) s3)) by (eapply goes_trans; [| eapply goes_trans; [exact I3 |]]; eauto).
+      destruct (IH k env e p pc' (set_remarks (m :: remarks s3) s3) (all_goes _ _ _ G A)) as [I' K'].
       destruct (guard H ev env e p k n pc' _) as [o s4]. cbn [fst snd] in *.
-      split; cbn [fst snd]; [rewrite forgotten_tr; exact I' | destruct o; auto; rewrite forgotten_tr; exact K'].
+      assert (G4 := forgotten_goes pc' (remarks s3) s4).
+      split; cbn [fst snd].
+      - eapply goes_trans; [| exact G4]. eapply goes_trans; [| exact I']. auto.
+      - destruct o; auto. eapply known_goes; eauto.
     Qed.
   End Helpers.
 
@@ -359,23 +491,24 @@ Section Planned.
   Proof.
     induction n as [| n IH]; intros pc env s e A; [split; simpl; auto |].
     pose proof (confinement (F := F) H n) as C.
-    assert (A' : forall s', incl (tr s) (tr s') -> Forall (known (tr s')) env) by (intros; eapply known_all; eauto).
+    assert (A' : forall s', goes s s' -> Forall (known (tr s')) env) by (intros; eapply all_goes; eauto).
     destruct e; simpl.
     - destruct (nth_error env i) eqn:E; auto. apply kn_refl, known_raise. eapply known_nth; eauto.
     - apply kn_refl. constructor. apply known_capture. auto.
     - apply kn_bind; auto. intros V1 s1 I1 K1. apply kn_bind; auto. intros V2 s2 I2 K2.
-      apply apply_kn; auto. eapply known_more; eauto.
+      apply apply_kn; auto. eapply known_goes; eauto.
     - auto.
     - (* structure *)
       pose proof (evals_kn _ C IH es pc env c [] s A (Forall_nil _) (Forall_nil _)) as X. simpl in X. destruct X as [I K].
       destruct (evals (eval H n) pc env c [] s es) as [[V | l m |] s']; simpl in *; [| split; simpl; auto ..].
       destruct K as (vs & -> & K & Fl). unfold prepare. destruct c;
         try (apply kn_val; auto; constructor; auto; discriminate).
-      apply kn_val; [eapply incl_tran; [exact I | apply incl_log] |]. constructor.
-      + eapply known_all; [| exact K]. auto.
-      + intros g fs E. exists pc. split; auto. inversion E; subst. simpl. left. reflexivity.
+      assert (G := goes_logs pc f fields vs (masks (List.length vs)) s').
+      apply kn_val; [eapply goes_trans; eauto |]. constructor.
+      + eapply all_goes; eauto.
+      + intros g fs E. exists pc. split; auto. inversion E; subst. simpl. apply incl_appl, incl_refl.
     - apply kn_bind; auto. intros V1 s1 I1 K1. apply kn_bind; auto. intros V2 s2 I2 K2.
-      assert (K1' : known (tr s2) V1) by (eapply known_more; eauto). unfold do_get.
+      assert (K1' : known (tr s2) V1) by (eapply known_goes; eauto). unfold do_get.
       destruct K1' as [l k | l c vs B _ | l env' e' B], V2 as [l2 [k2 | |]];
         try (destruct k); try (destruct k2);
         repeat match goal with
@@ -385,8 +518,8 @@ Section Planned.
         | |- context [nth_error ?a ?b] => destruct (nth_error a b) eqn:?
         end; auto; apply kn_refl, known_raise; eapply known_nth; eauto.
     - apply kn_bind; auto. intros V1 s1 I1 K1. apply kn_bind; auto. intros V2 s2 I2 K2.
-      apply kn_bind; [apply IH, A'; eapply incl_tran; eauto |]. intros V3 s3 I3 K3.
-      assert (K1' : known (tr s3) V1) by (eapply known_more; [| exact K1]; eapply incl_tran; eauto). unfold do_set.
+      apply kn_bind; [apply IH, A'; eapply goes_trans; eauto |]. intros V3 s3 I3 K3.
+      assert (K1' : known (tr s3) V1) by (eapply known_goes; [| exact K1]; eapply goes_trans; eauto). unfold do_set.
       destruct K1' as [l k | l c vs B _ | l env' e' B]; auto. destruct V2 as [l2 [k2 | |]]; auto.
       unfold update.
       assert (Sn : forall i (ws : list (lval L)), Forall (known (tr s3)) ws -> forall ws', set_nth i V3 ws = Some ws' -> Forall (known (tr s3)) ws').
@@ -404,11 +537,11 @@ Section Planned.
     - apply kn_bind; auto. intros V s1 I K. apply call_kn; auto.
     - unfold do_recall. destruct (refusal H _ _ _ s); [apply kn_err; auto |].
       destruct (entry k _) as [[t d] |]; [| apply kn_val; auto].
-      eapply kn_after; [| apply accept_kn]. destruct (flows pc _); simpl; auto using incl_tl, incl_refl.
+      eapply kn_after; [| apply accept_kn]. destruct (flows pc _); auto.
     - apply kn_bind; auto. intros V s1 I K. unfold do_remember.
       destruct (flows _ _); auto. destruct (has_type H _ _); auto.
       destruct (refusal H _ _ _ s1); [apply kn_err; auto |].
-      apply kn_val; [simpl; auto using incl_tl, incl_refl | apply known_rec; constructor].
+      apply kn_val; [auto | apply known_rec; constructor].
     - apply kn_bind; auto. intros V s1 I K. unfold do_send. destruct (flows _ _); auto.
       apply kn_val; auto. apply known_rec. constructor.
     - apply recv_kn; auto.
@@ -426,30 +559,346 @@ Section Planned.
     - apply kn_bind; auto. intros V s1 I K. destruct (has_type H _ _); auto.
     - apply pars_kn; auto.
     - apply kn_bind; auto. intros V1 s1 I1 K1. apply kn_bind; auto. intros V2 s2 I2 K2.
-      apply each_kn; auto. eapply known_more; eauto.
+      apply each_kn; auto. eapply known_goes; eauto.
   Qed.
 
-  (** The arguments of a planned call, where the call is made: an observer of
-      their labels has seen them made... *)
-  Corollary prepared_in_sight : forall z n pc env s e l g fs vs s',
+  (** The parts of a planned call, where it is made: who sees some of them has seen
+      them made together... *)
+  Corollary prepared_in_sight : forall z n pc env s e l g fs vs m s',
     Forall (known (tr s)) env -> eval (F := F) H n pc env s e = (Val (Lab l (VCon (CArgs g fs) vs)), s') ->
-    vs <> [] -> flows (joins (map deep_label vs)) z = true ->
-    exists ch, In (Event ch (RArgs g (DCon (CRec fs) (map strip vs)))) (visible z (tr s')).
+    In m (masks (List.length vs)) -> select_by m vs <> [] -> flows (joins (map deep_label (select_by m vs))) z = true ->
+    exists ch, In (Event ch (RArgs g (firstn (List.length vs) fs) (combine (select_by m fs) (map strip (select_by m vs))))) (visible z (tr s')).
   Proof.
-    intros z n pc env s e l g fs vs s' A E N Z. destruct (args_prepared n pc env s e A) as [_ K].
-    rewrite E in K. simpl in K. destruct (planned_prepared _ _ _ _ _ K) as (ch & I & Lo).
+    intros z n pc env s e l g fs vs m s' A E M N Z. destruct (args_prepared n pc env s e A) as [_ K].
+    rewrite E in K. simpl in K. destruct (planned_prepared _ _ _ _ _ m K M N) as (ch & I & Lo).
     exists ch. unfold visible. apply filter_In. split; auto. simpl. eapply flows_trans; eauto.
   Qed.
 
   (** ...and sees the same made in any run that has shown as much: whether the
       call is made may differ between two worlds, what it can be made with does not. *)
-  Corollary prepared_in_both : forall z n pc env s e l g fs vs s' s2,
+  Corollary prepared_in_both : forall z n pc env s e l g fs vs m s' s2,
     Forall (known (tr s)) env -> eval (F := F) H n pc env s e = (Val (Lab l (VCon (CArgs g fs) vs)), s') ->
-    vs <> [] -> flows (joins (map deep_label vs)) z = true -> extends z s' s2 ->
-    exists ch, In (Event ch (RArgs g (DCon (CRec fs) (map strip vs)))) (visible z (tr s2)).
+    In m (masks (List.length vs)) -> select_by m vs <> [] -> flows (joins (map deep_label (select_by m vs))) z = true ->
+    extends z s' s2 ->
+    exists ch, In (Event ch (RArgs g (firstn (List.length vs) fs) (combine (select_by m fs) (map strip (select_by m vs))))) (visible z (tr s2)).
   Proof.
-    intros z n pc env s e l g fs vs s' s2 A E N Z [t X].
-    destruct (prepared_in_sight z n pc env s e l g fs vs s' A E N Z) as (ch & I).
+    intros z n pc env s e l g fs vs m s' s2 A E M N Z [t X].
+    destruct (prepared_in_sight z n pc env s e l g fs vs m s' A E M N Z) as (ch & I).
     exists ch. rewrite X. apply in_or_app. auto.
+  Qed.
+
+  (** ** Each call of a run *)
+
+  Lemma calls_ok_at : forall fr newer ev older, calls_ok fr (newer ++ ev :: older) -> calls_ok fr (ev :: older).
+  Proof. intros fr newer. induction newer as [| e newer IH]; simpl; intros ev older C; auto. apply IH, C. Qed.
+
+  Theorem every_call_checked : forall n pc env s e newer ch f args k older,
+    Forall (known (tr s)) env -> calls_ok (fixed s) (tr s) ->
+    tr (snd (eval (F := F) H n pc env s e)) = newer ++ Event ch (RTool f args k) :: older ->
+    checked (fixed s) older ch f args.
+  Proof.
+    intros n pc env s e newer ch f args k older A C E. destruct (args_prepared n pc env s e A) as [(_ & _ & G) _].
+    specialize (G C). rewrite E in G. apply calls_ok_at in G. apply G.
+  Qed.
+
+  (** Where somebody must approve, the call was approved just before, or nothing
+      about it is refused. *)
+  Corollary every_call_approved : forall n pc env s e newer ch f args k older,
+    Forall (known (tr s)) env -> calls_ok (fixed s) (tr s) ->
+    tr (snd (eval (F := F) H n pc env s e)) = newer ++ Event ch (RTool f args k) :: older ->
+    approve H f = true -> if_refused H f = false ->
+    exists ev c ls t, older = ev :: Event c (RApprove f args ls) :: t.
+  Proof.
+    intros n pc env s e newer ch f args k older A C E Ap If.
+    destruct (every_call_checked n pc env s e newer ch f args k older A C E) as (pc' & V & st & K).
+    destruct (its_count _ _ _ _ _ _ _ _ K) as (t' & -> & D).
+    destruct (D Ap) as [(c & ls & t & ->) | [X _]]; [eauto | congruence].
+  Qed.
+
+  (** ** The bounded choice *)
+
+  (** What an observer sees of the parts of a record. *)
+  Definition seen_by (z : L) (vs : list (lval L)) : list bool := map (fun V => flows (deep_label V) z) vs.
+
+  (** A set that the observer sees holds argument [i], with those that the set is also for. *)
+  Definition picked (z : L) (fr : frame L) (f : name) (args : list data) (i : nat) : Prop :=
+    exists c, In c (among H f) /\ about i c = true /\ flows (fst (sets fr (from c))) z = true /\
+      holds H c (snd (sets fr (from c))) (map (fun p => nth (fst p) args (DK KNull)) (chosen_for c)) = true.
+
+  (** Arguments that the program made of a tool, as far as the observer has seen
+      them, and otherwise values of sets; what is left out is [null]. *)
+  Definition offered (z : L) (t : list (event L)) (fr : frame L) (f : name) (args : list data) : Prop :=
+    exists fs parts,
+      (parts = [] \/ exists c, In (Event c (RArgs f fs parts)) (visible z t)) /\
+      forall i p, nth_error (tool_params H f) i = Some p ->
+        In (p, nth i args (DK KNull)) parts \/ (nth i args (DK KNull) = DK KNull /\ ~ In p fs) \/ picked z fr f args i.
+
+  (** Arguments that come in a record of any other origin: data that the observer
+      sees, the choice of the record included, and values of sets. *)
+  Definition plainly (z : L) (fr : frame L) (f : name) (args : list data) : Prop :=
+    exists V, (forall l g fs vs, V <> Lab l (VCon (CArgs g fs) vs)) /\
+      args = map strip (arguments (label_of V) (tool_params H f) V) /\
+      forall i, (i < List.length (tool_params H f))%nat ->
+        flows (deep_label (argument_at (arguments (label_of V) (tool_params H f) V) i)) z = true \/ picked z fr f args i.
+
+  Lemma masks_all : forall m : list bool, In m (masks (List.length m)).
+  Proof.
+    induction m as [| b m IH]; simpl; auto. apply in_or_app.
+    destruct b; [left | right]; apply in_map_iff; eauto.
+  Qed.
+
+  Lemma selected_low : forall z vs, flows (joins (map deep_label (select_by (seen_by z vs) vs))) z = true.
+  Proof.
+    intros z vs. induction vs as [| V vs IH]; simpl; auto using bot_flows.
+    destruct (flows (deep_label V) z) eqn:E; auto. simpl. apply join_true. auto.
+  Qed.
+
+  Lemma selected_part : forall m (fs : list string) (vs : list (lval L)) j p V, nth_error fs j = Some p -> nth_error vs j = Some V ->
+    nth_error m j = Some true -> In (p, strip V) (combine (select_by m fs) (map strip (select_by m vs))).
+  Proof.
+    induction m as [| b m IH]; intros fs vs [| j] p V E1 E2 E3; simpl in E3; try discriminate;
+      destruct fs as [| q fs], vs as [| W vs]; simpl in E1, E2; try discriminate; simpl.
+    - inversion E1; inversion E2; inversion E3; subst. left. reflexivity.
+    - destruct b; [right |]; eauto.
+  Qed.
+
+  Lemma position_nth : forall p fs j, position p fs = Some j -> nth_error fs j = Some p.
+  Proof.
+    intros p fs. induction fs as [| q fs IH]; simpl; intros j E; [discriminate |].
+    destruct (String.eqb p q) eqn:X.
+    - inversion E; subst. apply String.eqb_eq in X. subst. reflexivity.
+    - destruct (position p fs); simpl in E; [| discriminate]. inversion E; subst. simpl. auto.
+  Qed.
+
+  Lemma position_none : forall p fs, position p fs = None -> ~ In p fs.
+  Proof.
+    intros p fs. induction fs as [| q fs IH]; simpl; intros E; auto. destruct (String.eqb p q) eqn:X; [discriminate |].
+    destruct (position p fs); [discriminate |]. apply String.eqb_neq in X. intros [Y | Y]; [congruence | exact (IH eq_refl Y)].
+  Qed.
+
+  Lemma position_first : forall p fs j n, position p fs = Some j -> (n <= j)%nat -> ~ In p (firstn n fs).
+  Proof.
+    intros p fs. induction fs as [| q fs IH]; intros j n E N; [destruct n; auto |].
+    destruct n as [| n]; auto. simpl in E. destruct (String.eqb p q) eqn:X; [inversion E; subst; lia |].
+    apply String.eqb_neq in X. destruct (position p fs) as [k |]; simpl in E; [| discriminate]. inversion E; subst j.
+    simpl. intros [Y | Y]; [congruence |]. apply (IH k n eq_refl); auto. lia.
+  Qed.
+
+  Lemma in_firstn : forall (A : Type) n (xs : list A) x, In x (firstn n xs) -> In x xs.
+  Proof. induction n; intros [| y xs] x I; simpl in *; try contradiction. destruct I; auto. Qed.
+
+  Lemma arguments_count : forall m (V : lval L) ps, List.length (arguments m ps V) = List.length ps.
+  Proof.
+    intros m [l v] ps. unfold arguments. destruct v as [k | c vs | env e];
+      try destruct c; rewrite ?map_length; auto; destruct ps as [| p [| q ps]]; simpl; rewrite ?map_length; auto.
+    destruct (position p fields); auto.
+  Qed.
+
+  Lemma chosen_picked : forall z f st fr Ws args i, fixed st = fr -> args = map strip Ws ->
+    flows (bound_at (tool_args H f) i) z = true ->
+    chosen_from (F := F) H f st (tool_args H f) Ws i = true -> picked z fr f args i.
+  Proof.
+    intros z f st fr Ws args i <- -> B C. unfold chosen_from in C. apply existsb_exists in C. destruct C as (c & I & C).
+    apply andb_true_iff in C. destruct C as [Ab C]. exists c. split; auto. split; auto.
+    unfold admitted in C. apply andb_true_iff in C. destruct C as [C Ho]. split.
+    - unfold about in Ab. apply existsb_exists in Ab. destruct Ab as (p & Ip & E). apply PeanoNat.Nat.eqb_eq in E. subst i.
+      rewrite forallb_forall in C. specialize (C p Ip). apply andb_true_iff in C. destruct C as [C _].
+      apply andb_true_iff in C. destruct C as [_ C]. eapply flows_trans; eauto.
+    - rewrite <- Ho. f_equal. apply map_ext. intros q.
+      change (DK KNull) with (strip (Lab (bot : L) (VK KNull))). apply map_nth.
+  Qed.
+
+  (** Whatever untrusted or secret data decides, a call is made with arguments that
+      an observer of the tool's bounds has seen offered. *)
+  Lemma checked_offered : forall z fr older ch f args, checked fr older ch f args ->
+    approve H f = false ->
+    (forall i, (i < List.length (tool_params H f))%nat -> flows (bound_at (tool_args H f) i) z = true) ->
+    offered z older fr f args \/ plainly z fr f args.
+  Proof.
+    intros z fr older ch f args (pc & V & st & K) Ap B. destruct K as [Kn Ar Fo _ _ Fr Re _].
+    set (ps := tool_params H f) in *.
+    set (Ws := arguments (if admits (F := F) H f (label_of V) (tool_pc H f) then bot else label_of V) ps V) in *.
+    assert (Ac : forall i, (i < List.length ps)%nat ->
+      flows (deep_label (argument_at Ws i)) z = true \/ picked z fr f args i).
+    { intros i N. assert (X : accepted (F := F) H f st (tool_args H f) Ws i = true).
+      { eapply refused_none; eauto. unfold Ws. rewrite arguments_count. exact N. }
+      unfold accepted in X. apply orb_true_iff in X. destruct X as [X | X].
+      - left. unfold admits in X. rewrite Ap in X. eapply flows_trans; [exact X | auto].
+      - right. apply chosen_picked with (st := st) (Ws := Ws); auto. rewrite Ar. apply arguments_strip. }
+    assert (Two : (exists l fs vs, V = Lab l (VCon (CArgs f fs) vs)) \/ (forall l g fs vs, V <> Lab l (VCon (CArgs g fs) vs))).
+    { destruct V as [l [k | c vs | env e]]; try (right; discriminate). destruct c; try (right; discriminate). left.
+      simpl in Fo. apply negb_false_iff in Fo. apply String.eqb_eq in Fo. subst f0. eauto. }
+    destruct Two as [(l & fs & vs & ->) | No].
+    - left. exists (firstn (List.length vs) fs), (combine (select_by (seen_by z vs) fs) (map strip (select_by (seen_by z vs) vs))). split.
+      + destruct (select_by (seen_by z vs) vs) as [| W ws] eqn:S; [left; simpl; destruct (select_by _ fs); auto |].
+        right. destruct (planned_prepared _ _ _ _ _ (seen_by z vs) Kn) as (c & I & Lo).
+        * replace (List.length vs) with (List.length (seen_by z vs)) by apply map_length. apply masks_all.
+        * rewrite S. discriminate.
+        * exists c. unfold visible. apply filter_In. rewrite <- S. split; auto. simpl.
+          eapply flows_trans; [exact Lo | apply selected_low].
+      + intros i p E. assert (N : (i < List.length ps)%nat) by (apply nth_error_Some; unfold ps; rewrite E; discriminate).
+        assert (Ei : nth i args (DK KNull) = strip (argument l l fs vs p)).
+        { rewrite Ar. unfold arguments. cbn [label_of]. rewrite map_map. apply nth_error_nth.
+          unfold ps. rewrite nth_error_map, E. reflexivity. }
+        assert (Ew : exists m, argument_at Ws i = argument m l fs vs p).
+        { unfold argument_at, Ws, arguments. cbn [label_of]. eexists. apply nth_error_nth.
+          unfold ps. rewrite nth_error_map, E. reflexivity. }
+        destruct Ew as (m & Ew). rewrite Ei. unfold argument in Ei, Ew |- *.
+        destruct (position p fs) as [j |] eqn:P.
+        2: { right. left. split; auto. intros I. exact (position_none _ _ P (in_firstn _ _ _ _ I)). }
+        destruct (nth_error vs j) as [W |] eqn:Ej.
+        2: { right. left. split; auto. apply nth_error_None in Ej. eapply position_first; eauto. }
+        destruct (Ac i N) as [A | A]; [left | auto].
+        rewrite strip_raise. apply selected_part with (j := j); auto using position_nth.
+        unfold seen_by. rewrite nth_error_map, Ej. simpl. f_equal. rewrite Ew in A.
+        eapply flows_trans; [| exact A]. destruct W as [lw w]. simpl. apply join_true.
+        split; [apply flows_join_l, join_r | apply join_r].
+    - right. exists V. split; auto. split; auto. intros i N.
+      assert (Sm : Ws = arguments (label_of V) ps V).
+      { unfold Ws. destruct V as [l [k | c vs | env e]]; auto. destruct c; auto. exfalso. eapply No. reflexivity. }
+      fold ps. rewrite <- Sm. auto.
+  Qed.
+
+  Theorem bounded_choice : forall z n pc env s e newer ch f args k older,
+    Forall (known (tr s)) env -> calls_ok (fixed s) (tr s) ->
+    tr (snd (eval (F := F) H n pc env s e)) = newer ++ Event ch (RTool f args k) :: older ->
+    approve H f = false ->
+    (forall i, (i < List.length (tool_params H f))%nat -> flows (bound_at (tool_args H f) i) z = true) ->
+    offered z older (fixed s) f args \/ plainly z (fixed s) f args.
+  Proof. intros. eapply checked_offered; eauto using every_call_checked. Qed.
+
+  (** What is offered in one world is offered in any other that has shown as much
+      and has the same sets as far as the observer sees them. *)
+  Lemma picked_both : forall z fr1 fr2 f args i, frel z fr1 fr2 -> picked z fr1 f args i -> picked z fr2 f args i.
+  Proof.
+    intros z fr1 fr2 f args i Fr (c & I & Ab & Lo & Ho). exists c. split; auto. split; auto.
+    destruct (Fr (from c)) as [[[E _] | [X _]] D]; [| congruence]. rewrite <- E, <- (D Lo). auto.
+  Qed.
+
+  Lemma offered_both : forall z fr1 fr2 (t1 t2 : list (event L)) f args, frel z fr1 fr2 ->
+    (exists u, visible z t2 = u ++ visible z t1) -> offered z t1 fr1 f args -> offered z t2 fr2 f args.
+  Proof.
+    intros z fr1 fr2 t1 t2 f args Fr [u E] (fs & parts & P & A). exists fs, parts. split.
+    - destruct P as [P | (c & I)]; [left; auto | right]. exists c. rewrite E. apply in_or_app. auto.
+    - intros i p X. destruct (A i p X) as [? | [? | ?]]; eauto using picked_both.
+  Qed.
+
+  (** The bounded choice, in two worlds that differ above the observer: a call of
+      one of them was offered in the other, too, or the other had shown less when it
+      stopped. *)
+  Theorem bounded_choice_both : forall pol z n1 n2 pc env1 env2 s1 s2 e newer ch f args k older,
+    (forall ax, pol ax = true -> insulated F z ax) ->
+    (forall ax, policy H ax = true -> pol ax = true) ->
+    lsrel pol z (prelude H) (prelude H) -> tools_keep H pol z -> permits pol e = true ->
+    lsrel pol z env1 env2 -> srel z s1 s2 ->
+    Forall (known (tr s1)) env1 -> calls_ok (fixed s1) (tr s1) ->
+    tr (snd (eval (F := F) H n1 pc env1 s1 e)) = newer ++ Event ch (RTool f args k) :: older ->
+    approve H f = false ->
+    (forall i, (i < List.length (tool_params H f))%nat -> flows (bound_at (tool_args H f) i) z = true) ->
+    let t2 := tr (snd (eval (F := F) H n2 pc env2 s2 e)) in
+    (exists u, visible z older = u ++ visible z t2) \/
+    offered z t2 (fixed s2) f args \/ plainly z (fixed s2) f args.
+  Proof.
+    intros pol z n1 n2 pc env1 env2 s1 s2 e newer ch f args k older POL GEN PR TK P R S A C E Ap B t2.
+    assert (Fr : frel z (fixed s1) (fixed s2)) by apply S.
+    destruct (bounded_choice z n1 pc env1 s1 e newer ch f args k older A C E Ap B) as [O | (V & No & Ar & Al)].
+    - assert (Older : exists w, visible z (tr (snd (eval (F := F) H n1 pc env1 s1 e))) = w ++ visible z older).
+      { rewrite E, visible_app. simpl. destruct (flows ch z); [| eauto].
+        exists (visible z newer ++ [Event ch (RTool f args k)]). rewrite <- app_assoc. reflexivity. }
+      destruct Older as [w W].
+      destruct (noninterference_traces (F := F) H pol z POL GEN PR TK n1 n2 pc _ _ _ _ e P R S) as [[u X] | [u X]];
+        fold t2 in X; rewrite W in X.
+      + right. left. eapply offered_both; eauto. exists (u ++ w). rewrite <- app_assoc. exact X.
+      + apply app_eq_app in X. destruct X as (v & [[_ X] | [_ X]]); eauto using offered_both.
+    - right. right. exists V. split; auto. split; auto. intros i N. destruct (Al i N); eauto using picked_both.
+  Qed.
+
+  (** How many there are to choose from: with one parameter one of the values that
+      the set's items have for it; a list is at most [longest] of them. *)
+  Theorem chosen_one : forall c path items i d, chosen_for c = [(i, path)] -> holds H c items [d] = true ->
+    (exists v, In v (flat_map path items) /\ equal H d v = true) \/
+    (exists ds, d = DCon CList ds /\ (1 <= List.length ds <= longest H)%nat /\
+       Forall (fun d => exists v, In v (flat_map path items) /\ equal H d v = true) ds).
+  Proof.
+    intros c path items i d E Ho. unfold holds in Ho. rewrite E in Ho. unfold one_of in Ho.
+    apply orb_true_iff in Ho. destruct Ho as [Ho | Ho]; [left; apply existsb_exists in Ho; exact Ho |].
+    destruct d as [| [] ds |]; try discriminate. right. exists ds. split; auto.
+    apply andb_true_iff in Ho. destruct Ho as [Ho X]. apply andb_true_iff in Ho. destruct Ho as [X1 X2].
+    apply PeanoNat.Nat.leb_le in X1, X2. split; [lia |].
+    apply Forall_forall. intros x Ix. rewrite forallb_forall in X. apply existsb_exists, X, Ix.
+  Qed.
+
+  (** With several parameters one of the items decides them all. *)
+  Theorem chosen_together : forall c items ds, (2 <= List.length (chosen_for c))%nat -> holds H c items ds = true ->
+    exists item, In item items /\
+      forall p d, In (p, d) (combine (chosen_for c) ds) -> one_of H (snd p item) d = true.
+  Proof.
+    intros c items ds N Ho. unfold holds in Ho.
+    assert (X : existsb (fun item => forallb (fun p => one_of H (snd (fst p) item) (snd p)) (combine (chosen_for c) ds)) items = true).
+    { destruct (chosen_for c) as [| [j path] [| q ps]]; simpl in N; try lia. exact Ho. }
+    apply existsb_exists in X. destruct X as (item & I & X). exists item. split; auto.
+    intros p d Ip. rewrite forallb_forall in X. apply (X (p, d) Ip).
+  Qed.
+
+  (** ** Counts *)
+
+  Definition untrusted (l : L) : bool := negb (flows (integ F l) (integ F bot)).
+
+  (** The calls of a tool that untrusted data decided. *)
+  Definition decided (f : name) (t : list (event L)) : nat :=
+    List.length (filter (fun ev => match what ev with RDecided g u => String.eqb f g && untrusted u | _ => false end) t).
+
+  (** The rule of [at_most]: no more than so many of them; other calls are neither
+      counted nor refused. *)
+  Definition at_most (limit : name -> option nat) (f : name) (u : L) (t : list (event L)) : bool :=
+    match limit f with Some n => untrusted u && Nat.leb n (decided f t) | None => false end.
+
+  Lemma decided_bound : forall fr limit f n t, (forall g u t, stops fr g u t = at_most limit g u t) ->
+    limit f = Some n -> calls_ok fr t -> (decided f t <= n)%nat.
+  Proof.
+    intros fr limit f n t St Li. induction t as [| [ch r] t IH]; intros C; [unfold decided; simpl; lia |].
+    simpl in C. destruct C as [C1 C2]. specialize (IH C2). unfold decided in *. simpl.
+    destruct r; try exact IH. destruct (String.eqb f f0) eqn:E; [| exact IH]. apply String.eqb_eq in E. subst f0.
+    destruct (untrusted l) eqn:U; [| exact IH]. rewrite St in C1. unfold at_most in C1. rewrite Li, U in C1. simpl in C1.
+    apply PeanoNat.Nat.leb_gt in C1. unfold decided in C1. simpl. lia.
+  Qed.
+
+  Theorem at_most_bound : forall limit f n m pc env s e,
+    (forall g u t, stops (fixed s) g u t = at_most limit g u t) -> limit f = Some n ->
+    Forall (known (tr s)) env -> calls_ok (fixed s) (tr s) ->
+    (decided f (tr (snd (eval (F := F) H m pc env s e))) <= n)%nat.
+  Proof.
+    intros limit f n m pc env s e St Li A C. destruct (args_prepared m pc env s e A) as [(_ & _ & G) _].
+    eapply decided_bound; eauto.
+  Qed.
+
+  (** Each call has its entry in the count. *)
+  Fixpoint untrusted_calls (f : name) (t : list (event L)) : nat :=
+    match t with
+    | Event _ (RTool g _ _) :: ((Event _ (RDecided h u) :: _) as t') =>
+        ((if String.eqb f g && untrusted u then 1 else 0) + untrusted_calls f t')%nat
+    | _ :: t' => untrusted_calls f t'
+    | [] => 0%nat
+    end.
+
+  Theorem calls_counted : forall fr f t, calls_ok fr t -> (untrusted_calls f t <= decided f t)%nat.
+  Proof.
+    intros fr f.
+    assert (G : forall t, calls_ok fr t -> (untrusted_calls f t <= decided f t)%nat /\
+      forall ch g args k, checked fr t ch g args ->
+        (untrusted_calls f (Event ch (RTool g args k) :: t) <= decided f t)%nat).
+    { induction t as [| [c r] t IH]; intros C.
+      - split; [simpl; unfold decided; simpl; lia |]. intros ch g args k (pc & V & st & K).
+        destruct (its_count _ _ _ _ _ _ _ _ K) as (t' & X & _). discriminate.
+      - simpl in C. destruct C as [C1 C2]. destruct (IH C2) as [I1 I2].
+        assert (D : (decided f t <= decided f (Event c r :: t))%nat).
+        { unfold decided. simpl. destruct r; auto. destruct (String.eqb f f0 && untrusted l); simpl; lia. }
+        assert (U : (untrusted_calls f (Event c r :: t) <= decided f t)%nat).
+        { destruct r; try exact I1. apply I2. exact C1. }
+        split; [lia |]. intros ch g args k (pc & V & st & K).
+        destruct (its_count _ _ _ _ _ _ _ _ K) as (t' & X & _). inversion X; subst c r t'. clear X.
+        cbn [untrusted_calls]. unfold decided in *. cbn [filter what]. cbn [untrusted_calls] in U.
+        destruct (String.eqb f g && untrusted (join pc (label_of V))); cbn [List.length]; lia. }
+    intros t C. apply G, C.
   Qed.
 End Planned.

@@ -93,7 +93,7 @@ Section Probabilistic.
     (forall ax, pol ax = true -> insulated F z ax) ->
     (forall w H, In (w, H) Om ->
        (forall ax, policy H ax = true -> pol ax = true) /\
-       lsrel pol z (prelude H) (prelude H) /\ tools_keep H pol /\
+       lsrel pol z (prelude H) (prelude H) /\ tools_keep H pol z /\
        srel z s1 s2) ->
     permits pol e = true -> lsrel pol z env1 env2 ->
     mass Om (fun H => seen A (eval (F := F) H n1 pc env1 s1 e)) <=

@@ -328,9 +328,15 @@ Section Relation.
   Definition crel (c1 c2 : conv L) : Prop :=
     (c1 = c2 /\ low (clab c1)) \/ (high (clab c1) /\ high (clab c2)).
 
+  (** Sets agree where their labels are visible.  What ends a run at a call may be
+      anything in either run. *)
+  Definition frel (f1 f2 : frame L) : Prop :=
+    forall k, same_label (fst (sets f1 k)) (fst (sets f2 k)) /\
+              (low (fst (sets f1 k)) -> snd (sets f1 k) = snd (sets f2 k)).
+
   Definition srel (s1 s2 : state L) : Prop :=
     crel (cv s1) (cv s2) /\
-    (remarks s1 = remarks s2 /\
+    ((remarks s1 = remarks s2 /\ frel (fixed s1) (fixed s2)) /\
      forall l, low l -> store s1 l = store s2 l) /\
     visible z (tr s1) = visible z (tr s2).
 
@@ -363,6 +369,12 @@ Section Relation.
       (split; [exact C | split; [exact S |]]); simpl.
     - rewrite A, R, T; auto.
     - rewrite A, B, T; auto.
+  Qed.
+
+  Lemma srel_logs : forall t1 t2 s1 s2, visible z t1 = visible z t2 -> srel s1 s2 -> srel (logs t1 s1) (logs t2 s2).
+  Proof.
+    intros t1 t2 s1 s2 E (C & S & T). split; [exact C | split; [exact S |]]. simpl.
+    rewrite !visible_app, E, T. auto.
   Qed.
 
   Lemma srel_set_account : forall l a1 a2 s1 s2,
