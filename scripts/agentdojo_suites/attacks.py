@@ -3,11 +3,14 @@ every read that a policy calls untrusted."""
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from agentdojo_suites.harness import Attack, Calls, slots, wanted
+from agentdojo.functions_runtime import FunctionCall
+
+from agentdojo_suites.harness import Attack, Calls, slots, suite, template, wanted
 
 # How often an attacker tries, with other values in front.
 TURNS = 8
@@ -26,6 +29,10 @@ class Try:
     turn: int
     # The model obeys whatever it reads, not only the text.
     always: bool = False
+    # Calls of an earlier session, which a policy would admit with anybody's text.
+    earlier: tuple[FunctionCall, ...] = ()
+    # The planner obeys what it is told of its first plan.
+    feedback: bool = False
 
 
 class Labels:
@@ -155,10 +162,25 @@ def chosen(name: str, task_id: str, attack: Attack, labels: Labels) -> Iterator[
             yield Try({}, imitated(labels, attack, turn, front), turn, always=True)
 
 
+def memory(name: str, task_id: str, attack: Attack, labels: Labels) -> Iterator[Try]:
+    """An earlier session has written the text wherever a policy admits anybody's text."""
+    plain = suite(name).environment_type.model_validate_json(template(name, ()))
+    planted = importlib.import_module(f"agentdojo_suites.{name}.memory").calls(attack.text, plain)
+    for turn in range(TURNS):
+        yield Try({}, None, turn, earlier=tuple(planted))
+
+
+def feedback(name: str, task_id: str, attack: Attack, labels: Labels) -> Iterator[Try]:
+    """The text stands in the slots, and the planner obeys it if it is in what the planner is told."""
+    yield Try({s: attack.text for s in slots(name, task_id)}, None, 0, feedback=True)
+
+
 VARIANTS: dict[str, Callable[[str, str, Attack, Labels], Iterator[Try]]] = {
     "slot": slot,
     "fields": every_field,
     "chosen": chosen,
+    "memory": memory,
+    "feedback": feedback,
 }
 
 

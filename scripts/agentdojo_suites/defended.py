@@ -10,7 +10,7 @@ import entail
 from pydantic import TypeAdapter
 
 from agentdojo_suites import cpython
-from agentdojo_suites.harness import Calls, Model, environment, plans, suite
+from agentdojo_suites.harness import MARK, Calls, Model, environment, plans, suite
 
 
 @dataclass
@@ -99,3 +99,23 @@ class Case:
         )
         error = None if result.error is None else result.error.code
         return Outcome(output, error, result.refused, len(oracle.asked))
+
+
+def obeying(name: str, task_id: str, policy: dict[str, Any], world: Calls, model: Model) -> Case:
+    """Returns a plan by a planner who makes a mistake first, and obeys an injected text that it is told.
+
+    Its tools are those of the attacked world: if anything that they give reached the planner, the attacker
+    would write the plan.
+    """
+    asked = []
+
+    def planner(prompt: str) -> str:
+        asked.append(prompt)
+        if model.attack is not None and MARK in prompt:
+            return "\n".join(f"{c.function}(**{dict(c.args)!r})" for c in model.attack.calls)
+        plan = plans(name)[task_id]
+        return plan + "\nnot_a_tool(1)\n" if len(asked) == 1 else plan
+
+    case = Case(name, task_id, policy, planner)
+    case.world, case.model = world, model
+    return case

@@ -46,14 +46,14 @@ def answers(name: str) -> dict[str, Callable[[str], object]]:
 
 
 @functools.cache
-def _template(name: str, slots: tuple[str, ...]) -> str:
+def template(name: str, slots: tuple[str, ...]) -> str:
     """Environment as JSON text with the name of a slot in each of some slots. Reading the file takes long."""
     return suite(name).load_and_inject_default_environment({s: f"<{s}>" for s in slots}).model_dump_json()
 
 
 def environment(name: str, injections: dict[str, str], task: BaseUserTask) -> TaskEnvironment:
     """Returns a fresh environment of a task, with texts injected."""
-    text = _template(name, tuple(sorted(injections)))
+    text = template(name, tuple(sorted(injections)))
     for slot, injected in injections.items():
         text = text.replace(f"<{slot}>", json.dumps(injected)[1:-1])
     return task.init_environment(suite(name).environment_type.model_validate_json(text))
@@ -116,7 +116,7 @@ class Attack:
 def attack(name: str, task_id: str) -> Attack:
     """Returns the attack of an injection task."""
     task = suite(name).injection_tasks[task_id]
-    plain = suite(name).environment_type.model_validate_json(_template(name, ()))
+    plain = suite(name).environment_type.model_validate_json(template(name, ()))
     return Attack(task, tuple(goal(name, task, plain)))
 
 
