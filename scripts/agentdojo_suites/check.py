@@ -14,6 +14,7 @@ from agentdojo_suites.harness import (
     Calls,
     Model,
     attack,
+    copied,
     environment,
     plans,
     suite,
@@ -26,7 +27,7 @@ def right(name: str, task_id: str) -> str | None:
     """Runs one plan, and returns nothing if the benchmark calls the task done, or else the reason."""
     task = suite(name).user_tasks[task_id]
     env = environment(name, {}, task)
-    before = env.model_copy(deep=True)
+    before = copied(env)
     calls = Calls(name, env)
     try:
         output = cpython.run(plans(name)[task_id], calls, Model(name))

@@ -26,6 +26,7 @@ from agentdojo_suites.harness import (
     Calls,
     Model,
     attack,
+    copied,
     environment,
     plans,
     suite,
@@ -71,7 +72,7 @@ def utility(name: str, task_id: str, case: Case) -> Task:
     for most in LIMITS:
         task = suite(name).user_tasks[task_id]
         world = Calls(name, environment(name, {}, task))
-        before = world.environment.model_copy(deep=True)
+        before = copied(world.environment)
         approver = oracle(name, task_id, most)
         outcome = case.run(world, Model(name), approver)
         right = outcome.error is None and verdict(name, task, outcome.output, before, world)
@@ -111,7 +112,7 @@ def attacked(name: str, task_id: str, variant: str, labels: attacks.Labels, run:
             env = environment(name, t.injections, task)
             plant(name, env, t.earlier)
             world = Calls(name, env, answer=t.answer)
-            before = env.model_copy(deep=True)
+            before = copied(env)
             output = run(world, Model(name, wanted, t.turn, t.always), t.feedback)
             only = attacks.text_only(labels, honest(name, task_id)[0], world)
             # What an earlier session has reached is no attack of this one.
