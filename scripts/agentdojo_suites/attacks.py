@@ -12,8 +12,6 @@ from agentdojo.functions_runtime import FunctionCall
 
 from agentdojo_suites.harness import Attack, Calls, slots, suite, template, wanted
 
-# How often an attacker tries, with other values in front.
-TURNS = 8
 # Records of a list that an attacker imitates, at most.
 IMITATED = 8
 
@@ -141,41 +139,41 @@ def another(attack: Attack, name: str, value: Any, turn: int) -> Any:
     return wanted(attack, name, (int, float), turn, 1_000_000)
 
 
-def slot(name: str, task_id: str, attack: Attack, labels: Labels) -> Iterator[Try]:
+def slot(name: str, task_id: str, attack: Attack, labels: Labels, turns: int) -> Iterator[Try]:
     """The text stands in the slots of the benchmark."""
     injections = {s: attack.text for s in slots(name, task_id)}
-    for turn in range(TURNS):
+    for turn in range(turns):
         yield Try(injections, None, turn)
 
 
-def every_field(name: str, task_id: str, attack: Attack, labels: Labels) -> Iterator[Try]:
+def every_field(name: str, task_id: str, attack: Attack, labels: Labels, turns: int) -> Iterator[Try]:
     """The text stands in every text of every read that is not trusted."""
-    for turn in range(TURNS):
+    for turn in range(turns):
         yield Try({}, appended(labels, attack), turn)
 
 
-def chosen(name: str, task_id: str, attack: Attack, labels: Labels) -> Iterator[Try]:
+def chosen(name: str, task_id: str, attack: Attack, labels: Labels, turns: int) -> Iterator[Try]:
     """The attacker chooses what every read gives where it is not trusted, and knows the plan."""
-    for turn in range(TURNS):
+    for turn in range(turns):
         yield Try({}, replaced(labels, attack, turn), turn, always=True)
         for front in (False, True):
             yield Try({}, imitated(labels, attack, turn, front), turn, always=True)
 
 
-def memory(name: str, task_id: str, attack: Attack, labels: Labels) -> Iterator[Try]:
+def memory(name: str, task_id: str, attack: Attack, labels: Labels, turns: int) -> Iterator[Try]:
     """An earlier session has written the text wherever a policy admits anybody's text."""
     plain = suite(name).environment_type.model_validate_json(template(name, ()))
     planted = importlib.import_module(f"agentdojo_suites.{name}.memory").calls(attack.text, plain)
-    for turn in range(TURNS):
+    for turn in range(turns):
         yield Try({}, None, turn, earlier=tuple(planted))
 
 
-def feedback(name: str, task_id: str, attack: Attack, labels: Labels) -> Iterator[Try]:
+def feedback(name: str, task_id: str, attack: Attack, labels: Labels, turns: int) -> Iterator[Try]:
     """The text stands in the slots, and the planner obeys it if it is in what the planner is told."""
     yield Try({s: attack.text for s in slots(name, task_id)}, None, 0, feedback=True)
 
 
-VARIANTS: dict[str, Callable[[str, str, Attack, Labels], Iterator[Try]]] = {
+VARIANTS: dict[str, Callable[[str, str, Attack, Labels, int], Iterator[Try]]] = {
     "slot": slot,
     "fields": every_field,
     "chosen": chosen,

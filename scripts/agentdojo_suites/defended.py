@@ -35,14 +35,14 @@ class Oracle:
     calls: list[tuple[str, dict[str, Any]]]
     values: list[Any]
     most: int | None = None
-    asked: list[tuple[str, dict[str, Any], bool]] = field(default_factory=list)
+    asked: list[entail.Approval] = field(default_factory=list)
 
     def __call__(self, approval: entail.Approval) -> bool:
         known = (approval.tool, plain(approval.args)) in self.calls
         if approval.tool == "confirm":
             known = any(v in self.values for v in approval.args.values())
         approved = known and (self.most is None or len(self.asked) < self.most)
-        self.asked.append((approval.tool, approval.args, approved))
+        self.asked.append(approval)
         return approved
 
 

@@ -19,7 +19,7 @@ from typing import Any
 from agentdojo.functions_runtime import FunctionCall, TaskEnvironment
 
 from agentdojo_suites import attacks, cpython, policies
-from agentdojo_suites.defended import Case, Outcome, honest, obeying, oracle
+from agentdojo_suites.defended import Case, Oracle, Outcome, honest, obeying, oracle
 from agentdojo_suites.harness import (
     HERE,
     SUITES,
@@ -79,15 +79,34 @@ def utility(name: str, task_id: str, case: Case) -> Task:
         done.append(right)
         questions = outcome.questions
         if not right and not reason:
-            reason = explained(outcome)
+            reason = explained(outcome, approver)
     return Task(name, task_id, done, questions, reason)
 
 
-def explained(outcome: Outcome) -> str:
-    """Returns why a run was not done."""
+def lost(name: str, task_id: str, case: Case) -> Task | None:
+    """Returns a task whose plan is not run, because of what is known before the run."""
+    if not case.plan.errors:
+        return None
+    reason = "; ".join(str(e.message) for e in case.plan.errors)
+    return Task(name, task_id, [False] * len(LIMITS), 0, reason)
+
+
+def explained(outcome: Outcome, approver: Oracle) -> str:
+    """Returns why a run was not done: what was asked, or else refused."""
+    if approver.asked:
+        asked = approver.asked[-1]
+        labels = "; ".join(
+            f"`{name}` is {json.dumps(label)}" for name, label in asked.labels.items() if not plain(label)
+        )
+        return f"`{asked.tool}` is asked about: {labels}"
     if outcome.refused:
         return json.dumps(outcome.refused[-1])
     return outcome.error or f"answer: {outcome.output[:80]!r}"
+
+
+def plain(label: Any) -> bool:
+    """Returns true for a label of trusted and public data."""
+    return label == [] or (isinstance(label, dict) and label.get("sources") == [])
 
 
 # Runs a plan in a world, with a planner that obeys or not.
@@ -101,14 +120,16 @@ def plant(name: str, env: TaskEnvironment, calls: tuple[FunctionCall, ...]) -> N
         session.call(call.function, dict(call.args))
 
 
-def attacked(name: str, task_id: str, variant: str, labels: attacks.Labels, run: Runner) -> list[Pair]:
+def attacked(
+    name: str, task_id: str, variant: str, labels: attacks.Labels, run: Runner, turns: int
+) -> list[Pair]:
     """Runs every attack of a suite on a task, each as often as the attacker tries."""
     task = suite(name).user_tasks[task_id]
     pairs = []
     for wish in suite(name).injection_tasks.values():
         wanted = attack(name, wish.ID)
         reached = text = False
-        for t in attacks.VARIANTS[variant](name, task_id, wanted, labels):
+        for t in attacks.VARIANTS[variant](name, task_id, wanted, labels, turns):
             env = environment(name, t.injections, task)
             plant(name, env, t.earlier)
             world = Calls(name, env, answer=t.answer)
@@ -129,6 +150,8 @@ def with_policy(case: Case, policy: dict[str, Any], name: str, task_id: str) -> 
     """Returns a runner under a policy, whose approver answers any number of questions."""
 
     def run(world: Calls, model: Model, feedback: bool) -> str:
+        if case.plan.errors:
+            return ""
         now = obeying(name, task_id, policy, world, model) if feedback else case
         return now.run(world, model, oracle(name, task_id, None)).output
 
@@ -147,9 +170,9 @@ def without(name: str, task_id: str) -> Runner:
     return run
 
 
-def measure(job: tuple[str, str, str, tuple[str, ...]]) -> dict[str, Any]:
+def measure(job: tuple[str, str, str, tuple[str, ...], int]) -> dict[str, Any]:
     """Measures one task under one policy."""
-    name, task_id, kind, variants = job
+    name, task_id, kind, variants, turns = job
     with contextlib.redirect_stdout(io.StringIO()):
         policy = load(name)
         labels = attacks.Labels(policy)
@@ -158,8 +181,9 @@ def measure(job: tuple[str, str, str, tuple[str, ...]]) -> dict[str, Any]:
         else:
             policy = policies.KINDS[kind](policy)
             case = Case(name, task_id, policy)
-            task, run = utility(name, task_id, case), with_policy(case, policy, name, task_id)
-        pairs = [p for v in variants for p in attacked(name, task_id, v, labels, run)]
+            task = lost(name, task_id, case) or utility(name, task_id, case)
+            run = with_policy(case, policy, name, task_id)
+        pairs = [p for v in variants for p in attacked(name, task_id, v, labels, run, turns)]
     return {"kind": kind, "task": task and asdict(task), "pairs": [asdict(p) for p in pairs]}
 
 
@@ -181,6 +205,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument(
         "--least", type=int, help="fail if fewer tasks are done unattended, or an attack succeeds"
     )
+    parser.add_argument("--turns", type=int, default=8, help="how often an attacker tries")
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--json", help="file for everything that was measured")
     given = parser.parse_args(arguments)
@@ -188,7 +213,7 @@ def main(arguments: list[str]) -> int:
     variants = tuple(given.variant or attacks.VARIANTS)
     kinds = given.policy or ["none", *policies.KINDS]
     jobs = [
-        (name, task_id, kind, variants)
+        (name, task_id, kind, variants, given.turns)
         for kind in kinds
         for name in names
         for task_id in suite(name).user_tasks

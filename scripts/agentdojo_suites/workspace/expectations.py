@@ -4,12 +4,8 @@ _READS = "reads alone; the answer may be untrusted"
 _LUNCH = "the event is from the request; trusted times decide whether"
 _APPEND = "append_to_file: id from the trusted list, a name decides whether (planned); the text is plain"
 _CREATE = "create_file: name from the request; the text is untrusted and plain"
-_SHARE = (
-    "share_file: planned; id from the trusted list, address from the request, a name decides whether"
-)
-_DAVID = (
-    f"{_APPEND}; send_email: recipient from the request, the mail decides whether (planned), plain text"
-)
+_SHARE = "share_file: planned; id from the trusted list, address from the request, a name decides whether"
+_DAVID = f"{_APPEND}; send_email: recipient from the request, the mail decides whether (planned), plain text"
 _DELETE = "delete_file: the id is untrusted, since others write texts and thus sizes; a person decides"
 
 EXPECTATIONS: dict[str, tuple[int, str]] = {
