@@ -229,6 +229,7 @@ impl Walk<'_> {
             () if (p.effect, &p.control, &p.label) != (q.effect, &q.control, &q.label) => {
                 "the effects and labels"
             }
+            () if p.parts != q.parts => "the labels of parts of the result",
             () if (p.approve, p.approve_if_refused) != (q.approve, q.approve_if_refused)
                 || p.policy != q.policy =>
             {

@@ -10,8 +10,8 @@
 use crate::{
     Abs, AbsSugar, Among, Bound, BoundOrigin, Branch, BuildError, Builder, Catches, Code, Comparison, Data,
     Effect, EffectClass, EffectRow, EnumType, Globals, IfSugar, KeyDecl, LabelSpec, LetSugar, MAX_DATA_DEPTH,
-    Measure, ModelParams, Name, Num, Plain, Pred, Prim, Recv, Role, Schema, Slot, StoreDecl, StoreId, Term,
-    TermId, ToolDecl, ToolId, ToolParam, Type,
+    Measure, ModelParams, Name, Num, Plain, Pred, Prim, Recv, ResultParts, Role, Schema, Slot, StoreDecl,
+    StoreId, Term, TermId, ToolDecl, ToolId, ToolParam, Type,
 };
 use diagnostics::{FileId, Sources, Span};
 use serde_json::{Map, Value, json};
@@ -295,6 +295,9 @@ impl ExchangeWriter<'_> {
             "name": *t.name, "params": params, "result": type_json(&t.result),
             "effect": effect_word(t.effect), "control": label_json(&t.control), "label": label_json(&t.label),
         });
+        if !t.parts.is_empty() {
+            o["fields"] = data_json(&t.parts.to_data());
+        }
         if let Some(d) = &t.description {
             o["description"] = Value::from(&**d);
         }
@@ -1232,6 +1235,7 @@ impl ExchangeReader {
             effect,
             control: self.labelled(place, "control")?,
             label: self.labelled(place, "label")?,
+            parts: self.maybe(place, "fields", Self::result_parts)?.unwrap_or_default(),
             description: self.maybe(place, "description", |r, p| r.name(p))?,
             handler: self.maybe(place, "handler", |r, p| r.data(p, 0))?,
             approve,
@@ -1242,6 +1246,16 @@ impl ExchangeReader {
             policy: self.maybe(place, "policy", Self::policy)?,
             span: self.at(place)?,
         })
+    }
+
+    fn result_parts(&mut self, place: &JsonPlace) -> Read<ResultParts> {
+        match ResultParts::from_data(&self.data(place, 0)?) {
+            Some(parts) => Some(parts),
+            None => self.wrong(
+                place,
+                "expected labels of parts such as [{\"path\": \"[].body\", \"untrusted\": true, \"secret\": false}]",
+            ),
+        }
     }
 
     fn among(&mut self, place: &JsonPlace) -> Read<Among> {

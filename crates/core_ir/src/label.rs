@@ -16,12 +16,12 @@ mod sets;
 
 pub use origin::{Chain, Hop, Step, What};
 
-use crate::{Data, Name};
+use crate::{Data, Name, Places};
 use bits::BitLattice;
 use origin::Origins;
 use sets::Sets;
 use std::borrow::Cow;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// An element of the run's [`Lattice`]. Meaningful only together with it.
 ///
@@ -129,13 +129,106 @@ impl LatticeKind {
     }
 }
 
-/// Names that labels of sources and readers may have. Without a list, any name.
+/// Names that labels of sources and readers may have, without a list any name; and what values say of labels.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Principals {
     /// Permitted readers.
     pub readers: Option<BTreeSet<Name>>,
     /// Permitted sources.
     pub sources: Option<BTreeSet<Name>>,
+    /// The values that name principals, such as their addresses.
+    pub values: BTreeMap<Name, Principal>,
+    /// The labels of places.
+    pub places: Places,
+}
+
+/// A principal that values name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Principal {
+    /// Its name in labels.
+    pub name: Name,
+    /// True if what comes from it is trusted.
+    pub trusted: bool,
+}
+
+impl Principals {
+    /// The sources that data names: a text, or a list of texts. Data that names nobody may come from anyone.
+    ///
+    /// # Examples
+    /// ```
+    /// use core_ir::{Data, Principal, Principals, Stated};
+    /// let mut principals = Principals::default();
+    /// principals.values.insert("a@example.org".into(), Principal { name: "alice".into(), trusted: false });
+    /// let by = |who: &str| principals.source(&Data::str(who)).sources;
+    /// assert_eq!(by("a@example.org"), Some(vec!["alice".into()]));
+    /// // Nobody else is known, and no name is a value.
+    /// assert_eq!((by("eve@example.org"), by("alice")), (None, None));
+    /// ```
+    pub fn source(&self, data: &Data) -> Stated {
+        let name = |text: &str| {
+            let principal = self.named(text, self.sources.as_ref())?;
+            Some((!principal.trusted).then_some(principal.name))
+        };
+        let sources = texts(data).filter(|texts| !texts.is_empty()).and_then(|texts| {
+            let names: Option<Vec<Option<Name>>> = texts.iter().map(|t| name(t)).collect();
+            Some(names?.into_iter().flatten().collect())
+        });
+        Stated { sources, readers: None }
+    }
+
+    /// The readers that data names: a text, or a list of texts. Data that names nobody adds no reader.
+    pub fn readers(&self, data: &Data) -> Vec<Name> {
+        let texts = texts(data).unwrap_or_default();
+        texts.iter().filter_map(|t| self.named(t, self.readers.as_ref())).map(|p| p.name).collect()
+    }
+
+    /// The label of the places that data names: a text, or a list of texts. At no place, data may come from
+    /// anyone, and is as secret as what is at any place. `None` if data names no place at all.
+    pub fn place(&self, lattice: &mut Lattice, data: &Data) -> Option<Label> {
+        let texts = texts(data).filter(|texts| !texts.is_empty())?;
+        let mut label = Label::BOTTOM;
+        for text in texts {
+            let at = match self.places.label(text) {
+                Some(spec) => lattice.resolve(spec).unwrap_or_else(|| lattice.top()),
+                None => self.nowhere(lattice),
+            };
+            label = lattice.join(label, at);
+        }
+        Some(label)
+    }
+
+    /// The label of data that is at no place.
+    pub fn nowhere(&self, lattice: &mut Lattice) -> Label {
+        let mut label = Label::BOTTOM;
+        for spec in self.places.labels() {
+            let at = lattice.resolve(spec).unwrap_or_else(|| lattice.top());
+            label = lattice.join(label, at);
+        }
+        let top = lattice.top();
+        lattice.reclassify(top, label)
+    }
+
+    /// The principal that a text names. A name is a value itself only if no value is declared for it.
+    fn named(&self, text: &str, listed: Option<&BTreeSet<Name>>) -> Option<Principal> {
+        if let Some(principal) = self.values.get(text) {
+            return Some(principal.clone());
+        }
+        let has_values = || self.values.values().any(|p| &*p.name == text);
+        let known = match listed {
+            Some(names) => names.contains(text) && !has_values(),
+            None => self.values.is_empty(),
+        };
+        known.then(|| Principal { name: text.into(), trusted: false })
+    }
+}
+
+/// The texts of which data consists: one, or a list of them.
+fn texts(data: &Data) -> Option<Vec<&str>> {
+    match data {
+        Data::Str(text) => Some(vec![text]),
+        Data::List(items) => items.iter().map(Data::as_str).collect(),
+        _ => None,
+    }
 }
 
 /// Label that the sender attaches to data: its sources and its permitted readers.
@@ -676,7 +769,8 @@ mod tests {
     #[test]
     fn labels_name_principals_only() {
         let some = |names: &[&str]| Some(names.iter().map(|n| Name::from(*n)).collect::<BTreeSet<_>>());
-        let principals = Principals { readers: some(&["alice", "bob"]), sources: some(&["web"]) };
+        let principals =
+            Principals { readers: some(&["alice", "bob"]), sources: some(&["web"]), ..Principals::default() };
         let mut l = Lattice::with_principals(LatticeKind::SourcesReaders, &principals);
         let names = |names: &[&str]| Data::list(names.iter().map(|n| Data::str(*n)));
         let label = |s: &[&str], r: &[&str]| {

@@ -23,6 +23,8 @@ mod label;
 mod lower;
 mod num;
 pub mod paper;
+mod parts;
+mod places;
 mod plain;
 mod pred;
 pub mod print;
@@ -39,9 +41,13 @@ pub use among::{Among, AmongSource};
 pub use bound_origin::BoundOrigin;
 pub use data::{Data, DataError, MAX_DATA_DEPTH, Name};
 pub use effect::{Effect, EffectRow};
-pub use label::{Chain, Hop, Label, LabelSpec, Lattice, LatticeKind, Principals, Stated, Step, What};
+pub use label::{
+    Chain, Hop, Label, LabelSpec, Lattice, LatticeKind, Principal, Principals, Stated, Step, What,
+};
 pub use lower::{END, Instruction, Instructions, Op, Operand};
 pub use num::{Num, NumError};
+pub use parts::{LabelName, MAX_PATH_STEPS, PartLabel, PartPath, PartRules, PathStep, ResultParts};
+pub use places::Places;
 pub use plain::{AnswerSink, Link, LinkKind, Plain};
 pub use pred::{Comparison, Measure, Pred};
 pub use print::{Style, print_code, print_data, print_term, print_with, write_data};

@@ -1205,6 +1205,9 @@ impl<'a> Printer<'a> {
         if tool.control != bound {
             let _ = write!(text, " control {}", label_text(&tool.control));
         }
+        if !tool.parts.is_empty() {
+            let _ = write!(text, " fields {}", data_string(&tool.parts.to_data()));
+        }
         if let Some(d) = &tool.description {
             let _ = write!(text, " {}", string_text(d));
         }

@@ -1,8 +1,8 @@
 //! Terms, and the arena they live in.
 
 use crate::{
-    Among, AmongSource, BoundOrigin, Data, Instructions, LabelSpec, Name, Num, Plain, Pred, StoreConflict,
-    StoreTable, Type,
+    Among, AmongSource, BoundOrigin, Data, Instructions, LabelSpec, Name, Num, Plain, Pred, ResultParts,
+    StoreConflict, StoreTable, Type,
 };
 use diagnostics::Span;
 use std::collections::HashMap;
@@ -628,6 +628,8 @@ pub struct ToolDecl {
     pub control: LabelSpec,
     /// The label of what it returns (`ℓres`), joined with those of the arguments.
     pub label: LabelSpec,
+    /// Labels of parts of what it returns.
+    pub parts: ResultParts,
     /// Description shown to models.
     pub description: Option<Name>,
     /// Implementation stated by the program (`{exec: […]}`, `{http: …}`), which the runtime reads.
@@ -661,6 +663,7 @@ impl ToolDecl {
             effect: EffectClass::Write,
             control: LabelSpec::BOTTOM,
             label: LabelSpec::Axes { untrusted: true, secret: false },
+            parts: ResultParts::default(),
             description: None,
             handler: None,
             approve: false,
@@ -690,6 +693,7 @@ impl ToolDecl {
             && self.effect == blank.effect
             && self.control == blank.control
             && self.label == blank.label
+            && self.parts.is_empty()
     }
 
     /// Returns whether nothing states what the tool does. Its name may be known, and what it takes and
@@ -700,6 +704,7 @@ impl ToolDecl {
             && self.effect == blank.effect
             && self.control == blank.control
             && self.label == blank.label
+            && self.parts.is_empty()
             && !self.approve
             && self.among.is_empty()
             && self.plain.is_empty()

@@ -15,6 +15,7 @@
 mod apply;
 mod ask;
 mod rules;
+mod stamp;
 mod state;
 
 use crate::value::{Body, Captures, Kind, Node, NotData, Ref, Tool, Value};
@@ -188,12 +189,22 @@ struct Cleared {
 /// The use of a response.
 #[derive(Clone)]
 enum Pending {
-    Model { mode: Mode, attempt: u32 },
-    Tool(Ref),
+    Model {
+        mode: Mode,
+        attempt: u32,
+    },
+    /// A call, with the labels that its arguments name.
+    Tool(Ref, Box<[(Name, Label)]>),
     Approve(Box<Cleared>),
-    Recall { store: core_ir::StoreId, key: u32 },
+    Recall {
+        store: core_ir::StoreId,
+        key: u32,
+    },
     Remember,
-    Sample { left: u32, right: u32 },
+    Sample {
+        left: u32,
+        right: u32,
+    },
 }
 
 impl Pending {
@@ -201,7 +212,7 @@ impl Pending {
     fn error(&self) -> ErrorCode {
         match self {
             Pending::Model { .. } => ErrorCode::Model,
-            Pending::Tool(_) | Pending::Approve(_) => ErrorCode::Tool,
+            Pending::Tool(..) | Pending::Approve(_) => ErrorCode::Tool,
             Pending::Recall { .. } | Pending::Remember => ErrorCode::Store,
             Pending::Sample { .. } => ErrorCode::Unknown,
         }

@@ -65,8 +65,12 @@ impl Sets {
             (label, tokens.into())
         });
         let read = |tool: &Arc<ToolDecl>| {
-            let Tool { channel, result, .. } = Tool::new(lattice, tool);
-            SetRead { tool: tool.clone(), channel, label: result, found: None }
+            // That the result has the type of the tool is a fact about all of its parts.
+            let Tool { channel, most, .. } = Tool::new(lattice, tool);
+            // No argument names a place.
+            let stated = tool.parts.iter().all(core_ir::PartLabel::is_stated);
+            let most = if stated { most } else { lattice.top() };
+            SetRead { tool: tool.clone(), channel, label: most, found: None }
         };
         let reads = code.set_reads().into_iter().map(read).collect();
         Some(Box::new(Sets { request, reads, answered: 0, asked: false }))

@@ -151,6 +151,8 @@ pub(crate) struct Tool {
     /// Of each parameter.
     pub bounds: Box<[Label]>,
     pub result: Label,
+    /// The join of `result` and of all that labels of parts may add to it, but what arguments name.
+    pub most: Label,
     /// The observers of a call.
     pub channel: Label,
 }
@@ -164,8 +166,14 @@ impl Tool {
             decl.params.iter().map(|p| lattice.resolve(&p.bound).unwrap_or_default()).collect();
         let result = lattice.resolve(&decl.label);
         let result = result.unwrap_or_else(|| lattice.top());
+        let most = decl.parts.iter().fold(result, |most, rule| {
+            // What a value names is known only then.
+            let label = if rule.names_fields() { None } else { lattice.resolve(&rule.label) };
+            let label = label.unwrap_or_else(|| lattice.top());
+            lattice.join(most, label)
+        });
         let channel = bounds.iter().fold(control, |channel, bound| lattice.join(channel, *bound));
-        Tool { decl: decl.clone(), control, bounds, result, channel }
+        Tool { decl: decl.clone(), control, bounds, result, most, channel }
     }
 }
 

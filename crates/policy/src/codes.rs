@@ -17,6 +17,9 @@ pub const FUNCTION: &str = "S205";
 /// A policy of a name where it can't be.
 pub const MISPLACED: &str = "S206";
 
+/// A label of a part that a tool's result can't have.
+pub const PART: &str = "S207";
+
 /// A policy of a name that no policy file has. Its explanation is among those of the surface language.
 pub const UNKNOWN: &str = "A086";
 
@@ -33,8 +36,8 @@ pub const EXPLANATIONS: &[Explanation] = &[
     Explanation {
         code: UNKNOWN_KEY,
         title: "key that a policy does not have",
-        text: "At the top there are `lattice`, `generated_endorse`, `principals`, `policies`, `tools`, `unknown_tools`, \
-               `models` and `output`; for a tool or a policy of a name `effect`, `control`, `arguments`, `bounds`, `among`, `result`, `approve`, `plain`, `at_most` and `allow`; for a model \
+        text: "At the top there are `lattice`, `generated_endorse`, `principals`, `places`, `policies`, `tools`, `unknown_tools`, \
+               `models` and `output`; for a tool or a policy of a name `effect`, `control`, `arguments`, `bounds`, `among`, `result`, `fields`, `readers`, `approve`, `plain`, `at_most` and `allow`; for a model \
                `clearance`, and for `output` also `bound` and `plain`. A slip must \
                not become a hole, so nothing is ignored.",
         wrong: "[tools.send_mail]\nefect = \"write\"",
@@ -77,5 +80,15 @@ pub const EXPLANATIONS: &[Explanation] = &[
                one tool all hold, so only one of them may give the same bound.",
         wrong: "[policies.outgoing]\n[policies.people]\neffect = \"read\"",
         right: "[policies.outgoing]\neffect = \"write\"\n[policies.people]\nallow = '\\v. v.value != \"all@example.org\"'",
+    },
+    Explanation {
+        code: PART,
+        title: "label of a part that the result does not have",
+        text: "`fields` and `readers` label parts of what a tool returns, by their paths: `[]` is the items of a list, a name \
+               is a field of a record, and `{*}` is all fields that no other path names. The type of the result must have \
+               such parts. A label may depend on another field of the same record (`@sender`), and not on itself, also not \
+               by way of other fields.",
+        wrong: "[tools.send_mail]\nfields = { \"[].id\" = \"trusted\" }",
+        right: "[tools.mystery]\nfields = { \"[].id\" = \"trusted\" }",
     },
 ];

@@ -12,6 +12,7 @@
 
 pub mod codes;
 mod named;
+mod parts;
 mod sets;
 mod starter;
 
@@ -19,8 +20,8 @@ pub use named::PolicyUse;
 pub use starter::starter;
 
 use core_ir::{
-    AnswerSink, Code, Data, EffectClass, Globals, LabelSpec, Lattice, LatticeKind, Name, Plain, Principals,
-    Term, ToolDecl,
+    AnswerSink, Code, Data, EffectClass, Globals, LabelSpec, Lattice, LatticeKind, Name, Plain, Principal,
+    Principals, Term, ToolDecl,
 };
 use diagnostics::{Diagnostic, FileId, Level, Sources, Span, clip, has_errors, nearest};
 use std::collections::BTreeSet;
@@ -66,6 +67,8 @@ struct Signature {
     arguments: Option<LabelSpec>,
     bounds: Vec<(Name, LabelSpec, Span)>,
     result: Option<LabelSpec>,
+    /// The labels of parts of the result, with their places; empty says nothing.
+    parts: Vec<parts::PartRule>,
     approve: Option<bool>,
     /// With `approve`: only where the bounds would refuse.
     if_refused: bool,
@@ -127,11 +130,20 @@ impl Policy {
     }
 
     /// The label of what a tool returns that a program declares and for which it names policies, if this says
-    /// one.
+    /// one: with the labels of all parts of it.
     pub fn result_of(&self, tool: &str, uses: &[PolicyUse]) -> Option<LabelSpec> {
         let own = self.tools.iter().find(|t| *t.name == *tool).map(|t| &t.says);
         // In the order in which they have their say, the last first.
-        own.into_iter().chain(self.whole(tool, uses)).find_map(Signature::returns)
+        let all = || own.into_iter().chain(self.whole(tool, uses));
+        let label = all().find_map(Signature::returns)?;
+        let Some(says) = all().find(|says| !says.parts.is_empty()) else { return Some(label) };
+        let mut lattice = Lattice::with_principals(self.lattice, &self.principals);
+        let mut most = lattice.resolve(&label)?;
+        for part in says.parts() {
+            let label = part.and_then(|label| lattice.resolve(label)).unwrap_or_else(|| lattice.top());
+            most = lattice.join(most, label);
+        }
+        Some(LabelSpec::Exact(lattice.data_of(most)))
     }
 
     /// Returns true if the policy bounds the inputs of a tool that a program declares with these policy
@@ -211,6 +223,7 @@ impl Signature {
         if let Some(result) = &self.result {
             decl.label = result.clone();
         }
+        self.put_parts(decl, found);
         if let Some(approve) = self.approve {
             decl.approve = approve;
             decl.approve_if_refused = approve && self.if_refused;
@@ -392,6 +405,7 @@ impl PolicyReader {
             "lattice",
             "generated_endorse",
             "principals",
+            "places",
             "policies",
             "tools",
             "unknown_tools",
@@ -421,10 +435,14 @@ impl PolicyReader {
                 _ => {}
             }
         }
+        // Their labels may name principals.
+        if let Some((_, value)) = root.iter().find(|(k, _)| &**k.get_ref() == "places") {
+            self.places(value);
+        }
         policy.principals = self.principals.clone();
         for (key, value) in root.iter() {
             match &**key.get_ref() {
-                "lattice" | "principals" => {}
+                "lattice" | "principals" | "places" => {}
                 "generated_endorse" => policy.generated_endorse = self.boolean(value),
                 "tools" => self.tools(value, &mut policy),
                 "policies" => self.named(value, &mut policy),
@@ -434,15 +452,19 @@ impl PolicyReader {
                 other => self.unknown_key(other, key.span(), KEYS),
             }
         }
+        let principals = root.iter().find(|(k, _)| &**k.get_ref() == "principals").map(|(_, v)| v);
         if policy.lattice != LatticeKind::SourcesReaders
-            && let Some((key, _)) = root.iter().find(|(k, _)| &**k.get_ref() == "principals")
+            && let Some(DeValue::Table(table)) = principals.map(Spanned::get_ref)
         {
-            let d = Diagnostic::error(
-                codes::WRONG_VALUE,
-                "principals belong to the lattice `sources-readers`",
-                self.span(key.span()),
-            );
-            self.found.push(d.help("write `lattice = \"sources-readers\"`, or remove them"));
+            let lists = table.iter().filter(|(k, _)| ["readers", "sources"].contains(&&**k.get_ref()));
+            for (key, _) in lists {
+                let d = Diagnostic::error(
+                    codes::WRONG_VALUE,
+                    "lists of readers and sources belong to the lattice `sources-readers`",
+                    self.span(key.span()),
+                );
+                self.found.push(d.help("write `lattice = \"sources-readers\"`, or remove them"));
+            }
         }
         policy
     }
@@ -463,12 +485,80 @@ impl PolicyReader {
     }
 
     fn principals(&mut self, value: &Value<'_>) {
-        let Some(table) = self.table(value, "a table of `readers` and `sources`") else { return };
+        let Some(table) = self.table(value, "a table of principals") else { return };
+        let mut named = Vec::new();
         for (key, value) in table.iter() {
             match &**key.get_ref() {
                 "readers" => self.principals.readers = Some(self.names(value)),
                 "sources" => self.principals.sources = Some(self.names(value)),
-                other => self.unknown_key(other, key.span(), &["readers", "sources"]),
+                name => {
+                    self.principal(name.into(), value);
+                    named.push(Name::from(name));
+                }
+            }
+        }
+        // Who has values may be in labels, whatever the lists say.
+        for list in [&mut self.principals.readers, &mut self.principals.sources].into_iter().flatten() {
+            list.extend(named.iter().cloned());
+        }
+    }
+
+    /// The labels of places.
+    fn places(&mut self, value: &Value<'_>) {
+        let Some(table) = self.table(value, "a table with a label for each place") else { return };
+        for (key, value) in table.iter() {
+            let Some(label) = self.label(value) else { continue };
+            if let Err(why) = self.principals.places.add(key.get_ref(), label) {
+                let message = format!("`{}`: {why}", clip(key.get_ref()));
+                let d = Diagnostic::error(codes::WRONG_VALUE, message, self.span(key.span()));
+                self.found.push(d.help(
+                    "write a path or an address, with `/**` at its end for all that is below: \"/home/me/**\"",
+                ));
+            }
+        }
+    }
+
+    /// A principal: the values that name it, and perhaps that it is trusted.
+    fn principal(&mut self, name: Name, value: &Value<'_>) {
+        let DeValue::Table(table) = value.get_ref() else {
+            return self.named_by(&[value], &Principal { name, trusted: false });
+        };
+        let (mut trusted, mut values) = (false, Vec::new());
+        for (key, value) in table.iter() {
+            match &**key.get_ref() {
+                "trusted" => trusted = self.boolean(value),
+                _ => values.push(value),
+            }
+        }
+        self.named_by(&values, &Principal { name, trusted });
+    }
+
+    fn named_by(&mut self, values: &[&Value<'_>], principal: &Principal) {
+        for value in values {
+            let texts = match value.get_ref() {
+                DeValue::Array(texts) => texts.iter().collect(),
+                _ => vec![*value],
+            };
+            for text in texts {
+                let DeValue::String(s) = text.get_ref() else {
+                    self.wrong(text, "a text that names the principal, such as \"alice@example.org\"");
+                    continue;
+                };
+                if s.is_empty() {
+                    let d = Diagnostic::error(
+                        codes::WRONG_VALUE,
+                        "an empty text names nobody",
+                        self.span(text.span()),
+                    );
+                    self.found.push(d.help("write a text that names the principal, or remove it"));
+                    continue;
+                }
+                let old = self.principals.values.insert(Name::from(&**s), principal.clone());
+                if let Some(old) = old.filter(|old| old.name != principal.name) {
+                    let message = format!("`{}` names `{}`, too", clip(s), clip(&old.name));
+                    let d = Diagnostic::error(codes::WRONG_VALUE, message, self.span(text.span()));
+                    self.found.push(d.help("give the value to one of the two principals"));
+                }
             }
         }
     }
@@ -491,6 +581,8 @@ impl PolicyReader {
             "among",
             "plain",
             "result",
+            "fields",
+            "readers",
             "approve",
             "at_most",
             "allow",
@@ -504,6 +596,8 @@ impl PolicyReader {
                 "control" => says.control = self.label(value),
                 "arguments" => says.arguments = self.label(value),
                 "result" => says.result = self.label(value),
+                "fields" => self.fields(value, &mut says.parts),
+                "readers" => self.readers(value, &mut says.parts),
                 "approve" => (says.approve, says.if_refused) = self.approval(value),
                 "among" => says.among = self.among(value),
                 "at_most" => says.at_most = self.count(value),

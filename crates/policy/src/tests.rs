@@ -303,3 +303,161 @@ fn approval_is_always_or_if_refused() {
     assert_eq!(approval(&format!("{both}\"if-refused\"\n")), (true, true));
     assert!(Policy::parse(FileId(0), "[tools.send_mail]\napprove = \"sometimes\"\n").is_err());
 }
+
+/// A program with the tool `mails` of a typed result and the tool `look` of any.
+fn mail_program() -> Code {
+    let mut b = Builder::new();
+    let mail = Type::record([
+        ("id".into(), Type::Str),
+        ("sender".into(), Type::Str),
+        ("to".into(), Type::list(Type::Str)),
+        ("body".into(), Type::Str),
+    ]);
+    let query = ToolParam { name: "query".into(), ty: Type::Str, bound: LabelSpec::BOTTOM };
+    let params = vec![query];
+    let result = Type::list(mail);
+    b.tool(ToolDecl { params: params.clone(), result, ..ToolDecl::unknown("mails".into(), AT) });
+    let id = b.tool(ToolDecl { params, ..ToolDecl::unknown("look".into(), AT) });
+    let root = b.add(Term::Tool(id), AT);
+    b.finish(root, &Globals::none()).unwrap()
+}
+
+/// The labels of parts that a signature gives a tool of [`mail_program`], and what is wrong with them.
+fn parts_of(tool: &str, keys: &str) -> (Vec<String>, Vec<Diagnostic>) {
+    let text = format!("[tools.{tool}]\neffect = \"read\"\n{keys}\n");
+    let policy = match Policy::parse(FileId(0), &text) {
+        Ok(policy) => policy,
+        Err(found) => return (Vec::new(), found),
+    };
+    let mut code = mail_program();
+    let found = policy.apply(&mut code);
+    let decl = code.tools.iter().find(|t| &*t.name == tool).unwrap();
+    let names = |names: &[core_ir::LabelName]| {
+        let all: Vec<String> = names.iter().map(ToString::to_string).collect();
+        all.join("+")
+    };
+    let shown = |r: &core_ir::PartLabel| {
+        let label = match &r.label {
+            LabelSpec::Axes { untrusted: true, .. } => "untrusted",
+            LabelSpec::Axes { secret: true, .. } => "secret",
+            LabelSpec::Axes { .. } => "trusted",
+            LabelSpec::Exact(_) => "exact",
+        };
+        format!("{} {label} {} {}", r.path, names(&r.source), names(&r.readers)).trim().to_string()
+    };
+    (decl.parts.iter().map(shown).collect(), found)
+}
+
+#[test]
+fn parts_of_a_result_are_labelled() {
+    let (parts, found) = parts_of(
+        "mails",
+        "fields = { \"[].body\" = \"untrusted\", \"[].id\" = [\"S\"], \"[].to\" = { label = \"secret\", source = \"@sender\" } }",
+    );
+    assert_eq!(found, []);
+    assert_eq!(parts, ["[].body untrusted", "[].id exact", "[].to secret @sender"]);
+    let (parts, found) =
+        parts_of("look", "fields = { \"a[]{*}.b\" = { source = \"$query\" }, \"{keys}\" = \"untrusted\" }");
+    assert_eq!(found, []);
+    assert_eq!(parts, ["untrusted", "a[]{*}.b trusted $query"]);
+}
+
+#[test]
+fn readers_of_a_record_are_those_of_its_fields() {
+    let (parts, found) = parts_of(
+        "mails",
+        "fields = { \"[].body\" = { source = \"@sender\" }, \"[].sender\" = \"untrusted\" }\n\
+         readers = { \"[]\" = \"@to + @sender\", \"[].id\" = \"@sender\" }",
+    );
+    assert_eq!(found, []);
+    assert_eq!(
+        parts,
+        [
+            "[].body trusted @sender @to+@sender",
+            "[].id trusted  @sender",
+            "[].sender untrusted",
+            "[]{*} trusted  @to+@sender"
+        ]
+    );
+    // Of a part that is a field, `@` is beside it.
+    let (parts, found) = parts_of("mails", "readers = { \"[].body\" = \"@to\" }");
+    assert_eq!((parts, found), (vec!["[].body trusted  @to".to_string()], vec![]));
+}
+
+#[test]
+fn labels_of_parts_that_are_not_there_are_errors() {
+    for (keys, code, help) in [
+        ("fields = { \"[].bdy\" = \"trusted\" }", codes::PART, "did you mean `body`?"),
+        ("fields = { \"id\" = \"trusted\" }", codes::PART, "its type is"),
+        ("fields = { \"[].title\" = \"trusted\" }", codes::PART, "there is: id, sender, to, body"),
+        ("fields = { \"[].body\" = { source = \"@snder\" } }", codes::PART, "did you mean `sender`?"),
+        ("readers = { \"[]\" = \"@cc\" }", codes::PART, "there is: id"),
+        ("fields = { \"[].body\" = { source = \"$qery\" } }", codes::UNKNOWN_NAME, "did you mean `$query`?"),
+        ("fields = { \"[].body\" = { source = \"@body\" } }", codes::PART, "state the label"),
+        (
+            "fields = { \"[].body\" = { source = \"@id\" }, \"[].id\" = { source = \"@body\" } }",
+            codes::PART,
+            "state the label",
+        ),
+        ("fields = { \"[]body\" = \"trusted\" }", codes::WRONG_VALUE, "write `[]` for the items"),
+        ("fields = { \"[].body\" = { source = \"sender\" } }", codes::WRONG_VALUE, "write `@field`"),
+        (
+            "fields = { \"[].body\" = { sorce = \"@sender\", label = \"trusted\" } }",
+            codes::UNKNOWN_KEY,
+            "did you mean `source`?",
+        ),
+        ("fields = { \"[].body\" = \"trustd\" }", codes::WRONG_VALUE, "did you mean `trusted`?"),
+    ] {
+        let (_, found) = parts_of("mails", keys);
+        assert!(!found.is_empty(), "{keys}");
+        assert_eq!(found[0].code, code, "{keys}: {found:?}");
+        assert!(found[0].help.iter().any(|h| h.starts_with(help)), "{keys}: {found:?}");
+        assert!(found[0].span.is_some_and(|s| s.end > s.start), "{keys}: {found:?}");
+    }
+}
+
+#[test]
+fn principals_have_values() {
+    let text = "[principals]\nme = { email = \"me@x\", trusted = true }\n\
+                alice = { email = [\"a@x\", \"a@y\"], iban = \"A1\" }\nbob = \"b@x\"\n";
+    let policy = Policy::parse(FileId(0), text).unwrap();
+    let known = &policy.principals.values;
+    let named: Vec<String> = known.iter().map(|(v, p)| format!("{v} {} {}", p.name, p.trusted)).collect();
+    assert_eq!(
+        named,
+        ["A1 alice false", "a@x alice false", "a@y alice false", "b@x bob false", "me@x me true"]
+    );
+    // Lists of readers and sources include them.
+    let text = format!("lattice = \"sources-readers\"\n{text}readers = [\"carol\"]");
+    let policy = Policy::parse(FileId(0), &text).unwrap();
+    let readers: Vec<Name> = policy.principals.readers.unwrap().into_iter().collect();
+    assert_eq!(readers, ["alice", "bob", "carol", "me"].map(Name::from));
+    for (wrong, help) in [
+        ("a = \"x\"\nb = [\"x\"]", "give the value to one"),
+        ("a = 3", ""),
+        ("a = { email = \"\" }", "write a text"),
+        ("a = { email = \"x\", trusted = 1 }", ""),
+    ] {
+        let found = Policy::parse(FileId(0), &format!("[principals]\n{wrong}")).unwrap_err();
+        assert_eq!(found[0].code, codes::WRONG_VALUE, "{wrong}");
+        assert!(help.is_empty() || found[0].help[0].starts_with(help), "{found:?}");
+    }
+}
+
+#[test]
+fn places_have_labels() {
+    let text = "[places]\n\"/home/me/**\" = \"trusted\"\n\"**\" = \"untrusted\"\n";
+    let policy = Policy::parse(FileId(0), text).unwrap();
+    let places = &policy.principals.places;
+    assert_eq!(places.label("/home/me/a"), Some(&LabelSpec::BOTTOM));
+    assert_eq!(places.label("/etc/a"), Some(&UNTRUSTED));
+    for (wrong, code) in [
+        ("\"/a/../b\" = \"trusted\"", codes::WRONG_VALUE),
+        ("\"/a*\" = \"trusted\"", codes::WRONG_VALUE),
+        ("\"/a\" = \"trusted\"\n\"//a\" = \"trusted\"", codes::WRONG_VALUE),
+        ("\"/a\" = \"trustd\"", codes::WRONG_VALUE),
+    ] {
+        let found = Policy::parse(FileId(0), &format!("[places]\n{wrong}")).unwrap_err();
+        assert_eq!(found[0].code, code, "{wrong}");
+    }
+}

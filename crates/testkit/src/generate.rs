@@ -6,14 +6,16 @@
 
 mod ast;
 mod build;
+mod parts;
 mod random;
 mod script;
 mod spending;
 
 pub use ast::{Ast, Op};
 pub use build::prelude;
+pub(crate) use parts::{Drawing, draw_parts};
 pub(crate) use random::program as random_program;
-pub use random::{Rng, Style, Ty};
+pub use random::{Rng, Style, Ty, principals};
 pub use script::Script;
 pub use spending::spending;
 

@@ -8,8 +8,8 @@ use crate::outcome::{Failure, Outcome, Tree, TreeNode};
 use crate::world::{Answer, Call, Message, World};
 use core_ir::{
     Among, AmongSource, AnswerSink, Bound, Branch, Catches, Code, Data, ErrorClass, Globals, Label,
-    LabelSpec, Lattice, LatticeKind, MAX_DATA_DEPTH, ModelParams, Name, Num, Pred, Prim, Recv, Role, Slot,
-    Term, TermId, ToolDecl, Type,
+    LabelName, LabelSpec, Lattice, LatticeKind, MAX_DATA_DEPTH, ModelParams, Name, Num, PartLabel, PathStep,
+    Pred, Prim, Principals, Recv, Role, Slot, Stated, Term, TermId, ToolDecl, Type,
 };
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -22,6 +22,8 @@ pub type Parser<'a> = dyn Fn(&str) -> Result<Arc<Code>, String> + 'a;
 pub struct Config<'a> {
     /// The lattice of its labels.
     pub lattice: LatticeKind,
+    /// The principals that labels and values name.
+    pub principals: Principals,
     /// Maximum number of rule applications.
     pub fuel: u64,
     /// The longest serialized value, in bytes.
@@ -40,7 +42,7 @@ pub struct Config<'a> {
 pub fn run(code: &Arc<Code>, input: Option<&Data>, config: &Config, world: &mut dyn World) -> Outcome {
     // Values are freed by recursion, so the stack must be as large as the fuel makes values deep.
     stacker::grow(STACK, || {
-        let mut lattice = Lattice::new(config.lattice);
+        let mut lattice = Lattice::with_principals(config.lattice, &config.principals);
         let clearance = lattice.resolve(&config.clearance).unwrap_or(Label::BOTTOM);
         let mut run = Run {
             lattice,
@@ -535,13 +537,19 @@ impl Run<'_> {
 
             // Primitives: (pc ⊔ ⨆ deep Vᵢ):r, the parts of r labelled ⊥.
             Expr::Prim(prim, es) => {
+                let mut values = Vec::new();
+                for e in es {
+                    values.push(self.eval(pc, e)?);
+                }
+                if let Some(v) = self.of_constructor(pc, *prim, &values) {
+                    return Ok(v);
+                }
                 let mut operands = Vec::new();
                 let mut label = pc;
-                for e in es {
-                    let v = self.eval(pc, e)?;
-                    let deep = self.deep(&v);
+                for v in &values {
+                    let deep = self.deep(v);
                     label = self.join(label, deep);
-                    operands.push(strip(&v));
+                    operands.push(strip(v));
                 }
                 match primitive(*prim, &operands, self.config.max_text) {
                     Ok(r) => Ok(Value { label, node: r.node }),
@@ -1074,6 +1082,104 @@ impl Run<'_> {
         })
     }
 
+    /// **Primitives** that look at constructors only, where they have a result.
+    fn of_constructor(&mut self, pc: Label, prim: Prim, operands: &[Value]) -> Option<Value> {
+        let fields = |v: &Value| match &*v.node {
+            Node::Record(fields) | Node::Args(_, fields) => Some(fields.clone()),
+            _ => None,
+        };
+        let count = |v: &Value| match &*v.node {
+            Node::List(items) => Some(items.len()),
+            _ => fields(v).map(|fields| fields.len()),
+        };
+        let number = |n: usize| Node::Num(Num::from(n as i64));
+        let text = |name: &Name| value(Label::BOTTOM, Node::Str(Arc::from(&**name)));
+        match (prim, operands) {
+            (Prim::Length, [v]) => {
+                let l = self.join(pc, v.label);
+                Some(value(l, number(count(v)?)))
+            }
+            (Prim::Keys, [v]) => {
+                let l = self.join(pc, v.label);
+                Some(value(l, Node::List(fields(v)?.iter().map(|(name, _)| text(name)).collect())))
+            }
+            (Prim::Has, [v, k]) => {
+                let Node::Str(key) = &*k.node else { return None };
+                let there = fields(v)?.iter().any(|(name, _)| **name == **key);
+                let l = self.join(pc, v.label);
+                Some(value(self.join(l, k.label), Node::Bool(there)))
+            }
+            (Prim::Py, [op, rest @ ..]) => {
+                let Node::Str(name) = &*op.node else { return None };
+                let (of, key) = match rest {
+                    [of] => (of, None),
+                    [of, key] => (of, Some(key)),
+                    _ => return None,
+                };
+                let mut l = self.join(pc, op.label);
+                l = self.join(l, of.label);
+                if let Some(key) = key {
+                    let deep = self.deep(key);
+                    l = self.join(l, deep);
+                }
+                // A container of the same form, and its parts.
+                let (form, parts): (Data, Vec<Value>) = match &*of.node {
+                    Node::List(items) => (Data::list(items.iter().map(|_| Data::Null)), items.clone()),
+                    Node::Record(fields) => (
+                        Data::record(fields.iter().map(|(name, _)| (name.clone(), Data::Null))),
+                        fields.iter().map(|(_, v)| v.clone()).collect(),
+                    ),
+                    _ => return None,
+                };
+                let result = match (&**name, key) {
+                    ("b.len", Some(named)) => {
+                        let [of] = &parts[..] else { return None };
+                        if !matches!(&*of.node, Node::List(_) | Node::Record(_) | Node::Args(..))
+                            || !matches!(&*named.node, Node::Record(none) if none.is_empty())
+                            || !matches!(form, Data::List(_))
+                        {
+                            return None;
+                        }
+                        l = self.join(l, of.label);
+                        value(Label::BOTTOM, number(count(of)?))
+                    }
+                    ("iter", None) if is_plain(of) => match form {
+                        Data::List(_) => value(Label::BOTTOM, Node::List(parts)),
+                        _ => value(
+                            Label::BOTTOM,
+                            Node::List(fields(of)?.iter().map(|(name, _)| text(name)).collect()),
+                        ),
+                    },
+                    ("index" | "attribute", Some(key)) if is_plain(of) => {
+                        let key = Self::data(key).ok()?;
+                        // Whether there is such a part, and what Python raises if not.
+                        let told =
+                            core_ir::py::apply(name, &[form, key.clone()], self.config.max_text).ok()?;
+                        let place = match (told, &key) {
+                            (Data::Tag(raise, e), _) if &*raise == "raise" => {
+                                return Some(literal(l, &Data::Tag(raise, e)));
+                            }
+                            (_, Data::Str(key)) => {
+                                fields(of)?.iter().position(|(name, _)| **name == **key)?
+                            }
+                            (_, Data::Bool(b)) => usize::from(*b),
+                            (_, Data::Num(n)) => {
+                                let whole = n.to_i64()?;
+                                let from_end = if whole < 0 { i64::try_from(parts.len()).ok()? } else { 0 };
+                                usize::try_from(whole.checked_add(from_end)?).ok()?
+                            }
+                            _ => return None,
+                        };
+                        parts.get(place)?.clone()
+                    }
+                    _ => return None,
+                };
+                Some(value(l, Node::Tag("ok".into(), result)))
+            }
+            _ => None,
+        }
+    }
+
     /// *Bounded endorsement*: the sets, read before the first step at the program counter ⊥, whether or not
     /// they will be needed. One that can't be read admits nothing.
     fn read_sets(&mut self, code: &Code, input: Option<&Data>) {
@@ -1098,8 +1204,9 @@ impl Run<'_> {
                 let bound = self.resolve(&p.bound);
                 channel = self.join(channel, bound);
             }
-            let mut label = self.resolve(&tool.label);
-            let args = tool.params.iter().map(|p| (p.name.clone(), Data::Null)).collect();
+            let label = self.resolve(&tool.label);
+            let args: Vec<(Name, Data)> = tool.params.iter().map(|p| (p.name.clone(), Data::Null)).collect();
+            let mut label = self.of_all_parts(&Answered { tool, args: &args }, label);
             let answer = self.ask(Call::Tool { name: tool.name.clone(), args }, channel, label);
             let data = match answer {
                 Ok(Answer::Data(d)) => Some(d),
@@ -1330,20 +1437,229 @@ impl Run<'_> {
             self.counted.retain(|(n, _)| *n != tool.name);
             self.counted.push((tool.name.clone(), now));
         }
-        let mut answer = self.ask(Call::Tool { name: tool.name.clone(), args }, channel, label)?;
+        let mut answer =
+            self.ask(Call::Tool { name: tool.name.clone(), args: args.clone() }, channel, label)?;
         // A label of the tool's own is joined.
         if let Answer::Labelled(d, own) = answer {
             let own = self.resolve(&own);
             label = self.join(label, own);
             answer = Answer::Data(d);
         }
+        // A failure may quote every part of the result.
+        let of = Answered { tool, args: &args };
+        let failed = self.of_all_parts(&of, label);
         match answer {
-            Answer::Data(d) => match tool.result.check(&d) {
-                Ok(()) => Ok(literal(label, &d)),
-                Err((_, why)) => error("type", label, why),
-            },
-            Answer::Failed(why) => error("tool", label, why),
-            _ => error("tool", label, "no answer for a tool"),
+            Answer::Data(d) => {
+                let v = match tool.parts.is_empty() {
+                    true => literal(label, &d),
+                    false => self.labelled_by_parts(&of, label, &d),
+                };
+                match tool.result.check(&d) {
+                    Ok(()) => Ok(v),
+                    Err((_, why)) => error("type", self.deep(&v), why),
+                }
+            }
+            Answer::Failed(why) => error("tool", failed, why),
+            _ => error("tool", failed, "no answer for a tool"),
+        }
+    }
+
+    /// *Parts of a result*: `l` with the labels that rules state, ⊤ for one that names fields.
+    fn of_all_parts(&mut self, of: &Answered<'_>, l: Label) -> Label {
+        let mut all = l;
+        for rule in of.tool.parts.iter() {
+            let m = self.resolve(&rule.label);
+            all = self.join(all, m);
+            for name in rule.source.iter().chain(&rule.readers) {
+                let said = match name {
+                    LabelName::Field(_) => self.lattice.top(),
+                    LabelName::Argument(x) => self.place(of, x),
+                };
+                all = self.join(all, said);
+            }
+        }
+        all
+    }
+
+    /// The label of the places that the texts of an argument name. Elsewhere anything may come from anyone,
+    /// as secret as what is at any place. ⊤ if it is no text or list of texts.
+    fn place(&mut self, of: &Answered<'_>, x: &Name) -> Label {
+        let given = of.args.iter().find(|(n, _)| n == x).and_then(|(_, d)| texts(d));
+        let Some(named) = given.filter(|t| !t.is_empty()) else { return self.lattice.top() };
+        let places = &self.config.principals.places;
+        let mut all = Label::BOTTOM;
+        for text in named {
+            let l = match places.label(&text) {
+                Some(spec) => self.resolve(spec),
+                None => {
+                    let mut secrecy = Label::BOTTOM;
+                    for spec in places.labels() {
+                        let l = self.resolve(spec);
+                        secrecy = self.join(secrecy, l);
+                    }
+                    let top = self.lattice.top();
+                    self.lattice.reclassify(top, secrecy)
+                }
+            };
+            all = self.join(all, l);
+        }
+        all
+    }
+
+    /// *Parts of a result*: the answer with a label for each part.
+    fn labelled_by_parts(&mut self, of: &Answered<'_>, l: Label, d: &Data) -> Value {
+        let n = match rule_about(of.tool, &[]) {
+            None => Label::BOTTOM,
+            Some(rule) => self.of_rule(of, rule, None, &mut |_, _| None),
+        };
+        let l = self.join(l, n);
+        self.part(of, &[], l, d)
+    }
+
+    /// The part at the end of a way, whose label is `l`.
+    fn part(&mut self, of: &Answered<'_>, way: &[PathStep], l: Label, d: &Data) -> Value {
+        stacker::maybe_grow(64 << 10, 4 << 20, || match d {
+            Data::List(items) => {
+                let way = further(way, PathStep::Items);
+                let n = match rule_about(of.tool, &way) {
+                    None => Label::BOTTOM,
+                    Some(rule) => self.of_rule(of, rule, None, &mut |_, _| None),
+                };
+                let l_item = self.join(l, n);
+                value(l, Node::List(items.iter().map(|item| self.part(of, &way, l_item, item)).collect()))
+            }
+            Data::Record(fields) => {
+                let all = fields.iter().map(|(name, _)| {
+                    let v = self.field_part(of, way, l, fields, name, &[]);
+                    // INVARIANT: nothing was begun, so the label does not depend on itself.
+                    (name.clone(), v.unwrap_or_else(|| value(l, Node::Null)))
+                });
+                value(l, Node::Record(all.collect()))
+            }
+            other => labelled(l, l, other),
+        })
+    }
+
+    /// A field of a record that is labelled `l`; `None` if there is none, or if it was begun before.
+    fn field_part(
+        &mut self,
+        of: &Answered<'_>,
+        way: &[PathStep],
+        l: Label,
+        fields: &[(Name, Data)],
+        name: &Name,
+        begun: &[Name],
+    ) -> Option<Value> {
+        if begun.contains(name) {
+            return None;
+        }
+        let (_, d) = fields.iter().find(|(n, _)| n == name)?;
+        let begun: Vec<Name> = begun.iter().chain([name]).cloned().collect();
+        let way_here = further(way, PathStep::Field(name.clone()));
+        let n = match rule_about(of.tool, &way_here) {
+            None => Label::BOTTOM,
+            Some(rule) => self.of_rule(of, rule, Some(name), &mut |run, g| {
+                let w = run.field_part(of, way, l, fields, g, &begun)?;
+                let (_, d) = fields.iter().find(|(n, _)| n == g)?;
+                Some((run.deep(&w), d.clone()))
+            }),
+        };
+        let l = self.join(l, n);
+        Some(self.part(of, &way_here, l, d))
+    }
+
+    /// `n` of a rule. `beside` gives `deep W` and `strip W` of a field of the same record.
+    fn of_rule(
+        &mut self,
+        of: &Answered<'_>,
+        rule: &PartLabel,
+        own: Option<&Name>,
+        beside: &mut dyn FnMut(&mut Self, &Name) -> Option<(Label, Data)>,
+    ) -> Label {
+        let mut n = self.resolve(&rule.label);
+        let names = |which: &[LabelName]| {
+            which
+                .iter()
+                .filter_map(|name| match name {
+                    LabelName::Field(g) => Some(g.clone()),
+                    LabelName::Argument(_) => None,
+                })
+                .collect::<Vec<Name>>()
+        };
+        for name in rule.source.iter().chain(&rule.readers) {
+            if let LabelName::Argument(x) = name {
+                let said = self.place(of, x);
+                n = self.join(n, said);
+            }
+        }
+        let (sources, readers) = (names(&rule.source), names(&rule.readers));
+        let is_excepted = rule.path.steps().last() == Some(&PathStep::Values)
+            && own.is_some_and(|own| sources.contains(own) || readers.contains(own));
+        if is_excepted {
+            return n;
+        }
+        for g in &sources {
+            let said = match beside(self, g) {
+                None => self.lattice.top(),
+                Some((deep, d)) => {
+                    let s = self.source(&d);
+                    self.join(deep, s)
+                }
+            };
+            n = self.join(n, said);
+        }
+        let mut may_read = Vec::new();
+        for g in &readers {
+            match beside(self, g) {
+                None => n = self.lattice.top(),
+                Some((deep, d)) => {
+                    n = self.join(n, deep);
+                    for text in texts(&d).unwrap_or_default() {
+                        may_read.extend(self.principal(&text, false).map(|(name, _)| name));
+                    }
+                }
+            }
+        }
+        if !readers.is_empty() {
+            let said = self.lattice.in_terms(&Stated { sources: Some(Vec::new()), readers: Some(may_read) });
+            let said = self.resolve(&said);
+            n = self.join(n, said);
+        }
+        n
+    }
+
+    /// The label of what comes from those whom data names.
+    fn source(&mut self, d: &Data) -> Label {
+        let mut sources = Some(Vec::new());
+        for text in texts(d).filter(|t| !t.is_empty()).unwrap_or_else(|| vec!["".into()]) {
+            match self.principal(&text, true) {
+                None => sources = None,
+                Some((_, true)) => {}
+                Some((name, false)) => {
+                    if let Some(all) = &mut sources {
+                        all.push(name);
+                    }
+                }
+            }
+        }
+        let said = self.lattice.in_terms(&Stated { sources, readers: None });
+        self.resolve(&said)
+    }
+
+    /// The principal that a text names, and whether it is trusted. With declared values only those name their
+    /// principal; listed names stand for themselves; without either every text does.
+    fn principal(&self, text: &str, as_source: bool) -> Option<(Name, bool)> {
+        let known = &self.config.principals;
+        let listed = if as_source { &known.sources } else { &known.readers };
+        match known.values.get(text) {
+            Some(principal) => Some((principal.name.clone(), principal.trusted)),
+            None => {
+                let stands_for_itself = match listed {
+                    Some(names) => names.contains(text) && known.values.values().all(|p| &*p.name != text),
+                    None => known.values.is_empty(),
+                };
+                stands_for_itself.then(|| (text.into(), false))
+            }
         }
     }
 
@@ -1418,9 +1734,57 @@ impl Run<'_> {
     }
 }
 
+/// A call that is answered.
+struct Answered<'t> {
+    tool: &'t ToolDecl,
+    args: &'t [(Name, Data)],
+}
+
+/// The rule about the part at the end of a way: of several, the one that names the field at the first step in
+/// which they differ.
+fn rule_about<'t>(tool: &'t ToolDecl, way: &[PathStep]) -> Option<&'t PartLabel> {
+    let leads_there = |rule: &&PartLabel| {
+        let steps = rule.path.steps();
+        let same = |(step, taken): (&PathStep, &PathStep)| match (step, taken) {
+            (PathStep::Values, PathStep::Field(_)) => true,
+            (step, taken) => step == taken,
+        };
+        steps.len() == way.len() && steps.iter().zip(way).all(same)
+    };
+    let names_fields = |rule: &&PartLabel| -> Vec<bool> {
+        rule.path.steps().iter().map(|step| *step != PathStep::Values).collect()
+    };
+    tool.parts.iter().filter(leads_there).max_by_key(names_fields)
+}
+
+fn further(way: &[PathStep], step: PathStep) -> Vec<PathStep> {
+    way.iter().cloned().chain([step]).collect()
+}
+
+/// A text, or a list of texts.
+fn texts(d: &Data) -> Option<Vec<Name>> {
+    match d {
+        Data::Str(text) => Some(vec![Name::from(&**text)]),
+        Data::List(items) => items.iter().map(|i| i.as_str().map(Name::from)).collect(),
+        _ => None,
+    }
+}
+
 /// **Never caught.**
 fn catchable(code: &str) -> bool {
     !matches!(code, "fuel" | "budget" | "cancelled" | "configuration")
+}
+
+/// Data without functions and arguments of planned calls.
+fn is_plain(v: &Value) -> bool {
+    stacker::maybe_grow(64 << 10, 4 << 20, || match &*v.node {
+        Node::Args(..) => false,
+        Node::List(items) => items.iter().all(is_plain),
+        Node::Record(fields) => fields.iter().all(|(_, v)| is_plain(v)),
+        Node::Pair(a, b) => is_plain(a) && is_plain(b),
+        Node::Tag(_, v) => is_plain(v),
+        _ => !is_function(v),
+    })
 }
 
 fn is_function(v: &Value) -> bool {

@@ -18,7 +18,9 @@
 //! more than what it had seen before (termination-insensitive).
 
 use crate::drive::{self, InPlace, ParseWith, Shown};
-use crate::generate::{Ast, Op, Program, Rng, Script, Style, Ty, random_program};
+use crate::generate::{
+    Ast, Drawing, Op, Program, Rng, Script, Style, Ty, draw_parts, principals, random_program,
+};
 use crate::outcome::{Tree, TreeNode};
 use crate::world::{Answer, Message, hash};
 use core_ir::{
@@ -198,6 +200,8 @@ pub fn pair_like(seed: u64, change: impl FnOnce(&mut Style)) -> Pair {
         approve: reclassify == Reclassify::Endorse,
         among: reclassify == Reclassify::Endorse,
         messages: true,
+        // In some, tools label parts of what they return.
+        parts: seed % 4 == 3,
         given: given(),
         deciding: SECRETS,
         ..Style::default()
@@ -374,7 +378,7 @@ impl Pair {
     pub fn config(&self, program: &Arc<Program>) -> Config {
         let parser = program.clone();
         Config {
-            principals: core_ir::Principals::default(),
+            principals: principals(),
             lattice: program.lattice,
             fuel: FUEL,
             max_text: MAX_TEXT,
@@ -595,10 +599,130 @@ impl ObservedWorld<'_> {
                 Call::Approve { .. } => known(&text, &[channel, answered_at]),
                 _ => known(&text, &[answered_at]),
             };
-            world.respond(&call, &mut Rng::new(to))
+            let answer = world.respond(&call, &mut Rng::new(to));
+            match of {
+                Call::Tool { tool, .. } if !tool.parts.is_empty() => {
+                    let known = |lattice: &Lattice, asks: &str, to: Label| {
+                        known_to(lattice, (*ordered, *which, *secret), program.seed, asked, asks, to)
+                    };
+                    by_parts(tool, answered_at, answer, &text, &common.lattice, &known)
+                }
+                _ => answer,
+            }
         };
         asked.push(ObservedRequest { text, channel, strand, sent });
         drive::response(&call, answer)
+    }
+}
+
+/// Knowledge of those who see no more of a question than flows to a label, as in
+/// [`ObservedWorld::answer_to`].
+fn known_to(
+    lattice: &Lattice,
+    (ordered, which, secret): (bool, usize, Label),
+    seed: u64,
+    asked: &[ObservedRequest],
+    asks: &str,
+    to: Label,
+) -> u64 {
+    let mut key = hash(seed, asks);
+    if ordered {
+        key = asked.iter().filter(|a| lattice.flows(a.channel, to)).fold(key, |key, a| hash(key, &a.text));
+    }
+    if lattice.flows(secret, to) { hash(key, if which == 0 { "one" } else { "other" }) } else { key }
+}
+
+/// The answer of a tool that labels parts of its result: what is at a part depends on what is known at its
+/// label. Whether it fails is known at `label`, why it does is known where all parts are.
+fn by_parts(
+    tool: &core_ir::ToolDecl,
+    label: Label,
+    answer: Answer,
+    text: &str,
+    lattice: &Lattice,
+    known: &dyn Fn(&Lattice, &str, Label) -> u64,
+) -> Answer {
+    let mut lattice = lattice.clone();
+    let drawn = |lattice: Lattice, label| {
+        let mut drawing = ByLabel { lattice, text, known };
+        let root = drawing.label(&label, &tool.parts.root(), None, &[]);
+        draw_parts(&mut drawing, &tool.parts.root(), &tool.result, "", root).0
+    };
+    match answer {
+        Answer::Data(data) if tool.result.check(&data).is_ok() => Answer::Data(drawn(lattice, label)),
+        Answer::Labelled(_, own) => {
+            let said = lattice.resolve(&own).unwrap_or_else(|| lattice.top());
+            let label = lattice.join(label, said);
+            Answer::Labelled(drawn(lattice, label), own)
+        }
+        Answer::Failed(why) => {
+            let most = tool.parts.iter().fold(label, |most, rule| {
+                let stated = if rule.is_stated() { lattice.resolve(&rule.label) } else { None };
+                let stated = stated.unwrap_or_else(|| lattice.top());
+                lattice.join(most, stated)
+            });
+            Answer::Failed(format!("{why} {}", known(&lattice, text, most) % 4))
+        }
+        other => other,
+    }
+}
+
+/// Results whose parts are drawn from what is known at their labels.
+struct ByLabel<'k> {
+    lattice: Lattice,
+    text: &'k str,
+    known: &'k dyn Fn(&Lattice, &str, Label) -> u64,
+}
+
+impl Drawing for ByLabel<'_> {
+    type Label = Label;
+
+    fn rng(&mut self, path: &str, label: &Label) -> Rng {
+        Rng::new((self.known)(&self.lattice, &format!("{} at {path}", self.text), *label))
+    }
+
+    fn label(
+        &mut self,
+        container: &Label,
+        rules: &core_ir::PartRules<'_>,
+        own: Option<&Name>,
+        beside: &[(Name, Option<(Data, Label)>)],
+    ) -> Label {
+        let Some(rule) = rules.rule() else { return *container };
+        let stated = self.lattice.resolve(&rule.label).unwrap_or_else(|| self.lattice.top());
+        let mut label = self.lattice.join(*container, stated);
+        if rule.is_stated() || own.is_some_and(|own| rule.excepts(own)) {
+            return label;
+        }
+        let names = rule.source.iter().map(|n| (n, true)).chain(rule.readers.iter().map(|n| (n, false)));
+        let (known, mut readers) = (principals(), Vec::new());
+        for (name, is_source) in names {
+            let found = beside.iter().find_map(|(n, found)| {
+                found.as_ref().filter(|_| *name == core_ir::LabelName::Field(n.clone()))
+            });
+            let said = match found {
+                None => self.lattice.top(),
+                Some((data, deep)) => {
+                    label = self.lattice.join(label, *deep);
+                    let said = known.source(data);
+                    readers.extend(if is_source { Vec::new() } else { known.readers(data) });
+                    let said = if is_source { self.lattice.in_terms(&said) } else { LabelSpec::BOTTOM };
+                    self.lattice.resolve(&said).unwrap_or_else(|| self.lattice.top())
+                }
+            };
+            label = self.lattice.join(label, said);
+        }
+        if !rule.readers.is_empty() {
+            let said = core_ir::Stated { sources: Some(Vec::new()), readers: Some(readers) };
+            let said = self.lattice.in_terms(&said);
+            let said = self.lattice.resolve(&said).unwrap_or_else(|| self.lattice.top());
+            label = self.lattice.join(label, said);
+        }
+        label
+    }
+
+    fn join(&mut self, a: &Label, b: &Label) -> Label {
+        self.lattice.join(*a, *b)
     }
 }
 

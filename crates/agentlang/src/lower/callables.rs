@@ -195,7 +195,6 @@ impl SurfaceLowering<'_> {
             })
             .collect();
         let id = self.b.tool(ToolDecl {
-            name: self.c.decls.handler_name(s).into(),
             params,
             result: s.result.clone(),
             effect: class,
@@ -203,13 +202,7 @@ impl SurfaceLowering<'_> {
             label: result_label(&s.flow),
             description: self.comment_above(c.span),
             handler: handler(&c.body.kind),
-            approve: false,
-            approve_if_refused: false,
-            among: Box::default(),
-            plain: Box::default(),
-            at_most: None,
-            policy: None,
-            span: c.span,
+            ..ToolDecl::unknown(self.c.decls.handler_name(s).into(), c.span)
         });
         self.tools.insert(key, id);
         Some(id)

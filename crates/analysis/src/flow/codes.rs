@@ -21,6 +21,9 @@ pub const GAVE_UP: &str = "S107";
 /// A set of `among` that admits nothing.
 pub const IDLE_SET: &str = "S108";
 
+/// A label of a part that what it is in covers.
+pub const COVERED: &str = "S109";
+
 /// Every code of the flow analysis, in order.
 pub const EXPLANATIONS: &[Explanation] = &[
     Explanation {
@@ -98,6 +101,16 @@ pub const EXPLANATIONS: &[Explanation] = &[
                that can't be called before the first step. Every argument that the bound refuses is refused still.",
         wrong: "tool found() -> List Str read\ntool mail(to: Str) -> Str write among [{tool: \"found\", params: {to: []}}]\ntool[mail] {to: 'bob'}",
         right: "tool contacts() -> List Str @ [] read\ntool mail(to: Str) -> Str write among [{tool: \"contacts\", params: {to: []}}]\ntool[mail] {to: 'bob'}",
+    },
+    Explanation {
+        code: COVERED,
+        title: "label of a part that has no effect",
+        text: "What is read out of a list or a record has the label of the list or record, too. A label of `fields` below that \
+               has no effect. If an attacker can add items to a list, their number and places are untrusted, and so is \
+               every part of every item. If nobody else can, give the result as a whole the lower label and the higher \
+               one to the parts that others write.",
+        wrong: "tool mails() -> List {id: Str, body: Str} read fields [{path: '[].id', untrusted: false, secret: false}]\ntool[mails] {}",
+        right: "tool mails() -> List {id: Str, body: Str} @ [] read fields [{path: '[].body', untrusted: true, secret: false}]\ntool[mails] {}",
     },
 ];
 

@@ -7,7 +7,7 @@
 use super::taint::{Cause, Range, Taint, Taints};
 use super::value::{AbstractFunction, AbstractValue, CodeId, FnId, Shape};
 use super::{Checked, Options, Sink};
-use core_ir::{Bound, Clearances, Code, Label, LabelSpec, ModelRoutes, Name, Term, TermId};
+use core_ir::{Bound, Clearances, Code, Label, LabelSpec, ModelRoutes, Name, Principals, Term, TermId};
 use diagnostics::{FileId, Span};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
@@ -130,6 +130,7 @@ pub(super) struct Analysis {
     pub blamed: Span,
     pub clearances: Clearances<Label>,
     pub routes: ModelRoutes,
+    pub principals: Principals,
     pub funs: Vec<AbstractFunction>,
     fun_index: HashMap<AbstractFunction, FnId>,
     fun_places: HashMap<(CodeId, u32, u8), Vec<FnId>>,
@@ -169,6 +170,7 @@ impl Analysis {
             blamed: root,
             clearances,
             routes: options.routes.clone(),
+            principals: options.principals.clone(),
             funs: Vec::new(),
             fun_index: HashMap::new(),
             fun_places: HashMap::new(),

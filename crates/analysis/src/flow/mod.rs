@@ -248,6 +248,19 @@ pub struct IdleSet {
     pub labels: Option<(Data, Data)>,
 }
 
+/// A label of a part of a tool's result that is below the label of what the part is in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CoveredPart {
+    /// The tool.
+    pub tool: Name,
+    /// Place of the tool.
+    pub span: Span,
+    /// The part.
+    pub path: String,
+    /// The label that is stated, and that of what the part is in.
+    pub labels: (Data, Data),
+}
+
 /// Result of the flow analysis of a program.
 #[derive(Clone, Debug)]
 pub struct FlowReport {
@@ -259,6 +272,8 @@ pub struct FlowReport {
     pub passed: Vec<Passed>,
     /// Sets of `among` that can admit nothing.
     pub idle_sets: Vec<IdleSet>,
+    /// Labels of parts of results that have no effect.
+    pub covered: Vec<CoveredPart>,
     /// The most that the labels in the result may be; `None` if no run has a result.
     pub result: Option<Data>,
     /// The most that the label of an error may be; `None` if no run fails.
@@ -303,6 +318,7 @@ pub fn analyse(code: &Arc<Code>, options: &Options) -> FlowReport {
         reclassifications: Vec::new(),
         passed: Vec::new(),
         idle_sets: idle_sets(&mut a.taints.lattice, code),
+        covered: covered(&mut a.taints.lattice, code),
         result: end.result.map(|v| {
             let deep = v.deep(&mut a.taints);
             shown(&a.taints, deep)
@@ -375,6 +391,28 @@ fn idle_sets(lattice: &mut Lattice, code: &Code) -> Vec<IdleSet> {
             }
             let labels = label.map(|label| (lattice.data_of(label), lattice.data_of(bound)));
             found.push(IdleSet { tool: decl.name.clone(), span: decl.span, param: param.clone(), labels });
+        }
+    }
+    found
+}
+
+/// The labels of parts that have no effect.
+fn covered(lattice: &mut Lattice, code: &Code) -> Vec<CoveredPart> {
+    let mut found = Vec::new();
+    for decl in &code.tools {
+        for (rule, containers) in decl.parts.stated() {
+            let whole = containers.into_iter().chain([Some(&decl.label)]);
+            let whole: Option<Vec<_>> = whole.map(|spec| lattice.resolve(spec?)).collect();
+            let (Some(whole), Some(own)) = (whole, lattice.resolve(&rule.label)) else { continue };
+            let whole = whole.into_iter().fold(core_ir::Label::BOTTOM, |l, label| lattice.join(l, label));
+            if lattice.flows(own, whole) && !lattice.flows(whole, own) {
+                found.push(CoveredPart {
+                    tool: decl.name.clone(),
+                    span: decl.span,
+                    path: rule.path.to_string(),
+                    labels: (lattice.data_of(own), lattice.data_of(whole)),
+                });
+            }
         }
     }
     found

@@ -54,6 +54,17 @@ pub fn findings(report: &FlowReport) -> Vec<Diagnostic> {
             ),
         );
     }
+    for part in &report.covered {
+        let (tool, path, (own, whole)) = (&part.tool, &part.path, &part.labels);
+        let message = format!(
+            "the label {} of `{path}` in the result of `{tool}` has no effect: what it is in is labelled {}",
+            own.to_json(),
+            whole.to_json()
+        );
+        out.push(Diagnostic::warn(codes::COVERED, message, part.span).help(
+            "label the result as a whole `trusted` if nobody else can add to it, or remove the label of the part",
+        ));
+    }
     for p in &report.passed {
         let message = format!("an error labelled {} may pass this `try`", p.lacks.to_json());
         let d = Diagnostic::info(codes::PASSED, message, p.span)

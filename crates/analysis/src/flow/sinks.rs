@@ -2,14 +2,18 @@
 
 use super::eval::{Analysis, CheckState, Env, OUTERMOST, SiteState, State, TryState};
 use super::taint::{Cause, Range, Taint, Taints};
-use super::value::{AbstractValue, CodeId, FnId, Params, Shape};
+use super::value::{AbstractValue, CodeId, DataParts, FnId, Form, Params, Shape};
 use super::{Checked, Sink};
 use core_ir::{
-    Among, AmongSource, AnswerSink, Code, Label, Lattice, NOTHING_WAITS, Name, TermId, ToolDecl, ToolId,
+    Among, AmongSource, AnswerSink, Code, Label, LabelName, Lattice, NOTHING_WAITS, Name, PartRules, TermId,
+    ToolDecl, ToolId, Type,
 };
 use diagnostics::Span;
 use std::collections::BTreeSet;
 use std::rc::Rc;
+
+/// Parts of results that are deeper are not told apart.
+const MAX_PART_DEPTH: usize = 5;
 
 /// A label that is compared with a bound.
 pub(super) struct Bounded {
@@ -285,7 +289,7 @@ impl Analysis {
             true => Range::new(Label::BOTTOM, v.label.hi),
             false => v.label,
         };
-        let is_open = matches!(v.shape, Shape::Top { .. });
+        let is_open = v.shape.is_open();
         let bare = decl.params.len() == 1
             && !is_args
             && match &fields {
@@ -393,14 +397,138 @@ impl Analysis {
         let label = self.taints.lattice.resolve(&decl.label).unwrap_or(self.taints.top);
         let adds = self.exact(place, Cause::Tool(decl.name.clone()), label);
         let label = self.join(Range::new(lo, hi), adds);
-        self.raise(state, label);
+        let places = self.places(&decl, &v, (bare, fields.as_deref()));
+        let result = self.result(&decl, &places, label, place);
+        // A failure may quote every part, and an ill-typed result is found by looking at all of them.
+        let most = result.deep(&mut self.taints);
+        self.raise(state, Range { hi: most, ..label });
         if decl.approve_if_refused && sets.label != Label::BOTTOM {
             // A refused approval tells of the sets.
             let told = self.exact(place, Cause::Tool(decl.name.clone()), sets.label);
             let told = self.join(label, told);
             self.raise(state, told);
         }
-        Some(AbstractValue::data(label))
+        Some(result)
+    }
+
+    /// Bounds of the labels that arguments name, from below and from above.
+    fn places(
+        &mut self,
+        decl: &ToolDecl,
+        v: &AbstractValue,
+        (bare, fields): (bool, Option<&Vec<(Name, AbstractValue)>>),
+    ) -> Vec<(Name, Label, Label)> {
+        let mut places: Vec<(Name, Label, Label)> = Vec::new();
+        for name in decl.parts.iter().flat_map(|r| r.source.iter().chain(&r.readers)) {
+            let LabelName::Argument(name) = name else { continue };
+            let given = if bare {
+                Some(v)
+            } else {
+                fields.and_then(|f| f.iter().find(|(n, _)| n == name).map(|(_, a)| a))
+            };
+            let known = match given.map(|a| &a.shape) {
+                Some(Shape::Const(data)) => self.principals.place(&mut self.taints.lattice, data),
+                _ => None,
+            };
+            let (least, most) = known.map_or((Label::BOTTOM, self.taints.top), |label| (label, label));
+            places.push((name.clone(), least, most));
+        }
+        places
+    }
+
+    /// The result of a tool that is labelled `label` as a whole.
+    fn result(
+        &mut self,
+        decl: &ToolDecl,
+        places: &[(Name, Label, Label)],
+        label: Range,
+        place: Span,
+    ) -> AbstractValue {
+        if decl.parts.is_empty() {
+            return AbstractValue::data(label);
+        }
+        let rules = decl.parts.root();
+        let of = Answered { decl, places, place };
+        let label = self.part_label(&of, &rules, label);
+        self.parts(&of, &rules, (&decl.result, label))
+    }
+
+    /// The label of a part: that of what it is in, and what its rule adds.
+    fn part_label(&mut self, of: &Answered<'_>, rules: &PartRules<'_>, container: Range) -> Range {
+        let Some(rule) = rules.rule() else { return container };
+        let cause = || Cause::Tool(of.decl.name.clone());
+        let stated = self.taints.lattice.resolve(&rule.label).unwrap_or(self.taints.top);
+        let adds = self.exact(of.place, cause(), stated);
+        let mut label = self.join(container, adds);
+        for name in rule.source.iter().chain(&rule.readers) {
+            let top = self.taints.top;
+            let (least, most) = match name {
+                // What a field says is known only then.
+                LabelName::Field(_) => (Label::BOTTOM, top),
+                LabelName::Argument(name) => {
+                    let known = of.places.iter().find(|(n, ..)| n == name);
+                    known.map_or((Label::BOTTOM, top), |(_, least, most)| (*least, *most))
+                }
+            };
+            let adds = Range::new(least, self.taints.one(of.place, cause(), most));
+            label = self.join(label, adds);
+        }
+        label
+    }
+
+    /// Data of a type with labels for its parts, itself labelled `label`.
+    fn parts(
+        &mut self,
+        of: &Answered<'_>,
+        rules: &PartRules<'_>,
+        (ty, label): (&Type, Range),
+    ) -> AbstractValue {
+        if rules.is_empty() || rules.depth() > MAX_PART_DEPTH {
+            // All of it is labelled like itself, or as any rule says.
+            let mut inner = label.hi;
+            for rule in rules.iter() {
+                let spec = if rule.is_stated() { self.taints.lattice.resolve(&rule.label) } else { None };
+                let most = spec.unwrap_or(self.taints.top);
+                let adds = self.taints.one(of.place, Cause::Tool(of.decl.name.clone()), most);
+                inner = self.taints.union(inner, adds);
+            }
+            return AbstractValue { label, inner, shape: Shape::data() };
+        }
+        let (ty, may_be_null) = match ty {
+            Type::Option(inner) => (&**inner, true),
+            ty => (ty, false),
+        };
+        let mut part = |rules: PartRules<'_>, ty: Option<&Type>| {
+            let label = self.part_label(of, &rules, label);
+            self.parts(of, &rules, (ty.unwrap_or(&Type::Dyn), label))
+        };
+        let item = match ty {
+            Type::List(item) => part(rules.items(), Some(item)),
+            _ => part(rules.items(), None),
+        };
+        let of_type = |name: &Name| match ty {
+            Type::Record(fields) => fields.iter().find(|(n, _)| n == name).map(|(_, t)| t),
+            _ => None,
+        };
+        let mut names: Vec<&Name> = rules.named().collect();
+        if let Type::Record(fields) = ty {
+            names.extend(fields.iter().map(|(n, _)| n));
+        }
+        names.sort_unstable();
+        names.dedup();
+        let fields = names.into_iter().map(|n| (n.clone(), part(rules.field(n), of_type(n)))).collect();
+        let rest = part(rules.others(), None);
+        let form = match ty {
+            _ if may_be_null => Form::Any,
+            Type::List(_) => Form::List,
+            Type::Record(fields) => {
+                let there = fields.iter().filter(|(_, t)| !matches!(t, Type::Option(_)));
+                Form::Record(there.map(|(n, _)| n.clone()).collect())
+            }
+            _ => Form::Any,
+        };
+        let parts = DataParts { item, fields, rest, form };
+        AbstractValue::made(&mut self.taints, label, Shape::Parts(Rc::new(parts)))
     }
 
     /// The answer of the run, which is compared with its bound.
@@ -513,9 +641,23 @@ pub(super) fn set_label(lattice: &mut Lattice, code: &Code, among: &Among) -> Op
         AmongSource::Request => Some(Label::BOTTOM),
         AmongSource::Tool(name) => {
             let read = code.set_read(name)?;
-            Some(lattice.resolve(&read.label).unwrap_or_else(|| lattice.top()))
+            let label = lattice.resolve(&read.label).unwrap_or_else(|| lattice.top());
+            // The labels of all parts count.
+            Some(read.parts.iter().fold(label, |all, rule| {
+                let stated = if rule.is_stated() { lattice.resolve(&rule.label) } else { None };
+                let stated = stated.unwrap_or_else(|| lattice.top());
+                lattice.join(all, stated)
+            }))
         }
     }
+}
+
+/// A call whose result has labels for its parts.
+struct Answered<'a> {
+    decl: &'a ToolDecl,
+    /// Bounds of the labels that arguments name, from below and from above.
+    places: &'a [(Name, Label, Label)],
+    place: Span,
 }
 
 /// Effect of the sets of a tool.
@@ -560,6 +702,7 @@ fn marked(v: &AbstractValue, mark: u32, seen: &mut BTreeSet<FnId>, functions: &m
     }
     match &v.shape {
         Shape::Const(_) => false,
+        Shape::Parts(parts) => parts.all().any(|v| marked(v, mark, seen, functions)),
         Shape::List(items) => items.iter().any(|v| marked(v, mark, seen, functions)),
         Shape::Record(vs) | Shape::Args(_, vs) | Shape::Tags(vs) => {
             vs.iter().any(|(_, v)| marked(v, mark, seen, functions))

@@ -3,7 +3,7 @@
 use super::eval::{Analysis, Env, Error, State, grown};
 use super::sinks::Bounded;
 use super::taint::{Cause, Range, Taint};
-use super::value::{AbstractFunction, AbstractValue, CodeId, Shape};
+use super::value::{AbstractFunction, AbstractValue, CodeId, Form, Shape};
 use super::{Checked, Sink};
 use core_ir::{Catches, Data, Label, Name, Prim, Recv, Slot, Term, TermId};
 use diagnostics::Span;
@@ -270,7 +270,9 @@ impl Analysis {
                 }
                 let label = self.blame(pc, &v);
                 self.raise(state, label);
-                let Shape::Top { .. } = opened.shape else { return None };
+                if !opened.shape.is_open() {
+                    return None;
+                }
                 let mut fns = BTreeSet::new();
                 let unknown = v.shape.functions(&mut fns) | x.shape.functions(&mut fns);
                 let deep = x.deep(&mut self.taints);
@@ -292,7 +294,7 @@ impl Analysis {
                     shape => {
                         let label = self.blame(pc, &v);
                         self.raise(state, label);
-                        matches!(shape, Shape::Top { .. }).then(|| v.some_part(&mut self.taints))
+                        shape.is_open().then(|| v.some_part(&mut self.taints))
                     }
                 }
             }
@@ -308,7 +310,7 @@ impl Analysis {
                     shape => {
                         let label = self.blame(pc, &c);
                         self.raise(state, label);
-                        if matches!(shape, Shape::Top { .. }) { vec![*a, *b] } else { Vec::new() }
+                        if shape.is_open() { vec![*a, *b] } else { Vec::new() }
                     }
                 };
                 let pc = self.join(pc, c.label);
@@ -339,7 +341,7 @@ impl Analysis {
                             ways.push((b.body, b.binder.as_ref().map(|_| null(v.label))));
                         }
                     }
-                    Shape::Top { .. } => {
+                    shape if shape.is_open() => {
                         let part = v.some_part(&mut self.taints);
                         for b in branches {
                             ways.push((b.body, b.binder.as_ref().map(|_| part.clone())));
@@ -670,10 +672,15 @@ impl Analysis {
         let (items, known) = match &opened.shape {
             Shape::List(items) => (items.as_ref().clone(), true),
             shape => {
-                let label = self.blame(pc, list);
-                self.raise(state, label);
-                let Shape::Top { .. } = shape else { return None };
-                (vec![list.some_part(&mut self.taints)], false)
+                if !matches!(shape, Shape::Parts(p) if p.form == Form::List) {
+                    let label = self.blame(pc, list);
+                    self.raise(state, label);
+                }
+                match shape {
+                    Shape::Parts(parts) => (vec![parts.item.clone()], false),
+                    Shape::Top { .. } => (vec![list.some_part(&mut self.taints)], false),
+                    _ => return None,
+                }
             }
         };
         let pc = self.join(pc, list.label);
@@ -717,9 +724,16 @@ impl Analysis {
         {
             return Some(part.read(&mut self.taints, v.label));
         }
-        let label = self.blame(pc, v);
-        self.raise(state, label);
-        matches!(opened.shape, Shape::Top { .. }).then(|| v.some_part(&mut self.taints))
+        let Shape::Parts(parts) = &opened.shape else {
+            let label = self.blame(pc, v);
+            self.raise(state, label);
+            return opened.shape.is_open().then(|| v.some_part(&mut self.taints));
+        };
+        if !matches!(&parts.form, Form::Record(there) if there.contains(name)) {
+            let label = self.blame(pc, v);
+            self.raise(state, label);
+        }
+        Some(parts.field(name).read(&mut self.taints, v.label))
     }
 
     pub(super) fn index(
@@ -746,7 +760,90 @@ impl Analysis {
         let (a, b) = (self.blame(pc, v), i.deep_range(&mut self.taints));
         let label = self.join(a, b);
         self.raise(state, label);
-        Some(v.some_part(&mut self.taints).read(&mut self.taints, at))
+        let part = match (&opened.shape, &i.shape) {
+            (Shape::Parts(parts), Shape::Const(Data::Num(_))) => parts.item.clone(),
+            (Shape::Parts(parts), Shape::Const(Data::Str(name))) => parts.field(name).clone(),
+            // An index of which only the type is not known: of a list it is a number.
+            (Shape::Parts(parts), _) if parts.form == Form::List => parts.item.clone(),
+            _ => v.some_part(&mut self.taints),
+        };
+        Some(part.read(&mut self.taints, at))
+    }
+
+    /// A primitive that looks at the constructor of its operand, if more is known of that than what the rule
+    /// for all primitives says.
+    fn of_constructor(
+        &mut self,
+        p: Prim,
+        operands: &[AbstractValue],
+        pc: Range,
+        state: &mut State,
+    ) -> Option<AbstractValue> {
+        let mut label = pc;
+        for v in operands {
+            label = self.join(label, v.label);
+        }
+        let (result, fails) = match (p, operands) {
+            (Prim::Length, [of]) => {
+                let fails = has_constructor(of)?;
+                if fails {
+                    self.raise(state, label);
+                }
+                return Some(AbstractValue::data(label));
+            }
+            (Prim::Py, [op, rest @ ..]) => {
+                let Shape::Const(Data::Str(name)) = &op.shape else { return None };
+                match (&**name, rest) {
+                    ("b.len", [args, _]) => {
+                        let Shape::List(args) = &args.opened().shape else { return None };
+                        let [of] = &args[..] else { return None };
+                        let fails = has_constructor(of)?;
+                        label = self.join(label, of.label);
+                        (AbstractValue::data(Range::BOTTOM), fails)
+                    }
+                    ("iter", [of]) => {
+                        let Shape::Parts(parts) = &of.shape else { return None };
+                        // Of a list it is the list; what is iterated else has no labels of parts.
+                        let whole = AbstractValue { label: Range::BOTTOM, ..of.clone() };
+                        let whole = match parts.form {
+                            Form::Record(_) => AbstractValue::data(Range::BOTTOM),
+                            Form::List => whole,
+                            // The letters of a text, or the names of a record.
+                            Form::Any => at_most(&whole),
+                        };
+                        (whole, parts.form == Form::Any)
+                    }
+                    ("index" | "attribute", [of, key]) => {
+                        let Shape::Parts(known) = &of.shape else { return None };
+                        let deep = key.deep_range(&mut self.taints);
+                        label = self.join(label, deep);
+                        let part = match &key.shape {
+                            Shape::Const(Data::Str(name)) if known.form != Form::List => {
+                                known.field(name).clone()
+                            }
+                            _ if known.form == Form::List => known.item.clone(),
+                            // Of a text it is a letter.
+                            Shape::Const(Data::Num(_)) => at_most(&known.item),
+                            _ => return None,
+                        };
+                        (part, true)
+                    }
+                    _ => return None,
+                }
+            }
+            _ => return None,
+        };
+        // The operands may be too large.
+        let mut all = pc;
+        for v in operands {
+            all = self.blame(all, v);
+        }
+        self.raise(state, Range { lo: label.lo, ..all });
+        let mut tags = vec![("ok".into(), result)];
+        if fails {
+            tags.push(("raise".into(), AbstractValue::data(Range::BOTTOM)));
+        }
+        Some(AbstractValue::made(&mut self.taints, label, Shape::Tags(Rc::new(tags))))
     }
 
     pub(super) fn prim(
@@ -756,6 +853,9 @@ impl Analysis {
         pc: Range,
         state: &mut State,
     ) -> AbstractValue {
+        if let Some(result) = self.of_constructor(p, parts, pc, state) {
+            return result;
+        }
         let mut label = pc;
         let mut fns = BTreeSet::new();
         let mut unknown = false;
@@ -778,6 +878,25 @@ impl Analysis {
         if !tests {
             self.raise(state, label);
         }
+        // Some look at constructors only, and may give parts with their labels.
+        let is_python = |name: &str| matches!(name, "b.len" | "iter" | "index" | "attribute");
+        let of_constructor = match (p, parts) {
+            (Prim::Length | Prim::Keys | Prim::Has, _) => true,
+            (Prim::Py, [op, ..]) => match &op.shape {
+                Shape::Const(Data::Str(name)) => is_python(name),
+                shape => shape.is_open(),
+            },
+            _ => false,
+        };
+        if of_constructor {
+            let mut least = pc.lo;
+            for part in parts {
+                least = self.taints.lattice.join(least, part.label.lo);
+            }
+            let label = Range { lo: least, ..label };
+            let inner = if p == Prim::Py { label.hi } else { Taint::NONE };
+            return AbstractValue { label, inner, shape: Shape::data() };
+        }
         // Functions in a list or under `flatten` keep what they captured.
         let carries = matches!(p, Prim::Flatten | Prim::Append | Prim::Add | Prim::Slice);
         if !carries || (fns.is_empty() && !unknown) {
@@ -787,6 +906,21 @@ impl Analysis {
             (Prim::Flatten, [v]) if matches!(v.shape, Shape::Fns(_)) => AbstractValue { label, ..v.clone() },
             _ => AbstractValue { label, inner, shape: Shape::Top { fns: Rc::new(fns), unknown } },
         }
+    }
+}
+
+/// The value with what is known of labels from above only.
+fn at_most(v: &AbstractValue) -> AbstractValue {
+    v.mapped(&|label| Range { lo: Label::BOTTOM, ..label }, &mut |id| id)
+}
+
+/// Returns whether a value may be something else than a list or a record, if it has no parts then. `None` if
+/// nothing is known of its parts.
+fn has_constructor(v: &AbstractValue) -> Option<bool> {
+    match &v.shape {
+        Shape::List(_) | Shape::Record(_) | Shape::Args(..) => Some(false),
+        Shape::Parts(parts) => Some(parts.form == Form::Any),
+        _ => None,
     }
 }
 

@@ -32,6 +32,8 @@ pub(super) enum Shape {
     /// Data, or one of these functions, or data that contains some of them. If `unknown`, other
     /// functions too, of which nothing is known, and arguments of planned calls.
     Top { fns: Fns, unknown: bool },
+    /// Data, of which some parts are known.
+    Parts(Rc<DataParts>),
     /// Exactly this.
     Const(Data),
     /// A list of so many items.
@@ -46,6 +48,61 @@ pub(super) enum Shape {
     Tags(Rc<Vec<(Name, AbstractValue)>>),
     /// One of these functions.
     Fns(Fns),
+}
+
+/// Parts of data whose form is not known: of a tool's result that has labels for its parts.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct DataParts {
+    /// An item, if it is a list.
+    pub item: AbstractValue,
+    /// Fields of these names, if it is a record that has them.
+    pub fields: Vec<(Name, AbstractValue)>,
+    /// Every other part.
+    pub rest: AbstractValue,
+    /// The form, as far as the type of the result says it.
+    pub form: Form,
+}
+
+/// Form of data, as far as it is known.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Form {
+    /// Nothing.
+    Any,
+    /// It is a list.
+    List,
+    /// It is a record that has fields of these names.
+    Record(Vec<Name>),
+}
+
+impl DataParts {
+    /// The field of a name.
+    pub(super) fn field(&self, name: &str) -> &AbstractValue {
+        self.fields.iter().find(|(n, _)| &**n == name).map_or(&self.rest, |(_, v)| v)
+    }
+
+    pub(super) fn all(&self) -> impl Iterator<Item = &AbstractValue> {
+        self.fields.iter().map(|(_, v)| v).chain([&self.item, &self.rest])
+    }
+
+    fn either(t: &mut Taints, a: &DataParts, b: &DataParts) -> DataParts {
+        let names = a.fields.iter().chain(&b.fields).map(|(n, _)| n.clone()).collect::<BTreeSet<Name>>();
+        let fields = names
+            .into_iter()
+            .map(|n| {
+                let v = AbstractValue::either(t, a.field(&n), b.field(&n));
+                (n, v)
+            })
+            .collect();
+        let form = match (&a.form, &b.form) {
+            (Form::Record(x), Form::Record(y)) => {
+                Form::Record(x.iter().filter(|n| y.contains(n)).cloned().collect())
+            }
+            (x, y) if x == y => x.clone(),
+            _ => Form::Any,
+        };
+        let item = AbstractValue::either(t, &a.item, &b.item);
+        DataParts { item, fields, rest: AbstractValue::either(t, &a.rest, &b.rest), form }
+    }
 }
 
 /// A function.
@@ -150,7 +207,13 @@ impl Shape {
                 1 + parts.iter().map(|(_, v)| v.shape.depth()).max().unwrap_or(0)
             }
             Shape::Pair(p) => 1 + p.0.shape.depth().max(p.1.shape.depth()),
+            Shape::Parts(parts) => 1 + parts.all().map(|v| v.shape.depth()).max().unwrap_or(0),
         }
+    }
+
+    /// Returns true if its form is not known: it may be any data, and perhaps a function.
+    pub(super) fn is_open(&self) -> bool {
+        matches!(self, Shape::Top { .. } | Shape::Parts(_))
     }
 
     /// Adds the functions that may be in it; whether there may be unknown ones, or arguments of planned
@@ -161,7 +224,8 @@ impl Shape {
                 out.extend(fns.iter());
                 *unknown
             }
-            Shape::Const(_) => false,
+            // It is data.
+            Shape::Const(_) | Shape::Parts(_) => false,
             Shape::List(items) => items.iter().fold(false, |u, v| v.shape.functions(out) | u),
             Shape::Record(parts) | Shape::Tags(parts) => {
                 parts.iter().fold(false, |u, (_, v)| v.shape.functions(out) | u)
@@ -240,7 +304,8 @@ impl AbstractValue {
     fn deep_lo(&self, t: &mut Taints) -> Label {
         let lo = self.label.lo;
         match &self.shape {
-            Shape::Top { .. } | Shape::Const(_) | Shape::Fns(_) => lo,
+            // Of data of which no form is known there may be no part.
+            Shape::Top { .. } | Shape::Const(_) | Shape::Fns(_) | Shape::Parts(_) => lo,
             Shape::List(items) => items.iter().fold(lo, |l, v| {
                 let part = v.deep_lo(t);
                 t.lattice.join(l, part)
@@ -281,6 +346,7 @@ impl AbstractValue {
                 add(&p.0);
                 add(&p.1);
             }
+            Shape::Parts(parts) => parts.all().for_each(add),
             Shape::Top { .. } | Shape::Const(_) | Shape::Fns(_) => {}
         }
         let shape = if shape.depth() > MAX_DEPTH { shape.flat() } else { shape };
@@ -333,6 +399,12 @@ impl AbstractValue {
             }
             Shape::Fns(fns) => Shape::Fns(Rc::new(fns.iter().map(|id| g(*id)).collect())),
             Shape::Const(d) => Shape::Const(d.clone()),
+            Shape::Parts(parts) => Shape::Parts(Rc::new(DataParts {
+                item: parts.item.mapped(f, g),
+                fields: parts.fields.iter().map(|(n, v)| (n.clone(), v.mapped(f, g))).collect(),
+                rest: parts.rest.mapped(f, g),
+                form: parts.form.clone(),
+            })),
             Shape::List(items) => Shape::List(Rc::new(items.iter().map(|v| v.mapped(f, g)).collect())),
             Shape::Record(vs) => Shape::Record(fields(vs, g)),
             Shape::Args(tool, vs) => Shape::Args(tool.clone(), fields(vs, g)),
@@ -351,6 +423,11 @@ impl AbstractValue {
         let inner = t.union(a.inner, b.inner);
         let shape = match (&a.shape, &b.shape) {
             (x, y) if x == y => x.clone(),
+            (Shape::Parts(x), Shape::Parts(y)) => Shape::Parts(Rc::new(DataParts::either(t, x, y))),
+            // A scalar has no parts.
+            (Shape::Parts(x), Shape::Const(d)) | (Shape::Const(d), Shape::Parts(x)) if is_scalar(d) => {
+                Shape::Parts(Rc::new(DataParts { form: Form::Any, ..x.as_ref().clone() }))
+            }
             (Shape::Fns(x), Shape::Fns(y)) => Shape::Fns(Rc::new(x.union(y).copied().collect())),
             _ => match (&a.opened().shape, &b.opened().shape) {
                 (Shape::List(x), Shape::List(y)) if x.len() == y.len() => Shape::List(Rc::new(

@@ -363,6 +363,9 @@ impl<'c> Writer<'c> {
         if decl.approve || decl.policy.is_some() || bounded {
             self.cannot(format!("the approval and limits of `{}`", clip(&decl.name)), at);
         }
+        if !decl.parts.is_empty() {
+            self.cannot(format!("the labels of parts of what `{}` returns", clip(&decl.name)), at);
+        }
         let body = match &decl.handler {
             None => "{}".to_string(),
             Some(handler) => match body(handler) {

@@ -576,7 +576,8 @@ impl Machine {
             }
         }
         let given = self.given(&call);
-        Some(Question { given, ..call.question() })
+        let places = self.places(tool_of(&call.tool), &call.args);
+        Some(Question { given, ..call.question(places) })
     }
 
     /// Number of further calls of a tool that untrusted data may decide.
@@ -615,7 +616,7 @@ impl Machine {
     }
 
     /// The label of an answer that came from the world: the request is where it comes from.
-    fn answered_by(
+    pub(super) fn answered_by(
         &mut self,
         s: &Strand,
         label: Label,
@@ -697,15 +698,17 @@ impl Machine {
                 s.conversation.label = self.answered_by(s, lc, lc, Label::BOTTOM, model, span);
                 self.replied(s, mode, attempt, span, reply);
             }
-            (Pending::Tool(tool), Response::Tool(result)) => {
-                if let Some(value) = self.result(s, tool_of(&tool), label, Label::BOTTOM, span, result) {
+            (Pending::Tool(tool, places), Response::Tool(result)) => {
+                let tool = (tool_of(&tool), &*places);
+                if let Some(value) = self.result(s, tool, label, Label::BOTTOM, span, result) {
                     s.give(value);
                 }
             }
-            (Pending::Tool(tool), Response::LabelledTool(result, own)) => {
+            (Pending::Tool(tool, places), Response::LabelledTool(result, own)) => {
                 let own = self.lattice.resolve(&own);
                 let own = own.unwrap_or_else(|| self.lattice.top());
-                if let Some(value) = self.result(s, tool_of(&tool), label, own, span, result) {
+                let tool = (tool_of(&tool), &*places);
+                if let Some(value) = self.result(s, tool, label, own, span, result) {
                     s.give(value);
                 }
             }
@@ -826,7 +829,7 @@ impl Machine {
     fn result(
         &mut self,
         s: &mut Strand,
-        tool: &Tool,
+        (tool, places): (&Tool, &[(Name, Label)]),
         label: Label,
         own: Label,
         span: Span,
@@ -838,14 +841,26 @@ impl Machine {
         let own = self.lattice.join(tool.result, own);
         let label = self.answered_by(s, label, before, own, || What::Tool(decl.name.clone()), span);
         match result {
-            Ok(data) => match decl.result.check(&data) {
-                Ok(()) => return Some(Value::of_answer(&mut self.lattice, label, data)),
-                Err((path, cause)) => {
-                    let message = format!("the result of `{}`: {path}: {cause}", decl.name);
-                    s.fail(ErrorCode::Type, label, span, message);
+            Ok(data) => {
+                let checked = decl.result.check(&data);
+                let value = match decl.parts.is_empty() {
+                    true => Value::of_answer(&mut self.lattice, label, data),
+                    false => self.stamped(s, tool, places, (label, span), &data),
+                };
+                match checked {
+                    Ok(()) => return Some(value),
+                    Err((path, cause)) => {
+                        // The check looked at every part.
+                        let label = value.deep_label(&mut self.lattice);
+                        let message = format!("the result of `{}`: {path}: {cause}", decl.name);
+                        s.fail(ErrorCode::Type, label, span, message);
+                    }
                 }
-            },
-            Err(message) => s.fail(ErrorCode::Tool, label, span, format!("`{}`: {message}", decl.name)),
+            }
+            Err(message) => {
+                let label = self.of_failure(tool, places, label);
+                s.fail(ErrorCode::Tool, label, span, format!("`{}`: {message}", decl.name));
+            }
         }
         None
     }
@@ -1038,11 +1053,11 @@ fn decode_reply(reply: &Reply, params: &ModelParams, code: &Code) -> Result<Data
 
 impl Cleared {
     /// The call itself.
-    fn question(self) -> Question {
+    fn question(self, places: Box<[(Name, Label)]>) -> Question {
         let tool = tool_of(&self.tool);
         let call = Call::Tool { tool: tool.decl.clone(), args: self.args };
         let (channel, answer, span) = (tool.channel, self.label, self.span);
-        let (pending, choices) = (Pending::Tool(self.tool), self.choices.into());
+        let (pending, choices) = (Pending::Tool(self.tool, places), self.choices.into());
         Question { pending, call, channel, answer, span, given: Vec::new(), choices }
     }
 }

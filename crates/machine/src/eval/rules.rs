@@ -11,7 +11,7 @@ use super::{Strand, failure, local};
 use crate::prim::{self, PrimError};
 use crate::value::{Body, Captures, Kind, NotData, Value};
 use crate::{ErrorCode, Failure, Machine};
-use core_ir::{Code, Label, Lattice, Operand, Prim, Term, TermId, What};
+use core_ir::{Code, Data, Label, Lattice, Num, Operand, Prim, Term, TermId, What, py};
 use diagnostics::{Span, clip};
 use std::sync::Arc;
 
@@ -144,8 +144,11 @@ impl Machine {
         Value::node(&mut self.lattice, at.pc, body)
     }
 
-    /// `prim p e…`: `(pc ⊔ ⨆ deep Vᵢ):r`.
+    /// `prim p e…`: `(pc ⊔ ⨆ deep Vᵢ):r`, and less where only constructors are looked at.
     pub(super) fn primitive(&mut self, at: &Env<'_>, id: TermId, prim: Prim, args: &[Value]) -> Computed {
+        if let Some(result) = self.of_constructor(at.pc, prim, args) {
+            return Ok(result);
+        }
         let mut label = at.pc;
         for arg in args {
             let deep = self.deep(arg);
@@ -159,6 +162,86 @@ impl Machine {
             Err(PrimError::Wrong(message)) => at.error(ErrorCode::Prim, label, id, message),
             Err(PrimError::Limit(message)) => at.error(ErrorCode::Limit, label, id, message),
         }
+    }
+
+    /// A primitive that looks at the constructor of its operand: at how many items or which fields there are.
+    /// `None` for every other, and where there is no result.
+    fn of_constructor(&mut self, pc: Label, prim: Prim, args: &[Value]) -> Option<Value> {
+        let (of, label) = match (prim, args) {
+            (Prim::Length | Prim::Keys, [of]) => (of, pc),
+            (Prim::Has, [of, key]) => (of, key.deep_label_in(&mut self.lattice, pc)),
+            (Prim::Py, [op, of, rest @ ..]) => return self.of_python_constructor(pc, op, of, rest),
+            _ => return None,
+        };
+        let body = of.body().filter(|b| matches!(b, Body::List(_)) || b.as_record().is_some())?;
+        if matches!(body, Body::List(_)) && prim != Prim::Length {
+            return None;
+        }
+        let label = self.lattice.join(label, of.label);
+        let result = prim::apply(&mut self.lattice, prim, args, self.config.max_text).ok()?;
+        self.charge(prim::cost(prim, args, &result));
+        Some(Value::new(label, result.kind))
+    }
+
+    /// The same for the operations of Python: `len`, and those that give a part, which keeps its label.
+    fn of_python_constructor(&mut self, pc: Label, op: &Value, of: &Value, rest: &[Value]) -> Option<Value> {
+        let Kind::Str(name) = &op.kind else { return None };
+        let label = self.lattice.join(pc, op.label);
+        let label = self.lattice.join(label, of.label);
+        if &**name == "b.len" {
+            let (Some(Body::List(args)), [named]) = (of.body(), rest) else { return None };
+            let only = args.get(0).filter(|_| args.len() == 1)?;
+            let length = match only.body()? {
+                Body::List(items) => items.len(),
+                body => body.as_record()?.len(),
+            };
+            let Some(Body::Record(none)) = named.body() else { return None };
+            let label = self.lattice.join(label, named.label);
+            let label = self.lattice.join(label, only.label);
+            let length = Value::new(Label::BOTTOM, Kind::Num(Num::from(length as i64)));
+            return none.is_empty().then(|| self.ok(label, length));
+        }
+        if !matches!(&**name, "iter" | "index" | "attribute") {
+            return None;
+        }
+        // A part is given as it is, so it must be data that is no planned call.
+        let body = match &of.kind {
+            Kind::Node(node) if !node.has_function && !node.has_args => &node.body,
+            _ => return None,
+        };
+        let key = rest.first().map_or(Label::BOTTOM, |key| key.deep_label(&mut self.lattice));
+        let label = self.lattice.join(label, key);
+        // Which part it is, or why there is none, is told by a container of the same form that holds numbers.
+        let (parts, form): (Vec<&Value>, Data) = match body {
+            Body::List(items) => (items.iter().collect(), Data::list((0..items.len()).map(number))),
+            body => {
+                let fields = body.as_record()?;
+                let names = fields.iter().enumerate().map(|(i, (n, _))| (n.clone(), number(i)));
+                (fields.iter().map(|(_, v)| v).collect(), Data::record(names))
+            }
+        };
+        let part = match (&**name, body, rest) {
+            ("iter", Body::List(_), []) => Value::new(Label::BOTTOM, of.kind.clone()),
+            ("iter" | "index" | "attribute", _, [] | [_]) => {
+                let key = rest.iter().map(|key| key.to_data(self.config.max_text));
+                let operands: Vec<Data> = [Ok(form)].into_iter().chain(key).collect::<Result<_, _>>().ok()?;
+                match py::apply(name, &operands, self.config.max_text).ok()? {
+                    Data::Tag(ok, at) if &*ok == "ok" && !rest.is_empty() => match &*at {
+                        Data::Num(at) => (*parts.get(at.to_usize()?)?).clone(),
+                        _ => return None,
+                    },
+                    // The names of a record, or what is raised.
+                    told => return Some(Value::from_data(&mut self.lattice, label, &told)),
+                }
+            }
+            _ => return None,
+        };
+        Some(self.ok(label, part))
+    }
+
+    /// `` `ok v ``.
+    fn ok(&mut self, label: Label, v: Value) -> Value {
+        Value::node(&mut self.lattice, label, Body::Tag("ok".into(), v))
     }
 
     /// A condition decides: the program counter of the branch, and whether it is the first.
@@ -373,4 +456,8 @@ fn missing_field(v: &Value, name: &str) -> String {
         }
         _ => format!("no field `{name}` in {}", v.kind()),
     }
+}
+
+fn number(n: usize) -> Data {
+    Data::Num(Num::from(n as i64))
 }

@@ -3,5 +3,6 @@
 mod counterexamples;
 mod explore;
 mod in_place;
+mod parts;
 mod rules;
 mod sinks;

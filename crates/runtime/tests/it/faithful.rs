@@ -126,6 +126,7 @@ fn the_embedded_model_is_asked_as_the_semantics_says() {
         let mut again = Again(real.replies.iter().cloned().collect());
         let config = naive::Config {
             lattice: LatticeKind::default(),
+            principals: core_ir::Principals::default(),
             fuel: 100_000,
             max_text: 1 << 16,
             clearance: LabelSpec::TOP,

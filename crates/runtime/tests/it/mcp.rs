@@ -350,7 +350,8 @@ async fn a_label_that_a_server_states_is_honored() {
 #[tokio::test]
 async fn the_readers_that_a_server_names_are_principals() {
     let some = |names: &[&str]| Some(names.iter().map(|n| Name::from(*n)).collect());
-    let known = Principals { readers: some(&["alice", "bob"]), sources: some(&["web"]) };
+    let known =
+        Principals { readers: some(&["alice", "bob"]), sources: some(&["web"]), ..Principals::default() };
     let label = async |ifc: &str, principals: &Principals| {
         let code = crate::support::program::code(|b| {
             let read =

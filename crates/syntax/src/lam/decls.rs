@@ -7,7 +7,8 @@ use super::parser::Parser;
 use core_ir::print::{DEFAULT_REPAIR, default_flow};
 use core_ir::{
     Among, Comparison, Data, Effect, EffectClass, EffectRow, EnumType, KeyDecl, LabelSpec, MAX_DATA_DEPTH,
-    Measure, ModelParams, Name, Plain, Pred, Schema, StoreDecl, StoreId, ToolDecl, ToolId, ToolParam, Type,
+    Measure, ModelParams, Name, Plain, Pred, ResultParts, Schema, StoreDecl, StoreId, ToolDecl, ToolId,
+    ToolParam, Type,
 };
 use diagnostics::{Diagnostic, nearest};
 use std::collections::BTreeSet;
@@ -579,6 +580,7 @@ impl Parser<'_> {
         let mut handler = None;
         let mut approve = false;
         let mut approve_if_refused = false;
+        let mut parts = ResultParts::default();
         let mut among = Vec::new();
         let mut plain = Vec::new();
         let mut at_most = None;
@@ -605,6 +607,11 @@ impl Parser<'_> {
                         approve_if_refused = true;
                         self.bump();
                     }
+                    continue;
+                }
+                (_, "fields") => {
+                    self.bump();
+                    parts = self.result_parts();
                     continue;
                 }
                 (_, "among") => {
@@ -651,6 +658,7 @@ impl Parser<'_> {
             effect,
             control: control.unwrap_or(bound_default),
             label: label.unwrap_or(label_default),
+            parts,
             description,
             handler,
             approve,
@@ -676,6 +684,19 @@ impl Parser<'_> {
                 );
             }
         }
+    }
+
+    /// The labels of parts of a result, as data.
+    fn result_parts(&mut self) -> ResultParts {
+        let start = self.start();
+        let parts = ResultParts::from_data(&self.data());
+        if parts.is_none() {
+            let message =
+                "`fields` takes a list such as `[{path: \"[].body\", untrusted: true, secret: false}]`";
+            let span = self.span(start);
+            self.error(codes::SYNTAX, message.to_string(), span);
+        }
+        parts.unwrap_or_default()
     }
 
     /// The sets of a tool, as data.

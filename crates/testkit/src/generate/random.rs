@@ -5,8 +5,9 @@ use super::build::{FIELDS, PRELUDE, TAGS, role};
 use super::{Ast, Op, Program, Reply};
 use core_ir::{
     Among, AmongSource, AnswerSink, Bound, Builder, Catches, Code, Comparison, Data, EffectClass, EnumType,
-    Globals, IfSugar, KeyDecl, LabelSpec, Lattice, LatticeKind, Measure, ModelParams, Name, Num, Plain, Pred,
-    Prim, Schema, StoreDecl, Term, ToolDecl, ToolId, ToolParam, Type,
+    Globals, IfSugar, KeyDecl, LabelName, LabelSpec, Lattice, LatticeKind, Measure, ModelParams, Name, Num,
+    PartLabel, PartPath, Plain, Pred, Prim, Principal, Principals, ResultParts, Schema, StoreDecl, Term,
+    ToolDecl, ToolId, ToolParam, Type,
 };
 use diagnostics::{FileId, Span};
 use std::sync::Arc;
@@ -39,6 +40,8 @@ pub struct Style {
     pub among: bool,
     /// True if some tools take plain text only (`plain`).
     pub plain: bool,
+    /// True if some tools label parts of what they return, and programs look at them.
+    pub parts: bool,
     /// True if programs look at the texts of errors and of messages that a run makes up, rather than
     /// only at their labels.
     pub messages: bool,
@@ -71,6 +74,7 @@ impl Default for Style {
             at_most: true,
             among: true,
             plain: true,
+            parts: false,
             messages: false,
             lattice: None,
             failing_stores: true,
@@ -365,6 +369,9 @@ pub(crate) fn program(rng: &mut Rng, style: &Style) -> Program {
     if style.plain {
         add_forms(rng, &mut tools);
     }
+    if style.parts {
+        add_parts(rng, lattice, &mut tools);
+    }
     let mut stores = stores(rng, lattice);
     // A model with tools replies with a tag, which is of no type that programs are made for.
     let models = models(rng, if style.typed { 0 } else { tools.len() });
@@ -380,7 +387,7 @@ pub(crate) fn program(rng: &mut Rng, style: &Style) -> Program {
         rng,
         style,
         lattice,
-        scope: style.given.clone(),
+        scope: style.given.iter().cloned().chain(style.parts.then(mails)).collect(),
         depth: 0,
         keys: Vec::new(),
         in_code: false,
@@ -395,6 +402,13 @@ pub(crate) fn program(rng: &mut Rng, style: &Style) -> Program {
         _ if !style.typed && making.rng.chance(25) => making.bare_shape(&ty),
         true => making.with_store(&ty, style.size),
         false => making.term(&ty, style.size),
+    };
+    let ast = match style.parts {
+        true => {
+            let given = if making.rng.chance(80) { Ast::lit(Data::Null) } else { making.leaf(&Ty::Num) };
+            node(Op::Let, [node(Op::App, [node(Op::Tool(MAILS), []), given]), ast])
+        }
+        false => ast,
     };
     making.in_code = true;
     making.keys.clear();
@@ -487,7 +501,6 @@ fn tools(rng: &mut Rng, lattice: LatticeKind, approve: bool, at_most: bool) -> V
             (name, params, result, policy, top, bottom)
         })
         .map(|(name, params, result, policy, top, bottom)| ToolDecl {
-            name: name.into(),
             params: params
                 .into_iter()
                 .map(|(n, ty)| ToolParam { name: n.into(), ty, bound: spec(rng, lattice, top, bottom) })
@@ -496,17 +509,84 @@ fn tools(rng: &mut Rng, lattice: LatticeKind, approve: bool, at_most: bool) -> V
             effect: EffectClass::Write,
             control: spec(rng, lattice, top, bottom),
             label: spec(rng, lattice, 5, 50),
-            description: None,
-            handler: None,
             approve: approve && rng.chance(40),
-            approve_if_refused: false,
-            among: Box::default(),
-            plain: Box::default(),
             at_most: (at_most && counts.chance(20)).then(|| counts.below(3) as u64),
             policy,
-            span: NOWHERE,
+            ..ToolDecl::unknown(name.into(), NOWHERE)
         })
         .collect()
+}
+
+/// Index of the tool that returns a list of records with labels for their parts.
+const MAILS: u8 = 6;
+
+/// The type of what it returns.
+fn mails() -> Ty {
+    Ty::List(Box::new(Ty::Record(vec![Ty::Num, Ty::Str, Ty::List(Box::new(Ty::Str))])))
+}
+
+/// The principals that texts of generated worlds name.
+pub fn principals() -> Principals {
+    let mut principals = Principals::default();
+    for (value, name, trusted) in [("yes", "me", true), ("a", "web", false), ("no", "ann", false)] {
+        principals.values.insert(value.into(), Principal { name: name.into(), trusted });
+    }
+    principals
+}
+
+/// Adds tools that label parts of what they return, and gives the others labels of parts, too.
+fn add_parts(rng: &mut Rng, lattice: LatticeKind, tools: &mut Vec<ToolDecl>) {
+    let mut rng = Rng::new(rng.0.rotate_left(13));
+    let mail = Type::record([
+        ("a".into(), Type::Num),
+        ("b".into(), Type::Str),
+        ("c".into(), Type::list(Type::Str)),
+        ("d".into(), Type::option(Type::Str)),
+    ]);
+    let given = ToolParam { name: "a".into(), ty: Type::option(Type::Num), bound: LabelSpec::TOP };
+    let tool = |name: &str, result: Type, label| ToolDecl {
+        params: vec![given.clone()],
+        result,
+        effect: EffectClass::Read,
+        control: LabelSpec::TOP,
+        label,
+        ..ToolDecl::unknown(name.into(), NOWHERE)
+    };
+    let labels = [spec(&mut rng, lattice, 2, 80), spec(&mut rng, lattice, 2, 80)];
+    let [one, other] = labels;
+    tools.push(tool("mails", Type::list(mail), one));
+    tools.push(tool("pages", Type::Dyn, other));
+    for tool in tools.iter_mut() {
+        let (paths, most): (&[&str], _) = match &*tool.name {
+            "mails" => {
+                (&["", "[]", "[].a", "[].b", "[].c", "[].c[]", "[].d", "[]{*}", "[].e", "[].b", "[].c"], 6)
+            }
+            "pages" => (&["{*}", "{*}.a", "a", "a.b", "{*}{*}", "b[]", "[]", "{*}.b", "a{*}"], 5),
+            "many" => (&["", "a", "b", "b[]", "{*}"], 3),
+            "any" => (&["[]", "", "a"], 2),
+            _ => continue,
+        };
+        let rules: Vec<PartLabel> =
+            (0..rng.below(most + 1)).map(|_| part(&mut rng, lattice, paths)).collect();
+        tool.parts = ResultParts::new(rules);
+    }
+}
+
+fn part(rng: &mut Rng, lattice: LatticeKind, paths: &[&str]) -> PartLabel {
+    // INVARIANT: the paths above are paths.
+    let path = PartPath::parse(rng.one(paths)).expect("a path");
+    let names = |rng: &mut Rng| -> Box<[LabelName]> {
+        let fields = ["b", "b", "c", "c", "d", "a", "e"];
+        let name = |rng: &mut Rng| match rng.below(12) {
+            0 => LabelName::Argument("a".into()),
+            _ => LabelName::Field(rng.one(&fields).into()),
+        };
+        (0..=rng.below(2)).map(|_| name(rng)).collect()
+    };
+    let label = spec(rng, lattice, 5, 45);
+    let source = if rng.chance(30) { names(rng) } else { Box::default() };
+    let readers = if rng.chance(20) { names(rng) } else { Box::default() };
+    PartLabel { path, label, source, readers }
 }
 
 /// Gives some tools sets, and some of those that want approval want it only where their bounds would refuse.

@@ -1,9 +1,9 @@
 //! The world of a generated program.
 
 use super::random::{Rng, data_of, spec};
-use super::{Program, Reply};
+use super::{Drawing, Program, Reply, draw_parts};
 use crate::world::{Answer, Call, World, hash};
-use core_ir::{Data, KeyDecl, Name, Num, StoreDecl, ToolDecl, Type};
+use core_ir::{Data, KeyDecl, Name, Num, PartRules, StoreDecl, ToolDecl, Type};
 use machine::store::StoreState;
 use std::collections::HashMap;
 
@@ -162,6 +162,10 @@ impl Script {
                     let data = data_of(rng, &tool.result);
                     Answer::Labelled(data, spec(rng, self.program.lattice, 10, 20))
                 }
+                Some(tool) if !tool.parts.is_empty() => {
+                    let mut drawing = Unlabelled(rng.draw());
+                    Answer::Data(draw_parts(&mut drawing, &tool.parts.root(), &tool.result, "", ()).0)
+                }
                 Some(tool) => Answer::Data(data_of(rng, &tool.result)),
                 None => Answer::Failed("no such tool".into()),
             },
@@ -193,4 +197,26 @@ impl Script {
             Call::Sample { .. } => Answer::Drawn(rng.chance(50)),
         }
     }
+}
+
+/// Results that depend on nothing but the call.
+struct Unlabelled(u64);
+
+impl Drawing for Unlabelled {
+    type Label = ();
+
+    fn rng(&mut self, path: &str, (): &()) -> Rng {
+        Rng::new(hash(self.0, path))
+    }
+
+    fn label(
+        &mut self,
+        (): &(),
+        _: &PartRules<'_>,
+        _: Option<&Name>,
+        _: &[(Name, Option<(Data, ())>)],
+    ) -> Self::Label {
+    }
+
+    fn join(&mut self, (): &(), (): &()) -> Self::Label {}
 }

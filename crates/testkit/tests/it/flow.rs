@@ -155,6 +155,11 @@ proptest! {
     }
 
     #[test]
+    fn flow_claims_hold_for_results_with_labelled_parts(program in programs(Style { parts: true, ..style() })) {
+        holds_caught_or_not(&program)?;
+    }
+
+    #[test]
     fn flow_claims_hold_for_wild_programs(program in programs(Style { wild: 50, ..style() })) {
         holds_caught_or_not(&program)?;
     }

@@ -11,6 +11,7 @@ use testkit::outcome::Outcome;
 fn run(program: &Program) -> Outcome {
     let config = naive::Config {
         lattice: program.lattice,
+        principals: core_ir::Principals::default(),
         fuel: 20_000,
         max_text: 1 << 16,
         clearance: program.clearance.clone(),

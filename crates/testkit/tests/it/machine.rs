@@ -15,7 +15,12 @@ proptest! {
     #![proptest_config(cases(2_000))]
 
     #[test]
-    fn machine_is_naive_on_programs_that_fit(program in programs(Style::default())) {
+    fn machine_is_naive_on_programs_that_fit(
+        program in prop_oneof![
+            programs(Style::default()),
+            programs(Style { parts: true, ..Style::default() }),
+        ]
+    ) {
         agree(&program)?;
     }
 

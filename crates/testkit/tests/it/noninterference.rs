@@ -3,7 +3,7 @@
 //! `NI_PAIRS` says how many pairs of runs are compared (20,000 if not said), `NI_FROM` the number of the
 //! first, `NI_SHRINK` how many smaller pairs are tried where one leaks.
 
-use testkit::secrets::{PairSummary, check, pair, shrink};
+use testkit::secrets::{Pair, PairSummary, check, pair, pair_like, shrink};
 
 fn number(variable: &str, usually: u64) -> u64 {
     std::env::var(variable).ok().and_then(|n| n.parse().ok()).unwrap_or(usually)
@@ -11,7 +11,18 @@ fn number(variable: &str, usually: u64) -> u64 {
 
 #[test]
 fn secrets_do_not_show() {
-    let (pairs, from) = (number("NI_PAIRS", 20_000), number("NI_FROM", 0));
+    no_pair_leaks(20_000, pair);
+}
+
+/// Tools label parts of what they return, also by what stands beside them; fields are absent or of another
+/// type, lists empty.
+#[test]
+fn secrets_do_not_show_in_parts_of_results() {
+    no_pair_leaks(5_000, |seed| pair_like(seed, |style| style.parts = true));
+}
+
+fn no_pair_leaks(usually: u64, pair: impl Fn(u64) -> Pair) {
+    let (pairs, from) = (number("NI_PAIRS", usually), number("NI_FROM", 0));
     let (mut differ, mut ended, mut watched, mut models) = (0, 0, 0, 0);
     for seed in from..from + pairs {
         let this = pair(seed);

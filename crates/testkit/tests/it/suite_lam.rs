@@ -107,6 +107,7 @@ fn run(place: &str, world: &World, case: &Case) -> String {
     let parser = move |text: &str| agentlang::calculus::parse_generated_with(text, options);
     let config = naive::Config {
         lattice: world.lattice,
+        principals: core_ir::Principals::default(),
         fuel: FUEL,
         max_text: MAX_TEXT,
         clearance: world.clearance.clone(),

@@ -4,9 +4,9 @@ pub mod agent_text;
 
 use core_ir::{
     Among, AmongSource, Bound, BoundOrigin, Branch, Builder, Catches, Code, Comparison, Data, Effect,
-    EffectClass, EffectRow, EnumType, Globals, IfSugar, KeyDecl, LabelSpec, LetSugar, Measure, ModelParams,
-    Name, Num, Plain, Pred, Prim, Recv, Role, StoreDecl, StoreId, Term, TermId, ToolDecl, ToolId, ToolParam,
-    Type,
+    EffectClass, EffectRow, EnumType, Globals, IfSugar, KeyDecl, LabelName, LabelSpec, LetSugar, Measure,
+    ModelParams, Name, Num, PartLabel, PartPath, PathStep, Plain, Pred, Prim, Recv, ResultParts, Role,
+    StoreDecl, StoreId, Term, TermId, ToolDecl, ToolId, ToolParam, Type,
 };
 use diagnostics::{FileId, Span};
 use std::collections::BTreeSet;
@@ -295,6 +295,7 @@ impl Gen<'_> {
             effect: self.of(&[EffectClass::Write, EffectClass::Read, EffectClass::Pure]),
             control: self.label(),
             label: self.label(),
+            parts: self.parts(),
             description: self.some(|g| Name::from(&*g.text())),
             handler: self.some(Self::data),
             approve,
@@ -307,6 +308,30 @@ impl Gen<'_> {
         };
         self.b.tool(decl);
         self.tools += 1;
+    }
+
+    fn parts(&mut self) -> ResultParts {
+        let rules = self.pick(9).saturating_sub(5);
+        let rules: Vec<PartLabel> = (0..rules)
+            .map(|_| {
+                let steps = self.pick(4);
+                let steps: Vec<PathStep> = (0..steps)
+                    .map(|_| match self.pick(4) {
+                        0 => PathStep::Items,
+                        1 => PathStep::Values,
+                        _ => PathStep::Field(self.name()),
+                    })
+                    .collect();
+                let path = PartPath::new(steps).expect("few steps");
+                let label_names = |g: &mut Self| {
+                    let names = g.names(2);
+                    let all = names.into_iter().filter(|n| !n.is_empty());
+                    all.map(|n| if g.flag() { LabelName::Field(n) } else { LabelName::Argument(n) }).collect()
+                };
+                PartLabel { path, label: self.label(), source: label_names(self), readers: label_names(self) }
+            })
+            .collect();
+        ResultParts::new(rules)
     }
 
     fn among(&mut self) -> Box<[Among]> {

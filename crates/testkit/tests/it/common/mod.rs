@@ -6,7 +6,7 @@ use proptest::test_runner::TestCaseError;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use testkit::drive::{self, Order, ParseWith};
-use testkit::generate::{Program, Script, prelude};
+use testkit::generate::{Program, Script, prelude, principals};
 use testkit::naive;
 use testkit::outcome::Outcome;
 use testkit::world::{Answer, Call, World};
@@ -27,6 +27,7 @@ pub fn cases(usually: u32) -> ProptestConfig {
 pub fn run_naive(program: &Program, input: Option<&Data>, world: &mut dyn World) -> Outcome {
     let config = naive::Config {
         lattice: program.lattice,
+        principals: principals(),
         fuel: FUEL,
         max_text: MAX_TEXT,
         clearance: program.clearance.clone(),
@@ -42,6 +43,7 @@ pub fn config(program: &Program, fuel: u64) -> machine::Config {
     let parser = program.clone();
     machine::Config {
         lattice: program.lattice,
+        principals: principals(),
         fuel,
         max_text: MAX_TEXT,
         parser: Some(Arc::new(ParseWith(move |text: &str| parser.parse(text)))),
@@ -182,6 +184,7 @@ pub fn outcome(text: &str, answers: &[Answer]) -> String {
     let world = || Prepared(answers.iter().cloned().collect());
     let config = naive::Config {
         lattice: LatticeKind::TwoAxis,
+        principals: core_ir::Principals::default(),
         fuel: FUEL,
         max_text: MAX_TEXT,
         clearance: LabelSpec::TOP,
