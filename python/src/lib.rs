@@ -6,14 +6,14 @@
 //! Invariant: the interpreter is let go of while programs are read, checked and run.
 
 use entail::{
-    Approver, BoxFuture, CancellationToken, Data, Error, Limits, ModelCall, ModelError, Models, Name, Price,
-    Progress, Provider, Reply, Schema, Settings, Tokens, Work,
+    Approver, BoxFuture, CancellationToken, Data, Error, Limits, ModelCall, ModelError, Models, Name,
+    PlanStep, Price, Progress, Provider, Reply, Schema, Settings, Tokens, Work,
 };
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 use serde_json::{Map, Value, json};
 use std::ffi::OsString;
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
@@ -313,8 +313,21 @@ impl Program {
                 }
             };
             let report = pipeline.report(&input, &world, &stop, &mut tell).await?;
-            let error = pipeline.error_of(&report).map(|e| e.to_json());
-            Ok::<_, Error>(json!({"report": pipeline.report_json(&report), "error": error}))
+            if !pipeline.is_plan() {
+                let error = pipeline.error_of(&report).map(|e| e.to_json());
+                return Ok::<_, Error>(json!({"report": pipeline.report_json(&report), "error": error}));
+            }
+            // The answer of a plan is bounded by `[output]`.
+            Ok(match pipeline.shown(&report) {
+                Some(shown) => {
+                    let error = pipeline.error_of(&shown).map(|e| e.to_json());
+                    json!({"report": pipeline.report_json(&shown), "error": error})
+                }
+                None => {
+                    let report = entail::withheld(&report.run);
+                    json!({"error": report["error"], "report": report})
+                }
+            })
         };
         let run = runtime()?.spawn(run);
         runtime()?.spawn(async move {
@@ -338,6 +351,95 @@ impl Program {
             Some(name) => self.0.pipeline(name),
             None => self.0.main(),
         }
+    }
+}
+
+/// An exchange with a planner.
+#[pyclass(frozen)]
+struct Planning(Mutex<entail::Planning>);
+
+#[pymethods]
+impl Planning {
+    /// Begins an exchange, with the settings of the file that `config` names, or else the nearest. `setup` is a
+    /// JSON text: `request`, `tools` (`name`, `description`, `takes`, `gives`), `sources`, `unpinned`, `policy`,
+    /// `policy_text`, `max_rounds`, `replan`, `run_refused`, `python_tools`.
+    #[new]
+    fn new(py: Python<'_>, config: Option<String>, setup: String) -> PyResult<Planning> {
+        let setup = parsed(&setup)?;
+        let made = py.detach(|| {
+            let settings = settings(config.as_deref()).map_err(|e| failure(&e))?;
+            let made = runtime()?.block_on(entail::Planning::new(&settings, setup_of(&setup)));
+            made.map_err(|e| failure(&e))
+        });
+        Ok(Planning(Mutex::new(made?)))
+    }
+
+    /// The prompt for the first plan.
+    fn prompt(&self, py: Python<'_>) -> String {
+        py.detach(|| self.exchange().prompt())
+    }
+
+    /// Takes what a planner replied: gives the next prompt with the mistakes, or the plan, as a JSON text, and
+    /// with the latter the program.
+    fn reply(&self, py: Python<'_>, reply: String) -> (String, Option<Program>) {
+        py.detach(|| match self.exchange().reply(&reply) {
+            PlanStep::Again { prompt, findings } => {
+                (json!({"prompt": prompt, "findings": findings}).to_string(), None)
+            }
+            PlanStep::Done(plan) => described(*plan),
+        })
+    }
+
+    /// Checks a plan that is there already.
+    fn plan(&self, py: Python<'_>, text: String) -> (String, Option<Program>) {
+        py.detach(|| described(self.exchange().plan(&text)))
+    }
+
+    /// The program that asks a model for a plan.
+    #[staticmethod]
+    fn question(py: Python<'_>, config: Option<String>, prompt: String) -> PyResult<Program> {
+        let program = py.detach(|| Ok(entail::Planning::question(&settings(config.as_deref())?, &prompt)));
+        Ok(Program(Arc::new(program.map_err(|e: Error| failure(&e))?)))
+    }
+}
+
+impl Planning {
+    fn exchange(&self) -> MutexGuard<'_, entail::Planning> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A plan as a JSON text, and as a program if it compiles.
+fn described(plan: entail::Plan) -> (String, Option<Program>) {
+    let json = json!({
+        "plan": plan.text(),
+        "errors": plan.errors().iter().map(|f| f.to_json().clone()).collect::<Vec<_>>(),
+        "flow": plan.calls(),
+        "problem": plan.problem().map(Error::to_json),
+    });
+    (json.to_string(), plan.into_program().map(|p| Program(Arc::new(p))))
+}
+
+fn setup_of(json: &Value) -> entail::PlanSetup {
+    let text = |json: &Value, name: &str| json.get(name).and_then(Value::as_str).map(String::from);
+    let list = |name: &str| json.get(name).and_then(Value::as_array).into_iter().flatten();
+    let tool = |json: &Value| entail::PlanTool {
+        name: text(json, "name").unwrap_or_default(),
+        description: text(json, "description"),
+        takes: json["takes"].clone(),
+        gives: json.get("gives").filter(|g| !g.is_null()).cloned(),
+    };
+    entail::PlanSetup {
+        request: text(json, "request").unwrap_or_default(),
+        tools: list("tools").map(tool).collect(),
+        sources: list("sources").filter_map(|f| f.as_str().map(String::from)).collect(),
+        unpinned: json["unpinned"] == true,
+        policy: text(json, "policy").map(Into::into),
+        policy_text: text(json, "policy_text"),
+        max_rounds: json["max_rounds"].as_u64(),
+        replan: json["replan"].as_u64().map(|n| u32::try_from(n).unwrap_or(u32::MAX)),
+        run_refused: json["run_refused"] == true,
+        python_tools: json["python_tools"] == true,
     }
 }
 
@@ -397,7 +499,9 @@ impl World {
                     call.args.iter().map(|a| (a.name.to_string(), a.value.to_json())).collect();
                 let labels: Map<String, Value> =
                     call.args.iter().map(|a| (a.name.to_string(), a.label.to_json())).collect();
-                let asked = json!({"tool": &*call.tool, "args": args, "labels": labels});
+                let reasons = call.args.iter().map(|a| (a.name.to_string(), json!(a.reasons())));
+                let why: Map<String, Value> = reasons.filter(|(_, r)| *r != json!([])).collect();
+                let asked = json!({"tool": &*call.tool, "args": args, "labels": labels, "why": why});
                 let answer = ask(approver.clone(), asked.to_string());
                 Box::pin(async move {
                     match answer.await?.as_str() {
@@ -479,7 +583,9 @@ fn command(py: Python<'_>, args: Vec<String>) -> (u8, String) {
 #[pymodule]
 mod _entail {
     #[pymodule_export]
-    use super::{Answer, Failure, Program, Run, World, carried_by, command, command_line, shut_down};
+    use super::{
+        Answer, Failure, Planning, Program, Run, World, carried_by, command, command_line, shut_down,
+    };
 
     #[pymodule_export]
     const SHIM: &str = entail::PYTHON_SHIM;

@@ -57,7 +57,7 @@ def test_functions() -> None:
     takes, gives = of_function(search)
     assert takes == {
         "type": "object",
-        "properties": {"query": {"type": "string"}, "limit": {"type": "integer"}, "exact": {"type": "boolean"}},
+        "properties": {"query": {"type": "string"}, "limit": {"type": "integer", "default": 5}, "exact": {"type": "boolean"}},
         "required": ["query", "exact"],
     }
     assert gives is not None

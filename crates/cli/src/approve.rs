@@ -191,16 +191,8 @@ fn question(call: &Approval) -> String {
         };
         // Writing to a string cannot fail.
         let _ = writeln!(text, "  {} = {value}{label}", visible(&arg.name, MAX_ARGUMENT_CHARS));
-        for chain in &arg.chains {
-            for way in &chain.ways {
-                let steps: Vec<String> = way.iter().map(|hop| hop.what.describe()).collect();
-                let _ = writeln!(
-                    text,
-                    "      {}: {}",
-                    visible(&chain.words, MAX_ARGUMENT_CHARS),
-                    visible(&steps.join(" <- "), MAX_ARGUMENT_CHARS)
-                );
-            }
+        for reason in arg.reasons() {
+            let _ = writeln!(text, "      {}", visible(&reason, 2 * MAX_ARGUMENT_CHARS));
         }
     }
     text.push_str("approve? [y/N] ");

@@ -193,14 +193,20 @@ pub struct RunArgs {
 Examples:
   entail plan 'Pay the bill bill.txt' --tools tools.agent --policy policy.toml --planner gpt-4.1
   entail plan 'Pay the bill bill.txt' --tools tools.agent --planner gpt-4.1 --dry-run --save pay.plan.py
-  entail plan --plan pay.plan.py --tools tools.agent --show      a plan that is there already")]
+  entail plan --plan pay.plan.py --tools tools.agent --show      a plan that is there already
+  entail plan 'Pay the bill bill.txt' --tools mcp:bank --tools tools.py --python-tools --planner gpt-4.1")]
 pub struct PlanArgs {
     /// The request. The planner sees it, the tools' signatures, and nothing that a tool gives.
     #[arg(required_unless_present = "plan")]
     pub request: Option<String>,
-    /// A `.agent` file that declares tools; may be given several times.
-    #[arg(long, value_name = "FILE")]
+    /// Tools that the plan may call; may be given several times. A `.agent` file declares them, the public
+    /// functions of a `.py` file are tools (`--python-tools` runs them), `mcp:NAME` are those of a server of
+    /// entail.toml.
+    #[arg(long, value_name = "FILE|mcp:NAME")]
     pub tools: Vec<String>,
+    /// Let the planner see what MCP servers say of tools that nobody has approved.
+    #[arg(long)]
+    pub unpinned: bool,
     /// The model that writes the plan; the default model without it.
     #[arg(long, value_name = "MODEL", conflicts_with = "plan")]
     pub planner: Option<String>,
@@ -371,9 +377,19 @@ pub struct ToolsArgs {
     /// Approve what servers offer now; all of them if none is named.
     #[arg(long, value_name = "SERVER", num_args = 0.., conflicts_with_all = ["file", "discover"])]
     pub approve: Option<Vec<String>>,
+    /// With `--discover`, print the tools as declarations of this format.
+    #[arg(long, value_name = "FORMAT", value_enum, requires = "discover")]
+    pub to: Option<DeclarationFormat>,
     /// A policy file.
     #[arg(long, value_name = "FILE")]
     pub policy: Option<PathBuf>,
+}
+
+/// Format of declarations of tools.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum DeclarationFormat {
+    /// The language `.agent`.
+    Agent,
 }
 
 /// `entail policy`.
@@ -421,8 +437,7 @@ Examples:
   curl -H 'content-type: application/json' -d '{\"ticket\": \"hi\"}' http://127.0.0.1:8080/v1/pipelines/main/runs
   ENTAIL_SERVE_TOKEN=... entail serve triage.agent --listen 0.0.0.0:8080 --journal .entail")]
 pub struct ServeArgs {
-    /// Programs and configurations; all pipelines of them are served.
-    #[arg(required_unless_present = "new_token")]
+    /// Programs and configurations; all pipelines of them are served, and plans if entail.toml has `[plan]`.
     pub files: Vec<String>,
     /// Print a fresh token for a caller, and the lines of `entail.toml` for it, instead of serving.
     #[arg(long, value_name = "NAME")]

@@ -1,7 +1,7 @@
 //! Programs of LLM agents in a Rust program: load, check, run, with typed inputs and outputs.
 //!
 //! Entry points: [`Program`] for what is run, [`World`] for who answers it, [`Settings`] for `entail.toml`,
-//! [`lint()`] for configurations. [`command_line()`] is what the program `entail` does. The guide is
+//! [`lint()`] for configurations, [`Planning`] for plans. [`command_line()`] is what the program `entail` does. The guide is
 //! `docs/library.md`.
 //!
 //! ```
@@ -65,7 +65,10 @@ mod ui;
 mod watch;
 
 pub use analysis::cost::CostBound;
-pub use api::{Error, Finding, Pipeline, Place, Program, Typed, World, event_json, lint, money, scripted};
+pub use api::{
+    Error, Finding, Pipeline, Place, Plan, PlanSetup, PlanStep, PlanTool, Planning, Program, Typed, World,
+    event_json, lint, money, scripted,
+};
 pub use command_line::command_line;
 #[doc(hidden)]
 pub use command_line::{command, command_line_of};
@@ -81,6 +84,8 @@ pub use runtime::{PYTHON_SHIM, supervise};
 pub use schemars::{self, JsonSchema};
 #[doc(hidden)]
 pub use session::program::carried_by;
+#[doc(hidden)]
+pub use session::view::withheld;
 pub use session::{Settings, SettingsError};
 
 /// The program of the guide, which is run as a test of the documentation.

@@ -15,7 +15,7 @@ mod spec;
 mod surface;
 mod text_loop;
 
-use core_ir::{Code, Style, print_with};
+use core_ir::{Builder, Code, Data, Globals, Style, ToolDecl, print_with};
 use diagnostics::{Diagnostic, FileId, Span, has_errors};
 use diff::Difference;
 use std::sync::Arc;
@@ -96,6 +96,31 @@ pub fn convert(code: &Arc<Code>, name: &str, target: Target) -> Converted {
         return Converted { text: None, found };
     }
     Converted { text: Some(text), found }
+}
+
+/// Writes tools as declarations of the language `.agent`, one a line, with their descriptions above.
+///
+/// What the language can't say of a type is wider there: a text in place of an enumeration, anything in place
+/// of a record. A tool that it can't declare at all is a finding.
+///
+/// # Examples
+/// ```
+/// use core_ir::ToolDecl;
+/// use diagnostics::{FileId, Span};
+/// let tool = ToolDecl::unknown("search".into(), Span { file: FileId(0), start: 0, end: 0 });
+/// let (text, found) = convert::declarations(&[tool]);
+/// assert_eq!(text, "tool search(input: Any) -> Any writes untrusted {}\n");
+/// assert!(found.is_empty());
+/// ```
+pub fn declarations(tools: &[ToolDecl]) -> (String, Vec<Diagnostic>) {
+    let mut b = Builder::new();
+    let tools: Vec<_> = tools.iter().map(|t| (b.tool(t.clone()), t.clone())).collect();
+    let at = Span { file: FileId(0), start: 0, end: 0 };
+    let root = b.lit(Data::Null, at);
+    match b.finish(root, &Globals::none()) {
+        Ok(code) => surface::declarations(&code, &tools),
+        Err(e) => (String::new(), vec![cannot(format!("tools can't be declared: {e:?}"), at)]),
+    }
 }
 
 /// Returns the first reason why the output could not be parsed.

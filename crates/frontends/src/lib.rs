@@ -23,6 +23,7 @@ pub mod crewai;
 mod defaults;
 mod dify;
 mod flowise;
+mod functions;
 mod generic;
 mod goose;
 mod kagent;
@@ -55,6 +56,7 @@ mod swe_agent;
 mod watsonx;
 
 pub use agentspec::NO_BOUND as AGENT_SPEC_BOUND;
+pub use functions::function_tools;
 pub use registry::{FRONTENDS, compile, recognize};
 
 #[cfg(test)]

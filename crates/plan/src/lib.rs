@@ -45,6 +45,8 @@ pub struct World {
     pub results: Vec<(Name, LabelSpec)>,
     /// Rounds of a `while` loop at most.
     pub max_rounds: u64,
+    /// The model that `ask` asks; the default model of the run without it.
+    pub quarantine: Option<Name>,
 }
 
 impl Default for World {
@@ -54,6 +56,7 @@ impl Default for World {
             lattice: LatticeKind::TwoAxis,
             results: Vec::new(),
             max_rounds: MAX_ROUNDS,
+            quarantine: None,
         }
     }
 }

@@ -97,6 +97,17 @@ pub struct ApprovalArg {
     pub chains: Vec<Chain>,
 }
 
+impl ApprovalArg {
+    /// Where the components of its label come from, in words, one way each.
+    pub fn reasons(&self) -> Vec<String> {
+        let of_way = |words: &str, way: &[core_ir::Hop]| {
+            let steps: Vec<String> = way.iter().map(|hop| hop.what.describe()).collect();
+            format!("{words}: {}", steps.join(" <- "))
+        };
+        self.chains.iter().flat_map(|c| c.ways.iter().map(|way| of_way(&c.words, way))).collect()
+    }
+}
+
 /// Approver of calls of tools with `approve`. The answer holds for this one call and endorses its arguments
 /// (`docs/calculus.md`, approval), so it must be a person's, never a model's.
 ///

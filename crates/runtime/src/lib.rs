@@ -78,7 +78,7 @@ pub use journal::{
     RunIdentity, RunInfo, RunStatus, Session, StepInfo, Unfinished, Waiting, journal_file,
 };
 pub use keys::{Approvers, KeyError, PublicKey, SealedKey, SigningKey};
-pub use mcp::{McpServer, Pins, ServerTool};
+pub use mcp::{McpServer, PinState, Pins, ServerTool, ToolHashes};
 pub use otel::{Telemetry, TelemetryOptions};
 pub use partial::{Finished, Kind as CallKind, Partial, Resource};
 #[cfg(feature = "local")]

@@ -1,7 +1,7 @@
 //! Front ends of this build: those of the crate `frontends`, or none without the feature `frameworks`.
 
 #[cfg(feature = "frameworks")]
-pub use frontends::{FRONTENDS, recognize};
+pub use frontends::{FRONTENDS, function_tools, recognize};
 
 /// All front ends: this build has none.
 #[cfg(not(feature = "frameworks"))]
@@ -11,6 +11,18 @@ pub const FRONTENDS: &[&dyn frontend_kit::Frontend] = &[];
 #[cfg(not(feature = "frameworks"))]
 pub fn recognize(_: &frontend_kit::File) -> frontend_kit::Recognized {
     frontend_kit::Recognized::Unknown
+}
+
+/// A build without front ends reads no functions of Python.
+#[cfg(not(feature = "frameworks"))]
+pub fn function_tools(
+    file: diagnostics::FileId,
+    _: &str,
+    _: std::sync::Arc<str>,
+) -> Result<Vec<core_ir::ToolDecl>, diagnostics::Diagnostic> {
+    let start = diagnostics::Span { file, start: 0, end: 0 };
+    let what = ABSENT.unwrap_or("this program was built without front ends");
+    Err(diagnostics::Diagnostic::error(frontend_kit::doc::codes::SYNTAX, what, start))
 }
 
 /// The remedy where a configuration is not read because this build has no front ends.

@@ -4,7 +4,7 @@
 //!
 //! Entry points: [`Settings`] reads `entail.toml`; [`load::load`] reads a program; [`Session`] combines both
 //! with the options of a driver and builds a run ([`Session::prepare`]); [`report`] shows its outcome.
-//! [`lint::ProjectLint`] lints the files of a project.
+//! [`lint::ProjectLint`] lints the files of a project. [`planning::Planning`] has plans written.
 //!
 //! ```no_run
 //! use runtime::{CancellationToken, Limits};
@@ -19,6 +19,7 @@
 //!     code: &runnable.code,
 //!     policy,
 //!     input: None,
+//!     request: None,
 //!     name: "triage.agent main".into(),
 //!     journal: None,
 //!     models: session.models(&[&runnable.code])?,
@@ -51,6 +52,7 @@ pub mod limits;
 pub mod lint;
 pub mod load;
 pub mod packages;
+pub mod planning;
 pub mod policy;
 pub mod preflight;
 pub mod program;
@@ -59,6 +61,7 @@ pub mod refusal;
 pub mod report;
 mod run;
 pub mod settings;
+pub mod tool_schemas;
 pub mod view;
 
 pub use error::{Error, SettingsError};

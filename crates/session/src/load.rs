@@ -2,6 +2,7 @@
 
 use crate::frameworks;
 use crate::packages::versions;
+use crate::planning::{PlanText, Toolset};
 use crate::policy;
 use crate::project_files::around;
 use ::policy::{Policy, PolicyUse};
@@ -17,6 +18,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Entry point with the types of its input and output.
+#[derive(Debug)]
 pub struct Runnable {
     /// Its name in the source.
     pub name: String,
@@ -29,6 +31,7 @@ pub struct Runnable {
 }
 
 /// Reason why nothing could be loaded.
+#[derive(Debug)]
 pub enum Problem {
     /// The request is wrong: no such file, a directory, no text.
     Unreadable(String, Option<String>),
@@ -53,6 +56,7 @@ pub struct Options {
 }
 
 /// A file that was loaded.
+#[derive(Debug)]
 pub struct Loaded {
     /// Entry points, with the policy applied.
     pub runnables: Vec<Runnable>,
@@ -66,6 +70,20 @@ pub struct Loaded {
     pub routes: ModelRoutes,
     /// The tools that a program declares, whether anything uses them or not; none of a configuration.
     pub declared: Vec<Arc<ToolDecl>>,
+}
+
+impl Loaded {
+    /// A term that is no file's: one entry point without an input, and no policy.
+    pub fn of_term(name: &str, code: Arc<Code>) -> Loaded {
+        Loaded {
+            runnables: vec![Runnable { name: name.into(), code, input: None, is_default: true }],
+            found: Vec::new(),
+            policy: None,
+            named: Vec::new(),
+            routes: ModelRoutes::default(),
+            declared: Vec::new(),
+        }
+    }
 }
 
 /// The end of the names of plans.
@@ -531,105 +549,13 @@ fn plan(
     text: Arc<str>,
     options: &Options,
 ) -> Result<Loaded, Problem> {
+    let mut tools = Toolset::read(sources, options)?;
     let beside = Path::new(path).with_file_name(PLAN_TOOLS);
-    let is_there = path != "-" && beside.is_file();
-    let tools: Vec<String> = is_there.then(|| beside.display().to_string()).into_iter().collect();
-    let spec = PlanSpec { file: id, path, tools: &tools, max_rounds: plan::MAX_ROUNDS };
-    plan_with(sources, &spec, text, options)
-}
-
-/// A plan and where its tools are declared.
-#[derive(Clone, Copy, Debug)]
-pub struct PlanSpec<'a> {
-    /// The file of the plan among the sources.
-    pub file: FileId,
-    /// Its path, for messages.
-    pub path: &'a str,
-    /// Files in the language `.agent` that declare the tools.
-    pub tools: &'a [String],
-    /// Maximum number of rounds of a `while` loop.
-    pub max_rounds: u64,
-}
-
-/// Declarations of tools out of several files.
-#[derive(Default)]
-struct Declared {
-    tools: Vec<Arc<ToolDecl>>,
-    named: Vec<PolicyUse>,
-    found: Vec<Diagnostic>,
-}
-
-fn declarations(
-    sources: &mut Sources,
-    files: &[String],
-    policy: Option<&Policy>,
-    options: &Options,
-) -> Result<Declared, Problem> {
-    let mut all = Declared::default();
-    for file in files {
-        let (id, text) = read_text(sources, file)?;
-        let (module, more) = agentlang::check_files(id, &text, &mut Imports::new(sources, id));
-        all.found.extend(more);
-        let Some(mut module) = module.filter(|_| !has_errors(&all.found)) else {
-            return Err(Problem::Wrong(all.found));
-        };
-        let unknown = policy::check_named(policy, &mut module);
-        if !options.undecided {
-            all.found.extend(unknown);
-        }
-        for tool in module.tools() {
-            if all.tools.iter().any(|t| t.name == tool.name) {
-                let what = format!("the tool `{}` is declared in two files", tool.name);
-                return Err(Problem::Unreadable(what, Some("rename one of them".into())));
-            }
-            all.tools.push(tool);
-        }
-        all.named.extend(module.policies());
+    if path != "-" && beside.is_file() {
+        tools.declare_file(sources, &beside.display().to_string())?;
     }
-    Ok(all)
-}
-
-/// The tools that files in the language `.agent` declare.
-///
-/// # Errors
-/// A file can't be read or is wrong, or two of them declare one tool.
-pub fn plan_tools(
-    sources: &mut Sources,
-    files: &[String],
-    options: &Options,
-) -> Result<Vec<Arc<ToolDecl>>, Problem> {
-    let policy = policy::read(sources, options.policy.as_deref())?;
-    Ok(declarations(sources, files, policy.as_ref(), options)?.tools)
-}
-
-/// Compiles a plan with the tools of these declarations, and applies the policy.
-///
-/// # Errors
-/// The plan, a declaration or the policy is wrong or can't be read.
-pub fn plan_with(
-    sources: &mut Sources,
-    spec: &PlanSpec<'_>,
-    text: Arc<str>,
-    options: &Options,
-) -> Result<Loaded, Problem> {
-    let policy = policy::read(sources, options.policy.as_deref())?;
-    let Declared { tools, named, mut found } = declarations(sources, spec.tools, policy.as_ref(), options)?;
-    let mut world =
-        plan::World { tools: tools.clone(), max_rounds: spec.max_rounds, ..plan::World::default() };
-    if let Some(policy) = &policy {
-        world.lattice = policy.lattice;
-        let label = |t: &Arc<ToolDecl>| Some((t.name.clone(), policy.result_of(&t.name, &named)?));
-        world.results = tools.iter().filter_map(label).collect();
-    }
-    let (code, more) = plan::compile(spec.file, spec.path, text, &world);
-    found.extend(more);
-    let Some(code) = code.filter(|_| !has_errors(&found)) else { return Err(Problem::Wrong(found)) };
-    let mut runnable = Runnable { name: "plan".into(), code: Arc::new(code), input: None, is_default: true };
-    if let Some(policy) = &policy {
-        policy::apply(policy, &named, std::iter::once(&mut runnable.code))?;
-    }
-    let routes = options.routes.clone();
-    Ok(Loaded { runnables: vec![runnable], found, policy, named, routes, declared: tools })
+    let max_rounds = plan::MAX_ROUNDS;
+    tools.compile(&PlanText { file: id, path, text, max_rounds, quarantine: None })
 }
 
 /// Returns the input type of a compiled configuration: the one that its function states, or a string.

@@ -65,6 +65,9 @@ pub struct RunSpec<'a> {
     pub policy: Option<&'a Policy>,
     /// The input. A run that is resumed or replayed has its own.
     pub input: Option<Data>,
+    /// Text of the request that a plan fulfills, for `among = "request"`. A run that is resumed or replayed has
+    /// its own.
+    pub request: Option<Arc<str>>,
     /// Name of the run in journals and telemetry.
     pub name: String,
     /// Journal that records or supplies the answers.
@@ -272,12 +275,16 @@ impl Session {
     /// # Errors
     /// The journal or the endpoint of the telemetry can't be used.
     pub fn prepare(&self, spec: RunSpec<'_>) -> Result<PreparedRun, Error> {
-        let RunSpec { code, policy, mut input, name, journal, models, limits, approver, stream } = spec;
+        let RunSpec { code, policy, mut input, mut request, name, journal, models, limits, approver, stream } =
+            spec;
         let (mut seed, mut fuel) = (self.options.seed.unwrap_or(0), self.options.fuel);
         let (mut desk, mut kept) = (None, None);
         if let Some(options) = &journal {
-            let about =
-                RunIdentity::new(name.clone(), code, input.clone(), json!({"seed": seed, "fuel": fuel}));
+            let mut settings = json!({"seed": seed, "fuel": fuel});
+            if let Some(request) = &request {
+                settings["request"] = json!(&**request);
+            }
+            let about = RunIdentity::new(name.clone(), code, input.clone(), settings);
             desk = self.approval_desk(options);
             kept = open(&options.mode, &about, models.redactor())?;
         }
@@ -285,6 +292,7 @@ impl Session {
             input = kept.input().cloned();
             seed = kept.settings()["seed"].as_u64().unwrap_or(seed);
             fuel = kept.settings()["fuel"].as_u64().or(fuel);
+            request = kept.settings()["request"].as_str().map(Arc::from).or(request);
         }
         let mut handlers = self.handlers(models);
         handlers.seed = seed;
@@ -295,6 +303,7 @@ impl Session {
         handlers.desk = desk;
         handlers.journal = kept.map(|s| Arc::new(Mutex::new(s)));
         let mut config = machine_config(fuel, policy);
+        config.request = request;
         // The approver of a call sees the origins of its arguments.
         config.explain_flow =
             self.options.explain_flow || (has_approver && code.tools.iter().any(|t| t.approve));

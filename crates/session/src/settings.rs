@@ -30,6 +30,7 @@ struct File {
     approvers: BTreeMap<String, ApproverEntry>,
     serve: ServeEntry,
     callers: BTreeMap<String, CallerEntry>,
+    plan: Option<PlanEntry>,
 }
 
 impl File {
@@ -99,6 +100,24 @@ impl StoreEntry {
     }
 }
 
+/// `[plan]`: plan mode as a pipeline of servers.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct PlanEntry {
+    /// Tools as `entail plan --tools` names them; files are relative to the settings.
+    pub tools: Vec<String>,
+    /// The model that writes plans; the default model without it.
+    pub planner: Option<String>,
+    /// The model that `ask` of plans asks; the default model without it.
+    pub quarantine: Option<String>,
+    /// Maximum number of further plans, each after findings about the one before.
+    pub replan: Option<u32>,
+    /// Maximum number of rounds of a `while` loop.
+    pub max_rounds: Option<u64>,
+    /// True if the planner may see what MCP servers say of tools that nobody has approved.
+    pub unpinned: bool,
+}
+
 /// One `[approvers.NAME]`: an approver whose signed answers count.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -160,6 +179,8 @@ pub struct Settings {
     pub serve: ServeEntry,
     /// Callers that may reach a server, by name.
     pub callers: BTreeMap<String, CallerEntry>,
+    /// Plan mode as a pipeline of servers, if it is offered.
+    pub plan: Option<PlanEntry>,
     /// Approved definitions of MCP servers.
     pub pins: Pins,
     /// The directory that paths in the settings are relative to.
@@ -232,7 +253,7 @@ impl Settings {
             Some(address) => RedisServer::at(address.trim()).ok(),
         };
         let policy = file.policy.map(|p| dir.join(p));
-        let (serve, callers) = (file.serve, file.callers);
+        let (serve, callers, plan) = (file.serve, file.callers, file.plan);
         let (mcp, lint, limits, retry_timeouts) = (file.mcp, file.lint, file.limits, file.retry_timeouts);
         let python = PythonSettings { dir: dir.clone(), ..file.python };
         let lock = dir.join(Settings::LOCK);
@@ -259,6 +280,7 @@ impl Settings {
             approvers,
             serve,
             callers,
+            plan,
             pins,
             dir,
             environment,

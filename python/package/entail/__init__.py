@@ -11,6 +11,11 @@ A tool is a function of Python, sync or async; its annotations are compared with
     async def lookup(order: int) -> str: ...
 
     await program.run({"ticket": "…"}, tools=[lookup])
+
+A model writes a plan that calls tools, and what the tools read decides nothing that the policy does not admit:
+
+    run = entail.plan("Pay the bill", tools=[read_file, pay], policy="policy.toml", planner="gpt-4.1", quarantine="gpt-4.1-mini")
+    print((await run.run()).answer)
 """
 
 import atexit
@@ -19,6 +24,7 @@ from entail import _entail
 from entail._entail import VERSION as __version__
 from entail._found import Error, Finding, Place, ProgramError, RunError
 from entail._model import Call, Model, Reply
+from entail._plan import Flow, PlanResult, PlanRun, Question, ToolCalled, plan
 from entail._program import Approval, Cost, Interval, Pipeline, Program, Report, Usage, from_source, lint, load
 from entail._tools import Tool, tool
 
@@ -33,20 +39,26 @@ __all__ = [
     "Cost",
     "Error",
     "Finding",
+    "Flow",
     "Interval",
     "Model",
     "Pipeline",
     "Place",
+    "PlanResult",
+    "PlanRun",
     "Program",
     "ProgramError",
+    "Question",
     "Reply",
     "Report",
     "RunError",
     "Tool",
+    "ToolCalled",
     "Usage",
     "__version__",
     "from_source",
     "lint",
     "load",
+    "plan",
     "tool",
 ]

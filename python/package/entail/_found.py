@@ -6,9 +6,12 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from entail import _entail
+
+if TYPE_CHECKING:
+    from entail._plan import PlanResult
 
 
 @dataclass(frozen=True)
@@ -91,10 +94,13 @@ class RunError(Error):
 
     #: What it had used, and what was done before it ended: the object that `entail run --format json` writes.
     details: dict[str, Any]
+    #: Of a plan: the calls that were made, the questions that were asked.
+    result: PlanResult | None
 
     def __init__(self, told: dict[str, Any], details: dict[str, Any]) -> None:
         super().__init__(told)
         self.details = details
+        self.result = None
 
 
 def raised(told: dict[str, Any]) -> Error:

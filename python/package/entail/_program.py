@@ -81,6 +81,8 @@ class Approval:
     args: dict[str, Any]
     #: Where each argument comes from and who may see it.
     labels: dict[str, Any]
+    #: For each argument with a label, the steps that brought it, in words.
+    why: dict[str, list[str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

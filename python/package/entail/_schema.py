@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+import datetime
 import enum
+import functools
 import inspect
+import json
+import sys
 import types
 import typing
+import weakref
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -16,8 +21,32 @@ Schema = dict[str, Any]
 _DEEPEST = 16
 
 
+def schema_of(annotation: Any, mode: typing.Literal["validation", "serialization"]) -> Schema:
+    """The schema of what an annotation is read from, or written as. What is not understood says nothing."""
+    adapter = _adapter(annotation)
+    if adapter is not None:
+        try:
+            return typing.cast(Schema, adapter.json_schema(mode=mode))
+        except Exception:
+            # It has types that have no schema.
+            pass
+    return of_type(annotation)
+
+
+def _adapter(annotation: Any) -> Any:
+    """What Pydantic makes of an annotation; `None` where the program does not use Pydantic, or that knows no such type."""
+    pydantic = sys.modules.get("pydantic")
+    make = getattr(pydantic, "TypeAdapter", None)
+    if make is None or annotation in (Any, inspect.Parameter.empty):
+        return None
+    try:
+        return make(annotation)
+    except Exception:
+        return None
+
+
 def of_type(annotation: Any, depth: int = 0) -> Schema:
-    """The schema of the JSON of an annotation. What is not understood says nothing."""
+    """The schema of the JSON of an annotation without Pydantic."""
     if depth > _DEEPEST or annotation in (Any, inspect.Parameter.empty):
         return {}
     if annotation is None or annotation is type(None):
@@ -43,6 +72,8 @@ def of_type(annotation: Any, depth: int = 0) -> Schema:
         return {}
     if issubclass(annotation, enum.Enum):
         return {"enum": [m.value for m in annotation]}
+    if issubclass(annotation, (datetime.date, datetime.time)):
+        return {"type": "string"}
     schema = getattr(annotation, "model_json_schema", None)
     if callable(schema):
         # Pydantic.
@@ -69,17 +100,96 @@ def of_function(function: Callable[..., Any]) -> tuple[Schema | None, Schema | N
     hints = _hints(function)
     fields: dict[str, Schema] = {}
     needed: list[str] = []
+    shared: dict[str, Schema] = {}
+    result = Any if isinstance(signature.return_annotation, str) else signature.return_annotation
+    gives = schema_of(hints.get("return", result), "serialization") or None
     for name, parameter in signature.parameters.items():
         if parameter.kind is inspect.Parameter.VAR_KEYWORD:
             # It takes anything.
-            return None, of_type(hints.get("return", Any))
+            return None, gives
         if parameter.kind in (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.POSITIONAL_ONLY):
             continue
-        fields[name] = of_type(hints.get(name, Any))
+        # A signature that was set by hand has annotations of its own.
+        annotation = hints.get(name, Any if isinstance(parameter.annotation, str) else parameter.annotation)
+        fields[name] = _hoisted(schema_of(annotation, "validation"), name, shared)
         if parameter.default is inspect.Parameter.empty:
             needed.append(name)
-    takes = {"type": "object", "properties": fields, "required": needed}
-    return takes, of_type(hints.get("return", Any)) or None
+        elif _is_data(parameter.default):
+            fields[name] = {**fields[name], "default": as_json(parameter.default)}
+    takes: Schema = {"type": "object", "properties": fields, "required": needed}
+    if shared:
+        takes["$defs"] = shared
+    return takes, gives
+
+
+def _hoisted(schema: Schema, name: str, shared: dict[str, Schema]) -> Schema:
+    """The schema of a parameter inside of that of all; its definitions get names of their own there."""
+
+    def moved(part: Any) -> Any:
+        if isinstance(part, dict):
+            target = part.get("$ref")
+            inner = {k: moved(v) for k, v in part.items()}
+            if isinstance(target, str) and target.startswith("#/$defs/"):
+                inner["$ref"] = f"#/$defs/{name}.{target.removeprefix('#/$defs/')}"
+            return inner
+        return [moved(p) for p in part] if isinstance(part, list) else part
+
+    own = dict(schema)
+    for key, definition in own.pop("$defs", {}).items():
+        shared[f"{name}.{key}"] = moved(definition)
+    return typing.cast(Schema, moved(own))
+
+
+def _is_data(value: Any) -> bool:
+    try:
+        json.dumps(as_json(value), allow_nan=False)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def arguments(function: Callable[..., Any], args: dict[str, Any]) -> dict[str, Any]:
+    """Arguments that are data, as what the annotations of a function say: models, dataclasses, enumerations, dates."""
+    readers = _readers(function)
+    return {n: readers[n](v) if n in readers else v for n, v in args.items()} if readers else args
+
+
+def _readers(function: Callable[..., Any]) -> dict[str, Callable[[Any], Any]]:
+    try:
+        known: dict[str, Callable[[Any], Any]] | None = _READERS.get(function)
+    except TypeError:
+        # It has no identity to be known by.
+        return _made_readers(function)
+    if known is None:
+        known = _made_readers(function)
+        _READERS[function] = known
+    return known
+
+
+_READERS: weakref.WeakKeyDictionary[Any, dict[str, Callable[[Any], Any]]] = weakref.WeakKeyDictionary()
+
+
+def _made_readers(function: Callable[..., Any]) -> dict[str, Callable[[Any], Any]]:
+    readers: dict[str, Callable[[Any], Any]] = {}
+    for name, annotation in _hints(function).items():
+        if name == "return" or not _is_built(annotation):
+            continue
+        adapter = _adapter(annotation)
+        readers[name] = functools.partial(_read, annotation) if adapter is None else adapter.validate_python
+    return readers
+
+
+def _is_built(annotation: Any) -> bool:
+    """True if its values are not what JSON has."""
+    if isinstance(annotation, type) and not typing.get_args(annotation):
+        return (
+            issubclass(annotation, (enum.Enum, datetime.date, datetime.time, datetime.timedelta))
+            or dataclasses.is_dataclass(annotation)
+            or callable(getattr(annotation, "model_validate", None))
+        )
+    if typing.get_origin(annotation) is typing.Literal:
+        return False
+    return any(_is_built(a) for a in typing.get_args(annotation))
 
 
 def _hints(thing: Any) -> dict[str, Any]:
@@ -103,6 +213,8 @@ def as_json(value: Any) -> Any:
         return {str(k): as_json(v) for k, v in value.items()}
     if isinstance(value, (list, tuple, set, frozenset)):
         return [as_json(v) for v in value]
+    if isinstance(value, (datetime.date, datetime.time)):
+        return value.isoformat()
     return value
 
 
@@ -130,6 +242,8 @@ def _read(annotation: Any, data: Any) -> Any:
         return read_as(annotation, data)
     if issubclass(annotation, enum.Enum):
         return annotation(data)
+    if issubclass(annotation, (datetime.date, datetime.time)) and isinstance(data, str):
+        return annotation.fromisoformat(data)
     if dataclasses.is_dataclass(annotation) and isinstance(data, dict):
         hints = _hints(annotation)
         known = {f.name for f in dataclasses.fields(annotation)}

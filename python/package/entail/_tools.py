@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, overload
 
-from entail._schema import Schema, as_json, of_function
+from entail._schema import Schema, arguments, as_json, of_function
 from entail._bridge import result_of
 
 
@@ -22,13 +22,15 @@ class Tool:
     takes: Schema | None = None
     #: The JSON Schema of its result; without one, anything.
     gives: Schema | None = None
+    #: What it does, for models; without one, the docstring of the function.
+    description: str | None = None
 
     def __call__(self, *args: Any, **named: Any) -> Any:
         return self.function(*args, **named)
 
     async def call(self, args: dict[str, Any]) -> Any:
         """Its result for arguments from a program, as JSON."""
-        return as_json(await result_of(self.function, **args))
+        return as_json(await result_of(self.function, **arguments(self.function, args)))
 
 
 @overload

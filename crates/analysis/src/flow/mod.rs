@@ -21,7 +21,7 @@ mod taint;
 mod terms;
 mod value;
 
-pub use report::{certain_refusal, findings, of_unknown, to_json, to_text};
+pub use report::{certain_refusal, findings, of_unknown, refusal, site_json, to_json, to_text};
 pub use taint::{Cause, Origin};
 
 use core_ir::{AnswerSink, Code, Data, LabelSpec, Lattice, LatticeKind, ModelRoutes, Name, Principals};

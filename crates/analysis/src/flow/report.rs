@@ -20,11 +20,7 @@ pub fn findings(report: &FlowReport) -> Vec<Diagnostic> {
         return out;
     }
     for site in &report.sites {
-        match site.verdict {
-            Verdict::Always => {}
-            Verdict::Never => out.push(refused(site, Verdict::Never)),
-            Verdict::Depends => out.push(refused(site, Verdict::Depends)),
-        }
+        out.extend(refusal(site));
         out.extend(trifecta(site));
     }
     for r in &report.reclassifications {
@@ -77,7 +73,12 @@ pub fn findings(report: &FlowReport) -> Vec<Diagnostic> {
 
 /// The finding for a site that is refused every time; nothing for others.
 pub fn certain_refusal(site: &Site) -> Option<Diagnostic> {
-    (site.verdict == Verdict::Never).then(|| refused(site, Verdict::Never))
+    refusal(site).filter(|_| site.verdict == Verdict::Never)
+}
+
+/// The finding for a site that is refused, every time or perhaps; nothing for one that is always admitted.
+pub fn refusal(site: &Site) -> Option<Diagnostic> {
+    (site.verdict != Verdict::Always).then(|| refused(site, site.verdict))
 }
 
 fn remarks(mut d: Diagnostic, sources: &[Source]) -> Diagnostic {
@@ -243,8 +244,8 @@ fn with_label(s: &Source) -> String {
     format!("{}: {}", s.label.to_json(), s.origin.describe())
 }
 
-/// The report as one object: the contract of `entail check --show flow --format json`.
-pub fn to_json(report: &FlowReport, sources: &Sources) -> Value {
+/// A site as an object, as the report has it.
+pub fn site_json(site: &Site, sources: &Sources) -> Value {
     let source = |s: &Source| {
         json!({
             "place": sources.place(s.origin.span), "what": s.origin.describe(), "label": s.label.to_json(),
@@ -257,20 +258,21 @@ pub fn to_json(report: &FlowReport, sources: &Sources) -> Value {
             "verdict": c.verdict.as_str(), "restsOnInput": c.rests_on_input, "sources": c.sources.iter().map(source).collect::<Vec<_>>(),
         })
     };
-    let sites: Vec<Value> = report
-        .sites
+    let passed_over = site
+        .passed_over
         .iter()
-        .map(|s| {
-            json!({
-                "place": sources.place(s.span), "sink": s.sink.kind(), "name": s.sink.name(),
-                "verdict": s.verdict.as_str(), "asks": s.asks,
-                "passedOver": s.passed_over.iter().map(|(model, clearance)| json!({"model": &**model, "clearance": clearance.to_json()})).collect::<Vec<_>>(),
-                "checks": s.checks.iter().map(check).collect::<Vec<_>>(),
-            })
-        })
-        .collect();
+        .map(|(model, clearance)| json!({"model": &**model, "clearance": clearance.to_json()}));
     json!({
-        "sites": sites,
+        "place": sources.place(site.span), "sink": site.sink.kind(), "name": site.sink.name(),
+        "verdict": site.verdict.as_str(), "asks": site.asks, "passedOver": passed_over.collect::<Vec<_>>(),
+        "checks": site.checks.iter().map(check).collect::<Vec<_>>(),
+    })
+}
+
+/// The report as one object: the contract of `entail check --show flow --format json`.
+pub fn to_json(report: &FlowReport, sources: &Sources) -> Value {
+    json!({
+        "sites": report.sites.iter().map(|s| site_json(s, sources)).collect::<Vec<_>>(),
         "result": report.result.as_ref().map(core_ir::Data::to_json),
         "error": report.error.as_ref().map(core_ir::Data::to_json),
         "gaveUp": report.gave_up.map(|(span, why)| json!({"place": sources.place(span), "why": why})),

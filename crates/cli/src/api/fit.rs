@@ -1,15 +1,13 @@
 //! Types of Rust beside types of programs, by way of JSON Schema.
 //!
-//! Invariant: what a schema says that is not understood here counts as anything, so only a definite
-//! difference is one. Bounds, patterns and refinements are left to the run.
+//! Invariant: only a definite difference is one. Bounds, patterns and refinements are left to the run.
 
-use core_ir::{EnumType, Name, Type};
+use core_ir::{Name, Type};
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
-use serde_json::{Map, Value};
-use std::sync::Arc;
+use session::tool_schemas::type_of_schema;
 
-/// Schemas and types are followed down to this depth.
+/// Types are followed down to this depth.
 const MAX_DEPTH: usize = 24;
 
 /// The type of the JSON that a type of Rust is written as (`written`), or read from.
@@ -18,145 +16,6 @@ pub(super) fn type_of<T: JsonSchema>(written: bool) -> Type {
     let settings = if written { settings.for_serialize() } else { settings.for_deserialize() };
     let schema = settings.into_generator().into_root_schema_for::<T>().to_value();
     type_of_schema(&schema)
-}
-
-/// The type that a JSON Schema describes, as far as it is understood.
-pub(super) fn type_of_schema(schema: &Value) -> Type {
-    SchemaReader { root: schema, left: 4000 }.read(schema, 0)
-}
-
-struct SchemaReader<'a> {
-    root: &'a Value,
-    /// Number of parts that may still be visited: a type that refers to itself twice has exponentially many.
-    left: u32,
-}
-
-impl<'a> SchemaReader<'a> {
-    fn read(&mut self, schema: &'a Value, depth: usize) -> Type {
-        self.left = self.left.saturating_sub(1);
-        if depth > MAX_DEPTH || self.left == 0 {
-            return Type::Dyn;
-        }
-        let Value::Object(fields) = schema else { return Type::Dyn };
-        if let Some(to) = fields.get("$ref").and_then(Value::as_str) {
-            let target = to.strip_prefix('#').and_then(|at| self.root.pointer(at));
-            return target.map_or(Type::Dyn, |t| self.read(t, depth + 1));
-        }
-        if let Some(Value::Array(parts)) = fields.get("allOf") {
-            return match &parts[..] {
-                [one] => self.read(one, depth + 1),
-                _ => Type::Dyn,
-            };
-        }
-        for any in ["anyOf", "oneOf"] {
-            if let Some(Value::Array(parts)) = fields.get(any) {
-                return self.one_of(parts, depth);
-            }
-        }
-        if let Some(values) = names_of(fields) {
-            return values;
-        }
-        match fields.get("type") {
-            Some(Value::String(kind)) => self.of_kind(kind, fields, depth),
-            Some(Value::Array(kinds)) => {
-                let some: Vec<&str> =
-                    kinds.iter().filter_map(Value::as_str).filter(|k| *k != "null").collect();
-                match &some[..] {
-                    [] => Type::Null,
-                    [one] if some.len() < kinds.len() => optional(self.of_kind(one, fields, depth)),
-                    [one] => self.of_kind(one, fields, depth),
-                    _ => Type::Dyn,
-                }
-            }
-            _ => Type::Dyn,
-        }
-    }
-
-    fn of_kind(&mut self, kind: &str, fields: &'a Map<String, Value>, depth: usize) -> Type {
-        match kind {
-            "string" => Type::Str,
-            "number" | "integer" => Type::Num,
-            "boolean" => Type::Bool,
-            "null" => Type::Null,
-            "array" => match fields.get("items") {
-                Some(items @ Value::Object(_)) if !fields.contains_key("prefixItems") => {
-                    Type::list(self.read(items, depth + 1))
-                }
-                _ => Type::Dyn,
-            },
-            "object" => {
-                let Some(Value::Object(properties)) = fields.get("properties") else { return Type::Dyn };
-                let required = fields.get("required").and_then(Value::as_array);
-                let is_required =
-                    |name: &str| required.is_some_and(|all| all.iter().any(|r| r.as_str() == Some(name)));
-                let field = |(name, schema): (&String, &'a Value)| {
-                    let ty = self.read(schema, depth + 1);
-                    (Name::from(name.as_str()), if is_required(name) { ty } else { optional(ty) })
-                };
-                Type::record(properties.iter().map(field))
-            }
-            _ => Type::Dyn,
-        }
-    }
-
-    /// One of several: an option, an enumeration, a variant, or anything.
-    fn one_of(&mut self, parts: &'a [Value], depth: usize) -> Type {
-        let is_null = |p: &&Value| p.get("type").and_then(Value::as_str) == Some("null");
-        let some: Vec<&Value> = parts.iter().filter(|p| !is_null(p)).collect();
-        let ty = match &some[..] {
-            [] => return Type::Null,
-            [one] => self.read(one, depth + 1),
-            several => self.tags(several, depth).unwrap_or(Type::Dyn),
-        };
-        if some.len() < parts.len() { optional(ty) } else { ty }
-    }
-
-    /// An `enum` of Rust as `serde` writes it by itself: names, and objects with one field, which is the
-    /// name.
-    fn tags(&mut self, parts: &[&'a Value], depth: usize) -> Option<Type> {
-        let mut tags: Vec<(Name, Type)> = Vec::new();
-        for part in parts {
-            let fields = part.as_object()?;
-            if let Some(Type::Enum(names)) = names_of(fields) {
-                tags.extend(names.variants.iter().map(|n| (n.clone(), Type::Null)));
-                continue;
-            }
-            let properties = fields.get("properties")?.as_object()?;
-            let mut properties = properties.iter();
-            let (Some((name, payload)), None) = (properties.next(), properties.next()) else { return None };
-            // A value with the tag inside is a different encoding.
-            fields.get("required")?.as_array()?.iter().find(|r| r.as_str() == Some(name))?;
-            tags.push((name.as_str().into(), self.read(payload, depth + 1)));
-        }
-        if tags.iter().all(|(_, t)| *t == Type::Null) {
-            return Some(enumeration(tags.into_iter().map(|(n, _)| n).collect()));
-        }
-        Some(Type::Variant(tags.into()))
-    }
-}
-
-/// The strings that a schema lists.
-fn names_of(fields: &Map<String, Value>) -> Option<Type> {
-    let values = match (fields.get("enum"), fields.get("const")) {
-        (Some(Value::Array(values)), _) => values.as_slice(),
-        (_, Some(value)) => std::slice::from_ref(value),
-        _ => return None,
-    };
-    let names: Option<Vec<Name>> = values.iter().map(|v| v.as_str().map(Name::from)).collect();
-    names.filter(|n| !n.is_empty()).map(enumeration)
-}
-
-fn enumeration(mut variants: Vec<Name>) -> Type {
-    let mut seen = std::collections::HashSet::new();
-    variants.retain(|v| seen.insert(v.clone()));
-    Type::Enum(Arc::new(EnumType { name: "one".into(), variants }))
-}
-
-fn optional(ty: Type) -> Type {
-    match ty {
-        ty @ (Type::Option(_) | Type::Dyn | Type::Null) => ty,
-        ty => Type::option(ty),
-    }
 }
 
 /// Returns the reason why some value of `actual` is not of type `expected`; `None` if there is no such value,
@@ -237,6 +96,7 @@ fn quoted(names: &[Name]) -> String {
 mod tests {
     use super::*;
     use serde::Serialize;
+    use serde_json::{Value, json};
     use std::collections::HashMap;
 
     #[derive(Serialize, JsonSchema)]
@@ -287,7 +147,7 @@ mod tests {
     fn misfits_are_reported_with_their_place() {
         let record =
             |fields: &[(&str, Type)]| Type::record(fields.iter().map(|(n, t)| ((*n).into(), t.clone())));
-        let urgency = enumeration(vec!["High".into(), "Low".into()]);
+        let urgency = type_of_schema(&json!({"enum": ["High", "Low"]}));
         for (actual, expected, why) in [
             (Type::Str, Type::Num, Some("is Str, not Num")),
             (record(&[("a", Type::Num)]), record(&[("a", Type::Num), ("b", Type::Str)]), Some("has no `b`")),
@@ -299,7 +159,11 @@ mod tests {
             ),
             (Type::Str, urgency.clone(), Some("is any text, not only `High`, `Low`")),
             (urgency.clone(), Type::Str, None),
-            (urgency, enumeration(vec!["High".into()]), Some("may be `Low`, which is not one of `High`")),
+            (
+                urgency,
+                type_of_schema(&json!({"enum": ["High"]})),
+                Some("may be `Low`, which is not one of `High`"),
+            ),
             (Type::Dyn, Type::Num, None),
             (Type::Null, Type::option(Type::Num), None),
             (Type::Num, Type::option(Type::Str), Some("is Num, not Str")),

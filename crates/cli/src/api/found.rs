@@ -4,6 +4,7 @@ use diagnostics::{Diagnostic, Level, Sources, render};
 use runtime::ConfigError;
 use serde_json::{Value, json};
 use session::SettingsError;
+use session::load::Problem;
 use std::fmt;
 
 /// A place in a file.
@@ -136,6 +137,14 @@ impl Error {
         let shown: Vec<String> = found.iter().map(|d| render::text(sources, d, false)).collect();
         error.shown = Some(shown.join("\n\n").into());
         error
+    }
+
+    /// The reason why a program could not be loaded.
+    pub(crate) fn of_problem(sources: &Sources, problem: Problem) -> Error {
+        match problem {
+            Problem::Unreadable(message, help) => Error::new("program", message).with_help(help),
+            Problem::Wrong(found) | Problem::Policy(found) => Error::of_program(sources, &found),
+        }
     }
 
     /// One diagnostic as an error.

@@ -2,11 +2,13 @@
 
 mod fit;
 mod found;
+mod plan;
 mod program;
 mod typed;
 mod world;
 
 pub use found::{Error, Finding, Place};
+pub use plan::{Plan, PlanSetup, PlanStep, PlanTool, Planning};
 pub use program::{Pipeline, Program};
 pub use typed::Typed;
 pub use world::{World, scripted};

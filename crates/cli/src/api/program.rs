@@ -5,20 +5,22 @@ use ::policy::Policy;
 use analysis::cost::CostBound;
 use analysis::flow;
 use analysis::types::{self, Typing};
-use core_ir::{Code, Data, ModelRoutes, Type};
+use core_ir::{Code, Data, LabelSpec, ModelRoutes, Type};
 use diagnostics::{Diagnostic, FileId, Sources, has_errors};
-use machine::Machine;
+use machine::{Config, Machine};
 use runtime::{CancellationToken, Event, RunReport, Schema};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use session::bound::Pricing;
-use session::load::{self, Loaded, Options, Problem, Runnable};
+use session::load::{self, Loaded, Options, Runnable};
 use session::machine_config;
 use session::policy;
 use session::report::{as_diagnostic, as_json};
 use session::settings::Settings;
+use session::view::View;
+use std::borrow::Cow;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
@@ -42,6 +44,8 @@ pub struct Pipeline {
     pricing: Arc<Pricing>,
     sources: Arc<Sources>,
     typing: OnceLock<Typing>,
+    /// The request that a plan fulfills; `None` for other programs.
+    request: Option<Arc<str>>,
 }
 
 impl Program {
@@ -74,6 +78,7 @@ impl Program {
                 declared: Vec::new(),
             },
             Pricing::default(),
+            None,
         ))
     }
 
@@ -97,13 +102,18 @@ impl Program {
     fn load_as(path: &Path, options: &Options, pricing: Pricing) -> Result<Program, Error> {
         let mut sources = Sources::new();
         match load::load(&mut sources, &path.display().to_string(), options) {
-            Ok(loaded) => Ok(Program::new(sources, loaded, pricing)),
-            Err(Problem::Unreadable(message, help)) => Err(Error::new("program", message).with_help(help)),
-            Err(Problem::Wrong(found) | Problem::Policy(found)) => Err(Error::of_program(&sources, &found)),
+            Ok(loaded) => Ok(Program::new(sources, loaded, pricing, None)),
+            Err(problem) => Err(Error::of_problem(&sources, problem)),
         }
     }
 
-    fn new(sources: Sources, loaded: Loaded, pricing: Pricing) -> Program {
+    /// The program of what was loaded; of a plan with the request that it fulfills.
+    pub(super) fn new(
+        sources: Sources,
+        loaded: Loaded,
+        pricing: Pricing,
+        request: Option<Arc<str>>,
+    ) -> Program {
         let sources = Arc::new(sources);
         let policy = loaded.policy.map(Arc::new);
         let (routes, pricing) = (Arc::new(loaded.routes), Arc::new(pricing));
@@ -117,6 +127,7 @@ impl Program {
             pricing: pricing.clone(),
             sources: sources.clone(),
             typing: OnceLock::new(),
+            request: request.clone(),
         };
         let pipelines = loaded.runnables.into_iter().map(pipeline).collect();
         Program { pipelines, sources: sources.clone(), found: loaded.found }
@@ -184,6 +195,11 @@ impl Pipeline {
     /// Returns true if it is what runs if nothing is named.
     pub fn is_default(&self) -> bool {
         self.is_default
+    }
+
+    /// Returns true if it is a plan that [`Planning`](super::Planning) checked.
+    pub fn is_plan(&self) -> bool {
+        self.request.is_some()
     }
 
     /// Type of the input; `None` for a term that is evaluated without one.
@@ -278,9 +294,24 @@ impl Pipeline {
         let json = serde_json::to_value(input).map_err(|e| self.wrong(e.to_string()))?;
         let input = self.read_input(&json)?;
         world.fits(&self.code)?;
-        let config = machine_config(world.fuel, self.policy.as_deref());
-        let machine = Machine::new(self.code.clone(), input, config);
+        let machine = Machine::new(self.code.clone(), input, self.config(world));
         Ok(runtime::run(machine, &world.handlers, &world.limits, cancel, events).await)
+    }
+
+    /// Configuration of a run.
+    fn config(&self, world: &World) -> Config {
+        let mut config = machine_config(world.fuel, self.policy.as_deref());
+        config.request = self.request.clone();
+        // An approver sees where arguments come from.
+        config.explain_flow = world.handlers.approver.is_some() && self.code.tools.iter().any(|t| t.approve);
+        config
+    }
+
+    /// The report of a run, as far as the policy's `[output]` lets it be shown; `None` if it is withheld.
+    pub fn shown<'r>(&self, report: &'r RunReport) -> Option<Cow<'r, RunReport>> {
+        let config = machine_config(None, self.policy.as_deref());
+        let output = self.policy.as_ref().map_or(LabelSpec::TOP, |p| p.output.clone());
+        View::new(&config, &[&output]).outcome(report)
     }
 
     /// Returns the error of a failed run, with its place in the program and the remedy; `None` if the run

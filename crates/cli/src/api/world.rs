@@ -1,7 +1,7 @@
 //! Handlers of the requests of programs.
 
 use super::Error;
-use super::fit::{misfit, type_of, type_of_schema};
+use super::fit::{misfit, type_of};
 use core_ir::{Code, Data, Name, Type};
 use runtime::{Approver, Handlers, Limits, Models, Provider, Scripted};
 use schemars::JsonSchema;
@@ -11,6 +11,7 @@ use serde_json::Value;
 use session::handlers;
 use session::limits::limits_of;
 use session::settings::Settings;
+use session::tool_schemas::type_of_schema;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;

@@ -8,19 +8,15 @@ use super::say_problem;
 use crate::args::{PlanArgs, WorldArgs};
 use crate::setup;
 use crate::ui::{Exit, Ui};
-use analysis::flow::{self, Sink, Verdict};
-use core_ir::{Builder, Code, Data, Globals, ModelParams, Term, ToolDecl};
-use diagnostics::{Diagnostic, FileId, Level, Sources, Span, has_errors};
-use plan::planner;
+use analysis::flow;
+use core_ir::Data;
+use diagnostics::{Sources, has_errors};
 use runtime::trace::Head;
 use serde_json::json;
-use session::load::{self, Kind, Loaded, Options, Problem, Runnable, replace_file};
-use session::preflight::Refusal;
-use session::{Session, policy};
-use std::sync::Arc;
-
-/// Name of a plan that a model wrote.
-const WRITTEN: &str = "request.plan.py";
+use session::load::{self, Problem, replace_file};
+use session::planning::{self, Draft, PlanOptions, Planning, Step, Toolset, WRITTEN};
+use session::preflight::Gate;
+use session::{Session, Settings};
 
 /// Runs the command.
 pub fn plan(ui: &Ui, args: &PlanArgs) -> Exit {
@@ -31,39 +27,41 @@ fn carry_out(ui: &Ui, args: &PlanArgs) -> Result<Exit, Exit> {
     let model = args.quarantine.clone().or_else(|| args.world.model.clone());
     let world = WorldArgs { model, ..args.world.clone() };
     let session = setup::session(ui, &world)?;
-    let options = session.settings.loading(world.policy.as_deref());
-    let mut sources = Sources::new();
-    let tools = load::plan_tools(&mut sources, &args.tools, &options)
-        .map_err(|problem| say_problem(ui, &sources, problem))?;
-    let made = make(ui, args, (&session, &options), &tools)?;
+    let draft = make(ui, args, &session)?;
     if let Some(file) = &args.save {
-        replace_file(file, &made.text)
+        replace_file(file, &draft.text)
             .map_err(|e| ui.usage(&format!("cannot write `{}`: {e}", file.display()), None))?;
     }
     if args.show || args.dry_run {
-        show(ui, &made);
+        show(ui, args, &draft);
     }
-    if let Some(refusal) = &made.refusal {
-        return Ok(show_refusal(ui, &made.sources, refusal));
+    let Draft { outcome, sources, .. } = draft;
+    let compiled = outcome.map_err(|problem| say_problem(ui, &sources, problem))?;
+    if let Some(refusal) = &compiled.refusal {
+        return Ok(show_refusal(ui, &sources, refusal));
     }
     if args.dry_run {
         return Ok(Exit::Done);
     }
+    let Some(runnable) = compiled.runnable() else {
+        return Err(ui.usage("the plan has nothing that can be run", None));
+    };
     let name = path_of(args);
     let head = Head { program: name.clone(), entry: "plan".into(), input: None };
-    let (code, policy) = (&made.runnable.code, made.policy.as_ref());
+    let (code, policy) = (&runnable.code, compiled.loaded.policy.as_ref());
     let running = Running {
         session: &session,
         args: &world,
         code,
         policy,
         input: None,
+        request: args.request.as_deref().map(Into::into),
         journal: Some((args.journal.options(), name)),
         models: None,
     };
-    let (report, _) = traced(ui, running, &made.sources, &head)?;
+    let (report, _) = traced(ui, running, &sources, &head)?;
     let bound = session.bound(code, false);
-    show_result(ui, &made.sources, &report, &bound, (code, policy), said);
+    show_result(ui, &sources, &report, &bound, (code, policy), said);
     Ok(conclude(ui, &report, &bound))
 }
 
@@ -72,89 +70,70 @@ fn path_of(args: &PlanArgs) -> String {
     args.plan.as_ref().map_or_else(|| WRITTEN.into(), |file| file.display().to_string())
 }
 
-/// A plan that compiles, with why it can't run, if it can't.
-struct Made {
-    text: String,
-    file: FileId,
-    sources: Sources,
-    runnable: Runnable,
-    policy: Option<::policy::Policy>,
-    routes: core_ir::ModelRoutes,
-    refusal: Option<Refusal>,
+/// Reads the plan, or has it written, again and again as long as its findings say that it can't run.
+fn make(ui: &Ui, args: &PlanArgs, session: &Session) -> Result<Draft, Exit> {
+    let mut sources = Sources::new();
+    let loading = session.settings.loading(args.world.policy.as_deref());
+    let tools = toolset(ui, &mut sources, &args.tools, &session.settings, (&loading, args.unpinned))?;
+    let request = args.request.as_deref().unwrap_or("").into();
+    let options = PlanOptions {
+        path: path_of(args),
+        max_rounds: args.max_rounds,
+        replan: args.replan,
+        quarantine: None,
+    };
+    let mut planning = Planning::new(sources, tools, request, options);
+    let (tools, stores) = (session.tools(), session.settings.fresh_stores());
+    let routes = session.model_settings().routes(&session.settings.environment);
+    let gate =
+        Gate { tools: &tools, stores: &stores, routes: &routes, refusals: session.options.run_refused };
+    if let Some(file) = &args.plan {
+        let mut sources = Sources::new();
+        let read = load::read_text(&mut sources, &file.display().to_string());
+        let (_, text) = read.map_err(|problem| say_problem(ui, &sources, problem))?;
+        return Ok(planning.draft(&text, &gate));
+    }
+    let mut prompt = planning.prompt();
+    loop {
+        match planning.reply(&ask(ui, args, &prompt)?, &gate) {
+            Step::Done(draft) => return Ok(*draft),
+            Step::Again { prompt: next, findings } => {
+                let first = first(&findings);
+                ui.note(&format!("the plan was refused before it ran, and is written again: {first}"));
+                prompt = next;
+            }
+        }
+    }
 }
 
-/// Reads the plan, or has it written, again and again as long as its findings say that it can't run.
-fn make(
+/// The tools that `--tools` or `[plan]` names. Servers are asked what they offer.
+///
+/// # Errors
+/// A file, a server or the policy can't be used, which the user has been told.
+pub(super) fn toolset(
     ui: &Ui,
-    args: &PlanArgs,
-    (session, options): (&Session, &Options),
-    tools: &[Arc<ToolDecl>],
-) -> Result<Made, Exit> {
-    let request = args.request.as_deref().unwrap_or("");
-    let mut left = if args.plan.is_some() { 0 } else { args.replan };
-    let mut text = match &args.plan {
-        Some(file) => {
-            let mut sources = Sources::new();
-            let read = load::read_text(&mut sources, &file.display().to_string());
-            read.map_err(|problem| say_problem(ui, &sources, problem))?.1.to_string()
+    sources: &mut Sources,
+    named: &[String],
+    settings: &Settings,
+    (loading, unpinned): (&load::Options, bool),
+) -> Result<Toolset, Exit> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|e| ui.usage(&format!("cannot start the runtime: {e}"), None))?;
+    let read = |sources: &mut Sources| {
+        let mut tools = Toolset::read(sources, loading)?;
+        for source in named {
+            runtime.block_on(tools.declare(sources, source, settings, unpinned))?;
         }
-        None => ask(ui, args, &planner::prompt(request, tools))?,
+        Ok::<_, Problem>(tools)
     };
-    loop {
-        let mut sources = Sources::new();
-        let path = path_of(args);
-        let file = sources.add(&*path, text.as_str());
-        let spec = load::PlanSpec { file, path: &path, tools: &args.tools, max_rounds: args.max_rounds };
-        let found = match load::plan_with(&mut sources, &spec, text.as_str().into(), options) {
-            Ok(loaded) => {
-                let Loaded { mut runnables, policy, routes, .. } = loaded;
-                let Some(runnable) = runnables.pop() else {
-                    return Err(ui.usage("the plan has nothing that can be run", None));
-                };
-                let refusal = session.preflight(Kind::Plan, &runnable, policy.as_ref()).err();
-                match refusal {
-                    Some(refusal) if refusal.calls_refused && left > 0 => refusal.findings,
-                    refusal => return Ok(Made { text, file, sources, runnable, policy, routes, refusal }),
-                }
-            }
-            Err(Problem::Wrong(found)) if left > 0 && all_in(&found, file) => found,
-            Err(problem) => {
-                if args.show {
-                    ui.result(text.trim_end());
-                }
-                return Err(say_problem(ui, &sources, problem));
-            }
-        };
-        left -= 1;
-        let found = feedback(&sources, &found, file);
-        ui.note(&format!("the plan was refused before it ran, and is written again: {}", first(&found)));
-        text = ask(ui, args, &planner::retry(request, tools, &text, &found))?;
-    }
+    let tools = read(sources);
+    tools.map_err(|problem| say_problem(ui, sources, problem))
 }
 
 fn first(found: &[(u32, String)]) -> String {
     found.first().map_or_else(String::new, |(line, what)| format!("line {line}: {}", diagnostics::clip(what)))
-}
-
-/// True if all errors are about the plan: those in a declaration are nothing that a planner can mend.
-fn all_in(found: &[Diagnostic], file: FileId) -> bool {
-    found.iter().filter(|d| d.level == Level::Error).all(|d| d.span.is_some_and(|s| s.file == file))
-}
-
-/// Findings for the planner: facts of the plan's text, the declarations and the policy.
-fn feedback(sources: &Sources, found: &[Diagnostic], file: FileId) -> Vec<(u32, String)> {
-    let errors = found.iter().filter(|d| d.level == Level::Error);
-    let in_plan = errors.filter_map(|d| Some((d, d.span.filter(|s| s.file == file)?)));
-    in_plan
-        .map(|(d, span)| {
-            let help = if d.help.is_empty() { String::new() } else { format!(" ({})", d.help.join("; ")) };
-            (line_of(sources, span), format!("{}{help}", d.message))
-        })
-        .collect()
-}
-
-fn line_of(sources: &Sources, span: Span) -> u32 {
-    sources.get(span.file).map_or(0, |s| s.line_column(span.start).line)
 }
 
 /// Asks the planner, in a run of its own without tools and policy.
@@ -166,24 +145,14 @@ fn ask(ui: &Ui, args: &PlanArgs, prompt: &str) -> Result<String, Exit> {
         ..WorldArgs::default()
     };
     let session = setup::session(ui, &options)?;
-    let mut sources = Sources::new();
-    let at = Span { file: sources.add("<request>", ""), start: 0, end: 0 };
-    let mut b = Builder::new();
-    let system = b.lit("", at);
-    let params = ModelParams { purpose: Some("plan".into()), ..ModelParams::default() };
-    let model = b.add(Term::Llm(system, Arc::new(params)), at);
-    let prompt = b.lit(Data::str(prompt), at);
-    let root = b.app(model, prompt, at);
-    let code: Arc<Code> = match b.finish(root, &Globals::none()) {
-        Ok(code) => code.into(),
-        Err(e) => return Err(ui.usage(&format!("the planner can't be asked: {e:?}"), None)),
-    };
+    let code = planning::question(prompt, None);
     let running = Running {
         session: &session,
         args: &options,
         code: &code,
         policy: None,
         input: None,
+        request: None,
         journal: None,
         models: None,
     };
@@ -191,40 +160,29 @@ fn ask(ui: &Ui, args: &PlanArgs, prompt: &str) -> Result<String, Exit> {
     if let Ok(value) = &ran.result
         && let Some(Data::Str(reply)) = value.data()
     {
-        return Ok(planner::code_of(&reply).to_string());
+        return Ok(reply.to_string());
     }
-    show_result(ui, &sources, &ran, &session.bound(&code, false), (&code, None), said);
+    show_result(ui, &Sources::new(), &ran, &session.bound(&code, false), (&code, None), said);
     Err(Exit::Failed)
 }
 
 /// The plan with what is known of its calls, as comments under their lines.
-fn show(ui: &Ui, made: &Made) {
-    let options = policy::options(made.policy.as_ref(), made.routes.clone(), false);
-    let report = flow::analyse(&made.runnable.code, &options);
-    let found = flow::findings(&report);
-    if ui.is_json() {
-        let flow = flow::to_json(&report, &made.sources);
-        let refused = has_errors(&found);
-        return ui.result(&json!({"plan": made.text, "flow": flow, "refused": refused}).to_string());
-    }
-    let mut remarks: Vec<(u32, String)> = Vec::new();
-    let mut add = |span: Span, text: String| {
-        let remark = (line_of(&made.sources, span), text);
-        if span.file == made.file && !remarks.contains(&remark) {
-            remarks.push(remark);
-        }
+fn show(ui: &Ui, args: &PlanArgs, draft: &Draft) {
+    let Some(report) = draft.flow() else {
+        // Its errors follow.
+        return match (ui.is_json(), args.show) {
+            (true, true) => ui.result(&json!({"plan": draft.text}).to_string()),
+            (false, true) => ui.result(draft.text.trim_end()),
+            (_, false) => {}
+        };
     };
-    for d in &found {
-        if let Some(span) = d.span {
-            add(span, d.message.clone());
-        }
+    if ui.is_json() {
+        let refused = has_errors(&flow::findings(&report));
+        let flow = flow::to_json(&report, &draft.sources);
+        return ui.result(&json!({"plan": draft.text, "flow": flow, "refused": refused}).to_string());
     }
-    for site in report.sites.iter().filter(|s| s.verdict != Verdict::Never) {
-        if let (Sink::Tool(name), Some(who)) = (&site.sink, site.asks) {
-            add(site.span, format!("`{name}`: {who} decides"));
-        }
-    }
-    for (i, line) in made.text.lines().enumerate() {
+    let remarks = draft.remarks(&report);
+    for (i, line) in draft.text.lines().enumerate() {
         ui.result(line);
         let indent = &line[..line.len() - line.trim_start().len()];
         for (_, text) in remarks.iter().filter(|(n, _)| *n as usize == i + 1) {

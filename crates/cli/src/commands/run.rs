@@ -78,6 +78,7 @@ pub fn run(ui: &Ui, args: &RunArgs) -> Exit {
         code: &runnable.code,
         policy: policy.as_ref(),
         input,
+        request: None,
         journal: Some((journal.options(), name)),
         models: None,
     };
@@ -174,6 +175,7 @@ pub fn eval(ui: &Ui, args: &EvalArgs) -> Exit {
         code: &runnable.code,
         policy: policy.as_ref(),
         input: None,
+        request: None,
         journal: None,
         models: None,
     };
@@ -323,6 +325,8 @@ pub(super) struct Running<'a> {
     pub policy: Option<&'a Policy>,
     /// The input.
     pub input: Option<Data>,
+    /// The request that a plan fulfills.
+    pub request: Option<Arc<str>>,
     /// The journal, and the name of the run in it.
     pub journal: Option<(JournalOptions, String)>,
     /// Models that are there already.
@@ -336,7 +340,7 @@ pub(super) fn world(
     running: Running<'_>,
     watch: &mut (dyn FnMut(&Event) + Send),
 ) -> Result<(Ran, bool), Exit> {
-    let Running { session, args, code, policy, input, journal, models, .. } = running;
+    let Running { session, args, code, policy, input, request, journal, models } = running;
     let limits = args.limits(&session.settings).map_err(|e| refuse(ui, e))?;
     let models = match models {
         Some(models) => models.clone(),
@@ -352,7 +356,8 @@ pub(super) fn world(
     };
     let terminal = Terminal::open();
     let approver = terminal.as_ref().map(Terminal::approver);
-    let spec = RunSpec { code, policy, input, name, journal, models, limits, approver, stream: args.watch };
+    let stream = args.watch;
+    let spec = RunSpec { code, policy, input, request, name, journal, models, limits, approver, stream };
     let run = session.prepare(spec).map_err(|e| refuse(ui, e))?;
     let has_input = run.has_input;
     let waits = run.waits_in_journal.then(|| run.id().to_string());

@@ -5,12 +5,15 @@ use super::{say_problem, worth_saying};
 use crate::args::WorldArgs;
 use crate::setup::refuse;
 use crate::ui::{Exit, Ui};
+use diagnostics::Sources;
 use runtime::{Limits, Models};
 #[cfg(feature = "serve")]
 use serve::{Log, LogFormat};
 use serve::{Programs, Service, ServiceOptions};
 use session::Session;
 use session::load::Kind;
+use session::planning::{PlanOptions, Planning};
+use session::settings::PlanEntry;
 
 /// A service of the pipelines of these files.
 ///
@@ -35,9 +38,34 @@ pub(super) fn service<'a>(
         }
         programs.add(session, file, loaded).map_err(refused)?;
     }
+    if let Some(entry) = &session.settings.plan {
+        let planning = planning(ui, session, entry)?;
+        programs.add_plan(session, planning, entry.planner.as_deref()).map_err(refused)?;
+    }
     let limits = world.limits(&session.settings).map_err(|e| refuse(ui, e))?;
     let models = models(ui, world, session, &programs.codes())?;
     Service::new(session, programs, options(models, limits)).map_err(refused)
+}
+
+/// The exchange with the planner of `[plan]`.
+fn planning(ui: &Ui, session: &Session, entry: &PlanEntry) -> Result<Planning, Exit> {
+    let settings = &session.settings;
+    let at = |source: &String| match source.starts_with("mcp:") {
+        true => source.clone(),
+        false => settings.dir.join(source).display().to_string(),
+    };
+    let named: Vec<String> = entry.tools.iter().map(at).collect();
+    let usual = PlanOptions::default();
+    let options = PlanOptions {
+        replan: entry.replan.unwrap_or(usual.replan),
+        max_rounds: entry.max_rounds.unwrap_or(usual.max_rounds),
+        quarantine: entry.quarantine.as_deref().map(Into::into),
+        ..usual
+    };
+    let mut sources = Sources::new();
+    let loading = settings.loading(session.options.policy.as_deref());
+    let tools = super::plan::toolset(ui, &mut sources, &named, settings, (&loading, entry.unpinned))?;
+    Ok(Planning::new(sources, tools, "".into(), options))
 }
 
 /// The log that `--log` and `--quiet` ask for, on standard error.

@@ -5,13 +5,13 @@ use super::run::{InputArgs, Running, conclude, input, pretty, show_result, world
 use crate::args::{ToolsArgs, WorldArgs};
 use crate::ui::{Exit, Ui};
 use core_ir::{Builder, Code, EffectClass, Term, ToolDecl, Type};
-use diagnostics::Sources;
-use diagnostics::visible;
+use diagnostics::{Sources, Span, visible};
 use policy::Policy;
-use runtime::{Pins, ServerTool};
+use runtime::{PinState, Pins, ServerTool};
 use serde_json::json;
 use session::load::{Loaded, Runnable, replace_file};
 use session::settings::Settings;
+use session::tool_schemas::of_server;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -26,10 +26,11 @@ pub fn tools(ui: &Ui, args: &ToolsArgs) -> Exit {
         Err(exit) => return exit,
     };
     if let Some(servers) = &args.approve {
-        return servers_of(ui, &settings, servers, true);
+        return servers_of(ui, &settings, servers, Listing::Approve);
     }
     if let Some(servers) = &args.discover {
-        return servers_of(ui, &settings, servers, false);
+        let listing = if args.to.is_some() { Listing::Declare } else { Listing::Show };
+        return servers_of(ui, &settings, servers, listing);
     }
     let Some(file) = &args.file else {
         let servers: Vec<&str> = settings.mcp.keys().map(String::as_str).collect();
@@ -132,6 +133,7 @@ fn call(
         code: &runnable.code,
         policy,
         input,
+        request: None,
         journal: None,
         models: None,
     };
@@ -160,8 +162,19 @@ fn signature(tool: &ToolDecl) -> String {
     text
 }
 
-/// Lists the tools of servers, of all that are declared if none is named; approves them if that is wanted.
-fn servers_of(ui: &Ui, settings: &Settings, named: &[String], approve: bool) -> Exit {
+/// What is done with the tools of servers.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Listing {
+    /// They are shown as their servers describe them.
+    Show,
+    /// They are shown and approved.
+    Approve,
+    /// They are printed as declarations.
+    Declare,
+}
+
+/// Lists the tools of servers, of all that are declared if none is named.
+fn servers_of(ui: &Ui, settings: &Settings, named: &[String], listing: Listing) -> Exit {
     let all: Vec<String> =
         if named.is_empty() { settings.mcp.keys().cloned().collect() } else { named.to_vec() };
     if all.is_empty() {
@@ -181,10 +194,17 @@ fn servers_of(ui: &Ui, settings: &Settings, named: &[String], approve: bool) -> 
                 return Exit::Failed;
             }
         };
-        show(ui, &settings.pins, server, &found);
-        pins.approve(server, found.into_iter().map(|t| (t.name, t.hash)));
+        match listing {
+            Listing::Declare => {
+                if let Err(exit) = declare(ui, server, &found) {
+                    return exit;
+                }
+            }
+            Listing::Show | Listing::Approve => show(ui, &settings.pins, server, &found),
+        }
+        pins.approve(server, &found);
     }
-    if approve {
+    if listing == Listing::Approve {
         let path = settings.dir.join(Settings::LOCK);
         if let Err(e) = replace_file(&path, &pins.to_toml()) {
             return ui.usage(&format!("cannot write `{}`: {e}", path.display()), None);
@@ -194,13 +214,27 @@ fn servers_of(ui: &Ui, settings: &Settings, named: &[String], approve: bool) -> 
     Exit::Done
 }
 
+/// Prints the tools of a server as declarations of the language `.agent`.
+fn declare(ui: &Ui, server: &str, found: &[ServerTool]) -> Result<(), Exit> {
+    let mut sources = Sources::new();
+    let at = Span { file: sources.add(format!("mcp:{server}"), ""), start: 0, end: 0 };
+    let decls: Result<Vec<ToolDecl>, String> = found.iter().map(|t| of_server(server, t, at)).collect();
+    let (text, found) = convert::declarations(&decls.map_err(|why| ui.usage(&why, None))?);
+    ui.result(text.trim_end());
+    if found.is_empty() {
+        return Ok(());
+    }
+    ui.problems(&sources, &found);
+    Err(Exit::Failed)
+}
+
 fn show(ui: &Ui, pins: &Pins, server: &str, found: &[ServerTool]) {
     for tool in found {
-        let state = match pins.hash(server, &tool.name) {
-            Some(hash) if hash == tool.hash => "approved",
-            Some(_) => "changed",
-            None if pins.knows(server) => "new",
-            None => "not approved",
+        let state = match pins.state(server, tool) {
+            PinState::Approved => "approved",
+            PinState::Changed(_) => "changed",
+            PinState::New => "new",
+            PinState::NotApproved => "not approved",
         };
         if ui.is_json() {
             ui.result(&json!({

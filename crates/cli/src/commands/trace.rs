@@ -98,6 +98,7 @@ fn kept(ui: &Ui, args: &TraceArgs) -> Result<(Vec<Value>, Exit), Exit> {
         code: &runnable.code,
         policy: policy.as_ref(),
         input: head.input.clone(),
+        request: None,
         journal: Some((journal, info.name.clone())),
         models: None,
     };
@@ -159,6 +160,7 @@ fn run(ui: &Ui, args: &TraceArgs) -> Result<(Vec<Value>, Exit), Exit> {
         code: &runnable.code,
         policy: policy.as_ref(),
         input: head.input.clone(),
+        request: None,
         journal: None,
         models: None,
     };

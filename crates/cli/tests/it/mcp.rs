@@ -133,3 +133,66 @@ pipeline looks(x: String) -> String { let a = run look with {}; return a; }
     }
     assert_eq!(worlds[0], worlds[1]);
 }
+
+const PLAN: &str = r#"
+[plan]
+tools = ["tools.agent"]
+replan = 1
+[callers.mcp]
+input = "trusted"
+"#;
+
+const PLAN_TOOLS: &str = r#"
+tool read_bill(path: String) -> String reads untrusted { exec "printf" "Due 98 to EVIL-IBAN" }
+tool pay(recipient: String, amount: Number) -> String writes requires trusted { exec "touch" "paid" }
+"#;
+
+/// A folder that offers plan mode, with the replies of the planner and of the quarantined model.
+fn plan_folder(replies: &Value) -> tempfile::TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| std::fs::write(dir.path().join(name), text).unwrap();
+    write("entail.toml", &format!("policy = \"policy.toml\"\n{PLAN}"));
+    write("tools.agent", PLAN_TOOLS);
+    write("policy.toml", "[tools.pay]\neffect = \"write\"\ncontrol = \"untrusted\"\n");
+    write("s.json", &replies.to_string());
+    dir
+}
+
+#[tokio::test]
+async fn a_plan_is_a_pipeline_from_a_request_to_an_answer() {
+    let forged = "bill = read_bill(\"bill.txt\")\npay(bill.split(\" to \")[1], 98)\n";
+    let good = "bill = read_bill(\"bill.txt\")\nif ask(f\"Overdue? {bill}\", bool):\n    pay(\"DE12\", 98)\nprint(\"done\")\n";
+    let dir = plan_folder(&json!([forged, good, "true"]));
+    let client = client(dir.path(), &["--script", "s.json"]).await;
+    let names: Vec<String> =
+        client.list_all_tools().await.unwrap().iter().map(|t| t.name.to_string()).collect();
+    assert_eq!(names.last().map(String::as_str), Some("run_plan"), "{names:?}");
+    let request = json!({"input": "Pay the bill bill.txt to DE12 if it is overdue"});
+    let ran = tokio::time::timeout(Duration::from_secs(120), call(&client, "run_plan", request)).await;
+    let ran = ran.unwrap();
+    let outcome = ran.structured_content.clone().unwrap_or_default();
+    assert_eq!(outcome["result"], "done", "{ran:?}");
+    // Both plans and the question are the run's.
+    let usage = &outcome["usage"];
+    assert_eq!((&usage["modelCalls"], &usage["toolCalls"]), (&json!(3), &json!(2)), "{outcome}");
+    assert!(dir.path().join("paid").exists());
+    client.cancel().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_plan_is_only_made_of_a_trusted_request_and_only_runs_without_mistakes() {
+    let dir = plan_folder(&json!(["x = = 1", "print(nothing)"]));
+    let mistaken = client(dir.path(), &["--script", "s.json"]).await;
+    let failed = call(&mistaken, "run_plan", json!({"input": "Pay"})).await;
+    let said = format!("{failed:?}");
+    assert!(failed.is_error == Some(true) && said.contains("name `nothing` is not defined"), "{said}");
+    mistaken.cancel().await.unwrap();
+    let settings = std::fs::read_to_string(dir.path().join("entail.toml")).unwrap();
+    std::fs::write(dir.path().join("entail.toml"), settings.replace("input = \"trusted\"", "")).unwrap();
+    let untrusted = client(dir.path(), &["--script", "s.json"]).await;
+    let refused = call(&untrusted, "run_plan", json!({"input": "Pay"})).await;
+    let said = text(&refused);
+    assert!(refused.is_error == Some(true) && said.contains("a trusted and public request"), "{refused:?}");
+    assert!(said.contains("[callers.mcp]"), "{said}");
+    untrusted.cancel().await.unwrap();
+}

@@ -9,7 +9,7 @@ mod words;
 
 use crate::cannot;
 use crate::text_loop::text_loop;
-use core_ir::{Branch, Code, Data, IfSugar, Name, Prim, Term, TermId, ToolId, Type};
+use core_ir::{Branch, Code, Data, IfSugar, Name, Prim, Term, TermId, ToolDecl, ToolId, ToolParam, Type};
 use diagnostics::{Diagnostic, Span, clip};
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
@@ -25,10 +25,53 @@ fn hard_names() -> impl Iterator<Item = &'static str> {
 /// More calls are not written.
 const MAX_CALLS: usize = 10_000;
 
-/// Writes a term; without an error among what is found the text is whole.
-pub(crate) fn write(code: &Code, name: &str) -> (String, Vec<Diagnostic>) {
+/// Writes tools as declarations. What the language can't say of a type is wider there: a text in place of an
+/// enumeration, anything in place of a record. A tool that can't be declared is a finding.
+pub(crate) fn declarations(code: &Code, tools: &[(ToolId, ToolDecl)]) -> (String, Vec<Diagnostic>) {
+    let mut w = writer(code);
+    for (id, decl) in tools {
+        // A comment above a declaration has one line.
+        let about = decl.description.as_deref().map(|d| d.split_whitespace().collect::<Vec<_>>().join(" "));
+        let about = about.filter(|d| !d.is_empty()).map(Name::from);
+        let exact = ToolDecl { description: about, ..decl.clone() };
+        let (found, used, enums) = (w.found.len(), w.used.clone(), w.enums.len());
+        if w.tool(*id, &exact).is_some() {
+            continue;
+        }
+        w.found.truncate(found);
+        w.enums.truncate(enums);
+        w.used = used;
+        let params = exact.params.iter().map(|p| ToolParam { ty: wider(&p.ty), ..p.clone() }).collect();
+        w.tool(*id, &ToolDecl { params, result: wider(&exact.result), ..exact });
+    }
+    let mut out = String::new();
+    for (name, variants) in &w.enums {
+        let _ = writeln!(out, "enum {name} {{ {} }}", variants.join(", "));
+    }
+    for decl in &w.decls {
+        let _ = writeln!(out, "{decl}");
+    }
+    (out, w.found)
+}
+
+/// A type that every declaration can name, of at least the same values.
+fn wider(ty: &Type) -> Type {
+    match ty {
+        Type::Enum(_) => Type::Str,
+        Type::Refined(r) => wider(&r.0),
+        Type::List(item) => Type::list(wider(item)),
+        Type::Option(item) => match wider(item) {
+            ty @ (Type::Option(_) | Type::Dyn) => ty,
+            ty => Type::option(ty),
+        },
+        Type::Str | Type::Num | Type::Bool => ty.clone(),
+        _ => Type::Dyn,
+    }
+}
+
+fn writer(code: &Code) -> Writer<'_> {
     let functions = agentlang::function_names().map(str::to_string);
-    let mut w = Writer {
+    Writer {
         code,
         found: Vec::new(),
         used: hard_names().map(str::to_string).chain(functions).collect(),
@@ -43,7 +86,12 @@ pub(crate) fn write(code: &Code, name: &str) -> (String, Vec<Diagnostic>) {
         lines: Vec::new(),
         depth: 1,
         left: MAX_CALLS,
-    };
+    }
+}
+
+/// Writes a term; without an error among what is found the text is whole.
+pub(crate) fn write(code: &Code, name: &str) -> (String, Vec<Diagnostic>) {
+    let mut w = writer(code);
     let pipeline = w.pipeline(name);
     let mut out = String::new();
     for (name, variants) in &w.enums {

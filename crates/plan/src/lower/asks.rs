@@ -58,6 +58,7 @@ impl<'a> Lower<'a> {
             result: Some(optional(ty)),
             repair: REPAIR,
             purpose: Some("ask".into()),
+            model: self.world.quarantine.clone(),
             ..ModelParams::default()
         };
         let system = self.lit(Data::str(SYSTEM), at);

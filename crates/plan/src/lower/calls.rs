@@ -469,6 +469,11 @@ impl<'a> Lower<'a> {
                 return self.error(codes::ARGUMENTS, at, what, format!("it takes: {}", known.join(", ")));
             }
         }
+        // A tool of one parameter takes a value that is no record of its arguments for the argument itself.
+        if let ([only], true) = (&decl.params[..], fields.is_empty()) {
+            let nothing = self.lit(Data::Null, at);
+            fields.push((only.name.clone(), nothing));
+        }
         let stated = world.results.iter().find(|(n, _)| **n == *name).map_or(&decl.label, |(_, l)| l);
         let result = Taint::covering(&mut self.lattice, stated).join(taint).join(self.pc);
         self.may_fail(result);

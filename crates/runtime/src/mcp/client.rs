@@ -348,19 +348,14 @@ impl Client {
         let Some(tool) = self.tools.iter().find(|t| t.name == call.tool) else {
             return Err(no_such_tool(call.tool, &self.tools).into());
         };
-        if pins.knows(call.server) {
-            let what = match pins.hash(call.server, call.tool) {
-                Some(hash) if hash == described(tool).hash => None,
-                Some(_) => Some("it has changed since it was approved"),
-                None => Some("it was not there when the server was approved"),
-            };
-            if let Some(what) = what {
-                let help = format!(
-                    "look at it with `entail tools --discover {0}`, and approve it with `entail tools --approve {0}`",
-                    call.server
-                );
-                return Err(ConfigError::new(what).with_help(help).into());
-            }
+        if pins.knows(call.server)
+            && let Some(what) = pins.state(call.server, &described(tool)).refusal()
+        {
+            let help = format!(
+                "look at it with `entail tools --discover {0}`, and approve it with `entail tools --approve {0}`",
+                call.server
+            );
+            return Err(ConfigError::new(what).with_help(help).into());
         }
         let arguments = arguments(call, tool);
         let arguments = match arguments {
@@ -468,7 +463,7 @@ fn described(tool: &Tool) -> ServerTool {
     let input = Json::Object((*tool.input_schema).clone());
     let output = tool.output_schema.as_deref().map(|o| Json::Object(o.clone()));
     let hash = pins::hash(&tool.name, &description, &input, output.as_ref());
-    ServerTool { name: tool.name.to_string(), description, input, hash }
+    ServerTool { name: tool.name.to_string(), description, input, output, hash }
 }
 
 /// All tools of a server.

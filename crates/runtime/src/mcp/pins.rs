@@ -6,13 +6,13 @@ use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-/// Contents of `entail.lock`: for each approved server, its tools with a hash of everything that a program or
+/// Contents of `entail.lock`: for each approved server, its tools with hashes of everything that a program or
 /// a model is told about them (name, description, schemas). Servers that are not listed are not checked.
 ///
 /// # Examples
 /// ```
-/// let pins = runtime::Pins::parse("version = 1\n[tools.library]\nsearch = \"9f86d081\"\n").unwrap();
-/// assert_eq!(pins.hash("library", "search"), Some("9f86d081"));
+/// let text = "version = 1\n[tools.library]\nsearch = \"9f86d081\"\n";
+/// let pins = runtime::Pins::parse(text).unwrap();
 /// assert!(pins.knows("library") && !pins.knows("other"));
 /// assert_eq!(runtime::Pins::parse(&pins.to_toml()).unwrap(), pins);
 /// ```
@@ -21,7 +21,7 @@ use std::fmt::Write as _;
 pub struct Pins {
     version: u32,
     #[serde(default)]
-    tools: BTreeMap<String, BTreeMap<String, String>>,
+    tools: BTreeMap<String, BTreeMap<String, Pin>>,
 }
 
 impl Default for Pins {
@@ -30,7 +30,59 @@ impl Default for Pins {
     }
 }
 
-const VERSION: u32 = 1;
+/// Version of the file that is written. Version 1 has one hash for each tool.
+const VERSION: u32 = 2;
+
+/// What was approved of a tool.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(untagged)]
+enum Pin {
+    /// The hash of all of it.
+    Whole(String),
+    /// A hash of each part.
+    Parts(ToolHashes),
+}
+
+/// Hashes of what a server says of a tool.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ToolHashes {
+    /// Of the description.
+    pub description: String,
+    /// Of the JSON Schema of the arguments.
+    pub input: String,
+    /// Of the JSON Schema of the result, or of its absence.
+    pub output: String,
+}
+
+/// What approval says of a tool as its server offers it now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PinState {
+    /// It is as it was approved.
+    Approved,
+    /// Nothing of its server was approved.
+    NotApproved,
+    /// It was not there when its server was approved.
+    New,
+    /// It has changed since: these parts of it, as far as they are known.
+    Changed(Vec<&'static str>),
+}
+
+impl PinState {
+    /// The reason why a tool of an approved server is refused; `None` if it isn't.
+    pub fn refusal(&self) -> Option<String> {
+        match self {
+            PinState::Approved | PinState::NotApproved => None,
+            PinState::New => Some("it was not there when the server was approved".into()),
+            PinState::Changed(parts) if parts.is_empty() => {
+                Some("it has changed since it was approved".into())
+            }
+            PinState::Changed(parts) => {
+                Some(format!("it has changed since it was approved: {}", parts.join(", ")))
+            }
+        }
+    }
+}
 
 impl Pins {
     /// Reads the file.
@@ -40,7 +92,7 @@ impl Pins {
     pub fn parse(text: &str) -> Result<Pins, String> {
         let pins: Pins = toml::from_str(text).map_err(|e| e.to_string().trim_end().to_string())?;
         match pins.version {
-            VERSION => Ok(pins),
+            1..=VERSION => Ok(Pins { version: VERSION, ..pins }),
             other => Err(format!("it has version {other}, not {VERSION}")),
         }
     }
@@ -55,8 +107,17 @@ impl Pins {
         for (server, tools) in &self.tools {
             // Writing to a string cannot fail.
             let _ = write!(out, "\n[tools.{}]\n", quoted(server));
-            for (name, hash) in tools {
-                let _ = writeln!(out, "{} = {}", quoted(name), quoted(hash));
+            for (name, pin) in tools {
+                let pin = match pin {
+                    Pin::Whole(hash) => quoted(hash),
+                    Pin::Parts(ToolHashes { description, input, output }) => format!(
+                        "{{ description = {}, input = {}, output = {} }}",
+                        quoted(description),
+                        quoted(input),
+                        quoted(output)
+                    ),
+                };
+                let _ = writeln!(out, "{} = {pin}", quoted(name));
             }
         }
         out
@@ -67,14 +128,35 @@ impl Pins {
         self.tools.contains_key(server)
     }
 
-    /// The hash of a tool when it was approved.
-    pub fn hash(&self, server: &str, tool: &str) -> Option<&str> {
-        self.tools.get(server)?.get(tool).map(String::as_str)
+    /// Compares a tool as its server offers it now with what was approved.
+    pub fn state(&self, server: &str, tool: &ServerTool) -> PinState {
+        let Some(tools) = self.tools.get(server) else { return PinState::NotApproved };
+        let changed = match tools.get(&tool.name) {
+            None => return PinState::New,
+            Some(Pin::Whole(hash)) if *hash == tool.hash => return PinState::Approved,
+            Some(Pin::Whole(_)) => Vec::new(),
+            Some(Pin::Parts(was)) => {
+                let now = tool.hashes();
+                let parts = [
+                    ("its description", was.description != now.description),
+                    ("its arguments", was.input != now.input),
+                    ("its result", was.output != now.output),
+                ];
+                let changed: Vec<&'static str> =
+                    parts.into_iter().filter_map(|(part, changed)| changed.then_some(part)).collect();
+                if changed.is_empty() {
+                    return PinState::Approved;
+                }
+                changed
+            }
+        };
+        PinState::Changed(changed)
     }
 
-    /// Approves exactly these tools of a server: names and hashes.
-    pub fn approve(&mut self, server: &str, tools: impl IntoIterator<Item = (String, String)>) {
-        self.tools.insert(server.to_string(), tools.into_iter().collect());
+    /// Approves exactly these tools of a server.
+    pub fn approve<'a>(&mut self, server: &str, tools: impl IntoIterator<Item = &'a ServerTool>) {
+        let pin = |tool: &ServerTool| (tool.name.clone(), Pin::Parts(tool.hashes()));
+        self.tools.insert(server.to_string(), tools.into_iter().map(pin).collect());
     }
 }
 
@@ -87,14 +169,33 @@ pub struct ServerTool {
     pub description: String,
     /// The JSON Schema of its arguments.
     pub input: Json,
+    /// The JSON Schema of its structured result, if it says one.
+    pub output: Option<Json>,
     /// A hash of all of it.
     pub hash: String,
 }
 
+impl ServerTool {
+    /// A hash of each part.
+    fn hashes(&self) -> ToolHashes {
+        let of = |part: &Json| digest(&[part]);
+        ToolHashes {
+            description: of(&Json::from(self.description.as_str())),
+            input: of(&self.input),
+            output: of(self.output.as_ref().unwrap_or(&Json::Null)),
+        }
+    }
+}
+
 /// A hash of what a program or a model is told of a tool; the order of fields does not matter.
 pub(super) fn hash(name: &str, description: &str, input: &Json, output: Option<&Json>) -> String {
+    digest(&[&Json::from(name), &Json::from(description), input, output.unwrap_or(&Json::Null)])
+}
+
+/// A hash of several parts.
+fn digest(parts: &[&Json]) -> String {
     let mut text = String::new();
-    for part in [&Json::from(name), &Json::from(description), input, output.unwrap_or(&Json::Null)] {
+    for part in parts {
         canonical(part, &mut text);
         text.push('\n');
     }

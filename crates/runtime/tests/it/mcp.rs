@@ -15,7 +15,8 @@ use rmcp::transport::streamable_http_server::{
 };
 use rmcp::{ErrorData, ServerHandler, ServiceExt};
 use runtime::{
-    CancellationToken, Environment, Handlers, Limits, McpServer, Models, Pins, Scripted, ToolLimits, Tools,
+    CancellationToken, Environment, Handlers, Limits, McpServer, Models, Pins, Scripted, ServerTool,
+    ToolLimits, Tools,
 };
 use serde_json::json;
 use std::sync::Arc;
@@ -243,12 +244,10 @@ async fn a_tool_that_changed_since_it_was_approved_is_refused() {
     assert!(
         names.contains(&"add") && found.iter().all(|t| t.description == "for tests" && t.hash.len() == 64)
     );
-    let approved = |change: &dyn Fn(&str, String) -> Option<String>| {
+    let approved = |change: &dyn Fn(ServerTool) -> Option<ServerTool>| {
         let mut pins = Pins::default();
-        pins.approve(
-            "s",
-            found.iter().filter_map(|t| Some((t.name.clone(), change(&t.name, t.hash.clone())?))),
-        );
+        let tools: Vec<ServerTool> = found.iter().cloned().filter_map(change).collect();
+        pins.approve("s", &tools);
         // As it is read back from the file.
         one(process(None)).with_pins(Pins::parse(&pins.to_toml()).unwrap())
     };
@@ -256,14 +255,29 @@ async fn a_tool_that_changed_since_it_was_approved_is_refused() {
         let (decl, args) = add();
         run(tools, decl, args).await
     };
-    assert!(call(approved(&|_, hash| Some(hash))).await.is_ok());
-    let other = |name: &str, hash: String| Some(if name == "add" { "0".repeat(64) } else { hash });
-    let e = call(approved(&other)).await.unwrap_err();
-    assert!(
-        e.contains("it has changed since it was approved (help: look at it with `entail tools --discover s`"),
-        "{e}"
-    );
-    let e = call(approved(&|name, hash| (name != "add").then_some(hash))).await.unwrap_err();
+    assert!(call(approved(&Some)).await.is_ok());
+    let seen = "(help: look at it with `entail tools --discover s`";
+    type Change = fn(ServerTool) -> ServerTool;
+    let changes: [(Change, &str); 3] = [
+        (|t| ServerTool { description: "once".into(), ..t }, "its description"),
+        (|t| ServerTool { input: json!({}), ..t }, "its arguments"),
+        (|t| ServerTool { output: Some(json!({})), input: json!({}), ..t }, "its arguments, its result"),
+    ];
+    for (change, parts) in changes {
+        let was = |t: ServerTool| Some(if t.name == "add" { change(t) } else { t });
+        let e = call(approved(&was)).await.unwrap_err();
+        assert!(e.contains(&format!("it has changed since it was approved: {parts} {seen}")), "{e}");
+    }
+    // A file of the first version has one hash for each tool.
+    let add = found.iter().find(|t| t.name == "add").unwrap();
+    let first = |hash: &str| {
+        let text = format!("version = 1\n[tools.s]\nadd = \"{hash}\"\n");
+        one(process(None)).with_pins(Pins::parse(&text).unwrap())
+    };
+    assert!(call(first(&add.hash)).await.is_ok());
+    let e = call(first(&"0".repeat(64))).await.unwrap_err();
+    assert!(e.contains(&format!("it has changed since it was approved {seen}")), "{e}");
+    let e = call(approved(&|t| (t.name != "add").then_some(t))).await.unwrap_err();
     assert!(e.contains("it was not there when the server was approved"), "{e}");
     // What nobody has looked at is held to nothing.
     assert!(call(one(process(None)).with_pins(Pins::default())).await.is_ok());

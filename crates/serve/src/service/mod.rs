@@ -13,6 +13,7 @@ mod event_sender;
 mod keys;
 mod ledger;
 mod log;
+mod planned;
 mod stored_runs;
 
 use crate::error::Error;
@@ -28,6 +29,7 @@ use keys::Keys;
 use ledger::{Grant, Ledger, beginning_of_day};
 pub use log::{Log, LogFormat};
 use machine::{Config, ErrorCode, Machine, RequestId};
+use planned::{PlannedProgram, Planner, Ran, Written};
 use runtime::{
     Answers, ApprovalDesk, Approvers, Asked, Authority, CancellationToken, Decider, Decision, Event,
     Handlers, Journal, JournalError, Limits, Models, RunIdentity, Schema, Session, StoreScope, Stores,
@@ -67,6 +69,8 @@ pub(crate) struct Pipeline {
     config: Arc<Config>,
     /// Highest label that the policy lets out of its runs.
     output: LabelSpec,
+    /// Of a pipeline whose program a planner writes from the input.
+    planner: Option<Arc<Planner>>,
 }
 
 impl Pipeline {
@@ -413,18 +417,34 @@ impl Programs {
             let bound = session.bound(&code, input.is_some());
             let (file, config) = (file.to_string(), config.clone());
             let output = policy.as_ref().map_or(LabelSpec::TOP, |p| p.output.clone());
-            let pipeline =
-                Pipeline { name: name.clone(), file: file.clone(), input, bound, code, config, output };
-            if let Some(other) = self.pipelines.insert(name.clone(), Arc::new(pipeline)) {
-                return Err(Error::SameName { name, files: [other.file.clone(), file] });
-            }
+            let planner = None;
+            let pipeline = Pipeline {
+                name: name.clone(),
+                file: file.clone(),
+                input,
+                bound,
+                code,
+                config,
+                output,
+                planner,
+            };
+            self.insert(pipeline)?;
         }
         Ok(())
     }
 
-    /// The terms of the pipelines.
+    fn insert(&mut self, pipeline: Pipeline) -> Result<(), Error> {
+        let (name, file) = (pipeline.name.clone(), pipeline.file.clone());
+        match self.pipelines.insert(name.clone(), Arc::new(pipeline)) {
+            Some(other) => Err(Error::SameName { name, files: [other.file.clone(), file] }),
+            None => Ok(()),
+        }
+    }
+
+    /// The terms of the pipelines, and the questions of planners.
     pub fn codes(&self) -> Vec<&Code> {
-        self.pipelines.values().map(|p| &*p.code).collect()
+        let planners = self.pipelines.values().filter_map(|p| p.planner.as_ref());
+        self.pipelines.values().map(|p| &*p.code).chain(planners.map(|p| p.quarantine())).collect()
     }
 
     /// Returns true if there is no program to serve.
@@ -577,8 +597,11 @@ impl Service {
             (None, Value::Null) => None,
             _ => Some(self.read_input(&pipeline, input)?),
         };
-        let place = self.place(caller)?;
         let label = pipeline.label_of(&caller.input);
+        if pipeline.planner.is_some() {
+            planned::trusted(caller, &pipeline)?;
+        }
+        let place = self.place(caller)?;
         let handlers = self.session(caller, &pipeline, input.clone(), &label, how)?;
         Ok(self.go(pipeline, input.map(|data| (data, label)), handlers, how, place))
     }
@@ -598,7 +621,7 @@ impl Service {
         let cancel = CancellationToken::new();
         let watched = broadcast::Sender::new(EVENTS);
         // Data that no journal keeps can't be resumed.
-        let suspends = how.background && self.journal.is_some();
+        let suspends = how.background && self.journal.is_some() && pipeline.planner.is_none();
         let caller = place.caller.clone();
         let limits = place.grant.within(caller.limits_of_run(&self.limits));
         let entry = Run {
@@ -629,8 +652,6 @@ impl Service {
             telling.tell(json!({"event": "run", "run": id, "pipeline": pipeline.name}));
             service.log.begun(&id, &pipeline.name);
             let (input, label) = input.map_or((None, LabelSpec::BOTTOM), |(data, label)| (Some(data), label));
-            let config = Config { input: label, ..(*pipeline.config).clone() };
-            let machine = Machine::new(pipeline.code.clone(), input, config);
             // The caller and the operator see different views.
             let (mut view, mut operator) =
                 (pipeline.view(&caller), View::new(&pipeline.config, &[&pipeline.output]));
@@ -680,17 +701,47 @@ impl Service {
                     false => std::future::pending().await,
                 }
             };
-            let report = tokio::select! {
+            let work = async {
+                let mut limits = limits;
+                let program = match (&pipeline.planner, &input) {
+                    (Some(planner), Some(Data::Str(request))) => {
+                        let written = planner.write(request, &handlers, &limits, &stop, &mut note).await;
+                        let Written { program, usage } = written;
+                        planned::spend(&mut limits, &usage);
+                        match program {
+                            Ok(program) => (program, Some(usage)),
+                            Err(why) => return Ran { report: Err(why), sources: None, usage: Some(usage) },
+                        }
+                    }
+                    _ => (PlannedProgram::of(&pipeline.code), None),
+                };
+                let (PlannedProgram { code, sources, request }, usage) = program;
+                let input = input.filter(|_| pipeline.planner.is_none());
+                let config = Config { input: label, request, ..(*pipeline.config).clone() };
+                let machine = Machine::new(code, input, config);
+                let mut report = runtime::run(machine, &handlers, &limits, &stop, &mut note).await;
+                if let Some(before) = &usage {
+                    report.usage = planned::sum(before, &report.usage);
+                }
+                Ran { report: Ok(report), sources, usage }
+            };
+            let ran = tokio::select! {
                 biased;
-                report = runtime::run(machine, &handlers, &limits, &stop, &mut note) => Some(report),
+                ran = work => Some(ran),
                 () = suspended => None,
             };
-            ending.place.used = report.as_ref().map(|r| r.usage.clone());
-            let told = |view: &View| match &report {
-                Some(report) => match view.outcome(report) {
-                    Some(report) => report::as_json(&service.sources, &report, &pipeline.bound),
+            ending.place.used = ran.as_ref().and_then(Ran::used);
+            let told = |view: &View| match &ran {
+                Some(Ran { report: Ok(report), sources, .. }) => match view.outcome(report) {
+                    Some(report) => {
+                        let sources = sources.as_ref().unwrap_or(&service.sources);
+                        report::as_json(sources, &report, &pipeline.bound)
+                    }
                     None => withheld(&id),
                 },
+                Some(Ran { report: Err(why), .. }) => {
+                    json!({"run": id, "error": {"code": why.code, "message": why.message}})
+                }
                 None => json!({"run": id, "error": {
                     "code": INTERRUPTED, "message": "the server is shutting down and resumes the run after its restart",
                 }}),
@@ -699,7 +750,7 @@ impl Service {
             let mut kept = told(&operator);
             records.json(&mut kept);
             service.log.ended(&id, &pipeline.name, &kept);
-            if report.is_some() {
+            if ran.is_some() && pipeline.planner.is_none() {
                 service.keep_outcome(&id, &outcome).await;
             }
             service.sending.fetch_add(1, Ordering::SeqCst);
@@ -707,7 +758,7 @@ impl Service {
             drop(ending);
             outcome["event"] = if outcome.get("error").is_some() { "error" } else { "result" }.into();
             telling.end(outcome).await;
-            if let Some((telemetry, report)) = telemetry.zip(report)
+            if let Some((telemetry, report)) = telemetry.zip(ran.and_then(|r| r.report.ok()))
                 && let Err(why) = telemetry.send(&report).await
             {
                 service.log.warning(&why);
@@ -749,7 +800,8 @@ impl Service {
         label: &LabelSpec,
         how: StartOptions<'_>,
     ) -> Result<Handlers, Refused> {
-        let Some(path) = &self.journal else {
+        // A plan that is written anew can't be resumed.
+        let Some(path) = self.journal.as_ref().filter(|_| pipeline.planner.is_none()) else {
             let mut handlers = self.handlers_of(caller, pipeline);
             handlers.run = Some(runtime::new_run_id());
             return Ok(handlers);

@@ -320,6 +320,7 @@ impl<'a> Repl<'a> {
             code,
             policy: self.policy.as_ref(),
             input: None,
+            request: None,
             journal: None,
             models: Some(&self.models),
         };
