@@ -6,6 +6,7 @@ import asyncio
 import datetime
 import enum
 import json
+import pickle
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Optional
@@ -476,6 +477,22 @@ def test_bad_plans_are_errors_and_nothing_is_called(text: str) -> None:
         result = asyncio.run(run.run(check=False))
         assert result.error is not None and "limit" in result.error.message
     assert bank.paid == []
+
+
+def test_errors_can_be_pickled() -> None:
+    def lookup(key: str) -> str:
+        raise ValueError("no")
+
+    wrong = planned("print(nothing)")
+    with pytest.raises(entail.ProgramError) as before:
+        wrong.run_sync()
+    again = pickle.loads(pickle.dumps(before.value))
+    assert (type(again), str(again), again.findings) == (entail.ProgramError, str(before.value), before.value.findings)
+    with pytest.raises(entail.RunError) as failed:
+        planned('print(lookup("a"))', tools=[lookup]).run_sync()
+    copy = pickle.loads(pickle.dumps(failed.value))
+    assert (copy.code, copy.details, str(copy)) == ("tool", failed.value.details, str(failed.value))
+    assert copy.result.calls == failed.value.result.calls  # type: ignore[union-attr]
 
 
 def test_a_cost_is_known_before_the_run() -> None:

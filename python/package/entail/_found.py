@@ -72,10 +72,15 @@ class Error(Exception):
 
     def __init__(self, told: dict[str, Any]) -> None:
         super().__init__(told.get("text", told["message"]))
+        self._told = told
         self.code = told["code"]
         self.message = told["message"]
         self.place = _place(told)
         self.help = told.get("help")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # The text alone does not make another.
+        return type(self), (self._told,)
 
 
 class ProgramError(Error):
@@ -101,6 +106,9 @@ class RunError(Error):
         super().__init__(told)
         self.details = details
         self.result = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self._told, self.details), {"result": self.result}
 
 
 def raised(told: dict[str, Any]) -> Error:

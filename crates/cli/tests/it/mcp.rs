@@ -140,6 +140,7 @@ tools = ["tools.agent"]
 replan = 1
 [callers.mcp]
 input = "trusted"
+clearance = "any"
 "#;
 
 const PLAN_TOOLS: &str = r#"
