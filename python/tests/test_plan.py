@@ -443,7 +443,9 @@ def test_the_result_of_a_function_is_a_set_to_choose_from() -> None:
     text = 'mail = read_mail()\nprint(pay(ask(mail, str), 5))\n'
     run = planned(text, tools=[read_mail, bank.pay, lookup], policy=policy, quarantine=lambda p, s: "DE34")
     assert run.errors == []
-    assert asyncio.run(run.run()).answer == "paid"
+    chosen = asyncio.run(run.run())
+    assert chosen.answer == "paid"
+    assert chosen.calls[-1].choices == [{"params": ["to"], "of": 2}]
     # The same plan with others in their place.
     other = Bank()
     result = asyncio.run(run.run(check=False, tools={"pay": other.pay}, quarantine=lambda p, s: "eve"))

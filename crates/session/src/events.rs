@@ -3,7 +3,7 @@
 //! Invariant: what models and tools were told and said is in it only on request ([`Detail::Content`]).
 
 use core_ir::{Data, Name};
-use machine::{Reply, RequestId};
+use machine::{Choice, Reply, RequestId};
 use runtime::{Answered, Asked, Event};
 use serde_json::{Map, Value, json};
 
@@ -60,6 +60,14 @@ pub fn event_json(event: &Event, detail: Detail) -> Option<Value> {
                     put("tool", name.to_string().into());
                     if content {
                         put("args", fields(args));
+                    }
+                    if let Asked::Tool { choices, .. } = what
+                        && content
+                        && !choices.is_empty()
+                    {
+                        let params = |c: &Choice| c.params.iter().map(|n| n.to_string()).collect::<Vec<_>>();
+                        let choice = |c: &Choice| json!({"params": params(c), "of": c.of});
+                        put("choices", choices.iter().map(choice).collect());
                     }
                 }
                 Asked::Recall { store, key } => {

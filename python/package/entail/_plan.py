@@ -76,6 +76,10 @@ class ToolCalled:
     result: Any = None
     #: Why it failed.
     error: str | None = None
+    #: The label of the decision to make the call.
+    label: Any = None
+    #: Arguments that untrusted data chose from a set: `params`, and `of` how many values.
+    choices: list[dict[str, Any]] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -248,7 +252,9 @@ class _Seen:
     def event(self, event: dict[str, Any]) -> None:
         request = event["request"]
         if event["event"] == "asked" and event["kind"] == "tool":
-            self._calls[request] = ToolCalled(event["tool"], event["args"], "open")
+            choices = event.get("choices", [])
+            called = ToolCalled(event["tool"], event["args"], "open", label=event.get("label"), choices=choices)
+            self._calls[request] = called
         elif event["event"] == "answered" and request in self._calls:
             made = self._calls[request]
             status, result, error = event["status"], event.get("content"), event.get("error")
