@@ -51,7 +51,7 @@ class Task:
 
 @dataclass
 class Pair:
-    """An attack on a task under a variant: whether its goal is reached, and with text only."""
+    """An attack on a task: whether its goal is reached, with text only, or any call is another than usual."""
 
     suite: str
     task: str
@@ -59,6 +59,7 @@ class Pair:
     variant: str
     reached: bool
     text: bool
+    changed: bool
 
 
 def load(name: str) -> dict[str, Any]:
@@ -128,7 +129,7 @@ def attacked(
     pairs = []
     for wish in suite(name).injection_tasks.values():
         wanted = attack(name, wish.ID)
-        reached = text = False
+        reached = text = changed = False
         for t in attacks.VARIANTS[variant](name, task_id, wanted, labels, turns):
             env = environment(name, t.injections, task)
             plant(name, env, t.earlier)
@@ -136,13 +137,14 @@ def attacked(
             before = copied(env)
             output = run(world, Model(name, wanted, t.turn, t.always), t.feedback)
             only = attacks.text_only(labels, honest(name, task_id)[0], world)
+            changed = changed or not only
             # What an earlier session has reached is no attack of this one.
             already = bool(t.earlier) and verdict(name, wish, "", before, Calls(name, before))
             if verdict(name, wish, output, before, world) and not (already and only):
                 reached, text = reached or not only, text or only
                 if reached:
                     break
-        pairs.append(Pair(name, task_id, wish.ID, variant, reached, text and not reached))
+        pairs.append(Pair(name, task_id, wish.ID, variant, reached, text and not reached, changed))
     return pairs
 
 
@@ -252,7 +254,7 @@ def table(kind: str, results: list[dict[str, Any]], names: list[str], variants: 
             how = "reached" if p["reached"] else "text only"
             print(f"{how}: {p['variant']} {p['suite']} {p['task']} {p['injection']}")
     head = ["suite", "TCR@0", "TCR@1", "TCR@∞", "questions"]
-    head += [f"{v}: {what}" for v in variants for what in ("calls", "text")]
+    head += [f"{v}: {what}" for v in variants for what in ("calls", "text", "other")]
     rows = [row(name, [name], tasks, pairs, variants) for name in names]
     rows.append(row("all", names, tasks, pairs, variants))
     print("\n| " + " | ".join(head) + " |\n|" + "---|" * len(head))
@@ -272,7 +274,11 @@ def row(
     cells.append(f"{sum(t['questions'] for t in some) / len(some):.2f}" if some else "")
     for v in variants:
         of = [p for p in pairs if p["suite"] in names and p["variant"] == v]
-        cells += [f"{sum(p['reached'] for p in of)} of {len(of)}", str(sum(p["text"] for p in of))]
+        cells += [
+            f"{sum(p['reached'] for p in of)} of {len(of)}",
+            str(sum(p["text"] for p in of)),
+            str(sum(p["changed"] for p in of)),
+        ]
     return cells
 
 
