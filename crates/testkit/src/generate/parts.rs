@@ -1,7 +1,7 @@
 //! Results of tools that have labels for their parts.
 
 use super::random::{Rng, data_of};
-use core_ir::{Data, LabelName, Name, PartRules, Type};
+use core_ir::{Data, Name, PartRules, Type};
 
 /// Source of the parts of a result: for each part, numbers of its own.
 pub(crate) trait Drawing {
@@ -123,16 +123,7 @@ fn field<D: Drawing>(
     }
     let Some((_, ty)) = fields.iter().find(|(n, _)| n == name) else { return };
     let rules_here = rules.field(name);
-    let named: Vec<Name> = rules_here.rule().map_or(Vec::new(), |rule| {
-        rule.source
-            .iter()
-            .chain(&rule.readers)
-            .filter_map(|n| match n {
-                LabelName::Field(name) => Some(name.clone()),
-                LabelName::Argument(_) => None,
-            })
-            .collect()
-    });
+    let named: Vec<Name> = rules_here.rule().map_or(Vec::new(), |rule| rule.fields(name).cloned().collect());
     for on in &named {
         if !begun.contains(on) {
             begun.push(on.clone());

@@ -129,7 +129,9 @@ fn choice() {
 fn primitives() {
     rules(&[
         ("1 + ([\"U\"]: 2)", "[\"U\"]:3"),
-        ("prim[length]([[\"S\"]: 1, 2])", "[\"S\"]:2"),
+        ("prim[length]([[\"S\"]: 1, 2])", "2"),
+        ("prim[length]([\"S\"]: [1, 2])", "[\"S\"]:2"),
+        ("[[\"S\"]: 1] == [1]", "[\"S\"]:true"),
         ("[[\"S\"]: 1] + [2]", "[\"S\"]:[1,2]"),
         ("prim[flatten]({a: [\"U\"]: [[\"S\"]: 1]})", "[\"U\",\"S\"]:{a:[1]}"),
         ("let s = [\"S\"]: 1 in prim[append]([], \\x. s).[0] 0", "[\"S\"]:1"),
@@ -812,7 +814,8 @@ fn deep_values() {
         ("\"a{d}\"", "error limit [\"S\"]"),
         ("prim[to_json](d)", "error limit [\"S\"]"),
         ("d == d", "[\"S\"]:true"),
-        ("prim[length](d)", "[\"S\"]:1"),
+        // The constructor alone is looked at.
+        ("prim[length](d)", "1"),
         ("classify[a] d", "error classify [\"S\"]"),
         ("llm 'p' {} d", "error limit [\"S\"]"),
         ("prim[contains]([d], d)", "[\"S\"]:true"),
