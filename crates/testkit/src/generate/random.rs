@@ -363,6 +363,8 @@ pub(crate) fn program(rng: &mut Rng, style: &Style) -> Program {
         .lattice
         .unwrap_or_else(|| LatticeKind::ALL.get(drawn + 1).map_or(LatticeKind::default(), |(_, kind)| *kind));
     let mut tools = tools(rng, lattice, style.approve, style.at_most && (style.in_order || !style.parallel));
+    // A model with tools replies with a tag, which is of no type that programs are made for.
+    let offered = if style.typed { 0 } else { tools.len() };
     if style.among {
         add_sets(rng, lattice, &mut tools);
     }
@@ -373,8 +375,7 @@ pub(crate) fn program(rng: &mut Rng, style: &Style) -> Program {
         add_parts(rng, lattice, &mut tools);
     }
     let mut stores = stores(rng, lattice);
-    // A model with tools replies with a tag, which is of no type that programs are made for.
-    let models = models(rng, if style.typed { 0 } else { tools.len() });
+    let models = models(rng, offered);
     let focus = rng.chance(50).then(|| rng.draw() as usize);
     let generated_endorse = (style.endorse || style.declassify) && rng.chance(30);
     let of_tools = |wanted: bool| -> Vec<u8> {
@@ -590,8 +591,8 @@ fn part(rng: &mut Rng, lattice: LatticeKind, paths: &[&str]) -> PartLabel {
 }
 
 /// Gives some tools sets, and some of those that want approval want it only where their bounds would refuse.
-/// Programs call the reads of sets themselves, too.
-fn add_sets(rng: &mut Rng, lattice: LatticeKind, tools: &mut [ToolDecl]) {
+/// Programs call the reads of sets themselves, too, but for one that gives several items, with parts.
+fn add_sets(rng: &mut Rng, lattice: LatticeKind, tools: &mut Vec<ToolDecl>) {
     // Numbers of their own, so that the rest does not depend on them.
     let mut rng = Rng::new(rng.0.rotate_left(41));
     let reads = ["check", "maybe"];
@@ -625,6 +626,26 @@ fn add_sets(rng: &mut Rng, lattice: LatticeKind, tools: &mut [ToolDecl]) {
         }
         tool.among = sets.into();
     }
+    if rng.chance(50) {
+        return;
+    }
+    let parts = [("a".into(), Type::Num), ("b".into(), Type::Str)];
+    for tool in tools.iter_mut().filter(|t| !t.among.is_empty()) {
+        for among in tool.among.iter_mut().filter(|_| rng.chance(70)) {
+            among.source = AmongSource::Tool("listed".into());
+            for (param, path) in &mut among.params {
+                *path = vec![if &**param == "b" { "b" } else { "a" }.into()];
+            }
+        }
+    }
+    tools.push(ToolDecl {
+        effect: EffectClass::Read,
+        label: spec(&mut rng, lattice, 5, 80),
+        control: LabelSpec::TOP,
+        result: Type::list(Type::record(parts)),
+        params: Vec::new(),
+        ..ToolDecl::unknown("listed".into(), NOWHERE)
+    });
 }
 
 /// Gives some parameters a form of untrusted text.

@@ -9,7 +9,7 @@
 //! are each one's own, so programs do not look at them.
 
 use crate::common::{FUEL, config, out_of_fuel};
-use core_ir::{Code, Data, Globals, LabelSpec, LatticeKind, Name, Num, Pred, Recv, Term, exchange};
+use core_ir::{Code, Data, Globals, LabelSpec, LatticeKind, Name, Num, Pred, Recv, Term, among, exchange};
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::TestRunner;
 use serde_json::{Value, json};
@@ -137,6 +137,8 @@ fn shown(outcome: &Outcome) -> Value {
     };
     let result = match &outcome.result {
         Ok(t) => json!({"value": tree(t)}),
+        // In the proofs that is no error, but the end of the run, and has no label.
+        Err(e) if e.code == "budget" => json!({"stopped": "at_most"}),
         Err(e) => json!({"error": {"label": e.label.to_json()}}),
     };
     let trace: Vec<Value> = outcome
@@ -295,6 +297,8 @@ fn run_stored(case: &Value) -> (Outcome, Vec<Vec<u64>>) {
         parser: Some(Arc::new(ParseWith(parser))),
         generated_endorse: case["endorse"] == true,
         clearance: case.get("clearance").map_or(LabelSpec::TOP, label_of),
+        request: case["request"]["text"].as_str().map(Into::into),
+        input: case["request"].get("label").map_or(LabelSpec::BOTTOM, label_of),
         ..machine::Config::default()
     };
     let mut machine = machine::Machine::new(program.clone(), None, config);
@@ -380,11 +384,16 @@ fn the_stored_answers_on_generated_programs_are_the_machines() {
     assert!(formers.len() >= 45, "not every former is among them: {formers:?}");
 }
 
-/// Returns the features of a case: formers, and kinds of answers.
+/// Returns the features of a case: formers, rules of tools, and kinds of answers.
 fn features(case: &Value) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     for term in case["program"]["terms"].as_array().into_iter().flatten() {
         found.insert(format!("op {}", term["op"].as_str().unwrap_or("")));
+    }
+    for tool in case["program"]["tools"].as_array().into_iter().flatten() {
+        for field in ["approve", "among", "at_most"].iter().filter(|f| tool.get(**f).is_some()) {
+            found.insert(format!("tool {field}"));
+        }
     }
     for answer in case["answers"].as_array().into_iter().flatten().filter_map(Value::as_object) {
         found.extend(answer.keys().map(|kind| format!("answer {kind}")));
@@ -555,6 +564,15 @@ fn recorded(program: &Program, asked: &[(Call, Answer)]) -> Vec<Value> {
         .collect()
 }
 
+/// Text of the requests of generated programs. Their data has some of its tokens.
+const REQUEST: &str = "pay 1 or 3 to 'a' or 'no', maybe \"two words\"";
+
+/// A request, as the interpreter takes it.
+fn request_json(label: &LabelSpec) -> Value {
+    let tokens: Vec<Value> = among::tokens(&Data::str(REQUEST)).iter().map(exchange::data_json).collect();
+    json!({"label": label_json(label), "text": REQUEST, "tokens": tokens})
+}
+
 /// The prelude of generated programs, with recursion by `fix[inf]`: the interpreter's prelude are closed
 /// terms.
 fn prelude_terms() -> Value {
@@ -586,11 +604,7 @@ fn program(number: u64, runner: &mut TestRunner) -> Program {
         typed: number % 8 == 4,
         // The proofs know one kind of `catch not`.
         permanent: false,
-        // In the proofs the error of a used-up count may be caught, and no call is exempt.
-        at_most: false,
-        // The driver of the proofs' interpreter has no sets.
-        among: false,
-        // Nor forms of text.
+        // The proofs have no forms of text.
         plain: false,
         ..Style::default()
     };
@@ -626,8 +640,12 @@ fn generated_programs_agree_with_the_extracted_interpreter() {
         let mut asked = Vec::new();
         let mut world = Recorder { script: Script::new(&program), asked: &mut asked };
         let parser = program.clone();
+        // Whoever is not trusted admits nothing, and nobody else a secret.
+        let input = LabelSpec::Axes { untrusted: tried % 8 == 7, secret: tried % 8 == 5 };
         let config = machine::Config {
             parser: Some(Arc::new(ParseWith(move |text: &str| parse(&parser, text)))),
+            request: Some(REQUEST.into()),
+            input: input.clone(),
             ..config(&program, FUEL)
         };
         let mut machine = machine::Machine::new(program.code(), None, config);
@@ -640,7 +658,7 @@ fn generated_programs_agree_with_the_extracted_interpreter() {
         let input = json!({
             "program": exchange::to_json(&program.code(), &sources), "answers": recorded(&program, &asked),
             "endorse": program.generated_endorse, "declassify": program.generated_endorse, "prelude": prelude,
-            "clearance": label_json(&program.clearance),
+            "clearance": label_json(&program.clearance), "request": request_json(&input),
         });
         let want = match oracle.run(&input) {
             Ok(want) if want["result"] == "out of fuel" => Err("too deep".to_string()),
