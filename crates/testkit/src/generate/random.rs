@@ -363,8 +363,6 @@ pub(crate) fn program(rng: &mut Rng, style: &Style) -> Program {
         .lattice
         .unwrap_or_else(|| LatticeKind::ALL.get(drawn + 1).map_or(LatticeKind::default(), |(_, kind)| *kind));
     let mut tools = tools(rng, lattice, style.approve, style.at_most && (style.in_order || !style.parallel));
-    // A model with tools replies with a tag, which is of no type that programs are made for.
-    let offered = if style.typed { 0 } else { tools.len() };
     if style.among {
         add_sets(rng, lattice, &mut tools);
     }
@@ -373,6 +371,12 @@ pub(crate) fn program(rng: &mut Rng, style: &Style) -> Program {
     }
     if style.parts {
         add_parts(rng, lattice, &mut tools);
+    }
+    // A model with tools replies with a tag, which is of no type that programs are made for.
+    let offered = if style.typed { 0 } else { tools.len() };
+    // After the others, whose places programs know.
+    if style.among {
+        add_listed(rng, lattice, &mut tools);
     }
     let mut stores = stores(rng, lattice);
     let models = models(rng, offered);
@@ -591,8 +595,8 @@ fn part(rng: &mut Rng, lattice: LatticeKind, paths: &[&str]) -> PartLabel {
 }
 
 /// Gives some tools sets, and some of those that want approval want it only where their bounds would refuse.
-/// Programs call the reads of sets themselves, too, but for one that gives several items, with parts.
-fn add_sets(rng: &mut Rng, lattice: LatticeKind, tools: &mut Vec<ToolDecl>) {
+/// Programs call the reads of sets themselves, too.
+fn add_sets(rng: &mut Rng, lattice: LatticeKind, tools: &mut [ToolDecl]) {
     // Numbers of their own, so that the rest does not depend on them.
     let mut rng = Rng::new(rng.0.rotate_left(41));
     let reads = ["check", "maybe"];
@@ -626,6 +630,12 @@ fn add_sets(rng: &mut Rng, lattice: LatticeKind, tools: &mut Vec<ToolDecl>) {
         }
         tool.among = sets.into();
     }
+}
+
+/// Some sets are of a read that gives several items, with a part for each parameter. Programs hardly call it.
+fn add_listed(rng: &mut Rng, lattice: LatticeKind, tools: &mut Vec<ToolDecl>) {
+    // Numbers of their own, so that the rest does not depend on them.
+    let mut rng = Rng::new(rng.0.rotate_left(7));
     if rng.chance(50) {
         return;
     }
