@@ -230,7 +230,8 @@ impl Walk<'_> {
                 "the effects and labels"
             }
             () if p.parts != q.parts => "the labels of parts of the result",
-            () if (p.approve, p.approve_if_refused) != (q.approve, q.approve_if_refused)
+            () if (p.approve, p.approve_if_refused, p.confirms)
+                != (q.approve, q.approve_if_refused, q.confirms)
                 || p.policy != q.policy =>
             {
                 "the approval"

@@ -307,6 +307,9 @@ impl ExchangeWriter<'_> {
         if t.approve {
             o["approve"] = if t.approve_if_refused { "if-refused".into() } else { true.into() };
         }
+        if t.confirms {
+            o["confirm"] = true.into();
+        }
         if !t.among.is_empty() {
             o["among"] = t.among.iter().map(|a| data_json(&a.to_data())).collect();
         }
@@ -1240,6 +1243,7 @@ impl ExchangeReader {
             handler: self.maybe(place, "handler", |r, p| r.data(p, 0))?,
             approve,
             approve_if_refused,
+            confirms: place.value.get("confirm") == Some(&Value::Bool(true)),
             among: self.maybe(place, "among", |r, p| r.items(p, Self::among))?.unwrap_or_default().into(),
             plain: self.maybe(place, "plain", Self::plain)?.unwrap_or_default(),
             at_most: self.maybe(place, "at_most", |r, p| r.whole(p))?,

@@ -1217,6 +1217,9 @@ impl<'a> Printer<'a> {
         if tool.approve {
             text.push_str(if tool.approve_if_refused { " approve if_refused" } else { " approve" });
         }
+        if tool.confirms {
+            text.push_str(" confirm");
+        }
         if !tool.among.is_empty() {
             let sets = Data::list(tool.among.iter().map(crate::Among::to_data));
             let _ = write!(text, " among {}", data_string(&sets));

@@ -638,6 +638,8 @@ pub struct ToolDecl {
     pub approve: bool,
     /// With `approve`: true if only those calls need it that the bounds would refuse otherwise.
     pub approve_if_refused: bool,
+    /// True for a confirmation: nothing is called. The result is the first argument, which an approval endorses.
+    pub confirms: bool,
     /// Sets out of which untrusted data may choose arguments that their bounds refuse.
     pub among: Box<[Among]>,
     /// Forms that untrusted text must have in these parameters.
@@ -668,6 +670,7 @@ impl ToolDecl {
             handler: None,
             approve: false,
             approve_if_refused: false,
+            confirms: false,
             among: Box::default(),
             plain: Box::default(),
             at_most: None,
@@ -676,11 +679,29 @@ impl ToolDecl {
         }
     }
 
+    /// The confirmation of a value by a person, who is asked where the value is untrusted: the parameters are
+    /// the value and the reason. Secrecy is not changed, so any may be confirmed.
+    pub fn confirmation(name: Name, span: Span) -> ToolDecl {
+        let trusted = LabelSpec::Axes { untrusted: false, secret: true };
+        let param = |name: &str, ty| ToolParam { name: name.into(), ty, bound: trusted.clone() };
+        ToolDecl {
+            params: vec![param("value", Type::Dyn), param("why", Type::Str)],
+            effect: EffectClass::Pure,
+            control: LabelSpec::TOP,
+            label: LabelSpec::BOTTOM,
+            approve: true,
+            approve_if_refused: true,
+            confirms: true,
+            ..ToolDecl::unknown(name, span)
+        }
+    }
+
     /// Returns whether the result can be a set that arguments are chosen from ([`Among`]): a read that needs
     /// no arguments, and that nothing but the bounds can refuse.
     pub fn can_be_a_set(&self) -> bool {
         self.effect != EffectClass::Write
             && !self.approve
+            && !self.confirms
             && self.policy.is_none()
             && self.params.iter().all(|p| matches!(p.ty, Type::Option(_)))
     }

@@ -16,7 +16,7 @@
 //!
 //! Invariant: the meaning is that of CPython. What has another meaning is an error with a code, never a
 //! guess.
-//! Invariant: the term has no `endorse` and no `declassify`.
+//! Invariant: the term has no `endorse` and no `declassify`. What a plan confirms is endorsed by an approval.
 //! Invariant: pure and total. Nothing is executed or opened.
 //!
 //! Source: `docs/language/plans.md`.

@@ -26,6 +26,8 @@ The plan is a subset of Python:
 - `ask(prompt, T)` asks a model about a text. `T` is `str`, `int`, `float`, `bool`, `list[T]`, `Literal[\"a\", \"b\"]`,
   `Optional[T]`, or a `@dataclass` of these. It gives `None` where the text does not say. Use it for whatever needs
   reading and can't be found with string methods;
+- `confirm(x, \"why\")` has a person confirm a value that was read, which is trusted then. Use it only where the request
+  leaves no other way, once for all values (a dictionary), and before any `if`, `for` or `try` whose condition was read;
 - the answer is what the plan prints with `print(…)`, or its last expression. Copy a list (`list(xs)`) before you
   change it if it has a second name.
 

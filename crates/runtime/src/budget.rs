@@ -48,6 +48,8 @@ pub struct Usage {
     pub model_calls: u64,
     /// Calls of tools, failed ones included.
     pub tool_calls: u64,
+    /// Questions for approval, whatever the answer.
+    pub questions: u64,
     /// Tokens of prompts.
     pub input_tokens: u64,
     /// Tokens of replies.
@@ -73,6 +75,7 @@ impl Default for Usage {
         Usage {
             model_calls: 0,
             tool_calls: 0,
+            questions: 0,
             input_tokens: 0,
             output_tokens: 0,
             usd: Some(Num::ZERO),
@@ -188,6 +191,11 @@ impl<'a> Budget<'a> {
                 Ok(())
             }
         }
+    }
+
+    /// Counts a question for approval.
+    pub(crate) fn question(&mut self) {
+        self.usage.questions += 1;
     }
 
     /// Counts a call of a tool that a journal has answered.

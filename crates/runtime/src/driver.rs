@@ -1017,6 +1017,9 @@ impl<'a> Driver<'a> {
 
     /// `recorded`: the answer stands in the journal.
     fn tell_asked(&mut self, id: RequestId, request: &Request, model: &str, recorded: bool) {
+        if matches!(request.call, Call::Approve { .. }) {
+            self.budget.question();
+        }
         let r = self.redactor();
         let what = match &request.call {
             Call::Model { messages, params, tools, attempt } => Asked::Model {

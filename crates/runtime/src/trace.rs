@@ -472,7 +472,7 @@ fn end(sources: &Sources, report: &RunReport) -> Json {
     line.insert(
         "usage".into(),
         json!({
-            "modelCalls": u.model_calls, "toolCalls": u.tool_calls, "inputTokens": u.input_tokens,
+            "modelCalls": u.model_calls, "toolCalls": u.tool_calls, "questions": u.questions, "inputTokens": u.input_tokens,
             "outputTokens": u.output_tokens, "usd": u.usd.as_ref().map(Num::to_json),
             "unpriced": u.unpriced, "steps": report.fuel,
         }),

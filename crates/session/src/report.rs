@@ -124,6 +124,7 @@ pub fn as_json(sources: &Sources, report: &RunReport, bound: &CostBound) -> Valu
     }
     let usage = &report.usage;
     object.insert("run".into(), report.run.clone().into());
+    object.insert("questions".into(), report.usage.questions.into());
     object.insert(
         "usage".into(),
         json!({

@@ -105,6 +105,7 @@ impl View {
                 match kind {
                     Kind::Model => self.usage.model_calls += 1,
                     Kind::Tool => self.usage.tool_calls += 1,
+                    Kind::Other if matches!(what, Asked::Approve { .. }) => self.usage.questions += 1,
                     Kind::Other => {}
                 }
                 self.open.insert(*id, open);

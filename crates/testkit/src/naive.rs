@@ -1425,7 +1425,9 @@ impl Run<'_> {
             }
         }
         if asks {
-            let seen = self.join(channel, raised);
+            // A confirmation calls nothing: it is on the label of what is confirmed alone.
+            let called = if tool.confirms { Label::BOTTOM } else { channel };
+            let seen = self.join(called, raised);
             match self.ask(Call::Approve { name: tool.name.clone(), args: args.clone() }, seen, refused)? {
                 Answer::Approved(Ok(())) => {}
                 Answer::Approved(Err(why)) => return permanent("tool", refused, why),
@@ -1436,6 +1438,14 @@ impl Run<'_> {
             let now = made(self) + 1;
             self.counted.retain(|(n, _)| *n != tool.name);
             self.counted.push((tool.name.clone(), now));
+        }
+        // A confirmation gives its first argument; an approval has endorsed it.
+        if tool.confirms {
+            if asks {
+                let secrecy = self.lattice.reclassify(Label::BOTTOM, label);
+                label = self.join(pc, secrecy);
+            }
+            return Ok(literal(label, args.first().map_or(&Data::Null, |(_, d)| d)));
         }
         let mut answer =
             self.ask(Call::Tool { name: tool.name.clone(), args: args.clone() }, channel, label)?;

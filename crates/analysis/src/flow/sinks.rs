@@ -301,6 +301,7 @@ impl Analysis {
         let strict = self.taints.lattice.resolve(&decl.control).unwrap_or_default();
         // Nobody is asked where nothing is refused in full.
         let mut plain = false;
+        let mut unasked = Taint::NONE;
         let mut nothing_refused =
             self.taints.surely_flows(pc, strict) && (!is_args || self.taints.surely_flows(v.label, strict));
         for ((param, bound), set) in decl.params.iter().zip(&bounds).zip(&sets.params) {
@@ -331,6 +332,8 @@ impl Analysis {
             passed = self.taints.union(passed, within);
             let strict = self.taints.lattice.resolve(&param.bound).unwrap_or_default();
             nothing_refused &= self.taints.surely_flows(found, strict);
+            let within = self.taints.within(found.hi, strict);
+            unasked = self.taints.union(unasked, within);
             plain |= decl.plain.iter().any(|(n, _)| *n == param.name) && !self.surely_trusted(found);
             if !self.taints.surely_flows(found, *bound) {
                 let cause = Cause::Bound(param.name.clone());
@@ -407,6 +410,9 @@ impl Analysis {
             let told = self.exact(place, Cause::Tool(decl.name.clone()), sets.label);
             let told = self.join(label, told);
             self.raise(state, told);
+        }
+        if decl.confirms {
+            return Some(AbstractValue::data(self.confirmed(&decl, label, pc, unasked, v.label.hi)));
         }
         Some(result)
     }
@@ -529,6 +535,29 @@ impl Analysis {
         };
         let parts = DataParts { item, fields, rest, form };
         AbstractValue::made(&mut self.taints, label, Shape::Parts(Rc::new(parts)))
+    }
+
+    /// The label of a confirmed value: endorsed if somebody was asked, and else that of arguments which their
+    /// bounds admit in full.
+    fn confirmed(
+        &mut self,
+        decl: &ToolDecl,
+        label: Range,
+        pc: Range,
+        unasked: Taint,
+        record: Taint,
+    ) -> Range {
+        let asked = self.taints.reclassify(Range::BOTTOM, label);
+        let asked = self.join(pc, asked);
+        if decl.approve && !decl.approve_if_refused {
+            return asked;
+        }
+        let strict = self.taints.lattice.resolve(&decl.control).unwrap_or_default();
+        let record = self.taints.within(record, strict);
+        let hi = self.taints.union(unasked, record);
+        let hi = self.taints.union(hi, asked.hi);
+        let hi = if decl.approve { hi } else { label.hi };
+        Range::new(asked.lo, hi)
     }
 
     /// The answer of the run, which is compared with its bound.

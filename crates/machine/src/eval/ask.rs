@@ -540,7 +540,9 @@ impl Machine {
             args: call.args.clone(),
             labels: call.labels.clone().into(),
         };
-        let channel = self.lattice.join(tool.channel, call.given);
+        // Nothing is called after a confirmation: who sees the question are those who may see the value.
+        let called = if tool.decl.confirms { Label::BOTTOM } else { tool.channel };
+        let channel = self.lattice.join(called, call.given);
         let mut answer = call.label;
         if tool.decl.approve_if_refused {
             // Who is asked only where needed tells what is in the sets.
@@ -561,8 +563,8 @@ impl Machine {
         })
     }
 
-    /// The call, which is counted, if there may be one more.
-    fn make(&mut self, s: &mut Strand, call: Cleared) -> Option<Question> {
+    /// The call, which is counted, if there may be one more. A confirmation gives its first argument.
+    fn make(&mut self, s: &mut Strand, mut call: Cleared) -> Option<Question> {
         if call.counts {
             let decl = &tool_of(&call.tool).decl;
             if self.calls_left(decl) == 0 {
@@ -574,6 +576,14 @@ impl Machine {
                 Some((_, calls)) => *calls += 1,
                 None => counted.push((decl.name.clone(), 1)),
             }
+        }
+        if tool_of(&call.tool).decl.confirms {
+            let confirmed = match call.args.is_empty() {
+                true => Data::Null,
+                false => call.args.swap_remove(0).1,
+            };
+            s.give(Value::of_answer(&mut self.lattice, call.label, confirmed));
+            return None;
         }
         let given = self.given(&call);
         let places = self.places(tool_of(&call.tool), &call.args);
@@ -712,7 +722,12 @@ impl Machine {
                     s.give(value);
                 }
             }
-            (Pending::Approve(call), Response::Approve(Ok(()))) => {
+            (Pending::Approve(mut call), Response::Approve(Ok(()))) => {
+                if tool_of(&call.tool).decl.confirms {
+                    // The answer vouches for where the value comes from, not for who may see it.
+                    let secrecy = self.lattice.reclassify(Label::BOTTOM, call.label);
+                    call.label = self.lattice.join(s.pc, secrecy);
+                }
                 if let Some(question) = self.make(s, *call) {
                     self.ask_again(s, question);
                 }

@@ -72,6 +72,7 @@ impl<'a> Lower<'a> {
                         }
                         "isinstance" => return self.isinstance(c, at),
                         "ask" => return self.ask(c, at),
+                        "confirm" => return self.confirm(c, at),
                         _ if super::exprs::BUILTINS.contains(&name) => return self.builtin(name, c, at),
                         _ => {}
                     }

@@ -2,6 +2,7 @@
 
 mod asks;
 mod calls;
+mod confirms;
 mod exprs;
 mod loops;
 mod planned;
@@ -103,6 +104,8 @@ pub(crate) struct Lower<'a> {
     pub(crate) handled: Vec<Name>,
     pub(crate) found: Vec<Diagnostic>,
     pub(crate) tools: BTreeMap<String, core_ir::ToolId>,
+    /// Tools of the language's own, by name, as far as they are used.
+    pub(crate) own_tools: BTreeMap<Name, core_ir::ToolId>,
     pub(crate) imports: BTreeMap<String, String>,
     pub(crate) instances: usize,
     pub(crate) terms: usize,
@@ -144,6 +147,7 @@ pub(crate) fn plan(source: &Source, world: &World) -> (Option<Code>, Vec<Diagnos
         handled: Vec::new(),
         found: Vec::new(),
         tools,
+        own_tools: BTreeMap::new(),
         imports: BTreeMap::new(),
         instances: 0,
         terms: 0,

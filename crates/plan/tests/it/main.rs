@@ -4,6 +4,7 @@
 
 mod analysed;
 mod asked;
+mod confirmed;
 mod cpython;
 mod differential;
 mod generate;

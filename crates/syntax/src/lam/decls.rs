@@ -581,6 +581,7 @@ impl Parser<'_> {
         let mut approve = false;
         let mut approve_if_refused = false;
         let mut parts = ResultParts::default();
+        let mut confirms = false;
         let mut among = Vec::new();
         let mut plain = Vec::new();
         let mut at_most = None;
@@ -614,6 +615,7 @@ impl Parser<'_> {
                     parts = self.result_parts();
                     continue;
                 }
+                (_, "confirm") => confirms = true,
                 (_, "among") => {
                     self.bump();
                     among = self.among();
@@ -663,6 +665,7 @@ impl Parser<'_> {
             handler,
             approve,
             approve_if_refused,
+            confirms,
             among: among.into(),
             plain: plain.into(),
             at_most,

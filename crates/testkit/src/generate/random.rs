@@ -42,6 +42,8 @@ pub struct Style {
     pub plain: bool,
     /// True if some tools label parts of what they return, and programs look at them.
     pub parts: bool,
+    /// True if some tools that want approval confirm their first argument.
+    pub confirm: bool,
     /// True if programs look at the texts of errors and of messages that a run makes up, rather than
     /// only at their labels.
     pub messages: bool,
@@ -75,6 +77,7 @@ impl Default for Style {
             among: true,
             plain: true,
             parts: false,
+            confirm: true,
             messages: false,
             lattice: None,
             failing_stores: true,
@@ -372,6 +375,9 @@ pub(crate) fn program(rng: &mut Rng, style: &Style) -> Program {
     if style.parts {
         add_parts(rng, lattice, &mut tools);
     }
+    if style.approve && style.confirm {
+        add_confirmations(rng, &mut tools);
+    }
     // A model with tools replies with a tag, which is of no type that programs are made for.
     let offered = if style.typed { 0 } else { tools.len() };
     // After the others, whose places programs know.
@@ -656,6 +662,15 @@ fn add_listed(rng: &mut Rng, lattice: LatticeKind, tools: &mut Vec<ToolDecl>) {
         params: Vec::new(),
         ..ToolDecl::unknown("listed".into(), NOWHERE)
     });
+}
+
+/// Makes some of the tools that want approval confirmations.
+fn add_confirmations(rng: &mut Rng, tools: &mut [ToolDecl]) {
+    // Numbers of their own, so that the rest does not depend on them.
+    let mut rng = Rng::new(rng.0.rotate_left(29));
+    for tool in tools.iter_mut().filter(|t| t.approve && !t.can_be_a_set()) {
+        tool.confirms = rng.chance(30);
+    }
 }
 
 /// Gives some parameters a form of untrusted text.

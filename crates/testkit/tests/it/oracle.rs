@@ -606,6 +606,8 @@ fn program(number: u64, runner: &mut TestRunner) -> Program {
         permanent: false,
         // The proofs have no forms of text.
         plain: false,
+        // Nor confirmations.
+        confirm: false,
         ..Style::default()
     };
     if number.is_multiple_of(2) {

@@ -300,6 +300,7 @@ impl Gen<'_> {
             handler: self.some(Self::data),
             approve,
             approve_if_refused: approve && self.flag(),
+            confirms: self.flag(),
             among: self.among(),
             plain: self.some(|g| (g.name(), Plain::NoLinks)).into_iter().collect(),
             at_most: self.some(|g| g.pick(9) as u64),
