@@ -225,6 +225,7 @@ impl Walk<'_> {
             () if p.params != q.params => "the parameters",
             () if p.result != q.result => "the result",
             () if p.description != q.description => "the description",
+            () if p.delegated != q.delegated => "whose data may choose calls",
             () if p.handler != q.handler => "the handler",
             () if (p.effect, &p.control, &p.label) != (q.effect, &q.control, &q.label) => {
                 "the effects and labels"

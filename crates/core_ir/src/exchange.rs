@@ -9,9 +9,9 @@
 
 use crate::{
     Abs, AbsSugar, Among, Bound, BoundOrigin, Branch, BuildError, Builder, Catches, Code, Comparison, Data,
-    Effect, EffectClass, EffectRow, EnumType, Globals, IfSugar, KeyDecl, LabelSpec, LetSugar, MAX_DATA_DEPTH,
-    Measure, ModelParams, Name, Num, Plain, Pred, Prim, Recv, ResultParts, Role, Schema, Slot, StoreDecl,
-    StoreId, Term, TermId, ToolDecl, ToolId, ToolParam, Type,
+    Delegated, Effect, EffectClass, EffectRow, EnumType, Globals, IfSugar, KeyDecl, LabelSpec, LetSugar,
+    MAX_DATA_DEPTH, Measure, ModelParams, Name, Num, Plain, Pred, Prim, Recv, ResultParts, Role, Schema,
+    Slot, StoreDecl, StoreId, Term, TermId, ToolDecl, ToolId, ToolParam, Type,
 };
 use diagnostics::{FileId, Sources, Span};
 use serde_json::{Map, Value, json};
@@ -306,6 +306,9 @@ impl ExchangeWriter<'_> {
         }
         if t.approve {
             o["approve"] = if t.approve_if_refused { "if-refused".into() } else { true.into() };
+        }
+        if let Some(delegated) = &t.delegated {
+            o["delegated"] = data_json(&delegated.to_data());
         }
         if t.confirms {
             o["confirm"] = true.into();
@@ -1243,6 +1246,7 @@ impl ExchangeReader {
             handler: self.maybe(place, "handler", |r, p| r.data(p, 0))?,
             approve,
             approve_if_refused,
+            delegated: self.maybe(place, "delegated", Self::delegated)?,
             confirms: place.value.get("confirm") == Some(&Value::Bool(true)),
             among: self.maybe(place, "among", |r, p| r.items(p, Self::among))?.unwrap_or_default().into(),
             plain: self.maybe(place, "plain", Self::plain)?.unwrap_or_default(),
@@ -1268,6 +1272,13 @@ impl ExchangeReader {
             None => {
                 self.wrong(place, "expected a set such as {\"params\": {\"to\": []}, \"tool\": \"contacts\"}")
             }
+        }
+    }
+
+    fn delegated(&mut self, place: &JsonPlace) -> Read<Arc<Delegated>> {
+        match Delegated::from_data(&self.data(place, 0)?) {
+            Some(delegated) => Some(delegated.into()),
+            None => self.wrong(place, "expected a mark such as {\"tool\": \"pay\", \"to\": [\"alice\"]}"),
         }
     }
 

@@ -1217,6 +1217,9 @@ impl<'a> Printer<'a> {
         if tool.approve {
             text.push_str(if tool.approve_if_refused { " approve if_refused" } else { " approve" });
         }
+        if let Some(delegated) = &tool.delegated {
+            let _ = write!(text, " delegated {}", data_string(&delegated.to_data()));
+        }
         if tool.confirms {
             text.push_str(" confirm");
         }

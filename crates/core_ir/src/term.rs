@@ -610,6 +610,41 @@ pub struct ToolParam {
     pub bound: LabelSpec,
 }
 
+/// A tool that data of certain sources may choose the calls of, in a block of a plan.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Delegated {
+    /// The tool that is called.
+    pub tool: Name,
+    /// The sources, by the names that the policy has for them; sorted.
+    pub to: Box<[Name]>,
+}
+
+impl Delegated {
+    /// The mark as data: `{tool: NAME, to: [NAME, …]}`.
+    pub fn to_data(&self) -> Data {
+        let to = Data::list(self.to.iter().map(|n| Data::str(&**n)));
+        Data::record([("tool".into(), Data::str(&*self.tool)), ("to".into(), to)])
+    }
+
+    /// Reads [`Delegated::to_data`].
+    ///
+    /// # Examples
+    /// ```
+    /// use core_ir::Delegated;
+    /// let pay = Delegated { tool: "pay".into(), to: ["alice".into()].into() };
+    /// assert_eq!(Delegated::from_data(&pay.to_data()), Some(pay));
+    /// ```
+    pub fn from_data(data: &Data) -> Option<Delegated> {
+        let name = |data: &Data| match data {
+            Data::Str(name) => Some(Name::from(&**name)),
+            _ => None,
+        };
+        let (Data::Record(fields), Data::List(to)) = (data, data.field("to")?) else { return None };
+        let tool = name(data.field("tool")?)?;
+        (fields.len() == 2).then_some(Delegated { tool, to: to.iter().map(name).collect::<Option<_>>()? })
+    }
+}
+
 /// A tool: signature and flow policy. Source: `docs/calculus.md` §5.
 ///
 /// Applied to a record with a field for each parameter. A tool with exactly one parameter may be
@@ -638,6 +673,8 @@ pub struct ToolDecl {
     pub approve: bool,
     /// With `approve`: true if only those calls need it that the bounds would refuse otherwise.
     pub approve_if_refused: bool,
+    /// The tool of the world that it is, with rules of its own for data that a plan lets choose its calls.
+    pub delegated: Option<Arc<Delegated>>,
     /// True for a confirmation: nothing is called. The result is the first argument, which an approval endorses.
     pub confirms: bool,
     /// Sets out of which untrusted data may choose arguments that their bounds refuse.
@@ -670,6 +707,7 @@ impl ToolDecl {
             handler: None,
             approve: false,
             approve_if_refused: false,
+            delegated: None,
             confirms: false,
             among: Box::default(),
             plain: Box::default(),
@@ -677,6 +715,11 @@ impl ToolDecl {
             policy: None,
             span,
         }
+    }
+
+    /// Name of the tool of the world that is called.
+    pub fn called(&self) -> &Name {
+        self.delegated.as_ref().map_or(&self.name, |d| &d.tool)
     }
 
     /// The confirmation of a value by a person, who is asked where the value is untrusted: the parameters are
@@ -702,6 +745,7 @@ impl ToolDecl {
         self.effect != EffectClass::Write
             && !self.approve
             && !self.confirms
+            && self.delegated.is_none()
             && self.policy.is_none()
             && self.params.iter().all(|p| matches!(p.ty, Type::Option(_)))
     }

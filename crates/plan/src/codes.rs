@@ -16,6 +16,8 @@ pub const ARGUMENTS: &str = "P003";
 pub const SHARED: &str = "P010";
 /// A mutation of a collection under iteration.
 pub const ITERATED: &str = "P011";
+/// A delegation that the policy does not admit.
+pub const DELEGATION: &str = "P012";
 /// A plan that is too large or nested too deep.
 pub const TOO_LARGE: &str = "P020";
 
@@ -65,6 +67,14 @@ pub const EXPLANATIONS: &[Explanation] = &[
         text: "A loop must not change what it iterates over. Iterate over a copy.",
         wrong: "xs = [1, 2]\nfor x in xs:\n    xs.append(x)",
         right: "xs = [1, 2]\nfor x in list(xs):\n    xs.append(x)",
+    },
+    Explanation {
+        code: DELEGATION,
+        title: "delegation that the policy does not admit",
+        text: "`delegate(text, to=…, tools=[…])` lets the data of somebody choose among calls. The policy says whose data \
+               may, and among which tools, in a table `[[delegate]]`. Without one the plan makes its calls itself.",
+        wrong: "text = read_file(path=\"a\")\ndelegate(text, to=\"bob@example.org\", tools=[send_money])",
+        right: "send_money(recipient=\"DE12\", amount=5)",
     },
     Explanation {
         code: TOO_LARGE,

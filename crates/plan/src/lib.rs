@@ -47,6 +47,19 @@ pub struct World {
     pub max_rounds: u64,
     /// The model that `ask` asks; the default model of the run without it.
     pub quarantine: Option<Name>,
+    /// Whose data may choose calls, as the policy says.
+    pub delegates: Vec<Delegate>,
+}
+
+/// Sources whose data may choose calls in `delegate`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Delegate {
+    /// Their names; sorted.
+    pub to: Box<[Name]>,
+    /// The tools whose calls they may choose.
+    pub tools: Vec<Name>,
+    /// Maximum number of calls of a block.
+    pub at_most: u64,
 }
 
 impl Default for World {
@@ -57,6 +70,7 @@ impl Default for World {
             results: Vec::new(),
             max_rounds: MAX_ROUNDS,
             quarantine: None,
+            delegates: Vec::new(),
         }
     }
 }

@@ -28,6 +28,8 @@ The plan is a subset of Python:
   reading and can't be found with string methods;
 - `confirm(x, \"why\")` has a person confirm a value that was read, which is trusted then. Use it only where the request
   leaves no other way, once for all values (a dictionary), and before any `if`, `for` or `try` whose condition was read;
+- `delegate(text, to=\"SOURCE\", tools=[f, g])` lets a text choose among calls. Use it only if the request says to do what
+  somebody asks for, for that text alone, with the tools that the request can mean;
 - the answer is what the plan prints with `print(…)`, or its last expression. Copy a list (`list(xs)`) before you
   change it if it has a second name.
 

@@ -19,6 +19,8 @@ pub const MISPLACED: &str = "S206";
 
 /// A label of a part that a tool's result can't have.
 pub const PART: &str = "S207";
+/// A delegation that no `[[delegate]]` admits.
+pub const DELEGATION: &str = "S208";
 
 /// A policy of a name that no policy file has. Its explanation is among those of the surface language.
 pub const UNKNOWN: &str = "A086";
@@ -37,7 +39,7 @@ pub const EXPLANATIONS: &[Explanation] = &[
         code: UNKNOWN_KEY,
         title: "key that a policy does not have",
         text: "At the top there are `lattice`, `generated_endorse`, `principals`, `places`, `policies`, `tools`, `unknown_tools`, \
-               `models` and `output`; for a tool or a policy of a name `effect`, `control`, `arguments`, `bounds`, `among`, `result`, `fields`, `readers`, `approve`, `plain`, `at_most` and `allow`; for a model \
+               `models`, `output` and `delegate`; for a tool or a policy of a name `effect`, `control`, `arguments`, `bounds`, `among`, `result`, `fields`, `readers`, `approve`, `plain`, `at_most` and `allow`; for a model \
                `clearance`, and for `output` also `bound` and `plain`. A slip must \
                not become a hole, so nothing is ignored.",
         wrong: "[tools.send_mail]\nefect = \"write\"",
@@ -90,5 +92,14 @@ pub const EXPLANATIONS: &[Explanation] = &[
                by way of other fields.",
         wrong: "[tools.send_mail]\nfields = { \"[].id\" = \"trusted\" }",
         right: "[tools.mystery]\nfields = { \"[].id\" = \"trusted\" }",
+    },
+    Explanation {
+        code: DELEGATION,
+        title: "delegation that the policy does not admit",
+        text: "A plan lets the data of somebody choose among calls (`delegate` in a plan). The policy has to say whose data \
+               may choose, among which tools, and how many calls: a table `[[delegate]]`. Nothing is called before it \
+               does.",
+        wrong: "",
+        right: "[[delegate]]\nto = \"untrusted\"\ntools = [\"send_mail\"]\nat_most = 1",
     },
 ];

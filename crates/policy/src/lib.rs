@@ -11,11 +11,13 @@
 //! Source: `docs/calculus.md` §5; reference and examples in `docs/policies.md`.
 
 pub mod codes;
+mod delegates;
 mod named;
 mod parts;
 mod sets;
 mod starter;
 
+pub use delegates::Delegate;
 pub use named::PolicyUse;
 pub use starter::starter;
 
@@ -51,6 +53,8 @@ pub struct Policy {
     /// Bound and form of the answer.
     pub answer: AnswerSink,
     tools: Vec<ToolPolicy>,
+    /// Sources whose data may choose calls in blocks of plans.
+    delegates: Vec<Delegate>,
     /// Policies for `policy NAME` in programs.
     named: Vec<named::NamedPolicy>,
     /// For tools of which nothing is known but the name, unless they are named.
@@ -181,7 +185,7 @@ impl Policy {
         let globals = code.globals().clone();
         for decl in &mut code.tools {
             let decl = Arc::make_mut(decl);
-            match self.tools.iter().find(|t| t.name == decl.name) {
+            match self.tools.iter().find(|t| t.name == *decl.called()) {
                 Some(policy) => policy.says.put(decl, &globals, &mut found),
                 None => {
                     if let Some(unknown) = self.unknown.as_ref().filter(|_| decl.is_unknown()) {
@@ -190,6 +194,7 @@ impl Policy {
                 }
             }
         }
+        self.delegate(code, &mut found);
         self.check_sets(code, &mut found);
         found
     }
@@ -411,6 +416,7 @@ impl PolicyReader {
             "unknown_tools",
             "models",
             "output",
+            "delegate",
         ];
         let mut policy = Policy {
             lattice: LatticeKind::TwoAxis,
@@ -421,6 +427,7 @@ impl PolicyReader {
             output: LabelSpec::TOP,
             answer: AnswerSink::default(),
             tools: Vec::new(),
+            delegates: Vec::new(),
             named: Vec::new(),
             unknown: None,
         };
@@ -449,6 +456,7 @@ impl PolicyReader {
                 "unknown_tools" => policy.unknown = Some(self.signature(value)),
                 "models" => self.models(value, &mut policy),
                 "output" => self.output(value, &mut policy),
+                "delegate" => self.delegates(value, &mut policy),
                 other => self.unknown_key(other, key.span(), KEYS),
             }
         }

@@ -260,6 +260,7 @@ impl Toolset {
         };
         if let Some(policy) = &self.policy {
             world.lattice = policy.lattice;
+            world.delegates = policy.delegates().iter().map(delegate).collect();
             let label = |t: &Arc<ToolDecl>| Some((t.name.clone(), policy.result_of(&t.name, &self.named)?));
             world.results = self.tools.iter().filter_map(label).collect();
         }
@@ -517,4 +518,9 @@ pub fn question(prompt: &str, model: Option<Name>) -> Arc<Code> {
         // INVARIANT: the term has no variables, so none is free.
         Err(e) => unreachable!("a closed term: {e:?}"),
     }
+}
+
+/// A delegation of the policy, as plans see it.
+fn delegate(rule: &::policy::Delegate) -> plan::Delegate {
+    plan::Delegate { to: rule.to.clone(), tools: rule.tools.clone(), at_most: rule.at_most }
 }

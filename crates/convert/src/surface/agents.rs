@@ -359,8 +359,11 @@ impl<'c> Writer<'c> {
         let plain = is_name(&decl.name) && self.used.insert(decl.name.to_string());
         let name = if plain { decl.name.to_string() } else { self.name(&decl.name) };
         let called = if plain { String::new() } else { format!(" as {}", text(&decl.name)) };
-        let bounded =
-            decl.confirms || decl.at_most.is_some() || !decl.among.is_empty() || !decl.plain.is_empty();
+        let bounded = decl.delegated.is_some()
+            || decl.confirms
+            || decl.at_most.is_some()
+            || !decl.among.is_empty()
+            || !decl.plain.is_empty();
         if decl.approve || decl.policy.is_some() || bounded {
             self.cannot(format!("the approval and limits of `{}`", clip(&decl.name)), at);
         }

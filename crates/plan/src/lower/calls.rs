@@ -73,6 +73,7 @@ impl<'a> Lower<'a> {
                         "isinstance" => return self.isinstance(c, at),
                         "ask" => return self.ask(c, at),
                         "confirm" => return self.confirm(c, at),
+                        "delegate" => return self.delegate(c, at),
                         _ if super::exprs::BUILTINS.contains(&name) => return self.builtin(name, c, at),
                         _ => {}
                     }

@@ -3,6 +3,7 @@
 mod asks;
 mod calls;
 mod confirms;
+mod delegates;
 mod exprs;
 mod loops;
 mod planned;

@@ -6,6 +6,7 @@ mod analysed;
 mod asked;
 mod confirmed;
 mod cpython;
+mod delegated;
 mod differential;
 mod generate;
 mod planned;

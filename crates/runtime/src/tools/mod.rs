@@ -396,7 +396,7 @@ impl Tools {
 
     /// Returns true if the handler of a tool recognizes a repeated call by its idempotency key.
     pub(crate) fn is_idempotent(&self, tool: &ToolDecl) -> bool {
-        let handler = self.shared.configured.get(&tool.name).or(tool.handler.as_ref());
+        let handler = self.shared.configured.get(tool.called()).or(tool.handler.as_ref());
         !self.is_custom(tool) && handler.is_some_and(|h| h.field("idempotent") == Some(&Data::Bool(true)))
     }
 
@@ -415,7 +415,7 @@ impl Tools {
 
     /// Returns true if a tool is a function of the embedding program.
     pub(crate) fn is_custom(&self, tool: &ToolDecl) -> bool {
-        self.shared.custom.contains_key(&tool.name)
+        self.shared.custom.contains_key(tool.called())
     }
 
     /// The function that a tool is, if it is a built-in one.
@@ -434,7 +434,7 @@ impl Tools {
     /// # Errors
     /// The tool has no handler, or the handler can't be used.
     pub(crate) fn prepare(&self, tool: &ToolDecl) -> Result<Prepared, ConfigError> {
-        match self.shared.custom.get(&tool.name) {
+        match self.shared.custom.get(tool.called()) {
             Some(act) => Ok(Prepared(Carrier::Custom(act.clone()))),
             None => self.handler(tool).map(|handler| Prepared(Carrier::Handler(handler))),
         }
@@ -539,7 +539,7 @@ impl Tools {
 
     /// The handler as it is declared or configured.
     fn declared(&self, tool: &ToolDecl) -> Result<Handler, ConfigError> {
-        let name = &tool.name;
+        let name = tool.called();
         let configured = self.shared.configured.get(name);
         let Some(data) = configured.or(tool.handler.as_ref()) else {
             let is_bare = name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'));

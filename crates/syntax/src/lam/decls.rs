@@ -6,9 +6,9 @@ use super::lexer::{Bracket, Tok};
 use super::parser::Parser;
 use core_ir::print::{DEFAULT_REPAIR, default_flow};
 use core_ir::{
-    Among, Comparison, Data, Effect, EffectClass, EffectRow, EnumType, KeyDecl, LabelSpec, MAX_DATA_DEPTH,
-    Measure, ModelParams, Name, Plain, Pred, ResultParts, Schema, StoreDecl, StoreId, ToolDecl, ToolId,
-    ToolParam, Type,
+    Among, Comparison, Data, Delegated, Effect, EffectClass, EffectRow, EnumType, KeyDecl, LabelSpec,
+    MAX_DATA_DEPTH, Measure, ModelParams, Name, Plain, Pred, ResultParts, Schema, StoreDecl, StoreId,
+    ToolDecl, ToolId, ToolParam, Type,
 };
 use diagnostics::{Diagnostic, nearest};
 use std::collections::BTreeSet;
@@ -581,6 +581,7 @@ impl Parser<'_> {
         let mut approve = false;
         let mut approve_if_refused = false;
         let mut parts = ResultParts::default();
+        let mut delegated = None;
         let mut confirms = false;
         let mut among = Vec::new();
         let mut plain = Vec::new();
@@ -613,6 +614,11 @@ impl Parser<'_> {
                 (_, "fields") => {
                     self.bump();
                     parts = self.result_parts();
+                    continue;
+                }
+                (_, "delegated") => {
+                    self.bump();
+                    delegated = self.delegated();
                     continue;
                 }
                 (_, "confirm") => confirms = true,
@@ -665,6 +671,7 @@ impl Parser<'_> {
             handler,
             approve,
             approve_if_refused,
+            delegated,
             confirms,
             among: among.into(),
             plain: plain.into(),
@@ -716,6 +723,17 @@ impl Parser<'_> {
             self.error(codes::SYNTAX, message.to_string(), span);
         }
         sets.unwrap_or_default()
+    }
+
+    fn delegated(&mut self) -> Option<Arc<Delegated>> {
+        let start = self.start();
+        let delegated = Delegated::from_data(&self.data());
+        if delegated.is_none() {
+            let message = "`delegated` takes a record such as `{tool: \"pay\", to: [\"alice\"]}`";
+            let span = self.span(start);
+            self.error(codes::SYNTAX, message.to_string(), span);
+        }
+        delegated.map(Arc::new)
     }
 
     fn plain(&mut self) -> Vec<(Name, Plain)> {

@@ -3,10 +3,10 @@
 pub mod agent_text;
 
 use core_ir::{
-    Among, AmongSource, Bound, BoundOrigin, Branch, Builder, Catches, Code, Comparison, Data, Effect,
-    EffectClass, EffectRow, EnumType, Globals, IfSugar, KeyDecl, LabelName, LabelSpec, LetSugar, Measure,
-    ModelParams, Name, Num, PartLabel, PartPath, PathStep, Plain, Pred, Prim, Recv, ResultParts, Role,
-    StoreDecl, StoreId, Term, TermId, ToolDecl, ToolId, ToolParam, Type,
+    Among, AmongSource, Bound, BoundOrigin, Branch, Builder, Catches, Code, Comparison, Data, Delegated,
+    Effect, EffectClass, EffectRow, EnumType, Globals, IfSugar, KeyDecl, LabelName, LabelSpec, LetSugar,
+    Measure, ModelParams, Name, Num, PartLabel, PartPath, PathStep, Plain, Pred, Prim, Recv, ResultParts,
+    Role, StoreDecl, StoreId, Term, TermId, ToolDecl, ToolId, ToolParam, Type,
 };
 use diagnostics::{FileId, Span};
 use std::collections::BTreeSet;
@@ -300,6 +300,7 @@ impl Gen<'_> {
             handler: self.some(Self::data),
             approve,
             approve_if_refused: approve && self.flag(),
+            delegated: self.some(|g| Arc::new(Delegated { tool: g.name(), to: g.names(2).into() })),
             confirms: self.flag(),
             among: self.among(),
             plain: self.some(|g| (g.name(), Plain::NoLinks)).into_iter().collect(),
