@@ -19,7 +19,7 @@ pub const MISPLACED: &str = "S206";
 
 /// A label of a part that a tool's result can't have.
 pub const PART: &str = "S207";
-/// A delegation that no `[[delegate]]` admits.
+/// A delegation that is incomplete, or that no `[[delegate]]` admits.
 pub const DELEGATION: &str = "S208";
 
 /// A policy of a name that no policy file has. Its explanation is among those of the surface language.
@@ -95,11 +95,11 @@ pub const EXPLANATIONS: &[Explanation] = &[
     },
     Explanation {
         code: DELEGATION,
-        title: "delegation that the policy does not admit",
+        title: "delegation that is incomplete or not admitted",
         text: "A plan lets the data of somebody choose among calls (`delegate` in a plan). The policy has to say whose data \
-               may choose, among which tools, and how many calls: a table `[[delegate]]`. Nothing is called before it \
-               does.",
-        wrong: "",
+               may choose, among which tools, and how many calls: a table `[[delegate]]` with `to`, `tools` and `at_most`. \
+               Nothing is called before it does.",
+        wrong: "[[delegate]]\nto = \"untrusted\"\ntools = [\"send_mail\"]",
         right: "[[delegate]]\nto = \"untrusted\"\ntools = [\"send_mail\"]\nat_most = 1",
     },
 ];

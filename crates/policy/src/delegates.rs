@@ -8,7 +8,7 @@
 
 use super::{Policy, PolicyReader, Value, codes, sets};
 use core_ir::{Among, Code, Data, LabelSpec, Lattice, LatticeKind, Name, ToolDecl};
-use diagnostics::{Diagnostic, Span, clip};
+use diagnostics::{Diagnostic, clip};
 use std::sync::Arc;
 use toml::de::DeValue;
 
@@ -64,7 +64,7 @@ impl PolicyReader {
                     let names = missing.iter().filter(|m| m.1 && keys.get(m.0).is_none());
                     for (name, _) in names {
                         let message = format!("`[[delegate]]` needs `{name}`");
-                        let d = Diagnostic::error(codes::WRONG_VALUE, message, span);
+                        let d = Diagnostic::error(codes::DELEGATION, message, span);
                         self.found.push(d.help(
                             "write whose data may choose, among which tools, and how many calls: `to`, `tools`, `at_most`",
                         ));

@@ -215,6 +215,69 @@ fn plain_names_forms_of_text() {
     );
 }
 
+/// A tool of a plan's block that the data of these sources may choose the calls of.
+fn delegated(code: &mut Code, tool: &str, to: &[&str]) {
+    let to = to.iter().map(|n| Name::from(*n)).collect();
+    let decl = code.tools.iter().find(|t| *t.name == *tool).unwrap();
+    let mark = core_ir::Delegated { tool: tool.into(), to };
+    let name = format!("{tool} for them").into();
+    let own = ToolDecl { name, delegated: Some(mark.into()), ..ToolDecl::clone(decl) };
+    code.tools.push(Arc::new(own));
+}
+
+#[test]
+fn a_delegation_raises_the_bounds_of_the_block_alone() {
+    let text = "lattice = \"sources-readers\"\n[tools.send_mail]\neffect = \"write\"\nat_most = 5\n\
+                [[delegate]]\nto = { sources = [\"bob\", \"alice\"] }\ntools = [\"send_mail\"]\nat_most = 2\n\
+                among = { to = \"request\" }\n";
+    let policy = Policy::parse(FileId(0), text).unwrap();
+    let mut code = program();
+    delegated(&mut code, "send_mail", &["alice", "bob"]);
+    assert_eq!(policy.apply(&mut code), []);
+    let (plain, block) = (&code.tools[0], &code.tools[3]);
+    assert_eq!((plain.at_most, plain.among.len(), &plain.control), (Some(5), 0, &LabelSpec::BOTTOM));
+    let mut lattice = Lattice::new(LatticeKind::SourcesReaders);
+    let label = |sources: &[&str]| {
+        let sources = Data::list(sources.iter().map(|s| Data::str(*s)));
+        LabelSpec::Exact(Data::record([("sources".into(), sources), ("readers".into(), Data::str("*"))]))
+    };
+    let theirs = lattice.resolve(&label(&["alice", "bob"]));
+    assert_eq!(lattice.resolve(&block.control), theirs);
+    // What is chosen from a set keeps its bound.
+    assert_eq!(
+        (lattice.resolve(&block.params[0].bound), block.among.len()),
+        (Some(core_ir::Label::BOTTOM), 1)
+    );
+    assert_eq!((lattice.resolve(&block.params[1].bound), block.at_most), (theirs, Some(2)));
+    // Others may choose nothing.
+    for (tool, to) in [("send_mail", &["alice"][..]), ("search", &["alice", "bob"])] {
+        let mut code = program();
+        delegated(&mut code, tool, to);
+        let found = policy.apply(&mut code);
+        assert_eq!(found.iter().map(|d| d.code).collect::<Vec<_>>(), [codes::DELEGATION], "{tool}");
+    }
+}
+
+#[test]
+fn a_wrong_delegation_is_an_error() {
+    for (wrong, code) in [
+        ("tools = [\"search\"]\nat_most = 1", codes::DELEGATION),
+        ("to = \"untrusted\"\nat_most = 1", codes::DELEGATION),
+        ("to = \"trusted\"\ntools = [\"search\"]\nat_most = 1", codes::WRONG_VALUE),
+        ("to = { source = \"a\" }\ntools = [\"search\"]\nat_most = 1", codes::WRONG_VALUE),
+        ("to = { source = 3 }\ntools = [\"search\"]\nat_most = 1", codes::WRONG_VALUE),
+        ("to = \"untrusted\"\ntools = [\"search\"]\nat_most = 101", codes::WRONG_VALUE),
+        ("to = \"untrusted\"\ntools = [\"search\"]\nat_most = 1\nfor = 2", codes::UNKNOWN_KEY),
+    ] {
+        let found = Policy::parse(FileId(0), &format!("[[delegate]]\n{wrong}\n")).unwrap_err();
+        assert_eq!((found.len(), found[0].code), (1, code), "{wrong}: {found:?}");
+    }
+    let unknown = "lattice = \"sources-readers\"\n[principals]\nsources = [\"web\"]\n[[delegate]]\n\
+                   to = { source = \"alice\" }\ntools = [\"search\"]\nat_most = 1\n";
+    assert_eq!(Policy::parse(FileId(0), unknown).unwrap_err()[0].code, codes::UNKNOWN_NAME);
+    assert!(Policy::parse(FileId(0), "delegate = 3\n").is_err());
+}
+
 #[test]
 fn at_most_is_a_number_of_calls() {
     let policy = Policy::parse(FileId(0), "[tools.send_mail]\nat_most = 3\n").unwrap();

@@ -483,6 +483,9 @@ impl Draft {
             if let (Sink::Tool(name), Some(who)) = (&site.sink, site.asks) {
                 add(site.span, format!("`{name}`: {who} decides"));
             }
+            for choice in &site.chosen {
+                add(site.span, choice.describe());
+            }
         }
         remarks
     }

@@ -6,7 +6,7 @@
 
 use super::taint::{Cause, Range, Taint, Taints};
 use super::value::{AbstractFunction, AbstractValue, CodeId, FnId, Shape};
-use super::{Checked, Options, Sink};
+use super::{Checked, Chosen, Options, Sink};
 use core_ir::{Bound, Clearances, Code, Label, LabelSpec, ModelRoutes, Name, Principals, Term, TermId};
 use diagnostics::{FileId, Span};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -93,6 +93,8 @@ pub(super) struct SiteState {
     pub passed_over: Vec<(Name, Label)>,
     /// True if untrusted text may come to a form (`plain`).
     pub plain: bool,
+    /// Arguments that untrusted data may choose.
+    pub chosen: Vec<Chosen>,
 }
 
 /// One bound of a site.

@@ -24,7 +24,10 @@ mod value;
 pub use report::{certain_refusal, findings, of_unknown, refusal, site_json, to_json, to_text};
 pub use taint::{Cause, Origin};
 
-use core_ir::{AnswerSink, Code, Data, LabelSpec, Lattice, LatticeKind, ModelRoutes, Name, Principals};
+use core_ir::{
+    AmongSource, AnswerSink, Code, Data, LabelSpec, Lattice, LatticeKind, ModelRoutes, Name, Plain,
+    Principals, ToolDecl, ToolParam, Type,
+};
 use diagnostics::Span;
 use eval::{Analysis, SiteState};
 use std::sync::Arc;
@@ -191,6 +194,105 @@ pub struct Check {
     pub sources: Vec<Source>,
 }
 
+/// What whoever controls untrusted data may choose at a sink.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Chosen {
+    /// The parameter; `None` for the answer.
+    pub param: Option<Name>,
+    /// The values to choose from.
+    pub among: Choices,
+    /// Form that a text must have.
+    pub plain: Option<Plain>,
+}
+
+/// Values that an attacker may choose from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Choices {
+    /// So many values.
+    Values(u64),
+    /// Any number.
+    Number,
+    /// Any text.
+    Text,
+    /// Anything.
+    Any,
+    /// The values of these sets.
+    Sets(Vec<AmongSource>),
+}
+
+impl Chosen {
+    /// The choice of an argument: anything of its type if its bound admits it, and else what its sets have.
+    fn of(decl: &ToolDecl, param: &ToolParam, admitted: bool, in_sets: bool) -> Option<Chosen> {
+        // What a read is asked for changes nothing.
+        if decl.effect != core_ir::EffectClass::Write {
+            return None;
+        }
+        let form = decl.plain.iter().find(|(n, _)| *n == param.name).map(|(_, form)| *form);
+        let about = |among, plain| Some(Chosen { param: Some(param.name.clone()), among, plain });
+        if admitted {
+            let among = Choices::of(&param.ty);
+            let plain = form.filter(|_| matches!(among, Choices::Text | Choices::Any));
+            return about(among, plain);
+        }
+        if !in_sets {
+            return None;
+        }
+        let sets = decl.among.iter().filter(|a| a.params.iter().any(|(n, _)| *n == param.name));
+        about(Choices::Sets(sets.map(|a| a.source.clone()).collect()), None)
+    }
+
+    /// `an attacker may choose …`, as a sentence.
+    ///
+    /// # Examples
+    /// ```
+    /// use analysis::flow::{Choices, Chosen};
+    /// use core_ir::Plain;
+    /// let body = Chosen { param: Some("body".into()), among: Choices::Text, plain: Some(Plain::NoLinks) };
+    /// assert_eq!(body.describe(), "an attacker may choose `body`: any text without links, addresses and numbers");
+    /// ```
+    pub fn describe(&self) -> String {
+        let what = self.param.as_ref().map_or_else(|| "the answer".into(), |name| format!("`{name}`"));
+        let from = match &self.among {
+            Choices::Values(n) => format!("one of {n}"),
+            Choices::Number => "any number".into(),
+            Choices::Text => "any text".into(),
+            Choices::Any => "anything".into(),
+            Choices::Sets(sets) => {
+                let one = |set: &AmongSource| match set {
+                    AmongSource::Request => "the tokens of the request".to_string(),
+                    AmongSource::Tool(name) => format!("what `{name}` gave before the run"),
+                };
+                let all: Vec<String> = sets.iter().map(one).collect();
+                format!("one of {}", all.join(", or of "))
+            }
+        };
+        let without = match self.plain {
+            Some(Plain::NoLinks) => " without links, addresses and numbers",
+            None => "",
+        };
+        format!("an attacker may choose {what}: {from}{without}")
+    }
+}
+
+impl Choices {
+    /// The values of a type.
+    fn of(ty: &Type) -> Choices {
+        match ty {
+            Type::Bool => Choices::Values(2),
+            Type::Null => Choices::Values(1),
+            Type::Enum(e) => Choices::Values(e.variants.len() as u64),
+            Type::Num => Choices::Number,
+            Type::Str => Choices::Text,
+            Type::Option(inner) => match Choices::of(inner) {
+                Choices::Values(n) => Choices::Values(n.saturating_add(1)),
+                other => other,
+            },
+            Type::Refined(r) => Choices::of(&r.0),
+            _ => Choices::Any,
+        }
+    }
+}
+
 /// Place of a request to the world, or of an access to a conversation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Site {
@@ -208,6 +310,9 @@ pub struct Site {
     pub unknown: bool,
     /// Further decision that may refuse the call, whatever the labels are: a policy function or a person.
     pub asks: Option<&'static str>,
+    /// Arguments of a tool that changes the world, or the answer, that untrusted data may choose, as far as it
+    /// is admitted.
+    pub chosen: Vec<Chosen>,
     /// Models of a chain that may not see every conversation that gets here, with their clearances: others of
     /// the chain answer then.
     pub passed_over: Vec<(Name, Data)>,
@@ -362,6 +467,7 @@ pub fn analyse(code: &Arc<Code>, options: &Options) -> FlowReport {
             outward: false,
             unknown,
             asks: None,
+            chosen: Vec::new(),
             passed_over,
         });
     }
@@ -457,5 +563,6 @@ fn site(taints: &mut Taints, span: Span, sink: Sink, state: &SiteState) -> Site 
     let verdict = Verdict::of(state.always, state.never);
     let passed_over =
         state.passed_over.iter().map(|(name, l)| (name.clone(), taints.lattice.data_of(*l))).collect();
-    Site { span, sink, verdict, checks, outward: false, unknown: false, asks: None, passed_over }
+    let chosen = state.chosen.clone();
+    Site { span, sink, verdict, checks, outward: false, unknown: false, asks: None, chosen, passed_over }
 }

@@ -217,6 +217,9 @@ pub fn to_text(report: &FlowReport, sources: &Sources) -> Vec<String> {
         if let Some(who) = site.asks {
             out.push(format!("  {who} decides as well"));
         }
+        for choice in site.chosen.iter().filter(|_| site.verdict != Verdict::Never) {
+            out.push(format!("  {}", choice.describe()));
+        }
         // If all models are refused, the first one represents them.
         for (model, clearance) in site.passed_over.iter().filter(|_| site.verdict != Verdict::Never) {
             let most = clearance.to_json();
@@ -265,6 +268,7 @@ pub fn site_json(site: &Site, sources: &Sources) -> Value {
     json!({
         "place": sources.place(site.span), "sink": site.sink.kind(), "name": site.sink.name(),
         "verdict": site.verdict.as_str(), "asks": site.asks, "passedOver": passed_over.collect::<Vec<_>>(),
+        "chosen": site.chosen.iter().map(|c| json!({"param": c.param.as_deref(), "what": c.describe()})).collect::<Vec<_>>(),
         "checks": site.checks.iter().map(check).collect::<Vec<_>>(),
     })
 }

@@ -3,7 +3,7 @@
 use super::eval::{Analysis, CheckState, Env, OUTERMOST, SiteState, State, TryState};
 use super::taint::{Cause, Range, Taint, Taints};
 use super::value::{AbstractValue, CodeId, DataParts, FnId, Form, Params, Shape};
-use super::{Checked, Sink};
+use super::{Checked, Choices, Chosen, Sink};
 use core_ir::{
     Among, AmongSource, AnswerSink, Code, Label, LabelName, Lattice, NOTHING_WAITS, Name, PartRules, TermId,
     ToolDecl, ToolId, Type,
@@ -98,6 +98,7 @@ impl Analysis {
             never: true,
             passed_over: Vec::new(),
             plain: false,
+            chosen: Vec::new(),
         });
         site.always &= always;
         site.never &= never;
@@ -302,6 +303,7 @@ impl Analysis {
         // Nobody is asked where nothing is refused in full.
         let mut plain = false;
         let mut unasked = Taint::NONE;
+        let mut chosen = Vec::new();
         let mut nothing_refused =
             self.taints.surely_flows(pc, strict) && (!is_args || self.taints.surely_flows(v.label, strict));
         for ((param, bound), set) in decl.params.iter().zip(&bounds).zip(&sets.params) {
@@ -334,6 +336,8 @@ impl Analysis {
             nothing_refused &= self.taints.surely_flows(found, strict);
             let within = self.taints.within(found.hi, strict);
             unasked = self.taints.union(unasked, within);
+            let admitted = !self.surely_trusted(Range::new(Label::BOTTOM, within));
+            chosen.extend(Chosen::of(&decl, param, admitted, set.may_admit && !self.surely_trusted(found)));
             plain |= decl.plain.iter().any(|(n, _)| *n == param.name) && !self.surely_trusted(found);
             if !self.taints.surely_flows(found, *bound) {
                 let cause = Cause::Bound(param.name.clone());
@@ -371,6 +375,11 @@ impl Analysis {
             let asks = decl.approve && !(decl.approve_if_refused && nothing_refused);
             site.always &= decl.policy.is_none() && !asks && decl.at_most.is_none() && !plain;
             site.plain |= plain;
+            for choice in chosen {
+                if !site.chosen.contains(&choice) {
+                    site.chosen.push(choice);
+                }
+            }
         }
         if !self.taints.surely_flows(pc, control) {
             self.raise(state, pc);
@@ -570,9 +579,16 @@ impl Analysis {
         let place = code.answer_span();
         self.check(place, Sink::Answer, &[Bounded::new(Checked::Value, found, bound)]);
         let plain = sink.plain.is_some() && !self.surely_trusted(found);
+        let within = self.taints.within(found.hi, bound);
+        let admitted = !self.surely_trusted(Range::new(Label::BOTTOM, within));
         if let Some(site) = self.sites.get_mut(&(place, Sink::Answer)) {
             site.always &= !plain;
             site.plain |= plain;
+            site.chosen.extend(admitted.then(|| Chosen {
+                param: None,
+                among: Choices::Any,
+                plain: sink.plain,
+            }));
         }
     }
 

@@ -37,6 +37,11 @@ to = { source = "alice" }
 tools = ["event", "pay", "web"]
 among = { to = "tools.contacts()" }
 at_most = 2
+[[delegate]]
+to = "untrusted"
+tools = ["event", "pay"]
+among = { to = "tools.contacts()" }
+at_most = 2
 "#;
 
 /// `mail()` is by alice and `web(page)` by anyone. `event(title)` and `pay(to, n, note)` want trusted data.
@@ -114,7 +119,10 @@ fn run(text: &str, mail: &str, choices: &[Value], observer: &LabelSpec) -> Ran {
                         // The model has no tools: it names a call.
                         assert!(tools.is_empty());
                         prompts.push(messages.last().unwrap().content.to_string());
-                        let choice = choices.next().cloned().unwrap_or(json!({"call": "done"}));
+                        // A model is a function of what it reads: it chooses by the mail alone.
+                        let reads = messages.iter().any(|m| m.content.contains(mail));
+                        let choice = if reads { choices.next().cloned() } else { None };
+                        let choice = choice.unwrap_or(json!({"call": "done"}));
                         Response::Model(Ok(Reply::Text(choice.to_string())))
                     }
                     Call::Tool { tool, args } => Response::Tool(Ok(match &**tool.called() {
@@ -219,7 +227,7 @@ fn a_text_of_somebody_else_ends_the_block_before_the_model_is_asked() {
 
 #[test]
 fn a_refusal_in_the_block_is_a_policy_error() {
-    let text = "t = mail()\ntry:\n    delegate(t, to='alice', tools=[pay])\nexcept PolicyError:\n    print('refused')";
+    let text = "t = mail()\ntry:\n    delegate(t, to='untrusted', tools=[pay])\nexcept PolicyError:\n    print('refused')";
     assert_eq!(calls(text, &[pay("eve", 5)]).1, Ok(json!("refused")));
 }
 
@@ -244,6 +252,7 @@ fn what_the_policy_does_not_delegate_is_refused_before_the_run() {
         ("delegate(mail(), to='alice', tools=[evnt])", codes::ARGUMENTS),
         ("delegate(mail(), to=mail(), tools=[event])", codes::ARGUMENTS),
         ("delegate(mail())", codes::ARGUMENTS),
+        ("try:\n    delegate(mail(), to='alice', tools=[event])\nexcept ToolError:\n    pass", codes::SUBSET),
         ("delegate(mail(), to='alice', tools=event)", codes::ARGUMENTS),
     ] {
         assert!(found(text).iter().any(|d| d.code == code), "{text}: {:?}", found(text));
@@ -287,9 +296,12 @@ fn delegating(rng: &mut Rng) -> String {
             _ if delegates < 2 => {
                 delegates += 1;
                 let text = ["t", "t", "t + who", "who", "t + w"][rng.below(5)];
-                let tools = ["event", "event, pay", "pay", "event, web"][rng.below(4)];
-                let call = format!("d{i} = delegate({text}, to='alice', tools=[{tools}])");
-                match rng.below(4) {
+                let caught = rng.below(4) == 0;
+                let tools =
+                    ["event", "event, pay", "pay", "event, web"][rng.below(if caught { 3 } else { 4 })];
+                let to = if caught { "untrusted" } else { "alice" };
+                let call = format!("d{i} = delegate({text}, to='{to}', tools=[{tools}])");
+                match if caught { 0 } else { 1 + rng.below(3) } {
                     0 => format!("d{i} = []\ntry:\n    {call}\nexcept PolicyError:\n    n += 2"),
                     1 => format!("d{i} = []\nif 'e' in t:\n    {call}\nn += len(d{i})"),
                     _ => call,

@@ -4,6 +4,7 @@
 
 mod analysed;
 mod asked;
+mod chosen;
 mod confirmed;
 mod cpython;
 mod delegated;

@@ -199,6 +199,7 @@ async fn a_replay_repeats_the_answer_without_asking() {
         let opposite = if answer.is_ok() { Err("no") } else { Ok(()) };
         let (replayed, _) = run(&code, &with(handlers(&paid, answering(opposite, &asked)), session)).await;
         assert_eq!(text(&replayed), text(&recorded));
+        assert_eq!((recorded.usage.questions, replayed.usage.questions), (1, 1));
         assert_eq!(asked.lock().unwrap().len(), 1);
         assert_eq!(paid.lock().unwrap().len(), usize::from(answer.is_ok()));
         // Nor does a run that goes on ask again.
