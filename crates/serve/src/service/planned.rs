@@ -235,6 +235,7 @@ pub(super) fn sum(a: &Usage, b: &Usage) -> Usage {
     Usage {
         model_calls: a.model_calls + b.model_calls,
         tool_calls: a.tool_calls + b.tool_calls,
+        questions: a.questions + b.questions,
         input_tokens: a.input_tokens.saturating_add(b.input_tokens),
         output_tokens: a.output_tokens.saturating_add(b.output_tokens),
         usd: a.usd.as_ref().zip(b.usd.as_ref()).and_then(|(a, b)| a.add(b).ok()),
