@@ -675,7 +675,8 @@ pub struct ToolDecl {
     pub approve_if_refused: bool,
     /// The tool of the world that it is, with rules of its own for data that a plan lets choose its calls.
     pub delegated: Option<Arc<Delegated>>,
-    /// True for a confirmation: nothing is called. The result is the first argument, which an approval endorses.
+    /// True for a confirmation: nothing is called. The result is the first argument, which an approval
+    /// endorses.
     pub confirms: bool,
     /// Sets out of which untrusted data may choose arguments that their bounds refuse.
     pub among: Box<[Among]>,

@@ -194,7 +194,7 @@ pub struct Check {
     pub sources: Vec<Source>,
 }
 
-/// What whoever controls untrusted data may choose at a sink.
+/// Choice that untrusted data may make at a sink.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Chosen {
     /// The parameter; `None` for the answer.
@@ -248,7 +248,8 @@ impl Chosen {
     /// use analysis::flow::{Choices, Chosen};
     /// use core_ir::Plain;
     /// let body = Chosen { param: Some("body".into()), among: Choices::Text, plain: Some(Plain::NoLinks) };
-    /// assert_eq!(body.describe(), "an attacker may choose `body`: any text without links, addresses and numbers");
+    /// let said = body.describe();
+    /// assert_eq!(said, "an attacker may choose `body`: any text without links, addresses and numbers");
     /// ```
     pub fn describe(&self) -> String {
         let what = self.param.as_ref().map_or_else(|| "the answer".into(), |name| format!("`{name}`"));
@@ -310,8 +311,8 @@ pub struct Site {
     pub unknown: bool,
     /// Further decision that may refuse the call, whatever the labels are: a policy function or a person.
     pub asks: Option<&'static str>,
-    /// Arguments of a tool that changes the world, or the answer, that untrusted data may choose, as far as it
-    /// is admitted.
+    /// Arguments of a tool that changes the world, or the answer, that untrusted data may choose, as far as
+    /// it is admitted.
     pub chosen: Vec<Chosen>,
     /// Models of a chain that may not see every conversation that gets here, with their clearances: others of
     /// the chain answer then.

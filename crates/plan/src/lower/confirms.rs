@@ -1,7 +1,7 @@
 //! Confirmations: `confirm(x, "why")`, an approval of a value.
 //!
-//! It is the call of a tool that gives back its argument ([`ToolDecl::confirmation`]). A person is asked where
-//! the value is untrusted. Approved, it is trusted from then on: later uses ask nothing again.
+//! It is the call of a tool that gives back its argument ([`ToolDecl::confirmation`]). A person is asked
+//! where the value is untrusted. Approved, it is trusted from then on: later uses ask nothing again.
 //!
 //! Source: `docs/language/plans.md`.
 

@@ -1,4 +1,4 @@
-//! What an attacker may choose at the sinks of a plan, as far as it is known before the run.
+//! Choices of an attacker at the sinks of a plan, as far as it is known before the run.
 
 use crate::run::AT;
 use analysis::flow::{Options, Sink, analyse};

@@ -31,7 +31,7 @@ fn world() -> World {
 
 struct Ran {
     end: Result<Value, String>,
-    /// What was asked: the value and the reason.
+    /// The questions: the value and the reason.
     questions: Vec<Value>,
     paid: Vec<Value>,
     label: String,
