@@ -116,6 +116,7 @@ pub enum Command {
     Cost(CostArgs),
     /// Find defects in agent configurations.
     #[command(arg = format_option(&[Format::Text, Format::Json, Format::Sarif, Format::Github, Format::Markdown]))]
+    #[cfg(feature = "frameworks")]
     Lint(LintArgs),
     /// Run the tests of `.agent` programs.
     #[command(arg = format_option(&[Format::Text, Format::Json, Format::Junit]))]
@@ -677,6 +678,7 @@ pub struct CostArgs {
 }
 
 /// `entail lint`.
+#[cfg(feature = "frameworks")]
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -734,6 +736,7 @@ pub struct LintArgs {
 }
 
 /// `--level`.
+#[cfg(feature = "frameworks")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LevelArg {
@@ -973,6 +976,7 @@ mod tests {
         &["explain"],
         &["fmt", "p.agent"],
         &["lambda", "p.agent"],
+        #[cfg(feature = "frameworks")]
         &["lint", "."],
         #[cfg(feature = "lsp")]
         &["lsp"],
@@ -1044,6 +1048,7 @@ mod tests {
         }
     }
 
+    #[cfg(feature = "frameworks")]
     #[test]
     fn levels_are_those_of_lint() {
         for level in ["info", "unknown", "warn", "error"] {

@@ -84,8 +84,9 @@ pub fn this_program() -> std::io::Result<(std::path::PathBuf, Vec<OsString>)> {
 }
 
 /// Commands with the feature that each needs, and whether this build has it.
-const OPTIONAL_COMMANDS: [(&str, &str, bool); 4] = [
+const OPTIONAL_COMMANDS: [(&str, &str, bool); 5] = [
     ("convert", "frameworks", cfg!(feature = "frameworks")),
+    ("lint", "frameworks", cfg!(feature = "frameworks")),
     ("lsp", "lsp", cfg!(feature = "lsp")),
     ("mcp", "mcp", cfg!(feature = "mcp")),
     ("serve", "serve", cfg!(feature = "serve")),
@@ -111,6 +112,7 @@ fn carry_out(ui: &ui::Ui, command: Command) -> ui::Exit {
         Command::Repl(args) => commands::repl::repl(ui, &args),
         Command::Check(args) => commands::check::check(ui, &args),
         Command::Cost(args) => commands::cost::cost(ui, &args),
+        #[cfg(feature = "frameworks")]
         Command::Lint(args) => commands::lint::lint(ui, &args),
         Command::Test(args) => commands::test::test(ui, &args),
         Command::Trace(args) => commands::trace::trace(ui, &args),

@@ -65,9 +65,11 @@ mod ui;
 mod watch;
 
 pub use analysis::cost::CostBound;
+#[cfg(feature = "frameworks")]
+pub use api::lint;
 pub use api::{
     Error, Finding, Pipeline, Place, Plan, PlanSetup, PlanStep, PlanTool, Planning, Program, Typed, World,
-    event_json, lint, money, scripted,
+    event_json, money, scripted,
 };
 pub use command_line::command_line;
 #[doc(hidden)]

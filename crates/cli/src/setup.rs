@@ -1,8 +1,11 @@
 //! Settings and sessions of commands, out of their options.
 
-use crate::args::{ApprovalsArg, JournalArgs, LevelArg, UnfinishedArg, WorldArgs};
+#[cfg(feature = "frameworks")]
+use crate::args::LevelArg;
+use crate::args::{ApprovalsArg, JournalArgs, UnfinishedArg, WorldArgs};
 use crate::ui::{Exit, Ui};
 use runtime::{Approvers, ConfigError, Limits, Unfinished};
+#[cfg(feature = "frameworks")]
 use session::lint::LeastLevel;
 use session::{Approvals, JournalMode, JournalOptions, RunOptions, Session, Settings, SettingsError, limits};
 use std::path::PathBuf;
@@ -111,6 +114,7 @@ impl JournalArgs {
     }
 }
 
+#[cfg(feature = "frameworks")]
 impl LevelArg {
     /// Converts to the linter's level.
     pub fn least(self) -> LeastLevel {

@@ -1,7 +1,15 @@
-//! Front ends of this build: those of the crate `frontends`, or none without the feature `frameworks`.
+//! Front ends of this build: those of the crate `frontends`, or none without the feature `frameworks`. Lint
+//! belongs to that feature, too.
 
 #[cfg(feature = "frameworks")]
 pub use frontends::{FRONTENDS, function_tools, recognize};
+
+#[cfg(feature = "frameworks")]
+pub use crate::lint::LintSettings;
+
+/// `[lint]` of `entail.toml`, which this build does not read.
+#[cfg(not(feature = "frameworks"))]
+pub type LintSettings = serde::de::IgnoredAny;
 
 /// All front ends: this build has none.
 #[cfg(not(feature = "frameworks"))]
@@ -34,18 +42,16 @@ pub const ABSENT: Option<&str> = if cfg!(feature = "frameworks") {
 
 #[cfg(all(test, not(feature = "frameworks")))]
 mod tests {
-    use crate::lint::files_of;
     use crate::load::{Options, Problem, load};
     use diagnostics::Sources;
-    use std::path::Path;
 
-    /// The help of the error that each command gives for a configuration.
-    fn helps(path: &str) -> [Option<String>; 2] {
-        let loaded = match load(&mut Sources::new(), path, &Options::default()) {
+    /// Returns true if the path is refused and the help names the feature.
+    fn is_refused(path: &str) -> bool {
+        let help = match load(&mut Sources::new(), path, &Options::default()) {
             Err(Problem::Unreadable(_, help)) => help,
             _ => None,
         };
-        [loaded, files_of(Path::new(path), true).err().and_then(|e| e.help)]
+        help.is_some_and(|help| help.contains("--features frameworks"))
     }
 
     #[test]
@@ -54,16 +60,17 @@ mod tests {
         for name in ["crew.yaml", "graph.py", "flow.json"] {
             let path = dir.path().join(name);
             std::fs::write(&path, "agents: {}").unwrap();
-            for help in helps(path.to_str().unwrap()) {
-                assert!(
-                    help.as_deref().is_some_and(|h| h.contains("--features frameworks")),
-                    "{name}: {help:?}"
-                );
-            }
+            assert!(is_refused(path.to_str().unwrap()), "{name}");
         }
-        for help in helps(dir.path().to_str().unwrap()) {
-            assert!(help.as_deref().is_some_and(|h| h.contains("--features frameworks")), "{help:?}");
-        }
+        assert!(is_refused(dir.path().to_str().unwrap()), "a directory");
+    }
+
+    #[test]
+    fn settings_of_lint_are_passed_over() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("entail.toml");
+        std::fs::write(&path, "[lint]\nignore = ['L017']\n").unwrap();
+        assert!(crate::Settings::load(&path).is_ok());
     }
 
     #[test]
@@ -72,6 +79,5 @@ mod tests {
         let path = dir.path().join("a.lam");
         std::fs::write(&path, "1 + 1").unwrap();
         assert!(load(&mut Sources::new(), path.to_str().unwrap(), &Options::default()).is_ok());
-        assert_eq!(files_of(dir.path(), true).map(|files| files.len()).ok(), Some(1));
     }
 }

@@ -4,7 +4,7 @@
 //!
 //! Entry points: [`Settings`] reads `entail.toml`; [`load::load`] reads a program; [`Session`] combines both
 //! with the options of a driver and builds a run ([`Session::prepare`]); [`report`] shows its outcome.
-//! [`lint::ProjectLint`] lints the files of a project. [`planning::Planning`] has plans written.
+//! `lint::ProjectLint` lints the files of a project. [`planning::Planning`] has plans written.
 //!
 //! ```no_run
 //! use runtime::{CancellationToken, Limits};
@@ -49,6 +49,7 @@ pub mod events;
 pub mod frameworks;
 pub mod keyring;
 pub mod limits;
+#[cfg(feature = "frameworks")]
 pub mod lint;
 pub mod load;
 pub mod packages;

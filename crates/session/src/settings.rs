@@ -2,7 +2,7 @@
 
 use crate::callers::{CallerEntry, ServeEntry};
 use crate::error::SettingsError;
-use crate::lint::LintSettings;
+use crate::frameworks::LintSettings;
 use crate::load::{self, reason};
 use core_ir::Data;
 use runtime::{

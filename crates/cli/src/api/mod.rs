@@ -2,12 +2,16 @@
 
 mod fit;
 mod found;
+#[cfg(feature = "frameworks")]
+mod linting;
 mod plan;
 mod program;
 mod typed;
 mod world;
 
 pub use found::{Error, Finding, Place};
+#[cfg(feature = "frameworks")]
+pub use linting::lint;
 pub use plan::{Plan, PlanSetup, PlanStep, PlanTool, Planning};
 pub use program::{Pipeline, Program};
 pub use typed::Typed;
@@ -16,29 +20,11 @@ pub use world::{World, scripted};
 use runtime::Event;
 use serde_json::Value;
 use session::events::Detail;
-use session::lint::{LintOptions, LintSources, ProjectLint};
-use session::{Settings, SettingsError};
-use std::path::{Path, PathBuf};
 
 /// An event of a run as JSON, as `entail run --log json` writes it; with `content` also what models and tools
 /// are told and say. `None` for one that tells nothing then.
 pub fn event_json(event: &Event, content: bool) -> Option<Value> {
     session::events::event_json(event, if content { Detail::Content } else { Detail::Outline })
-}
-
-/// Lints files and directories as `entail lint` does, with the settings of the nearest `entail.toml`: what is
-/// wrong, and what could not be decided.
-///
-/// # Errors
-/// A path can't be read, or the settings can't be used.
-pub fn lint(paths: &[impl AsRef<Path>]) -> Result<Vec<Finding>, Error> {
-    let usage = |e: SettingsError| Error::usage(e.message).with_help(e.help);
-    let paths: Vec<PathBuf> = paths.iter().map(|p| p.as_ref().to_path_buf()).collect();
-    let settings = Settings::nearest().map_err(usage)?;
-    let sources = LintSources { surroundings: true, cache: true };
-    let project = ProjectLint::new(&settings, LintOptions::default(), None, sources).map_err(usage)?;
-    let linted = project.run(&paths).map_err(usage)?;
-    Ok(linted.iter().flat_map(|(sources, found)| found.iter().map(|d| Finding::of(sources, d))).collect())
 }
 
 /// An amount of money, for [`Limits`](runtime::Limits): US dollars as a decimal.

@@ -36,9 +36,11 @@ fn pages() -> Vec<Page> {
         #[cfg(feature = "frameworks")]
         convert::codes::EXPLANATIONS,
         session::preflight::codes::EXPLANATIONS,
+        #[cfg(feature = "frameworks")]
         lint::EXPLANATIONS,
     ];
     let mut all: Vec<Page> = lists.iter().flat_map(|list| list.iter()).map(page).collect();
+    #[cfg(feature = "frameworks")]
     all.extend(lint::RULES.iter().map(|r| Page { code: r.code, title: r.name, text: r.docs.to_string() }));
     all
 }

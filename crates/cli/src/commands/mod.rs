@@ -13,6 +13,7 @@ pub mod explain;
 pub mod fmt;
 pub mod fragments;
 pub mod lambda;
+#[cfg(feature = "frameworks")]
 pub mod lint;
 #[cfg(feature = "lsp")]
 pub mod lsp;

@@ -10,7 +10,6 @@
 //! not understood is linted again.
 //! Invariant: several runs may share it. It is replaced as a whole; of two that write, the later wins.
 
-use crate::frameworks;
 use diagnostics::{Applicability, Diagnostic, FileId, Fix, Level, Remark, Span};
 use frontend_kit::doc::{Limits, decode};
 use lint::{Outcome, Report, Skip, codes, rule};
@@ -310,7 +309,7 @@ impl CachedReport {
 
 /// The framework of a name. Findings refer to names that live as long as the program.
 fn framework(name: &str) -> Option<&'static str> {
-    frameworks::FRONTENDS.iter().map(|f| f.name()).chain([lint::MODULE]).find(|n| *n == name)
+    frontends::FRONTENDS.iter().map(|f| f.name()).chain([lint::MODULE]).find(|n| *n == name)
 }
 
 /// The code that is written so.
@@ -404,7 +403,7 @@ mod tests {
         let cache = at(&path);
         let linted: Vec<Report> = texts
             .iter()
-            .map(|t| lint_bytes(frameworks::recognize, "a.yaml", FileId(0), t.as_bytes(), &config))
+            .map(|t| lint_bytes(frontends::recognize, "a.yaml", FileId(0), t.as_bytes(), &config))
             .collect();
         for (text, report) in texts.iter().zip(&linted) {
             let key = cache.key(Path::new("x/a.yaml"), text.as_bytes(), b"");
@@ -438,7 +437,7 @@ mod tests {
         let key = cache.key(Path::new("a.yaml"), TEXT.as_bytes(), b"");
         cache.put(
             key,
-            &lint_bytes(frameworks::recognize, "a.yaml", FileId(0), TEXT.as_bytes(), &Config::default()),
+            &lint_bytes(frontends::recognize, "a.yaml", FileId(0), TEXT.as_bytes(), &Config::default()),
         );
         cache.save();
         let good = std::fs::read(&path).unwrap();

@@ -15,8 +15,6 @@ pub use baseline::Baseline;
 pub use project::ProjectLint;
 pub use settings::{LeastLevel, LintOptions, LintSelection, LintSettings};
 
-use crate::error::SettingsError;
-use crate::frameworks;
 use crate::load::{Imports, Kind, files_and_hidden, limits_of, on_all_cores, read_bytes, reason};
 use crate::packages::{KnownVersions, Packages};
 use crate::project_files::ProjectFilesCache;
@@ -105,7 +103,7 @@ impl Linter {
         own.push(u8::from(is_test(&below)));
         let alone = self.cached(path, bytes, &own, || {
             let project = |_| Project { versions: known.versions.clone(), ..Project::default() };
-            lint_among(frameworks::recognize, &below, FileId(0), bytes, project, &config)
+            lint_among(frontends::recognize, &below, FileId(0), bytes, project, &config)
         });
         match (&alone.outcome, &self.around) {
             (Outcome::Checked { findings, .. }, Some(around)) if ProjectCode::concerns(findings) => {
@@ -131,7 +129,7 @@ impl Linter {
         let shown = path.display().to_string();
         if self.around.is_none() || !reads_as_agents(&shown, bytes) {
             let alone = |_| Project { versions: known.versions.clone(), ..Project::default() };
-            return lint_among(frameworks::recognize, &shown, FileId(0), bytes, alone, config);
+            return lint_among(frontends::recognize, &shown, FileId(0), bytes, alone, config);
         }
         let project = self.neighbors.of(path);
         let mut more = own.into_bytes();
@@ -145,7 +143,7 @@ impl Linter {
                 versions: known.versions.clone(),
                 modules: project.modules(),
             };
-            lint_among(frameworks::recognize, &project.path, FileId(0), bytes, among, config)
+            lint_among(frontends::recognize, &project.path, FileId(0), bytes, among, config)
         })
     }
 
@@ -255,7 +253,7 @@ fn names_modules(path: &str, bytes: &[u8]) -> bool {
         && std::str::from_utf8(bytes).is_ok_and(|t| t.contains("\"graphs\""))
         && decode(FileId(0), bytes, &limits).is_ok_and(|text| {
             let file = File::read(FileId(0), path, &text, &limits);
-            matches!(frameworks::recognize(&file), Recognized::Frontend(f) if f.names_modules())
+            matches!(frontends::recognize(&file), Recognized::Frontend(f) if f.names_modules())
         })
 }
 
@@ -265,7 +263,7 @@ fn reads_as_agents(path: &str, bytes: &[u8]) -> bool {
     let limits = Limits::default();
     decode(FileId(0), bytes, &limits).is_ok_and(|text| {
         let file = File::read(FileId(0), path, &text, &limits);
-        matches!(frameworks::recognize(&file), Recognized::Frontend(_)) || lint::uses_framework(&file)
+        matches!(frontends::recognize(&file), Recognized::Frontend(_)) || lint::uses_framework(&file)
     })
 }
 
@@ -304,35 +302,22 @@ fn is_of_an_editor(path: &str) -> bool {
 /// Python files in a directory, in a stable order. Each comes with whether it is named.
 ///
 /// # Errors
-/// The path can't be read, or this build has no front end for what is there.
-pub fn files_of(path: &Path, python: bool) -> Result<Vec<(PathBuf, bool)>, SettingsError> {
+/// The path can't be read.
+pub fn files_of(path: &Path, python: bool) -> Result<Vec<(PathBuf, bool)>, String> {
     if path == Path::new("-") {
         return Ok(vec![(path.to_path_buf(), true)]);
     }
-    let metadata = std::fs::metadata(path)
-        .map_err(|e| SettingsError::new(format!("cannot read `{}`: {}", path.display(), reason(&e))))?;
-    if !metadata.is_dir() {
-        return readable(vec![(path.to_path_buf(), true)]);
+    let metadata =
+        std::fs::metadata(path).map_err(|e| format!("cannot read `{}`: {}", path.display(), reason(&e)));
+    if !metadata?.is_dir() {
+        return Ok(vec![(path.to_path_buf(), true)]);
     }
     let wanted = |p: &str| is_program(p) || File::is_read(p) && (python || !File::is_python(p));
     // Folders above the directory say nothing about it.
     let above = path.display().to_string().len();
     let below = |p: &str| !is_of_an_editor(p.get(above..).unwrap_or(p));
     let files = files_and_hidden(path, |name| HIDDEN.contains(&name), |p| wanted(p) && below(p));
-    readable(files.into_iter().map(|p| (p, false)).collect())
-}
-
-/// Returns the files unless one is a configuration and this build has no front ends: nothing is left out
-/// silently.
-fn readable(files: Vec<(PathBuf, bool)>) -> Result<Vec<(PathBuf, bool)>, SettingsError> {
-    let Some(help) = frameworks::ABSENT else { return Ok(files) };
-    match files.iter().find(|(path, _)| !is_program(&path.display().to_string())) {
-        Some((path, _)) => {
-            let message = format!("only programs are linted here, and `{}` is not one", path.display());
-            Err(SettingsError::new(message).with_help(Some(help.into())))
-        }
-        None => Ok(files),
-    }
+    Ok(files.into_iter().map(|p| (p, false)).collect())
 }
 
 /// Lints the files on all cores; the reports, or the reasons why files can't be read, are in the order of the

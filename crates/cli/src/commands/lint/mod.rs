@@ -45,7 +45,7 @@ fn once(ui: &Ui, args: &LintArgs) -> Exit {
     for path in &args.paths {
         match files_of(path, !args.no_python) {
             Ok(more) => files.extend(more),
-            Err(e) => return ui.usage(&e.message, e.help.as_deref()),
+            Err(message) => return ui.usage(&message, None),
         }
     }
     let settings = match crate::setup::settings(ui) {
