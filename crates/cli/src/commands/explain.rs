@@ -39,10 +39,14 @@ fn pages() -> Vec<Page> {
         #[cfg(feature = "frameworks")]
         lint::EXPLANATIONS,
     ];
-    let mut all: Vec<Page> = lists.iter().flat_map(|list| list.iter()).map(page).collect();
+    let explanations = lists.iter().flat_map(|list| list.iter()).map(page);
     #[cfg(feature = "frameworks")]
-    all.extend(lint::RULES.iter().map(|r| Page { code: r.code, title: r.name, text: r.docs.to_string() }));
-    all
+    let explanations = explanations.chain(lint::RULES.iter().map(|r| Page {
+        code: r.code,
+        title: r.name,
+        text: r.docs.to_string(),
+    }));
+    explanations.collect()
 }
 
 /// Runs the command.

@@ -54,6 +54,7 @@ pub fn version(ui: &Ui) -> Exit {
         ("mcp", cfg!(feature = "mcp")),
         ("redis", cfg!(feature = "redis")),
         ("serve", cfg!(feature = "serve")),
+        ("svg", cfg!(feature = "svg")),
         ("wasm", cfg!(feature = "wasm")),
     ]
     .into_iter()
