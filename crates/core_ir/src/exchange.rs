@@ -289,7 +289,13 @@ impl ExchangeWriter<'_> {
         let params: Vec<Value> = t
             .params
             .iter()
-            .map(|p| json!({"name": *p.name, "type": type_json(&p.ty), "bound": label_json(&p.bound)}))
+            .map(|p| {
+                let mut o = json!({"name": *p.name, "type": type_json(&p.ty), "bound": label_json(&p.bound)});
+                if let Some(d) = &p.default {
+                    o["default"] = data_json(d);
+                }
+                o
+            })
             .collect();
         let mut o = json!({
             "name": *t.name, "params": params, "result": type_json(&t.result),
@@ -1221,7 +1227,8 @@ impl ExchangeReader {
         let p = self.need(place, "params")?;
         let params = self.items(&p, |r, p| {
             let (name, ty) = (r.named(p, "name")?, r.typed(p, "type")?);
-            Some(ToolParam { name, ty, bound: r.labelled(p, "bound")? })
+            let default = r.maybe(p, "default", |r, p| r.data(p, 0))?;
+            Some(ToolParam { name, ty, bound: r.labelled(p, "bound")?, default })
         })?;
         self.distinct(&p, params.iter().map(|p| &p.name))?;
         let e = self.need(place, "effect")?;

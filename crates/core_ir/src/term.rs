@@ -608,6 +608,9 @@ pub struct ToolParam {
     pub ty: Type,
     /// The highest label an argument may have (`ℓᵢ`).
     pub bound: LabelSpec,
+    /// Value that its declaration gives an argument that is left out. A front end writes it into the call:
+    /// the machine does not look at it.
+    pub default: Option<Data>,
 }
 
 /// A tool that data of certain sources may choose the calls of, in a block of a plan.
@@ -698,7 +701,12 @@ impl ToolDecl {
     pub fn unknown(name: Name, span: Span) -> ToolDecl {
         ToolDecl {
             name,
-            params: vec![ToolParam { name: "input".into(), ty: Type::Dyn, bound: LabelSpec::BOTTOM }],
+            params: vec![ToolParam {
+                name: "input".into(),
+                ty: Type::Dyn,
+                bound: LabelSpec::BOTTOM,
+                default: None,
+            }],
             result: Type::Dyn,
             effect: EffectClass::Write,
             control: LabelSpec::BOTTOM,

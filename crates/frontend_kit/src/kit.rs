@@ -545,7 +545,8 @@ impl<'o> Kit<'o> {
         }
         let mut decl = ToolDecl::unknown(name.into(), at);
         if helper {
-            decl.params = vec![ToolParam { name: "input".into(), ty: Type::Str, bound: LabelSpec::TOP }];
+            decl.params =
+                vec![ToolParam { name: "input".into(), ty: Type::Str, bound: LabelSpec::TOP, default: None }];
             decl.result = Type::Str;
             decl.effect = EffectClass::Pure;
             decl.control = LabelSpec::TOP;

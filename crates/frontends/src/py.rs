@@ -212,7 +212,12 @@ pub(crate) fn ambient(kit: &mut Kit<'_>, world: &World<'_>, value: &Value) -> Op
             fields.push((own, data));
         }
     }
-    let param = |(n, _): &(Name, TermId)| ToolParam { name: n.clone(), ty: Type::Dyn, bound: LabelSpec::TOP };
+    let param = |(n, _): &(Name, TermId)| ToolParam {
+        name: n.clone(),
+        ty: Type::Dyn,
+        bound: LabelSpec::TOP,
+        default: None,
+    };
     decl.params = fields.iter().map(param).collect();
     decl.effect = EffectClass::Read;
     decl.control = LabelSpec::TOP;
@@ -487,7 +492,7 @@ pub(crate) fn signature(
                 (Some(_), ty) => Type::option(ty),
                 (None, ty) => ty,
             };
-            ToolParam { name: Name::from(&*p.name), ty, bound: LabelSpec::BOTTOM }
+            ToolParam { name: Name::from(&*p.name), ty, bound: LabelSpec::BOTTOM, default: None }
         })
         .collect();
     if matches!(&f.returns, Some(v) if matches!(&v.kind, PyKind::External(n) if &**n == "builtins.str")) {

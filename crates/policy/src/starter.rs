@@ -100,7 +100,7 @@ mod tests {
             (ToolDecl::unknown("sum".into(), AT), ToolDecl::unknown("a\n[models]\"b".into(), AT));
         let known = ToolDecl { effect: EffectClass::Read, ..ToolDecl::unknown("look".into(), AT) };
         // What a function of Python takes is known, and not what it does.
-        let param = ToolParam { name: "text".into(), ty: Type::Str, bound: LabelSpec::BOTTOM };
+        let param = ToolParam { name: "text".into(), ty: Type::Str, bound: LabelSpec::BOTTOM, default: None };
         let typed = ToolDecl { params: vec![param], ..ToolDecl::unknown("typed".into(), AT) };
         let text = starter("crew.py", &[(&typed, "tools.py:3".into())], &[]);
         assert!(text.contains("[tools.typed]  # tools.py:3\n# effect = \"pure\""), "{text}");

@@ -7,7 +7,8 @@ const AT: Span = Span { file: FileId(0), start: 0, end: 0 };
 /// A program with the tools `send_mail(to, body)`, `search(query)` and one of which nothing is known.
 fn program() -> Code {
     let mut b = Builder::new();
-    let param = |name: &str| ToolParam { name: name.into(), ty: Type::Str, bound: LabelSpec::BOTTOM };
+    let param =
+        |name: &str| ToolParam { name: name.into(), ty: Type::Str, bound: LabelSpec::BOTTOM, default: None };
     for (name, params) in [("send_mail", vec![param("to"), param("body")]), ("search", vec![param("query")])]
     {
         b.tool(ToolDecl { params, result: Type::Str, ..ToolDecl::unknown(name.into(), AT) });
@@ -376,7 +377,7 @@ fn mail_program() -> Code {
         ("to".into(), Type::list(Type::Str)),
         ("body".into(), Type::Str),
     ]);
-    let query = ToolParam { name: "query".into(), ty: Type::Str, bound: LabelSpec::BOTTOM };
+    let query = ToolParam { name: "query".into(), ty: Type::Str, bound: LabelSpec::BOTTOM, default: None };
     let params = vec![query];
     let result = Type::list(mail);
     b.tool(ToolDecl { params: params.clone(), result, ..ToolDecl::unknown("mails".into(), AT) });

@@ -49,7 +49,10 @@ pub fn declaration(tool: &ToolSchemas<'_>, span: Span) -> Result<ToolDecl, Strin
     for (param, schema) in &properties {
         let ty = reader().read(schema, 0);
         let ty = if is_required(param) { ty } else { optional(ty) };
-        params.push(ToolParam { name: param.as_str().into(), ty, bound: LabelSpec::BOTTOM });
+        // A default that is no value of the type is none.
+        let default = schema.get("default").and_then(|d| Data::from_json(d).ok());
+        let default = default.filter(|d| !is_required(param) && *d != Data::Null && ty.admits(d));
+        params.push(ToolParam { name: param.as_str().into(), ty, bound: LabelSpec::BOTTOM, default });
     }
     let result = tool.gives.map_or(Type::Dyn, type_of_schema);
     let description = tool.description.filter(|d| !d.trim().is_empty()).map(|d| d.trim().into());

@@ -338,7 +338,12 @@ impl SurfaceLowering<'_> {
         };
         let description = at.and_then(|at| self.comment_above(at));
         let decl = ToolDecl {
-            params: vec![ToolParam { name: "input".into(), ty: Type::Str, bound: LabelSpec::TOP }],
+            params: vec![ToolParam {
+                name: "input".into(),
+                ty: Type::Str,
+                bound: LabelSpec::TOP,
+                default: None,
+            }],
             result: Type::Str,
             effect: EffectClass::Pure,
             control: LabelSpec::TOP,
@@ -567,7 +572,12 @@ impl SurfaceLowering<'_> {
     /// it.
     pub(super) fn remember_tool(&mut self, key: &Param) -> ToolId {
         self.b.tool(ToolDecl {
-            params: vec![ToolParam { name: "value".into(), ty: key.ty.clone(), bound: LabelSpec::TOP }],
+            params: vec![ToolParam {
+                name: "value".into(),
+                ty: key.ty.clone(),
+                bound: LabelSpec::TOP,
+                default: None,
+            }],
             result: Type::Str,
             effect: EffectClass::Pure,
             control: LabelSpec::TOP,

@@ -191,6 +191,7 @@ impl SurfaceLowering<'_> {
                     name: p.name.text.as_str().into(),
                     ty: p.ty.clone(),
                     bound: if own { bound } else { control.clone() },
+                    default: None,
                 }
             })
             .collect();

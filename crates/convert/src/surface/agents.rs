@@ -265,7 +265,12 @@ impl<'c> Writer<'c> {
         let plain = ToolDecl {
             description: decl.description.clone(),
             span: decl.span,
-            params: vec![core_ir::ToolParam { name: "input".into(), ty: Type::Str, bound: LabelSpec::TOP }],
+            params: vec![core_ir::ToolParam {
+                name: "input".into(),
+                ty: Type::Str,
+                bound: LabelSpec::TOP,
+                default: None,
+            }],
             result: Type::Str,
             effect: EffectClass::Pure,
             control: LabelSpec::TOP,

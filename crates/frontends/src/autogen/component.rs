@@ -191,7 +191,8 @@ fn tools(kit: &mut Kit<'_>, config: Node<'_>) -> Vec<ToolUse> {
 /// The declaration of a tool that gives a task to somebody.
 pub(super) fn asks(name: Name, at: Span) -> ToolDecl {
     let mut decl = ToolDecl::unknown(name, at);
-    decl.params = vec![ToolParam { name: "task".into(), ty: Type::Str, bound: core_ir::LabelSpec::TOP }];
+    decl.params =
+        vec![ToolParam { name: "task".into(), ty: Type::Str, bound: core_ir::LabelSpec::TOP, default: None }];
     decl.result = Type::Str;
     decl.effect = core_ir::EffectClass::Pure;
     decl.control = core_ir::LabelSpec::TOP;

@@ -274,7 +274,12 @@ impl<'r> CrewReader<'r, '_> {
         ] {
             let mut decl = ToolDecl::unknown(name.into(), at);
             decl.description = Some(format!("{about}: {list}").into());
-            let param = |name: &str| ToolParam { name: name.into(), ty: Type::Str, bound: LabelSpec::TOP };
+            let param = |name: &str| ToolParam {
+                name: name.into(),
+                ty: Type::Str,
+                bound: LabelSpec::TOP,
+                default: None,
+            };
             decl.params = [what, "context", "coworker"].map(param).to_vec();
             decl.result = Type::Str;
             decl.effect = EffectClass::Pure;

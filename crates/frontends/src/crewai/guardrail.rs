@@ -367,6 +367,7 @@ impl<'r> CrewReader<'r, '_> {
             name: "output".into(),
             ty: Type::record([("raw".into(), Type::Str)]),
             bound: LabelSpec::TOP,
+            default: None,
         }];
         decl.effect = EffectClass::Pure;
         let message = format!("the check `{}` is compiled to a tool of that name", decl.name);

@@ -457,7 +457,12 @@ impl<'d> LambdaLowering<'d, '_> {
         }
         let mut decl = ToolDecl::unknown(name.into(), at);
         if name == TERMINATE {
-            decl.params = vec![ToolParam { name: "answer".into(), ty: Type::Str, bound: LabelSpec::TOP }];
+            decl.params = vec![ToolParam {
+                name: "answer".into(),
+                ty: Type::Str,
+                bound: LabelSpec::TOP,
+                default: None,
+            }];
             decl.result = Type::Str;
             decl.effect = EffectClass::Pure;
             decl.control = LabelSpec::TOP;

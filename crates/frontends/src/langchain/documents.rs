@@ -87,7 +87,8 @@ impl<'d> LangChainReader<'d> {
     pub(super) fn retrieved(self, flow: &mut Flow<'_, '_>, question: &Name, at: Span) -> Name {
         let query = flow.kit.b.var(question.clone(), at);
         let mut decl = ToolDecl::unknown("retriever".into(), at);
-        decl.params = vec![ToolParam { name: "query".into(), ty: Type::Str, bound: LabelSpec::BOTTOM }];
+        decl.params =
+            vec![ToolParam { name: "query".into(), ty: Type::Str, bound: LabelSpec::BOTTOM, default: None }];
         decl.result = Type::list(document());
         let id = flow.kit.declared(decl);
         let tool = flow.kit.b.add(Term::Tool(id), at);

@@ -451,8 +451,12 @@ pub(super) fn outside<'d>(
     at: Span,
 ) -> StageInput<'d> {
     let mut decl = ToolDecl::unknown(slug(name).as_str().into(), at);
-    decl.params =
-        vec![core_ir::ToolParam { name: "query".into(), ty: Type::Str, bound: core_ir::LabelSpec::BOTTOM }];
+    decl.params = vec![core_ir::ToolParam {
+        name: "query".into(),
+        ty: Type::Str,
+        bound: core_ir::LabelSpec::BOTTOM,
+        default: None,
+    }];
     let id = flow.kit.declared(decl);
     let query = flow.text(given, at);
     let args = flow.kit.b.add(Term::Record(vec![("query".into(), query)]), at);

@@ -428,7 +428,7 @@ pub(super) fn bind(kit: &mut Kit<'_>, model: &mut Model, given: Node<'_>) {
                     };
                     let ty =
                         if required.contains(&e.name()) || ty == Type::Dyn { ty } else { Type::option(ty) };
-                    ToolParam { name: e.name().into(), ty, bound: LabelSpec::BOTTOM }
+                    ToolParam { name: e.name().into(), ty, bound: LabelSpec::BOTTOM, default: None }
                 })
                 .collect();
         }

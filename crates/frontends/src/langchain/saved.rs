@@ -637,7 +637,8 @@ struct ReplyHandling {
 /// Lowers a call of a tool outside the file with a text.
 fn called<'d>(flow: &mut Flow<'_, '_>, tool: &str, argument: &str, text: TermId, at: Span) -> StageInput<'d> {
     let mut decl = ToolDecl::unknown(tool.into(), at);
-    decl.params = vec![ToolParam { name: argument.into(), ty: Type::Str, bound: LabelSpec::BOTTOM }];
+    decl.params =
+        vec![ToolParam { name: argument.into(), ty: Type::Str, bound: LabelSpec::BOTTOM, default: None }];
     let id = flow.kit.declared(decl);
     let tool = flow.kit.b.add(Term::Tool(id), at);
     let args = flow.kit.b.add(Term::Record(vec![(argument.into(), text)]), at);

@@ -148,6 +148,7 @@ impl GraphReader<'_, '_> {
                 name: n.clone(),
                 ty: core_ir::Type::Dyn,
                 bound: core_ir::LabelSpec::BOTTOM,
+                default: None,
             })
             .collect();
         Effect::Tool(decl.into(), args, role)

@@ -53,7 +53,7 @@ pub(super) struct Subagent {
 }
 
 fn param(name: &str, ty: Type) -> ToolParam {
-    ToolParam { name: name.into(), ty, bound: LabelSpec::TOP }
+    ToolParam { name: name.into(), ty, bound: LabelSpec::TOP, default: None }
 }
 
 /// A tool that the framework brings along.

@@ -408,6 +408,7 @@ impl GraphReader<'_, '_> {
                         name: n.clone(),
                         ty: t.clone(),
                         bound: core_ir::LabelSpec::BOTTOM,
+                        default: None,
                     })
                     .collect();
             }

@@ -275,7 +275,8 @@ impl<'r> BuilderReader<'r, '_> {
                 let mut decl = quiet(&identifier(&name), at);
                 decl.description = text("description").map(Name::from);
                 let arg = text("arg_name").unwrap_or("task");
-                decl.params = vec![ToolParam { name: arg.into(), ty: Type::Str, bound: LabelSpec::TOP }];
+                decl.params =
+                    vec![ToolParam { name: arg.into(), ty: Type::Str, bound: LabelSpec::TOP, default: None }];
                 let term = match depth < MAX_DEPTH {
                     true => self.agent(kit, agent, depth + 1),
                     false => kit.unknown("an agent beyond the limit", at),

@@ -47,8 +47,12 @@ pub(super) fn choices(kit: &mut Kit<'_>, task: Task<'_>) -> Vec<Choice> {
                     decl.name = (*called).into();
                     decl.effect = *effect;
                     decl.result = Type::Str;
-                    let param =
-                        |p: &&str| ToolParam { name: (*p).into(), ty: Type::Str, bound: LabelSpec::BOTTOM };
+                    let param = |p: &&str| ToolParam {
+                        name: (*p).into(),
+                        ty: Type::Str,
+                        bound: LabelSpec::BOTTOM,
+                        default: None,
+                    };
                     decl.params = params.iter().map(param).collect();
                     if native == "env.read" {
                         decl.label = LabelSpec::Axes { untrusted: false, secret: true };
@@ -70,6 +74,7 @@ pub(super) fn choices(kit: &mut Kit<'_>, task: Task<'_>) -> Vec<Choice> {
                         name: name.clone(),
                         ty: ty.clone(),
                         bound: LabelSpec::BOTTOM,
+                        default: None,
                     };
                     decl.params = fields.iter().map(param).collect();
                 }

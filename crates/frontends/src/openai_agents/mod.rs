@@ -775,7 +775,8 @@ impl SdkReader<'_, '_> {
         let name = named(0, "tool_name").map_or_else(|| function_style(&self.name(agent)), str::to_string);
         let mut decl = ToolDecl::unknown(name.into(), at);
         decl.description = named(1, "tool_description").map(Name::from);
-        decl.params = vec![ToolParam { name: "input".into(), ty: Type::Str, bound: LabelSpec::TOP }];
+        decl.params =
+            vec![ToolParam { name: "input".into(), ty: Type::Str, bound: LabelSpec::TOP, default: None }];
         decl.result = Type::Str;
         decl.effect = core_ir::EffectClass::Pure;
         decl.control = LabelSpec::TOP;
@@ -846,7 +847,12 @@ impl SdkReader<'_, '_> {
             match call.and_then(|o| field(o, None, "input_type")).map(|g| py::type_of(self.world, g.value)) {
                 Some(Type::Record(fields)) => fields
                     .iter()
-                    .map(|(n, t)| ToolParam { name: n.clone(), ty: t.clone(), bound: LabelSpec::TOP })
+                    .map(|(n, t)| ToolParam {
+                        name: n.clone(),
+                        ty: t.clone(),
+                        bound: LabelSpec::TOP,
+                        default: None,
+                    })
                     .collect(),
                 _ => Vec::new(),
             };

@@ -547,8 +547,12 @@ impl<'w> FunctionLowering<'_, 'w> {
         fields: Vec<(Name, TermId)>,
         at: Span,
     ) -> TermId {
-        let param =
-            |(n, _): &(Name, TermId)| ToolParam { name: n.clone(), ty: Type::Dyn, bound: LabelSpec::BOTTOM };
+        let param = |(n, _): &(Name, TermId)| ToolParam {
+            name: n.clone(),
+            ty: Type::Dyn,
+            bound: LabelSpec::BOTTOM,
+            default: None,
+        };
         decl.params = fields.iter().map(param).collect();
         let id = kit.declared(decl);
         let tool = kit.b.add(Term::Tool(id), at);

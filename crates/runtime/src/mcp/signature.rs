@@ -283,8 +283,12 @@ mod tests {
 
     fn compare(params: &[(&str, Type)], result: Type, input: Json, output: Option<Json>) -> Option<String> {
         let at = Span { file: FileId(0), start: 0, end: 0 };
-        let param =
-            |(n, t): &(&str, Type)| ToolParam { name: (*n).into(), ty: t.clone(), bound: LabelSpec::BOTTOM };
+        let param = |(n, t): &(&str, Type)| ToolParam {
+            name: (*n).into(),
+            ty: t.clone(),
+            bound: LabelSpec::BOTTOM,
+            default: None,
+        };
         let decl = ToolDecl {
             params: params.iter().map(param).collect(),
             result,

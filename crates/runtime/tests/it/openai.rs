@@ -345,7 +345,12 @@ async fn an_endpoint_that_wants_the_new_name_of_the_limit_is_given_it() {
 
 fn tool(name: &str, params: &[(&str, Type)]) -> ToolDecl {
     let span = Span { file: FileId(0), start: 0, end: 0 };
-    let param = |(n, t): &(&str, Type)| ToolParam { name: (*n).into(), ty: t.clone(), bound: LabelSpec::TOP };
+    let param = |(n, t): &(&str, Type)| ToolParam {
+        name: (*n).into(),
+        ty: t.clone(),
+        bound: LabelSpec::TOP,
+        default: None,
+    };
     ToolDecl {
         params: params.iter().map(param).collect(),
         description: Some("finds things".into()),

@@ -660,6 +660,7 @@ impl Parser<'_> {
                     name,
                     ty,
                     bound: bound.unwrap_or_else(|| bound_default.clone()),
+                    default: None,
                 })
                 .collect(),
             result,

@@ -514,7 +514,12 @@ fn tools(rng: &mut Rng, lattice: LatticeKind, approve: bool, at_most: bool) -> V
         .map(|(name, params, result, policy, top, bottom)| ToolDecl {
             params: params
                 .into_iter()
-                .map(|(n, ty)| ToolParam { name: n.into(), ty, bound: spec(rng, lattice, top, bottom) })
+                .map(|(n, ty)| ToolParam {
+                    name: n.into(),
+                    ty,
+                    bound: spec(rng, lattice, top, bottom),
+                    default: None,
+                })
                 .collect(),
             result,
             effect: EffectClass::Write,
@@ -554,7 +559,8 @@ fn add_parts(rng: &mut Rng, lattice: LatticeKind, tools: &mut Vec<ToolDecl>) {
         ("c".into(), Type::list(Type::Str)),
         ("d".into(), Type::option(Type::Str)),
     ]);
-    let given = ToolParam { name: "a".into(), ty: Type::option(Type::Num), bound: LabelSpec::TOP };
+    let given =
+        ToolParam { name: "a".into(), ty: Type::option(Type::Num), bound: LabelSpec::TOP, default: None };
     let tool = |name: &str, result: Type, label| ToolDecl {
         params: vec![given.clone()],
         result,

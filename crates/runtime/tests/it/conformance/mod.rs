@@ -36,7 +36,12 @@ fn user(text: &str) -> Message {
 
 fn tool(name: &str, params: &[(&str, Type)]) -> Arc<ToolDecl> {
     let span = Span { file: FileId(0), start: 0, end: 0 };
-    let param = |(n, t): &(&str, Type)| ToolParam { name: (*n).into(), ty: t.clone(), bound: LabelSpec::TOP };
+    let param = |(n, t): &(&str, Type)| ToolParam {
+        name: (*n).into(),
+        ty: t.clone(),
+        bound: LabelSpec::TOP,
+        default: None,
+    };
     let params = params.iter().map(param).collect();
     ToolDecl { params, description: Some("finds things".into()), ..ToolDecl::unknown(name.into(), span) }
         .into()

@@ -48,7 +48,12 @@ pub fn caught(b: &mut Builder, e: TermId) -> TermId {
 
 /// A tool whose arguments and results have no labels of interest.
 pub fn decl(name: &str, params: &[(&str, Type)], result: Type, handler: Option<Data>) -> ToolDecl {
-    let param = |(n, t): &(&str, Type)| ToolParam { name: (*n).into(), ty: t.clone(), bound: LabelSpec::TOP };
+    let param = |(n, t): &(&str, Type)| ToolParam {
+        name: (*n).into(),
+        ty: t.clone(),
+        bound: LabelSpec::TOP,
+        default: None,
+    };
     ToolDecl {
         params: params.iter().map(param).collect(),
         result,

@@ -289,7 +289,7 @@ impl Gen<'_> {
             name,
             params: params
                 .into_iter()
-                .map(|name| ToolParam { name, ty: self.ty(), bound: self.label() })
+                .map(|name| ToolParam { name, ty: self.ty(), bound: self.label(), default: None })
                 .collect(),
             result: self.ty(),
             effect: self.of(&[EffectClass::Write, EffectClass::Read, EffectClass::Pure]),
