@@ -79,8 +79,8 @@ pub const EXPLANATIONS: &[Explanation] = &[
     Explanation {
         code: TOO_LARGE,
         title: "plan that is too large",
-        text: "A plan has at most 2 MiB and 200 levels of nesting. Calls of functions are expanded, and the \
-               result is bounded, too. Divide long plans.",
+        text: "A plan has at most 2 MiB, 4,000 statements and 200 levels of nesting. Calls of functions are \
+               expanded, and the result is bounded, too. Divide long plans.",
         wrong: "",
         right: "print(1)",
     },

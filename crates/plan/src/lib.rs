@@ -75,18 +75,66 @@ impl Default for World {
     }
 }
 
+/// Remedy for a call whose arguments can't be made before the statement that data decides.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hint {
+    /// The call.
+    pub call: Span,
+    /// The change to make.
+    pub help: String,
+}
+
+impl Hint {
+    /// Adds the remedies to the findings about their calls.
+    ///
+    /// # Examples
+    /// ```
+    /// use diagnostics::{Diagnostic, FileId, Span};
+    /// let call = Span { file: FileId(0), start: 3, end: 9 };
+    /// let hint = plan::Hint { call, help: "bind `to` before the `if`".into() };
+    /// let mut found = [Diagnostic::error("S101", "refused", call)];
+    /// plan::Hint::add(&[hint], &mut found);
+    /// assert_eq!(found[0].help, ["bind `to` before the `if`"]);
+    /// ```
+    pub fn add(hints: &[Hint], found: &mut [Diagnostic]) {
+        for d in found {
+            let own = hints.iter().filter(|h| d.span == Some(h.call) && !d.help.contains(&h.help));
+            d.help.extend(own.map(|h| h.help.clone()).collect::<Vec<_>>());
+        }
+    }
+}
+
 /// Compiles a plan.
 ///
 /// Returns the term, whose value is the answer, and the findings. There is no term if one is an error.
 pub fn compile(file: FileId, path: &str, text: Arc<str>, world: &World) -> (Option<Code>, Vec<Diagnostic>) {
+    let (code, found, _) = compile_with_hints(file, path, text, world);
+    (code, found)
+}
+
+/// Compiles a plan. Returns also remedies for the calls that a policy refuses because of where they stand.
+pub fn compile_with_hints(
+    file: FileId,
+    path: &str,
+    text: Arc<str>,
+    world: &World,
+) -> (Option<Code>, Vec<Diagnostic>, Vec<Hint>) {
     let source = python::Source::new(file, path, text);
     if let Some((span, message)) = source.syntax_error() {
-        return (None, vec![Diagnostic::error(codes::SYNTAX, message, span)]);
+        return (None, vec![Diagnostic::error(codes::SYNTAX, message, span)], Vec::new());
     }
-    if let Some(range) = names::too_deep(source.body()) {
-        let span = source.span(range);
-        let d = Diagnostic::error(codes::TOO_LARGE, "plan nested too deep", span);
-        return (None, vec![d.help("divide the expression or block into several statements")]);
+    if let Some(part) = names::too_much(source.body()) {
+        let (range, what, help) = match part {
+            names::TooMuch::Depth(at) => {
+                (at, "plan nested too deep".into(), "divide the expression or block into several statements")
+            }
+            names::TooMuch::Statements(at) => {
+                let what = format!("plan with more than {} statements", names::MAX_STATEMENTS);
+                (at, what, "write loops over lists")
+            }
+        };
+        let d = Diagnostic::error(codes::TOO_LARGE, what, source.span(range));
+        return (None, vec![d.help(help)], Vec::new());
     }
     lower::plan(&source, world)
 }

@@ -9,6 +9,8 @@ use std::collections::BTreeSet;
 pub(crate) const PRINTED: &str = "$out";
 /// Levels of nesting at most.
 const MAX_NESTING: usize = 200;
+/// Statements at most.
+pub(crate) const MAX_STATEMENTS: usize = 4_000;
 
 /// Methods that change their object.
 pub(crate) const MUTATORS: &[&str] = &[
@@ -48,6 +50,7 @@ fn targets(e: &Expr, out: &mut BTreeSet<String>) {
     match e {
         Expr::Tuple(t) => t.elts.iter().for_each(|e| targets(e, out)),
         Expr::List(t) => t.elts.iter().for_each(|e| targets(e, out)),
+        Expr::Starred(s) => targets(&s.value, out),
         e => out.extend(root(e).map(String::from)),
     }
 }
@@ -72,6 +75,7 @@ impl Assigned {
         match e {
             Expr::Tuple(t) => t.elts.iter().for_each(|e| self.target(e)),
             Expr::List(t) => t.elts.iter().for_each(|e| self.target(e)),
+            Expr::Starred(s) => self.target(&s.value),
             Expr::Name(n) => self.add(n.id.as_str()),
             e if self.mutated => root(e).into_iter().for_each(|n| self.add(n)),
             _ => {}
@@ -182,16 +186,24 @@ pub(crate) fn occurrences(e: &Expr, name: &str) -> usize {
     count.1
 }
 
-/// Returns the first part of a plan that is nested too deep.
-pub(crate) fn too_deep(body: &[Stmt]) -> Option<TextRange> {
+/// The first part of a plan that is too much, and why.
+pub(crate) enum TooMuch {
+    Depth(TextRange),
+    Statements(TextRange),
+}
+
+/// Returns the first part of a plan that is nested too deep, or that is one statement too many.
+pub(crate) fn too_much(body: &[Stmt]) -> Option<TooMuch> {
+    #[derive(Default)]
     struct Depth {
         now: usize,
-        found: Option<TextRange>,
+        statements: usize,
+        found: Option<TooMuch>,
     }
     impl Depth {
         fn inside(&mut self, at: TextRange, go: impl FnOnce(&mut Depth)) {
             if self.now >= MAX_NESTING {
-                self.found.get_or_insert(at);
+                self.found.get_or_insert(TooMuch::Depth(at));
             }
             if self.found.is_none() {
                 self.now += 1;
@@ -202,14 +214,21 @@ pub(crate) fn too_deep(body: &[Stmt]) -> Option<TextRange> {
     }
     impl<'a> SourceOrderVisitor<'a> for Depth {
         fn visit_stmt(&mut self, s: &'a Stmt) {
+            self.statements += 1;
+            if self.statements > MAX_STATEMENTS {
+                self.found.get_or_insert(TooMuch::Statements(s.range()));
+            }
             self.inside(s.range(), |d| walk_stmt(d, s));
         }
         fn visit_expr(&mut self, e: &'a Expr) {
             self.inside(e.range(), |d| walk_expr(d, e));
         }
     }
-    let mut depth = Depth { now: 0, found: None };
+    let mut depth = Depth::default();
     for s in body {
+        if depth.found.is_some() {
+            break;
+        }
         depth.visit_stmt(s);
     }
     depth.found

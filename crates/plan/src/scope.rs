@@ -46,12 +46,16 @@ pub(crate) enum Ty {
     Set,
     /// A dictionary; with the fields that it has for certain, if it is a record.
     Dict(Option<Rc<[(Name, Ty)]>>),
+    /// An object of a class of the plan, with its fields.
+    Object(Rc<str>, Rc<[(Name, Ty)]>),
+    /// A value that cannot be mutated and is no JSON: a date, a member of an `Enum`, a match.
+    Atom,
 }
 
 impl Ty {
     /// Returns true for values that cannot be mutated.
     pub(crate) fn scalar(&self) -> bool {
-        matches!(self, Ty::Null | Ty::Bool | Ty::Num | Ty::Str)
+        matches!(self, Ty::Null | Ty::Bool | Ty::Num | Ty::Str | Ty::Atom)
     }
 
     /// Returns true for values that are data for a tool without conversion.
@@ -135,6 +139,8 @@ pub(crate) struct Frame {
     pub(crate) prefix: Rc<str>,
     /// True for a function, whose outer variables must not be mutated.
     pub(crate) closed: bool,
+    /// Variables that one place binds.
+    pub(crate) once: Rc<[String]>,
 }
 
 pub(crate) type Frames = Vec<Frame>;

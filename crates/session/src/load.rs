@@ -28,6 +28,8 @@ pub struct Runnable {
     pub input: Option<Type>,
     /// True if this is the default entry point.
     pub is_default: bool,
+    /// Remedies for calls of a plan that are refused because of where they stand.
+    pub hints: Vec<plan::Hint>,
 }
 
 /// Reason why nothing could be loaded.
@@ -76,7 +78,13 @@ impl Loaded {
     /// A term that is no file's: one entry point without an input, and no policy.
     pub fn of_term(name: &str, code: Arc<Code>) -> Loaded {
         Loaded {
-            runnables: vec![Runnable { name: name.into(), code, input: None, is_default: true }],
+            runnables: vec![Runnable {
+                name: name.into(),
+                code,
+                input: None,
+                is_default: true,
+                hints: Vec::new(),
+            }],
             found: Vec::new(),
             policy: None,
             named: Vec::new(),
@@ -483,6 +491,7 @@ pub fn pipelines(module: &agentlang::Module, found: &mut Vec<Diagnostic>) -> Vec
                 code: Arc::new(code),
                 input: Some(entry.input.clone()),
                 is_default: default.as_ref() == Some(&entry.name),
+                hints: Vec::new(),
             }),
             Err(more) => found.extend(more),
         }
@@ -531,8 +540,13 @@ pub fn lam(sources: &mut Sources, id: FileId, text: &str, options: &Options) -> 
     let parsed = agentlang::calculus::compile(id, text);
     match parsed.code {
         Some(code) if !has_errors(&parsed.diagnostics) => {
-            let runnable =
-                Runnable { name: "main".into(), code: Arc::new(code), input: None, is_default: true };
+            let runnable = Runnable {
+                name: "main".into(),
+                code: Arc::new(code),
+                input: None,
+                is_default: true,
+                hints: Vec::new(),
+            };
             let declared = runnable.code.tools.clone();
             let loaded = with_policy(sources, vec![runnable], parsed.diagnostics, options)?;
             Ok(Loaded { declared, ..loaded })
@@ -577,6 +591,7 @@ fn config(path: &str, files: Vec<File>) -> Result<(Vec<Runnable>, Vec<Diagnostic
         input: Some(input_of(&unit.code)),
         code: unit.code,
         is_default: only || crew == Some(i),
+        hints: Vec::new(),
     });
     Ok((out.collect(), found))
 }

@@ -264,12 +264,12 @@ impl Toolset {
             let label = |t: &Arc<ToolDecl>| Some((t.name.clone(), policy.result_of(&t.name, &self.named)?));
             world.results = self.tools.iter().filter_map(label).collect();
         }
-        let (code, more) = plan::compile(text.file, text.path, text.text.clone(), &world);
+        let (code, more, hints) = plan::compile_with_hints(text.file, text.path, text.text.clone(), &world);
         let mut found = self.found.clone();
         found.extend(more);
         let Some(code) = code.filter(|_| !has_errors(&found)) else { return Err(Problem::Wrong(found)) };
         let mut runnable =
-            Runnable { name: "plan".into(), code: Arc::new(code), input: None, is_default: true };
+            Runnable { name: "plan".into(), code: Arc::new(code), input: None, is_default: true, hints };
         if let Some(policy) = &self.policy {
             policy::apply(policy, &self.named, std::iter::once(&mut runnable.code))?;
         }

@@ -284,7 +284,9 @@ fn entry(
     if show.contains(&Show::Flow) {
         let options = policy::options(policy, routes.clone(), input.is_some());
         let report = flow::analyse(&r.code, &options);
-        found.extend(flow::findings(&report));
+        let mut refused = flow::findings(&report);
+        plan::Hint::add(&r.hints, &mut refused);
+        found.extend(refused);
         add(json!({"flow": flow::to_json(&report, sources)}));
         lines.extend(flow::to_text(&report, sources).into_iter().map(|line| format!("  {line}")));
     }

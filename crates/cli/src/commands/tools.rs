@@ -119,8 +119,13 @@ fn call(
     let tool = code.tools.first().cloned();
     let params = tool.iter().flat_map(|t| &t.params).map(|p| (p.name.clone(), p.ty.clone())).collect();
     let name = tool.map_or_else(String::new, |t| t.name.to_string());
-    let runnable =
-        Runnable { name, code: Arc::new(code), input: Some(Type::Record(params)), is_default: true };
+    let runnable = Runnable {
+        name,
+        code: Arc::new(code),
+        input: Some(Type::Record(params)),
+        is_default: true,
+        hints: Vec::new(),
+    };
     let command = format!("tools {} --test {}", args.file.as_deref().unwrap_or_default(), runnable.name);
     // As `--input`: a file may hold the arguments.
     let input = input(ui, InputArgs { command, given: None, option: given }, &runnable)?;

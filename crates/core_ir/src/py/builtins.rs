@@ -21,6 +21,9 @@ fn keyed(items: &[Data], keys: Option<&Data>) -> Vec<(Data, Data)> {
 }
 
 pub(super) fn call(name: &str, args: &[Data], kw: &[(Name, Data)], limit: usize) -> PyResult {
+    if let Some(name) = name.strip_prefix("datetime.") {
+        return super::dates::call(name, args, kw);
+    }
     let only = |known: &[&str]| match kw.iter().find(|(n, _)| !known.contains(&&**n)) {
         Some((n, _)) => type_error::<()>(format!("{name}() got an unexpected keyword argument '{n}'")),
         None => Ok(()),
@@ -34,7 +37,9 @@ pub(super) fn call(name: &str, args: &[Data], kw: &[(Name, Data)], limit: usize)
         "round" => only(&["ndigits"])?,
         "dict" => {}
         "zip" => only(&["strict"])?,
-        "dumps" => only(&["indent", "sort_keys", "ensure_ascii"])?,
+        "dumps" => only(&["indent", "sort_keys", "ensure_ascii", "default"])?,
+        "int" => only(&["base"])?,
+        "replace" => {}
         _ => only(&[])?,
     }
     let reverse = named(kw, "reverse").is_some_and(truth);
@@ -43,7 +48,7 @@ pub(super) fn call(name: &str, args: &[Data], kw: &[(Name, Data)], limit: usize)
         ("str", [a]) => Ok(Data::str(format::str(a))),
         ("repr", [a]) => Ok(Data::str(format::repr(a))),
         ("type", [a]) => Ok(Data::str(class(a))),
-        ("len", [a]) => match view(a) {
+        ("len", [a]) => match view(super::base(a)) {
             View::Str(s) => Ok(Data::Num(Num::from(s.chars().count() as i64))),
             View::List(i) | View::Tuple(i) | View::Set(i) | View::Dict(i) => {
                 Ok(Data::Num(Num::from(i.len() as i64)))
@@ -52,12 +57,26 @@ pub(super) fn call(name: &str, args: &[Data], kw: &[(Name, Data)], limit: usize)
             _ => type_error(format!("object of type '{}' has no len()", class(a))),
         },
         ("int", []) | ("float", []) => Ok(Data::Num(Num::ZERO)),
-        ("int", [a]) => numbers::int(a),
+        ("int", [a]) => match named(kw, "base") {
+            Some(base) => numbers::int_of_base(a, base),
+            None => numbers::int(a),
+        },
+        ("int", [a, base]) => numbers::int_of_base(a, base),
+        ("bin" | "hex" | "oct", [a]) => {
+            let n = small(a)?;
+            let (sign, n) = (if n < 0 { "-" } else { "" }, n.unsigned_abs());
+            Ok(Data::str(match name {
+                "bin" => format!("{sign}0b{n:b}"),
+                "hex" => format!("{sign}0x{n:x}"),
+                _ => format!("{sign}0o{n:o}"),
+            }))
+        }
         ("float", [a]) => numbers::float(a),
         ("bool", []) => Ok(Data::Bool(false)),
         ("bool", [a]) => Ok(numbers::boolean(a)),
         ("round", [a]) => numbers::round(a, named(kw, "ndigits")),
         ("round", [a, digits]) => numbers::round(a, Some(digits)),
+        ("abs", [a]) if matches!(view(a), View::Moment(super::Moment::Delta(_))) => numbers::unary("abs", a),
         ("abs", [a]) => match number(a) {
             Some(n) => Ok(Data::Num(if n < Num::ZERO { n.neg() } else { n })),
             None => type_error(format!("bad operand type for abs(): '{}'", class(a))),
@@ -119,6 +138,9 @@ pub(super) fn call(name: &str, args: &[Data], kw: &[(Name, Data)], limit: usize)
         }
         ("reversed", [a]) => match view(a) {
             View::Set(_) => type_error("'set' object is not reversible"),
+            View::Counter(_) | View::Default(..) => {
+                unsupported("`reversed` of this dictionary: use `list(d)`")
+            }
             _ => {
                 let mut items = iterate(a)?;
                 items.reverse();
@@ -203,6 +225,11 @@ pub(super) fn call(name: &str, args: &[Data], kw: &[(Name, Data)], limit: usize)
                 // A whole number may stand for either.
                 Some("float") => own == "float",
                 Some("int") => own == "int" || own == "bool",
+                Some("dict") => matches!(own, "dict" | "Counter" | "defaultdict"),
+                Some("date") => matches!(own, "date" | "datetime"),
+                Some("str") => {
+                    own == "str" || matches!(view(a), View::Object(_, super::ClassKind::StrEnum, _))
+                }
                 Some(c) => c == own || c == "object",
                 None => false,
             };
@@ -210,14 +237,88 @@ pub(super) fn call(name: &str, args: &[Data], kw: &[(Name, Data)], limit: usize)
         }
         ("loads", [Data::Str(text)]) => {
             let Ok(json) = serde_json::from_str(text) else {
-                return raise("ValueError", "the text is not JSON");
+                return raise("JSONDecodeError", "the text is not JSON");
             };
             Data::from_json(&json).map_or_else(|e| value_error(e.to_string()), Ok)
         }
         ("loads", [a]) => type_error(format!("the JSON object must be str, not {}", class(a))),
         ("dumps", [a]) => {
-            let json = json_text(a)?;
-            if kw.is_empty() { Ok(Data::str(json)) } else { unsupported("`json.dumps` with options") }
+            let indent = match named(kw, "indent") {
+                None | Some(Data::Null) => None,
+                Some(Data::Str(s)) => Some(s.to_string()),
+                Some(d) => Some(" ".repeat(usize::try_from(small(d)?).unwrap_or(0).min(64))),
+            };
+            let style = JsonStyle {
+                indent,
+                sorted: named(kw, "sort_keys").is_some_and(truth),
+                ascii: named(kw, "ensure_ascii").is_none_or(truth),
+                any: named(kw, "default").is_some(),
+            };
+            let json = json_text(a, &style, 1)?;
+            if json.len() > limit { Err(PyError::Limit) } else { Ok(Data::str(json)) }
+        }
+        ("fromkeys", [keys] | [keys, _]) => {
+            let mut out: Vec<(Data, Data)> = Vec::new();
+            for key in iterate(keys)? {
+                hashable(&key)?;
+                put(&mut out, key, args.get(1).cloned().unwrap_or(Data::Null));
+            }
+            Ok(dict(out))
+        }
+        ("asdict", [a]) => match view(a) {
+            View::Object(_, super::ClassKind::Data, _) => Ok(as_dict(a)),
+            _ => type_error("asdict() should be called on dataclass instances"),
+        },
+        ("replace", [a]) => match view(a) {
+            View::Object(_, super::ClassKind::Data, fields) => {
+                let mut fields = fields.to_vec();
+                for (n, v) in kw {
+                    match fields.iter_mut().find(|(f, _)| f == n) {
+                        Some((_, old)) => *old = v.clone(),
+                        None => return type_error(format!("got an unexpected keyword argument '{n}'")),
+                    }
+                }
+                Ok(Data::record(fields))
+            }
+            _ => type_error("replace() should be called on dataclass instances"),
+        },
+        ("sqrt", [a]) => match number(a) {
+            Some(n) if n < Num::ZERO => value_error("math domain error"),
+            Some(n) => Ok(Data::Num(square_root(&n)?)),
+            None => type_error(format!("must be real number, not {}", class(a))),
+        },
+        ("prod", [a]) => {
+            let mut total = Data::Num(Num::ONE);
+            for item in iterate(a)? {
+                total = numbers::binary("mul", &total, &item, limit)?;
+            }
+            Ok(total)
+        }
+        ("gcd", all) => {
+            let mut total = Num::ZERO;
+            for d in all {
+                let mut b = integer(d)?;
+                if b < Num::ZERO {
+                    b = b.neg();
+                }
+                while !b.is_zero() {
+                    let rest = total.rem(&b)?;
+                    (total, b) = (b, rest);
+                }
+            }
+            Ok(Data::Num(total))
+        }
+        ("defaultdict", [Data::Str(factory)]) => Ok(Data::Tag(
+            "defaultdict".into(),
+            Data::list([Data::Str(factory.clone()), dict(Vec::new())]).into(),
+        )),
+        ("defaultdict", [Data::Str(factory), a]) => {
+            let entries = call("dict", std::slice::from_ref(a), &[], limit)?;
+            Ok(Data::Tag("defaultdict".into(), Data::list([Data::Str(factory.clone()), entries]).into()))
+        }
+        ("Counter", []) => Ok(Data::Tag("counter".into(), dict(Vec::new()).into())),
+        ("Counter", [a]) if pairs(a).is_some() => {
+            Ok(Data::Tag("counter".into(), dict(pairs(a).unwrap_or_default()).into()))
         }
         ("Counter", [a]) => {
             let mut out: Vec<(Data, Data)> = Vec::new();
@@ -226,37 +327,92 @@ pub(super) fn call(name: &str, args: &[Data], kw: &[(Name, Data)], limit: usize)
                 let old = super::lookup(&out, &item).and_then(number).unwrap_or(Num::ZERO);
                 put(&mut out, item, Data::Num(old.add(&Num::ONE)?));
             }
-            Ok(dict(out))
+            Ok(Data::Tag("counter".into(), dict(out).into()))
         }
         _ => type_error(format!("{name}() takes another number of arguments ({} given)", args.len())),
     }
 }
 
-fn json_text(d: &Data) -> PyResult<String> {
-    let list = |items: &[Data]| -> PyResult<String> {
-        let all: Vec<String> = items.iter().map(json_text).collect::<PyResult<_>>()?;
-        Ok(format!("[{}]", all.join(", ")))
-    };
-    match view(d) {
-        View::List(items) | View::Tuple(items) => list(items),
-        View::Set(_) => type_error("Object of type set is not JSON serializable"),
-        View::Record(_) | View::Dict(_) => {
-            let Data::Record(fields) = super::plain(d) else { return Err(PyError::Unknown) };
-            let values = match view(d) {
-                View::Dict(items) => items.iter().filter_map(pair).map(|(_, v)| v).collect(),
-                _ => fields.iter().map(|(_, v)| v.clone()).collect::<Vec<_>>(),
-            };
-            let all: Vec<String> = fields
-                .iter()
-                .zip(&values)
-                .map(|((n, _), v)| Ok(format!("{}: {}", ascii(n), json_text(v)?)))
-                .collect::<PyResult<_>>()?;
-            Ok(format!("{{{}}}", all.join(", ")))
+/// A square root: exact if it is rational, or else the nearest number that a `float` is.
+fn square_root(n: &Num) -> PyResult<Num> {
+    let root: Num = format!("{:e}", n.to_f64().sqrt()).parse()?;
+    Ok(root)
+}
+
+/// An object of a dataclass as dictionaries.
+pub(super) fn as_dict(d: &Data) -> Data {
+    let parts = |items: &[Data]| -> Vec<Data> { items.iter().map(as_dict).collect() };
+    stacker::maybe_grow(64 << 10, 1 << 20, || match view(d) {
+        View::Object(_, super::ClassKind::Data | super::ClassKind::Model, fields) => {
+            Data::record(super::objects::own(fields).map(|(n, v)| (n.clone(), as_dict(v))))
         }
-        View::Str(s) => Ok(ascii(s)),
+        View::List(items) => Data::list(parts(items)),
+        View::Tuple(items) => tuple(parts(items)),
+        View::Record(fields) => Data::record(fields.iter().map(|(n, v)| (n.clone(), as_dict(v)))),
+        View::Dict(items) => dict(items.iter().filter_map(pair).map(|(k, v)| (k, as_dict(&v))).collect()),
+        _ => d.clone(),
+    })
+}
+
+/// Options of `json.dumps`.
+struct JsonStyle {
+    indent: Option<String>,
+    sorted: bool,
+    ascii: bool,
+    /// True with `default=str`: what is no JSON is shown as text.
+    any: bool,
+}
+
+fn json_text(d: &Data, style: &JsonStyle, depth: usize) -> PyResult<String> {
+    stacker::maybe_grow(64 << 10, 1 << 20, || json_text_inner(d, style, depth))
+}
+
+fn json_text_inner(d: &Data, style: &JsonStyle, depth: usize) -> PyResult<String> {
+    let text = |s: &str| if style.ascii { ascii(s) } else { serde_json::Value::from(s).to_string() };
+    let join = |open: char, all: Vec<String>, close: char| match &style.indent {
+        _ if all.is_empty() => format!("{open}{close}"),
+        None => format!("{open}{}{close}", all.join(", ")),
+        Some(by) => {
+            let (inner, outer) = (by.repeat(depth), by.repeat(depth - 1));
+            format!("{open}\n{inner}{}\n{outer}{close}", all.join(&format!(",\n{inner}")))
+        }
+    };
+    match view(super::base(d)) {
+        View::List(items) | View::Tuple(items) => {
+            let all: PyResult<Vec<String>> = items.iter().map(|i| json_text(i, style, depth + 1)).collect();
+            Ok(join('[', all?, ']'))
+        }
+        View::Record(_) | View::Dict(_) => {
+            let mut all = pairs(d).unwrap_or_default();
+            if style.sorted {
+                all = seq::sort_pairs(all)?;
+            }
+            let mut out = Vec::new();
+            for (k, v) in all {
+                let key = match view(&k) {
+                    View::Str(s) => s.to_string(),
+                    View::None => "null".into(),
+                    View::Bool(b) => b.to_string(),
+                    View::Num(n) => format::num(n),
+                    _ => {
+                        return type_error(format!(
+                            "keys must be str, int, float, bool or None, not {}",
+                            class(&k)
+                        ));
+                    }
+                };
+                out.push(format!("{}: {}", text(&key), json_text(&v, style, depth + 1)?));
+            }
+            Ok(join('{', out, '}'))
+        }
+        View::Str(s) => Ok(text(s)),
         View::Num(n) => Ok(format::num(n)),
         View::None | View::Bool(_) => Ok(d.to_json().to_string()),
-        View::Exception(..) | View::Other => type_error("Object is not JSON serializable"),
+        View::Object(_, super::ClassKind::StrEnum, _) => {
+            json_text(super::objects::member(d).unwrap_or(&Data::Null), style, depth)
+        }
+        _ if style.any => Ok(text(&format::str(d))),
+        _ => type_error(format!("Object of type {} is not JSON serializable", class(d))),
     }
 }
 

@@ -1,7 +1,10 @@
 //! `str`, `repr` and format specifications.
 
 use super::numbers::{half_even, number, power, whole};
-use super::{PyError, PyResult, View, class, pair, raise, type_error, unsupported, value_error, view};
+use super::{
+    ClassKind, Moment, PyError, PyResult, View, class, dates, objects, pair, raise, type_error, unsupported,
+    value_error, view,
+};
 use crate::{Data, Num};
 
 /// `str(x)`.
@@ -9,6 +12,18 @@ pub(super) fn str(d: &Data) -> String {
     match view(d) {
         View::Str(s) => s.to_string(),
         View::Exception(_, message) => message.to_string(),
+        View::Moment(m) => dates::str(m),
+        View::Object(class, ClassKind::Enum | ClassKind::StrEnum, fields) => {
+            if objects::shown_as_value(fields) {
+                d.field("value").map_or_else(String::new, str)
+            } else {
+                format!("{class}.{}", d.field("name").and_then(Data::as_str).unwrap_or(""))
+            }
+        }
+        View::Object(_, ClassKind::Model, fields) => {
+            let all: Vec<String> = objects::own(fields).map(|(n, v)| format!("{n}={}", repr(v))).collect();
+            all.join(" ")
+        }
         _ => repr(d),
     }
 }
@@ -37,6 +52,32 @@ pub fn repr(d: &Data) -> String {
             format!("{{{}}}", all.join(", "))
         }
         View::Exception(class, message) => format!("{class}({})", quoted(message)),
+        View::Counter(inner) => {
+            if super::truth(inner) {
+                let sorted = super::methods::most_common(inner).unwrap_or_default();
+                let all: Vec<String> =
+                    sorted.iter().map(|(k, v)| format!("{}: {}", repr(k), repr(v))).collect();
+                format!("Counter({{{}}})", all.join(", "))
+            } else {
+                "Counter()".into()
+            }
+        }
+        View::Default(factory, inner) => format!("defaultdict(<class '{factory}'>, {})", repr(inner)),
+        View::Object(class, ClassKind::Enum | ClassKind::StrEnum, _) => {
+            let name = d.field("name").and_then(Data::as_str).unwrap_or("");
+            format!("<{class}.{name}: {}>", d.field("value").map_or_else(String::new, repr))
+        }
+        View::Object(class, _, fields) => {
+            let all: Vec<String> = objects::own(fields).map(|(n, v)| format!("{n}={}", repr(v))).collect();
+            format!("{class}({})", all.join(", "))
+        }
+        View::Moment(m) => dates::repr(m),
+        View::Match(m) => {
+            let of =
+                |name| super::regexes::method(m, name, &[], &[]).map_or_else(|_| String::new(), |d| repr(&d));
+            format!("<re.Match object; span={}, match={}>", of("span"), of("group"))
+        }
+        View::Pattern(text) => format!("re.compile({})", quoted(text)),
         View::Other => d.to_json().to_string(),
     })
 }
@@ -260,6 +301,12 @@ fn grouped(digits: &str, by: char, size: usize) -> String {
 pub(super) fn format(d: &Data, text: &str, limit: usize) -> PyResult<String> {
     if text.is_empty() {
         return Ok(str(d));
+    }
+    if let View::Moment(m @ (Moment::Date(_) | Moment::DateTime(..) | Moment::Time(_))) = view(d) {
+        return dates::strftime(m, text);
+    }
+    if let View::Object(_, ClassKind::Enum | ClassKind::StrEnum, _) = view(d) {
+        return format(&Data::str(str(d)), text, limit);
     }
     let spec = spec(text)?;
     let unknown =

@@ -10,27 +10,39 @@ use crate::{Data, Name, Num};
 /// Returns whether an object has a method, whatever it is called with.
 pub(super) fn exists(object: &Data, name: &str) -> bool {
     let list = ["append", "extend", "insert", "pop", "remove", "sort", "reverse", "clear", "copy"];
-    match view(object) {
+    match view(super::base(object)) {
+        View::Moment(m) => super::dates::has(m, name),
+        View::Match(_) => super::regexes::has(name),
+        View::Pattern(_) => {
+            matches!(name, "search" | "match" | "fullmatch" | "findall" | "finditer" | "sub" | "split")
+        }
+        View::Object(_, super::ClassKind::Model, _) => {
+            matches!(name, "model_dump" | "dict" | "model_dump_json" | "json" | "model_copy" | "copy")
+        }
+        View::Object(_, super::ClassKind::StrEnum, _) => {
+            super::objects::member(object).is_some_and(|v| exists(v, name))
+        }
         View::Str(_) => !matches!(
             text(name, "", object, &vec![Data::Null; 9], &[], 0),
             Err(PyError::Raise("AttributeError", _))
         ),
         View::List(_) => list.contains(&name) || matches!(name, "count" | "index"),
         View::Tuple(_) => matches!(name, "count" | "index"),
-        View::Record(_) | View::Dict(_) => matches!(
-            name,
-            "get"
-                | "keys"
-                | "values"
-                | "items"
-                | "copy"
-                | "pop"
-                | "popitem"
-                | "setdefault"
-                | "update"
-                | "clear"
-                | "most_common"
-        ),
+        View::Record(_) | View::Dict(_) => {
+            matches!(
+                name,
+                "get"
+                    | "keys"
+                    | "values"
+                    | "items"
+                    | "copy"
+                    | "pop"
+                    | "popitem"
+                    | "setdefault"
+                    | "update"
+                    | "clear"
+            ) || name == "most_common" && matches!(view(object), View::Counter(_))
+        }
         View::Set(_) => matches!(
             name,
             "add"
@@ -76,7 +88,52 @@ pub(super) fn call(name: &str, object: &Data, args: &[Data], kw: &[(Name, Data)]
         }
         return text(name, s, object, args, kw, limit);
     }
+    match view(object) {
+        View::Moment(m) => return super::dates::method(m, name, args, kw),
+        View::Match(m) if super::regexes::has(name) => return super::regexes::method(m, name, args, kw),
+        View::Pattern(_) if exists(object, name) => {
+            let all: Vec<Data> = std::iter::once(object.clone()).chain(args.iter().cloned()).collect();
+            return super::regexes::call(name, &all, kw, limit);
+        }
+        View::Object(_, super::ClassKind::Model, fields) => {
+            return match name {
+                "model_dump" | "dict" if kw.is_empty() && args.is_empty() => {
+                    Ok(super::builtins::as_dict(object))
+                }
+                "model_copy" | "copy" => {
+                    takes(&["update"])?;
+                    let mut fields = fields.to_vec();
+                    if let Some((_, update)) = kw.first() {
+                        for (k, v) in pairs(update).unwrap_or_default() {
+                            let Some(k) = k.as_str() else { continue };
+                            match fields.iter_mut().find(|(f, _)| **f == *k) {
+                                Some((_, old)) => *old = v,
+                                None => fields.push((Name::from(k), v)),
+                            }
+                        }
+                    }
+                    Ok(Data::record(fields))
+                }
+                "model_dump" | "dict" | "model_dump_json" | "json" => {
+                    unsupported(format!("`{name}` with options: use `model_dump()`"))
+                }
+                _ => no_method(object, name),
+            };
+        }
+        View::Object(_, super::ClassKind::StrEnum, _) => {
+            return match super::objects::member(object) {
+                Some(value) => call(name, value, args, kw, limit),
+                None => no_method(object, name),
+            };
+        }
+        _ => {}
+    }
     takes(&[])?;
+    if name == "most_common" && !matches!(view(object), View::Counter(_)) {
+        return no_method(object, name);
+    }
+    let whole = object;
+    let object = super::base(object);
     match (view(object), name, args) {
         (View::List(items) | View::Tuple(items), "count", [a]) => {
             Ok(number(items.iter().filter(|i| equal(i, a)).count()))
@@ -96,7 +153,7 @@ pub(super) fn call(name: &str, object: &Data, args: &[Data], kw: &[(Name, Data)]
                 None => value_error(format!("{} is not in list", format::repr(a))),
             }
         }
-        (View::List(_) | View::Set(_) | View::Record(_) | View::Dict(_), "copy", []) => Ok(object.clone()),
+        (View::List(_) | View::Set(_) | View::Record(_) | View::Dict(_), "copy", []) => Ok(whole.clone()),
         (View::Record(_) | View::Dict(_), "get", [key] | [key, _]) => {
             hashable(key)?;
             let all = pairs(object).unwrap_or_default();
@@ -110,9 +167,8 @@ pub(super) fn call(name: &str, object: &Data, args: &[Data], kw: &[(Name, Data)]
             Ok(Data::list(pairs(object).unwrap_or_default().into_iter().map(|(k, v)| tuple(vec![k, v]))))
         }
         (View::Record(_) | View::Dict(_), "most_common", [] | [_]) => {
-            let all = pairs(object).unwrap_or_default();
-            let keyed = all.into_iter().map(|(k, v)| (v.clone(), tuple(vec![k, v]))).collect();
-            let mut sorted = seq::sort(keyed, true)?;
+            let mut sorted: Vec<Data> =
+                most_common(object)?.into_iter().map(|(k, v)| tuple(vec![k, v])).collect();
             if let [n] = args {
                 sorted.truncate(usize::try_from(small(n)?).unwrap_or(0));
             }
@@ -149,6 +205,14 @@ pub(super) fn call(name: &str, object: &Data, args: &[Data], kw: &[(Name, Data)]
         }
         _ => no_method(object, name),
     }
+}
+
+/// The entries of a dictionary, those with the largest values first.
+pub(super) fn most_common(counts: &Data) -> PyResult<Vec<(Data, Data)>> {
+    let all = pairs(counts).unwrap_or_default();
+    let keyed = all.into_iter().map(|(k, v)| (v.clone(), Data::list([k, v]))).collect();
+    let sorted = seq::sort(keyed, true)?;
+    Ok(sorted.iter().filter_map(super::pair).collect())
 }
 
 /// A letter at the beginning of a word: `ß` is `Ss`.
@@ -442,6 +506,12 @@ fn text(name: &str, s: &str, object: &Data, args: &[Data], kw: &[(Name, Data)], 
             give(if p.is_empty() { s } else { s.strip_suffix(p).unwrap_or(s) }.into())
         }
         ("format", _) => template(s, args, kw, limit),
+        ("format_map", [of]) => {
+            let Data::Record(fields) = super::base(of) else {
+                return unsupported("`format_map` with something else than a dictionary of names");
+            };
+            template(s, &[], fields, limit)
+        }
         ("expandtabs" | "encode" | "translate" | "maketrans" | "isprintable", _) => {
             unsupported(format!("`str.{name}` is not part of the plan language"))
         }
@@ -451,7 +521,7 @@ fn text(name: &str, s: &str, object: &Data, args: &[Data], kw: &[(Name, Data)], 
             | "rindex" | "count" | "startswith" | "endswith" | "isdigit" | "isdecimal" | "isnumeric"
             | "isalpha" | "isalnum" | "isspace" | "isupper" | "islower" | "istitle" | "isidentifier"
             | "isascii" | "zfill" | "center" | "ljust" | "rjust" | "partition" | "rpartition"
-            | "removeprefix" | "removesuffix",
+            | "removeprefix" | "removesuffix" | "format_map",
             _,
         ) => count(name, args),
         _ => no_method(object, name),
@@ -591,10 +661,10 @@ pub(super) fn change(
                     none
                 }
                 ("pop", [] | [_]) => {
+                    let i = args.first().map_or(Ok(-1), small)?;
                     if items.is_empty() {
                         return raise("IndexError", "pop from empty list");
                     }
-                    let i = args.first().map_or(Ok(-1), small)?;
                     let at = if i < 0 { i + items.len() as i64 } else { i };
                     if at < 0 || at >= items.len() as i64 {
                         return raise("IndexError", "pop index out of range");
@@ -665,13 +735,14 @@ pub(super) fn change(
                 ("pop", []) => {
                     return unsupported("`set.pop` takes any item: use `sorted(s)[0]` and `discard`");
                 }
-                ("add" | "discard" | "remove" | "clear", _) => return count(name, args),
+                ("add" | "discard" | "remove" | "clear" | "pop", _) => return count(name, args),
                 _ => return no_method(object, name),
             };
             Ok((set(items)?, value))
         }
-        View::Record(_) | View::Dict(_) => {
+        View::Record(_) | View::Dict(_) | View::Counter(_) | View::Default(..) => {
             let mut all = pairs(object).unwrap_or_default();
+            let counts = matches!(view(object), View::Counter(_));
             let value = match (name, args) {
                 ("pop", [key] | [key, _]) => {
                     hashable(key)?;
@@ -698,6 +769,15 @@ pub(super) fn change(
                         }
                     }
                 }
+                ("update", [] | [_]) if counts => {
+                    let more = super::builtins::call("Counter", args, &[], usize::MAX)?;
+                    let more = pairs(&more).unwrap_or_default().into_iter();
+                    for (k, v) in more.chain(kw.iter().map(|(n, v)| (Data::str(&**n), v.clone()))) {
+                        let old = lookup(&all, &k).cloned().unwrap_or(number(0));
+                        put(&mut all, k, super::numbers::binary("add", &v, &old, usize::MAX)?);
+                    }
+                    none
+                }
                 ("update", [] | [_]) => {
                     let more = super::builtins::call("dict", args, kw, usize::MAX)?;
                     for (k, v) in pairs(&more).unwrap_or_default() {
@@ -712,7 +792,7 @@ pub(super) fn change(
                 ("pop" | "popitem" | "setdefault" | "update" | "clear", _) => return count(name, args),
                 _ => return no_method(object, name),
             };
-            Ok((dict(all), value))
+            Ok((super::like(object, dict(all)), value))
         }
         _ => no_method(object, name),
     }

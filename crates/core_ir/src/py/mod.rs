@@ -10,20 +10,29 @@
 //! | `int`, `float` | an exact rational number; a whole number is an `int` |
 //! | `tuple`, `set` | the tags `tuple` and `set` of a list; the items of a set are sorted and distinct |
 //! | `dict` | a record; if a key is no string, the tag `dict` of a list of pairs `[key, value]` |
+//! | `Counter`, `defaultdict` | the tags `counter` of a dictionary, and `defaultdict` of a factory and a dictionary |
+//! | `datetime`, `date`, `time`, `timedelta`, `timezone` | tags of these names |
+//! | an object of a class, a member of an `Enum` | a record with the field `$class`, a tag |
+//! | a match of `re`, a compiled pattern | the tags `match` and `pattern` |
 //!
 //! Invariant: pure and total. What Python raises is data, `` `raise {class, message} ``.
 
 mod builtins;
+mod dates;
 mod format;
 mod methods;
 mod numbers;
+mod objects;
 mod regexes;
 mod seq;
 
 use crate::{Data, Name};
+use dates::Moment;
+use objects::ClassKind;
 use std::cmp::Ordering;
 
 pub use format::repr;
+pub use objects::CLASS;
 
 /// Class of what no `except` clause catches because the plan language has no such operation.
 pub const UNSUPPORTED: &str = "Unsupported";
@@ -73,6 +82,10 @@ const TOTAL: &[&str] = &[
     "b.type",
     "is_heap",
     "exception",
+    "conforms",
+    "object",
+    "now",
+    "bounded",
 ];
 
 /// Applies an operation. Fallible operations give `` `ok v `` or `` `raise {class, message} ``.
@@ -129,6 +142,18 @@ enum View<'a> {
     Record(&'a [(Name, Data)]),
     /// A dictionary as pairs.
     Dict(&'a [Data]),
+    /// A dictionary that counts.
+    Counter(&'a Data),
+    /// A dictionary with a value for keys that are not there: its factory and its entries.
+    Default(&'a str, &'a Data),
+    /// An object of a class of the plan, with all its fields.
+    Object(&'a str, ClassKind, &'a [(Name, Data)]),
+    /// A value of the module `datetime`.
+    Moment(Moment),
+    /// A match of `re`.
+    Match(&'a Data),
+    /// A compiled pattern.
+    Pattern(&'a str),
     /// The exception of a handler: its class and its message.
     Exception(&'a str, &'a str),
     Other,
@@ -141,16 +166,26 @@ fn view(d: &Data) -> View<'_> {
         Data::Num(n) => View::Num(n),
         Data::Str(s) => View::Str(s),
         Data::List(items) => View::List(items),
-        Data::Record(fields) => View::Record(fields),
+        Data::Record(fields) => match objects::class_of(fields) {
+            Some((class, kind)) => View::Object(class, kind, fields),
+            None => View::Record(fields),
+        },
         Data::Tag(name, payload) => match (&**name, &**payload) {
             ("tuple", Data::List(items)) => View::Tuple(items),
             ("set", Data::List(items)) => View::Set(items),
             ("dict", Data::List(items)) => View::Dict(items),
+            ("counter", inner) => View::Counter(inner),
+            ("defaultdict", Data::List(parts)) => match &parts[..] {
+                [Data::Str(factory), inner] => View::Default(factory, inner),
+                _ => View::Other,
+            },
+            ("match", inner) => View::Match(inner),
+            ("pattern", Data::Str(text)) => View::Pattern(text),
             ("exception", e) => {
                 let text = |f| e.field(f).and_then(Data::as_str).unwrap_or("");
                 View::Exception(text("class"), text("message"))
             }
-            _ => View::Other,
+            (tag, payload) => dates::moment(tag, payload).map_or(View::Other, View::Moment),
         },
         Data::Pair(_) => View::Other,
     }
@@ -160,7 +195,38 @@ fn tuple(items: Vec<Data>) -> Data {
     Data::Tag("tuple".into(), Data::List(items.into()).into())
 }
 
-fn class(d: &Data) -> &'static str {
+/// The dictionary that a `Counter` or `defaultdict` is.
+fn base(d: &Data) -> &Data {
+    match view(d) {
+        View::Counter(inner) | View::Default(_, inner) => inner,
+        _ => d,
+    }
+}
+
+/// A changed dictionary of the same class as it was.
+fn like(old: &Data, new: Data) -> Data {
+    match view(old) {
+        View::Counter(_) => Data::Tag("counter".into(), new.into()),
+        View::Default(factory, _) => {
+            Data::Tag("defaultdict".into(), Data::list([Data::str(factory), new]).into())
+        }
+        _ => new,
+    }
+}
+
+/// The value that a factory of a `defaultdict` makes.
+fn made(factory: &str) -> Data {
+    match factory {
+        "list" => Data::list([]),
+        "dict" => Data::record([]),
+        "set" => Data::Tag("set".into(), Data::list([]).into()),
+        "str" => Data::str(""),
+        "bool" => Data::Bool(false),
+        _ => Data::Num(crate::Num::ZERO),
+    }
+}
+
+fn class(d: &Data) -> &str {
     match view(d) {
         View::None => "NoneType",
         View::Bool(_) => "bool",
@@ -176,6 +242,12 @@ fn class(d: &Data) -> &'static str {
         View::Tuple(_) => "tuple",
         View::Set(_) => "set",
         View::Record(_) | View::Dict(_) => "dict",
+        View::Counter(_) => "Counter",
+        View::Default(..) => "defaultdict",
+        View::Object(class, ..) => class,
+        View::Moment(m) => m.class(),
+        View::Match(_) => "Match",
+        View::Pattern(_) => "Pattern",
         View::Exception(..) => "exception",
         View::Other => "object",
     }
@@ -183,7 +255,7 @@ fn class(d: &Data) -> &'static str {
 
 /// The pairs of a dictionary.
 fn pairs(d: &Data) -> Option<Vec<(Data, Data)>> {
-    match view(d) {
+    match view(base(d)) {
         View::Record(fields) => Some(fields.iter().map(|(n, v)| (Data::str(&**n), v.clone())).collect()),
         View::Dict(items) => Some(items.iter().filter_map(pair).collect()),
         _ => None,
@@ -222,7 +294,13 @@ fn put(pairs: &mut Vec<(Data, Data)>, key: Data, value: Data) {
 
 fn hashable(key: &Data) -> PyResult<()> {
     match view(key) {
-        View::List(_) | View::Set(_) | View::Record(_) | View::Dict(_) => {
+        View::List(_)
+        | View::Set(_)
+        | View::Record(_)
+        | View::Dict(_)
+        | View::Counter(_)
+        | View::Default(..)
+        | View::Object(_, ClassKind::Data | ClassKind::Model, _) => {
             type_error(format!("unhashable type: '{}'", class(key)))
         }
         View::Tuple(items) => items.iter().try_for_each(hashable),
@@ -233,8 +311,25 @@ fn hashable(key: &Data) -> PyResult<()> {
 /// Equality as Python defines it.
 pub(crate) fn equal(a: &Data, b: &Data) -> bool {
     let all = |x: &[Data], y: &[Data]| x.len() == y.len() && x.iter().zip(y).all(|(a, b)| equal(a, b));
+    let (a, b) = (base(a), base(b));
     stacker::maybe_grow(64 << 10, 1 << 20, || match (view(a), view(b)) {
         (View::None, View::None) => true,
+        (View::Moment(x), View::Moment(y)) => dates::equal(x, y),
+        (View::Object(x, ClassKind::Enum | ClassKind::StrEnum, _), View::Object(y, ..)) => {
+            x == y && a.field("name") == b.field("name")
+        }
+        (View::Object(x, _, p), View::Object(y, _, q)) => {
+            x == y
+                && p.len() == q.len()
+                && objects::own(p).zip(objects::own(q)).all(|((n, v), (m, w))| n == m && equal(v, w))
+        }
+        // A member of a `StrEnum` is a string.
+        (View::Object(_, ClassKind::StrEnum, _), View::Str(s))
+        | (View::Str(s), View::Object(_, ClassKind::StrEnum, _)) => {
+            objects::member(a).or(objects::member(b)).and_then(Data::as_str) == Some(s)
+        }
+        (View::Pattern(x), View::Pattern(y)) => x == y,
+        (View::Match(x), View::Match(y)) => x == y,
         (View::Str(a), View::Str(b)) => a == b,
         (View::Bool(_) | View::Num(_), View::Bool(_) | View::Num(_)) => {
             numbers::number(a) == numbers::number(b)
@@ -255,6 +350,7 @@ pub(crate) fn equal(a: &Data, b: &Data) -> bool {
 fn compare(a: &Data, b: &Data, op: &str) -> PyResult<Ordering> {
     stacker::maybe_grow(64 << 10, 1 << 20, || match (view(a), view(b)) {
         (View::Str(a), View::Str(b)) => Ok(a.cmp(b)),
+        (View::Moment(a), View::Moment(b)) => dates::compare(a, b, op),
         (View::Bool(_) | View::Num(_), View::Bool(_) | View::Num(_)) => {
             Ok(numbers::number(a).cmp(&numbers::number(b)))
         }
@@ -302,20 +398,21 @@ fn set(mut items: Vec<Data>) -> PyResult {
 
 /// Truth value.
 fn truth(d: &Data) -> bool {
-    match view(d) {
+    match view(base(d)) {
         View::None => false,
         View::Bool(b) => b,
         View::Num(n) => !n.is_zero(),
         View::Str(s) => !s.is_empty(),
         View::List(i) | View::Tuple(i) | View::Set(i) | View::Dict(i) => !i.is_empty(),
         View::Record(f) => !f.is_empty(),
-        View::Exception(..) | View::Other => true,
+        View::Moment(Moment::Delta(n)) => n != 0,
+        _ => true,
     }
 }
 
 /// The items that a loop over a value visits.
 fn iterate(d: &Data) -> PyResult<Vec<Data>> {
-    Ok(match view(d) {
+    Ok(match view(base(d)) {
         View::List(items) | View::Tuple(items) | View::Set(items) => items.to_vec(),
         View::Str(s) => s.chars().map(|c| Data::str(c.to_string())).collect(),
         View::Record(fields) => fields.iter().map(|(n, _)| Data::str(&**n)).collect(),
@@ -324,9 +421,22 @@ fn iterate(d: &Data) -> PyResult<Vec<Data>> {
     })
 }
 
-/// JSON data for a tool: tuples and sets are lists, keys of dictionaries are strings.
+/// JSON data for a tool: tuples and sets are lists, keys of dictionaries are strings, an object is its
+/// fields, a member of an enumeration its value, a date its ISO text, and a duration its seconds.
 fn plain(d: &Data) -> Data {
-    stacker::maybe_grow(64 << 10, 1 << 20, || match view(d) {
+    stacker::maybe_grow(64 << 10, 1 << 20, || match view(base(d)) {
+        View::Object(_, ClassKind::Enum | ClassKind::StrEnum, _) => {
+            d.field("value").map_or(Data::Null, plain)
+        }
+        View::Object(_, _, fields) => Data::record(objects::own(fields).map(|(n, v)| (n.clone(), plain(v)))),
+        View::Moment(Moment::Delta(_)) => match dates::method_of(d, "total_seconds") {
+            Ok(seconds) => seconds,
+            Err(_) => Data::Null,
+        },
+        View::Moment(Moment::Zone(_)) => Data::str(format::str(d)),
+        View::Moment(_) => dates::method_of(d, "isoformat").unwrap_or(Data::Null),
+        View::Match(m) => regexes::method(m, "group", &[], &[]).unwrap_or(Data::Null),
+        View::Pattern(p) => Data::str(p),
         View::List(items) | View::Tuple(items) | View::Set(items) => Data::list(items.iter().map(plain)),
         View::Record(fields) => Data::record(fields.iter().map(|(n, v)| (n.clone(), plain(v)))),
         View::Dict(items) => {
@@ -364,7 +474,7 @@ fn operate(op: &str, args: &[Data], limit: usize) -> PyResult {
     }
     if let Some(name) = op.strip_prefix("re.") {
         let [Data::List(args), Data::Record(named)] = args else { return Err(PyError::Unknown) };
-        return regexes::call(name, args, named);
+        return regexes::call(name, args, named, limit);
     }
     let boolean = |b: bool| Ok(Data::Bool(b));
     match (op, args) {
@@ -403,6 +513,22 @@ fn operate(op: &str, args: &[Data], limit: usize) -> PyResult {
             (View::Record(fields), Data::Str(name)) if fields.iter().any(|(n, _)| **n == **name) => {
                 seq::index(of, key)
             }
+            (View::Object(_, _, fields), Data::Str(name)) if fields.iter().any(|(n, _)| **n == **name) => {
+                Ok(of.field(name).cloned().unwrap_or(Data::Null))
+            }
+            (View::Moment(m), Data::Str(name)) if dates::attribute(m, name).is_some() => {
+                Ok(dates::attribute(m, name).unwrap_or(Data::Null))
+            }
+            (View::Pattern(text), Data::Str(name)) if &**name == "pattern" => Ok(Data::str(text)),
+            (View::Exception(class, message), Data::Str(name)) if &**name == "args" => match (class, message)
+            {
+                ("KeyError", _) => unsupported("`args` of a `KeyError`: use `str(e)`"),
+                (_, "") => Ok(tuple(Vec::new())),
+                _ => Ok(tuple(vec![Data::str(message)])),
+            },
+            (_, Data::Str(name)) if methods::exists(of, name) => {
+                unsupported(format!("the method `{name}` as a value: call it"))
+            }
             (_, key) => raise(
                 "AttributeError",
                 format!("'{}' object has no attribute '{}'", class(of), format::str(key)),
@@ -410,6 +536,55 @@ fn operate(op: &str, args: &[Data], limit: usize) -> PyResult {
         },
         ("slice", [of, from, to, step]) => seq::slice(of, from, to, step),
         ("put", [of, key, value]) => seq::put_item(of, key, value),
+        ("put_attribute", [of, key, value]) => seq::put_attribute(of, key, value),
+        ("put_slice", [of, from, to, value]) => seq::put_slice(of, from, to, value),
+        // What a mutation looks at: a `defaultdict` has every key.
+        ("index_to_change", [of, key]) => match view(of) {
+            View::Default(factory, inner) => {
+                hashable(key)?;
+                let all = pairs(inner).unwrap_or_default();
+                Ok(lookup(&all, key).cloned().unwrap_or_else(|| made(factory)))
+            }
+            _ => seq::index(of, key),
+        },
+        ("unpack_rest", [of, Data::Num(before), Data::Num(after)]) => {
+            let items = match iterate(of) {
+                Ok(items) => items,
+                Err(_) => return type_error(format!("cannot unpack non-iterable {} object", class(of))),
+            };
+            let (before, after) = (before.to_usize().unwrap_or(0), after.to_usize().unwrap_or(0));
+            if items.len() < before + after {
+                return value_error(format!(
+                    "not enough values to unpack (expected at least {}, got {})",
+                    before + after,
+                    items.len()
+                ));
+            }
+            let end = items.len() - after;
+            let middle = Data::list(items[before..end].to_vec());
+            let first = items[..before].iter().cloned();
+            Ok(Data::list(first.chain([middle]).chain(items[end..].iter().cloned())))
+        }
+        ("concat", lists) => {
+            let mut out = Vec::new();
+            for list in lists {
+                out.extend(iterate(list)?);
+            }
+            Ok(Data::list(out))
+        }
+        ("texts", [of]) => Ok(Data::list(iterate(of)?.iter().map(|d| Data::str(format::str(d))))),
+        ("selected", [Data::List(items), Data::List(keys)]) => {
+            let kept = items.iter().zip(keys.iter()).filter(|(_, k)| truth(k));
+            Ok(Data::list(kept.map(|(i, _)| i.clone())))
+        }
+        ("conforms", [ty, value]) => boolean(objects::conforms(ty, value)),
+        ("checked", [ty, shown, what, value]) => objects::checked(ty, shown, what, value),
+        ("typed", [ty, value]) => objects::typed(ty, value),
+        ("object", [tag, fields]) => Ok(objects::object(tag, fields)),
+        ("member", [members, value]) => objects::member_of(members, value),
+        ("member_named", [members, name]) => objects::member_named(members, name),
+        ("bounded", [bounds, value]) => boolean(objects::bounded(bounds, value)),
+        ("now", [Data::Str(kind), seconds]) => Ok(dates::now(kind, seconds)),
         ("iter", [of]) => Ok(Data::list(iterate(of)?)),
         ("unpack", [of, Data::Num(n)]) => {
             let items = match iterate(of) {
@@ -438,9 +613,16 @@ fn operate(op: &str, args: &[Data], limit: usize) -> PyResult {
         }
         ("format", [value, Data::Str(spec)]) => Ok(Data::str(format::format(value, spec, limit)?)),
         ("json", [a]) => Ok(plain(a)),
-        ("is_heap", [a]) => {
-            boolean(matches!(view(a), View::List(_) | View::Set(_) | View::Record(_) | View::Dict(_)))
-        }
+        ("is_heap", [a]) => boolean(matches!(
+            view(a),
+            View::List(_)
+                | View::Set(_)
+                | View::Record(_)
+                | View::Dict(_)
+                | View::Counter(_)
+                | View::Default(..)
+                | View::Object(_, ClassKind::Data | ClassKind::Model, _)
+        )),
         ("is_unbound", [a]) => boolean(matches!(a, Data::Tag(name, _) if &**name == "unbound")),
         ("caught", [error]) => Ok(caught(error)),
         ("exception", [Data::Tag(_, e)]) => Ok((**e).clone()),

@@ -99,6 +99,12 @@ pub(super) fn binary(op: &str, a: &Data, b: &Data, limit: usize) -> PyResult {
         return Ok(Data::list(items));
     }
     let op = if op == "add_to" { "add" } else { op };
+    if let Some(result) = super::dates::binary(op, a, b) {
+        return result;
+    }
+    if [a, b].iter().any(|d| matches!(view(d), View::Counter(_) | View::Default(..))) {
+        return unsupported("an operator on a `Counter` or `defaultdict`: use `dict(c)`");
+    }
     if let (Some(x), Some(y)) = (number(a), number(b)) {
         let both = matches!((view(a), view(b)), (View::Bool(_), View::Bool(_)));
         return Ok(Data::Num(match op {
@@ -188,6 +194,11 @@ fn times(of: &Data, count: &Data, room: &dyn Fn(usize) -> PyResult<()>) -> PyRes
 }
 
 pub(super) fn unary(op: &str, a: &Data) -> PyResult {
+    if let View::Moment(m) = view(a)
+        && let Some(result) = super::dates::unary(op, m)
+    {
+        return result;
+    }
     match (op, number(a)) {
         ("neg", Some(n)) => Ok(Data::Num(n.neg())),
         ("pos", Some(n)) => Ok(Data::Num(n)),
@@ -229,6 +240,38 @@ pub(super) fn int(d: &Data) -> PyResult {
             class(d)
         )),
     }
+}
+
+/// `int(text, base)`.
+pub(super) fn int_of_base(d: &Data, base: &Data) -> PyResult {
+    let base = small(base)?;
+    let Data::Str(s) = d else { return type_error("int() can't convert non-string with explicit base") };
+    if base != 0 && !(2..=36).contains(&base) {
+        return value_error("int() base must be >= 2 and <= 36, or 0");
+    }
+    let wrong = || value_error(format!("invalid literal for int() with base {base}: {}", format::repr(d)));
+    let text = s.trim().to_ascii_lowercase();
+    let (negative, body) = match text.strip_prefix(['+', '-']) {
+        Some(body) => (text.starts_with('-'), body),
+        None => (false, text.as_str()),
+    };
+    let prefixed = [("0x", 16), ("0o", 8), ("0b", 2)]
+        .into_iter()
+        .find_map(|(p, b)| (base == 0 || base == b).then(|| Some((body.strip_prefix(p)?, b)))?);
+    let (digits, base) = prefixed.unwrap_or((body, if base == 0 { 10 } else { base }));
+    let digits = if prefixed.is_some() { digits.strip_prefix('_').unwrap_or(digits) } else { digits };
+    let fine =
+        !digits.is_empty() && !digits.starts_with('_') && !digits.ends_with('_') && !digits.contains("__");
+    if !fine {
+        return wrong();
+    }
+    let scale = Num::from(base);
+    let mut total = Num::ZERO;
+    for c in digits.chars().filter(|c| *c != '_') {
+        let Some(digit) = c.to_digit(base as u32) else { return wrong() };
+        total = total.mul(&scale)?.add(&Num::from(i64::from(digit)))?;
+    }
+    Ok(Data::Num(if negative { total.neg() } else { total }))
 }
 
 /// `float(x)`.

@@ -9,7 +9,8 @@ use crate::Data;
 
 /// `item in of`.
 pub(super) fn contains(item: &Data, of: &Data) -> PyResult<bool> {
-    match view(of) {
+    let item = super::objects::key(item);
+    match view(super::base(of)) {
         View::Str(s) => match view(item) {
             View::Str(part) => Ok(s.contains(part)),
             _ => type_error(format!("'in <string>' requires string as left operand, not {}", class(item))),
@@ -45,6 +46,7 @@ fn place(key: &Data, length: usize, of: &Data) -> PyResult<usize> {
 
 /// `of[key]`.
 pub(super) fn index(of: &Data, key: &Data) -> PyResult {
+    let key = super::objects::key(key);
     match view(of) {
         View::List(items) | View::Tuple(items) => Ok(items[place(key, items.len(), of)?].clone()),
         View::Str(s) => {
@@ -64,8 +66,72 @@ pub(super) fn index(of: &Data, key: &Data) -> PyResult {
             let all = pairs(of).unwrap_or_default();
             lookup(&all, key).cloned().map_or_else(|| raise("KeyError", format::repr(key)), Ok)
         }
+        View::Counter(inner) => {
+            hashable(key)?;
+            let all = pairs(inner).unwrap_or_default();
+            Ok(lookup(&all, key).cloned().unwrap_or(Data::Num(crate::Num::ZERO)))
+        }
+        View::Default(_, inner) => {
+            hashable(key)?;
+            match lookup(&pairs(inner).unwrap_or_default(), key) {
+                Some(v) => Ok(v.clone()),
+                None => unsupported("reading an absent key of a `defaultdict` changes it: use `d.get(key)`"),
+            }
+        }
+        View::Match(m) => Ok(super::regexes::group_text(super::regexes::group(m, key)?)),
         _ => type_error(format!("'{}' object is not subscriptable", class(of))),
     }
+}
+
+/// `of.name = value`, as the changed value. A record has its fields as attributes.
+pub(super) fn put_attribute(of: &Data, key: &Data, value: &Data) -> PyResult {
+    match (view(of), key) {
+        (View::Object(class, kind, fields), Data::Str(name)) => {
+            let known = fields.iter().any(|(n, _)| **n == **name);
+            if matches!(kind, super::ClassKind::Enum | super::ClassKind::StrEnum) {
+                return raise("AttributeError", format!("cannot assign to member of '{class}'"));
+            }
+            if kind == super::ClassKind::Model && !known {
+                return value_error(format!("\"{class}\" object has no field \"{name}\""));
+            }
+            let mut fields = fields.to_vec();
+            match fields.iter_mut().find(|(n, _)| **n == **name) {
+                Some((_, old)) => *old = value.clone(),
+                None => fields.push((crate::Name::from(&**name), value.clone())),
+            }
+            Ok(Data::record(fields))
+        }
+        (View::Record(_), Data::Str(_)) => put_item(of, key, value),
+        (_, key) => {
+            raise("AttributeError", format!("'{}' object has no attribute '{}'", class(of), format::str(key)))
+        }
+    }
+}
+
+/// `of[from:to] = value`, as the changed list.
+pub(super) fn put_slice(of: &Data, from: &Data, to: &Data, value: &Data) -> PyResult {
+    let View::List(items) = view(of) else {
+        return type_error(format!("'{}' object does not support item assignment", class(of)));
+    };
+    let Ok(new) = iterate(value) else { return type_error("can only assign an iterable") };
+    let one = Data::Num(crate::Num::ONE);
+    // The places of the slice are those of a slice of the indices.
+    let numbers = Data::list((0..items.len() + 1).map(|i| Data::Num(crate::Num::from(i as i64))));
+    let length = Data::Num(crate::Num::from(items.len() as i64));
+    let bound = |d: &Data, default: usize| -> PyResult<usize> {
+        if *d == Data::Null {
+            return Ok(default);
+        }
+        let negative = matches!(view(d), View::Num(n) if *n < crate::Num::ZERO);
+        let Data::List(before) = slice(&numbers, &Data::Null, d, &one)? else { return Ok(default) };
+        // `numbers` has one item more than the list.
+        Ok(if negative { before.len().saturating_sub(1) } else { before.len().min(items.len()) })
+    };
+    let _ = length;
+    let start = bound(from, 0)?;
+    let end = bound(to, items.len())?.max(start);
+    let all = items[..start].iter().cloned().chain(new).chain(items[end..].iter().cloned());
+    Ok(Data::list(all))
 }
 
 /// `of[key] = value`, as the changed value.
@@ -85,11 +151,11 @@ pub(super) fn put_item(of: &Data, key: &Data, value: &Data) -> PyResult {
             items[at] = value.clone();
             Ok(Data::list(items))
         }
-        View::Record(_) | View::Dict(_) => {
+        View::Record(_) | View::Dict(_) | View::Counter(_) | View::Default(..) => {
             hashable(key)?;
             let mut all = pairs(of).unwrap_or_default();
             put(&mut all, key.clone(), value.clone());
-            Ok(dict(all))
+            Ok(super::like(of, dict(all)))
         }
         _ => type_error(format!("'{}' object does not support item assignment", class(of))),
     }
@@ -104,7 +170,7 @@ pub(super) fn slice(of: &Data, from: &Data, to: &Data, step: &Data) -> PyResult 
             chars = iterate(of)?;
             &chars
         }
-        View::Record(_) | View::Dict(_) => {
+        View::Record(_) | View::Dict(_) | View::Counter(_) | View::Default(..) => {
             return type_error("unhashable type: 'slice'");
         }
         _ => return type_error(format!("'{}' object is not subscriptable", class(of))),
@@ -178,4 +244,17 @@ pub(super) fn sort(mut keyed: Vec<(Data, Data)>, reverse: bool) -> PyResult<Vec<
         Some(e) => Err(e),
         None => Ok(keyed.into_iter().map(|(_, v)| v).collect()),
     }
+}
+
+/// The entries of a dictionary in the order of their keys.
+pub(super) fn sort_pairs(all: Vec<(Data, Data)>) -> PyResult<Vec<(Data, Data)>> {
+    let keyed = all.into_iter().map(|(k, v)| (k.clone(), tuple(vec![k, v]))).collect();
+    let sorted = sort(keyed, false)?;
+    Ok(sorted
+        .into_iter()
+        .filter_map(|item| match view(&item) {
+            View::Tuple([k, v]) => Some((k.clone(), v.clone())),
+            _ => None,
+        })
+        .collect())
 }

@@ -13,10 +13,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 /// An argument that was evaluated.
-struct Arg {
-    name: Option<String>,
-    value: Val,
-    at: Span,
+pub(crate) struct Arg {
+    pub(crate) name: Option<String>,
+    pub(crate) value: Val,
+    pub(crate) at: Span,
 }
 
 /// A function of the plan that is called.
@@ -45,8 +45,12 @@ impl<'a> Lower<'a> {
         match &*c.func {
             Expr::Name(n) => {
                 let name = n.id.as_str();
-                if self.lookup(name).is_none() && !self.tools.contains_key(name) {
+                if self.lookup(name).is_none()
+                    && !self.tools.contains_key(name)
+                    && !self.classes.contains_key(name)
+                {
                     match name {
+                        "next" => return self.next_of(c, at),
                         "print" => {
                             return self.refuse(
                                 at,
@@ -56,10 +60,11 @@ impl<'a> Lower<'a> {
                         }
                         "eval" | "exec" | "open" | "input" | "getattr" | "setattr" | "globals"
                         | "compile" | "__import__" | "type" | "super" | "vars" | "hasattr" | "map"
-                        | "filter" | "iter" | "next" | "hash" | "id" | "callable" => {
+                        | "filter" | "iter" | "hash" | "id" | "callable" => {
                             let help = match name {
-                                "map" | "filter" => "write a list comprehension",
-                                "iter" | "next" => "use `for`, or an index",
+                                "map" | "filter" => "write a list comprehension, or put it into `list(…)`",
+                                "iter" => "use `for`, or an index",
+                                "type" => "use `isinstance(x, str)`",
                                 "hasattr" | "getattr" => "use `d.get(key)`",
                                 "open" | "input" => "call a tool",
                                 _ => "use the functions of the plan language",
@@ -68,6 +73,13 @@ impl<'a> Lower<'a> {
                                 at,
                                 format!("`{name}` is not part of the plan language"),
                                 help,
+                            );
+                        }
+                        "float" if self.is_infinity(c) => {
+                            return self.refuse(
+                                at,
+                                "infinity and NaN are not part of the plan language",
+                                "begin with `None`, or use `min(…)` and `max(…)` of a list",
                             );
                         }
                         "isinstance" => return self.isinstance(c, at),
@@ -101,6 +113,22 @@ impl<'a> Lower<'a> {
                         "call it in a statement of its own, such as `x = xs.pop()`",
                     );
                 }
+                if let Expr::Name(n) = &*a.value
+                    && self.lookup(n.id.as_str()).is_none()
+                {
+                    match (n.id.as_str(), method) {
+                        ("dict", "fromkeys") => return self.builtin("fromkeys", c, at),
+                        ("str" | "list" | "dict" | "set", _) if !c.arguments.args.is_empty() => {
+                            let f = self.function_value(&c.func);
+                            let args = self.arguments(c);
+                            return match f.function {
+                                Some(id) => self.apply(id, args, at),
+                                None => f,
+                            };
+                        }
+                        _ => {}
+                    }
+                }
                 if method.starts_with("__") {
                     return self.refuse(
                         at,
@@ -122,7 +150,15 @@ impl<'a> Lower<'a> {
         }
     }
 
-    fn arguments(&mut self, c: &'a ExprCall) -> Vec<Arg> {
+    /// `float("inf")`
+    fn is_infinity(&self, c: &ExprCall) -> bool {
+        matches!(&c.arguments.args[..], [Expr::StringLiteral(s)] if {
+            let text = s.value.to_str().trim().trim_start_matches(['+', '-']).to_ascii_lowercase();
+            matches!(text.as_str(), "inf" | "infinity" | "nan")
+        })
+    }
+
+    pub(crate) fn arguments(&mut self, c: &'a ExprCall) -> Vec<Arg> {
         let mut out = Vec::new();
         for a in &c.arguments.args {
             let at = self.at(a);
@@ -136,7 +172,7 @@ impl<'a> Lower<'a> {
     }
 
     /// Calls a function with arguments that were evaluated in order.
-    fn apply(&mut self, id: usize, args: Vec<Arg>, at: Span) -> Val {
+    pub(crate) fn apply(&mut self, id: usize, args: Vec<Arg>, at: Span) -> Val {
         match self.functions[id].clone() {
             Function::Tool(name) => self.tool(&name, args, at),
             Function::Builtin(name) => {
@@ -150,6 +186,36 @@ impl<'a> Lower<'a> {
                 let list = self.add(Term::List(terms), at);
                 let named = self.add(Term::Record(Vec::new()), at);
                 self.builtin_of(&name, list, named, taint, at)
+            }
+            Function::Class(name) => self.construct(&name, args, at),
+            Function::Method(object, method, taint) => {
+                let object = self.var(&object, at);
+                self.call_method(object, &method, args, taint, at)
+            }
+            Function::Unbound(method) => {
+                let mut args = args;
+                if args.is_empty() || args[0].name.is_some() {
+                    let what = format!("`{method}` needs the object that it is called on");
+                    return self.error(codes::ARGUMENTS, at, what, "call it as `text.method(…)`");
+                }
+                let object = args.remove(0).value;
+                self.call_method(object.term, &method, args, object.taint, at)
+            }
+            Function::Module(full) => {
+                let Some((op, ty)) = super::library::operation(&full) else {
+                    return self.unknown_member(&full, at);
+                };
+                let mut taint = Taint::NONE;
+                let mut terms = Vec::new();
+                for a in args {
+                    taint = taint.join(a.value.taint);
+                    self.share_parts(&a.value);
+                    terms.push(a.value.term);
+                }
+                let list = self.add(Term::List(terms), at);
+                let named = self.add(Term::Record(Vec::new()), at);
+                let term = self.py(&op, vec![list, named], taint, at);
+                self.val(term, ty, taint)
             }
             Function::Def(def, frame) => {
                 let name = def.name.as_str();
@@ -221,6 +287,7 @@ impl<'a> Lower<'a> {
             parent: Some(frame),
             prefix: format!("{}_", self.instances).into(),
             closed: true,
+            once: [].into(),
         });
         self.frame = length;
         self.active.push(id);
@@ -293,9 +360,13 @@ impl<'a> Lower<'a> {
         let prefix: Rc<str> = format!("{}_", self.instances).into();
         let mut locals: Vec<String> = known.iter().map(ToString::to_string).collect();
         let mut changed = BTreeSet::new();
+        let mut once: Vec<String> = Vec::new();
         if let Function::Def(def, _) = self.functions[id].clone() {
             locals.extend(names::bound(&def.body));
             changed = names::assigned(&def.body);
+            // A parameter is bound by the call, too.
+            let all = names::assigned_once(&def.body).into_iter();
+            once = all.filter(|n| !known.contains(&n.as_str())).collect();
         }
         let mut vars = BTreeMap::new();
         for (i, p) in parameters.iter_non_variadic_params().enumerate() {
@@ -348,6 +419,7 @@ impl<'a> Lower<'a> {
             parent: Some(definition),
             prefix,
             closed: true,
+            once: once.into(),
         });
         self.frame = length;
         self.active.push(id);
@@ -404,7 +476,7 @@ impl<'a> Lower<'a> {
     }
 
     /// Reports an argument that has no parameter. The callee has an article in the middle of a sentence.
-    fn no_parameter(&mut self, arg: &Arg, (article, callee): (&str, &str), known: &[&str]) -> Val {
+    pub(crate) fn no_parameter(&mut self, arg: &Arg, (article, callee): (&str, &str), known: &[&str]) -> Val {
         let names = known.join(", ");
         let (what, help) = match &arg.name {
             Some(n) => (
@@ -417,7 +489,7 @@ impl<'a> Lower<'a> {
         self.error(codes::ARGUMENTS, arg.at, what, help)
     }
 
-    fn given_twice(&mut self, parameter: &str, at: Span) -> Val {
+    pub(crate) fn given_twice(&mut self, parameter: &str, at: Span) -> Val {
         let what = format!("two values for the parameter `{parameter}`");
         self.error(codes::ARGUMENTS, at, what, "give one of them")
     }
@@ -465,8 +537,13 @@ impl<'a> Lower<'a> {
             fields.push((parameter.into(), term));
         }
         for p in &decl.params {
-            let optional = matches!(p.ty, Type::Option(_) | Type::Null);
-            if !optional && !fields.iter().any(|(n, _)| *n == p.name) {
+            if fields.iter().any(|(n, _)| *n == p.name) {
+                continue;
+            }
+            if let Some(default) = &p.default {
+                let term = self.lit(default.clone(), at);
+                fields.push((p.name.clone(), term));
+            } else if !matches!(p.ty, Type::Option(_) | Type::Null) {
                 let what = format!("tool `{name}` needs the argument `{}`", p.name);
                 return self.error(codes::ARGUMENTS, at, what, format!("it takes: {}", known.join(", ")));
             }
@@ -486,7 +563,7 @@ impl<'a> Lower<'a> {
             }
             self.may_fail(bounds);
         }
-        let record = match self.planned(id, decl, &fields, at) {
+        let record = match self.planned(super::planned::ToolCall { tool: id, decl, fields: &fields, at }) {
             Some(args) => args,
             None => self.add(Term::Record(fields), at),
         };
@@ -507,30 +584,42 @@ impl<'a> Lower<'a> {
             );
         };
         let v = self.argument(value);
-        let all: Vec<&Expr> = match classes {
-            Expr::Tuple(t) => t.elts.iter().collect(),
-            e => vec![e],
-        };
+        fn alternatives<'e>(e: &'e Expr, out: &mut Vec<&'e Expr>) {
+            match e {
+                Expr::Tuple(t) => t.elts.iter().for_each(|e| alternatives(e, out)),
+                Expr::BinOp(b) if b.op == ruff_python_ast::Operator::BitOr => {
+                    alternatives(&b.left, out);
+                    alternatives(&b.right, out);
+                }
+                e => out.push(e),
+            }
+        }
+        let mut all: Vec<&Expr> = Vec::new();
+        alternatives(classes, &mut all);
         let mut names = Vec::new();
         for e in all {
-            match e {
-                Expr::Name(n)
-                    if matches!(
-                        n.id.as_str(),
-                        "str" | "int" | "float" | "bool" | "list" | "tuple" | "dict" | "set" | "object"
-                    ) =>
-                {
-                    names.push(Data::str(n.id.as_str()));
-                }
-                e => {
-                    let at = self.at(e);
-                    return self.refuse(
-                        at,
-                        "this class in `isinstance`",
-                        "use `str`, `int`, `float`, `bool`, `list`, `tuple`, `dict` or `set`",
-                    );
-                }
+            let name = match e {
+                Expr::Name(n) => n.id.as_str(),
+                Expr::Attribute(a) => a.attr.as_str(),
+                _ => "",
+            };
+            let builtin = matches!(
+                name,
+                "str" | "int" | "float" | "bool" | "list" | "tuple" | "dict" | "set" | "object"
+            );
+            let moment = matches!(name, "date" | "datetime" | "time" | "timedelta")
+                && self.module_path(e).is_some_and(|full| full.starts_with("datetime."));
+            let class = self.class_named(name).is_some_and(|c| c.kind != super::types::ClassKind::TypedDict);
+            if !(builtin || moment || class) {
+                let at = self.at(e);
+                return self.refuse(
+                    at,
+                    "this class in `isinstance`",
+                    "use `str`, `int`, `float`, `bool`, `list`, `tuple`, `dict`, `set`, a class of `datetime` or of \
+                     the plan",
+                );
             }
+            names.push(Data::str(name));
         }
         let classes = self.lit(Data::list(names), at);
         let args = self.add(Term::List(vec![v.term, classes]), at);
@@ -547,7 +636,7 @@ impl<'a> Lower<'a> {
         };
         let any = || Rc::new(Ty::Any);
         let ty = match name {
-            "str" | "repr" | "format" | "chr" => Ty::Str,
+            "str" | "repr" | "format" | "chr" | "bin" | "hex" | "oct" => Ty::Str,
             "len" | "int" | "float" | "ord" | "floor" | "ceil" | "trunc" | "round" => Ty::Num,
             "bool" | "any" | "all" | "isinstance" => Ty::Bool,
             "range" => Ty::List(Rc::new(Ty::Num)),
@@ -555,7 +644,7 @@ impl<'a> Lower<'a> {
             "enumerate" | "zip" => Ty::List(Rc::new(Ty::Tuple)),
             "tuple" | "divmod" => Ty::Tuple,
             "set" | "frozenset" => Ty::Set,
-            "dict" => Ty::Dict(None),
+            "dict" | "fromkeys" => Ty::Dict(None),
             _ => Ty::Any,
         };
         let unique = match name {
@@ -578,7 +667,10 @@ impl<'a> Lower<'a> {
         let with_key = args.keywords.iter().any(|k| k.arg.as_ref().is_some_and(|a| a.as_str() == "key"));
         let mut first = None;
         for a in &args.args {
-            let v = self.argument(a);
+            let v = match self.mapped(name, a) {
+                Some(v) => v,
+                None => self.argument(a),
+            };
             taint = taint.join(v.taint);
             fresh &= v.roots.is_empty() || v.ty.scalar() || matches!(&v.ty, Ty::List(i) if i.scalar());
             if matches!(name, "min" | "max") && args.args.len() > 1 {
@@ -642,7 +734,21 @@ impl<'a> Lower<'a> {
         for k in &c.arguments.keywords {
             let Some(arg) = &k.arg else { continue };
             if arg.as_str() == "key" && matches!(name, "sorted" | "min" | "max" | "sort") {
-                let f = self.expr(&k.value);
+                let f = match &k.value {
+                    Expr::Attribute(a) if self.module_path(&k.value).is_none() => {
+                        // `key=counts.get`: the object is evaluated once.
+                        match self.unbound_method(a) {
+                            Some(f) => f,
+                            None => {
+                                let object = self.argument(&a.value);
+                                let name = self.fresh("object");
+                                bindings.push((name.clone(), object.term));
+                                self.bound_method(name, a.attr.as_str(), object.taint, at)
+                            }
+                        }
+                    }
+                    e => self.function_value(e),
+                };
                 let Some(id) = f.function else {
                     if f.ty == Ty::Null {
                         continue;
@@ -651,7 +757,8 @@ impl<'a> Lower<'a> {
                     self.refuse(at, "a `key` that is no function", "write `key=lambda x: …`");
                     continue;
                 };
-                let (keys, t) = self.map_items(id, items, at);
+                let known = self.lookup_items(items);
+                let (keys, t) = self.map_items(id, items, known, at);
                 taint = taint.join(t);
                 let name = self.fresh("keys");
                 bindings.push((name.clone(), keys));
@@ -659,7 +766,14 @@ impl<'a> Lower<'a> {
                 fields.push((Name::from("$keys"), keys));
                 continue;
             }
-            let v = self.argument(&k.value);
+            // `json.dumps(x, default=str)`
+            let v =
+                if arg.as_str() == "default" && matches!(&k.value, Expr::Name(n) if n.id.as_str() == "str") {
+                    let yes = self.lit(Data::Bool(true), at);
+                    self.val(yes, Ty::Bool, Taint::NONE)
+                } else {
+                    self.argument(&k.value)
+                };
             taint = taint.join(v.taint);
             self.store(&v);
             let name = self.fresh("named");
@@ -671,9 +785,8 @@ impl<'a> Lower<'a> {
     }
 
     /// Results of a function for the items of a list.
-    fn map_items(&mut self, id: usize, items: &Name, at: Span) -> (TermId, Taint) {
+    pub(crate) fn map_items(&mut self, id: usize, items: &Name, known: Taint, at: Span) -> (TermId, Taint) {
         let (again, state, acc, item) = (self.fresh("again"), self.fresh("state"), "acc", self.fresh("item"));
-        let known = self.lookup_items(items);
         let (all, now) = (self.var(items, at), self.field(&state, "$i", at));
         let one = self.add(Term::Index(all, now), at);
         let term = self.var(&item, at);
@@ -764,6 +877,13 @@ impl<'a> Lower<'a> {
 
     fn method(&mut self, a: &'a ruff_python_ast::ExprAttribute, c: &'a ExprCall, at: Span) -> Val {
         let method = a.attr.as_str();
+        if !super::library::METHODS.contains(&method) {
+            let help = match diagnostics::nearest(method, super::library::METHODS.iter().copied()) {
+                Some(near) => format!("did you mean `.{near}(…)`?"),
+                None => "use the methods of str, list, dict, set and of `datetime`".into(),
+            };
+            return self.refuse(at, format!("the method `{method}` is not part of the plan language"), help);
+        }
         let of = self.argument(&a.value);
         let mut taint = of.taint;
         let mut bindings: Bindings = Vec::new();
@@ -786,7 +906,10 @@ impl<'a> Lower<'a> {
                     let at = self.at(e);
                     self.list_comprehension(&g.elt, &g.generators, at)
                 }
-                e => self.argument(e),
+                e => match self.mapped(method, e) {
+                    Some(v) => v,
+                    None => self.argument(e),
+                },
             };
             taint = taint.join(v.taint);
             if method == "get" {
@@ -801,22 +924,7 @@ impl<'a> Lower<'a> {
         taint = taint.join(more);
         let object = self.var(&object, at);
         let term = self.py(&format!("m.{method}"), vec![object, args, named], taint, at);
-        let text = of.ty == Ty::Str;
-        let ty = match method {
-            "upper" | "lower" | "strip" | "lstrip" | "rstrip" | "title" | "capitalize" | "replace"
-            | "join" | "zfill" | "ljust" | "rjust" | "center" | "casefold" | "swapcase" | "removeprefix"
-            | "removesuffix" | "format" => Ty::Str,
-            "startswith" | "endswith" | "isdigit" | "isalpha" | "isalnum" | "isspace" | "isupper"
-            | "islower" | "issubset" | "issuperset" | "isdisjoint" | "isnumeric" | "isdecimal" => Ty::Bool,
-            "split" | "rsplit" | "splitlines" => Ty::List(Rc::new(Ty::Str)),
-            "find" | "rfind" | "count" | "index" | "rindex" => Ty::Num,
-            "items" => Ty::List(Rc::new(Ty::Tuple)),
-            "keys" | "values" => Ty::List(Rc::new(Ty::Any)),
-            "partition" | "rpartition" => Ty::Tuple,
-            "copy" => of.ty.clone(),
-            _ if text => Ty::Any,
-            _ => Ty::Any,
-        };
+        let ty = method_type(method, &of.ty);
         let term = self.b.let_in(bindings, term, at);
         let mut v = self.val(term, ty, taint);
         if method == "get" {
@@ -848,96 +956,31 @@ impl<'a> Lower<'a> {
         let checked = self.py("method", vec![object, name], taint, at);
         bindings.push(("_".into(), checked));
     }
+}
 
-    fn module_call(&mut self, full: &str, c: &'a ExprCall, at: Span) -> Val {
-        let (op, ty) = match full {
-            "math.floor" | "math.ceil" | "math.trunc" => {
-                (format!("b.{}", full.trim_start_matches("math.")), Ty::Num)
-            }
-            "math.fabs" => ("b.abs".into(), Ty::Num),
-            "json.dumps" => ("b.dumps".into(), Ty::Str),
-            "json.loads" => ("b.loads".into(), Ty::Any),
-            "collections.Counter" => ("b.Counter".into(), Ty::Dict(None)),
-            _ if full.starts_with("re.") => return self.regex(full, c, at),
-            _ => {
-                return self.refuse(
-                    at,
-                    format!("`{full}` is not part of the plan language"),
-                    "there are `math.floor`, `math.ceil`, `json.dumps`, `json.loads`, `collections.Counter` and `re`",
-                );
-            }
-        };
-        let (mut terms, mut taint) = (Vec::new(), Taint::NONE);
-        for a in &c.arguments.args {
-            let v = self.argument(a);
-            taint = taint.join(v.taint);
-            self.share_parts(&v);
-            terms.push(v.term);
-        }
-        let args = self.add(Term::List(terms), at);
-        let mut bindings = Vec::new();
-        let (named, more) = self.keywords(c, "", &"".into(), &mut bindings);
-        taint = taint.join(more);
-        let term = self.py(&op, vec![args, named], taint, at);
-        let term = self.b.let_in(bindings, term, at);
-        self.val(term, ty, taint)
-    }
-
-    fn regex(&mut self, full: &str, c: &'a ExprCall, at: Span) -> Val {
-        let name = full.trim_start_matches("re.");
-        if !matches!(name, "search" | "match" | "fullmatch" | "findall" | "sub" | "split") {
-            return self.refuse(
-                at,
-                format!("`{full}` is not part of the plan language"),
-                "there are `re.search`, `match`, `fullmatch`, `findall`, `sub` and `split`",
-            );
-        }
-        let pattern = match c.arguments.args.first() {
-            Some(Expr::StringLiteral(s)) => s.value.to_str().to_string(),
-            _ => {
-                return self.refuse(
-                    at,
-                    "a pattern that is not written in the plan",
-                    "write the pattern as a string",
-                );
-            }
-        };
-        let probe = [Data::list([Data::str(pattern.as_str()), Data::str("")]), Data::record([])];
-        let probe = if name == "sub" {
-            [Data::list([Data::str(pattern.as_str()), Data::str(""), Data::str("")]), Data::record([])]
-        } else {
-            probe
-        };
-        if let Ok(Data::Tag(tag, _)) = core_ir::py::apply(&format!("re.{name}"), &probe, 1 << 20)
-            && &*tag == "raise"
-        {
-            return self.refuse(
-                at,
-                "this pattern is not part of the plan language",
-                "patterns have no look-around and no references to groups",
-            );
-        }
-        if !c.arguments.keywords.is_empty() {
-            return self.refuse(at, "flags of `re`", "write the flag into the pattern: `(?i)…`");
-        }
-        if name != "findall" && name != "sub" && name != "split" {
-            return self.refuse(
-                at,
-                format!("`{full}` gives a match object, which plans do not have"),
-                "use `re.findall(pattern, text)`, which gives the groups",
-            );
-        }
-        let (mut terms, mut taint) = (Vec::new(), Taint::NONE);
-        for a in &c.arguments.args {
-            let v = self.argument(a);
-            taint = taint.join(v.taint);
-            terms.push(v.term);
-        }
-        let args = self.add(Term::List(terms), at);
-        let named = self.add(Term::Record(Vec::new()), at);
-        let term = self.py(&format!("re.{name}"), vec![args, named], taint, at);
-        let ty = if name == "sub" { Ty::Str } else { Ty::List(Rc::new(Ty::Any)) };
-        self.val(term, ty, taint)
+/// Type of the result of a method.
+pub(crate) fn method_type(method: &str, of: &Ty) -> Ty {
+    match method {
+        "upper" | "lower" | "strip" | "lstrip" | "rstrip" | "title" | "capitalize" | "join" | "zfill"
+        | "ljust" | "rjust" | "center" | "casefold" | "swapcase" | "removeprefix" | "removesuffix"
+        | "format" | "format_map" | "isoformat" | "strftime" => Ty::Str,
+        "startswith" | "endswith" | "isdigit" | "isalpha" | "isalnum" | "isspace" | "isupper" | "islower"
+        | "issubset" | "issuperset" | "isdisjoint" | "isnumeric" | "isdecimal" | "istitle" | "isascii"
+        | "isidentifier" => Ty::Bool,
+        "rsplit" | "splitlines" => Ty::List(Rc::new(Ty::Str)),
+        // A date and a pattern have these methods, too.
+        "replace" if *of == Ty::Str => Ty::Str,
+        "split" if *of == Ty::Str => Ty::List(Rc::new(Ty::Str)),
+        "split" | "findall" | "finditer" => Ty::List(Rc::new(Ty::Any)),
+        "find" | "rfind" | "count" | "index" | "rindex" | "weekday" | "isoweekday" | "toordinal"
+        | "timestamp" | "total_seconds" | "start" | "end" => Ty::Num,
+        "items" => Ty::List(Rc::new(Ty::Tuple)),
+        "keys" | "values" | "most_common" => Ty::List(Rc::new(Ty::Any)),
+        "partition" | "rpartition" | "span" | "groups" | "isocalendar" => Ty::Tuple,
+        "groupdict" => Ty::Dict(None),
+        "date" | "time" | "astimezone" | "utcoffset" => Ty::Atom,
+        "copy" => of.clone(),
+        _ => Ty::Any,
     }
 }
 

@@ -7,7 +7,8 @@
 //!
 //! Source: `docs/language/plans.md`.
 
-use super::asks::{REPAIR, optional};
+use super::asks::REPAIR;
+use super::types::optional;
 use super::{Catching, Lower, Val};
 use crate::codes;
 use crate::scope::{Taint, Ty, UNIQUE};
@@ -193,7 +194,12 @@ impl<'a> Lower<'a> {
         let prompt = self.add(Term::Prim(Prim::Format, vec![text, head, so_far]), at);
         let gate = self.own_tool(ToolDecl {
             name: format!("delegate to {}", to.join(", ")).into(),
-            params: vec![ToolParam { name: "text".into(), ty: Type::Str, bound: LabelSpec::BOTTOM }],
+            params: vec![ToolParam {
+                name: "text".into(),
+                ty: Type::Str,
+                bound: LabelSpec::BOTTOM,
+                default: None,
+            }],
             approve: false,
             approve_if_refused: false,
             delegated: Some(Arc::new(Delegated { tool: "delegate".into(), to: to.into() })),

@@ -1,9 +1,10 @@
 //! Expressions.
 
 use super::{Function, Lower, Val};
+use crate::codes;
 use crate::scope::{Taint, Ty, UNIQUE};
 use core_ir::{Data, IfSugar, Name, Num, Prim, Term, TermId};
-use diagnostics::Span;
+use diagnostics::{Span, nearest};
 use ruff_python_ast::{
     BoolOp, CmpOp, ConversionFlag, Expr, FStringPart, InterpolatedStringElement, Number, Operator, UnaryOp,
 };
@@ -14,6 +15,7 @@ pub(crate) const BUILTINS: &[&str] = &[
     "abs",
     "all",
     "any",
+    "bin",
     "bool",
     "chr",
     "dict",
@@ -22,12 +24,14 @@ pub(crate) const BUILTINS: &[&str] = &[
     "float",
     "format",
     "frozenset",
+    "hex",
     "int",
     "isinstance",
     "len",
     "list",
     "max",
     "min",
+    "oct",
     "ord",
     "pow",
     "print",
@@ -136,7 +140,9 @@ impl<'a> Lower<'a> {
                             _ => "invert",
                         };
                         let term = self.py(op, vec![v.term], v.taint, at);
-                        self.val(term, Ty::Num, v.taint)
+                        // A duration has a sign, too.
+                        let number = op == "invert" || matches!(v.ty, Ty::Num | Ty::Bool);
+                        self.val(term, if number { Ty::Num } else { Ty::Any }, v.taint)
                     }
                 }
             }
@@ -152,11 +158,17 @@ impl<'a> Lower<'a> {
                 let term = self.choose(condition, a.term, b.term, at);
                 self.either(term, a, b, test.taint)
             }
+            Expr::List(l) if l.elts.iter().any(|e| matches!(e, Expr::Starred(_))) => self.joined(&l.elts, at),
             Expr::List(l) => {
                 let (terms, tys, taint, unique) = self.elements(&l.elts);
                 let term = self.add(Term::List(terms), at);
                 let item = tys.into_iter().reduce(|a, b| a.join(&b)).unwrap_or(Ty::Any);
                 Val { unique, ..self.val(term, Ty::List(Rc::new(item)), taint) }
+            }
+            Expr::Tuple(t) if t.elts.iter().any(|e| matches!(e, Expr::Starred(_))) => {
+                let list = self.joined(&t.elts, at);
+                let term = self.py("tuple", vec![list.term], list.taint, at);
+                Val { unique: 1, ..self.val(term, Ty::Tuple, list.taint) }
             }
             Expr::Tuple(t) => {
                 let (terms, _, taint, unique) = self.elements(&t.elts);
@@ -249,7 +261,7 @@ impl<'a> Lower<'a> {
         }
     }
 
-    fn constant(&mut self, data: Data, ty: Ty, at: Span) -> Val {
+    pub(crate) fn constant(&mut self, data: Data, ty: Ty, at: Span) -> Val {
         let term = self.lit(data, at);
         self.val(term, ty, Taint::NONE)
     }
@@ -286,7 +298,9 @@ impl<'a> Lower<'a> {
         if self.lookup(name).is_some() {
             return self.read_variable(name, at);
         }
-        let function = if self.tools.contains_key(name) {
+        let function = if self.classes.contains_key(name) {
+            Function::Class(name.into())
+        } else if self.tools.contains_key(name) {
             Function::Tool(name.into())
         } else if BUILTINS.contains(&name) {
             Function::Builtin(name.into())
@@ -318,8 +332,16 @@ impl<'a> Lower<'a> {
         let taint = known.taint;
         if known.maybe_unbound {
             let unbound = self.total("is_unbound", vec![term], at);
-            let message = format!("name '{name}' is not defined");
-            let failed = self.fail("NameError", &message, taint, at);
+            // A variable of this function is unbound; another one is a name that is not there.
+            let local = frame == self.frame && self.frames[frame].closed;
+            let (class, message) = if local {
+                let message =
+                    format!("cannot access local variable '{name}' where it is not associated with a value");
+                ("UnboundLocalError", message)
+            } else {
+                ("NameError", format!("name '{name}' is not defined"))
+            };
+            let failed = self.fail(class, &message, taint, at);
             let again = self.var(&known.core, at);
             term = self.choose(unbound, failed, again, at);
         }
@@ -433,6 +455,16 @@ impl<'a> Lower<'a> {
                 return self.val(term, Ty::Bool, taint);
             }
             CmpOp::Is | CmpOp::IsNot => {
+                // There is one object for each member of an enumeration.
+                let member = |t: TermId| matches!(self.b.term(t), Term::Lit(Data::Record(f)) if f.iter().any(|(n, _)| &**n == core_ir::py::CLASS));
+                if member(a.term) || member(b.term) {
+                    let of = if op == CmpOp::Is { "eq" } else { "ne" };
+                    // A string that equals a member of a `StrEnum` is another object.
+                    if a.ty == Ty::Atom && b.ty == Ty::Atom {
+                        let term = self.total(of, vec![a.term, b.term], at);
+                        return self.val(term, Ty::Bool, taint);
+                    }
+                }
                 let singleton = |v: &Val| matches!(v.ty, Ty::Null | Ty::Bool);
                 if !singleton(&a) && !singleton(&b) {
                     return self.refuse(
@@ -595,6 +627,12 @@ impl<'a> Lower<'a> {
 
     /// `of[key]`.
     fn item(&mut self, of: Val, key: &'a Expr, at: Span) -> Val {
+        if let Some(members) = self.members(&of) {
+            let members = self.lit(members, at);
+            let key = self.argument(key);
+            let term = self.py("member_named", vec![members, key.term], key.taint, at);
+            return self.val(term, Ty::Atom, key.taint);
+        }
         let roots: Vec<_> = of.roots.iter().map(|(f, n, d)| (*f, n.clone(), d.saturating_add(1))).collect();
         let unique = if of.unique < UNIQUE { of.unique.saturating_sub(1) } else { UNIQUE };
         // A field that the record has for certain: its own label remains.
@@ -622,6 +660,15 @@ impl<'a> Lower<'a> {
             return match full.as_str() {
                 "math.pi" => self.constant(Data::Num(number("3.141592653589793")), Ty::Num, at),
                 "math.e" => self.constant(Data::Num(number("2.718281828459045")), Ty::Num, at),
+                "datetime.timezone.utc" | "datetime.UTC" => {
+                    let utc = Data::Tag("timezone".into(), Data::Num(Num::ZERO).into());
+                    self.constant(utc, Ty::Atom, at)
+                }
+                "math.inf" | "math.nan" => self.refuse(
+                    at,
+                    "infinity and NaN are not part of the plan language",
+                    "begin with `None`, or use `min(…)` and `max(…)` of a list",
+                ),
                 _ => self.refuse(at, format!("`{full}` as a value"), "call the function"),
             };
         }
@@ -632,8 +679,28 @@ impl<'a> Lower<'a> {
                 "use functions and methods",
             );
         }
+        if let Expr::Name(n) = &*a.value
+            && let Some(class) = self.class_named(n.id.as_str())
+        {
+            if let Some(member) = class.member(name).cloned() {
+                return self.constant(member, Ty::Atom, at);
+            }
+            let members: Vec<String> =
+                class.members.iter().filter_map(|m| Some(m.field("name")?.as_str()?.to_string())).collect();
+            let help = match nearest(name, members.iter().map(String::as_str)) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None if members.is_empty() => "make an object of the class and read its field".into(),
+                None => format!("members: {}", members.join(", ")),
+            };
+            return self.error(
+                codes::UNKNOWN_NAME,
+                at,
+                format!("`{}` has no member `{name}`", n.id.as_str()),
+                help,
+            );
+        }
         let of = self.expr(&a.value);
-        if let Ty::Dict(Some(fields)) = &of.ty
+        if let Ty::Dict(Some(fields)) | Ty::Object(_, fields) = &of.ty
             && let Some((field, ty)) = fields.iter().find(|(n, _)| **n == *name)
         {
             let (field, ty) = (field.clone(), ty.clone());
@@ -731,6 +798,7 @@ impl<'a> Lower<'a> {
     /// An expression whose value must be data.
     pub(crate) fn argument(&mut self, e: &'a Expr) -> Val {
         let v = self.expr(e);
+        let v = self.enumerated(v, e);
         if v.function.is_some() {
             let at = self.at(e);
             return self.refuse(at, "a function as a value", "call it, or pass it as `key=`");
@@ -740,11 +808,20 @@ impl<'a> Lower<'a> {
 
     /// The items that a loop visits, as a list.
     pub(crate) fn items_of(&mut self, v: Val, at: Span) -> Val {
+        if let Some(members) = self.members(&v) {
+            let term = self.lit(members, at);
+            return self.val(term, Ty::List(Rc::new(Ty::Atom)), Taint::NONE);
+        }
         if v.function.is_some() {
             return self.refuse(at, "a loop over a function", "call it");
         }
-        match &v.ty {
-            Ty::List(_) => v,
+        match (&v.ty, self.b.term(v.term)) {
+            (Ty::List(_), _) => v,
+            // A tuple that is written has its items at once.
+            (Ty::Tuple, Term::Tag(tag, Some(list))) if &**tag == "tuple" => {
+                let unique = if v.roots.is_empty() { v.unique } else { 1 };
+                Val { term: *list, ty: Ty::List(Rc::new(Ty::Any)), unique, ..v }
+            }
             _ => {
                 let ty = if v.ty == Ty::Str { Ty::Str } else { Ty::Any };
                 let term = self.py("iter", vec![v.term], v.taint, at);

@@ -13,6 +13,8 @@ use std::rc::Rc;
 pub(crate) enum Stop {
     Never,
     At(bool),
+    /// A list with an item.
+    Filled,
 }
 
 /// Names of a loop's function, of its state and of the counter in the state.
@@ -53,8 +55,12 @@ impl<'a> Lower<'a> {
             _ => None,
         };
         match e {
-            Expr::List(l) => Some(l.elts.len() as u64),
-            Expr::Tuple(t) => Some(t.elts.len() as u64),
+            // `*xs` is as many items as there are.
+            Expr::List(ruff_python_ast::ExprList { elts, .. })
+            | Expr::Tuple(ruff_python_ast::ExprTuple { elts, .. }) => {
+                let starred = elts.iter().any(|e| matches!(e, Expr::Starred(_)));
+                (!starred).then_some(elts.len() as u64)
+            }
             Expr::Call(c) if matches!(&*c.func, Expr::Name(n) if n.id.as_str() == "range") => {
                 match &c.arguments.args[..] {
                     [n] => integer(n),
@@ -110,7 +116,7 @@ impl<'a> Lower<'a> {
             self.frames = head.clone();
             self.pc = inside;
             self.iterated = iterated.clone();
-            let (found, functions) = (self.found.len(), self.functions.len());
+            let (found, functions, unmoved) = (self.found.len(), self.functions.len(), self.unmoved.len());
             let made: Vec<usize> = self.places.iter().map(|p| p.made.len()).collect();
             let (term, cx) = round(self);
             let mut next = head.clone();
@@ -125,6 +131,7 @@ impl<'a> Lower<'a> {
             // What was found there is found again.
             self.found.truncate(found);
             self.functions.truncate(functions);
+            self.unmoved.truncate(unmoved);
             for (place, made) in self.places.iter_mut().zip(made) {
                 place.made.truncate(made);
             }
@@ -148,6 +155,7 @@ impl<'a> Lower<'a> {
         let head_at = self.at(&*s.iter);
         let bound = self.bound(&s.iter, head_at);
         let names = RoundNames { again: self.fresh("again"), state: self.fresh("state"), index: "$i".into() };
+        self.note_loop(&names.state, &items);
         let start = self.frames.clone();
         let over = match &*s.iter {
             Expr::Name(n) => Some(n.id.to_string()),
@@ -412,12 +420,14 @@ impl<'a> Lower<'a> {
     pub(crate) fn enter(&mut self, locals: Vec<String>) -> (usize, usize) {
         self.instances += 1;
         let parent = self.frame;
+        let once = locals.iter().cloned().collect::<Vec<_>>().into();
         let frame = Frame {
             vars: std::collections::BTreeMap::new(),
             locals: locals.into(),
             parent: Some(parent),
             prefix: format!("{}_", self.instances).into(),
             closed: false,
+            once,
         };
         self.frames.push(frame);
         self.frame = self.frames.len() - 1;
@@ -470,6 +480,8 @@ impl<'a> Lower<'a> {
         let bound = self.bound(&g.iter, self.at(&g.iter));
         let items = self.fresh("items");
         let (again, state) = (self.fresh("again"), self.fresh("state"));
+        self.note_once(&items, list.term);
+        self.note_loop(&state, &items);
         let inner = self.fresh("acc");
         let pc = self.pc;
         self.pc = pc.join(list.taint);
@@ -496,9 +508,17 @@ impl<'a> Lower<'a> {
         let (now, all) = (self.field(&state, "$i", at), self.var(&items, at));
         let length = self.add(Term::Prim(Prim::Length, vec![all]), at);
         let mut goes = self.add(Term::Prim(Prim::Lt, vec![now, length]), at);
-        if let Stop::At(value) = stop {
+        if stop != Stop::Never {
             let so_far = self.field(&state, "acc", at);
-            let open = if value { self.add(Term::Prim(Prim::Not, vec![so_far]), at) } else { so_far };
+            let open = match stop {
+                Stop::At(true) => self.add(Term::Prim(Prim::Not, vec![so_far]), at),
+                Stop::Filled => {
+                    let length = self.add(Term::Prim(Prim::Length, vec![so_far]), at);
+                    let zero = self.number(0, at);
+                    self.add(Term::Prim(Prim::Eq, vec![length, zero]), at)
+                }
+                _ => so_far,
+            };
             let no = self.lit(Data::Bool(false), at);
             goes = self.choose(open, goes, no, at);
         }

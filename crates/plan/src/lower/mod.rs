@@ -5,22 +5,25 @@ mod calls;
 mod confirms;
 mod delegates;
 mod exprs;
+mod library;
 mod loops;
+mod objects;
 mod planned;
 mod stmts;
 mod tries;
+mod types;
 
 use crate::scope::{Frame, Frames, Known, Taint, Ty, UNIQUE, add};
-use crate::{World, codes, names};
+use crate::{Hint, World, codes, names};
 use core_ir::{
     Branch, BuildError, Builder, Code, Data, Globals, IfSugar, LabelSpec, Lattice, Name, Num, Prim, Term,
-    TermId, Type,
+    TermId,
 };
 use diagnostics::{Diagnostic, Span, nearest};
 use python::Source;
 use ruff_python_ast::{Stmt, StmtFunctionDef};
 use ruff_text_size::{Ranged, TextRange};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 /// Terms of a plan at most, before functions are expanded no further.
@@ -58,6 +61,14 @@ pub(crate) enum Function<'a> {
     Lambda(&'a ruff_python_ast::ExprLambda, usize),
     Builtin(String),
     Tool(String),
+    /// A class of the plan, which makes objects.
+    Class(String),
+    /// A method of a value under a name, with the label of the value.
+    Method(Name, String, Taint),
+    /// `str.lower`
+    Unbound(String),
+    /// A function of a module.
+    Module(String),
 }
 
 /// A block under construction: which variables its record has, and what was known where it ends.
@@ -115,15 +126,21 @@ pub(crate) struct Lower<'a> {
     pub(crate) iterated: Vec<String>,
     /// Statements around, innermost last: places for the arguments of planned calls.
     pub(crate) places: Vec<planned::Place<'a>>,
-    /// Classes of the plan: the record types that they name.
-    pub(crate) classes: BTreeMap<String, Type>,
+    /// Classes of the plan.
+    pub(crate) classes: BTreeMap<String, types::Class>,
+    /// Classes of exceptions of the plan, with that which each extends.
+    pub(crate) exceptions: BTreeMap<String, String>,
+    /// True if the plan asks for the time.
+    pub(crate) asks_time: bool,
     /// Values of names that are bound in one place.
     pub(crate) bound_once: BTreeMap<Name, TermId>,
-    /// Variables of the plan that one statement assigns.
-    pub(crate) assigned_once: BTreeSet<String>,
+    /// Lists that loops go over, by the names of the loops' states, in the order of the loops.
+    pub(crate) loop_lists: BTreeMap<Name, (usize, Name)>,
+    /// Calls whose arguments stay where they are.
+    pub(crate) unmoved: Vec<planned::Unmoved>,
 }
 
-pub(crate) fn plan(source: &Source, world: &World) -> (Option<Code>, Vec<Diagnostic>) {
+pub(crate) fn plan(source: &Source, world: &World) -> (Option<Code>, Vec<Diagnostic>, Vec<Hint>) {
     let mut b = Builder::new();
     let mut tools = BTreeMap::new();
     for tool in &world.tools {
@@ -131,7 +148,8 @@ pub(crate) fn plan(source: &Source, world: &World) -> (Option<Code>, Vec<Diagnos
     }
     let body = source.body();
     let locals: Rc<[String]> = names::assigned(body).into_iter().collect();
-    let frame = Frame { vars: BTreeMap::new(), locals, parent: None, prefix: "".into(), closed: false };
+    let once = names::assigned_once(body).into_iter().collect();
+    let frame = Frame { vars: BTreeMap::new(), locals, parent: None, prefix: "".into(), closed: false, once };
     let mut lower = Lower {
         b,
         source,
@@ -156,18 +174,26 @@ pub(crate) fn plan(source: &Source, world: &World) -> (Option<Code>, Vec<Diagnos
         iterated: Vec::new(),
         places: Vec::new(),
         classes: BTreeMap::new(),
+        exceptions: BTreeMap::new(),
+        asks_time: false,
         bound_once: BTreeMap::new(),
-        assigned_once: names::assigned_once(body),
+        loop_lists: BTreeMap::new(),
+        unmoved: Vec::new(),
     };
     let root = lower.whole(body);
+    let hints = lower.unmoved.iter().map(|u| u.hint(source)).collect();
     let Lower { b, mut found, .. } = lower;
     found.sort_by_key(|d| d.span.map(|s| (s.start, s.end)));
     found.dedup_by(|a, b| a.code == b.code && a.span == b.span);
+    // What follows from its size says nothing more.
+    if let Some(large) = found.iter().find(|d| d.code == codes::TOO_LARGE).cloned() {
+        found = vec![large];
+    }
     if diagnostics::has_errors(&found) {
-        return (None, found);
+        return (None, found, hints);
     }
     match b.finish(root, &Globals::none()) {
-        Ok(code) => (Some(code), found),
+        Ok(code) => (Some(code), found, hints),
         Err(errors) => {
             for e in errors.into_iter().take(1) {
                 found.push(match e {
@@ -187,7 +213,7 @@ pub(crate) fn plan(source: &Source, world: &World) -> (Option<Code>, Vec<Diagnos
                     ),
                 });
             }
-            (None, found)
+            (None, found, hints)
         }
     }
 }
@@ -408,7 +434,7 @@ impl<'a> Lower<'a> {
         }
         self.outs(&cx.outs.clone(), &mut fields, at);
         cx.taint = cx.taint.join(self.pc);
-        let frames = self.tainted();
+        let frames = self.tainted(&cx.outs);
         if kind == "next" {
             add(&mut cx.next, &frames)
         } else {
@@ -424,7 +450,7 @@ impl<'a> Lower<'a> {
         let mut fields = vec![(Name::from("$k"), kind), (Name::from("$v"), value)];
         self.outs(&cx.outs.clone(), &mut fields, at);
         cx.taint = cx.taint.join(self.pc);
-        let frames = self.tainted();
+        let frames = self.tainted(&cx.outs);
         add(&mut cx.other, &frames);
         self.add(Term::Record(fields), at)
     }
@@ -440,13 +466,15 @@ impl<'a> Lower<'a> {
         }
     }
 
-    /// Facts about the variables, with the label of the program counter.
-    fn tainted(&self) -> Frames {
+    /// Facts about the variables; those in the record of the block have the label of the program counter.
+    fn tainted(&self, outs: &Rc<[String]>) -> Frames {
         let mut frames = self.frames.clone();
         if self.pc != Taint::NONE {
             let frame = self.frame;
-            for known in frames[frame].vars.values_mut() {
-                known.taint = known.taint.join(self.pc);
+            for name in outs.iter() {
+                if let Some(known) = frames[frame].vars.get_mut(name) {
+                    known.taint = known.taint.join(self.pc);
+                }
             }
         }
         frames
@@ -495,6 +523,10 @@ impl<'a> Lower<'a> {
             answer = self.choose(none, text, answer, at);
         }
         first.push((s, term));
+        if self.asks_time {
+            let time = self.time(at);
+            first.insert(0, (library::NOW.into(), time));
+        }
         self.b.let_in(first, answer, whole)
     }
 

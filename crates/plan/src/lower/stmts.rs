@@ -76,8 +76,8 @@ impl<'a> Lower<'a> {
                     l.temporary("value", v)
                 },
                 |l, cx, (name, v)| {
-                    l.store(&v);
                     l.note_return(&v);
+                    l.store(&v);
                     let value = l.var(&name, at);
                     l.pack(cx, "return", Some(value), at)
                 },
@@ -167,6 +167,7 @@ impl<'a> Lower<'a> {
                     at,
                     |l| {
                         let (mut bindings, v) = l.whole_expr(value);
+                        let v = l.stated(&s.annotation, &s.target, value, v, &mut bindings);
                         l.assign(&s.target, v, &mut bindings);
                         (bindings, ())
                     },
@@ -221,7 +222,7 @@ impl<'a> Lower<'a> {
                 let (what, help) = match other {
                     Stmt::With(_) => ("`with`", "call the functions one after the other"),
                     Stmt::Match(_) => ("`match`", "write `if` and `elif`"),
-                    Stmt::Delete(_) => ("`del`", "use `d.pop(key)`"),
+                    Stmt::Delete(_) => ("`del`", "use `d.pop(key)` or `xs.pop(i)`"),
                     Stmt::Global(_) | Stmt::Nonlocal(_) => {
                         ("`global` and `nonlocal`", "return the new value from the function")
                     }
@@ -383,9 +384,9 @@ impl<'a> Lower<'a> {
     fn branches(&mut self, s: &'a ruff_python_ast::StmtIf, test: Val, cx: &mut Cx, at: Span) -> TermId {
         let pc = self.pc;
         self.pc = pc.join(test.taint);
-        let frames = self.frames.clone();
+        let (frames, iterated) = (self.frames.clone(), self.iterated.clone());
         let then = self.seq(&s.body, cx, &Tail::Next);
-        self.frames = frames;
+        (self.frames, self.iterated) = (frames, iterated);
         let other = self.clauses(&s.elif_else_clauses, cx, at);
         self.pc = pc;
         self.choose(test.term, then, other, at)
@@ -404,9 +405,9 @@ impl<'a> Lower<'a> {
                 let test = l.var(&name, at);
                 let pc = l.pc;
                 l.pc = pc.join(v.taint);
-                let frames = l.frames.clone();
+                let (frames, iterated) = (l.frames.clone(), l.iterated.clone());
                 let then = l.seq(&clause.body, cx, &Tail::Next);
-                l.frames = frames;
+                (l.frames, l.iterated) = (frames, iterated);
                 let other = l.clauses(more, cx, at);
                 l.pc = pc;
                 l.choose(test, then, other, at)
@@ -428,8 +429,10 @@ impl<'a> Lower<'a> {
         let outs: Rc<[String]> = names::assigned(one).into_iter().collect();
         let signal = names::leaves(one, false) || self.catching != Catching::No;
         let mut inner = Cx::new(outs.clone(), signal);
-        let frames = self.frames.clone();
+        let (frames, iterated) = (self.frames.clone(), self.iterated.clone());
         let term = make(self, &mut inner);
+        // On some way through the statement a loop may still go over what it went over before.
+        self.iterated = iterated;
         let s = self.fresh("block");
         let pc = self.pc;
         let falls = inner.next.is_some();
@@ -493,7 +496,15 @@ impl<'a> Lower<'a> {
             self.refuse(
                 at,
                 format!("module `{module}` is not part of the plan language"),
-                "a plan imports `re`, `json`, `math`, `typing` and `collections`; tools need no import",
+                match top {
+                    "statistics" => "compute it: `sum(xs) / len(xs)`, `sorted(xs)[len(xs) // 2]`",
+                    "itertools" | "functools" | "operator" => "write a loop or a comprehension",
+                    "random" | "time" | "os" | "sys" => "a plan has the time as `datetime.now()`, and the world as tools",
+                    _ => {
+                        "a plan imports `re`, `json`, `math`, `datetime`, `collections`, `typing`, `dataclasses`, `enum` \
+                         and `pydantic`; tools need no import"
+                    }
+                },
             );
             return;
         }
@@ -698,6 +709,8 @@ impl<'a> Lower<'a> {
         let mut now = self.var(&place.levels[0], at);
         for (key, op) in &place.keys {
             let key = self.var(key, at);
+            // What is read here is written back.
+            let op = if *op == "index" { "index_to_change" } else { op };
             now = self.py(op, vec![now, key], place.taint, at);
         }
         now
@@ -717,7 +730,8 @@ impl<'a> Lower<'a> {
             let (key, _) = place.keys[depth].clone();
             let key = self.var(&key, at);
             let part = self.var(&changed, at);
-            let put = self.py("put", vec![container, key, part], taint, at);
+            let op = if place.keys[depth].1 == "attribute" { "put_attribute" } else { "put" };
+            let put = self.py(op, vec![container, key, part], taint, at);
             let name = self.fresh("new");
             bindings.push((name.clone(), put));
             changed = name;
@@ -770,7 +784,7 @@ impl<'a> Lower<'a> {
                     self.iterated.retain(|i| i != name);
                 }
                 let core = self.bind(name, &v);
-                if self.frame == 0 && self.assigned_once.contains(name) {
+                if self.frames[self.frame].once.iter().any(|n| n == name) {
                     self.note_once(&core, v.term);
                 }
                 bindings.push((core, v.term));
@@ -781,25 +795,35 @@ impl<'a> Lower<'a> {
                     Expr::List(t) => &t.elts,
                     _ => &[],
                 };
-                if elts.iter().any(|e| matches!(e, Expr::Starred(_))) {
-                    self.refuse(
-                        at,
-                        "`*` in an assignment",
-                        "take the parts with slices: `first, rest = xs[0], xs[1:]`",
-                    );
-                    return;
-                }
+                let star = elts.iter().position(|e| matches!(e, Expr::Starred(_)));
                 let unique = v.unique.saturating_sub(u8::from(v.unique < UNIQUE));
                 let roots: Vec<_> =
                     v.roots.iter().map(|(f, n, d)| (*f, n.clone(), d.saturating_add(1))).collect();
-                let count = self.number(elts.len() as i64, at);
-                let parts = self.py("unpack", vec![v.term, count], v.taint, at);
+                let parts = match star {
+                    None => {
+                        let count = self.number(elts.len() as i64, at);
+                        self.py("unpack", vec![v.term, count], v.taint, at)
+                    }
+                    Some(star) => {
+                        self.share_parts(&v);
+                        let before = self.number(star as i64, at);
+                        let after = self.number((elts.len() - star - 1) as i64, at);
+                        self.py("unpack_rest", vec![v.term, before, after], v.taint, at)
+                    }
+                };
                 let name = self.fresh("parts");
+                self.note_once(&name, parts);
                 bindings.push((name.clone(), parts));
                 for (i, e) in elts.iter().enumerate() {
                     let list = self.var(&name, at);
                     let index = self.number(i as i64, at);
                     let term = self.add(Term::Index(list, index), at);
+                    if let Expr::Starred(s) = e {
+                        let ty = Ty::List(Rc::new(Ty::Any));
+                        let rest = Val { unique: 1, ..self.val(term, ty, v.taint) };
+                        self.assign(&s.value, rest, bindings);
+                        continue;
+                    }
                     let part = Val {
                         term,
                         ty: Ty::Any,
@@ -824,8 +848,10 @@ impl<'a> Lower<'a> {
                     self.refuse(at, "a function as a part of a value", "call the function by its name");
                     return;
                 }
-                if matches!(target, Expr::Subscript(s) if matches!(&*s.slice, Expr::Slice(_))) {
-                    self.refuse(at, "assignment to a slice", "build the list anew: `xs[:i] + new + xs[j:]`");
+                if let Expr::Subscript(sub) = target
+                    && let Expr::Slice(slice) = &*sub.slice
+                {
+                    self.assign_slice(sub, slice, v, bindings);
                     return;
                 }
                 // The value is evaluated before the place.
@@ -849,6 +875,54 @@ impl<'a> Lower<'a> {
                 self.refuse(at, "assignment to this expression", "assign to a variable, item or attribute");
             }
         }
+    }
+
+    /// `xs[i:j] = value`
+    fn assign_slice(
+        &mut self,
+        target: &'a ruff_python_ast::ExprSubscript,
+        slice: &'a ruff_python_ast::ExprSlice,
+        v: Val,
+        bindings: &mut Bindings,
+    ) {
+        let at = self.at(target);
+        if slice.step.is_some() {
+            self.refuse(at, "assignment to a slice with a step", "assign to the items one by one");
+            return;
+        }
+        let Some((root, steps)) = path(&target.value) else {
+            self.refuse(at, "assignment to a part of a temporary value", "give the value a name first");
+            return;
+        };
+        let value = self.fresh("value");
+        bindings.push((value.clone(), v.term));
+        self.share_parts(&v);
+        let Some(place) = self.place(root, &steps, at, bindings) else { return };
+        let mut taint = place.taint.join(v.taint);
+        let list = self.read_place(&place, at);
+        let name = self.fresh("list");
+        bindings.push((name.clone(), list));
+        let mut args = vec![self.var(&name, at)];
+        for bound in [&slice.lower, &slice.upper] {
+            args.push(match bound {
+                Some(e) => {
+                    let bound = self.argument(e);
+                    taint = taint.join(bound.taint);
+                    let name = self.fresh("bound");
+                    bindings.push((name.clone(), bound.term));
+                    self.var(&name, at)
+                }
+                None => self.lit(Data::Null, at),
+            });
+        }
+        if !self.owns(root, steps.len(), at) {
+            return;
+        }
+        args.push(self.var(&value, at));
+        let new = self.py("put_slice", args, taint, at);
+        let level = steps.len() as u8 + 1;
+        let part = NewPart { term: new, taint, ty: Some(Ty::List(Rc::new(Ty::Any))), unique: level };
+        self.write_place(root, &place, part, at, bindings);
     }
 
     fn augmented(&mut self, s: &'a ruff_python_ast::StmtAugAssign, at: Span) -> Bindings {
@@ -929,16 +1003,29 @@ impl<'a> Lower<'a> {
     fn print(&mut self, call: &'a ruff_python_ast::ExprCall, at: Span) -> Bindings {
         let mut bindings = Vec::new();
         if self.frame != 0 {
-            self.refuse(at, "`print` inside of a function", "return the value and print it outside");
+            self.refuse(
+                at,
+                "`print` inside of a function",
+                "return the text and print it outside; write the statements of a `main` at the top level",
+            );
             return bindings;
         }
         let mut taint = Taint::NONE;
         let mut texts = Vec::new();
-        for a in &call.arguments.args {
-            let v = self.argument(a);
+        let starred = call.arguments.args.iter().any(|a| matches!(a, Expr::Starred(_)));
+        let mut joined = None;
+        if starred {
+            // `print(*xs)`
+            let v = self.joined(&call.arguments.args, at);
             taint = taint.join(v.taint);
-            let text = self.text(v, at);
-            texts.push(text);
+            joined = Some(self.py("texts", vec![v.term], taint, at));
+        } else {
+            for a in &call.arguments.args {
+                let v = self.argument(a);
+                taint = taint.join(v.taint);
+                let text = self.text(v, at);
+                texts.push(text);
+            }
         }
         let mut separator = self.lit(Data::str(" "), at);
         for k in &call.arguments.keywords {
@@ -950,7 +1037,10 @@ impl<'a> Lower<'a> {
                 }
             }
         }
-        let list = self.add(Term::List(texts), at);
+        let list = match joined {
+            Some(list) => list,
+            None => self.add(Term::List(texts), at),
+        };
         let line = self.add(Term::Prim(Prim::Join, vec![list, separator]), at);
         let old = Name::from(PRINTED);
         let old = self.var(&old, at);
@@ -965,7 +1055,13 @@ impl<'a> Lower<'a> {
     fn note_return(&mut self, v: &Val) {
         let frame = self.frame;
         if self.frames[frame].closed {
-            let unique = if v.ty.scalar() || v.roots.is_empty() && v.unique >= UNIQUE { UNIQUE } else { 0 };
+            // A variable of the function ends with it: what only it refers to has no other name then.
+            let own = |(of, name, depth): &(usize, String, u8)| {
+                let known = self.frames[frame].vars.get(name);
+                *of == frame && *depth == 0 && known.is_some_and(|k| k.unique >= UNIQUE)
+            };
+            let alone = v.unique >= UNIQUE && v.roots.len() <= 1 && v.roots.iter().all(own);
+            let unique = if v.ty.scalar() || alone { UNIQUE } else { 0 };
             let known = Known {
                 core: "$v".into(),
                 ty: v.ty.clone(),

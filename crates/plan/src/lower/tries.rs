@@ -11,17 +11,25 @@ use ruff_python_ast::{ExceptHandler, Expr, Stmt, StmtRaise, StmtTry};
 const CLASSES: &[(&str, &[&str])] = &[
     ("LookupError", &["LookupError", "KeyError", "IndexError"]),
     ("ArithmeticError", &["ArithmeticError", "ZeroDivisionError", "OverflowError"]),
-    ("OSError", &["OSError", "TimeoutError"]),
-    ("NameError", &["NameError"]),
+    ("OSError", &["OSError", "TimeoutError", "FileNotFoundError", "PermissionError", "ConnectionError"]),
+    ("FileNotFoundError", &["FileNotFoundError"]),
+    ("PermissionError", &["PermissionError"]),
+    ("ConnectionError", &["ConnectionError"]),
+    ("NameError", &["NameError", "UnboundLocalError"]),
+    ("UnboundLocalError", &["UnboundLocalError"]),
     ("KeyError", &["KeyError"]),
     ("IndexError", &["IndexError"]),
-    ("ValueError", &["ValueError"]),
+    ("ValueError", &["ValueError", "JSONDecodeError", "ValidationError"]),
+    ("JSONDecodeError", &["JSONDecodeError"]),
+    ("ValidationError", &["ValidationError"]),
     ("TypeError", &["TypeError"]),
     ("ZeroDivisionError", &["ZeroDivisionError"]),
     ("OverflowError", &["OverflowError"]),
     ("AttributeError", &["AttributeError"]),
     ("AssertionError", &["AssertionError"]),
-    ("RuntimeError", &["RuntimeError"]),
+    ("RuntimeError", &["RuntimeError", "NotImplementedError"]),
+    ("NotImplementedError", &["NotImplementedError"]),
+    ("StopIteration", &["StopIteration"]),
     ("ToolError", &["ToolError"]),
     ("TimeoutError", &["TimeoutError"]),
     ("PolicyError", &["PolicyError"]),
@@ -40,8 +48,9 @@ fn class_of(e: &Expr) -> Option<&str> {
 
 impl<'a> Lower<'a> {
     pub(crate) fn raise(&mut self, s: &'a StmtRaise, cx: &mut Cx, at: Span) -> TermId {
-        if s.cause.is_some() {
-            self.refuse(at, "`raise … from` is not part of the plan language", "write `raise C(\"…\")`");
+        // `from e` keeps the cause for whoever reads a traceback.
+        if s.cause.as_deref().is_some_and(|e| !matches!(e, Expr::Name(_) | Expr::NoneLiteral(_))) {
+            self.refuse(at, "this cause of an exception", "write `raise C(\"…\") from e`");
         }
         self.simple(
             &[],
@@ -105,9 +114,34 @@ impl<'a> Lower<'a> {
         self.add(Term::Fail(exception), at)
     }
 
+    /// Returns true for a class of exceptions, of Python or the plan.
+    pub(crate) fn is_exception(&self, name: &str) -> bool {
+        name == "Exception" || CLASSES.iter().any(|(c, _)| *c == name) || self.exceptions.contains_key(name)
+    }
+
+    /// The classes that a class of exceptions includes.
+    fn included(&self, name: &str) -> Option<Vec<String>> {
+        let mut all: Vec<String> = match CLASSES.iter().find(|(c, _)| *c == name) {
+            Some((_, includes)) => includes.iter().map(ToString::to_string).collect(),
+            None if self.exceptions.contains_key(name) => vec![name.to_string()],
+            None => return None,
+        };
+        // Classes of the plan extend those before them.
+        let mut before = 0;
+        while before < all.len() {
+            before = all.len();
+            for (class, base) in &self.exceptions {
+                if all.contains(base) && !all.contains(class) {
+                    all.push(class.clone());
+                }
+            }
+        }
+        Some(all)
+    }
+
     fn raised(&mut self, class: &Expr, message: TermId, at: Span) -> TermId {
         let name = class_of(class).unwrap_or("");
-        if name != "Exception" && !CLASSES.iter().any(|(c, _)| *c == name) {
+        if !self.is_exception(name) {
             let all: Vec<&str> = CLASSES.iter().map(|(c, _)| *c).collect();
             return self
                 .refuse(
@@ -134,8 +168,10 @@ impl<'a> Lower<'a> {
         self.catching = catching.max(Catching::Errors);
         let pc = self.pc;
         let frames = self.frames.clone();
+        let iterated = self.iterated.clone();
         let term = self.handled(s, &mut before, at);
         self.catching = catching;
+        self.iterated = iterated;
         let name = self.fresh("before");
         // `finally` runs whatever happened.
         let mut known = before.next.take();
@@ -179,8 +215,10 @@ impl<'a> Lower<'a> {
             })
         });
         self.catching = catching.max(if refusals { Catching::Refusals } else { Catching::Errors });
+        let iterated = self.iterated.clone();
         let term = self.seq(&s.body, &mut body, &Tail::Next);
         self.catching = catching;
+        self.iterated = iterated;
         let name = self.fresh("tried");
         let pc = self.pc;
         self.pc = pc.join(body.taint);
@@ -222,7 +260,7 @@ impl<'a> Lower<'a> {
             let value = self.var(exception, at);
             return self.throw(cx, value, at);
         };
-        let frames = self.frames.clone();
+        let (frames, iterated) = (self.frames.clone(), self.iterated.clone());
         let class = self.field(exception, "class", at);
         let at_handler = self.at(h);
         let test = match h.type_.as_deref() {
@@ -236,8 +274,8 @@ impl<'a> Lower<'a> {
                 let mut any = false;
                 for e in all {
                     let name = class_of(e).unwrap_or("");
-                    match CLASSES.iter().find(|(c, _)| *c == name) {
-                        Some((_, includes)) => names.extend(includes.iter().copied()),
+                    match self.included(name) {
+                        Some(includes) => names.extend(includes),
                         None if matches!(name, "Exception" | "BaseException") => any = true,
                         None => {
                             let at = self.at(e);
@@ -296,7 +334,7 @@ impl<'a> Lower<'a> {
         }
         cx.taint = cx.taint.join(inner.taint);
         let term = self.b.let_in(bindings, term, at);
-        self.frames = frames;
+        (self.frames, self.iterated) = (frames, iterated);
         let other = self.handlers(more, exception, cx, at);
         self.choose(test, term, other, at)
     }

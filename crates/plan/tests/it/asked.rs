@@ -19,7 +19,7 @@ fn world() -> World {
         result: Type::Str,
         ..unknown("read")
     };
-    let to = ToolParam { name: "to".into(), ty: Type::Str, bound: LabelSpec::BOTTOM };
+    let to = ToolParam { name: "to".into(), ty: Type::Str, bound: LabelSpec::BOTTOM, default: None };
     let pay = ToolDecl { params: vec![to], control: UNTRUSTED, ..unknown("pay") };
     World { tools: vec![Arc::new(read), Arc::new(pay)], ..World::default() }
 }
@@ -120,7 +120,8 @@ fn an_unknown_type_is_refused_with_a_remedy() {
         "ask('x', Bill)",
         "ask('x', str | int)",
         "ask('x', Literal[1])",
-        "@dataclass\nclass Bill:\n    total: float = 3\nask('x', Bill)",
+        "ask('x', set[str])",
+        "from enum import Enum\nclass K(Enum):\n    A = 1\nask('x', K)",
         "@dataclass\nclass Bill:\n    def f(self):\n        return 1\nask('x', Bill)",
         "class Bill(Base):\n    total: float\nask('x', Bill)",
         "if read():\n    @dataclass\n    class Bill:\n        total: float",

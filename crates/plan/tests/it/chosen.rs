@@ -29,7 +29,8 @@ plain = "no-links"
 fn chosen(text: &str) -> Vec<String> {
     let policy = Policy::parse(FileId(1), POLICY).unwrap();
     let tool = |name: &str, params: Vec<(&str, Type)>, result| {
-        let param = |(n, ty): (&str, Type)| ToolParam { name: n.into(), ty, bound: LabelSpec::BOTTOM };
+        let param =
+            |(n, ty): (&str, Type)| ToolParam { name: n.into(), ty, bound: LabelSpec::BOTTOM, default: None };
         let params = params.into_iter().map(param).collect();
         let effect = EffectClass::Write;
         Arc::new(ToolDecl { params, result, effect, ..ToolDecl::unknown(name.into(), AT) })

@@ -23,7 +23,7 @@ fn world() -> World {
         result: Type::Str,
         ..unknown(name)
     };
-    let to = ToolParam { name: "to".into(), ty: Type::Str, bound: LabelSpec::BOTTOM };
+    let to = ToolParam { name: "to".into(), ty: Type::Str, bound: LabelSpec::BOTTOM, default: None };
     let pay = ToolDecl { params: vec![to], control: UNTRUSTED, label: LabelSpec::BOTTOM, ..unknown("pay") };
     let tools = [read("read", UNTRUSTED), read("notes", SECRET), pay];
     World { tools: tools.map(Arc::new).into(), ..World::default() }
@@ -165,7 +165,7 @@ fn wrong_arguments_are_errors() {
 fn a_tool_of_that_name_is_that_tool() {
     let mut world = world();
     world.tools.push(Arc::new(ToolDecl {
-        params: vec![ToolParam { name: "id".into(), ty: Type::Str, bound: LabelSpec::BOTTOM }],
+        params: vec![ToolParam { name: "id".into(), ty: Type::Str, bound: LabelSpec::BOTTOM, default: None }],
         ..ToolDecl::unknown("confirm".into(), AT)
     }));
     let (code, found) = plan::compile(FileId(0), "p.plan.py", "confirm('x')".into(), &world);

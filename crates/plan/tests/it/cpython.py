@@ -1,5 +1,8 @@
 """Runs plans in CPython with scripted tools. One JSON string a line in, one JSON object a line out."""
-import ast, json, sys, warnings
+import ast, dataclasses, datetime, enum, json, re, sys, warnings
+
+# The time of every run.
+NOW = 1_764_000_000
 
 # Generated plans misuse types on purpose.
 warnings.simplefilter("ignore")
@@ -59,7 +62,25 @@ class Sorted(set):
         return Sorted(self)
 
 
+def now(kind, *args):
+    """`datetime.now()` and the like; the local time is UTC."""
+    utc = datetime.datetime.fromtimestamp(NOW, datetime.timezone.utc)
+    if kind == "date":
+        return utc.date()
+    return utc.astimezone(args[0]) if args else utc.replace(tzinfo=None)
+
+
 class Sets(ast.NodeTransformer):
+    def visit_Call(self, node):
+        self.generic_visit(node)
+        of = node.func
+        if isinstance(of, ast.Attribute) and of.attr in ("now", "today", "utcnow"):
+            base = of.value.attr if isinstance(of.value, ast.Attribute) else getattr(of.value, "id", "")
+            args = node.args + [k.value for k in node.keywords]
+            return ast.Call(ast.Name("now", ast.Load()), [ast.Constant(base), *args], [])
+        return node
+
+
     def visit_Set(self, node):
         self.generic_visit(node)
         return ast.Call(ast.Name("Sorted", ast.Load()), [ast.List(node.elts, ast.Load())], [])
@@ -70,8 +91,20 @@ class Sets(ast.NodeTransformer):
 
 
 def plain(x):
+    if isinstance(x, enum.Enum):
+        return plain(x.value)
     if isinstance(x, bool) or x is None or isinstance(x, str):
         return x
+    if dataclasses.is_dataclass(x) and not isinstance(x, type):
+        return {f.name: plain(getattr(x, f.name)) for f in dataclasses.fields(x)}
+    if isinstance(x, (datetime.date, datetime.time)):
+        return x.isoformat()
+    if isinstance(x, datetime.timedelta):
+        return plain(x.total_seconds())
+    if isinstance(x, re.Match):
+        return x.group()
+    if isinstance(x, re.Pattern):
+        return x.pattern
     if isinstance(x, float) and x == int(x):
         return int(x)
     if isinstance(x, (int, float)):
@@ -114,7 +147,7 @@ def run(source):
         raise ToolError("`items`: a bad number")
 
     names = dict(echo=echo, add=add, fail=fail, items=items, ToolError=ToolError, PolicyError=PolicyError,
-                 set=Sorted, frozenset=Sorted, Sorted=Sorted,
+                 set=Sorted, frozenset=Sorted, Sorted=Sorted, now=now,
                  print=lambda *a, sep=" ": out.append(sep.join(str(i) for i in a)))
     tree = ast.parse(source)
     last = tree.body[-1] if tree.body else None
@@ -122,8 +155,12 @@ def run(source):
                                            and last.value.func.id == "print"):
         tree.body[-1] = ast.copy_location(ast.Return(last.value), last)
     wrapper = ast.parse("def plan():\n    pass")
-    wrapper.body[0].body = tree.body or wrapper.body[0].body
+    # Classes keep their names if they are those of a module.
+    outer = [s for s in tree.body if isinstance(s, (ast.ClassDef, ast.Import, ast.ImportFrom))]
+    wrapper.body[0].body = [s for s in tree.body if s not in outer] or wrapper.body[0].body
+    wrapper.body[:0] = outer
     tree = ast.fix_missing_locations(Sets().visit(wrapper))
+    names["__name__"] = "plan"
     try:
         exec(compile(tree, "plan", "exec"), names)
         value = names["plan"]()
@@ -134,7 +171,12 @@ def run(source):
         return {"error": "RecursionError", "trace": trace}
     except Exception as e:
         name = type(e).__name__
-        name = {"UnboundLocalError": "NameError", "FrozenInstanceError": "AttributeError"}.get(name, name)
+        at = e.__traceback__
+        while at.tb_next:
+            at = at.tb_next
+        # The plan is the body of a function here; its variables are global ones.
+        if name == "UnboundLocalError" and at.tb_frame.f_code.co_name == "plan":
+            name = "NameError"
         return {"error": name, "message": str(e), "trace": trace}
 
 

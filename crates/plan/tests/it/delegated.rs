@@ -52,6 +52,7 @@ fn world() -> (World, Policy) {
             name: (*n).into(),
             ty: ty.clone(),
             bound: LabelSpec::BOTTOM,
+            default: None,
         };
         let params = params.iter().map(param).collect();
         Arc::new(ToolDecl { params, result, effect, ..ToolDecl::unknown(name.into(), AT) })

@@ -1,4 +1,10 @@
-//! Random plans.
+//! Random plans: for CPython, and for two worlds.
+//!
+//! They don't have: whole floats such as `1.0` (numbers are exact, and a whole one is an `int`), `inf` and
+//! `nan`, orders of sets other than sorted, models of Pydantic, `Counter` and `defaultdict` (plans by hand do),
+//! methods that are tried on every type, and what is refused before the run other than aliases.
+
+mod more;
 
 /// A deterministic source of choices.
 pub struct Rng(u64);
@@ -34,6 +40,10 @@ pub struct Plans {
     in_function: bool,
     loops: usize,
     calls: usize,
+    /// True if the plan has sources of labelled data and sinks.
+    flows: bool,
+    /// True if the plan has the class `P`.
+    class: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -43,10 +53,25 @@ enum Kind {
     List,
     Dict,
     Set,
+    /// A dictionary of lists.
+    Groups,
+    /// An object of the class `P`.
+    Object,
+    Date,
     Any,
 }
 
+/// A plan for the tools of `run`.
 pub fn plan(seed: u64) -> String {
+    generate(seed, false)
+}
+
+/// A plan that reads labelled data and calls sinks: for the tools of `worlds`.
+pub fn flowing(seed: u64) -> String {
+    generate(seed, true)
+}
+
+fn generate(seed: u64, flows: bool) -> String {
     let mut p = Plans {
         rng: Rng::new(seed),
         out: String::new(),
@@ -56,7 +81,10 @@ pub fn plan(seed: u64) -> String {
         in_function: false,
         loops: 0,
         calls: 0,
+        flows,
+        class: false,
     };
+    p.prelude();
     for kind in [Kind::Num, Kind::Str, Kind::List, Kind::Dict] {
         let name = p.fresh();
         let value = p.expr(kind, 2);
@@ -117,6 +145,12 @@ impl Plans {
 
     fn statement(&mut self, depth: usize) {
         let deep = depth >= 4;
+        if self.flows && self.rng.chance(22) {
+            return self.sink(depth);
+        }
+        if self.rng.chance(25) {
+            return self.more(depth, deep);
+        }
         let count = 1 + self.rng.below(3);
         match self.rng.below(if deep { 60 } else { 100 }) {
             ..18 => {
@@ -385,6 +419,13 @@ impl Plans {
             "ZeroDivisionError",
             "ToolError",
             "RuntimeError",
+            "AttributeError",
+            "NameError",
+            "AssertionError",
+            "LookupError",
+            "OverflowError",
+            "E1",
+            "E2",
         ])
     }
 
@@ -398,7 +439,21 @@ impl Plans {
 
     fn test(&mut self, depth: usize) -> String {
         let (a, b) = (self.expr(Kind::Num, depth), self.expr(Kind::Num, depth));
-        match self.rng.below(9) {
+        match self.rng.below(12) {
+            9 => self.truth(),
+            10 => match self.var(Kind::Any) {
+                Some(name) => format!("bool({name}) != (not {name})"),
+                None => "True".into(),
+            },
+            11 => {
+                let op = self.rng.one(&["<", "==", "!=", "in", "is not"]);
+                let right = match op {
+                    "in" => self.expr(Kind::List, 0),
+                    "is not" => "None".into(),
+                    _ => self.expr(Kind::Num, 0),
+                };
+                format!("{a} <= {b} {op} {right}")
+            }
             0 => format!("{a} < {b}"),
             1 => format!("{a} == {b}"),
             2 => format!("{a} <= echo({b}) < {}", self.rng.below(9)),
@@ -421,6 +476,15 @@ impl Plans {
         }
         let d = depth.saturating_sub(1);
         let leaf = depth == 0;
+        if self.flows && kind == Kind::Num && self.rng.chance(12) {
+            return self.source();
+        }
+        if !leaf
+            && self.rng.chance(18)
+            && let Some(text) = self.another(kind, d)
+        {
+            return text;
+        }
         match kind {
             Kind::Num if leaf => match self.rng.below(6) {
                 0 => "0".into(),
@@ -500,6 +564,11 @@ impl Plans {
                     "éß",
                     "it's",
                     "a\\nb",
+                    "日本 é",
+                    "😀x",
+                    "ﬁX",
+                    "0x1F",
+                    "101",
                 ]);
                 format!("\"{text}\"")
             }
@@ -623,7 +692,10 @@ impl Plans {
                 3 => format!("({} & {})", self.expr(Kind::Set, d), self.expr(Kind::Set, d)),
                 _ => format!("({} - {})", self.expr(Kind::Set, d), self.expr(Kind::Set, d)),
             },
-            Kind::Any => self.expr(Kind::Num, depth),
+            Kind::Groups => "{'a': [1, 2]}".into(),
+            Kind::Object if self.class => "P(1)".into(),
+            Kind::Date => "date(2024, 2, 29)".into(),
+            Kind::Object | Kind::Any => self.expr(Kind::Num, depth),
         }
     }
 

@@ -2,6 +2,7 @@
 
 #![allow(clippy::disallowed_methods, reason = "tests read fixtures and the environment")]
 
+mod adversarial;
 mod analysed;
 mod asked;
 mod chosen;
@@ -10,6 +11,10 @@ mod cpython;
 mod delegated;
 mod differential;
 mod generate;
+mod hostile;
+mod noninterference;
 mod planned;
 mod refused;
 mod run;
+mod tasks;
+mod worlds;

@@ -13,7 +13,12 @@ const TRUSTED: LabelSpec = LabelSpec::BOTTOM;
 
 /// `read()` gives untrusted text. `pay(to, n, note)` wants a trusted recipient and number.
 fn world(control: LabelSpec) -> World {
-    let param = |n: &str, ty, bound: &LabelSpec| ToolParam { name: n.into(), ty, bound: bound.clone() };
+    let param = |n: &str, ty, bound: &LabelSpec| ToolParam {
+        name: n.into(),
+        ty,
+        bound: bound.clone(),
+        default: None,
+    };
     let unknown = |n: &str| ToolDecl::unknown(n.into(), AT);
     let read = ToolDecl {
         params: Vec::new(),
@@ -35,7 +40,15 @@ fn world(control: LabelSpec) -> World {
         result: Type::Str,
         ..unknown("pay")
     };
-    World { tools: vec![Arc::new(read), Arc::new(pay)], ..World::default() }
+    let person = Type::record([("to".into(), Type::Str), ("n".into(), Type::Num)]);
+    let known = ToolDecl {
+        params: Vec::new(),
+        effect: EffectClass::Read,
+        label: TRUSTED,
+        result: Type::list(person),
+        ..unknown("known")
+    };
+    World { tools: vec![Arc::new(read), Arc::new(pay), Arc::new(known)], ..World::default() }
 }
 
 fn code(text: &str, control: LabelSpec) -> Code {
@@ -45,13 +58,20 @@ fn code(text: &str, control: LabelSpec) -> Code {
 
 /// The arguments of the payments that were made, and the code of the error.
 fn payments(text: &str, control: LabelSpec) -> (Vec<Value>, Option<String>) {
-    let mut machine = Machine::new(Arc::new(code(text, control)), None, Config::default());
+    paid(code(text, control))
+}
+
+fn paid(code: Code) -> (Vec<Value>, Option<String>) {
+    let mut machine = Machine::new(Arc::new(code), None, Config::default());
     let mut paid = Vec::new();
     loop {
         match machine.poll() {
             Output::Request(id, request) => {
                 let Call::Tool { tool, args } = &request.call else { panic!("{:?}", request.call) };
-                let answer = if &*tool.name == "pay" {
+                let answer = if &*tool.name == "known" {
+                    let person = [("to".into(), Data::str("bob")), ("n".into(), Data::Num(3.into()))];
+                    Ok(Data::list([Data::record(person)]))
+                } else if &*tool.name == "pay" {
                     paid.push(args.iter().map(|(_, d)| d.to_json()).collect());
                     if args[1].1 == Data::Num(13.into()) {
                         Err("bad luck".into())
@@ -96,6 +116,38 @@ const ADMITTED: &[(&str, &str)] = &[
     ),
     ("function", "def go(to, n=3):\n    pay(to, n)\nif 'eve' in read():\n    go('bob')"),
     ("item of a trusted loop", "for who in ['bob']:\n    if 'eve' in read():\n        pay(who, 3)"),
+    ("field of a dictionary", "d = {'a': 'bob', 'n': 3}\nif 'eve' in read():\n    pay(d['a'], d['n'])"),
+    (
+        "field of an object",
+        "from dataclasses import dataclass\n@dataclass\nclass P:\n    to: str\n    n: int\np = P('bob', 3)\nif 'eve' in read():\n    pay(p.to, p.n)",
+    ),
+    ("text of parts", "a = 'bo'\nif 'eve' in read():\n    pay(a + 'b', 1 + 2)"),
+    ("trusted choice", "n = 1\nif 'eve' in read():\n    pay('bob' if n == 1 else 'ann', 3)"),
+    ("loop inside", "if 'eve' in read():\n    for who in ['bob']:\n        pay(who, 3)"),
+    ("loop over a tuple", "if 'eve' in read():\n    for who in ('bob',):\n        pay(who, 3)"),
+    ("loop over pairs", "if 'eve' in read():\n    for who, n in [('bob', 3)]:\n        pay(who, n)"),
+    (
+        "loop over records",
+        "if 'eve' in read():\n    for p in [{'to': 'bob', 'n': 3}]:\n        pay(p['to'], p['n'])",
+    ),
+    (
+        "two loops",
+        "if 'eve' in read():\n    for who in ['bob']:\n        for n in [3]:\n            pay(who, n)",
+    ),
+    ("loop over a variable", "all = ['bob']\nif 'eve' in read():\n    for who in all:\n        pay(who, 3)"),
+    (
+        "loop over what a tool gives",
+        "all = known()\nif 'eve' in read():\n    for p in all:\n        pay(p.to, p['n'])",
+    ),
+    ("comprehension inside", "if 'eve' in read():\n    xs = [pay(who, 3) for who in ['bob']]"),
+    (
+        "after an inner loop",
+        "n = 0\nfor i in [1]:\n    for w in read().split():\n        n += 1\nfor who in ['bob']:\n    if n == 2:\n        pay(who, 3)",
+    ),
+    (
+        "variables of a loop",
+        "for who in ['bob']:\n    them = [who]\n    if 'eve' in read():\n        pay(who, 3)",
+    ),
     ("after a break", "for i in [1, 2]:\n    if 'eve' in read():\n        break\npay('bob', 3)"),
 ];
 
@@ -131,13 +183,50 @@ fn arguments_that_data_chose_are_refused() {
         "n = 0\nfor w in read().split():\n    n += 1\npay('bob', n)",
         "n = 0\nfor w in read().split():\n    n += 1\n    pay('bob', n)",
         // A value that exists only where untrusted text decides.
-        "d = {'a': 'bob'}\nif 'eve' in read():\n    pay(d['a'], 3)",
+        "import json\nd = json.loads('{\"a\": \"bob\"}')\nif 'eve' in read():\n    pay(d['a'], 3)",
+        "for i in [1, 2]:\n    for w in read().split():\n        pay(w, i)",
+        "who = 'bob'\nfor w in read().split():\n    pay(who, 3)\n    who = w",
         "def f(to):\n    to = to + read()\n    pay(to, 3)\nf('bob')",
         "try:\n    n = len(read())\n    pay('bob', n)\nexcept ToolError:\n    n = 1",
     ] {
         let (paid, error) = payments(text, UNTRUSTED);
         assert_eq!((paid, error.as_deref()), (vec![], Some("flow")), "{text}");
         assert!(refused(text, UNTRUSTED), "{text}");
+    }
+}
+
+#[test]
+fn the_items_of_an_untrusted_list_stay_untrusted() {
+    let text = "ws = read().split()\nfor w in ws:\n    if w == 'eve':\n        pay(w, 3)";
+    assert_eq!(payments(text, UNTRUSTED), (vec![], Some("flow".into())));
+}
+
+#[test]
+fn a_call_that_is_refused_for_its_place_says_what_to_bind() {
+    let hints = |text: &str| {
+        let (code, _, hints) = plan::compile_with_hints(FileId(0), "p", text.into(), &world(UNTRUSTED));
+        assert!(code.is_some(), "{text}");
+        hints.into_iter().map(|h| h.help).collect::<Vec<_>>()
+    };
+    let text = "import json\nd = json.loads('{}')\nif 'eve' in read():\n    pay(d['to'], 3)";
+    let expected = "the argument `to` has no value before the `if` in line 3: bind it to a variable there, or let \
+                    trusted data decide";
+    assert_eq!(hints(text), [expected]);
+    let text = "for w in read().split():\n    pay('bob', len(w))";
+    assert!(hints(text)[0].starts_with("the argument `n` has no value before the loop in line 1"));
+    assert!(hints("if 'eve' in read():\n    pay('bob', 3)").is_empty());
+}
+
+#[test]
+fn an_argument_that_is_left_out_has_the_default_of_its_declaration() {
+    let mut world = world(UNTRUSTED);
+    let mut pay = (*world.tools[1]).clone();
+    pay.params[1].default = Some(Data::Num(7.into()));
+    world.tools[1] = Arc::new(pay);
+    for text in ["pay('bob')", "if 'eve' in read():\n    pay('bob')"] {
+        let (code, found) = plan::compile(FileId(0), "p", text.into(), &world);
+        let code = code.unwrap_or_else(|| panic!("{found:?}"));
+        assert_eq!(paid(code), (vec![json!(["bob", 7, null])], None), "{text}");
     }
 }
 
@@ -155,6 +244,22 @@ fn a_moved_argument_has_the_value_of_its_call() {
         // It may be unbound before the branch.
         (
             "for i in [1, 2]:\n    if i == 2:\n        if read():\n            pay('bob', n)\n    n = i",
+            json!([]),
+        ),
+        // Arguments for each item, and the one of the call.
+        ("if read():\n    for n in [1, 2, 4]:\n        if n != 2:\n            pay('bob', n)", json!([1, 4])),
+        (
+            "if read():\n    for a in [10, 20]:\n        for b in [1, 2]:\n            pay('bob', a + b)",
+            json!([11, 12, 21, 22]),
+        ),
+        ("ns = [5, 6]\nns.append(7)\nif read():\n    for n in ns:\n        pay('bob', n)", json!([5, 6, 7])),
+        ("ns = [5, 6]\nif read():\n    ns.append(7)\n    for n in ns:\n        pay('bob', n)", json!([])),
+        (
+            "m = 0\nif read():\n    for n in [1, 2]:\n        if n == 2:\n            pay('bob', m)\n        m = n",
+            json!([]),
+        ),
+        (
+            "if read():\n    for n in [1, 2]:\n        if n == 2:\n            pay('bob', m)\n        m = n",
             json!([]),
         ),
         ("def f(n):\n    if read():\n        pay('bob', n)\nfor n in [1, 2]:\n    f(n)", json!([1, 2])),

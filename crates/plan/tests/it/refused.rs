@@ -3,10 +3,6 @@
 use crate::run::compile;
 use plan::codes;
 
-fn codes_of(text: &str) -> Vec<&'static str> {
-    compile(text).err().map_or_else(Vec::new, |found| found.iter().map(|d| d.code).collect())
-}
-
 #[test]
 fn each_refusal_has_its_code_and_a_remedy() {
     for (text, code) in [
@@ -24,12 +20,28 @@ fn each_refusal_has_its_code_and_a_remedy() {
         ("def f():\n    yield 1\nf()", codes::SUBSET),
         ("fs = [lambda: i for i in range(3)]", codes::SUBSET),
         ("x = 'a'.__class__", codes::SUBSET),
-        ("a, *b = [1, 2]", codes::SUBSET),
+        ("xs = [1, 2]\nxs[::2] = [1]", codes::SUBSET),
+        ("x = float('inf')", codes::SUBSET),
+        ("x = map(str, [1])", codes::SUBSET),
+        ("x = sum(map(echo, [1]))", codes::SUBSET),
+        ("x = next([1])", codes::SUBSET),
+        ("x = 'a'.appendd(1)", codes::SUBSET),
+        ("from collections import deque\nx = deque()", codes::SUBSET),
+        ("from collections import defaultdict\nx = defaultdict(lambda: 1)", codes::SUBSET),
+        ("from statistics import mean", codes::SUBSET),
+        ("from dataclasses import dataclass\n@dataclass(frozen=True)\nclass A:\n    x: int", codes::SUBSET),
+        ("from dataclasses import dataclass\n@dataclass\nclass A:\n    x: list = []", codes::SUBSET),
+        ("from enum import Enum\nclass A(Enum):\n    pass", codes::SUBSET),
+        ("class E(Exception):\n    x = 1", codes::SUBSET),
+        ("x = type(1)", codes::SUBSET),
         ("x = [1]\ndel x[0]", codes::SUBSET),
         ("x = [1] is [1]", codes::SUBSET),
         ("import re\nre.findall('(?=a)', 'a')", codes::SUBSET),
         ("ech(1)", codes::UNKNOWN_NAME),
         ("print(y)", codes::UNKNOWN_NAME),
+        ("from enum import Enum\nclass A(Enum):\n    X = 1\nA.Y", codes::UNKNOWN_NAME),
+        ("from dataclasses import dataclass\n@dataclass\nclass A:\n    x: int\nA()", codes::ARGUMENTS),
+        ("from dataclasses import dataclass\n@dataclass\nclass A:\n    x: int\nA(1, 2)", codes::ARGUMENTS),
         ("add(a=1, c=2)", codes::ARGUMENTS),
         ("add(1, 2, 3)", codes::ARGUMENTS),
         ("def f(a):\n    return a\nf()", codes::ARGUMENTS),
@@ -42,6 +54,13 @@ fn each_refusal_has_its_code_and_a_remedy() {
         ("def f(x=[]):\n    x.append(1)\n    return x\nf()", codes::SHARED),
         ("xs = [1]\nfor x in xs:\n    xs.append(x)", codes::ITERATED),
         ("d = {1: 2}\nfor k, v in d.items():\n    d[v] = k", codes::ITERATED),
+        // A new value on one way leaves the old one under iteration on the other.
+        ("xs = [1]\nfor x in xs:\n    if x:\n        xs = [2]\n    else:\n        xs.pop()", codes::ITERATED),
+        ("xs = [1]\nfor x in xs:\n    if x:\n        xs = [2]\n    xs.pop()", codes::ITERATED),
+        (
+            "xs = [1]\nfor x in xs:\n    try:\n        xs = [echo(2)]\n    except ToolError:\n        xs.pop()",
+            codes::ITERATED,
+        ),
     ] {
         let found = compile(text).err().unwrap_or_else(|| panic!("accepted: {text}"));
         assert!(found.iter().any(|d| d.code == code), "{text}: {found:?}");
@@ -58,7 +77,12 @@ fn the_examples_of_each_code_hold() {
     let tool = |name: &str, params: &[(&str, Type)]| {
         let params = params
             .iter()
-            .map(|(n, ty)| ToolParam { name: (*n).into(), ty: ty.clone(), bound: LabelSpec::BOTTOM })
+            .map(|(n, ty)| ToolParam {
+                name: (*n).into(),
+                ty: ty.clone(),
+                bound: LabelSpec::BOTTOM,
+                default: None,
+            })
             .collect();
         let unknown = ToolDecl::unknown(name.into(), crate::run::AT);
         Arc::new(ToolDecl { params, effect: EffectClass::Read, ..unknown })
@@ -78,29 +102,6 @@ fn the_examples_of_each_code_hold() {
         let (code, found) = plan::compile(diagnostics::FileId(0), "p", e.right.into(), &world);
         assert!(code.is_some(), "{}: {found:?}", e.code);
     }
-}
-
-#[test]
-fn hostile_plans_are_refused_quickly() {
-    let deep = format!("x = {}1{}", "(".repeat(100_000), ")".repeat(100_000));
-    let nested = format!("x = {}1", "-".repeat(100_000));
-    let blocks: String = (0..3_000).map(|i| format!("{}if True:\n", " ".repeat(i))).collect();
-    let lists = format!("x = {}{}", "[".repeat(100_000), "]".repeat(100_000));
-    let chain = format!("x = 1{}", " + 1".repeat(50_000));
-    let long = format!("x = '{}'", "a".repeat(10 << 20));
-    for text in [&deep, &nested, &lists, &chain, &long, &blocks, "\u{0}", "{{{", "))))"] {
-        assert!(compile(text).is_err() || text.len() > 100_000, "{}", &text[..text.len().min(40)]);
-    }
-    assert_eq!(codes_of(&lists), [codes::TOO_LARGE]);
-    assert_eq!(codes_of(&chain), [codes::TOO_LARGE]);
-    assert_eq!(codes_of(&long), [codes::SYNTAX]);
-}
-
-#[test]
-fn a_loop_that_never_ends_is_stopped_and_nothing_catches_it() {
-    let code =
-        compile("n = 0\ntry:\n    while True:\n        n += 1\nexcept Exception:\n    n = -1\nn").unwrap();
-    assert_eq!(crate::run::run(code).result, Err("limit".into()));
 }
 
 #[test]

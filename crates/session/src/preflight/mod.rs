@@ -249,6 +249,7 @@ fn flows(kind: Kind, r: &Runnable, policy: Option<&Policy>, routes: &ModelRoutes
             _ => found.refused.extend(flow::certain_refusal(&site)),
         }
     }
+    plan::Hint::add(&r.hints, &mut found.refused);
 }
 
 /// Checks that a run must pass before it starts.

@@ -350,8 +350,13 @@ fn live(ui: &Ui, settings: &Settings, suite: &Suite, test: &Test, handlers: &Han
     // A test may be about a refusal.
     let routes = settings.model_settings(None).routes(&settings.environment);
     let gate = Gate { tools: &handlers.tools, stores: &stores, routes: &routes, refusals: true };
-    let runnable =
-        Runnable { name: test.name.clone(), code: test.code.clone(), input: None, is_default: true };
+    let runnable = Runnable {
+        name: test.name.clone(),
+        code: test.code.clone(),
+        input: None,
+        is_default: true,
+        hints: Vec::new(),
+    };
     gate.check(Kind::Agent, &runnable, suite.policy.as_ref())
         .map_err(|refusal| show_refusal(ui, &suite.sources, &refusal))
 }

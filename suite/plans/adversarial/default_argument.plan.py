@@ -1,0 +1,12 @@
+# A default is a secret.
+#
+# observer: public
+# world 1: {"vault": 1}
+# world 2: {"vault": 2}
+# sees: [[],{"error":"flow","message":"the argument `x` of `post` must be labelled [] at most"}]
+secret = vault()
+
+def f(x=secret):
+    return x
+
+post(f())

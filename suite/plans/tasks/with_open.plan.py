@@ -1,0 +1,2 @@
+with open("report.txt") as f:
+    print(f.read())
