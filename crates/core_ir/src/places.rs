@@ -56,7 +56,7 @@ impl Places {
             Place { root: Root::Relative, segments: Vec::new(), below: true }
         } else {
             let (path, below) = match pattern.strip_suffix("/**") {
-                Some(path) if path.is_empty() => ("/", true),
+                Some("") => ("/", true),
                 Some(path) => (path, true),
                 None => (pattern, false),
             };

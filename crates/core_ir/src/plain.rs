@@ -319,7 +319,7 @@ fn is_host(name: &str) -> bool {
     };
     let is_known =
         |end: &String| SPELLED_TLDS.contains(&&**end) || COUNTRIES.split_whitespace().any(|c| c == end);
-    if labels.iter().skip(1).filter_map(|l| ending(l)).any(|end| is_known(&end)) {
+    if labels.iter().skip(1).filter_map(ending).any(|end| is_known(&end)) {
         return true;
     }
     // `12.Dec` is no host.

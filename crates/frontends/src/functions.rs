@@ -29,12 +29,12 @@ pub fn function_tools(
     file: FileId,
     path: &str,
     text: Arc<str>,
-) -> Result<Vec<ToolDecl>, diagnostics::Diagnostic> {
+) -> Result<Vec<ToolDecl>, Vec<diagnostics::Diagnostic>> {
     let mut sources = Sources::new();
     let module = sources.add(file, path, text);
     if let Some((span, message)) = sources.get(module).and_then(python::Source::syntax_error) {
         let message = format!("this is not valid Python: {message}");
-        return Err(diagnostics::Diagnostic::error(frontend_kit::doc::codes::SYNTAX, message, span));
+        return Err(vec![diagnostics::Diagnostic::error(frontend_kit::doc::codes::SYNTAX, message, span)]);
     }
     let mut world = World::new(&sources, Limits::default());
     world.run(module);

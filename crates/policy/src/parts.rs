@@ -129,9 +129,7 @@ impl Signature {
             return;
         }
         for part in &self.parts {
-            if let Err(d) = check(part, decl) {
-                found.push(d);
-            }
+            found.extend(check(part, decl));
         }
         let parts = ResultParts::new(spread(&self.parts));
         if let Some((rule, field)) = parts.cycle() {
@@ -211,8 +209,8 @@ fn fill(rule: &mut PartLabel, all: &PartLabel) {
     }
 }
 
-/// Checks a rule against the declaration.
-fn check(part: &PartRule, decl: &ToolDecl) -> Result<(), Diagnostic> {
+/// Checks a rule against the declaration: the finding, if there is one.
+fn check(part: &PartRule, decl: &ToolDecl) -> Option<Diagnostic> {
     let PartRule { rule, span } = part;
     let wrong = |message: String| Diagnostic::error(codes::PART, message, *span);
     let no_part = |path: &PartPath, at: usize| {
@@ -228,15 +226,19 @@ fn check(part: &PartRule, decl: &ToolDecl) -> Result<(), Diagnostic> {
             _ => wrong(message).help(format!("its type is `{}`", decl.result)),
         }
     };
-    rule.path.fits(&decl.result).map_err(|at| no_part(&rule.path, at))?;
+    if let Err(at) = rule.path.fits(&decl.result) {
+        return Some(no_part(&rule.path, at));
+    }
     let record = rule.path.record().unwrap_or_else(|| rule.path.clone());
     for name in names(rule) {
         match name {
             LabelName::Field(field) => {
                 let path =
                     PartPath::new(record.steps().iter().cloned().chain([PathStep::Field(field.clone())]));
-                let path = path.ok_or_else(|| wrong("this path is too long".into()))?;
-                path.fits(&decl.result).map_err(|at| no_part(&path, at))?;
+                let Some(path) = path else { return Some(wrong("this path is too long".into())) };
+                if let Err(at) = path.fits(&decl.result) {
+                    return Some(no_part(&path, at));
+                }
             }
             LabelName::Argument(param) => {
                 if decl.is_unknown() || decl.params.iter().any(|p| p.name == *param) {
@@ -244,14 +246,14 @@ fn check(part: &PartRule, decl: &ToolDecl) -> Result<(), Diagnostic> {
                 }
                 let message = format!("the tool `{}` has no parameter `{}`", decl.name, clip(param));
                 let d = Diagnostic::error(codes::UNKNOWN_NAME, message, *span);
-                return Err(match nearest(param, decl.params.iter().map(|p| &*p.name)) {
+                return Some(match nearest(param, decl.params.iter().map(|p| &*p.name)) {
                     Some(near) => d.help(format!("did you mean `${near}`?")),
                     None => d,
                 });
             }
         }
     }
-    Ok(())
+    None
 }
 
 /// The names of the fields where steps lead, if that is a record.

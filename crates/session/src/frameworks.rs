@@ -27,10 +27,10 @@ pub fn function_tools(
     file: diagnostics::FileId,
     _: &str,
     _: std::sync::Arc<str>,
-) -> Result<Vec<core_ir::ToolDecl>, diagnostics::Diagnostic> {
+) -> Result<Vec<core_ir::ToolDecl>, Vec<diagnostics::Diagnostic>> {
     let start = diagnostics::Span { file, start: 0, end: 0 };
     let what = ABSENT.unwrap_or("this program was built without front ends");
-    Err(diagnostics::Diagnostic::error(frontend_kit::doc::codes::SYNTAX, what, start))
+    Err(vec![diagnostics::Diagnostic::error(frontend_kit::doc::codes::SYNTAX, what, start)])
 }
 
 /// The remedy where a configuration is not read because this build has no front ends.

@@ -184,7 +184,7 @@ impl Toolset {
     /// The file can't be read or is no Python, or declares a tool that is there already.
     pub fn declare_python(&mut self, sources: &mut Sources, path: &str) -> Result<(), Problem> {
         let (id, text) = read_text(sources, path)?;
-        let tools = frameworks::function_tools(id, path, text).map_err(|d| Problem::Wrong(vec![d]))?;
+        let tools = frameworks::function_tools(id, path, text).map_err(Problem::Wrong)?;
         if tools.is_empty() {
             let help = "a public function at the top level is a tool: `def search(text: str) -> str:`";
             return Err(Problem::Unreadable(format!("`{path}` has no public function"), Some(help.into())));

@@ -13,7 +13,7 @@ mod spending;
 
 pub use ast::{Ast, Op};
 pub use build::prelude;
-pub(crate) use parts::{Drawing, draw_parts};
+pub(crate) use parts::{Beside, Drawing, draw_parts};
 pub(crate) use random::program as random_program;
 pub use random::{Rng, Style, Ty, principals};
 pub use script::Script;

@@ -221,6 +221,9 @@ struct Error {
 
 type Eval = Result<Value, Error>;
 
+/// `deep W` and `strip W` of a part that is there.
+type PartOf = Option<(Label, Data)>;
+
 fn error<T>(code: &'static str, label: Label, message: impl Into<String>) -> Result<T, Error> {
     Err(Error { code, message: message.into(), label, permanent: false })
 }
@@ -1584,7 +1587,7 @@ impl Run<'_> {
         of: &Answered<'_>,
         rule: &PartLabel,
         own: Option<&Name>,
-        beside: &mut dyn FnMut(&mut Self, &Name) -> Option<(Label, Data)>,
+        beside: &mut dyn FnMut(&mut Self, &Name) -> PartOf,
     ) -> Label {
         let mut n = self.resolve(&rule.label);
         let names = |which: &[LabelName]| {

@@ -19,7 +19,7 @@
 
 use crate::drive::{self, InPlace, ParseWith, Shown};
 use crate::generate::{
-    Ast, Drawing, Op, Program, Rng, Script, Style, Ty, draw_parts, principals, random_program,
+    Ast, Beside, Drawing, Op, Program, Rng, Script, Style, Ty, draw_parts, principals, random_program,
 };
 use crate::outcome::{Tree, TreeNode};
 use crate::world::{Answer, Message, hash};
@@ -686,7 +686,7 @@ impl Drawing for ByLabel<'_> {
         container: &Label,
         rules: &core_ir::PartRules<'_>,
         own: Option<&Name>,
-        beside: &[(Name, Option<(Data, Label)>)],
+        beside: &Beside<Label>,
     ) -> Label {
         let Some(rule) = rules.rule() else { return *container };
         let stated = self.lattice.resolve(&rule.label).unwrap_or_else(|| self.lattice.top());

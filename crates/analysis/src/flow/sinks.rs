@@ -584,11 +584,8 @@ impl Analysis {
         if let Some(site) = self.sites.get_mut(&(place, Sink::Answer)) {
             site.always &= !plain;
             site.plain |= plain;
-            site.chosen.extend(admitted.then(|| Chosen {
-                param: None,
-                among: Choices::Any,
-                plain: sink.plain,
-            }));
+            let chosen = Chosen { param: None, among: Choices::Any, plain: sink.plain };
+            site.chosen.extend(admitted.then_some(chosen));
         }
     }
 

@@ -218,7 +218,7 @@ impl Machine {
                 return None;
             }
         };
-        let Some(seen) = self.admits_texts(s, tool, &offered, &args, (&choices, span)) else { return None };
+        let seen = self.admits_texts(s, tool, &offered, &args, (&choices, span))?;
         let given = self.lattice.join(given, seen);
         let label = self.lattice.join(given, tool.result);
         let counts = decl.at_most.is_some() && !self.is_trusted(s.pc, v.label);

@@ -3,6 +3,9 @@
 use super::random::{Rng, data_of};
 use core_ir::{Data, Name, PartRules, Type};
 
+/// Fields of a record that a rule names, each with its data and all labels in it; `None` if it is not there.
+pub(crate) type Beside<L> = [(Name, Option<(Data, L)>)];
+
 /// Source of the parts of a result: for each part, numbers of its own.
 pub(crate) trait Drawing {
     /// The label of a part.
@@ -11,14 +14,13 @@ pub(crate) trait Drawing {
     /// The numbers for what is at a path: a scalar, how many items, which fields.
     fn rng(&mut self, path: &str, label: &Self::Label) -> Rng;
 
-    /// The label of a part in a container. `beside` gives the fields of the same record that the rule names,
-    /// each with all labels in it, `None` if it is not there.
+    /// The label of a part in a container. `beside` gives the fields of the same record that the rule names.
     fn label(
         &mut self,
         container: &Self::Label,
         rules: &PartRules<'_>,
         own: Option<&Name>,
-        beside: &[(Name, Option<(Data, Self::Label)>)],
+        beside: &Beside<Self::Label>,
     ) -> Self::Label;
 
     /// The join of two labels.

@@ -1,7 +1,7 @@
 //! The world of a generated program.
 
 use super::random::{Rng, data_of, spec};
-use super::{Drawing, Program, Reply, draw_parts};
+use super::{Beside, Drawing, Program, Reply, draw_parts};
 use crate::world::{Answer, Call, World, hash};
 use core_ir::{Data, KeyDecl, Name, Num, PartRules, StoreDecl, ToolDecl, Type};
 use machine::store::StoreState;
@@ -209,14 +209,7 @@ impl Drawing for Unlabelled {
         Rng::new(hash(self.0, path))
     }
 
-    fn label(
-        &mut self,
-        (): &(),
-        _: &PartRules<'_>,
-        _: Option<&Name>,
-        _: &[(Name, Option<(Data, ())>)],
-    ) -> Self::Label {
-    }
+    fn label(&mut self, (): &(), _: &PartRules<'_>, _: Option<&Name>, _: &Beside<()>) -> Self::Label {}
 
     fn join(&mut self, (): &(), (): &()) -> Self::Label {}
 }
