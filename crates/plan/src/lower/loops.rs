@@ -420,7 +420,7 @@ impl<'a> Lower<'a> {
     pub(crate) fn enter(&mut self, locals: Vec<String>) -> (usize, usize) {
         self.instances += 1;
         let parent = self.frame;
-        let once = locals.iter().cloned().collect::<Vec<_>>().into();
+        let once = locals.as_slice().into();
         let frame = Frame {
             vars: std::collections::BTreeMap::new(),
             locals: locals.into(),

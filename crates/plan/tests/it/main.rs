@@ -1,6 +1,7 @@
 //! Plans run on the machine, and compared with CPython.
 
 #![allow(clippy::disallowed_methods, reason = "tests read fixtures and the environment")]
+#![allow(clippy::print_stdout, reason = "tests report what they measured")]
 
 mod adversarial;
 mod analysed;

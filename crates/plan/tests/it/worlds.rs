@@ -245,7 +245,7 @@ pub fn run(code: &Arc<Code>, answers: &Answers) -> Ran {
                         (
                             "ask".into(),
                             json!(["ask"]),
-                            Response::Model(Ok(Reply::Text(reply.to_string().into()))),
+                            Response::Model(Ok(Reply::Text(reply.to_string()))),
                         )
                     }
                     other => panic!("{other:?}"),
