@@ -28,6 +28,13 @@ def plain(args: dict[str, Any]) -> dict[str, Any]:
     return {k: v for k, v in args.items() if v is not None}
 
 
+def untagged(value: Any) -> Any:
+    """Returns data without the names of the plan's classes."""
+    if isinstance(value, dict):
+        return {k: untagged(v) for k, v in value.items() if k != "$class"}
+    return [untagged(v) for v in value] if isinstance(value, list) else value
+
+
 @dataclass
 class Oracle:
     """Approver of the calls and values of the honest run alone, who answers so many questions at most."""
@@ -40,7 +47,7 @@ class Oracle:
     def __call__(self, approval: entail.Approval) -> bool:
         known = (approval.tool, plain(approval.args)) in self.calls
         if approval.tool == "confirm":
-            known = any(v in self.values for v in approval.args.values())
+            known = untagged(approval.args["value"]) in self.values
         approved = known and (self.most is None or len(self.asked) < self.most)
         self.asked.append(approval)
         return approved

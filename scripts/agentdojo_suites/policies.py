@@ -18,6 +18,9 @@ def strict(policy: Policy) -> Policy:
     """Returns the policy without planned calls, sets and labels of parts."""
     plain = copy.deepcopy(policy)
     for table in plain.get("tools", {}).values():
+        if "fields" in table:
+            # What one part is, the whole is.
+            table["result"] = "untrusted"
         for key in ("control", "among", "fields", "at_most"):
             table.pop(key, None)
     plain.pop("delegate", None)
