@@ -735,7 +735,8 @@ impl ToolDecl {
     /// the value and the reason. Secrecy is not changed, so any may be confirmed.
     pub fn confirmation(name: Name, span: Span) -> ToolDecl {
         let trusted = LabelSpec::Axes { untrusted: false, secret: true };
-        let param = |name: &str, ty| ToolParam { name: name.into(), ty, bound: trusted.clone(), default: None };
+        let param =
+            |name: &str, ty| ToolParam { name: name.into(), ty, bound: trusted.clone(), default: None };
         ToolDecl {
             params: vec![param("value", Type::Dyn), param("why", Type::Str)],
             effect: EffectClass::Pure,

@@ -242,11 +242,7 @@ pub fn run(code: &Arc<Code>, answers: &Answers) -> Ran {
                     Call::Model { .. } => {
                         let call = *counts.get("ask").unwrap_or(&0);
                         let reply = answers.of("ask", call).cloned().unwrap_or(json!(3));
-                        (
-                            "ask".into(),
-                            json!(["ask"]),
-                            Response::Model(Ok(Reply::Text(reply.to_string()))),
-                        )
+                        ("ask".into(), json!(["ask"]), Response::Model(Ok(Reply::Text(reply.to_string()))))
                     }
                     other => panic!("{other:?}"),
                 };
