@@ -360,9 +360,9 @@ struct Planning(Mutex<entail::Planning>);
 
 #[pymethods]
 impl Planning {
-    /// Begins an exchange, with the settings of the file that `config` names, or else the nearest. `setup` is a
-    /// JSON text: `request`, `tools` (`name`, `description`, `takes`, `gives`), `sources`, `unpinned`, `policy`,
-    /// `policy_text`, `max_rounds`, `replan`, `run_refused`, `python_tools`.
+    /// Begins an exchange, with the settings of the file that `config` names, or else the nearest. `setup` is
+    /// a JSON text: `request`, `tools` (`name`, `description`, `takes`, `gives`), `sources`, `unpinned`,
+    /// `policy`, `policy_text`, `max_rounds`, `replan`, `run_refused`, `python_tools`.
     #[new]
     fn new(py: Python<'_>, config: Option<String>, setup: String) -> PyResult<Planning> {
         let setup = parsed(&setup)?;
@@ -379,8 +379,8 @@ impl Planning {
         py.detach(|| self.exchange().prompt())
     }
 
-    /// Takes what a planner replied: gives the next prompt with the mistakes, or the plan, as a JSON text, and
-    /// with the latter the program.
+    /// Takes what a planner replied: gives the next prompt with the mistakes, or the plan, as a JSON text,
+    /// and with the latter the program.
     fn reply(&self, py: Python<'_>, reply: String) -> (String, Option<Program>) {
         py.detach(|| match self.exchange().reply(&reply) {
             PlanStep::Again { prompt, findings } => {

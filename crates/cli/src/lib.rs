@@ -1,8 +1,8 @@
 //! Programs of LLM agents in a Rust program: load, check, run, with typed inputs and outputs.
 //!
 //! Entry points: [`Program`] for what is run, [`World`] for who answers it, [`Settings`] for `entail.toml`,
-//! [`lint()`] for configurations, [`Planning`] for plans. [`command_line()`] is what the program `entail` does. The guide is
-//! `docs/library.md`.
+//! [`lint()`] for configurations, [`Planning`] for plans. [`command_line()`] is what the program `entail`
+//! does. The guide is `docs/library.md`.
 //!
 //! ```
 //! use entail::{JsonSchema, Program, World, scripted};

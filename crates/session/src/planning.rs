@@ -317,7 +317,7 @@ pub struct Planning {
     left: u32,
 }
 
-/// What comes after a plan.
+/// Step that follows a plan.
 #[derive(Debug)]
 pub enum Step {
     /// The plan has mistakes that the planner may mend.
@@ -423,7 +423,7 @@ impl Planning {
 }
 
 impl Draft {
-    /// What keeps the plan from running.
+    /// Findings that keep the plan from running.
     pub fn errors(&self) -> &[Diagnostic] {
         match &self.outcome {
             Ok(compiled) => compiled.refusal.as_ref().map_or(&[], |r| &r.findings),
@@ -465,7 +465,7 @@ impl Draft {
         Some(flow::analyse(&loaded.runnables.first()?.code, &options))
     }
 
-    /// What may refuse the calls of the plan, and where a person is asked: lines with remarks.
+    /// Lines with remarks: possible refusals of the calls of the plan, and questions to a person.
     pub fn remarks(&self, report: &FlowReport) -> Vec<(u32, String)> {
         let mut remarks: Vec<(u32, String)> = Vec::new();
         let mut add = |span: Span, text: String| {

@@ -65,8 +65,8 @@ pub struct RunSpec<'a> {
     pub policy: Option<&'a Policy>,
     /// The input. A run that is resumed or replayed has its own.
     pub input: Option<Data>,
-    /// Text of the request that a plan fulfills, for `among = "request"`. A run that is resumed or replayed has
-    /// its own.
+    /// Text of the request that a plan fulfills, for `among = "request"`. A run that is resumed or replayed
+    /// has its own.
     pub request: Option<Arc<str>>,
     /// Name of the run in journals and telemetry.
     pub name: String,

@@ -19,7 +19,7 @@ use std::sync::Arc;
 pub struct PlanTool {
     /// Its name in plans.
     pub name: String,
-    /// What it does, for the planner.
+    /// Description for the planner.
     pub description: Option<String>,
     /// JSON Schema of its arguments, an object.
     pub takes: Value,
@@ -90,7 +90,7 @@ pub struct Planning {
     run_refused: bool,
 }
 
-/// What comes after a plan.
+/// Step that follows a plan.
 #[derive(Debug)]
 pub enum PlanStep {
     /// The plan has mistakes that the planner may mend.
@@ -228,7 +228,7 @@ impl Plan {
         &self.text
     }
 
-    /// What keeps it from running.
+    /// Findings that keep it from running.
     pub fn errors(&self) -> &[Finding] {
         &self.errors
     }
@@ -239,7 +239,7 @@ impl Plan {
         &self.calls
     }
 
-    /// What keeps it from running, as an error.
+    /// Findings that keep it from running, as an error.
     pub fn problem(&self) -> Option<&Error> {
         self.problem.as_ref()
     }

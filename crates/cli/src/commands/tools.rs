@@ -167,7 +167,7 @@ fn signature(tool: &ToolDecl) -> String {
     text
 }
 
-/// What is done with the tools of servers.
+/// Use of the tools of servers.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Listing {
     /// They are shown as their servers describe them.

@@ -1,5 +1,5 @@
-//! SVG images of pictures. The layout is the one of the dagre library (layers, few crossings), with a limit on
-//! its work.
+//! SVG images of pictures. The layout is the one of the dagre library (layers, few crossings), with a limit
+//! on its work.
 
 use core_ir::draw::{Mark, Node, NodeShape, Picture};
 use dugong::graphlib::{Graph, GraphOptions};

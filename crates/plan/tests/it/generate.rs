@@ -1,8 +1,8 @@
 //! Random plans: for CPython, and for two worlds.
 //!
 //! They don't have: whole floats such as `1.0` (numbers are exact, and a whole one is an `int`), `inf` and
-//! `nan`, orders of sets other than sorted, models of Pydantic, `Counter` and `defaultdict` (plans by hand do),
-//! methods that are tried on every type, and what is refused before the run other than aliases.
+//! `nan`, orders of sets other than sorted, models of Pydantic, `Counter` and `defaultdict` (plans by hand
+//! do), methods that are tried on every type, and what is refused before the run other than aliases.
 
 mod more;
 

@@ -33,7 +33,7 @@ impl Default for Pins {
 /// Version of the file that is written. Version 1 has one hash for each tool.
 const VERSION: u32 = 2;
 
-/// What was approved of a tool.
+/// Approved parts of a tool.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(untagged)]
 enum Pin {
@@ -55,7 +55,7 @@ pub struct ToolHashes {
     pub output: String,
 }
 
-/// What approval says of a tool as its server offers it now.
+/// State of a tool, as its server offers it now, beside its approval.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PinState {
     /// It is as it was approved.

@@ -55,7 +55,7 @@ pub(super) struct PlanFailure {
 pub(super) struct Ran {
     pub(super) report: Result<RunReport, PlanFailure>,
     pub(super) sources: Option<Sources>,
-    /// What writing the plan used.
+    /// Usage of writing the plan.
     pub(super) usage: Option<Usage>,
 }
 
@@ -228,7 +228,7 @@ pub(super) fn spend(limits: &mut Limits, usage: &Usage) {
     }
 }
 
-/// What was used before and after.
+/// Sum of two usages.
 pub(super) fn sum(a: &Usage, b: &Usage) -> Usage {
     let mut unpriced = a.unpriced.clone();
     unpriced.extend(b.unpriced.iter().filter(|m| !a.unpriced.contains(m)).cloned());
