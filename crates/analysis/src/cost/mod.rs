@@ -79,6 +79,7 @@ pub fn bound_with(code: &Arc<Code>, applied: bool, prices: &Prices, routes: &Mod
         globals: code.globals().clone(),
         source: root.file,
         blamed: root,
+        confirmations: HashSet::new(),
         steps: MAX_STEPS,
         depth: 0,
         recursion: 0,
@@ -146,6 +147,8 @@ struct Analysis<'p> {
     source: FileId,
     /// The last place in the program itself.
     blamed: Span,
+    /// Tools that confirm a value instead of calling something.
+    confirmations: HashSet<Name>,
     steps: u64,
     depth: u32,
     /// Number of active calls of functions that were already active.
@@ -460,7 +463,13 @@ impl Analysis<'_> {
                 let (v, c) = self.eval(code, *e, env);
                 (Value::Llm(params.clone(), v.bytes(), span), c)
             }
-            Term::Tool(tool) => (Value::Tool(code.tool(*tool).name.clone()), Cost::zero()),
+            Term::Tool(tool) => {
+                let decl = code.tool(*tool);
+                if decl.confirms {
+                    self.confirmations.insert(decl.name.clone());
+                }
+                (Value::Tool(decl.name.clone()), Cost::zero())
+            }
             Term::Recv(Recv::Data(params)) => {
                 let c = self.ask(params, None, span);
                 // The conversation may be empty.
@@ -961,7 +970,8 @@ impl Analysis<'_> {
     fn call_tool(&mut self, name: &Name, at: Span) -> Cost {
         let at = if at.file == self.source { at } else { self.blamed };
         Cost {
-            tools: Interval::up_to(1, 1),
+            // A confirmation asks a person and calls nothing.
+            tools: Interval::up_to(u64::from(!self.confirmations.contains(name)), 1),
             // Tools have no time limit of their own.
             millis: Interval::OPEN,
             trail: Some(Rc::new(Step::Call { at, what: format!("a call of the tool `{name}`") })),

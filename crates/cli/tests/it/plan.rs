@@ -208,7 +208,7 @@ fn tools_of_a_server_and_of_python_are_read_and_called() {
     let called = std::fs::read_to_string(dir.path().join("called")).unwrap();
     assert_eq!(
         called,
-        "[\"list-bills\", {\"kind\": \"rent\"}]\n[\"pay\", {\"to\": \"landlord\", \"amount\": 700}]\n"
+        "[\"list-bills\", {\"kind\": \"rent\", \"most\": 2}]\n[\"pay\", {\"to\": \"landlord\", \"amount\": 700}]\n"
     );
     // Without consent no function of the file runs.
     let out = entail(dir.path(), &BILLS);

@@ -134,7 +134,7 @@ fn agents_groups_and_flows_are_agent_spec() {
 #[test]
 fn agentspec_export_reports_unsupported_terms() {
     for (text, what) in [
-        (r#"llm 'a {{b}}' {model: "m"}"#, "would not mean the same"),
+        (r#"llm 'a {{b}}' {model: "m"}"#, "the program would change when written as"),
         (r#"llm "a" {model: "m", result: Num}"#, "the type of a reply"),
         (r#"guard (llm "a" {model: "m"}) length > 3"#, "a guard"),
         (r#"\x: Str. llm "a" {model: "m"} "begin""#, "a computed text"),
@@ -176,7 +176,7 @@ fn agent_export_reports_unsupported_terms() {
     for (text, what) in [
         (
             r#"fix[3] (\self. \x: Str. if prim[contains](x, "end") then x else self (llm "a" {model: "m"} x))"#,
-            "this loop",
+            "a loop other than",
         ),
         (r#"llm "a" {model: "m"} | llm "b" {model: "m"}"#, "a pair"),
         (r#"llm "a" {model: "m", budget: 1}"#, "the setting `budget` of a model beside its field"),
@@ -184,7 +184,7 @@ fn agent_export_reports_unsupported_terms() {
             r#"\x: Str. llm (unknown "the prompt in a file") {model: "m"} x"#,
             "what is not known here: the prompt in a file",
         ),
-        (r#"llm "a" {model: "m", result: Num, repair: 1}"#, "asked for again 1 times, instead of 2"),
+        (r#"llm "a" {model: "m", result: Num, repair: 1}"#, "1 repairs of a malformed reply"),
         (r#"\x: Str. ["U"]: x"#, "a label"),
         (r#"\x: Str. choose 0.5 x "a""#, "a random choice"),
     ] {
@@ -199,7 +199,7 @@ fn a_difference_has_a_place_and_a_name() {
     let text = "llm 'a {{b}}' {model: \"m\"}";
     let converted = convert(&lam(text), "desk", Target::AgentSpec);
     let first = converted.found.iter().find(|d| d.level == Level::Error).expect("a reason");
-    assert!(first.message.contains("would not mean the same: "), "{first:?}");
+    assert!(first.message.contains("the program would change when written as"), "{first:?}");
     let at = first.span.expect("a place");
     assert!((at.end as usize) <= text.len() && at.end > at.start && !first.help.is_empty(), "{first:?}");
 }
@@ -260,5 +260,5 @@ fn agents_that_loop_over_a_text_say_how_many_calls_a_turn_has() {
     }
     // A call that forgets what was said before is no such agent.
     let other = text.replace("said: \"{t.said}\\n[find] {o}\"", "said: \"{o}\"");
-    assert!(lacks(&other, Target::Agent).contains("no agent's"));
+    assert!(lacks(&other, Target::Agent).contains("a loop other than the tool loop of an agent"));
 }
