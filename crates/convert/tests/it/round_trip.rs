@@ -138,9 +138,9 @@ fn agentspec_export_reports_unsupported_terms() {
         (r#"llm "a" {model: "m", result: Num}"#, "the type of a reply"),
         (r#"guard (llm "a" {model: "m"}) length > 3"#, "a guard"),
         (r#"\x: Str. llm "a" {model: "m"} "begin""#, "a computed text"),
-        (r#"\x: Str. unknown "the prompt" x"#, "what is not known here: the prompt"),
+        (r#"\x: Str. unknown "the prompt" x"#, "an unknown part: the prompt"),
         (r#"llm "a" {model: "m"} | llm "b" {model: "m"}"#, "parallel parts"),
-        ("tool f(n: Num) -> Num pure\n\\x: Str. prim[to_str](tool[f] x)", "what is known of the tool `f`"),
+        ("tool f(n: Num) -> Num pure\n\\x: Str. prim[to_str](tool[f] x)", "all of the declaration of the tool `f`"),
     ] {
         let said = lacks(text, Target::AgentSpec);
         assert!(said.contains(what), "{text}: {said}");
@@ -179,10 +179,10 @@ fn agent_export_reports_unsupported_terms() {
             "a loop other than",
         ),
         (r#"llm "a" {model: "m"} | llm "b" {model: "m"}"#, "a pair"),
-        (r#"llm "a" {model: "m", budget: 1}"#, "the setting `budget` of a model beside its field"),
+        (r#"llm "a" {model: "m", budget: 1}"#, "the model setting `budget` in addition to its own field"),
         (
             r#"\x: Str. llm (unknown "the prompt in a file") {model: "m"} x"#,
-            "what is not known here: the prompt in a file",
+            "an unknown part: the prompt in a file",
         ),
         (r#"llm "a" {model: "m", result: Num, repair: 1}"#, "1 repairs of a malformed reply"),
         (r#"\x: Str. ["U"]: x"#, "a label"),
