@@ -140,7 +140,10 @@ fn agentspec_export_reports_unsupported_terms() {
         (r#"\x: Str. llm "a" {model: "m"} "begin""#, "a computed text"),
         (r#"\x: Str. unknown "the prompt" x"#, "an unknown part: the prompt"),
         (r#"llm "a" {model: "m"} | llm "b" {model: "m"}"#, "parallel parts"),
-        ("tool f(n: Num) -> Num pure\n\\x: Str. prim[to_str](tool[f] x)", "all of the declaration of the tool `f`"),
+        (
+            "tool f(n: Num) -> Num pure\n\\x: Str. prim[to_str](tool[f] x)",
+            "all of the declaration of the tool `f`",
+        ),
     ] {
         let said = lacks(text, Target::AgentSpec);
         assert!(said.contains(what), "{text}: {said}");
