@@ -129,7 +129,7 @@ fn normalized(text: &str) -> Option<(Root, Vec<Name>)> {
             None => (Root::Relative, text),
         },
     };
-    // What is asked of a page, and where in it one looks, is a part of its last segment.
+    // The query and the fragment of an address are parts of its last segment.
     let end =
         if matches!(root, Root::Url(_)) { path.find(['?', '#']).unwrap_or(path.len()) } else { path.len() };
     let (path, rest) = path.split_at(end);

@@ -419,7 +419,7 @@ fn unescaped(text: &str) -> String {
     out
 }
 
-/// The character that an escape stands for, and its length; without one, the length of its first character.
+/// The character that an escape denotes, and its length; without one, the length of its first character.
 fn escape(text: &str) -> (Option<char>, usize) {
     const NAMED: [(&str, char); 12] = [
         ("&period;", '.'),

@@ -17,7 +17,7 @@ use std::sync::Arc;
 pub const UNTRUSTED: LabelSpec = LabelSpec::Axes { untrusted: true, secret: false };
 pub const SECRET: LabelSpec = LabelSpec::Axes { untrusted: false, secret: true };
 
-/// Who looks: a label, and the tools whose answers it may not see.
+/// An observer: a label, and the tools whose answers it may not see.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Observer {
     /// Sees all trusted data, also secret data.
