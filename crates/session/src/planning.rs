@@ -115,7 +115,7 @@ impl Toolset {
     /// Adds tools as `--tools` names them: a file in the language `.agent`, a file of Python whose public
     /// functions are tools, or `mcp:NAME` for those of an MCP server of the settings.
     ///
-    /// A server's description of its tools is its own text until somebody has approved it (`entail.lock`). It is
+    /// A server's description of a tool is its own text until somebody has approved it (`entail.lock`). It is
     /// refused before that, unless `unpinned` says otherwise, and when it has changed since.
     ///
     /// # Errors

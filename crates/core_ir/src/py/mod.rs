@@ -292,18 +292,24 @@ fn put(pairs: &mut Vec<(Data, Data)>, key: Data, value: Data) {
     }
 }
 
+/// Returns true if Python can change such a value in place, so that it is no key.
+fn is_heap(view: &View<'_>) -> bool {
+    matches!(
+        view,
+        View::List(_)
+            | View::Set(_)
+            | View::Record(_)
+            | View::Dict(_)
+            | View::Counter(_)
+            | View::Default(..)
+            | View::Object(_, ClassKind::Data | ClassKind::Model, _)
+    )
+}
+
 fn hashable(key: &Data) -> PyResult<()> {
     match view(key) {
-        View::List(_)
-        | View::Set(_)
-        | View::Record(_)
-        | View::Dict(_)
-        | View::Counter(_)
-        | View::Default(..)
-        | View::Object(_, ClassKind::Data | ClassKind::Model, _) => {
-            type_error(format!("unhashable type: '{}'", class(key)))
-        }
         View::Tuple(items) => items.iter().try_for_each(hashable),
+        view if is_heap(&view) => type_error(format!("unhashable type: '{}'", class(key))),
         _ => Ok(()),
     }
 }
@@ -613,16 +619,7 @@ fn operate(op: &str, args: &[Data], limit: usize) -> PyResult {
         }
         ("format", [value, Data::Str(spec)]) => Ok(Data::str(format::format(value, spec, limit)?)),
         ("json", [a]) => Ok(plain(a)),
-        ("is_heap", [a]) => boolean(matches!(
-            view(a),
-            View::List(_)
-                | View::Set(_)
-                | View::Record(_)
-                | View::Dict(_)
-                | View::Counter(_)
-                | View::Default(..)
-                | View::Object(_, ClassKind::Data | ClassKind::Model, _)
-        )),
+        ("is_heap", [a]) => boolean(is_heap(&view(a))),
         ("is_unbound", [a]) => boolean(matches!(a, Data::Tag(name, _) if &**name == "unbound")),
         ("caught", [error]) => Ok(caught(error)),
         ("exception", [Data::Tag(_, e)]) => Ok((**e).clone()),
