@@ -100,7 +100,7 @@ pub fn convert(code: &Arc<Code>, name: &str, target: Target) -> Converted {
 
 /// Writes tools as declarations of the language `.agent`, one a line, with their descriptions above.
 ///
-/// A type that the language can't express is wider there: a text in place of an enumeration, anything in place
+/// A type that the language can't express is wider: a text in place of an enumeration, anything in place
 /// of a record. A tool that it can't declare at all is a finding.
 ///
 /// # Examples
