@@ -5,12 +5,13 @@ use super::run::{InputArgs, Running, conclude, input, pretty, show_result, world
 use crate::args::{ToolsArgs, WorldArgs};
 use crate::ui::{Exit, Ui};
 use core_ir::{Builder, Code, EffectClass, Term, ToolDecl, Type};
-use diagnostics::{Sources, Span, visible};
+use diagnostics::{Sources, visible};
 use policy::Policy;
 use runtime::{PinState, Pins, ServerTool};
 use serde_json::json;
 use session::load::{Loaded, Runnable, replace_file};
 use session::settings::Settings;
+#[cfg(feature = "frameworks")]
 use session::tool_schemas::of_server;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -219,10 +220,18 @@ fn servers_of(ui: &Ui, settings: &Settings, named: &[String], listing: Listing) 
     Exit::Done
 }
 
+/// Refuses: the declarations are written by the converter, which is absent.
+#[cfg(not(feature = "frameworks"))]
+fn declare(ui: &Ui, _: &str, _: &[ServerTool]) -> Result<(), Exit> {
+    let message = "this program was built without `frameworks`, which writes declarations";
+    Err(ui.usage(message, Some("build it with `--features frameworks`")))
+}
+
 /// Prints the tools of a server as declarations of the language `.agent`.
+#[cfg(feature = "frameworks")]
 fn declare(ui: &Ui, server: &str, found: &[ServerTool]) -> Result<(), Exit> {
     let mut sources = Sources::new();
-    let at = Span { file: sources.add(format!("mcp:{server}"), ""), start: 0, end: 0 };
+    let at = diagnostics::Span { file: sources.add(format!("mcp:{server}"), ""), start: 0, end: 0 };
     let decls: Result<Vec<ToolDecl>, String> = found.iter().map(|t| of_server(server, t, at)).collect();
     let (text, found) = convert::declarations(&decls.map_err(|why| ui.usage(&why, None))?);
     ui.result(text.trim_end());
