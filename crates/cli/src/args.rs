@@ -105,6 +105,7 @@ pub enum Command {
     /// Compile and run an agent program or configuration.
     Run(RunArgs),
     /// Have a model write a plan for a request; check, show and run it.
+    #[cfg(feature = "plans")]
     Plan(PlanArgs),
     /// Evaluate a term of the calculus, or a `.lam` file.
     Eval(EvalArgs),
@@ -189,6 +190,7 @@ pub struct RunArgs {
 }
 
 /// `entail plan`.
+#[cfg(feature = "plans")]
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

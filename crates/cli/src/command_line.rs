@@ -5,7 +5,7 @@
 //! Invariant: nothing but results goes to standard output.
 //! Invariant: exit status 0, 1, 2, or 130 and its like after a signal, as [`ui::Exit`] has them.
 
-use crate::args::{Cli, Command, ToolsArgs};
+use crate::args::{Cli, Command};
 use crate::{commands, interrupt, ui};
 use clap::Parser;
 use clap::error::{ContextKind, ContextValue};
@@ -30,19 +30,21 @@ pub fn command_line(args: impl IntoIterator<Item = OsString>) -> u8 {
         }
     };
     let ui = ui::Ui::new(cli.output);
-    if matches!(
-        cli.command,
-        Command::Run(_)
-            | Command::Eval(_)
-            | Command::Plan(_)
-            | Command::Test(_)
-            | Command::Trace(_)
-            | Command::Repl(_)
-            | Command::Tools(ToolsArgs { test: Some(_), .. })
-    ) {
+    if runs_programs(&cli.command) {
         interrupt::listen();
     }
     carry_out(&ui, cli.command).status()
+}
+
+/// Returns true if Ctrl-C ends a run of this command instead of the process.
+fn runs_programs(command: &Command) -> bool {
+    match command {
+        #[cfg(feature = "plans")]
+        Command::Plan(_) => true,
+        Command::Tools(args) => args.test.is_some(),
+        Command::Run(_) | Command::Eval(_) | Command::Test(_) | Command::Trace(_) | Command::Repl(_) => true,
+        _ => false,
+    }
 }
 
 /// Runs the program like [`command_line`], where it is started by another command than its own file, such as
@@ -84,11 +86,12 @@ pub fn this_program() -> std::io::Result<(std::path::PathBuf, Vec<OsString>)> {
 }
 
 /// Commands with the feature that each needs, and whether this build has it.
-const OPTIONAL_COMMANDS: [(&str, &str, bool); 5] = [
+const OPTIONAL_COMMANDS: [(&str, &str, bool); 6] = [
     ("convert", "frameworks", cfg!(feature = "frameworks")),
     ("lint", "frameworks", cfg!(feature = "frameworks")),
     ("lsp", "lsp", cfg!(feature = "lsp")),
     ("mcp", "mcp", cfg!(feature = "mcp")),
+    ("plan", "plans", cfg!(feature = "plans")),
     ("serve", "serve", cfg!(feature = "serve")),
 ];
 
@@ -108,6 +111,7 @@ fn carry_out(ui: &ui::Ui, command: Command) -> ui::Exit {
     match command {
         Command::Run(args) => commands::run::run(ui, &args),
         Command::Eval(args) => commands::run::eval(ui, &args),
+        #[cfg(feature = "plans")]
         Command::Plan(args) => commands::plan::plan(ui, &args),
         Command::Repl(args) => commands::repl::repl(ui, &args),
         Command::Check(args) => commands::check::check(ui, &args),

@@ -67,10 +67,9 @@ mod watch;
 pub use analysis::cost::CostBound;
 #[cfg(feature = "frameworks")]
 pub use api::lint;
-pub use api::{
-    Error, Finding, Pipeline, Place, Plan, PlanSetup, PlanStep, PlanTool, Planning, Program, Typed, World,
-    event_json, money, scripted,
-};
+pub use api::{Error, Finding, Pipeline, Place, Program, Typed, World, event_json, money, scripted};
+#[cfg(feature = "plans")]
+pub use api::{Plan, PlanSetup, PlanStep, PlanTool, Planning};
 pub use command_line::command_line;
 #[doc(hidden)]
 pub use command_line::{command, command_line_of};

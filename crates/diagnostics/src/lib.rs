@@ -14,7 +14,7 @@ pub mod render;
 pub mod report;
 mod source;
 
-pub use source::{FileId, LineColumn, Source, Sources, Span};
+pub use source::{FileId, LineColumn, Source, Sources, Span, normal_path};
 
 /// Severity of a finding. Ordered from the least to the most serious.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -198,6 +198,35 @@ impl Diagnostic {
     pub fn fix(mut self, fix: Fix) -> Self {
         self.fix = Some(fix);
         self
+    }
+}
+
+/// Remedy that a front end knows for a finding that a later analysis reports.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hint {
+    /// The place of the finding.
+    pub at: Span,
+    /// The change to make.
+    pub help: String,
+}
+
+impl Hint {
+    /// Adds the remedies to the findings at their places.
+    ///
+    /// # Examples
+    /// ```
+    /// use diagnostics::{Diagnostic, FileId, Hint, Span};
+    /// let at = Span { file: FileId(0), start: 3, end: 9 };
+    /// let hint = Hint { at, help: "bind `to` before the `if`".into() };
+    /// let mut found = [Diagnostic::error("S101", "refused", at)];
+    /// Hint::add(&[hint], &mut found);
+    /// assert_eq!(found[0].help, ["bind `to` before the `if`"]);
+    /// ```
+    pub fn add(hints: &[Hint], found: &mut [Diagnostic]) {
+        for d in found {
+            let own = hints.iter().filter(|h| d.span == Some(h.at) && !d.help.contains(&h.help));
+            d.help.extend(own.map(|h| h.help.clone()).collect::<Vec<_>>());
+        }
     }
 }
 

@@ -142,6 +142,28 @@ impl Sources {
     }
 }
 
+/// A path with `/` and without `.` and `..` as far as they can be resolved.
+///
+/// # Examples
+/// ```
+/// assert_eq!(diagnostics::normal_path("a/./b/../c.py"), "a/c.py");
+/// ```
+pub fn normal_path(path: &str) -> String {
+    let path = path.replace('\\', "/");
+    let mut parts: Vec<&str> = Vec::new();
+    for part in path.split('/') {
+        match part {
+            "." => {}
+            "" if !parts.is_empty() => {}
+            ".." if parts.last().is_some_and(|p| *p != ".." && !p.is_empty()) => {
+                parts.pop();
+            }
+            _ => parts.push(part),
+        }
+    }
+    parts.join("/")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

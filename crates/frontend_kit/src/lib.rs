@@ -20,6 +20,11 @@ pub mod kit;
 pub mod lists;
 pub mod outline;
 pub mod project;
+#[cfg(feature = "python")]
+use python;
+#[cfg(not(feature = "python"))]
+#[path = "python_absent.rs"]
+mod python;
 pub mod servers;
 pub mod shape;
 pub mod turn;

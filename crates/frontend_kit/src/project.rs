@@ -2,10 +2,10 @@
 
 use crate::doc::{self, Document, Format, Limits};
 use crate::outline::Outline;
+use crate::python::{self, Modules};
 use crate::versions::Versions;
 use core_ir::Code;
-use diagnostics::{Diagnostic, FileId, Span};
-use python::{Modules, normal};
+use diagnostics::{Diagnostic, FileId, Span, normal_path};
 use std::sync::Arc;
 
 /// One file of a project, loaded.
@@ -20,7 +20,8 @@ pub struct File {
     pub documents: Arc<[Document]>,
     /// Findings in its text.
     pub diagnostics: Vec<Diagnostic>,
-    /// The module, if it is Python. Then there are no documents.
+    /// The module, if it is Python. Then there are no documents. A build without the feature `python` knows
+    /// nothing of it.
     pub python: Option<Arc<python::Source>>,
 }
 
@@ -83,16 +84,16 @@ impl Project {
         let wanted = join(from.folder(), path);
         // Few files have the name; the path of the others need not be looked at closely.
         let name = wanted.rsplit('/').next().unwrap_or(&wanted);
-        self.files.iter().find(|f| f.path.ends_with(name) && normal(&f.path) == wanted)
+        self.files.iter().find(|f| f.path.ends_with(name) && normal_path(&f.path) == wanted)
     }
 }
 
 /// A path relative to a folder, without `.` and `..`.
 pub fn join(folder: &str, path: &str) -> String {
     if path.starts_with('/') || folder.is_empty() {
-        normal(path)
+        normal_path(path)
     } else {
-        normal(&format!("{folder}/{path}"))
+        normal_path(&format!("{folder}/{path}"))
     }
 }
 
@@ -131,7 +132,7 @@ pub trait Frontend: Sync {
         false
     }
 
-    /// Methods whose calls in a module start a run, as [`python::Source::calls`] takes them.
+    /// Methods whose calls in a module start a run, as `python::Source::calls` takes them.
     fn run_methods(&self) -> &'static [&'static str] {
         &[]
     }

@@ -11,11 +11,10 @@
 
 use crate::analysis::Language;
 use crate::names::{Kind, MAIN, Names};
-use diagnostics::FileId;
+use diagnostics::{FileId, normal_path};
 use frontend_kit::File;
 use frontend_kit::doc::{Limits, Node};
 use python::names::Role;
-use python::normal;
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
@@ -80,9 +79,9 @@ pub(crate) fn file_named(files: &[Text], offset: usize) -> Option<usize> {
         _ => None,
     })?;
     let wanted = joined(path, &named.value);
-    let at = |(i, (p, _)): (usize, &Text)| (normal(p) == wanted).then_some(i);
+    let at = |(i, (p, _)): (usize, &Text)| (normal_path(p) == wanted).then_some(i);
     // Of a folder, its first file.
-    let below = |(i, (p, _)): (usize, &Text)| normal(p).starts_with(&format!("{wanted}/")).then_some(i);
+    let below = |(i, (p, _)): (usize, &Text)| normal_path(p).starts_with(&format!("{wanted}/")).then_some(i);
     files.iter().enumerate().find_map(at).or_else(|| files.iter().enumerate().find_map(below))
 }
 
@@ -337,7 +336,7 @@ fn imported(files: &[Text], offset: usize) -> Option<SameName> {
 /// Returns the number of common parent folders of two paths.
 fn common(a: &str, b: &str) -> usize {
     let folders = |p: &str| -> Vec<String> {
-        let mut parts: Vec<String> = normal(p).split('/').map(String::from).collect();
+        let mut parts: Vec<String> = normal_path(p).split('/').map(String::from).collect();
         parts.pop();
         parts
     };
@@ -352,7 +351,8 @@ fn in_programs(files: &[Text], offset: usize) -> Option<SameName> {
     let (_, text) = files.first()?;
     let own = Names::of(&syntax::agent::parse(MAIN, text).0);
     let asked = own.at(offset).filter(|o| !matches!(o.kind, Kind::Variable(_) | Kind::Policy))?.clone();
-    let paths: HashMap<String, usize> = files.iter().enumerate().map(|(i, (p, _))| (normal(p), i)).collect();
+    let paths: HashMap<String, usize> =
+        files.iter().enumerate().map(|(i, (p, _))| (normal_path(p), i)).collect();
     // Which programs hang together.
     let mut edges: Vec<(usize, usize)> = Vec::new();
     for (i, (p, t)) in files.iter().enumerate().filter(|(_, (p, _))| Language::of(p) == Language::Agent) {
@@ -403,5 +403,5 @@ fn in_programs(files: &[Text], offset: usize) -> Option<SameName> {
 /// A path that is written in a file, from where that file is.
 fn joined(from: &str, path: &str) -> String {
     let folder = Path::new(from).parent().unwrap_or(Path::new(""));
-    normal(&folder.join(path).display().to_string())
+    normal_path(&folder.join(path).display().to_string())
 }

@@ -28,7 +28,7 @@ pub mod planner;
 mod scope;
 
 use core_ir::{Code, LabelSpec, LatticeKind, Name, ToolDecl};
-use diagnostics::{Diagnostic, FileId, Span};
+use diagnostics::{Diagnostic, FileId, Hint, Span};
 use std::sync::Arc;
 
 /// The largest number of rounds of a `while` loop, unless the caller says otherwise.
@@ -75,35 +75,6 @@ impl Default for World {
     }
 }
 
-/// Remedy for a call whose arguments can't be made before the statement that data decides.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Hint {
-    /// The call.
-    pub call: Span,
-    /// The change to make.
-    pub help: String,
-}
-
-impl Hint {
-    /// Adds the remedies to the findings about their calls.
-    ///
-    /// # Examples
-    /// ```
-    /// use diagnostics::{Diagnostic, FileId, Span};
-    /// let call = Span { file: FileId(0), start: 3, end: 9 };
-    /// let hint = plan::Hint { call, help: "bind `to` before the `if`".into() };
-    /// let mut found = [Diagnostic::error("S101", "refused", call)];
-    /// plan::Hint::add(&[hint], &mut found);
-    /// assert_eq!(found[0].help, ["bind `to` before the `if`"]);
-    /// ```
-    pub fn add(hints: &[Hint], found: &mut [Diagnostic]) {
-        for d in found {
-            let own = hints.iter().filter(|h| d.span == Some(h.call) && !d.help.contains(&h.help));
-            d.help.extend(own.map(|h| h.help.clone()).collect::<Vec<_>>());
-        }
-    }
-}
-
 /// Compiles a plan.
 ///
 /// Returns the term, whose value is the answer, and the findings. There is no term if one is an error.
@@ -137,20 +108,6 @@ pub fn compile_with_hints(
         return (None, vec![d.help(help)], Vec::new());
     }
     lower::plan(&source, world)
-}
-
-/// An exception that a plan ended with: its class and its message.
-///
-/// # Examples
-/// ```
-/// let message = r#"{"class":"KeyError","message":"'a'"}"#;
-/// assert_eq!(plan::exception(message), Some(("KeyError".into(), "'a'".into())));
-/// ```
-pub fn exception(message: &str) -> Option<(String, String)> {
-    let json: serde_json::Value = serde_json::from_str(message).ok()?;
-    let object = json.as_object().filter(|o| o.len() == 2)?;
-    let text = |name: &str| object.get(name)?.as_str().map(String::from);
-    Some((text("class")?, text("message")?))
 }
 
 /// The beginning of a file.

@@ -57,7 +57,7 @@ pub use eval::{Framework, Limits, World};
 pub use imports::Imported;
 pub use literals::{CALLED, RUN_BY_TOOL};
 pub use modules::{MAX_STEPS, Modules};
-pub use sources::{Source, Sources, normal};
+pub use sources::{Source, Sources};
 pub use symbolic::{Condition, Trace};
 pub use uses::{CallUse, ImportUse, NameUse, Target, Uses};
 pub use value::{

@@ -1,7 +1,7 @@
 //! The texts of a project's modules, parsed when they are first looked at.
 
 use crate::Imported;
-use diagnostics::{FileId, Span};
+use diagnostics::{FileId, Span, normal_path};
 use ruff_python_ast::token::TokenKind;
 use ruff_python_ast::{Mod, Stmt};
 use ruff_python_parser::{Mode, ParseOptions, parse_unchecked};
@@ -48,7 +48,7 @@ impl Drop for Tree {
 impl Source {
     /// A module's text; it is parsed when it is first looked at.
     pub fn new(id: FileId, path: &str, text: Arc<str>) -> Source {
-        Source { id, path: normal(path), text, tree: OnceLock::new(), imported: OnceLock::new() }
+        Source { id, path: normal_path(path), text, tree: OnceLock::new(), imported: OnceLock::new() }
     }
 
     /// The place of a range.
@@ -187,7 +187,7 @@ impl Sources {
 
     /// A module by its path.
     pub fn by_path(&self, path: &str) -> Option<usize> {
-        self.at(&normal(path))
+        self.at(&normal_path(path))
     }
 
     fn at(&self, path: &str) -> Option<usize> {
@@ -283,26 +283,4 @@ fn join_path(folder: &str, path: &str) -> String {
 
 fn parent(folder: &str) -> Option<&str> {
     if folder.is_empty() { None } else { Some(folder.rsplit_once('/').map_or("", |(f, _)| f)) }
-}
-
-/// A path with `/` and without `.` and `..` as far as they can be resolved.
-///
-/// # Examples
-/// ```
-/// assert_eq!(python::normal("a/./b/../c.py"), "a/c.py");
-/// ```
-pub fn normal(path: &str) -> String {
-    let path = path.replace('\\', "/");
-    let mut parts: Vec<&str> = Vec::new();
-    for part in path.split('/') {
-        match part {
-            "." => {}
-            "" if !parts.is_empty() => {}
-            ".." if parts.last().is_some_and(|p| *p != ".." && !p.is_empty()) => {
-                parts.pop();
-            }
-            _ => parts.push(part),
-        }
-    }
-    parts.join("/")
 }

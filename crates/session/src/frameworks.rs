@@ -46,12 +46,12 @@ mod tests {
     use diagnostics::Sources;
 
     /// Returns true if the path is refused and the help names the feature.
-    fn is_refused(path: &str) -> bool {
+    fn is_refused(path: &str, feature: &str) -> bool {
         let help = match load(&mut Sources::new(), path, &Options::default()) {
             Err(Problem::Unreadable(_, help)) => help,
             _ => None,
         };
-        help.is_some_and(|help| help.contains("--features frameworks"))
+        help.is_some_and(|help| help.contains(&format!("--features {feature}")))
     }
 
     #[test]
@@ -59,10 +59,19 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         for name in ["crew.yaml", "graph.py", "flow.json"] {
             let path = dir.path().join(name);
-            std::fs::write(&path, "agents: {}").unwrap();
-            assert!(is_refused(path.to_str().unwrap()), "{name}");
+            std::fs::write(&path, r#"{"agents": {}}"#).unwrap();
+            assert!(is_refused(path.to_str().unwrap(), "frameworks"), "{name}");
         }
-        assert!(is_refused(dir.path().to_str().unwrap()), "a directory");
+        assert!(is_refused(dir.path().to_str().unwrap(), "frameworks"), "a directory");
+    }
+
+    #[cfg(not(feature = "plans"))]
+    #[test]
+    fn a_plan_is_refused_with_the_name_of_the_feature() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("pay.plan.py");
+        std::fs::write(&path, "print(1)").unwrap();
+        assert!(is_refused(path.to_str().unwrap(), "plans"));
     }
 
     #[test]

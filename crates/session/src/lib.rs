@@ -53,6 +53,7 @@ pub mod limits;
 pub mod lint;
 pub mod load;
 pub mod packages;
+#[cfg(feature = "plans")]
 pub mod planning;
 pub mod policy;
 pub mod preflight;

@@ -2,13 +2,14 @@
 
 use crate::frameworks;
 use crate::packages::versions;
+#[cfg(feature = "plans")]
 use crate::planning::{PlanText, Toolset};
 use crate::policy;
 use crate::project_files::around;
 use ::policy::{Policy, PolicyUse};
 use agentlang::{EntryKind, TestPlan};
 use core_ir::{Code, ModelRoutes, Term, ToolDecl, Type};
-use diagnostics::{Diagnostic, FileId, Sources, Span, has_errors};
+use diagnostics::{Diagnostic, FileId, Hint, Sources, Span, has_errors};
 use frontend_kit::doc::{Limits, decode};
 use frontend_kit::{File, Project, Recognized};
 use std::collections::HashMap;
@@ -29,7 +30,7 @@ pub struct Runnable {
     /// True if this is the default entry point.
     pub is_default: bool,
     /// Remedies for calls of a plan that are refused because of where they stand.
-    pub hints: Vec<plan::Hint>,
+    pub hints: Vec<Hint>,
 }
 
 /// Reason why nothing could be loaded.
@@ -97,6 +98,7 @@ impl Loaded {
 /// The end of the names of plans.
 const PLAN: &str = ".plan.py";
 /// The file beside a plan that declares its tools.
+#[cfg(feature = "plans")]
 const PLAN_TOOLS: &str = "tools.agent";
 
 /// Kind of a file.
@@ -555,7 +557,15 @@ pub fn lam(sources: &mut Sources, id: FileId, text: &str, options: &Options) -> 
     }
 }
 
+/// Refuses: this build reads no plans.
+#[cfg(not(feature = "plans"))]
+fn plan(_: &mut Sources, _: FileId, path: &str, _: Arc<str>, _: &Options) -> Result<Loaded, Problem> {
+    let help = "this program was built without plans; build it with `--features plans`";
+    Err(Problem::Unreadable(format!("`{path}` is a plan"), Some(help.into())))
+}
+
 /// Compiles a plan with the tools that `tools.agent` beside it declares. The policy applies to them.
+#[cfg(feature = "plans")]
 fn plan(
     sources: &mut Sources,
     id: FileId,

@@ -37,7 +37,7 @@ pub fn refused_calls(report: &RunReport, code: &Code, policy: Option<&Policy>) -
 
 /// The message of a failure: of a plan's exception its class and its message.
 fn message_of(failure: &Failure) -> String {
-    match plan::exception(&failure.message).filter(|_| failure.code == ErrorCode::Fail) {
+    match core_ir::py::uncaught(&failure.message).filter(|_| failure.code == ErrorCode::Fail) {
         Some((class, message)) if message.is_empty() => class,
         Some((class, message)) => format!("{class}: {message}"),
         None => failure.message.clone(),

@@ -4,6 +4,7 @@ mod fit;
 mod found;
 #[cfg(feature = "frameworks")]
 mod linting;
+#[cfg(feature = "plans")]
 mod plan;
 mod program;
 mod typed;
@@ -12,6 +13,7 @@ mod world;
 pub use found::{Error, Finding, Place};
 #[cfg(feature = "frameworks")]
 pub use linting::lint;
+#[cfg(feature = "plans")]
 pub use plan::{Plan, PlanSetup, PlanStep, PlanTool, Planning};
 pub use program::{Pipeline, Program};
 pub use typed::Typed;

@@ -6,7 +6,7 @@ use crate::ui::{Exit, Ui};
 use ::policy::Policy;
 use analysis::{flow, types};
 use core_ir::{ModelRoutes, Name};
-use diagnostics::{Diagnostic, FileId, Sources, has_errors};
+use diagnostics::{Diagnostic, FileId, Hint, Sources, has_errors};
 use frontend_kit::File;
 use serde_json::{Value, json};
 use session::bound::{Pricing, figures};
@@ -285,7 +285,7 @@ fn entry(
         let options = policy::options(policy, routes.clone(), input.is_some());
         let report = flow::analyse(&r.code, &options);
         let mut refused = flow::findings(&report);
-        plan::Hint::add(&r.hints, &mut refused);
+        Hint::add(&r.hints, &mut refused);
         found.extend(refused);
         add(json!({"flow": flow::to_json(&report, sources)}));
         lines.extend(flow::to_text(&report, sources).into_iter().map(|line| format!("  {line}")));

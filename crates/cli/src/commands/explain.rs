@@ -31,6 +31,7 @@ fn pages() -> Vec<Page> {
         frontend_kit::codes::EXPLANATIONS,
         analysis::types::codes::EXPLANATIONS,
         analysis::flow::codes::EXPLANATIONS,
+        #[cfg(feature = "plans")]
         plan::codes::EXPLANATIONS,
         policy::codes::EXPLANATIONS,
         #[cfg(feature = "frameworks")]

@@ -20,6 +20,7 @@ pub mod lsp;
 #[cfg(feature = "mcp")]
 pub mod mcp;
 pub mod model;
+#[cfg(feature = "plans")]
 pub mod plan;
 pub mod policy;
 pub mod repl;
@@ -52,6 +53,7 @@ pub fn version(ui: &Ui) -> Exit {
         ("local", cfg!(feature = "local")),
         ("lsp", cfg!(feature = "lsp")),
         ("mcp", cfg!(feature = "mcp")),
+        ("plans", cfg!(feature = "plans")),
         ("redis", cfg!(feature = "redis")),
         ("serve", cfg!(feature = "serve")),
         ("svg", cfg!(feature = "svg")),

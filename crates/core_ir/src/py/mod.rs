@@ -118,6 +118,20 @@ pub fn exception(class: &str, message: &str) -> Data {
     Data::record([("class".into(), Data::str(class)), ("message".into(), Data::str(message))])
 }
 
+/// Reads the class and the message of an exception that a run ended with, from the message of the failure.
+///
+/// # Examples
+/// ```
+/// let message = r#"{"class":"KeyError","message":"'a'"}"#;
+/// assert_eq!(core_ir::py::uncaught(message), Some(("KeyError".into(), "'a'".into())));
+/// ```
+pub fn uncaught(message: &str) -> Option<(String, String)> {
+    let json: serde_json::Value = serde_json::from_str(message).ok()?;
+    let object = json.as_object().filter(|o| o.len() == 2)?;
+    let text = |name: &str| object.get(name)?.as_str().map(String::from);
+    Some((text("class")?, text("message")?))
+}
+
 /// Bytes of the value itself; parts were measured when they were made.
 fn size(value: &Data) -> usize {
     match value {

@@ -14,12 +14,12 @@ mod tries;
 mod types;
 
 use crate::scope::{Frame, Frames, Known, Taint, Ty, UNIQUE, add};
-use crate::{Hint, World, codes, names};
+use crate::{World, codes, names};
 use core_ir::{
     Branch, BuildError, Builder, Code, Data, Globals, IfSugar, LabelSpec, Lattice, Name, Num, Prim, Term,
     TermId,
 };
-use diagnostics::{Diagnostic, Span, nearest};
+use diagnostics::{Diagnostic, Hint, Span, nearest};
 use python::Source;
 use ruff_python_ast::{Stmt, StmtFunctionDef};
 use ruff_text_size::{Ranged, TextRange};

@@ -12,10 +12,10 @@
 //! Source: `docs/language/plans.md`, `docs/calculus.md` (`args[f]{…}`).
 
 use super::{Catching, Lower};
+use crate::names;
 use crate::scope::Taint;
-use crate::{Hint, names};
 use core_ir::{Data, Name, Num, Prim, Term, TermId, ToolDecl, ToolId};
-use diagnostics::Span;
+use diagnostics::{Hint, Span};
 use ruff_python_ast::Stmt;
 use ruff_text_size::{Ranged, TextSize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -89,7 +89,7 @@ impl Unmoved {
         let line = before.matches('\n').count() + 1;
         let (parameter, statement) = (&self.parameter, self.statement);
         Hint {
-            call: self.call,
+            at: self.call,
             help: format!(
                 "the argument `{parameter}` has no value before {statement} in line {line}: bind it to a variable there, \
                  or let trusted data decide"

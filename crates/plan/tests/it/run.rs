@@ -105,7 +105,9 @@ pub fn run(code: core_ir::Code) -> Ended {
     };
     let result = match result {
         Ok(value) => Ok(machine.reify(&value).data().unwrap().to_json()),
-        Err(f) if f.code == ErrorCode::Fail => Err(plan::exception(&f.message).map_or(f.message, |e| e.0)),
+        Err(f) if f.code == ErrorCode::Fail => {
+            Err(core_ir::py::uncaught(&f.message).map_or(f.message, |e| e.0))
+        }
         Err(f) if f.code == ErrorCode::Tool => Err("ToolError".into()),
         Err(f) => Err(format!("{}: {}", f.code.as_str(), f.message)),
     };

@@ -14,7 +14,7 @@ use crate::settings::Settings;
 use ::policy::Policy;
 use analysis::flow::{self, Sink, Verdict};
 use core_ir::{Code, ModelRoutes, Name, Recv, Term, ToolDecl};
-use diagnostics::{Diagnostic, Span};
+use diagnostics::{Diagnostic, Hint, Span};
 use runtime::{ConfigError, ConfigErrorKind, Environment, Models, Stores, Tools};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -249,7 +249,7 @@ fn flows(kind: Kind, r: &Runnable, policy: Option<&Policy>, routes: &ModelRoutes
             _ => found.refused.extend(flow::certain_refusal(&site)),
         }
     }
-    plan::Hint::add(&r.hints, &mut found.refused);
+    Hint::add(&r.hints, &mut found.refused);
 }
 
 /// Checks that a run must pass before it starts.
