@@ -20,8 +20,6 @@ pub mod kit;
 pub mod lists;
 pub mod outline;
 pub mod project;
-#[cfg(feature = "python")]
-use python;
 #[cfg(not(feature = "python"))]
 #[path = "python_absent.rs"]
 mod python;

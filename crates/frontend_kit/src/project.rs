@@ -2,10 +2,12 @@
 
 use crate::doc::{self, Document, Format, Limits};
 use crate::outline::Outline;
-use crate::python::{self, Modules};
+#[cfg(not(feature = "python"))]
+use crate::python;
 use crate::versions::Versions;
 use core_ir::Code;
 use diagnostics::{Diagnostic, FileId, Span, normal_path};
+use python::Modules;
 use std::sync::Arc;
 
 /// One file of a project, loaded.
