@@ -53,7 +53,7 @@ need() {
         clippy) cargo clippy --version >/dev/null 2>&1 || rustup component add clippy ;;
         cargo-deny) have cargo-deny || rust_tool cargo-deny 0.20.2 ;;
         cargo-fuzz) have cargo-fuzz || rust_tool cargo-fuzz 0.13.2 ;;
-        # Without optimisation it compiles in half the time and is fast enough.
+        # Without optimization it compiles in half the time and is fast enough.
         tree-sitter) have tree-sitter || cargo install --quiet --locked --debug --root "$tools" tree-sitter-cli@0.27.1 ;;
         *) echo "need: unknown program \`$name\`" >&2 && exit 2 ;;
         esac

@@ -222,7 +222,7 @@ let rec data_json (d : data) : json =
   | DCon (CVariant t, ds) -> Object [ ("$tag", Array (String t :: List.map data_json ds)) ]
   | DCon ((CFix _ | CTool _), _) | DClo _ -> String "<function>"
 
-let rec serialise (d : data) : string =
+let rec serialize (d : data) : string =
   match d with DK (KStr s) -> s | d -> inner d
 and inner d =
   match d with
@@ -541,7 +541,7 @@ let rec plain_json (d : data) : json =
 let prim (policy : axis -> bool) (p : string) (d : data) : (data, string) sum =
   let args = match d with DCon (CList, ds) -> ds | d -> [ d ] in
   match with_prefix "$send:" p, with_prefix "$classify:" p, with_prefix "$pred:" p with
-  | Some role, _, _ -> Inl (DK (KStr (role ^ "\001" ^ serialise (List.hd args))))
+  | Some role, _, _ -> Inl (DK (KStr (role ^ "\001" ^ serialize (List.hd args))))
   | _, Some tags, _ ->
       (match args with
        | [ DK (KStr s) ] ->
@@ -587,8 +587,8 @@ let prim (policy : axis -> bool) (p : string) (d : data) : (data, string) sum =
       (match c with
        | None -> wrong p
        | Some c -> truth (match p with "lt" -> c < 0 | "le" -> c <= 0 | "gt" -> c > 0 | _ -> c >= 0))
-  | "format", ds -> Inl (DK (KStr (String.concat "" (List.map serialise ds))))
-  | "to_str", [ d ] -> Inl (DK (KStr (serialise d)))
+  | "format", ds -> Inl (DK (KStr (String.concat "" (List.map serialize ds))))
+  | "to_str", [ d ] -> Inl (DK (KStr (serialize d)))
   | "length", [ DK (KStr s) ] -> num (make (List.length (chars s)) 1)
   | "lower", [ DK (KStr s) ] -> Inl (DK (KStr (change_case false s)))
   | "upper", [ DK (KStr s) ] -> Inl (DK (KStr (change_case true s)))
@@ -618,7 +618,7 @@ let prim (policy : axis -> bool) (p : string) (d : data) : (data, string) sum =
   | "range", [ DK (KNum a); DK (KNum b) ] when a.qden = 1 && b.qden = 1 && b.qnum - a.qnum < 100_000 ->
       Inl (DCon (CList, List.init (max 0 (b.qnum - a.qnum)) (fun i -> DK (KNum (make (a.qnum + i) 1)))))
   | "join", [ DCon (CList, ds); DK (KStr sep) ] when List.for_all (function DK (KStr _) -> true | _ -> false) ds ->
-      Inl (DK (KStr (String.concat sep (List.map serialise ds))))
+      Inl (DK (KStr (String.concat sep (List.map serialize ds))))
   | "contains", [ DK (KStr s); DK (KStr part) ] -> truth (satisfies (Object [ ("contains", String part) ]) (DK (KStr s)))
   | "append", [ DCon (CList, ds); d ] -> Inl (DCon (CList, ds @ [ d ]))
   | "flatten", [ d ] -> Inl d
@@ -983,7 +983,7 @@ let answer_to (input : json) : json =
       is_timeout = (fun m -> m = timeout);
       remark = (fun _ _ -> "user\001The last result was refused:");
       char_at = (fun s q -> if q.qden = 1 && q.qnum >= 0 then List.nth_opt (chars s) q.qnum else None);
-      prim = prim policy; serialise; to_label;
+      prim = prim policy; serialize; to_label;
       tool_pc = (fun f -> (tool_named f).control);
       tool_args = (fun f -> List.map snd (tool_named f).params);
       tool_res = (fun f -> (tool_named f).result);

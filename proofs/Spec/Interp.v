@@ -102,7 +102,7 @@ Section Interp.
     remark : data -> data -> string;        (* why a predicate refused a result, in words *)
     char_at : string -> Q -> option string;
     prim : name -> data -> data + string;
-    serialise : data -> string;
+    serialize : data -> string;
     to_label : data -> option L;
     tool_pc : name -> L;
     tool_args : name -> list L;
@@ -269,7 +269,7 @@ Section Interp.
         | None => (Err (join pc n) "not a label", s')
         end).
 
-    (** Whether data labelled [l] may be where tool [f] allows up to [b].
+    (** Whether data labeled [l] may be where tool [f] allows up to [b].
         Approval vouches for where it comes from, not for who may see it. *)
     Definition admits (f : name) (l b : L) : bool :=
       flows (if approve H f then mix F Endorse b l else l) b.
@@ -360,11 +360,11 @@ Section Interp.
       end.
 
     (** Whether the world refuses a request on channel [ch] whose answer is
-        labelled [l]. *)
+        labeled [l]. *)
     Definition refusal (ch l : L) (r : request) (s : state) : option string :=
       refuses H r (visible ch (visible l (tr s))).
 
-    (** An answer is labelled part by part.  What is at a part depends on what is
+    (** An answer is labeled part by part.  What is at a part depends on what is
         visible at its label; the label of a part is at least that of what it
         is in, and of the part that it depends on. *)
     Definition stamp (f : name) (l : L) (before : list lval) (m : L) (dep : option nat) : L :=
@@ -486,8 +486,8 @@ Section Interp.
     (** If the label [l] of the arguments of a planned call flows to the control
         bound, it counts as control: the parts alone are compared with
         their bounds.  If not, and for records of any other origin, whose parts
-        may be labelled by the record alone, each part is read at [l] first.
-        Which it is, is a fact about the record: a refusal is labelled with [l]
+        may be labeled by the record alone, each part is read at [l] first.
+        Which it is, is a fact about the record: a refusal is labeled with [l]
         or, where it does not flow to the control bound, with that. *)
     Definition called (pc : L) (f : name) (V : lval) (k : string) (s : state) : result :=
       let l := label_of V in
@@ -549,7 +549,7 @@ Section Interp.
       if flows pc lc
       then (Val (Lab pc unit_val),
             set_conv (Conv (join lc (deep_label V))
-                           (msgs (cv s) ++ [serialise H (strip V)]) (later (cv s)) (told (cv s))) s)
+                           (msgs (cv s) ++ [serialize H (strip V)]) (later (cv s)) (told (cv s))) s)
       else (Err (join pc lc) "send refused", s).
 
     Definition say (m : string) (s : state) : state :=
@@ -637,7 +637,7 @@ Section Interp.
       then (Val (Lab pc unit_val), set_conv (Conv pc [] [] 0) s)
       else (Err (join pc (clab (cv s))) "clear refused", s).
 
-    (** An isolated copy of the conversation, relabelled to [lc + pc]. *)
+    (** An isolated copy of the conversation, relabeled to [lc + pc]. *)
     Definition do_fork (pc : L) (env : list lval) (s : state) (e : term) : result :=
       let c := cv s in
       restore c (ev pc env (set_conv (Conv (join (clab c) pc) (msgs c) (later c) (told c)) s) e).
@@ -885,7 +885,7 @@ Section Interp.
             do_try ev all (join pc (join n l)) env s1 e2 e3)
       | EFail e1 =>
           bind (ev pc env s e1) (fun V s1 =>
-            (Err (join pc (deep_label V)) (serialise H (strip V)), s1))
+            (Err (join pc (deep_label V)) (serialize H (strip V)), s1))
       | ECheck t e1 =>
           bind (ev pc env s e1) (fun V s1 =>
             if has_type H t (strip V) then (Val V, s1)

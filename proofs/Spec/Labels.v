@@ -93,8 +93,8 @@ Arguments paired {_} _ _ _.
     keeps its secrecy; [Declassify] does the converse. *)
 Inductive axis := Endorse | Declassify.
 
-(** [mix F ax l1 l2]: the label of a value labelled [l2] after
-    reclassification towards [l1]. *)
+(** [mix F ax l1 l2]: the label of a value labeled [l2] after
+    reclassification toward [l1]. *)
 Definition mix {L} (F : factoring L) (ax : axis) (l1 l2 : L) : L :=
   match ax with
   | Endorse => paired F (integ F l1) (secr F l2)

@@ -119,8 +119,8 @@ Fixpoint data_permits (pol : axis -> bool) (d : data) : bool :=
 Section Values.
   Context {L : lattice}.
 
-  (** Labelled values [l : v]; the parts of a structure and the captured
-      environment of a closure are labelled themselves. *)
+  (** Labeled values [l : v]; the parts of a structure and the captured
+      environment of a closure are labeled themselves. *)
   Inductive lval :=
   | Lab (l : L) (v : val)
   with val :=

@@ -1,7 +1,7 @@
 (** * Equations between programs
 
     Composition is a monoid up to observation (results, errors, the store and
-    the log of requests), and a few rewrites that the optimiser uses.  Seed
+    the log of requests), and a few rewrites that the optimizer uses.  Seed
     000, Theorem 5.7, which claims the laws up to results only. *)
 
 Require Import String List Bool.

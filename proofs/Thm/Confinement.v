@@ -2,7 +2,7 @@
 
     What runs under [pc] has effects at or above [pc] only: its result or
     error carries a label above [pc]; the conversation is unchanged or was and
-    is labelled above [pc]; the store changes only at labels above [pc]; the
+    is labeled above [pc]; the store changes only at labels above [pc]; the
     trace grows by requests on channels above [pc], calls that somebody
     approves excepted: they are above it in secrecy.  This holds for every
     term, reclassification included, and at every amount of fuel. *)
@@ -620,8 +620,8 @@ Section Confinement.
       eapply confined_weaken; [| apply each_conf; auto]. lab.
   Qed.
 
-  (** The form of the statement in the calculus: a result is labelled above
-      [pc], and the conversation is unchanged or labelled above [pc] before
+  (** The form of the statement in the calculus: a result is labeled above
+      [pc], and the conversation is unchanged or labeled above [pc] before
       and after. *)
   Corollary confinement_result : forall n pc env s e V s',
     eval (F := F) H n pc env s e = (Val V, s') ->

@@ -78,7 +78,7 @@ Definition world_with (others : L -> list (event L) -> account -> account) : hos
   remark := fun _ _ => "try again";
   char_at := fun _ _ => None;
   prim := fun _ _ => inr "no primitives";
-  serialise := fun d => match d with DK (KStr s) => s | _ => "data" end;
+  serialize := fun d => match d with DK (KStr s) => s | _ => "data" end;
   to_label := fun d =>
     match d with
     | DK (KTag "U") => Some unt
@@ -222,7 +222,7 @@ Lemma unplanned : forall m ps (V : lval L), (forall l g fs vs, V <> Lab l (VCon 
 Proof. intros m ps [l [| [] |]] N; auto. exfalso. eapply N. reflexivity. Qed.
 
 (** Why only what [CArgs] makes is planned.  The parts of what comes from outside
-    are labelled by the whole: under the variant, by which the label of any
+    are labeled by the whole: under the variant, by which the label of any
     record counts as control, its parts pass as trusted. *)
 Example planned_data_forges :
   let forged : lval L := Lab unt (wrap (DCon (CRec ["to"; "n"]) [DK (KStr "eve"); DK (KNum 9999)])) in
@@ -302,7 +302,7 @@ Definition at_once (fs : list string) (l : L) (parts : list L) : lval L :=
   Lab l (VCon (CArgs "t" fs) (map (fun m => Lab m (VK KNull)) parts)).
 Definition alike := lrel (fun _ => false) pub.
 
-(** A refusal by the control bound that is labelled [pc]: control may be secret,
+(** A refusal by the control bound that is labeled [pc]: control may be secret,
     the record is secret, or secret and untrusted. *)
 Example control_refusal_at_pc_leaks :
   let V1 := at_once ["a"; "b"] sec [pub; pub] in
@@ -311,7 +311,7 @@ Example control_refusal_at_pc_leaks :
   alike V1 V2 /\ check V1 = None /\ check V2 = Some pub.
 Proof. vm_compute. repeat split. apply lrel_high; reflexivity. Qed.
 
-(** A refusal of an argument that is labelled [pc] and its bound: the record is
+(** A refusal of an argument that is labeled [pc] and its bound: the record is
     secret, its parts are public in one run, secret in the other. *)
 Example argument_refusal_at_bound_leaks :
   let V1 := at_once ["a"; "b"] sec [pub; pub] in
@@ -426,9 +426,9 @@ Proof. vm_compute. auto. Qed.
 (** Variants that leak.  Another run that learns of secret requests, and writes what
     is public; *)
 Example secret_signal_leaks :
-  let signalled (t : list (event L)) := entry "x" (match t with [] => [] | _ => [("x", (0%nat, DK (KNum 8)))] end) in
+  let signaled (t : list (event L)) := entry "x" (match t with [] => [] | _ => [("x", (0%nat, DK (KNum 8)))] end) in
   let t := [Event sec (RRecall "diary")] in
-  visible pub t = visible pub [] /\ signalled t <> signalled [] /\ signalled (visible pub t) = signalled [].
+  visible pub t = visible pub [] /\ signaled t <> signaled [] /\ signaled (visible pub t) = signaled [].
 Proof. vm_compute. repeat split; discriminate. Qed.
 
 (** one capacity for two labels; *)
@@ -552,7 +552,7 @@ Qed.
 
 (** ** Why [endorse] joins the label of its label argument
 
-    The variant: the result is labelled without it, and the value is evaluated at
+    The variant: the result is labeled without it, and the value is evaluated at
     [pc].  The observer sees
     everything that is not secret. *)
 

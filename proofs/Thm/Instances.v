@@ -204,7 +204,7 @@ Section Witness.
     remark := fun _ _ => "try again";
     char_at := fun _ _ => None;
     prim := fun p d => if String.eqb p "flatten" then inl d else inr "no such primitive";
-    serialise := fun d => match d with DK (KStr s) => s | _ => "data" end;
+    serialize := fun d => match d with DK (KStr s) => s | _ => "data" end;
     to_label := fun d =>
       match d with
       | DK (KTag "") => Some bot

@@ -634,9 +634,9 @@ Section Noninterference.
       + apply rrel_err; auto. apply join_true; auto.
     - assert (S' : srel
         (set_conv (Conv (join (clab (cv s1)) (deep_label V1))
-           (msgs (cv s1) ++ [serialise H (strip V1)]) (later (cv s1)) (told (cv s1))) s1)
+           (msgs (cv s1) ++ [serialize H (strip V1)]) (later (cv s1)) (told (cv s1))) s1)
         (set_conv (Conv (join (clab (cv s2)) (deep_label V2))
-           (msgs (cv s2) ++ [serialise H (strip V2)]) (later (cv s2)) (told (cv s2))) s2)).
+           (msgs (cv s2) ++ [serialize H (strip V2)]) (later (cv s2)) (told (cv s2))) s2)).
       { apply srel_conv; auto. right. simpl. split; apply join_false_l; auto. }
       destruct (flows pc (clab (cv s1))), (flows pc (clab (cv s2))).
       + apply rrel_val; auto using unit_rel.

@@ -1,6 +1,6 @@
 (** * Equivalence up to an observer
 
-    The observer sees labels that flow to [z].  Two labelled values are
+    The observer sees labels that flow to [z].  Two labeled values are
     related when both are above the observer, or their labels are equal and
     visible and their contents are related; related closures have the same
     code, which contains only reclassifications that [pol] allows. *)

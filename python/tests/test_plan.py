@@ -271,7 +271,7 @@ def test_async_tools_work_on_the_callers_loop() -> None:
 
 
 def test_cancellation_cancels_a_tool() -> None:
-    cancelled: list[bool] = []
+    canceled: list[bool] = []
 
     async def main() -> None:
         begun = asyncio.Event()
@@ -281,7 +281,7 @@ def test_cancellation_cancels_a_tool() -> None:
             try:
                 await asyncio.sleep(60)
             except asyncio.CancelledError:
-                cancelled.append(True)
+                canceled.append(True)
                 raise
             return ""
 
@@ -292,7 +292,7 @@ def test_cancellation_cancels_a_tool() -> None:
             await task
 
     asyncio.run(main())
-    assert cancelled == [True]
+    assert canceled == [True]
 
 
 def test_a_time_limit_ends_a_run() -> None:

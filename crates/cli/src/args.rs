@@ -877,7 +877,7 @@ pub struct CompileArgs {
     /// named; `laws` and `cost` name all of a kind. Rules that save calls also show the bounds
     /// before and after.
     #[arg(long = "optimize", alias = "optimise", value_name = "RULES", num_args = 0..=1, require_equals = true, value_delimiter = ',', default_missing_value = "laws")]
-    pub optimise: Vec<String>,
+    pub optimize: Vec<String>,
     /// A policy file; pictures mark what it refuses.
     #[arg(long, value_name = "FILE")]
     pub policy: Option<PathBuf>,

@@ -77,7 +77,7 @@ pub fn over() {
 
 #[allow(clippy::print_stderr, reason = "the last words of the process")]
 fn end(status: u8) -> ! {
-    eprintln!("error[cancelled]: cancelled before anything was run");
+    eprintln!("error[cancelled]: canceled before anything was run");
     std::process::exit(status.into())
 }
 

@@ -16,7 +16,7 @@ pub enum Exit {
     /// The request itself is wrong: 2.
     Usage,
     /// Canceled by Ctrl-C: 130; by another signal, 128 and its number.
-    Cancelled,
+    Canceled,
 }
 
 impl Exit {
@@ -26,7 +26,7 @@ impl Exit {
             Exit::Done => 0,
             Exit::Failed => 1,
             Exit::Usage => 2,
-            Exit::Cancelled => crate::interrupt::status(),
+            Exit::Canceled => crate::interrupt::status(),
         }
     }
 }

@@ -13,8 +13,8 @@ pub(crate) struct Difference {
 
 /// The first difference between the normal forms of two terms.
 pub(crate) fn first(a: &Code, b: &Code) -> Difference {
-    let rules = optimise::laws();
-    let (a, b) = (optimise::optimise(a, &rules).code, optimise::optimise(b, &rules).code);
+    let rules = optimize::laws();
+    let (a, b) = (optimize::optimize(a, &rules).code, optimize::optimize(b, &rules).code);
     let mut walk = Walk { a: &a, b: &b, bound: Vec::new(), at: a.span(a.root()) };
     match walk.term(a.root(), b.root()) {
         Err(found) => found,

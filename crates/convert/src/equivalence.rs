@@ -1,13 +1,13 @@
 //! Equivalence of terms.
 //!
-//! Equality up to the laws of the calculus (`optimise::equivalent`), after what is no part of the meaning has
+//! Equality up to the laws of the calculus (`optimize::equivalent`), after what is no part of the meaning has
 //! been taken out.
 
 use crate::diff::{self, Difference};
 use core_ir::{
     Branch, Builder, Code, Data, Globals, IfSugar, ModelParams, Name, Prim, Recv, Term, TermId, ToolId, Type,
 };
-use optimise::{Verdict, equivalent};
+use optimize::{Verdict, equivalent};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 

@@ -1213,7 +1213,7 @@ impl ExchangeReader {
         }
     }
 
-    fn labelled(&mut self, place: &JsonPlace, field: &str) -> Read<LabelSpec> {
+    fn labeled(&mut self, place: &JsonPlace, field: &str) -> Read<LabelSpec> {
         let p = self.need(place, field)?;
         self.label(&p)
     }
@@ -1228,7 +1228,7 @@ impl ExchangeReader {
         let params = self.items(&p, |r, p| {
             let (name, ty) = (r.named(p, "name")?, r.typed(p, "type")?);
             let default = r.maybe(p, "default", |r, p| r.data(p, 0))?;
-            Some(ToolParam { name, ty, bound: r.labelled(p, "bound")?, default })
+            Some(ToolParam { name, ty, bound: r.labeled(p, "bound")?, default })
         })?;
         self.distinct(&p, params.iter().map(|p| &p.name))?;
         let e = self.need(place, "effect")?;
@@ -1246,8 +1246,8 @@ impl ExchangeReader {
             params,
             result: self.typed(place, "result")?,
             effect,
-            control: self.labelled(place, "control")?,
-            label: self.labelled(place, "label")?,
+            control: self.labeled(place, "control")?,
+            label: self.labeled(place, "label")?,
             parts: self.maybe(place, "fields", Self::result_parts)?.unwrap_or_default(),
             description: self.maybe(place, "description", |r, p| r.name(p))?,
             handler: self.maybe(place, "handler", |r, p| r.data(p, 0))?,
@@ -1305,7 +1305,7 @@ impl ExchangeReader {
             Some(KeyDecl {
                 name: r.named(p, "name")?,
                 ty: r.typed(p, "type")?,
-                label: r.labelled(p, "label")?,
+                label: r.labeled(p, "label")?,
                 initial: r.maybe(p, "initial", |r, p| r.data(p, 0))?,
             })
         })?;

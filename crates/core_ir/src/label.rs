@@ -28,11 +28,11 @@ use std::collections::{BTreeMap, BTreeSet};
 /// For lattices whose labels are sets of bits the number is the set itself; otherwise it is an index into the
 /// lattice's table. Zero is always ⊥.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub struct Label(#[cfg(not(entail_unlabelled))] u32);
+pub struct Label(#[cfg(not(entail_unlabeled))] u32);
 
-// `entail_unlabelled` is for `scripts/bench-labels` alone: a label that takes no space and restricts nothing,
+// `entail_unlabeled` is for `scripts/bench-labels` alone: a label that takes no space and restricts nothing,
 // to measure what labels cost.
-#[cfg(not(entail_unlabelled))]
+#[cfg(not(entail_unlabeled))]
 impl Label {
     #[inline]
     const fn of(number: u32) -> Label {
@@ -45,7 +45,7 @@ impl Label {
     }
 }
 
-#[cfg(entail_unlabelled)]
+#[cfg(entail_unlabeled)]
 impl Label {
     const fn of(_: u32) -> Label {
         Label()
@@ -415,7 +415,7 @@ impl Lattice {
     /// `a ⊔ b`.
     #[inline]
     pub fn join(&mut self, a: Label, b: Label) -> Label {
-        if cfg!(entail_unlabelled) || a == b || b == Label::BOTTOM {
+        if cfg!(entail_unlabeled) || a == b || b == Label::BOTTOM {
             return a;
         }
         if a == Label::BOTTOM {
@@ -431,10 +431,10 @@ impl Lattice {
         })
     }
 
-    /// `a ⊑ b`: data labelled `a` may flow to where `b` is allowed.
+    /// `a ⊑ b`: data labeled `a` may flow to where `b` is allowed.
     #[inline]
     pub fn flows(&self, a: Label, b: Label) -> bool {
-        if cfg!(entail_unlabelled) || a == b || a == Label::BOTTOM {
+        if cfg!(entail_unlabeled) || a == b || a == Label::BOTTOM {
             return true;
         }
         if self.plain {
@@ -534,7 +534,7 @@ impl Lattice {
     /// From here on labels keep where they come from: see [`Lattice::mark`] and [`Lattice::why`]. To be
     /// called before any label but ⊥ has been made.
     pub fn keep_origins(&mut self) {
-        if !cfg!(entail_unlabelled) {
+        if !cfg!(entail_unlabeled) {
             self.plain = false;
             self.origins = Some(Box::default());
         }

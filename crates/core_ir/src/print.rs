@@ -394,7 +394,7 @@ fn data_string(data: &Data) -> String {
 }
 
 impl fmt::Display for Pred {
-    /// The notation of `.lam`. Operands of `&&`, `||` and `!` are parenthesised unless atomic.
+    /// The notation of `.lam`. Operands of `&&`, `||` and `!` are parenthesized unless atomic.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         stacker::maybe_grow(32 * 1024, 1024 * 1024, || {
             let atom = |p: &Pred| match p {
@@ -885,9 +885,9 @@ impl<'a> Printer<'a> {
                 self.push(" ? ");
                 self.term(*e, Level::Expr);
             }
-            Term::Assert(l, e) => self.labelled("assert ", *l, *e),
-            Term::Endorse(l, e) => self.labelled("endorse ", *l, *e),
-            Term::Declassify(l, e) => self.labelled("declassify ", *l, *e),
+            Term::Assert(l, e) => self.labeled("assert ", *l, *e),
+            Term::Endorse(l, e) => self.labeled("endorse ", *l, *e),
+            Term::Declassify(l, e) => self.labeled("declassify ", *l, *e),
             Term::Try { label, body, catches, name, handler } => {
                 self.push("try[");
                 self.term(*label, Level::Expr);
@@ -937,7 +937,7 @@ impl<'a> Printer<'a> {
         self.term(e, Level::Atom);
     }
 
-    fn labelled(&mut self, word: &str, l: TermId, e: TermId) {
+    fn labeled(&mut self, word: &str, l: TermId, e: TermId) {
         self.with_atom(word, l);
         self.push(" ");
         self.term(e, Level::Prefix);

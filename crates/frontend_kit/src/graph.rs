@@ -59,7 +59,7 @@ pub trait Steps {
     /// Returns the nodes whose values a node may read.
     fn reads(&self, node: usize) -> Vec<usize>;
 
-    /// Lowers the decision of a node with labelled edges: a text or tag that names the label.
+    /// Lowers the decision of a node with labeled edges: a text or tag that names the label.
     fn choose(&mut self, kit: &mut Kit<'_>, node: usize, env: &Env) -> TermId;
 
     /// Returns the nodes whose values the result uses.
@@ -678,15 +678,15 @@ fn machine(kit: &mut Kit<'_>, graph: &Graph, shape: &GraphShape, steps: &mut dyn
             kit.b.app(this, state, place)
         };
         let out = &shape.out[node];
-        let unlabelled: Vec<usize> = out.iter().filter(|(_, w)| w.is_none()).map(|(t, _)| *t).collect();
-        if unlabelled.len() > 1 {
+        let unlabeled: Vec<usize> = out.iter().filter(|(_, w)| w.is_none()).map(|(t, _)| *t).collect();
+        if unlabeled.len() > 1 {
             let why = format!(
                 "`{}` leads to several nodes at once within a cycle; only the first is compiled",
                 diagnostics::clip(&graph.nodes[node].name)
             );
             kit.out.push(undecided(codes::NOT_COMPILED, why, place));
         }
-        let other = unlabelled.first().copied();
+        let other = unlabeled.first().copied();
         let tail = if shape.decides(node) {
             let scrutinee = steps.choose(kit, node, &env);
             let mut seen: HashSet<&str> = HashSet::new();

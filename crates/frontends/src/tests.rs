@@ -137,7 +137,7 @@ fn mistakes_in_lambda_yaml_have_places() {
         [
             "F006 error reakt",
             "F002 info systemprompt",
-            "F002 info colour",
+            "F002 info color",
             "F001 error soon",
             "F001 warn {x: 1}",
             "F007 warn sum",

@@ -136,7 +136,7 @@ pub(crate) struct Analysis {
     module: Option<agentlang::Module>,
 }
 
-pub(crate) fn analyse(
+pub(crate) fn analyze(
     path: &str,
     text: &str,
     open: &HashMap<PathBuf, Arc<str>>,

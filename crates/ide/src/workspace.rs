@@ -1,6 +1,6 @@
 //! The open documents, and the queries about them.
 
-use crate::analysis::{Analysis, Host, Language, Options, analyse};
+use crate::analysis::{Analysis, Host, Language, Options, analyze};
 use crate::config_symbols;
 use crate::cross_file::{self, Place, SameName, Text};
 use crate::names::{self, Kind, MAIN, Names, Occurrence};
@@ -347,7 +347,7 @@ impl Workspace {
         let open: HashMap<PathBuf, Arc<str>> = open
             .filter_map(|(path, d)| Some((self.around.resolve(Path::new(path))?, d.text.clone())))
             .collect();
-        analyse(view.path, view.text, &open, &*self.around)
+        analyze(view.path, view.text, &open, &*self.around)
     }
 }
 

@@ -105,7 +105,7 @@ pub struct Reply {
 }
 
 /// Called as a reply is worked on; `Break` ends the work with
-/// [`Error::Cancelled`].
+/// [`Error::Canceled`].
 pub type Watch<'a> = dyn FnMut(Progress<'_>) -> ControlFlow<()> + 'a;
 
 /// A loaded model.
@@ -181,7 +181,7 @@ impl LocalModel {
     /// [`Error::Request`] without messages or tokens to write,
     /// [`Error::Schema`] if the schema can't be followed,
     /// [`Error::ContextOverflow`] if the prompt leaves no room for a reply,
-    /// [`Error::Cancelled`] if `watch` breaks off.
+    /// [`Error::Canceled`] if `watch` breaks off.
     pub fn generate(&mut self, request: &Request, watch: &mut Watch<'_>) -> Result<Reply, Error> {
         if request.messages.is_empty() || request.max_tokens == 0 {
             return Err(Error::Request {
@@ -267,7 +267,7 @@ impl Track {
             self.logits = threads.install(|| model.forward(&mut self.cache, chunk, false));
             done += chunk.len();
             if watch(done).is_break() {
-                return Err(Error::Cancelled);
+                return Err(Error::Canceled);
             }
         }
         Ok(())
@@ -489,7 +489,7 @@ impl Generation<'_, '_> {
                 best = (i, score);
             }
             if look().is_break() {
-                return Err(Error::Cancelled);
+                return Err(Error::Canceled);
             }
         }
         Ok(best.0)
@@ -499,7 +499,7 @@ impl Generation<'_, '_> {
 fn tell(watch: &mut Watch<'_>, piece: &str, output_tokens: usize) -> Result<(), Error> {
     match watch(Progress::Text { piece, output_tokens }) {
         ControlFlow::Continue(()) => Ok(()),
-        ControlFlow::Break(()) => Err(Error::Cancelled),
+        ControlFlow::Break(()) => Err(Error::Canceled),
     }
 }
 

@@ -73,7 +73,7 @@ pub enum Error {
         detail: String,
     },
     /// The caller's callback asked to stop.
-    Cancelled,
+    Canceled,
 }
 
 impl Error {
@@ -103,7 +103,7 @@ impl Error {
                 "use a llama-architecture GGUF file with a ChatML template, as the default model".into()
             }
             Error::ContextOverflow { .. } => "shorten the prompt".into(),
-            Error::Io { .. } | Error::Request { .. } | Error::Schema { .. } | Error::Cancelled => {
+            Error::Io { .. } | Error::Request { .. } | Error::Schema { .. } | Error::Canceled => {
                 return None;
             }
         })
@@ -152,7 +152,7 @@ impl fmt::Display for Error {
             Error::Schema { detail } => {
                 write!(f, "cannot constrain the reply to its schema: {detail}")
             }
-            Error::Cancelled => write!(f, "cancelled"),
+            Error::Canceled => write!(f, "canceled"),
         }
     }
 }

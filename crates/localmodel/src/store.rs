@@ -46,7 +46,7 @@ const MAGIC: &[u8; 4] = b"GGUF";
 const POLL: Duration = Duration::from_millis(50);
 
 /// Told how far a file has come; `Break` gives it up with
-/// [`Error::Cancelled`], leaving nothing behind.
+/// [`Error::Canceled`], leaving nothing behind.
 pub type Watch<'a> = dyn FnMut(PullProgress) -> ControlFlow<()> + 'a;
 
 /// Progress of a download.
@@ -397,7 +397,7 @@ fn told<'a>(watch: &'a mut Watch<'_>, stage: Stage, total: u64) -> impl FnMut(u6
         let done = done.min(total);
         match watch(PullProgress { stage, done, total }) {
             ControlFlow::Continue(()) => Ok(()),
-            ControlFlow::Break(()) => Err(Error::Cancelled),
+            ControlFlow::Break(()) => Err(Error::Canceled),
         }
     }
 }
@@ -594,7 +594,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn a_pull_can_be_cancelled() {
+    fn a_pull_can_be_canceled() {
         let scratch = scratch("cancel");
         let store = with_python(&scratch, "exec sleep 600");
         let mut looks = 0;
@@ -605,7 +605,7 @@ mod tests {
                 _ => ControlFlow::Continue(()),
             }
         });
-        assert!(matches!(outcome, Err(Error::Cancelled)));
+        assert!(matches!(outcome, Err(Error::Canceled)));
         assert!(is_empty(&store));
     }
 

@@ -1,7 +1,7 @@
 //! The cost of labels: programs whose labels are all ⊥, and the same programs with labels of every kind mixed
 //! in, each a whole run.
 //!
-//! `scripts/bench-labels` builds this twice, as it is and with `--cfg entail_unlabelled`, where a label takes
+//! `scripts/bench-labels` builds this twice, as it is and with `--cfg entail_unlabeled`, where a label takes
 //! no space and restricts nothing, and runs both by turns. Each run prints a line for each program: its name,
 //! and the nanoseconds of its fastest run.
 
@@ -23,7 +23,7 @@ use syntax::lam::{Options, parse};
 const EACH: Duration = Duration::from_millis(60);
 
 /// Name, declarations and definitions, and what is done two hundred times, with `A` and `B` for two values
-/// that are labelled or not and `i` for a number.
+/// that are labeled or not and `i` for a number.
 const PROGRAMS: [(&str, &str, &str); 10] = [
     ("function calls", "let f = \\x. x", "[f A, f B, f A, f B]"),
     ("recursion", "", "fix[11] (\\self. \\n. if n == 0 then A else n + self (n - 1)) 10"),
@@ -90,7 +90,7 @@ fn main() {
             if labels == "sources" && head.contains("[\"U\"") {
                 continue;
             }
-            // The two values are labelled once; the rest of the program uses them by name.
+            // The two values are labeled once; the rest of the program uses them by name.
             let body = term.replace('A', "one").replace('B', "two");
             let text = format!(
                 "{head}\nlet one = {a}\nlet two = {b}\n\

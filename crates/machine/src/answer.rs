@@ -41,9 +41,9 @@ impl Machine {
         let label = value.deep_label(&mut self.lattice);
         if !self.lattice.flows(label, bound) {
             let (found, most) = (self.lattice.show(label), self.lattice.show(bound));
-            let message = format!("the answer must be labelled {most} at most");
+            let message = format!("the answer must be labeled {most} at most");
             let mut failure = self.answer_error(ErrorCode::Flow, bound, message);
-            failure.notes.push((failure.span, format!("this answer is labelled {found}")));
+            failure.notes.push((failure.span, format!("this answer is labeled {found}")));
             failure.refusal = Some(Box::new(Refusal { part: Part::Answer, name: None, label, bound }));
             return Some(failure);
         }

@@ -271,7 +271,7 @@ enum Frame {
     /// A branch of a `par` that is carried out right here.
     Branch { par: u32, done: Box<Carried>, pc: Label, pc_from: Span },
     /// The body of `?`, `endorse` or `declassify`, with `l` and `pc ⊔ n`.
-    Labelled { term: u32, l: Label, at: Label, pc: Label, pc_from: Span },
+    Labeled { term: u32, l: Label, at: Label, pc: Label, pc_from: Span },
     /// The function to be applied to this argument.
     FixArg(Value, Span),
     /// An attempt of a `guard`, with the attempts left and what models are told outside.
@@ -303,7 +303,7 @@ impl Frame {
             Frame::Ret { .. }
                 | Frame::Pc { .. }
                 | Frame::Conv { .. }
-                | Frame::Labelled { .. }
+                | Frame::Labeled { .. }
                 | Frame::Guard { .. }
                 | Frame::Try { .. }
                 | Frame::Branch { .. }
@@ -1195,7 +1195,7 @@ impl Machine {
                 self.branches(s, par, done);
                 return None;
             }
-            Frame::Pc { pc, pc_from, .. } | Frame::Labelled { pc, pc_from, .. } => {
+            Frame::Pc { pc, pc_from, .. } | Frame::Labeled { pc, pc_from, .. } => {
                 (s.pc, s.pc_from) = (pc, pc_from);
             }
             Frame::Guard { remark, pc, pc_from, .. } => {
@@ -1239,7 +1239,7 @@ impl Machine {
                 s.remark = remark;
                 return self.guarded(s, guarded, left, (pc, pc_from), v);
             }
-            Frame::Labelled { term, l, at, pc, pc_from } => {
+            Frame::Labeled { term, l, at, pc, pc_from } => {
                 let Instruction { op, term, .. } = s.code.instructions().all()[term as usize];
                 s.end_at(after(op));
                 let label = match s.code.term(term) {
@@ -1438,7 +1438,7 @@ impl Machine {
                         s.set_pc(pc, span, END);
                     }
                     _ => {
-                        s.kont.push(Frame::Labelled { term: ip, l, at, pc: s.pc, pc_from: s.pc_from });
+                        s.kont.push(Frame::Labeled { term: ip, l, at, pc: s.pc, pc_from: s.pc_from });
                         s.set_pc(at, span, END);
                     }
                 }
@@ -1486,7 +1486,7 @@ impl Machine {
                 } else {
                     let message =
                         format!("assertion failed: the label does not flow to {}", self.lattice.show(l));
-                    let found = format!("the value is labelled {}", self.lattice.show(v.label));
+                    let found = format!("the value is labeled {}", self.lattice.show(v.label));
                     let label = self.lattice.join(s.pc, n);
                     let label = self.lattice.join(label, l);
                     let (n_flows, own) = (self.lattice.flows(n, s.pc), v.label);
@@ -1514,11 +1514,9 @@ impl Machine {
             ErrorCode::Flow,
             label,
             span,
-            format!(
-                "`{what}` under the label {pc} would show it to the conversation, which is labelled {lc}"
-            ),
+            format!("`{what}` under the label {pc} would show it to the conversation, which is labeled {lc}"),
         );
-        s.explain(s.pc_from, format!("what runs here depends on a value labelled {pc}"));
+        s.explain(s.pc_from, format!("what runs here depends on a value labeled {pc}"));
         s.refused(Part::Control, None, s.pc, s.conversation.label);
         false
     }

@@ -395,7 +395,7 @@ pub enum Response {
     Tool(Result<Data, String>),
     /// The result of a tool that labels it. The label is joined to the declared one; it never lowers
     /// it. A label that the lattice of the run does not have counts as the highest.
-    LabelledTool(Result<Data, String>, LabelSpec),
+    LabeledTool(Result<Data, String>, LabelSpec),
     /// Approval of the call, or the reason of its refusal.
     Approve(Result<(), String>),
     /// To a request for approval: nobody is there to be asked.
@@ -1084,10 +1084,10 @@ impl Machine {
         self.bound.iter().flat_map(|b| b.iter()).map(|((name, span), label)| (name, *span, *label))
     }
 
-    /// The labelled parts of a value, at most `most` of them: the way to each, and the join of all labels in
+    /// The labeled parts of a value, at most `most` of them: the way to each, and the join of all labels in
     /// it and around it.
-    pub fn labelled_parts(&mut self, value: &Value, most: usize) -> Vec<(String, Label)> {
-        value.labelled_parts(&mut self.lattice, most)
+    pub fn labeled_parts(&mut self, value: &Value, most: usize) -> Vec<(String, Label)> {
+        value.labeled_parts(&mut self.lattice, most)
     }
 
     /// Takes note of what a name is bound to.

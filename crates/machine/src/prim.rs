@@ -1,4 +1,4 @@
-//! Primitive functions: operands in, result with its parts labelled ⊥ out.
+//! Primitive functions: operands in, result with its parts labeled ⊥ out.
 //!
 //! Source: `docs/calculus.md` §3 (`prim p e`), §10.
 

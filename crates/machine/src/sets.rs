@@ -158,7 +158,7 @@ impl Machine {
         if let Some(read) = sets.reads.get_mut(sets.answered) {
             let (found, own) = match response {
                 Response::Tool(Ok(data)) => (Some(data), Some(Label::BOTTOM)),
-                Response::LabelledTool(Ok(data), own) => (Some(data), self.lattice.resolve(own)),
+                Response::LabeledTool(Ok(data), own) => (Some(data), self.lattice.resolve(own)),
                 _ => (None, Some(Label::BOTTOM)),
             };
             let own = own.unwrap_or_else(|| self.lattice.top());

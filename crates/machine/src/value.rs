@@ -1,4 +1,4 @@
-//! Labelled values.
+//! Labeled values.
 
 use crate::list::{self, List, Piece};
 use core_ir::{Bound, Code, Data, Label, Lattice, MAX_DATA_DEPTH, ModelParams, Name, Num, TermId, ToolDecl};
@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-/// A labelled value `l:v`. Cheap to clone. Source: `docs/calculus.md` §2.
+/// A labeled value `l:v`. Cheap to clone. Source: `docs/calculus.md` §2.
 #[derive(Clone, Debug)]
 pub struct Value {
     pub(crate) label: Label,
@@ -416,7 +416,7 @@ impl Value {
 
     /// The parts that have a label of their own: the way to each, and the join of the labels in it and around
     /// it.
-    pub(crate) fn labelled_parts(&self, lattice: &mut Lattice, most: usize) -> Vec<(String, Label)> {
+    pub(crate) fn labeled_parts(&self, lattice: &mut Lattice, most: usize) -> Vec<(String, Label)> {
         let mut out = Vec::new();
         // Breadth first: what is left out is the deepest. Each visit is counted, whether it gives something
         // or not.
@@ -504,7 +504,7 @@ impl Value {
         }
     }
 
-    /// Data from the world as a value, every part labelled ⊥. The depth of data is bounded (see [`Data`]).
+    /// Data from the world as a value, every part labeled ⊥. The depth of data is bounded (see [`Data`]).
     pub(crate) fn from_data(lattice: &mut Lattice, label: Label, data: &Data) -> Value {
         Value::of_data(lattice, label, Label::BOTTOM, data)
     }

@@ -413,7 +413,7 @@ fn parts_of(tool: &str, keys: &str) -> (Vec<String>, Vec<Diagnostic>) {
 }
 
 #[test]
-fn parts_of_a_result_are_labelled() {
+fn parts_of_a_result_are_labeled() {
     let (parts, found) = parts_of(
         "mails",
         "fields = { \"[].body\" = \"untrusted\", \"[].id\" = [\"S\"], \"[].to\" = { label = \"secret\", source = \"@sender\" } }",

@@ -156,7 +156,7 @@ pub fn run<'a>(
     driver.machine.leave_clearance_to_driver();
     async move {
         driver.begun = Instant::now();
-        let mut cancelled = pin!(cancel.cancelled());
+        let mut canceled = pin!(cancel.cancelled());
         let end = loop {
             // Nothing of it is left when something is waited for, so there is no room for it, either.
             let works = match driver.work() {
@@ -168,7 +168,7 @@ pub fn run<'a>(
                 // Signals, timers and tasks get their turn.
                 tokio::task::yield_now().await;
             }
-            poll_fn(|cx| driver.look(cancelled.as_mut(), works, cx)).await;
+            poll_fn(|cx| driver.look(canceled.as_mut(), works, cx)).await;
         };
         end.await
     }
@@ -259,24 +259,24 @@ impl<'a> Driver<'a> {
     /// Sees to the next thing that has happened; or to all that have, without waiting for one.
     fn look(
         &mut self,
-        mut cancelled: Pin<&mut WaitForCancellationFuture<'_>>,
+        mut canceled: Pin<&mut WaitForCancellationFuture<'_>>,
         all: bool,
         cx: &mut Context<'_>,
     ) -> Poll<()> {
         if !all {
-            return self.look_once(cancelled, cx);
+            return self.look_once(canceled, cx);
         }
-        while !self.ended && self.look_once(cancelled.as_mut(), cx).is_ready() {}
+        while !self.ended && self.look_once(canceled.as_mut(), cx).is_ready() {}
         Poll::Ready(())
     }
 
     fn look_once(
         &mut self,
-        cancelled: Pin<&mut WaitForCancellationFuture<'_>>,
+        canceled: Pin<&mut WaitForCancellationFuture<'_>>,
         cx: &mut Context<'_>,
     ) -> Poll<()> {
-        if cancelled.poll(cx).is_ready() {
-            self.end_from_outside(StopReason::Interrupted, "the run was cancelled".into());
+        if canceled.poll(cx).is_ready() {
+            self.end_from_outside(StopReason::Interrupted, "the run was canceled".into());
             return Poll::Ready(());
         }
         let time_is_up = self.time_is_up(cx);
@@ -501,12 +501,12 @@ impl<'a> Driver<'a> {
         let what = match &response {
             Response::Model(Ok(reply)) => Answered::Reply(reply.clone()),
             Response::Tool(Ok(data))
-            | Response::LabelledTool(Ok(data), _)
+            | Response::LabeledTool(Ok(data), _)
             | Response::Recall(Ok(Some(data))) => Answered::Data(data.clone()),
             Response::Permanent(e)
             | Response::Model(Err(e))
             | Response::Tool(Err(e))
-            | Response::LabelledTool(Err(e), _)
+            | Response::LabeledTool(Err(e), _)
             | Response::Approve(Err(e))
             | Response::Recall(Err(e))
             | Response::Remember(Err(e)) => Answered::Failed(e.clone()),
@@ -534,7 +534,7 @@ impl<'a> Driver<'a> {
             _ => Finish::Other,
         };
         let stated = match &response {
-            Response::LabelledTool(_, said) => Some(self.stated(said)),
+            Response::LabeledTool(_, said) => Some(self.stated(said)),
             _ => None,
         };
         self.emit(Event::Answered { id, what, tokens, usd, finish, elapsed, stated });
@@ -950,7 +950,7 @@ impl<'a> Driver<'a> {
             Some(said) => {
                 let said = self.machine.lattice().in_terms(&said);
                 let stated = self.stated(&said);
-                (Response::LabelledTool(result, said), Some(stated))
+                (Response::LabeledTool(result, said), Some(stated))
             }
             None => (Response::Tool(result), None),
         };

@@ -53,7 +53,7 @@ pub struct Refused {
 /// Origins of the labels at the end of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Why {
-    /// The labelled parts of the result, `result` itself first; or `error`.
+    /// The labeled parts of the result, `result` itself first; or `error`.
     pub result: Vec<Explained>,
     /// The refused flow that the run ended with. Known of every run.
     pub refused: Option<Refused>,
@@ -103,8 +103,8 @@ impl Explainer<'_> {
 
     /// Returns the labeled dependencies of a request.
     pub(crate) fn given(&self, given: &[(Part, Label)]) -> Vec<Explained> {
-        let labelled = given.iter().filter(|(_, label)| *label != Label::BOTTOM);
-        labelled.map(|(part, label)| self.explain(part.name(), *label)).collect()
+        let labeled = given.iter().filter(|(_, label)| *label != Label::BOTTOM);
+        labeled.map(|(part, label)| self.explain(part.name(), *label)).collect()
     }
 }
 
@@ -117,7 +117,7 @@ pub(crate) fn at_the_end(
     let mut why = Why::default();
     match result {
         Ok(value) if machine.lattice().keeps_origins() => {
-            let parts = machine.labelled_parts(value, MAX_PARTS);
+            let parts = machine.labeled_parts(value, MAX_PARTS);
             let explainer = Explainer { lattice: machine.lattice(), redactor };
             why.result = parts
                 .into_iter()

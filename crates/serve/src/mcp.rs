@@ -154,7 +154,7 @@ impl Server {
         let mut events = started.events;
         loop {
             tokio::select! {
-                () = context.ct.cancelled() => return Err("the call was cancelled".into()),
+                () = context.ct.cancelled() => return Err("the call was canceled".into()),
                 event = events.recv() => if event.is_none() { break },
             }
         }

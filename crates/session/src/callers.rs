@@ -1,4 +1,4 @@
-//! Callers: who reaches a server, what each may do, and how its input and its view are labelled.
+//! Callers: who reaches a server, what each may do, and how its input and its view are labeled.
 //!
 //! Entry points: [`Callers::of`] reads `[callers.NAME]` and `[serve]` of `entail.toml`; [`Callers::by_token`]
 //! and [`Callers::by_name`] tell who asks.

@@ -462,7 +462,7 @@ impl Draft {
     pub fn flow(&self) -> Option<FlowReport> {
         let loaded = &self.outcome.as_ref().ok()?.loaded;
         let options = policy::options(loaded.policy.as_ref(), loaded.routes.clone(), false);
-        Some(flow::analyse(&loaded.runnables.first()?.code, &options))
+        Some(flow::analyze(&loaded.runnables.first()?.code, &options))
     }
 
     /// Lines with remarks: possible refusals of the calls of the plan, and questions to a person.

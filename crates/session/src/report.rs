@@ -70,7 +70,7 @@ pub fn as_diagnostic(
     }
     let label = report.label.to_json().to_string();
     if label != "[]" {
-        d = d.help(format!("the error itself is labelled {label}: only a `try` at that label may catch it"));
+        d = d.help(format!("the error itself is labeled {label}: only a `try` at that label may catch it"));
     }
     d
 }

@@ -3,8 +3,8 @@
 //! Entry points: [`View::event`] for each event as it happens, [`View::outcome`] at the end. Every way out of
 //! a run goes through one: the command line, HTTP, server-sent events, A2A and MCP.
 //!
-//! Invariant: what a view lets pass is a function of the data labelled at or below its bounds. What is above
-//! is left out: whole requests, whose very existence is labelled; answers; the outcome, whether it is a value
+//! Invariant: what a view lets pass is a function of the data labeled at or below its bounds. What is above
+//! is left out: whole requests, whose very existence is labeled; answers; the outcome, whether it is a value
 //! or an error.
 //! Invariant: what has no label, or one that the lattice of the run does not have, is withheld.
 //! Invariant: a view without bounds changes nothing.
@@ -50,7 +50,7 @@ enum Kind {
 }
 
 impl View {
-    /// A view of a run of this configuration: what is labelled at or below all of these bounds.
+    /// A view of a run of this configuration: what is labeled at or below all of these bounds.
     pub fn new(config: &Config, bounds: &[&LabelSpec]) -> View {
         let mut lattice = Lattice::with_principals(config.lattice, &config.principals);
         let top = lattice.top();
@@ -342,7 +342,7 @@ mod tests {
         assert!(view.is_unbounded() && view.admits(&label(&["U", "S"])) && view.admits(&Data::Null));
         let event = asked(3, &["S"], &["S"]);
         assert!(matches!(view.event(&event), Some(Cow::Borrowed(_))));
-        // A bound of another lattice admits what is labelled with nothing.
+        // A bound of another lattice admits what is labeled with nothing.
         let mut none = View::new(&Config::default(), &[&LabelSpec::Exact(Data::str("x"))]);
         assert!(none.admits(&label(&[])) && !none.admits(&label(&["U"])));
     }

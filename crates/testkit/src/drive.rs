@@ -304,7 +304,7 @@ pub(crate) fn response(asked: &world::Call, answer: Answer) -> Response {
         (world::Call::Model { .. }, Answer::ToolCalls(calls)) => Response::Model(Ok(Reply::ToolCalls(calls))),
         (world::Call::Model { .. }, Answer::Failed(why)) => Response::Model(Err(why)),
         (world::Call::Tool { .. }, Answer::Data(d)) => Response::Tool(Ok(d)),
-        (world::Call::Tool { .. }, Answer::Labelled(d, label)) => Response::LabelledTool(Ok(d), label),
+        (world::Call::Tool { .. }, Answer::Labeled(d, label)) => Response::LabeledTool(Ok(d), label),
         (world::Call::Approve { .. }, Answer::Approved(verdict)) => Response::Approve(verdict),
         (world::Call::Tool { .. }, Answer::Failed(why)) => Response::Tool(Err(why)),
         (world::Call::Recall { .. }, Answer::Found(d)) => Response::Recall(Ok(d)),

@@ -40,7 +40,7 @@ pub struct Program {
     /// True if stores fail now and then.
     pub failing_stores: bool,
     /// True if tools label what they return, now and then.
-    pub labelling: bool,
+    pub labeling: bool,
     /// True if some errors of models are permanent.
     pub permanent: bool,
     /// The tools that `tool[…]` means.

@@ -408,7 +408,7 @@ impl Run<'_> {
             Expr::Value(v) => Ok(self.read(pc, v)),
             // Closed terms have no other variables.
             Expr::Var(name) => error("unknown", pc, format!("unbound variable `{name}`")),
-            // Reading: prelude functions are labelled ⊥ and closed.
+            // Reading: prelude functions are labeled ⊥ and closed.
             Expr::Global(globals, index) => match globals.get(*index) {
                 Some((code, id)) => match &*convert(code, globals, id) {
                     Expr::Abs(x, body) => Ok(value(pc, Node::Closure(x.clone(), body.clone()))),
@@ -416,8 +416,8 @@ impl Run<'_> {
                 },
                 None => error("unknown", pc, "no such prelude definition"),
             },
-            // Reading: a literal is pc:data, everything inside labelled ⊥.
-            Expr::Lit(data) => Ok(labelled(pc, pc, data)),
+            // Reading: a literal is pc:data, everything inside labeled ⊥.
+            Expr::Lit(data) => Ok(labeled(pc, pc, data)),
 
             // Constructors: at pc; parts keep their labels.
             Expr::Record(fields) => {
@@ -482,7 +482,7 @@ impl Run<'_> {
                 self.eval(pc, &body)
             }
 
-            // Reading: taking l':v' out of a container labelled l gives (l ⊔ l'):v'.
+            // Reading: taking l':v' out of a container labeled l gives (l ⊔ l'):v'.
             Expr::Field(e, name) => {
                 let v = self.eval(pc, e)?;
                 match field(&v, name) {
@@ -538,7 +538,7 @@ impl Run<'_> {
             Expr::Fst(e) => self.component(pc, e, true),
             Expr::Snd(e) => self.component(pc, e, false),
 
-            // Primitives: (pc ⊔ ⨆ deep Vᵢ):r, the parts of r labelled ⊥.
+            // Primitives: (pc ⊔ ⨆ deep Vᵢ):r, the parts of r labeled ⊥.
             Expr::Prim(prim, es) => {
                 let mut values = Vec::new();
                 for e in es {
@@ -698,7 +698,7 @@ impl Run<'_> {
                 let below = self.lattice.flows(v2.label, l);
                 Ok(value(self.join(raised, l), Node::Bool(below)))
             }
-            // Labels: e2 at pc; n ⊑ pc and label(V2) ⊑ l, else the error labelled pc ⊔ n ⊔ l.
+            // Labels: e2 at pc; n ⊑ pc and label(V2) ⊑ l, else the error labeled pc ⊔ n ⊔ l.
             Expr::Assert(e1, e2) => {
                 let (n, l) = self.label(pc, e1)?;
                 let v2 = self.eval(pc, e2)?;
@@ -749,7 +749,7 @@ impl Run<'_> {
                     other => other,
                 }
             }
-            // fail e: the error labelled pc ⊔ deep V, with the serialized value.
+            // fail e: the error labeled pc ⊔ deep V, with the serialized value.
             Expr::Fail(e) => {
                 let v = self.eval(pc, e)?;
                 let message = self.serialize(pc, &v)?;
@@ -784,7 +784,7 @@ impl Run<'_> {
                     run.deeper(pc, |run| run.apply(&f, item))
                 })
             }
-            // check[τ] e: V, or the error type labelled pc ⊔ deep V.
+            // check[τ] e: V, or the error type labeled pc ⊔ deep V.
             Expr::Check(ty, e) => {
                 let v = self.eval(pc, e)?;
                 let d = self.data_or(pc, &v, "type")?;
@@ -888,7 +888,7 @@ impl Run<'_> {
         match why {
             // It holds: v at label deep V.
             None => Ok(Value { label: deep, node: v.node }),
-            // None remains: the error guard, labelled pc ⊔ deep V.
+            // None remains: the error guard, labeled pc ⊔ deep V.
             Some(why) if retry == 0 => error("guard", raised, why),
             // Attempts remain: e again at pc ⊔ deep V, with a remark.
             Some(why) => {
@@ -927,7 +927,7 @@ impl Run<'_> {
         Conversation { label, messages: messages.clone(), pending: pending.clone(), told: *told }
     }
 
-    /// `pc ⊑ lc`, or the error `flow` labelled `pc ⊔ lc`.
+    /// `pc ⊑ lc`, or the error `flow` labeled `pc ⊔ lc`.
     fn writable(&mut self, pc: Label) -> Result<(), Error> {
         let lc = self.conversation.label;
         if self.lattice.flows(pc, lc) {
@@ -1213,7 +1213,7 @@ impl Run<'_> {
             let answer = self.ask(Call::Tool { name: tool.name.clone(), args }, channel, label);
             let data = match answer {
                 Ok(Answer::Data(d)) => Some(d),
-                Ok(Answer::Labelled(d, own)) => {
+                Ok(Answer::Labeled(d, own)) => {
                     let own = self.resolve(&own);
                     label = self.join(label, own);
                     Some(d)
@@ -1255,13 +1255,13 @@ impl Run<'_> {
 
     /// **`tool[f] V`** at `pc`.
     fn call_tool(&mut self, pc: Label, tool: &ToolDecl, v: &Value) -> Eval {
-        // pc ⊑ ℓpc, else the error flow, labelled pc.
+        // pc ⊑ ℓpc, else the error flow, labeled pc.
         // With `approve` integrity is vouched for, so only the secrecies are compared.
         let lpc = self.resolve(&tool.control);
         if !self.admits(tool, pc, lpc) {
             return error("flow", pc, format!("`{}` may not be called here", tool.name));
         }
-        // Arguments that were planned for another tool are the error type, labelled pc ⊔ deep V.
+        // Arguments that were planned for another tool are the error type, labeled pc ⊔ deep V.
         let planned_for = match &*v.node {
             Node::Args(of, _) => Some(of.clone()),
             _ => None,
@@ -1288,7 +1288,7 @@ impl Run<'_> {
             (None, Node::Null) if tool.params.is_empty() => Some(Vec::new()),
             (None, _) => None,
         };
-        // For each parameter in order: deep Wᵢ ⊑ ℓᵢ, else the error flow, labelled pc ⊔ m ⊔ ℓᵢ. Wᵢ is Vᵢ of a
+        // For each parameter in order: deep Wᵢ ⊑ ℓᵢ, else the error flow, labeled pc ⊔ m ⊔ ℓᵢ. Wᵢ is Vᵢ of a
         // planned call, Vᵢ read at l otherwise. A missing one is null at l.
         let mut channel = lpc;
         let (mut compared, mut in_full) = (Vec::new(), Vec::new());
@@ -1310,7 +1310,7 @@ impl Run<'_> {
             let bound = self.resolve(&p.bound);
             channel = self.join(channel, bound);
             if !self.admits(tool, compared[i].0, bound) && !self.is_chosen(tool, &p.name, &compared) {
-                // With `approve` or `among`: labelled pc ⊔ m ⊔ ℓᵢ ⊔ ⟨⊤←, ⊥→⟩, and at the bounds of the
+                // With `approve` or `among`: labeled pc ⊔ m ⊔ ℓᵢ ⊔ ⟨⊤←, ⊥→⟩, and at the bounds of the
                 // arguments that are chosen together with this one.
                 let mut label = self.join(pc, bound);
                 label = self.join(label, m);
@@ -1329,7 +1329,7 @@ impl Run<'_> {
                 return error("flow", label, format!("`{}` may not be this", p.name));
             }
         }
-        // Missing, unknown or ill-typed arguments are the error type, labelled pc ⊔ deep V.
+        // Missing, unknown or ill-typed arguments are the error type, labeled pc ⊔ deep V.
         let deep = self.deep(v);
         let raised = self.join(pc, deep);
         let Some(given) = given else { return error("type", raised, "not a record of arguments") };
@@ -1354,7 +1354,7 @@ impl Run<'_> {
                 None => return error("type", raised, format!("missing argument `{}`", p.name)),
             }
         }
-        // Plain text: what a form refuses of an untrusted argument is the error policy, labelled
+        // Plain text: what a form refuses of an untrusted argument is the error policy, labeled
         // pc ⊔ l ⊔ deep Wᵢ. One that a set admitted passes.
         for (name, form) in &tool.plain {
             let Some(i) = tool.params.iter().position(|p| p.name == *name) else { continue };
@@ -1453,7 +1453,7 @@ impl Run<'_> {
         let mut answer =
             self.ask(Call::Tool { name: tool.name.clone(), args: args.clone() }, channel, label)?;
         // A label of the tool's own is joined.
-        if let Answer::Labelled(d, own) = answer {
+        if let Answer::Labeled(d, own) = answer {
             let own = self.resolve(&own);
             label = self.join(label, own);
             answer = Answer::Data(d);
@@ -1465,7 +1465,7 @@ impl Run<'_> {
             Answer::Data(d) => {
                 let v = match tool.parts.is_empty() {
                     true => literal(label, &d),
-                    false => self.labelled_by_parts(&of, label, &d),
+                    false => self.labeled_by_parts(&of, label, &d),
                 };
                 match tool.result.check(&d) {
                     Ok(()) => Ok(v),
@@ -1520,7 +1520,7 @@ impl Run<'_> {
     }
 
     /// *Parts of a result*: the answer with a label for each part.
-    fn labelled_by_parts(&mut self, of: &Answered<'_>, l: Label, d: &Data) -> Value {
+    fn labeled_by_parts(&mut self, of: &Answered<'_>, l: Label, d: &Data) -> Value {
         let n = match rule_about(of.tool, &[]) {
             None => Label::BOTTOM,
             Some(rule) => self.of_rule(of, rule, None, &mut |_, _| None),
@@ -1549,11 +1549,11 @@ impl Run<'_> {
                 });
                 value(l, Node::Record(all.collect()))
             }
-            other => labelled(l, l, other),
+            other => labeled(l, l, other),
         })
     }
 
-    /// A field of a record that is labelled `l`; `None` if there is none, or if it was begun before.
+    /// A field of a record that is labeled `l`; `None` if there is none, or if it was begun before.
     fn field_part(
         &mut self,
         of: &Answered<'_>,
@@ -1676,8 +1676,8 @@ impl Run<'_> {
         }
     }
 
-    /// **The answer.** `deep V ⊑ ℓout`, else the error `flow`, labelled `ℓout`; what its form refuses, if it
-    /// is untrusted, is the error `policy`, labelled `deep V`. The messages of errors are the machine's.
+    /// **The answer.** `deep V ⊑ ℓout`, else the error `flow`, labeled `ℓout`; what its form refuses, if it
+    /// is untrusted, is the error `policy`, labeled `deep V`. The messages of errors are the machine's.
     fn answer(&mut self, result: Eval) -> Eval {
         let sink = self.config.answer.clone();
         let bound = self.resolve(&sink.bound);
@@ -1815,15 +1815,15 @@ fn field<'v>(v: &'v Value, name: &str) -> Option<&'v Value> {
     }
 }
 
-/// `l:data`, everything inside labelled ⊥.
+/// `l:data`, everything inside labeled ⊥.
 fn literal(label: Label, data: &Data) -> Value {
-    labelled(label, Label::BOTTOM, data)
+    labeled(label, Label::BOTTOM, data)
 }
 
-/// `label:data`, everything inside labelled `inner`.
-fn labelled(label: Label, inner: Label, data: &Data) -> Value {
+/// `label:data`, everything inside labeled `inner`.
+fn labeled(label: Label, inner: Label, data: &Data) -> Value {
     stacker::maybe_grow(64 << 10, 4 << 20, || {
-        let part = |d: &Data| labelled(inner, inner, d);
+        let part = |d: &Data| labeled(inner, inner, d);
         let node = match data {
             Data::Null => Node::Null,
             Data::Bool(b) => Node::Bool(*b),

@@ -4,7 +4,7 @@
 //! observer learns that it must not. `docs/calculus.md` §3, §5; the theorems are those of
 //! `proofs/Thm/Flow.v`.
 //!
-//! The inputs are labelled with one label; every observer to whom that does not flow must see the same of
+//! The inputs are labeled with one label; every observer to whom that does not flow must see the same of
 //! both runs: result, error, conversation, and requests with their order. The world is the same function in
 //! both runs, except where the label of an answer lies above the secret's: there the world itself is part of
 //! the secret. In programs whose requests come in a determined order an answer depends also on the earlier
@@ -104,7 +104,7 @@ pub struct PairSummary {
 impl fmt::Debug for Pair {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [a, b] = [&self.inputs[0], &self.inputs[1]].map(|d| d.to_json());
-        writeln!(f, "secrets labelled {}: {a} or {b}; {:?}", self.secret.to_json(), self.reclassify)?;
+        writeln!(f, "secrets labeled {}: {a} or {b}; {:?}", self.secret.to_json(), self.reclassify)?;
         writeln!(f, "{:?}", self.models)?;
         write!(f, "{:?}", self.program)
     }
@@ -144,7 +144,7 @@ fn given() -> Vec<Ty> {
 /// Number of secrets in [`given`].
 const SECRETS: usize = 4;
 
-/// `l: … >> λr. let x₀ = r.a in … let y₀ = 1 in … body`: the program itself sees only what is labelled.
+/// `l: … >> λr. let x₀ = r.a in … let y₀ = 1 in … body`: the program itself sees only what is labeled.
 fn closed(secret: &Data, body: &Ast) -> Ast {
     fn node<const N: usize>(op: Op, kids: [Ast; N]) -> Ast {
         Ast::new(op, kids)
@@ -172,8 +172,8 @@ fn closed(secret: &Data, body: &Ast) -> Ast {
     let secrets = (0..SECRETS as u8).map(|i| node(Op::Field(i), [Ast::var(i)]));
     let definitions: Vec<Ast> = secrets.chain(public).collect();
     let body = definitions.into_iter().rev().fold(body.clone(), |body, d| node(Op::Let, [d, body]));
-    let labelled = one(Op::Lam, node(Op::Relabel, [Ast::lit(secret.clone()), Ast::var(0)]));
-    node(Op::Compose, [labelled, one(Op::Lam, body)])
+    let labeled = one(Op::Lam, node(Op::Relabel, [Ast::lit(secret.clone()), Ast::var(0)]));
+    node(Op::Compose, [labeled, one(Op::Lam, body)])
 }
 
 /// The pair of a number.
@@ -317,7 +317,7 @@ fn label(lattice: &mut Lattice, data: &Data) -> Label {
     lattice.label_of(data).expect("a label of the run's lattice")
 }
 
-/// The label of an observer who must not see what is labelled `secret`, if the property speaks of it.
+/// The label of an observer who must not see what is labeled `secret`, if the property speaks of it.
 fn blind(lattice: &mut Lattice, reclassify: Reclassify, secret: Label, observer: &Data) -> Option<Label> {
     let z = label(lattice, observer);
     let top = lattice.top();
@@ -650,10 +650,10 @@ fn by_parts(
     };
     match answer {
         Answer::Data(data) if tool.result.check(&data).is_ok() => Answer::Data(drawn(lattice, label)),
-        Answer::Labelled(_, own) => {
+        Answer::Labeled(_, own) => {
             let said = lattice.resolve(&own).unwrap_or_else(|| lattice.top());
             let label = lattice.join(label, said);
-            Answer::Labelled(drawn(lattice, label), own)
+            Answer::Labeled(drawn(lattice, label), own)
         }
         Answer::Failed(why) => {
             let most = tool.parts.iter().fold(label, |most, rule| {

@@ -67,7 +67,7 @@ pub enum Answer {
     /// A tool returns this.
     Data(Data),
     /// A tool returns this and labels it.
-    Labelled(Data, LabelSpec),
+    Labeled(Data, LabelSpec),
     /// Somebody approves, or gives a reason not to.
     Approved(Result<(), String>),
     /// A store holds this.

@@ -291,12 +291,12 @@ mod tests {
 
     #[test]
     fn statuses_and_names_come_from_the_code() {
-        let code = "pub enum Exit {\n    /// Done: 0.\n    Done,\n    /// Cancelled by Ctrl-C: 130; otherwise more.\n    Cancelled,\n}\n\
+        let code = "pub enum Exit {\n    /// Done: 0.\n    Done,\n    /// Canceled by Ctrl-C: 130; otherwise more.\n    Canceled,\n}\n\
                     pub enum ErrorCode {\n    A,\n}\nmatch self {\n    ErrorCode::A => \"a\",\n}\n";
         let files = [File::new("crates/a/src/lib.rs", code)];
         assert_eq!(names_of_enum(&files, "ErrorCode"), ["a"]);
         let table = exit_statuses(&files);
-        assert!(table.ends_with("| 0 | Done |\n| 130 | Cancelled by Ctrl-C (otherwise more) |\n"), "{table}");
+        assert!(table.ends_with("| 0 | Done |\n| 130 | Canceled by Ctrl-C (otherwise more) |\n"), "{table}");
     }
 
     #[test]

@@ -139,7 +139,8 @@ pub fn check(files: &[File], exceptions: &str, exists: &dyn Fn(&str) -> bool) ->
 
 /// Reports British spelling in pages and sources, except in its list and in the tests of this check.
 fn spelling(file: &File, found: &mut Vec<Finding>) {
-    let is_text = file.path.ends_with(".md") || file.path.ends_with(".rs");
+    let is_text = [".md", ".rs", ".toml", ".py", ".v", ".ml", ".lam", ".agent"];
+    let is_text = is_text.iter().any(|extension| file.path.ends_with(extension));
     let lists = ["crates/xtask/src/words.rs", "crates/xtask/src/tidy.rs"];
     // The suite is data.
     if !is_text || file.path.starts_with("suite/") || lists.contains(&file.path.as_str()) {

@@ -77,7 +77,16 @@ fn found_in(text: &str, phrases: &[(&'static str, &'static str)]) -> Vec<(&'stat
 pub const BRITISH: &[(&str, &str)] = &[
     ("modelled", "modeled"),
     ("modelling", "modeling"),
+    ("cancelled", "canceled"),
     ("cancelling", "canceling"),
+    ("cancellable", "cancelable"),
+    ("labelled", "labeled"),
+    ("labelling", "labeling"),
+    ("signalled", "signaled"),
+    ("signalling", "signaling"),
+    ("traveller", "traveler"),
+    ("travelled", "traveled"),
+    ("harbour", "harbor"),
     ("behaviour", "behavior"),
     ("neighbour", "neighbor"),
     ("colour", "color"),
@@ -90,6 +99,25 @@ pub const BRITISH: &[(&str, &str)] = &[
     ("misspelt", "misspelled"),
     ("learnt", "learned"),
     ("towards", "toward"),
+];
+
+/// Whole words in British spelling, each with the American one. As parts of words they mean something else.
+pub const BRITISH_WORDS: &[(&str, &str)] = &[
+    ("analyse", "analyze"),
+    ("analysed", "analyzed"),
+    ("analysing", "analyzing"),
+    ("analyser", "analyzer"),
+    ("centre", "center"),
+    ("defence", "defense"),
+    ("offence", "offense"),
+    ("fulfil", "fulfill"),
+    ("grey", "gray"),
+    ("labour", "labor"),
+    ("maths", "math"),
+    ("practise", "practice"),
+    ("programme", "program"),
+    ("whilst", "while"),
+    ("amongst", "among"),
 ];
 
 /// Beginnings of verbs in British spelling before `-e`, `-ing`, `-ation`; with `z` in American.
@@ -114,10 +142,45 @@ pub const BRITISH_VERBS: &[&str] = &[
     "criticis",
     "visualis",
     "materialis",
+    "optimis",
+    "mechanis",
+    "synthesis",
+    "polaris",
+    "parenthesis",
+    "realis",
+    "utilis",
+    "emphasis",
+    "finalis",
+    "formalis",
+    "standardis",
+    "capitalis",
+    "characteris",
+    "randomis",
+    "sanitis",
+    "stabilis",
+    "canonicalis",
 ];
 
-/// Published names in British spelling: keys of a foreign format.
-const PUBLISHED: &[&str] = &["behavioural_contract", "behavioural_flags"];
+/// Published names in British spelling: keys of a foreign format, methods and exceptions of dependencies, and
+/// the code `cancelled` of an error, which journals and clients know; the former name of an option.
+const PUBLISHED: &[&str] = &[
+    "behavioural_contract",
+    "behavioural_flags",
+    "is_cancelled",
+    "on_cancelled",
+    "cancelled(",
+    "cancelled_owned",
+    "cancellederror",
+    "cancellednotification",
+    "serviceerror::cancelled",
+    "errorcode::cancelled",
+    "runerror::cancelled",
+    "`cancelled`",
+    "\"cancelled\"",
+    "[cancelled]",
+    "alias = \"optimise\"",
+    "--optimise",
+];
 
 /// Returns the words of a text in British spelling, each with the American one. Parts of identifiers count.
 pub fn british(text: &str) -> Vec<(String, String)> {
@@ -126,6 +189,9 @@ pub fn british(text: &str) -> Vec<(String, String)> {
     let american = |word: &str| {
         if let Some((british, usual)) = BRITISH.iter().find(|(british, _)| word.contains(british)) {
             return Some(word.replace(british, usual));
+        }
+        if let Some((_, usual)) = BRITISH_WORDS.iter().find(|(british, _)| word == *british) {
+            return Some((*usual).to_string());
         }
         let is_verb = |rest: &str| ["e", "ing", "ation"].iter().any(|end| rest.starts_with(end));
         let verb =
@@ -198,7 +264,10 @@ mod tests {
         let found = |text: &str| british(text).into_iter().map(|(_, usual)| usual).collect::<Vec<_>>();
         assert_eq!(found("an Initialised neighbour_value"), ["initialized", "neighbor"]);
         assert_eq!(found("fn serialisation() {}"), ["serialization"]);
-        assert!(found("optimistic criticism of two analyses by a specialist").is_empty());
+        assert_eq!(found("an unlabelled run was cancelled"), ["unlabeled", "canceled"]);
+        assert_eq!(found("fn analyse_all() {}"), ["analyze"]);
+        assert!(found("optimistic criticism of two analyses by a specialist, a synthesis").is_empty());
+        assert!(found("error[cancelled]: `cancelled`, token.is_cancelled()").is_empty());
     }
 
     #[test]

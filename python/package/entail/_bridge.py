@@ -70,7 +70,7 @@ def on_loop(act: Callable[[Any], Awaitable[Any]], loop: asyncio.AbstractEventLoo
         try:
             answer.give(json.dumps(await act(json.loads(argument)), allow_nan=False))
         except asyncio.CancelledError:
-            answer.fail("it was cancelled")
+            answer.fail("it was canceled")
             raise
         except Exception as e:
             # It is told to the program, and perhaps to a model, as the failure of what was called.

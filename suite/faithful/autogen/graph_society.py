@@ -7,7 +7,7 @@ from autogen_ext.models.openai import OpenAIChatCompletionClient
 
 client = OpenAIChatCompletionClient(model="gpt-4o")
 planner = AssistantAgent("planner", client, system_message="Plan.")
-critic = AssistantAgent("critic", client, system_message="Criticise.")
+critic = AssistantAgent("critic", client, system_message="Criticize.")
 editor = AssistantAgent("editor", client, system_message="Edit.")
 board = SocietyOfMindAgent("board", team=RoundRobinGroupChat([critic, editor], max_turns=2), model_client=client)
 printer = AssistantAgent("printer", client, system_message="Print.")

@@ -22,7 +22,7 @@ def build(client):
         description="Plans.",
         system_message="Plan a day. Reply with TERMINATE when all is said.",
     )
-    critic = AssistantAgent(name="critic", model_client=client, description="Criticises.", system_message="Criticise.")
+    critic = AssistantAgent(name="critic", model_client=client, description="Criticizes.", system_message="Criticize.")
     ends = TextMentionTermination("TERMINATE") | MaxMessageTermination(max_messages=10)
     return RoundRobinGroupChat([planner, critic], termination_condition=ends)
 

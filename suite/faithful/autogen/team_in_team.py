@@ -7,7 +7,7 @@ from autogen_ext.models.openai import OpenAIChatCompletionClient
 
 client = OpenAIChatCompletionClient(model="gpt-4o")
 writer = AssistantAgent("writer", client, system_message="Write.")
-critic = AssistantAgent("critic", client, system_message="Criticise.")
+critic = AssistantAgent("critic", client, system_message="Criticize.")
 editor = AssistantAgent("editor", client, system_message="Edit.")
 board = RoundRobinGroupChat([critic, editor], name="board", description="Reviews.", max_turns=2)
 team = RoundRobinGroupChat([writer, board], max_turns=4)

@@ -47,7 +47,7 @@ def route(state: State) -> str:
             return "sum"
 
 
-def summarise(state: State):
+def summarize(state: State):
     lines = [f"{i}" for i in ("first", "last")]
     text = "; ".join(state.answers[-2:])
     return {"summary": f"{' and '.join(lines)}: {text}"}
@@ -56,7 +56,7 @@ def summarise(state: State):
 builder = StateGraph(State)
 builder.add_node("ask", ask)
 builder.add_node("answer", answer)
-builder.add_node("sum", summarise)
+builder.add_node("sum", summarize)
 builder.add_edge(START, "ask")
 builder.add_edge("ask", "answer")
 builder.add_conditional_edges("answer", route)

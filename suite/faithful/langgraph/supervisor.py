@@ -13,10 +13,10 @@ def add(a: float, b: float) -> float:
     return a + b
 
 
-maths = create_react_agent(model, [add], name="maths", prompt="You compute.")
+math = create_react_agent(model, [add], name="math", prompt="You compute.")
 writer = create_react_agent(model, [], name="writer", prompt="You write.")
 workflow = create_supervisor(
-    [maths, writer],
+    [math, writer],
     model=model,
     prompt="You lead.",
     add_handoff_back_messages=False,

@@ -41,7 +41,7 @@ def answer(state: State, config):
     for word in text.split():
         if random.random() > 0.5:
             text = text.replace(word, "")
-    return {"answer": text, "colour": "blue"}
+    return {"answer": text, "color": "blue"}
 
 
 def again(state: State):

@@ -10,7 +10,7 @@ WRITE = ChatPromptTemplate.from_messages(
     [("system", "You write essays."), MessagesPlaceholder(variable_name="messages")]
 )
 CRITIC = ChatPromptTemplate.from_messages(
-    [("system", "You are a teacher. Criticise."), MessagesPlaceholder(variable_name="messages")]
+    [("system", "You are a teacher. Criticize."), MessagesPlaceholder(variable_name="messages")]
 )
 
 

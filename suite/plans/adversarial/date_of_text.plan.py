@@ -3,7 +3,7 @@
 # observer: trusted
 # world 1: {"read": "2024-01-01"}
 # world 2: {"read": "never"}
-# sees: [[],{"error":"flow","message":"the argument `x` of `post` must be labelled [] at most"}]
+# sees: [[],{"error":"flow","message":"the argument `x` of `post` must be labeled [] at most"}]
 from datetime import date
 try:
     day = date.fromisoformat(read())

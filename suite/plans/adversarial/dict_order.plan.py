@@ -3,7 +3,7 @@
 # observer: public
 # world 1: {"vault": true}
 # world 2: {"vault": false}
-# sees: [[],{"error":"flow","message":"the argument `x` of `post` must be labelled [] at most"}]
+# sees: [[],{"error":"flow","message":"the argument `x` of `post` must be labeled [] at most"}]
 d = {}
 if vault():
     d["a"] = 1

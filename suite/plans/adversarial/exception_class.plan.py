@@ -3,7 +3,7 @@
 # observer: public
 # world 1: {"vault": 0}
 # world 2: {"vault": 1}
-# sees: [[],{"error":"flow","message":"the argument `x` of `post` must be labelled [] at most"}]
+# sees: [[],{"error":"flow","message":"the argument `x` of `post` must be labeled [] at most"}]
 secret = vault()
 try:
     if secret == 0:

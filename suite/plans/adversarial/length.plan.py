@@ -3,5 +3,5 @@
 # observer: public
 # world 1: {"vault": "short"}
 # world 2: {"vault": "much longer"}
-# sees: [[],{"error":"flow","message":"the argument `x` of `post` must be labelled [] at most"}]
+# sees: [[],{"error":"flow","message":"the argument `x` of `post` must be labeled [] at most"}]
 post(len(vault()))

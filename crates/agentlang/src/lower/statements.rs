@@ -365,7 +365,7 @@ impl SurfaceLowering<'_> {
             }
             StmtKind::Try(body, name, handler) => {
                 // The label of every error that the body can have: so it always catches, and what it gives is
-                // labelled accordingly.
+                // labeled accordingly.
                 let taint = self.taint_of_block(body);
                 self.pc = self.pc.join(taint);
                 let body = self.way(Some(body), None, at, mode, None);

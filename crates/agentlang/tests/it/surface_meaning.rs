@@ -28,7 +28,7 @@ enum Signal {
     Break,
     Continue,
     Return(Data),
-    /// An error, and those of later parallel branches: one that is labelled higher than the place of the
+    /// An error, and those of later parallel branches: one that is labeled higher than the place of the
     /// `parallel` ends the run before the first one does (`docs/calculus.md` §10).
     Fail(String, Vec<String>),
     /// More steps than a test should take.
@@ -535,11 +535,11 @@ fn plain(message: &str) -> String {
     message.split(" (left: ").next().unwrap_or("").to_string()
 }
 
-/// `labelled`: what the task returns is untrusted, and an input is secret. That changes labels, not results:
+/// `labeled`: what the task returns is untrusted, and an input is secret. That changes labels, not results:
 /// every error must still reach its `catch`, whatever data decided that it happens.
-fn compare(bytes: &[u8], variant: &str, labelled: bool) -> Option<()> {
+fn compare(bytes: &[u8], variant: &str, labeled: bool) -> Option<()> {
     let mut text = program(bytes);
-    if labelled {
+    if labeled {
         text = text.replace("-> Number {}", "-> Number reads {}").replace("c: Number", "c: Number secret");
     }
     let mut sources = Sources::new();
@@ -564,7 +564,7 @@ fn compare(bytes: &[u8], variant: &str, labelled: bool) -> Option<()> {
     let code = module.lower(module.pipeline("p").unwrap()).unwrap_or_else(|d| panic!("{d:?}\n{text}"));
     let found = run(code, &input).map_err(|m| plain(&m));
     let expected = expected.map_err(|(message, others)| match &found {
-        Err(m) if labelled && others.contains(m) => m.clone(),
+        Err(m) if labeled && others.contains(m) => m.clone(),
         _ => message,
     });
     assert_eq!(found, expected, "{text}");
@@ -679,9 +679,9 @@ proptest! {
     fn the_machine_does_what_the_rules_say(
         bytes in prop::collection::vec(any::<u8>(), 10..160),
         variant in prop::sample::select(vec!["red", "green", "blue"]),
-        labelled: bool,
+        labeled: bool,
     ) {
-        compare(&bytes, variant, labelled);
+        compare(&bytes, variant, labeled);
     }
 
     #[test]
@@ -719,8 +719,8 @@ proptest! {
 fn an_error_above_the_place_of_a_parallel_ends_the_run() {
     let bytes =
         [0, 13, 234, 228, 4, 213, 9, 69, 0, 4, 9, 11, 63, 12, 0, 69, 201, 1, 0, 0, 110, 64, 76, 4, 17, 0];
-    for labelled in [false, true] {
-        assert_eq!(compare(&bytes, "red", labelled), Some(()));
+    for labeled in [false, true] {
+        assert_eq!(compare(&bytes, "red", labeled), Some(()));
     }
 }
 

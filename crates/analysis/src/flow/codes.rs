@@ -69,7 +69,7 @@ pub const EXPLANATIONS: &[Explanation] = &[
         code: INERT,
         title: "reclassification without effect",
         text: "The place where it stands is itself decided by untrusted (for `declassify`: secret) data, so its result \
-               is labelled like before: whoever decides that something is endorsed must be trusted. Move it to where \
+               is labeled like before: whoever decides that something is endorsed must be trusted. Move it to where \
                the program counter is trusted.",
         wrong: "tool search(query: Str) -> Str read\nlet found = tool[search] 'x'\nif found == 'yes' then endorse [] found else 'no'",
         right: "tool search(query: Str) -> Str read\nlet found = endorse [] (tool[search] 'x')\nif found == 'yes' then found else 'no'",
@@ -79,7 +79,7 @@ pub const EXPLANATIONS: &[Explanation] = &[
         title: "`try` that an error may pass",
         text: "A `try` catches errors whose label flows to its own, so that catching one tells nobody more than they \
                may know. The body may fail with a label that does not; such an error passes and may end the run. Give \
-               the `try` the label that the finding shows; its result is labelled accordingly.",
+               the `try` the label that the finding shows; its result is labeled accordingly.",
         wrong: "tool search(query: Str) -> Str read\ntry[[]] tool[search] 'x' catch m. 'nothing'",
         right: "tool search(query: Str) -> Str read\ntry[[\"U\"]] tool[search] 'x' catch m. 'nothing'",
     },
@@ -117,7 +117,7 @@ pub const EXPLANATIONS: &[Explanation] = &[
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::flow::{Options, analyse, findings};
+    use crate::flow::{Options, analyze, findings};
     use diagnostics::Sources;
     use std::sync::Arc;
 
@@ -126,7 +126,7 @@ mod tests {
         let file = sources.add("a.lam", text);
         let parsed = agentlang::calculus::compile(file, text);
         let code = parsed.code.unwrap_or_else(|| panic!("{text}: {:?}", parsed.diagnostics));
-        let report = analyse(&Arc::new(code), &Options::default());
+        let report = analyze(&Arc::new(code), &Options::default());
         findings(&report).iter().map(|d| d.code).collect()
     }
 

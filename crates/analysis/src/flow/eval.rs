@@ -24,7 +24,7 @@ const MAX_FUNCTIONS: usize = 24;
 /// Calls of one function that are told apart.
 const MAX_CALLS: usize = 24;
 
-/// Runs a step with enough of the stack. Between two steps there are at most 40 KB, unoptimised: `eval_inner`
+/// Runs a step with enough of the stack. Between two steps there are at most 40 KB, unoptimized: `eval_inner`
 /// has 18 of them.
 pub(super) fn grown<T>(f: impl FnOnce() -> T) -> T {
     stacker::maybe_grow(256 * 1024, 4 * 1024 * 1024, f)

@@ -1,7 +1,7 @@
 //! Information flow before a run: which calls are allowed whatever happens, which never, and what the
 //! others depend on.
 //!
-//! Entry points: [`analyse`] for what is known of each sink, [`findings`] for what is worth a diagnostic.
+//! Entry points: [`analyze`] for what is known of each sink, [`findings`] for what is worth a diagnostic.
 //! The term is evaluated over abstract labels; every label is known from below and from above, and what is
 //! above names the places that it comes from.
 //!
@@ -395,7 +395,7 @@ const PLAIN: &str = "the form of untrusted text (`plain`)";
 ///
 /// # Examples
 /// ```
-/// use analysis::flow::{Options, Verdict, analyse};
+/// use analysis::flow::{Options, Verdict, analyze};
 /// use core_ir::{Builder, Data, Globals, Term, ToolDecl};
 /// use diagnostics::{FileId, Span};
 /// let at = Span { file: FileId(0), start: 0, end: 0 };
@@ -407,10 +407,10 @@ const PLAIN: &str = "the form of untrusted text (`plain`)";
 /// let tool = b.add(Term::Tool(send), at);
 /// let call = b.app(tool, secret, at);
 /// let code = b.finish(call, &Globals::none()).unwrap();
-/// let report = analyse(&code.into(), &Options::default());
+/// let report = analyze(&code.into(), &Options::default());
 /// assert_eq!(report.sites[0].verdict, Verdict::Never);
 /// ```
-pub fn analyse(code: &Arc<Code>, options: &Options) -> FlowReport {
+pub fn analyze(code: &Arc<Code>, options: &Options) -> FlowReport {
     let taints = Taints::new(Lattice::with_principals(options.lattice, &options.principals));
     let mut a = Analysis::new(code, taints, options);
     let end = a.run(options.applied);

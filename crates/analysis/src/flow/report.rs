@@ -39,7 +39,7 @@ pub fn findings(report: &FlowReport) -> Vec<Diagnostic> {
         let (tool, param) = (&set.tool, &set.param);
         let why = match &set.labels {
             Some((label, bound)) => {
-                format!("it is labelled {}, and {} is the bound", label.to_json(), bound.to_json())
+                format!("it is labeled {}, and {} is the bound", label.to_json(), bound.to_json())
             }
             None => "it can't be read before the first step".into(),
         };
@@ -53,7 +53,7 @@ pub fn findings(report: &FlowReport) -> Vec<Diagnostic> {
     for part in &report.covered {
         let (tool, path, (own, whole)) = (&part.tool, &part.path, &part.labels);
         let message = format!(
-            "the label {} of `{path}` in the result of `{tool}` has no effect: what it is in is labelled {}",
+            "the label {} of `{path}` in the result of `{tool}` has no effect: what it is in is labeled {}",
             own.to_json(),
             whole.to_json()
         );
@@ -62,7 +62,7 @@ pub fn findings(report: &FlowReport) -> Vec<Diagnostic> {
         ));
     }
     for p in &report.passed {
-        let message = format!("an error labelled {} may pass this `try`", p.lacks.to_json());
+        let message = format!("an error labeled {} may pass this `try`", p.lacks.to_json());
         let d = Diagnostic::info(codes::PASSED, message, p.span)
             .help(format!("add {} to the label of the `try`", p.lacks.to_json()));
         out.push(remarks(d, &p.sources));
@@ -83,7 +83,7 @@ pub fn refusal(site: &Site) -> Option<Diagnostic> {
 
 fn remarks(mut d: Diagnostic, sources: &[Source]) -> Diagnostic {
     for s in sources.iter().take(MAX_SOURCES) {
-        let text = format!("{}, labelled {}", s.origin.describe(), s.label.to_json());
+        let text = format!("{}, labeled {}", s.origin.describe(), s.label.to_json());
         d = d.remark(s.origin.span, text);
     }
     d
@@ -110,10 +110,10 @@ fn refused(site: &Site, verdict: Verdict) -> Diagnostic {
             format!("{what} {how}: whether this is reached depends on {most}, and {bound} is the bound")
         }
         Checked::Value if site.sink == Sink::Answer => {
-            format!("{what} {how}: it may be labelled {most}, and {bound} is the bound")
+            format!("{what} {how}: it may be labeled {most}, and {bound} is the bound")
         }
         other => {
-            format!("{what} {how}: {} may be labelled {most}, and {bound} is the bound", other.describe())
+            format!("{what} {how}: {} may be labeled {most}, and {bound} is the bound", other.describe())
         }
     };
     let breaking: Vec<Source> = check.sources.iter().filter(|s| s.breaks).cloned().collect();
@@ -223,7 +223,7 @@ pub fn to_text(report: &FlowReport, sources: &Sources) -> Vec<String> {
         // If all models are refused, the first one represents them.
         for (model, clearance) in site.passed_over.iter().filter(|_| site.verdict != Verdict::Never) {
             let most = clearance.to_json();
-            out.push(format!("  `{model}` of its chain is asked only with what is labelled {most} at most"));
+            out.push(format!("  `{model}` of its chain is asked only with what is labeled {most} at most"));
         }
         for check in site.checks.iter().filter(|c| c.verdict != Verdict::Always) {
             out.push(format!(

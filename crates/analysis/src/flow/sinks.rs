@@ -175,7 +175,7 @@ impl Analysis {
         AbstractValue { label, inner: self.taints.union(v.inner, any.inner), shape: Shape::unknown() }
     }
 
-    /// `recv`, and what `llm` does after sending in a conversation of its own, which is labelled at least
+    /// `recv`, and what `llm` does after sending in a conversation of its own, which is labeled at least
     /// like the place where it is opened. Without parameters the reply is code.
     pub(super) fn receive(
         &mut self,
@@ -273,7 +273,7 @@ impl Analysis {
             }
             _ => (None, false),
         };
-        // What is labelled where arguments are refused: whether they are planned is a fact about the record.
+        // What is labeled where arguments are refused: whether they are planned is a fact about the record.
         let admitted = self.taints.surely_flows(v.label, control);
         let record = if admitted {
             v.label.hi
@@ -451,7 +451,7 @@ impl Analysis {
         places
     }
 
-    /// The result of a tool that is labelled `label` as a whole.
+    /// The result of a tool that is labeled `label` as a whole.
     fn result(
         &mut self,
         decl: &ToolDecl,
@@ -491,7 +491,7 @@ impl Analysis {
         label
     }
 
-    /// Data of a type with labels for its parts, itself labelled `label`.
+    /// Data of a type with labels for its parts, itself labeled `label`.
     fn parts(
         &mut self,
         of: &Answered<'_>,
@@ -499,7 +499,7 @@ impl Analysis {
         (ty, label): (&Type, Range),
     ) -> AbstractValue {
         if rules.is_empty() || rules.depth() > MAX_PART_DEPTH {
-            // All of it is labelled like itself, or as any rule says.
+            // All of it is labeled like itself, or as any rule says.
             let mut inner = label.hi;
             for rule in rules.iter() {
                 let spec = if rule.is_stated() { self.taints.lattice.resolve(&rule.label) } else { None };

@@ -277,7 +277,7 @@ impl AbstractValue {
         AbstractValue { label, inner: Taint::NONE, shape: Shape::data() }
     }
 
-    /// A literal; its parts are labelled like itself.
+    /// A literal; its parts are labeled like itself.
     pub(super) fn literal(data: &Data, pc: Range) -> AbstractValue {
         let mut left = MAX_CONST_PARTS;
         let shape = if size(data, &mut left) { Shape::Const(data.clone()) } else { Shape::data() };

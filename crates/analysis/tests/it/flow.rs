@@ -1,6 +1,6 @@
 //! Flow analysis of whole programs.
 
-use analysis::flow::{Cause, FlowReport, Options, Sink, Verdict, analyse, findings};
+use analysis::flow::{Cause, FlowReport, Options, Sink, Verdict, analyze, findings};
 use core_ir::LatticeKind;
 use diagnostics::Sources;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ fn lam(text: &str, options: &Options) -> FlowReport {
     let file = sources.add("a.lam", text);
     let parsed = agentlang::calculus::compile(file, text);
     let code = parsed.code.unwrap_or_else(|| panic!("{text}: {:?}", parsed.diagnostics));
-    analyse(&Arc::new(code), options)
+    analyze(&Arc::new(code), options)
 }
 
 fn agent(text: &str) -> FlowReport {
@@ -20,7 +20,7 @@ fn agent(text: &str) -> FlowReport {
     let module = module.unwrap_or_else(|| panic!("{found:?}"));
     let entry = module.default_entry().expect("an entry");
     let code = module.lower(entry).expect("code");
-    analyse(&Arc::new(code), &Options { applied: true, ..Options::default() })
+    analyze(&Arc::new(code), &Options { applied: true, ..Options::default() })
 }
 
 /// The verdicts of the calls of a tool, in the order of the places.
@@ -123,7 +123,7 @@ fn dependencies_of_a_call_are_listed_with_their_places() {
     let mut sources = Sources::new();
     let file = sources.add("a.lam", text);
     let code = agentlang::calculus::compile(file, text).code.unwrap();
-    let report = analyse(&Arc::new(code), &Options::default());
+    let report = analyze(&Arc::new(code), &Options::default());
     let found = findings(&report);
     assert_eq!(found.len(), 1, "{found:?}");
     assert_eq!(found[0].code, "S102");

@@ -174,7 +174,7 @@ impl Program {
         let mut found = self.found.clone();
         for p in &self.pipelines {
             let options = policy::options(p.policy.as_deref(), (*p.routes).clone(), p.input.is_some());
-            let flows = flow::findings(&flow::analyse(&p.code, &options));
+            let flows = flow::findings(&flow::analyze(&p.code, &options));
             // Pipelines share tools and tasks.
             for d in p.typing().diagnostics.iter().chain(&flows) {
                 if !found.contains(d) {

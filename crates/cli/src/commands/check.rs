@@ -1,6 +1,6 @@
 //! `entail check`: what a program entails, without running it.
 
-use super::{analysed_for, say_problem, worth_saying};
+use super::{analyzed_for, say_problem, worth_saying};
 use crate::args::{CheckArgs, Show};
 use crate::ui::{Exit, Ui};
 use ::policy::Policy;
@@ -229,7 +229,7 @@ fn entry(
     routes: &ModelRoutes,
     pricing: &Pricing,
 ) -> Entry {
-    let input = analysed_for(r);
+    let input = analyzed_for(r);
     let mut object = json!({"path": path, "entry": r.name, "input": input.as_ref().map(ToString::to_string)});
     let mut lines = Vec::new();
     let of = input.as_ref().map_or(String::new(), |t| format!(" of {t}"));
@@ -283,7 +283,7 @@ fn entry(
     }
     if show.contains(&Show::Flow) {
         let options = policy::options(policy, routes.clone(), input.is_some());
-        let report = flow::analyse(&r.code, &options);
+        let report = flow::analyze(&r.code, &options);
         let mut refused = flow::findings(&report);
         Hint::add(&r.hints, &mut refused);
         found.extend(refused);

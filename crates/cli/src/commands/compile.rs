@@ -1,6 +1,6 @@
 //! `entail compile`: the core term of a program or configuration.
 
-use super::{analysed_for, choose, load_or_say, worth_saying};
+use super::{analyzed_for, choose, load_or_say, worth_saying};
 use crate::args::{CompileArgs, Format};
 use crate::ui::{Exit, Ui};
 use crate::{picture, setup};
@@ -79,20 +79,20 @@ pub fn compile(ui: &Ui, args: &CompileArgs) -> Exit {
 
 /// Applies the rewrites of `--optimize` to the entry points.
 fn rewritten(ui: &Ui, args: &CompileArgs, all: Vec<Runnable>) -> Result<Vec<Runnable>, Exit> {
-    if args.optimise.is_empty() {
+    if args.optimize.is_empty() {
         return Ok(all);
     }
-    let rules = optimise::rules(args.optimise.iter().map(|n| n.trim())).map_err(|name| {
-        let names: Vec<&str> = optimise::RULES.iter().map(|r| r.name).collect();
+    let rules = optimize::rules(args.optimize.iter().map(|n| n.trim())).map_err(|name| {
+        let names: Vec<&str> = optimize::RULES.iter().map(|r| r.name).collect();
         ui.usage(
             &format!("unknown rewrite `{name}`"),
             Some(&format!("there is `laws`, `cost`, {}", names.join(", "))),
         )
     })?;
-    let saves = rules.iter().any(|r| r.kind == optimise::Kind::Cost);
+    let saves = rules.iter().any(|r| r.kind == optimize::Kind::Cost);
     let pricing = Pricing::of(&setup::settings(ui)?, None);
-    let optimised = all.into_iter().map(|r| {
-        let done = optimise::optimise(&r.code, &rules);
+    let optimized = all.into_iter().map(|r| {
+        let done = optimize::optimize(&r.code, &rules);
         let mut used: std::collections::BTreeMap<&str, usize> = std::collections::BTreeMap::new();
         done.steps.iter().for_each(|s| *used.entry(s.rule).or_default() += 1);
         let used: Vec<String> = used.iter().map(|(name, n)| format!("{name} {n}")).collect();
@@ -100,7 +100,7 @@ fn rewritten(ui: &Ui, args: &CompileArgs, all: Vec<Runnable>) -> Result<Vec<Runn
         ui.note(&format!("{}: {used}", r.name));
         let code = Arc::new(done.code);
         if saves {
-            let called = analysed_for(&r).is_some();
+            let called = analyzed_for(&r).is_some();
             let bound = |code: &Arc<core_ir::Code>| pricing.bound(code, called);
             let (before, after) = (bound(&r.code), bound(&code));
             for ((what, old), (_, new)) in super::cost::rows(&before).iter().zip(super::cost::rows(&after)) {
@@ -109,7 +109,7 @@ fn rewritten(ui: &Ui, args: &CompileArgs, all: Vec<Runnable>) -> Result<Vec<Runn
         }
         Runnable { code, ..r }
     });
-    Ok(optimised.collect())
+    Ok(optimized.collect())
 }
 
 /// The term as a picture, with what the flow analysis says of it.
@@ -120,8 +120,8 @@ fn drawn(
     r: &Runnable,
 ) -> Result<String, String> {
     let mut drawn = core_ir::draw::draw(&r.code);
-    let options = policy::options(policy, routes.clone(), analysed_for(r).is_some());
-    picture::mark(&mut drawn, &r.code, &flow::analyse(&r.code, &options));
+    let options = policy::options(policy, routes.clone(), analyzed_for(r).is_some());
+    picture::mark(&mut drawn, &r.code, &flow::analyze(&r.code, &options));
     match format {
         Format::Mermaid => Ok(drawn.mermaid()),
         Format::Dot => Ok(drawn.dot()),

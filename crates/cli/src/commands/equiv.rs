@@ -4,7 +4,7 @@ use super::{choose, load_or_say};
 use crate::ui::{Exit, Ui};
 use core_ir::Code;
 use diagnostics::{Sources, has_errors};
-use optimise::{Verdict, equivalent};
+use optimize::{Verdict, equivalent};
 use serde_json::json;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -46,7 +46,7 @@ pub fn equiv(ui: &Ui, paths: &[PathBuf]) -> Exit {
             }
             ui.result("equal, by");
             for (name, (a, b)) in laws {
-                let equation = optimise::RULES.iter().find(|r| r.name == name).map_or("", |r| r.equation);
+                let equation = optimize::RULES.iter().find(|r| r.name == name).map_or("", |r| r.equation);
                 ui.result(&format!("  {name:<16}{a} + {b} times  {equation}"));
             }
             Exit::Done

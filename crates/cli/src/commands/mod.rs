@@ -73,7 +73,7 @@ pub fn version(ui: &Ui) -> Exit {
 /// Returns the type of the input for which an entry point is analyzed. A term without input whose value is a
 /// function of data is analyzed as applied, as `entail run` applies it: unapplied, the function would cost
 /// nothing.
-fn analysed_for(r: &Runnable) -> Option<Type> {
+fn analyzed_for(r: &Runnable) -> Option<Type> {
     r.input.clone().or_else(|| match types::check(&r.code, None).ty {
         Type::Fun(f) if !matches!(f.0, Type::Fun(_)) => Some(f.0.clone()),
         _ => None,

@@ -287,7 +287,7 @@ pub(super) fn conclude(ui: &Ui, report: &Ran, bound: &CostBound) -> Exit {
     }
     match &report.result {
         Ok(_) => Exit::Done,
-        Err(f) if f.stopped == Some(StopReason::Interrupted) => Exit::Cancelled,
+        Err(f) if f.stopped == Some(StopReason::Interrupted) => Exit::Canceled,
         Err(_) => Exit::Failed,
     }
 }

@@ -293,14 +293,14 @@ fn show(ui: &Ui, line: &Value) {
             ui.result(&format!("      <- {how}{}{tokens}", short(&value, used)));
         }
         "endorsement" => {
-            let labelled: Vec<String> = line["args"]
+            let labeled: Vec<String> = line["args"]
                 .as_array()
                 .into_iter()
                 .flatten()
                 .filter(|arg| arg["label"] != serde_json::json!([]))
                 .map(|arg| format!("{} {}", text_of(arg, "name"), arg["label"]))
                 .collect();
-            let what = if labelled.is_empty() { "nothing with a label".into() } else { labelled.join(", ") };
+            let what = if labeled.is_empty() { "nothing with a label".into() } else { labeled.join(", ") };
             let by = match (line["by"]["name"].as_str(), line["by"]["via"].as_str()) {
                 (Some(name), Some(via)) => format!(", by {} ({via})", diagnostics::visible(name, 60)),
                 _ => String::new(),

@@ -76,7 +76,7 @@ pub(super) fn show(ui: &Ui, lines: &[Value], value: &str) -> Result<(), Exit> {
         let at = if at.is_empty() { String::new() } else { format!("  {at}") };
         let name = part["name"].as_str().filter(|n| *n != text_of(&part, "of"));
         let of = name.map_or(String::new(), |n| format!(" of `{n}`"));
-        ui.result(&format!("{}{of} is labelled {}{at}", text_of(&part, "of"), part["label"]));
+        ui.result(&format!("{}{of} is labeled {}{at}", text_of(&part, "of"), part["label"]));
         if !part["bound"].is_null() {
             ui.result(&format!("  it broke the bound {}", part["bound"]));
         }

@@ -59,9 +59,9 @@ fn a_send_under_a_secret_condition_is_refused_at_the_if() {
     let ran = entail(&["eval", r#"if (["S"]:true) then send "hello" else null"#]);
     assert_eq!((ran.status, ran.out.as_str()), (1, ""));
     assert!(ran.err.contains("error[flow]"), "{}", ran.err);
-    assert!(ran.err.contains(r#"label ["S"]"#) && ran.err.contains("labelled []"), "{}", ran.err);
+    assert!(ran.err.contains(r#"label ["S"]"#) && ran.err.contains("labeled []"), "{}", ran.err);
     // The note points at the whole `if`.
-    assert!(ran.err.contains("what runs here depends on a value labelled"), "{}", ran.err);
+    assert!(ran.err.contains("what runs here depends on a value labeled"), "{}", ran.err);
     let ran = entail(&["eval", "--format", "json", r#"if (["S"]:true) then send "hello" else null"#]);
     assert_eq!(json(&ran)["error"]["code"], "flow");
     assert_eq!(json(&ran)["error"]["line"], 1);

@@ -203,7 +203,7 @@ fn a_model_that_the_settings_or_the_command_line_choose_is_held_to_its_clearance
     let said = String::from_utf8_lossy(&out.stdout).into_owned();
     assert!(said.contains("the model: always allowed"), "{said}");
     assert!(
-        said.contains("`other` of its chain is asked only with what is labelled [\"U\"] at most"),
+        said.contains("`other` of its chain is asked only with what is labeled [\"U\"] at most"),
         "{said}"
     );
 }

@@ -154,7 +154,7 @@ fn a_token_is_wanted_where_there_is_one() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn abandoned_run_is_cancelled_unless_detached() {
+fn abandoned_run_is_canceled_unless_detached() {
     let dir = folder();
     let server = Server::start(dir.path(), &["slow.lam", "--max-runs", "1"], None);
     let run = "/v1/pipelines/main/runs";

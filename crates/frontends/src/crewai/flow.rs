@@ -135,8 +135,8 @@ impl CrewReader<'_, '_> {
             if routers.contains(&name.as_str()) {
                 let name = name.clone();
                 // What the method gives is its label, if it is the method that is carried out.
-                let labelled = plain && self.labels_of(Some(*f)).is_some();
-                node = node.deciding(move |kit, value| match labelled {
+                let labeled = plain && self.labels_of(Some(*f)).is_some();
+                node = node.deciding(move |kit, value| match labeled {
                     true => value,
                     false => kit.unknown(&format!("the label that `{name}` returns"), at),
                 });

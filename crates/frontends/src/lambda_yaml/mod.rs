@@ -584,13 +584,13 @@ impl<'d> LambdaLowering<'d, '_> {
         let head = node.head();
         let routes = node.entry("routes");
         let at = routes.map_or(node.entry("type").map_or(head, |e| value_span(&e)), |e| value_span(&e));
-        let mut labelled: Vec<(&'d str, TermId)> = Vec::new();
+        let mut labeled: Vec<(&'d str, TermId)> = Vec::new();
         let mut default = None;
         for route in routes.into_iter().flat_map(|e| e.value.entries()) {
             let term = self.agent_entry(&route);
             match route.key.text().unwrap_or("") {
                 "default" | "_" => default = Some(term),
-                label => labelled.push((label, term)),
+                label => labeled.push((label, term)),
             }
         }
         let mut seen: HashSet<&str> = HashSet::new();
@@ -614,7 +614,7 @@ impl<'d> LambdaLowering<'d, '_> {
             };
             match label {
                 "default" | "_" => default = Some(term),
-                _ => labelled.push((label, term)),
+                _ => labeled.push((label, term)),
             }
         }
         if let Some(e) = ["default", "defaultRoute"].iter().find_map(|k| node.entry(k)) {
@@ -634,7 +634,7 @@ impl<'d> LambdaLowering<'d, '_> {
         let label = if default.is_some() {
             self.b.add(Term::Prim(Prim::Trim, vec![reply]), at)
         } else {
-            let tags = labelled.iter().map(|(l, _)| Name::from(*l)).collect();
+            let tags = labeled.iter().map(|(l, _)| Name::from(*l)).collect();
             self.b.add(Term::Classify(tags, reply), at)
         };
         let applied = |lower: &mut Self, term: TermId| {
@@ -642,7 +642,7 @@ impl<'d> LambdaLowering<'d, '_> {
             let x = lower.b.var("x", at);
             lower.b.app(term, x, at)
         };
-        let branches = labelled
+        let branches = labeled
             .into_iter()
             .map(|(l, term)| Branch { tag: l.into(), binder: None, body: applied(self, term) })
             .collect();

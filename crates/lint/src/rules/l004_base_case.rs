@@ -101,7 +101,7 @@ fn finding(rule: &Rule, context: &Context<'_>, l: &Loop, message: &str) -> Diagn
 fn remedy(context: &Context<'_>) -> String {
     let graphs = &context.unit.outline.graphs;
     // A branch of a decision that has an outcome for which nothing is drawn.
-    let mislabelled = graphs.iter().find_map(|g| {
+    let mislabeled = graphs.iter().find_map(|g| {
         let (node, label, ..) = g.dead.first()?;
         let drawn = |outcome: &str| {
             g.edges.iter().any(|(from, _, when)| from == node && when.as_deref() == Some(outcome))
@@ -110,7 +110,7 @@ fn remedy(context: &Context<'_>) -> String {
         let (missing, _) = outcomes.iter().find(|(outcome, _)| !drawn(outcome))?;
         Some((label, missing))
     });
-    match mislabelled {
+    match mislabeled {
         Some((label, missing)) => {
             format!(
                 "the branch for `{label}` is never taken: label it `{missing}`, the outcome of the decision"

@@ -274,7 +274,7 @@ fn a_watcher_can_stop_the_work_at_any_point() {
                 left -= 1;
                 ControlFlow::Continue(())
             });
-            assert!(matches!(outcome, Err(Error::Cancelled)), "{stop} of {total}");
+            assert!(matches!(outcome, Err(Error::Canceled)), "{stop} of {total}");
         }
         // An interrupted model is as good as new.
         let _ = model.generate(&request, &mut |_| ControlFlow::Break(()));

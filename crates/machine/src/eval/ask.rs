@@ -89,10 +89,10 @@ impl Machine {
             format!("{which} may see {} at most", self.lattice.show(*most))
         };
         let message = match &broken[..] {
-            [one] => format!("the conversation is labelled {shown}, but {}", each(one)),
+            [one] => format!("the conversation is labeled {shown}, but {}", each(one)),
             all => {
                 let all: Vec<String> = all.iter().map(each).collect();
-                format!("the conversation is labelled {shown}, but no model may see it: {}", all.join(", "))
+                format!("the conversation is labeled {shown}, but no model may see it: {}", all.join(", "))
             }
         };
         s.fail(ErrorCode::Flow, label, span, message);
@@ -132,7 +132,7 @@ impl Machine {
                 decl.name
             );
             s.fail(ErrorCode::Flow, s.pc, span, message);
-            s.explain(s.pc_from, format!("what runs here depends on a value labelled {pc}"));
+            s.explain(s.pc_from, format!("what runs here depends on a value labeled {pc}"));
             let bound = self.enforced(tool, tool.control);
             s.refused(Part::Control, Some(&decl.name), s.pc, bound);
             self.refused(s);
@@ -176,7 +176,7 @@ impl Machine {
                 }
                 let (found, allowed) = (self.lattice.show(label), self.lattice.show(*bound));
                 let message = format!(
-                    "the argument `{}` of `{}` must be labelled {allowed} at most{}",
+                    "the argument `{}` of `{}` must be labeled {allowed} at most{}",
                     param.name,
                     decl.name,
                     if decl.among.is_empty() { "" } else { ", or be in one of its sets" }
@@ -202,7 +202,7 @@ impl Machine {
                     label = self.lattice.join(label, anyone);
                 }
                 s.fail(ErrorCode::Flow, label, span, message);
-                s.explain(span, format!("this argument is labelled {found}"));
+                s.explain(span, format!("this argument is labeled {found}"));
                 let bound = self.enforced(tool, *bound);
                 s.refused(Part::Argument(param.name.clone()), Some(&decl.name), broke, bound);
                 self.refused(s);
@@ -659,8 +659,8 @@ impl Machine {
             let label = self.lattice.mark(bound, Label::BOTTOM, bound, || local(What::Refused, span));
             let label = self.lattice.join(s.pc, label);
             let message =
-                format!("the key `{}` holds values labelled {} at most", decl.name, self.lattice.show(bound));
-            let found = format!("this value is labelled {}", self.lattice.show(deep));
+                format!("the key `{}` holds values labeled {} at most", decl.name, self.lattice.show(bound));
+            let found = format!("this value is labeled {}", self.lattice.show(deep));
             s.fail(ErrorCode::StoreRefused, label, span, message);
             s.explain(span, found);
             s.refused(Part::Value, Some(&decl.name), deep, bound);
@@ -714,7 +714,7 @@ impl Machine {
                     s.give(value);
                 }
             }
-            (Pending::Tool(tool, places), Response::LabelledTool(result, own)) => {
+            (Pending::Tool(tool, places), Response::LabeledTool(result, own)) => {
                 let own = self.lattice.resolve(&own);
                 let own = own.unwrap_or_else(|| self.lattice.top());
                 let tool = (tool_of(&tool), &*places);

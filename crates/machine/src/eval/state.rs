@@ -174,7 +174,7 @@ impl Print<'_> {
                 self.conversation(conversation)?;
                 self.at(*pc, *pc_from)
             }
-            Frame::Labelled { term, l, at, pc, pc_from } => {
+            Frame::Labeled { term, l, at, pc, pc_from } => {
                 self.tag(7);
                 self.number(*term as usize)?;
                 self.label(*l)?;

@@ -214,14 +214,14 @@ fn a_set_without_a_trusted_answer_admits_nothing() {
         (all.requests.len(), all.end.expect("an end"))
     };
     let good = names(&["bob"]);
-    assert_eq!(calls(Response::LabelledTool(Ok(good.clone()), PUBLIC)).0, 2);
+    assert_eq!(calls(Response::LabeledTool(Ok(good.clone()), PUBLIC)).0, 2);
     for wrong in [
         Response::Tool(Err("no network".into())),
         Response::Late(0),
         Response::Recall(Ok(Some(good.clone()))),
         Response::Tool(Ok(Data::str("bob"))),
-        Response::LabelledTool(Ok(good.clone()), UNTRUSTED),
-        Response::LabelledTool(Ok(good), LabelSpec::TOP),
+        Response::LabeledTool(Ok(good.clone()), UNTRUSTED),
+        Response::LabeledTool(Ok(good), LabelSpec::TOP),
     ] {
         assert_eq!(calls(wrong.clone()), (1, "flow".to_string()), "{wrong:?}");
     }

@@ -46,7 +46,7 @@ fn known() -> Principals {
 }
 
 /// A call of a tool whose result has these labels; `at` follows it.
-fn labelled(fields: &str, at: &str, config: Config, answer: impl Fn(&str) -> Response) -> String {
+fn labeled(fields: &str, at: &str, config: Config, answer: impl Fn(&str) -> Response) -> String {
     let text = format!("tool read() -> Dyn @ [] read fields {fields}\n(tool[read] {{}}){at}");
     run(&text, config, answer).1.unwrap_or_else(|e| panic!("{text}: {e:?}"))
 }
@@ -64,18 +64,18 @@ fn a_part_has_the_label_of_its_container_and_its_own() {
     let mails = json!([{"id": "1", "body": {"text": "hi"}}, {"id": "2", "body": null, "cc": []}]);
     let fields = format!("[{{path: '[].body', {U}}}]");
     assert_eq!(
-        labelled(&fields, "", Config::default(), ok(mails.clone())),
+        labeled(&fields, "", Config::default(), ok(mails.clone())),
         r#"[{id: "1", body: ["U"]:{text: ["U"]:"hi"}}, {id: "2", body: ["U"]:null, cc: []}]"#
     );
-    assert_eq!(labelled(&fields, ".[0].id", Config::default(), ok(mails.clone())), "\"1\"");
-    assert_eq!(labelled(&fields, ".[0].body.text", Config::default(), ok(mails.clone())), r#"["U"]:"hi""#);
+    assert_eq!(labeled(&fields, ".[0].id", Config::default(), ok(mails.clone())), "\"1\"");
+    assert_eq!(labeled(&fields, ".[0].body.text", Config::default(), ok(mails.clone())), r#"["U"]:"hi""#);
     // A label below that of the container has no effect.
     let fields = format!("[{{path: '[]', {U}}}, {{path: '[].id', {NONE}}}]");
-    assert_eq!(labelled(&fields, ".[0].id", Config::default(), ok(mails)), r#"["U"]:"1""#);
+    assert_eq!(labeled(&fields, ".[0].id", Config::default(), ok(mails)), r#"["U"]:"1""#);
     // What the tool states is about all of it.
     let stated =
-        |_: &str| Response::LabelledTool(Ok(data(json!({"a": 1}))), LabelSpec::Exact(data(json!(["S"]))));
-    assert_eq!(labelled(&rule("a", U), "", Config::default(), stated), r#"["S"]:{a: ["U","S"]:1}"#);
+        |_: &str| Response::LabeledTool(Ok(data(json!({"a": 1}))), LabelSpec::Exact(data(json!(["S"]))));
+    assert_eq!(labeled(&rule("a", U), "", Config::default(), stated), r#"["S"]:{a: ["U","S"]:1}"#);
 }
 
 #[test]
@@ -94,7 +94,7 @@ fn a_rule_that_names_a_field_counts_before_one_about_all() {
         "[{{path: '{{*}}', {U}}}, {{path: 'a', {NONE}}}, {{path: '{{*}}.x', {S}}}, {{path: 'a.y', {S}}}]"
     );
     assert_eq!(
-        labelled(&fields, "", Config::default(), ok(json!({"a": {"x": 1, "y": 2, "z": 3}, "b": {"x": 1}}))),
+        labeled(&fields, "", Config::default(), ok(json!({"a": {"x": 1, "y": 2, "z": 3}, "b": {"x": 1}}))),
         r#"{a: {x: ["S"]:1, y: ["S"]:2, z: 3}, b: ["U"]:{x: ["U","S"]:1}}"#
     );
 }
@@ -108,7 +108,7 @@ fn a_result_of_another_form_has_the_labels_that_lead_to_it() {
         (json!("x"), "\"x\""),
         (json!([[{"body": 1}], 2]), r#"[["S"]:[["S"]:{body: ["S"]:1}], ["S"]:2]"#),
     ] {
-        assert_eq!(labelled(&fields, "", Config::default(), ok(answer)), expected);
+        assert_eq!(labeled(&fields, "", Config::default(), ok(answer)), expected);
     }
 }
 
@@ -117,7 +117,7 @@ fn a_field_names_the_sources_of_another() {
     let fields = rule("[].body", &format!("{NONE}, source: [\"@from\"]"));
     let label = |from: Json| {
         let config = Config { principals: known(), ..Config::default() };
-        labelled(&fields, ".[0].body", config, ok(json!([{"from": from, "body": 1}])))
+        labeled(&fields, ".[0].body", config, ok(json!([{"from": from, "body": 1}])))
     };
     assert_eq!(label(json!("me@x")), "1");
     assert_eq!(label(json!(["me@x", "me@x"])), "1");
@@ -128,7 +128,7 @@ fn a_field_names_the_sources_of_another() {
     }
     // Nothing says whose it is.
     let config = Config { principals: known(), ..Config::default() };
-    assert_eq!(labelled(&fields, ".[0].body", config, ok(json!([{"body": 1}]))), r#"["U","S"]:1"#);
+    assert_eq!(labeled(&fields, ".[0].body", config, ok(json!([{"body": 1}]))), r#"["U","S"]:1"#);
     let config = Config { lattice: LatticeKind::SourcesReaders, principals: known(), ..Config::default() };
     let text = format!("tool read() -> Dyn @ trusted read fields {fields}\n(tool[read] {{}}).[0].body");
     let by = |from: Json| run(&text, config.clone(), ok(json!([{"from": from, "body": 1}]))).1.unwrap();
@@ -151,7 +151,7 @@ fn fields_name_the_readers_of_the_others() {
     assert_eq!(by(json!([])), r#"{from: "me@x", body: {"sources":[],"readers":["me"]}:1, to: []}"#);
     // In a lattice without readers everything that has some is secret.
     let config = Config { principals: known(), ..Config::default() };
-    let two = labelled(&fields, ".[0].body", config, ok(json!([{"from": "me@x", "body": 1, "to": "a@x"}])));
+    let two = labeled(&fields, ".[0].body", config, ok(json!([{"from": "me@x", "body": 1, "to": "a@x"}])));
     assert_eq!(two, r#"["S"]:1"#);
 }
 
@@ -163,23 +163,18 @@ fn a_label_that_depends_on_itself_is_top() {
     );
     let config = Config { principals: known(), ..Config::default() };
     assert_eq!(
-        labelled(
-            &fields,
-            "",
-            config,
-            ok(json!({"d": 1, "e": "me@x", "a": "me@x", "b": "me@x", "c": "me@x"}))
-        ),
+        labeled(&fields, "", config, ok(json!({"d": 1, "e": "me@x", "a": "me@x", "b": "me@x", "c": "me@x"}))),
         r#"{d: 1, e: "me@x", a: ["U","S"]:"me@x", b: ["U","S"]:"me@x", c: ["U","S"]:"me@x"}"#
     );
 }
 
 #[test]
 fn c9_stamp_without_own_label_leaks() {
-    // Who sent it is secret: so is what its text is labelled with, whoever it was.
+    // Who sent it is secret: so is what its text is labeled with, whoever it was.
     let fields = format!("[{{path: 'from', {S}}}, {{path: 'body', {NONE}, source: [\"@from\"]}}]");
     let label = |from: &str| {
         let config = Config { principals: known(), ..Config::default() };
-        labelled(&fields, ".body", config, ok(json!({"from": from, "body": 1})))
+        labeled(&fields, ".body", config, ok(json!({"from": from, "body": 1})))
     };
     assert_eq!(label("me@x"), r#"["S"]:1"#);
     assert_eq!(label("a@x"), r#"["U","S"]:1"#);

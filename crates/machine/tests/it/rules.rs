@@ -231,7 +231,7 @@ fn send_under_a_secret_condition_is_refused_and_points_at_the_if() {
     let failure = result.unwrap_err();
     assert_eq!(failure.code, ErrorCode::Flow);
     assert!(
-        failure.message.contains(r#"["S"]"#) && failure.message.contains("labelled []"),
+        failure.message.contains(r#"["S"]"#) && failure.message.contains("labeled []"),
         "{}",
         failure.message
     );

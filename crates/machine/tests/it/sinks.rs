@@ -128,7 +128,7 @@ fn an_answer_above_its_bound_is_refused() {
     let refused = end(program, answer(UNTRUSTED, None)).unwrap_err();
     assert_eq!(
         (refused.code.as_str(), &*refused.message),
-        ("flow", "the answer must be labelled [\"U\"] at most")
+        ("flow", "the answer must be labeled [\"U\"] at most")
     );
     let refusal = refused.refusal.as_ref().unwrap();
     assert_eq!((&refusal.part, refusal.name.as_ref()), (&Part::Answer, None));

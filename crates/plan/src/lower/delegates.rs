@@ -72,7 +72,7 @@ impl<'a> Lower<'a> {
             let stated = results.map_or(&decl.label, |(_, l)| l).clone();
             taint = taint.join(Taint::covering(&mut self.lattice, &stated));
         }
-        // Refusals and failures of the model and of the calls are labelled like what is chosen.
+        // Refusals and failures of the model and of the calls are labeled like what is chosen.
         self.may_fail(taint);
         let origin = BoundOrigin::Default("`at_most` of the delegation".into());
         let round = self.round(&text, &to, &offered, at);

@@ -1,7 +1,7 @@
 //! Choices of an attacker at the sinks of a plan, as far as it is known before the run.
 
 use crate::run::AT;
-use analysis::flow::{Options, Sink, analyse};
+use analysis::flow::{Options, Sink, analyze};
 use core_ir::{EffectClass, EnumType, LabelSpec, ToolDecl, ToolParam, Type};
 use diagnostics::FileId;
 use plan::World;
@@ -53,7 +53,7 @@ fn chosen(text: &str) -> Vec<String> {
     let mut code = code.unwrap_or_else(|| panic!("{text}: {found:?}"));
     assert_eq!(policy.apply(&mut code), []);
     let options = Options { answer: policy.answer.clone(), ..Options::default() };
-    let report = analyse(&Arc::new(code), &options);
+    let report = analyze(&Arc::new(code), &options);
     assert!(report.gave_up.is_none());
     let sinks = report.sites.iter().filter(|s| matches!(s.sink, Sink::Tool(_) | Sink::Answer));
     sinks.flat_map(|s| s.chosen.iter().map(|c| c.describe())).collect()

@@ -136,7 +136,7 @@ fn static_flow_knows_what_is_confirmed() {
     let sites = |text: &str| {
         let (code, found) = plan::compile(FileId(0), "p.plan.py", text.into(), &world());
         let code = code.unwrap_or_else(|| panic!("{text}: {found:?}"));
-        let flow = analysis::flow::analyse(&Arc::new(code), &analysis::flow::Options::default());
+        let flow = analysis::flow::analyze(&Arc::new(code), &analysis::flow::Options::default());
         assert!(flow.gave_up.is_none());
         let verdict = |name: &str| flow.sites.iter().find(|s| s.sink.name() == Some(name)).map(|s| s.verdict);
         (verdict("confirm").unwrap(), verdict("pay").unwrap())

@@ -266,11 +266,11 @@ fn what_the_policy_does_not_delegate_is_refused_before_the_run() {
 
 #[test]
 fn static_flow_knows_the_bounds_of_the_block() {
-    use analysis::flow::{Options, Verdict, analyse};
+    use analysis::flow::{Options, Verdict, analyze};
     let verdicts = |text: &str| {
         let (_, policy) = world();
         let options = Options { lattice: policy.lattice, ..Options::default() };
-        let report = analyse(&code(text), &options);
+        let report = analyze(&code(text), &options);
         assert!(report.gave_up.is_none());
         report.sites.iter().map(|s| (s.sink.name().unwrap_or("").to_string(), s.verdict)).collect::<Vec<_>>()
     };

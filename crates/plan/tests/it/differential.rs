@@ -149,9 +149,9 @@ fn check(python: &mut Python, text: &str, wrong: &mut Vec<String>) -> bool {
     }
     // What tools return is untrusted: the plan catches the same exceptions.
     let untrusted = LabelSpec::Axes { untrusted: true, secret: false };
-    let labelled = compile_for(text, &untrusted).map(run);
-    if labelled.as_ref().ok() != Some(&ours) {
-        wrong.push(format!("plan:\n{text}\ntrusted:   {ours:?}\nuntrusted: {labelled:?}"));
+    let labeled = compile_for(text, &untrusted).map(run);
+    if labeled.as_ref().ok() != Some(&ours) {
+        wrong.push(format!("plan:\n{text}\ntrusted:   {ours:?}\nuntrusted: {labeled:?}"));
     }
     if !equal(&ours, &theirs) {
         wrong.push(format!("plan:\n{text}\nours:   {ours:?}\npython: {theirs:?}"));

@@ -40,7 +40,7 @@ pub struct Plans {
     in_function: bool,
     loops: usize,
     calls: usize,
-    /// True if the plan has sources of labelled data and sinks.
+    /// True if the plan has sources of labeled data and sinks.
     flows: bool,
     /// True if the plan has the class `P`.
     class: bool,
@@ -66,7 +66,7 @@ pub fn plan(seed: u64) -> String {
     generate(seed, false)
 }
 
-/// A plan that reads labelled data and calls sinks: for the tools of `worlds`.
+/// A plan that reads labeled data and calls sinks: for the tools of `worlds`.
 pub fn flowing(seed: u64) -> String {
     generate(seed, true)
 }

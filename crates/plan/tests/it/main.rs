@@ -4,7 +4,7 @@
 #![allow(clippy::print_stdout, reason = "tests report what they measured")]
 
 mod adversarial;
-mod analysed;
+mod analyzed;
 mod asked;
 mod chosen;
 mod confirmed;

@@ -92,7 +92,7 @@ fn paid(code: Code) -> (Vec<Value>, Option<String>) {
 
 fn refused(text: &str, control: LabelSpec) -> bool {
     let code = Arc::new(code(text, control));
-    let flow = analysis::flow::analyse(&code, &analysis::flow::Options::default());
+    let flow = analysis::flow::analyze(&code, &analysis::flow::Options::default());
     assert!(flow.gave_up.is_none(), "{text}");
     flow.sites.iter().any(|s| s.verdict == analysis::flow::Verdict::Never)
 }
@@ -157,7 +157,7 @@ fn untrusted_data_decides_whether_a_planned_call_happens() {
         let (paid, error) = payments(text, UNTRUSTED);
         assert_eq!((paid, error), (vec![json!(["bob", 3, null])], None), "{name}: {text}");
         let code = Arc::new(code(text, UNTRUSTED));
-        let flow = analysis::flow::analyse(&code, &analysis::flow::Options::default());
+        let flow = analysis::flow::analyze(&code, &analysis::flow::Options::default());
         assert!(flow.gave_up.is_none() && flow.passed.is_empty(), "{name}: {:?}", flow.passed);
     }
 }

@@ -121,7 +121,7 @@ fn tool(t: &ToolDecl) -> Json {
 /// A response; `None` for one that is not kept.
 pub(super) fn response(r: &Response) -> Option<Json> {
     Some(match r {
-        Response::LabelledTool(result, label) => {
+        Response::LabeledTool(result, label) => {
             let mut json = response(&Response::Tool(result.clone()))?;
             json["label"] = match label {
                 LabelSpec::Axes { untrusted, secret } => json!({"untrusted": untrusted, "secret": secret}),
@@ -197,7 +197,7 @@ pub(crate) fn read_response(call: &Call, json: &Json) -> Result<Response, String
             Response::Permanent(e)
         }
         (Call::Model { .. }, Some(e)) => Response::Model(Err(e)),
-        (Call::Tool { .. }, Some(e)) => labelled(json, Err(e))?,
+        (Call::Tool { .. }, Some(e)) => labeled(json, Err(e))?,
         (Call::Approve { .. }, Some(_)) if is_nobodys(json) => Response::Unattended,
         (Call::Approve { .. }, Some(e)) => Response::Approve(Err(e)),
         (Call::Approve { .. }, None) => Response::Approve(Ok(())),
@@ -223,7 +223,7 @@ pub(crate) fn read_response(call: &Call, json: &Json) -> Result<Response, String
             _ => return Err(needs("`reply` (a text), `call` and `args`, or `error`")),
         },
         (Call::Tool { .. }, None) => {
-            labelled(json, Ok(data("data")?.ok_or_else(|| needs("`data` or `error`"))?))?
+            labeled(json, Ok(data("data")?.ok_or_else(|| needs("`data` or `error`"))?))?
         }
         (Call::Recall { .. }, None) => Response::Recall(Ok(data("data")?)),
         (Call::Remember { .. }, None) => Response::Remember(Ok(())),
@@ -243,7 +243,7 @@ fn uncleared(models: &Json) -> Option<Response> {
 }
 
 /// A tool's result, with the label that the tool gave it, if it did.
-fn labelled(json: &Json, result: Result<Data, String>) -> Result<Response, String> {
+fn labeled(json: &Json, result: Result<Data, String>) -> Result<Response, String> {
     let Some(label) = json.get("label") else { return Ok(Response::Tool(result)) };
     let is = |axis: &str| label.get(axis).and_then(Json::as_bool);
     let label = match (label.get("exact"), is("untrusted"), is("secret")) {
@@ -253,7 +253,7 @@ fn labelled(json: &Json, result: Result<Data, String>) -> Result<Response, Strin
         (None, Some(untrusted), Some(secret)) => LabelSpec::Axes { untrusted, secret },
         _ => return Err("`label` is none".into()),
     };
-    Ok(Response::LabelledTool(result, label))
+    Ok(Response::LabeledTool(result, label))
 }
 
 /// Describes the difference between two requests; `None` if they are equal.
@@ -359,15 +359,15 @@ mod tests {
             args: vec![],
         };
         let data = Data::Pair(std::sync::Arc::new((Data::Num("1/3".parse::<Num>().unwrap()), Data::Null)));
-        let labelled = |result| Response::LabelledTool(result, LabelSpec::TOP);
+        let labeled = |result| Response::LabeledTool(result, LabelSpec::TOP);
         let exact = LabelSpec::Exact(Data::list([Data::str("U")]));
         for r in [
             Response::Tool(Ok(data.clone())),
             Response::Tool(Err("no".into())),
             Response::Late(1),
-            labelled(Ok(data)),
-            labelled(Err("no".into())),
-            Response::LabelledTool(Ok(Data::Null), exact),
+            labeled(Ok(data)),
+            labeled(Err("no".into())),
+            Response::LabeledTool(Ok(Data::Null), exact),
         ] {
             let read = read_response(&tool, &response(&r).unwrap()).unwrap();
             assert_eq!(format!("{read:?}"), format!("{r:?}"));

@@ -143,7 +143,7 @@ async fn refused_call_is_skipped_with_reason() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn waiting_for_approval_counts_for_time_limits_and_ends_when_the_run_is_cancelled() {
+async fn waiting_for_approval_counts_for_time_limits_and_ends_when_the_run_is_canceled() {
     let paid = Seen::default();
     let limited = code(|b| {
         let e = pay(b, "bob");

@@ -127,7 +127,7 @@ async fn the_default_model_of_the_settings_is_refused_a_secret() {
     let (error, asked) = attack("", file, None, &[]).await;
     assert_eq!(
         error.unwrap(),
-        "the conversation is labelled [\"S\"], but the model `cheap` may see [\"U\"] at most"
+        "the conversation is labeled [\"S\"], but the model `cheap` may see [\"U\"] at most"
     );
     assert!(asked.is_empty(), "{asked:?}");
     let file = json!({"models": {"cheap": {}}});

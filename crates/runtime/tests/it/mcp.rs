@@ -87,7 +87,7 @@ impl ServerHandler for TestServer {
             tool("variable", &text),
             tool("process", &none),
             tool("flood", &none),
-            tool("labelled", &text),
+            tool("labeled", &text),
         ]))
     }
 
@@ -122,7 +122,7 @@ impl ServerHandler for TestServer {
             "process" => text(std::process::id().to_string()),
             "flood" => text("x".repeat(1 << 20)),
             // The text is what it says of its own answer.
-            "labelled" => {
+            "labeled" => {
                 let ifc: serde_json::Value = serde_json::from_str(args["text"].as_str().unwrap()).unwrap();
                 let meta = MetaObject(json!({ "ifc": ifc }).as_object().unwrap().clone());
                 let said = vec![ContentBlock::text("MALLORY")];
@@ -309,7 +309,7 @@ async fn a_label_that_a_server_states_is_honored() {
         let _ = std::fs::remove_file(&log);
         let m = machine(|b| {
             let text = [("text", Type::Str)];
-            let read = ToolDecl { label: declared, ..tool("labelled", &text, Type::Str) };
+            let read = ToolDecl { label: declared, ..tool("labeled", &text, Type::Str) };
             let read = call(b, read, vec![("text".into(), Data::str(ifc))]);
             let mut echo = tool("echo", &text, Type::Str);
             echo.params[0].bound = bound;
@@ -324,7 +324,7 @@ async fn a_label_that_a_server_states_is_honored() {
         let handlers = handlers(one(process(log.to_str())));
         let result = runtime::run(m, &handlers, &limits, &cancel, &mut |_| {}).await.result;
         let log = std::fs::read_to_string(&log).unwrap();
-        assert!(log.contains("labelled "), "{log}");
+        assert!(log.contains("labeled "), "{log}");
         // What is refused never reaches the server.
         assert_eq!(log.contains("echo "), result.is_ok(), "{log}");
         match result {
@@ -344,10 +344,10 @@ async fn a_label_that_a_server_states_is_honored() {
     let (bottom, top) = (|| LabelSpec::BOTTOM, || LabelSpec::TOP);
     assert_eq!(stated(r#"{"integrity": "trusted"}"#, bottom(), bottom()).await, None);
     let refused = stated(r#"{"integrity": "untrusted"}"#, bottom(), bottom()).await;
-    assert!(refused.is_some_and(|why| why.contains("must be labelled [] at most")));
+    assert!(refused.is_some_and(|why| why.contains("must be labeled [] at most")));
     assert_eq!(stated(r#"{"integrity": "untrusted"}"#, untrusted.clone(), bottom()).await, None);
     let refused = stated(r#"{"confidentiality": ["alice"]}"#, untrusted.clone(), bottom()).await;
-    assert!(refused.is_some_and(|why| why.contains(r#"must be labelled ["U"] at most"#)));
+    assert!(refused.is_some_and(|why| why.contains(r#"must be labeled ["U"] at most"#)));
     assert_eq!(stated(r#"{"confidentiality": ["public"]}"#, untrusted.clone(), bottom()).await, None);
     // What is not understood counts as the highest.
     assert!(stated(r#""secret""#, secret.clone(), bottom()).await.is_some());
@@ -369,7 +369,7 @@ async fn the_readers_that_a_server_names_are_principals() {
     let label = async |ifc: &str, principals: &Principals| {
         let code = crate::support::program::code(|b| {
             let read =
-                ToolDecl { label: LabelSpec::BOTTOM, ..tool("labelled", &[("text", Type::Str)], Type::Str) };
+                ToolDecl { label: LabelSpec::BOTTOM, ..tool("labeled", &[("text", Type::Str)], Type::Str) };
             call(b, read, vec![("text".into(), Data::str(ifc))])
         });
         let lattice = LatticeKind::SourcesReaders;

@@ -218,7 +218,7 @@ async fn cancellation_ends_what_is_under_way() {
     // The endpoint may charge for what it was asked.
     let usage = report.usage.clone();
     assert!(usage.model_calls == 1 && usage.input_tokens > 0 && usage.usd > Some(Num::ZERO), "{usage:?}");
-    assert_eq!(error(report), (ErrorCode::Cancelled, "the run was cancelled".into()));
+    assert_eq!(error(report), (ErrorCode::Cancelled, "the run was canceled".into()));
     server.until_busy(0).await;
 
     // Dropping the run does the same.

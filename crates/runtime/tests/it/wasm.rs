@@ -174,7 +174,7 @@ async fn declarations_that_do_not_fit_are_refused() {
 /// Fuel for years. A tokio runtime ends when its blocking tasks have: if the component went on, this would
 /// not.
 #[test]
-fn abandoned_call_is_cancelled() {
+fn abandoned_call_is_canceled() {
     let dir = tempfile::tempdir().unwrap();
     let more = |timeout: &str| [("fuel", num(i64::MAX)), ("timeout", Data::Num(timeout.parse().unwrap()))];
     let late = decl("spin", &[], Type::Num, Some(handler(dir.path(), &more("0.1"))));

@@ -514,10 +514,10 @@ fn as_input(ty: Option<&Type>, text: String) -> Value {
 fn task(client: &Client, run: &str, version: Version) -> Result<Value, Fault> {
     let status = client.status(run).map_err(|_| no_task(run))?;
     let outcome = status.get("outcome");
-    let cancelled = outcome.and_then(RunError::of) == Some(RunError::Cancelled);
+    let canceled = outcome.and_then(RunError::of) == Some(RunError::Cancelled);
     let state = match status["status"].as_str() {
         Some("done") => TaskState::Completed,
-        Some("failed") if cancelled => TaskState::Canceled,
+        Some("failed") if canceled => TaskState::Canceled,
         Some("failed" | WITHHELD) => TaskState::Failed,
         Some("waiting") => TaskState::AuthRequired,
         _ => TaskState::Working,

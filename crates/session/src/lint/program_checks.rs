@@ -58,7 +58,7 @@ pub(super) fn findings(
     let mut all: Vec<Diagnostic> = Vec::new();
     for r in &runnables {
         let analysis = policy::options(policy.as_ref(), routes.clone(), r.input.is_some());
-        for d in wanted(flow::findings(&flow::analyse(&r.code, &analysis)), options) {
+        for d in wanted(flow::findings(&flow::analyze(&r.code, &analysis)), options) {
             // Entry points share their agents.
             if d.level > Level::Info && !all.contains(&d) {
                 all.push(d);

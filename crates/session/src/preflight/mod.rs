@@ -239,7 +239,7 @@ fn needs(kind: Kind, code: &Code, tools: &Tools, stores: &Stores, found: &mut Fo
 /// mistake of its author, and a policy is what is missing.
 fn flows(kind: Kind, r: &Runnable, policy: Option<&Policy>, routes: &ModelRoutes, found: &mut Found) {
     let options = policy::options(policy, routes.clone(), r.input.is_some());
-    for site in flow::analyse(&r.code, &options).sites {
+    for site in flow::analyze(&r.code, &options).sites {
         let of_config = kind == Kind::Config && (policy.is_none() || site.unknown);
         match (&site.sink, site.verdict) {
             (Sink::Tool(name), Verdict::Never) if of_config => {

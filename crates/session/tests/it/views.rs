@@ -65,7 +65,7 @@ impl Provider for Answering {
 }
 
 /// The handlers of one of the two runs. They keep what the program's stores hold during the run. A tool whose
-/// results are labelled above the secrets is a part of the secret: it answers otherwise in the other run.
+/// results are labeled above the secrets is a part of the secret: it answers otherwise in the other run.
 fn handlers(pair: &Pair, program: &Arc<Program>, which: usize) -> Handlers {
     let world = Arc::new(Answering(program.clone()));
     let other = Program { seed: program.seed ^ which as u64, ..(**program).clone() };
@@ -79,7 +79,7 @@ fn handlers(pair: &Pair, program: &Arc<Program>, which: usize) -> Handlers {
         let (world, name) = (world.clone(), tool.name.clone());
         let does: CustomTool = Arc::new(move |args| {
             let answer = match world.answer(&Call::Tool { name: name.clone(), args }) {
-                world::Answer::Data(data) | world::Answer::Labelled(data, _) => Ok(data),
+                world::Answer::Data(data) | world::Answer::Labeled(data, _) => Ok(data),
                 failed => Err(format!("{failed:?}")),
             };
             Box::pin(async { answer })

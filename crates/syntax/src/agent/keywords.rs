@@ -103,7 +103,7 @@ pub const TABLE: &[Keyword] = &[
     row("quarantine", Role::Expression, "asks a model that sees nothing else, and gives a value of a type"),
     row("by", Role::Clause, "names the agent that carries out the task"),
     row("retries", Role::Clause, "bounds how often a failed call is repeated; a timeout is not"),
-    row("timeout", Role::Clause, "the seconds that each attempt has; then the work is cancelled"),
+    row("timeout", Role::Clause, "the seconds that each attempt has; then the work is canceled"),
     row("on_fail", Role::Clause, "`abort`, or `use` of another value, if all attempts fail"),
     row("with", Role::Link, ""),
     row("retry", Role::Link, ""),

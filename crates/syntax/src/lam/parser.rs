@@ -1014,11 +1014,11 @@ impl<'a> Parser<'a> {
                     let e = self.unary();
                     self.add(Term::Within(seconds, e), start)
                 }
-                "assert" => self.labelled(Term::Assert),
+                "assert" => self.labeled(Term::Assert),
                 "endorse" | "declassify" => {
                     let endorse = self.is_word("endorse");
                     self.allowed(self.options.endorse);
-                    self.labelled(if endorse { Term::Endorse } else { Term::Declassify })
+                    self.labeled(if endorse { Term::Endorse } else { Term::Declassify })
                 }
                 "classify" => {
                     self.bump();
@@ -1108,7 +1108,7 @@ impl<'a> Parser<'a> {
         self.add(make(e), start)
     }
 
-    fn labelled(&mut self, make: fn(TermId, TermId) -> Term) -> TermId {
+    fn labeled(&mut self, make: fn(TermId, TermId) -> Term) -> TermId {
         let start = self.start();
         self.bump();
         let l = self.argument();

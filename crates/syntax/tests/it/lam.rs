@@ -254,7 +254,7 @@ fn hostile_texts_end_quickly() {
     for text in texts {
         let start = Instant::now();
         let parsed = read(&text);
-        // Generous: the machine may be busy and the build unoptimised.
+        // Generous: the machine may be busy and the build unoptimized.
         assert!(start.elapsed() < Duration::from_secs(20), "{:?} {}", start.elapsed(), &text[..20]);
         assert!(parsed.diagnostics.len() <= MAX_ERRORS);
         assert_eq!(parsed.code.is_none(), parsed.diagnostics.iter().any(|d| d.level == Level::Error));

@@ -52,7 +52,7 @@ pub struct Style {
     /// True if stores fail now and then.
     pub failing_stores: bool,
     /// True if tools label what they return, now and then.
-    pub labelling: bool,
+    pub labeling: bool,
     /// True if some errors of models are permanent, and some `try`s let those pass.
     pub permanent: bool,
     /// Variables that are in scope of the whole program (the first is the outermost). Programs use them
@@ -81,7 +81,7 @@ impl Default for Style {
             messages: false,
             lattice: None,
             failing_stores: true,
-            labelling: true,
+            labeling: true,
             permanent: true,
             given: Vec::new(),
             deciding: 1,
@@ -317,7 +317,7 @@ fn at_hand(ast: Ast, rng: &mut Rng, lattice: LatticeKind, style: &Style, inner: 
             match rng.below(4) {
                 0 => node(Op::App, [function, number]),
                 which => {
-                    let labelled = match which {
+                    let labeled = match which {
                         1 => function,
                         _ => node(Op::Relabel, [Ast::lit(label(rng, lattice)), function]),
                     };
@@ -326,7 +326,7 @@ fn at_hand(ast: Ast, rng: &mut Rng, lattice: LatticeKind, style: &Style, inner: 
                         0 => call,
                         _ => node(Op::Prim(Prim::Add), [call, Ast::lit(Num::ZERO)]),
                     };
-                    node(Op::Let, [labelled, used])
+                    node(Op::Let, [labeled, used])
                 }
             }
         }
@@ -460,7 +460,7 @@ pub(crate) fn program(rng: &mut Rng, style: &Style) -> Program {
         answer: AnswerSink::default(),
         messages: style.messages,
         failing_stores: style.failing_stores,
-        labelling: style.labelling,
+        labeling: style.labeling,
         permanent: style.permanent,
         tools,
         stores,
@@ -1624,10 +1624,10 @@ impl Making<'_> {
     fn doubtful(&mut self, ty: &Ty, size: u32) -> Ast {
         let l = self.label(1);
         let e = self.term(ty, size);
-        let labelled = node(Op::Relabel, [l, e.clone()]);
+        let labeled = node(Op::Relabel, [l, e.clone()]);
         match self.test_of_given() {
-            Some(test) => node(Op::If, [test, labelled, e]),
-            None => labelled,
+            Some(test) => node(Op::If, [test, labeled, e]),
+            None => labeled,
         }
     }
 

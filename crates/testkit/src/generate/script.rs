@@ -158,12 +158,12 @@ impl Script {
                     0 => Data::Tag("odd".into(), Data::Null.into()),
                     _ => Data::Bool(true),
                 }),
-                Some(tool) if self.program.labelling && rng.chance(10) => {
+                Some(tool) if self.program.labeling && rng.chance(10) => {
                     let data = data_of(rng, &tool.result);
-                    Answer::Labelled(data, spec(rng, self.program.lattice, 10, 20))
+                    Answer::Labeled(data, spec(rng, self.program.lattice, 10, 20))
                 }
                 Some(tool) if !tool.parts.is_empty() => {
-                    let mut drawing = Unlabelled(rng.draw());
+                    let mut drawing = Unlabeled(rng.draw());
                     Answer::Data(draw_parts(&mut drawing, &tool.parts.root(), &tool.result, "", ()).0)
                 }
                 Some(tool) => Answer::Data(data_of(rng, &tool.result)),
@@ -200,9 +200,9 @@ impl Script {
 }
 
 /// Results that depend on nothing but the call.
-struct Unlabelled(u64);
+struct Unlabeled(u64);
 
-impl Drawing for Unlabelled {
+impl Drawing for Unlabeled {
     type Label = ();
 
     fn rng(&mut self, path: &str, (): &()) -> Rng {

@@ -3,7 +3,7 @@
 //!
 //! The model is obedient: it does whatever an injected text tells it to do.
 
-use analysis::flow::{Options, Sink, Verdict, analyse};
+use analysis::flow::{Options, Sink, Verdict, analyze};
 use core_ir::{Code, Data, LabelSpec, Name, Role};
 use diagnostics::Sources;
 use machine::{Call, CodeParser, Config, Failure, Machine, Message, Output, Reply, Response};
@@ -262,7 +262,7 @@ fn every_attack_is_stopped_for_its_reason() {
 fn every_refusal_was_foreseen() {
     for attack in gallery() {
         let name = attack.path.display().to_string();
-        let report = analyse(&Arc::new(attack.code.clone()), &enforced(&attack).1);
+        let report = analyze(&Arc::new(attack.code.clone()), &enforced(&attack).1);
         assert_eq!(report.gave_up, None, "{name}");
         let foreseen = &attack.about["foreseen"];
         let of = |sink: &Sink| foreseen[sink.kind()].as_str().is_some_and(|n| Some(n) == sink.name());
@@ -297,7 +297,7 @@ fn patterns_do_their_work_and_at_worst_what_they_say() {
             done.acts,
             done.result
         );
-        let report = analyse(&Arc::new(pattern.code.clone()), &enforced(&pattern).1);
+        let report = analyze(&Arc::new(pattern.code.clone()), &enforced(&pattern).1);
         // Only somebody who is asked may still refuse.
         let refused = report.sites.iter().filter(|s| s.verdict != Verdict::Always && s.asks.is_none());
         assert_eq!(refused.count(), 0, "{name}: {:#?}", report.sites);

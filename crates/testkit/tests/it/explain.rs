@@ -19,7 +19,7 @@ fn explained(program: &Program, order: Order) -> (Outcome, String) {
     let Output::Done(result) = machine.poll() else { panic!("the run has ended") };
     match result {
         Ok(value) => {
-            for (way, label) in machine.labelled_parts(&value, 50) {
+            for (way, label) in machine.labeled_parts(&value, 50) {
                 text += &format!("{way}: {}\n", shown(&machine, label));
             }
         }
@@ -145,7 +145,7 @@ fn each_component_has_its_own_way_and_endorsing_ends_one() {
     let text = format!("{TOOLS}let m = tool[mail] 'q' in let w = tool[web] 'q' in endorse [] m + w");
     let (machine, result) = run(&text, &["a", "b"]);
     let value = result.unwrap();
-    let (_, label) = machine.clone().labelled_parts(&value, 1).remove(0);
+    let (_, label) = machine.clone().labeled_parts(&value, 1).remove(0);
     assert_eq!(ways(&machine.why(label), "S"), ["tool mail"]);
     assert_eq!(ways(&machine.why(label), "U"), ["tool web"]);
 }
@@ -155,7 +155,7 @@ fn a_decision_and_a_key_are_steps() {
     let text = r#"mem (let x = recall k in if x == 'a' then ["S"]: 1 else 2) {k: Str @ ["U"]}"#;
     let (machine, result) = run(text, &["a"]);
     let value = result.unwrap();
-    let (_, label) = machine.clone().labelled_parts(&value, 1).remove(0);
+    let (_, label) = machine.clone().labeled_parts(&value, 1).remove(0);
     assert_eq!(ways(&machine.why(label), "U"), ["decided <- key k"]);
     assert_eq!(ways(&machine.why(label), "S"), ["stated"]);
 }

@@ -1,7 +1,7 @@
 //! No run contradicts the static flow analysis.
 
 use crate::common::{cases, config};
-use analysis::flow::{FlowReport, Options, Sink, Verdict, analyse};
+use analysis::flow::{FlowReport, Options, Sink, Verdict, analyze};
 use core_ir::{Bound, Code, Data, Label, Lattice, LatticeKind, print_code};
 use diagnostics::{FileId, Span};
 use machine::{Call, ErrorCode, Failure, Machine, Output, Response};
@@ -13,7 +13,7 @@ use testkit::generate::{Ast, Op, Program, Reply, Script, Style, prelude, program
 
 /// The labels that tools state themselves are known to nobody before the run.
 fn style() -> Style {
-    Style { labelling: false, ..Style::default() }
+    Style { labeling: false, ..Style::default() }
 }
 
 /// The program with a place of its own for each term: printed and read again.
@@ -76,7 +76,7 @@ fn holds(program: &Program) -> Result<(), TestCaseError> {
         clearance: Some(program.clearance.clone()),
         ..Options::default()
     };
-    let report = analyse(&code, &options);
+    let report = analyze(&code, &options);
     if report.gave_up.is_some() {
         return Ok(());
     }
@@ -155,7 +155,7 @@ proptest! {
     }
 
     #[test]
-    fn flow_claims_hold_for_results_with_labelled_parts(program in programs(Style { parts: true, ..style() })) {
+    fn flow_claims_hold_for_results_with_labeled_parts(program in programs(Style { parts: true, ..style() })) {
         holds_caught_or_not(&program)?;
     }
 
@@ -209,7 +209,7 @@ fn something_is_claimed_of_most_programs() {
         let program = programs(style()).new_tree(&mut runner).unwrap().current();
         let Some(code) = with_places(&program) else { continue };
         let options = Options { lattice: program.lattice, ..Options::default() };
-        let report = analyse(&code, &options);
+        let report = analyze(&code, &options);
         all += 1;
         gave_up += usize::from(report.gave_up.is_some());
         for site in &report.sites {
@@ -259,7 +259,7 @@ fn claims_are_tried_on_every_lattice_and_former() {
         let Some(code) = with_places(&program) else { continue };
         let clearance = Some(program.clearance.clone());
         let options = Options { lattice: program.lattice, clearance, ..Options::default() };
-        let report = analyse(&code, &options);
+        let report = analyze(&code, &options);
         if report.gave_up.is_some() {
             continue;
         }

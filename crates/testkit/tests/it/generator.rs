@@ -26,7 +26,7 @@ fn run(program: &Program) -> Outcome {
 #[test]
 fn programs_are_of_all_kinds() {
     let mut runner = TestRunner::deterministic();
-    let (mut ends, mut requests, mut labelled) = (BTreeMap::new(), BTreeMap::new(), 0);
+    let (mut ends, mut requests, mut labeled) = (BTreeMap::new(), BTreeMap::new(), 0);
     let total = 3_000;
     for i in 0..total {
         let style = Style { wild: if i % 4 == 0 { 50 } else { 2 }, ..Style::default() };
@@ -40,11 +40,11 @@ fn programs_are_of_all_kinds() {
         }
         let bottom = Lattice::new(program.lattice).data_of(Label::BOTTOM);
         if outcome.result.is_ok_and(|tree| tree.label != bottom) {
-            labelled += 1;
+            labeled += 1;
         }
     }
-    let seen = format!("{ends:?} {requests:?}, {labelled} labelled");
-    assert!(ends["value"] > total / 3 && labelled > total / 10, "{seen}");
+    let seen = format!("{ends:?} {requests:?}, {labeled} labeled");
+    assert!(ends["value"] > total / 3 && labeled > total / 10, "{seen}");
     for code in [
         "assert",
         "classify",

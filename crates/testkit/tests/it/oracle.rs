@@ -260,7 +260,7 @@ impl World for Stored {
             Answer::Text(text(said))
         } else if let Some(result) = answer.get("data") {
             match answer.get("label") {
-                Some(label) => Answer::Labelled(data(result), label_of(label)),
+                Some(label) => Answer::Labeled(data(result), label_of(label)),
                 None => Answer::Data(data(result)),
             }
         } else if let Some(Value::Bool(b)) = answer.get("drawn") {
@@ -555,7 +555,7 @@ fn recorded(program: &Program, asked: &[(Call, Answer)]) -> Vec<Value> {
                 };
                 json!({"calls": calls.iter().map(call).collect::<Vec<_>>()})
             }
-            (_, Answer::Labelled(d, label)) => {
+            (_, Answer::Labeled(d, label)) => {
                 json!({"data": exchange::data_json(d), "label": label_json(label)})
             }
             (_, Answer::Approved(Ok(()))) => json!({"approved": true}),
@@ -595,7 +595,7 @@ fn prelude_terms() -> Value {
 }
 
 /// Programs as the other tests have them, and such of secrets that are tested for noninterference: these
-/// decide by labelled values.
+/// decide by labeled values.
 fn program(number: u64, runner: &mut TestRunner) -> Program {
     let style = Style {
         in_order: true,

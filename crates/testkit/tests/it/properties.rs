@@ -192,12 +192,12 @@ impl Observer {
     }
 }
 
-/// The function of the program's variable, which is labelled first. The program itself sees only what is
-/// labelled.
+/// The function of the program's variable, which is labeled first. The program itself sees only what is
+/// labeled.
 fn with_secret(program: &Program, label: &Data) -> Program {
-    let labelled = Ast::new(Op::Lam, [Ast::new(Op::Relabel, [Ast::lit(label.clone()), Ast::var(0)])]);
+    let labeled = Ast::new(Op::Lam, [Ast::new(Op::Relabel, [Ast::lit(label.clone()), Ast::var(0)])]);
     let body = Ast::new(Op::Lam, [program.ast.clone()]);
-    program.with(Ast::new(Op::Compose, [labelled, body]))
+    program.with(Ast::new(Op::Compose, [labeled, body]))
 }
 
 /// Two runs of a program on inputs that an observer must not tell apart.

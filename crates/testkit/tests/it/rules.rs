@@ -599,7 +599,7 @@ fn approval() {
 #[test]
 fn a_tool_may_label_what_it_returns() {
     let exact = |l: &[&str]| core_ir::LabelSpec::Exact(Data::list(l.iter().map(|l| Data::str(*l))));
-    let answers = |l: core_ir::LabelSpec| [Answer::Labelled(num(1), l)];
+    let answers = |l: core_ir::LabelSpec| [Answer::Labeled(num(1), l)];
     let t = "tool t(x: Num) -> Num @ [\"S\"] pure\ntool[t] 1";
     asked(&[
         (t, &answers(exact(&["U"])), "[\"U\",\"S\"]:1; t(x=1)@[\"U\",\"S\"]"),

@@ -60,7 +60,7 @@ fn answer(text: &str) -> Answer {
             let call = |(name, args): (String, _)| (name.into(), Data::from_json(&args).expect("data"));
             Answer::ToolCalls(calls.into_iter().map(call).collect())
         }
-        "labelled" => Answer::Labelled(read(second), LabelSpec::Exact(read(first))),
+        "labeled" => Answer::Labeled(read(second), LabelSpec::Exact(read(first))),
         "approve" => Answer::Approved(Ok(())),
         "refuse" => Answer::Approved(Err(rest.into())),
         "late" => Answer::Late(rest.parse().expect("a number")),

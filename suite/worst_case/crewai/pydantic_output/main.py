@@ -8,6 +8,6 @@ class Report(BaseModel):
     score: int
 
 
-analyst = Agent(role="Analyst", goal="Analyse", backstory="An analyst.", llm="gpt-4o-mini")
-task = Task(description="Analyse the market.", expected_output="A report.", agent=analyst, output_pydantic=Report)
+analyst = Agent(role="Analyst", goal="Analyze", backstory="An analyst.", llm="gpt-4o-mini")
+task = Task(description="Analyze the market.", expected_output="A report.", agent=analyst, output_pydantic=Report)
 print(Crew(agents=[analyst], tasks=[task]).kickoff().pydantic)

@@ -4,7 +4,7 @@ import asyncio
 from agents import Agent, Runner
 
 condenser = Agent(name="Condenser", instructions="Make it one line.", model="gpt-4o-mini")
-analyst = Agent(name="Analyst", instructions="Analyse the numbers.", model="gpt-4o-mini")
+analyst = Agent(name="Analyst", instructions="Analyze the numbers.", model="gpt-4o-mini")
 
 
 async def condense(result) -> str:
@@ -15,6 +15,6 @@ boss = Agent(
     name="Boss",
     instructions="Decide.",
     model="gpt-4o-mini",
-    tools=[analyst.as_tool("analyse", "Analyses numbers.", custom_output_extractor=condense)],
+    tools=[analyst.as_tool("analyze", "Analyses numbers.", custom_output_extractor=condense)],
 )
 print(asyncio.run(Runner.run(boss, "Shall we buy?", max_turns=3)).final_output)

@@ -352,12 +352,12 @@ impl<'a> Repl<'a> {
         };
         match name {
             "label" | "trace" => self.observe(ui, name, &text, &code),
-            _ => self.analyse(ui, name, &code),
+            _ => self.analyze(ui, name, &code),
         }
     }
 
     /// Prints the static analyses of a term.
-    fn analyse(&self, ui: &Ui, name: &str, code: &Arc<Code>) -> Exit {
+    fn analyze(&self, ui: &Ui, name: &str, code: &Arc<Code>) -> Exit {
         let typing = types::check(code, None);
         let failed = has_errors(&typing.diagnostics);
         ui.problems(&self.sources, &worth_saying(ui, typing.diagnostics));

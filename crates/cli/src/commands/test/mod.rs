@@ -126,7 +126,7 @@ pub fn test(ui: &Ui, args: &TestArgs) -> Exit {
         ui.note(&parts.join(", "));
     }
     match () {
-        () if interrupted => Exit::Cancelled,
+        () if interrupted => Exit::Canceled,
         () if failed > 0 || broken > 0 => Exit::Failed,
         () => Exit::Done,
     }
@@ -282,7 +282,7 @@ fn run_all(
             waiting.push(((i, j), test.clone(), handlers, config, faults));
         }
     }
-    let (ran, cancelled) = runtime.block_on(async {
+    let (ran, canceled) = runtime.block_on(async {
         let cancel = CancellationToken::new();
         interrupt::cancels(cancel.clone());
         let free = Arc::new(Semaphore::new(jobs));
@@ -327,12 +327,12 @@ fn run_all(
         ui.status("");
     }
     let all: usize = suites.iter().map(|s| s.tests.len()).sum();
-    if !cancelled && ran.len() < all {
+    if !canceled && ran.len() < all {
         ui.say("internal error: a test ended without a result; please report this program");
         return Err(Exit::Failed);
     }
     // Those that the interruption ended have not failed.
-    let ran = if cancelled {
+    let ran = if canceled {
         ran.into_iter()
             .filter(
                 |(_, r)| !matches!(&r.report.result, Err(f) if f.stopped == Some(StopReason::Interrupted)),
@@ -341,7 +341,7 @@ fn run_all(
     } else {
         ran
     };
-    Ok((ran, cancelled))
+    Ok((ran, canceled))
 }
 
 /// Refuses a test whose tools can't really be called, before any request is made.

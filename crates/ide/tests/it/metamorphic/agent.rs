@@ -131,7 +131,7 @@ fn meaning(path: &str, text: &str) -> Meaning {
         for (entry, code) in &lowered {
             all.extend(types::check(code, Some(&entry.input)).diagnostics);
             let options = flow::Options { applied: true, ..flow::Options::default() };
-            all.extend(flow::findings(&flow::analyse(code, &options)));
+            all.extend(flow::findings(&flow::analyze(code, &options)));
             let unit = Unit {
                 name: entry.name.as_str().into(),
                 kind: UnitKind::Agent,

@@ -1,4 +1,4 @@
-//! Sinks and sources of labelled data, and what the language has beside the common statements.
+//! Sinks and sources of labeled data, and what the language has beside the common statements.
 
 use super::{Kind, Plans};
 

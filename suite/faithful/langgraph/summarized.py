@@ -19,22 +19,22 @@ def talk(state: State):
     return {"messages": [llm.invoke(messages)]}
 
 
-def summarise(state: State):
+def summarize(state: State):
     messages = state["messages"] + [HumanMessage(content="Sum this up.")]
     reply = llm.invoke(messages)
     return {"summary": reply.content, "messages": [RemoveMessage(id=m.id) for m in state["messages"][:-2]]}
 
 
 def enough(state: State):
-    return "summarise" if len(state["messages"]) > 1 else END
+    return "summarize" if len(state["messages"]) > 1 else END
 
 
 builder = StateGraph(State)
 builder.add_node("talk", talk)
-builder.add_node("summarise", summarise)
+builder.add_node("summarize", summarize)
 builder.add_edge(START, "talk")
-builder.add_conditional_edges("talk", enough, ["summarise", END])
-builder.add_edge("summarise", END)
+builder.add_conditional_edges("talk", enough, ["summarize", END])
+builder.add_edge("summarize", END)
 graph = builder.compile()
 
 if __name__ == "__main__":

@@ -353,7 +353,7 @@ impl<'c> Tree<'c> {
         })
     }
 
-    /// A function whose value is labelled with the program counter, wherever it is evaluated.
+    /// A function whose value is labeled with the program counter, wherever it is evaluated.
     pub(crate) fn is_function(&self, id: TermId) -> bool {
         match self.node(id) {
             Node::Compose(_) | Node::Both(..) => true,

@@ -3,7 +3,7 @@
 //! `ENTAIL_CASES=100000` tries that many programs.
 
 use core_ir::{Bound, Catches, Code, Comparison, Data, Label, Lattice, Measure, Num, Pred, Type};
-use optimise::{Kind, RULES, Rule, Verdict, equivalent, optimise};
+use optimize::{Kind, RULES, Rule, Verdict, equivalent, optimize};
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::TestRunner;
 use std::collections::BTreeMap;
@@ -195,10 +195,10 @@ fn laws_keep_results_labels_and_requests() {
         }
         let before = shown(&program, &before);
         // Each by itself, and all together.
-        let two = optimise::rules(["let-dead", "compose-assoc"]).expect("rules");
+        let two = optimize::rules(["let-dead", "compose-assoc"]).expect("rules");
         let sets = each.iter().map(|r| vec![*r]).chain([two, each.clone()]);
         for rules in sets {
-            let done = optimise(&code, &rules);
+            let done = optimize(&code, &rules);
             if done.steps.is_empty() {
                 continue;
             }
@@ -233,7 +233,7 @@ fn laws_keep_results_labels_and_requests() {
 fn rewriting_is_idempotent_and_recognized() {
     let mut runner = TestRunner::deterministic();
     let mut rng = Rng::new(2);
-    let laws = optimise::laws();
+    let laws = optimize::laws();
     let (mut changed, mut equal) = (0, 0);
     for _ in 0..cases() / 8 {
         let program = programs(Style { size: 25, ..Style::default() })
@@ -242,12 +242,12 @@ fn rewriting_is_idempotent_and_recognized() {
             .current();
         let program = program.with(planted(&mut rng, &program.ast));
         let code = program.code();
-        let done = optimise(&code, &laws);
+        let done = optimize(&code, &laws);
         if done.steps.is_empty() {
             continue;
         }
         changed += 1;
-        assert_eq!(optimise(&done.code, &laws).steps, [], "{}", core_ir::print_code(&done.code));
+        assert_eq!(optimize(&done.code, &laws).steps, [], "{}", core_ir::print_code(&done.code));
         equal += u32::from(matches!(equivalent(&code, &done.code), Verdict::Equal(_)));
     }
     assert!(changed > 0 && equal * 100 >= changed * 99, "{equal} of {changed}");
@@ -289,8 +289,8 @@ fn repeated(rng: &mut Rng, t: Ast) -> Ast {
 fn cost_rewrites_keep_values_of_pure_tools() {
     let mut runner = TestRunner::deterministic();
     let mut rng = Rng::new(3);
-    let share = optimise::rules(["share-calls"]).expect("a rule");
-    let all = optimise::rules(["cost"]).expect("rules");
+    let share = optimize::rules(["share-calls"]).expect("a rule");
+    let all = optimize::rules(["cost"]).expect("rules");
     let (mut shared, mut fewer) = (0, 0);
     for i in 0..cases() {
         let style = Style { size: 25, wild: [1, 10][i as usize % 2], ..Style::default() };
@@ -308,10 +308,10 @@ fn cost_rewrites_keep_values_of_pure_tools() {
             let bound = analysis::cost::bound(code, false);
             [bound.model_calls.most, bound.tool_calls.most].map(|m| m.unwrap_or(u64::MAX))
         };
-        let saved = optimise(&code, &all);
+        let saved = optimize(&code, &all);
         let (before, after) = (least(&code), least(&Arc::new(saved.code.clone())));
         assert!(before.iter().zip(&after).all(|(b, a)| a <= b), "{before:?} {after:?}\n{program:?}");
-        let done = optimise(&code, &share);
+        let done = optimize(&code, &share);
         if done.steps.is_empty() {
             continue;
         }
@@ -406,7 +406,7 @@ fn messages_that_are_looked_at_are_part_of_a_result() {
         assert!(matches!(both(&ignored), Verdict::Equal(_)), "{a}");
         assert_eq!(both(&caught), Verdict::Unknown, "{a}");
         let code = lam(&caught(a));
-        assert_eq!(optimise(&code, &optimise::laws()).steps, [], "{a}");
+        assert_eq!(optimize(&code, &optimize::laws()).steps, [], "{a}");
     }
 }
 
@@ -451,7 +451,7 @@ fn laws_keep_captured_values() {
         r"\y. (\x. (\z. x) y) >> id",
     ];
     for source in captured {
-        let code = optimise(&lam(source), &optimise::laws()).code;
+        let code = optimize(&lam(source), &optimize::laws()).code;
         assert!(
             core_ir::print_code(&code).matches('y').count() > 1,
             "{source}: {}",
@@ -466,7 +466,7 @@ fn laws_keep_captured_values() {
         r"let y = @'a' in fst (1, y)",
     ];
     for source in free {
-        let done = optimise(&lam(source), &optimise::laws());
+        let done = optimize(&lam(source), &optimize::laws());
         assert_eq!(done.steps.len(), 1, "{source}: {}", core_ir::print_code(&done.code));
     }
     let label = |e: &str| format!("let y = [\"S\"]: 1 in prim[is_fn]({e})");
@@ -477,8 +477,8 @@ fn laws_keep_captured_values() {
 #[test]
 fn names_are_kept_where_they_capture_nothing() {
     let show = |source: &str, rules: &[&str]| {
-        let rules = optimise::rules(rules.iter().copied()).expect("rules");
-        let code = optimise(&lam(source), &rules).code;
+        let rules = optimize::rules(rules.iter().copied()).expect("rules");
+        let code = optimize(&lam(source), &rules).code;
         core_ir::print_code(&code).split_whitespace().collect::<Vec<_>>().join(" ")
     };
     assert_eq!(show(r"\x. let y = x in \x. x + y", &["laws"]), r"\x. \$x1. $x1 + x");
@@ -504,8 +504,8 @@ fn cost_rewrites_save_calls() {
     ];
     for (source, rule, before, after) in cases {
         let code = lam(&format!("{tool}{source}"));
-        let rules = optimise::rules([rule]).expect("a rule");
-        let done = optimise(&code, &rules).code;
+        let rules = optimize::rules([rule]).expect("a rule");
+        let done = optimize(&code, &rules).code;
         let most = |code: &Code| {
             let b = calls(code);
             b.model_calls.most.unwrap_or(0) + b.tool_calls.most.unwrap_or(0)
@@ -515,7 +515,7 @@ fn cost_rewrites_save_calls() {
     let store = "store s {k: Num}\n";
     let reads = |source: &str| {
         let code = lam(&format!("{store}{source}"));
-        let done = optimise(&code, &optimise::rules(["hoist-reads"]).expect("a rule")).code;
+        let done = optimize(&code, &optimize::rules(["hoist-reads"]).expect("a rule")).code;
         done.iter().filter(|(_, t)| matches!(t, core_ir::Term::Recall(..))).count()
     };
     assert_eq!(reads("mem [recall k, recall k] s"), 1);

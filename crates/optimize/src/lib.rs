@@ -1,7 +1,7 @@
-//! The equational theory of the calculus: named rewrites, an optimiser, and equality of programs up to the
+//! The equational theory of the calculus: named rewrites, an optimizer, and equality of programs up to the
 //! laws.
 //!
-//! Entry points: [`optimise`] with [`laws`] or rules chosen by [`rules`], and [`equivalent`].
+//! Entry points: [`optimize`] with [`laws`] or rules chosen by [`rules`], and [`equivalent`].
 //!
 //! A law preserves results, labels and requests; each is a property of `tests/laws.rs` over generated
 //! programs. A cost rewrite saves calls, so it changes requests, and is applied only if named explicitly.
@@ -89,7 +89,7 @@ pub const RULES: &[Rule] = rules! {
     "share-calls" Cost cost::share_calls, "… tool[f] e … tool[f] e … = let x = tool[f] e in … x … x …, for a pure tool";
 };
 
-/// The laws that an optimiser may always apply.
+/// The laws that an optimizer may always apply.
 pub fn laws() -> Vec<&'static Rule> {
     RULES.iter().filter(|r| r.kind == Kind::Law).collect()
 }
@@ -101,8 +101,8 @@ pub fn laws() -> Vec<&'static Rule> {
 ///
 /// # Examples
 /// ```
-/// assert_eq!(optimise::rules(["beta", "fuse-models"]).unwrap().len(), 2);
-/// assert_eq!(optimise::rules(["bogus"]).unwrap_err(), "bogus");
+/// assert_eq!(optimize::rules(["beta", "fuse-models"]).unwrap().len(), 2);
+/// assert_eq!(optimize::rules(["bogus"]).unwrap_err(), "bogus");
 /// ```
 pub fn rules<'n>(names: impl IntoIterator<Item = &'n str>) -> Result<Vec<&'static Rule>, String> {
     let mut chosen: Vec<&'static Rule> = Vec::new();
@@ -135,7 +135,7 @@ pub struct Step {
 
 /// A term after rewriting.
 #[derive(Clone, Debug)]
-pub struct Optimised {
+pub struct Optimized {
     /// The term; the one that was given if nothing was rewritten.
     pub code: Code,
     /// Rewrites in order.
@@ -161,12 +161,12 @@ const MAX_NODES: usize = 2_000_000;
 /// let (c, x, y) = (b.lit(true, at), b.lit("a", at), b.lit("b", at));
 /// let term = b.add(Term::If(c, x, y, IfSugar::Plain), at);
 /// let code = b.finish(term, &Globals::none()).unwrap();
-/// let done = optimise::optimise(&code, &optimise::laws());
+/// let done = optimize::optimize(&code, &optimize::laws());
 /// assert_eq!(*done.code.term(done.code.root()), Term::Lit(Data::str("a")));
 /// assert_eq!(done.steps[0].rule, "if-known");
 /// ```
-pub fn optimise(code: &Code, rules: &[&Rule]) -> Optimised {
-    let mut done = Optimised { code: code.clone(), steps: Vec::new() };
+pub fn optimize(code: &Code, rules: &[&Rule]) -> Optimized {
+    let mut done = Optimized { code: code.clone(), steps: Vec::new() };
     // A law may depend on the constructs anywhere in the program, of which there may be fewer now.
     for _ in 0..MAX_ROUNDS {
         if done.code.len() > MAX_TERMS {
@@ -288,7 +288,7 @@ pub enum Verdict {
 /// ```
 /// use core_ir::{Builder, Globals, ModelParams, Term};
 /// use diagnostics::{FileId, Span};
-/// use optimise::{Verdict, equivalent};
+/// use optimize::{Verdict, equivalent};
 /// let at = Span { file: FileId(0), start: 0, end: 0 };
 /// let stage = |b: &mut Builder, text: &str| {
 ///     let p = b.lit(text, at);
@@ -311,7 +311,7 @@ pub fn equivalent(a: &Code, b: &Code) -> Verdict {
         return Verdict::Unknown;
     }
     let rules: Vec<&Rule> = RULES.iter().filter(|r| r.kind != Kind::Cost).collect();
-    let (first, second) = (optimise(a, &rules), optimise(b, &rules));
+    let (first, second) = (optimize(a, &rules), optimize(b, &rules));
     let ((left, x), (right, y)) = (Tree::new(&first.code), Tree::new(&second.code));
     if !left.same(x, &right, y) {
         return Verdict::Unknown;
