@@ -42,6 +42,75 @@ pub fn without_code(line: &str) -> String {
     out
 }
 
+/// One sentence of a page.
+#[derive(Clone, Debug)]
+pub struct Sentence {
+    /// Line of its paragraph or item, from 1.
+    pub line: usize,
+    /// Text, with `CODE` for inline code and without the targets of links.
+    pub text: String,
+}
+
+/// Returns the sentences of a page's paragraphs and items of lists. Tables, headings and fenced blocks have
+/// none. A period before a capital letter, emphasis or code ends one, and so does a colon.
+pub fn sentences(lines: &[Line<'_>]) -> Vec<Sentence> {
+    let mut blocks: Vec<Sentence> = Vec::new();
+    let mut is_open = false;
+    for line in lines {
+        let text = line.text.trim();
+        if line.is_code || text.is_empty() || text.starts_with(['|', '#', '<']) {
+            is_open = false;
+            continue;
+        }
+        let number = text.trim_start_matches(|c: char| c.is_ascii_digit());
+        let is_numbered = number.len() < text.len() && number.starts_with(". ");
+        let item = text.strip_prefix("- ").or_else(|| is_numbered.then(|| &number[2..]));
+        match blocks.last_mut().filter(|_| is_open && item.is_none()) {
+            Some(block) => block.text.push_str(&format!(" {text}")),
+            None => blocks.push(Sentence { line: line.number, text: item.unwrap_or(text).to_string() }),
+        }
+        is_open = true;
+    }
+    blocks.iter().flat_map(|block| split(block.line, &prose(&block.text))).collect()
+}
+
+/// Replaces inline code by `CODE` and removes the targets of links.
+fn prose(text: &str) -> String {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find('`') {
+        let fence = rest[at..].chars().take_while(|c| *c == '`').count();
+        let (before, code) = (&rest[..at], &rest[at + fence..]);
+        let Some(end) = code.find(&"`".repeat(fence)) else { break };
+        out.push_str(before);
+        out.push_str("CODE");
+        rest = &code[end + fence..];
+    }
+    out.push_str(rest);
+    let mut parts = out.split("](");
+    let first = parts.next().unwrap_or("").to_string();
+    parts.fold(first, |text, part| text + "]" + part.split_once(')').map_or("", |(_, after)| after))
+}
+
+fn split(line: usize, text: &str) -> Vec<Sentence> {
+    let mut out = vec![Sentence { line, text: String::new() }];
+    let words: Vec<&str> = text.split_whitespace().collect();
+    for (n, word) in words.iter().enumerate() {
+        if let Some(last) = out.last_mut() {
+            last.text.push_str(&format!("{}{word}", if last.text.is_empty() { "" } else { " " }));
+        }
+        let end = word.trim_end_matches([')', '"', '*', '_', ']']);
+        let is_new = words.get(n + 1).is_some_and(|next| {
+            let first = next.chars().find(|c| c.is_alphanumeric());
+            next.starts_with('*') || first.is_some_and(|c| !c.is_lowercase())
+        });
+        if end.ends_with(':') || (end.ends_with(['.', '!', '?', '…']) && is_new) {
+            out.push(Sentence { line, text: String::new() });
+        }
+    }
+    out
+}
+
 /// Returns the headings of a page with their levels, from 1 to 6.
 pub fn headings(page: &str) -> Vec<(usize, &str)> {
     let heads = lines(page).into_iter().filter(|l| !l.is_code).filter_map(|l| {

@@ -12,6 +12,13 @@ use std::fmt;
 /// Longest line of prose and comments, in characters.
 pub const MAX_COLUMNS: usize = 110;
 
+/// Most words of a sentence on a page, inline code counted as one. Shorter is better: this leaves room for
+/// enumerations.
+pub const MAX_WORDS: usize = 30;
+
+/// Most semicolons of a sentence on a page.
+pub const MAX_SEMICOLONS: usize = 2;
+
 /// Sections of a rule's page, in their order.
 pub const RULE_SECTIONS: [&str; 5] = ["What it does", "Why it matters", "Example", "Fix", "Known limits"];
 
@@ -39,6 +46,8 @@ impl fmt::Display for Finding {
 pub enum Check {
     /// Prose of a page longer than [`MAX_COLUMNS`].
     ProseLength,
+    /// Sentence of a page with more than [`MAX_WORDS`] or [`MAX_SEMICOLONS`].
+    SentenceLength,
     /// Comment longer than [`MAX_COLUMNS`].
     CommentLength,
     /// Rule page without one of [`RULE_SECTIONS`], or without an example.
@@ -68,8 +77,9 @@ pub enum Check {
 }
 
 impl Check {
-    const ALL: [Check; 14] = [
+    const ALL: [Check; 15] = [
         Check::ProseLength,
+        Check::SentenceLength,
         Check::CommentLength,
         Check::RulePage,
         Check::PageWords,
@@ -89,6 +99,7 @@ impl Check {
     pub fn name(self) -> &'static str {
         match self {
             Check::ProseLength => "prose-length",
+            Check::SentenceLength => "sentence-length",
             Check::CommentLength => "comment-length",
             Check::RulePage => "rule-page",
             Check::PageWords => "page-words",
@@ -193,9 +204,28 @@ fn page(file: &File, found: &mut Vec<Finding>) {
             add(Check::StaleCount, line, format!("`{count}` will be wrong one day: leave the number out"));
         }
     }
+    // A decision record stays as it was written.
+    if !file.path.starts_with("docs/decisions/") {
+        for sentence in markdown::sentences(&lines) {
+            if let Some(problem) = too_many(&sentence.text) {
+                let message = format!("{problem} in \"{} …\": make it two sentences", clip(&sentence.text));
+                add(Check::SentenceLength, sentence.line, message);
+            }
+        }
+    }
     if file.path.starts_with("docs/rules/") && !file.path.ends_with("README.md") {
         rule_page(&file.text, &mut add);
     }
+}
+
+/// Tells what a sentence has too many of.
+fn too_many(sentence: &str) -> Option<String> {
+    let words = sentence.split_whitespace().filter(|w| w.chars().any(char::is_alphanumeric)).count();
+    let semicolons = sentence.matches(';').count();
+    if words > MAX_WORDS {
+        return Some(format!("{words} words"));
+    }
+    (semicolons > MAX_SEMICOLONS).then(|| format!("{semicolons} semicolons"))
 }
 
 /// Columns of a line of prose that is too long and could be wrapped.
@@ -488,6 +518,24 @@ mod tests {
         let fine = format!("| {long} |\n\n```text\n{long}\n```\n\n# {long}\n");
         assert_eq!(checks(&[page(&fine)]), []);
         assert_eq!(checks(&[page(&format!("`{long}`.\n"))]), []);
+    }
+
+    #[test]
+    fn long_sentences_are_found_and_items_code_and_abbreviated_links_are_not() {
+        let words = |n: usize| vec!["word"; n].join(" ");
+        let lines = |n: usize| words(n).replace("word word word", "word word\nword");
+        assert_eq!(checks(&[page(&format!("{}.\n", lines(31)))]), [Check::SentenceLength]);
+        assert_eq!(checks(&[page(&format!("{}.\n", lines(30)))]), []);
+        // Each of these ends a sentence.
+        let twice = |between: &str| checks(&[page(&format!("{}{between}{}.\n", lines(20), lines(20)))]);
+        for between in [". A\n", ".) `a b`\n", ": the\n", "\n- ", "\n\n", "\n1. "] {
+            assert_eq!(twice(between), [], "{between:?}");
+        }
+        assert_eq!(twice(" e.g. "), [Check::SentenceLength]);
+        let code = format!("{} `{}`.\n", lines(29), words(9));
+        assert_eq!(checks(&[page(&code)]), []);
+        assert_eq!(checks(&[page("a; b; c; d.\n")]), [Check::SentenceLength]);
+        assert_eq!(checks(&[page("a; b; c. D; e.\n")]), []);
     }
 
     #[test]
