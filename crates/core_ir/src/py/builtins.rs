@@ -91,6 +91,11 @@ pub(super) fn call(name: &str, args: &[Data], kw: &[(Name, Data)], limit: usize)
         },
         ("divmod", [a, b]) => match (number(a), number(b)) {
             (Some(x), Some(y)) => {
+                if y.is_zero()
+                    && let Some(message) = numbers::by_zero("divmod", numbers::whole(&x))
+                {
+                    return raise("ZeroDivisionError", message);
+                }
                 Ok(tuple(vec![Data::Num(numbers::floor_div(&x, &y)?), Data::Num(x.rem(&y)?)]))
             }
             _ => type_error(format!(
@@ -99,7 +104,8 @@ pub(super) fn call(name: &str, args: &[Data], kw: &[(Name, Data)], limit: usize)
                 class(b)
             )),
         },
-        ("pow", [a, b]) => numbers::binary("pow", a, b, limit),
+        ("pow", [a, b] | [a, b, Data::Null]) => numbers::binary("pow", a, b, limit),
+        ("pow", [a, b, m]) => numbers::pow_mod(a, b, m),
         ("range", [_] | [_, _] | [_, _, _]) => range(args, limit),
         ("list", []) => Ok(Data::list([])),
         ("list", [a]) => Ok(Data::list(iterate(a)?)),

@@ -2,8 +2,8 @@
 
 use super::numbers::{half_even, number, power, whole};
 use super::{
-    ClassKind, Moment, PyError, PyResult, View, class, dates, objects, pair, raise, type_error, unsupported,
-    value_error, view,
+    ClassKind, Moment, PyError, PyResult, View, class, dates, objects, pair, raise, type_error, unicode,
+    unsupported, value_error, view,
 };
 use crate::{Data, Num};
 
@@ -51,6 +51,10 @@ pub fn repr(d: &Data) -> String {
                 items.iter().filter_map(pair).map(|(k, v)| format!("{}: {}", repr(&k), repr(&v))).collect();
             format!("{{{}}}", all.join(", "))
         }
+        // The message of a `KeyError` is what `repr` shows of the key.
+        View::Exception(class @ "KeyError", message) | View::Exception(class, message @ "") => {
+            format!("{class}({message})")
+        }
         View::Exception(class, message) => format!("{class}({})", quoted(message)),
         View::Counter(inner) => {
             if super::truth(inner) {
@@ -96,10 +100,12 @@ fn quoted(s: &str) -> String {
                 out.push('\\');
                 out.push(c);
             }
-            c if (c as u32) < 0x20 || (0x7f..0xa0).contains(&(c as u32)) || c as u32 == 0xad => {
-                out.push_str(&format!("\\x{:02x}", c as u32));
-            }
-            c => out.push(c),
+            c if unicode::printable(c) => out.push(c),
+            c => out.push_str(&match c as u32 {
+                n @ ..=0xff => format!("\\x{n:02x}"),
+                n @ ..=0xffff => format!("\\u{n:04x}"),
+                n => format!("\\U{n:08x}"),
+            }),
         }
     }
     out.push(quote);
@@ -198,6 +204,8 @@ struct Spec {
     fill: char,
     align: Option<char>,
     sign: char,
+    /// True if a sign is written, also `-`.
+    signed: bool,
     alternate: bool,
     width: usize,
     group: Option<char>,
@@ -213,6 +221,7 @@ fn spec(text: &str) -> PyResult<Spec> {
         fill: ' ',
         align: None,
         sign: '-',
+        signed: false,
         alternate: false,
         width: 0,
         group: None,
@@ -220,9 +229,10 @@ fn spec(text: &str) -> PyResult<Spec> {
         kind: None,
     };
     let is_align = |c: char| matches!(c, '<' | '>' | '^' | '=');
+    let mut filled = false;
     match chars[..] {
         [fill, align, ..] if is_align(align) => {
-            (spec.fill, spec.align) = (fill, Some(align));
+            (spec.fill, spec.align, filled) = (fill, Some(align), true);
             at = 2;
         }
         [align, ..] if is_align(align) => {
@@ -237,11 +247,12 @@ fn spec(text: &str) -> PyResult<Spec> {
         found
     };
     if let Some(sign) = next(&mut at, &|c| matches!(c, '+' | '-' | ' ')) {
-        spec.sign = sign;
+        (spec.sign, spec.signed) = (sign, true);
     }
     spec.alternate = next(&mut at, &|c| c == '#').is_some();
-    if next(&mut at, &|c| c == '0').is_some() && spec.align.is_none() {
-        (spec.fill, spec.align) = ('0', Some('='));
+    // Beside a fill of its own, the zero is a digit of the width.
+    if !filled && next(&mut at, &|c| c == '0').is_some() {
+        (spec.fill, spec.align) = ('0', spec.align.or(Some('=')));
     }
     let digits = |at: &mut usize| {
         let mut out = String::new();
@@ -320,8 +331,11 @@ pub(super) fn format(d: &Data, text: &str, limit: usize) -> PyResult<String> {
             if spec.align == Some('=') && spec.fill != '0' {
                 return value_error("'=' alignment not allowed in string format specifier");
             }
-            if spec.sign != '-' {
+            if spec.signed {
                 return value_error("Sign not allowed in string format specifier");
+            }
+            if spec.alternate {
+                return value_error("Alternate form (#) not allowed in string format specifier");
             }
             if let Some(group) = spec.group {
                 return value_error(format!("Cannot specify '{group}' with 's'."));
@@ -345,6 +359,14 @@ pub(super) fn format(d: &Data, text: &str, limit: usize) -> PyResult<String> {
     let mut suffix = String::new();
     let mut prefix = "";
     let mut size = 3;
+    if let (Some(by), Some(k)) = (spec.group, spec.kind)
+        && (matches!(k, 'c' | 'n' | 's') || by == ',' && matches!(k, 'b' | 'o' | 'x' | 'X'))
+    {
+        return value_error(format!("Cannot specify '{by}' with '{k}'."));
+    }
+    if spec.kind == Some('c') && (spec.signed || spec.alternate) {
+        return value_error("Sign and alternate form (#) not allowed with integer format specifier 'c'");
+    }
     let mut body = match spec.kind {
         None if integer && spec.precision.is_some() => {
             return value_error("Precision not allowed in integer format specifier");

@@ -3,7 +3,7 @@
 use super::numbers::small;
 use super::{
     PyError, PyResult, View, class, dict, equal, format, hashable, iterate, lookup, pairs, put, raise, seq,
-    set, truth, tuple, type_error, unsupported, value_error, view,
+    set, truth, tuple, type_error, unicode, unsupported, value_error, view,
 };
 use crate::{Data, Name, Num};
 
@@ -215,13 +215,6 @@ pub(super) fn most_common(counts: &Data) -> PyResult<Vec<(Data, Data)>> {
     Ok(sorted.iter().filter_map(super::pair).collect())
 }
 
-/// A letter at the beginning of a word: `ß` is `Ss`.
-fn title(c: char) -> String {
-    let mut upper = c.to_uppercase();
-    let first: String = upper.next().into_iter().collect();
-    first + &upper.collect::<String>().to_lowercase()
-}
-
 fn number(n: usize) -> Data {
     Data::Num(Num::from(n as i64))
 }
@@ -262,35 +255,18 @@ fn text(name: &str, s: &str, object: &Data, args: &[Data], kw: &[(Name, Data)], 
     let named = |n: &str| kw.iter().find(|(k, _)| &**k == n).map(|(_, d)| d);
     let give = |t: String| if t.len() > limit { Err(PyError::Limit) } else { Ok(Data::str(t)) };
     let boolean = |b: bool| Ok(Data::Bool(b));
-    let letters = |f: fn(char) -> bool| !s.is_empty() && s.chars().all(f);
+    if args.is_empty()
+        && let Some(answer) = unicode::is(name, s)
+    {
+        return boolean(answer);
+    }
     match (name, args) {
         ("upper", []) => give(s.to_uppercase()),
-        ("lower" | "casefold", []) => give(s.to_lowercase()),
-        ("capitalize", []) => {
-            let mut chars = s.chars();
-            let first = chars.next().map_or(String::new(), title);
-            give(first + &chars.as_str().to_lowercase())
-        }
-        ("title", []) => {
-            let mut out = String::new();
-            let mut inside = false;
-            for c in s.chars() {
-                if inside {
-                    out.extend(c.to_lowercase())
-                } else {
-                    out.push_str(&title(c))
-                }
-                inside = c.is_alphabetic();
-            }
-            give(out)
-        }
-        ("swapcase", []) => give(
-            s.chars()
-                .flat_map(|c| -> Vec<char> {
-                    if c.is_uppercase() { c.to_lowercase().collect() } else { c.to_uppercase().collect() }
-                })
-                .collect(),
-        ),
+        ("lower", []) => give(s.to_lowercase()),
+        ("casefold", []) => give(unicode::casefold(s)),
+        ("capitalize", []) => give(unicode::capitalize(s)),
+        ("title", []) => give(unicode::title(s)),
+        ("swapcase", []) => give(unicode::swapcase(s)),
         ("strip" | "lstrip" | "rstrip", [] | [_]) => {
             let chars: Option<Vec<char>> = match args {
                 [] | [Data::Null] => None,
@@ -423,36 +399,7 @@ fn text(name: &str, s: &str, object: &Data, args: &[Data], kw: &[(Name, Data)], 
             }
             boolean(any)
         }
-        ("isdigit" | "isdecimal" | "isnumeric", []) => {
-            boolean(letters(|c| c.is_numeric() && (c.is_ascii_digit() || !c.is_ascii())))
-        }
-        ("isalpha", []) => boolean(letters(char::is_alphabetic)),
-        ("isalnum", []) => boolean(letters(char::is_alphanumeric)),
-        ("isspace", []) => boolean(letters(blank)),
-        ("isupper", []) => boolean(s.chars().any(char::is_uppercase) && !s.chars().any(char::is_lowercase)),
-        ("islower", []) => boolean(s.chars().any(char::is_lowercase) && !s.chars().any(char::is_uppercase)),
-        ("istitle", []) => {
-            let (mut inside, mut any, mut fine) = (false, false, true);
-            for c in s.chars() {
-                if c.is_uppercase() {
-                    fine &= !inside;
-                    (inside, any) = (true, true);
-                } else if c.is_lowercase() {
-                    fine &= inside;
-                    (inside, any) = (true, true);
-                } else {
-                    inside = false;
-                }
-            }
-            boolean(fine && any)
-        }
-        ("isidentifier", []) => {
-            let mut chars = s.chars();
-            boolean(
-                chars.next().is_some_and(|c| c.is_alphabetic() || c == '_')
-                    && chars.all(|c| c.is_alphanumeric() || c == '_'),
-            )
-        }
+        ("isspace", []) => boolean(!s.is_empty() && s.chars().all(blank)),
         ("isascii", []) => boolean(s.is_ascii()),
         ("zfill", [width]) => {
             let width = usize::try_from(small(width)?).unwrap_or(0);
@@ -567,6 +514,8 @@ fn split_blank(s: &str, most: Option<usize>, from_end: bool) -> Vec<String> {
 fn template(s: &str, args: &[Data], kw: &[(Name, Data)], limit: usize) -> PyResult {
     let mut out = String::new();
     let mut next = 0;
+    // True if fields are numbered, false if they aren't.
+    let mut manual = None;
     let mut chars = s.chars().peekable();
     while let Some(c) = chars.next() {
         match c {
@@ -598,7 +547,17 @@ fn template(s: &str, args: &[Data], kw: &[(Name, Data)], limit: usize) -> PyResu
                     return unsupported("attributes and items in `str.format`");
                 }
                 let value = if field.is_empty() || field.bytes().all(|b| b.is_ascii_digit()) {
-                    let at = if field.is_empty() { next } else { field.parse().unwrap_or(usize::MAX) };
+                    let numbered = !field.is_empty();
+                    if manual.is_some_and(|m| m != numbered) {
+                        let (from, to) = if numbered {
+                            ("automatic field numbering", "manual field specification")
+                        } else {
+                            ("manual field specification", "automatic field numbering")
+                        };
+                        return value_error(format!("cannot switch from {from} to {to}"));
+                    }
+                    manual = Some(numbered);
+                    let at = if numbered { field.parse().unwrap_or(usize::MAX) } else { next };
                     next += 1;
                     match args.get(at) {
                         Some(v) => v,

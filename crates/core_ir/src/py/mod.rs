@@ -25,6 +25,7 @@ mod numbers;
 mod objects;
 mod regexes;
 mod seq;
+mod unicode;
 
 use crate::{Data, Name};
 use dates::Moment;
@@ -368,6 +369,14 @@ pub(crate) fn equal(a: &Data, b: &Data) -> bool {
 
 /// Order of two values that `<` compares.
 fn compare(a: &Data, b: &Data, op: &str) -> PyResult<Ordering> {
+    // A member of a `StrEnum` is a text.
+    fn text(d: &Data) -> &Data {
+        match view(d) {
+            View::Object(_, ClassKind::StrEnum, _) => objects::member(d).unwrap_or(d),
+            _ => d,
+        }
+    }
+    let (a, b) = (text(a), text(b));
     stacker::maybe_grow(64 << 10, 1 << 20, || match (view(a), view(b)) {
         (View::Str(a), View::Str(b)) => Ok(a.cmp(b)),
         (View::Moment(a), View::Moment(b)) => dates::compare(a, b, op),

@@ -87,6 +87,48 @@ fn pow(a: &Num, b: &Num) -> PyResult<Num> {
     }
 }
 
+/// `pow(a, b, m)`: the power modulo an integer.
+pub(super) fn pow_mod(a: &Data, b: &Data, m: &Data) -> PyResult {
+    let all = [a, b, m].map(|d| number(d).filter(whole));
+    let [Some(a), Some(b), Some(m)] = all else {
+        return type_error("pow() 3rd argument not allowed unless all arguments are integers");
+    };
+    if m.is_zero() {
+        return value_error("pow() 3rd argument cannot be 0");
+    }
+    let modulo = |x: &Num| -> PyResult<Num> { Ok(x.sub(&m.mul(&floor_div(x, &m)?)?)?) };
+    let mut n = match b.to_i64() {
+        Some(n) if n < 0 => return unsupported("a negative power modulo a number"),
+        Some(n) => n,
+        None => return raise("OverflowError", "number too large"),
+    };
+    let (mut result, mut square) = (modulo(&Num::ONE)?, modulo(&a)?);
+    while n > 0 {
+        if n & 1 == 1 {
+            result = modulo(&result.mul(&square)?)?;
+        }
+        n >>= 1;
+        if n > 0 {
+            square = modulo(&square.mul(&square)?)?;
+        }
+    }
+    Ok(Data::Num(result))
+}
+
+/// The message of a division by zero, of an integer or not.
+pub(super) fn by_zero(op: &str, whole: bool) -> Option<&'static str> {
+    Some(match (op, whole) {
+        ("div", true) => "division by zero",
+        ("div", false) => "float division by zero",
+        ("floordiv" | "divmod", true) => "integer division or modulo by zero",
+        ("floordiv", false) => "float floor division by zero",
+        ("mod", true) => "integer modulo by zero",
+        ("mod", false) => "float modulo",
+        ("divmod", false) => "float divmod()",
+        _ => return None,
+    })
+}
+
 /// The largest integer not above the quotient.
 pub(super) fn floor_div(a: &Num, b: &Num) -> PyResult<Num> {
     Ok(a.div(b)?.floor())
@@ -99,6 +141,13 @@ pub(super) fn binary(op: &str, a: &Data, b: &Data, limit: usize) -> PyResult {
         return Ok(Data::list(items));
     }
     let op = if op == "add_to" { "add" } else { op };
+    // A member of a `StrEnum` is a text.
+    let text = |d: &Data| match view(d) {
+        View::Object(_, super::ClassKind::StrEnum, _) => super::objects::member(d).cloned(),
+        _ => None,
+    };
+    let (x, y) = (text(a), text(b));
+    let (a, b) = (x.as_ref().unwrap_or(a), y.as_ref().unwrap_or(b));
     if let Some(result) = super::dates::binary(op, a, b) {
         return result;
     }
@@ -107,6 +156,11 @@ pub(super) fn binary(op: &str, a: &Data, b: &Data, limit: usize) -> PyResult {
     }
     if let (Some(x), Some(y)) = (number(a), number(b)) {
         let both = matches!((view(a), view(b)), (View::Bool(_), View::Bool(_)));
+        if y.is_zero()
+            && let Some(message) = by_zero(op, whole(&x))
+        {
+            return raise("ZeroDivisionError", message);
+        }
         return Ok(Data::Num(match op {
             "add" => x.add(&y)?,
             "sub" => x.sub(&y)?,
@@ -284,6 +338,14 @@ pub(super) fn float(d: &Data) -> PyResult {
                 Some(body) => (text.starts_with('-'), body),
                 None => (false, text.as_str()),
             };
+            // An underscore stands between two digits.
+            let digit = |c: Option<&u8>| c.is_some_and(u8::is_ascii_digit);
+            let bytes = body.as_bytes();
+            let between =
+                |i: usize| digit(i.checked_sub(1).and_then(|i| bytes.get(i))) && digit(bytes.get(i + 1));
+            let fine = bytes.iter().enumerate().all(|(i, c)| *c != b'_' || between(i));
+            let joined = if fine { body.replace('_', "") } else { body.to_string() };
+            let body = joined.as_str();
             if matches!(body, "inf" | "infinity" | "nan") {
                 return unsupported("numbers are exact: there is no infinity and no NaN");
             }

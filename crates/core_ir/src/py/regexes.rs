@@ -21,7 +21,15 @@ fn text(d: Option<&Data>) -> PyResult<&str> {
 struct Pattern {
     text: String,
     dollar: bool,
+    /// True if it may match nothing where it could also match something: it has an alternative or a lazy
+    /// repetition.
+    reluctant: bool,
 }
+
+/// Letters of words, as `str.isalnum` has them, and the underscore.
+const WORD: &str = r"\p{L}\p{N}_";
+/// White space, as `str.isspace` has it.
+const SPACE: &str = r"\s\x1c-\x1f";
 
 fn translate(pattern: &str) -> Pattern {
     // Flags stand at the beginning.
@@ -29,10 +37,18 @@ fn translate(pattern: &str) -> Pattern {
     let lines = flags.bytes().all(|b| b.is_ascii_lowercase()) && flags.contains('m');
     let (mut out, mut dollar) = (String::with_capacity(pattern.len() + 8), false);
     let (mut chars, mut inside) = (pattern.chars().peekable(), false);
+    let (mut reluctant, mut repeats) = (false, false);
     while let Some(c) = chars.next() {
+        // A question mark after a repetition, and not after a group's bracket.
+        reluctant |= !inside && (c == '|' || c == '?' && repeats);
+        repeats = matches!(c, '*' | '+' | '?' | '}') && !repeats;
         match c {
             '\\' => match chars.next() {
                 Some('Z') if !inside => out.push_str(r"\z"),
+                Some('w') => out.push_str(&format!("[{WORD}]")),
+                Some('W') => out.push_str(&format!("[^{WORD}]")),
+                Some('s') => out.push_str(&format!("[{SPACE}]")),
+                Some('S') => out.push_str(&format!("[^{SPACE}]")),
                 Some(c) => {
                     out.push('\\');
                     out.push(c);
@@ -69,18 +85,25 @@ fn translate(pattern: &str) -> Pattern {
             c => out.push(c),
         }
     }
-    Pattern { text: out, dollar }
+    Pattern { text: out, dollar, reluctant }
 }
 
-fn compile(pattern: &str, name: &str) -> PyResult<(Regex, bool)> {
-    let Pattern { text, dollar } = translate(pattern);
+/// A compiled pattern.
+struct Compiled {
+    regex: Regex,
+    dollar: bool,
+    reluctant: bool,
+}
+
+fn compile(pattern: &str, name: &str) -> PyResult<Compiled> {
+    let Pattern { text, dollar, reluctant } = translate(pattern);
     let wrapped = match name {
         "match" => format!(r"\A(?:{text})"),
         "fullmatch" => format!(r"\A(?:{text})\z"),
         _ => text,
     };
     match Regex::new(&wrapped) {
-        Ok(regex) => Ok((regex, dollar)),
+        Ok(regex) => Ok(Compiled { regex, dollar, reluctant }),
         Err(_) => unsupported(format!("the pattern `{pattern}`")),
     }
 }
@@ -89,9 +112,37 @@ fn number(n: usize) -> Data {
     Data::Num(Num::from(n as i64))
 }
 
-/// A match as data.
-fn found(m: &Captures<'_>, regex: &Regex, subject: &str) -> Data {
-    let chars = |bytes: usize| number(subject[..bytes].chars().count());
+/// Counts characters up to places that mostly follow each other.
+#[derive(Clone, Copy)]
+struct Places<'s> {
+    subject: &'s str,
+    byte: usize,
+    count: usize,
+}
+
+impl<'s> Places<'s> {
+    fn new(subject: &'s str) -> Places<'s> {
+        Places { subject, byte: 0, count: 0 }
+    }
+
+    fn up_to(&mut self, byte: usize) -> usize {
+        if byte < self.byte {
+            (self.byte, self.count) = (0, 0);
+        }
+        self.count += self.subject[self.byte..byte].chars().count();
+        self.byte = byte;
+        self.count
+    }
+}
+
+/// A match as data. Matches are given in their order.
+fn found(m: &Captures<'_>, regex: &Regex, places: &mut Places<'_>) -> Data {
+    places.up_to(m.get(0).map_or(0, |g| g.start()));
+    let begin = *places;
+    let chars = |byte: usize| {
+        let mut places = begin;
+        number(places.up_to(byte))
+    };
     let groups = m.iter().map(|g| match g {
         Some(g) => Data::list([chars(g.start()), chars(g.end()), Data::str(g.as_str())]),
         None => Data::Null,
@@ -117,8 +168,9 @@ fn first<'s>(regex: &Regex, dollar: bool, name: &str, subject: &'s str) -> PyRes
 }
 
 /// All matches that do not overlap. An empty one may follow another one at once, but no empty one.
-fn all<'s>(regex: &Regex, dollar: bool, subject: &'s str) -> PyResult<Vec<Captures<'s>>> {
-    if dollar && subject.ends_with('\n') {
+fn all<'s>(pattern: &Compiled, subject: &'s str) -> PyResult<Vec<Captures<'s>>> {
+    let Compiled { regex, dollar, reluctant } = pattern;
+    if *dollar && subject.ends_with('\n') {
         return unsupported("`$` in a text that ends with a line break: use `.strip()` first");
     }
     let (mut out, mut at, mut empty) = (Vec::new(), 0, None);
@@ -129,6 +181,12 @@ fn all<'s>(regex: &Regex, dollar: bool, subject: &'s str) -> PyResult<Vec<Captur
             at = start + subject[start..].chars().next().map_or(1, char::len_utf8);
             empty = None;
             continue;
+        }
+        // After a match of nothing, Python tries to match something at the same place.
+        if start == end && *reluctant && end < subject.len() {
+            return unsupported(
+                "a pattern that matches nothing before it matches something: `+` instead of `*`",
+            );
         }
         empty = (start == end).then_some(end);
         at = end;
@@ -192,22 +250,24 @@ pub(super) fn call(name: &str, args: &[Data], kw: &[(Name, Data)], limit: usize)
         let n = d.map_or(Ok(0), small)?;
         Ok(if n <= 0 { usize::MAX } else { usize::try_from(n).unwrap_or(usize::MAX) })
     };
-    let (regex, dollar) = compile(pattern, name)?;
+    let compiled = compile(pattern, name)?;
+    let regex = &compiled.regex;
     match name {
         "compile" => Ok(Data::Tag("pattern".into(), Data::str(pattern).into())),
         "search" | "match" | "fullmatch" => {
             let subject = text(args.get(1).or(named("string")))?;
-            let m = first(&regex, dollar, name, subject)?;
-            Ok(m.map_or(Data::Null, |m| found(&m, &regex, subject)))
+            let m = first(regex, compiled.dollar, name, subject)?;
+            Ok(m.map_or(Data::Null, |m| found(&m, regex, &mut Places::new(subject))))
         }
         "finditer" => {
             let subject = text(args.get(1).or(named("string")))?;
-            Ok(Data::list(all(&regex, dollar, subject)?.iter().map(|m| found(m, &regex, subject))))
+            let mut places = Places::new(subject);
+            Ok(Data::list(all(&compiled, subject)?.iter().map(|m| found(m, regex, &mut places))))
         }
         "findall" => {
             let subject = text(args.get(1).or(named("string")))?;
             let group = |m: &Captures<'_>, i: usize| Data::str(m.get(i).map_or("", |g| g.as_str()));
-            Ok(Data::list(all(&regex, dollar, subject)?.iter().map(|m| match regex.captures_len() {
+            Ok(Data::list(all(&compiled, subject)?.iter().map(|m| match regex.captures_len() {
                 1 => group(m, 0),
                 2 => group(m, 1),
                 n => tuple((1..n).map(|i| group(m, i)).collect()),
@@ -218,7 +278,7 @@ pub(super) fn call(name: &str, args: &[Data], kw: &[(Name, Data)], limit: usize)
             let subject = text(args.get(2).or(named("string")))?;
             let most = most(args.get(3).or(named("count")))?;
             let (mut out, mut last) = (String::new(), 0);
-            for m in all(&regex, dollar, subject)?.iter().take(most) {
+            for m in all(&compiled, subject)?.iter().take(most) {
                 let Some(g) = m.get(0) else { continue };
                 out += &subject[last..g.start()];
                 out += &expanded(new, m)?;
@@ -233,7 +293,7 @@ pub(super) fn call(name: &str, args: &[Data], kw: &[(Name, Data)], limit: usize)
             let subject = text(args.get(1).or(named("string")))?;
             let most = most(args.get(2).or(named("maxsplit")))?;
             let (mut out, mut last) = (Vec::new(), 0);
-            for m in all(&regex, dollar, subject)?.iter().take(most) {
+            for m in all(&compiled, subject)?.iter().take(most) {
                 let Some(g) = m.get(0) else { continue };
                 out.push(Data::str(&subject[last..g.start()]));
                 out.extend(m.iter().skip(1).map(|g| g.map_or(Data::Null, |g| Data::str(g.as_str()))));

@@ -672,7 +672,10 @@ impl<'a> Lower<'a> {
                 None => self.argument(a),
             };
             taint = taint.join(v.taint);
-            fresh &= v.roots.is_empty() || v.ty.scalar() || matches!(&v.ty, Ty::List(i) if i.scalar());
+            // A new value, such as that of `d.items()`, may have parts that are not.
+            fresh &= v.roots.is_empty() && v.unique == UNIQUE
+                || v.ty.scalar()
+                || matches!(&v.ty, Ty::List(i) if i.scalar());
             if matches!(name, "min" | "max") && args.args.len() > 1 {
                 self.store(&v);
             } else if !matches!(

@@ -612,7 +612,7 @@ impl<'a> Lower<'a> {
                 pending.push((key, name));
             } else {
                 self.share_parts(&v);
-                unique = if v.roots.is_empty() { unique } else { 1 };
+                unique = unique.min(if v.roots.is_empty() { v.unique } else { 1 });
                 let before = self.var(&so_far, at);
                 let term = self.py("or", vec![before, v.term], taint, at);
                 so_far = self.fresh("dict");
@@ -656,6 +656,13 @@ impl<'a> Lower<'a> {
 
     fn attribute(&mut self, a: &'a ruff_python_ast::ExprAttribute, at: Span) -> Val {
         let name = a.attr.as_str();
+        // At run time nothing says what a class of the plan extends.
+        if name == "args"
+            && self.extends_key_error()
+            && matches!(&*a.value, Expr::Name(n) if self.lookup(n.id.as_str()).is_some_and(|(_, k)| k.exception))
+        {
+            return self.refuse(at, "`args` where a class extends `KeyError`", "use `str(e)`");
+        }
         if let Some(full) = self.module_path(&Expr::Attribute(a.clone())) {
             return match full.as_str() {
                 "math.pi" => self.constant(Data::Num(number("3.141592653589793")), Ty::Num, at),

@@ -507,6 +507,10 @@ impl<'a> Lower<'a> {
         let harmless = matches!(f, Expr::Name(n) if self.lookup(n.id.as_str()).is_none()
             && !self.tools.contains_key(n.id.as_str())
             && matches!(n.id.as_str(), "int" | "float" | "len" | "abs" | "ord"));
+        let made = name == "map"
+            && (harmless
+                || matches!(f, Expr::Name(n) if self.lookup(n.id.as_str()).is_none()
+            && !self.tools.contains_key(n.id.as_str()) && matches!(n.id.as_str(), "str" | "repr" | "bool")));
         match outer {
             "list" | "tuple" | "sorted" | "join" => {}
             "set" | "sum" | "min" | "max" if harmless => {}
@@ -542,6 +546,7 @@ impl<'a> Lower<'a> {
             }
         };
         let list = self.argument(items);
+        let roots = list.roots.clone();
         let list = self.items_of(list, at);
         self.share_parts(&list);
         let name_of = self.fresh("items");
@@ -558,7 +563,9 @@ impl<'a> Lower<'a> {
             self.py("selected", vec![all, keys], taint, at)
         };
         let term = self.b.let_in(bindings, term, at);
-        Some(Val { unique: 1, ..self.val(term, Ty::List(Rc::new(Ty::Any)), taint) })
+        // Items that are kept, or given back by the function, are parts of the list that they come from.
+        let roots = if made { Vec::new() } else { roots };
+        Some(Val { unique: 1, roots, ..self.val(term, Ty::List(Rc::new(Ty::Any)), taint) })
     }
 
     /// `next((… for … in …), default)`
@@ -570,7 +577,11 @@ impl<'a> Lower<'a> {
             return self.refuse(at, "`next` of something else than a generator", help);
         };
         let default = c.arguments.args.get(1);
-        if default.is_some_and(|e| !e.is_literal_expr() && !matches!(e, Expr::Name(_))) {
+        let plain = |e: &Expr| match e {
+            Expr::UnaryOp(u) => u.operand.is_number_literal_expr(),
+            e => e.is_literal_expr() || e.is_name_expr(),
+        };
+        if default.is_some_and(|e| !plain(e)) {
             return self.refuse(at, "this default of `next`", "bind it to a variable before");
         }
         let first = self.placeholder(Data::list([]), at);

@@ -73,7 +73,7 @@ impl<'a> Lower<'a> {
                         let message = match c.arguments.args.first() {
                             Some(e) => {
                                 let v = l.argument(e);
-                                if class_of(&c.func) == Some("KeyError") {
+                                if class_of(&c.func).is_some_and(|name| l.is_key_error(name)) {
                                     let args = l.add(Term::List(vec![v.term]), at);
                                     let named = l.add(Term::Record(Vec::new()), at);
                                     l.total("b.repr", vec![args, named], at)
@@ -117,6 +117,24 @@ impl<'a> Lower<'a> {
     /// Returns true for a class of exceptions, of Python or the plan.
     pub(crate) fn is_exception(&self, name: &str) -> bool {
         name == "Exception" || CLASSES.iter().any(|(c, _)| *c == name) || self.exceptions.contains_key(name)
+    }
+
+    /// True for `KeyError` and what extends it: its message is shown as `repr` shows it.
+    fn is_key_error(&self, name: &str) -> bool {
+        let mut name = name;
+        // A class extends one that stands before it.
+        for _ in 0..=self.exceptions.len() {
+            match self.exceptions.get(name) {
+                Some(base) => name = base,
+                None => break,
+            }
+        }
+        name == "KeyError"
+    }
+
+    /// True if a class of the plan extends `KeyError`.
+    pub(crate) fn extends_key_error(&self) -> bool {
+        self.exceptions.keys().any(|name| self.is_key_error(name))
     }
 
     /// The classes that a class of exceptions includes.
