@@ -58,8 +58,28 @@ class Sorted(set):
     def difference(self, *o):
         return Sorted(set.difference(set(set.__iter__(self)), *o))
 
+    def symmetric_difference(self, o):
+        return Sorted(set.symmetric_difference(set(set.__iter__(self)), o))
+
     def copy(self):
         return Sorted(self)
+
+
+# Set where CPython rounded: numbers of plans are exact.
+rounded = False
+
+
+def norm(x):
+    """A whole number is an `int` in plans."""
+    global rounded
+    if type(x) is float and abs(x) >= 2.0**53:
+        rounded = True
+    return int(x) if type(x) is float and x == x and abs(x) != float("inf") and x == int(x) else x
+
+
+# `json.loads` makes numbers, too.
+loads = json.loads
+json.loads = lambda text, **more: loads(text, parse_float=lambda n: norm(float(n)), **more)
 
 
 def now(kind, *args):
@@ -78,8 +98,45 @@ class Sets(ast.NodeTransformer):
             base = of.value.attr if isinstance(of.value, ast.Attribute) else getattr(of.value, "id", "")
             args = node.args + [k.value for k in node.keywords]
             return ast.Call(ast.Name("now", ast.Load()), [ast.Constant(base), *args], [])
+        return self.norm(node)
+
+    def norm(self, node):
+        return ast.Call(ast.Name("norm", ast.Load()), [node], [])
+
+    def visit_BinOp(self, node):
+        self.generic_visit(node)
+        return self.norm(node)
+
+    visit_UnaryOp = visit_BinOp
+
+    def visit_Subscript(self, node):
+        self.generic_visit(node)
+        return self.norm(node) if isinstance(node.ctx, ast.Load) and not self.types else node
+
+    def visit_Constant(self, node):
+        return ast.copy_location(ast.Constant(norm(node.value)), node)
+
+    def visit_AugAssign(self, node):
+        self.generic_visit(node)
+        if not isinstance(node.target, ast.Name):
+            return node
+        name = node.target.id
+        value = self.norm(ast.Name(name, ast.Load()))
+        return [node, ast.Assign([ast.Name(name, ast.Store())], value)]
+
+    def visit_ClassDef(self, node):
+        # The types of fields are no values.
+        self.types = True
+        self.generic_visit(node)
+        self.types = False
         return node
 
+    def visit_AnnAssign(self, node):
+        if node.value is not None:
+            node.value = self.visit(node.value)
+        return node
+
+    types = False
 
     def visit_Set(self, node):
         self.generic_visit(node)
@@ -147,9 +204,12 @@ def run(source):
         raise ToolError("`items`: a bad number")
 
     names = dict(echo=echo, add=add, fail=fail, items=items, ToolError=ToolError, PolicyError=PolicyError,
-                 set=Sorted, frozenset=Sorted, Sorted=Sorted, now=now,
+                 set=Sorted, frozenset=Sorted, Sorted=Sorted, now=now, norm=norm,
                  print=lambda *a, sep=" ": out.append(sep.join(str(i) for i in a)))
-    tree = ast.parse(source)
+    try:
+        tree = ast.parse(source)
+    except SyntaxError as e:
+        return {"error": "SyntaxError", "message": str(e), "trace": trace}
     last = tree.body[-1] if tree.body else None
     if isinstance(last, ast.Expr) and not (isinstance(last.value, ast.Call) and isinstance(last.value.func, ast.Name)
                                            and last.value.func.id == "print"):
@@ -181,4 +241,6 @@ def run(source):
 
 
 for line in sys.stdin:
-    print(json.dumps(run(json.loads(line))), flush=True)
+    rounded = False
+    answer = run(json.loads(line))
+    print(json.dumps({**answer, "rounded": rounded}), flush=True)

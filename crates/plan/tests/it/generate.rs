@@ -1,10 +1,11 @@
 //! Random plans: for CPython, and for two worlds.
 //!
-//! They don't have: whole floats such as `1.0` (numbers are exact, and a whole one is an `int`), `inf` and
-//! `nan`, orders of sets other than sorted, models of Pydantic, `Counter` and `defaultdict` (plans by hand
-//! do), methods that are tried on every type, and what is refused before the run other than aliases.
+//! They don't have: fractions that a `float` does not hold exactly, `inf` and `nan`, and orders of sets other
+//! than sorted. Of what is refused before the run they have aliases and what comes of misused types.
 
 mod more;
+mod policed;
+mod wide;
 
 /// A deterministic source of choices.
 pub struct Rng(u64);
@@ -44,6 +45,14 @@ pub struct Plans {
     flows: bool,
     /// True if the plan has the class `P`.
     class: bool,
+    /// True if the plan has templates, and the imports and classes that they name.
+    wide: bool,
+    /// True if the plan has a model of Pydantic.
+    models: bool,
+    /// True if the plan is for the world with a policy.
+    policed: bool,
+    /// How many templates are being filled.
+    filling: usize,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -63,15 +72,20 @@ enum Kind {
 
 /// A plan for the tools of `run`.
 pub fn plan(seed: u64) -> String {
-    generate(seed, false)
+    generate(seed, false, false)
 }
 
 /// A plan that reads labeled data and calls sinks: for the tools of `worlds`.
 pub fn flowing(seed: u64) -> String {
-    generate(seed, true)
+    generate(seed, true, false)
 }
 
-fn generate(seed: u64, flows: bool) -> String {
+/// The same for the tools of `policed`.
+pub fn policed(seed: u64) -> String {
+    generate(seed, true, true)
+}
+
+fn generate(seed: u64, flows: bool, policed: bool) -> String {
     let mut p = Plans {
         rng: Rng::new(seed),
         out: String::new(),
@@ -83,16 +97,33 @@ fn generate(seed: u64, flows: bool) -> String {
         calls: 0,
         flows,
         class: false,
+        wide: false,
+        models: false,
+        policed,
+        filling: 0,
     };
+    p.wide = p.rng.chance(if flows { 40 } else { 55 }) || !flows && seed.is_multiple_of(3);
+    p.models = p.wide && p.rng.chance(15);
     p.prelude();
+    if p.wide {
+        p.wide_prelude();
+    }
+    if policed {
+        p.policed_prelude();
+    }
     for kind in [Kind::Num, Kind::Str, Kind::List, Kind::Dict] {
         let name = p.fresh();
         let value = p.expr(kind, 2);
         p.line(0, &format!("{name} = {value}"));
         p.vars.push((kind, name));
     }
-    let count = 3 + p.rng.below(8);
-    p.block(0, count);
+    if !flows && seed.is_multiple_of(3) {
+        // A construct alone: its class of exception is compared.
+        p.alone();
+    } else {
+        let count = 3 + p.rng.below(8);
+        p.block(0, count);
+    }
     let mut shown: Vec<String> = p.vars.iter().map(|(_, n)| n.clone()).collect();
     shown.sort();
     shown.dedup();
@@ -146,7 +177,10 @@ impl Plans {
     fn statement(&mut self, depth: usize) {
         let deep = depth >= 4;
         if self.flows && self.rng.chance(22) {
-            return self.sink(depth);
+            return if self.policed { self.policed_sink(depth) } else { self.sink(depth) };
+        }
+        if self.wide && self.rng.chance(35) {
+            return self.template(depth);
         }
         if self.rng.chance(25) {
             return self.more(depth, deep);
@@ -477,7 +511,15 @@ impl Plans {
         let d = depth.saturating_sub(1);
         let leaf = depth == 0;
         if self.flows && kind == Kind::Num && self.rng.chance(12) {
-            return self.source();
+            return if self.policed { self.policed_source() } else { self.source() };
+        }
+        if !leaf
+            && self.wide
+            && self.filling < 3
+            && self.rng.chance(22)
+            && let Some(text) = self.templated(kind)
+        {
+            return text;
         }
         if !leaf
             && self.rng.chance(18)

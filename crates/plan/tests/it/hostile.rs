@@ -1,6 +1,9 @@
 //! Bad input: one clear error each, nothing is called, and it takes seconds.
 
+use crate::generate::Rng;
 use crate::run::{compile, run};
+use crate::worlds;
+use machine::{Call, Config, Reply, Response};
 use plan::codes::{ARGUMENTS, SUBSET, SYNTAX, TOO_LARGE, UNKNOWN_NAME};
 use std::time::{Duration, Instant};
 
@@ -106,4 +109,156 @@ fn what_never_ends_or_grows_is_stopped() {
         assert!(error.split('|').any(|e| wrong.starts_with(e)), "{text}: {wrong}");
         assert!(ended.trace.is_empty() && start.elapsed() < PATIENCE, "{text}");
     }
+}
+
+/// Pieces that a mutation puts in.
+const PIECES: &[&str] = &[
+    "(",
+    ")",
+    "[",
+    "]",
+    "{",
+    "}",
+    ":",
+    ",",
+    ".",
+    "=",
+    "==",
+    "*",
+    "**",
+    "-",
+    "@",
+    "\\",
+    "'",
+    "\"",
+    "\n",
+    "    ",
+    "\t",
+    "#",
+    "if x:",
+    "else:",
+    "for x in ",
+    "while ",
+    "try:",
+    "except ",
+    "finally:",
+    "return ",
+    "def f(x):",
+    "lambda x: ",
+    "class C:",
+    "not ",
+    "in ",
+    "is ",
+    "None",
+    "True",
+    "0",
+    "-1",
+    "1.5",
+    "10**10",
+    "x",
+    "read()",
+    "pay(",
+    "ask(",
+    "confirm(",
+    "delegate(",
+    "f'{x:",
+    "f\"{",
+    "}'",
+    ":=",
+    "yield ",
+    "await ",
+    "async ",
+    "global x",
+    "del x",
+    "import os",
+    "é",
+    "\u{0}",
+    "[x for x in ",
+    "sorted(key=",
+    "break",
+    "continue",
+    "raise ",
+    "assert ",
+    "pass",
+    "with ",
+    "match x:",
+    "*args",
+    "**kw",
+    "...",
+];
+
+fn mutated(rng: &mut Rng, text: &str, other: &str) -> String {
+    let mut out: Vec<char> = text.chars().collect();
+    let other: Vec<char> = other.chars().collect();
+    for _ in 0..1 + rng.below(4) {
+        let at = rng.below(out.len() + 1);
+        let to = (at + rng.below(30)).min(out.len());
+        match rng.below(6) {
+            0 => drop(out.drain(at..to)),
+            1 | 2 => drop(out.splice(at..at, PIECES[rng.below(PIECES.len())].chars())),
+            3 => {
+                // A part of the same plan, once more.
+                let from = rng.below(out.len() + 1);
+                let part: Vec<char> = out[from..(from + rng.below(60)).min(out.len())].to_vec();
+                drop(out.splice(at..at, part));
+            }
+            4 => {
+                let from = rng.below(other.len() + 1);
+                drop(
+                    out.splice(at..to, other[from..(from + rng.below(80)).min(other.len())].iter().copied()),
+                );
+            }
+            _ => out.truncate(at.max(1)),
+        }
+    }
+    out.into_iter().collect()
+}
+
+fn plans_of(folder: &str) -> Vec<String> {
+    let folder = format!("{}/../../suite/plans/{folder}", env!("CARGO_MANIFEST_DIR"));
+    let mut paths: Vec<_> =
+        std::fs::read_dir(folder).expect("a folder").map(|e| e.expect("a file").path()).collect();
+    paths.sort();
+    let plans = paths.iter().filter(|p| p.extension().is_some_and(|e| e == "py"));
+    plans.map(|p| std::fs::read_to_string(p).expect("a plan")).collect()
+}
+
+/// Any text is compiled or refused with codes of plans, and any plan that compiles runs to an end.
+/// `ENTAIL_MUTATED` is the number of texts.
+#[test]
+fn mutated_plans_are_plans_or_refused() {
+    let number =
+        |name: &str, default: u64| std::env::var(name).ok().and_then(|n| n.parse().ok()).unwrap_or(default);
+    let mut corpus = plans_of("tasks");
+    corpus.extend(plans_of("adversarial"));
+    corpus.extend((1..200).map(crate::generate::policed));
+    let (first, count) = (number("ENTAIL_MUTATED_FROM", 0), number("ENTAIL_MUTATED", 2_000));
+    let mut ran = 0;
+    for seed in first..first + count {
+        let mut rng = Rng::new(seed + 1);
+        let (one, other) = (rng.below(corpus.len()), rng.below(corpus.len()));
+        let text = mutated(&mut rng, &corpus[one], &corpus[other]);
+        let start = Instant::now();
+        let code = match worlds::compile(&text) {
+            Ok(code) => code,
+            Err(found) => {
+                let known = |d: &diagnostics::Diagnostic| d.code.starts_with('P') && d.span.is_some();
+                assert!(!found.is_empty() && found.iter().all(known), "{seed}: {found:?}\n{text}");
+                continue;
+            }
+        };
+        let config = Config { fuel: 100_000, ..Config::default() };
+        worlds::drive(&code.into(), config, &mut |call| match call {
+            Call::Tool { tool, args } if matches!(&*tool.name, "echo" | "add" | "fail" | "items") => {
+                Response::Tool(crate::run::answer(&tool.name, args))
+            }
+            Call::Tool { .. } => Response::Tool(Ok(core_ir::Data::str("1"))),
+            Call::Approve { .. } => Response::Approve(Ok(())),
+            _ => Response::Model(Ok(Reply::Text("1".into()))),
+        });
+        assert!(start.elapsed() < PATIENCE, "{seed}: {text}");
+        ran += 1;
+    }
+    println!("{ran} of {count} mutated plans ran");
+    assert!(ran * 20 > count, "{ran} of {count}");
 }

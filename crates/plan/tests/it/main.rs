@@ -15,6 +15,7 @@ mod generate;
 mod hostile;
 mod noninterference;
 mod planned;
+mod policed;
 mod refused;
 mod run;
 mod tasks;

@@ -6,7 +6,7 @@
 //! happens. `ask` is answered by the world, too.
 
 use crate::run::AT;
-use core_ir::{Code, Data, EffectClass, Label, LabelSpec, Lattice, LatticeKind, ToolDecl, ToolParam, Type};
+use core_ir::{Code, Data, EffectClass, Label, LabelSpec, Lattice, ToolDecl, ToolParam, Type};
 use diagnostics::{Diagnostic, FileId};
 use machine::{Call, Config, ErrorCode, Machine, Output, Reified, ReifiedKind, Reply, Response};
 use plan::World;
@@ -187,6 +187,11 @@ impl Ran {
         Seen { trace, end }
     }
 
+    /// All requests with the names of the tools, whoever sees them.
+    pub fn all_calls(&self) -> impl Iterator<Item = (&str, &Value)> {
+        self.requests.iter().filter_map(|(_, v)| Some((v[0].as_str()?, v)))
+    }
+
     /// All calls of a tool, whoever sees them.
     pub fn calls(&self, tool: &str) -> Vec<&Value> {
         self.requests.iter().map(|(_, v)| v).filter(|v| v[0] == tool).collect()
@@ -210,43 +215,66 @@ fn shown(value: &Reified, observer: Observer) -> Value {
 
 /// Runs a plan in a world.
 pub fn run(code: &Arc<Code>, answers: &Answers) -> Ran {
-    let config = Config { fuel: 200_000, ..Config::default() };
+    let config = Config { fuel: FUEL, ..Config::default() };
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+    drive(code, config, &mut |call| {
+        let (name, response) = match call {
+            Call::Tool { tool, args } => {
+                let name = tool.name.to_string();
+                let call = *counts.get(&name).unwrap_or(&0);
+                let response = match answers.of(&name, call) {
+                    Some(v) => tool_answer(v),
+                    None if matches!(&*name, "echo" | "add" | "fail" | "items") => {
+                        Response::Tool(crate::run::answer(&name, args))
+                    }
+                    None => Response::Tool(Ok(Data::Null)),
+                };
+                (name, response)
+            }
+            Call::Approve { .. } => ("approve".into(), Response::Approve(Ok(()))),
+            Call::Model { .. } => {
+                let call = *counts.get("ask").unwrap_or(&0);
+                let reply = answers.of("ask", call).cloned().unwrap_or(json!(3));
+                ("ask".into(), Response::Model(Ok(Reply::Text(reply.to_string()))))
+            }
+            other => panic!("{other:?}"),
+        };
+        *counts.entry(name).or_default() += 1;
+        response
+    })
+}
+
+/// Steps of a run at most.
+pub const FUEL: u64 = 200_000;
+
+/// An answer of a tool in JSON.
+pub fn tool_answer(v: &Value) -> Response {
+    if v.get("late").is_some() {
+        return Response::Late(0);
+    }
+    Response::Tool(match v.get("error").and_then(Value::as_str) {
+        Some(why) => Err(why.into()),
+        None => Ok(Data::from_json(v).expect("data")),
+    })
+}
+
+/// Runs a plan with these answers.
+pub fn drive(code: &Arc<Code>, config: Config, answer: &mut dyn FnMut(&Call) -> Response) -> Ran {
+    let lattice = Lattice::with_principals(config.lattice, &config.principals);
     let mut machine = Machine::new(code.clone(), None, config);
     let mut requests = Vec::new();
-    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
     let end = loop {
         match machine.poll() {
             Output::Request(id, request) => {
-                let (name, shown, response) = match &request.call {
-                    Call::Tool { tool, args } => {
-                        let shown: Vec<Value> = args.iter().map(|(_, d)| d.to_json()).collect();
-                        let name = tool.name.to_string();
-                        let call = *counts.get(&name).unwrap_or(&0);
-                        let response = match answers.of(&name, call) {
-                            Some(v) if v.get("late").is_some() => Response::Late(0),
-                            Some(v) => match v.get("error").and_then(Value::as_str) {
-                                Some(why) => Response::Tool(Err(why.into())),
-                                None => Response::Tool(Ok(Data::from_json(v).expect("data"))),
-                            },
-                            None if matches!(&*name, "echo" | "add" | "fail" | "items") => {
-                                Response::Tool(crate::run::answer(&name, args))
-                            }
-                            None => Response::Tool(Ok(Data::Null)),
-                        };
-                        (name, json!([&*tool.name, shown]), response)
-                    }
-                    Call::Approve { tool, args, .. } => {
-                        let shown: Vec<Value> = args.iter().map(|(_, d)| d.to_json()).collect();
-                        ("approve".into(), json!(["approve", &*tool.name, shown]), Response::Approve(Ok(())))
-                    }
-                    Call::Model { .. } => {
-                        let call = *counts.get("ask").unwrap_or(&0);
-                        let reply = answers.of("ask", call).cloned().unwrap_or(json!(3));
-                        ("ask".into(), json!(["ask"]), Response::Model(Ok(Reply::Text(reply.to_string()))))
-                    }
-                    other => panic!("{other:?}"),
+                let json = |args: &[(core_ir::Name, Data)]| -> Vec<Value> {
+                    args.iter().map(|(_, d)| d.to_json()).collect()
                 };
-                *counts.entry(name).or_default() += 1;
+                let shown = match &request.call {
+                    Call::Tool { tool, args } => json!([&**tool.called(), json(args)]),
+                    Call::Approve { tool, args, .. } => json!(["approve", &*tool.name, json(args)]),
+                    _ => json!(["ask"]),
+                };
+                let response = answer(&request.call);
                 requests.push((request.channel, shown));
                 machine.handle(id, response);
             }
@@ -259,5 +287,5 @@ pub fn run(code: &Arc<Code>, answers: &Answers) -> Ran {
         Ok(value) => Ok(machine.reify(&value)),
         Err(f) => Err((f.label, f.code, f.message)),
     };
-    Ran { requests, end, lattice: Lattice::new(LatticeKind::TwoAxis) }
+    Ran { requests, end, lattice }
 }
