@@ -264,8 +264,13 @@ impl<'a> Lower<'a> {
             let bindings = self.unpack(&outs, &name, at);
             let left = self.propagate(cx, &name, at);
             Some(self.b.let_in(bindings, left, at))
-        } else {
+        } else if falls {
             None
+        } else {
+            // The block never ends by itself, which types do not know.
+            let message = self.lit(Data::str("the end of a block that has none"), at);
+            let never = self.exception("RuntimeError", message, at);
+            Some(self.add(Term::Fail(never), at))
         };
         self.pc = pc;
         let scrutinee = self.field(&name, "$k", at);

@@ -154,6 +154,8 @@ pub const PLANS: &[&str] = &[
     "from enum import Enum\nclass W(str, Enum):\n    X = 'x'\n[W.X + 'z', 'z' + W.X, W.X * 2]",
     "class E(KeyError):\n    pass\nclass F(E):\n    pass\ntry:\n    raise F('a')\nexcept KeyError as e:\n    r = [str(e), f'{e}']\ntry:\n    raise E\nexcept LookupError as e:\n    r.append(str(e))\nr",
     "r = []\nfor x in range(4):\n    try:\n        if x == 0:\n            {}['k']\n        elif x == 1:\n            raise KeyError(5)\n        elif x == 2:\n            raise ValueError\n        assert x < 3, 'v'\n    except Exception as e:\n        r.append(repr(e))\nr",
+    // A block that never ends by itself.
+    "r = []\nfor x in range(2):\n    try:\n        if x == 0:\n            {}['k']\n        raise ValueError('v')\n    except Exception as e:\n        r.append(str(e))\nr",
     "[float('1_0.5'), float(' 1_000 '), float('1e1_0')]",
     "float('_1')",
     "float('1__0')",
