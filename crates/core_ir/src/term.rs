@@ -623,6 +623,17 @@ pub struct Delegated {
 }
 
 impl Delegated {
+    /// The label that data of these sources has at most: everybody's for `untrusted`, whoever may read it.
+    pub fn label(to: &[Name]) -> LabelSpec {
+        if let [word] = to
+            && **word == *"untrusted"
+        {
+            return LabelSpec::Axes { untrusted: true, secret: false };
+        }
+        let sources = Data::list(to.iter().map(|n| Data::str(&**n)));
+        LabelSpec::Exact(Data::record([("sources".into(), sources), ("readers".into(), Data::str("*"))]))
+    }
+
     /// The mark as data: `{tool: NAME, to: [NAME, …]}`.
     pub fn to_data(&self) -> Data {
         let to = Data::list(self.to.iter().map(|n| Data::str(&**n)));

@@ -1,7 +1,9 @@
 //! Labeled values.
 
 use crate::list::{self, List, Piece};
-use core_ir::{Bound, Code, Data, Label, Lattice, MAX_DATA_DEPTH, ModelParams, Name, Num, TermId, ToolDecl};
+use core_ir::{
+    Bound, Code, Data, Delegated, Label, Lattice, MAX_DATA_DEPTH, ModelParams, Name, Num, TermId, ToolDecl,
+};
 use smallvec::SmallVec;
 use std::collections::VecDeque;
 use std::fmt::Write as _;
@@ -155,6 +157,8 @@ pub(crate) struct Tool {
     pub most: Label,
     /// The observers of a call.
     pub channel: Label,
+    /// Those who may choose from its sets, by the label that their data has at most; anybody if `None`.
+    pub choosers: Option<Label>,
 }
 
 impl Tool {
@@ -173,7 +177,9 @@ impl Tool {
             lattice.join(most, label)
         });
         let channel = bounds.iter().fold(control, |channel, bound| lattice.join(channel, *bound));
-        Tool { decl: decl.clone(), control, bounds, result, most, channel }
+        let choosers = decl.delegated.as_ref();
+        let choosers = choosers.map(|d| lattice.resolve(&Delegated::label(&d.to)).unwrap_or_default());
+        Tool { decl: decl.clone(), control, bounds, result, most, channel, choosers }
     }
 }
 

@@ -7,7 +7,7 @@
 //! Invariant: secrecy is what the tool's own bounds say. A delegation is about who decides.
 
 use super::{Policy, PolicyReader, Value, codes, sets};
-use core_ir::{Among, Code, Data, LabelSpec, Lattice, LatticeKind, Name, ToolDecl};
+use core_ir::{Among, Code, Delegated, LabelSpec, Lattice, LatticeKind, Name, ToolDecl};
 use diagnostics::{Diagnostic, clip};
 use std::sync::Arc;
 use toml::de::DeValue;
@@ -80,8 +80,9 @@ impl PolicyReader {
             "`{ source = \"alice@example.org\" }`, `{ sources = [\"a\", \"b\"] }` or `\"untrusted\"`";
         let names = match value.get_ref() {
             DeValue::String(word) if **word == *"untrusted" => {
-                let label = LabelSpec::Axes { untrusted: true, secret: false };
-                return Some(([Name::from("untrusted")].into(), label));
+                let to = [Name::from("untrusted")];
+                let label = Delegated::label(&to);
+                return Some((to.into(), label));
             }
             DeValue::Table(table) if table.len() == 1 => {
                 let (key, names) = table.iter().next()?;
@@ -111,9 +112,9 @@ impl PolicyReader {
             self.found.push(d.help("add it to `principals.sources`"));
             return None;
         }
-        let sources = Data::list(names.iter().map(|n| Data::str(&**n)));
-        let label = Data::record([("sources".into(), sources), ("readers".into(), Data::str("*"))]);
-        Some((names.into_iter().collect(), LabelSpec::Exact(label)))
+        let to: Box<[Name]> = names.into_iter().collect();
+        let label = Delegated::label(&to);
+        Some((to, label))
     }
 }
 

@@ -838,7 +838,10 @@ impl Run<'_> {
                 run.deeper(pc, |run| run.apply(&f, v2.clone()))
             }),
             Node::Llm(prompt, model) => self.oracle(l1, prompt, model, &v2),
-            Node::Tool(tool) => self.call_tool(l1, tool, &v2),
+            Node::Tool(tool) => {
+                let v2 = self.read(l1, &v2);
+                self.call_tool(l1, tool, &v2)
+            }
             // Anything else.
             _ => {
                 let deep = self.deep(v1);
@@ -1146,14 +1149,14 @@ impl Run<'_> {
                         l = self.join(l, of.label);
                         value(Label::BOTTOM, number(count(of)?))
                     }
-                    ("iter", None) if is_plain(of) => match form {
+                    ("iter", None) => match form {
                         Data::List(_) => value(Label::BOTTOM, Node::List(parts)),
                         _ => value(
                             Label::BOTTOM,
                             Node::List(fields(of)?.iter().map(|(name, _)| text(name)).collect()),
                         ),
                     },
-                    ("index" | "attribute", Some(key)) if is_plain(of) => {
+                    ("index" | "attribute", Some(key)) => {
                         let key = Self::data(key).ok()?;
                         // Whether there is such a part, and what Python raises if not.
                         let told =
@@ -1242,6 +1245,14 @@ impl Run<'_> {
                 let Some(i) = tool.params.iter().position(|p| p.name == *name) else { return false };
                 let bound = self.resolve(&tool.params[i].bound);
                 let (l, data) = &args[i];
+                // Of delegated calls only what those write who may choose is vouched for.
+                if let Some(delegated) = &tool.delegated {
+                    let theirs = self.lattice.resolve(&core_ir::Delegated::label(&delegated.to));
+                    let most = self.join(bound, theirs.unwrap_or_default());
+                    if !self.lattice.flows(*l, most) {
+                        return false;
+                    }
+                }
                 let l = self.lattice.reclassify(bound, *l);
                 let Some(data) = data else { return false };
                 if !self.lattice.flows(l, bound) || !self.lattice.flows(set, bound) {
@@ -1400,6 +1411,13 @@ impl Run<'_> {
         }
         // The result is (pc ⊔ ℓres ⊔ deep V):r; a failure or an ill-typed result has that label, and so has a
         // refusal.
+        if tool.confirms && tool.approve_if_refused {
+            // Whether somebody is asked for a confirmation depends on the sets.
+            for among in &tool.among {
+                let set = self.sets.iter().find(|(s, ..)| *s == among.source).map(|(_, l, _)| *l);
+                raised = self.join(raised, set.unwrap_or_default());
+            }
+        }
         let lres = self.resolve(&tool.label);
         let mut label = self.join(raised, lres);
         // at_most: calls are counted unless pc ⊔ l is trusted; a used-up count ends the run, at pc ⊔ ch.
@@ -1786,18 +1804,6 @@ fn texts(d: &Data) -> Option<Vec<Name>> {
 /// **Never caught.**
 fn catchable(code: &str) -> bool {
     !matches!(code, "fuel" | "budget" | "cancelled" | "configuration")
-}
-
-/// Data without functions and arguments of planned calls.
-fn is_plain(v: &Value) -> bool {
-    stacker::maybe_grow(64 << 10, 4 << 20, || match &*v.node {
-        Node::Args(..) => false,
-        Node::List(items) => items.iter().all(is_plain),
-        Node::Record(fields) => fields.iter().all(|(_, v)| is_plain(v)),
-        Node::Pair(a, b) => is_plain(a) && is_plain(b),
-        Node::Tag(_, v) => is_plain(v),
-        _ => !is_function(v),
-    })
 }
 
 fn is_function(v: &Value) -> bool {

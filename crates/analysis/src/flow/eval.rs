@@ -491,7 +491,10 @@ impl Analysis {
                 })
             }
             AbstractFunction::Llm { code, term, prompt } => self.ask(code, term, &prompt, &v, at, state),
-            AbstractFunction::Tool { code, tool } => self.tool(code, tool, v, at, span, state),
+            AbstractFunction::Tool { code, tool } => {
+                let v = v.read(&mut self.taints, at);
+                self.tool(code, tool, v, at, span, state)
+            }
         }
     }
 

@@ -329,7 +329,15 @@ impl Analysis {
                 ArgumentState::Something => Range::new(v.label.lo, v.deep(&mut self.taints)),
             };
             let top = self.taints.top;
-            let most = if set.may_admit { self.taints.lattice.reclassify(top, *bound) } else { *bound };
+            let most = match &decl.delegated {
+                _ if !set.may_admit => *bound,
+                None => self.taints.lattice.reclassify(top, *bound),
+                // Not anybody may choose from the sets of a delegated call.
+                Some(delegated) => {
+                    let theirs = self.taints.lattice.resolve(&core_ir::Delegated::label(&delegated.to));
+                    self.taints.lattice.join(*bound, theirs.unwrap_or_default())
+                }
+            };
             let within = self.taints.within(found.hi, most);
             passed = self.taints.union(passed, within);
             let strict = self.taints.lattice.resolve(&param.bound).unwrap_or_default();
@@ -408,7 +416,7 @@ impl Analysis {
         }
         let label = self.taints.lattice.resolve(&decl.label).unwrap_or(self.taints.top);
         let adds = self.exact(place, Cause::Tool(decl.name.clone()), label);
-        let label = self.join(Range::new(lo, hi), adds);
+        let mut label = self.join(Range::new(lo, hi), adds);
         let places = self.places(&decl, &v, (bare, fields.as_deref()));
         let result = self.result(&decl, &places, label, place);
         // A failure may quote every part, and an ill-typed result is found by looking at all of them.
@@ -417,8 +425,12 @@ impl Analysis {
         if decl.approve_if_refused && sets.label != Label::BOTTOM {
             // A refused approval tells of the sets.
             let told = self.exact(place, Cause::Tool(decl.name.clone()), sets.label);
+            unasked = self.taints.union(unasked, told.hi);
             let told = self.join(label, told);
             self.raise(state, told);
+            if decl.confirms {
+                label = told;
+            }
         }
         if decl.confirms {
             return Some(AbstractValue::data(self.confirmed(&decl, label, pc, unasked, v.label.hi)));

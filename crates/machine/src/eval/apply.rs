@@ -112,6 +112,8 @@ impl Machine {
             Body::Tool(_) => {
                 s.raise_pc(f.label, span);
                 if let Kind::Node(tool) = f.kind {
+                    // As a function would read it: what chose the tool chose what the tool is applied to.
+                    let v = v.read(&mut self.lattice, s.pc);
                     return self.call_tool(s, tool, v, span);
                 }
             }

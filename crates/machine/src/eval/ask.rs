@@ -219,7 +219,12 @@ impl Machine {
             }
         };
         let seen = self.admits_texts(s, tool, &offered, &args, (&choices, span))?;
-        let given = self.lattice.join(given, seen);
+        let mut given = self.lattice.join(given, seen);
+        if decl.confirms {
+            // Whether the value is vouched for tells what is in the sets, and so does the question.
+            let sets = self.sets_label(decl);
+            given = self.lattice.join(given, sets);
+        }
         let label = self.lattice.join(given, tool.result);
         let counts = decl.at_most.is_some() && !self.is_trusted(s.pc, v.label);
         let asks = decl.approve
@@ -337,6 +342,12 @@ impl Machine {
             if !self.lattice.flows(secrecy, bound) || !self.lattice.flows(label, bound) {
                 return None;
             }
+            if let Some(choosers) = tool.choosers {
+                let most = self.lattice.join(bound, choosers);
+                if !self.lattice.flows(own, most) {
+                    return None;
+                }
+            }
             args.push(match offered.argument(name) {
                 Some(a) => a.to_data(self.config.max_text).ok()?,
                 None => Data::Null,
@@ -369,6 +380,18 @@ impl Machine {
             choice.into_iter().for_each(|choice| note_choice(choices, choice));
             is_chosen
         })
+    }
+
+    /// The label of the sets that decide whether somebody is asked.
+    fn sets_label(&mut self, decl: &core_ir::ToolDecl) -> Label {
+        let mut all = Label::BOTTOM;
+        if decl.approve_if_refused {
+            for among in &decl.among {
+                let label = self.sets.as_ref().and_then(|s| s.get(&among.source)).map(|(label, _)| label);
+                all = self.lattice.join(all, label.unwrap_or_default());
+            }
+        }
+        all
     }
 
     /// Returns whether data of a label may be where a tool allows up to `bound`. Approval vouches for where
@@ -543,14 +566,9 @@ impl Machine {
         // Nothing is called after a confirmation: who sees the question are those who may see the value.
         let called = if tool.decl.confirms { Label::BOTTOM } else { tool.channel };
         let channel = self.lattice.join(called, call.given);
-        let mut answer = call.label;
-        if tool.decl.approve_if_refused {
-            // Who is asked only where needed tells what is in the sets.
-            for among in &tool.decl.among {
-                let label = self.sets.as_ref().and_then(|s| s.get(&among.source)).map(|(label, _)| label);
-                answer = self.lattice.join(answer, label.unwrap_or_default());
-            }
-        }
+        // Who is asked only where needed tells what is in the sets.
+        let sets = self.sets_label(&tool.decl);
+        let answer = self.lattice.join(call.label, sets);
         let (span, given) = (call.span, self.given(&call));
         Some(Question {
             pending: Pending::Approve(Box::new(call)),

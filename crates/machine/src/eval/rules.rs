@@ -204,18 +204,15 @@ impl Machine {
         if !matches!(&**name, "iter" | "index" | "attribute") {
             return None;
         }
-        // A part is given as it is, so it must be data that is no planned call.
-        let body = match &of.kind {
-            Kind::Node(node) if !node.has_function && !node.has_args => &node.body,
-            _ => return None,
-        };
+        // A part is given as it is: what it is like is not looked at, and must not decide the label.
+        let body = of.body()?;
         let key = rest.first().map_or(Label::BOTTOM, |key| key.deep_label(&mut self.lattice));
         let label = self.lattice.join(label, key);
         // Which part it is, or why there is none, is told by a container of the same form that holds numbers.
         let (parts, form): (Vec<&Value>, Data) = match body {
             Body::List(items) => (items.iter().collect(), Data::list((0..items.len()).map(number))),
             body => {
-                let fields = body.as_record()?;
+                let Body::Record(fields) = body else { return None };
                 let names = fields.iter().enumerate().map(|(i, (n, _))| (n.clone(), number(i)));
                 (fields.iter().map(|(_, v)| v).collect(), Data::record(names))
             }

@@ -2,7 +2,7 @@
 //! (`proofs/Thm/Examples.v`, `docs/proofs.md`): two worlds that differ in what an observer must not know look
 //! alike to them. And what a set of `among` admits where the driver answers late, or labels its answer.
 
-use core_ir::{Data, Globals, LabelSpec};
+use core_ir::{Data, Globals, LabelSpec, LatticeKind, Principal};
 use diagnostics::FileId;
 use machine::{Call, Choice, Config, Machine, Output, Request, Response};
 use syntax::lam::{Options, parse};
@@ -251,4 +251,110 @@ fn a_request_admits_its_whole_tokens() {
     assert_eq!(all.choices, [choice("to", 4), choice("n", 2)]);
     // The request of somebody who is not trusted admits nothing.
     assert_eq!(run(&text("Ann Lee", "20"), request(UNTRUSTED), &PUBLIC, ok).1.requests.len(), 0);
+}
+
+/// Who sent it is secret, and so is what its text is labeled with, whoever it was.
+#[test]
+fn c9_stamp_without_own_label_leaks() {
+    let text = "tool read() -> Dyn @ [] read fields [{path: 'from', untrusted: false, secret: true}, \
+                {path: 'body', untrusted: false, secret: false, source: [\"@from\"]}]\n\
+                [] ? (tool[read] {}).body";
+    let world = |from: &str| {
+        let mut config = Config::default();
+        for (value, trusted) in [("me@x", true), ("a@x", false)] {
+            config.principals.values.insert(value.into(), Principal { name: value.into(), trusted });
+        }
+        let mail = Data::record([("from".into(), Data::str(from)), ("body".into(), Data::str("hi"))]);
+        run(text, config, &PUBLIC, |_| Response::Tool(Ok(mail.clone()))).0
+    };
+    assert_eq!(world("me@x"), world("a@x"));
+    assert_eq!(world("me@x").end.as_deref(), Some("false"));
+}
+
+/// The type of a result is a fact about all of its parts.
+#[test]
+fn c9a_type_at_container_leaks() {
+    let text = "tool read() -> {n: Num} @ [] read fields [{path: 'n', untrusted: false, secret: true}]\n\
+                try[[]] (let _ = tool[read] {} in 1) catch m. 2";
+    let world = |n: Data| {
+        let answer = Data::record([("n".into(), n)]);
+        run(text, Config::default(), &PUBLIC, |_| Response::Tool(Ok(answer.clone())))
+    };
+    let ((one, all), (other, others)) = (world(Data::Num(7.into())), world(Data::str("seven")));
+    // One of them stops, silently for the public.
+    assert_eq!((all.end.as_deref(), others.end.as_deref()), (Some("1"), Some("type")));
+    assert_eq!((one.requests, other.end), (other.requests, None));
+}
+
+/// Which rule an operation of Python has must not depend on what a secret part is like: that it is the
+/// arguments of a planned call.
+#[test]
+fn c11_form_of_a_part_leaks() {
+    for operation in ["'index', all, 0", "'iter', all", "'attribute', {a: all.[0]}, 'a'"] {
+        let text = format!(
+            "tool f(a: Num) -> Str @ [] write control []\nlet planned = args[f]{{a: 1}} in\n\
+             let all = [if ([\"S\"]: SECRET) then {{a: 2}} else planned] in\n[] ? prim[py]({operation})"
+        );
+        let world = |secret: &str| run(&text.replace("SECRET", secret), Config::default(), &PUBLIC, ok).0;
+        assert_eq!(world("true"), world("false"), "{operation}");
+        assert_eq!(world("true").end.as_deref(), Some("true"), "{operation}");
+    }
+}
+
+/// Untrusted data chooses the tool, and the record was made for no tool, or for another one.
+#[test]
+fn c12_chosen_tool_forges() {
+    let text = "tool pay(to: Str, n: Num) -> Str @ [] write control [\"U\"]\n\
+                tool note(to: Str, n: Num) -> Str @ [] write control [\"U\"]\n\
+                let record = {to: \"bob\", n: 9999} in\n\
+                (if ([\"U\"]: SECRET) then tool[pay] else tool[note]) record";
+    for untrusted in ["true", "false"] {
+        let (_, all) = run(&text.replace("SECRET", untrusted), Config::default(), &PUBLIC, ok);
+        assert_eq!((all.requests.len(), all.end.as_deref()), (0, Some("flow")), "{untrusted}");
+    }
+    // Arguments of a planned call are for the tool that they name.
+    let planned = text.replace("{to: \"bob\", n: 9999}", "args[pay]{to: \"bob\", n: 9999}");
+    let end = |untrusted| run(&planned.replace("SECRET", untrusted), Config::default(), &PUBLIC, ok).1.end;
+    assert_eq!((end("true").as_deref(), end("false").as_deref()), (Some("[\"U\"]:\"ok\""), Some("type")));
+}
+
+/// Somebody is asked to confirm what is in no secret set: whoever sees the value would learn of the set.
+#[test]
+fn c13_asked_by_secret_set_leaks() {
+    let text = "tool book() -> List Str @ [\"S\"] read\n\
+                tool vouch(value: Dyn @ [\"S\"]) -> Dyn @ [] pure control [\"U\", \"S\"] approve if_refused confirm \
+                among [{tool: \"book\", params: {value: []}}]\n\
+                let v = tool[vouch] ([\"U\"]: \"bob\") in [\"U\"] ? v";
+    let world = |found: &[&str]| {
+        let found = names(found);
+        run(text, Config::default(), &UNTRUSTED, |request| match &request.call {
+            Call::Approve { .. } => Response::Approve(Ok(())),
+            _ => Response::Tool(Ok(found.clone())),
+        })
+    };
+    let ((one, all), (other, others)) = (world(&["bob"]), world(&["ann"]));
+    assert_eq!((all.requests.len(), others.requests.len()), (1, 2));
+    assert_eq!(one, other);
+    assert_eq!(one.end.as_deref(), Some("[\"U\"]:false"));
+}
+
+/// From the sets of a delegated tool only those may choose whose data chooses the call.
+#[test]
+fn only_delegated_sources_choose_from_the_sets_of_a_delegated_tool() {
+    let calls = |source: &str, delegated: &str| {
+        let text = format!(
+            "tool book() -> List Str @ trusted read\n\
+             tool pay1(to: Str @ trusted) -> Str @ trusted write control {{sources: [\"alice\"], readers: \"*\"}} \
+             among [{{tool: \"book\", params: {{to: []}}}}] {delegated}\n\
+             let to = {{sources: [\"{source}\"], readers: \"*\"}}: \"bob\" in tool[pay1] (args[pay1]{{to: to}})"
+        );
+        let config = Config { lattice: LatticeKind::SourcesReaders, ..Config::default() };
+        let found = names(&["bob"]);
+        let (_, all) = run(&text, config, &LabelSpec::TOP, |_| Response::Tool(Ok(found.clone())));
+        all.requests.len()
+    };
+    let alice = "delegated {tool: \"pay\", to: [\"alice\"]}";
+    assert_eq!((calls("alice", alice), calls("eve", alice)), (2, 1));
+    // From those of another tool anybody may choose.
+    assert_eq!((calls("alice", ""), calls("eve", "")), (2, 2));
 }

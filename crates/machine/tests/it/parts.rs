@@ -169,18 +169,6 @@ fn a_label_that_depends_on_itself_is_top() {
 }
 
 #[test]
-fn c9_stamp_without_own_label_leaks() {
-    // Who sent it is secret: so is what its text is labeled with, whoever it was.
-    let fields = format!("[{{path: 'from', {S}}}, {{path: 'body', {NONE}, source: [\"@from\"]}}]");
-    let label = |from: &str| {
-        let config = Config { principals: known(), ..Config::default() };
-        labeled(&fields, ".body", config, ok(json!({"from": from, "body": 1})))
-    };
-    assert_eq!(label("me@x"), r#"["S"]:1"#);
-    assert_eq!(label("a@x"), r#"["U","S"]:1"#);
-}
-
-#[test]
 fn the_type_of_a_result_is_a_fact_about_all_its_parts() {
     let text = |rest: &str| format!("tool read() -> List {{id: Str}} @ [] read {rest}\ntool[read] {{}}");
     let fields = format!("fields {}", rule("[].id", U));
