@@ -4,7 +4,7 @@
     [world]), not axioms.  [check.sh] fails otherwise. *)
 
 Require Import Entail.Thm.Confinement Entail.Thm.Noninterference Entail.Thm.Flow Entail.Thm.Planned.
-Require Import Entail.Thm.Examples Entail.Thm.Keys.
+Require Import Entail.Thm.Examples Entail.Thm.Choice Entail.Thm.Keys.
 Require Import Entail.Spec.Lattices Entail.Thm.Instances.
 Require Import Entail.Thm.TypeSafety Entail.Thm.Algebra Entail.Thm.Cost Entail.Thm.Bounds.
 Require Import Entail.Thm.Termination Entail.Thm.Lint Entail.Thm.Loops Entail.Thm.Fuel Entail.Thm.Probabilistic.
@@ -22,7 +22,14 @@ Print Assumptions noninterference.
 Print Assumptions noninterference_insulated_secrecy.
 Print Assumptions noninterference_insulated_integrity.
 Print Assumptions noninterference_counts.
+Print Assumptions noninterference_races.
 Print Assumptions noninterference_delegated.
+Print Assumptions see_rel.
+Print Assumptions primitive_rel.
+Print Assumptions stamp_rel.
+Print Assumptions fill_rel.
+Print Assumptions perform_rel.
+Print Assumptions confirmed_rel.
 Print Assumptions present_rel.
 Print Assumptions next_run_related.
 Print Assumptions keys_equal.
@@ -54,10 +61,14 @@ Print Assumptions every_call_checked.
 Print Assumptions every_call_approved.
 Print Assumptions bounded_choice.
 Print Assumptions bounded_choice_both.
+Print Assumptions choice_of_planned.
+Print Assumptions choice_from_set.
 Print Assumptions chosen_one.
 Print Assumptions chosen_together.
 Print Assumptions at_most_bound.
+Print Assumptions at_most_races.
 Print Assumptions calls_counted.
+Print Assumptions confirmed_shown.
 Print Assumptions planned_data_forges.
 Print Assumptions control_refusal_at_pc_leaks.
 Print Assumptions argument_refusal_at_bound_leaks.
@@ -66,6 +77,11 @@ Print Assumptions policy_of_parts_leaks.
 Print Assumptions count_at_pc_leaks.
 Print Assumptions secret_set_leaks.
 Print Assumptions stamp_without_own_label_leaks.
+Print Assumptions type_at_container_leaks.
+Print Assumptions form_of_a_part_leaks.
+Print Assumptions chosen_tool_forges.
+Print Assumptions asked_by_secret_set_leaks.
+Print Assumptions asked_if_refused.
 Print Assumptions par_to_end_leaks.
 Print Assumptions guard_unraised_leaks.
 Print Assumptions guard_unraised_error_leaks.

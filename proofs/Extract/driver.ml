@@ -609,12 +609,6 @@ let prim (policy : axis -> bool) (p : string) (d : data) : (data, string) sum =
   | "from_json", [ DK (KStr s) ] -> (match parse_json s with j -> Inl (plain j) | exception Bad_json _ -> wrong p)
   | "contains", [ DCon (CList, ds); d ] ->
       if List.exists has_function args then wrong p else truth (List.exists (same d) ds)
-  (* In the machine these have the label of the constructor; in the proofs a primitive's result has every label. *)
-  | ("length" | "keys"), [ DCon ((CList | CRec _), _ :: _) ] | "has", [ DCon (CRec _, _ :: _); DK (KStr _) ] ->
-      unsupported (p ^ " of a container with parts")
-  | "length", [ DCon ((CList | CRec _), ds) ] -> num (make (List.length ds) 1)
-  | "keys", [ DCon (CRec fs, _) ] -> Inl (DCon (CList, List.map (fun f -> DK (KStr f)) fs))
-  | "has", [ DCon (CRec fs, _); DK (KStr f) ] -> truth (List.mem f fs)
   | "range", [ DK (KNum a); DK (KNum b) ] when a.qden = 1 && b.qden = 1 && b.qnum - a.qnum < 100_000 ->
       Inl (DCon (CList, List.init (max 0 (b.qnum - a.qnum)) (fun i -> DK (KNum (make (a.qnum + i) 1)))))
   | "join", [ DCon (CList, ds); DK (KStr sep) ] when List.for_all (function DK (KStr _) -> true | _ -> false) ds ->
@@ -633,6 +627,27 @@ let prim (policy : axis -> bool) (p : string) (d : data) : (data, string) sum =
   | ( "neg" | "not" | "add" | "sub" | "mul" | "div" | "rem" | "keys" | "has" | "append" | "length" | "lower" | "upper"
     | "trim" | "split" | "slice" | "to_num" | "from_json" | "contains" | "range" | "join" ), _ -> wrong p
   | _ -> unsupported ("primitive " ^ p)
+
+(* Primitives look at all of their operands, but for these, which look at a constructor. *)
+let look (policy : axis -> bool) (p : string) : look =
+  let data d = Gives (GData d) in
+  let all =
+    Reads ([], function
+      | Some d -> (match prim policy p d with Inl d -> data d | Inr m -> Fails m)
+      | None -> Fails "no operands") in
+  match p with
+  | "length" ->
+      Looks ([ 0 ], function Some (HCon ((CList | CRec _), n)) -> data (DK (KNum (make n 1))) | _ -> all)
+  | "keys" ->
+      Looks ([ 0 ], function
+        | Some (HCon (CRec fs, _)) -> data (DCon (CList, List.map (fun f -> DK (KStr f)) fs))
+        | _ -> all)
+  | "has" ->
+      Looks ([ 0 ], function
+        | Some (HCon (CRec fs, _)) ->
+            Reads ([ 1 ], function Some (DK (KStr f)) -> data (DK (KBool (List.mem f fs))) | _ -> all)
+        | _ -> all)
+  | _ -> all
 
 (* From the exchange form. *)
 
@@ -946,16 +961,20 @@ let answer_to (input : json) : json =
       tool_params = (fun f -> List.map fst (tool_named f).params);
       tool_accepts = (fun f d -> if takes (tool_named f).decl d then None else Some "arguments");
       tool_key = (fun f _ _ -> f);
-      tool = (fun f _ _ _ ->
+      tool = (fun _ _ _ _ ->
         let d = data_of (answer "data") in
         returned := d;
-        if is_of (need "result" (tool_named f).decl) d then Inl (depth d) else Inr "result of another type");
+        Some (depth d));
       content = (fun _ _ _ path _ ->
         match List.fold_left (fun d i -> match d with DCon (_, ds) -> List.nth ds i | _ -> raise Not_found) !returned path with
-        | DK k -> Inl k
-        | DCon (c, ds) -> Inr (c, List.map (fun _ -> (lab false false, None)) ds)
+        | DK k -> AScalar k
+        | DCon (c, ds) ->
+            AParts (c, List.map (fun _ -> { named = []; says = (fun _ -> lab false false) }) ds, List.mapi (fun i _ -> i) ds)
         | DClo _ -> unsupported "a function that a tool returns");
-      source = (fun _ _ -> lab false false);
+      misfit = (fun f d -> if is_of (need "result" (tool_named f).decl) d then None else Some "result of another type");
+      (* Failures are refusals of the world. *)
+      most = (fun _ _ -> lab false false);
+      failure = (fun _ _ _ _ -> "");
       states = (fun _ _ _ _ -> match field "label" !last with Some l -> label_of l | None -> lab false false);
       tool_policy = (fun f ->
         match field "policy" (tool_named f).decl with
@@ -966,6 +985,7 @@ let answer_to (input : json) : json =
       approve = (fun f -> match field "approve" (tool_named f).decl with
         | Some (Bool b) -> b | Some (String "if-refused") -> true | _ -> false);
       if_refused = (fun f -> field "approve" (tool_named f).decl = Some (String "if-refused"));
+      confirms = (fun f -> field "confirm" (tool_named f).decl = Some (Bool true));
       among = (fun f ->
         let t = tool_named f in
         let place p =
@@ -983,7 +1003,7 @@ let answer_to (input : json) : json =
       is_timeout = (fun m -> m = timeout);
       remark = (fun _ _ -> "user\001The last result was refused:");
       char_at = (fun s q -> if q.qden = 1 && q.qnum >= 0 then List.nth_opt (chars s) q.qnum else None);
-      prim = prim policy; serialize; to_label;
+      prim = look policy; serialize; to_label;
       tool_pc = (fun f -> (tool_named f).control);
       tool_args = (fun f -> List.map snd (tool_named f).params);
       tool_res = (fun f -> (tool_named f).result);

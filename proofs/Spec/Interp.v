@@ -62,6 +62,19 @@ Section Interp.
     chosen_for : list (nat * (data -> list data))
   }.
 
+  (** The label of a part of an answer: any function of what parts before it say,
+      whose own labels are joined to it.  It says who may see the part, or whom it
+      is from: a label that is stated, those that an argument names, the sources or
+      the readers that parts name. *)
+  Record part_label := PartLabel { named : list nat; says : list data -> L }.
+
+  (** What is at a path of an answer: a scalar, or a container.  Its parts are
+      labeled one after the other, and then put in their order ([order]: for each
+      position, which of them). *)
+  Inductive answer :=
+  | AScalar (k : scalar)
+  | AParts (c : con) (labels : list part_label) (order : list nat).
+
   (** Everything abstract: models, tools, primitives, samples and policy.
       None of these functions is assumed to have any property.  A response is
       a function of the request and of the requests that were visible at the
@@ -82,15 +95,16 @@ Section Interp.
     tool_params : name -> list string;
     tool_accepts : name -> data -> option string;   (* missing, unknown or ill-typed arguments *)
     tool_key : name -> L -> list event -> string;   (* the idempotency key of a call at a program counter *)
-    tool : name -> list data -> string -> list event -> nat + string;       (* how deep the answer is *)
-    content : name -> list data -> string -> list nat -> list event -> scalar + con * list (L * option nat);
-        (* what is at a path of the answer: a scalar, or parts with a label each, which may depend on
-           what stands in an earlier part beside it *)
-    source : name -> data -> L;             (* the label that such a part names *)
+    tool : name -> list data -> string -> list event -> option nat;   (* how deep the answer is, if there is one *)
+    content : name -> list data -> string -> list nat -> list event -> answer;
+    misfit : name -> data -> option string; (* what is wrong with the type or the size of an answer *)
+    most : name -> list data -> L;          (* raises the text of a failure, which may quote every part *)
+    failure : name -> list data -> string -> list event -> string;
     states : name -> list data -> string -> list event -> L; (* the label that it states with what it returns *)
     tool_policy : name -> option term;      (* a closed function of the arguments and their labels *)
     approve : name -> bool;                 (* whether somebody is asked before a call *)
     if_refused : name -> bool;              (* only where the bounds alone would refuse the call *)
+    confirms : name -> bool;                (* whether nothing is called: the first argument is given back *)
     among : name -> list chooser;           (* the sets that arguments may be from *)
     equal : data -> data -> bool;           (* equality of data *)
     longest : nat;                          (* the most items of a list that is chosen item by item *)
@@ -101,7 +115,7 @@ Section Interp.
     is_timeout : string -> bool;            (* what [catch not timeout] does not take *)
     remark : data -> data -> string;        (* why a predicate refused a result, in words *)
     char_at : string -> Q -> option string;
-    prim : name -> data -> data + string;
+    prim : name -> look;
     serialize : data -> string;
     to_label : data -> option L;
     tool_pc : name -> L;
@@ -210,6 +224,16 @@ Section Interp.
     if data_permits (policy H) d
     then (Val (Lab l (wrap d)), s)
     else (Err l "generated code may not reclassify", s).
+
+  (** A primitive: its result has the label of what it looked at. *)
+  Definition primitive (pc : L) (p : name) (V : lval) (s : state) : result :=
+    match see pc (prim H p) V with
+    | (l, inl g) =>
+        let l := join l (ways g V) in
+        if given_permits (policy H) g then (Val (raise l (give g V)), s)
+        else (Err l "generated code may not reclassify", s)
+    | (l, inr m) => (Err l m, s)
+    end.
 
   (** Reading a part joins the labels of the structure and of the selector. *)
   Definition do_get (pc : L) (V1 V2 : lval) : outcome :=
@@ -366,23 +390,17 @@ Section Interp.
 
     (** An answer is labeled part by part.  What is at a part depends on what is
         visible at its label; the label of a part is at least that of what it
-        is in, and of the part that it depends on. *)
-    Definition stamp (f : name) (l : L) (before : list lval) (m : L) (dep : option nat) : L :=
-      match dep with
-      | Some j =>
-          match nth_error before j with
-          | Some W => join (join l m) (join (deep_label W) (source H f (strip W)))
-          | None => join l m
-          end
-      | None => join l m
-      end.
+        is in, and of the parts that it depends on. *)
+    Definition stamp (l : L) (before : list lval) (p : part_label) : L :=
+      let Ws := map (argument_at before) (named p) in
+      join l (join (joins (map deep_label Ws)) (says p (map strip Ws))).
 
-    Fixpoint filled (f : name) (fl : list nat -> L -> lval) (path : list nat) (l : L)
-        (before : list lval) (specs : list (L * option nat)) : list lval :=
-      match specs with
+    Fixpoint filled (fl : list nat -> L -> lval) (path : list nat) (l : L)
+        (before : list lval) (labels : list part_label) : list lval :=
+      match labels with
       | [] => before
-      | (m, dep) :: rest =>
-          filled f fl path l (before ++ [fl (path ++ [List.length before]) (stamp f l before m dep)]) rest
+      | p :: rest =>
+          filled fl path l (before ++ [fl (path ++ [List.length before]) (stamp l before p)]) rest
       end.
 
     Fixpoint fill (n : nat) (f : name) (args : list data) (k : string) (t : list event) (path : list nat) (l : L) : lval :=
@@ -390,15 +408,17 @@ Section Interp.
       | O => Lab l (VK KNull)
       | S n' =>
           match content H f args k path (visible l t) with
-          | inl x => Lab l (VK x)
-          | inr (c, specs) => Lab l (VCon (plain c) (filled f (fill n' f args k t) path l [] specs))
+          | AScalar x => Lab l (VK x)
+          | AParts c labels order =>
+              Lab l (VCon (plain c) (map (argument_at (filled (fill n' f args k t) path l [] labels)) order))
           end
       end.
 
     (** The call itself; [u] is the label of what decided that it is made, and with
         which record, [d] that of everything that it depends on; [k] is its idempotency key, which the tool is given.
         The tool may state a label, which is joined to that of what it returns;
-        which, depends on what is visible at the declared one. *)
+        which, depends on what is visible at the declared one.  Its type and size are
+        facts about all of the answer, and the text of a failure may quote all of it. *)
     Definition perform (u d : L) (f : name) (args : list data) (k : string) (ch : L) (s : state) : result :=
       let r := tool_res H f in
       let s' := log ch (RTool f args k) (log (join ch u) (RDecided f u) s) in
@@ -408,10 +428,23 @@ Section Interp.
           let own := states H f args k (visible r (tr s)) in
           let l := join (join d r) own in
           match tool H f args k (visible (join r own) (tr s)) with
-          | inl n => (Val (fill n f args k (tr s) [] l), s')
-          | inr m => (Err l m, s')
+          | Some n =>
+              let V := fill n f args k (tr s) [] l in
+              match misfit H f (strip V) with
+              | Some m => (Err (deep_label V) m, s')
+              | None => (Val V, s')
+              end
+          | None =>
+              let m := most H f args in
+              (Err (join l m) (failure H f args k (visible (join (join r own) m) (tr s))), s')
           end
       end.
+
+    (** A confirmation calls nothing.  If somebody was asked, the answer vouches for
+        where the value is from, not for who may see it. *)
+    Definition confirmed (pc u d : L) (f : name) (asked : bool) (args : list data) (s : state) : result :=
+      let l := join d (tool_res H f) in
+      accept (if asked then join pc (mix F Endorse bot l) else l) (nth 0 args (DK KNull)) (log u (RDecided f u) s).
 
     (** Somebody is asked, on a channel that sees the labels of the arguments
         too; not to approve is to refuse the request.  [l] is the label of the answer. *)
@@ -509,12 +542,15 @@ Section Interp.
             | Some m => (Err (join pc (deep_label V)) m, s)
             | None =>
                 decide pc l f Vs (map deep_label Ws) ch s (fun d s1 =>
-                  let d := join d (deep_label V) in
+                  let q := if if_refused H f then sets_label f s1 else bot in
+                  let d := join (join d (deep_label V)) (if confirms H f then q else bot) in
+                  let asked := approve H f && negb (if_refused H f && flows pc (tool_pc H f) && clean f s1 (tool_args H f) Ns) in
                   counted u f s1 (fun s1 =>
-                  approval d (join (join d (tool_res H f)) (if if_refused H f then sets_label f s1 else bot)) f
-                    (approve H f && negb (if_refused H f && flows pc (tool_pc H f) && clean f s1 (tool_args H f) Ns))
-                    (map strip Vs) (map (fun W => join l (deep_label W)) Ws) ch s1 (fun s2 =>
-                  counted u f s2 (perform u d f (map strip Vs) k ch))))
+                  approval d (join (join d (tool_res H f)) q) f asked
+                    (map strip Vs) (map (fun W => join l (deep_label W)) Ws) (if confirms H f then bot else ch) s1 (fun s2 =>
+                  counted u f s2 (fun s3 =>
+                  if confirms H f then confirmed pc u d f asked (map strip Vs) s3
+                  else perform u d f (map strip Vs) k ch s3))))
             end
         end
       else (Err pc "call refused by the tool's bound", s).
@@ -526,7 +562,8 @@ Section Interp.
       called pc f V (tool_key H f pc (visible pc (tr s))) (log pc (RKey f) s).
 
     (** The body runs at the label of the function.  A fixpoint applies its
-        functional to itself with one unfolding less. *)
+        functional to itself with one unfolding less.  A tool reads its argument there,
+        as a function would. *)
     Definition apply (V1 V2 : lval) (s : state) : result :=
       match V1 with
       | Lab l (VClo env e) => ev l (V2 :: env) s e
@@ -540,7 +577,7 @@ Section Interp.
               ev l [Vf; Lab l (VCon (CFix None) [Vf]); V2] s
                  (EApp (EApp (EVar 0) (EVar 1)) (EVar 2))
           end
-      | Lab l (VCon (CTool f) _) => call l f V2 s
+      | Lab l (VCon (CTool f) _) => call l f (raise l V2) s
       | _ => (Err (deep_label V1) "not a function", s)
       end.
 
@@ -834,12 +871,7 @@ Section Interp.
           bind (ev pc env s1 e2) (fun V2 s2 =>
           bind (ev pc env s2 e3) (fun V3 s3 => (do_set pc V1 V2 V3, s3))))
       | EPrim p e1 =>
-          bind (ev pc env s e1) (fun V s1 =>
-            let l := join pc (deep_label V) in
-            match prim H p (strip V) with
-            | inl d => accept l d s1
-            | inr m => (Err l m, s1)
-            end)
+          bind (ev pc env s e1) (fun V s1 => primitive pc p V s1)
       | ECase e1 bs d =>
           bind (ev pc env s e1) (fun V s1 =>
             match V with Lab l v =>
@@ -926,6 +958,11 @@ Arguments frame : clear implicits.
 Arguments Frame {L} _ _.
 Arguments chooser : clear implicits.
 Arguments Chooser {L} _ _ _.
+Arguments part_label : clear implicits.
+Arguments PartLabel {L} _ _.
+Arguments answer : clear implicits.
+Arguments AScalar {L} _.
+Arguments AParts {L} _ _ _.
 Arguments Val {L} _.
 Arguments Err {L} _ _.
 Arguments Out {L}.
@@ -937,6 +974,8 @@ Global Arguments with_label : simpl never.
 Global Arguments call : simpl never.
 Global Arguments admits : simpl never.
 Global Arguments perform : simpl never.
+Global Arguments primitive : simpl never.
+Global Arguments confirmed : simpl never.
 Global Arguments approval : simpl never.
 Global Arguments decide : simpl never.
 Global Arguments do_send : simpl never.

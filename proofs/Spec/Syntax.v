@@ -116,6 +116,44 @@ Fixpoint data_permits (pol : axis -> bool) (d : data) : bool :=
   | DClo env e => forallb (data_permits pol) env && permits pol e
   end.
 
+(** ** What primitives look at
+
+    A primitive looks at its operands step by step, and each step may depend on
+    what it saw before: at the constructor of a part ([Looks]: a scalar, or how
+    many parts there are), or at all of it ([Reads]).  It gives data that it
+    made, and parts as they are.  A part is named by the positions that lead to
+    it; [None] is one that is not there. *)
+Inductive head :=
+| HK (k : scalar)
+| HCon (c : con) (parts : nat)
+| HClo.
+
+Inductive given :=
+| GData (d : data)
+| GPart (path : list nat)
+| GCon (c : con) (gs : list given).
+
+Inductive look :=
+| Gives (g : given)
+| Fails (message : string)
+| Looks (path : list nat) (k : option head -> look)
+| Reads (path : list nat) (k : option data -> look).
+
+(** One that looks at everything. *)
+Definition whole (f : data -> data + string) : look :=
+  Reads [] (fun d =>
+    match d with
+    | Some d => match f d with inl r => Gives (GData r) | inr m => Fails m end
+    | None => Fails "no operands"
+    end).
+
+Fixpoint given_permits (pol : axis -> bool) (g : given) : bool :=
+  match g with
+  | GData d => data_permits pol d
+  | GPart _ => true
+  | GCon _ gs => forallb (given_permits pol) gs
+  end.
+
 Section Values.
   Context {L : lattice}.
 
@@ -175,6 +213,62 @@ Section Values.
 
   Definition capture (env : list lval) (body : term) : list lval :=
     capture_from 1 env body.
+
+  (** The part at a path, and the labels of what it is in: that it is there is
+      known to those who see them. *)
+  Fixpoint way (path : list nat) (V : lval) : L * option lval :=
+    match path with
+    | [] => (bot, Some V)
+    | i :: path' =>
+        match V with
+        | Lab l (VCon _ vs) =>
+            match nth_error vs i with
+            | Some W => let (m, r) := way path' W in (join l m, r)
+            | None => (l, None)
+            end
+        | Lab l _ => (l, None)
+        end
+    end.
+
+  Definition head_of (V : lval) : head :=
+    match V with
+    | Lab _ (VK k) => HK k
+    | Lab _ (VCon c vs) => HCon (plain c) (List.length vs)
+    | Lab _ (VClo _ _) => HClo
+    end.
+
+  (** What a primitive gives, and the label of what it saw. *)
+  Fixpoint see (l : L) (k : look) (V : lval) : L * (given + string) :=
+    match k with
+    | Gives g => (l, inl g)
+    | Fails m => (l, inr m)
+    | Looks path k =>
+        match way path V with
+        | (m, Some W) => see (join l (join m (label_of W))) (k (Some (head_of W))) V
+        | (m, None) => see (join l m) (k None) V
+        end
+    | Reads path k =>
+        match way path V with
+        | (m, Some W) => see (join l (join m (deep_label W))) (k (Some (strip W))) V
+        | (m, None) => see (join l m) (k None) V
+        end
+    end.
+
+  (** Parts are given as they are.  What they were in is known to whoever sees
+      that they are given. *)
+  Fixpoint give (g : given) (V : lval) : lval :=
+    match g with
+    | GData d => Lab bot (wrap d)
+    | GPart path => match snd (way path V) with Some W => W | None => Lab bot (VK KNull) end
+    | GCon c gs => Lab bot (VCon (plain c) (map (fun g => give g V) gs))
+    end.
+
+  Fixpoint ways (g : given) (V : lval) : L :=
+    match g with
+    | GData _ => bot
+    | GPart path => fst (way path V)
+    | GCon _ gs => joins (map (fun g => ways g V) gs)
+    end.
 
 End Values.
 

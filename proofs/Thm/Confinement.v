@@ -236,7 +236,29 @@ Section Confinement.
 
     Lemma fill_label : forall n f args k t path l, label_of (fill H n f args k t path l) = l.
     Proof.
-      intros [|] f args k t path l; simpl; auto. destruct (content H f args k path _) as [| [c specs]]; auto.
+      intros [|] f args k t path l; simpl; auto. destruct (content H f args k path _); auto.
+    Qed.
+
+    Lemma see_above : forall k (l : L) V, flows l (fst (see l k V)) = true.
+    Proof.
+      induction k as [g | m | path k IH | path k IH]; intros l V; simpl; try apply flows_refl;
+        destruct (way path V) as [m [W |]]; (eapply flows_trans; [| apply IH]); apply join_l.
+    Qed.
+
+    Lemma primitive_conf : forall pc p V s, confined pc s (primitive H pc p V s).
+    Proof.
+      intros pc p V s. unfold primitive. pose proof (see_above (prim H p) pc V) as A.
+      destruct (see pc (prim H p) V) as [l [g | m]]; simpl in A.
+      - destruct (given_permits (policy H) g); (split; [| apply state_conf_refl]); simpl; rewrite ?label_of_raise; lab.
+      - split; [exact A | apply state_conf_refl].
+    Qed.
+
+    Lemma confirmed_conf : forall pc u d f a args s, flows pc u = true -> flows pc d = true ->
+      confined pc s (confirmed (F := F) H pc u d f a args s).
+    Proof.
+      intros pc u d f a args s U D. unfold confirmed. eapply confined_after with (s' := log u (RDecided f u) s).
+      - apply conf_log. exact U.
+      - apply accept_conf. destruct a; lab.
     Qed.
 
     Lemma perform_conf : forall pc u d f args k ch s, flows pc u = true -> flows pc d = true -> above pc ch ->
@@ -246,8 +268,10 @@ Section Confinement.
       assert (C : state_conf pc s (log ch (RTool f args k) (log (join ch u) (RDecided f u) s))).
       { apply state_conf_trans with (s2 := log (join ch u) (RDecided f u) s); [apply conf_log; lab | apply conf_log_above; auto]. }
       destruct (refusal H _ _ _ s); [split; auto; simpl; lab |].
-      destruct (tool H f _ _ _).
-      - split; auto. simpl. rewrite fill_label. lab.
+      destruct (tool H f _ _ _) as [n |].
+      - set (V := fill H n f args k (tr s) [] _).
+        assert (Lv : flows pc (label_of V) = true) by (unfold V; rewrite fill_label; lab).
+        destruct (misfit H f (strip V)); split; auto. simpl. eapply flows_trans; [exact Lv | apply label_deep].
       - split; auto. simpl. lab.
     Qed.
 
@@ -284,7 +308,8 @@ Section Confinement.
       destruct (refused H f s _ _); [done |].
       destruct (tool_accepts H f (strip V)); [done |].
       apply decide_conf. intros d s1 D. apply counted_conf. intros s2. apply approval_conf; [lab | lab |]. intros s3.
-      apply counted_conf. intros s4. apply perform_conf; [lab | lab |]. apply above_join_l. eapply admits_above; eauto.
+      apply counted_conf. intros s4. destruct (confirms H f); [apply confirmed_conf; lab |].
+      apply perform_conf; [lab | lab |]. apply above_join_l. eapply admits_above; eauto.
     Qed.
 
     Lemma call_conf : forall pc f V s, confined pc s (call (F := F) H ev pc f V s).
@@ -576,8 +601,7 @@ Section Confinement.
       apply confined_bind; auto. intros V3 s3 _ _.
       eapply confined_weaken; [| apply set_conf]. lab.
     - (* prim *)
-      apply confined_bind; auto. intros V s1 _ _.
-      destruct (prim H p (strip V)); [apply accept_conf; lab | done].
+      apply confined_bind; auto. intros V s1 _ _. apply primitive_conf.
     - (* case *)
       apply confined_bind; auto. intros [l v] s1 _ _.
       destruct (chosen v bs d); [| done]. apply UP. lab.

@@ -11,6 +11,10 @@ Require Import Entail.Thm.Relation Entail.Thm.Planned.
 Import ListNotations.
 Open Scope string_scope.
 
+(** Equations that hold by running both sides.  Nothing is printed on the way. *)
+Ltac runs :=
+  cbv zeta; repeat apply conj; match goal with |- _ = ?b => vm_cast_no_check (eq_refl b) end.
+
 (** Integrity first: (untrusted, secret). *)
 Definition L := two_by_two.
 Definition F : factoring L := two_by_two_factoring.
@@ -29,45 +33,80 @@ Definition field (f : string) (d : data) : list data :=
   | _ => []
   end.
 
+(** Labels of parts: one that is stated, and the sources and the readers that other
+    parts name. *)
+Definition stated (l : L) : part_label L := PartLabel [] (fun _ => l).
+Definition source (d : data) : L := match d with DK (KStr "me") => pub | _ => unt end.
+Definition readers (d : data) : L := match d with DK (KStr "all") => pub | _ => sec end.
+
+(** The number of items of a list, and its first item as it is. *)
+Definition length_of : look :=
+  Looks [0%nat] (fun h => match h with Some (HCon CList n) => Gives (GData (DK (KNum (Z.of_nat n # 1)))) | _ => Fails "no list" end).
+Definition first_of : look :=
+  Looks [0%nat] (fun h => match h with
+    | Some (HCon CList (S _)) => Gives (GCon (CVariant "ok") [GPart [0%nat; 0%nat]])
+    | Some (HCon CList O) => Gives (GCon (CVariant "raise") [GData (DK KNull)])
+    | _ => Fails "no list" end).
+
 (** A world: the model answers "7" to anything, which parses as the number 7;
     the tool [publish] takes public data, [hide] may be called under secrets and
     gives public data, [read] gives untrusted data; labels
-    are written as tags. *)
-Definition world_with (others : L -> list (event L) -> account -> account) : host L := {|
+    are written as tags.  [asks]: whether there are tools that endorse what everybody
+    sees, by an approval or a set. *)
+Definition world_of (asks : Datatypes.bool) (others : L -> list (event L) -> account -> account) : host L := {|
   model := fun _ _ _ => inl "7";
   further := fun _ _ => [];
   unasked := fun _ => None;
   offers := fun _ => false;
   parse := fun r => if String.eqb r "7" then inl (num 7) else inr "does not parse";
   decode := fun _ r => inl (DK (KStr r));
-  tool_params := fun f => if existsb (String.eqb f) ["pay"; "wire"] then ["to"; "n"] else if existsb (String.eqb f) ["publish"; "checked"; "mail"; "hide"; "ask"; "invite"] then ["x"] else [];
+  tool_params := fun f => if existsb (String.eqb f) ["pay"; "wire"] then ["to"; "n"] else if existsb (String.eqb f) ["publish"; "checked"; "mail"; "hide"; "ask"; "invite"; "confirm"] then ["x"] else [];
   tool_accepts := fun _ _ => None;
   tool_key := fun f pc seen => f;
-  tool := fun f _ _ seen => inl 5%nat;
+  tool := fun f _ _ seen => if String.eqb f "down" then None else Some 5%nat;
   (* [search] gives a list of one mail: who sent it, to whom, and what it says, which is as secret as
-     who reads it; the others say how many calls they have seen *)
+     who reads it; [thread] one whose text is labeled by two fields that stand after it; [typed] a record that
+     has not its type; the others say how many calls they have seen *)
   content := fun f _ _ path seen =>
     if String.eqb f "search" then
       match path with
-      | [] => inr (CList, [(pub, None)])
-      | [_] => inr (CRec ["id"; "to"; "body"], [(pub, None); (unt, None); (pub, Some 1%nat)])
-      | [_; 0%nat] => inl (KNum 17)
-      | [_; 1%nat] => inl (KStr "S")
-      | _ => inl (KStr "hello")
+      | [] => AParts CList [stated pub] [0%nat]
+      | [_] =>
+          AParts (CRec ["id"; "to"; "body"])
+            [stated pub; stated unt; PartLabel [1%nat] (fun ds => readers (hd (DK KNull) ds))] [0%nat; 1%nat; 2%nat]
+      | [_; 0%nat] => AScalar (KNum 17)
+      | [_; 1%nat] => AScalar (KStr "S")
+      | _ => AScalar (KStr "hello")
       end
-    else inl (KNum (Z.of_nat (List.length seen) # 1));
-  source := fun _ d => match d with DK (KStr "S") => sec | _ => pub end;
+    else if String.eqb f "thread" then
+      match path with
+      | [] =>
+          AParts (CRec ["body"; "from"; "to"])
+            [stated pub; stated pub;
+             PartLabel [0%nat; 1%nat] (fun ds => match ds with [from; to] => join (source from) (readers to) | _ => join unt sec end)]
+            [2%nat; 0%nat; 1%nat]
+      | [0%nat] => AScalar (KStr "eve")
+      | [1%nat] => AScalar (KStr "all")
+      | _ => AScalar (KStr "hello")
+      end
+    else if String.eqb f "typed" then
+      match path with [] => AParts (CRec ["n"]) [stated unt] [0%nat] | _ => AScalar (KStr "seven") end
+    else AScalar (KNum (Z.of_nat (List.length seen) # 1));
+  misfit := fun f _ => if String.eqb f "typed" then Some "not a number" else None;
+  most := fun f _ => if String.eqb f "down" then unt else pub;
+  failure := fun _ _ _ _ => "no answer";
   states := fun _ _ _ _ => pub;
   tool_policy := fun f =>
     if String.eqb f "checked"
     then Some (ELam (EGet (EGet (EVar 0) (EK (KStr "x"))) (EK (KStr "value")))) else None;
-  approve := fun f => existsb (String.eqb f) ["mail"; "ask"];
-  if_refused := fun f => String.eqb f "ask";
+  approve := fun f => asks && existsb (String.eqb f) ["mail"; "ask"; "confirm"];
+  if_refused := fun f => existsb (String.eqb f) ["ask"; "confirm"];
+  confirms := fun f => String.eqb f "confirm";
   (* [pay] may pay to one of a set, [wire] to one of a set what stands beside it there, [invite] some of a set *)
   among := fun f =>
     if String.eqb f "pay" then [Chooser "people" None [(0%nat, fun d => [d])]]
     else if String.eqb f "wire" then [Chooser "payees" None [(0%nat, field "to"); (1%nat, field "n")]]
-    else if String.eqb f "invite" then [Chooser "people" None [(0%nat, fun d => [d])]] else [];
+    else if asks && String.eqb f "invite" then [Chooser "people" None [(0%nat, fun d => [d])]] else [];
   equal := fun a b => match a, b with DK k, DK k' => scalar_eqb k k' | _, _ => false end;
   longest := 3;
   anyone := unt;
@@ -77,7 +116,7 @@ Definition world_with (others : L -> list (event L) -> account -> account) : hos
   is_timeout := fun m => String.eqb m "too late";
   remark := fun _ _ => "try again";
   char_at := fun _ _ => None;
-  prim := fun _ _ => inr "no primitives";
+  prim := fun p => if String.eqb p "length" then length_of else if String.eqb p "first" then first_of else Fails "no such primitive";
   serialize := fun d => match d with DK (KStr s) => s | _ => "data" end;
   to_label := fun d =>
     match d with
@@ -86,10 +125,10 @@ Definition world_with (others : L -> list (event L) -> account -> account) : hos
     | DK (KTag "") => Some pub
     | _ => None
     end;
-  tool_pc := fun f => if existsb (String.eqb f) ["pay"; "wire"] then unt else if String.eqb f "hide" then sec else pub;
+  tool_pc := fun f => if String.eqb f "confirm" then (true, true) else if existsb (String.eqb f) ["pay"; "wire"] then unt else if String.eqb f "hide" then sec else pub;
   tool_args := fun f =>
     if existsb (String.eqb f) ["pay"; "wire"] then [pub; pub]
-    else if String.eqb f "hide" then [sec]
+    else if existsb (String.eqb f) ["hide"; "confirm"] then [sec]
     else if existsb (String.eqb f) ["publish"; "checked"; "mail"; "ask"; "invite"] then [pub] else [];
   tool_res := fun f => if String.eqb f "read" then unt else pub;
   key_label := fun k => if existsb (String.eqb k) ["public"; "x"; "y"; "z"] then pub else sec;
@@ -104,6 +143,7 @@ Definition world_with (others : L -> list (event L) -> account -> account) : hos
 |}.
 
 (** Nobody else uses the stores. *)
+Definition world_with := world_of true.
 Definition world : host L := world_with (fun _ _ a => a).
 
 (** Sets that hold nothing, and nothing that ends a run. *)
@@ -115,41 +155,41 @@ Definition run (env : list (lval L)) (e : term) : result L := eval (F := F) worl
 Example ask_model :
   fst (run [] (EAsk "m" (EK (KStr "how many?")))) =
   Val (Lab pub (VCon CList [Lab pub (VK (KBool true)); Lab pub (VK (KNum 7))])).
-Proof. vm_compute. reflexivity. Qed.
+Proof. runs. Qed.
 
 (** The answer is as untrusted as the conversation. *)
 Example ask_untrusted :
   fst (run [] (EAsk "m" (ECall "read" (EK KNull)))) =
   Val (Lab unt (VCon CList [Lab unt (VK (KBool true)); Lab unt (VK (KNum 7))])).
-Proof. vm_compute. reflexivity. Qed.
+Proof. runs. Qed.
 
 (** Three unfoldings of a fixpoint whose body calls itself once. *)
 Example fix_runs_out :
   fst (run [] (EApp (EFix (Some 3%nat)
     (ELam (ELam (EApp (EVar 1) (ECon CList [EVar 0]))))) (num 0))) =
   Val (Lab pub (VCon CList [Lab pub (VCon CList [Lab pub (VCon CList [Lab pub (VK (KNum 0))])])])).
-Proof. vm_compute. reflexivity. Qed.
+Proof. runs. Qed.
 
 (** A secret cannot be published; the refusal is public and can be caught. *)
 Example refusal_is_public :
   fst (run [Lab sec (VK (KNum 1))]
     (ETry true (EK (KTag "")) (ECall "publish" (EVar 0)) (EVar 0))) =
   Val (Lab pub (VK (KStr "argument refused by the tool's bound"))).
-Proof. vm_compute. reflexivity. Qed.
+Proof. runs. Qed.
 
 (** An error that depends on a secret cannot be caught in public. *)
 Example not_caught :
   fst (run [Lab sec (VK (KBool true))]
     (ETry true (EK (KTag "")) (EIf (EVar 0) (EFail (EK (KStr "no"))) (num 1)) (num 2))) =
   Err sec "no".
-Proof. vm_compute. reflexivity. Qed.
+Proof. runs. Qed.
 
 (** A time limit that has passed goes through a [catch not timeout]. *)
 Example timeout_passes :
   fst (run [] (ETry true (EK (KTag ""))
     (EWithin 5 (ETry false (EK (KTag "")) (ECall "broken" (EK KNull)) (num 1))) (EVar 0))) =
   Val (Lab pub (VK (KStr "too late"))).
-Proof. vm_compute. reflexivity. Qed.
+Proof. runs. Qed.
 
 (** A further attempt of a guard is told why there is one; what comes after the guard is not. *)
 Example retry_is_told :
@@ -159,14 +199,14 @@ Example retry_is_told :
   [RModel "m" ["how many?"];
    RModel "m" ["how many?"; "7"; "how many?"; "try again"];
    RModel "m" ["how many?"; "7"; "how many?"; "try again"; "7"; "how many?"]]%list.
-Proof. vm_compute. reflexivity. Qed.
+Proof. runs. Qed.
 
 (** A policy looks at the argument: it admits what is true. *)
 Example policy_admits :
   fst (run [] (ECall "checked" (EK (KBool true)))) = Val (Lab pub (VK (KNum 1))) /\
   fst (run [] (ECall "checked" (EK (KBool false)))) = Err pub "the tool's policy refuses the call" /\
   tr (snd (run [] (ECall "checked" (EK (KBool false))))) = [Event pub (RKey "checked")].
-Proof. vm_compute. auto. Qed.
+Proof. runs. Qed.
 
 (** Untrusted data goes to a tool that somebody approves, and is shown on a
     channel as untrusted as it is; secret data does not. *)
@@ -176,26 +216,88 @@ Example approved :
      Event pub (RKey "mail")] /\
   fst (run [Lab sec (VK (KNum 1))] (ECall "mail" (EVar 0))) = Err unt "argument refused by the tool's bound" /\
   fst (run [Lab unt (VK (KNum 1))] (ECall "publish" (EVar 0))) = Err pub "argument refused by the tool's bound".
-Proof. vm_compute. auto. Qed.
+Proof. runs. Qed.
 
 (** Labels part by part: the body is as untrusted as whom the mail names. *)
 Example labels_per_field :
   fst (run [] (ECall "search" (EK KNull))) =
   Val (Lab pub (VCon CList [Lab pub (VCon (CRec ["id"; "to"; "body"])
     [Lab pub (VK (KNum 17)); Lab unt (VK (KStr "S")); Lab ((true, true) : L) (VK (KStr "hello"))])])).
-Proof. vm_compute. reflexivity. Qed.
+Proof. runs. Qed.
+
+(** A label by two fields, from whom and to whom, that stand after the part: it has
+    what both say. *)
+Example labels_of_several :
+  fst (run [] (ECall "thread" (EK KNull))) =
+  Val (Lab pub (VCon (CRec ["body"; "from"; "to"])
+    [Lab unt (VK (KStr "hello")); Lab pub (VK (KStr "eve")); Lab pub (VK (KStr "all"))])).
+Proof. runs. Qed.
 
 (** A part's label that leaves out the label of the part it depends on: two
     answers that differ in what is untrusted only are told apart by their labels. *)
 Example stamp_without_own_label_leaks :
-  let answer who := [Lab unt (VK (KStr who)); Lab (source world "search" (DK (KStr who))) (VK (KStr "hello"))] in
-  same_label pub unt unt /\ ~ lsrel (fun _ => false) pub (answer "S") (answer "P").
+  let answer who := [Lab unt (VK (KStr who)); Lab (readers (DK (KStr who))) (VK (KStr "hello"))] in
+  same_label pub unt unt /\ ~ lsrel (fun _ => false) pub (answer "me") (answer "all").
 Proof.
   cbv zeta. split; [right; split; reflexivity |]. intros R.
   assert (D : forall V1 V2 vs1 vs2, lsrel (fun _ => false) pub (V1 :: vs1) (V2 :: vs2) ->
     same_label pub (label_of V1) (label_of V2) /\ lsrel (fun _ => false) pub vs1 vs2).
   { intros V1 V2 vs1 vs2 X. inversion X; subst. split; auto. eapply lrel_label; eauto. }
-  destruct (D _ _ _ _ (proj2 (D _ _ _ _ R))) as [[[_ X] | [_ X]] _]; discriminate X.
+  destruct (D _ _ _ _ (proj2 (D _ _ _ _ R))) as [[[X _] | [_ X]] _]; discriminate X.
+Qed.
+
+(** The type of an answer is a fact about all of its parts, and the text of a failure
+    may quote all of them. *)
+Example type_of_all_parts :
+  fst (run [] (ECall "typed" (EK KNull))) = Err unt "not a number" /\
+  fst (run [] (ECall "down" (EK KNull))) = Err unt "no answer".
+Proof. runs. Qed.
+
+(** A type error that has the label of the container: two answers that the observer
+    cannot tell apart, of which one is refused in public. *)
+Example type_at_container_leaks :
+  let answer k := Lab pub (VCon (CRec ["n"]) [Lab sec (VK k)]) in
+  let check V := match strip V with DCon _ [DK (KNum _)] => None | _ => Some (label_of V) end in
+  lrel (fun _ => false) pub (answer (KNum 7)) (answer (KStr "seven")) /\
+  check (answer (KNum 7)) = None /\ check (answer (KStr "seven")) = Some pub /\
+  deep_label (answer (KStr "seven")) = sec.
+Proof.
+  cbv zeta. split; [| runs].
+  apply lrel_low; [reflexivity |]. repeat constructor.
+Qed.
+
+(** ** Primitives look at constructors
+
+    How many items there are, and which one is first, is known to whoever sees the
+    list; the item keeps its label. *)
+Definition of_list (p : string) (V : lval L) : outcome L :=
+  fst (run [V] (EPrim p (ECon CList [EVar 0]))).
+Example constructors_only :
+  let secrets := Lab pub (VCon CList [Lab sec (VK (KNum 1))]) in
+  of_list "length" secrets = Val (Lab pub (VK (KNum 1))) /\
+  of_list "first" secrets = Val (Lab pub (VCon (CVariant "ok") [Lab sec (VK (KNum 1))])) /\
+  of_list "first" (Lab pub (VCon CList [])) = Val (Lab pub (VCon (CVariant "raise") [Lab pub (VK KNull)])) /\
+  of_list "length" (Lab sec (VK (KNum 1))) = Err sec "no list".
+Proof. runs. Qed.
+
+(** A rule that looks at constructors only if no part is the arguments of a planned
+    call: the label of the result tells what a secret part is like. *)
+Fixpoint has_args (d : lval L) : Datatypes.bool :=
+  match d with
+  | Lab _ (VCon (CArgs _ _) _) => true
+  | Lab _ (VCon _ vs) => existsb has_args vs
+  | _ => false
+  end.
+Example form_of_a_part_leaks :
+  let all v := Lab pub (VCon CList [Lab sec v]) in
+  let plain := all (VK KNull) in
+  let planned := all (VCon (CArgs "pay" []) []) in
+  let label V := if has_args V then deep_label V else label_of V in
+  lrel (fun _ => false) pub plain planned /\ label plain = pub /\ label planned = sec /\
+  of_list "first" planned = Val (Lab pub (VCon (CVariant "ok") [Lab sec (VCon (CArgs "pay" []) [])])).
+Proof.
+  cbv zeta. split; [| runs].
+  apply lrel_low; [reflexivity |]. repeat constructor.
 Qed.
 
 (** ** Planned calls
@@ -214,7 +316,7 @@ Example planned_call :
      Event pub (parts ["to"; "n"] [to; n]); Event pub (parts ["to"] [to]);
      Event pub (parts ["n"] [n]); Event pub (parts [] [])] /\
   fst (run (untrusted true) (EIf (EVar 0) (ECall "pay" bill) (num 0))) = Err unt "argument refused by the tool's bound".
-Proof. vm_compute. auto. Qed.
+Proof. runs. Qed.
 
 (** Records of any other origin are treated as they were before there were planned calls. *)
 Lemma unplanned : forall m ps (V : lval L), (forall l g fs vs, V <> Lab l (VCon (CArgs g fs) vs)) ->
@@ -230,7 +332,7 @@ Example planned_data_forges :
   flows (label_of forged) (tool_pc world "pay") = true /\
   refused (F := F) world "t" empty (tool_args world "pay") parts = None /\
   fst (run [forged] (ECall "pay" (EVar 0))) = Err unt "argument refused by the tool's bound".
-Proof. vm_compute. auto. Qed.
+Proof. runs. Qed.
 
 (** An approval where it is needed: for arguments that are untrusted, and for a
     record that untrusted data chose, although secrecy alone would make it control. *)
@@ -240,7 +342,7 @@ Example asked_if_refused :
   asked [] (ECall "ask" (record 1%Z)) = 0%nat /\
   asked [Lab unt (VK (KNum 1))] (ECall "ask" (EVar 0)) = 1%nat /\
   asked (untrusted true) (ELet (record 1%Z) (ELet (record 2%Z) (ECall "ask" (EIf (EVar 2) (EVar 0) (EVar 1))))) = 1%nat.
-Proof. vm_compute. auto. Qed.
+Proof. runs. Qed.
 
 (** [among]: what is not trusted itself, but one of a trusted set. *)
 Definition people : list data := [DK (KStr "bob"); DK (KStr "ann")].
@@ -254,7 +356,7 @@ Example among_admits :
   let pay k := eval (F := F) world 50 pub (with_text k) with_sets (ECall "pay" (ECon (CArgs "pay" ["to"; "n"]) [EVar 0; num 5])) in
   hd_error (tr (snd (pay "ann"))) = Some (Event unt (RTool "pay" [DK (KStr "ann"); DK (KNum 5)] "pay")) /\
   fst (pay "eve") = Err unt "argument refused by the tool's bound".
-Proof. vm_compute. auto. Qed.
+Proof. runs. Qed.
 
 (** Parameters that are chosen together: what stands beside the recipient in the
     set, and not what stands beside another one. *)
@@ -263,7 +365,7 @@ Example among_together :
     (ECall "wire" (ECon (CArgs "wire" ["to"; "n"]) [EVar 0; EVar 1]))) in
   wire "ann" 7 = Val (Lab unt (VK (KNum 5))) /\
   wire "ann" 5 = Err unt "argument refused by the tool's bound".
-Proof. vm_compute. auto. Qed.
+Proof. runs. Qed.
 
 (** A list is chosen item by item; an empty one is not, nor one that is too long. *)
 Example among_items :
@@ -272,14 +374,14 @@ Example among_items :
   let no := Err unt "argument refused by the tool's bound" in
   invite ["ann"; "bob"; "ann"] = Val (Lab unt (VK (KNum 1))) /\
   invite ["ann"; "eve"] = no /\ invite [] = no /\ invite ["ann"; "ann"; "ann"; "ann"] = no.
-Proof. vm_compute. auto. Qed.
+Proof. runs. Qed.
 
 (** Delegation: who may choose from the set, and nobody else; secrecy is not endorsed. *)
 Example delegated_choice :
   let ok who l := admitted (F := F) world with_sets [pub] [Lab (l : L) (VK (KStr "ann"))]
     (Chooser "people" (Some who) [(0%nat, fun d => [d])]) in
   ok unt unt = true /\ ok pub unt = false /\ ok unt (true, true) = false.
-Proof. vm_compute. auto. Qed.
+Proof. runs. Qed.
 
 (** [at_most]: untrusted data decides one call, and the second ends the run, which
     no program catches.  Calls that it does not decide are neither counted nor refused. *)
@@ -288,7 +390,45 @@ Example at_most_ends :
   let pays u n := ELet bill (ETry true (EK (KTag "")) (ECon CList (repeat (if u : Datatypes.bool then EIf (EVar 1) (ECall "pay" (EVar 0)) (num 0) else ECall "pay" (EVar 0)) n)) (num 0)) in
   let kind e n := match fst (eval (F := F) world 20 pub (untrusted true) once e) with Val _ => 0%nat | Err _ _ => 1%nat | Out => n end in
   kind (pays true 1%nat) 2%nat = 0%nat /\ kind (pays true 2%nat) 2%nat = 2%nat /\ kind (pays false 3%nat) 2%nat = 0%nat.
-Proof. vm_compute. auto. Qed.
+Proof. runs. Qed.
+
+(** A confirmation: nothing is called, and what is given is the value.  It is trusted
+    if somebody was asked and approved, and as secret as it was. *)
+Example confirmed_value :
+  let both : L := (true, true) in
+  let confirm l := run [Lab l (VK (KNum 1))] (ECall "confirm" (EVar 0)) in
+  fst (confirm unt) = Val (Lab pub (VK (KNum 1))) /\
+  hd_error (tl (tr (snd (confirm unt)))) = Some (Event unt (RApprove "confirm" [DK (KNum 1)] [unt])) /\
+  fst (confirm both) = Val (Lab sec (VK (KNum 1))) /\
+  fst (confirm sec) = Val (Lab sec (VK (KNum 1))) /\
+  existsb (fun e : event L => match what e with RApprove _ _ _ => true | _ => false end) (tr (snd (confirm sec))) = false.
+Proof. runs. Qed.
+
+(** Why a tool reads what it is applied to: untrusted data chooses the tool, and the
+    record was made for another one.  Without reading it, its parts would pass. *)
+Example chosen_tool_forges :
+  let record := Lab pub (wrap (DCon (CRec ["to"; "n"]) [DK (KStr "bob"); DK (KNum 5)])) in
+  let check V := refused (F := F) world "pay" empty (tool_args world "pay") (arguments (label_of V) ["to"; "n"] V) in
+  check record = None /\ check (raise unt record) = Some pub /\
+  fst (run [record; Lab unt (VK (KBool true))] (EApp (EIf (EVar 1) (ETool "pay") (ETool "publish")) (EVar 0))) =
+    Err unt "argument refused by the tool's bound".
+Proof. runs. Qed.
+
+(** A confirmation with a secret set: who asks only where it is needed asks if the
+    set has not the value, on a channel of those who see the value. *)
+Example asked_by_secret_set_leaks :
+  let z : L := unt in
+  let s ds : state L := initial (Frame (fun _ => (sec, ds)) (fun _ _ _ => false)) (fun _ => []) in
+  let asked ds := negb (clean (F := F) world "wire" (s ds) [sec; sec] [Lab ((true, false) : L) (VK (KStr "bob")); Lab pub (VK (KNum 5))]) in
+  let bob := DCon (CRec ["to"; "n"]) [DK (KStr "bob"); DK (KNum 5)] in
+  srel z (s [bob]) (s []) /\ asked [bob] = false /\ asked [] = true /\
+  flows (join bot unt) z = true /\ flows (sets_label world "wire" (s [])) z = false.
+Proof.
+  cbv zeta. split; [| runs]. repeat split; auto.
+  - left. repeat split.
+  - right. split; reflexivity.
+  - simpl. discriminate.
+Qed.
 
 (** Variants that leak.  [label_c] labels the refusal of the record's label by
     the control bound [c], [label_a] that of an argument by its bound. *)
@@ -347,7 +487,7 @@ Example count_at_pc_leaks :
   let t1 := [Event sec (RTool "once" [] "once")] in
   let used := existsb (fun e : event L => match what e with RTool g _ _ => String.eqb g "once" | _ => false end) in
   visible pub t1 = visible pub [] /\ used t1 = true /\ used [] = false.
-Proof. vm_compute. auto. Qed.
+Proof. runs. Qed.
 
 (** A set that is trusted but secret: the public channel tells whether it holds the argument. *)
 Example secret_set_leaks :
@@ -355,7 +495,7 @@ Example secret_set_leaks :
   let s ds : state L := initial (Frame (fun _ => (sec, ds)) (fun _ _ _ => false)) (fun _ => []) in
   srel pub (s [DK (KStr "bob")]) (s []) /\ found [DK (KStr "bob")] = true /\ found [] = false.
 Proof.
-  split; [| vm_compute; auto]. repeat split; auto.
+  split; [| runs]. repeat split; auto.
   - left. repeat split.
   - right. split; reflexivity.
   - simpl. discriminate.
@@ -393,7 +533,7 @@ Example accounts_apart :
     (ESeq (EIf (EVar 0) (ESeq (write "a" 1) (ESeq (write "b" 2) (write "c" 3))) (num 0)) (ERecall "public"))) in
   fst (result true) = Val (Lab pub (VK (KNum 1))) /\ fst (result false) = Val (Lab pub (VK (KNum 1))) /\
   map fst (store (snd (result true)) sec) = ["c"; "b"].
-Proof. vm_compute. auto. Qed.
+Proof. runs. Qed.
 
 (** A use counts where [pc] flows to the key's label: the first use of [x], which
     is public, keeps it; one that a secret decides on changes nothing. *)
@@ -405,7 +545,7 @@ Example uses_from_below :
   result true (ERecall "x") = both (KNum 1) KNull /\
   result true (EIf (EVar 0) (ERecall "x") (num 0)) = both KNull (KNum 2) /\
   result false (EIf (EVar 0) (ERecall "x") (num 0)) = both KNull (KNum 2).
-Proof. vm_compute. auto. Qed.
+Proof. runs. Qed.
 
 (** Initial values are in the first state, and age: 10 requests later [x] is gone. *)
 Example initial_values :
@@ -413,7 +553,7 @@ Example initial_values :
   let after n := fst (eval (F := F) world 50 pub [] start
     (ESeq (EPar (repeat (ERecall "public") n)) (ERecall "x"))) in
   after 9%nat = Val (Lab pub (VK (KNum 1))) /\ after 10%nat = Val (Lab pub (VK KNull)).
-Proof. vm_compute. auto. Qed.
+Proof. runs. Qed.
 
 (** Several runs on one store at the same time: the other ones write [x] as soon
     as this run has called something on a public channel. *)
@@ -421,7 +561,7 @@ Example another_run_writes :
   let w := world_with (fun l seen a => if same l pub && Nat.leb 1 (List.length seen) then ("x", (0%nat, DK (KNum 8))) :: a else a) in
   let both e := fst (eval (F := F) w 50 pub [] empty (ECon CPair [ERecall "x"; e])) in
   both (ERecall "x") = Val (Lab pub (VCon CPair [Lab pub (VK KNull); Lab pub (VK (KNum 8))])).
-Proof. vm_compute. auto. Qed.
+Proof. runs. Qed.
 
 (** Variants that leak.  Another run that learns of secret requests, and writes what
     is public; *)
@@ -436,14 +576,14 @@ Definition one (k : string) : name * (nat * data) := (k, (0%nat, DK KNull)).
 Example shared_capacity_leaks :
   let holds secrets := entry "public" (firstn 2 (map one secrets ++ [one "public"])) in
   holds ["a"; "b"] = None /\ holds [] = Some (0%nat, DK KNull).
-Proof. vm_compute. auto. Qed.
+Proof. runs. Qed.
 
 (** a use that a secret decided on counts as a use: the next public write evicts the other entry; *)
 Example secret_use_leaks :
   let after (a : account) := entry "x" (firstn 2 (one "z" :: a)) in
   let a := [one "y"; one "x"] in
   after (one "x" :: without "x" a) = Some (0%nat, DK KNull) /\ after a = None.
-Proof. vm_compute. auto. Qed.
+Proof. runs. Qed.
 
 (** a clock that runs while what is secret is done. *)
 Example shared_clock_leaks :
@@ -451,7 +591,7 @@ Example shared_clock_leaks :
   let gone (now : nat) := match keep world pub now [one "public"] with [] => true | _ => false end in
   visible pub t = visible pub [] /\ gone (List.length t) = true /\ gone (List.length (@nil (event L))) = false /\
   gone (now world pub (visible pub t)) = false.
-Proof. vm_compute. auto. Qed.
+Proof. runs. Qed.
 
 (** ** Why an error above [pc] ends a [par] at once
 
@@ -502,7 +642,7 @@ Qed.
 Example par_stops :
   visible pub (tr (snd (pars ev pub (secret true) [] empty leaky_branches))) = [] /\
   List.length (visible pub (tr (snd (pars ev pub (secret false) [] empty leaky_branches)))) = 5%nat.
-Proof. vm_compute. auto. Qed.
+Proof. runs. Qed.
 
 (** ** Why the retry of a guard runs under the label of the verdict
 

@@ -129,6 +129,27 @@ Section Flow.
     Proof.
       intros c1 c2 n1 n2 pc1 pc2 env1 env2 s1 s2 e D P R S. apply noninterference_general; auto.
     Qed.
+
+    (** Branches that run at the same time, each begun where the [par] begins, and
+        ended by the count at whichever call, in either run at another one: an
+        observer sees of each branch the same, or of one run a beginning of what it
+        sees of the other. *)
+    Theorem noninterference_races : forall pc1 pc2 env1 env2 s1 s2 es i e,
+      same_label z pc1 pc2 -> forallb (permits pol) es = true ->
+      lsrel pol z env1 env2 -> srel z s1 s2 -> nth_error es i = Some e ->
+      forall c1 c2 n1 n2,
+      rrel pol z
+        (do_fork (eval (F := F) H n1) pc1 env1 (counting c1 s1) e) (do_fork (eval (F := F) H n2) pc2 env2 (counting c2 s2) e).
+    Proof.
+      intros pc1 pc2 env1 env2 s1 s2 es i e D P R S E c1 c2 n1 n2.
+      assert (Pe : permits pol e = true) by (rewrite forallb_forall in P; apply P; eapply nth_error_In; eauto).
+      unfold do_fork. apply rrel_restore; [apply S |]. apply noninterference_general; auto.
+      apply srel_conv; [| apply S].
+      assert (C : crel z (cv s1) (cv s2)) by apply S. simpl.
+      destruct C as [[C A] | [A B]]; [| right; split; simpl; apply join_false_l; auto].
+      destruct D as [[<- D] | [D1 D2]]; [left | right; split; simpl; apply join_false_r; auto].
+      rewrite C. split; auto. simpl. apply join_true. rewrite <- C. auto.
+    Qed.
   End General.
 
   (** ** Runs one after the other on a store *)
@@ -184,7 +205,7 @@ Section Flow.
     - intros ax X. rewrite G in X. discriminate.
     - split; [| split; [exact T | split; [exact Fl |]]].
       + intros f X. rewrite A in X. discriminate.
-      + intros f c I. right. eauto.
+      + intros f c I. right. left. eauto.
     - destruct (flows pc z) eqn:X; [left | right]; auto.
   Qed.
 

@@ -147,7 +147,8 @@ Proof. apply secure_always. Qed.
 (** ** A host that meets the hypotheses
 
     Its model replies with code, which uses the prelude and, where [pol] allows
-    it, reclassifies; its tools have bounds, a policy and an approval; its store
+    it, reclassifies; its tools have bounds, a policy, an approval, a confirmation
+    and labels of parts; its store
     has a capacity and a lifetime, and other runs write to it; what it answers depends on what was asked before. *)
 
 Section Witness.
@@ -177,22 +178,29 @@ Section Witness.
         inl (EApp (EVar (if pol Endorse || pol Declassify then 2 else 0)) (num 7))
       else inr "does not parse";
     decode := fun _ r => inl (DK (KStr r));
-    tool_params := fun f => if existsb (String.eqb f) ["publish"; "checked"; "mail"; "order"; "file"] then ["x"] else [];
+    tool_params := fun f => if existsb (String.eqb f) ["publish"; "checked"; "mail"; "order"; "file"; "vouch"] then ["x"] else [];
     tool_accepts := fun _ _ => None;
     tool_key := fun f _ seen => if Nat.even (List.length seen) then f else "again";
-    tool := fun _ _ _ _ => inl 2%nat;
+    tool := fun f _ _ _ => if String.eqb f "down" then None else Some 2%nat;
     content := fun f _ k path seen =>
-      match f, path with
-      | "inbox", [] => inr (CRec ["from"; "text"], [(untrusted, None); (bot, Some 0%nat)])
-      | "inbox", _ => inl (KStr "ann")
-      | _, _ => inl (KNum (Z.of_nat (List.length seen + String.length k) # 1))
-      end;
-    source := fun _ _ => secret;
+      if String.eqb f "inbox" then
+        match path with
+        | [] =>
+            AParts (CRec ["text"; "from"; "to"])
+              [PartLabel [] (fun _ => untrusted); PartLabel [] (fun _ => bot); PartLabel [0%nat; 1%nat] (fun _ => secret)]
+              [2%nat; 0%nat; 1%nat]
+        | _ => AScalar (KStr "ann")
+        end
+      else AScalar (KNum (Z.of_nat (List.length seen + String.length k) # 1));
+    misfit := fun f _ => if String.eqb f "typed" then Some "not of the type" else None;
+    most := fun _ _ => untrusted;
+    failure := fun _ _ _ seen => if Nat.even (List.length seen) then "no answer" else "again no answer";
     states := fun _ _ _ _ => bot;
     tool_policy := fun f =>
       if String.eqb f "checked" then Some (ELam (EGet (EGet (EVar 0) (text "x")) (text "value"))) else None;
-    approve := fun f => existsb (String.eqb f) ["mail"; "order"] && pol Endorse;
+    approve := fun f => existsb (String.eqb f) ["mail"; "order"; "vouch"] && pol Endorse;
     if_refused := fun f => String.eqb f "order";
+    confirms := fun f => String.eqb f "vouch";
     among := fun f => if String.eqb f "order" && pol Endorse then [Chooser "book" None [(0%nat, fun d => [d])]] else [];
     equal := fun a b => match a, b with DK k, DK k' => scalar_eqb k k' | _, _ => false end;
     longest := 3;
@@ -203,7 +211,11 @@ Section Witness.
     is_timeout := fun m => String.eqb m "too late";
     remark := fun _ _ => "try again";
     char_at := fun _ _ => None;
-    prim := fun p d => if String.eqb p "flatten" then inl d else inr "no such primitive";
+    prim := fun p =>
+      if String.eqb p "flatten" then whole inl
+      else if String.eqb p "length" then
+        Looks [0%nat] (fun h => match h with Some (HCon CList n) => Gives (GData (DK (KNum (Z.of_nat n # 1)))) | _ => Fails "no list" end)
+      else Fails "no such primitive";
     serialize := fun d => match d with DK (KStr s) => s | _ => "data" end;
     to_label := fun d =>
       match d with
@@ -215,7 +227,7 @@ Section Witness.
     tool_pc := fun f => if String.eqb f "file" then secret else bot;
     tool_args := fun f =>
       if String.eqb f "file" then [secret]
-      else if existsb (String.eqb f) ["publish"; "checked"; "mail"; "order"] then [bot] else [];
+      else if existsb (String.eqb f) ["publish"; "checked"; "mail"; "order"; "vouch"] then [bot] else [];
     tool_res := fun f => if String.eqb f "read" then untrusted else if String.eqb f "file" then secret else bot;
     key_label := fun k => if String.eqb k "diary" then secret else bot;
     has_type := fun _ _ => true;
@@ -290,12 +302,14 @@ Section Tours.
       EWithin 5 (EPar [ECall "publish" (num 1); ECall "read" (EK KNull); EIf (EVar 0) (ERecall "diary") (num 0)]);
       ETry true public (EGuard (EFresh ask) (ELam (EK (KBool false))) 1) (EVar 0);
       ECase (EVar 1) [(KNum 1, ERecall "x")] (Some (num 0));
+      ECall "inbox" (EK KNull); EPrim "length" (ECon CList [ECon CList [EVar 0; EVar 1]]);
       EVar 0; EVar 1]))))].
 
   (** The same, and what is untrusted is endorsed, mailed with an approval, and
       decided by generated code that endorses. *)
   Definition endorsing_tour : term :=
-    ECon CList [tour; ECall "publish" (EReclass Endorse public (EVar 1)); ECall "mail" (EVar 1); EFresh ask].
+    ECon CList [tour; ECall "publish" (EReclass Endorse public (EVar 1)); ECall "mail" (EVar 1);
+      ECall "publish" (ECall "vouch" (EVar 1)); EFresh ask].
 
   (** The same, and the secret is published, also by generated code. *)
   Definition declassifying_tour : term :=

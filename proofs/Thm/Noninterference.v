@@ -14,13 +14,16 @@ Import ListNotations.
 (** Tools keep the rule that [pol] is for the program: an approval is an
     endorsement, policies reclassify no more than the program may, and labels as
     data have no code inside.  A set of [among] is an endorsement, too, but for an
-    observer who sees the labels of those who may choose from it. *)
+    observer who sees the labels of those who may choose from it, and for one who
+    sees nothing of the calls: neither that they are made, nor that anyone's choice
+    was refused. *)
 Definition tools_keep {L : lattice} (H : host L) (pol : axis -> bool) (z : L) : Prop :=
   (forall f, approve H f = true -> pol Endorse = true) /\
   (forall f p, tool_policy H f = Some p -> permits pol p = true) /\
   (forall l, data_permits pol (from_label H l) = true) /\
   (forall f c, In c (among H f) ->
-     pol Endorse = true \/ exists l, chosen_by c = Some l /\ flows l z = true).
+     pol Endorse = true \/ (exists l, chosen_by c = Some l /\ flows l z = true) \/
+     (flows (tool_pc H f) z = false /\ flows (anyone H) z = false)).
 
 Section Noninterference.
   Context {L : lattice} {F : factoring L}.
@@ -171,8 +174,22 @@ Section Noninterference.
       those write who may choose. *)
   Definition seen (c : chooser L) : Prop := pol Endorse = true \/ exists l, chosen_by c = Some l /\ low l.
 
-  Lemma among_seen : forall f c, In c (among H f) -> seen c.
-  Proof. intros f c I. exact (proj2 (proj2 (proj2 TOOLS)) f c I). Qed.
+  Definition all_seen (f : name) : Prop := forall c, In c (among H f) -> seen c.
+
+  Lemma seen_or_hidden : forall f, all_seen f \/ (endorses H f = true /\ high (tool_pc H f) /\ high (anyone H)).
+  Proof.
+    intros f.
+    assert (G : forall cs, incl cs (among H f) -> (forall c, In c cs -> seen c) \/
+      (cs <> [] /\ high (tool_pc H f) /\ high (anyone H))).
+    { induction cs as [| c cs IH]; intros I; [left; intros c [] |].
+      destruct (proj2 (proj2 (proj2 TOOLS)) f c (I c (or_introl eq_refl))) as [E | [E | E]].
+      3: { right. split; [discriminate | exact E]. }
+      all: destruct (IH (fun d Id => I d (or_intror Id))) as [A | (_ & A)];
+        [left | right; split; [discriminate | exact A]].
+      all: intros d [<- | Id]; [| auto]; unfold seen; auto. }
+    destruct (G (among H f) (incl_refl _)) as [A | (N & A)]; [left; exact A | right].
+    split; [| exact A]. unfold endorses. destruct (among H f); [congruence | apply orb_true_r].
+  Qed.
 
   Lemma bounds_low : forall f bs i c p, low (bounds_of H f bs i) -> In c (among H f) -> about i c = true ->
     In p (chosen_for c) -> low (bound_at bs (fst p)).
@@ -195,13 +212,13 @@ Section Noninterference.
     - unfold may_choose in C. rewrite E in C. eapply flows_trans; [exact C |]. apply join_true. auto.
   Qed.
 
-  Lemma chosen_low : forall f s bs Ws i, low (bound_at bs i) ->
+  Lemma chosen_low : forall f s bs Ws i, all_seen f -> low (bound_at bs i) ->
     chosen_from (F := F) H f s bs Ws i = true -> low (deep_label (argument_at Ws i)).
   Proof.
-    intros f s bs Ws i B C. unfold chosen_from in C. apply existsb_exists in C. destruct C as (c & I & C).
+    intros f s bs Ws i Se B C. unfold chosen_from in C. apply existsb_exists in C. destruct C as (c & I & C).
     apply andb_true_iff in C. destruct C as [C A]. unfold about in C. apply existsb_exists in C.
     destruct C as (p & Ip & E). apply PeanoNat.Nat.eqb_eq in E. subst i.
-    apply admitted_low with (s := s) (bs := bs) (c := c); eauto using among_seen.
+    apply admitted_low with (s := s) (bs := bs) (c := c); eauto.
   Qed.
 
   (** Nor can a set tell apart what its bounds hide. *)
@@ -242,11 +259,11 @@ Section Noninterference.
       rewrite <- A1, <- A2. apply G; eauto using admitted_low.
   Qed.
 
-  Lemma chosen_same : forall f s1 s2 bs Ws1 Ws2 i, low (bounds_of H f bs i) ->
+  Lemma chosen_same : forall f s1 s2 bs Ws1 Ws2 i, all_seen f -> low (bounds_of H f bs i) ->
     srel s1 s2 -> lsrel Ws1 Ws2 ->
     chosen_from (F := F) H f s1 bs Ws1 i = chosen_from (F := F) H f s2 bs Ws2 i.
   Proof.
-    intros f s1 s2 bs Ws1 Ws2 i B S R. unfold chosen_from.
+    intros f s1 s2 bs Ws1 Ws2 i Se B S R. unfold chosen_from.
     assert (M : forall cs, incl cs (among H f) ->
       existsb (fun c => about i c && admitted (F := F) H s1 bs Ws1 c) cs =
       existsb (fun c => about i c && admitted (F := F) H s2 bs Ws2 c) cs).
@@ -255,16 +272,16 @@ Section Noninterference.
       destruct (about i c) eqn:A; auto. cbn [andb].
       assert (Ic : In c (among H f)) by (apply I; left; reflexivity).
       pose proof A as A'. unfold about in A'. apply existsb_exists in A'. destruct A' as (p & Ip & _).
-      eapply admitted_same; eauto using bounds_low, among_seen. }
+      eapply admitted_same; eauto using bounds_low. }
     apply M. intros c Ic. exact Ic.
   Qed.
 
-  Lemma accepted_same : forall f s1 s2 bs Ws1 Ws2 i, low (bounds_of H f bs i) ->
+  Lemma accepted_same : forall f s1 s2 bs Ws1 Ws2 i, all_seen f -> low (bounds_of H f bs i) ->
     srel s1 s2 -> lsrel Ws1 Ws2 ->
     accepted (F := F) H f s1 bs Ws1 i = accepted (F := F) H f s2 bs Ws2 i.
   Proof.
-    intros f s1 s2 bs Ws1 Ws2 i B S R. unfold accepted.
-    rewrite (chosen_same f s1 s2 bs Ws1 Ws2 i B S R). f_equal. apply admits_same.
+    intros f s1 s2 bs Ws1 Ws2 i Se B S R. unfold accepted.
+    rewrite (chosen_same f s1 s2 bs Ws1 Ws2 i Se B S R). f_equal. apply admits_same.
     - unfold bounds_of in B. apply join_true in B. apply B.
     - eapply lrel_deep_label. apply argument_at_rel. exact R.
   Qed.
@@ -272,15 +289,15 @@ Section Noninterference.
   Lemma lsrel_length : forall vs1 vs2, lsrel vs1 vs2 -> List.length vs1 = List.length vs2.
   Proof. intros vs1 vs2 R. induction R; simpl; auto. Qed.
 
-  Lemma refused_rel : forall f s1 s2 bs vs1 vs2, srel s1 s2 -> lsrel vs1 vs2 ->
+  Lemma refused_rel : forall f s1 s2 bs vs1 vs2, all_seen f -> srel s1 s2 -> lsrel vs1 vs2 ->
     refused (F := F) H f s1 bs vs1 = refused (F := F) H f s2 bs vs2 \/
     (exists b, refused (F := F) H f s1 bs vs1 = Some b /\ high b) \/
     (exists b, refused (F := F) H f s2 bs vs2 = Some b /\ high b).
   Proof.
-    intros f s1 s2 bs vs1 vs2 S R. unfold refused. rewrite (lsrel_length _ _ R).
+    intros f s1 s2 bs vs1 vs2 Se S R. unfold refused. rewrite (lsrel_length _ _ R).
     induction (seq 0 (List.length vs2)) as [| i is IH]; simpl; auto.
     destruct (flows (bounds_of H f bs i) z) eqn:A.
-    - rewrite (accepted_same f s1 s2 bs vs1 vs2 i A S R).
+    - rewrite (accepted_same f s1 s2 bs vs1 vs2 i Se A S R).
       destruct (accepted H f s2 bs vs2 i); simpl; auto.
     - destruct (accepted H f s1 bs vs1 i), (accepted H f s2 bs vs2 i); simpl; eauto.
   Qed.
@@ -343,18 +360,18 @@ Section Noninterference.
     - apply IH. intros i N. apply (A (S i)). simpl. lia.
   Qed.
 
-  Lemma accepted_low : forall f s bs Ws i, low (bound_at bs i) ->
+  Lemma accepted_low : forall f s bs Ws i, all_seen f -> low (bound_at bs i) ->
     accepted (F := F) H f s bs Ws i = true -> low (deep_label (argument_at Ws i)).
   Proof.
-    intros f s bs Ws i B A. unfold accepted in A. apply orb_true_iff in A.
+    intros f s bs Ws i Se B A. unfold accepted in A. apply orb_true_iff in A.
     destruct A as [A | A]; eauto using admits_low, chosen_low.
   Qed.
 
   (** Arguments that a visible channel admitted are visible. *)
-  Lemma channel_args : forall f s vs bs,
+  Lemma channel_args : forall f s vs bs, all_seen f ->
     refused (F := F) H f s bs vs = None -> low (channel_of bs vs) -> low (joins (map deep_label vs)).
   Proof.
-    intros f s vs bs A B. apply joins_low. intros i N. eapply accepted_low.
+    intros f s vs bs Se A B. apply joins_low. intros i N. eapply accepted_low; [exact Se | |].
     - eapply flows_trans; [apply channel_bound; exact N | exact B].
     - eapply refused_none; eauto.
   Qed.
@@ -374,32 +391,147 @@ Section Noninterference.
     intros. unfold perform.
     assert (G : forall o, grows s (o, log ch (RTool f args k) (log (join ch u) (RDecided f u) s)))
       by (intros; exists [Event ch (RTool f args k); Event (join ch u) (RDecided f u)]; reflexivity).
-    destruct (refusal H _ _ _ s); auto. destruct (tool H f _ _ _); auto.
+    destruct (refusal H _ _ _ s); auto. destruct (tool H f _ _ _); auto. destruct (misfit H f _); auto.
   Qed.
 
-  (** Answers are equal in what is at or below the observer. *)
-  Lemma stamp_rel : forall f l before1 before2 m dep, low l -> lsrel before1 before2 ->
-    same_label (stamp H f l before1 m dep) (stamp H f l before2 m dep).
+  Lemma confirmed_grows : forall pc u d f a args (s : state L), grows s (confirmed (F := F) H pc u d f a args s).
   Proof.
-    intros f l before1 before2 m dep A R. unfold stamp.
-    assert (Sl : same_label (join l m) (join l m)) by (destruct (flows (join l m) z) eqn:E; [left | right]; auto).
-    destruct dep as [j |]; auto.
-    destruct (lsrel_nth _ _ _ _ j R) as [(W1 & W2 & -> & -> & RW) | [-> ->]]; auto.
-    apply same_label_join; auto.
-    destruct (lrel_deep _ _ _ _ RW) as [(<- & <- & B) | [B1 B2]].
-    - destruct (flows (join (deep_label W1) (source H f (strip W1))) z) eqn:E; [left | right]; auto.
-    - right. split; apply join_false_l; auto.
+    intros. unfold confirmed, accept. destruct (data_permits (policy H) _); exists [Event u (RDecided f u)]; reflexivity.
   Qed.
 
-  Lemma filled_rel : forall f fl1 fl2 path l,
+  Lemma deep_high : forall V, high (label_of V) -> high (deep_label V).
+  Proof. intros V A. eapply high_up; [apply label_deep | exact A]. Qed.
+
+  (** ** Primitives *)
+
+  Lemma way_rel : forall path V1 V2, lrel V1 V2 ->
+    same_label (fst (way path V1)) (fst (way path V2)) /\
+    (low (fst (way path V1)) ->
+     match snd (way path V1), snd (way path V2) with
+     | Some W1, Some W2 => lrel W1 W2
+     | None, None => True
+     | _, _ => False
+     end).
+  Proof.
+    induction path as [| i path IH]; intros V1 V2 R; simpl; [split; auto using same_label_self |].
+    destruct R as [l1 v1 l2 v2 A B | l v1 v2 A R].
+    - assert (K : forall l v, high l -> high (fst (match v with
+        | VCon _ vs => match nth_error vs i with
+                       | Some W => let (m, r) := way path W in (join l m, r)
+                       | None => (l, None) end
+        | _ => (l, @None (lval L)) end))).
+      { intros l v E. destruct v as [| c vs |]; auto. destruct (nth_error vs i) as [W |]; auto.
+        destruct (way path W). simpl. apply join_false_l; auto. }
+      pose proof (K l1 v1 A) as K1. pose proof (K l2 v2 B) as K2. split; [right; auto |].
+      intros X. congruence.
+    - destruct R as [k | c vs1 vs2 R | e env1 env2 P R]; simpl; auto using same_label_self.
+      destruct (lsrel_nth _ _ _ _ i R) as [(W1 & W2 & -> & -> & RW) | [-> ->]]; simpl; auto using same_label_self.
+      destruct (IH _ _ RW) as [D K]. destruct (way path W1) as [m1 r1], (way path W2) as [m2 r2]. simpl in *.
+      split; [apply same_label_join; auto using same_label_self |].
+      intros X. apply join_true in X. apply K, X.
+  Qed.
+
+  Lemma see_high : forall k (l : L) V, high l -> high (fst (see l k V)).
+  Proof. intros k l V A. eapply high_up; [apply see_above | exact A]. Qed.
+
+  Lemma head_rel : forall V1 V2, lrel V1 V2 -> low (label_of V1) -> head_of V1 = head_of V2.
+  Proof.
+    intros V1 V2 R A. destruct R as [l1 v1 l2 v2 B _ | l v1 v2 _ R]; [simpl in A; congruence |].
+    destruct R as [k | c vs1 vs2 R |]; simpl; auto. rewrite (lsrel_length _ _ R). reflexivity.
+  Qed.
+
+  (** Two runs see the same, step by step, until they look at something that the
+      observer does not see; all that is found then has its label. *)
+  Lemma see_rel : forall k l V1 V2, low l -> lrel V1 V2 ->
+    (see l k V1 = see l k V2 /\ low (fst (see l k V1))) \/
+    (high (fst (see l k V1)) /\ high (fst (see l k V2))).
+  Proof.
+    induction k as [g | m | path k IH | path k IH]; intros l V1 V2 A R; simpl; auto;
+      destruct (way_rel path _ _ R) as [D K];
+      destruct (way path V1) as [m1 r1], (way path V2) as [m2 r2]; simpl in D, K;
+      (destruct D as [[<- B] | [B1 B2]];
+       [| right; split; [destruct r1 | destruct r2]; apply see_high, join_false_r; auto using join_false_l]);
+      specialize (K B); destruct r1 as [W1 |], r2 as [W2 |]; try contradiction;
+      try (apply IH; auto; apply join_true; auto; fail).
+    - destruct (lrel_label _ _ _ _ K) as [[E Lo] | [H1 H2]].
+      + rewrite <- E, <- (head_rel _ _ K Lo). apply IH; auto. apply join_true. split; auto. apply join_true; auto.
+      + right. split; apply see_high, join_false_r, join_false_r; auto.
+    - destruct (lrel_deep _ _ _ _ K) as [(E & E' & Lo) | [H1 H2]].
+      + rewrite <- E, <- E'. apply IH; auto. apply join_true. split; auto. apply join_true; auto.
+      + right. split; apply see_high, join_false_r, join_false_r; auto.
+  Qed.
+
+  Lemma given_rel : forall g V1 V2, lrel V1 V2 ->
+    same_label (ways g V1) (ways g V2) /\
+    (low (ways g V1) -> given_permits pol g = true -> lrel (give g V1) (give g V2)).
+  Proof.
+    intros g V1 V2 R. revert g. fix IH 1. intros [d | path | c gs]; simpl.
+    - split; auto using same_label_self. intros _ P. apply lrel_low; [apply bot_flows | apply wrap_rel; exact P].
+    - destruct (way_rel path _ _ R) as [D K]. split; auto. intros A _. specialize (K A).
+      destruct (snd (way path V1)), (snd (way path V2)); try contradiction; auto using bot_flows.
+    - assert (IHs : same_label (joins (map (fun g => ways g V1) gs)) (joins (map (fun g => ways g V2) gs)) /\
+        (low (joins (map (fun g => ways g V1) gs)) -> forallb (given_permits pol) gs = true ->
+         lsrel (map (fun g => give g V1) gs) (map (fun g => give g V2) gs))).
+      { induction gs as [| g gs IHgs]; simpl; [split; auto using same_label_self |].
+        destruct (IH g) as [D K], IHgs as [Ds Ks]. split; [apply same_label_join; auto |].
+        intros A P. apply join_true in A. apply andb_true_iff in P. destruct A, P. auto. }
+      destruct IHs as [D K]. split; auto. intros A P. apply lrel_low; [apply bot_flows | auto].
+  Qed.
+
+  Lemma given_permits_mono : forall g, given_permits (policy H) g = true -> given_permits pol g = true.
+  Proof.
+    fix IH 1. intros [d | path | c gs]; simpl; auto.
+    - apply data_permits_mono. exact GEN.
+    - induction gs as [| g gs IHgs]; simpl; auto. rewrite !andb_true_iff. intros [X Y]. auto.
+  Qed.
+
+  Lemma primitive_rel : forall pc p V1 V2 s1 s2, low pc -> lrel V1 V2 -> srel s1 s2 ->
+    rrel (primitive H pc p V1 s1) (primitive H pc p V2 s2).
+  Proof.
+    intros pc p V1 V2 s1 s2 A R S. unfold primitive.
+    destruct (see_rel (prim H p) pc _ _ A R) as [[E Lo] | [H1 H2]].
+    - rewrite <- E. destruct (see pc (prim H p) V1) as [l [g | m]]; simpl in Lo; [| apply rrel_err; auto].
+      destruct (given_rel g _ _ R) as [D K].
+      assert (J : same_label (join l (ways g V1)) (join l (ways g V2))) by (apply same_label_join; auto using same_label_self).
+      destruct (given_permits (policy H) g) eqn:P; [| apply rrel_err_same; auto].
+      destruct J as [[J B] | [B1 B2]].
+      + rewrite <- J. apply rrel_val; auto. apply raise_rel; [left; auto |]. apply join_true in B. destruct B as [_ B].
+        apply K; auto using given_permits_mono.
+      + apply rrel_high; simpl; rewrite ?label_of_raise; auto using join_false_l.
+    - destruct (see pc (prim H p) V1) as [l1 [g1 | m1]], (see pc (prim H p) V2) as [l2 [g2 | m2]]; simpl in H1, H2;
+        try destruct (given_permits (policy H) g1); try destruct (given_permits (policy H) g2);
+        apply rrel_high; simpl; rewrite ?label_of_raise; auto using join_false_l.
+  Qed.
+
+  Lemma primitive_grows : forall pc p V (s : state L), grows s (primitive H pc p V s).
+  Proof.
+    intros. unfold primitive. destruct (see pc (prim H p) V) as [l [g | m]]; [| apply grows_refl].
+    destruct (given_permits (policy H) g); apply grows_refl.
+  Qed.
+
+  (** ** Answers *)
+
+  Lemma arranged_rel : forall is vs1 vs2, lsrel vs1 vs2 -> lsrel (map (argument_at vs1) is) (map (argument_at vs2) is).
+  Proof. induction is; intros vs1 vs2 R; simpl; auto using argument_at_rel. Qed.
+
+  (** They are equal in what is at or below the observer, whatever function of other
+      parts the label of a part is. *)
+  Lemma stamp_rel : forall l before1 before2 p, low l -> lsrel before1 before2 ->
+    same_label (stamp l before1 p) (stamp l before2 p).
+  Proof.
+    intros l before1 before2 p A R. unfold stamp. apply same_label_join; auto using same_label_self.
+    destruct (lsrel_deep _ _ _ _ (arranged_rel (named p) _ _ R)) as [(<- & <- & _) | [B1 B2]]; auto using same_label_self.
+    right. split; apply join_false_l; auto.
+  Qed.
+
+  Lemma filled_rel : forall fl1 fl2 path l,
     (forall path m1 m2, same_label m1 m2 -> lrel (fl1 path m1) (fl2 path m2)) -> low l ->
-    forall specs before1 before2, lsrel before1 before2 ->
-    lsrel (filled H f fl1 path l before1 specs) (filled H f fl2 path l before2 specs).
+    forall labels before1 before2, lsrel before1 before2 ->
+    lsrel (filled fl1 path l before1 labels) (filled fl2 path l before2 labels).
   Proof.
-    intros f fl1 fl2 path l Fl A. induction specs as [| [m dep] specs IH]; intros before1 before2 R; simpl; auto.
+    intros fl1 fl2 path l Fl A. induction labels as [| p labels IH]; intros before1 before2 R; simpl; auto.
     apply IH. apply lsrel_app; auto. constructor; auto.
-    assert (N : List.length before1 = List.length before2) by (clear -R; induction R; simpl; auto).
-    rewrite N. apply Fl. apply stamp_rel; auto.
+    rewrite (lsrel_length _ _ R). apply Fl. apply stamp_rel; auto.
   Qed.
 
   Lemma fill_rel : forall f args k t1 t2, visible z t1 = visible z t2 -> forall n path l1 l2, same_label l1 l2 ->
@@ -408,10 +540,9 @@ Section Noninterference.
     intros f args k t1 t2 T. induction n as [| n IH]; intros path l1 l2 D; simpl.
     - destruct D as [[<- A] | [A B]]; auto.
     - destruct D as [[<- A] | [A B]].
-      + rewrite (visible_low _ _ _ _ A T). destruct (content H f args k path (visible l1 t2)) as [x | [c specs]]; auto.
-        apply lrel_low; auto. constructor. apply filled_rel; auto.
-      + destruct (content H f args k path (visible l1 t1)) as [x1 | [c1 specs1]],
-          (content H f args k path (visible l2 t2)) as [x2 | [c2 specs2]]; auto.
+      + rewrite (visible_low _ _ _ _ A T). destruct (content H f args k path (visible l1 t2)) as [x | c labels order]; auto.
+        apply lrel_low; auto. constructor. apply arranged_rel, filled_rel; auto.
+      + destruct (content H f args k path (visible l1 t1)), (content H f args k path (visible l2 t2)); auto.
   Qed.
 
   Lemma perform_rel : forall f u1 u2 d1 d2 args1 args2 k ch s1 s2,
@@ -426,40 +557,82 @@ Section Noninterference.
       - apply same_label_join; auto using same_label_self.
       - intros C. apply join_true in C. destruct U as [[<- _] | [U _]]; auto. destruct C. congruence. }
     set (r := tool_res H f).
-    assert (Hi : forall l1 l2 o1 o2 q1 q2,
-      high l1 -> high l2 ->
-      (forall V, o1 = Val V -> label_of V = l1) -> (forall V, o2 = Val V -> label_of V = l2) ->
-      (forall l m, o1 = Err l m -> l = l1) -> (forall l m, o2 = Err l m -> l = l2) -> srel q1 q2 ->
-      rrel (o1, q1) (o2, q2)).
-    { intros l1 l2 o1 o2 q1 q2 H1 H2 V1 V2 E1 E2 Sq. apply rrel_high; auto.
-      - destruct o1; simpl; auto; [rewrite (V1 V) | rewrite (E1 l message)]; auto.
-      - destruct o2; simpl; auto; [rewrite (V2 V) | rewrite (E2 l message)]; auto. }
+    (* An answer or a failure above the observer. *)
+    set (answered := fun d own args (s : state L) =>
+      match tool H f args k (visible (join r own) (tr s)) with
+      | Some n =>
+          let V := fill H n f args k (tr s) [] (join (join d r) own) in
+          match misfit H f (strip V) with Some m => Err (deep_label V) m | None => Val V end
+      | None => Err (join (join (join d r) own) (most H f args)) (failure H f args k (visible (join (join r own) (most H f args)) (tr s)))
+      end).
+    assert (Eq : forall d own args (s s' : state L),
+      match tool H f args k (visible (join r own) (tr s)) with
+      | Some n =>
+          let V := fill H n f args k (tr s) [] (join (join d r) own) in
+          match misfit H f (strip V) with Some m => (Err (deep_label V) m, s') | None => (Val V, s') end
+      | None => let m := most H f args in
+          (Err (join (join (join d r) own) m) (failure H f args k (visible (join (join r own) m) (tr s))), s')
+      end = (answered d own args s, s')).
+    { intros. unfold answered. destruct (tool H f args k _); auto. cbv zeta. destruct (misfit H f _); auto. }
+    assert (Hi : forall d own args s, high (join (join d r) own) ->
+      match answered d own args s with Val V => high (label_of V) | _ => stuck z (answered d own args s) end).
+    { intros d own args s A. unfold answered. destruct (tool H f args k _); [| simpl; apply join_false_l; auto].
+      cbv zeta. destruct (misfit H f _); simpl; [apply deep_high |]; rewrite fill_label; auto. }
     assert (HiA : high (join d1 r) -> high (join d2 r) ->
       rrel (perform H u1 d1 f args1 k ch s1) (perform H u2 d2 f args2 k ch s2)).
-    { intros H1 H2. unfold perform. fold r.
-      destruct (refusal H ch _ _ s1), (refusal H ch _ _ s2);
-        try destruct (tool H f args1 k _); try destruct (tool H f args2 k _);
-        apply rrel_high; simpl; rewrite ?fill_label; auto using join_false_l. }
+    { intros H1 H2. unfold perform. fold r. cbv zeta. rewrite !Eq.
+      destruct (refusal H ch _ _ s1), (refusal H ch _ _ s2); apply rrel_high; auto;
+        first [exact H1 | exact H2 | apply Hi, join_false_l; assumption]. }
     unfold perform in HiA. fold r in HiA.
     destruct D as [[<- D] | [D1 D2]]; [| apply HiA; apply join_false_l; auto].
     specialize (A1 D). subst args2.
     destruct (flows r z) eqn:B; [| apply HiA; apply join_false_r; auto].
-    clear HiA.
+    clear HiA. cbv zeta. rewrite !Eq.
     assert (Lo : low (join d1 r)) by (apply join_true; auto).
     rewrite (refusal_low ch _ _ _ _ Lo S).
     destruct (refusal H ch _ _ s2); [apply rrel_err; auto |].
     rewrite (visible_low _ _ _ _ B (proj2 (proj2 S))).
     set (own := states H f args1 k (visible r (tr s2))).
-    destruct (flows own z) eqn:O.
-    - assert (J : low (join r own)) by (apply join_true; auto).
-      assert (Lo' : low (join (join d1 r) own)) by (apply join_true; auto).
-      rewrite (visible_low _ _ _ _ J (proj2 (proj2 S))).
-      destruct (tool H f args1 k _).
-      + apply rrel_val; auto. apply fill_rel; [apply S | apply same_label_self].
-      + apply rrel_err; auto.
-    - assert (HiO : high (join (join d1 r) own)) by (apply join_false_r; auto).
-      destruct (tool H f args1 k (visible _ (tr s1))), (tool H f args1 k (visible _ (tr s2)));
-        apply rrel_high; simpl; rewrite ?fill_label; auto.
+    destruct (flows own z) eqn:O; [| apply rrel_high; auto; apply Hi, join_false_r; auto].
+    assert (J : low (join r own)) by (apply join_true; auto).
+    assert (Lo' : low (join (join d1 r) own)) by (apply join_true; auto).
+    unfold answered. rewrite (visible_low _ _ _ _ J (proj2 (proj2 S))).
+    destruct (tool H f args1 k _) as [n |].
+    - cbv zeta. set (V1 := fill H n f args1 k (tr s1) [] _). set (V2 := fill H n f args1 k (tr s2) [] _).
+      assert (RV : lrel V1 V2) by (apply fill_rel; [apply S | apply same_label_self]).
+      destruct (lrel_deep _ _ _ _ RV) as [(D1 & D2 & D3) | [D1 D2]].
+      + rewrite <- D1, <- D2. destruct (misfit H f (strip V1)); [apply rrel_err; auto | apply rrel_val; auto].
+      + destruct (misfit H f (strip V1)), (misfit H f (strip V2)).
+        * apply rrel_left; auto.
+        * apply rrel_left; auto.
+        * apply rrel_right; auto.
+        * apply rrel_val; auto.
+    - set (m := most H f args1). destruct (flows m z) eqn:M.
+      + assert (J' : low (join (join r own) m)) by (apply join_true; auto).
+        rewrite (visible_low _ _ _ _ J' (proj2 (proj2 S))). apply rrel_err; auto. apply join_true; auto.
+      + apply rrel_left; [simpl; apply join_false_r; exact M | auto].
+  Qed.
+
+  (** A confirmation: what is asked for is the same in both runs, or the value that
+      is given is above the observer. *)
+  Lemma confirmed_rel : forall f pc u1 u2 d1 d2 a1 a2 args1 args2 s1 s2,
+    same_label u1 u2 -> same_label d1 d2 -> (low d1 -> args1 = args2 /\ a1 = a2) ->
+    (a1 = true -> approve H f = true) -> (a2 = true -> approve H f = true) -> srel s1 s2 ->
+    rrel (confirmed (F := F) H pc u1 d1 f a1 args1 s1) (confirmed (F := F) H pc u2 d2 f a2 args2 s2).
+  Proof.
+    intros f pc u1 u2 d1 d2 a1 a2 args1 args2 s1 s2 U D A E1 E2 S. unfold confirmed. set (r := tool_res H f).
+    assert (S' : srel (log u1 (RDecided f u1) s1) (log u2 (RDecided f u2) s2)).
+    { apply srel_log; auto. intros C. destruct U as [[<- _] | [U _]]; auto. congruence. }
+    assert (Hi : forall (a : bool) d, (a = true -> approve H f = true) -> high (join d r) ->
+      high (if a then join pc (mix F Endorse bot (join d r)) else join d r)).
+    { intros a d E B. destruct a; auto. apply join_false_r.
+      destruct (flows (mix F Endorse bot (join d r)) z) eqn:X; auto.
+      rewrite (POL Endorse (proj1 TOOLS _ (E eq_refl)) _ _ X) in B. discriminate. }
+    assert (J : same_label (join d1 r) (join d2 r)) by (apply same_label_join; auto using same_label_self).
+    destruct J as [[J B] | [B1 B2]].
+    - assert (Lo : low d1) by (apply join_true in B; apply B). destruct (A Lo) as [<- <-]. rewrite <- J.
+      apply accept_rel; auto using same_label_self.
+    - apply accept_rel; auto; [right; auto |]. intros X. rewrite (Hi a1 d1 E1 B1) in X. discriminate.
   Qed.
 
   (** Sets that the observer sees all of. *)
@@ -956,28 +1129,30 @@ Section Noninterference.
       assert (Fd : (foreign f V1 = true \/ foreign f V2 = true) \/ (foreign f V1 = false /\ foreign f V2 = false))
         by (destruct (foreign f V1), (foreign f V2); auto).
       destruct Fd as [Fd | [F1 F2]]; [apply Fo, Fd |]. clear Fo. rewrite F1, F2 in *.
-      assert (Hi1 : forall b, refused (F := F) H f s1 (tool_args H f) ws1 = Some b -> high (join m1 b) ->
+      set (w := if endorses H f then anyone H else bot) in *.
+      assert (Hi1 : forall b, refused (F := F) H f s1 (tool_args H f) ws1 = Some b -> high (join m1 (join b w)) ->
         rrel (called (F := F) H ev1 pc f V1 k s1) (called (F := F) H ev2 pc f V2 k s2)).
       { intros b E B. unfold called. fold pl1 pl2 m1 m2 ws1 ws2 vs1 vs2. rewrite PT in *. rewrite ?F1, ?F2, E in *.
-        eapply rrel_stuck_left; [| apply ext, S | exact G2]. simpl. apply join_false_r.
-        destruct (flows m1 z) eqn:X; [| apply join_false_l; auto]. apply join_false_r, join_false_l.
-        destruct (flows b z) eqn:Y; auto. rewrite <- B. symmetry. apply join_true. auto. }
-      assert (Hi2 : forall b, refused (F := F) H f s2 (tool_args H f) ws2 = Some b -> high (join m2 b) ->
+        eapply rrel_stuck_left; [| apply ext, S | exact G2]. simpl. apply join_false_r, B. }
+      assert (Hi2 : forall b, refused (F := F) H f s2 (tool_args H f) ws2 = Some b -> high (join m2 (join b w)) ->
         rrel (called (F := F) H ev1 pc f V1 k s1) (called (F := F) H ev2 pc f V2 k s2)).
       { intros b E B. unfold called. fold pl1 pl2 m1 m2 ws1 ws2 vs1 vs2. rewrite PT in *. rewrite ?F1, ?F2, E in *.
-        eapply rrel_stuck_right; [| apply ext', S | exact G1]. simpl. apply join_false_r.
-        destruct (flows m2 z) eqn:X; [| apply join_false_l; auto]. apply join_false_r, join_false_l.
-        destruct (flows b z) eqn:Y; auto. rewrite <- B. symmetry. apply join_true. auto. }
+        eapply rrel_stuck_right; [| apply ext', S | exact G1]. simpl. apply join_false_r, B. }
       unfold called in Hi1, Hi2. fold pl1 pl2 m1 m2 ws1 ws2 vs1 vs2 in Hi1, Hi2. rewrite PT, F1, F2 in Hi1, Hi2.
-      assert (Ref : (exists b, refused (F := F) H f s1 (tool_args H f) ws1 = Some b /\ high (join m1 b)) \/
-                    (exists b, refused (F := F) H f s2 (tool_args H f) ws2 = Some b /\ high (join m2 b)) \/
+      assert (Ref : (exists b, refused (F := F) H f s1 (tool_args H f) ws1 = Some b /\ high (join m1 (join b w))) \/
+                    (exists b, refused (F := F) H f s2 (tool_args H f) ws2 = Some b /\ high (join m2 (join b w))) \/
                     (refused (F := F) H f s1 (tool_args H f) ws1 = refused (F := F) H f s2 (tool_args H f) ws2 /\
                      same_label m1 m2) \/
                     (refused (F := F) H f s1 (tool_args H f) ws1 = None /\
                      refused (F := F) H f s2 (tool_args H f) ws2 = None)).
-      { destruct Two as [[Rw Dm] | (T & M1 & M2 & _)].
-        - destruct (refused_rel f _ _ (tool_args H f) _ _ S Rw)
-            as [E | [(b & E & B) | (b & E & B)]]; eauto 8 using join_false_r.
+      { destruct (seen_or_hidden f) as [Se | (Ee & _ & Ha)].
+        2: { assert (Hw : forall m b, high (join m (join b w)))
+               by (intros; apply join_false_r, join_false_r; unfold w; rewrite Ee; exact Ha).
+             destruct (refused (F := F) H f s1 _ ws1) as [b1 |]; [left; eauto |].
+             destruct (refused (F := F) H f s2 _ ws2) as [b2 |]; [right; left; eauto |]. auto. }
+        destruct Two as [[Rw Dm] | (T & M1 & M2 & _)].
+        - destruct (refused_rel f _ _ (tool_args H f) _ _ Se S Rw)
+            as [E | [(b & E & B) | (b & E & B)]]; eauto 8 using join_false_r, join_false_l.
         - destruct (refused (F := F) H f s1 _ ws1) as [b1 |]; [eauto using join_false_l |].
           destruct (refused (F := F) H f s2 _ ws2) as [b2 |]; [eauto 6 using join_false_l |]. auto. }
       destruct Ref as [(b & E & B) | [(b & E & B) | Ref]]; [eapply Hi1; eauto | eapply Hi2; eauto |].
@@ -997,7 +1172,8 @@ Section Noninterference.
         destruct Two as [[Rw _] | (T & _)]; [| congruence].
         rewrite <- Ss1, <- Ss2.
         destruct (lsrel_deep _ _ _ _ Rw) as [(_ & D & _) | [D _]]; auto.
-        rewrite (channel_args f s1 ws1 (tool_args H f) E1) in D; [discriminate |].
+        destruct (seen_or_hidden f) as [Se | (_ & Ht & _)]; [| congruence].
+        rewrite (channel_args f s1 ws1 (tool_args H f) Se E1) in D; [discriminate |].
         rewrite (channel_of_length ws1 vs1); auto. }
       set (q := fun s : state L => if if_refused H f then sets_label H f s else bot) in *.
       set (as1 := fun s => approve H f && negb (if_refused H f && flows pc (tool_pc H f) && clean (F := F) H f s (tool_args H f) (arguments (if flows (label_of V1) (tool_pc H f) then bot else label_of V1) (tool_params H f) V1))) in *.
@@ -1015,34 +1191,53 @@ Section Noninterference.
         assert (El : List.length (arguments (if flows (label_of V1) (tool_pc H f) then bot else label_of V1) (tool_params H f) V1) = List.length vs1)
           by apply arguments_length.
         rewrite <- (channel_of_length _ _ El). apply channel_bound. exact N. }
+      set (e1 := fun d s => join (join d (deep_label V1)) (if confirms H f then q s else bot)) in *.
+      set (e2 := fun d s => join (join d (deep_label V2)) (if confirms H f then q s else bot)) in *.
+      set (cf := if confirms H f then bot else ch) in *.
+      set (g1 := fun d a s => if confirms H f then confirmed (F := F) H pc u1 d f a (map strip vs1) s
+                              else perform H u1 d f (map strip vs1) k ch s) in *.
+      set (g2 := fun d a s => if confirms H f then confirmed (F := F) H pc u2 d f a (map strip vs2) s
+                              else perform H u2 d f (map strip vs2) k ch s) in *.
+      assert (Gr1 : forall d a s, grows s (g1 d a s))
+        by (intros; unfold g1; destruct (confirms H f); auto using confirmed_grows, perform_grows).
+      assert (Gr2 : forall d a s, grows s (g2 d a s))
+        by (intros; unfold g2; destruct (confirms H f); auto using confirmed_grows, perform_grows).
       assert (Rest : rrel
         (decide (F := F) H ev1 pc (label_of V1) f vs1 (map deep_label ws1) ch s1 (fun d s1 =>
-           counted u1 f s1 (fun s1 => approval H (join d (deep_label V1)) (join (join (join d (deep_label V1)) (tool_res H f)) (q s1)) f (as1 s1)
-           (map strip vs1) (map (fun W => join (label_of V1) (deep_label W)) ws1) ch s1 (fun s2 =>
-           counted u1 f s2 (perform H u1 (join d (deep_label V1)) f (map strip vs1) k ch)))))
+           counted u1 f s1 (fun s2 => approval H (e1 d s1) (join (join (e1 d s1) (tool_res H f)) (q s1)) f (as1 s1)
+           (map strip vs1) (map (fun W => join (label_of V1) (deep_label W)) ws1) cf s2 (fun s3 =>
+           counted u1 f s3 (fun s4 => g1 (e1 d s1) (as1 s1) s4)))))
         (decide (F := F) H ev2 pc (label_of V2) f vs2 (map deep_label ws2) ch s2 (fun d s1 =>
-           counted u2 f s1 (fun s1 => approval H (join d (deep_label V2)) (join (join (join d (deep_label V2)) (tool_res H f)) (q s1)) f (as2 s1)
-           (map strip vs2) (map (fun W => join (label_of V2) (deep_label W)) ws2) ch s1 (fun s2 =>
-           counted u2 f s2 (perform H u2 (join d (deep_label V2)) f (map strip vs2) k ch)))))).
+           counted u2 f s1 (fun s2 => approval H (e2 d s1) (join (join (e2 d s1) (tool_res H f)) (q s1)) f (as2 s1)
+           (map strip vs2) (map (fun W => join (label_of V2) (deep_label W)) ws2) cf s2 (fun s3 =>
+           counted u2 f s3 (fun s4 => g2 (e2 d s1) (as2 s1) s4)))))).
       { apply decide_rel; auto.
         - intros Lo. destruct Two as [[Rw _] | (_ & _ & _ & N)]; [| congruence]. apply deep_labels_rel; auto.
         - intros d1 d2 t1 t2 D St.
-          assert (J : same_label (join d1 (deep_label V1)) (join d2 (deep_label V2))).
-          { apply same_label_join; auto. apply lrel_deep_label with (pol := pol). auto. }
-          assert (Sm : low (join d1 (deep_label V1)) -> V1 = V2).
-          { intros Lo. apply join_true in Lo. apply Eq, Lo. }
-          apply counted_rel; auto; [| intros; apply approval_grows; auto using counted_grows, perform_grows ..].
-          intros r1 r2 Sr. apply approval_rel; auto using counted_grows, perform_grows.
-          + apply same_label_join; [apply same_label_join; [exact J | apply same_label_self] | apply Dq; exact Sr].
-          + intros Lo. unfold vs1, vs2, ws1, ws2, pl1, pl2. rewrite (Sm Lo). auto.
+          assert (J : same_label (e1 d1 t1) (e2 d2 t2)).
+          { unfold e1, e2. apply same_label_join.
+            - apply same_label_join; auto. apply lrel_deep_label with (pol := pol). auto.
+            - destruct (confirms H f); auto using same_label_self. }
+          assert (Sm : low (e1 d1 t1) -> V1 = V2 /\ (confirms H f = true -> low (q t1))).
+          { intros Lo. unfold e1 in Lo. apply join_true in Lo. destruct Lo as [Lo Q]. apply join_true in Lo.
+            split; [apply Eq, Lo |]. intros C. rewrite C in Q. exact Q. }
+          apply counted_rel; auto; [| intros; apply approval_grows; auto using counted_grows ..].
+          intros r1 r2 Sr. apply approval_rel; auto using counted_grows.
+          + apply same_label_join; [apply same_label_join; [exact J | apply same_label_self] | apply Dq; exact St].
+          + intros Lo. unfold vs1, vs2, ws1, ws2, pl1, pl2. rewrite (proj1 (Sm Lo)). auto.
           + intros [Lo | Lo]; apply join_true in Lo.
-            * destruct Lo as [C Lo]. apply Ac; auto.
-            * destruct Lo as [Lo Q]. apply join_true in Lo. destruct Lo as [Lo _]. apply As; auto.
+            * destruct Lo as [C Lo]. destruct (Sm Lo) as [E12 Q]. unfold cf in C.
+              destruct (confirms H f); [apply As | apply Ac]; auto.
+            * destruct Lo as [Lo Q]. apply join_true in Lo. destruct Lo as [Lo _]. apply As; auto. apply Sm, Lo.
           + intros Lo. apply join_true in Lo. destruct Lo as [Lo _]. apply join_true in Lo. apply Lo.
-          + intros. apply counted_rel; auto using perform_grows.
-            intros. apply perform_rel; auto. intros Lo. unfold vs1, vs2. rewrite (Sm Lo). auto.
-        - intros. apply counted_grows. intros. apply approval_grows. auto using counted_grows, perform_grows.
-        - intros. apply counted_grows. intros. apply approval_grows. auto using counted_grows, perform_grows. }
+          + intros. apply counted_rel; auto. intros. unfold g1, g2. destruct (confirms H f) eqn:C.
+            * apply confirmed_rel; auto.
+              -- intros Lo. destruct (Sm Lo) as [E12 Q]. unfold vs1, vs2. rewrite E12. auto.
+              -- unfold as1. intros X. apply andb_true_iff in X. apply X.
+              -- unfold as2. intros X. apply andb_true_iff in X. apply X.
+            * apply perform_rel; auto. intros Lo. unfold vs1, vs2. rewrite (proj1 (Sm Lo)). auto.
+        - intros. apply counted_grows. intros. apply approval_grows. auto using counted_grows.
+        - intros. apply counted_grows. intros. apply approval_grows. auto using counted_grows. }
       destruct (lrel_visible _ _ _ _ RV) as [[EV12 D] | [D1 D2]].
       - replace (strip V2) with (strip V1) by (rewrite EV12; auto).
         destruct (tool_accepts H f (strip V1)); auto.
@@ -1078,7 +1273,7 @@ Section Noninterference.
         { intros. apply rrel_err_same; auto. apply lrel_deep_label with (pol := pol). auto. }
         destruct R as [k | c vs1 vs2 R | e env1 env2 P R]; unfold apply.
         + apply Bad.
-        + destruct c as [| | | | | n | f]; try apply Bad; [| apply call_rel; auto].
+        + destruct c as [| | | | | n | f]; try apply Bad; [| apply call_rel; auto using raise_rel, same_label_low].
           destruct R as [| F1 F2 vs1 vs2 Rf R]; try apply Bad.
           destruct R; [| apply Bad].
           assert (Env : forall n', lsrel [F1; Lab l (VCon (CFix n') [F1]); W1]
@@ -1582,6 +1777,7 @@ Section Noninterference.
       | eapply confined_grows, try_conf; intros; apply confinement
       | eapply confined_grows, each_conf; intros; apply confinement
       | apply accept_grows
+      | apply primitive_grows
       | match goal with |- grows _ (match ?x with _ => _ end) => destruct x end
       | match goal with |- grows _ (if ?x then _ else _) => destruct x end ].
 
@@ -1661,18 +1857,7 @@ Section Noninterference.
     - (* primitive *) simpl.
       apply rrel_bind with (r1 := eval _ _ _ _ _ _) (r2 := eval _ _ _ _ _ _);
         [apply IH; auto | intros V1 V2 t1 t2 RV St | grow | grow].
-      destruct (lrel_deep _ _ _ _ RV) as [(D1 & D2 & D3) | [D1 D2]].
-      + rewrite <- D1, <- D2. assert (J : low (join pc (deep_label V1))) by (apply join_true; auto).
-        destruct (prim H p (strip V1)).
-        * apply accept_rel; auto using same_label_low.
-        * apply rrel_err; auto.
-      + assert (J1 : high (join pc (deep_label V1))) by (apply join_false_r; auto).
-        assert (J2 : high (join pc (deep_label V2))) by (apply join_false_r; auto).
-        eapply high_results with (1 := J1) (2 := J2) (3 := St).
-        * destruct (prim H p (strip V1)); [apply accept_conf; apply flows_refl |].
-          split; [apply flows_refl | apply state_conf_refl].
-        * destruct (prim H p (strip V2)); [apply accept_conf; apply flows_refl |].
-          split; [apply flows_refl | apply state_conf_refl].
+      apply primitive_rel; auto.
     - (* case *) simpl.
       apply rrel_bind with (r1 := eval _ _ _ _ _ _) (r2 := eval _ _ _ _ _ _);
         [apply IH; auto | intros V1 V2 t1 t2 RV St | grow | grow].

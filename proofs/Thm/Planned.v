@@ -108,6 +108,7 @@ Section Planned.
   Record checked_with (pc : L) (V : lval L) (st : state L) (fr : frame L) (t : list (event L)) (ch : L)
       (f : name) (args : list data) : Prop := Checked {
     its_known : known t V;
+    its_label : flows pc (label_of V) = true;
     its_args : args = map strip (arguments (label_of V) (tool_params H f) V);
     its_tool : foreign f V = false;
     its_channel : ch = join (tool_pc H f) (channel_of (tool_args H f) (arguments (label_of V) (tool_params H f) V));
@@ -211,12 +212,15 @@ Section Planned.
   Lemma known_fill : forall t n f args k t0 path l, known t (fill H n f args k t0 path l).
   Proof.
     intros t. induction n as [| n IH]; intros f args k t0 path l; simpl; auto.
-    destruct (content H f args k path _) as [x | [c specs]]; auto. constructor.
-    - assert (A : forall specs before, Forall (known t) before ->
-        Forall (known t) (filled H f (fill H n f args k t0) path l before specs)).
-      { induction specs0 as [| [m dep] specs0 IHs]; intros before B; simpl; auto.
+    destruct (content H f args k path _) as [x | c labels order]; auto. constructor.
+    - assert (A : forall labels before, Forall (known t) before ->
+        Forall (known t) (filled (fill H n f args k t0) path l before labels)).
+      { intros ps. induction ps as [| p ps IHs]; intros before B; simpl; auto.
         apply IHs. apply Forall_app. auto. }
-      apply A. auto.
+      specialize (A labels [] (Forall_nil _)). generalize dependent (filled (fill H n f args k t0) path l [] labels).
+      intros vs A. induction order as [| i order IHo]; simpl; constructor; auto.
+      unfold argument_at. destruct (nth_in_or_default i vs (Lab bot (VK KNull))) as [I | ->]; auto.
+      rewrite Forall_forall in A. auto.
     - intros g fs E. exfalso. eapply plain_args; eauto.
   Qed.
 
@@ -234,7 +238,38 @@ Section Planned.
     assert (G : goes s s').
     { split; [simpl; apply incl_tl, incl_tl, incl_refl |]. split; auto. simpl. intros C. auto. }
     destruct (refusal H _ _ _ s); [apply kn_err; auto |].
-    destruct (tool H f _ _ _); [apply kn_val; auto using known_fill | apply kn_err; auto].
+    destruct (tool H f _ _ _); [| apply kn_err; auto].
+    cbv zeta. destruct (misfit H f _); [apply kn_err | apply kn_val]; auto using known_fill.
+  Qed.
+
+  Lemma confirmed_kn : forall pc u d f a args s, stops (fixed s) f u (tr s) = false ->
+    kn s (confirmed (F := F) H pc u d f a args s).
+  Proof.
+    intros pc u d f a args s St. unfold confirmed. eapply kn_after; [| apply accept_kn].
+    split; [simpl; apply incl_tl, incl_refl |]. split; auto. simpl. auto.
+  Qed.
+
+  Lemma known_way : forall t path V W, known t V -> snd (way path V) = Some W -> known t W.
+  Proof.
+    intros t. induction path as [| i path IH]; intros V W K E; simpl in E; [inversion E; subst; exact K |].
+    destruct K as [l k | l c vs A B | l env e A]; try discriminate.
+    destruct (nth_error vs i) as [X |] eqn:N; [| discriminate].
+    specialize (IH X W (known_nth _ _ _ _ A N)). destruct (way path X). simpl in *. auto.
+  Qed.
+
+  Lemma known_give : forall t V, known t V -> forall g, known t (give g V).
+  Proof.
+    intros t V K. fix IH 1. intros [d | path | c gs]; simpl; auto.
+    - destruct (snd (way path V)) eqn:E; auto. eapply known_way; eauto.
+    - constructor.
+      + induction gs; simpl; constructor; auto.
+      + intros g fs E. exfalso. eapply plain_args; eauto.
+  Qed.
+
+  Lemma primitive_kn : forall pc p V s, known (tr s) V -> kn s (primitive H pc p V s).
+  Proof.
+    intros pc p V s K. unfold primitive. destruct (see pc (prim H p) V) as [l [g | m]]; auto.
+    destruct (given_permits (policy H) g); auto using known_give.
   Qed.
 
   Lemma approval_kn : forall d l f a args ls ch (s : state L) k,
@@ -305,28 +340,32 @@ Section Planned.
     Lemma set_conv_kn : forall c s r, kn (set_conv c s) r -> kn s r.
     Proof. intros c s r K. exact K. Qed.
 
-    Lemma called_kn : forall pc f V k s, known (tr s) V -> kn s (called (F := F) H ev pc f V k s).
+    Lemma called_kn : forall pc f V k s, known (tr s) V -> flows pc (label_of V) = true ->
+      kn s (called (F := F) H ev pc f V k s).
     Proof.
-      intros pc f V k s K. unfold called. destruct (admits H f pc (tool_pc H f)) eqn:PT; auto.
+      intros pc f V k s K Lv. unfold called. destruct (admits H f pc (tool_pc H f)) eqn:PT; auto.
       destruct (foreign f V) eqn:Fo; auto.
       destruct (refused H f s _ _) eqn:R; auto. destruct (tool_accepts H f (strip V)); auto.
+      set (asked := fun s1 => approve H f && negb (if_refused H f && flows pc (tool_pc H f) &&
+             clean (F := F) H f s1 (tool_args H f) (arguments (if flows (label_of V) (tool_pc H f) then bot else label_of V) (tool_params H f) V))).
+      set (ch := join (tool_pc H f) (channel_of (tool_args H f) (arguments (label_of V) (tool_params H f) V))).
+      set (args := map strip (arguments (label_of V) (tool_params H f) V)).
       assert (Rest : forall d l s1, goes s s1 -> kn s1
-        (counted (join pc (label_of V)) f s1 (fun s1 => approval H d (l s1) f
-          (approve H f && negb (if_refused H f && flows pc (tool_pc H f) &&
-             clean (F := F) H f s1 (tool_args H f) (arguments (if flows (label_of V) (tool_pc H f) then bot else label_of V) (tool_params H f) V)))
-          (map strip (arguments (label_of V) (tool_params H f) V))
+        (counted (join pc (label_of V)) f s1 (fun s2 => approval H d l f (asked s1) args
           (map (fun W => join (label_of V) (deep_label W)) (arguments (if admits (F := F) H f (label_of V) (tool_pc H f) then bot else label_of V) (tool_params H f) V))
-          (join (tool_pc H f) (channel_of (tool_args H f) (arguments (label_of V) (tool_params H f) V))) s1 (fun s2 =>
-        counted (join pc (label_of V)) f s2 (perform H (join pc (label_of V)) d f
-          (map strip (arguments (label_of V) (tool_params H f) V)) k
-          (join (tool_pc H f) (channel_of (tool_args H f) (arguments (label_of V) (tool_params H f) V)))))))).
+          (if confirms H f then bot else ch) s2 (fun s3 =>
+        counted (join pc (label_of V)) f s3 (fun s4 =>
+          if confirms H f then confirmed (F := F) H pc (join pc (label_of V)) d f (asked s1) args s4
+          else perform H (join pc (label_of V)) d f args k ch s4))))).
       { intros d l s1 G. apply counted_kn. intros _. apply approval_kn.
-        - intros A. apply counted_kn. intros St. apply perform_kn; auto. exists pc, V, s1. constructor; auto.
+        - intros A. apply counted_kn. intros St. destruct (confirms H f); [apply confirmed_kn; exact St |].
+          apply perform_kn; auto. exists pc, V, s1. constructor; auto.
           + eapply known_more; [| eapply known_goes; eauto]. apply incl_tl, incl_refl.
           + rewrite <- R. apply refused_fixed. apply G.
-          + exists (tr s1). split; auto. intros E. right. rewrite E in A. simpl in A. apply negb_false_iff in A.
+          + exists (tr s1). split; auto. intros E. right. unfold asked in A. rewrite E in A. simpl in A. apply negb_false_iff in A.
             apply andb_true_iff in A. destruct A as [A A3]. apply andb_true_iff in A. destruct A as [A1 A2]. auto.
-        - intros _ s2 E1 E2. apply counted_kn. intros St. apply perform_kn; auto. exists pc, V, s2. constructor; auto.
+        - intros _ s2 E1 E2. apply counted_kn. intros St. destruct (confirms H f); [apply confirmed_kn; exact St |].
+          apply perform_kn; auto. exists pc, V, s2. constructor; auto.
           + eapply known_more; [| eapply known_goes; eauto]. rewrite E1. apply incl_tl, incl_tl, incl_refl.
           + rewrite <- R. apply refused_fixed. rewrite E2. apply G.
           + exists (tr s2). split; auto. intros _. left. rewrite E1. eauto. }
@@ -335,22 +374,26 @@ Section Planned.
         + apply restore_kn. eapply set_conv_kn. apply EV. constructor; auto. unfold described. apply known_rec.
           pose proof (known_arguments (tr s) (label_of V) (tool_params H f) V K) as A. simpl.
           generalize (map deep_label (arguments (if admits (F := F) H f (label_of V) (tool_pc H f) then bot else label_of V) (tool_params H f) V)).
-          clear Rest. induction A; intros lws; simpl; constructor; auto. unfold shown. apply known_rec. repeat constructor; auto.
+          fold args in A. clear Rest.
+          induction A; intros lws; simpl; constructor; auto. unfold shown. apply known_rec. repeat constructor; auto.
         + intros W s1 G _. destruct (admits H f (join pc (deep_label W)) _); auto. destruct (strip W) as [[| [] | | |] | |]; auto.
-      - exact (Rest (join pc (deep_label V))
-          (fun s => join (join (join pc (deep_label V)) (tool_res H f)) (if if_refused H f then sets_label H f s else bot)) s (goes_refl s)).
+          exact (Rest _ _ s1 G).
+      - exact (Rest _ _ s (goes_refl s)).
     Qed.
 
-    Lemma call_kn : forall pc f V s, known (tr s) V -> kn s (call (F := F) H ev pc f V s).
+    Lemma call_kn : forall pc f V s, known (tr s) V -> flows pc (label_of V) = true ->
+      kn s (call (F := F) H ev pc f V s).
     Proof.
-      intros pc f V s K. unfold call. eapply kn_after with (s' := log pc (RKey f) s); [auto |]. apply called_kn.
-      eapply known_goes; [| exact K]. auto.
+      intros pc f V s K Lv. unfold call. eapply kn_after with (s' := log pc (RKey f) s); [auto |].
+      apply called_kn; auto. eapply known_goes; [| exact K]. auto.
     Qed.
 
     Lemma apply_kn : forall V1 V2 s, known (tr s) V1 -> known (tr s) V2 -> kn s (apply (F := F) H ev V1 V2 s).
     Proof.
       intros V1 V2 s K1 K2. unfold apply. destruct K1 as [l k | l c vs A B | l env e A]; auto.
-      destruct c as [| | | | | n | f]; auto using call_kn. destruct vs as [| Vf [| ? ?]]; auto.
+      destruct c as [| | | | | n | f]; auto.
+      2: { apply call_kn; auto. rewrite label_of_raise. apply join_l. }
+      destruct vs as [| Vf [| ? ?]]; auto.
       inversion A; subst.
       assert (X : forall n', known (tr s) (Lab l (VCon (CFix n') [Vf]))) by (intros; constructor; auto; discriminate).
       destruct n as [[| n] |]; auto.
@@ -529,12 +572,14 @@ Section Planned.
       + destruct (set_nth i V3 vs) eqn:X; simpl; auto. apply kn_refl. constructor; [eapply Sn; eauto |].
         intros g fs ->. simpl in Se. destruct k2; discriminate.
       + destruct c; auto. destruct k2; auto. apply kn_refl, known_rec. apply Forall_app. auto.
-    - apply kn_bind; auto. intros V s1 I K. destruct (prim H p (strip V)); auto.
+    - apply kn_bind; auto. intros V s1 I K. apply primitive_kn; auto.
     - apply kn_bind; auto. intros [l v] s1 I K. destruct (chosen v bs d); auto.
     - apply guard_kn; auto.
     - destruct (refusal H _ _ _ s); [apply kn_err; auto |].
       destruct (sample H p _); (eapply kn_after; [| apply IH, A']); auto.
-    - apply kn_bind; auto. intros V s1 I K. apply call_kn; auto.
+    - pose proof (C pc env s e) as [Lv _]. pose proof (IH pc env s e A) as [I K].
+      destruct (eval (F := F) H n pc env s e) as [[V | l m |] s1]; simpl in *; [| split; simpl; auto ..].
+      eapply kn_after; [exact I |]. apply call_kn; auto.
     - unfold do_recall. destruct (refusal H _ _ _ s); [apply kn_err; auto |].
       destruct (entry k _) as [[t d] |]; [| apply kn_val; auto].
       eapply kn_after; [| apply accept_kn]. destruct (flows pc _); auto.
@@ -633,13 +678,9 @@ Section Planned.
       forall i p, nth_error (tool_params H f) i = Some p ->
         In (p, nth i args (DK KNull)) parts \/ (nth i args (DK KNull) = DK KNull /\ ~ In p fs) \/ picked z fr f args i.
 
-  (** Arguments that come in a record of any other origin: data that the observer
-      sees, the choice of the record included, and values of sets. *)
-  Definition plainly (z : L) (fr : frame L) (f : name) (args : list data) : Prop :=
-    exists V, (forall l g fs vs, V <> Lab l (VCon (CArgs g fs) vs)) /\
-      args = map strip (arguments (label_of V) (tool_params H f) V) /\
-      forall i, (i < List.length (tool_params H f))%nat ->
-        flows (deep_label (argument_at (arguments (label_of V) (tool_params H f) V) i)) z = true \/ picked z fr f args i.
+  (** What decided the call, and with which record, is data that the observer sees. *)
+  Definition decided_in_sight (z : L) (t : list (event L)) (f : name) : Prop :=
+    exists c u t', t = Event c (RDecided f u) :: t' /\ flows u z = true.
 
   Lemma masks_all : forall m : list bool, In m (masks (List.length m)).
   Proof.
@@ -708,14 +749,40 @@ Section Planned.
       change (DK KNull) with (strip (Lab (bot : L) (VK KNull))). apply map_nth.
   Qed.
 
+  (** What does not come as arguments of a planned call is read at the label of what
+      it comes in. *)
+  Lemma arguments_read : forall (V : lval L) ps i, (forall l g fs vs, V <> Lab l (VCon (CArgs g fs) vs)) ->
+    (i < List.length ps)%nat -> flows (label_of V) (label_of (argument_at (arguments (label_of V) ps V) i)) = true.
+  Proof.
+    intros V ps i No N.
+    assert (A : forall l fs vs p, flows l (label_of (argument (L := L) l l fs vs p)) = true).
+    { intros l fs vs p. unfold argument. destruct (position p fs) as [j |]; [| apply flows_refl].
+      destruct (nth_error vs j); [rewrite label_of_raise; apply join_l | apply flows_refl]. }
+    assert (M : forall l (g : string -> lval L), (forall p, flows l (label_of (g p)) = true) ->
+      flows l (label_of (argument_at (map g ps) i)) = true).
+    { intros l g G. unfold argument_at. destruct (nth_error ps i) as [p |] eqn:E.
+      - erewrite nth_error_nth; [apply (G p) |]. rewrite nth_error_map, E. reflexivity.
+      - apply nth_error_None in E. lia. }
+    assert (O : forall (l : L) (v : val L), flows l (label_of (argument_at
+        (match ps with [_] => [Lab l v] | _ => map (fun _ => Lab l (VK KNull)) ps end) i)) = true).
+    { intros l v. destruct ps as [| p [| q ps]]; try (apply M; intros; apply flows_refl).
+      destruct i as [| i]; [apply flows_refl | simpl in N; lia]. }
+    destruct V as [l [k | c vs | env e]]; unfold arguments; cbn [label_of]; [apply O | | apply O].
+    destruct c; try apply O; [| exfalso; eapply No; reflexivity].
+    destruct ps as [| p [| q ps]]; try (apply M; intros; apply A).
+    destruct (position p fields).
+    - destruct i as [| i]; [apply A | simpl in N; lia].
+    - destruct i as [| i]; [apply flows_refl | simpl in N; lia].
+  Qed.
+
   (** Whatever untrusted or secret data decides, a call is made with arguments that
       an observer of the tool's bounds has seen offered. *)
   Lemma checked_offered : forall z fr older ch f args, checked fr older ch f args ->
     approve H f = false ->
     (forall i, (i < List.length (tool_params H f))%nat -> flows (bound_at (tool_args H f) i) z = true) ->
-    offered z older fr f args \/ plainly z fr f args.
+    offered z older fr f args \/ decided_in_sight z older f.
   Proof.
-    intros z fr older ch f args (pc & V & st & K) Ap B. destruct K as [Kn Ar Fo _ _ Fr Re _].
+    intros z fr older ch f args (pc & V & st & K) Ap B. destruct K as [Kn Lv Ar Fo _ _ Fr Re Co].
     set (ps := tool_params H f) in *.
     set (Ws := arguments (if admits (F := F) H f (label_of V) (tool_pc H f) then bot else label_of V) ps V) in *.
     assert (Ac : forall i, (i < List.length ps)%nat ->
@@ -753,10 +820,23 @@ Section Planned.
         unfold seen_by. rewrite nth_error_map, Ej. simpl. f_equal. rewrite Ew in A.
         eapply flows_trans; [| exact A]. destruct W as [lw w]. simpl. apply join_true.
         split; [apply flows_join_l, join_r | apply join_r].
-    - right. exists V. split; auto. split; auto. intros i N.
+    - (* the record is in sight, or every argument is from a set *)
       assert (Sm : Ws = arguments (label_of V) ps V).
       { unfold Ws. destruct V as [l [k | c vs | env e]]; auto. destruct c; auto. exfalso. eapply No. reflexivity. }
-      fold ps. rewrite <- Sm. auto.
+      assert (Some_or_all : forall n, (n <= List.length ps)%nat ->
+        (exists i, (i < List.length ps)%nat /\ flows (deep_label (argument_at Ws i)) z = true) \/
+        (forall i, (i < n)%nat -> picked z fr f args i)).
+      { induction n as [| n IHn]; intros Le; [right; intros; lia |]. destruct IHn as [X | X]; [lia | auto |].
+        destruct (Ac n) as [Y | Y]; [lia | left; exists n; split; [lia | exact Y] |].
+        right. intros i N. destruct (PeanoNat.Nat.eq_dec i n) as [-> |]; auto. apply X. lia. }
+      destruct (Some_or_all _ (le_n _)) as [(i & N & Lo) | All].
+      + right. destruct Co as (t' & -> & _). do 3 eexists. split; [reflexivity |].
+        assert (Lz : flows (label_of V) z = true).
+        { rewrite Sm in Lo. eapply flows_trans; [apply (arguments_read V ps i No N) |].
+          eapply flows_trans; [apply label_deep | exact Lo]. }
+        apply join_true. split; auto. eapply flows_trans; eauto.
+      + left. exists [], []. split; auto. intros i p E. right. right. apply All.
+        apply nth_error_Some. unfold ps. rewrite E. discriminate.
   Qed.
 
   Theorem bounded_choice : forall z n pc env s e newer ch f args k older,
@@ -764,7 +844,7 @@ Section Planned.
     tr (snd (eval (F := F) H n pc env s e)) = newer ++ Event ch (RTool f args k) :: older ->
     approve H f = false ->
     (forall i, (i < List.length (tool_params H f))%nat -> flows (bound_at (tool_args H f) i) z = true) ->
-    offered z older (fixed s) f args \/ plainly z (fixed s) f args.
+    offered z older (fixed s) f args \/ decided_in_sight z older f.
   Proof. intros. eapply checked_offered; eauto using every_call_checked. Qed.
 
   (** What is offered in one world is offered in any other that has shown as much
@@ -783,9 +863,10 @@ Section Planned.
     - intros i p X. destruct (A i p X) as [? | [? | ?]]; eauto using picked_both.
   Qed.
 
-  (** The bounded choice, in two worlds that differ above the observer: a call of
-      one of them was offered in the other, too, or the other had shown less when it
-      stopped. *)
+  (** The bounded choice, in two worlds that differ above the observer.  A call of
+      one of them that data above the observer decided was offered in the other, too;
+      or the other stopped when the observer had seen less of it than stands before
+      the call. *)
   Theorem bounded_choice_both : forall pol z n1 n2 pc env1 env2 s1 s2 e newer ch f args k older,
     (forall ax, pol ax = true -> insulated F z ax) ->
     (forall ax, policy H ax = true -> pol ax = true) ->
@@ -796,21 +877,22 @@ Section Planned.
     approve H f = false ->
     (forall i, (i < List.length (tool_params H f))%nat -> flows (bound_at (tool_args H f) i) z = true) ->
     let t2 := tr (snd (eval (F := F) H n2 pc env2 s2 e)) in
-    (exists u, visible z older = u ++ visible z t2) \/
-    offered z t2 (fixed s2) f args \/ plainly z (fixed s2) f args.
+    offered z t2 (fixed s2) f args \/ decided_in_sight z older f \/
+    (exists u, u <> [] /\ visible z older = u ++ visible z t2).
   Proof.
     intros pol z n1 n2 pc env1 env2 s1 s2 e newer ch f args k older POL GEN PR TK P R S A C E Ap B t2.
     assert (Fr : frel z (fixed s1) (fixed s2)) by apply S.
-    destruct (bounded_choice z n1 pc env1 s1 e newer ch f args k older A C E Ap B) as [O | (V & No & Ar & Al)].
-    - assert (Older : exists w, visible z (tr (snd (eval (F := F) H n1 pc env1 s1 e))) = w ++ visible z older).
-      { rewrite E, visible_app. simpl. destruct (flows ch z); [| eauto].
-        exists (visible z newer ++ [Event ch (RTool f args k)]). rewrite <- app_assoc. reflexivity. }
-      destruct Older as [w W].
-      destruct (noninterference_traces (F := F) H pol z POL GEN PR TK n1 n2 pc _ _ _ _ e P R S) as [[u X] | [u X]];
-        fold t2 in X; rewrite W in X.
-      + right. left. eapply offered_both; eauto. exists (u ++ w). rewrite <- app_assoc. exact X.
-      + apply app_eq_app in X. destruct X as (v & [[_ X] | [_ X]]); eauto using offered_both.
-    - right. right. exists V. split; auto. split; auto. intros i N. destruct (Al i N); eauto using picked_both.
+    destruct (bounded_choice z n1 pc env1 s1 e newer ch f args k older A C E Ap B) as [O | O]; [| auto].
+    assert (Older : exists w, visible z (tr (snd (eval (F := F) H n1 pc env1 s1 e))) = w ++ visible z older).
+    { rewrite E, visible_app. simpl. destruct (flows ch z); [| eauto].
+      exists (visible z newer ++ [Event ch (RTool f args k)]). rewrite <- app_assoc. reflexivity. }
+    destruct Older as [w W].
+    destruct (noninterference_traces (F := F) H pol z POL GEN PR TK n1 n2 pc _ _ _ _ e P R S) as [[u X] | [u X]];
+      fold t2 in X; rewrite W in X.
+    - left. eapply offered_both; eauto. exists (u ++ w). rewrite <- app_assoc. exact X.
+    - apply app_eq_app in X. destruct X as (v & [[_ X] | [_ X]]); [left; eauto using offered_both |].
+      destruct v as [| ev v]; [left; eapply offered_both; eauto; exists []; auto |].
+      right. right. exists (ev :: v). split; [discriminate | exact X].
   Qed.
 
   (** How many there are to choose from: with one parameter one of the values that
@@ -863,6 +945,21 @@ Section Planned.
     apply PeanoNat.Nat.leb_gt in C1. unfold decided in C1. simpl. lia.
   Qed.
 
+  (** The bound holds of any history in which each such call was compared with all
+      that stood before it, whichever branches the calls are of, and in whatever
+      order these ran. *)
+  Theorem at_most_races : forall limit f n (t : list (event L)), limit f = Some n ->
+    (forall newer c u older, t = newer ++ Event c (RDecided f u) :: older -> at_most limit f u older = false) ->
+    (decided f t <= n)%nat.
+  Proof.
+    intros limit f n t Li. induction t as [| [c r] t IH]; intros A; [unfold decided; simpl; lia |].
+    assert (B : (decided f t <= n)%nat) by (apply IH; intros newer c' u older ->; apply (A (Event c r :: newer) c'); reflexivity).
+    unfold decided in *. simpl. destruct r; try exact B.
+    destruct (String.eqb f f0) eqn:E; [| exact B]. apply String.eqb_eq in E. subst f0.
+    destruct (untrusted l) eqn:U; [| exact B]. specialize (A [] c l t eq_refl). unfold at_most in A.
+    rewrite Li, U in A. simpl in A. apply PeanoNat.Nat.leb_gt in A. unfold decided in A. simpl. lia.
+  Qed.
+
   Theorem at_most_bound : forall limit f n m pc env s e,
     (forall g u t, stops (fixed s) g u t = at_most limit g u t) -> limit f = Some n ->
     Forall (known (tr s)) env -> calls_ok (fixed s) (tr s) ->
@@ -900,5 +997,62 @@ Section Planned.
         cbn [untrusted_calls]. unfold decided in *. cbn [filter what]. cbn [untrusted_calls] in U.
         destruct (String.eqb f g && untrusted (join pc (label_of V))); cbn [List.length]; lia. }
     intros t C. apply G, C.
+  Qed.
+
+  (** ** Confirmations *)
+
+  Lemma plain_plain : forall c, plain (plain c) = plain c.
+  Proof. intros []; reflexivity. Qed.
+
+  Lemma strip_wrap_strip : forall (V : lval L) l, strip (Lab l (wrap (strip V)) : lval L) = strip V.
+  Proof.
+    fix IH 1.
+    assert (A : forall vs : list (lval L), map strip (map (fun d => Lab bot (wrap d) : lval L) (map strip vs)) = map strip vs).
+    { induction vs as [| W vs IHvs]; [reflexivity |]. cbn [map]. rewrite IHvs. f_equal. apply IH. }
+    intros [m [k | c vs | env e]] l; simpl; auto; rewrite ?plain_plain; f_equal; apply A.
+  Qed.
+
+  (** What a confirmation gives is the value that it was asked for, with its label,
+      but where somebody approved just that, and was told what its label is. *)
+  Theorem confirmed_shown : forall ev pc f V k s W s', confirms H f = true ->
+    called (F := F) H ev pc f V k s = (Val W, s') ->
+    let args := map strip (arguments (label_of V) (tool_params H f) V) in
+    strip W = nth 0 args (DK KNull) /\
+    (flows (deep_label V) (label_of W) = true \/
+     exists c, In (Event c (RApprove f args
+       (map (fun W => join (label_of V) (deep_label W))
+         (arguments (if admits (F := F) H f (label_of V) (tool_pc H f) then bot else label_of V) (tool_params H f) V)))) (tr s')).
+  Proof.
+    intros ev pc f V k s W s' C E args. unfold called in E. rewrite C in E.
+    destruct (admits H f pc (tool_pc H f)); [| discriminate]. destruct (foreign f V); [discriminate |].
+    destruct (refused H f s _ _); [discriminate |]. destruct (tool_accepts H f (strip V)); [discriminate |].
+    fold args in E.
+    assert (G : forall u d q ls s1, flows (deep_label V) d = true ->
+      counted u f s1 (fun s2 => approval H d q f
+        (approve H f && negb (if_refused H f && flows pc (tool_pc H f) && clean (F := F) H f s1 (tool_args H f)
+           (arguments (if flows (label_of V) (tool_pc H f) then bot else label_of V) (tool_params H f) V)))
+        args ls bot s2 (fun s3 => counted u f s3 (fun s4 => confirmed (F := F) H pc u d f
+          (approve H f && negb (if_refused H f && flows pc (tool_pc H f) && clean (F := F) H f s1 (tool_args H f)
+             (arguments (if flows (label_of V) (tool_pc H f) then bot else label_of V) (tool_params H f) V))) args s4))) = (Val W, s') ->
+      strip W = nth 0 args (DK KNull) /\
+      (flows (deep_label V) (label_of W) = true \/ exists c, In (Event c (RApprove f args ls)) (tr s'))).
+    { intros u d q ls s1 D X. set (a := approve H f && _) in X.
+      assert (K : forall s4, counted u f s4 (fun s4 => confirmed (F := F) H pc u d f a args s4) = (Val W, s') ->
+        strip W = nth 0 args (DK KNull) /\ incl (tr s4) (tr s') /\ (a = false -> flows (deep_label V) (label_of W) = true)).
+      { intros s4 Y. unfold counted in Y. destruct (stops _ _ _ _); [discriminate |]. unfold confirmed, accept in Y.
+        destruct (data_permits _ _); inversion Y; subst W s'. split; [| split].
+        - unfold args. change (DK KNull) with (strip (Lab (bot : L) (VK KNull))). rewrite map_nth. apply strip_wrap_strip.
+        - simpl. apply incl_tl, incl_refl.
+        - intros ->. simpl. apply flows_join_l. exact D. }
+      unfold counted in X at 1. destruct (stops _ _ _ _); [discriminate |]. unfold approval in X.
+      destruct a eqn:Ea.
+      - destruct (refusal H _ _ _ s1); [discriminate |]. destruct (K _ X) as (St & In' & _). split; auto.
+        right. eexists. apply In'. left. reflexivity.
+      - destruct (K _ X) as (St & _ & Fl). auto. }
+    unfold decide in E. destruct (tool_policy H f).
+    - unfold bind in E. destruct (restore _ _) as [[Wp | |] s1]; try discriminate.
+      destruct (admits H f _ _); [| discriminate]. destruct (strip Wp) as [[| [] | | |] | |]; try discriminate.
+      eapply G; [| exact E]. apply flows_join_l, join_r.
+    - eapply G; [| exact E]. apply flows_join_l, join_r.
   Qed.
 End Planned.

@@ -65,6 +65,35 @@ fn every_theorem_whose_assumptions_are_printed_is_on_the_page() {
     }
 }
 
+/// The tests of counterexamples are in this file, if the page gives no path.
+const COUNTEREXAMPLES: &str = "crates/machine/tests/it/counterexamples.rs";
+
+#[test]
+fn every_counterexample_of_the_page_has_its_test_and_its_theorem() {
+    let page = read("docs/proofs.md");
+    let mut tests = BTreeSet::new();
+    for line in page.lines().filter(|l| l.starts_with('|')) {
+        let cells: Vec<&str> = line.trim_matches('|').split('|').map(str::trim).collect();
+        let [_, test, _, file] = cells[..] else { continue };
+        if !quoted(file).any(|f| f.ends_with(".v")) {
+            continue;
+        }
+        for quoted in quoted(test) {
+            let (path, name) = quoted.split_once("::").unwrap_or((COUNTEREXAMPLES, quoted));
+            assert!(has(path, &read(path), name), "docs/proofs.md: no test `{name}` in {path}");
+            tests.insert(name.to_string());
+        }
+    }
+    let counterexamples = read(COUNTEREXAMPLES);
+    let all = counterexamples.lines().filter_map(|l| l.strip_prefix("fn c")?.split_once("()"));
+    let numbered = all.filter(|(name, _)| name.starts_with(|c: char| c.is_ascii_digit()));
+    let numbered: Vec<String> = numbered.map(|(name, _)| format!("c{name}")).collect();
+    assert!(numbered.len() >= 10, "{numbered:?}");
+    for name in numbered {
+        assert!(tests.contains(&name), "docs/proofs.md does not say what `{name}` is a test of");
+    }
+}
+
 /// Returns true if a file has a test, a case or a theorem of that name.
 fn has(path: &str, source: &str, name: &str) -> bool {
     match path.rsplit('.').next() {
