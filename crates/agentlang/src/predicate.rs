@@ -169,7 +169,7 @@ fn path<'a>(subject: &str, e: &'a Expr) -> Option<Path<'a>> {
     }
 }
 
-/// The whole number that a literal stands for.
+/// The whole number that a literal represents.
 pub(super) fn count(e: &Expr) -> Option<u64> {
     match constant(e)? {
         Data::Num(n) => n.to_usize().map(|n| n as u64),

@@ -285,7 +285,7 @@ fn write(ty: &Type, out: &mut String, longest: usize) {
         }
         Type::Enum(e) => out.push_str(&e.name),
         Type::Refined(r) => write(&r.0, out, longest),
-        // `Dyn` also stands for a type that could not be read, about which nothing more is said.
+        // `Dyn` also represents a type that could not be read, about which nothing more is said.
         Type::Dyn => out.push_str(ANY),
         // The surface language has no other types.
         Type::Variant(_) | Type::Pair(_) | Type::Fun(_) => out.push('_'),
@@ -332,7 +332,7 @@ pub(super) fn why_not(actual: &Type, expected: &Type) -> Option<String> {
     }
 }
 
-/// A type that both may stand for, if there is one.
+/// A type that both may represent, if there is one.
 pub(super) fn join(a: &Type, b: &Type) -> Option<Type> {
     match (a, b) {
         _ if a.is_subtype(b) => Some(b.clone()),

@@ -121,7 +121,7 @@ pub fn items(data: &Data) -> &[Data] {
     }
 }
 
-/// Adds the values that a path leads to. Lists on the way, and at its end, stand for their items.
+/// Adds the values that a path leads to. Lists on the way, and at its end, represent their items.
 fn add_values<'d>(data: &'d Data, path: &[Name], out: &mut HashSet<&'d Data>) {
     // Data is at most `MAX_DATA_DEPTH` deep, so the work list is no longer than the data is large.
     let mut rest = vec![(data, path)];

@@ -49,7 +49,7 @@ impl Shape {
 /// Resolver for names of models that the file defines.
 pub type Resolve<'r, 'd> = &'r dyn Fn(&str) -> Option<Node<'d>>;
 
-/// Names stand for themselves.
+/// Names represent themselves.
 pub fn by_name<'d>(_: &str) -> Option<Node<'d>> {
     None
 }

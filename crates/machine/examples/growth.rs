@@ -23,7 +23,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 const PRELUDE: &str = include_str!("../../agentlang/src/calculus/prelude.lam");
 
-/// Name and text of each program; `N` stands for the size.
+/// Name and text of each program; `N` represents the size.
 const PROGRAMS: [(&str, &str); 11] = [
     ("range", "length (range 0 N)"),
     ("fold", "fold (\\a. \\x. a + x) 0 (range 0 N)"),

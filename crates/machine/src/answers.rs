@@ -18,7 +18,7 @@ use std::sync::Arc;
 pub struct Asked<'a> {
     /// The channel label: who can see that it is asked.
     pub channel: Label,
-    /// The label of the answer, and of the errors that stand for one.
+    /// The label of the answer, and of the errors that represent one.
     pub answer: Label,
     /// The term that asks.
     pub span: Span,

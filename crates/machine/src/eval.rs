@@ -148,7 +148,7 @@ enum State {
 struct Waiting {
     number: u32,
     pending: Pending,
-    /// The label of the answer, or of the error that stands for one.
+    /// The label of the answer, or of the error that represents one.
     answer: Label,
     span: Span,
 }
@@ -1189,7 +1189,7 @@ impl Machine {
                 if self.is_last(&failure, pc) {
                     return Some(failure);
                 }
-                // The others run to their end; the first error counts. Something has to stand for the result.
+                // The others run to their end; the first error counts. Something has to represent the result.
                 done.values.push(Value::new(pc, Kind::Null));
                 done.failed = done.failed.or(Some(failure));
                 self.branches(s, par, done);

@@ -66,7 +66,7 @@ const MAX_BITS: u64 = 4_096;
 
 struct Course<S> {
     probability: Num,
-    /// Number of courses that it stands for.
+    /// Number of courses that it represents.
     ways: u64,
     /// Among equally likely ones the earlier goes first.
     number: usize,

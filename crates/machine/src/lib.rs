@@ -155,7 +155,7 @@ pub struct Request {
     pub call: Call,
     /// The channel label: who can see that it is asked.
     pub channel: Label,
-    /// The label of the answer, and of the errors that stand for one. What is answered, and when, may
+    /// The label of the answer, and of the errors that represent one. What is answered, and when, may
     /// depend only on the program's data of labels that flow to this, and on requests whose channel does.
     pub answer: Label,
     /// The time limits that the answer has to keep.

@@ -135,7 +135,7 @@ thread_local! {
 /// The modules of a project.
 #[derive(Clone, Debug, Default)]
 pub struct Sources {
-    /// Modules that come before these. One of these stands for one of them that has the same path.
+    /// Modules that come before these. One of these represents one of them that has the same path.
     base: Option<Arc<Sources>>,
     files: Vec<Arc<Source>>,
     by_path: HashMap<String, usize>,

@@ -978,7 +978,7 @@ impl<'a> World<'a> {
         }
         self.record_entry_write(id, Some(&key));
         self.note_alias(&value);
-        // What was spread outweighs what stands before it; it stands for itself.
+        // What was spread outweighs what stands before it; it represents itself.
         let entries = &self.dict(id).entries;
         let after = entries.iter().rposition(|(k, _)| Dict::is_spread(k)).map_or(0, |i| i + 1);
         let same = match Dict::is_spread(&key) {

@@ -23,7 +23,7 @@ use std::sync::Arc;
 pub enum Condition {
     /// A test that is not decided came out so.
     Test(Value, bool),
-    /// It happens for each element of something, which this object stands for.
+    /// It happens for each element of something, which this object represents.
     Each(ObjectId),
     /// It happens in the iterations of a loop over something, one for each element, which this object stands
     /// for; what names have after the loop is not known.

@@ -828,7 +828,7 @@ fn classes_with_many_bases_are_looked_at_in_part() {
     assert_eq!(named(&text), "1");
 }
 
-/// One turn of a loop that is not unrolled stands for all: what a turn changes may be anything at the begin
+/// One turn of a loop that is not unrolled represents all: what a turn changes may be anything at the begin
 /// of another one.
 #[test]
 fn variables_that_a_loop_changes_are_unknown_in_it() {

@@ -203,7 +203,7 @@ pub struct Arg {
 pub struct Method {
     /// Its name.
     pub name: Arc<str>,
-    /// The object that stands for its result, with the arguments.
+    /// The object that represents its result, with the arguments.
     pub result: ObjectId,
 }
 

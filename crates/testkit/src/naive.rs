@@ -1678,7 +1678,7 @@ impl Run<'_> {
     }
 
     /// The principal that a text names, and whether it is trusted. With declared values only those name their
-    /// principal; listed names stand for themselves; without either every text does.
+    /// principal; listed names represent themselves; without either every text does.
     fn principal(&self, text: &str, as_source: bool) -> Option<(Name, bool)> {
         let known = &self.config.principals;
         let listed = if as_source { &known.sources } else { &known.readers };

@@ -908,7 +908,7 @@ fn tests_are_run_with_the_replies_beside_the_program() {
 fn recorded_replies_replay_in_tests() {
     let dir = tempfile::tempdir().unwrap();
     let program = write(dir.path(), "both.agent", BOTH);
-    // A model that answers from a script stands for a real one.
+    // A model that answers from a script replaces a real one.
     write(
         dir.path(),
         "entail.toml",

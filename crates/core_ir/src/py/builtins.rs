@@ -228,7 +228,7 @@ pub(super) fn call(name: &str, args: &[Data], kw: &[(Name, Data)], limit: usize)
         ("isinstance", [a, Data::List(classes)]) => {
             let own = class(a);
             let is = |c: &Data| match c.as_str() {
-                // A whole number may stand for either.
+                // A whole number may represent either.
                 Some("float") => own == "float",
                 Some("int") => own == "int" || own == "bool",
                 Some("dict") => matches!(own, "dict" | "Counter" | "defaultdict"),

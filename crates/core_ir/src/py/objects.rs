@@ -28,7 +28,7 @@ pub(super) enum ClassKind {
 /// The class of a record that is an object.
 pub(super) fn class_of(fields: &[(Name, Data)]) -> Option<(&str, ClassKind)> {
     let (_, class) = fields.iter().find(|(n, _)| &**n == CLASS)?;
-    // Where only the form of an object is looked at, its parts stand for others.
+    // Where only the form of an object is looked at, its parts represent others.
     let Data::Tag(name, kind) = class else { return Some(("object", ClassKind::Data)) };
     let kind = match kind.as_str() {
         Some("model") => ClassKind::Model,
@@ -105,7 +105,7 @@ fn former(ty: &Data) -> (&str, &[Data]) {
     }
 }
 
-/// Returns true if a value has a type. A record may stand for an object: it has the fields.
+/// Returns true if a value has a type. A record may represent an object: it has the fields.
 pub(super) fn conforms(ty: &Data, value: &Data) -> bool {
     let (name, parts) = former(ty);
     stacker::maybe_grow(64 << 10, 1 << 20, || match (name, parts) {

@@ -276,7 +276,7 @@ impl<'l> Builder<'l> {
     }
 
     fn bad_merge(&mut self, value: NodeId) {
-        // What a tag stands for may well be a mapping.
+        // What a tag represents may well be a mapping.
         if self.tags.binary_search_by_key(&value, |(id, _)| *id).is_ok() {
             return;
         }

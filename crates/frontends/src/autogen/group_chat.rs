@@ -34,7 +34,7 @@ pub(super) enum TurnResult {
     Handoff(String),
 }
 
-/// Opens a member; the term that stands for it if that is not possible.
+/// Opens a member; the term that represents it if that is not possible.
 pub(super) fn open(kit: &mut Kit<'_>, member: &Member) -> Result<(), TermId> {
     let text = match &member.kind {
         MemberKind::Assistant(a) => a.system.as_ref().map_or(0, |s| s.len()),

@@ -2,7 +2,7 @@
 //!
 //! | source | term |
 //! |---|---|
-//! | `instruction`, `model` | `llm p θ`; a name in `models` stands for its provider and model |
+//! | `instruction`, `model` | `llm p θ`; a name in `models` represents its provider and model |
 //! | `toolsets` | a tool each, named by its type, reference or listed tools |
 //! | `sub_agents` | helpers that are asked and answer (`transfer_task`) |
 //! | `handoffs` | agents that take over |
@@ -189,7 +189,7 @@ fn agent<'d>(kit: &mut Kit<'_>, agents: &Agents<'d>, name: &str, node: Node<'d>)
     };
     let given = shape::Given { called: Some(name), prompt, ..Default::default() };
     let mut term = shape::agent_with(kit, node, &SHAPE, given, actions, &resolve);
-    // 0 stands for no limit here.
+    // 0 means no limit here.
     if let core_ir::Term::Fix { bound: Bound::Finite(0), body, .. } = *kit.b.term(term) {
         let at = kit.b.span(term);
         let none = no_limit(kit.versions);

@@ -418,7 +418,7 @@ pub(super) fn chosen(kit: &mut Kit<'_>, classes: &[(&str, &str)], reply: TermId,
     kit.b.add(Term::Case { scrutinee, branches, default: Some(first) }, at)
 }
 
-/// The type of an extracted parameter, and what stands for one that was not found.
+/// The type of an extracted parameter, and what represents one that was not found.
 pub(super) fn parameter(kind: &str) -> (Type, Data) {
     let list = |item| (Type::list(item), Data::list(Vec::new()));
     match kind {

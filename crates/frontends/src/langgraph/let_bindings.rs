@@ -78,7 +78,7 @@ impl Scope {
 }
 
 impl Place {
-    /// The names that were given here, with what they stand for.
+    /// The names that were given here, with what they represent.
     pub(super) fn made(&self) -> Vec<(Name, TermId)> {
         self.made.take()
     }

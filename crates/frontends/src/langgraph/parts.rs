@@ -284,7 +284,7 @@ impl GraphReader<'_, '_> {
             return self.expr(kit, scope, on);
         }
         if self.is_run_messages(scope, on) {
-            // One message stands for all that an agent said: its last.
+            // One message represents all that an agent said: its last.
             let text = self.expr(kit, scope, on);
             return self.message_term(kit, Role::Assistant, text, at);
         }

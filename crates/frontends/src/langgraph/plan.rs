@@ -132,7 +132,7 @@ impl GraphReader<'_, '_> {
             && (object.package() == "langgraph" || object.class.is_some())
     }
 
-    /// The name of a node that a value stands for.
+    /// The name of a node that a value represents.
     pub fn node_name(&self, value: &Value) -> Option<String> {
         match &self.world.resolve_env(value).kind {
             PyKind::Str(s) => Some(s.to_string()),

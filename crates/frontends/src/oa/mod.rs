@@ -611,7 +611,7 @@ impl<'d> OaLowering<'_, '_, 'd> {
         Source::Text(String::new())
     }
 
-    /// A value that is known; `missing` stands for one that is not there.
+    /// A value that is known; `missing` represents one that is not there.
     fn value(&mut self, source: &Source, missing: Option<&str>, at: Span) -> TermId {
         let b = &mut self.kit.b;
         match source {

@@ -84,7 +84,7 @@ pub(super) struct Frame<'w> {
     pub function: FunctionId,
     pub module: usize,
     pub body: &'w [Stmt],
-    /// Names that stand for agents, instances and functions.
+    /// Names that represent agents, instances and functions.
     pub fixed: HashMap<String, Value>,
     /// Its parameters, and names that it assigns: no names of the module.
     pub locals: HashSet<String>,
@@ -285,7 +285,7 @@ impl<'r, 'w> FunctionLowering<'r, 'w> {
         frame
     }
 
-    /// The names that are assigned once, and that stand for something that is no data.
+    /// The names that are assigned once, and that represent something that is no data.
     fn fix(&self, frame: &mut Frame<'w>, found: &Found<'w>) {
         let params = self.reader.world.function(frame.function).own_params();
         frame.locals.extend(params.iter().map(|p| p.name.to_string()));
@@ -533,7 +533,7 @@ impl<'r, 'w> FunctionLowering<'r, 'w> {
         is
     }
 
-    /// A function with what its names stand for, and nothing else.
+    /// A function with what its names represent, and nothing else.
     fn sketch(&self, function: FunctionId) -> Frame<'w> {
         let f = self.reader.world.function(function);
         let mut frame = Frame {

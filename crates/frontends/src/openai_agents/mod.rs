@@ -335,7 +335,7 @@ impl SdkReader<'_, '_> {
         let settled = self.world.resolve_env(value);
         match settled.kind {
             PyKind::Object(id) => self.is_agent(id).then_some(id),
-            // Of several agents, none stands for the others.
+            // Of several agents, none represents the others.
             _ => None,
         }
     }

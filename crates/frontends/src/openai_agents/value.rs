@@ -614,7 +614,7 @@ impl<'w> FunctionLowering<'_, 'w> {
         kit.enter(place);
         let body = self.block(kit, &inner, names, inner.body, &super::block::Rest::End);
         kit.close();
-        // What is given is computed before a name of the function stands for anything.
+        // What is given is computed before a name of the function represents anything.
         let mut said: Vec<(Name, TermId)> =
             given.iter().map(|(held, term, _)| (held.clone(), *term)).collect();
         for (held, _, name) in given {

@@ -3,7 +3,7 @@
 //! `Generate`, `LLM`, `Agent`, `Categorize`, `RewriteQuestion` and the like ask a model; `Answer`, `Begin`,
 //! `Message` hand on a text; the rest are tools. `Categorize` and `Switch` decide by the ids that follow
 //! them. An `Answer` waits for the user: what leads back to it begins a new turn, which a cycle of the graph
-//! stands for.
+//! represents.
 //!
 //! Source: infiniflow/ragflow, `agent/component`.
 

@@ -133,7 +133,7 @@ fn agent(kit: &mut Kit<'_>, node: Node<'_>, name: &str) -> TermId {
         )
     };
     let bound = none().or_written(limit, kit.out);
-    // 0 stands for no limit here.
+    // 0 means no limit here.
     let bound =
         if bound.bound == Bound::Finite(0) { LoopBound { span: bound.span, ..none() } } else { bound };
     let actions_at = node.entry("tools").or_else(|| node.entry("command_files")).map(|e| e.key.span());

@@ -332,7 +332,7 @@ fn node(body: &str) -> String {
 #[test]
 fn a_value_that_is_used_several_times_is_computed_once() {
     // Each turn of the loop, which is known, uses twice what the one before made: written out, the last would
-    // stand for 2^60 values.
+    // represent 2^60 values.
     let words: Vec<String> = (0..60).map(|i| format!("'w{i}'")).collect();
     let text = node(&format!(
         "    a = s['a'].strip()

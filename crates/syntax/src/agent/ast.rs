@@ -32,7 +32,7 @@ pub struct Comment {
 /// A string literal with its escapes resolved.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StrLit {
-    /// The text it stands for.
+    /// The text it represents.
     pub value: String,
     /// Where, quotes included.
     pub span: Span,

@@ -428,7 +428,7 @@ fn hole_length(text: &str) -> Option<usize> {
     None
 }
 
-/// The character that an escape stands for and the length of the escape, or how long the mistake is
+/// The character that an escape represents and the length of the escape, or how long the mistake is
 /// and what is wrong with it.
 fn escape(text: &str) -> Result<(char, usize), (usize, String)> {
     let mut characters = text.chars();

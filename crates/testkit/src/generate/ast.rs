@@ -3,7 +3,7 @@
 use core_ir::{Bound, Catches, Data, Num, Pred, Prim, Role, Type};
 use std::fmt;
 
-/// A term: a former and its subterms. Where there are too few of them, `null` stands for the rest.
+/// A term: a former and its subterms. Where there are too few of them, `null` represents the rest.
 #[derive(Clone, PartialEq)]
 pub struct Ast {
     /// The former.

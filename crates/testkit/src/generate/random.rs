@@ -811,7 +811,7 @@ struct Making<'a> {
     /// The models that are offered tools, and the others.
     with_tools: Vec<u8>,
     without_tools: Vec<u8>,
-    /// A number that stands for a former: the one that this program has more often than others. Rare
+    /// A number that represents a former: the one that this program has more often than others. Rare
     /// combinations become common in some programs that way.
     focus: Option<usize>,
     /// True if nobody uses the value of the next shape, so that it may be of any type.

@@ -107,7 +107,7 @@ fn stepwise(code: &Code, steps: &[(TermId, Type)], wanted: fn(&Type) -> bool) ->
     for (id, term) in code.iter() {
         let mut copy = term.clone().map_children(&mut |c| new[c.0 as usize]);
         match &mut copy {
-            // With something between their parts they are no longer what the notation stands for.
+            // With something between their parts they are no longer what the notation represents.
             Term::Abs(abs) => (abs.sugar, abs.captures) = (core_ir::AbsSugar::Plain, Box::default()),
             Term::Let { sugar, .. } => *sugar = core_ir::LetSugar::Plain,
             Term::If(.., sugar) => *sugar = core_ir::IfSugar::Plain,

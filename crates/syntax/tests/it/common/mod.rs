@@ -78,7 +78,7 @@ pub struct Gen<'a> {
     depth: u32,
 }
 
-/// The term that a sequence of choices stands for.
+/// The term that a sequence of choices represents.
 pub fn code(choices: &[u8]) -> Code {
     let mut g = Gen {
         choices: choices.iter(),
