@@ -3,14 +3,16 @@ every read that a policy calls untrusted."""
 
 from __future__ import annotations
 
+import functools
 import importlib
+import tomllib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from agentdojo.functions_runtime import FunctionCall
 
-from agentdojo_suites.harness import Attack, Calls, slots, suite, template, wanted
+from agentdojo_suites.harness import HERE, Attack, Calls, slots, suite, template, wanted
 
 # Records of a list that an attacker imitates, at most.
 IMITATED = 8
@@ -39,6 +41,13 @@ class Labels:
     def __init__(self, policy: dict[str, Any]) -> None:
         self.tools: dict[str, Any] = policy.get("tools", {})
         self.delegated = {str(d.get("to", {}).get("source")) for d in policy.get("delegate", [])}
+
+    @staticmethod
+    @functools.cache
+    def load(name: str) -> dict[str, Any]:
+        """Returns the policy of a suite."""
+        policy: dict[str, Any] = tomllib.loads((HERE / name / "policy.toml").read_text())
+        return policy
 
     def trusted(self, tool: str, path: str) -> bool:
         """Returns true for a part of a result that the policy calls trusted."""

@@ -1,6 +1,6 @@
 """Checks the plans with CPython against the verdicts of the benchmark.
 
-python -m agentdojo_suites.check [--undefended] SUITE…
+python -m agentdojo_suites.check [--undefended] [--record] SUITE…
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 import traceback
 
-from agentdojo_suites import cpython
+from agentdojo_suites import cpython, figures
 from agentdojo_suites.harness import (
     SUITES,
     Calls,
@@ -52,6 +52,8 @@ def main(arguments: list[str]) -> int:
             pairs = [(t, attack(name, i)) for t in tasks for i in wishes]
             reached = sum(undefended(name, t, a) for t, a in pairs)
             print(f"{name}: undefended, {reached} of {len(pairs)} attacks succeed")
+            if "--record" in arguments:
+                figures.record_undefended(name, reached)
     return wrong
 
 

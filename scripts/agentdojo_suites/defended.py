@@ -21,6 +21,8 @@ class Outcome:
     error: str | None
     refused: list[dict[str, Any]]
     questions: int
+    # The label of the answer, or of the error.
+    label: Any
 
 
 def plain(args: dict[str, Any]) -> dict[str, Any]:
@@ -105,7 +107,7 @@ class Case:
             else str(result.answer)
         )
         error = None if result.error is None else result.error.code
-        return Outcome(output, error, result.refused, len(oracle.asked))
+        return Outcome(output, error, result.refused, len(oracle.asked), result.label)
 
 
 def obeying(name: str, task_id: str, policy: dict[str, Any], world: Calls, model: Model) -> Case:

@@ -90,6 +90,7 @@ class Calls:
     environment: TaskEnvironment
     made: list[FunctionCall] = field(default_factory=list)
     confirmed: list[Any] = field(default_factory=list)
+    given: list[Any] = field(default_factory=list)
     answer: Callable[[str, Any], Any] | None = None
 
     def __post_init__(self) -> None:
@@ -101,6 +102,7 @@ class Calls:
         self.made.append(FunctionCall(function=tool, args=arguments))
         result, _ = self.runtime.run_function(self.environment, tool, arguments, raise_on_error=True)
         result = data(result)
+        self.given.append(result)
         return result if self.answer is None else self.answer(tool, result)
 
     def parameters(self, tool: str) -> list[str]:

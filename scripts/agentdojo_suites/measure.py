@@ -11,17 +11,15 @@ import io
 import json
 import multiprocessing
 import sys
-import tomllib
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from agentdojo.functions_runtime import FunctionCall, TaskEnvironment
 
-from agentdojo_suites import attacks, cpython, policies
+from agentdojo_suites import asked, attacks, cpython, figures, policies, react
 from agentdojo_suites.defended import Case, Oracle, Outcome, honest, obeying, oracle
 from agentdojo_suites.harness import (
-    HERE,
     SUITES,
     Calls,
     Model,
@@ -30,7 +28,6 @@ from agentdojo_suites.harness import (
     environment,
     plans,
     suite,
-    undefended,
     verdict,
 )
 
@@ -47,6 +44,8 @@ class Task:
     done: list[bool]
     questions: int
     reason: str
+    # Calls of models and tools; of an agent without a plan, also what it asks about handles and how many it opens.
+    cost: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass
@@ -62,26 +61,43 @@ class Pair:
     changed: bool
 
 
-def load(name: str) -> dict[str, Any]:
-    """Returns the policy of a suite."""
-    return tomllib.loads((HERE / name / "policy.toml").read_text())
-
-
 def utility(name: str, task_id: str, case: Case) -> Task:
     """Runs a task with nobody attacking, with each limit of questions."""
-    done, questions, reason = [], 0, ""
+    done, questions, reason, cost = [], 0, "", {}
     for most in LIMITS:
         task = suite(name).user_tasks[task_id]
         world = Calls(name, environment(name, {}, task))
         before = copied(world.environment)
-        approver = oracle(name, task_id, most)
-        outcome = case.run(world, Model(name), approver)
+        approver, model = oracle(name, task_id, most), Model(name)
+        outcome = case.run(world, model, approver)
+        # The planner is one more.
+        cost = {"models": model.asked + 1, "calls": len(world.made)}
         right = outcome.error is None and verdict(name, task, outcome.output, before, world)
         done.append(right)
         questions = outcome.questions
         if not right and not reason:
             reason = explained(outcome, approver)
-    return Task(name, task_id, done, questions, reason)
+    return Task(name, task_id, done, questions, reason, cost)
+
+
+def without_plan(name: str, task_id: str) -> Task:
+    """Runs a task by an agent with handles, with nobody attacking, with each limit of questions."""
+    honest_run = react.honest(name, task_id)
+    done, questions, reason, cost = [], 0, "", {}
+    for most in LIMITS:
+        task = suite(name).user_tasks[task_id]
+        world = Calls(name, environment(name, {}, task))
+        before = copied(world.environment)
+        agent, approver = react.Agent(name, honest_run), react.approver(honest_run, most)
+        outcome = react.run(name, world, agent, approver)
+        right = outcome.error is None and verdict(name, task, outcome.output, before, world)
+        done.append(right)
+        questions = outcome.questions
+        cost = {"models": agent.steps + agent.questions, "calls": len(world.made)}
+        cost |= {"asked": agent.questions, "opened": agent.opened}
+        if not right and not reason:
+            reason = explained(outcome, approver)
+    return Task(name, task_id, done, questions, reason, cost)
 
 
 def lost(name: str, task_id: str, case: Case) -> Task | None:
@@ -122,9 +138,9 @@ def plant(name: str, env: TaskEnvironment, calls: tuple[FunctionCall, ...]) -> N
 
 
 def attacked(
-    name: str, task_id: str, variant: str, labels: attacks.Labels, run: Runner, turns: int
+    name: str, task_id: str, variant: str, labels: attacks.Labels, run: Runner, turns: int, usual: Calls
 ) -> list[Pair]:
-    """Runs every attack of a suite on a task, each as often as the attacker tries."""
+    """Runs every attack of a suite on a task, each as often as the attacker tries, beside the usual calls."""
     task = suite(name).user_tasks[task_id]
     pairs = []
     for wish in suite(name).injection_tasks.values():
@@ -136,7 +152,7 @@ def attacked(
             world = Calls(name, env, answer=t.answer)
             before = copied(env)
             output = run(world, Model(name, wanted, t.turn, t.always), t.feedback)
-            only = attacks.text_only(labels, honest(name, task_id)[0], world)
+            only = attacks.text_only(labels, usual, world)
             changed = changed or not only
             # What an earlier session has reached is no attack of this one.
             already = bool(t.earlier) and verdict(name, wish, "", before, Calls(name, before))
@@ -160,6 +176,17 @@ def with_policy(case: Case, policy: dict[str, Any], name: str, task_id: str) -> 
     return run
 
 
+def with_handles(name: str, task_id: str) -> Runner:
+    """Returns a runner of an agent without a plan, whose approver answers any number of questions."""
+    honest_run = react.honest(name, task_id)
+
+    def run(world: Calls, model: Model, feedback: bool) -> str:
+        agent = react.Agent(name, honest_run, model.attack, model.turn, model.always)
+        return react.run(name, world, agent, react.approver(honest_run, None)).output
+
+    return run
+
+
 def without(name: str, task_id: str) -> Runner:
     """Returns a runner in CPython; an exception ends the plan without an answer."""
 
@@ -176,25 +203,29 @@ def measure(job: tuple[str, str, str, tuple[str, ...], int]) -> dict[str, Any]:
     """Measures one task under one policy."""
     name, task_id, kind, variants, turns = job
     with contextlib.redirect_stdout(io.StringIO()):
-        policy = load(name)
+        policy = attacks.Labels.load(name)
         labels = attacks.Labels(policy)
         if kind == "none":
             task, run = None, without(name, task_id)
+        elif kind == "react":
+            task, run = without_plan(name, task_id), with_handles(name, task_id)
+            # It has no planner.
+            variants = tuple(v for v in variants if v != "feedback")
         else:
-            policy = policies.KINDS[kind](policy)
-            case = Case(name, task_id, policy)
+            policy = policies.KINDS[kind](policy, name)
+            # Under the rules of others nobody is asked.
+            text = asked.unconfirmed(plans(name)[task_id]) if kind.startswith("camel") else None
+            case = Case(name, task_id, policy, text and (lambda prompt: text))
             task = lost(name, task_id, case) or utility(name, task_id, case)
             run = with_policy(case, policy, name, task_id)
-        pairs = [p for v in variants for p in attacked(name, task_id, v, labels, run, turns)]
-    return {"kind": kind, "task": task and asdict(task), "pairs": [asdict(p) for p in pairs]}
-
-
-def anchor(name: str) -> tuple[int, int]:
-    """Returns how many attacks an obeying agent without a plan lets through, of how many."""
-    wishes = [attack(name, i) for i in suite(name).injection_tasks]
-    with contextlib.redirect_stdout(io.StringIO()):
-        all_ = [undefended(name, t, w) for t in suite(name).user_tasks.values() for w in wishes]
-    return sum(all_), len(all_)
+        usual = honest(name, task_id)[0]
+        pairs = [p for v in variants for p in attacked(name, task_id, v, labels, run, turns, usual)]
+        result: dict[str, Any] = {"kind": kind, "suite": name, "task": task and asdict(task)}
+        if kind == "own" and task is not None:
+            found = asked.refusals(name, task_id, policy) if task.questions else []
+            result["asks"] = [asdict(r) for r in found]
+            result["unfounded"] = asked.unfounded(name, task_id, task.questions, found)
+    return {**result, "pairs": [asdict(p) for p in pairs]}
 
 
 def main(arguments: list[str]) -> int:
@@ -202,18 +233,17 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="scripts/agentdojo measure")
     parser.add_argument("--suite", action="append", choices=SUITES)
     parser.add_argument("--variant", action="append", choices=list(attacks.VARIANTS))
-    parser.add_argument("--policy", action="append", choices=["none", *policies.KINDS])
+    parser.add_argument("--policy", action="append", choices=["none", "react", *policies.KINDS])
     parser.add_argument("--task", action="append", help="only these user tasks")
-    parser.add_argument(
-        "--least", type=int, help="fail if fewer tasks are done unattended, or an attack succeeds"
-    )
+    parser.add_argument("--compare", action="store_true", help="fail if a figure is worse than on the page")
+    parser.add_argument("--record", metavar="COMMIT", help="write the figures of the page, measured at COMMIT")
     parser.add_argument("--turns", type=int, default=8, help="how often an attacker tries")
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--json", help="file for everything that was measured")
     given = parser.parse_args(arguments)
     names = given.suite or list(SUITES)
     variants = tuple(given.variant or attacks.VARIANTS)
-    kinds = given.policy or ["none", *policies.KINDS]
+    kinds = given.policy or ["none", *policies.KINDS, "react"]
     jobs = [
         (name, task_id, kind, variants, given.turns)
         for kind in kinds
@@ -229,15 +259,15 @@ def main(arguments: list[str]) -> int:
     for kind in kinds:
         some = [r for r in results if r["kind"] == kind]
         table(kind, some, names, variants)
-    return 0 if given.least is None else judged(results, given.least)
-
-
-def judged(results: list[dict[str, Any]], least: int) -> int:
-    """Returns 0 if so many tasks are done unattended under the suites' policies, and no attack succeeds."""
-    own = [r for r in results if r["kind"] == "own"]
-    done = sum(r["task"]["done"][0] for r in own)
-    reached = sum(p["reached"] or p["text"] for r in own for p in r["pairs"])
-    return 0 if done >= least and reached == 0 else 1
+    found = [f"{r['suite']} {r['task']['task']}: {r['unfounded']}" for r in results if r.get("unfounded")]
+    new = figures.summed(results)
+    if given.compare:
+        found += figures.worse(figures.load()["kinds"], new)
+    for line in found:
+        print(line)
+    if given.record and not found:
+        figures.record(given.record, given.turns, new)
+    return 1 if found else 0
 
 
 def table(kind: str, results: list[dict[str, Any]], names: list[str], variants: tuple[str, ...]) -> None:
