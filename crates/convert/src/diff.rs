@@ -231,10 +231,7 @@ impl Walk<'_> {
                 "the effects and labels"
             }
             () if p.parts != q.parts => "the labels of parts of the result",
-            () if (p.approve, p.approve_if_refused, p.confirms)
-                != (q.approve, q.approve_if_refused, q.confirms)
-                || p.policy != q.policy =>
-            {
+            () if (p.approve, p.confirms) != (q.approve, q.confirms) || p.policy != q.policy => {
                 "the approval"
             }
             () if p.among != q.among => "the allowed values of an argument",

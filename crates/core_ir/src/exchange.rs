@@ -8,10 +8,10 @@
 //! like what a front end makes.
 
 use crate::{
-    Abs, AbsSugar, Among, Bound, BoundOrigin, Branch, BuildError, Builder, Catches, Code, Comparison, Data,
-    Delegated, Effect, EffectClass, EffectRow, EnumType, Globals, IfSugar, KeyDecl, LabelSpec, LetSugar,
-    MAX_DATA_DEPTH, Measure, ModelParams, Name, Num, Plain, Pred, Prim, Recv, ResultParts, Role, Schema,
-    Slot, StoreDecl, StoreId, Term, TermId, ToolDecl, ToolId, ToolParam, Type,
+    Abs, AbsSugar, Among, Approve, Bound, BoundOrigin, Branch, BuildError, Builder, Catches, Code,
+    Comparison, Data, Delegated, Effect, EffectClass, EffectRow, EnumType, Globals, IfSugar, KeyDecl,
+    LabelSpec, LetSugar, MAX_DATA_DEPTH, Measure, ModelParams, Name, Num, Plain, Pred, Prim, Recv,
+    ResultParts, Role, Schema, Slot, StoreDecl, StoreId, Term, TermId, ToolDecl, ToolId, ToolParam, Type,
 };
 use diagnostics::{FileId, Sources, Span};
 use serde_json::{Map, Value, json};
@@ -310,8 +310,10 @@ impl ExchangeWriter<'_> {
         if let Some(h) = &t.handler {
             o["handler"] = data_json(h);
         }
-        if t.approve {
-            o["approve"] = if t.approve_if_refused { "if-refused".into() } else { true.into() };
+        match t.approve {
+            Approve::Never => {}
+            Approve::IfRefused => o["approve"] = "if-refused".into(),
+            Approve::Always => o["approve"] = true.into(),
         }
         if let Some(delegated) = &t.delegated {
             o["delegated"] = data_json(&delegated.to_data());
@@ -1236,11 +1238,6 @@ impl ExchangeReader {
         let Some(effect) = effects.into_iter().find(|x| e.value == effect_word(*x)) else {
             return self.wrong(&e, "expected `pure`, `read` or `write`");
         };
-        let (approve, approve_if_refused) = match place.value.get("approve") {
-            Some(Value::Bool(true)) => (true, false),
-            Some(v) if v == "if-refused" => (true, true),
-            _ => (false, false),
-        };
         Some(ToolDecl {
             name: self.named(place, "name")?,
             params,
@@ -1251,8 +1248,7 @@ impl ExchangeReader {
             parts: self.maybe(place, "fields", Self::result_parts)?.unwrap_or_default(),
             description: self.maybe(place, "description", |r, p| r.name(p))?,
             handler: self.maybe(place, "handler", |r, p| r.data(p, 0))?,
-            approve,
-            approve_if_refused,
+            approve: self.maybe(place, "approve", Self::approve)?.unwrap_or_default(),
             delegated: self.maybe(place, "delegated", Self::delegated)?,
             confirms: place.value.get("confirm") == Some(&Value::Bool(true)),
             among: self.maybe(place, "among", |r, p| r.items(p, Self::among))?.unwrap_or_default().into(),
@@ -1261,6 +1257,15 @@ impl ExchangeReader {
             policy: self.maybe(place, "policy", Self::policy)?,
             span: self.at(place)?,
         })
+    }
+
+    fn approve(&mut self, place: &JsonPlace) -> Read<Approve> {
+        match &place.value {
+            Value::Bool(true) => Some(Approve::Always),
+            Value::Bool(false) => Some(Approve::Never),
+            Value::String(s) if s == "if-refused" => Some(Approve::IfRefused),
+            _ => self.wrong(place, "expected `true`, `false` or `\"if-refused\"`"),
+        }
     }
 
     fn result_parts(&mut self, place: &JsonPlace) -> Read<ResultParts> {

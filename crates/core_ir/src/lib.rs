@@ -56,9 +56,9 @@ pub use route::{Candidate, Clearances, ModelRoute, ModelRoutes};
 pub use schema::Schema;
 pub use stores::{StoreConflict, StoreDifference, StoreTable};
 pub use term::{
-    Abs, AbsSugar, Bound, Branch, BuildError, Builder, Catches, Code, Delegated, EffectClass, ErrorClass,
-    Globals, IfSugar, KeyDecl, LetSugar, MAX_DEPTH, ModelParams, NEXT, NOTHING_WAITS, NewIds, Prim, Recv,
-    Role, Slot, StoreDecl, StoreId, Term, TermId, ToolDecl, ToolId, ToolParam,
+    Abs, AbsSugar, Approve, Bound, Branch, BuildError, Builder, Catches, Code, Delegated, EffectClass,
+    ErrorClass, Globals, IfSugar, KeyDecl, LetSugar, MAX_DEPTH, ModelParams, NEXT, NOTHING_WAITS, NewIds,
+    Prim, Recv, Role, Slot, StoreDecl, StoreId, Term, TermId, ToolDecl, ToolId, ToolParam,
 };
 pub use ty::{EnumType, Type};
 pub use vendor::Vendor;

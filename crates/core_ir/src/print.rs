@@ -6,8 +6,8 @@
 //! Source: `docs/lam.md` (the notation), `docs/calculus.md` §10 (serialization).
 
 use crate::{
-    AbsSugar, Bound, Catches, Code, Data, EffectClass, EffectRow, IfSugar, LabelSpec, LetSugar, ModelParams,
-    Name, Num, Pred, Prim, Recv, Role, StoreDecl, StoreId, Term, TermId, ToolDecl, Type,
+    AbsSugar, Approve, Bound, Catches, Code, Data, EffectClass, EffectRow, IfSugar, LabelSpec, LetSugar,
+    ModelParams, Name, Num, Pred, Prim, Recv, Role, StoreDecl, StoreId, Term, TermId, ToolDecl, Type,
 };
 use std::fmt;
 use std::fmt::Write as _;
@@ -1214,9 +1214,11 @@ impl<'a> Printer<'a> {
         if let Some(h) = &tool.handler {
             let _ = write!(text, " by {}", data_string(h));
         }
-        if tool.approve {
-            text.push_str(if tool.approve_if_refused { " approve if_refused" } else { " approve" });
-        }
+        text.push_str(match tool.approve {
+            Approve::Never => "",
+            Approve::IfRefused => " approve if_refused",
+            Approve::Always => " approve",
+        });
         if let Some(delegated) = &tool.delegated {
             let _ = write!(text, " delegated {}", data_string(&delegated.to_data()));
         }

@@ -659,6 +659,34 @@ impl Delegated {
     }
 }
 
+/// The calls of a tool that need approval.
+///
+/// The order is that of strictness.
+///
+/// # Examples
+/// ```
+/// use core_ir::Approve;
+/// assert!(Approve::Always > Approve::IfRefused);
+/// assert!(Approve::IfRefused.may_ask() && !Approve::Never.may_ask());
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Approve {
+    /// None.
+    #[default]
+    Never,
+    /// Those that the bounds, or the form of a text, would refuse otherwise.
+    IfRefused,
+    /// All.
+    Always,
+}
+
+impl Approve {
+    /// Returns true if some calls may need approval.
+    pub fn may_ask(self) -> bool {
+        self != Approve::Never
+    }
+}
+
 /// A tool: signature and flow policy. Source: `docs/calculus.md` §5.
 ///
 /// Applied to a record with a field for each parameter. A tool with exactly one parameter may be
@@ -683,10 +711,8 @@ pub struct ToolDecl {
     pub description: Option<Name>,
     /// Implementation stated by the program (`{exec: […]}`, `{http: …}`), which the runtime reads.
     pub handler: Option<Data>,
-    /// True if every call needs approval, which endorses its arguments for this call.
-    pub approve: bool,
-    /// With `approve`: true if only those calls need it that the bounds would refuse otherwise.
-    pub approve_if_refused: bool,
+    /// The calls that need approval, which endorses their arguments for this call.
+    pub approve: Approve,
     /// The tool of the world that it is, with rules of its own for data that a plan lets choose its calls.
     pub delegated: Option<Arc<Delegated>>,
     /// True for a confirmation: nothing is called. The result is the first argument, which an approval
@@ -725,8 +751,7 @@ impl ToolDecl {
             parts: ResultParts::default(),
             description: None,
             handler: None,
-            approve: false,
-            approve_if_refused: false,
+            approve: Approve::Never,
             delegated: None,
             confirms: false,
             among: Box::default(),
@@ -753,8 +778,7 @@ impl ToolDecl {
             effect: EffectClass::Pure,
             control: LabelSpec::TOP,
             label: LabelSpec::BOTTOM,
-            approve: true,
-            approve_if_refused: true,
+            approve: Approve::IfRefused,
             confirms: true,
             ..ToolDecl::unknown(name, span)
         }
@@ -764,7 +788,7 @@ impl ToolDecl {
     /// no arguments, and that nothing but the bounds can refuse.
     pub fn can_be_a_set(&self) -> bool {
         self.effect != EffectClass::Write
-            && !self.approve
+            && !self.approve.may_ask()
             && !self.confirms
             && self.delegated.is_none()
             && self.policy.is_none()
@@ -791,7 +815,7 @@ impl ToolDecl {
             && self.control == blank.control
             && self.label == blank.label
             && self.parts.is_empty()
-            && !self.approve
+            && !self.approve.may_ask()
             && self.among.is_empty()
             && self.plain.is_empty()
             && self.at_most.is_none()

@@ -64,7 +64,8 @@ pub(crate) fn share_calls(t: &mut Tree<'_>, id: TermId) -> New {
             let Some(Term::App(f, x)) = t.term(e) else { return false };
             let Some(Term::Tool(tool)) = t.term(*f) else { return false };
             let decl = t.code.tool(*tool);
-            let free = !decl.approve && !decl.confirms && decl.policy.is_none() && decl.at_most.is_none();
+            let free =
+                !decl.approve.may_ask() && !decl.confirms && decl.policy.is_none() && decl.at_most.is_none();
             decl.effect == EffectClass::Pure && free && t.is_pure(*x)
         },
         &|_, _| false,

@@ -22,8 +22,8 @@ pub use named::PolicyUse;
 pub use starter::starter;
 
 use core_ir::{
-    AnswerSink, Code, Data, EffectClass, Globals, LabelSpec, Lattice, LatticeKind, Name, Plain, Principal,
-    Principals, Term, ToolDecl,
+    AnswerSink, Approve, Code, Data, EffectClass, Globals, LabelSpec, Lattice, LatticeKind, Name, Plain,
+    Principal, Principals, Term, ToolDecl,
 };
 use diagnostics::{Diagnostic, FileId, Level, Sources, Span, clip, has_errors, nearest};
 use std::collections::BTreeSet;
@@ -73,9 +73,7 @@ struct Signature {
     result: Option<LabelSpec>,
     /// The labels of parts of the result, with their places; empty says nothing.
     parts: Vec<parts::PartRule>,
-    approve: Option<bool>,
-    /// With `approve`: only where the bounds would refuse.
-    if_refused: bool,
+    approve: Option<Approve>,
     /// The sets, with their places; empty says nothing.
     among: Vec<sets::SetRule>,
     at_most: Option<u64>,
@@ -231,7 +229,6 @@ impl Signature {
         self.put_parts(decl, found);
         if let Some(approve) = self.approve {
             decl.approve = approve;
-            decl.approve_if_refused = approve && self.if_refused;
         }
         if !self.among.is_empty() {
             decl.among = self.among.iter().map(|(among, _)| among.clone()).collect();
@@ -606,7 +603,7 @@ impl PolicyReader {
                 "result" => says.result = self.label(value),
                 "fields" => self.fields(value, &mut says.parts),
                 "readers" => self.readers(value, &mut says.parts),
-                "approve" => (says.approve, says.if_refused) = self.approval(value),
+                "approve" => says.approve = self.approval(value),
                 "among" => says.among = self.among(value),
                 "at_most" => says.at_most = self.count(value),
                 "plain" => {
@@ -658,14 +655,15 @@ impl PolicyReader {
         form
     }
 
-    /// Reads `approve`: true if a person is asked, and true if only where the bounds would refuse.
-    fn approval(&mut self, value: &Value<'_>) -> (Option<bool>, bool) {
+    /// Reads `approve`: the calls that a person is asked about.
+    fn approval(&mut self, value: &Value<'_>) -> Option<Approve> {
         match value.get_ref() {
-            DeValue::Boolean(b) => (Some(*b), false),
-            DeValue::String(s) if **s == *"if-refused" => (Some(true), true),
+            DeValue::Boolean(true) => Some(Approve::Always),
+            DeValue::Boolean(false) => Some(Approve::Never),
+            DeValue::String(s) if **s == *"if-refused" => Some(Approve::IfRefused),
             _ => {
                 self.wrong(value, "`true`, `false` or `\"if-refused\"`");
-                (None, false)
+                None
             }
         }
     }

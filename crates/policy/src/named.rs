@@ -6,7 +6,7 @@
 //! Invariant: what no policy says stays as the program declares it.
 
 use super::{Policy, PolicyReader, Signature, Value, codes, function, no_function};
-use core_ir::{Code, Globals, Name, ToolDecl};
+use core_ir::{Approve, Code, Globals, Name, ToolDecl};
 use diagnostics::{Applicability, Diagnostic, Fix, Span, clip, nearest};
 use std::sync::Arc;
 
@@ -140,11 +140,9 @@ impl Policy {
             let decl = Arc::make_mut(decl);
             // Bounds of the call as a whole first: those of a parameter are more precise.
             let (whole, parts): (Vec<_>, Vec<_>) = of_tool.iter().partition(|(u, _)| u.param.is_none());
-            let asks = |(_, says): &(_, &Signature)| says.approve == Some(true);
-            let approve = decl.approve || of_tool.iter().any(asks);
-            // One that always asks prevails over one that asks where the bounds would refuse.
-            let always = (decl.approve && !decl.approve_if_refused)
-                || of_tool.iter().any(|u| asks(u) && !u.1.if_refused);
+            // The strictest counts.
+            let approve =
+                of_tool.iter().filter_map(|(_, says)| says.approve).fold(decl.approve, Approve::max);
             for (_, says) in &whole {
                 Signature { allow: None, ..(*says).clone() }.put(decl, &globals, &mut found);
             }
@@ -155,7 +153,6 @@ impl Policy {
                 }
             }
             decl.approve = approve;
-            decl.approve_if_refused = approve && !always;
             allow(decl, &of_tool, &globals, &mut found);
         }
         found

@@ -43,7 +43,7 @@ pub fn starter(program: &str, tools: &[(&ToolDecl, String)], policies: &[(&str, 
             EffectClass::Read => "read",
             EffectClass::Write => "write",
         };
-        let approve = if tool.approve { ", approve = true" } else { "" };
+        let approve = if tool.approve.may_ask() { ", approve = true" } else { "" };
         let _ = writeln!(
             out,
             "# [tools.{}]  # {}: effect = \"{effect}\"{approve}",

@@ -1,5 +1,5 @@
 use super::*;
-use core_ir::{Builder, Globals, Term, ToolParam, Type};
+use core_ir::{Approve, Builder, Globals, Term, ToolParam, Type};
 use diagnostics::Sources;
 
 const AT: Span = Span { file: FileId(0), start: 0, end: 0 };
@@ -55,18 +55,18 @@ fn policies_of_a_name_are_put_where_they_are_named() {
     let mail = &code.tools[0];
     assert_eq!(mail.params[0].bound, LabelSpec::BOTTOM);
     assert_eq!(mail.params[1].bound, UNTRUSTED);
-    assert!(mail.approve);
+    assert_eq!(mail.approve, Approve::Always);
     // Both functions decide.
     let judge = core_ir::print_code(mail.policy.as_ref().unwrap());
     assert!(judge.contains("an empty mail") && judge.contains("\"all\""), "{judge}");
-    assert!(code.tools[1].policy.is_none() && !code.tools[1].approve);
+    assert!(code.tools[1].policy.is_none() && !code.tools[1].approve.may_ask());
     // What is said of the tool by its own name has the last word.
     let more = format!("{text}[tools.send_mail]\napprove = false\nallow = '\\a. false'\n");
     let policy = Policy::parse(FileId(0), &more).unwrap();
     let mut code = program();
     assert_eq!(policy.apply_named(&mut code, &uses()), []);
     assert_eq!(policy.apply(&mut code), []);
-    assert!(!code.tools[0].approve);
+    assert!(!code.tools[0].approve.may_ask());
     assert!(!core_ir::print_code(code.tools[0].policy.as_ref().unwrap()).contains("all"));
 }
 
@@ -357,14 +357,14 @@ fn approval_is_always_or_if_refused() {
         let uses = if text.contains("[policies.") { uses() } else { Vec::new() };
         assert_eq!(policy.apply_named(&mut code, &uses), []);
         assert_eq!(policy.apply(&mut code), []);
-        (code.tools[0].approve, code.tools[0].approve_if_refused)
+        code.tools[0].approve
     };
-    assert_eq!(approval("[tools.send_mail]\napprove = \"if-refused\"\n"), (true, true));
-    assert_eq!(approval("[tools.send_mail]\napprove = true\n"), (true, false));
+    assert_eq!(approval("[tools.send_mail]\napprove = \"if-refused\"\n"), Approve::IfRefused);
+    assert_eq!(approval("[tools.send_mail]\napprove = true\n"), Approve::Always);
     // Who always asks prevails.
     let both = "[policies.outgoing]\napprove = \"if-refused\"\n[policies.people]\napprove = ";
-    assert_eq!(approval(&format!("{both}true\n")), (true, false));
-    assert_eq!(approval(&format!("{both}\"if-refused\"\n")), (true, true));
+    assert_eq!(approval(&format!("{both}true\n")), Approve::Always);
+    assert_eq!(approval(&format!("{both}\"if-refused\"\n")), Approve::IfRefused);
     assert!(Policy::parse(FileId(0), "[tools.send_mail]\napprove = \"sometimes\"\n").is_err());
 }
 

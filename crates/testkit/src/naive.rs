@@ -7,7 +7,7 @@
 use crate::outcome::{Failure, Outcome, Tree, TreeNode};
 use crate::world::{Answer, Call, Message, World};
 use core_ir::{
-    Among, AmongSource, AnswerSink, Bound, Branch, Catches, Code, Data, ErrorClass, Globals, Label,
+    Among, AmongSource, AnswerSink, Approve, Bound, Branch, Catches, Code, Data, ErrorClass, Globals, Label,
     LabelName, LabelSpec, Lattice, LatticeKind, MAX_DATA_DEPTH, ModelParams, Name, Num, PartLabel, PathStep,
     Pred, Prim, Principals, Recv, Role, Slot, Stated, Term, TermId, ToolDecl, Type,
 };
@@ -1332,7 +1332,7 @@ impl Run<'_> {
                         label = self.join(label, bound);
                     }
                 }
-                if tool.approve || !tool.among.is_empty() {
+                if tool.approve.may_ask() || !tool.among.is_empty() {
                     let top = self.lattice.top();
                     let anyone = self.lattice.reclassify(top, Label::BOTTOM);
                     label = self.join(label, anyone);
@@ -1411,7 +1411,7 @@ impl Run<'_> {
         }
         // The result is (pc ⊔ ℓres ⊔ deep V):r; a failure or an ill-typed result has that label, and so has a
         // refusal.
-        if tool.confirms && tool.approve_if_refused {
+        if tool.confirms && tool.approve == Approve::IfRefused {
             // Whether somebody is asked for a confirmation depends on the sets.
             for among in &tool.among {
                 let set = self.sets.iter().find(|(s, ..)| *s == among.source).map(|(_, l, _)| *l);
@@ -1429,9 +1429,9 @@ impl Run<'_> {
         if most.is_some_and(|most| made(self) >= most) {
             return error("budget", self.join(pc, channel), "no further call that untrusted data decides");
         }
-        let mut asks = tool.approve;
+        let mut asks = tool.approve.may_ask();
         let mut refused = label;
-        if tool.approve_if_refused {
+        if tool.approve == Approve::IfRefused {
             // Somebody is asked if control or an argument is refused in full, after the sets.
             let clean = (0..tool.params.len()).all(|i| {
                 let bound = self.resolve(&tool.params[i].bound);
@@ -1725,7 +1725,7 @@ impl Run<'_> {
 
     /// `l ⊑ bound`, or with approval `l→ ⊑ bound→`.
     fn admits(&mut self, tool: &ToolDecl, l: Label, bound: Label) -> bool {
-        let l = if tool.approve { self.lattice.reclassify(bound, l) } else { l };
+        let l = if tool.approve.may_ask() { self.lattice.reclassify(bound, l) } else { l };
         self.lattice.flows(l, bound)
     }
 

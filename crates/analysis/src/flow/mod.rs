@@ -25,7 +25,7 @@ pub use report::{certain_refusal, findings, of_unknown, refusal, site_json, to_j
 pub use taint::{Cause, Origin};
 
 use core_ir::{
-    AmongSource, AnswerSink, Code, Data, LabelSpec, Lattice, LatticeKind, ModelRoutes, Name, Plain,
+    AmongSource, AnswerSink, Approve, Code, Data, LabelSpec, Lattice, LatticeKind, ModelRoutes, Name, Plain,
     Principals, ToolDecl, ToolParam, Type,
 };
 use diagnostics::Span;
@@ -443,10 +443,14 @@ pub fn analyze(code: &Arc<Code>, options: &Options) -> FlowReport {
         let outward = decl.is_some_and(|t| t.effect == core_ir::EffectClass::Write);
         let unknown = decl.is_some_and(|t| t.is_unspecified() && !options.known.contains(&t.name));
         let site = site(&mut a.taints, span, sink, &state);
-        let is_asked =
-            |t: &core_ir::ToolDecl| t.approve && !(t.approve_if_refused && site.verdict == Verdict::Always);
+        let is_asked = |t: &core_ir::ToolDecl| {
+            t.approve == Approve::Always
+                || (t.approve == Approve::IfRefused && site.verdict != Verdict::Always)
+        };
         let asks = decl.and_then(|t| match (&t.policy, is_asked(t)) {
-            (None, true) if t.approve_if_refused => Some("a person, where the bounds would refuse,"),
+            (None, true) if t.approve == Approve::IfRefused => {
+                Some("a person, where the bounds would refuse,")
+            }
             (Some(_), true) => Some("its policy function and a person"),
             (Some(_), false) => Some("its policy function"),
             (None, true) => Some("a person"),

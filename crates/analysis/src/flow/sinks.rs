@@ -5,8 +5,8 @@ use super::taint::{Cause, Range, Taint, Taints};
 use super::value::{AbstractValue, CodeId, DataParts, FnId, Form, Params, Shape};
 use super::{Checked, Choices, Chosen, Sink};
 use core_ir::{
-    Among, AmongSource, AnswerSink, Code, Label, LabelName, Lattice, NOTHING_WAITS, Name, PartRules, TermId,
-    ToolDecl, ToolId, Type,
+    Among, AmongSource, AnswerSink, Approve, Code, Label, LabelName, Lattice, NOTHING_WAITS, Name, PartRules,
+    TermId, ToolDecl, ToolId, Type,
 };
 use diagnostics::Span;
 use std::collections::BTreeSet;
@@ -243,7 +243,7 @@ impl Analysis {
             let lattice = &mut self.taints.lattice;
             let bound = lattice.resolve(spec).unwrap_or_default();
             let top = lattice.top();
-            if decl.approve { lattice.reclassify(top, bound) } else { bound }
+            if decl.approve.may_ask() { lattice.reclassify(top, bound) } else { bound }
         };
         let control = bound(&decl.control);
         let bounds: Vec<Label> = decl.params.iter().map(|p| bound(&p.bound)).collect();
@@ -380,7 +380,11 @@ impl Analysis {
         let goes_on = self.check(place, sink.clone(), &checks);
         if let Some(site) = self.sites.get_mut(&(place, sink)) {
             // Whatever the labels are.
-            let asks = decl.approve && !(decl.approve_if_refused && nothing_refused);
+            let asks = match decl.approve {
+                Approve::Never => false,
+                Approve::IfRefused => !nothing_refused,
+                Approve::Always => true,
+            };
             site.always &= decl.policy.is_none() && !asks && decl.at_most.is_none() && !plain;
             site.plain |= plain;
             for choice in chosen {
@@ -422,7 +426,7 @@ impl Analysis {
         // A failure may quote every part, and an ill-typed result is found by looking at all of them.
         let most = result.deep(&mut self.taints);
         self.raise(state, Range { hi: most, ..label });
-        if decl.approve_if_refused && sets.label != Label::BOTTOM {
+        if decl.approve == Approve::IfRefused && sets.label != Label::BOTTOM {
             // A refused approval tells of the sets.
             let told = self.exact(place, Cause::Tool(decl.name.clone()), sets.label);
             unasked = self.taints.union(unasked, told.hi);
@@ -570,14 +574,14 @@ impl Analysis {
     ) -> Range {
         let asked = self.taints.reclassify(Range::BOTTOM, label);
         let asked = self.join(pc, asked);
-        if decl.approve && !decl.approve_if_refused {
+        if decl.approve == Approve::Always {
             return asked;
         }
         let strict = self.taints.lattice.resolve(&decl.control).unwrap_or_default();
         let record = self.taints.within(record, strict);
         let hi = self.taints.union(unasked, record);
         let hi = self.taints.union(hi, asked.hi);
-        let hi = if decl.approve { hi } else { label.hi };
+        let hi = if decl.approve.may_ask() { hi } else { label.hi };
         Range::new(asked.lo, hi)
     }
 

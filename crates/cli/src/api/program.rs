@@ -303,7 +303,8 @@ impl Pipeline {
         let mut config = machine_config(world.fuel, self.policy.as_deref());
         config.request = self.request.clone();
         // An approver sees where arguments come from.
-        config.explain_flow = world.handlers.approver.is_some() && self.code.tools.iter().any(|t| t.approve);
+        config.explain_flow =
+            world.handlers.approver.is_some() && self.code.tools.iter().any(|t| t.approve.may_ask());
         config
     }
 

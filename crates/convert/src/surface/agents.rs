@@ -369,7 +369,7 @@ impl<'c> Writer<'c> {
             || decl.at_most.is_some()
             || !decl.among.is_empty()
             || !decl.plain.is_empty();
-        if decl.approve || decl.policy.is_some() || bounded {
+        if decl.approve.may_ask() || decl.policy.is_some() || bounded {
             self.cannot(format!("the approval and limits of `{}`", clip(&decl.name)), at);
         }
         if !decl.parts.is_empty() {

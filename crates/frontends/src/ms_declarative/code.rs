@@ -15,7 +15,7 @@
 
 use crate::defaults;
 use crate::py::{self, Given, field};
-use core_ir::{EffectClass, LabelSpec, ModelParams, Name, TermId, ToolDecl, ToolParam, Type};
+use core_ir::{Approve, EffectClass, LabelSpec, ModelParams, Name, TermId, ToolDecl, ToolParam, Type};
 use diagnostics::Span;
 use frontend_kit::conversation::{CallEffect, Choice, Speaker, conversation};
 use frontend_kit::emit::{LoopBound, Unused, clip, codes, undecided};
@@ -263,7 +263,9 @@ impl<'r> BuilderReader<'r, '_> {
                 let mut decl =
                     py::signature(self.world, f, &name, self.world.function(f).name_span, |_, _| false);
                 let mode = py::decorator_arg(self.world, f, &["tool", "ai_function"], None, "approval_mode");
-                decl.approve = mode.and_then(|v| self.world.str(v)) == Some("always_require");
+                if mode.and_then(|v| self.world.str(v)) == Some("always_require") {
+                    decl.approve = Approve::Always;
+                }
                 out.push(Choice::new(decl, CallEffect::Call));
                 continue;
             }

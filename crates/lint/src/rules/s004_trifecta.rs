@@ -25,7 +25,7 @@ fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
         let with = |c: Capability| tools.iter().copied().find(|t| does(t).contains(&c));
         let all = [Capability::Untrusted, Capability::Private, Capability::Outward].map(with);
         let [Some(untrusted), Some(private), Some(outward)] = all else { continue };
-        let approved = |t: &ToolDecl| t.approve;
+        let approved = |t: &ToolDecl| t.approve.may_ask();
         if tools.iter().filter(|t| does(t).contains(&Capability::Outward)).all(|t| approved(t)) {
             continue;
         }

@@ -6,8 +6,8 @@ use crate::{
     Answers, Args, Asked, Call, Choice, ErrorCode, Machine, NOBODY, Part, Place, Reply, Response, decode,
 };
 use core_ir::{
-    Among, AmongSource, Candidate, Code, Data, END, Label, Lattice, ModelParams, Name, Plain, Recv, Role,
-    Step, Term, What,
+    Among, AmongSource, Approve, Candidate, Code, Data, END, Label, Lattice, ModelParams, Name, Plain, Recv,
+    Role, Step, Term, What,
 };
 use diagnostics::{Span, clip};
 use std::sync::Arc;
@@ -162,7 +162,7 @@ impl Machine {
         };
         let offered = Offered { v: &v, fields, named, planned };
         let mut choices = Vec::new();
-        let is_shown = decl.approve || decl.policy.is_some() || self.lattice.keeps_origins();
+        let is_shown = decl.approve.may_ask() || decl.policy.is_some() || self.lattice.keeps_origins();
         let mut compared = Vec::new();
         for (param, bound) in decl.params.iter().zip(&tool.bounds) {
             let label = offered.label(&mut self.lattice, &param.name);
@@ -194,7 +194,7 @@ impl Machine {
                         label = self.lattice.join(label, other.unwrap_or_default());
                     }
                 }
-                if decl.approve || !decl.among.is_empty() {
+                if decl.approve.may_ask() || !decl.among.is_empty() {
                     // The refusal says something about secrecy only, but may have been brought about by
                     // anyone.
                     let top = self.lattice.top();
@@ -227,8 +227,8 @@ impl Machine {
         }
         let label = self.lattice.join(given, tool.result);
         let counts = decl.at_most.is_some() && !self.is_trusted(s.pc, v.label);
-        let asks = decl.approve
-            && (!decl.approve_if_refused || {
+        let asks = decl.approve.may_ask()
+            && (decl.approve == Approve::Always || {
                 // As if nobody could be asked.
                 let offered =
                     Offered { planned: is_args && self.lattice.flows(v.label, tool.control), ..offered };
@@ -385,7 +385,7 @@ impl Machine {
     /// The label of the sets that decide whether somebody is asked.
     fn sets_label(&mut self, decl: &core_ir::ToolDecl) -> Label {
         let mut all = Label::BOTTOM;
-        if decl.approve_if_refused {
+        if decl.approve == Approve::IfRefused {
             for among in &decl.among {
                 let label = self.sets.as_ref().and_then(|s| s.get(&among.source)).map(|(label, _)| label);
                 all = self.lattice.join(all, label.unwrap_or_default());
@@ -397,14 +397,14 @@ impl Machine {
     /// Returns whether data of a label may be where a tool allows up to `bound`. Approval vouches for where
     /// it comes from, not for who may see it.
     fn admits(&mut self, tool: &Tool, label: Label, bound: Label) -> bool {
-        let label = if tool.decl.approve { self.lattice.reclassify(bound, label) } else { label };
+        let label = if tool.decl.approve.may_ask() { self.lattice.reclassify(bound, label) } else { label };
         self.lattice.flows(label, bound)
     }
 
     /// The bound that refuses: with approval no integrity is refused.
     fn enforced(&mut self, tool: &Tool, bound: Label) -> Label {
         let top = self.lattice.top();
-        if tool.decl.approve { self.lattice.reclassify(top, bound) } else { bound }
+        if tool.decl.approve.may_ask() { self.lattice.reclassify(top, bound) } else { bound }
     }
 
     /// The arguments as data in the order of the parameters, or why they are not.

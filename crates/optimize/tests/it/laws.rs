@@ -298,7 +298,7 @@ fn cost_rewrites_keep_values_of_pure_tools() {
         for tool in &mut program.tools {
             tool.effect = core_ir::EffectClass::Pure;
             tool.policy = None;
-            tool.approve = false;
+            tool.approve = core_ir::Approve::Never;
         }
         let mut place = rng.below(program.ast.size());
         let ast = replaced(&program.ast, &mut place, &mut |t| repeated(&mut rng, t));

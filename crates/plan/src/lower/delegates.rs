@@ -13,8 +13,8 @@ use super::{Catching, Lower, Val};
 use crate::codes;
 use crate::scope::{Taint, Ty, UNIQUE};
 use core_ir::{
-    Bound, BoundOrigin, Branch, Data, Delegated, EnumType, LabelSpec, ModelParams, Name, Prim, Term, TermId,
-    ToolDecl, ToolId, ToolParam, Type,
+    Approve, Bound, BoundOrigin, Branch, Data, Delegated, EnumType, LabelSpec, ModelParams, Name, Prim, Term,
+    TermId, ToolDecl, ToolId, ToolParam, Type,
 };
 use diagnostics::Span;
 use ruff_python_ast::{Expr, ExprCall};
@@ -200,8 +200,7 @@ impl<'a> Lower<'a> {
                 bound: LabelSpec::BOTTOM,
                 default: None,
             }],
-            approve: false,
-            approve_if_refused: false,
+            approve: Approve::Never,
             delegated: Some(Arc::new(Delegated { tool: "delegate".into(), to: to.into() })),
             ..ToolDecl::confirmation("delegate".into(), at)
         });

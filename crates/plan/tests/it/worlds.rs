@@ -101,8 +101,7 @@ pub fn world() -> World {
         sink("pay", pay, &UNTRUSTED, &UNTRUSTED),
         some("few", &UNTRUSTED),
         ToolDecl {
-            approve: true,
-            approve_if_refused: true,
+            approve: core_ir::Approve::IfRefused,
             ..sink(
                 "sign",
                 vec![param("x", any(), &LabelSpec::BOTTOM)],

@@ -1,7 +1,7 @@
 //! Approval of tool calls: who is asked, what they see, what becomes of their answer.
 
 use crate::support::program::{AT, call, code, decl, par};
-use core_ir::{Builder, Catches, Code, Data, EffectClass, Term, TermId, Type};
+use core_ir::{Approve, Builder, Catches, Code, Data, EffectClass, Term, TermId, Type};
 use machine::{Config, ErrorCode, Machine, NOBODY};
 use runtime::{
     Answered, Approval, Approver, BoxFuture, CancellationToken, Environment, Event, Handlers, Journal,
@@ -20,7 +20,7 @@ type Seen<T> = Arc<Mutex<Vec<T>>>;
 /// A payment to somebody untrusted.
 fn pay(b: &mut Builder, to: &str) -> TermId {
     let mut tool = decl("pay", &[("to", Type::Str)], Type::Str, None);
-    (tool.effect, tool.approve) = (EffectClass::Write, true);
+    (tool.effect, tool.approve) = (EffectClass::Write, Approve::Always);
     let tool = b.tool(tool);
     let (tool, label, to) =
         (b.add(Term::Tool(tool), AT), b.lit(Data::list([Data::str("U")]), AT), b.lit(to, AT));
@@ -301,7 +301,7 @@ async fn a_secret_refused_to_an_approved_tool_is_refused_for_its_secrecy_alone()
     let paid = Seen::default();
     let code = code(|b| {
         let mut tool = decl("pay", &[("to", Type::Str)], Type::Str, None);
-        (tool.effect, tool.approve) = (EffectClass::Write, true);
+        (tool.effect, tool.approve) = (EffectClass::Write, Approve::Always);
         tool.params[0].bound = core_ir::LabelSpec::BOTTOM;
         let tool = b.tool(tool);
         let label = b.lit(Data::list(["U", "S"].map(Data::str).to_vec()), AT);

@@ -6,9 +6,9 @@ use super::lexer::{Bracket, Tok};
 use super::parser::Parser;
 use core_ir::print::{DEFAULT_REPAIR, default_flow};
 use core_ir::{
-    Among, Comparison, Data, Delegated, Effect, EffectClass, EffectRow, EnumType, KeyDecl, LabelSpec,
-    MAX_DATA_DEPTH, Measure, ModelParams, Name, Plain, Pred, ResultParts, Schema, StoreDecl, StoreId,
-    ToolDecl, ToolId, ToolParam, Type,
+    Among, Approve, Comparison, Data, Delegated, Effect, EffectClass, EffectRow, EnumType, KeyDecl,
+    LabelSpec, MAX_DATA_DEPTH, Measure, ModelParams, Name, Plain, Pred, ResultParts, Schema, StoreDecl,
+    StoreId, ToolDecl, ToolId, ToolParam, Type,
 };
 use diagnostics::{Diagnostic, nearest};
 use std::collections::BTreeSet;
@@ -578,8 +578,7 @@ impl Parser<'_> {
         let mut control = None;
         let mut description = None;
         let mut handler = None;
-        let mut approve = false;
-        let mut approve_if_refused = false;
+        let mut approve = Approve::Never;
         let mut parts = ResultParts::default();
         let mut delegated = None;
         let mut confirms = false;
@@ -603,10 +602,10 @@ impl Parser<'_> {
                     continue;
                 }
                 (_, "approve") => {
-                    approve = true;
+                    approve = Approve::Always;
                     self.bump();
                     if self.word() == "if_refused" {
-                        approve_if_refused = true;
+                        approve = Approve::IfRefused;
                         self.bump();
                     }
                     continue;
@@ -671,7 +670,6 @@ impl Parser<'_> {
             description,
             handler,
             approve,
-            approve_if_refused,
             delegated,
             confirms,
             among: among.into(),

@@ -4,10 +4,10 @@
 use super::build::{FIELDS, PRELUDE, TAGS, role};
 use super::{Ast, Op, Program, Reply};
 use core_ir::{
-    Among, AmongSource, AnswerSink, Bound, Builder, Catches, Code, Comparison, Data, EffectClass, EnumType,
-    Globals, IfSugar, KeyDecl, LabelName, LabelSpec, Lattice, LatticeKind, Measure, ModelParams, Name, Num,
-    PartLabel, PartPath, Plain, Pred, Prim, Principal, Principals, ResultParts, Schema, StoreDecl, Term,
-    ToolDecl, ToolId, ToolParam, Type,
+    Among, AmongSource, AnswerSink, Approve, Bound, Builder, Catches, Code, Comparison, Data, EffectClass,
+    EnumType, Globals, IfSugar, KeyDecl, LabelName, LabelSpec, Lattice, LatticeKind, Measure, ModelParams,
+    Name, Num, PartLabel, PartPath, Plain, Pred, Prim, Principal, Principals, ResultParts, Schema, StoreDecl,
+    Term, ToolDecl, ToolId, ToolParam, Type,
 };
 use diagnostics::{FileId, Span};
 use std::sync::Arc;
@@ -525,7 +525,7 @@ fn tools(rng: &mut Rng, lattice: LatticeKind, approve: bool, at_most: bool) -> V
             effect: EffectClass::Write,
             control: spec(rng, lattice, top, bottom),
             label: spec(rng, lattice, 5, 50),
-            approve: approve && rng.chance(40),
+            approve: if approve && rng.chance(40) { Approve::Always } else { Approve::Never },
             at_most: (at_most && counts.chance(20)).then(|| counts.below(3) as u64),
             policy,
             ..ToolDecl::unknown(name.into(), NOWHERE)
@@ -614,12 +614,14 @@ fn add_sets(rng: &mut Rng, lattice: LatticeKind, tools: &mut [ToolDecl]) {
     let reads = ["check", "maybe"];
     if rng.chance(50) {
         for tool in tools.iter_mut().filter(|t| reads.contains(&&*t.name)) {
-            (tool.effect, tool.approve, tool.policy) = (EffectClass::Read, false, None);
+            (tool.effect, tool.approve, tool.policy) = (EffectClass::Read, Approve::Never, None);
             tool.label = spec(&mut rng, lattice, 5, 80);
         }
     }
     for tool in tools.iter_mut() {
-        tool.approve_if_refused = tool.approve && rng.chance(50);
+        if tool.approve.may_ask() && rng.chance(50) {
+            tool.approve = Approve::IfRefused;
+        }
         if tool.params.is_empty() || reads.contains(&&*tool.name) || rng.chance(40) {
             continue;
         }
@@ -674,7 +676,7 @@ fn add_listed(rng: &mut Rng, lattice: LatticeKind, tools: &mut Vec<ToolDecl>) {
 fn add_confirmations(rng: &mut Rng, tools: &mut [ToolDecl]) {
     // Numbers of their own, so that the rest does not depend on them.
     let mut rng = Rng::new(rng.0.rotate_left(29));
-    for tool in tools.iter_mut().filter(|t| t.approve && !t.can_be_a_set()) {
+    for tool in tools.iter_mut().filter(|t| t.approve.may_ask() && !t.can_be_a_set()) {
         // As `ToolDecl::confirmation`: it gives back its argument, and has neither a label nor a policy.
         let is_plain = tool.policy.is_none() && tool.params.first().is_some_and(|p| p.ty == tool.result);
         if rng.chance(30) && is_plain {

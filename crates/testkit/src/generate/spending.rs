@@ -7,7 +7,9 @@
 
 use super::random::{Rng, deeper, program};
 use super::{Ast, Op, Program, Style};
-use core_ir::{Bound, Comparison, Data, LabelSpec, LatticeKind, Measure, ModelParams, Num, Pred, Prim};
+use core_ir::{
+    Approve, Bound, Comparison, Data, LabelSpec, LatticeKind, Measure, ModelParams, Num, Pred, Prim,
+};
 
 /// A program of a seed that spends, with tools and models that nothing hinders: tool 0 takes a number and
 /// gives one, model 1 gives a number.
@@ -18,7 +20,7 @@ pub fn spending(seed: u64) -> Program {
     program.shadowing = false;
     for tool in &mut program.tools {
         (tool.control, tool.label, tool.approve, tool.policy) =
-            (LabelSpec::TOP, LabelSpec::BOTTOM, false, None);
+            (LabelSpec::TOP, LabelSpec::BOTTOM, Approve::Never, None);
         tool.params.iter_mut().for_each(|p| p.bound = LabelSpec::TOP);
     }
     let mut rng = Rng::new(seed);

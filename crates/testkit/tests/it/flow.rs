@@ -244,7 +244,9 @@ fn claims_are_tried_on_every_lattice_and_former() {
         ("a policy", |p| {
             p.tools.iter().any(|t| t.policy.is_some()) && p.ast.any(&|op| matches!(op, Op::Tool(_)))
         }),
-        ("approval", |p| p.tools.iter().any(|t| t.approve) && p.ast.any(&|op| matches!(op, Op::Tool(_)))),
+        ("approval", |p| {
+            p.tools.iter().any(|t| t.approve.may_ask()) && p.ast.any(&|op| matches!(op, Op::Tool(_)))
+        }),
         ("generated code", |p| {
             let code = |r: &Reply| matches!(r, Reply::Code(_));
             p.replies.iter().any(code) && p.ast.any(&|op| matches!(op, Op::RecvCode | Op::Ask))

@@ -3,10 +3,10 @@
 pub mod agent_text;
 
 use core_ir::{
-    Among, AmongSource, Bound, BoundOrigin, Branch, Builder, Catches, Code, Comparison, Data, Delegated,
-    Effect, EffectClass, EffectRow, EnumType, Globals, IfSugar, KeyDecl, LabelName, LabelSpec, LetSugar,
-    Measure, ModelParams, Name, Num, PartLabel, PartPath, PathStep, Plain, Pred, Prim, Recv, ResultParts,
-    Role, StoreDecl, StoreId, Term, TermId, ToolDecl, ToolId, ToolParam, Type,
+    Among, AmongSource, Approve, Bound, BoundOrigin, Branch, Builder, Catches, Code, Comparison, Data,
+    Delegated, Effect, EffectClass, EffectRow, EnumType, Globals, IfSugar, KeyDecl, LabelName, LabelSpec,
+    LetSugar, Measure, ModelParams, Name, Num, PartLabel, PartPath, PathStep, Plain, Pred, Prim, Recv,
+    ResultParts, Role, StoreDecl, StoreId, Term, TermId, ToolDecl, ToolId, ToolParam, Type,
 };
 use diagnostics::{FileId, Span};
 use std::collections::BTreeSet;
@@ -284,7 +284,6 @@ impl Gen<'_> {
     fn tool(&mut self) {
         let name = Name::from(format!("{}{}", self.name(), self.tools));
         let params = self.names(3);
-        let approve = self.flag();
         let decl = ToolDecl {
             name,
             params: params
@@ -298,8 +297,7 @@ impl Gen<'_> {
             parts: self.parts(),
             description: self.some(|g| Name::from(&*g.text())),
             handler: self.some(Self::data),
-            approve,
-            approve_if_refused: approve && self.flag(),
+            approve: self.of(&[Approve::Never, Approve::IfRefused, Approve::Always]),
             delegated: self.some(|g| Arc::new(Delegated { tool: g.name(), to: g.names(2).into() })),
             confirms: self.flag(),
             among: self.among(),
