@@ -443,11 +443,7 @@ pub fn analyze(code: &Arc<Code>, options: &Options) -> FlowReport {
         let outward = decl.is_some_and(|t| t.effect == core_ir::EffectClass::Write);
         let unknown = decl.is_some_and(|t| t.is_unspecified() && !options.known.contains(&t.name));
         let site = site(&mut a.taints, span, sink, &state);
-        let is_asked = |t: &core_ir::ToolDecl| {
-            t.approve == Approve::Always
-                || (t.approve == Approve::IfRefused && site.verdict != Verdict::Always)
-        };
-        let asks = decl.and_then(|t| match (&t.policy, is_asked(t)) {
+        let asks = decl.and_then(|t| match (&t.policy, state.asked) {
             (None, true) if t.approve == Approve::IfRefused => {
                 Some("a person, where the bounds would refuse,")
             }

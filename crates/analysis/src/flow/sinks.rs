@@ -98,6 +98,7 @@ impl Analysis {
             never: true,
             passed_over: Vec::new(),
             plain: false,
+            asked: false,
             chosen: Vec::new(),
         });
         site.always &= always;
@@ -342,8 +343,11 @@ impl Analysis {
             passed = self.taints.union(passed, within);
             let strict = self.taints.lattice.resolve(&param.bound).unwrap_or_default();
             nothing_refused &= self.taints.surely_flows(found, strict);
+            // Nobody is asked about an argument out of a set, which keeps its label.
+            let by_set = if set.may_admit { self.taints.lattice.reclassify(top, strict) } else { strict };
+            let by_set = self.taints.within(found.hi, by_set);
+            unasked = self.taints.union(unasked, by_set);
             let within = self.taints.within(found.hi, strict);
-            unasked = self.taints.union(unasked, within);
             let admitted = !self.surely_trusted(Range::new(Label::BOTTOM, within));
             chosen.extend(Chosen::of(&decl, param, admitted, set.may_admit && !self.surely_trusted(found)));
             plain |= decl.plain.iter().any(|(n, _)| *n == param.name) && !self.surely_trusted(found);
@@ -387,6 +391,7 @@ impl Analysis {
             };
             site.always &= decl.policy.is_none() && !asks && decl.at_most.is_none() && !plain;
             site.plain |= plain;
+            site.asked |= asks;
             for choice in chosen {
                 if !site.chosen.contains(&choice) {
                     site.chosen.push(choice);
@@ -437,6 +442,7 @@ impl Analysis {
             }
         }
         if decl.confirms {
+            let unasked = self.taints.union(unasked, verdict);
             return Some(AbstractValue::data(self.confirmed(&decl, label, pc, unasked, v.label.hi)));
         }
         Some(result)

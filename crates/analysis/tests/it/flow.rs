@@ -283,6 +283,32 @@ fn nobody_is_asked_where_nothing_is_refused() {
     assert_eq!(program("'bob'"), Some((Verdict::Always, false)));
     assert_eq!(program("tool[mail] {}"), Some((Verdict::Depends, true)));
     assert_eq!(program("['S']: 'bob'"), Some((Verdict::Never, true)));
+    // A count that may be used up is nothing that a person decides.
+    let text = "tool pay(to: Str) -> Str write approve if_refused at_most 3\ntool[pay] {to: 'bob'}";
+    let report = lam(text, &Options::default());
+    let site = report.sites.iter().find(|s| s.sink.name() == Some("pay")).expect("a site");
+    assert_eq!((site.verdict, site.asks), (Verdict::Depends, None));
+}
+
+/// Nobody is asked, so the value has the labels of what was looked at.
+#[test]
+fn a_confirmed_value_that_nobody_was_asked_about_keeps_its_labels() {
+    let result = |tool: &str, arg: &str| {
+        let text = format!(
+            "tool mail() -> Str read\ntool contacts() -> List Str @ trusted read\n\
+             tool ok(value: Str @ secret) -> Str @ [] pure control ['U', 'S'] approve if_refused confirm {tool}\n\
+             tool[ok] {{value: {arg}}}"
+        );
+        let result = lam(&text, &Options::default()).result.expect("a result");
+        result.to_json().to_string()
+    };
+    assert_eq!(result("", "'bob'"), "[]");
+    assert_eq!(result("", "tool[mail] {}"), "[]");
+    // The verdict of the policy is a part of the label.
+    assert!(result("policy (\\a. ['U']: true)", "'bob'").contains('U'));
+    // An argument out of a set is untrusted as before.
+    let among = "among [{tool: 'contacts', params: {value: []}}]";
+    assert_eq!(result(among, "tool[mail] {}"), "[\"U\"]");
 }
 
 #[test]

@@ -677,9 +677,9 @@ fn add_confirmations(rng: &mut Rng, tools: &mut [ToolDecl]) {
     // Numbers of their own, so that the rest does not depend on them.
     let mut rng = Rng::new(rng.0.rotate_left(29));
     for tool in tools.iter_mut().filter(|t| t.approve.may_ask() && !t.can_be_a_set()) {
-        // As `ToolDecl::confirmation`: it gives back its argument, and has neither a label nor a policy.
-        let is_plain = tool.policy.is_none() && tool.params.first().is_some_and(|p| p.ty == tool.result);
-        if rng.chance(30) && is_plain {
+        // As `ToolDecl::confirmation`: it gives back its argument, and has no label of its own.
+        let gives_its_argument = tool.params.first().is_some_and(|p| p.ty == tool.result);
+        if rng.chance(30) && gives_its_argument {
             tool.confirms = true;
             tool.label = LabelSpec::BOTTOM;
         }
