@@ -1366,13 +1366,23 @@ impl Run<'_> {
             }
         }
         // Plain text: what a form refuses of an untrusted argument is the error policy, labeled
-        // pc ⊔ l ⊔ deep Wᵢ. One that a set admitted passes.
+        // pc ⊔ l ⊔ deep Wᵢ; with approval if refused somebody is asked. One that a set admitted passes.
+        let if_refused = tool.approve == Approve::IfRefused;
+        let mut not_plain = false;
         for (name, form) in &tool.plain {
             let Some(i) = tool.params.iter().position(|p| p.name == *name) else { continue };
             let bound = self.resolve(&tool.params[i].bound);
             let own = compared[i].0;
-            let in_set = !self.admits(tool, own, bound);
+            // With approval if refused, one that no set has is asked about anyway.
+            let in_set = match if_refused {
+                true => !self.lattice.flows(in_full[i].0, bound),
+                false => !self.admits(tool, own, bound),
+            };
             if self.is_untrusted(own) && !in_set && form.refused(&args[i].1, &self.request).is_some() {
+                not_plain = true;
+                if if_refused {
+                    continue;
+                }
                 let label = self.join(pc, v.label);
                 return error("policy", self.join(label, own), "text that is not plain");
             }
@@ -1431,14 +1441,14 @@ impl Run<'_> {
         }
         let mut asks = tool.approve.may_ask();
         let mut refused = label;
-        if tool.approve == Approve::IfRefused {
+        if if_refused {
             // Somebody is asked if control or an argument is refused in full, after the sets.
             let clean = (0..tool.params.len()).all(|i| {
                 let bound = self.resolve(&tool.params[i].bound);
                 self.lattice.flows(in_full[i].0, bound)
                     || self.is_chosen(tool, &tool.params[i].name, &in_full)
             });
-            asks &= !clean || !self.lattice.flows(pc, lpc);
+            asks &= !clean || not_plain || !self.lattice.flows(pc, lpc);
             // That somebody is asked tells of the sets.
             for among in &tool.among {
                 let set = self.sets.iter().find(|(s, ..)| *s == among.source).map_or(Label::BOTTOM, |s| s.1);

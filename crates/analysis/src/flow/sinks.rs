@@ -386,7 +386,7 @@ impl Analysis {
             // Whatever the labels are.
             let asks = match decl.approve {
                 Approve::Never => false,
-                Approve::IfRefused => !nothing_refused,
+                Approve::IfRefused => !nothing_refused || plain,
                 Approve::Always => true,
             };
             site.always &= decl.policy.is_none() && !asks && decl.at_most.is_none() && !plain;

@@ -218,7 +218,17 @@ impl Machine {
                 return None;
             }
         };
-        let seen = self.admits_texts(s, tool, &offered, &args, (&choices, span))?;
+        let mut asks = match decl.approve {
+            Approve::Never => false,
+            Approve::Always => true,
+            Approve::IfRefused => {
+                // As if nobody could be asked.
+                let offered =
+                    Offered { planned: is_args && self.lattice.flows(v.label, tool.control), ..offered };
+                !self.lattice.flows(s.pc, tool.control) || !self.is_clean(tool, &offered, &mut choices)
+            }
+        };
+        let seen = self.admits_texts(s, tool, &offered, &args, (&choices, span), &mut asks)?;
         let mut given = self.lattice.join(given, seen);
         if decl.confirms {
             // Whether the value is vouched for tells what is in the sets, and so does the question.
@@ -227,13 +237,6 @@ impl Machine {
         }
         let label = self.lattice.join(given, tool.result);
         let counts = decl.at_most.is_some() && !self.is_trusted(s.pc, v.label);
-        let asks = decl.approve.may_ask()
-            && (decl.approve == Approve::Always || {
-                // As if nobody could be asked.
-                let offered =
-                    Offered { planned: is_args && self.lattice.flows(v.label, tool.control), ..offered };
-                !self.lattice.flows(s.pc, tool.control) || !self.is_clean(tool, &offered, &mut choices)
-            });
         if !is_shown {
             let labels = Vec::new();
             let call = Cleared { tool: node, args, labels, given, label, asks, choices, counts, span };
@@ -268,7 +271,8 @@ impl Machine {
     }
 
     /// Looks at the untrusted texts of the parameters that take plain text only; `None` if one is refused.
-    /// Gives the label of the request, if its tokens were looked at.
+    /// With approval of what is refused, somebody is asked about it. Gives the label of the request, if its
+    /// tokens were looked at.
     ///
     /// An argument out of a set has been chosen from what is vouched for, and is not looked at.
     fn admits_texts(
@@ -278,20 +282,30 @@ impl Machine {
         offered: &Offered<'_>,
         args: &[(Name, Data)],
         (choices, span): (&[Choice], Span),
+        asks: &mut bool,
     ) -> Option<Label> {
         let decl = &*tool.decl;
+        let is_approved = decl.approve == Approve::IfRefused;
         let mut seen = Label::BOTTOM;
         for (name, form) in &decl.plain {
             let Some(at) = decl.params.iter().position(|p| p.name == *name) else { continue };
             let own = offered.label(&mut self.lattice, name);
-            if self.is_trusted(Label::BOTTOM, own) || choices.iter().any(|c| c.params.contains(name)) {
+            if self.is_trusted(Label::BOTTOM, own) {
                 continue;
             }
-            let Some((_, data)) = args.get(at) else { continue };
+            let in_set = choices.iter().any(|c| c.params.contains(name));
             let (request, tokens) = self.request_tokens(tool.bounds[at]);
-            seen = self.lattice.join(seen, request);
+            if !in_set || is_approved {
+                // Whether a set has the argument must not show in the label of an approved call.
+                seen = self.lattice.join(seen, request);
+            }
+            let Some((_, data)) = args.get(at).filter(|_| !in_set) else { continue };
             self.charge(Plain::cost(data));
             if let Some(link) = form.refused(data, &tokens) {
+                if is_approved {
+                    *asks = true;
+                    continue;
+                }
                 // The verdict says what the argument is like, and no less than the record.
                 let verdict = self.lattice.join(s.pc, offered.v.label);
                 let verdict = self.lattice.join(verdict, own);

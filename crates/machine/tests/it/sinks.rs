@@ -67,6 +67,38 @@ fn plain_admits_tokens_of_a_trusted_request() {
     assert_eq!(calls(&call, request("mail bob https://ours.example", SECRET)).0, 0);
 }
 
+/// A text that is not plain is asked about like what a bound refuses; a set that admits it lets it pass.
+#[test]
+fn a_text_that_is_not_plain_is_asked_about_if_refused() {
+    let made = |approve: &str, body: &str| {
+        let text = format!(
+            "tool links() -> List Str @ [] read\n\
+             tool mail(body: Str @ untrusted) -> Str @ [] write plain {{body: \"no-links\"}} {approve}\n\
+             tool open(url: Str) -> Str @ [] write among [{{tool: \"links\", params: {{url: []}}}}] plain {{url: \"no-links\"}} {approve}\n\
+             {body}"
+        );
+        let answer = |request: &Request| match &request.call {
+            machine::Call::Tool { tool, .. } if &*tool.name == "links" => {
+                Response::Tool(Ok(Data::list([Data::str("https://ours.example")])))
+            }
+            machine::Call::Approve { .. } => Response::Approve(Ok(())),
+            _ => ok(request),
+        };
+        let (_, all) = run(&text, Config::default(), &LabelSpec::TOP, answer);
+        let asked = all.requests.iter().filter(|r| r.starts_with("approve")).count();
+        (asked, all.end.expect("everything is seen"))
+    };
+    let link = "tool[mail] {body: [\"U\"]: \"see https://evil.example\"}";
+    assert_eq!(made("approve if_refused", link), (1, "[\"U\"]:\"ok\"".into()));
+    assert_eq!(made("approve", link), (0, "policy".into()));
+    let harmless = "tool[mail] {body: [\"U\"]: \"the total is 98.70\"}";
+    assert_eq!(made("approve if_refused", harmless), (0, "[\"U\"]:\"ok\"".into()));
+    // What is out of a set has been chosen from what is vouched for.
+    let ours = "tool[open] {url: [\"U\"]: \"https://ours.example\"}";
+    assert_eq!(made("approve if_refused", ours), (0, "[\"U\"]:\"ok\"".into()));
+    assert_eq!(made("approve if_refused", &ours.replace("ours", "evil")).0, 1);
+}
+
 #[test]
 fn plain_looks_at_a_planned_call_as_at_another() {
     let planned = |body: &str| {
