@@ -16,7 +16,7 @@ use crate::settings::Routed;
 use crate::tools::{ToolAnswer, ToolError};
 use crate::why::{self, Explainer, Why};
 use crate::{Limits, Models, Redactor, Stores, Tools, Usage};
-use core_ir::{Candidate, Data, EffectClass, Label, LabelSpec, Name, Num, ToolDecl};
+use core_ir::{Candidate, Data, EffectClass, Label, LabelSpec, Name, Num, ToolDecl, py};
 use machine::{
     Call, ErrorCode, Failure, Machine, Message, NOBODY, Output, Reified, Request, RequestId, Response, Stop,
     StopReason,
@@ -467,7 +467,7 @@ impl<'a> Driver<'a> {
         let explainer = Explainer { lattice: self.machine.lattice(), redactor: &redactor };
         let arg = |((name, value), label): (&(Name, Data), _)| ApprovalArg {
             name: name.clone(),
-            value: redactor.data(value),
+            value: redactor.data(&py::shown(value)),
             label: explainer.lattice.data_of(label),
             chains: explainer.chains(label),
         };

@@ -1147,6 +1147,13 @@ impl Run<'_> {
                             return None;
                         }
                         l = self.join(l, of.label);
+                        // An object of a class has no length, whatever its fields are.
+                        if fields(of).is_some_and(|f| f.iter().any(|(n, _)| &**n == core_ir::py::CLASS)) {
+                            let form = Data::record([(Name::from(core_ir::py::CLASS), Data::Null)]);
+                            let operands = [Data::list([form]), Data::record([])];
+                            let told = core_ir::py::apply(name, &operands, self.config.max_text).ok()?;
+                            return Some(literal(l, &told));
+                        }
                         value(Label::BOTTOM, number(count(of)?))
                     }
                     ("iter", None) => match form {

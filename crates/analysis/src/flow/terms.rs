@@ -797,7 +797,13 @@ impl Analysis {
                     ("b.len", [args, _]) => {
                         let Shape::List(args) = &args.opened().shape else { return None };
                         let [of] = &args[..] else { return None };
-                        let fails = has_constructor(of)?;
+                        // An object of a class of a plan has no length, and may be a record of any fields.
+                        let may_be_object = match &of.shape {
+                            Shape::Record(fields) => fields.iter().any(|(n, _)| &**n == core_ir::py::CLASS),
+                            Shape::Parts(parts) => parts.form != Form::List,
+                            _ => false,
+                        };
+                        let fails = has_constructor(of)? || may_be_object;
                         label = self.join(label, of.label);
                         (AbstractValue::data(Range::BOTTOM), fails)
                     }

@@ -487,6 +487,40 @@ fn plain(d: &Data) -> Data {
     })
 }
 
+/// A value as a person is shown it, as JSON: an object is its fields without the name of its class, a member
+/// of an enumeration its value, a tuple or set a list, a date its ISO text. A dictionary whose keys are no
+/// strings is a list of pairs, so nothing is left out where two keys are written alike.
+///
+/// # Examples
+/// ```
+/// use core_ir::{Data, py};
+/// let class = Data::Tag("Bill".into(), Data::str("data").into());
+/// let bill = Data::record([(py::CLASS.into(), class), ("to".into(), Data::str("bob"))]);
+/// assert_eq!(py::shown(&bill), Data::record([("to".into(), Data::str("bob"))]));
+/// // What was read has no classes, whatever its keys are.
+/// let read = Data::record([(py::CLASS.into(), Data::str("Bill"))]);
+/// assert_eq!(py::shown(&read), read);
+/// ```
+pub fn shown(d: &Data) -> Data {
+    stacker::maybe_grow(64 << 10, 1 << 20, || match view(base(d)) {
+        View::Object(_, _, fields) if !matches!(d.field(CLASS), Some(Data::Tag(..))) => {
+            Data::record(fields.iter().map(|(n, v)| (n.clone(), shown(v))))
+        }
+        View::Object(_, ClassKind::Enum | ClassKind::StrEnum, _) => {
+            d.field("value").map_or(Data::Null, shown)
+        }
+        View::Object(_, _, fields) => Data::record(objects::own(fields).map(|(n, v)| (n.clone(), shown(v)))),
+        View::List(items) | View::Tuple(items) | View::Set(items) => Data::list(items.iter().map(shown)),
+        View::Record(fields) => Data::record(fields.iter().map(|(n, v)| (n.clone(), shown(v)))),
+        View::Dict(items) => {
+            let both = |(k, v): (Data, Data)| Data::list([shown(&k), shown(&v)]);
+            Data::list(items.iter().filter_map(pair).map(both))
+        }
+        View::Moment(_) | View::Match(_) | View::Pattern(_) => plain(d),
+        _ => d.clone(),
+    })
+}
+
 fn operate(op: &str, args: &[Data], limit: usize) -> PyResult {
     if let Some(name) = op.strip_prefix("b.") {
         let [Data::List(args), Data::Record(named)] = args else { return Err(PyError::Unknown) };

@@ -191,15 +191,29 @@ impl Machine {
         if &**name == "b.len" {
             let (Some(Body::List(args)), [named]) = (of.body(), rest) else { return None };
             let only = args.get(0).filter(|_| args.len() == 1)?;
-            let length = match only.body()? {
-                Body::List(items) => items.len(),
-                body => body.as_record()?.len(),
-            };
+            let body = only.body()?;
             let Some(Body::Record(none)) = named.body() else { return None };
+            if !none.is_empty() {
+                return None;
+            }
             let label = self.lattice.join(label, named.label);
             let label = self.lattice.join(label, only.label);
+            let length = match body {
+                Body::List(items) => items.len(),
+                body => {
+                    let fields = body.as_record()?;
+                    if fields.iter().any(|(n, _)| &**n == py::CLASS) {
+                        // What is raised is told by a record of the same form.
+                        let form = Data::record(fields.iter().map(|(n, _)| (n.clone(), Data::Null)));
+                        let operands = [Data::list([form]), Data::record([])];
+                        let told = py::apply(name, &operands, self.config.max_text).ok()?;
+                        return Some(Value::from_data(&mut self.lattice, label, &told));
+                    }
+                    fields.len()
+                }
+            };
             let length = Value::new(Label::BOTTOM, Kind::Num(Num::from(length as i64)));
-            return none.is_empty().then(|| self.ok(label, length));
+            return Some(self.ok(label, length));
         }
         if !matches!(&**name, "iter" | "index" | "attribute") {
             return None;

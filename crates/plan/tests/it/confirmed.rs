@@ -49,7 +49,7 @@ fn run(text: &str, approves: bool) -> Ran {
                 let response = match &request.call {
                     Call::Approve { tool, args, .. } => {
                         assert_eq!(&*tool.name, "confirm");
-                        questions.push(args.iter().map(|(_, d)| d.to_json()).collect());
+                        questions.push(args.iter().map(|(_, d)| core_ir::py::shown(d).to_json()).collect());
                         Response::Approve(if approves { Ok(()) } else { Err("no".into()) })
                     }
                     Call::Tool { tool, args } if &*tool.name == "pay" => {
@@ -93,6 +93,17 @@ fn the_parts_of_a_confirmed_value_are_trusted() {
     let ran = run(text, true);
     assert_eq!(ran.questions.len(), 1);
     assert_eq!(ran.paid, [json!("eve"), json!("eve"), json!("x"), json!("eve")]);
+}
+
+/// The class is a part of the value, and comes back.
+#[test]
+fn an_object_is_confirmed_with_its_class() {
+    let text = "from dataclasses import dataclass\n@dataclass\nclass Bill:\n    to: str\n    sum: float = 3\n\
+                bill = confirm(Bill(read()), 'the bill')\npay(bill.to)\nbill";
+    let ran = run(text, true);
+    // As an approver is shown it.
+    assert_eq!(ran.questions, [json!([{"to": "eve", "sum": 3}, "the bill"])]);
+    assert_eq!(ran.paid, [json!("eve")]);
 }
 
 #[test]

@@ -84,6 +84,7 @@ pub const PLANS: &[&str] = &[
     "from dataclasses import dataclass\n@dataclass\nclass P:\n    x: int\nP(1).y",
     "from dataclasses import dataclass\n@dataclass\nclass P:\n    x: int\nP(1)['x']",
     "from dataclasses import dataclass\n@dataclass\nclass P:\n    x: int\n{P(1)}",
+    "from dataclasses import dataclass\n@dataclass\nclass P:\n    x: int\n    y: int\nlen(P(1, 2))",
     "from dataclasses import dataclass\n@dataclass\nclass P:\n    x: int\nps = [P(echo(i)) for i in [3, 1, 2]]\nps.sort(key=lambda p: p.x)\n[p.x for p in ps]",
     "from dataclasses import dataclass\n@dataclass\nclass P:\n    x: int\n    y: int\nP(y=echo(1), x=echo(2))",
     "from enum import Enum\nclass K(Enum):\n    A = 'a'\n    B = 2\n[K.A, K.A.name, K.B.value, K('a') == K.A, K['B'] is K.B if False else K['B'] == K.B, [k.name for k in K], len(K), str(K.A), repr(K.B), f'{K.A}', {K.A: 1}[K.A], K.A in [K.B, K.A], K.A == 'a']",
