@@ -6,8 +6,10 @@
 //!
 //! Source: `docs/calculus.md` §10, bounded endorsement.
 
-use crate::{Data, Name, Num};
+use crate::{Data, Name, Num, PartLabel, PathStep, ResultParts, Type};
+use std::borrow::Cow;
 use std::collections::HashSet;
+use std::fmt;
 
 /// The longest list that is an argument out of a set.
 pub const MAX_CHOSEN_ITEMS: usize = 1_000;
@@ -21,33 +23,82 @@ pub enum AmongSource {
     Tool(Name),
 }
 
+/// A step from an item of a set to the values in it. Lists on the way represent their items.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum SetStep {
+    /// `name`: the field of a record.
+    Field(Name),
+    /// `{*}`: each field of a record.
+    Values,
+    /// `{keys}`: the keys of a record, as texts. Nothing follows it.
+    Keys,
+}
+
+impl SetStep {
+    /// Reads a step; `None` if the text is none.
+    ///
+    /// # Examples
+    /// ```
+    /// use core_ir::SetStep;
+    /// assert_eq!(SetStep::parse("email"), Some(SetStep::Field("email".into())));
+    /// assert_eq!(SetStep::parse("{*}"), Some(SetStep::Values));
+    /// assert_eq!(SetStep::parse("\"{*}\""), Some(SetStep::Field("{*}".into())));
+    /// assert_eq!(SetStep::parse(""), None);
+    /// ```
+    pub fn parse(text: &str) -> Option<SetStep> {
+        match text {
+            "" => None,
+            "{*}" => Some(SetStep::Values),
+            "{keys}" => Some(SetStep::Keys),
+            quoted if quoted.starts_with('"') => {
+                serde_json::from_str::<String>(quoted).ok().map(|name| SetStep::Field(name.into()))
+            }
+            name => Some(SetStep::Field(name.into())),
+        }
+    }
+}
+
+impl fmt::Display for SetStep {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SetStep::Values => f.write_str("{*}"),
+            SetStep::Keys => f.write_str("{keys}"),
+            SetStep::Field(name) if name.is_empty() || name.starts_with(['{', '"']) => {
+                write!(f, "{}", serde_json::Value::from(&**name))
+            }
+            SetStep::Field(name) => f.write_str(name),
+        }
+    }
+}
+
 /// A set of arguments: for one parameter, or for several that are chosen together.
 ///
 /// # Examples
 /// ```
-/// use core_ir::{Among, AmongSource, Data};
+/// use core_ir::{Among, AmongSource, Data, SetStep, Type};
 /// // The address of a contact.
 /// let contacts = AmongSource::Tool("contacts".into());
-/// let among = Among { source: contacts, params: vec![("to".into(), vec!["email".into()])] };
+/// let email = vec![SetStep::Field("email".into())];
+/// let among = Among { source: contacts, params: vec![("to".into(), email)] };
 /// let bob = Data::record([("email".into(), Data::str("bob@example.org"))]);
 /// let items = [bob];
 /// let bob = Data::str("bob@example.org");
-/// assert_eq!(among.choices(&items, &[&bob]), Some(1));
+/// assert_eq!(among.choices(&items, &Type::Dyn, &[&bob]), Some(1));
 /// let eve = Data::str("eve@example.org");
-/// assert_eq!(among.choices(&items, &[&eve]), None);
+/// assert_eq!(among.choices(&items, &Type::Dyn, &[&eve]), None);
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Among {
     /// Source of the set.
     pub source: AmongSource,
-    /// The parameters, at least one, each with the fields that lead to its value in an item.
-    pub params: Vec<(Name, Vec<Name>)>,
+    /// The parameters, at least one, each with the steps that lead to its value in an item.
+    pub params: Vec<(Name, Vec<SetStep>)>,
 }
 
 impl Among {
-    /// The entry as data: `{tool: NAME, params: {PARAMETER: [FIELD, …], …}}`, without `tool` for the request.
+    /// The entry as data: `{tool: NAME, params: {PARAMETER: [STEP, …], …}}`, without `tool` for the request.
     pub fn to_data(&self) -> Data {
-        let path = |path: &[Name]| Data::list(path.iter().map(|n| Data::str(&**n)));
+        let path = |path: &[SetStep]| Data::list(path.iter().map(|s| Data::str(s.to_string())));
         let params = Data::record(self.params.iter().map(|(n, p)| (n.clone(), path(p))));
         let tool = match &self.source {
             AmongSource::Request => None,
@@ -74,7 +125,7 @@ impl Among {
         let known = 1 + usize::from(source != AmongSource::Request);
         let Some(Data::Record(params)) = data.field("params") else { return None };
         let path = |data: &Data| match data {
-            Data::List(names) => names.iter().map(name).collect::<Option<Vec<Name>>>(),
+            Data::List(steps) => steps.iter().map(step).collect::<Option<Vec<SetStep>>>(),
             _ => None,
         };
         let params = params.iter().map(|(n, p)| Some((n.clone(), path(p)?))).collect::<Option<Vec<_>>>()?;
@@ -86,29 +137,112 @@ impl Among {
     ///
     /// A list is in a set if it is an element, or if it has between one and [`MAX_CHOSEN_ITEMS`] items and
     /// each is an element.
-    pub fn choices(&self, items: &[Data], args: &[&Data]) -> Option<usize> {
+    ///
+    /// A value that has not the type that `result`, the type of what the items were read from, has there is no
+    /// element.
+    pub fn choices(&self, items: &[Data], result: &Type, args: &[&Data]) -> Option<usize> {
         debug_assert_eq!(self.params.len(), args.len());
         let [(_, path)] = &self.params[..] else {
             let matches = |item: &&Data| {
                 self.params.iter().zip(args).all(|((_, path), arg)| {
                     let mut values = HashSet::new();
-                    add_values(item, path, &mut values);
+                    add_values(item, path, result, &mut values);
                     is_among(arg, &values)
                 })
             };
             return items.iter().find(matches).map(|_| items.len());
         };
         let mut values = HashSet::new();
-        items.iter().for_each(|item| add_values(item, path, &mut values));
+        items.iter().for_each(|item| add_values(item, path, result, &mut values));
         let [arg] = args else { return None };
         is_among(arg, &values).then_some(values.len())
     }
+
+    /// The rules about parts of a tool's result that say how the set is labeled: those about what its values
+    /// are in, about the values, and about what is in them.
+    ///
+    /// # Examples
+    /// ```
+    /// use core_ir::{Among, AmongSource, LabelSpec, PartLabel, PartPath, ResultParts, SetStep};
+    /// let rule = |path: &str| PartLabel::stated(PartPath::parse(path).unwrap(), LabelSpec::TOP);
+    /// let parts = ResultParts::new(["[]", "[].email", "[].note", "[]{*}"].map(rule));
+    /// let email = vec![SetStep::Field("email".into())];
+    /// let among = Among { source: AmongSource::Tool("contacts".into()), params: vec![("to".into(), email)] };
+    /// let paths: Vec<String> = among.rules(&parts).iter().map(|r| r.path.to_string()).collect();
+    /// // The rule that names the field is more precise than the one about all fields.
+    /// assert_eq!(paths, ["[]", "[].email"]);
+    /// ```
+    pub fn rules<'p>(&self, parts: &'p ResultParts) -> Vec<&'p PartLabel> {
+        let mut found = Vec::new();
+        for (_, path) in &self.params {
+            // Where lists are, on the ways that are told apart: the first rule about one is the most precise.
+            let mut decided: HashSet<Vec<bool>> = HashSet::new();
+            for rule in parts.iter() {
+                let steps = rule.path.steps();
+                let alone = match leads(steps, path) {
+                    None => continue,
+                    Some(alone) => alone,
+                };
+                let lists = steps.iter().map(|s| *s == PathStep::Items).collect();
+                if !alone || decided.insert(lists) {
+                    found.push(rule);
+                }
+            }
+        }
+        found
+    }
 }
 
-fn name(data: &Data) -> Option<Name> {
+/// Returns whether a path of a rule is about what the values of a set are in, about them, or about what is in
+/// them. True if it is about one part on the way, false if it may be about one of several.
+fn leads(steps: &[PathStep], path: &[SetStep]) -> Option<bool> {
+    let (mut rest, mut alone) = (path, true);
+    for step in steps {
+        match (step, rest) {
+            (PathStep::Items, _) => {}
+            (_, []) => alone = false,
+            (PathStep::Field(n), [SetStep::Field(m), after @ ..]) if n == m => rest = after,
+            (PathStep::Values, [SetStep::Field(_), after @ ..]) => rest = after,
+            (_, [SetStep::Values, after @ ..]) => (rest, alone) = (after, false),
+            _ => return None,
+        }
+    }
+    Some(alone)
+}
+
+fn step(data: &Data) -> Option<SetStep> {
     match data {
-        Data::Str(name) => Some(Name::from(&**name)),
+        Data::Str(step) => SetStep::parse(step),
         _ => None,
+    }
+}
+
+/// The type that a path leads to in data of a type, lists on the way and at its end left out; `Dyn` if it
+/// isn't known.
+///
+/// # Errors
+/// The index of the first step that leads nowhere.
+pub fn type_at<'t>(mut ty: &'t Type, path: &[SetStep]) -> Result<&'t Type, usize> {
+    let mut at = 0;
+    loop {
+        ty = match (ty, path.get(at)) {
+            (Type::Option(inner) | Type::List(inner), _) => inner,
+            (Type::Refined(inner), Some(_)) => &inner.0,
+            (Type::Record(fields), Some(step)) => {
+                let field = match step {
+                    SetStep::Field(name) => match fields.iter().find(|(n, _)| n == name) {
+                        Some((_, ty)) => ty,
+                        None => return Err(at),
+                    },
+                    SetStep::Keys => return Ok(&Type::Str),
+                    SetStep::Values => return Ok(&Type::Dyn),
+                };
+                at += 1;
+                field
+            }
+            (Type::Dyn, Some(_)) | (_, None) => return Ok(ty),
+            (_, Some(_)) => return Err(at),
+        };
     }
 }
 
@@ -122,21 +256,34 @@ pub fn items(data: &Data) -> &[Data] {
 }
 
 /// Adds the values that a path leads to. Lists on the way, and at its end, represent their items.
-fn add_values<'d>(data: &'d Data, path: &[Name], out: &mut HashSet<&'d Data>) {
+fn add_values<'d>(data: &'d Data, path: &[SetStep], result: &Type, out: &mut HashSet<Cow<'d, Data>>) {
+    // Where the path is one that the type doesn't have, what is there is of no known type.
+    let ty = type_at(result, path).unwrap_or(&Type::Dyn);
     // Data is at most `MAX_DATA_DEPTH` deep, so the work list is no longer than the data is large.
     let mut rest = vec![(data, path)];
     while let Some((data, path)) = rest.pop() {
         match (data, path) {
             (Data::List(items), _) => rest.extend(items.iter().map(|item| (item, path))),
             (one, []) => {
-                out.insert(one);
+                if ty.check(one).is_ok() {
+                    out.insert(Cow::Borrowed(one));
+                }
             }
-            (record, [first, path @ ..]) => rest.extend(record.field(first).map(|field| (field, path))),
+            (record, [SetStep::Field(name), path @ ..]) => {
+                rest.extend(record.field(name).map(|field| (field, path)));
+            }
+            (Data::Record(fields), [SetStep::Values, path @ ..]) => {
+                rest.extend(fields.iter().map(|(_, field)| (field, path)));
+            }
+            (Data::Record(fields), [SetStep::Keys, ..]) => {
+                out.extend(fields.iter().map(|(name, _)| Cow::Owned(Data::str(&**name))));
+            }
+            _ => {}
         }
     }
 }
 
-fn is_among(arg: &Data, values: &HashSet<&Data>) -> bool {
+fn is_among(arg: &Data, values: &HashSet<Cow<'_, Data>>) -> bool {
     match arg {
         Data::List(items) if (1..=MAX_CHOSEN_ITEMS).contains(&items.len()) => {
             values.contains(arg) || items.iter().all(|item| values.contains(item))
@@ -312,11 +459,12 @@ mod tests {
             Data::record([("iban".into(), Data::str(to)), ("total".into(), Data::Num(Num::from(n)))])
         };
         let bills = [item("A1", 5), item("B2", 9000)];
-        let params = vec![("to".into(), vec!["iban".into()]), ("amount".into(), vec!["total".into()])];
+        let field = |name: &str| vec![SetStep::Field(name.into())];
+        let params = vec![("to".into(), field("iban")), ("amount".into(), field("total"))];
         let among = Among { source: AmongSource::Tool("bills".into()), params };
         let n = |n: i64| Data::Num(Num::from(n));
-        assert_eq!(among.choices(&bills, &[&Data::str("A1"), &n(5)]), Some(2));
-        assert_eq!(among.choices(&bills, &[&Data::str("A1"), &n(9000)]), None);
+        assert_eq!(among.choices(&bills, &Type::Dyn, &[&Data::str("A1"), &n(5)]), Some(2));
+        assert_eq!(among.choices(&bills, &Type::Dyn, &[&Data::str("A1"), &n(9000)]), None);
     }
 
     #[test]
@@ -324,10 +472,10 @@ mod tests {
         let among = Among { source: AmongSource::Request, params: vec![("to".into(), Vec::new())] };
         let set = [Data::str("a"), Data::str("b")];
         let list = |items: &[&str]| Data::list(items.iter().map(|s| Data::str(*s)));
-        assert_eq!(among.choices(&set, &[&list(&["b", "a"])]), Some(2));
-        assert_eq!(among.choices(&set, &[&list(&["b", "c"])]), None);
-        assert_eq!(among.choices(&set, &[&list(&[])]), None);
+        assert_eq!(among.choices(&set, &Type::Dyn, &[&list(&["b", "a"])]), Some(2));
+        assert_eq!(among.choices(&set, &Type::Dyn, &[&list(&["b", "c"])]), None);
+        assert_eq!(among.choices(&set, &Type::Dyn, &[&list(&[])]), None);
         let long = vec!["a"; MAX_CHOSEN_ITEMS + 1];
-        assert_eq!(among.choices(&set, &[&list(&long)]), None);
+        assert_eq!(among.choices(&set, &Type::Dyn, &[&list(&long)]), None);
     }
 }

@@ -37,7 +37,7 @@ mod term;
 mod ty;
 pub mod vendor;
 
-pub use among::{Among, AmongSource};
+pub use among::{Among, AmongSource, SetStep};
 pub use bound_origin::BoundOrigin;
 pub use data::{Data, DataError, MAX_DATA_DEPTH, Name};
 pub use effect::{Effect, EffectRow};

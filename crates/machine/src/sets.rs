@@ -9,7 +9,7 @@
 
 use crate::value::Tool;
 use crate::{Call, Config, Deadlines, Machine, Output, Part, Place, ROOT, Request, RequestId, Response};
-use core_ir::{AmongSource, Code, Data, Label, Lattice, Name, ToolDecl, among};
+use core_ir::{Among, AmongSource, Code, Data, Label, Lattice, Name, ToolDecl, Type, among};
 use std::sync::Arc;
 
 /// Arguments that their bounds refuse and a set admits: whoever controls them has chosen one of its values.
@@ -37,10 +37,14 @@ pub(crate) struct Sets {
 struct SetRead {
     tool: Arc<ToolDecl>,
     channel: Label,
-    /// The label of the result, with what the tool stated.
+    /// The label of the result as a whole, with what the tool stated.
     label: Label,
+    /// The label of the result with all of its parts.
+    most: Label,
     /// The result; `None` before it is there, and for ever if there is none.
     found: Option<Data>,
+    /// True if the result has the type of the tool, which is a fact about all of its parts.
+    fits: bool,
 }
 
 impl Sets {
@@ -65,12 +69,11 @@ impl Sets {
             (label, tokens.into())
         });
         let read = |tool: &Arc<ToolDecl>| {
-            // That the result has the type of the tool is a fact about all of its parts.
-            let Tool { channel, most, .. } = Tool::new(lattice, tool);
+            let Tool { channel, most, result, .. } = Tool::new(lattice, tool);
             // No argument names a place.
             let stated = tool.parts.iter().all(core_ir::PartLabel::is_stated);
             let most = if stated { most } else { lattice.top() };
-            SetRead { tool: tool.clone(), channel, label: most, found: None }
+            SetRead { tool: tool.clone(), channel, label: result, most, found: None, fits: false }
         };
         let reads = code.set_reads().into_iter().map(read).collect();
         Some(Box::new(Sets { request, reads, answered: 0, asked: false }))
@@ -87,20 +90,41 @@ impl Sets {
         self.request.as_ref().map(|(label, _)| *label)
     }
 
-    /// A set: its label and its items, none if it could not be read.
-    pub(crate) fn get(&self, source: &AmongSource) -> Option<(Label, &[Data])> {
-        match source {
-            AmongSource::Request => self.request.as_ref().map(|(label, items)| (*label, &**items)),
+    /// The label of a set: that of what its values are in, of them, and of what is in them.
+    pub(crate) fn label(&self, lattice: &mut Lattice, among: &Among) -> Option<Label> {
+        match &among.source {
+            AmongSource::Request => self.request_label(),
             AmongSource::Tool(name) => {
                 let read = self.reads.iter().find(|r| r.tool.name == *name)?;
-                Some((read.label, read.found.as_ref().map_or(&[], among::items)))
+                Some(among.rules(&read.tool.parts).into_iter().fold(read.label, |all, rule| {
+                    // A label that values name is known only of the single part.
+                    let stated = if rule.is_stated() { lattice.resolve(&rule.label) } else { None };
+                    let stated = stated.unwrap_or_else(|| lattice.top());
+                    lattice.join(all, stated)
+                }))
+            }
+        }
+    }
+
+    /// The items of a set, none if it could not be read, and the type of what they were read from.
+    pub(crate) fn items(&self, among: &Among) -> Option<(&[Data], &Type)> {
+        match &among.source {
+            AmongSource::Request => self.request.as_ref().map(|(_, items)| (&**items, &Type::Dyn)),
+            AmongSource::Tool(name) => {
+                let read = self.reads.iter().find(|r| r.tool.name == *name)?;
+                // Where parts have labels of their own, along a path only the type of what is there is looked
+                // at: that of the rest is not for everybody to know who may see the set.
+                let whole =
+                    among.params.iter().any(|(_, path)| path.is_empty()) || read.tool.parts.is_empty();
+                let found = read.found.as_ref().filter(|_| read.fits || !whole);
+                Some((found.map_or(&[], among::items), &read.tool.result))
             }
         }
     }
 
     /// The results, in the order of their requests; `None` while some are missing.
     pub(crate) fn results(&self) -> Option<impl Iterator<Item = (Label, Option<&Data>)>> {
-        let all = self.reads.iter().map(|r| (r.label, r.found.as_ref()));
+        let all = self.reads.iter().map(|r| (r.most, r.found.as_ref()));
         (self.answered == self.reads.len()).then_some(all)
     }
 }
@@ -134,7 +158,7 @@ impl Machine {
         let request = Request {
             call: Call::Tool { tool: read.tool.clone(), args },
             channel: read.channel,
-            answer: read.label,
+            answer: read.most,
             deadlines: Deadlines::default(),
             given,
             span: read.tool.span,
@@ -145,8 +169,8 @@ impl Machine {
         Some(Output::Request(RequestId { strand: ROOT, number }, request))
     }
 
-    /// Takes the response to a request for a set; false if it is to another one. A response that is no result
-    /// of the tool's type leaves the set empty.
+    /// Takes the response to a request for a set; false if it is to another one. A failure leaves the set
+    /// empty.
     pub(crate) fn set_answered(&mut self, id: RequestId, response: &Response) -> bool {
         let Some(sets) = self.sets.as_deref_mut().filter(|s| id.strand == ROOT && id.number < s.requests())
         else {
@@ -163,7 +187,9 @@ impl Machine {
             };
             let own = own.unwrap_or_else(|| self.lattice.top());
             read.label = self.lattice.join(read.label, own);
-            read.found = found.filter(|data| read.tool.result.check(data).is_ok()).cloned();
+            read.most = self.lattice.join(read.most, own);
+            read.fits = found.is_some_and(|data| read.tool.result.check(data).is_ok());
+            read.found = found.cloned();
         }
         sets.answered += 1;
         sets.asked = false;

@@ -3,14 +3,15 @@
 //! Invariant: a set is a fixed source. Nothing of it is taken from the text of an argument.
 
 use super::{Policy, PolicyReader, Signature, Value, codes};
-use core_ir::{Among, AmongSource, Code, Name, ToolDecl};
+use core_ir::{Among, AmongSource, Code, Name, SetStep, ToolDecl, among};
 use diagnostics::{Diagnostic, Span, clip, nearest};
 use toml::de::{DeTable, DeValue};
 
 /// A set of a signature, with its place in the file.
 pub(super) type SetRule = (Among, Span);
 
-const HELP: &str = "write `request`, `tools.NAME()`, or `tools.NAME().FIELD`, with `|` between several";
+const HELP: &str = "write `request`, `tools.NAME()`, or `tools.NAME().FIELD`, with `{*}` for each field, `{keys}` for the \
+                    keys, and `|` between several";
 
 impl PolicyReader {
     /// `among`: a table with a set for each parameter, or a list of tables, each for parameters that are
@@ -78,7 +79,7 @@ impl PolicyReader {
     }
 
     /// The sources of a set with the fields that are taken of each. None if there is an error.
-    fn sources(&mut self, value: &Value<'_>) -> Vec<(AmongSource, Vec<Name>)> {
+    fn sources(&mut self, value: &Value<'_>) -> Vec<(AmongSource, Vec<SetStep>)> {
         let DeValue::String(text) = value.get_ref() else {
             self.wrong(value, "a set such as \"request | tools.contacts().email\"");
             return Vec::new();
@@ -94,19 +95,19 @@ impl PolicyReader {
 }
 
 /// `request`, or `tools.NAME()` with fields. The name is as it is, so it may have dots.
-fn source(text: &str) -> Option<(AmongSource, Vec<Name>)> {
+fn source(text: &str) -> Option<(AmongSource, Vec<SetStep>)> {
     if text == "request" {
         return Some((AmongSource::Request, Vec::new()));
     }
     let (name, path) = text.strip_prefix("tools.")?.split_once("()")?;
     let fields = match path.strip_prefix('.') {
-        Some(path) => {
-            path.split('.').map(|f| (!f.is_empty()).then(|| Name::from(f))).collect::<Option<_>>()?
-        }
+        Some(path) => path.split('.').map(SetStep::parse).collect::<Option<Vec<_>>>()?,
         None if path.is_empty() => Vec::new(),
         None => return None,
     };
-    (!name.is_empty()).then(|| (AmongSource::Tool(name.into()), fields))
+    let last = fields.len().saturating_sub(1);
+    let is_path = !fields.iter().take(last).any(|step| *step == SetStep::Keys);
+    (!name.is_empty() && is_path).then(|| (AmongSource::Tool(name.into()), fields))
 }
 
 impl Policy {
@@ -151,7 +152,12 @@ fn wrong_set(code: &Code, decl: &ToolDecl, among: &Among, span: Span) -> Option<
         });
     };
     if read.can_be_a_set() {
-        return None;
+        return among.params.iter().find_map(|(_, path)| {
+            let at = among::type_at(&read.result, path).err()?;
+            let message = format!("what `{name}` returns has no part `{}`", path[at]);
+            let d = Diagnostic::error(codes::WRONG_VALUE, message, span);
+            Some(d.help(format!("its type is `{}`", read.result)))
+        });
     }
     let message = format!("a set can't be read from `{name}`");
     let d = Diagnostic::error(codes::WRONG_VALUE, message, span);

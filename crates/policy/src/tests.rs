@@ -311,18 +311,26 @@ fn among_names_sets() {
     let book = AmongSource::Tool("address.book".into());
     let single = |source: AmongSource, param: &str, path: &[&str]| Among {
         source,
-        params: vec![(param.into(), path.iter().map(|f| Name::from(*f)).collect())],
+        params: vec![(param.into(), path.iter().filter_map(|f| core_ir::SetStep::parse(f)).collect())],
     };
     let found = sets("[tools.send_mail]\namong = { to = \"request | tools.address.book().work.email\" }\n");
     let expected =
         vec![single(AmongSource::Request, "to", &[]), single(book.clone(), "to", &["work", "email"])];
     assert_eq!(found.unwrap(), expected);
     let found = sets(
+        "[tools.send_mail]\namong = { to = \"tools.address.book().{*}.email | tools.address.book().{keys}\" }\n",
+    );
+    let steps = |path: &[&str]| single(book.clone(), "to", path);
+    assert_eq!(found.unwrap(), [steps(&["{*}", "email"]), steps(&["{keys}"])]);
+    let found = sets(
         "[tools.send_mail]\namong = [{ to = \"request\" }, { to = \"tools.address.book().email\", \
          body = \"tools.address.book().greeting\" }]\n",
     );
     // In the order of the names.
-    let both = vec![("body".into(), vec!["greeting".into()]), ("to".into(), vec!["email".into()])];
+    let both = vec![
+        ("body".into(), vec![core_ir::SetStep::Field("greeting".into())]),
+        ("to".into(), vec![core_ir::SetStep::Field("email".into())]),
+    ];
     let both = Among { source: book, params: both };
     assert_eq!(found.unwrap(), [single(AmongSource::Request, "to", &[]), both]);
 }
@@ -334,6 +342,7 @@ fn a_wrong_set_is_an_error() {
         ("{ to = \"tools.adress.book()\" }", codes::UNKNOWN_NAME, "did you mean `address.book`?"),
         ("{ to = \"tools.search()\" }", codes::WRONG_VALUE, "a set is read before the first step"),
         ("{ to = \"contacts\" }", codes::WRONG_VALUE, "write `request`, `tools.NAME()`"),
+        ("{ to = \"tools.address.book().{keys}.a\" }", codes::WRONG_VALUE, "write `request`, `tools.NAME()`"),
         ("{ to = \"tools.address.book().\" }", codes::WRONG_VALUE, "write `request`, `tools.NAME()`"),
         ("[{ to = \"request\", body = \"request\" }]", codes::WRONG_VALUE, "write `[{ to = "),
         (

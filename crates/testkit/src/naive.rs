@@ -9,7 +9,7 @@ use crate::world::{Answer, Call, Message, World};
 use core_ir::{
     Among, AmongSource, AnswerSink, Approve, Bound, Branch, Catches, Code, Data, ErrorClass, Globals, Label,
     LabelName, LabelSpec, Lattice, LatticeKind, MAX_DATA_DEPTH, ModelParams, Name, Num, PartLabel, PathStep,
-    Pred, Prim, Principals, Recv, Role, Slot, Stated, Term, TermId, ToolDecl, Type,
+    Pred, Prim, Principals, Recv, Role, SetStep, Slot, Stated, Term, TermId, ToolDecl, Type,
 };
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -254,8 +254,8 @@ struct Run<'a> {
     requests: Vec<(Call, Label)>,
     /// Calls that untrusted data decided, of tools that limit their number.
     counted: Vec<(Name, u64)>,
-    /// The sets of `among`, by source: label and items. Fixed before the program begins.
-    sets: Vec<(AmongSource, Label, Vec<Data>)>,
+    /// The sources of the sets of `among`. Fixed before the program begins.
+    sets: Vec<SetSource>,
     /// The tokens of the request, which plain text may have.
     request: Vec<Data>,
     /// Remark added to prompts in a further attempt of a guard, and the number of earlier remarks.
@@ -1199,13 +1199,14 @@ impl Run<'_> {
         let sources: Vec<AmongSource> =
             code.tools.iter().flat_map(|t| &t.among).map(|a| a.source.clone()).collect();
         for source in sources {
-            if self.sets.iter().any(|(s, ..)| *s == source) {
+            if self.sets.iter().any(|s| s.source == source) {
                 continue;
             }
             let AmongSource::Tool(name) = &source else {
                 // The input is the request. Here it is trusted and public.
                 let tokens = input.map(core_ir::among::tokens).unwrap_or_default();
-                self.sets.push((source, Label::BOTTOM, tokens));
+                let set = SetSource { source, tool: None, label: Label::BOTTOM, items: tokens, fits: true };
+                self.sets.push(set);
                 continue;
             };
             let Some(tool) = code.tools.iter().find(|t| t.name == *name) else { continue };
@@ -1217,10 +1218,10 @@ impl Run<'_> {
                 let bound = self.resolve(&p.bound);
                 channel = self.join(channel, bound);
             }
-            let label = self.resolve(&tool.label);
+            let mut label = self.resolve(&tool.label);
             let args: Vec<(Name, Data)> = tool.params.iter().map(|p| (p.name.clone(), Data::Null)).collect();
-            let mut label = self.of_all_parts(&Answered { tool, args: &args }, label);
-            let answer = self.ask(Call::Tool { name: tool.name.clone(), args }, channel, label);
+            let all = self.of_all_parts(&Answered { tool, args: &args }, label);
+            let answer = self.ask(Call::Tool { name: tool.name.clone(), args }, channel, all);
             let data = match answer {
                 Ok(Answer::Data(d)) => Some(d),
                 Ok(Answer::Labeled(d, own)) => {
@@ -1230,12 +1231,69 @@ impl Run<'_> {
                 }
                 _ => None,
             };
-            let items = match data.filter(|d| tool.result.check(d).is_ok()) {
+            let fits = data.as_ref().is_some_and(|d| tool.result.check(d).is_ok());
+            let items = match data {
                 None | Some(Data::Null) => Vec::new(),
                 Some(Data::List(items)) => items.to_vec(),
                 Some(one) => vec![one],
             };
-            self.sets.push((source, label, items));
+            self.sets.push(SetSource { source, tool: Some(tool.clone()), label, items, fits });
+        }
+    }
+
+    /// The label of a set: of what its values are in, of them, and of what is in them.
+    fn set_label(&mut self, from: &SetSource, among: &Among) -> Label {
+        let mut label = from.label;
+        let Some(tool) = &from.tool else { return label };
+        for (_, path) in &among.params {
+            let l = self.along(tool, &[], path);
+            label = self.join(label, l);
+        }
+        label
+    }
+
+    /// The labels that rules state along a path of a set, from the end of a way on.
+    fn along(&mut self, tool: &ToolDecl, way: &[PathStep], path: &[SetStep]) -> Label {
+        let mut label = match rule_about(tool, way) {
+            None => Label::BOTTOM,
+            Some(rule) => self.declared(rule),
+        };
+        let longest = tool.parts.iter().map(|r| r.path.steps().len()).max().unwrap_or(0);
+        if way.len() == longest {
+            return label;
+        }
+        // Lists on the way, and at its end, stand for their items.
+        let items = self.along(tool, &further(way, PathStep::Items), path);
+        label = self.join(label, items);
+        let names: Vec<Name> = match path.split_first() {
+            Some((SetStep::Field(name), _)) => vec![name.clone()],
+            Some((SetStep::Keys, _)) => return label,
+            // Any field: those that rules name, and one that none does.
+            None | Some((SetStep::Values, _)) => {
+                let steps = tool.parts.iter().flat_map(|r| r.path.steps());
+                let named = steps.filter_map(|s| match s {
+                    PathStep::Field(name) => Some(name.clone()),
+                    _ => None,
+                });
+                let mut names: Vec<Name> = named.chain(["no rule names this".into()]).collect();
+                names.sort();
+                names.dedup();
+                names
+            }
+        };
+        let rest = path.get(1..).unwrap_or(&[]);
+        for name in names {
+            let l = self.along(tool, &further(way, PathStep::Field(name)), rest);
+            label = self.join(label, l);
+        }
+        label
+    }
+
+    /// The label that a rule states; ⊤ if values name it.
+    fn declared(&mut self, rule: &PartLabel) -> Label {
+        match rule.source.is_empty() && rule.readers.is_empty() {
+            true => self.resolve(&rule.label),
+            false => self.lattice.top(),
         }
     }
 
@@ -1244,9 +1302,10 @@ impl Run<'_> {
     /// parameters that holds for each.
     fn is_chosen(&mut self, tool: &ToolDecl, param: &Name, args: &[(Label, Option<Data>)]) -> bool {
         tool.among.iter().filter(|a| a.params.iter().any(|(n, _)| n == param)).any(|among: &Among| {
-            let Some((_, set, items)) = self.sets.iter().find(|(s, ..)| *s == among.source).cloned() else {
+            let Some(from) = self.sets.iter().find(|s| s.source == among.source).cloned() else {
                 return false;
             };
+            let set = self.set_label(&from, among);
             let mut chosen = Vec::new();
             for (name, _) in &among.params {
                 let Some(i) = tool.params.iter().position(|p| p.name == *name) else { return false };
@@ -1267,7 +1326,12 @@ impl Run<'_> {
                 }
                 chosen.push(data);
             }
-            among.choices(&items, &chosen).is_some()
+            // Where parts have labels of their own, only a set of all of the result depends on its type.
+            let has_parts = from.tool.as_ref().is_some_and(|t| !t.parts.is_empty());
+            let is_path = has_parts && among.params.iter().all(|(_, path)| !path.is_empty());
+            let items = if from.fits || is_path { &from.items[..] } else { &[] };
+            let ty = from.tool.as_ref().map_or(&Type::Dyn, |t| &t.result);
+            among.choices(items, ty, &chosen).is_some()
         })
     }
 
@@ -1431,8 +1495,9 @@ impl Run<'_> {
         if tool.confirms && tool.approve == Approve::IfRefused {
             // Whether somebody is asked for a confirmation depends on the sets.
             for among in &tool.among {
-                let set = self.sets.iter().find(|(s, ..)| *s == among.source).map(|(_, l, _)| *l);
-                raised = self.join(raised, set.unwrap_or_default());
+                let from = self.sets.iter().find(|s| s.source == among.source).cloned();
+                let set = from.map_or(Label::BOTTOM, |from| self.set_label(&from, among));
+                raised = self.join(raised, set);
             }
         }
         let lres = self.resolve(&tool.label);
@@ -1458,7 +1523,8 @@ impl Run<'_> {
             asks &= !clean || not_plain || !self.lattice.flows(pc, lpc);
             // That somebody is asked tells of the sets.
             for among in &tool.among {
-                let set = self.sets.iter().find(|(s, ..)| *s == among.source).map_or(Label::BOTTOM, |s| s.1);
+                let from = self.sets.iter().find(|s| s.source == among.source).cloned();
+                let set = from.map_or(Label::BOTTOM, |from| self.set_label(&from, among));
                 refused = self.join(refused, set);
             }
         }
@@ -1780,6 +1846,19 @@ impl Run<'_> {
             Tree { label: self.lattice.data_of(v.label), node }
         })
     }
+}
+
+/// A source of sets of `among`.
+#[derive(Clone)]
+struct SetSource {
+    source: AmongSource,
+    /// The tool that it was read from; none for the request.
+    tool: Option<Arc<ToolDecl>>,
+    /// The label of the result as a whole.
+    label: Label,
+    items: Vec<Data>,
+    /// True if the result has the type of the tool.
+    fits: bool,
 }
 
 /// A call that is answered.

@@ -706,8 +706,8 @@ pub(super) fn set_label(lattice: &mut Lattice, code: &Code, among: &Among) -> Op
         AmongSource::Tool(name) => {
             let read = code.set_read(name)?;
             let label = lattice.resolve(&read.label).unwrap_or_else(|| lattice.top());
-            // The labels of all parts count.
-            Some(read.parts.iter().fold(label, |all, rule| {
+            // The labels of what the values are in, and of what is in them.
+            Some(among.rules(&read.parts).into_iter().fold(label, |all, rule| {
                 let stated = if rule.is_stated() { lattice.resolve(&rule.label) } else { None };
                 let stated = stated.unwrap_or_else(|| lattice.top());
                 lattice.join(all, stated)

@@ -332,8 +332,8 @@ impl Machine {
         let sets = self.sets.take()?;
         let about = |a: &&Among| a.params.iter().any(|(n, _)| n == param);
         let choice = tool.decl.among.iter().filter(about).find_map(|among| {
-            let (label, items) = sets.get(&among.source)?;
-            self.chosen_from(tool, among, (label, items), offered)
+            let label = sets.label(&mut self.lattice, among)?;
+            self.chosen_from(tool, among, (label, sets.items(among)?), offered)
         });
         self.sets = Some(sets);
         choice
@@ -343,7 +343,7 @@ impl Machine {
         &mut self,
         tool: &Tool,
         among: &Among,
-        (label, items): (Label, &[Data]),
+        (label, (items, ty)): (Label, (&[Data], &core_ir::Type)),
         offered: &Offered<'_>,
     ) -> Option<Choice> {
         let mut args = Vec::with_capacity(among.params.len());
@@ -368,7 +368,7 @@ impl Machine {
             });
         }
         self.charge(items.len() as u64);
-        let mut of = among.choices(items, &args.iter().collect::<Vec<_>>())?;
+        let mut of = among.choices(items, ty, &args.iter().collect::<Vec<_>>())?;
         if let (AmongSource::Request, [(name, _)]) = (&among.source, &among.params[..])
             && let Some(param) = tool.decl.params.iter().find(|p| p.name == *name)
         {
@@ -401,7 +401,7 @@ impl Machine {
         let mut all = Label::BOTTOM;
         if decl.approve == Approve::IfRefused {
             for among in &decl.among {
-                let label = self.sets.as_ref().and_then(|s| s.get(&among.source)).map(|(label, _)| label);
+                let label = self.sets.as_ref().and_then(|s| s.label(&mut self.lattice, among));
                 all = self.lattice.join(all, label.unwrap_or_default());
             }
         }

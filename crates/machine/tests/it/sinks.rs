@@ -67,6 +67,44 @@ fn plain_admits_tokens_of_a_trusted_request() {
     assert_eq!(calls(&call, request("mail bob https://ours.example", SECRET)).0, 0);
 }
 
+/// The label of a set is that of the field that it names, and of what the field is in.
+#[test]
+fn a_set_of_a_field_has_the_label_of_the_field() {
+    let end = |path: &str, result: Data, value: &str| {
+        let rule = |path: &str| format!("{{path: \"{path}\", untrusted: true, secret: false}}");
+        let text = format!(
+            "tool profile() -> {{email: Str, bio: Str, tags: List Str}} @ [] read fields [{}, {}]\n\
+             tool fill(value: Str) -> Str @ [] write among [{{tool: \"profile\", params: {{value: [\"{path}\"]}}}}]\n\
+             tool[fill] {{value: [\"U\"]: \"{value}\"}}",
+            rule("bio"),
+            rule("tags[]")
+        );
+        let answer = |request: &Request| match &request.call {
+            machine::Call::Tool { tool, .. } if &*tool.name == "profile" => {
+                Response::Tool(Ok(result.clone()))
+            }
+            _ => ok(request),
+        };
+        let (_, all) = run(&text, Config::default(), &LabelSpec::TOP, answer);
+        all.end.expect("everything is seen")
+    };
+    let profile = |bio: Data| {
+        let tags = Data::list([Data::str("eve")]);
+        Data::record([("email".into(), Data::str("me")), ("bio".into(), bio), ("tags".into(), tags)])
+    };
+    let whole = || profile(Data::str("eve"));
+    assert_eq!(end("email", whole(), "me"), "[\"U\"]:\"ok\"");
+    assert_eq!(end("email", whole(), "eve"), "flow");
+    // What is in the value counts, and `{*}` is every field.
+    for path in ["bio", "tags", "{*}"] {
+        assert_eq!(end(path, whole(), "eve"), "flow", "{path}");
+    }
+    assert_eq!(end("{keys}", whole(), "bio"), "[\"U\"]:\"ok\"");
+    // That another part has not its type is for nobody to know who sees this one alone.
+    assert_eq!(end("email", profile(Data::Null), "me"), "[\"U\"]:\"ok\"");
+    assert_eq!(end("email", Data::record([("email".into(), Data::Null)]), "me"), "flow");
+}
+
 /// A text that is not plain is asked about like what a bound refuses; a set that admits it lets it pass.
 #[test]
 fn a_text_that_is_not_plain_is_asked_about_if_refused() {

@@ -6,8 +6,8 @@ use super::{Ast, Op, Program, Reply};
 use core_ir::{
     Among, AmongSource, AnswerSink, Approve, Bound, Builder, Catches, Code, Comparison, Data, EffectClass,
     EnumType, Globals, IfSugar, KeyDecl, LabelName, LabelSpec, Lattice, LatticeKind, Measure, ModelParams,
-    Name, Num, PartLabel, PartPath, Plain, Pred, Prim, Principal, Principals, ResultParts, Schema, StoreDecl,
-    Term, ToolDecl, ToolId, ToolParam, Type,
+    Name, Num, PartLabel, PartPath, Plain, Pred, Prim, Principal, Principals, ResultParts, Schema, SetStep,
+    StoreDecl, Term, ToolDecl, ToolId, ToolParam, Type,
 };
 use diagnostics::{FileId, Span};
 use std::sync::Arc;
@@ -367,7 +367,7 @@ pub(crate) fn program(rng: &mut Rng, style: &Style) -> Program {
         .unwrap_or_else(|| LatticeKind::ALL.get(drawn + 1).map_or(LatticeKind::default(), |(_, kind)| *kind));
     let mut tools = tools(rng, lattice, style.approve, style.at_most && (style.in_order || !style.parallel));
     if style.among {
-        add_sets(rng, lattice, &mut tools);
+        add_sets(rng, lattice, &mut tools, style.parts);
     }
     if style.plain {
         add_forms(rng, &mut tools);
@@ -382,7 +382,7 @@ pub(crate) fn program(rng: &mut Rng, style: &Style) -> Program {
     let offered = if style.typed { 0 } else { tools.len() };
     // After the others, whose places programs know.
     if style.among {
-        add_listed(rng, lattice, &mut tools);
+        add_listed(rng, lattice, &mut tools, style.parts);
     }
     let mut stores = stores(rng, lattice);
     let models = models(rng, offered);
@@ -608,7 +608,7 @@ fn part(rng: &mut Rng, lattice: LatticeKind, paths: &[&str]) -> PartLabel {
 
 /// Gives some tools sets, and some of those that want approval want it only where their bounds would refuse.
 /// Programs call the reads of sets themselves, too.
-fn add_sets(rng: &mut Rng, lattice: LatticeKind, tools: &mut [ToolDecl]) {
+fn add_sets(rng: &mut Rng, lattice: LatticeKind, tools: &mut [ToolDecl], parts: bool) {
     // Numbers of their own, so that the rest does not depend on them.
     let mut rng = Rng::new(rng.0.rotate_left(41));
     let reads = ["check", "maybe"];
@@ -631,7 +631,15 @@ fn add_sets(rng: &mut Rng, lattice: LatticeKind, tools: &mut [ToolDecl]) {
                 0 => AmongSource::Request,
                 n => AmongSource::Tool(reads[n % 2].into()),
             };
-            let path = |rng: &mut Rng| if rng.chance(20) { vec!["a".into()] } else { Vec::new() };
+            let path = |rng: &mut Rng| match rng.chance(20) {
+                true if parts => match rng.below(3) {
+                    0 => vec![SetStep::Values],
+                    1 => vec![SetStep::Keys],
+                    _ => vec![SetStep::Field("a".into())],
+                },
+                true => vec![SetStep::Field("a".into())],
+                false => Vec::new(),
+            };
             let several = tool.params.len() > 1 && rng.chance(25);
             let params = match several {
                 true => tool.params.iter().map(|p| (p.name.clone(), path(&mut rng))).collect(),
@@ -647,27 +655,39 @@ fn add_sets(rng: &mut Rng, lattice: LatticeKind, tools: &mut [ToolDecl]) {
 }
 
 /// Some sets are of a read that gives several items, with a part for each parameter. Programs hardly call it.
-fn add_listed(rng: &mut Rng, lattice: LatticeKind, tools: &mut Vec<ToolDecl>) {
+fn add_listed(rng: &mut Rng, lattice: LatticeKind, tools: &mut Vec<ToolDecl>, parts: bool) {
     // Numbers of their own, so that the rest does not depend on them.
     let mut rng = Rng::new(rng.0.rotate_left(7));
     if rng.chance(50) {
         return;
     }
-    let parts = [("a".into(), Type::Num), ("b".into(), Type::Str)];
+    let fields = [("a".into(), Type::Num), ("b".into(), Type::Str)];
     for tool in tools.iter_mut().filter(|t| !t.among.is_empty()) {
-        for among in tool.among.iter_mut().filter(|_| rng.chance(70)) {
+        for among in tool.among.iter_mut() {
+            if !rng.chance(70) {
+                continue;
+            }
             among.source = AmongSource::Tool("listed".into());
             for (param, path) in &mut among.params {
-                *path = vec![if &**param == "b" { "b" } else { "a" }.into()];
+                *path = vec![match parts.then(|| rng.below(8)) {
+                    Some(0) => SetStep::Values,
+                    Some(1) => SetStep::Keys,
+                    _ => SetStep::Field(if &**param == "b" { "b" } else { "a" }.into()),
+                }];
             }
         }
     }
+    let label = spec(&mut rng, lattice, 5, 80);
+    let paths = ["", "[]", "[].a", "[].b", "[]{*}", "[].c"];
+    let rules = (0..if parts { rng.below(4) } else { 0 }).map(|_| part(&mut rng, lattice, &paths));
+    let rules = ResultParts::new(rules.collect::<Vec<_>>());
     tools.push(ToolDecl {
         effect: EffectClass::Read,
-        label: spec(&mut rng, lattice, 5, 80),
+        label,
         control: LabelSpec::TOP,
-        result: Type::list(Type::record(parts)),
+        result: Type::list(Type::record(fields)),
         params: Vec::new(),
+        parts: rules,
         ..ToolDecl::unknown("listed".into(), NOWHERE)
     });
 }

@@ -6,7 +6,7 @@ use core_ir::{
     Among, AmongSource, Approve, Bound, BoundOrigin, Branch, Builder, Catches, Code, Comparison, Data,
     Delegated, Effect, EffectClass, EffectRow, EnumType, Globals, IfSugar, KeyDecl, LabelName, LabelSpec,
     LetSugar, Measure, ModelParams, Name, Num, PartLabel, PartPath, PathStep, Plain, Pred, Prim, Recv,
-    ResultParts, Role, StoreDecl, StoreId, Term, TermId, ToolDecl, ToolId, ToolParam, Type,
+    ResultParts, Role, SetStep, StoreDecl, StoreId, Term, TermId, ToolDecl, ToolId, ToolParam, Type,
 };
 use diagnostics::{FileId, Span};
 use std::collections::BTreeSet;
@@ -334,6 +334,13 @@ impl Gen<'_> {
         ResultParts::new(rules)
     }
 
+    fn set_path(&mut self) -> Vec<SetStep> {
+        let names = self.names(2);
+        let path = names.into_iter().map(|n| if self.flag() { SetStep::Field(n) } else { SetStep::Values });
+        let path: Vec<SetStep> = path.collect();
+        path.into_iter().chain(self.flag().then_some(SetStep::Keys)).collect()
+    }
+
     fn among(&mut self) -> Box<[Among]> {
         let sets = self.pick(9).saturating_sub(6);
         (0..sets)
@@ -343,7 +350,7 @@ impl Gen<'_> {
                     Some(tool) => AmongSource::Tool(tool),
                 };
                 let names = self.names(2);
-                let mut params: Vec<_> = names.into_iter().map(|n| (n, self.names(2))).collect();
+                let mut params: Vec<_> = names.into_iter().map(|n| (n, self.set_path())).collect();
                 if params.is_empty() {
                     params.push(("x".into(), Vec::new()));
                 }
