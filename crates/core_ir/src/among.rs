@@ -6,7 +6,7 @@
 //!
 //! Source: `docs/calculus.md` §10, bounded endorsement.
 
-use crate::{Data, Name, Num, PartLabel, PathStep, ResultParts, Type};
+use crate::{Data, Name, Num, PartLabel, PathStep, Region, ResultParts, Type};
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::fmt;
@@ -19,8 +19,23 @@ pub const MAX_CHOSEN_ITEMS: usize = 1_000;
 pub enum AmongSource {
     /// The tokens of the run's input ([`tokens`]).
     Request,
+    /// The addresses at the sites that tokens of the run's input name ([`Region::sites`]).
+    Sites,
     /// The result of a tool that is called once, before the first step of the run.
     Tool(Name),
+    /// The paths or addresses below a place.
+    Below(Region),
+    /// Values that the policy states.
+    Values(Box<[Data]>),
+}
+
+/// Number of values that an argument could have been chosen from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SetSize {
+    /// So many. Of a list, each item is one of them.
+    Values(usize),
+    /// Any path or address below these places.
+    Below(Vec<Region>),
 }
 
 /// A step from an item of a set to the values in it. Lists on the way represent their items.
@@ -75,7 +90,7 @@ impl fmt::Display for SetStep {
 ///
 /// # Examples
 /// ```
-/// use core_ir::{Among, AmongSource, Data, SetStep, Type};
+/// use core_ir::{Among, AmongSource, Data, SetSize, SetStep, Type};
 /// // The address of a contact.
 /// let contacts = AmongSource::Tool("contacts".into());
 /// let email = vec![SetStep::Field("email".into())];
@@ -83,7 +98,7 @@ impl fmt::Display for SetStep {
 /// let bob = Data::record([("email".into(), Data::str("bob@example.org"))]);
 /// let items = [bob];
 /// let bob = Data::str("bob@example.org");
-/// assert_eq!(among.choices(&items, &Type::Dyn, &[&bob]), Some(1));
+/// assert_eq!(among.choices(&items, &Type::Dyn, &[&bob]), Some(SetSize::Values(1)));
 /// let eve = Data::str("eve@example.org");
 /// assert_eq!(among.choices(&items, &Type::Dyn, &[&eve]), None);
 /// ```
@@ -96,15 +111,19 @@ pub struct Among {
 }
 
 impl Among {
-    /// The entry as data: `{tool: NAME, params: {PARAMETER: [STEP, …], …}}`, without `tool` for the request.
+    /// The entry as data: `{tool: NAME, params: {PARAMETER: [STEP, …], …}}`, with `sites: true`, `below: PLACE`
+    /// or `values: […]` instead of `tool` for other sources, and with none of them for the request.
     pub fn to_data(&self) -> Data {
         let path = |path: &[SetStep]| Data::list(path.iter().map(|s| Data::str(s.to_string())));
         let params = Data::record(self.params.iter().map(|(n, p)| (n.clone(), path(p))));
-        let tool = match &self.source {
+        let source = match &self.source {
             AmongSource::Request => None,
+            AmongSource::Sites => Some(("sites".into(), Data::Bool(true))),
             AmongSource::Tool(name) => Some(("tool".into(), Data::str(&**name))),
+            AmongSource::Below(region) => Some(("below".into(), Data::str(region.to_string()))),
+            AmongSource::Values(values) => Some(("values".into(), Data::list(values.iter().cloned()))),
         };
-        Data::record(tool.into_iter().chain([("params".into(), params)]))
+        Data::record(source.into_iter().chain([("params".into(), params)]))
     }
 
     /// Reads [`Among::to_data`].
@@ -117,9 +136,14 @@ impl Among {
     /// ```
     pub fn from_data(data: &Data) -> Option<Among> {
         let Data::Record(fields) = data else { return None };
-        let source = match data.field("tool") {
+        let named = ["tool", "sites", "below", "values"];
+        let named = named.into_iter().find_map(|name| Some((name, data.field(name)?)));
+        let source = match named {
             None => AmongSource::Request,
-            Some(Data::Str(name)) => AmongSource::Tool(Name::from(&**name)),
+            Some(("tool", Data::Str(name))) => AmongSource::Tool(Name::from(&**name)),
+            Some(("sites", Data::Bool(true))) => AmongSource::Sites,
+            Some(("below", Data::Str(place))) => AmongSource::Below(Region::new(place).ok()?),
+            Some(("values", Data::List(values))) => AmongSource::Values(values.iter().cloned().collect()),
             Some(_) => return None,
         };
         let known = 1 + usize::from(source != AmongSource::Request);
@@ -132,16 +156,43 @@ impl Among {
         (fields.len() == known && !params.is_empty()).then_some(Among { source, params })
     }
 
-    /// Number of values that the arguments could have been chosen from, if they are in the set. `args` are in
-    /// the order of [`Among::params`]. Several parameters are chosen by one item.
+    /// What the arguments could have been chosen from, if they are in the set. `items` are those of the source:
+    /// tokens of the request, items of a result. `args` are in the order of [`Among::params`]. Several parameters are chosen by one item.
     ///
     /// A list is in a set if it is an element, or if it has between one and [`MAX_CHOSEN_ITEMS`] items and
     /// each is an element.
     ///
     /// A value that has not the type that `result`, the type of what the items were read from, has there is no
     /// element.
-    pub fn choices(&self, items: &[Data], result: &Type, args: &[&Data]) -> Option<usize> {
+    pub fn choices(&self, items: &[Data], result: &Type, args: &[&Data]) -> Option<SetSize> {
         debug_assert_eq!(self.params.len(), args.len());
+        let regions = match &self.source {
+            AmongSource::Sites => {
+                let mut sites: Vec<Region> = Vec::new();
+                let found = items.iter().filter_map(Data::as_str).flat_map(Region::sites);
+                found.for_each(|site| {
+                    if !sites.contains(&site) {
+                        sites.push(site);
+                    }
+                });
+                sites
+            }
+            AmongSource::Below(region) => vec![region.clone()],
+            AmongSource::Request | AmongSource::Tool(_) | AmongSource::Values(_) => {
+                return self.values(items, result, args).map(SetSize::Values);
+            }
+        };
+        // INVARIANT: such a source is one of single parameters, without a path.
+        let [arg] = args else { return None };
+        let is_in = |text: &Data| text.as_str().is_some_and(|t| regions.iter().any(|r| r.has(t)));
+        let all = match arg {
+            Data::List(items) if (1..=MAX_CHOSEN_ITEMS).contains(&items.len()) => items.iter().all(is_in),
+            one => is_in(one),
+        };
+        all.then_some(SetSize::Below(regions))
+    }
+
+    fn values(&self, items: &[Data], result: &Type, args: &[&Data]) -> Option<usize> {
         let [(_, path)] = &self.params[..] else {
             let matches = |item: &&Data| {
                 self.params.iter().zip(args).all(|((_, path), arg)| {
@@ -463,7 +514,7 @@ mod tests {
         let params = vec![("to".into(), field("iban")), ("amount".into(), field("total"))];
         let among = Among { source: AmongSource::Tool("bills".into()), params };
         let n = |n: i64| Data::Num(Num::from(n));
-        assert_eq!(among.choices(&bills, &Type::Dyn, &[&Data::str("A1"), &n(5)]), Some(2));
+        assert_eq!(among.choices(&bills, &Type::Dyn, &[&Data::str("A1"), &n(5)]), Some(SetSize::Values(2)));
         assert_eq!(among.choices(&bills, &Type::Dyn, &[&Data::str("A1"), &n(9000)]), None);
     }
 
@@ -472,7 +523,7 @@ mod tests {
         let among = Among { source: AmongSource::Request, params: vec![("to".into(), Vec::new())] };
         let set = [Data::str("a"), Data::str("b")];
         let list = |items: &[&str]| Data::list(items.iter().map(|s| Data::str(*s)));
-        assert_eq!(among.choices(&set, &Type::Dyn, &[&list(&["b", "a"])]), Some(2));
+        assert_eq!(among.choices(&set, &Type::Dyn, &[&list(&["b", "a"])]), Some(SetSize::Values(2)));
         assert_eq!(among.choices(&set, &Type::Dyn, &[&list(&["b", "c"])]), None);
         assert_eq!(among.choices(&set, &Type::Dyn, &[&list(&[])]), None);
         let long = vec!["a"; MAX_CHOSEN_ITEMS + 1];

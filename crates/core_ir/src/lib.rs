@@ -37,7 +37,7 @@ mod term;
 mod ty;
 pub mod vendor;
 
-pub use among::{Among, AmongSource, SetStep};
+pub use among::{Among, AmongSource, SetSize, SetStep};
 pub use bound_origin::BoundOrigin;
 pub use data::{Data, DataError, MAX_DATA_DEPTH, Name};
 pub use effect::{Effect, EffectRow};
@@ -47,7 +47,7 @@ pub use label::{
 pub use lower::{END, Instruction, Instructions, Op, Operand};
 pub use num::{Num, NumError};
 pub use parts::{LabelName, MAX_PATH_STEPS, PartLabel, PartPath, PartRules, PathStep, ResultParts};
-pub use places::Places;
+pub use places::{Places, Region};
 pub use plain::{AnswerSink, Link, LinkKind, Plain};
 pub use pred::{Comparison, Measure, Pred};
 pub use print::{Style, print_code, print_data, print_term, print_with, write_data};

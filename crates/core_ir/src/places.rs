@@ -1,6 +1,6 @@
 //! Labels by places: of files by their paths, and of pages by their addresses.
 //!
-//! Entry point: [`Places::label`].
+//! Entry points: [`Places::label`], and [`Region::has`] for what an argument may lead to.
 //!
 //! Invariant: a text that may lead elsewhere than it says is at no place: `..` in a path, a user before a
 //! host, an encoded slash.
@@ -8,6 +8,7 @@
 //! Source: `docs/calculus.md` §10, parts of a result.
 
 use crate::{LabelSpec, Name};
+use std::fmt;
 
 /// The labels of places.
 ///
@@ -34,8 +35,137 @@ struct Place {
     below: bool,
 }
 
+/// A place and what is below it, where untrusted data may choose.
+///
+/// A text is in it only if nobody who reads it may take it for something elsewhere. So less is in a region
+/// than at a [place](Places) of the same name: no percent-encoding of what divides or leads up, no segment of
+/// dots and spaces, no letter that looks like a slash or a dot, and no second slash at the beginning.
+///
+/// # Examples
+/// ```
+/// use core_ir::Region;
+/// let downloads = Region::new("/downloads/").unwrap();
+/// assert!(downloads.has("/downloads/a/bill.pdf"));
+/// // The place itself is not below it, and `..` leads elsewhere.
+/// assert!(!downloads.has("/downloads") && !downloads.has("/downloads/../etc/passwd"));
+/// let site = Region::new("https://shop.example/").unwrap();
+/// assert!(site.has("https://shop.example/cart?item=3") && !site.has("https://shop.example.evil.example/"));
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Region {
+    text: Name,
+    root: Root,
+    segments: Vec<Name>,
+    /// True for all of a host, its first page included.
+    is_site: bool,
+}
+
+impl Region {
+    /// The region below a path or address.
+    ///
+    /// # Errors
+    /// The text is no path or address, or one without a beginning.
+    pub fn new(text: &str) -> Result<Region, &'static str> {
+        let (root, segments) =
+            normalized(text).filter(|_| !is_odd(text)).ok_or("this is no path or address")?;
+        if segments.iter().any(|s| s.contains(['*', '?', '#'])) {
+            return Err("a place has no `*`, `?` or `#`");
+        }
+        if root == Root::Relative && segments.is_empty() {
+            return Err("this is no path or address");
+        }
+        let is_site = segments.is_empty() && matches!(root, Root::Url(_));
+        Ok(Region { text: text.into(), root, segments, is_site })
+    }
+
+    /// The sites that a token of a request names: its scheme and host. A host without a scheme begins with
+    /// `www.`, because the name of a file may look like one; it may then be reached by either scheme.
+    pub fn sites(token: &str) -> Vec<Region> {
+        let (with_scheme, host) = match token.split_once("://") {
+            Some((scheme, rest)) if ["http", "https"].iter().any(|s| scheme.eq_ignore_ascii_case(s)) => {
+                (vec![scheme], rest)
+            }
+            None if token.get(..4).is_some_and(|w| w.eq_ignore_ascii_case("www.")) => {
+                (vec!["https", "http", ""], token)
+            }
+            _ => return Vec::new(),
+        };
+        let host = host.split(['/', '?', '#']).next().unwrap_or("");
+        let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | ':');
+        if !host.contains('.') || !host.chars().all(plain) {
+            return Vec::new();
+        }
+        let address = |scheme: &str| match scheme {
+            "" => host.to_ascii_lowercase(),
+            scheme => format!("{scheme}://{host}"),
+        };
+        let site = |scheme| Some(Region { is_site: true, ..Region::new(&address(scheme)).ok()? });
+        with_scheme.into_iter().filter_map(site).collect()
+    }
+
+    /// Returns whether a text leads below the place. The place itself is not below it, unless it is a site.
+    pub fn has(&self, text: &str) -> bool {
+        if is_odd(text) {
+            return false;
+        }
+        let Some((root, mut segments)) = normalized(text) else { return false };
+        // The host of a site without a scheme stands as the first segment.
+        if self.is_site
+            && self.root == Root::Relative
+            && let Some(first) = segments.first_mut()
+        {
+            let end = first.find(['?', '#']).unwrap_or(first.len());
+            *first = first[..end].to_ascii_lowercase().into();
+        }
+        self.root == root
+            && segments.starts_with(&self.segments)
+            && (segments.len() > self.segments.len() || self.is_site)
+    }
+}
+
+impl fmt::Display for Region {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+/// Returns true if some reader of a path or address may take it for another one.
+fn is_odd(text: &str) -> bool {
+    let lower = text.to_ascii_lowercase();
+    // What is decoded twice.
+    lower.contains("%25")
+        // The beginning of an address with another host.
+        || text.starts_with("//")
+        // Letters that are a slash, a backslash or a dot once they are folded, and invisible ones.
+        || text.contains(|c: char| {
+            matches!(
+                c,
+                '\u{2024}'..='\u{2026}'
+                    | '\u{2044}'
+                    | '\u{2215}'
+                    | '\u{2216}'
+                    | '\u{29f5}'
+                    | '\u{29f8}'
+                    | '\u{fe52}'
+                    | '\u{fe68}'
+                    | '\u{ff0e}'
+                    | '\u{ff0f}'
+                    | '\u{ff3c}'
+                    | '\u{ad}'
+                    | '\u{200b}'..='\u{200f}'
+                    | '\u{2028}'..='\u{202e}'
+                    | '\u{2060}'..='\u{206f}'
+                    | '\u{feff}'
+            )
+        })
+        // `.. ` and `...` lead up where spaces and dots at the end are left out.
+        || text.split(['/', '?', '#']).any(|segment| {
+            segment.chars().filter(|c| *c == '.').count() > 1 && segment.chars().all(|c| c == '.' || c == ' ')
+        })
+}
+
 /// Beginning of a path or address.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Root {
     /// `/`.
     Absolute,
@@ -214,6 +344,86 @@ mod tests {
             "",
         ] {
             assert_eq!(at(&places, outside), None, "{outside}");
+        }
+    }
+
+    #[test]
+    fn nothing_escapes_from_a_region() {
+        let downloads = Region::new("/downloads/").unwrap();
+        for inside in ["/downloads/a", "/downloads//a/./b.pdf", "/downloads/a b/ü.txt", "/downloads/.a"] {
+            assert!(downloads.has(inside), "{inside}");
+        }
+        for outside in [
+            "",
+            "/",
+            "/downloads",
+            "/downloads/",
+            "/downloads/.",
+            "/downloadsx/a",
+            "/Downloads/a",
+            "downloads/a",
+            " /downloads/a",
+            "~/downloads/a",
+            "/downloads/../etc/passwd",
+            "/downloads/a/../../etc",
+            "/downloads/..",
+            "/downloads/.. /etc",
+            "/downloads/.../etc",
+            "/downloads/a\\..\\..\\etc",
+            "/downloads/%2e%2e/etc",
+            "/downloads/%2E%2E%2Fetc",
+            "/downloads/%252e%252e/etc",
+            "/downloads/\u{ff0e}\u{ff0e}/etc",
+            "/downloads/\u{2025}/etc",
+            "/downloads/a\u{2215}b",
+            "/downloads/a\0",
+            "/downloads/a\nb",
+            "/downloads/\u{202e}a",
+            "//downloads/a",
+            "file:///downloads/a",
+            "https://evil.example/downloads/a",
+        ] {
+            assert!(!downloads.has(outside), "{outside:?}");
+        }
+        let notes = Region::new("notes").unwrap();
+        assert!(notes.has("notes/a") && notes.has("./notes/a"));
+        assert!(!notes.has("notes") && !notes.has("NOTES/a") && !notes.has("/notes/a"));
+        for wrong in ["", ".", "/a/../b", "/a/*", "https://me@a.example/", "//a", "/a?b", "https://"] {
+            assert!(Region::new(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_request_names_sites() {
+        let has = |token: &str, text: &str| Region::sites(token).iter().any(|site| site.has(text));
+        let shop = "https://shop.example/offers?page=2";
+        for inside in ["https://shop.example", "https://SHOP.example/cart", "HTTPS://shop.example/a?b=c#d"] {
+            assert!(has(shop, inside), "{inside}");
+        }
+        for outside in [
+            "http://shop.example/cart",
+            "shop.example/cart",
+            "https://ads.example/",
+            "https://shop.example.ads.example/",
+            "https://shop.example@ads.example/",
+            "https://ads.example/https://shop.example/",
+            "https://ads.example\\@shop.example/",
+            "https://shop.example:8080/",
+            "https://shop.example\u{ff0f}.ads.example/",
+            "//shop.example/cart",
+            "https:/shop.example/",
+            "https://shop.example/../x",
+            "javascript://shop.example/%0aalert(1)",
+        ] {
+            assert!(!has(shop, outside), "{outside}");
+        }
+        for inside in ["www.shop.example", "www.shop.example/a", "https://WWW.shop.example/a?b"] {
+            assert!(has("www.shop.example/offers", inside), "{inside}");
+        }
+        assert!(!has("www.shop.example", "shop.example") && !has("www.shop.example", "www.shop.example.ads"));
+        // The name of a file may look like a host.
+        for none in ["notes.zip", "bob@shop.example", "ftp://shop.example/a", "https://localhost/", "www."] {
+            assert_eq!(Region::sites(none), [], "{none}");
         }
     }
 

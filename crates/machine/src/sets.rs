@@ -9,7 +9,7 @@
 
 use crate::value::Tool;
 use crate::{Call, Config, Deadlines, Machine, Output, Part, Place, ROOT, Request, RequestId, Response};
-use core_ir::{Among, AmongSource, Code, Data, Label, Lattice, Name, ToolDecl, Type, among};
+use core_ir::{Among, AmongSource, Code, Data, Label, Lattice, Name, SetSize, ToolDecl, Type, among};
 use std::sync::Arc;
 
 /// Arguments that their bounds refuse and a set admits: whoever controls them has chosen one of its values.
@@ -17,8 +17,8 @@ use std::sync::Arc;
 pub struct Choice {
     /// The parameters that are chosen together; mostly one.
     pub params: Vec<Name>,
-    /// Number of values in the set. Of a list, each item is one of them.
-    pub of: usize,
+    /// What was chosen from.
+    pub of: SetSize,
 }
 
 /// The sets of a run.
@@ -61,7 +61,7 @@ impl Sets {
         if all.clone().next().is_none() && !is_plain {
             return None;
         }
-        let named = is_plain || all.any(|a| a.source == AmongSource::Request);
+        let named = is_plain || all.any(|a| matches!(a.source, AmongSource::Request | AmongSource::Sites));
         let request = named.then(|| {
             let stated = config.request.as_ref().map(|text| Data::Str(text.clone()));
             let tokens = stated.as_ref().or(input).map(among::tokens).unwrap_or_default();
@@ -93,7 +93,9 @@ impl Sets {
     /// The label of a set: that of what its values are in, of them, and of what is in them.
     pub(crate) fn label(&self, lattice: &mut Lattice, among: &Among) -> Option<Label> {
         match &among.source {
-            AmongSource::Request => self.request_label(),
+            AmongSource::Request | AmongSource::Sites => self.request_label(),
+            // The policy is the same in every run.
+            AmongSource::Below(_) | AmongSource::Values(_) => Some(Label::BOTTOM),
             AmongSource::Tool(name) => {
                 let read = self.reads.iter().find(|r| r.tool.name == *name)?;
                 Some(among.rules(&read.tool.parts).into_iter().fold(read.label, |all, rule| {
@@ -107,9 +109,13 @@ impl Sets {
     }
 
     /// The items of a set, none if it could not be read, and the type of what they were read from.
-    pub(crate) fn items(&self, among: &Among) -> Option<(&[Data], &Type)> {
+    pub(crate) fn items<'a>(&'a self, among: &'a Among) -> Option<(&'a [Data], &'a Type)> {
         match &among.source {
-            AmongSource::Request => self.request.as_ref().map(|(_, items)| (&**items, &Type::Dyn)),
+            AmongSource::Request | AmongSource::Sites => {
+                self.request.as_ref().map(|(_, items)| (&**items, &Type::Dyn))
+            }
+            AmongSource::Below(_) => Some((&[], &Type::Dyn)),
+            AmongSource::Values(values) => Some((values, &Type::Dyn)),
             AmongSource::Tool(name) => {
                 let read = self.reads.iter().find(|r| r.tool.name == *name)?;
                 // Where parts have labels of their own, along a path only the type of what is there is looked

@@ -115,6 +115,7 @@ impl Policy {
             file,
             lattice: Lattice::new(LatticeKind::TwoAxis),
             principals: Principals::default(),
+            people: Vec::new(),
             found: Vec::new(),
         };
         for e in &errors {
@@ -322,6 +323,8 @@ struct PolicyReader {
     lattice: Lattice,
     /// The principals, as far as the file lists them.
     principals: Principals,
+    /// The values that name principals, in the order of the file.
+    people: Vec<sets::Person>,
     found: Vec<Diagnostic>,
 }
 
@@ -526,20 +529,20 @@ impl PolicyReader {
     /// A principal: the values that name it, and perhaps that it is trusted.
     fn principal(&mut self, name: Name, value: &Value<'_>) {
         let DeValue::Table(table) = value.get_ref() else {
-            return self.named_by(&[value], &Principal { name, trusted: false });
+            return self.named_by(&[(None, value)], &Principal { name, trusted: false });
         };
         let (mut trusted, mut values) = (false, Vec::new());
         for (key, value) in table.iter() {
             match &**key.get_ref() {
                 "trusted" => trusted = self.boolean(value),
-                _ => values.push(value),
+                key => values.push((Some(Name::from(key)), value)),
             }
         }
         self.named_by(&values, &Principal { name, trusted });
     }
 
-    fn named_by(&mut self, values: &[&Value<'_>], principal: &Principal) {
-        for value in values {
+    fn named_by(&mut self, values: &[(Option<Name>, &Value<'_>)], principal: &Principal) {
+        for (key, value) in values {
             let texts = match value.get_ref() {
                 DeValue::Array(texts) => texts.iter().collect(),
                 _ => vec![*value],
@@ -558,6 +561,8 @@ impl PolicyReader {
                     self.found.push(d.help("write a text that names the principal, or remove it"));
                     continue;
                 }
+                let (name, key, value) = (principal.name.clone(), key.clone(), Name::from(&**s));
+                self.people.push(sets::Person { name, key, value });
                 let old = self.principals.values.insert(Name::from(&**s), principal.clone());
                 if let Some(old) = old.filter(|old| old.name != principal.name) {
                     let message = format!("`{}` names `{}`, too", clip(s), clip(&old.name));
@@ -592,7 +597,7 @@ impl PolicyReader {
             "at_most",
             "allow",
         ];
-        let mut says = Signature::default();
+        let (mut says, mut bound_sets) = (Signature::default(), Vec::new());
         let Some(table) = self.table(value, "a table such as { effect = \"read\" }") else { return says };
         for (key, value) in table.iter() {
             says.keys.push((key.get_ref().to_string(), self.span(key.span())));
@@ -629,14 +634,22 @@ impl PolicyReader {
                     };
                     for (name, bound) in bounds.iter() {
                         let span = self.span(name.span());
-                        if let Some(label) = self.label(bound) {
-                            says.bounds.push((name.get_ref().to_string().into(), label, span));
+                        let name = Name::from(name.get_ref().to_string());
+                        // Trusted data, and what is below the place.
+                        if let DeValue::String(text) = bound.get_ref()
+                            && text.starts_with("under:")
+                        {
+                            says.bounds.push((name.clone(), LabelSpec::BOTTOM, span));
+                            bound_sets.extend(self.set_of(name, bound));
+                        } else if let Some(label) = self.label(bound) {
+                            says.bounds.push((name, label, span));
                         }
                     }
                 }
                 other => self.unknown_key(other, key.span(), KEYS),
             }
         }
+        says.among.extend(bound_sets);
         says
     }
 

@@ -3,15 +3,26 @@
 //! Invariant: a set is a fixed source. Nothing of it is taken from the text of an argument.
 
 use super::{Policy, PolicyReader, Signature, Value, codes};
-use core_ir::{Among, AmongSource, Code, Name, SetStep, ToolDecl, among};
+use core_ir::{Among, AmongSource, Code, Data, Name, Region, SetStep, ToolDecl, among};
 use diagnostics::{Diagnostic, Span, clip, nearest};
+use std::borrow::Cow;
+use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 /// A set of a signature, with its place in the file.
 pub(super) type SetRule = (Among, Span);
 
-const HELP: &str = "write `request`, `tools.NAME()`, or `tools.NAME().FIELD`, with `{*}` for each field, `{keys}` for the \
-                    keys, and `|` between several";
+/// A value that names a principal.
+#[derive(Clone, Debug)]
+pub(super) struct Person {
+    pub(super) name: Name,
+    /// What it is: `email`, if the table says so.
+    pub(super) key: Option<Name>,
+    pub(super) value: Name,
+}
+
+const HELP: &str = "write `request`, `below(request)`, `under:/downloads/`, `principals.NAME.KEY`, `tools.NAME()` or \
+                    `tools.NAME().FIELD`, with `{*}` for each name and `|` between several";
 
 impl PolicyReader {
     /// `among`: a table with a set for each parameter, or a list of tables, each for parameters that are
@@ -38,15 +49,18 @@ impl PolicyReader {
     }
 
     fn single_sets(&mut self, sets: &DeTable<'_>) -> Vec<SetRule> {
-        let mut out = Vec::new();
-        for (param, set) in sets.iter() {
-            let param = Name::from(&**param.get_ref());
-            for (source, path) in self.sources(set) {
-                let among = Among { source, params: vec![(param.clone(), path)] };
-                out.push((among, self.span(set.span())));
-            }
-        }
-        out
+        let of = |(param, set): (&Spanned<Cow<'_, str>>, _)| self.set_of(Name::from(&**param.get_ref()), set);
+        sets.iter().flat_map(of).collect()
+    }
+
+    /// The sets of a parameter.
+    pub(super) fn set_of(&mut self, param: Name, set: &Value<'_>) -> Vec<SetRule> {
+        let span = self.span(set.span());
+        let sources = self.sources(set);
+        sources
+            .into_iter()
+            .map(|(source, path)| (Among { source, params: vec![(param.clone(), path)] }, span))
+            .collect()
     }
 
     /// Parameters that take their values from one item.
@@ -64,7 +78,7 @@ impl PolicyReader {
                 return None;
             };
             let alike = from.get_or_insert_with(|| source.clone()) == source;
-            if !alike || *source == AmongSource::Request {
+            if !alike || !matches!(source, AmongSource::Tool(_)) {
                 let message = "parameters that are chosen together come from the items of one tool's result";
                 let d = Diagnostic::error(codes::WRONG_VALUE, message, self.span(set.span()));
                 self.found.push(d.help(
@@ -78,13 +92,74 @@ impl PolicyReader {
         Some((Among { source: from?, params }, span))
     }
 
+    /// The values of `NAME.KEY` under `[principals]`; `{*}` is each name, or each key.
+    fn values_of(&self, text: &str) -> Result<Box<[Data]>, Diagnostic> {
+        let at = Span { file: self.file, start: 0, end: 0 };
+        let (name, key) = text.split_once('.').map_or((text, None), |(name, key)| (name, Some(key)));
+        let of_name = |p: &&Person| name == "{*}" || *p.name == *name;
+        let people = || self.people.iter().filter(of_name);
+        if people().next().is_none() {
+            let message = format!("`[principals]` has no `{}` with values", clip(name));
+            let d = Diagnostic::error(codes::UNKNOWN_NAME, message, at);
+            return Err(match nearest(name, self.people.iter().map(|p| &*p.name)) {
+                Some(near) => d.help(format!("did you mean `{near}`?")),
+                None => d.help("add it to `[principals]`: `alice = { email = \"alice@example.org\" }`"),
+            });
+        }
+        let of_key = |p: &&Person| key.is_none_or(|key| key == "{*}" || p.key.as_deref() == Some(key));
+        let mut values: Vec<Data> = Vec::new();
+        for person in people().filter(of_key) {
+            let value = Data::str(&*person.value);
+            if !values.contains(&value) {
+                values.push(value);
+            }
+        }
+        if values.is_empty() {
+            let message = format!("no principal has `{}` here", clip(key.unwrap_or_default()));
+            let d = Diagnostic::error(codes::UNKNOWN_NAME, message, at);
+            let keys = || people().filter_map(|p| p.key.as_deref());
+            return Err(match nearest(key.unwrap_or_default(), keys()) {
+                Some(near) => d.help(format!("did you mean `{near}`?")),
+                None => d.help(HELP),
+            });
+        }
+        Ok(values.into())
+    }
+
     /// The sources of a set with the fields that are taken of each. None if there is an error.
     fn sources(&mut self, value: &Value<'_>) -> Vec<(AmongSource, Vec<SetStep>)> {
         let DeValue::String(text) = value.get_ref() else {
             self.wrong(value, "a set such as \"request | tools.contacts().email\"");
             return Vec::new();
         };
-        let all: Option<Vec<_>> = text.split('|').map(|part| source(part.trim())).collect();
+        let parts = text.split('|').map(str::trim);
+        let mut all: Option<Vec<_>> = Some(Vec::new());
+        for part in parts {
+            let found = match (part.strip_prefix("under:"), part.strip_prefix("principals.")) {
+                (Some(place), _) => match Region::new(place) {
+                    Ok(region) => Some((AmongSource::Below(region), Vec::new())),
+                    Err(why) => {
+                        let message = format!("`{}`: {why}", clip(place));
+                        let d = Diagnostic::error(codes::WRONG_VALUE, message, self.span(value.span()));
+                        self.found.push(d.help("write a path or an address: `under:/downloads/`"));
+                        return Vec::new();
+                    }
+                },
+                (_, Some(who)) => match self.values_of(who) {
+                    Ok(values) => Some((AmongSource::Values(values), Vec::new())),
+                    Err(d) => {
+                        let d = Diagnostic { span: Some(self.span(value.span())), ..d };
+                        self.found.push(d);
+                        return Vec::new();
+                    }
+                },
+                _ => source(part),
+            };
+            match (&mut all, found) {
+                (Some(all), Some(found)) => all.push(found),
+                (all, _) => *all = None,
+            }
+        }
         if all.is_none() {
             let message = format!("`{}` is not a set", clip(text));
             let d = Diagnostic::error(codes::WRONG_VALUE, message, self.span(value.span()));
@@ -94,10 +169,13 @@ impl PolicyReader {
     }
 }
 
-/// `request`, or `tools.NAME()` with fields. The name is as it is, so it may have dots.
+/// `request`, `below(request)`, or `tools.NAME()` with fields. The name is as it is, so it may have dots.
 fn source(text: &str) -> Option<(AmongSource, Vec<SetStep>)> {
     if text == "request" {
         return Some((AmongSource::Request, Vec::new()));
+    }
+    if text == "below(request)" {
+        return Some((AmongSource::Sites, Vec::new()));
     }
     let (name, path) = text.strip_prefix("tools.")?.split_once("()")?;
     let fields = match path.strip_prefix('.') {

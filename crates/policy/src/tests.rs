@@ -336,11 +336,36 @@ fn among_names_sets() {
 }
 
 #[test]
+fn sets_are_stated() {
+    use core_ir::{Among, AmongSource, Data, Region};
+    const PEOPLE: &str =
+        "[principals]\nann = { email = [\"a@x\", \"a@y\"], iban = \"DE1\" }\nbob = \"b@x\"\n";
+    let sources = |set: &str| {
+        let found = sets(&format!("{PEOPLE}[tools.send_mail]\namong = {{ to = \"{set}\" }}\n")).unwrap();
+        found.into_iter().map(|a: Among| a.source).collect::<Vec<_>>()
+    };
+    let values = |all: &[&str]| [AmongSource::Values(all.iter().map(|v| Data::str(*v)).collect())];
+    assert_eq!(sources("principals.ann.email"), values(&["a@x", "a@y"]));
+    assert_eq!(sources("principals.ann"), values(&["a@x", "a@y", "DE1"]));
+    assert_eq!(sources("principals.{*}.iban"), values(&["DE1"]));
+    assert_eq!(sources("principals.{*}"), values(&["a@x", "a@y", "DE1", "b@x"]));
+    let below = AmongSource::Below(Region::new("/downloads/").unwrap());
+    assert_eq!(sources("below(request) | under:/downloads/"), [AmongSource::Sites, below.clone()]);
+    // As a bound it is trusted data, and what is below.
+    let policy = "[tools.send_mail]\nbounds = { to = \"under:/downloads/\" }\n";
+    assert_eq!(sets(policy).unwrap(), [Among { source: below, params: vec![("to".into(), Vec::new())] }]);
+}
+
+#[test]
 fn a_wrong_set_is_an_error() {
     for (wrong, code, help) in [
         ("{ too = \"request\" }", codes::UNKNOWN_NAME, "did you mean `to`?"),
         ("{ to = \"tools.adress.book()\" }", codes::UNKNOWN_NAME, "did you mean `address.book`?"),
         ("{ to = \"tools.search()\" }", codes::WRONG_VALUE, "a set is read before the first step"),
+        ("{ to = \"principals.me.email\" }", codes::UNKNOWN_NAME, "add it to `[principals]`"),
+        ("{ to = \"under:\" }", codes::WRONG_VALUE, "write a path or an address"),
+        ("{ to = \"under:/a/../b\" }", codes::WRONG_VALUE, "write a path or an address"),
+        ("[{ to = \"below(request)\", body = \"below(request)\" }]", codes::WRONG_VALUE, "write `[{ to = "),
         ("{ to = \"contacts\" }", codes::WRONG_VALUE, "write `request`, `tools.NAME()`"),
         ("{ to = \"tools.address.book().{keys}.a\" }", codes::WRONG_VALUE, "write `request`, `tools.NAME()`"),
         ("{ to = \"tools.address.book().\" }", codes::WRONG_VALUE, "write `request`, `tools.NAME()`"),

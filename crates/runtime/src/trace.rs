@@ -10,7 +10,7 @@
 
 use crate::provider::Tokens;
 use crate::{Answered, Asked, Binding, Event, Explained, RunReport};
-use core_ir::{Data, Num, Role};
+use core_ir::{Data, Num, Role, SetSize};
 use diagnostics::{Sources, Span};
 use machine::{Choice, Message, Reply, RequestId};
 use serde_json::{Map, Value as Json, json};
@@ -372,11 +372,7 @@ fn request<'a>(
             if let Asked::Tool { choices, .. } = &asking.what
                 && !choices.is_empty()
             {
-                let choice = |c: &Choice| {
-                    let params: Vec<&str> = c.params.iter().map(|n| &**n).collect();
-                    json!({"params": params, "of": c.of})
-                };
-                put("choices", choices.iter().map(choice).collect());
+                put("choices", choices.iter().map(choice_json).collect());
             }
         }
         Asked::Recall { store, key } => {
@@ -478,4 +474,17 @@ fn end(sources: &Sources, report: &RunReport) -> Json {
         }),
     );
     Json::Object(line)
+}
+
+/// A choice that untrusted data had, as traces have it: the `params`, and the number `of` values or the places
+/// `below` which they are.
+pub fn choice_json(choice: &Choice) -> Json {
+    let params: Vec<&str> = choice.params.iter().map(|n| &**n).collect();
+    match &choice.of {
+        SetSize::Values(n) => json!({"params": params, "of": n}),
+        SetSize::Below(places) => {
+            let below: Vec<String> = places.iter().map(ToString::to_string).collect();
+            json!({"params": params, "below": below})
+        }
+    }
 }

@@ -3,7 +3,7 @@
 //! Invariant: what models and tools were told and said is in it only on request ([`Detail::Content`]).
 
 use core_ir::{Data, Name};
-use machine::{Choice, Reply, RequestId};
+use machine::{Reply, RequestId};
 use runtime::{Answered, Asked, Event};
 use serde_json::{Map, Value, json};
 
@@ -65,9 +65,7 @@ pub fn event_json(event: &Event, detail: Detail) -> Option<Value> {
                         && content
                         && !choices.is_empty()
                     {
-                        let params = |c: &Choice| c.params.iter().map(|n| n.to_string()).collect::<Vec<_>>();
-                        let choice = |c: &Choice| json!({"params": params(c), "of": c.of});
-                        put("choices", choices.iter().map(choice).collect());
+                        put("choices", choices.iter().map(runtime::trace::choice_json).collect());
                     }
                 }
                 Asked::Recall { store, key } => {

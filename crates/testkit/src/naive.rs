@@ -1203,10 +1203,15 @@ impl Run<'_> {
                 continue;
             }
             let AmongSource::Tool(name) = &source else {
-                // The input is the request. Here it is trusted and public.
-                let tokens = input.map(core_ir::among::tokens).unwrap_or_default();
-                let set = SetSource { source, tool: None, label: Label::BOTTOM, items: tokens, fits: true };
-                self.sets.push(set);
+                let items = match &source {
+                    // The input is the request. Here it is trusted and public.
+                    AmongSource::Request | AmongSource::Sites => {
+                        input.map(core_ir::among::tokens).unwrap_or_default()
+                    }
+                    AmongSource::Values(values) => values.to_vec(),
+                    AmongSource::Below(_) | AmongSource::Tool(_) => Vec::new(),
+                };
+                self.sets.push(SetSource { source, tool: None, label: Label::BOTTOM, items, fits: true });
                 continue;
             };
             let Some(tool) = code.tools.iter().find(|t| t.name == *name) else { continue };

@@ -261,6 +261,9 @@ impl Chosen {
             Choices::Sets(sets) => {
                 let one = |set: &AmongSource| match set {
                     AmongSource::Request => "the tokens of the request".to_string(),
+                    AmongSource::Sites => "the addresses of the sites that the request names".to_string(),
+                    AmongSource::Below(place) => format!("what is below `{place}`"),
+                    AmongSource::Values(values) => format!("{} that the policy states", values.len()),
                     AmongSource::Tool(name) => format!("what `{name}` gave before the run"),
                 };
                 let all: Vec<String> = sets.iter().map(one).collect();

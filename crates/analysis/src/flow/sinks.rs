@@ -702,7 +702,9 @@ pub(super) fn bound_of(lattice: &mut Lattice, decl: &ToolDecl, param: &Name) -> 
 /// to be trusted and public, like the input.
 pub(super) fn set_label(lattice: &mut Lattice, code: &Code, among: &Among) -> Option<Label> {
     match &among.source {
-        AmongSource::Request => Some(Label::BOTTOM),
+        AmongSource::Request | AmongSource::Sites | AmongSource::Below(_) | AmongSource::Values(_) => {
+            Some(Label::BOTTOM)
+        }
         AmongSource::Tool(name) => {
             let read = code.set_read(name)?;
             let label = lattice.resolve(&read.label).unwrap_or_else(|| lattice.top());

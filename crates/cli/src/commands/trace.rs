@@ -272,7 +272,12 @@ fn show(ui: &Ui, line: &Value) {
                 let params = choice["params"].as_array().into_iter().flatten().filter_map(Value::as_str);
                 let params: Vec<String> = params.map(|p| format!("`{p}`")).collect();
                 let which = params.join(" and ");
-                ui.result(&format!("      {lane}  an attacker may choose {which}: one of {}", choice["of"]));
+                let below = choice["below"].as_array().map(|places| {
+                    let places = places.iter().filter_map(Value::as_str);
+                    format!("any below {}", places.collect::<Vec<_>>().join(" or "))
+                });
+                let from = below.unwrap_or_else(|| format!("one of {}", choice["of"]));
+                ui.result(&format!("      {lane}  an attacker may choose {which}: {from}"));
             }
             for message in line["messages"].as_array().into_iter().flatten() {
                 let role = text_of(message, "role");

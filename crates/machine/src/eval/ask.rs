@@ -7,7 +7,7 @@ use crate::{
 };
 use core_ir::{
     Among, AmongSource, Approve, Candidate, Code, Data, END, Label, Lattice, ModelParams, Name, Plain, Recv,
-    Role, Step, Term, What,
+    Role, SetSize, Step, Term, What,
 };
 use diagnostics::{Span, clip};
 use std::sync::Arc;
@@ -377,7 +377,7 @@ impl Machine {
             while let core_ir::Type::Option(inner) | core_ir::Type::List(inner) = ty {
                 ty = inner;
             }
-            of = items.iter().filter(|token| ty.check(token).is_ok()).count();
+            of = SetSize::Values(items.iter().filter(|token| ty.check(token).is_ok()).count());
         }
         Some(Choice { params: among.params.iter().map(|(n, _)| n.clone()).collect(), of })
     }

@@ -2,7 +2,7 @@
 //! (`proofs/Thm/Examples.v`, `docs/proofs.md`): two worlds that differ in what an observer must not know look
 //! alike to them. And what a set of `among` admits where the driver answers late, or labels its answer.
 
-use core_ir::{Data, Globals, LabelSpec, LatticeKind, Principal};
+use core_ir::{Data, Globals, LabelSpec, LatticeKind, Principal, SetSize};
 use diagnostics::FileId;
 use machine::{Call, Choice, Config, Machine, Output, Request, Response};
 use syntax::lam::{Options, parse};
@@ -246,7 +246,7 @@ fn a_request_admits_its_whole_tokens() {
         assert_eq!(calls(to, n), 0, "{to} {n}");
     }
     let (_, all) = run(&text("Ann Lee", "20"), request(PUBLIC), &PUBLIC, ok);
-    let choice = |param: &str, of| Choice { params: vec![param.into()], of };
+    let choice = |param: &str, of| Choice { params: vec![param.into()], of: SetSize::Values(of) };
     // The text in quotation marks, the address, and the numbers as they are written.
     assert_eq!(all.choices, [choice("to", 4), choice("n", 2)]);
     // The request of somebody who is not trusted admits nothing.

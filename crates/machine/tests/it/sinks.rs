@@ -105,6 +105,35 @@ fn a_set_of_a_field_has_the_label_of_the_field() {
     assert_eq!(end("email", Data::record([("email".into(), Data::Null)]), "me"), "flow");
 }
 
+/// Untrusted data chooses what is below a place, at a site of the request, or one of the stated values.
+#[test]
+fn untrusted_data_chooses_out_of_what_is_stated() {
+    let end = |source: &str, value: &str, config: Config| {
+        let text = format!(
+            "tool open(url: Str) -> Str @ [] write among [{{{source}, params: {{url: []}}}}]\n\
+             tool[open] {{url: [\"U\"]: {value}}}"
+        );
+        calls(&text, config).1
+    };
+    let made = "[\"U\"]:\"ok\"";
+    let below = |value: &str| end("below: \"/downloads/\"", value, Config::default());
+    // A literal beginning needs no label of its own: the whole text is looked at.
+    assert_eq!(below("prim[format](\"/downloads/\", \"bill.pdf\")"), made);
+    assert_eq!(below("\"/downloads/../etc/passwd\""), "flow");
+    assert_eq!(below("[\"S\"]: \"/downloads/a\""), "flow");
+    let stated = |value: &str| end("values: [\"a\", \"b\"]", value, Config::default());
+    assert_eq!((&*stated("\"b\""), &*stated("\"c\"")), (made, "flow"));
+    let site = |value: &str, input: LabelSpec| {
+        let request = Some("buy it at https://shop.example/offers".into());
+        end("sites: true", value, Config { request, input, ..Config::default() })
+    };
+    assert_eq!(site("\"https://shop.example/cart\"", PUBLIC), made);
+    assert_eq!(site("\"https://ads.example/cart\"", PUBLIC), "flow");
+    // The whole label of the request counts.
+    assert_eq!(site("\"https://shop.example/cart\"", UNTRUSTED), "flow");
+    assert_eq!(site("\"https://shop.example/cart\"", SECRET), "flow");
+}
+
 /// A text that is not plain is asked about like what a bound refuses; a set that admits it lets it pass.
 #[test]
 fn a_text_that_is_not_plain_is_asked_about_if_refused() {

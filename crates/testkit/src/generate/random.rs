@@ -628,6 +628,10 @@ fn add_sets(rng: &mut Rng, lattice: LatticeKind, tools: &mut [ToolDecl], parts: 
         let mut sets = Vec::new();
         for _ in 0..=rng.below(2) {
             let source = match rng.below(4) {
+                1 if parts => {
+                    let values = [Data::Num(Num::from(1)), Data::str("a"), Data::str("no"), Data::Bool(true)];
+                    AmongSource::Values(values[rng.below(3)..].into())
+                }
                 0 => AmongSource::Request,
                 n => AmongSource::Tool(reads[n % 2].into()),
             };

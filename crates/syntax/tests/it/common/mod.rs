@@ -6,7 +6,7 @@ use core_ir::{
     Among, AmongSource, Approve, Bound, BoundOrigin, Branch, Builder, Catches, Code, Comparison, Data,
     Delegated, Effect, EffectClass, EffectRow, EnumType, Globals, IfSugar, KeyDecl, LabelName, LabelSpec,
     LetSugar, Measure, ModelParams, Name, Num, PartLabel, PartPath, PathStep, Plain, Pred, Prim, Recv,
-    ResultParts, Role, SetStep, StoreDecl, StoreId, Term, TermId, ToolDecl, ToolId, ToolParam, Type,
+    Region, ResultParts, Role, SetStep, StoreDecl, StoreId, Term, TermId, ToolDecl, ToolId, ToolParam, Type,
 };
 use diagnostics::{FileId, Span};
 use std::collections::BTreeSet;
@@ -345,9 +345,12 @@ impl Gen<'_> {
         let sets = self.pick(9).saturating_sub(6);
         (0..sets)
             .map(|_| {
-                let source = match self.some(Self::name) {
-                    None => AmongSource::Request,
-                    Some(tool) => AmongSource::Tool(tool),
+                let source = match self.pick(5) {
+                    0 => AmongSource::Request,
+                    1 => AmongSource::Sites,
+                    2 => AmongSource::Values((0..self.pick(3)).map(|_| self.data()).collect()),
+                    3 => AmongSource::Below(Region::new("/down loads/").expect("a place")),
+                    _ => AmongSource::Tool(self.name()),
                 };
                 let names = self.names(2);
                 let mut params: Vec<_> = names.into_iter().map(|n| (n, self.set_path())).collect();
