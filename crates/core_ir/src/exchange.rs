@@ -327,6 +327,10 @@ impl ExchangeWriter<'_> {
         if !t.plain.is_empty() {
             o["plain"] = t.plain.iter().map(|(n, p)| (n.to_string(), Value::from(p.as_str()))).collect();
         }
+        if !t.includes.is_empty() {
+            let names = |all: &[Name]| all.iter().map(|n| Value::from(&**n)).collect::<Value>();
+            o["includes"] = t.includes.iter().map(|(n, who)| (n.to_string(), names(who))).collect();
+        }
         if let Some(most) = t.at_most {
             o["at_most"] = whole_json(most);
         }
@@ -1253,6 +1257,7 @@ impl ExchangeReader {
             confirms: place.value.get("confirm") == Some(&Value::Bool(true)),
             among: self.maybe(place, "among", |r, p| r.items(p, Self::among))?.unwrap_or_default().into(),
             plain: self.maybe(place, "plain", Self::plain)?.unwrap_or_default(),
+            includes: self.maybe(place, "includes", Self::includes)?.unwrap_or_default(),
             at_most: self.maybe(place, "at_most", |r, p| r.whole(p))?,
             policy: self.maybe(place, "policy", Self::policy)?,
             span: self.at(place)?,
@@ -1284,6 +1289,13 @@ impl ExchangeReader {
             None => {
                 self.wrong(place, "expected a set such as {\"params\": {\"to\": []}, \"tool\": \"contacts\"}")
             }
+        }
+    }
+
+    fn includes(&mut self, place: &JsonPlace) -> Read<Box<[(Name, Box<[Name]>)]>> {
+        match crate::term::includes_from_data(&self.data(place, 0)?) {
+            Some(includes) => Some(includes),
+            None => self.wrong(place, "expected names of parameters such as {\"body\": [\"to\"]}"),
         }
     }
 

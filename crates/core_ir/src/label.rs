@@ -182,6 +182,25 @@ impl Principals {
         texts.iter().filter_map(|t| self.named(t, self.readers.as_ref())).map(|p| p.name).collect()
     }
 
+    /// The readers that data names, if each of its texts names one: a text, or a list of texts; `null` names
+    /// none. `None` if a text names nobody, or the data is something else.
+    ///
+    /// # Examples
+    /// ```
+    /// use core_ir::{Data, Principal, Principals};
+    /// let mut principals = Principals::default();
+    /// principals.values.insert("a@example.org".into(), Principal { name: "alice".into(), trusted: false });
+    /// assert_eq!(principals.all_readers(&Data::str("a@example.org")), Some(vec!["alice".into()]));
+    /// assert_eq!(principals.all_readers(&Data::str("eve@example.org")), None);
+    /// assert_eq!(principals.all_readers(&Data::Null), Some(Vec::new()));
+    /// ```
+    pub fn all_readers(&self, data: &Data) -> Option<Vec<Name>> {
+        if matches!(data, Data::Null) {
+            return Some(Vec::new());
+        }
+        texts(data)?.iter().map(|t| Some(self.named(t, self.readers.as_ref())?.name)).collect()
+    }
+
     /// The label of the places that data names: a text, or a list of texts. At no place, data may come from
     /// anyone, and is as secret as what is at any place. `None` if data names no place at all.
     pub fn place(&self, lattice: &mut Lattice, data: &Data) -> Option<Label> {

@@ -59,6 +59,7 @@ pub use term::{
     Abs, AbsSugar, Approve, Bound, Branch, BuildError, Builder, Catches, Code, Delegated, EffectClass,
     ErrorClass, Globals, IfSugar, KeyDecl, LetSugar, MAX_DEPTH, ModelParams, NEXT, NOTHING_WAITS, NewIds,
     Prim, Recv, Role, Slot, StoreDecl, StoreId, Term, TermId, ToolDecl, ToolId, ToolParam,
+    includes_from_data,
 };
 pub use ty::{EnumType, Type};
 pub use vendor::Vendor;

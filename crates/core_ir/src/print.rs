@@ -1233,6 +1233,11 @@ impl<'a> Printer<'a> {
             let forms = tool.plain.iter().map(|(n, p)| (n.clone(), Data::str(p.as_str())));
             let _ = write!(text, " plain {}", data_string(&Data::record(forms)));
         }
+        if !tool.includes.is_empty() {
+            let names = |all: &[Name]| Data::list(all.iter().map(|n| Data::str(&**n)));
+            let all = tool.includes.iter().map(|(n, who)| (n.clone(), names(who)));
+            let _ = write!(text, " includes {}", data_string(&Data::record(all)));
+        }
         if let Some(most) = tool.at_most {
             let _ = write!(text, " at_most {most}");
         }

@@ -722,6 +722,8 @@ pub struct ToolDecl {
     pub among: Box<[Among]>,
     /// Forms that untrusted text must have in these parameters.
     pub plain: Box<[(Name, Plain)]>,
+    /// For these parameters, the parameters that name who must be among the readers of the argument.
+    pub includes: Box<[(Name, Box<[Name]>)]>,
     /// Maximum number of calls in a run that untrusted data decides; the next one ends the run.
     pub at_most: Option<u64>,
     /// A function that decides whether a call may be made: from a record that has, for each argument, `value`
@@ -730,6 +732,26 @@ pub struct ToolDecl {
     pub policy: Option<Arc<Code>>,
     /// Place of the declaration.
     pub span: Span,
+}
+
+/// Reads the parameters whose readers other parameters name: `{body: ["to", "cc"], …}`.
+///
+/// # Examples
+/// ```
+/// use core_ir::{Data, includes_from_data};
+/// let data = Data::record([("body".into(), Data::list([Data::str("to")]))]);
+/// let [(body, who)] = &includes_from_data(&data).unwrap()[..] else { panic!("one parameter") };
+/// assert_eq!((&**body, &*who[0]), ("body", "to"));
+/// ```
+pub fn includes_from_data(data: &Data) -> Option<Box<[(Name, Box<[Name]>)]>> {
+    let Data::Record(params) = data else { return None };
+    let names = |data: &Data| match data {
+        Data::List(names) if !names.is_empty() => {
+            names.iter().map(|n| Some(Name::from(n.as_str()?))).collect::<Option<Box<[Name]>>>()
+        }
+        _ => None,
+    };
+    params.iter().map(|(name, who)| Some((name.clone(), names(who)?))).collect()
 }
 
 impl ToolDecl {
@@ -756,6 +778,7 @@ impl ToolDecl {
             confirms: false,
             among: Box::default(),
             plain: Box::default(),
+            includes: Box::default(),
             at_most: None,
             policy: None,
             span,

@@ -213,6 +213,8 @@ pub enum Part {
     Answer,
     /// The form of the text of an argument; without a name, of the answer.
     Form(Option<Name>),
+    /// The readers of an argument.
+    Readers(Name),
 }
 
 impl Part {
@@ -227,6 +229,7 @@ impl Part {
             Part::Answer => "the answer".into(),
             Part::Form(Some(name)) => format!("the text of the argument `{name}`"),
             Part::Form(None) => "the text of the answer".into(),
+            Part::Readers(name) => format!("the readers of the argument `{name}`"),
         }
     }
 
@@ -235,7 +238,7 @@ impl Part {
     pub fn name(&self) -> &str {
         match self {
             Part::Control => "control",
-            Part::Argument(name) | Part::Form(Some(name)) => name,
+            Part::Argument(name) | Part::Form(Some(name)) | Part::Readers(name) => name,
             Part::Conversation => "conversation",
             Part::Value => "value",
             Part::Verdict => "verdict",

@@ -77,6 +77,8 @@ struct Signature {
     /// The sets, with their places; empty says nothing.
     among: Vec<sets::SetRule>,
     at_most: Option<u64>,
+    /// Parameters whose readers must include those whom others name.
+    includes: Vec<parts::IncludesRule>,
     /// Forms of untrusted text by parameter, with their places.
     plain: Vec<(Name, Plain, Span)>,
     /// A function in `.lam` that decides each call, with its place.
@@ -239,6 +241,13 @@ impl Signature {
         }
         if !self.plain.is_empty() {
             decl.plain = self.plain.iter().map(|(name, form, _)| (name.clone(), *form)).collect();
+        }
+        if !self.includes.is_empty() {
+            decl.includes = self.includes.iter().map(|(name, who, _)| (name.clone(), who.clone())).collect();
+        }
+        for (name, who, span) in &self.includes {
+            let missing = [name].into_iter().chain(who).find(|n| !decl.params.iter().any(|p| p.name == **n));
+            found.extend(missing.map(|name| no_parameter(decl, name, *span, without_signature)));
         }
         if let Some((text, span)) = &self.allow {
             match function(text, globals) {
@@ -607,7 +616,7 @@ impl PolicyReader {
                 "arguments" => says.arguments = self.label(value),
                 "result" => says.result = self.label(value),
                 "fields" => self.fields(value, &mut says.parts),
-                "readers" => self.readers(value, &mut says.parts),
+                "readers" => self.readers(value, &mut says.parts, &mut says.includes),
                 "approve" => says.approve = self.approval(value),
                 "among" => says.among = self.among(value),
                 "at_most" => says.at_most = self.count(value),

@@ -3,7 +3,9 @@
 //! Invariant: a rule about all fields of a record reaches those that another rule names, too.
 
 use super::{PolicyReader, Signature, Value, codes};
-use core_ir::{LabelName, LabelSpec, Name, PartLabel, PartPath, PathStep, ResultParts, ToolDecl, Type};
+use core_ir::{
+    LabelName, LabelSpec, LatticeKind, Name, PartLabel, PartPath, PathStep, ResultParts, ToolDecl, Type,
+};
 use diagnostics::{Diagnostic, Span, clip, nearest};
 use toml::de::{DeTable, DeValue};
 
@@ -13,6 +15,9 @@ pub(super) struct PartRule {
     rule: PartLabel,
     span: Span,
 }
+
+/// A parameter and those that name who must be among the readers of its argument, with the place.
+pub(super) type IncludesRule = (Name, Box<[Name]>, Span);
 
 impl PolicyReader {
     /// `fields`: a table with a label for each path.
@@ -42,17 +47,55 @@ impl PolicyReader {
     }
 
     /// `readers`: a table with the readers for each path.
-    pub(super) fn readers(&mut self, value: &Value<'_>, out: &mut Vec<PartRule>) {
+    ///
+    /// `includes @to` is about the argument of that name: those whom `to` names must be among its readers.
+    pub(super) fn readers(
+        &mut self,
+        value: &Value<'_>,
+        out: &mut Vec<PartRule>,
+        includes: &mut Vec<IncludesRule>,
+    ) {
         let Some(table) = self.table(value, "a table with the readers of each part of the result") else {
             return;
         };
         for (key, value) in table.iter() {
             let span = self.span(key.span());
+            if let DeValue::String(text) = value.get_ref()
+                && let Some(who) = text.trim().strip_prefix("includes ")
+            {
+                if let Some(who) = self.includes(who, self.span(value.span())) {
+                    includes.push((Name::from(&**key.get_ref()), who, span));
+                }
+                continue;
+            }
             let Some(path) = self.part_path(key.get_ref(), span) else { continue };
             let rule =
                 PartLabel { readers: self.label_names(value), ..PartLabel::stated(path, LabelSpec::BOTTOM) };
             add(out, PartRule { rule, span });
         }
+    }
+
+    /// `@to + @cc`, parameters whose arguments name readers.
+    fn includes(&mut self, text: &str, span: Span) -> Option<Box<[Name]>> {
+        if self.lattice.kind() != LatticeKind::SourcesReaders {
+            let message = "readers by name are labels of the lattice `sources-readers`";
+            let d = Diagnostic::error(codes::WRONG_VALUE, message, span);
+            self.found.push(d.help(
+                "write `lattice = \"sources-readers\"`, or let nothing secret into the argument (`bounds`)",
+            ));
+            return None;
+        }
+        let name = |part: &str| match LabelName::parse(part.trim()) {
+            Some(LabelName::Field(name)) => Some(name),
+            _ => None,
+        };
+        let names: Option<Box<[Name]>> = text.split('+').map(name).collect();
+        if names.is_none() {
+            let message = format!("`{}` names no argument", clip(text));
+            let d = Diagnostic::error(codes::WRONG_VALUE, message, span);
+            self.found.push(d.help("write `includes @to`, with `+` between several arguments"));
+        }
+        names
     }
 
     fn part_path(&mut self, text: &str, span: Span) -> Option<PartPath> {

@@ -336,6 +336,31 @@ fn among_names_sets() {
 }
 
 #[test]
+fn readers_of_an_argument_include_those_whom_others_name() {
+    let read = |text: &str| {
+        let policy = Policy::parse(FileId(0), text).map_err(|found| found[0].clone())?;
+        let mut code = program();
+        match policy.apply(&mut code).first() {
+            Some(d) => Err(d.clone()),
+            None => Ok(code.tools[0].clone()),
+        }
+    };
+    let text = "lattice = \"sources-readers\"\n[tools.send_mail]\nreaders = { body = \"includes @to\" }\n";
+    let mail = read(text).unwrap();
+    assert_eq!(mail.includes, [("body".into(), ["to".into()].into())].into());
+    assert!(mail.parts.is_empty());
+    for (wrong, code) in [
+        (text.replace("sources-readers", "two-axis"), codes::WRONG_VALUE),
+        (text.replace("@to", "to"), codes::WRONG_VALUE),
+        (text.replace("@to", "$to"), codes::WRONG_VALUE),
+        (text.replace("@to", "@too"), codes::UNKNOWN_NAME),
+        (text.replace("body =", "text ="), codes::UNKNOWN_NAME),
+    ] {
+        assert_eq!(read(&wrong).unwrap_err().code, code, "{wrong}");
+    }
+}
+
+#[test]
 fn sets_are_stated() {
     use core_ir::{Among, AmongSource, Data, Region};
     const PEOPLE: &str =

@@ -117,6 +117,11 @@ fn remedies(refused: &Refused) -> Vec<String> {
             };
             ways.push(format!("remove {key} under `{table}`, if any text is right there"));
         }
+        (Part::Readers(param), tool) => {
+            ways.push("send it to those who may read it, or leave out what others must not read".into());
+            let table = tool.as_ref().map_or("the tool".into(), |tool| format!("`[tools.{tool}]`"));
+            ways.push(format!("remove `{param}` of `readers` under {table}, if anybody may get it"));
+        }
         (Part::Argument(_) | Part::Verdict, None) => {}
     }
     let said = |(i, way): (usize, String)| format!("{} {way}", if i == 0 { "to allow it," } else { "or" });

@@ -1463,6 +1463,38 @@ impl Run<'_> {
                 return error("policy", self.join(label, own), "text that is not plain");
             }
         }
+        // Readers: everybody whom the named arguments name may read the argument, else the error policy,
+        // labeled pc ⊔ l ⊔ deep Wᵢ ⊔ deep of those.
+        for (name, who) in &tool.includes {
+            let at = |name: &Name| tool.params.iter().position(|p| p.name == *name);
+            let Some(i) = at(name) else { continue };
+            let mut label = self.join(pc, v.label);
+            label = self.join(label, compared[i].0);
+            let (mut readers, mut all_known) = (Vec::new(), true);
+            for other in who {
+                let Some(j) = at(other) else {
+                    all_known = false;
+                    continue;
+                };
+                label = self.join(label, compared[j].0);
+                match self.config.principals.all_readers(&args[j].1) {
+                    Some(names) => readers.extend(names.into_iter().map(|n| Data::str(&*n))),
+                    None => all_known = false,
+                }
+            }
+            let is_sets = self.config.lattice == LatticeKind::SourcesReaders;
+            let most = match all_known && is_sets {
+                true => self.resolve(&LabelSpec::Exact(Data::record([
+                    ("sources".into(), Data::list([])),
+                    ("readers".into(), Data::list(readers)),
+                ]))),
+                false => Label::BOTTOM,
+            };
+            let secrecy = self.lattice.reclassify(Label::BOTTOM, compared[i].0);
+            if !self.lattice.flows(secrecy, most) {
+                return error("policy", label, "not all of them may read this");
+            }
+        }
         // Policies: from `{parameter: {value, label}, …}` in a fresh conversation at pc to a verdict. The
         // value is Vᵢ read at l, the label is deep Wᵢ, which is known to those who may see l and it.
         let mut raised = raised;

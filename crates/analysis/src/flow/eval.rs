@@ -93,6 +93,8 @@ pub(super) struct SiteState {
     pub passed_over: Vec<(Name, Label)>,
     /// True if untrusted text may come to a form (`plain`).
     pub plain: bool,
+    /// True if it is open whether all who get an argument may read it (`readers`).
+    pub readers: bool,
     /// True if somebody may be asked for approval.
     pub asked: bool,
     /// Arguments that untrusted data may choose.

@@ -394,6 +394,9 @@ pub struct FlowReport {
 /// Decision about untrusted text at a sink with a form (`plain`).
 const PLAIN: &str = "the form of untrusted text (`plain`)";
 
+/// Decision about who gets an argument (`readers`).
+const READERS: &str = "who may read what is sent (`readers`)";
+
 /// Analyzes the flows of a program.
 ///
 /// # Examples
@@ -455,7 +458,7 @@ pub fn analyze(code: &Arc<Code>, options: &Options) -> FlowReport {
             (None, true) => Some("a person"),
             (None, false) => None,
         });
-        let asks = asks.or(state.plain.then_some(PLAIN));
+        let asks = asks.or(state.plain.then_some(PLAIN)).or(state.readers.then_some(READERS));
         report.sites.push(Site { outward, unknown, asks, ..site });
     }
     // Sets are read before the first step, whatever the program does.

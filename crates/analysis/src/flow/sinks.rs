@@ -98,6 +98,7 @@ impl Analysis {
             never: true,
             passed_over: Vec::new(),
             plain: false,
+            readers: false,
             asked: false,
             chosen: Vec::new(),
         });
@@ -302,7 +303,7 @@ impl Analysis {
         let mut argument_may_be_refused: Vec<Range> = Vec::new();
         let strict = self.taints.lattice.resolve(&decl.control).unwrap_or_default();
         // Nobody is asked where nothing is refused in full.
-        let mut plain = false;
+        let (mut plain, mut readers) = (false, false);
         let mut unasked = Taint::NONE;
         let mut chosen = Vec::new();
         let mut nothing_refused =
@@ -351,6 +352,7 @@ impl Analysis {
             let admitted = !self.surely_trusted(Range::new(Label::BOTTOM, within));
             chosen.extend(Chosen::of(&decl, param, admitted, set.may_admit && !self.surely_trusted(found)));
             plain |= decl.plain.iter().any(|(n, _)| *n == param.name) && !self.surely_trusted(found);
+            readers |= decl.includes.iter().any(|(n, _)| *n == param.name) && !self.surely_public(found);
             if !self.taints.surely_flows(found, *bound) {
                 let cause = Cause::Bound(param.name.clone());
                 let at = self.exact(place, cause, set.refusal.unwrap_or(*bound));
@@ -389,8 +391,9 @@ impl Analysis {
                 Approve::IfRefused => !nothing_refused || plain,
                 Approve::Always => true,
             };
-            site.always &= decl.policy.is_none() && !asks && decl.at_most.is_none() && !plain;
+            site.always &= decl.policy.is_none() && !asks && decl.at_most.is_none() && !plain && !readers;
             site.plain |= plain;
+            site.readers |= readers;
             site.asked |= asks;
             for choice in chosen {
                 if !site.chosen.contains(&choice) {
@@ -616,6 +619,13 @@ impl Analysis {
         let top = self.taints.top;
         let trusted = self.taints.lattice.reclassify(Label::BOTTOM, top);
         self.taints.surely_flows(found, trusted)
+    }
+
+    /// Returns true if every label of the range is public, given a public input.
+    fn surely_public(&mut self, found: Range) -> bool {
+        let top = self.taints.top;
+        let public = self.taints.lattice.reclassify(top, Label::BOTTOM);
+        self.taints.surely_flows(found, public)
     }
 
     /// The sets of a tool, as far as they are declared.

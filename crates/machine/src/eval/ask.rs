@@ -229,6 +229,9 @@ impl Machine {
             }
         };
         let seen = self.admits_texts(s, tool, &offered, &args, (&choices, span), &mut asks)?;
+        if !self.admits_readers(s, tool, &offered, &args, span) {
+            return None;
+        }
         let mut given = self.lattice.join(given, seen);
         if decl.confirms {
             // Whether the value is vouched for tells what is in the sets, and so does the question.
@@ -323,6 +326,55 @@ impl Machine {
             }
         }
         Some(seen)
+    }
+
+    /// Compares who may read an argument with those whom other arguments name; false if one is refused.
+    fn admits_readers(
+        &mut self,
+        s: &mut Strand,
+        tool: &Tool,
+        offered: &Offered<'_>,
+        args: &[(Name, Data)],
+        span: Span,
+    ) -> bool {
+        let decl = &*tool.decl;
+        for (name, who) in &decl.includes {
+            let own = offered.label(&mut self.lattice, name);
+            // The verdict says which label the argument has and what the others say, and no less than the
+            // record.
+            let mut verdict = self.lattice.join(s.pc, offered.v.label);
+            verdict = self.lattice.join(verdict, own);
+            let mut named = Some(Vec::new());
+            for other in who {
+                let label = offered.label(&mut self.lattice, other);
+                verdict = self.lattice.join(verdict, label);
+                let said = args.iter().find(|(n, _)| n == other);
+                let said = said.and_then(|(_, data)| self.config.principals.all_readers(data));
+                named = named.zip(said).map(|(all, more)| all.into_iter().chain(more).collect());
+            }
+            // Whom nobody knows is not told what is not public; nor are readers in lattices without them.
+            let bound = named.and_then(|names| {
+                let names = Data::list(names.iter().map(|n| Data::str(&**n)));
+                let label = [("sources".into(), Data::list([])), ("readers".into(), names)];
+                self.lattice.resolve(&core_ir::LabelSpec::Exact(Data::record(label)))
+            });
+            let bound = bound.unwrap_or_default();
+            let secrecy = self.lattice.reclassify(Label::BOTTOM, own);
+            if self.lattice.flows(secrecy, bound) {
+                continue;
+            }
+            let (tool, names) = (&decl.name, who.iter().map(|n| format!("`{n}`")).collect::<Vec<_>>());
+            let message = format!(
+                "`{tool}`: not everybody whom {} names may read the argument `{name}`",
+                names.join(" or ")
+            );
+            self.note_denied(tool);
+            s.fail(ErrorCode::Policy, verdict, span, message);
+            s.refused(Part::Readers(name.clone()), Some(tool), own, bound);
+            self.refused(s);
+            return false;
+        }
+        true
     }
 
     /// The choice that lets an argument pass which its bound refuses for its integrity: it is in a set whose

@@ -1,7 +1,7 @@
 //! Forms of untrusted text (`plain`), and the answer as a sink.
 
 use crate::counterexamples::{ok, run};
-use core_ir::{AnswerSink, Data, Globals, LabelSpec, Plain};
+use core_ir::{AnswerSink, Data, Globals, LabelSpec, LatticeKind, Plain, Principal, Principals};
 use diagnostics::FileId;
 use machine::{Config, Failure, Machine, Output, Part, Request, Response};
 use syntax::lam::{Options, parse};
@@ -132,6 +132,39 @@ fn untrusted_data_chooses_out_of_what_is_stated() {
     // The whole label of the request counts.
     assert_eq!(site("\"https://shop.example/cart\"", UNTRUSTED), "flow");
     assert_eq!(site("\"https://shop.example/cart\"", SECRET), "flow");
+}
+
+/// Those whom `to` names must be among the readers of the body.
+#[test]
+fn recipients_are_among_the_readers() {
+    let end = |lattice: LatticeKind, label: &str, to: &str| {
+        let mut principals = Principals::default();
+        for name in ["alice", "bob"] {
+            let principal = Principal { name: name.into(), trusted: false };
+            principals.values.insert(format!("{name}@x").into(), principal);
+        }
+        let text = format!(
+            "tool mail(to: Dyn, body: Str @ secret) -> Str @ [] write includes {{body: [\"to\"]}}\n\
+             tool[mail] {{to: {to}, body: {label}\"text\"}}"
+        );
+        calls(&text, Config { lattice, principals, ..Config::default() })
+    };
+    let sent = |readers: &str, to: &str| {
+        let label = format!("{{sources: [], readers: {readers}}}: ");
+        let (calls, end) = end(LatticeKind::SourcesReaders, &label, to);
+        assert!(calls == 1 || end == "policy", "{end}");
+        calls == 1
+    };
+    assert!(sent("[\"alice\"]", "\"alice@x\""));
+    assert!(sent("[\"alice\", \"bob\"]", "[\"alice@x\", \"bob@x\"]"));
+    assert!(sent("[\"alice\"]", "[]") && sent("[\"alice\"]", "null"));
+    assert!(!sent("[\"alice\"]", "\"bob@x\"") && !sent("[\"alice\"]", "[\"alice@x\", \"bob@x\"]"));
+    // Whom nobody knows is told what is public.
+    assert!(!sent("[\"alice\"]", "\"eve@x\"") && !sent("[\"alice\"]", "\"alice\"") && !sent("[]", "7"));
+    assert!(sent("\"*\"", "\"eve@x\""));
+    // In a lattice without readers nobody may read what is secret.
+    assert_eq!(end(LatticeKind::TwoAxis, "[\"S\"]: ", "\"alice@x\""), (0, "policy".into()));
+    assert_eq!(end(LatticeKind::TwoAxis, "", "\"alice@x\"").0, 1);
 }
 
 /// A text that is not plain is asked about like what a bound refuses; a set that admits it lets it pass.

@@ -584,6 +584,7 @@ impl Parser<'_> {
         let mut confirms = false;
         let mut among = Vec::new();
         let mut plain = Vec::new();
+        let mut includes = Box::default();
         let mut at_most = None;
         let mut policy = None;
         while !self.starts_item() {
@@ -631,6 +632,11 @@ impl Parser<'_> {
                     plain = self.plain();
                     continue;
                 }
+                (_, "includes") => {
+                    self.bump();
+                    includes = self.includes();
+                    continue;
+                }
                 (_, "at_most") => {
                     self.bump();
                     at_most = Some(self.whole());
@@ -674,6 +680,7 @@ impl Parser<'_> {
             confirms,
             among: among.into(),
             plain: plain.into(),
+            includes,
             at_most,
             policy,
             span,
@@ -753,6 +760,16 @@ impl Parser<'_> {
             self.error(codes::SYNTAX, message.to_string(), span);
         }
         forms.unwrap_or_default()
+    }
+
+    fn includes(&mut self) -> Box<[(Name, Box<[Name]>)]> {
+        let start = self.start();
+        let includes = core_ir::includes_from_data(&self.data());
+        if includes.is_none() {
+            let span = self.span(start);
+            self.error(codes::SYNTAX, "`includes` takes a record such as `{body: [\"to\"]}`".into(), span);
+        }
+        includes.unwrap_or_default()
     }
 
     pub(super) fn store_decl(&mut self) {

@@ -375,6 +375,9 @@ pub(crate) fn program(rng: &mut Rng, style: &Style) -> Program {
     if style.parts {
         add_parts(rng, lattice, &mut tools);
     }
+    if style.parts && lattice == LatticeKind::SourcesReaders {
+        add_includes(rng, &mut tools);
+    }
     if style.approve && style.confirm {
         add_confirmations(rng, &mut tools);
     }
@@ -717,6 +720,18 @@ fn add_forms(rng: &mut Rng, tools: &mut [ToolDecl]) {
     for tool in tools.iter_mut() {
         let forms = tool.params.iter().filter(|_| rng.chance(30)).map(|p| (p.name.clone(), Plain::NoLinks));
         tool.plain = forms.collect();
+    }
+}
+
+/// For some parameters, another one names who must be among the readers.
+fn add_includes(rng: &mut Rng, tools: &mut [ToolDecl]) {
+    // Numbers of their own, so that the rest does not depend on them.
+    let mut rng = Rng::new(rng.0.rotate_left(17));
+    for tool in tools.iter_mut().filter(|t| !t.params.is_empty()) {
+        if rng.chance(30) {
+            let mut name = || tool.params[rng.below(tool.params.len())].name.clone();
+            tool.includes = [(name(), [name()].into())].into();
+        }
     }
 }
 

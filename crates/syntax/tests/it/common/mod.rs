@@ -49,6 +49,7 @@ const NAMES: &[&str] = &[
 const TEXTS: &[&str] = &[
     "",
     "plain",
+    "includes",
     "two words",
     "a {hole}",
     "\"quoted\"",
@@ -302,6 +303,7 @@ impl Gen<'_> {
             confirms: self.flag(),
             among: self.among(),
             plain: self.some(|g| (g.name(), Plain::NoLinks)).into_iter().collect(),
+            includes: self.some(|g| (g.name(), [g.name()].into())).into_iter().collect(),
             at_most: self.some(|g| g.pick(9) as u64),
             policy: self.some(Self::policy),
             span: AT,
