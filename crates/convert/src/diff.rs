@@ -235,6 +235,9 @@ impl Walk<'_> {
                 "the approval"
             }
             () if p.among != q.among => "the allowed values of an argument",
+            () if (&p.pattern, &p.completes) != (&q.pattern, &q.completes) => {
+                "the arguments that complete calls"
+            }
             () if p.includes != q.includes => "who must be among the readers of the arguments",
             () if p.plain != q.plain => "the form of text in the arguments",
             () if p.at_most != q.at_most => "the number of calls",

@@ -10,7 +10,7 @@
 use crate::{
     Abs, AbsSugar, Among, Approve, Bound, BoundOrigin, Branch, BuildError, Builder, Catches, Code,
     Comparison, Data, Delegated, Effect, EffectClass, EffectRow, EnumType, Globals, IfSugar, KeyDecl,
-    LabelSpec, LetSugar, MAX_DATA_DEPTH, Measure, ModelParams, Name, Num, Plain, Pred, Prim, Recv,
+    LabelSpec, LetSugar, MAX_DATA_DEPTH, Measure, ModelParams, Name, Num, Pattern, Plain, Pred, Prim, Recv,
     ResultParts, Role, Schema, Slot, StoreDecl, StoreId, Term, TermId, ToolDecl, ToolId, ToolParam, Type,
 };
 use diagnostics::{FileId, Sources, Span};
@@ -326,6 +326,12 @@ impl ExchangeWriter<'_> {
         }
         if !t.plain.is_empty() {
             o["plain"] = t.plain.iter().map(|(n, p)| (n.to_string(), Value::from(p.as_str()))).collect();
+        }
+        if !t.pattern.is_empty() {
+            o["pattern"] = t.pattern.iter().map(|(n, p)| (n.to_string(), Value::from(p.as_str()))).collect();
+        }
+        if !t.completes.is_empty() {
+            o["completes"] = t.completes.iter().map(|n| Value::from(&**n)).collect();
         }
         if !t.includes.is_empty() {
             let names = |all: &[Name]| all.iter().map(|n| Value::from(&**n)).collect::<Value>();
@@ -1257,6 +1263,11 @@ impl ExchangeReader {
             confirms: place.value.get("confirm") == Some(&Value::Bool(true)),
             among: self.maybe(place, "among", |r, p| r.items(p, Self::among))?.unwrap_or_default().into(),
             plain: self.maybe(place, "plain", Self::plain)?.unwrap_or_default(),
+            pattern: self.maybe(place, "pattern", Self::pattern)?.unwrap_or_default(),
+            completes: self
+                .maybe(place, "completes", |r, p| r.items(p, Self::name))?
+                .unwrap_or_default()
+                .into(),
             includes: self.maybe(place, "includes", Self::includes)?.unwrap_or_default(),
             at_most: self.maybe(place, "at_most", |r, p| r.whole(p))?,
             policy: self.maybe(place, "policy", Self::policy)?,
@@ -1289,6 +1300,13 @@ impl ExchangeReader {
             None => {
                 self.wrong(place, "expected a set such as {\"params\": {\"to\": []}, \"tool\": \"contacts\"}")
             }
+        }
+    }
+
+    fn pattern(&mut self, place: &JsonPlace) -> Read<Box<[(Name, Pattern)]>> {
+        match crate::term::patterns_from_data(&self.data(place, 0)?) {
+            Some(patterns) => Some(patterns),
+            None => self.wrong(place, "expected expressions such as {\"code\": \"[0-9]{6}\"}"),
         }
     }
 

@@ -48,7 +48,7 @@ pub use lower::{END, Instruction, Instructions, Op, Operand};
 pub use num::{Num, NumError};
 pub use parts::{LabelName, MAX_PATH_STEPS, PartLabel, PartPath, PartRules, PathStep, ResultParts};
 pub use places::{Places, Region};
-pub use plain::{AnswerSink, Link, LinkKind, Plain};
+pub use plain::{AnswerSink, Link, LinkKind, Pattern, Plain};
 pub use pred::{Comparison, Measure, Pred};
 pub use print::{Style, print_code, print_data, print_term, print_with, write_data};
 pub use read::InputMismatch;
@@ -59,7 +59,7 @@ pub use term::{
     Abs, AbsSugar, Approve, Bound, Branch, BuildError, Builder, Catches, Code, Delegated, EffectClass,
     ErrorClass, Globals, IfSugar, KeyDecl, LetSugar, MAX_DEPTH, ModelParams, NEXT, NOTHING_WAITS, NewIds,
     Prim, Recv, Role, Slot, StoreDecl, StoreId, Term, TermId, ToolDecl, ToolId, ToolParam,
-    includes_from_data,
+    includes_from_data, patterns_from_data,
 };
 pub use ty::{EnumType, Type};
 pub use vendor::Vendor;

@@ -8,8 +8,8 @@
 //! Source: `docs/calculus.md` §10, plain text; `docs/policies.md`.
 
 use crate::among::trimmed;
-use crate::{Data, LabelSpec};
-use regex::Regex;
+use crate::{Data, LabelSpec, Name};
+use regex::{Regex, RegexBuilder};
 use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::sync::LazyLock;
@@ -20,6 +20,61 @@ pub enum Plain {
     /// No link, address, handle, phone or account number, unless it is a token of the request.
     NoLinks,
 }
+
+/// A closed form of a text or number: all of it matches a regular expression.
+///
+/// # Examples
+/// ```
+/// use core_ir::{Data, Pattern};
+/// let code = Pattern::new("[0-9]{6}").unwrap();
+/// assert!(code.matches(&Data::str("123456")) && !code.matches(&Data::str("123456, and pay eve")));
+/// assert!(Pattern::new("(").is_err());
+/// ```
+#[derive(Clone, Debug)]
+pub struct Pattern {
+    text: Name,
+    regex: Regex,
+}
+
+impl Pattern {
+    /// The pattern that an expression says.
+    ///
+    /// # Errors
+    /// The expression is none, or too large.
+    pub fn new(text: &str) -> Result<Pattern, String> {
+        let read = |text: &str| RegexBuilder::new(text).size_limit(MAX_PATTERN_BYTES).build();
+        // By itself first, so that no bracket in it closes the one around it.
+        let all = read(text).and_then(|_| read(&format!(r"\A(?:{text})\z")));
+        let regex = all.map_err(|e| e.to_string().lines().last().unwrap_or_default().trim().to_string())?;
+        Ok(Pattern { text: text.into(), regex })
+    }
+
+    /// The expression.
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// Returns whether data has the form. `null` has: there is nothing.
+    pub fn matches(&self, data: &Data) -> bool {
+        match data {
+            Data::Null => true,
+            Data::Str(text) => self.regex.is_match(text),
+            Data::Num(n) => self.regex.is_match(&n.to_string()),
+            _ => false,
+        }
+    }
+}
+
+impl PartialEq for Pattern {
+    fn eq(&self, other: &Pattern) -> bool {
+        self.text == other.text
+    }
+}
+
+impl Eq for Pattern {}
+
+/// The largest program of a pattern, in bytes.
+const MAX_PATTERN_BYTES: usize = 1 << 16;
 
 /// Kind of what leads out of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -1233,6 +1233,14 @@ impl<'a> Printer<'a> {
             let forms = tool.plain.iter().map(|(n, p)| (n.clone(), Data::str(p.as_str())));
             let _ = write!(text, " plain {}", data_string(&Data::record(forms)));
         }
+        if !tool.pattern.is_empty() {
+            let patterns = tool.pattern.iter().map(|(n, p)| (n.clone(), Data::str(p.as_str())));
+            let _ = write!(text, " pattern {}", data_string(&Data::record(patterns)));
+        }
+        if !tool.completes.is_empty() {
+            let names = Data::list(tool.completes.iter().map(|n| Data::str(&**n)));
+            let _ = write!(text, " completes {}", data_string(&names));
+        }
         if !tool.includes.is_empty() {
             let names = |all: &[Name]| Data::list(all.iter().map(|n| Data::str(&**n)));
             let all = tool.includes.iter().map(|(n, who)| (n.clone(), names(who)));

@@ -722,6 +722,10 @@ pub struct ToolDecl {
     pub among: Box<[Among]>,
     /// Forms that untrusted text must have in these parameters.
     pub plain: Box<[(Name, Plain)]>,
+    /// Patterns that arguments must match which aren't trusted and public.
+    pub pattern: Box<[(Name, Pattern)]>,
+    /// Parameters that only complete a call: what a call that succeeds returns doesn't depend on them.
+    pub completes: Box<[Name]>,
     /// For these parameters, the parameters that name who must be among the readers of the argument.
     pub includes: Box<[(Name, Box<[Name]>)]>,
     /// Maximum number of calls in a run that untrusted data decides; the next one ends the run.
@@ -732,6 +736,20 @@ pub struct ToolDecl {
     pub policy: Option<Arc<Code>>,
     /// Place of the declaration.
     pub span: Span,
+}
+
+/// Reads patterns of parameters: `{code: "[0-9]{6}", …}`.
+///
+/// # Examples
+/// ```
+/// use core_ir::{Data, patterns_from_data};
+/// let data = Data::record([("code".into(), Data::str("[0-9]{6}"))]);
+/// assert_eq!(patterns_from_data(&data).unwrap()[0].1.as_str(), "[0-9]{6}");
+/// assert_eq!(patterns_from_data(&Data::record([("code".into(), Data::str("("))])), None);
+/// ```
+pub fn patterns_from_data(data: &Data) -> Option<Box<[(Name, Pattern)]>> {
+    let Data::Record(params) = data else { return None };
+    params.iter().map(|(name, p)| Some((name.clone(), Pattern::new(p.as_str()?).ok()?))).collect()
 }
 
 /// Reads the parameters whose readers other parameters name: `{body: ["to", "cc"], …}`.
@@ -778,6 +796,8 @@ impl ToolDecl {
             confirms: false,
             among: Box::default(),
             plain: Box::default(),
+            pattern: Box::default(),
+            completes: Box::default(),
             includes: Box::default(),
             at_most: None,
             policy: None,

@@ -176,8 +176,10 @@ struct Cleared {
     labels: Vec<Label>,
     /// `pc` and every label of the arguments.
     given: Label,
-    /// The label of the result.
+    /// The label of the result, as far as it depends on all arguments: of failures.
     label: Label,
+    /// The label of what a call that succeeds returns.
+    value: Label,
     /// True if somebody has to approve it.
     asks: bool,
     choices: Vec<Choice>,
@@ -193,8 +195,8 @@ enum Pending {
         mode: Mode,
         attempt: u32,
     },
-    /// A call, with the labels that its arguments name.
-    Tool(Ref, Box<[(Name, Label)]>),
+    /// A call, with the labels that its arguments name, and the label of what it returns if it succeeds.
+    Tool(Ref, Box<[(Name, Label)]>, Label),
     Approve(Box<Cleared>),
     Recall {
         store: core_ir::StoreId,

@@ -22,8 +22,8 @@ pub use named::PolicyUse;
 pub use starter::starter;
 
 use core_ir::{
-    AnswerSink, Approve, Code, Data, EffectClass, Globals, LabelSpec, Lattice, LatticeKind, Name, Plain,
-    Principal, Principals, Term, ToolDecl,
+    AnswerSink, Approve, Code, Data, EffectClass, Globals, LabelSpec, Lattice, LatticeKind, Name, Pattern,
+    Plain, Principal, Principals, Term, ToolDecl,
 };
 use diagnostics::{Diagnostic, FileId, Level, Sources, Span, clip, has_errors, nearest};
 use std::collections::BTreeSet;
@@ -77,6 +77,10 @@ struct Signature {
     /// The sets, with their places; empty says nothing.
     among: Vec<sets::SetRule>,
     at_most: Option<u64>,
+    /// Patterns of arguments, with their places.
+    pattern: Vec<(Name, Pattern, Span)>,
+    /// Parameters that only complete calls, with their places.
+    completes: Vec<(Name, Span)>,
     /// Parameters whose readers must include those whom others name.
     includes: Vec<parts::IncludesRule>,
     /// Forms of untrusted text by parameter, with their places.
@@ -241,6 +245,19 @@ impl Signature {
         }
         if !self.plain.is_empty() {
             decl.plain = self.plain.iter().map(|(name, form, _)| (name.clone(), *form)).collect();
+        }
+        if !self.pattern.is_empty() {
+            decl.pattern = self.pattern.iter().map(|(n, p, _)| (n.clone(), p.clone())).collect();
+        }
+        if !self.completes.is_empty() {
+            decl.completes = self.completes.iter().map(|(n, _)| n.clone()).collect();
+        }
+        let spans =
+            self.pattern.iter().map(|(n, _, s)| (n, s)).chain(self.completes.iter().map(|(n, s)| (n, s)));
+        for (name, span) in spans {
+            if !decl.params.iter().any(|p| p.name == *name) {
+                found.push(no_parameter(decl, name, *span, without_signature));
+            }
         }
         if !self.includes.is_empty() {
             decl.includes = self.includes.iter().map(|(name, who, _)| (name.clone(), who.clone())).collect();
@@ -599,6 +616,8 @@ impl PolicyReader {
             "bounds",
             "among",
             "plain",
+            "pattern",
+            "completes",
             "result",
             "fields",
             "readers",
@@ -631,6 +650,21 @@ impl PolicyReader {
                         }
                     }
                 }
+                "pattern" => self.patterns(value, &mut says.pattern),
+                "completes" => {
+                    let DeValue::Array(names) = value.get_ref() else {
+                        self.wrong(value, "a list of parameters such as [\"code\"]");
+                        continue;
+                    };
+                    for name in names.iter() {
+                        match name.get_ref() {
+                            DeValue::String(s) => {
+                                says.completes.push((Name::from(&**s), self.span(name.span())));
+                            }
+                            _ => self.wrong(name, "the name of a parameter"),
+                        }
+                    }
+                }
                 "allow" => match value.get_ref() {
                     DeValue::String(text) => {
                         says.allow = Some((text.to_string(), self.span(value.span())));
@@ -659,7 +693,39 @@ impl PolicyReader {
             }
         }
         says.among.extend(bound_sets);
+        for (name, span) in &says.completes {
+            if !says.pattern.iter().any(|(n, ..)| n == name) {
+                let message = format!("`{}` completes calls, and has no pattern", clip(name));
+                let d = Diagnostic::error(codes::WRONG_VALUE, message, *span);
+                self.found.push(d.help(format!(
+                    "say which form it has, for whoever chooses it: `pattern = {{ {name} = \"[0-9]{{6}}\" }}`"
+                )));
+            }
+        }
         says
+    }
+
+    /// `pattern`: a table with a regular expression for each parameter.
+    fn patterns(&mut self, value: &Value<'_>, out: &mut Vec<(Name, Pattern, Span)>) {
+        let Some(table) = self.table(value, "a table with a regular expression for each parameter") else {
+            return;
+        };
+        for (name, pattern) in table.iter() {
+            let DeValue::String(text) = pattern.get_ref() else {
+                self.wrong(pattern, "a regular expression such as \"[0-9]{6}\"");
+                continue;
+            };
+            match Pattern::new(text) {
+                Ok(pattern) => {
+                    out.push((Name::from(&**name.get_ref()), pattern, self.span(name.span())));
+                }
+                Err(why) => {
+                    let message = format!("`{}` is no regular expression: {why}", clip(text));
+                    let d = Diagnostic::error(codes::WRONG_VALUE, message, self.span(pattern.span()));
+                    self.found.push(d.help("all of the argument must match it: `\"[0-9]{4,8}\"`"));
+                }
+            }
+        }
     }
 
     /// Reads the form of untrusted text.

@@ -361,6 +361,29 @@ fn readers_of_an_argument_include_those_whom_others_name() {
 }
 
 #[test]
+fn what_completes_a_call_has_a_pattern() {
+    let read = |text: &str| {
+        let policy = Policy::parse(FileId(0), text).map_err(|found| found[0].clone())?;
+        let mut code = program();
+        match policy.apply(&mut code).first() {
+            Some(d) => Err(d.clone()),
+            None => Ok(code.tools[0].clone()),
+        }
+    };
+    let text = "[tools.send_mail]\ncompletes = [\"to\"]\npattern = { to = \"[0-9]{6}\" }\n";
+    let mail = read(text).unwrap();
+    assert_eq!((&*mail.completes[0], mail.pattern[0].1.as_str()), ("to", "[0-9]{6}"));
+    for (wrong, code) in [
+        (text.replace("{ to", "{ body"), codes::WRONG_VALUE),
+        (text.replace("\"[0-9]{6}\"", "\"[0-9\""), codes::WRONG_VALUE),
+        (text.replace("\"[0-9]{6}\"", "\"a)|(b\""), codes::WRONG_VALUE),
+        (text.replace("to", "too"), codes::UNKNOWN_NAME),
+    ] {
+        assert_eq!(read(&wrong).unwrap_err().code, code, "{wrong}");
+    }
+}
+
+#[test]
 fn sets_are_stated() {
     use core_ir::{Among, AmongSource, Data, Region};
     const PEOPLE: &str =

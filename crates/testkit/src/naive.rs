@@ -1463,6 +1463,15 @@ impl Run<'_> {
                 return error("policy", self.join(label, own), "text that is not plain");
             }
         }
+        // Closed forms: an argument that is not ⊥ matches its pattern, else the error policy, labeled
+        // pc ⊔ l ⊔ deep Wᵢ.
+        for (name, pattern) in &tool.pattern {
+            let Some(i) = tool.params.iter().position(|p| p.name == *name) else { continue };
+            if compared[i].0 != Label::BOTTOM && !pattern.matches(&args[i].1) {
+                let label = self.join(pc, v.label);
+                return error("policy", self.join(label, compared[i].0), "text of another form");
+            }
+        }
         // Readers: everybody whom the named arguments name may read the argument, else the error policy,
         // labeled pc ⊔ l ⊔ deep Wᵢ ⊔ deep of those.
         for (name, who) in &tool.includes {
@@ -1495,6 +1504,17 @@ impl Run<'_> {
                 return error("policy", label, "not all of them may read this");
             }
         }
+        // What a call that succeeds returns doesn't depend on arguments that complete it: their labels are left
+        // out, if the arguments came by name.
+        let mut spared = raised;
+        if bare.is_none() && !tool.completes.is_empty() {
+            spared = self.join(pc, v.label);
+            for (p, (l, _)) in tool.params.iter().zip(&compared) {
+                if !tool.completes.contains(&p.name) {
+                    spared = self.join(spared, *l);
+                }
+            }
+        }
         // Policies: from `{parameter: {value, label}, …}` in a fresh conversation at pc to a verdict. The
         // value is Vᵢ read at l, the label is deep Wᵢ, which is known to those who may see l and it.
         let mut raised = raised;
@@ -1521,7 +1541,10 @@ impl Run<'_> {
                 return error("flow", d, "the verdict may not be seen by who sees the call");
             }
             match &*verdict.node {
-                Node::Bool(true) => raised = self.join(raised, d),
+                Node::Bool(true) => {
+                    raised = self.join(raised, d);
+                    spared = self.join(spared, d);
+                }
                 Node::Bool(false) => return error("policy", d, "refused"),
                 Node::Str(why) => return error("policy", d, &**why),
                 _ => return error("type", d, "a policy gives a truth value or a reason"),
@@ -1539,6 +1562,7 @@ impl Run<'_> {
         }
         let lres = self.resolve(&tool.label);
         let mut label = self.join(raised, lres);
+        let mut returned = self.join(spared, lres);
         // at_most: calls are counted unless pc ⊔ l is trusted; a used-up count ends the run, at pc ⊔ ch.
         let decided = self.join(pc, v.label);
         let untrusted = self.lattice.reclassify(decided, Label::BOTTOM) != Label::BOTTOM;
@@ -1594,6 +1618,7 @@ impl Run<'_> {
         if let Answer::Labeled(d, own) = answer {
             let own = self.resolve(&own);
             label = self.join(label, own);
+            returned = self.join(returned, own);
             answer = Answer::Data(d);
         }
         // A failure may quote every part of the result.
@@ -1602,12 +1627,15 @@ impl Run<'_> {
         match answer {
             Answer::Data(d) => {
                 let v = match tool.parts.is_empty() {
-                    true => literal(label, &d),
-                    false => self.labeled_by_parts(&of, label, &d),
+                    true => literal(returned, &d),
+                    false => self.labeled_by_parts(&of, returned, &d),
                 };
                 match tool.result.check(&d) {
                     Ok(()) => Ok(v),
-                    Err((_, why)) => error("type", self.deep(&v), why),
+                    Err((_, why)) => {
+                        let deep = self.deep(&v);
+                        error("type", self.join(deep, label), why)
+                    }
                 }
             }
             Answer::Failed(why) => error("tool", failed, why),

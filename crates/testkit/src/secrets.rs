@@ -22,7 +22,7 @@ use crate::generate::{
     Ast, Beside, Drawing, Op, Program, Rng, Script, Style, Ty, draw_parts, principals, random_program,
 };
 use crate::outcome::{Tree, TreeNode};
-use crate::world::{Answer, Message, hash};
+use crate::world::{self, Answer, Message, hash};
 use core_ir::{
     Bound, Clearances, Data, Label, LabelSpec, Lattice, LatticeKind, ModelRoute, ModelRoutes, Name, Num,
     Pred, Prim,
@@ -558,6 +558,13 @@ impl ObservedWorld<'_> {
         for limit in &limits {
             text += &format!(" within {} of {}", limit.seconds, limit.scope);
         }
+        // What a call returns doesn't depend on arguments that only complete it.
+        let mut told = call.clone();
+        if let (Call::Tool { tool, .. }, world::Call::Tool { args, .. }) = (of, &mut told) {
+            let spared = args.iter_mut().filter(|(name, _)| tool.completes.contains(name));
+            spared.for_each(|(_, data)| *data = Data::Null);
+        }
+        let told_text = format!("{told:?}{}", &text[format!("{call:?}").len()..]);
         let ObservedWorld { program, secret, which, ordered, common, world, asked, .. } = self;
         let answered_at = match of {
             Call::Tool { tool, .. } | Call::Approve { tool, .. } => {
@@ -597,15 +604,15 @@ impl ObservedWorld<'_> {
             let to = match of {
                 // Who sees the call sees what was decided.
                 Call::Approve { .. } => known(&text, &[channel, answered_at]),
-                _ => known(&text, &[answered_at]),
+                _ => known(&told_text, &[answered_at]),
             };
-            let answer = world.respond(&call, &mut Rng::new(to));
+            let answer = world.respond(&told, &mut Rng::new(to));
             match of {
                 Call::Tool { tool, .. } if !tool.parts.is_empty() => {
                     let known = |lattice: &Lattice, asks: &str, to: Label| {
                         known_to(lattice, (*ordered, *which, *secret), program.seed, asked, asks, to)
                     };
-                    by_parts(tool, answered_at, answer, &text, &common.lattice, &known)
+                    by_parts(tool, answered_at, answer, &told_text, &common.lattice, &known)
                 }
                 _ => answer,
             }

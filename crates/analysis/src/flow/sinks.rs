@@ -300,6 +300,9 @@ impl Analysis {
                 None => !is_open,
             };
         let mut passed = Taint::NONE;
+        // Without the arguments that only complete the call.
+        let mut returned = Taint::NONE;
+        let spares = !decl.completes.is_empty() && fields.is_some() && !bare;
         let mut argument_may_be_refused: Vec<Range> = Vec::new();
         let strict = self.taints.lattice.resolve(&decl.control).unwrap_or_default();
         // Nobody is asked where nothing is refused in full.
@@ -342,6 +345,10 @@ impl Analysis {
             };
             let within = self.taints.within(found.hi, most);
             passed = self.taints.union(passed, within);
+            if !spares || !decl.completes.contains(&param.name) {
+                returned = self.taints.union(returned, within);
+            }
+            plain |= decl.pattern.iter().any(|(n, _)| *n == param.name) && !self.surely_bottom(found);
             let strict = self.taints.lattice.resolve(&param.bound).unwrap_or_default();
             nothing_refused &= self.taints.surely_flows(found, strict);
             // Nobody is asked about an argument out of a set, which keeps its label.
@@ -366,9 +373,14 @@ impl Analysis {
         if decl.params.is_empty() || !all_known {
             let deep = v.deep(&mut self.taints);
             passed = self.taints.union(passed, deep);
+            returned = self.taints.union(returned, deep);
         }
         if planned {
             passed = self.taints.union(passed, v.label.hi);
+            returned = self.taints.union(returned, v.label.hi);
+        }
+        if spares {
+            returned = self.taints.union(returned, v.label.hi);
         }
         let mut verdict = Taint::NONE;
         if let Some(policy) = &decl.policy
@@ -429,10 +441,20 @@ impl Analysis {
         let label = self.taints.lattice.resolve(&decl.label).unwrap_or(self.taints.top);
         let adds = self.exact(place, Cause::Tool(decl.name.clone()), label);
         let mut label = self.join(Range::new(lo, hi), adds);
+        let succeeded = match spares {
+            false => label,
+            true => {
+                let hi = self.taints.union(pc_hi, returned);
+                let hi = self.taints.union(hi, verdict);
+                let lo = self.taints.lattice.join(pc.lo, v.label.lo);
+                self.join(Range::new(lo, hi), adds)
+            }
+        };
         let places = self.places(&decl, &v, (bare, fields.as_deref()));
-        let result = self.result(&decl, &places, label, place);
+        let result = self.result(&decl, &places, succeeded, place);
         // A failure may quote every part, and an ill-typed result is found by looking at all of them.
         let most = result.deep(&mut self.taints);
+        let most = self.taints.union(most, label.hi);
         self.raise(state, Range { hi: most, ..label });
         if decl.approve == Approve::IfRefused && sets.label != Label::BOTTOM {
             // A refused approval tells of the sets.
@@ -619,6 +641,11 @@ impl Analysis {
         let top = self.taints.top;
         let trusted = self.taints.lattice.reclassify(Label::BOTTOM, top);
         self.taints.surely_flows(found, trusted)
+    }
+
+    /// Returns true if every label of the range is trusted and public, given such an input.
+    fn surely_bottom(&mut self, found: Range) -> bool {
+        self.taints.surely_flows(found, Label::BOTTOM)
     }
 
     /// Returns true if every label of the range is public, given a public input.

@@ -312,6 +312,22 @@ fn a_confirmed_value_that_nobody_was_asked_about_keeps_its_labels() {
 }
 
 #[test]
+fn an_argument_that_completes_a_call_is_not_in_the_label_of_its_result() {
+    let result = |args: &str| {
+        let text = format!(
+            "tool mail() -> Str read\n\
+             tool order(id: Str @ untrusted, code: Str @ untrusted) -> Str @ [] write completes ['code']\n\
+             let code = tool[mail] {{}} in tool[order] {args}"
+        );
+        let report = lam(&text, &Options::default());
+        let label = |l: &Option<core_ir::Data>| l.as_ref().expect("a label").to_json().to_string();
+        (label(&report.result), label(&report.error))
+    };
+    assert_eq!(result("{id: 'a', code: code}"), ("[]".into(), "[\"U\"]".into()));
+    assert_eq!(result("{id: code, code: '1'}"), ("[\"U\"]".into(), "[\"U\"]".into()));
+}
+
+#[test]
 fn the_label_of_a_refused_argument_covers_what_its_set_compared() {
     // An error of the call passes a `try` that covers the bound alone.
     let program = |label: &str, among: &str| {

@@ -229,7 +229,9 @@ impl Machine {
             }
         };
         let seen = self.admits_texts(s, tool, &offered, &args, (&choices, span), &mut asks)?;
-        if !self.admits_readers(s, tool, &offered, &args, span) {
+        if !self.admits_patterns(s, tool, &offered, &args, span)
+            || !self.admits_readers(s, tool, &offered, &args, span)
+        {
             return None;
         }
         let mut given = self.lattice.join(given, seen);
@@ -239,10 +241,18 @@ impl Machine {
             given = self.lattice.join(given, sets);
         }
         let label = self.lattice.join(given, tool.result);
+        let value = match decl.completes.is_empty() || !offered.named {
+            true => label,
+            false => {
+                let given = self.given_without(&offered, decl, s.pc);
+                let given = self.lattice.join(given, seen);
+                self.lattice.join(given, tool.result)
+            }
+        };
         let counts = decl.at_most.is_some() && !self.is_trusted(s.pc, v.label);
         if !is_shown {
             let labels = Vec::new();
-            let call = Cleared { tool: node, args, labels, given, label, asks, choices, counts, span };
+            let call = Cleared { tool: node, args, labels, given, label, value, asks, choices, counts, span };
             return self.make(s, call);
         }
         // Whoever is asked sees the label of the record, too: it decided that the call happens.
@@ -260,7 +270,8 @@ impl Machine {
                 })
                 .collect(),
         };
-        let call = Cleared { tool: node.clone(), args, labels, given, label, asks, choices, counts, span };
+        let call =
+            Cleared { tool: node.clone(), args, labels, given, label, value, asks, choices, counts, span };
         let Some(policy) = decl.policy.clone() else { return self.proceed(s, call) };
         let record = self.described(s.pc, v.label, shown, &compared);
         // The policy decides in a conversation of its own, at the program counter of the call.
@@ -326,6 +337,49 @@ impl Machine {
             }
         }
         Some(seen)
+    }
+
+    /// The label of all that a call is given but the arguments that only complete it.
+    fn given_without(&mut self, offered: &Offered<'_>, decl: &core_ir::ToolDecl, pc: Label) -> Label {
+        let mut given = self.lattice.join(pc, offered.v.label);
+        for param in decl.params.iter().filter(|p| !decl.completes.contains(&p.name)) {
+            let own = offered.label(&mut self.lattice, &param.name);
+            given = self.lattice.join(given, own);
+        }
+        given
+    }
+
+    /// Looks at the closed forms of arguments; false if one has not its form.
+    fn admits_patterns(
+        &mut self,
+        s: &mut Strand,
+        tool: &Tool,
+        offered: &Offered<'_>,
+        args: &[(Name, Data)],
+        span: Span,
+    ) -> bool {
+        let decl = &*tool.decl;
+        for (name, pattern) in &decl.pattern {
+            let own = offered.label(&mut self.lattice, name);
+            let Some((_, data)) = args.iter().find(|(n, _)| n == name) else { continue };
+            if own == Label::BOTTOM {
+                continue;
+            }
+            self.charge(Plain::cost(data));
+            if pattern.matches(data) {
+                continue;
+            }
+            let verdict = self.lattice.join(s.pc, offered.v.label);
+            let verdict = self.lattice.join(verdict, own);
+            let (tool, pattern) = (&decl.name, clip(pattern.as_str()));
+            self.note_denied(tool);
+            let message = format!("`{tool}`: the argument `{name}` does not match the pattern `{pattern}`");
+            s.fail(ErrorCode::Policy, verdict, span, message);
+            s.refused(Part::Form(Some(name.clone())), Some(tool), own, Label::BOTTOM);
+            self.refused(s);
+            return false;
+        }
+        true
     }
 
     /// Compares who may read an argument with those whom other arguments name; false if one is refused.
@@ -553,6 +607,7 @@ impl Machine {
             Kind::Bool(true) => {
                 call.given = self.lattice.join(call.given, label);
                 call.label = self.lattice.join(call.label, label);
+                call.value = self.lattice.join(call.value, label);
                 return self.proceed(s, call);
             }
             Kind::Bool(false) => {
@@ -792,17 +847,17 @@ impl Machine {
                 s.conversation.label = self.answered_by(s, lc, lc, Label::BOTTOM, model, span);
                 self.replied(s, mode, attempt, span, reply);
             }
-            (Pending::Tool(tool, places), Response::Tool(result)) => {
-                let tool = (tool_of(&tool), &*places);
-                if let Some(value) = self.result(s, tool, label, Label::BOTTOM, span, result) {
+            (Pending::Tool(tool, places, value), Response::Tool(result)) => {
+                let (tool, labels) = ((tool_of(&tool), &*places), (label, value));
+                if let Some(value) = self.result(s, tool, labels, Label::BOTTOM, span, result) {
                     s.give(value);
                 }
             }
-            (Pending::Tool(tool, places), Response::LabeledTool(result, own)) => {
+            (Pending::Tool(tool, places, value), Response::LabeledTool(result, own)) => {
                 let own = self.lattice.resolve(&own);
                 let own = own.unwrap_or_else(|| self.lattice.top());
-                let tool = (tool_of(&tool), &*places);
-                if let Some(value) = self.result(s, tool, label, own, span, result) {
+                let (tool, labels) = ((tool_of(&tool), &*places), (label, value));
+                if let Some(value) = self.result(s, tool, labels, own, span, result) {
                     s.give(value);
                 }
             }
@@ -929,14 +984,16 @@ impl Machine {
         &mut self,
         s: &mut Strand,
         (tool, places): (&Tool, &[(Name, Label)]),
-        label: Label,
+        (label, value): (Label, Label),
         own: Label,
         span: Span,
         result: Result<Data, String>,
     ) -> Option<Value> {
         let decl = &tool.decl;
-        let before = label;
-        let label = self.lattice.join(label, own);
+        let of_failure = self.lattice.join(label, own);
+        // That it succeeds is known at its label: a call that fails goes on above it, or not at all.
+        let before = if result.is_ok() { value } else { label };
+        let label = self.lattice.join(before, own);
         let own = self.lattice.join(tool.result, own);
         let label = self.answered_by(s, label, before, own, || What::Tool(decl.name.clone()), span);
         match result {
@@ -951,6 +1008,7 @@ impl Machine {
                     Err((path, cause)) => {
                         // The check looked at every part.
                         let label = value.deep_label(&mut self.lattice);
+                        let label = self.lattice.join(label, of_failure);
                         let message = format!("the result of `{}`: {path}: {cause}", decl.name);
                         s.fail(ErrorCode::Type, label, span, message);
                     }
@@ -1156,7 +1214,7 @@ impl Cleared {
         let tool = tool_of(&self.tool);
         let call = Call::Tool { tool: tool.decl.clone(), args: self.args };
         let (channel, answer, span) = (tool.channel, self.label, self.span);
-        let (pending, choices) = (Pending::Tool(self.tool, places), self.choices.into());
+        let (pending, choices) = (Pending::Tool(self.tool, places, self.value), self.choices.into());
         Question { pending, call, channel, answer, span, given: Vec::new(), choices }
     }
 }

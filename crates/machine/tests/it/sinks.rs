@@ -134,6 +134,31 @@ fn untrusted_data_chooses_out_of_what_is_stated() {
     assert_eq!(site("\"https://shop.example/cart\"", SECRET), "flow");
 }
 
+/// What a call that succeeds returns doesn't depend on the code, and a failure does.
+#[test]
+fn an_argument_that_completes_a_call_is_not_in_its_result() {
+    const ORDER: &str = "tool order(id: Str @ untrusted, code: Str @ untrusted) -> Str @ [] write completes [\"code\"] \
+                         pattern {code: \"[0-9]{4}\"}\n";
+    let end = |args: &str, answer: fn(&Request) -> Response| {
+        let text = format!("{ORDER}try[[]] tool[order] {args} catch refusal e. e.code");
+        run(&text, Config::default(), &LabelSpec::TOP, answer).1.end.expect("everything is seen")
+    };
+    let failed = |_: &Request| Response::Tool(Err("no".into()));
+    let code = "{id: \"a\", code: [\"U\"]: \"1234\"}";
+    assert_eq!(end(code, ok), "\"ok\"");
+    // The handler may not know of the code, so the run ends.
+    assert_eq!(end(code, failed), "tool");
+    assert_eq!(end(code, |_| Response::Tool(Ok(Data::Null))), "type");
+    // Other arguments count as always.
+    assert_eq!(end("{id: [\"U\"]: \"a\", code: \"1234\"}", ok), "[\"U\"]:\"ok\"");
+    assert_eq!(end("[\"U\"]: {id: \"a\", code: \"1234\"}", ok), "[\"U\"]:\"ok\"");
+    // All of it matches.
+    for wrong in ["12345", "1234 x", ""] {
+        assert_eq!(end(&code.replace("1234", wrong), ok), "policy", "{wrong}");
+    }
+    assert_eq!(end("{id: \"a\", code: \"as the program says\"}", ok), "\"ok\"");
+}
+
 /// Those whom `to` names must be among the readers of the body.
 #[test]
 fn recipients_are_among_the_readers() {

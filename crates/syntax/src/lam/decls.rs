@@ -7,8 +7,8 @@ use super::parser::Parser;
 use core_ir::print::{DEFAULT_REPAIR, default_flow};
 use core_ir::{
     Among, Approve, Comparison, Data, Delegated, Effect, EffectClass, EffectRow, EnumType, KeyDecl,
-    LabelSpec, MAX_DATA_DEPTH, Measure, ModelParams, Name, Plain, Pred, ResultParts, Schema, StoreDecl,
-    StoreId, ToolDecl, ToolId, ToolParam, Type,
+    LabelSpec, MAX_DATA_DEPTH, Measure, ModelParams, Name, Pattern, Plain, Pred, ResultParts, Schema,
+    StoreDecl, StoreId, ToolDecl, ToolId, ToolParam, Type,
 };
 use diagnostics::{Diagnostic, nearest};
 use std::collections::BTreeSet;
@@ -585,6 +585,8 @@ impl Parser<'_> {
         let mut among = Vec::new();
         let mut plain = Vec::new();
         let mut includes = Box::default();
+        let mut pattern = Box::default();
+        let mut completes = Box::default();
         let mut at_most = None;
         let mut policy = None;
         while !self.starts_item() {
@@ -630,6 +632,16 @@ impl Parser<'_> {
                 (_, "plain") => {
                     self.bump();
                     plain = self.plain();
+                    continue;
+                }
+                (_, "pattern") => {
+                    self.bump();
+                    pattern = self.patterns();
+                    continue;
+                }
+                (_, "completes") => {
+                    self.bump();
+                    completes = self.completes();
                     continue;
                 }
                 (_, "includes") => {
@@ -680,6 +692,8 @@ impl Parser<'_> {
             confirms,
             among: among.into(),
             plain: plain.into(),
+            pattern,
+            completes,
             includes,
             at_most,
             policy,
@@ -760,6 +774,30 @@ impl Parser<'_> {
             self.error(codes::SYNTAX, message.to_string(), span);
         }
         forms.unwrap_or_default()
+    }
+
+    fn patterns(&mut self) -> Box<[(Name, Pattern)]> {
+        let start = self.start();
+        let patterns = core_ir::patterns_from_data(&self.data());
+        if patterns.is_none() {
+            let span = self.span(start);
+            let message = "`pattern` takes a record of expressions such as `{code: \"[0-9]{6}\"}`";
+            self.error(codes::SYNTAX, message.into(), span);
+        }
+        patterns.unwrap_or_default()
+    }
+
+    fn completes(&mut self) -> Box<[Name]> {
+        let start = self.start();
+        let names = match self.data() {
+            Data::List(names) => names.iter().map(|n| Some(Name::from(n.as_str()?))).collect::<Option<_>>(),
+            _ => None,
+        };
+        if names.is_none() {
+            let span = self.span(start);
+            self.error(codes::SYNTAX, "`completes` takes a list such as `[\"code\"]`".into(), span);
+        }
+        names.unwrap_or_default()
     }
 
     fn includes(&mut self) -> Box<[(Name, Box<[Name]>)]> {

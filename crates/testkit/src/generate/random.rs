@@ -6,8 +6,8 @@ use super::{Ast, Op, Program, Reply};
 use core_ir::{
     Among, AmongSource, AnswerSink, Approve, Bound, Builder, Catches, Code, Comparison, Data, EffectClass,
     EnumType, Globals, IfSugar, KeyDecl, LabelName, LabelSpec, Lattice, LatticeKind, Measure, ModelParams,
-    Name, Num, PartLabel, PartPath, Plain, Pred, Prim, Principal, Principals, ResultParts, Schema, SetStep,
-    StoreDecl, Term, ToolDecl, ToolId, ToolParam, Type,
+    Name, Num, PartLabel, PartPath, Pattern, Plain, Pred, Prim, Principal, Principals, ResultParts, Schema,
+    SetStep, StoreDecl, Term, ToolDecl, ToolId, ToolParam, Type,
 };
 use diagnostics::{FileId, Span};
 use std::sync::Arc;
@@ -375,6 +375,9 @@ pub(crate) fn program(rng: &mut Rng, style: &Style) -> Program {
     if style.parts {
         add_parts(rng, lattice, &mut tools);
     }
+    if style.parts {
+        add_completing(rng, &mut tools);
+    }
     if style.parts && lattice == LatticeKind::SourcesReaders {
         add_includes(rng, &mut tools);
     }
@@ -720,6 +723,22 @@ fn add_forms(rng: &mut Rng, tools: &mut [ToolDecl]) {
     for tool in tools.iter_mut() {
         let forms = tool.params.iter().filter(|_| rng.chance(30)).map(|p| (p.name.clone(), Plain::NoLinks));
         tool.plain = forms.collect();
+    }
+}
+
+/// Some parameters only complete calls, or have a closed form.
+fn add_completing(rng: &mut Rng, tools: &mut [ToolDecl]) {
+    // Numbers of their own, so that the rest does not depend on them.
+    let mut rng = Rng::new(rng.0.rotate_left(19));
+    for tool in tools.iter_mut() {
+        let names = |rng: &mut Rng, chance| -> Vec<Name> {
+            tool.params.iter().filter(|_| rng.chance(chance)).map(|p| p.name.clone()).collect()
+        };
+        let (completes, forms) = (names(&mut rng, 20), names(&mut rng, 20));
+        // INVARIANT: this is a regular expression.
+        let form = Pattern::new("[0-9]+|[a-m]*").expect("a pattern");
+        tool.completes = completes.into();
+        tool.pattern = forms.into_iter().map(|name| (name, form.clone())).collect();
     }
 }
 

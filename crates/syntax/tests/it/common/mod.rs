@@ -5,8 +5,9 @@ pub mod agent_text;
 use core_ir::{
     Among, AmongSource, Approve, Bound, BoundOrigin, Branch, Builder, Catches, Code, Comparison, Data,
     Delegated, Effect, EffectClass, EffectRow, EnumType, Globals, IfSugar, KeyDecl, LabelName, LabelSpec,
-    LetSugar, Measure, ModelParams, Name, Num, PartLabel, PartPath, PathStep, Plain, Pred, Prim, Recv,
-    Region, ResultParts, Role, SetStep, StoreDecl, StoreId, Term, TermId, ToolDecl, ToolId, ToolParam, Type,
+    LetSugar, Measure, ModelParams, Name, Num, PartLabel, PartPath, PathStep, Pattern, Plain, Pred, Prim,
+    Recv, Region, ResultParts, Role, SetStep, StoreDecl, StoreId, Term, TermId, ToolDecl, ToolId, ToolParam,
+    Type,
 };
 use diagnostics::{FileId, Span};
 use std::collections::BTreeSet;
@@ -50,6 +51,8 @@ const TEXTS: &[&str] = &[
     "",
     "plain",
     "includes",
+    "pattern",
+    "completes",
     "two words",
     "a {hole}",
     "\"quoted\"",
@@ -303,6 +306,11 @@ impl Gen<'_> {
             confirms: self.flag(),
             among: self.among(),
             plain: self.some(|g| (g.name(), Plain::NoLinks)).into_iter().collect(),
+            pattern: self
+                .some(|g| (g.name(), Pattern::new("[0-9]{6}").expect("a pattern")))
+                .into_iter()
+                .collect(),
+            completes: self.names(2).into(),
             includes: self.some(|g| (g.name(), [g.name()].into())).into_iter().collect(),
             at_most: self.some(|g| g.pick(9) as u64),
             policy: self.some(Self::policy),
