@@ -215,6 +215,8 @@ pub enum Part {
     Form(Option<Name>),
     /// The readers of an argument.
     Readers(Name),
+    /// The pattern that an argument must match.
+    Pattern(Name),
 }
 
 impl Part {
@@ -230,6 +232,7 @@ impl Part {
             Part::Form(Some(name)) => format!("the text of the argument `{name}`"),
             Part::Form(None) => "the text of the answer".into(),
             Part::Readers(name) => format!("the readers of the argument `{name}`"),
+            Part::Pattern(name) => format!("the form of the argument `{name}`"),
         }
     }
 
@@ -238,7 +241,7 @@ impl Part {
     pub fn name(&self) -> &str {
         match self {
             Part::Control => "control",
-            Part::Argument(name) | Part::Form(Some(name)) | Part::Readers(name) => name,
+            Part::Argument(name) | Part::Form(Some(name)) | Part::Readers(name) | Part::Pattern(name) => name,
             Part::Conversation => "conversation",
             Part::Value => "value",
             Part::Verdict => "verdict",

@@ -49,6 +49,8 @@ pub struct World {
     pub quarantine: Option<Name>,
     /// Whose data may choose calls, as the policy says.
     pub delegates: Vec<Delegate>,
+    /// Values that name a source, such as an address, with its name in labels.
+    pub people: Vec<(Name, Name)>,
 }
 
 /// Sources whose data may choose calls in `delegate`.
@@ -71,6 +73,7 @@ impl Default for World {
             max_rounds: MAX_ROUNDS,
             quarantine: None,
             delegates: Vec::new(),
+            people: Vec::new(),
         }
     }
 }

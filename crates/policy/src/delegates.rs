@@ -9,6 +9,7 @@
 use super::{Policy, PolicyReader, Value, codes, sets};
 use core_ir::{Among, Code, Delegated, LabelSpec, Lattice, LatticeKind, Name, ToolDecl};
 use diagnostics::{Diagnostic, clip};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use toml::de::DeValue;
 
@@ -98,6 +99,9 @@ impl PolicyReader {
             self.wrong(value, EXAMPLE);
             return None;
         }
+        // A value such as an address stands for whom it names.
+        let named = |n: Name| self.principals.values.get(&n).map_or(n, |principal| principal.name.clone());
+        let names: BTreeSet<Name> = names.into_iter().map(named).collect();
         if self.lattice.kind() != LatticeKind::SourcesReaders {
             let message = "sources are labels of the lattice `sources-readers`";
             let d = Diagnostic::error(codes::WRONG_VALUE, message, self.span(value.span()));

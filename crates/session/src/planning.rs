@@ -260,6 +260,8 @@ impl Toolset {
         };
         if let Some(policy) = &self.policy {
             world.lattice = policy.lattice;
+            let person = |(value, p): (&Name, &core_ir::Principal)| (value.clone(), p.name.clone());
+            world.people = policy.principals.values.iter().map(person).collect();
             world.delegates = policy.delegates().iter().map(delegate).collect();
             let label = |t: &Arc<ToolDecl>| Some((t.name.clone(), policy.result_of(&t.name, &self.named)?));
             world.results = self.tools.iter().filter_map(label).collect();

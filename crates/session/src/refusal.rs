@@ -117,6 +117,11 @@ fn remedies(refused: &Refused) -> Vec<String> {
             };
             ways.push(format!("remove {key} under `{table}`, if any text is right there"));
         }
+        (Part::Pattern(param), tool) => {
+            ways.push("cut the value out of what was read: all of it must match".into());
+            let table = tool.as_ref().map_or("the tool".into(), |tool| format!("`[tools.{tool}]`"));
+            ways.push(format!("change `{param}` of `pattern` under {table}, if other values are right"));
+        }
         (Part::Readers(param), tool) => {
             ways.push("send it to those who may read it, or leave out what others must not read".into());
             let table = tool.as_ref().map_or("the tool".into(), |tool| format!("`[tools.{tool}]`"));

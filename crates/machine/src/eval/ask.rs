@@ -375,7 +375,7 @@ impl Machine {
             self.note_denied(tool);
             let message = format!("`{tool}`: the argument `{name}` does not match the pattern `{pattern}`");
             s.fail(ErrorCode::Policy, verdict, span, message);
-            s.refused(Part::Form(Some(name.clone())), Some(tool), own, Label::BOTTOM);
+            s.refused(Part::Pattern(name.clone()), Some(tool), own, Label::BOTTOM);
             self.refused(s);
             return false;
         }

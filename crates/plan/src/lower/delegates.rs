@@ -47,7 +47,7 @@ impl<'a> Lower<'a> {
         if c.arguments.args.len() + c.arguments.keywords.len() > 3 {
             return self.error(codes::ARGUMENTS, at, "too many arguments for `delegate`", HELP);
         }
-        let Some(to) = sources(to) else {
+        let Some(to) = sources(to, &self.world.people) else {
             let at = self.at(to);
             return self.error(codes::ARGUMENTS, at, "`to` is a text or a list of texts", HELP);
         };
@@ -228,10 +228,14 @@ impl<'a> Lower<'a> {
     }
 }
 
-/// The sources of `to`, sorted.
-fn sources(to: &Expr) -> Option<Box<[Name]>> {
+/// The sources of `to`, sorted. A value such as an address stands for whom it names.
+fn sources(to: &Expr, people: &[(Name, Name)]) -> Option<Box<[Name]>> {
     let text = |e: &Expr| match e {
-        Expr::StringLiteral(s) => Some(Name::from(s.value.to_str())),
+        Expr::StringLiteral(s) => {
+            let said = s.value.to_str();
+            let person = people.iter().find(|(value, _)| **value == *said);
+            Some(person.map_or_else(|| said.into(), |(_, name)| name.clone()))
+        }
         _ => None,
     };
     let mut names: Vec<Name> = match to {

@@ -12,6 +12,9 @@ use std::sync::Arc;
 
 const POLICY: &str = r#"
 lattice = "sources-readers"
+[principals]
+alice = { email = "alice@example.org" }
+web = { host = "web.example" }
 [tools.mail]
 effect = "read"
 control = "any"
@@ -33,7 +36,7 @@ result = "trusted"
 bounds = { note = "untrusted" }
 plain = { note = "no-links" }
 [[delegate]]
-to = { source = "alice" }
+to = { source = "alice@example.org" }
 tools = ["event", "pay", "web"]
 among = { to = "tools.contacts()" }
 at_most = 2
@@ -74,7 +77,8 @@ fn world() -> (World, Policy) {
     let delegate =
         |d: &policy::Delegate| Delegate { to: d.to.clone(), tools: d.tools.clone(), at_most: d.at_most };
     let delegates = policy.delegates().iter().map(delegate).collect();
-    (World { tools, results, delegates, lattice: policy.lattice, ..World::default() }, policy)
+    let people = policy.principals.values.iter().map(|(v, p)| (v.clone(), p.name.clone())).collect();
+    (World { tools, results, delegates, people, lattice: policy.lattice, ..World::default() }, policy)
 }
 
 fn code(text: &str) -> Arc<Code> {
@@ -181,6 +185,14 @@ fn the_delegated_text_chooses_among_the_offered_calls() {
     assert_eq!(calls(BLOCK, &[]).1, Ok(json!(0)));
     // `null` is no choice.
     assert_eq!(calls(BLOCK, &[Value::Null]).1, Ok(json!(0)));
+}
+
+/// An address stands for whom it names, in the policy and in the plan.
+#[test]
+fn a_value_names_the_source() {
+    let text = "delegate(mail(), to='alice@example.org', tools=[event])\nprint('done')";
+    assert_eq!(calls(text, &[event("lunch")]).0.len(), 1);
+    assert_eq!(calls(&text.replace("@example.org", ""), &[event("lunch")]).0.len(), 1);
 }
 
 #[test]
