@@ -1,8 +1,8 @@
 //! Terms, and the arena they live in.
 
 use crate::{
-    Among, AmongSource, BoundOrigin, Data, Instructions, LabelSpec, Name, Num, Plain, Pred, ResultParts,
-    StoreConflict, StoreTable, Type,
+    Among, AmongSource, BoundOrigin, Data, Instructions, LabelSpec, Name, Num, Pattern, Plain, Pred,
+    ResultParts, StoreConflict, StoreTable, Type,
 };
 use diagnostics::Span;
 use std::collections::HashMap;

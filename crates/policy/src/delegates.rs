@@ -164,9 +164,9 @@ impl Delegate {
             LabelSpec::Exact(lattice.data_of(both))
         };
         if decl.confirms {
-            // The texts that they may choose by, whoever may read them.
+            // The texts that they may choose by, as secret as the block takes them.
             for param in &mut decl.params {
-                param.bound = raised(&LabelSpec::Axes { untrusted: false, secret: true });
+                param.bound = raised(&param.bound);
             }
             return;
         }

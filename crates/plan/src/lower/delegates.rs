@@ -51,23 +51,77 @@ impl<'a> Lower<'a> {
             let at = self.at(to);
             return self.error(codes::ARGUMENTS, at, "`to` is a text or a list of texts", HELP);
         };
-        // In a `try` everything is read at the label of what may fail in it, which is that of anyone.
-        let anyone = [Name::from(ANYONE)];
-        if self.catching != Catching::No && *to != anyone {
-            let help = "delegate outside of the `try`: a refusal in the block ends the run";
-            return self.refuse(at, "`delegate` to certain sources inside of a `try`", help);
-        }
         let Some(offered) = self.offered(tools, &to) else {
             let term = self.lit(Data::Null, at);
             return self.val(term, Ty::Any, Taint::NONE);
         };
-        let most = self.world.delegates.iter().find(|d| d.to == to).map_or(0, |d| d.at_most);
+        let is_alone =
+            matches!(text, Expr::Name(_)) && self.alone.is_some_and(|alone| std::ptr::eq(alone, c));
+        // In a `try` everything is read at the label of what may fail in it. That is the one of the sources, if
+        // nothing else may fail, and what the calls give comes from nobody else.
+        let is_caught = self.catching != Catching::No && !to.iter().any(|to| **to == *ANYONE);
+        if is_caught {
+            let label = by_sources(&to);
+            let Some(help) = self.not_alone(&label, &offered, is_alone) else {
+                self.of_errors = Some(label);
+                return self.block((text, &to[..]), &offered, true, at);
+            };
+            return self.refuse(at, "`delegate` to certain sources inside of a `try`", help);
+        }
+        self.block((text, &to[..]), &offered, false, at)
+    }
+
+    /// The reason why a block is not the only thing of a statement that may fail, or fails at a higher label
+    /// than that of its sources, as a remedy.
+    fn not_alone(
+        &mut self,
+        label: &LabelSpec,
+        offered: &[(ToolDecl, ToolId)],
+        is_alone: bool,
+    ) -> Option<&'static str> {
+        if self.pc != Taint::NONE {
+            return Some("delegate before what untrusted or secret data decides, and outside of its `try`");
+        }
+        if !is_alone {
+            return Some(
+                "write `made = delegate(text, …)` with a variable as text, so that nothing else in the statement may \
+                 fail",
+            );
+        }
+        let Some(theirs) = self.lattice.resolve(label) else {
+            return Some("delegate outside of the `try`");
+        };
+        let world = self.world;
+        let stated = |decl: &ToolDecl| {
+            let results = world.results.iter().find(|(n, _)| n == decl.called());
+            results.map_or(&decl.label, |(_, l)| l).clone()
+        };
+        let above = offered.iter().any(|(decl, _)| {
+            let result = self.lattice.resolve(&stated(decl));
+            result.is_none_or(|result| !self.lattice.flows(result, theirs))
+        });
+        above.then_some(
+            "delegate outside of the `try`: the results of these tools may come from others, so their failures \
+             end the run",
+        )
+    }
+
+    /// The block of these calls. `is_caught` in a `try` at the label of the sources.
+    fn block(
+        &mut self,
+        (text, to): (&'a Expr, &[Name]),
+        offered: &[(ToolDecl, ToolId)],
+        is_caught: bool,
+        at: Span,
+    ) -> Val {
+        let most = self.world.delegates.iter().find(|d| *d.to == *to).map_or(0, |d| d.at_most);
         let text = self.argument(text);
         let anyone = Taint { untrusted: true, secret: false };
+        let value_taint = text.taint;
         let mut taint = text.taint.join(anyone).join(self.pc);
         let value = self.text(text, at);
         let text = self.fresh("text");
-        for (decl, _) in &offered {
+        for (decl, _) in offered {
             let results = self.world.results.iter().find(|(n, _)| n == decl.called());
             let stated = results.map_or(&decl.label, |(_, l)| l).clone();
             taint = taint.join(Taint::covering(&mut self.lattice, &stated));
@@ -75,7 +129,9 @@ impl<'a> Lower<'a> {
         // Refusals and failures of the model and of the calls are labeled like what is chosen.
         self.may_fail(taint);
         let origin = BoundOrigin::Default("`at_most` of the delegation".into());
-        let round = self.round(&text, &to, &offered, at);
+        // Caught, its refusal must not be as secret as any text.
+        let secret = !is_caught || value_taint.secret;
+        let round = self.round(&text, (to, secret), offered, at);
         let fix = Term::Fix { bound: Bound::Finite(most), origin: Some(origin), body: round };
         let fix = self.add(fix, at);
         let none = self.lit(Data::list([]), at);
@@ -142,7 +198,13 @@ impl<'a> Lower<'a> {
     }
 
     /// `λself. λmade. …`: one choice and its call.
-    fn round(&mut self, text: &Name, to: &[Name], offered: &[(ToolDecl, ToolId)], at: Span) -> TermId {
+    fn round(
+        &mut self,
+        text: &Name,
+        to: (&[Name], bool),
+        offered: &[(ToolDecl, ToolId)],
+        at: Span,
+    ) -> TermId {
         let (again, made, choice) = (self.fresh("again"), self.fresh("made"), self.fresh("choice"));
         let asked = self.choice(text, to, offered, &made, at);
         let mut branches = Vec::new();
@@ -179,11 +241,12 @@ impl<'a> Lower<'a> {
         self.b.abs(again, None, body, at)
     }
 
-    /// The question for the next call, about the text and the results so far, behind the gate.
+    /// The question for the next call, about the text and the results so far, behind the gate, which admits
+    /// secret texts or none.
     fn choice(
         &mut self,
         text: &Name,
-        to: &[Name],
+        (to, secret): (&[Name], bool),
         offered: &[(ToolDecl, ToolId)],
         made: &Name,
         at: Span,
@@ -193,11 +256,11 @@ impl<'a> Lower<'a> {
         let so_far = self.var(made, at);
         let prompt = self.add(Term::Prim(Prim::Format, vec![text, head, so_far]), at);
         let gate = self.own_tool(ToolDecl {
-            name: format!("delegate to {}", to.join(", ")).into(),
+            name: format!("delegate to {}{}", to.join(", "), if secret { "" } else { " in public" }).into(),
             params: vec![ToolParam {
                 name: "text".into(),
                 ty: Type::Str,
-                bound: LabelSpec::BOTTOM,
+                bound: LabelSpec::Axes { untrusted: false, secret },
                 default: None,
             }],
             approve: Approve::Never,
@@ -226,6 +289,12 @@ impl<'a> Lower<'a> {
         let call = self.b.app(model, prompt, at);
         self.add(Term::Fresh(call), at)
     }
+}
+
+/// The label of public data by these sources.
+fn by_sources(to: &[Name]) -> LabelSpec {
+    let names = Data::list(to.iter().map(|n| Data::str(&**n)));
+    LabelSpec::Exact(Data::record([("sources".into(), names), ("readers".into(), Data::str("*"))]))
 }
 
 /// The sources of `to`, sorted. A value such as an address stands for whom it names.

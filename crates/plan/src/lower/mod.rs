@@ -21,7 +21,7 @@ use core_ir::{
 };
 use diagnostics::{Diagnostic, Hint, Span, nearest};
 use python::Source;
-use ruff_python_ast::{Stmt, StmtFunctionDef};
+use ruff_python_ast::{ExprCall, Stmt, StmtFunctionDef};
 use ruff_text_size::{Ranged, TextRange};
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -111,6 +111,10 @@ pub(crate) struct Lower<'a> {
     /// Labels of what can fail since this was last reset.
     pub(crate) err: Taint,
     pub(crate) fails: bool,
+    /// The label of the errors of a statement, if it is known exactly.
+    pub(crate) of_errors: Option<LabelSpec>,
+    /// The call that is all of the statement.
+    pub(crate) alone: Option<&'a ExprCall>,
     pub(crate) catching: Catching,
     /// The exceptions of the handlers around, innermost last.
     pub(crate) handled: Vec<Name>,
@@ -162,6 +166,8 @@ pub(crate) fn plan(source: &Source, world: &World) -> (Option<Code>, Vec<Diagnos
         pc: Taint::NONE,
         err: Taint::NONE,
         fails: false,
+        of_errors: None,
+        alone: None,
         catching: Catching::No,
         handled: Vec::new(),
         found: Vec::new(),

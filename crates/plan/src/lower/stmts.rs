@@ -4,7 +4,7 @@ use super::{Catching, Cx, Function, Lower, Tail, Val};
 use crate::codes;
 use crate::names::{self, PRINTED};
 use crate::scope::{Known, Taint, Ty, UNIQUE};
-use core_ir::{Branch, Catches, Data, Name, Prim, Term, TermId};
+use core_ir::{Branch, Catches, Data, LabelSpec, Name, Prim, Term, TermId};
 use diagnostics::Span;
 use ruff_python_ast::{Expr, Stmt, StmtFunctionDef};
 use std::rc::Rc;
@@ -118,6 +118,8 @@ impl<'a> Lower<'a> {
                     cx,
                     at,
                     |l| {
+                        let to_name = matches!(s.targets[..], [Expr::Name(_)]);
+                        l.alone = s.value.as_call_expr().filter(|_| to_name);
                         let mut bindings = Vec::new();
                         // `a, b = b, a`: no tuple is made.
                         if let ([Expr::Tuple(t)], Expr::Tuple(v)) = (&s.targets[..], &*s.value)
@@ -205,6 +207,7 @@ impl<'a> Lower<'a> {
                     cx,
                     at,
                     |l| {
+                        l.alone = s.value.as_call_expr();
                         let v = l.whole_expr(&s.value);
                         l.temporary(if last { "answer" } else { "unused" }, v)
                     },
@@ -262,7 +265,7 @@ impl<'a> Lower<'a> {
         let before = self.frames.clone();
         let catching = self.catching;
         let (bindings, given) = make(self);
-        let (failed, label) = (self.fails, self.err);
+        let (failed, label, of_errors) = (self.fails, self.err, self.of_errors.take());
         (self.fails, self.err) = (fails, err);
         if catching == Catching::No || !failed {
             if failed {
@@ -307,7 +310,11 @@ impl<'a> Lower<'a> {
         }
         let handler = self.add(Term::Record(fields), at);
         let taint = label.join(self.pc);
-        let label = self.label(taint, at);
+        let label = match of_errors {
+            // The data of a label is that label.
+            Some(LabelSpec::Exact(label)) => self.lit(label, at),
+            _ => self.label(taint, at),
+        };
         let catches = if catching == Catching::Refusals { Catches::Refusal } else { Catches::Error };
         let tried = self.add(Term::Try { label, body, catches, name: error, handler }, at);
         let s = self.fresh("try");

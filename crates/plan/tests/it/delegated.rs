@@ -252,6 +252,32 @@ fn outside_of_the_block_the_tools_are_as_strict_as_before() {
     assert_eq!(calls(&text, &[event("a")]), (vec![("event".into(), json!(["a"]))], Err("flow".into())));
 }
 
+/// In a `try` the block runs at the label of its sources, and so do its refusals and failures.
+#[test]
+fn a_block_of_certain_sources_may_stand_in_a_try() {
+    let text = |by: &str| {
+        format!(
+            "t = {by}\nmade = []\ntry:\n    made = delegate(t, to='alice', tools=[event])\n\
+             except PolicyError:\n    print('refused')\nprint(len(made))"
+        )
+    };
+    let (made, end) = calls(&text("mail()"), &[event("lunch")]);
+    assert_eq!((made.len(), end), (1, Ok(json!("1"))));
+    let (made, end) = calls(&text("web(page='x')"), &[event("lunch")]);
+    assert_eq!((made.len(), end), (0, Ok(json!("refused\n0"))));
+    // What is more than the block in the statement, and what others say, would not be caught.
+    let (world, _) = world();
+    for wrong in [
+        "try:\n    delegate(mail(), to='alice', tools=[event])\nexcept ToolError:\n    pass",
+        "t = mail()\ntry:\n    n = len(delegate(t, to='alice', tools=[event]))\nexcept ToolError:\n    pass",
+        "t = mail()\ntry:\n    x = delegate(t, to='alice', tools=[web])\nexcept ToolError:\n    pass",
+        "t = mail()\ntry:\n    web(page='y')\n    delegate(t, to='alice', tools=[event])\nexcept ToolError:\n    pass",
+    ] {
+        let (_, found) = plan::compile(FileId(0), "p.plan.py", wrong.into(), &world);
+        assert!(found.iter().any(|d| d.code == codes::SUBSET), "{wrong}: {found:?}");
+    }
+}
+
 #[test]
 fn what_the_policy_does_not_delegate_is_refused_before_the_run() {
     let (world, _) = world();
