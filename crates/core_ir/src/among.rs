@@ -111,8 +111,8 @@ pub struct Among {
 }
 
 impl Among {
-    /// The entry as data: `{tool: NAME, params: {PARAMETER: [STEP, …], …}}`, with `sites: true`, `below: PLACE`
-    /// or `values: […]` instead of `tool` for other sources, and with none of them for the request.
+    /// The entry as data: `{tool: NAME, params: {PARAMETER: [STEP, …], …}}`. Other sources have
+    /// `sites: true`, `below: PLACE` or `values: […]` instead of `tool`, and the request has none of them.
     pub fn to_data(&self) -> Data {
         let path = |path: &[SetStep]| Data::list(path.iter().map(|s| Data::str(s.to_string())));
         let params = Data::record(self.params.iter().map(|(n, p)| (n.clone(), path(p))));
@@ -156,14 +156,15 @@ impl Among {
         (fields.len() == known && !params.is_empty()).then_some(Among { source, params })
     }
 
-    /// What the arguments could have been chosen from, if they are in the set. `items` are those of the source:
-    /// tokens of the request, items of a result. `args` are in the order of [`Among::params`]. Several parameters are chosen by one item.
+    /// What the arguments could have been chosen from, if they are in the set. `items` are those of the
+    /// source: tokens of the request, items of a result. `args` are in the order of [`Among::params`]. Several
+    /// parameters are chosen by one item.
     ///
     /// A list is in a set if it is an element, or if it has between one and [`MAX_CHOSEN_ITEMS`] items and
     /// each is an element.
     ///
-    /// A value that has not the type that `result`, the type of what the items were read from, has there is no
-    /// element.
+    /// `result` is the type of what the items were read from. A value that has not the type that it has there
+    /// is no element.
     pub fn choices(&self, items: &[Data], result: &Type, args: &[&Data]) -> Option<SetSize> {
         debug_assert_eq!(self.params.len(), args.len());
         let regions = match &self.source {
@@ -218,7 +219,8 @@ impl Among {
     /// let rule = |path: &str| PartLabel::stated(PartPath::parse(path).unwrap(), LabelSpec::TOP);
     /// let parts = ResultParts::new(["[]", "[].email", "[].note", "[]{*}"].map(rule));
     /// let email = vec![SetStep::Field("email".into())];
-    /// let among = Among { source: AmongSource::Tool("contacts".into()), params: vec![("to".into(), email)] };
+    /// let contacts = AmongSource::Tool("contacts".into());
+    /// let among = Among { source: contacts, params: vec![("to".into(), email)] };
     /// let paths: Vec<String> = among.rules(&parts).iter().map(|r| r.path.to_string()).collect();
     /// // The rule that names the field is more precise than the one about all fields.
     /// assert_eq!(paths, ["[]", "[].email"]);

@@ -92,7 +92,8 @@ impl Region {
         };
         let host = host.split(['/', '?', '#']).next().unwrap_or("");
         let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | ':');
-        if !host.contains('.') || !host.chars().all(plain) {
+        let is_name = host.contains('.') && host.split('.').all(|label| !label.is_empty());
+        if !is_name || !host.chars().all(plain) {
             return Vec::new();
         }
         let address = |scheme: &str| match scheme {

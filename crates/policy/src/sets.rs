@@ -21,8 +21,8 @@ pub(super) struct Person {
     pub(super) value: Name,
 }
 
-const HELP: &str = "write `request`, `below(request)`, `under:/downloads/`, `principals.NAME.KEY`, `tools.NAME()` or \
-                    `tools.NAME().FIELD`, with `{*}` for each name and `|` between several";
+const HELP: &str = "write `request`, `tools.NAME()` or `tools.NAME().FIELD`, `below(request)`, `under:/downloads/`, or \
+                    `principals.NAME.KEY`, with `{*}` for each name and `|` between several";
 
 impl PolicyReader {
     /// `among`: a table with a set for each parameter, or a list of tables, each for parameters that are

@@ -377,7 +377,7 @@ fn what_completes_a_call_has_a_pattern() {
         (text.replace("{ to", "{ body"), codes::WRONG_VALUE),
         (text.replace("\"[0-9]{6}\"", "\"[0-9\""), codes::WRONG_VALUE),
         (text.replace("\"[0-9]{6}\"", "\"a)|(b\""), codes::WRONG_VALUE),
-        (text.replace("to", "too"), codes::UNKNOWN_NAME),
+        (text.replace("\"to\"", "\"too\"").replace("{ to", "{ too"), codes::UNKNOWN_NAME),
     ] {
         assert_eq!(read(&wrong).unwrap_err().code, code, "{wrong}");
     }

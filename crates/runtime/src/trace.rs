@@ -476,8 +476,8 @@ fn end(sources: &Sources, report: &RunReport) -> Json {
     Json::Object(line)
 }
 
-/// A choice that untrusted data had, as traces have it: the `params`, and the number `of` values or the places
-/// `below` which they are.
+/// A choice that untrusted data had, as traces have it: the `params`, and the number `of` values or the
+/// places `below` which they are.
 pub fn choice_json(choice: &Choice) -> Json {
     let params: Vec<&str> = choice.params.iter().map(|n| &**n).collect();
     match &choice.of {

@@ -1504,8 +1504,8 @@ impl Run<'_> {
                 return error("policy", label, "not all of them may read this");
             }
         }
-        // What a call that succeeds returns doesn't depend on arguments that complete it: their labels are left
-        // out, if the arguments came by name.
+        // What a call that succeeds returns doesn't depend on arguments that complete it: their labels are
+        // left out, if the arguments came by name.
         let mut spared = raised;
         if bare.is_none() && !tool.completes.is_empty() {
             spared = self.join(pc, v.label);

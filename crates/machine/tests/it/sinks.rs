@@ -74,7 +74,7 @@ fn a_set_of_a_field_has_the_label_of_the_field() {
         let rule = |path: &str| format!("{{path: \"{path}\", untrusted: true, secret: false}}");
         let text = format!(
             "tool profile() -> {{email: Str, bio: Str, tags: List Str}} @ [] read fields [{}, {}]\n\
-             tool fill(value: Str) -> Str @ [] write among [{{tool: \"profile\", params: {{value: [\"{path}\"]}}}}]\n\
+             tool fill(value: Str) -> Str @ [] write among [{{tool: \"profile\", params: {{value: ['{path}']}}}}]\n\
              tool[fill] {{value: [\"U\"]: \"{value}\"}}",
             rule("bio"),
             rule("tags[]")
@@ -138,7 +138,7 @@ fn untrusted_data_chooses_out_of_what_is_stated() {
 #[test]
 fn an_argument_that_completes_a_call_is_not_in_its_result() {
     const ORDER: &str = "tool order(id: Str @ untrusted, code: Str @ untrusted) -> Str @ [] write completes [\"code\"] \
-                         pattern {code: \"[0-9]{4}\"}\n";
+                         pattern {code: '[0-9]{4}'}\n";
     let end = |args: &str, answer: fn(&Request) -> Response| {
         let text = format!("{ORDER}try[[]] tool[order] {args} catch refusal e. e.code");
         run(&text, Config::default(), &LabelSpec::TOP, answer).1.end.expect("everything is seen")
@@ -151,7 +151,7 @@ fn an_argument_that_completes_a_call_is_not_in_its_result() {
     assert_eq!(end(code, |_| Response::Tool(Ok(Data::Null))), "type");
     // Other arguments count as always.
     assert_eq!(end("{id: [\"U\"]: \"a\", code: \"1234\"}", ok), "[\"U\"]:\"ok\"");
-    assert_eq!(end("[\"U\"]: {id: \"a\", code: \"1234\"}", ok), "[\"U\"]:\"ok\"");
+    assert_eq!(end("([\"U\"]: {id: \"a\", code: \"1234\"})", ok), "[\"U\"]:\"ok\"");
     // All of it matches.
     for wrong in ["12345", "1234 x", ""] {
         assert_eq!(end(&code.replace("1234", wrong), ok), "policy", "{wrong}");

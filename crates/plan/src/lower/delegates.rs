@@ -57,8 +57,8 @@ impl<'a> Lower<'a> {
         };
         let is_alone =
             matches!(text, Expr::Name(_)) && self.alone.is_some_and(|alone| std::ptr::eq(alone, c));
-        // In a `try` everything is read at the label of what may fail in it. That is the one of the sources, if
-        // nothing else may fail, and what the calls give comes from nobody else.
+        // In a `try` everything is read at the label of what may fail in it. That is the one of the sources,
+        // if nothing else may fail, and what the calls give comes from nobody else.
         let is_caught = self.catching != Catching::No && !to.iter().any(|to| **to == *ANYONE);
         if is_caught {
             let label = by_sources(&to);
