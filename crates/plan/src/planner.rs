@@ -8,6 +8,7 @@
 //! Invariant: a prompt is a function of the request, the declarations and findings before the run.
 
 use core_ir::{EffectClass, ToolDecl, Type};
+use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
@@ -78,19 +79,26 @@ pub fn retry(request: &str, tools: &[Arc<ToolDecl>], plan: &str, found: &[(u32, 
 
 /// The plan in a reply: its first block of code, or all of it if it has none.
 ///
+/// A block stands between fences of backticks or tildes, and may be indented as a whole.
+///
 /// # Examples
 /// ```
 /// use plan::planner::code_of;
 /// assert_eq!(code_of("Here:\n```python\nprint(1)\n```\nDone."), "print(1)\n");
+/// assert_eq!(code_of("1. Do:\n   ~~~\n   print(1)\n   ~~~"), "print(1)\n");
 /// assert_eq!(code_of("print(1)"), "print(1)");
 /// ```
-pub fn code_of(reply: &str) -> &str {
-    let fence = |at: usize| at == 0 || reply[..at].ends_with('\n');
-    let Some((open, _)) = reply.match_indices("```").find(|(at, _)| fence(*at)) else { return reply };
-    let Some(line) = reply[open..].find('\n') else { return reply };
-    let body = &reply[open + line + 1..];
-    let close = body.match_indices("```").find(|(at, _)| *at == 0 || body[..*at].ends_with('\n'));
-    close.map_or(body, |(at, _)| &body[..at])
+pub fn code_of(reply: &str) -> Cow<'_, str> {
+    let mut lines = reply.split_inclusive('\n');
+    let fence = |line: &str| ["```", "~~~"].into_iter().find(|f| line.trim_start().starts_with(f));
+    let Some((open, mark)) = lines.find_map(|line| Some((line, fence(line)?))) else { return reply.into() };
+    if !open.ends_with('\n') {
+        return reply.into();
+    }
+    let indent = open.len() - open.trim_start().len();
+    let blank = |line: &str| line.len() - line.trim_start_matches([' ', '\t']).len();
+    let body = lines.take_while(|line| fence(line) != Some(mark) || blank(line) > indent);
+    body.map(|line| &line[blank(line).min(indent)..]).collect::<String>().into()
 }
 
 /// The signature of a tool as Python.

@@ -397,7 +397,14 @@ impl Planning {
 
     /// Takes what a planner replied.
     pub fn reply(&mut self, reply: &str, gate: &Gate<'_>) -> Step {
-        let draft = self.draft(planner::code_of(reply), gate);
+        let text = planner::code_of(reply);
+        let mut draft = self.draft(&text, gate);
+        // A file may be empty, and then does nothing; a planner was asked for a plan.
+        if text.trim().is_empty() {
+            let at = Span { file: draft.file, start: 0, end: 0 };
+            let empty = Diagnostic::error(plan::codes::SYNTAX, "the planner's reply has no plan", at);
+            draft.outcome = Err(Problem::Wrong(vec![empty.help("answer with one block of Python code")]));
+        }
         if self.left > 0
             && let Some(findings) = draft.feedback()
         {

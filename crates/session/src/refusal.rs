@@ -141,6 +141,19 @@ pub fn with_remedies(
     code: &Code,
     policy: Option<&Policy>,
 ) -> Diagnostic {
+    // A block that delegates has bounds of its own, in a table without a name.
+    let delegated = |t: &&Arc<ToolDecl>| refused.name.as_deref() == Some(&*t.name) && t.delegated.is_some();
+    if let Some(tool) = code.tools.iter().find(delegated) {
+        let what = match &refused.part {
+            machine::Part::Argument(arg) => format!("the set of `{arg}` in its `among`"),
+            _ => "its `to`".into(),
+        };
+        return d.help(format!(
+            "the `[[delegate]]` of the policy does not go that far for `{}`: widen {what}, or make the call in \
+             the plan itself",
+            tool.called()
+        ));
+    }
     let unknown = |t: &&Arc<ToolDecl>| {
         refused.name.as_deref() == Some(&*t.name)
             && t.is_unspecified()

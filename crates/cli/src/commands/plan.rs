@@ -162,8 +162,13 @@ fn ask(ui: &Ui, args: &PlanArgs, prompt: &str) -> Result<String, Exit> {
     {
         return Ok(reply.to_string());
     }
-    show_result(ui, &Sources::new(), &ran, &session.bound(&code, false), (&code, None), said);
-    Err(Exit::Failed)
+    let bound = session.bound(&code, false);
+    show_result(ui, &Sources::new(), &ran, &bound, (&code, None), said);
+    // Whoever stops the planner has stopped the command.
+    Err(match conclude(ui, &ran, &bound) {
+        Exit::Done => Exit::Failed,
+        exit => exit,
+    })
 }
 
 /// The plan with what is known of its calls, as comments under their lines.

@@ -8,7 +8,7 @@ use std::process::{Command, Output, Stdio};
 use std::sync::{Arc, Mutex};
 
 /// The body of a request.
-fn body(stream: &mut TcpStream) -> Option<Value> {
+pub fn body(stream: &mut TcpStream) -> Option<Value> {
     let (mut bytes, mut buffer) = (Vec::new(), [0; 4096]);
     loop {
         let n = stream.read(&mut buffer).ok().filter(|n| *n > 0)?;
@@ -24,11 +24,11 @@ fn body(stream: &mut TcpStream) -> Option<Value> {
 }
 
 /// Requests to a server, in order: the model and all text of the messages.
-type Requests = Arc<Mutex<Vec<(String, String)>>>;
+pub type Requests = Arc<Mutex<Vec<(String, String)>>>;
 
 /// A server of the chat protocol. The model `planner` answers with each of these in turn, `reader` with one
 /// text. Gives its address, and each request: the model and all text of its messages.
-fn server(plans: Vec<&str>, read: &'static str) -> (String, Requests) {
+pub fn server(plans: Vec<&str>, read: &'static str) -> (String, Requests) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}/v1", listener.local_addr().unwrap());
     let seen: Arc<Mutex<Vec<(String, String)>>> = Arc::default();
@@ -55,7 +55,7 @@ fn server(plans: Vec<&str>, read: &'static str) -> (String, Requests) {
 }
 
 /// A folder with settings and tools. `read_bill` gives untrusted text, `pay` leaves a file behind.
-fn folder(address: &str) -> tempfile::TempDir {
+pub fn folder(address: &str) -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();
     let model = |name: &str| {
         format!(
@@ -71,7 +71,7 @@ fn folder(address: &str) -> tempfile::TempDir {
     dir
 }
 
-fn entail(dir: &Path, args: &[&str]) -> Output {
+pub fn entail(dir: &Path, args: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_entail"));
     for name in ["HTTP_PROXY", "http_proxy", "NO_PROXY", "no_proxy", "ENTAIL_MODEL"] {
         command.env_remove(name);
@@ -79,7 +79,7 @@ fn entail(dir: &Path, args: &[&str]) -> Output {
     command.env("M_KEY", "sk-test").args(args).current_dir(dir).stdin(Stdio::null()).output().unwrap()
 }
 
-fn said(out: &Output) -> String {
+pub fn said(out: &Output) -> String {
     String::from_utf8_lossy(&out.stdout).into_owned() + &String::from_utf8_lossy(&out.stderr)
 }
 
