@@ -235,6 +235,8 @@ fn what_deviates_is_what_the_page_says() {
             Ok("E(\"'a'\")".into()),
         ),
         ("x: list[int] = ['a']", Err("TypeError".into())),
+        ("oct(10 ** 30)", Err("OverflowError".into())),
+        ("10 ** 30 & 1", Err("OverflowError".into())),
         ("items(1)[0].name", Ok("n0".into())),
     ] {
         assert_eq!(shown(text), ours, "{text}");
