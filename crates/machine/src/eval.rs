@@ -160,6 +160,8 @@ struct Question {
     call: Call,
     channel: Label,
     answer: Label,
+    /// The label of control and arguments.
+    inputs: Label,
     span: Span,
     /// Labels that it depends on; only if the run explains flow.
     given: Vec<(Part, Label)>,
@@ -944,7 +946,7 @@ impl Machine {
     }
 
     fn request(&mut self, s: &mut Strand, question: Question) -> Outcome {
-        let Question { pending, call, channel, answer, span, mut given, choices } = question;
+        let Question { pending, call, channel, answer, inputs, span, mut given, choices } = question;
         if self.lattice.keeps_origins() {
             given.push((Part::Control, s.pc));
         }
@@ -964,6 +966,7 @@ impl Machine {
                 call,
                 channel,
                 answer,
+                inputs,
                 deadlines: s.deadlines.clone(),
                 given: given.into(),
                 span,
@@ -1020,6 +1023,7 @@ impl Machine {
                     call,
                     channel: label,
                     answer: label,
+                    inputs: label,
                     span,
                     given: Vec::new(),
                     choices: Box::default(),
@@ -1036,6 +1040,7 @@ impl Machine {
                     call,
                     channel: s.pc,
                     answer: s.pc,
+                    inputs: s.pc,
                     span,
                     given: Vec::new(),
                     choices: Box::default(),

@@ -103,6 +103,9 @@ pub struct Config {
     pub input: LabelSpec,
     /// Bound and form of the answer, which is a sink.
     pub answer: AnswerSink,
+    /// Calls that untrusted data decided before the run and that count in it (`at_most`), by tool: those of
+    /// earlier programs for the same request ([`Machine::counted_calls`]).
+    pub counted: Vec<(Name, u64)>,
 }
 
 impl Default for Config {
@@ -124,6 +127,7 @@ impl Default for Config {
             request: None,
             input: LabelSpec::BOTTOM,
             answer: AnswerSink::default(),
+            counted: Vec::new(),
         }
     }
 }
@@ -158,6 +162,9 @@ pub struct Request {
     /// The label of the answer, and of the errors that represent one. What is answered, and when, may
     /// depend only on the program's data of labels that flow to this, and on requests whose channel does.
     pub answer: Label,
+    /// The label of what the request is made of: of what decides that it is made, and of its arguments. For
+    /// a model or a store that is the channel label.
+    pub inputs: Label,
     /// The time limits that the answer has to keep.
     pub deadlines: Deadlines,
     /// The term that asks.
@@ -850,6 +857,17 @@ impl Machine {
         self.denied.as_deref().map_or(&[], Vec::as_slice)
     }
 
+    /// Calls that untrusted data decided so far, by tool, with those of [`Config::counted`]; only of tools
+    /// that limit their number.
+    pub fn counted_calls(&self) -> &[(Name, u64)] {
+        self.counted.as_deref().map_or(&[], Vec::as_slice)
+    }
+
+    /// Returns whether a request is made before the first step, for a set that arguments may be chosen from.
+    pub fn is_for_set(&self, id: RequestId) -> bool {
+        id.strand == ROOT && self.sets.as_ref().is_some_and(|sets| id.number < sets.requests())
+    }
+
     fn note_denied(&mut self, tool: &Name) {
         let known = self.denied.get_or_insert_default();
         if !known.contains(tool) {
@@ -908,7 +926,7 @@ impl Machine {
             bound: None,
             refused: None,
             denied: None,
-            counted: None,
+            counted: (!config.counted.is_empty()).then(|| Box::new(config.counted.clone())),
             lattice,
             config,
         };

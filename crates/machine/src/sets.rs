@@ -165,6 +165,7 @@ impl Machine {
             call: Call::Tool { tool: read.tool.clone(), args },
             channel: read.channel,
             answer: read.most,
+            inputs: Label::BOTTOM,
             deadlines: Deadlines::default(),
             given,
             span: read.tool.span,

@@ -1,9 +1,10 @@
 //! The loop around the machine.
 
-use crate::approve::{Approval, ApprovalArg, Approver, Verdict as Decided};
+use crate::approve::{Approval, ApprovalArg, Approver, Decider, Verdict as Decided};
 use crate::budget::{Budget, Reserve, Verdict, cost};
 use crate::deadline::Clocks;
 use crate::event::{Answered, Asked, Event, HandlerNote, HandlerNotes, Progress};
+use crate::history::{History, RequestLabels};
 use crate::immediate::Immediate;
 use crate::in_flight::{Completion, InFlight, OpenModel, OpenRequest, Portable, RequestKind};
 use crate::inline_map::InlineMap;
@@ -56,6 +57,8 @@ pub struct Handlers {
     pub run: Option<String>,
     /// Journal that records or supplies the answers. A session is for one run.
     pub journal: Option<Arc<Mutex<Session>>>,
+    /// Answers of earlier runs for the same request, which this run reuses; it adds its own.
+    pub history: Option<Arc<Mutex<History>>>,
 }
 
 impl Handlers {
@@ -72,6 +75,7 @@ impl Handlers {
             seed: 0,
             run: None,
             journal: None,
+            history: None,
         }
     }
 }
@@ -128,6 +132,9 @@ pub fn run<'a>(
         machine.cancel(Stop { reason: StopReason::Configuration, message });
         handlers.stores.clone()
     });
+    if let Some(mut history) = history(handlers) {
+        history.begin();
+    }
     // Boxed here, and not within the future: that would have room for the machine twice, where it is given
     // and where it is used.
     let mut driver = Box::new(Driver {
@@ -246,7 +253,7 @@ impl<'a> Driver<'a> {
             match self.poll() {
                 Output::Done(result) => return NextStep::Ended(result.map_err(Box::new)),
                 Output::Request(id, request) => {
-                    if !self.answered_before(id, &request) {
+                    if !self.answered_before(id, &request) && !self.answered_earlier(id, &request) {
                         self.take_up(id, request);
                     }
                 }
@@ -367,8 +374,8 @@ impl<'a> Driver<'a> {
 
     /// Lets the machine work; what can be answered at once is.
     fn poll(&mut self) -> Output {
-        // Answers go into the journal first.
-        if self.handlers.journal.is_some() {
+        // Answers go into the journal first, and earlier answers are looked for.
+        if self.handlers.journal.is_some() || self.handlers.history.is_some() {
             return self.machine.poll();
         }
         let room = self.under_way.len() < self.limits.in_flight.max(1);
@@ -460,6 +467,44 @@ impl<'a> Driver<'a> {
         }
     }
 
+    /// The answer of an earlier run for the same request, if it is reused.
+    fn reused(&self, id: RequestId, request: &Request) -> Option<Response> {
+        let mut history = history(self.handlers)?;
+        let (labels, question) = (self.labels(request), self.question(request));
+        let asked = (&request.call, request.span);
+        history.reuse(asked, &labels, question.as_deref(), self.machine.is_for_set(id))
+    }
+
+    /// Answers a request as an earlier run for the same request was answered, if that answer is reused.
+    fn answered_earlier(&mut self, id: RequestId, request: &Request) -> bool {
+        let Some(response) = self.reused(id, request) else { return false };
+        let begun = Instant::now();
+        self.keep(id, request);
+        self.emit_asked(id, request, "", true);
+        let stated = match &response {
+            Response::LabeledTool(_, said) => Some(self.stated(said)),
+            _ => None,
+        };
+        self.answered_as(id, answered_with(&response, None), begun, stated);
+        self.respond(id, response, begun);
+        true
+    }
+
+    fn labels(&self, request: &Request) -> RequestLabels {
+        let data = |label| self.machine.lattice().data_of(label);
+        RequestLabels {
+            channel: data(request.channel),
+            answer: data(request.answer),
+            inputs: data(request.inputs),
+        }
+    }
+
+    /// The labels of the arguments that a person is asked about.
+    fn question(&self, request: &Request) -> Option<Vec<Data>> {
+        let Call::Approve { labels, .. } = &request.call else { return None };
+        Some(labels.iter().map(|l| self.machine.lattice().data_of(*l)).collect())
+    }
+
     /// Returns the description of a call that its approver sees.
     fn approval(&self, tool: &ToolDecl, args: &[(Name, Data)], labels: &[Label], channel: Label) -> Approval {
         // Questions may wait in the journal.
@@ -497,30 +542,18 @@ impl<'a> Driver<'a> {
         {
             self.said.get_or_insert_default().keep(messages, reply, words.into());
         }
-        self.tell_asked(id, request, &model, true);
-        let what = match &response {
-            Response::Model(Ok(reply)) => Answered::Reply(reply.clone()),
-            Response::Tool(Ok(data))
-            | Response::LabeledTool(Ok(data), _)
-            | Response::Recall(Ok(Some(data))) => Answered::Data(data.clone()),
-            Response::Permanent(e)
-            | Response::Model(Err(e))
-            | Response::Tool(Err(e))
-            | Response::LabeledTool(Err(e), _)
-            | Response::Approve(Err(e))
-            | Response::Recall(Err(e))
-            | Response::Remember(Err(e)) => Answered::Failed(e.clone()),
-            Response::Uncleared(_) => Answered::Failed(NOT_CLEARED.into()),
-            Response::Unattended => Answered::Failed(NOBODY.into()),
-            Response::Late(_) => Answered::Late,
-            Response::Approve(Ok(())) => Answered::Approved(by),
-            _ => Answered::Nothing,
-        };
+        // An answer that was reused then is reused again: it is not one of this run.
+        let reused = self.reused(id, request).is_some();
+        match reused {
+            true => self.emit_asked(id, request, &model, true),
+            false => self.tell_asked(id, request, &model, true),
+        }
+        let what = answered_with(&response, by);
         match &request.call {
             Call::Model { params, .. } => {
                 self.budget.replayed_model(params.as_deref(), &model, tokens, usd.as_ref());
             }
-            Call::Tool { .. } => self.budget.replayed_tool(),
+            Call::Tool { .. } if !reused => self.budget.replayed_tool(),
             // Data that the previous process kept in memory are lost.
             Call::Remember { store, key, value } if resumed && self.stores.is_in_process(store) => {
                 if matches!(response, Response::Remember(Ok(()))) {
@@ -538,7 +571,15 @@ impl<'a> Driver<'a> {
             _ => None,
         };
         self.emit(Event::Answered { id, what, tokens, usd, finish, elapsed, stated });
+        self.note_answer(id, &response);
         self.machine.handle(id, response);
+    }
+
+    /// Notes an answer for runs that follow.
+    fn note_answer(&self, id: RequestId, response: &Response) {
+        if let Some(mut history) = history(self.handlers) {
+            history.answered(id, response);
+        }
     }
 
     /// Ends the run at a request.
@@ -592,6 +633,7 @@ impl<'a> Driver<'a> {
     /// Gives the machine a response, once it is in the journal.
     fn respond_with(&mut self, id: RequestId, response: Response, spent: Spent) {
         self.clocks.answered(id, Instant::now());
+        self.note_answer(id, &response);
         let redactor = &self.redactor().for_records();
         if let Some(session) = &self.handlers.journal
             && let Some(keeping) = &mut self.keeping
@@ -1020,6 +1062,15 @@ impl<'a> Driver<'a> {
         if matches!(request.call, Call::Approve { .. }) {
             self.budget.question();
         }
+        if let Some(mut history) = history(self.handlers) {
+            let (labels, question) = (self.labels(request), self.question(request));
+            let asked = (&request.call, request.span);
+            history.asked(id, asked, &labels, question, self.machine.is_for_set(id));
+        }
+        self.emit_asked(id, request, model, recorded);
+    }
+
+    fn emit_asked(&mut self, id: RequestId, request: &Request, model: &str, recorded: bool) {
         let r = self.redactor();
         let what = match &request.call {
             Call::Model { messages, params, tools, attempt } => Asked::Model {
@@ -1146,6 +1197,9 @@ impl<'a> Driver<'a> {
             };
             lock(session).ended(status, outcome)
         });
+        if let Some(mut history) = history(self.handlers) {
+            history.end(self.machine.counted_calls(), self.machine.fuel_used());
+        }
         let (_, messages) = self.machine.conversation();
         let report = RunReport {
             run: self.run.into(),
@@ -1160,6 +1214,34 @@ impl<'a> Driver<'a> {
             records: self.handlers.models.redactor().for_records(),
         };
         (report, written)
+    }
+}
+
+/// The history of the request that a run is for, if it has one.
+fn history(handlers: &Handlers) -> Option<MutexGuard<'_, History>> {
+    // It is only ever added to, so a panic while the lock was held leaves nothing half-done that matters.
+    handlers.history.as_ref().map(|h| h.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+/// The event for a recorded response; `by` decided, if it is one to a question.
+fn answered_with(response: &Response, by: Option<Decider>) -> Answered {
+    match response {
+        Response::Model(Ok(reply)) => Answered::Reply(reply.clone()),
+        Response::Tool(Ok(data)) | Response::LabeledTool(Ok(data), _) | Response::Recall(Ok(Some(data))) => {
+            Answered::Data(data.clone())
+        }
+        Response::Permanent(e)
+        | Response::Model(Err(e))
+        | Response::Tool(Err(e))
+        | Response::LabeledTool(Err(e), _)
+        | Response::Approve(Err(e))
+        | Response::Recall(Err(e))
+        | Response::Remember(Err(e)) => Answered::Failed(e.clone()),
+        Response::Uncleared(_) => Answered::Failed(NOT_CLEARED.into()),
+        Response::Unattended => Answered::Failed(NOBODY.into()),
+        Response::Late(_) => Answered::Late,
+        Response::Approve(Ok(())) => Answered::Approved(by),
+        _ => Answered::Nothing,
     }
 }
 

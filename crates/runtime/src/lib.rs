@@ -42,6 +42,7 @@ mod deadline;
 mod driver;
 mod environment;
 mod event;
+mod history;
 mod immediate;
 mod in_flight;
 mod inline_map;
@@ -73,9 +74,10 @@ pub use config::{ConfigError, ConfigErrorKind};
 pub use driver::{Handlers, RunReport, run};
 pub use environment::Environment;
 pub use event::{Answered, Asked, Event, Progress};
+pub use history::{History, MadeCall};
 pub use journal::{
-    Answers, ApprovalDesk, Authority, Change, Checked, Decision, Forged, Forgery, Journal, JournalError,
-    RunIdentity, RunInfo, RunStatus, Session, StepInfo, Unfinished, Waiting, journal_file,
+    AFTER_RUN, Answers, ApprovalDesk, Authority, Change, Checked, Decision, Forged, Forgery, Journal,
+    JournalError, RunIdentity, RunInfo, RunStatus, Session, StepInfo, Unfinished, Waiting, journal_file,
 };
 pub use keys::{Approvers, KeyError, PublicKey, SealedKey, SigningKey};
 pub use mcp::{McpServer, PinState, Pins, ServerTool, ToolHashes};

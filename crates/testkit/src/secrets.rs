@@ -392,6 +392,7 @@ impl Pair {
             answer: program.answer.clone(),
             request: None,
             input: LabelSpec::BOTTOM,
+            counted: Vec::new(),
         }
     }
 

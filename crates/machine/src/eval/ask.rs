@@ -65,6 +65,7 @@ impl Machine {
             call,
             channel: lc,
             answer: self.lattice.join(s.pc, lc),
+            inputs: lc,
             span,
             given,
             choices: Box::default(),
@@ -690,12 +691,13 @@ impl Machine {
         // Who is asked only where needed tells what is in the sets.
         let sets = self.sets_label(&tool.decl);
         let answer = self.lattice.join(call.label, sets);
-        let (span, given) = (call.span, self.given(&call));
+        let (span, given, inputs) = (call.span, self.given(&call), call.given);
         Some(Question {
             pending: Pending::Approve(Box::new(call)),
             call: asked,
             channel,
             answer,
+            inputs,
             span,
             given,
             choices: Box::default(),
@@ -816,6 +818,7 @@ impl Machine {
                         call,
                         channel: bound,
                         answer: bound,
+                        inputs: bound,
                         span,
                         given,
                         choices: Box::default(),
@@ -1213,9 +1216,9 @@ impl Cleared {
     fn question(self, places: Box<[(Name, Label)]>) -> Question {
         let tool = tool_of(&self.tool);
         let call = Call::Tool { tool: tool.decl.clone(), args: self.args };
-        let (channel, answer, span) = (tool.channel, self.label, self.span);
+        let (channel, answer, inputs, span) = (tool.channel, self.label, self.given, self.span);
         let (pending, choices) = (Pending::Tool(self.tool, places, self.value), self.choices.into());
-        Question { pending, call, channel, answer, span, given: Vec::new(), choices }
+        Question { pending, call, channel, answer, inputs, span, given: Vec::new(), choices }
     }
 }
 

@@ -87,6 +87,9 @@ const TABLES: &str = "
     CREATE INDEX entries_step ON entries (run, step);
 ";
 
+/// Field of the settings of a run: the run for the same request that it follows.
+pub const AFTER_RUN: &str = "after";
+
 /// Reason why a journal can't be used, or a run can't be resumed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JournalError {
@@ -352,6 +355,16 @@ impl Journal {
             "WHERE json_extract(settings, '$.caller') = ?1 {other}ORDER BY created DESC, id DESC LIMIT {most}"
         );
         self.select_runs(&filter, caller)
+    }
+
+    /// The run that follows a run for the same request, if there is one ([`AFTER_RUN`]).
+    ///
+    /// # Errors
+    /// The file is damaged.
+    pub fn follower(&self, run: &str) -> Result<Option<RunInfo>, JournalError> {
+        let filter = format!("WHERE json_extract(settings, '$.{AFTER_RUN}') = ?1 ORDER BY created");
+        let found = self.select_runs(&filter, run)?;
+        Ok(found.into_iter().next())
     }
 
     /// The runs that were interrupted, or that another process is at, the oldest first.
