@@ -438,6 +438,7 @@ fn setup_of(json: &Value) -> entail::PlanSetup {
         policy_text: text(json, "policy_text"),
         max_rounds: json["max_rounds"].as_u64(),
         replan: json["replan"].as_u64().map(|n| u32::try_from(n).unwrap_or(u32::MAX)),
+        replan_errors: None,
         run_refused: json["run_refused"] == true,
         python_tools: json["python_tools"] == true,
     }

@@ -200,7 +200,7 @@ Examples:
   entail plan 'Pay the bill bill.txt' --tools mcp:bank --tools tools.py --python-tools --planner gpt-4.1")]
 pub struct PlanArgs {
     /// The request. The planner sees it, the tools' signatures, and nothing that a tool gives.
-    #[arg(required_unless_present = "plan")]
+    #[arg(required_unless_present_any = ["plan", "resume"])]
     pub request: Option<String>,
     /// Tools that the plan may call; may be given several times. A `.agent` file declares them, the public
     /// functions of a `.py` file are tools (`--python-tools` runs them), `mcp:NAME` are those of a server of
@@ -231,6 +231,10 @@ pub struct PlanArgs {
     /// Maximum number of further plans, each after findings about the one before. Nothing has run then.
     #[arg(long, value_name = "N", default_value_t = 2)]
     pub replan: u32,
+    /// Maximum number of further plans, each after a plan that was run and ended with an error. The planner
+    /// is told the code and the line of the error, and what was read is not read again.
+    #[arg(long, value_name = "N", default_value_t = 0, conflicts_with_all = ["plan", "record", "replay"])]
+    pub replan_errors: u32,
     /// Maximum number of rounds of a `while` loop.
     #[arg(long, value_name = "N", default_value_t = plan::MAX_ROUNDS)]
     pub max_rounds: u64,

@@ -113,6 +113,20 @@ pub fn compile_with_hints(
     lower::plan(&source, world)
 }
 
+/// Returns the name of a class of exceptions if it is one of those that every plan has. Any other, such as a
+/// class of the plan, is `Exception`.
+///
+/// # Examples
+/// ```
+/// assert_eq!((plan::known_class("KeyError"), plan::known_class("Mine")), ("KeyError", "Exception"));
+/// ```
+pub fn known_class(name: &str) -> &'static str {
+    lower::known_class(name)
+}
+
+/// Number of names that [`known_class`] gives.
+pub const KNOWN_CLASSES: usize = lower::KNOWN_CLASSES;
+
 /// The beginning of a file.
 pub(crate) fn nowhere(file: FileId) -> Span {
     Span { file, start: 0, end: 0 }

@@ -5,9 +5,10 @@
 //!
 //! Entry points: [`prompt`], [`retry`], [`code_of`].
 //!
-//! Invariant: a prompt is a function of the request, the declarations and findings before the run.
+//! Invariant: a prompt is a function of the request, the declarations, findings before the run, and of an
+//! earlier run the [`Ended`] alone.
 
-use core_ir::{EffectClass, ToolDecl, Type};
+use core_ir::{EffectClass, Name, ToolDecl, Type};
 use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -42,21 +43,71 @@ and bind them to variables before any `if`, `for` or `try` whose condition was r
 `who = contacts[0].email` before the `if`, and `who` in the call.
 ";
 
-/// Prompt for the first plan.
+/// A plan that was run and ended with an error, with what its planner is told of the run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ended {
+    /// The plan.
+    pub plan: Arc<str>,
+    /// The code of the error, or the class of its exception: one of a finite list.
+    pub code: &'static str,
+    /// The line of the plan; 0 if the error is at none.
+    pub line: u32,
+    /// Lines of calls that were made and may have changed something, with their tools.
+    pub made: Vec<(u32, Name)>,
+}
+
+/// Prompt for a plan after these, of which each was run and ended with an error; for the first plan without
+/// any.
 ///
 /// # Examples
 /// ```
-/// let text = plan::planner::prompt("Pay the rent", &[]);
+/// use plan::planner::{Ended, prompt};
+/// let text = prompt("Pay the rent", &[], &[]);
 /// assert!(text.contains("Pay the rent"));
+/// let ended = Ended { plan: "pay()".into(), code: "KeyError", line: 1, made: Vec::new() };
+/// assert!(prompt("Pay the rent", &[], &[ended]).contains("line 1: KeyError"));
 /// ```
-pub fn prompt(request: &str, tools: &[Arc<ToolDecl>]) -> String {
+pub fn prompt(request: &str, tools: &[Arc<ToolDecl>], ended: &[Ended]) -> String {
     let mut out = format!("{LANGUAGE}\nTools:\n\n```python\n");
     for tool in tools {
         out.push_str(&signature(tool));
     }
     // Writing to a string cannot fail.
     let _ = write!(out, "```\n\nRequest:\n\n{request}\n");
+    for run in ended {
+        out.push_str(&run.describe());
+    }
+    if !ended.is_empty() {
+        out.push_str(AFTER_ERROR);
+    }
     out
+}
+
+/// The end of a prompt after an error.
+const AFTER_ERROR: &str = "
+Write another plan that fulfills the request and avoids these errors. It runs from its beginning. A tool that reads
+gives again what it gave. A call that changes something was made if it is listed above; it may have been made if it is
+not. A call of such a tool with equal arguments is not made a second time: it gives what it gave.
+";
+
+impl Ended {
+    fn describe(&self) -> String {
+        let mut out = format!(
+            "\nThis plan was run, and ended with an error:\n\n```python\n{}\n```\n\n",
+            self.plan.trim_end()
+        );
+        // Writing to a string cannot fail.
+        let _ = match self.line {
+            0 => writeln!(out, "{}", self.code),
+            line => writeln!(out, "line {line}: {}", self.code),
+        };
+        if !self.made.is_empty() {
+            let made: Vec<String> =
+                self.made.iter().map(|(l, tool)| format!("`{tool}` in line {l}")).collect();
+            let _ = writeln!(out, "Calls that were made before: {}.", made.join(", "));
+        }
+        out
+    }
 }
 
 /// Prompt after a plan that was refused before it ran: each finding with its line.
@@ -64,11 +115,11 @@ pub fn prompt(request: &str, tools: &[Arc<ToolDecl>]) -> String {
 /// # Examples
 /// ```
 /// let found = [(3, "name `pay` is not defined".to_string())];
-/// let text = plan::planner::retry("Pay the rent", &[], "pay()", &found);
+/// let text = plan::planner::retry(plan::planner::prompt("Pay the rent", &[], &[]), "pay()", &found);
 /// assert!(text.contains("line 3: name `pay` is not defined"));
 /// ```
-pub fn retry(request: &str, tools: &[Arc<ToolDecl>], plan: &str, found: &[(u32, String)]) -> String {
-    let mut out = prompt(request, tools);
+pub fn retry(prompt: String, plan: &str, found: &[(u32, String)]) -> String {
+    let mut out = prompt;
     let _ = write!(out, "\nThis plan was refused before it ran:\n\n```python\n{}\n```\n\n", plan.trim_end());
     for (line, what) in found {
         let _ = writeln!(out, "line {line}: {what}");

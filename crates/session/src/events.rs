@@ -27,9 +27,12 @@ pub fn event_json(event: &Event, detail: Detail) -> Option<Value> {
     let mut o = Map::new();
     let mut put = |name: &str, value: Value| drop(o.insert(name.into(), value));
     match event {
-        Event::Asked { id, what, channel, answer, .. } => {
+        Event::Asked { id, what, channel, answer, recorded, .. } => {
             put("event", "asked".into());
             put("request", request(*id).into());
+            if *recorded {
+                put("recorded", true.into());
+            }
             if content {
                 put("label", channel.to_json());
                 // Whoever may not see the answer is not told its label.

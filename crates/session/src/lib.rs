@@ -26,6 +26,8 @@
 //!     limits: Limits::default(),
 //!     approver: None,
 //!     stream: false,
+//!     follows: None,
+//!     plan: None,
 //! })?;
 //! let ended = run.run(&CancellationToken::new(), &mut |event| drop(event)).await;
 //! if let Some(shown) = ended.ran.shown() {
@@ -60,6 +62,8 @@ pub mod preflight;
 pub mod program;
 pub mod project_files;
 pub mod refusal;
+#[cfg(feature = "plans")]
+pub mod replanning;
 pub mod report;
 mod run;
 pub mod settings;
@@ -68,7 +72,7 @@ pub mod view;
 
 pub use error::{Error, SettingsError};
 pub use run::{
-    Approvals, EndedRun, JournalMode, JournalOptions, PreparedRun, RunEvent, RunOptions, RunSpec, Session,
-    handlers, journal_in, machine_config,
+    Approvals, EndedRun, Follows, JournalMode, JournalOptions, PreparedRun, RunEvent, RunOptions, RunSpec,
+    Session, handlers, journal_in, machine_config,
 };
 pub use settings::Settings;

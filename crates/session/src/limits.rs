@@ -3,7 +3,7 @@
 use crate::error::SettingsError;
 use crate::settings::LimitsEntry;
 use core_ir::Num;
-use runtime::Limits;
+use runtime::{Limits, Usage};
 use std::time::Duration;
 
 /// `[limits]` of the settings.
@@ -45,4 +45,31 @@ pub fn approval_lifetime(seconds: Option<f64>) -> Duration {
     /// A week.
     const USUAL: f64 = 7.0 * 86_400.0;
     Duration::try_from_secs_f64(seconds.unwrap_or(USUAL)).unwrap_or(Duration::MAX)
+}
+
+/// Takes what was used off the limits of what follows.
+pub fn spend(limits: &mut Limits, usage: &Usage) {
+    let less = |most: &mut Option<u64>, used: u64| *most = most.map(|most| most.saturating_sub(used));
+    less(&mut limits.max_model_calls, usage.model_calls);
+    less(&mut limits.max_tool_calls, usage.tool_calls);
+    less(&mut limits.max_tokens, usage.input_tokens.saturating_add(usage.output_tokens));
+    if let (Some(most), Some(used)) = (&limits.max_usd, &usage.usd) {
+        let zero = Num::from(0);
+        limits.max_usd = Some(most.sub(used).ok().filter(|left| *left > zero).unwrap_or(zero));
+    }
+}
+
+/// Sum of two usages.
+pub fn sum(a: &Usage, b: &Usage) -> Usage {
+    let mut unpriced = a.unpriced.clone();
+    unpriced.extend(b.unpriced.iter().filter(|m| !a.unpriced.contains(m)).cloned());
+    Usage {
+        model_calls: a.model_calls + b.model_calls,
+        tool_calls: a.tool_calls + b.tool_calls,
+        questions: a.questions + b.questions,
+        input_tokens: a.input_tokens.saturating_add(b.input_tokens),
+        output_tokens: a.output_tokens.saturating_add(b.output_tokens),
+        usd: a.usd.as_ref().zip(b.usd.as_ref()).and_then(|(a, b)| a.add(b).ok()),
+        unpriced,
+    }
 }

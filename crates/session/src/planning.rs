@@ -33,21 +33,22 @@
 //! # }
 //! ```
 //!
-//! Invariant: a planner is given the request, the signatures of tools and findings before the run. It is
-//! given nothing that a run gave.
+//! Invariant: a planner is given the request, the signatures of tools and findings before the run. Of a run
+//! it is given nothing but what [`replanning`](crate::replanning) lets it know.
 //! Invariant: nothing is run here, and nobody is asked.
 
 use crate::frameworks;
 use crate::load::{Imports, Kind, Loaded, Options, Problem, Runnable, read_text};
 use crate::policy;
 use crate::preflight::{Gate, Refusal};
+use crate::replanning::PlanOutline;
 use crate::settings::Settings;
 use crate::tool_schemas;
 use ::policy::{Policy, PolicyUse};
 use analysis::flow::{self, FlowReport, Sink, Verdict};
 use core_ir::{Builder, Code, Data, Globals, ModelParams, ModelRoutes, Name, Term, ToolDecl};
 use diagnostics::{Diagnostic, FileId, Level, Sources, Span, has_errors};
-use plan::planner;
+use plan::planner::{self, Ended};
 use runtime::{PinState, Pins, ServerTool};
 use serde_json::Value;
 use std::sync::Arc;
@@ -298,13 +299,21 @@ pub struct PlanOptions {
     pub max_rounds: u64,
     /// Maximum number of further plans, each after findings about the one before.
     pub replan: u32,
+    /// Maximum number of further plans, each after a plan that was run and ended with an error.
+    pub replan_errors: u32,
     /// The model that `ask` asks; the default model of the run without it.
     pub quarantine: Option<Name>,
 }
 
 impl Default for PlanOptions {
     fn default() -> PlanOptions {
-        PlanOptions { path: WRITTEN.into(), max_rounds: plan::MAX_ROUNDS, replan: REPLAN, quarantine: None }
+        PlanOptions {
+            path: WRITTEN.into(),
+            max_rounds: plan::MAX_ROUNDS,
+            replan: REPLAN,
+            replan_errors: 0,
+            quarantine: None,
+        }
     }
 }
 
@@ -315,8 +324,10 @@ pub struct Planning {
     tools: Toolset,
     request: Arc<str>,
     options: PlanOptions,
-    /// Further plans that may be written.
+    /// Further plans that may be written after findings.
     left: u32,
+    /// Plans that were run and ended with an error.
+    ended: Vec<Ended>,
 }
 
 /// Step that follows a plan.
@@ -366,13 +377,13 @@ impl Planning {
     /// An exchange about a request. The sources have the declarations of the tools and the policy.
     pub fn new(sources: Sources, tools: Toolset, request: Arc<str>, options: PlanOptions) -> Planning {
         let left = options.replan;
-        Planning { sources, tools, request, options, left }
+        Planning { sources, tools, request, options, left, ended: Vec::new() }
     }
 
     /// An exchange about another request.
     #[must_use]
     pub fn about(&self, request: Arc<str>) -> Planning {
-        Planning { request, left: self.options.replan, ..self.clone() }
+        Planning { request, left: self.options.replan, ended: Vec::new(), ..self.clone() }
     }
 
     /// The policy that applies to plans.
@@ -385,9 +396,15 @@ impl Planning {
         &self.options
     }
 
-    /// The prompt for the first plan.
+    /// The prompt for the next plan.
     pub fn prompt(&self) -> String {
-        planner::prompt(&self.request, &self.tools.signatures())
+        planner::prompt(&self.request, &self.tools.signatures(), &self.ended)
+    }
+
+    /// Notes that the last plan was run and ended with an error; returns the prompt for another one.
+    pub fn after_error(&mut self, ended: Ended) -> String {
+        self.ended.push(ended);
+        self.prompt()
     }
 
     /// The request.
@@ -409,7 +426,7 @@ impl Planning {
             && let Some(findings) = draft.feedback()
         {
             self.left -= 1;
-            let prompt = planner::retry(&self.request, &self.tools.signatures(), &draft.text, &findings);
+            let prompt = planner::retry(self.prompt(), &draft.text, &findings);
             return Step::Again { prompt, findings };
         }
         Step::Done(Box::new(draft))
@@ -432,6 +449,12 @@ impl Planning {
 }
 
 impl Draft {
+    /// The outline of the plan for [`replanning`](crate::replanning); `None` if it doesn't compile.
+    pub fn outline(&self) -> Option<PlanOutline> {
+        let runnable = self.outcome.as_ref().ok()?.runnable()?;
+        Some(PlanOutline::new(&self.text, self.file, &runnable.code))
+    }
+
     /// Findings that keep the plan from running.
     pub fn errors(&self) -> &[Diagnostic] {
         match &self.outcome {

@@ -10,7 +10,7 @@ use core_ir::{Code, Num};
 use diagnostics::{Diagnostic, Sources};
 use machine::{ErrorCode, Failure};
 use policy::Policy;
-use runtime::{RunReport, Waiting};
+use runtime::{RunReport, Usage, Waiting};
 use serde_json::{Map, Value, json};
 
 /// Reports calls that were refused while the program continued. The result may look as if they had been made.
@@ -125,20 +125,30 @@ pub fn as_json(sources: &Sources, report: &RunReport, bound: &CostBound) -> Valu
     let usage = &report.usage;
     object.insert("run".into(), report.run.clone().into());
     object.insert("questions".into(), report.usage.questions.into());
-    object.insert(
-        "usage".into(),
-        json!({
-            "modelCalls": usage.model_calls, "toolCalls": usage.tool_calls,
-            "inputTokens": usage.input_tokens, "outputTokens": usage.output_tokens,
-            "usd": usage.usd.as_ref().map(Num::to_json), "unpriced": usage.unpriced,
-        }),
-    );
+    object.insert("usage".into(), usage_json(usage));
     object.insert(
         "bound".into(),
         json!({"modelCalls": bound.model_calls.most, "toolCalls": bound.tool_calls.most, "usd": bound::usd(bound)}),
     );
     object.insert("ms".into(), (report.elapsed.as_millis() as u64).into());
     Value::Object(object)
+}
+
+/// Usage of a run as JSON.
+pub fn usage_json(usage: &Usage) -> Value {
+    json!({
+        "modelCalls": usage.model_calls, "toolCalls": usage.tool_calls,
+        "inputTokens": usage.input_tokens, "outputTokens": usage.output_tokens,
+        "usd": usage.usd.as_ref().map(Num::to_json), "unpriced": usage.unpriced,
+    })
+}
+
+/// A number of bits for people, rounded up.
+pub fn shown_bits(bits: f64) -> String {
+    match bits {
+        0.0 => "0 bits".into(),
+        bits => format!("{:.1} bits", (bits * 10.0).ceil() / 10.0),
+    }
 }
 
 /// A question whether a tool may be called, as JSON.

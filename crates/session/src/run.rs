@@ -16,9 +16,9 @@ use analysis::cost::CostBound;
 use core_ir::{Code, Data, LabelSpec};
 use machine::{CodeParser, Config, Machine};
 use runtime::{
-    ApprovalDesk, Approver, CancellationToken, ConfigError, Event, Handlers, Journal, JournalError, Limits,
-    ModelSettings, Models, Pins, Redactor, RunIdentity, RunReport, Telemetry, TelemetryOptions, Tools,
-    Unfinished,
+    AFTER_RUN, ApprovalDesk, Approver, CancellationToken, ConfigError, Event, Handlers, History, Journal,
+    JournalError, Limits, ModelSettings, Models, Pins, Redactor, RunIdentity, RunReport, Telemetry,
+    TelemetryOptions, Tools, Unfinished,
 };
 use serde_json::json;
 use std::path::{Path, PathBuf};
@@ -68,6 +68,8 @@ pub struct RunSpec<'a> {
     /// Text of the request that a plan fulfills, for `among = "request"`. A run that is resumed or replayed
     /// has its own.
     pub request: Option<Arc<str>>,
+    /// Text of the plan, if it was written for the request. The journal keeps it.
+    pub plan: Option<Arc<str>>,
     /// Name of the run in journals and telemetry.
     pub name: String,
     /// Journal that records or supplies the answers.
@@ -80,6 +82,17 @@ pub struct RunSpec<'a> {
     pub approver: Option<Approver>,
     /// True if replies are reported as they grow.
     pub stream: bool,
+    /// Earlier runs for the same request, whose answers this run reuses.
+    pub follows: Option<Follows>,
+}
+
+/// Earlier runs for the same request: plans that ended with an error.
+#[derive(Clone, Debug)]
+pub struct Follows {
+    /// Their answers. The run adds its own.
+    pub history: Arc<Mutex<History>>,
+    /// The last of them; `None` if there was none yet.
+    pub after: Option<String>,
 }
 
 /// Use of a journal by one run.
@@ -275,14 +288,21 @@ impl Session {
     /// # Errors
     /// The journal or the endpoint of the telemetry can't be used.
     pub fn prepare(&self, spec: RunSpec<'_>) -> Result<PreparedRun, Error> {
-        let RunSpec { code, policy, mut input, mut request, name, journal, models, limits, approver, stream } =
+        let RunSpec { code, policy, name, journal, models, limits, approver, stream, follows, plan, .. } =
             spec;
+        let (mut input, mut request) = (spec.input, spec.request);
         let (mut seed, mut fuel) = (self.options.seed.unwrap_or(0), self.options.fuel);
         let (mut desk, mut kept) = (None, None);
         if let Some(options) = &journal {
             let mut settings = json!({"seed": seed, "fuel": fuel});
             if let Some(request) = &request {
                 settings["request"] = json!(&**request);
+            }
+            if let Some(after) = follows.as_ref().and_then(|f| f.after.as_ref()) {
+                settings[AFTER_RUN] = json!(after);
+            }
+            if let Some(plan) = &plan {
+                settings[PLAN_TEXT] = json!(&**plan);
             }
             let about = RunIdentity::new(name.clone(), code, input.clone(), settings);
             desk = self.approval_desk(options);
@@ -293,6 +313,9 @@ impl Session {
             seed = kept.settings()["seed"].as_u64().unwrap_or(seed);
             fuel = kept.settings()["fuel"].as_u64().or(fuel);
             request = kept.settings()["request"].as_str().map(Arc::from).or(request);
+            if let Some(after) = kept.settings()[AFTER_RUN].as_str().filter(|_| follows.is_none()) {
+                return Err(Error::Journal(follows_another(kept.id(), after)));
+            }
         }
         let mut handlers = self.handlers(models);
         handlers.seed = seed;
@@ -304,6 +327,10 @@ impl Session {
         handlers.journal = kept.map(|s| Arc::new(Mutex::new(s)));
         let mut config = machine_config(fuel, policy);
         config.request = request;
+        if let Some(Follows { history, .. }) = follows {
+            history.lock().unwrap_or_else(PoisonError::into_inner).carry_into(&mut config);
+            handlers.history = Some(history);
+        }
         // The approver of a call sees the origins of its arguments.
         config.explain_flow =
             self.options.explain_flow || (has_approver && code.tools.iter().any(|t| t.approve.may_ask()));
@@ -427,6 +454,20 @@ pub fn journal_in(dir: &Path) -> Result<PathBuf, JournalError> {
             message: format!("cannot make the directory `{}`: {}", dir.display(), load::reason(&e)),
             help: None,
         }),
+    }
+}
+
+/// Field of the settings of a run in a journal: the text of the plan.
+pub(crate) const PLAN_TEXT: &str = "plan";
+
+/// The answers of the run before, the counts of its calls and what it left of the limits are not in the
+/// record of the run that follows it.
+fn follows_another(run: &str, after: &str) -> JournalError {
+    JournalError {
+        message: format!(
+            "run `{run}` follows run `{after}`, which ended with an error, and needs what that was answered"
+        ),
+        help: Some(format!("resume it with `entail plan --resume {run}`, and without `--plan`")),
     }
 }
 

@@ -112,6 +112,8 @@ pub struct PlanEntry {
     pub quarantine: Option<String>,
     /// Maximum number of further plans, each after findings about the one before.
     pub replan: Option<u32>,
+    /// Maximum number of further plans, each after a plan that was run and ended with an error.
+    pub replan_errors: Option<u32>,
     /// Maximum number of rounds of a `while` loop.
     pub max_rounds: Option<u64>,
     /// True if the planner may see what MCP servers say of tools that nobody has approved.

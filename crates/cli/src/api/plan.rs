@@ -1,14 +1,17 @@
 //! Plan mode: tools that schemas describe, the exchange with a planner, the plan as a program.
 
-use super::{Error, Finding, Program};
+use super::{Error, Finding, Program, World};
 use core_ir::{ModelRoutes, Name};
 use diagnostics::{FileId, Sources, Span};
-use runtime::{CustomTool, Stores, Tools};
+use runtime::{CustomTool, RunReport, Stores, Tools};
 use serde_json::Value;
 use session::bound::Pricing;
 use session::load::Loaded;
+use session::machine_config;
 use session::planning::{self, Compiled, Draft, PlanOptions, Step, Toolset};
 use session::preflight::Gate;
+use session::replanning::{PlanOutline, Replanning};
+use session::report::usage_json;
 use session::settings::Settings;
 use session::tool_schemas::{ToolSchemas, declaration};
 use std::path::PathBuf;
@@ -46,6 +49,9 @@ pub struct PlanSetup {
     pub max_rounds: Option<u64>,
     /// Maximum number of further plans, each after findings about the one before.
     pub replan: Option<u32>,
+    /// Maximum number of further plans, each after a plan that was run and ended with an error
+    /// ([`Planning::after`]); none by default.
+    pub replan_errors: Option<u32>,
     /// True if a plan may run although one of its calls is refused every time.
     pub run_refused: bool,
     /// Consent to run functions of Python files as tools.
@@ -88,6 +94,9 @@ pub struct Planning {
     routes: ModelRoutes,
     pricing: Pricing,
     run_refused: bool,
+    /// The last plan, if it compiles.
+    last: Option<PlanOutline>,
+    replanning: Replanning,
 }
 
 /// Step that follows a plan.
@@ -146,10 +155,14 @@ impl Planning {
         let options = PlanOptions {
             max_rounds: setup.max_rounds.unwrap_or(usual.max_rounds),
             replan: setup.replan.unwrap_or(usual.replan),
+            replan_errors: setup.replan_errors.unwrap_or(usual.replan_errors),
             ..usual
         };
+        let exchange = planning::Planning::new(sources, toolset, setup.request.into(), options);
         Ok(Planning {
-            exchange: planning::Planning::new(sources, toolset, setup.request.into(), options),
+            last: None,
+            replanning: replanning_of(&exchange),
+            exchange,
             tools,
             stores: settings.fresh_stores(),
             routes: settings.model_settings(None).routes(&settings.environment),
@@ -158,7 +171,48 @@ impl Planning {
         })
     }
 
-    /// The prompt for the first plan: the request, the signatures of the tools and the language of plans.
+    /// An exchange that goes on from here, for a run of its own of the last plan.
+    #[must_use]
+    pub fn again(&self) -> Planning {
+        Planning {
+            exchange: self.exchange.clone(),
+            tools: self.tools.clone(),
+            stores: self.stores.clone(),
+            routes: self.routes.clone(),
+            pricing: self.pricing.clone(),
+            run_refused: self.run_refused,
+            last: self.last.clone(),
+            replanning: replanning_of(&self.exchange),
+        }
+    }
+
+    /// The world for a run of the last plan: with the answers of earlier plans of the request, and what their
+    /// runs left of its limits.
+    pub fn world(&self, world: &World) -> World {
+        let mut world = world.clone();
+        world.handlers.history = self.replanning.follows().map(|follows| follows.history);
+        world.limits = self.replanning.limits(&world.limits);
+        world
+    }
+
+    /// Takes the report of a run of the last plan. Returns the prompt for another plan if it ended with an
+    /// error of which the planner may be told, and another one may be written.
+    pub fn after(&mut self, report: &RunReport) -> Option<String> {
+        let told = self.replanning.after(self.last.as_ref()?, report)?.ended.clone();
+        Some(self.exchange.after_error(told))
+    }
+
+    /// Adds what the planner was told of runs to the outcome of the last one, and what all of them used, as
+    /// `entail plan --format json` writes it.
+    pub fn add_told(&self, outcome: &mut Value) {
+        if !self.replanning.told().is_empty() {
+            self.replanning.add_to(outcome);
+            outcome["usage"] = usage_json(self.replanning.usage());
+            outcome["questions"] = self.replanning.usage().questions.into();
+        }
+    }
+
+    /// The prompt for the next plan: the request, the signatures of the tools and the language of plans.
     pub fn prompt(&self) -> String {
         self.exchange.prompt()
     }
@@ -173,12 +227,14 @@ impl Planning {
     }
 
     /// Checks a plan that is there already.
-    pub fn plan(&self, text: &str) -> Plan {
+    pub fn plan(&mut self, text: &str) -> Plan {
         let Planning { exchange, tools, stores, routes, run_refused, .. } = self;
-        self.plan_of(exchange.draft(text, &Gate { tools, stores, routes, refusals: *run_refused }))
+        let draft = exchange.draft(text, &Gate { tools, stores, routes, refusals: *run_refused });
+        self.plan_of(draft)
     }
 
-    fn plan_of(&self, draft: Draft) -> Plan {
+    fn plan_of(&mut self, draft: Draft) -> Plan {
+        self.last = draft.outline();
         let finding = |d| Finding::of(&draft.sources, d);
         let errors = draft.errors().iter().map(finding).filter(Finding::is_error).collect();
         let calls = draft.flow().map_or_else(Vec::new, |report| draft.calls(&report));
@@ -202,6 +258,11 @@ impl Planning {
         let loaded = Loaded::of_term("plan", planning::question(prompt, None));
         Program::new(Sources::new(), loaded, Pricing::of(settings, None), None)
     }
+}
+
+/// Runs of the plans of an exchange.
+fn replanning_of(exchange: &planning::Planning) -> Replanning {
+    Replanning::new(exchange.options().replan_errors, &machine_config(None, exchange.policy()))
 }
 
 /// The declaration of a tool.

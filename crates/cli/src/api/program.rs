@@ -22,7 +22,7 @@ use session::settings::Settings;
 use session::view::View;
 use std::borrow::Cow;
 use std::path::Path;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, PoisonError};
 
 /// A program that was read and found right.
 #[derive(Debug)]
@@ -302,6 +302,9 @@ impl Pipeline {
     fn config(&self, world: &World) -> Config {
         let mut config = machine_config(world.fuel, self.policy.as_deref());
         config.request = self.request.clone();
+        if let Some(history) = &world.handlers.history {
+            history.lock().unwrap_or_else(PoisonError::into_inner).carry_into(&mut config);
+        }
         // An approver sees where arguments come from.
         config.explain_flow =
             world.handlers.approver.is_some() && self.code.tools.iter().any(|t| t.approve.may_ask());

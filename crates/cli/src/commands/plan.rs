@@ -1,22 +1,27 @@
 //! `entail plan`: a model writes a plan from a request, and the plan is checked, shown and run.
 //!
-//! Invariant: the planner sees the request, the tools' signatures and findings before the run. It never sees
-//! what a run gave.
+//! Invariant: the planner sees the request, the tools' signatures and findings before the run. Of a run it
+//! sees nothing but what `session::replanning` lets it know.
 
-use super::run::{Running, conclude, said, show_refusal, show_result, traced, world};
+use super::run::{Running, TraceFile, conclude, said, show_outcome, show_refusal, show_result, world};
 use super::say_problem;
 use crate::args::{PlanArgs, WorldArgs};
 use crate::setup;
 use crate::ui::{Exit, Ui};
 use analysis::flow;
-use core_ir::Data;
+use core_ir::{Data, ModelRoutes};
 use diagnostics::{Sources, has_errors};
 use runtime::trace::Head;
-use serde_json::json;
+use runtime::{Stores, Tools};
+use serde_json::{Value, json};
 use session::load::{self, Problem, replace_file};
 use session::planning::{self, Draft, PlanOptions, Planning, Step, Toolset, WRITTEN};
 use session::preflight::Gate;
-use session::{Session, Settings};
+use session::replanning::{KeptPlan, Replanning, kept_plans};
+use session::report::shown_bits;
+use session::{JournalMode, Session, Settings, machine_config};
+use std::collections::VecDeque;
+use std::sync::Arc;
 
 /// Runs the command.
 pub fn plan(ui: &Ui, args: &PlanArgs) -> Exit {
@@ -27,42 +32,115 @@ fn carry_out(ui: &Ui, args: &PlanArgs) -> Result<Exit, Exit> {
     let model = args.quarantine.clone().or_else(|| args.world.model.clone());
     let world = WorldArgs { model, ..args.world.clone() };
     let session = setup::session(ui, &world)?;
-    let draft = make(ui, args, &session)?;
-    if let Some(file) = &args.save {
-        replace_file(file, &draft.text)
-            .map_err(|e| ui.usage(&format!("cannot write `{}`: {e}", file.display()), None))?;
-    }
-    if args.show || args.dry_run {
-        show(ui, args, &draft);
-    }
-    let Draft { outcome, sources, .. } = draft;
-    let compiled = outcome.map_err(|problem| say_problem(ui, &sources, problem))?;
-    if let Some(refusal) = &compiled.refusal {
-        return Ok(show_refusal(ui, &sources, refusal));
-    }
-    if args.dry_run {
-        return Ok(Exit::Done);
-    }
-    let Some(runnable) = compiled.runnable() else {
-        return Err(ui.usage("the plan has nothing that can be run", None));
+    let mut kept = kept(ui, args)?;
+    let request: Option<Arc<str>> = match kept.front() {
+        Some(first) => Some(first.request.as_str().into()),
+        None => args.request.as_deref().map(Into::into),
     };
-    let name = path_of(args);
-    let head = Head { program: name.clone(), entry: "plan".into(), input: None };
-    let (code, policy) = (&runnable.code, compiled.loaded.policy.as_ref());
-    let running = Running {
-        session: &session,
-        args: &world,
-        code,
-        policy,
-        input: None,
-        request: args.request.as_deref().map(Into::into),
-        journal: Some((args.journal.options(), name)),
-        models: None,
+    let mut exchange = Exchange::new(ui, args, &session, request.clone())?;
+    let mut draft = match kept.front() {
+        Some(first) => exchange.draft(&first.plan),
+        None => exchange.first()?,
     };
-    let (report, _) = traced(ui, running, &sources, &head)?;
-    let bound = session.bound(code, false);
-    show_result(ui, &sources, &report, &bound, (code, policy), said);
-    Ok(conclude(ui, &report, &bound))
+    let all = world.limits(&session.settings).map_err(|e| setup::refuse(ui, e))?;
+    // What was told before the run was interrupted was within the number of that time.
+    let errors = args.replan_errors.max(u32::try_from(kept.len().saturating_sub(1)).unwrap_or(u32::MAX));
+    let mut replanning = Replanning::new(errors, &machine_config(None, exchange.planning.policy()));
+    let mut trace = None;
+    let mut journal = args.journal.options();
+    loop {
+        let repeated = kept.pop_front().filter(|_| !kept.is_empty());
+        if let Some(file) = &args.save {
+            replace_file(file, &draft.text)
+                .map_err(|e| ui.usage(&format!("cannot write `{}`: {e}", file.display()), None))?;
+        }
+        if args.show || args.dry_run {
+            show(ui, args, &draft);
+        }
+        let outline = draft.outline();
+        let Draft { outcome, sources, text: draft_text, .. } = draft;
+        let compiled = outcome.map_err(|problem| say_problem(ui, &sources, problem))?;
+        if let Some(refusal) = &compiled.refusal {
+            return Ok(show_refusal(ui, &sources, refusal));
+        }
+        if args.dry_run {
+            return Ok(Exit::Done);
+        }
+        let (Some(runnable), Some(outline)) = (compiled.runnable(), outline) else {
+            return Err(ui.usage("the plan has nothing that can be run", None));
+        };
+        let mut options = journal.clone();
+        if let (Some(repeated), JournalMode::Resume { dir, .. }) = (&repeated, &journal.mode) {
+            let file = runtime::journal_file(dir);
+            options.mode = JournalMode::Replay { file, run: Some(repeated.run.clone()) };
+        }
+        let name = path_of(args);
+        let head = Head { program: name.clone(), entry: "plan".into(), input: None };
+        let (code, policy) = (&runnable.code, compiled.loaded.policy.as_ref());
+        let running = Running {
+            session: &session,
+            args: &world,
+            code,
+            policy,
+            input: None,
+            request: request.clone(),
+            plan: args.plan.is_none().then(|| draft_text.into()),
+            journal: Some((options, name)),
+            models: None,
+            follows: replanning.follows().map(|follows| (follows, replanning.limits(&all))),
+        };
+        let trace = match &mut trace {
+            Some(trace) => trace,
+            None => trace.insert(TraceFile::create(ui, &world)?),
+        };
+        let (mut ran, _) = trace.run(ui, running, &sources, &head)?;
+        if let Some(told) = replanning.after(&outline, &ran.report) {
+            trace.add(ui, &told.trace_line())?;
+            if let Some(next) = kept.front().filter(|_| repeated.is_some()) {
+                exchange.planning.after_error(told.ended.clone());
+                draft = exchange.draft(&next.plan);
+                continue;
+            }
+            if let JournalMode::Resume { dir, .. } = &journal.mode {
+                journal.mode = JournalMode::Begin(dir.clone());
+            }
+            if !ui.is_json() {
+                let bound = session.bound(code, false);
+                show_result(ui, &sources, &ran, &bound, (code, policy), said);
+            }
+            ui.note(&told.describe());
+            let prompt = exchange.planning.after_error(told.ended.clone());
+            draft = exchange.write(prompt)?;
+            continue;
+        }
+        let bound = session.bound(code, false);
+        let exit = conclude(ui, &ran, &bound);
+        ran.report.usage = replanning.usage().clone();
+        let more = |outcome: &mut Value| replanning.add_to(outcome);
+        show_outcome(ui, &sources, &ran, &bound, (code, policy), said, &more);
+        if !replanning.told().is_empty() {
+            let (times, bits) = (replanning.told().len(), shown_bits(replanning.bits()));
+            let errors = if times == 1 { "error" } else { "errors" };
+            ui.note(&format!("the planner was told of {times} {errors}: {bits} in all"));
+        }
+        return Ok(exit);
+    }
+}
+
+/// The plans of a run that is resumed, and of those that it follows; none if its plan is in a file, or if
+/// nothing is resumed.
+fn kept(ui: &Ui, args: &PlanArgs) -> Result<VecDeque<KeptPlan>, Exit> {
+    let JournalMode::Resume { dir, run, .. } = args.journal.options().mode else {
+        return Ok(VecDeque::new());
+    };
+    if args.plan.is_some() {
+        return Ok(VecDeque::new());
+    }
+    if args.request.is_some() {
+        let help = "leave the request out";
+        return Err(ui.usage("a run that is resumed has its request and its plan already", Some(help)));
+    }
+    kept_plans(&dir, &run).map(Into::into).map_err(|e| setup::refuse(ui, e))
 }
 
 /// The path of the plan, for messages.
@@ -70,37 +148,73 @@ fn path_of(args: &PlanArgs) -> String {
     args.plan.as_ref().map_or_else(|| WRITTEN.into(), |file| file.display().to_string())
 }
 
-/// Reads the plan, or has it written, again and again as long as its findings say that it can't run.
-fn make(ui: &Ui, args: &PlanArgs, session: &Session) -> Result<Draft, Exit> {
-    let mut sources = Sources::new();
-    let loading = session.settings.loading(args.world.policy.as_deref());
-    let tools = toolset(ui, &mut sources, &args.tools, &session.settings, (&loading, args.unpinned))?;
-    let request = args.request.as_deref().unwrap_or("").into();
-    let options = PlanOptions {
-        path: path_of(args),
-        max_rounds: args.max_rounds,
-        replan: args.replan,
-        quarantine: None,
-    };
-    let mut planning = Planning::new(sources, tools, request, options);
-    let (tools, stores) = (session.tools(), session.settings.fresh_stores());
-    let routes = session.model_settings().routes(&session.settings.environment);
-    let gate =
-        Gate { tools: &tools, stores: &stores, routes: &routes, refusals: session.options.run_refused };
-    if let Some(file) = &args.plan {
+/// The exchange with the planner.
+struct Exchange<'a> {
+    ui: &'a Ui,
+    args: &'a PlanArgs,
+    planning: Planning,
+    tools: Tools,
+    stores: Stores,
+    routes: ModelRoutes,
+    refusals: bool,
+}
+
+impl<'a> Exchange<'a> {
+    fn new(
+        ui: &'a Ui,
+        args: &'a PlanArgs,
+        session: &Session,
+        request: Option<Arc<str>>,
+    ) -> Result<Exchange<'a>, Exit> {
+        let mut sources = Sources::new();
+        let loading = session.settings.loading(args.world.policy.as_deref());
+        let tools = toolset(ui, &mut sources, &args.tools, &session.settings, (&loading, args.unpinned))?;
+        let request = request.unwrap_or_default();
+        let options = PlanOptions {
+            path: path_of(args),
+            max_rounds: args.max_rounds,
+            replan: args.replan,
+            replan_errors: args.replan_errors,
+            quarantine: None,
+        };
+        Ok(Exchange {
+            ui,
+            args,
+            planning: Planning::new(sources, tools, request, options),
+            tools: session.tools(),
+            stores: session.settings.fresh_stores(),
+            routes: session.model_settings().routes(&session.settings.environment),
+            refusals: session.options.run_refused,
+        })
+    }
+
+    /// Reads the plan, or has it written.
+    fn first(&mut self) -> Result<Draft, Exit> {
+        let Some(file) = &self.args.plan else { return self.write(self.planning.prompt()) };
         let mut sources = Sources::new();
         let read = load::read_text(&mut sources, &file.display().to_string());
-        let (_, text) = read.map_err(|problem| say_problem(ui, &sources, problem))?;
-        return Ok(planning.draft(&text, &gate));
+        let (_, text) = read.map_err(|problem| say_problem(self.ui, &sources, problem))?;
+        Ok(self.draft(&text))
     }
-    let mut prompt = planning.prompt();
-    loop {
-        match planning.reply(&ask(ui, args, &prompt)?, &gate) {
-            Step::Done(draft) => return Ok(*draft),
-            Step::Again { prompt: next, findings } => {
-                let first = first(&findings);
-                ui.note(&format!("the plan was refused before it ran, and is written again: {first}"));
-                prompt = next;
+
+    /// Checks a plan that is there already.
+    fn draft(&self, text: &str) -> Draft {
+        let Exchange { planning, tools, stores, routes, refusals, .. } = self;
+        planning.draft(text, &Gate { tools, stores, routes, refusals: *refusals })
+    }
+
+    /// Has a plan written, again and again as long as its findings say that it can't run.
+    fn write(&mut self, mut prompt: String) -> Result<Draft, Exit> {
+        let Exchange { ui, args, planning, tools, stores, routes, refusals } = self;
+        let gate = Gate { tools, stores, routes, refusals: *refusals };
+        loop {
+            match planning.reply(&ask(ui, args, &prompt)?, &gate) {
+                Step::Done(draft) => return Ok(*draft),
+                Step::Again { prompt: next, findings } => {
+                    let first = first(&findings);
+                    ui.note(&format!("the plan was refused before it ran, and is written again: {first}"));
+                    prompt = next;
+                }
             }
         }
     }
@@ -153,8 +267,10 @@ fn ask(ui: &Ui, args: &PlanArgs, prompt: &str) -> Result<String, Exit> {
         policy: None,
         input: None,
         request: None,
+        plan: None,
         journal: None,
         models: None,
+        follows: None,
     };
     let (ran, _) = world(ui, running, &mut |_| {})?;
     if let Ok(value) = &ran.result

@@ -13,16 +13,16 @@ use diagnostics::{Diagnostic, Sources};
 use machine::{Reified, StopReason};
 use policy::Policy;
 use runtime::trace::{Head, Recorder};
-use runtime::{Asked, CancellationToken, ConfigError, Event, Models, RunReport};
+use runtime::{Asked, CancellationToken, ConfigError, Event, Limits, Models, RunReport};
 use serde_json::{Value, json};
 use session::events::{Detail, event_json};
 use session::load::{self, Kind, Loaded, Runnable, read_data, reason};
 use session::preflight::Refusal;
 use session::report::{as_diagnostic, as_json, refused_calls, unpriced};
 use session::view::{Ran, WITHHELD, WITHHELD_MESSAGE, withheld};
-use session::{JournalOptions, RunEvent, RunSpec, Session};
+use session::{Follows, JournalOptions, RunEvent, RunSpec, Session};
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -79,8 +79,10 @@ pub fn run(ui: &Ui, args: &RunArgs) -> Exit {
         policy: policy.as_ref(),
         input,
         request: None,
+        plan: None,
         journal: Some((journal.options(), name)),
         models: None,
+        follows: None,
     };
     let (report, has_input) = match traced(ui, running, &sources, &head) {
         Ok(report) => report,
@@ -176,8 +178,10 @@ pub fn eval(ui: &Ui, args: &EvalArgs) -> Exit {
         policy: policy.as_ref(),
         input: None,
         request: None,
+        plan: None,
         journal: None,
         models: None,
+        follows: None,
     };
     let report = match traced(ui, running, &sources, &head) {
         Ok((report, _)) => report,
@@ -194,18 +198,52 @@ pub(super) fn traced(
     sources: &Sources,
     head: &Head,
 ) -> Result<(Ran, bool), Exit> {
-    let Some(path) = &running.args.trace else { return world(ui, running, &mut |_| {}) };
-    let refused = |e: std::io::Error| {
-        ui.usage(&format!("cannot write the trace `{}`: {}", path.display(), reason(&e)), None)
-    };
-    // Before the first request: a run whose trace is lost may be expensive.
-    let mut file = std::fs::File::create(path).map_err(refused)?;
-    let mut recorder = Recorder::new();
-    let (report, has_input) = world(ui, running, &mut |event| recorder.note(event))?;
-    for line in recorder.lines(head, sources, &report) {
-        writeln!(file, "{line}").map_err(refused)?;
+    let mut trace = TraceFile::create(ui, running.args)?;
+    trace.run(ui, running, sources, head)
+}
+
+/// The trace of one run, or of several one after the other.
+pub(super) struct TraceFile {
+    file: Option<(PathBuf, std::fs::File)>,
+}
+
+impl TraceFile {
+    /// The file that the options ask for, if they do. It is made before the first request: a run whose trace
+    /// is lost may be expensive.
+    pub(super) fn create(ui: &Ui, args: &WorldArgs) -> Result<TraceFile, Exit> {
+        let Some(path) = &args.trace else { return Ok(TraceFile { file: None }) };
+        let file = std::fs::File::create(path).map_err(|e| unwritten(ui, path, &e))?;
+        Ok(TraceFile { file: Some((path.clone(), file)) })
     }
-    Ok((report, has_input))
+
+    /// Runs a term, and adds its lines.
+    pub(super) fn run(
+        &mut self,
+        ui: &Ui,
+        running: Running<'_>,
+        sources: &Sources,
+        head: &Head,
+    ) -> Result<(Ran, bool), Exit> {
+        if self.file.is_none() {
+            return world(ui, running, &mut |_| {});
+        }
+        let mut recorder = Recorder::new();
+        let (report, has_input) = world(ui, running, &mut |event| recorder.note(event))?;
+        for line in recorder.lines(head, sources, &report) {
+            self.add(ui, &line)?;
+        }
+        Ok((report, has_input))
+    }
+
+    /// Adds a line.
+    pub(super) fn add(&mut self, ui: &Ui, line: &Value) -> Result<(), Exit> {
+        let Some((path, file)) = &mut self.file else { return Ok(()) };
+        writeln!(file, "{line}").map_err(|e| unwritten(ui, path, &e))
+    }
+}
+
+fn unwritten(ui: &Ui, path: &Path, e: &std::io::Error) -> Exit {
+    ui.usage(&format!("cannot write the trace `{}`: {}", path.display(), reason(e)), None)
 }
 
 /// Writes what a run gave: as JSON, or the value in the command's own notation, or the error.
@@ -214,8 +252,21 @@ pub(super) fn show_result(
     sources: &Sources,
     ran: &Ran,
     bound: &CostBound,
+    program: (&Code, Option<&Policy>),
+    notation: fn(&Reified) -> String,
+) {
+    show_outcome(ui, sources, ran, bound, program, notation, &|_| {});
+}
+
+/// Writes what a run gave; as JSON with what `more` adds.
+pub(super) fn show_outcome(
+    ui: &Ui,
+    sources: &Sources,
+    ran: &Ran,
+    bound: &CostBound,
     (code, policy): (&Code, Option<&Policy>),
     notation: fn(&Reified) -> String,
+    more: &dyn Fn(&mut Value),
 ) {
     let Some(report) = ran.shown() else {
         if ui.is_json() {
@@ -229,7 +280,9 @@ pub(super) fn show_result(
     };
     let report = &*report;
     if ui.is_json() {
-        return ui.result(&as_json(sources, report, bound).to_string());
+        let mut outcome = as_json(sources, report, bound);
+        more(&mut outcome);
+        return ui.result(&outcome.to_string());
     }
     match &report.result {
         Ok(value) => {
@@ -327,10 +380,14 @@ pub(super) struct Running<'a> {
     pub input: Option<Data>,
     /// The request that a plan fulfills.
     pub request: Option<Arc<str>>,
+    /// The text of the plan, if it was written for the request.
+    pub plan: Option<Arc<str>>,
     /// The journal, and the name of the run in it.
     pub journal: Option<(JournalOptions, String)>,
     /// Models that are there already.
     pub models: Option<&'a Models>,
+    /// Earlier runs for the same request, and what they left of the limits.
+    pub follows: Option<(Follows, Limits)>,
 }
 
 /// Runs a program with the models, tools and limits that options and settings say. Also returns whether it
@@ -340,8 +397,11 @@ pub(super) fn world(
     running: Running<'_>,
     watch: &mut (dyn FnMut(&Event) + Send),
 ) -> Result<(Ran, bool), Exit> {
-    let Running { session, args, code, policy, input, request, journal, models } = running;
-    let limits = args.limits(&session.settings).map_err(|e| refuse(ui, e))?;
+    let Running { session, args, code, policy, input, request, plan, journal, models, follows } = running;
+    let (follows, limits) = match follows {
+        Some((follows, limits)) => (Some(follows), limits),
+        None => (None, args.limits(&session.settings).map_err(|e| refuse(ui, e))?),
+    };
     let models = match models {
         Some(models) => models.clone(),
         // No request is made, so nothing needs to exist.
@@ -357,7 +417,20 @@ pub(super) fn world(
     let terminal = Terminal::open();
     let approver = terminal.as_ref().map(Terminal::approver);
     let stream = args.watch;
-    let spec = RunSpec { code, policy, input, request, name, journal, models, limits, approver, stream };
+    let spec = RunSpec {
+        code,
+        policy,
+        input,
+        request,
+        plan,
+        name,
+        journal,
+        models,
+        limits,
+        approver,
+        stream,
+        follows,
+    };
     let run = session.prepare(spec).map_err(|e| refuse(ui, e))?;
     let has_input = run.has_input;
     let waits = run.waits_in_journal.then(|| run.id().to_string());

@@ -58,6 +58,7 @@ fn planning(ui: &Ui, session: &Session, entry: &PlanEntry) -> Result<Planning, E
     let usual = PlanOptions::default();
     let options = PlanOptions {
         replan: entry.replan.unwrap_or(usual.replan),
+        replan_errors: entry.replan_errors.unwrap_or(usual.replan_errors),
         max_rounds: entry.max_rounds.unwrap_or(usual.max_rounds),
         quarantine: entry.quarantine.as_deref().map(Into::into),
         ..usual

@@ -140,8 +140,10 @@ fn call(
         policy,
         input,
         request: None,
+        plan: None,
         journal: None,
         models: None,
+        follows: None,
     };
     let (report, _) = world(ui, running, &mut |_| {})?;
     let bound = session.bound(&runnable.code, true);

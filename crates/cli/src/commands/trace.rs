@@ -99,8 +99,10 @@ fn kept(ui: &Ui, args: &TraceArgs) -> Result<(Vec<Value>, Exit), Exit> {
         policy: policy.as_ref(),
         input: head.input.clone(),
         request: None,
+        plan: None,
         journal: Some((journal, info.name.clone())),
         models: None,
+        follows: None,
     };
     let (lines, _) = recorded(ui, running, &sources, &head)?;
     Ok((lines, Exit::Done))
@@ -161,8 +163,10 @@ fn run(ui: &Ui, args: &TraceArgs) -> Result<(Vec<Value>, Exit), Exit> {
         policy: policy.as_ref(),
         input: head.input.clone(),
         request: None,
+        plan: None,
         journal: None,
         models: None,
+        follows: None,
     };
     recorded(ui, running, &sources, &head)
 }
@@ -365,6 +369,16 @@ fn show(ui: &Ui, line: &Value) {
                 u["outputTokens"],
                 counted(&u["steps"], "step")
             ));
+        }
+        "replan" => {
+            let place = line["line"].as_u64().map_or(String::new(), |n| format!(" in line {n}"));
+            let calls = line["made"].as_array().map_or(0, Vec::len);
+            let calls = match calls {
+                0 => String::new(),
+                n => format!(", and {}", super::plural(n, "call")),
+            };
+            let bits = session::report::shown_bits(line["bits"].as_f64().unwrap_or(0.0));
+            ui.result(&format!("the planner is told {}{place}{calls}: {bits}", text_of(line, "code")));
         }
         _ => ui.result(&line.to_string()),
     }

@@ -197,3 +197,30 @@ async fn a_plan_is_only_made_of_a_trusted_request_and_only_runs_without_mistakes
     assert!(said.contains("[callers.mcp]"), "{said}");
     untrusted.cancel().await.unwrap();
 }
+
+#[tokio::test]
+async fn another_plan_follows_an_error_if_the_settings_say_so() {
+    let fails = "bill = read_bill(\"bill.txt\")\npay(\"DE12\", 98)\nprint(int(bill))\n";
+    let mended = "pay(\"DE12\", 98)\nprint(read_bill(\"other.txt\"))\n";
+    for (errors, calls) in [(0, 2), (1, 3)] {
+        let dir = plan_folder(&json!([fails, mended]));
+        let settings = std::fs::read_to_string(dir.path().join("entail.toml")).unwrap();
+        let settings = settings.replace("replan = 1", &format!("replan_errors = {errors}"));
+        std::fs::write(dir.path().join("entail.toml"), settings).unwrap();
+        let client = client(dir.path(), &["--script", "s.json"]).await;
+        let ran = call(&client, "run_plan", json!({"input": "Pay the bill bill.txt to DE12"})).await;
+        let outcome = ran.structured_content.clone().unwrap_or_default();
+        assert_eq!(ran.is_error == Some(true), errors == 0, "{ran:?}");
+        if errors == 0 {
+            assert!(outcome.get("replans").is_none() && text(&ran).contains("ValueError"), "{ran:?}");
+        } else {
+            assert_eq!(outcome["result"], "Due 98 to EVIL-IBAN", "{ran:?}");
+            let told = &outcome["replans"][0];
+            assert_eq!((&told["code"], &told["line"]), (&json!("ValueError"), &json!(3)), "{outcome}");
+            assert_eq!(outcome["bits"], told["bits"]);
+            let usage = &outcome["usage"];
+            assert_eq!((&usage["modelCalls"], &usage["toolCalls"]), (&json!(2), &json!(calls)), "{outcome}");
+        }
+        client.cancel().await.unwrap();
+    }
+}

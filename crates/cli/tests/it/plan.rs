@@ -293,3 +293,152 @@ fn a_file_of_python_without_functions_or_that_is_none_is_an_error() {
         assert!(out.status.code() == Some(code) && said(&out).contains(want), "{want}: {}", said(&out));
     }
 }
+
+/// A plan that fails where the bill is no number, after a payment.
+const FAILS: &str = "bill = read_bill(\"bill.txt\")\npay(\"DE12\", 98)\nprint(int(bill))";
+const MENDED: &str = "pay(\"DE12\", 98)\nprint(read_bill(\"other.txt\"))";
+
+#[test]
+fn another_plan_follows_an_error_only_if_that_is_asked_for() {
+    let (address, seen) = server(vec![FAILS, MENDED], "true");
+    let dir = folder(&address);
+    let request = ["plan", "Pay", "--policy", "policy.toml"];
+    let out = entail(dir.path(), &[&request[..], &MODELS[..]].concat());
+    assert_eq!((out.status.code(), seen.lock().unwrap().len()), (Some(1), 1), "{}", said(&out));
+
+    let (address, seen) = server(vec![FAILS, MENDED], "true");
+    let dir = folder(&address);
+    let more = ["--replan-errors", "1", "--trace", "run.jsonl", "--save", "last.plan.py"];
+    let out = entail(dir.path(), &[&request[..], &MODELS[..], &more[..]].concat());
+    assert_eq!(out.status.code(), Some(0), "{}", said(&out));
+    assert_eq!(String::from_utf8_lossy(&out.stdout).trim(), "Due 98 to EVIL-IBAN");
+    let all = said(&out);
+    assert!(all.contains("the planner is told `ValueError` in line 3, and 1 call that it made ("), "{all}");
+    assert!(all.contains("the planner was told of 1 error: "), "{all}");
+    let seen = seen.lock().unwrap();
+    assert!(
+        seen[1].1.contains("line 3: ValueError") && seen[1].1.contains("`pay` in line 2"),
+        "{}",
+        seen[1].1
+    );
+    assert!(!seen[1].1.contains("EVIL-IBAN"));
+    assert_eq!(std::fs::read_to_string(dir.path().join("last.plan.py")).unwrap(), MENDED);
+    // The trace has both runs, and between them what the planner was told.
+    let trace = std::fs::read_to_string(dir.path().join("run.jsonl")).unwrap();
+    let lines: Vec<Value> = trace.lines().map(|l| serde_json::from_str(l).unwrap()).collect();
+    let events: Vec<&str> = lines.iter().map(|l| l["event"].as_str().unwrap()).collect();
+    let told = events.iter().position(|e| *e == "replan").unwrap();
+    assert_eq!((events[0], events[told - 1], events[told + 1]), ("run", "end", "run"));
+    assert_eq!((&lines[told]["code"], &lines[told]["line"]), (&json!("ValueError"), &json!(3)));
+    assert!(lines[told]["bits"].as_f64().is_some_and(|bits| bits > 7.0 && bits < 9.0), "{}", lines[told]);
+    let shown = entail(dir.path(), &["trace", "run.jsonl"]);
+    assert!(said(&shown).contains("the planner is told ValueError in line 3"), "{}", said(&shown));
+}
+
+#[test]
+fn what_the_planner_was_told_is_in_the_outcome() {
+    let (address, _) = server(vec![FAILS, MENDED], "true");
+    let dir = folder(&address);
+    let request = ["plan", "Pay", "--policy", "policy.toml", "--replan-errors", "2", "--format", "json"];
+    let out = entail(dir.path(), &[&request[..], &MODELS[..]].concat());
+    let json: Value = serde_json::from_slice(&out.stdout).unwrap_or_else(|e| panic!("{e}: {}", said(&out)));
+    let told = &json["replans"][0];
+    assert_eq!(
+        (&told["code"], &told["line"], &told["made"][0]["tool"]),
+        (&json!("ValueError"), &json!(3), &json!("pay"))
+    );
+    assert_eq!(json["bits"], told["bits"]);
+    // Two reads and one payment.
+    assert_eq!((&json["usage"]["toolCalls"], &json["result"]), (&json!(3), &json!("Due 98 to EVIL-IBAN")));
+}
+
+#[test]
+fn a_secret_error_asks_for_no_other_plan() {
+    let (address, seen) = server(vec![FAILS, MENDED], "true");
+    let dir = folder(&address);
+    let policy =
+        "[tools.read_bill]\neffect = \"read\"\nresult = \"secret\"\n[tools.pay]\neffect = \"write\"\n";
+    std::fs::write(dir.path().join("policy.toml"), policy).unwrap();
+    let request = ["plan", "Pay", "--policy", "policy.toml", "--replan-errors", "3"];
+    let out = entail(dir.path(), &[&request[..], &MODELS[..]].concat());
+    assert_eq!((out.status.code(), seen.lock().unwrap().len()), (Some(1), 1), "{}", said(&out));
+    assert!(!said(&out).contains("the planner"), "{}", said(&out));
+}
+
+/// The runs of the journal, the newest first.
+fn runs(dir: &Path) -> Vec<String> {
+    let list = entail(dir, &["runs", "list", "--format", "json"]);
+    let run = |l: &str| serde_json::from_str::<Value>(l).ok()?["run"].as_str().map(String::from);
+    String::from_utf8_lossy(&list.stdout).lines().filter_map(run).collect()
+}
+
+#[test]
+fn a_run_that_follows_another_is_resumed_after_it_was_killed() {
+    let waits = "pay(\"DE12\", 98)\nbill = read_bill(\"bill.txt\")\nprint(bill + wait())";
+    let fails = "pay(\"DE12\", 98)\nbill = read_bill(\"bill.txt\")\nprint(int(bill))";
+    let (address, seen) = server(vec![fails, waits], "true");
+    let dir = folder(&address);
+    let at = dir.path();
+    let tools = r#"tool read_bill(path: String) -> String reads untrusted { exec "sh" "-c" "echo r >> reads; printf 'Due 98'" }
+tool pay(recipient: String, amount: Number) -> String writes requires trusted { exec "sh" "-c" "echo p >> pays" }
+tool wait() -> String reads untrusted { exec "sh" "-c" "touch waits; test -e go || sleep 60; printf ' done'" }
+"#;
+    std::fs::write(at.join("tools.agent"), tools).unwrap();
+    let request = ["plan", "Pay", "--policy", "policy.toml", "--replan-errors", "1", "--journal", ".entail"];
+    let mut child = Command::new(env!("CARGO_BIN_EXE_entail"))
+        .env("M_KEY", "sk-test")
+        .args([&request[..], &MODELS[..]].concat())
+        .current_dir(at)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let begun = std::time::Instant::now();
+    while !at.join("waits").exists() {
+        assert!(begun.elapsed().as_secs() < 120, "the second plan never came to its call");
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    std::fs::write(at.join("go"), "").unwrap();
+    let [second, first] = &runs(at)[..] else { panic!("two runs") };
+    // The first one has ended, and what follows it is the one to resume.
+    let models = ["--tools", "tools.agent", "--policy", "policy.toml", "--quarantine", "reader"];
+    let resume =
+        |run: &str, more: &[&str]| entail(at, &[&["plan", "--resume", run], &models[..], more].concat());
+    let out = resume(first, &["--planner", "planner"]);
+    let why = format!("run `{first}` has ended with an error, and run `{second}` follows it");
+    assert!(out.status.code() == Some(2) && said(&out).contains(&why), "{}", said(&out));
+    // By itself it can't be resumed.
+    std::fs::write(at.join("second.plan.py"), waits).unwrap();
+    let out = resume(second, &["--plan", "second.plan.py"]);
+    let why = format!("run `{second}` follows run `{first}`, which ended with an error");
+    assert!(out.status.code() == Some(2) && said(&out).contains(&why), "{}", said(&out));
+    let out = resume(second, &["--format", "json"]);
+    let json: Value = serde_json::from_slice(&out.stdout).unwrap_or_else(|e| panic!("{e}: {}", said(&out)));
+    assert_eq!((&json["result"], &json["run"]), (&json!("Due 98 done"), &json!(second)), "{json}");
+    assert_eq!(
+        (&json["replans"][0]["run"], &json["replans"][0]["code"]),
+        (&json!(first), &json!("ValueError"))
+    );
+    // The payment was made once, and the bill read once: the second plan was given both answers.
+    let lines = |file: &str| std::fs::read_to_string(at.join(file)).unwrap().lines().count();
+    assert_eq!((lines("pays"), lines("reads"), &json["usage"]["toolCalls"]), (1, 1, &json!(3)), "{json}");
+    assert_eq!(seen.lock().unwrap().len(), 2);
+}
+
+#[test]
+fn a_run_whose_error_was_not_told_yet_is_resumed_with_another_plan() {
+    let (address, seen) = server(vec![FAILS, MENDED], "true");
+    let dir = folder(&address);
+    let request = ["plan", "Pay", "--policy", "policy.toml", "--journal", ".entail"];
+    let out = entail(dir.path(), &[&request[..], &MODELS[..]].concat());
+    assert_eq!(out.status.code(), Some(1), "{}", said(&out));
+    let [first] = &runs(dir.path())[..] else { panic!("one run") };
+    let resume = ["plan", "--resume", first, "--policy", "policy.toml", "--replan-errors", "1"];
+    let out = entail(dir.path(), &[&resume[..], &MODELS[..]].concat());
+    assert_eq!(String::from_utf8_lossy(&out.stdout).trim(), "Due 98 to EVIL-IBAN", "{}", said(&out));
+    assert!(seen.lock().unwrap()[1].1.contains("line 3: ValueError"));
+    assert_eq!(runs(dir.path()).len(), 2);
+}

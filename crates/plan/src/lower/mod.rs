@@ -13,6 +13,8 @@ mod stmts;
 mod tries;
 mod types;
 
+pub(crate) use tries::{KNOWN_CLASSES, known_class};
+
 use crate::scope::{Frame, Frames, Known, Taint, Ty, UNIQUE, add};
 use crate::{World, codes, names};
 use core_ir::{

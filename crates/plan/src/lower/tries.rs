@@ -35,6 +35,18 @@ const CLASSES: &[(&str, &[&str])] = &[
     ("PolicyError", &["PolicyError"]),
 ];
 
+/// Returns the name of a class of exceptions if it is one of those that every plan has, and `Exception`
+/// otherwise.
+pub(crate) fn known_class(name: &str) -> &'static str {
+    CLASSES.iter().map(|(class, _)| *class).find(|class| *class == name).unwrap_or(EXCEPTION)
+}
+
+/// Number of names that [`known_class`] gives.
+pub(crate) const KNOWN_CLASSES: usize = CLASSES.len() + 1;
+
+/// The class that includes the others.
+const EXCEPTION: &str = "Exception";
+
 /// Classes that `except Exception` does not catch.
 const UNCAUGHT: &[&str] = &["PolicyError", core_ir::py::LIMIT, core_ir::py::UNSUPPORTED];
 

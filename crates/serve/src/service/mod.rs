@@ -29,7 +29,7 @@ use keys::Keys;
 use ledger::{Grant, Ledger, beginning_of_day};
 pub use log::{Log, LogFormat};
 use machine::{Config, ErrorCode, Machine, RequestId};
-use planned::{PlannedProgram, Planner, Ran, Written};
+use planned::{Means, Planner, Ran};
 use runtime::{
     Answers, ApprovalDesk, Approvers, Asked, Authority, CancellationToken, Decider, Decision, Event,
     Handlers, Journal, JournalError, Limits, Models, RunIdentity, Schema, Session, StoreScope, Stores,
@@ -702,28 +702,14 @@ impl Service {
                 }
             };
             let work = async {
-                let mut limits = limits;
-                let program = match (&pipeline.planner, &input) {
-                    (Some(planner), Some(Data::Str(request))) => {
-                        let written = planner.write(request, &handlers, &limits, &stop, &mut note).await;
-                        let Written { program, usage } = written;
-                        planned::spend(&mut limits, &usage);
-                        match program {
-                            Ok(program) => (program, Some(usage)),
-                            Err(why) => return Ran { report: Err(why), sources: None, usage: Some(usage) },
-                        }
-                    }
-                    _ => (PlannedProgram::of(&pipeline.code), None),
-                };
-                let (PlannedProgram { code, sources, request }, usage) = program;
-                let input = input.filter(|_| pipeline.planner.is_none());
-                let config = Config { input: label, request, ..(*pipeline.config).clone() };
-                let machine = Machine::new(code, input, config);
-                let mut report = runtime::run(machine, &handlers, &limits, &stop, &mut note).await;
-                if let Some(before) = &usage {
-                    report.usage = planned::sum(before, &report.usage);
+                let config = Config { input: label, ..(*pipeline.config).clone() };
+                if let (Some(planner), Some(Data::Str(request))) = (&pipeline.planner, &input) {
+                    let means =
+                        Means { config: &config, handlers: &handlers, limits: &limits, cancel: &stop };
+                    return planner.fulfill(request, means, &mut note).await;
                 }
-                Ran { report: Ok(report), sources, usage }
+                let machine = Machine::new(pipeline.code.clone(), input, config);
+                Ran::of(runtime::run(machine, &handlers, &limits, &stop, &mut note).await)
             };
             let ran = tokio::select! {
                 biased;
@@ -735,7 +721,9 @@ impl Service {
                 Some(Ran { report: Ok(report), sources, .. }) => match view.outcome(report) {
                     Some(report) => {
                         let sources = sources.as_ref().unwrap_or(&service.sources);
-                        report::as_json(sources, &report, &pipeline.bound)
+                        let mut outcome = report::as_json(sources, &report, &pipeline.bound);
+                        ran.iter().for_each(|ran| ran.add_told(&mut outcome));
+                        outcome
                     }
                     None => withheld(&id),
                 },

@@ -2,19 +2,24 @@
 //!
 //! Invariant: a plan is only made of a request that is trusted and public. Everybody else would decide what
 //! the plan does, or the planner would see what it may not.
-//! Invariant: the planner sees no result of a tool.
+//! Invariant: the planner sees no result of a tool, and of a run what `session::replanning` lets it know.
 
 use super::{Caller, Pipeline, Programs, Refused};
 use crate::error::Error;
 use analysis::cost::CostBound;
-use core_ir::{Code, Data, LabelSpec, Lattice, ModelRoutes, Name, Num, Type};
+use core_ir::{Code, Data, LabelSpec, Lattice, ModelRoutes, Name, Type};
 use diagnostics::Sources;
-use machine::Machine;
+use machine::{Config, Machine};
 use runtime::{CancellationToken, Event, Handlers, Limits, RunReport, Stores, Tools, Usage};
+use serde_json::Value;
+use session::Follows;
+use session::limits::{spend, sum};
 use session::machine_config;
 use session::planning::{self, Planning, Step};
 use session::preflight::Gate;
-use std::sync::Arc;
+use session::replanning::{PlanOutline, Replanning};
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
 
 /// Name of the pipeline.
 const PLAN: &str = "plan";
@@ -30,18 +35,12 @@ pub(super) struct Planner {
     quarantine: Arc<Code>,
 }
 
-/// A plan, with what writing it used.
-pub(super) struct Written {
-    pub(super) program: Result<PlannedProgram, PlanFailure>,
-    pub(super) usage: Usage,
-}
-
-/// A program that is run for a request.
-pub(super) struct PlannedProgram {
-    pub(super) code: Arc<Code>,
-    /// The files that its places are in, where they are not those of the server.
-    pub(super) sources: Option<Sources>,
-    pub(super) request: Option<Arc<str>>,
+/// A plan that can run.
+struct Written {
+    code: Arc<Code>,
+    /// The files that its places are in.
+    sources: Sources,
+    outline: PlanOutline,
 }
 
 /// Why no plan runs.
@@ -54,26 +53,41 @@ pub(super) struct PlanFailure {
 /// A run, or why there was none.
 pub(super) struct Ran {
     pub(super) report: Result<RunReport, PlanFailure>,
+    /// The files that places of the program are in, where they are not those of the server.
     pub(super) sources: Option<Sources>,
-    /// Usage of writing the plan.
-    pub(super) usage: Option<Usage>,
+    /// Errors of earlier runs that the planner was told, and the usage of all.
+    pub(super) replanning: Option<Replanning>,
 }
 
 impl Ran {
+    /// A run of a program that was there before.
+    pub(super) fn of(report: RunReport) -> Ran {
+        Ran { report: Ok(report), sources: None, replanning: None }
+    }
+
     /// Everything that was used.
     pub(super) fn used(&self) -> Option<Usage> {
         match &self.report {
             Ok(report) => Some(report.usage.clone()),
-            Err(_) => self.usage.clone(),
+            Err(_) => self.replanning.as_ref().map(|r| r.usage().clone()),
+        }
+    }
+
+    /// Adds what the planner was told of earlier runs to an outcome.
+    pub(super) fn add_told(&self, outcome: &mut Value) {
+        if let Some(replanning) = &self.replanning {
+            replanning.add_to(outcome);
         }
     }
 }
 
-impl PlannedProgram {
-    /// A program that was there before.
-    pub(super) fn of(code: &Arc<Code>) -> PlannedProgram {
-        PlannedProgram { code: code.clone(), sources: None, request: None }
-    }
+/// Configuration and handlers with which a request is fulfilled.
+#[derive(Clone, Copy)]
+pub(super) struct Means<'a> {
+    pub(super) config: &'a Config,
+    pub(super) handlers: &'a Handlers,
+    pub(super) limits: &'a Limits,
+    pub(super) cancel: &'a CancellationToken,
 }
 
 impl Planner {
@@ -82,20 +96,64 @@ impl Planner {
         &self.quarantine
     }
 
-    /// Has a plan written for a request.
-    pub(super) async fn write(
+    /// Has plans written for a request and runs them, until one ends well or no further one may follow.
+    pub(super) async fn fulfill(
         &self,
         request: &str,
-        handlers: &Handlers,
-        limits: &Limits,
-        cancel: &CancellationToken,
+        means: Means<'_>,
         note: &mut (dyn FnMut(Event) + Send),
-    ) -> Written {
+    ) -> Ran {
+        let Means { config, handlers, limits, cancel } = means;
         let request: Arc<str> = request.into();
         let mut planning = self.planning.about(request.clone());
+        let mut replanning = Replanning::new(planning.options().replan_errors, config);
+        let mut prompt = planning.prompt();
+        loop {
+            let left = replanning.limits(limits);
+            let (written, usage) =
+                self.write(&mut planning, prompt, Means { limits: &left, ..means }, note).await;
+            replanning.used(&usage, Duration::ZERO);
+            let Written { code, sources, outline } = match written {
+                Ok(written) => written,
+                Err(why) => return Ran { report: Err(why), sources: None, replanning: Some(replanning) },
+            };
+            let mut config = Config { request: Some(request.clone()), ..config.clone() };
+            let mut handlers = handlers.clone();
+            if let Some(Follows { history, after }) = replanning.follows() {
+                history.lock().unwrap_or_else(PoisonError::into_inner).carry_into(&mut config);
+                handlers.history = Some(history);
+                // Idempotency keys are made of the name of the run.
+                if let (Some(run), Some(_)) = (&mut handlers.run, after) {
+                    *run = format!("{run}.{}", replanning.told().len());
+                }
+            }
+            let left = replanning.limits(limits);
+            let machine = Machine::new(code, None, config);
+            let mut report = runtime::run(machine, &handlers, &left, cancel, note).await;
+            if let Some(told) = replanning.after(&outline, &report) {
+                prompt = planning.after_error(told.ended.clone());
+                continue;
+            }
+            report.usage = replanning.usage().clone();
+            if let Some(run) = &means.handlers.run {
+                report.run.clone_from(run);
+            }
+            return Ran { report: Ok(report), sources: Some(sources), replanning: Some(replanning) };
+        }
+    }
+
+    /// Has a plan written; gives also what that used.
+    async fn write(
+        &self,
+        planning: &mut Planning,
+        mut prompt: String,
+        means: Means<'_>,
+        note: &mut (dyn FnMut(Event) + Send),
+    ) -> (Result<Written, PlanFailure>, Usage) {
+        let Means { handlers, limits, cancel, .. } = means;
         let gate = Gate { tools: &self.tools, stores: &self.stores, routes: &self.routes, refusals: false };
-        let (mut prompt, mut usage, mut limits) = (planning.prompt(), Usage::default(), limits.clone());
-        let program = loop {
+        let (mut usage, mut limits) = (Usage::default(), limits.clone());
+        let written = loop {
             let report = self.ask(&prompt, handlers, &limits, cancel, note).await;
             usage = sum(&usage, &report.usage);
             spend(&mut limits, &report.usage);
@@ -111,14 +169,13 @@ impl Planner {
                 Step::Again { prompt: next, .. } => prompt = next,
                 Step::Done(draft) => {
                     let first = draft.errors().first().map(|d| d.message.clone());
+                    let outline = draft.outline();
                     let code = draft.outcome.ok().and_then(|c| c.loaded.runnables.into_iter().next());
-                    break match (code, first) {
-                        (Some(runnable), None) => Ok(PlannedProgram {
-                            code: runnable.code,
-                            sources: Some(draft.sources),
-                            request: Some(request),
-                        }),
-                        (_, first) => Err(PlanFailure {
+                    break match (code, outline, first) {
+                        (Some(runnable), Some(outline), None) => {
+                            Ok(Written { code: runnable.code, sources: draft.sources, outline })
+                        }
+                        (_, _, first) => Err(PlanFailure {
                             code: "plan".into(),
                             message: match first {
                                 Some(first) => format!("the planner wrote no plan that can run: {first}"),
@@ -129,7 +186,7 @@ impl Planner {
                 }
             }
         };
-        Written { program, usage }
+        (written, usage)
     }
 
     async fn ask(
@@ -214,31 +271,4 @@ pub(super) fn trusted(caller: &Caller, pipeline: &Pipeline) -> Result<(), Refuse
          `input = \"trusted\"` under `[callers.{0}]` of entail.toml says that a person wrote them)",
         caller.name
     )))
-}
-
-/// Takes what was used off the limits of what follows.
-pub(super) fn spend(limits: &mut Limits, usage: &Usage) {
-    let less = |most: &mut Option<u64>, used: u64| *most = most.map(|most| most.saturating_sub(used));
-    less(&mut limits.max_model_calls, usage.model_calls);
-    less(&mut limits.max_tool_calls, usage.tool_calls);
-    less(&mut limits.max_tokens, usage.input_tokens.saturating_add(usage.output_tokens));
-    if let (Some(most), Some(used)) = (&limits.max_usd, &usage.usd) {
-        let zero = Num::from(0);
-        limits.max_usd = Some(most.sub(used).ok().filter(|left| *left > zero).unwrap_or(zero));
-    }
-}
-
-/// Sum of two usages.
-pub(super) fn sum(a: &Usage, b: &Usage) -> Usage {
-    let mut unpriced = a.unpriced.clone();
-    unpriced.extend(b.unpriced.iter().filter(|m| !a.unpriced.contains(m)).cloned());
-    Usage {
-        model_calls: a.model_calls + b.model_calls,
-        tool_calls: a.tool_calls + b.tool_calls,
-        questions: a.questions + b.questions,
-        input_tokens: a.input_tokens.saturating_add(b.input_tokens),
-        output_tokens: a.output_tokens.saturating_add(b.output_tokens),
-        usd: a.usd.as_ref().zip(b.usd.as_ref()).and_then(|(a, b)| a.add(b).ok()),
-        unpriced,
-    }
 }

@@ -321,8 +321,10 @@ impl<'a> Repl<'a> {
             policy: self.policy.as_ref(),
             input: None,
             request: None,
+            plan: None,
             journal: None,
             models: Some(&self.models),
+            follows: None,
         };
         let (report, _) = run::world(ui, running, &mut watch)?;
         let exit = run::conclude(ui, &report, &self.session.bound(code, false));
