@@ -36,7 +36,17 @@ module.exports = grammar({
   extras: ($) => [/[\s\u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff]/, $.comment],
 
   // `endorse` and `quarantine` are names where no operand follows.
-  conflicts: ($) => [[$._name, $.endorse_expression]],
+  // The last value of a `fn` may begin like a statement, and a branch with a value like a block.
+  conflicts: ($) => [
+    [$._name, $.endorse_expression],
+    [$._name, $.lambda],
+    [$.parameters_of_lambda, $._name],
+    [$.if, $.if_expression],
+    [$.match, $.match_expression],
+    [$._name, $.match_expression],
+    [$._statement, $.value_block],
+    [$.block, $.value_block],
+  ],
 
   rules: {
     source_file: ($) => repeat($._item),
@@ -55,6 +65,7 @@ module.exports = grammar({
         $.tool,
         $.task,
         $.pipeline,
+        $.function,
         $.workflow,
         $.test,
       ),
@@ -113,6 +124,10 @@ module.exports = grammar({
     by_agent: () => seq('by', 'agent'),
 
     pipeline: ($) => seq('pipeline', $._signature, $.block),
+
+    function: ($) => seq('fn', $._signature, alias($.function_block, $.block)),
+
+    function_block: ($) => seq("{", repeat($._statement), optional($._expression), "}"),
 
     workflow: ($) => seq('workflow', $._signature, "{", repeat(choice($.stage, $.review, $.return)), "}"),
 
@@ -328,13 +343,16 @@ module.exports = grammar({
         $.call,
         $.quarantine_expression,
         $.endorse_expression,
+        $.if_expression,
+        $.match_expression,
+        $.method_call,
         $.field_access,
         $.index,
         $.unary,
         $.binary,
       ),
 
-    _name: ($) => choice($.identifier, alias(choice('run', 'endorse', 'quarantine'), $.identifier)),
+    _name: ($) => choice($.identifier, alias(choice('run', 'endorse', 'quarantine', 'match'), $.identifier)),
 
     constant: () => choice('true', 'false', 'null'),
 
@@ -342,7 +360,46 @@ module.exports = grammar({
 
     list: ($) => seq("[", list($._expression), "]"),
 
-    record: ($) => seq("{", list($.pair), "}"),
+    record: ($) =>
+      choice(
+        seq("{", list($.pair), "}"),
+        seq("{", $.spread, optional(seq(",", list($.pair))), "}"),
+      ),
+
+    spread: ($) => seq("...", $._expression),
+
+    if_expression: ($) =>
+      seq(
+        'if',
+        optional(seq('let', field("name", $.identifier), "=")),
+        field("condition", $._expression),
+        $.value_block,
+        'else',
+        choice($.value_block, $.if_expression),
+      ),
+
+    match_expression: ($) =>
+      seq('match', field("value", $._expression), "{", repeat($.value_case), "}"),
+
+    value_case: ($) =>
+      seq(
+        $._pattern,
+        repeat(seq("|", $._pattern)),
+        "=>",
+        choice(seq($._expression, optional(",")), seq($.value_block, optional(","))),
+      ),
+
+    // A block that has a value.
+    value_block: ($) => seq("{", repeat($.let), $._expression, "}"),
+
+    lambda: ($) =>
+      seq(
+        choice($.identifier, $.parameters_of_lambda),
+        "=>",
+        choice($._expression, $.value_block),
+      ),
+
+    parameters_of_lambda: ($) => seq("(", list($.identifier), ")"),
 
     pair: ($) => seq(field("key", $._key), ":", field("value", $._expression)),
 
@@ -353,7 +410,10 @@ module.exports = grammar({
         seq(field("function", choice($._name, alias('quarantine', $.identifier))), $.arguments),
       ),
 
-    arguments: ($) => seq("(", list($._expression), ")"),
+    method_call: ($) =>
+      prec(POSTFIX, seq($._expression, ".", field("function", $._key), $.arguments)),
+
+    arguments: ($) => seq("(", list(choice($._expression, $.lambda)), ")"),
 
     quarantine_expression: ($) => prec(POSTFIX, seq('quarantine', $.arguments, 'as', $._type)),
 

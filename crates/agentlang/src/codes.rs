@@ -219,7 +219,7 @@ MISMATCH "A050" "a value of another type is expected"
 "pipeline p(n: Number) -> String { return f\"{n}\"; }"
 
 BAD_OPERAND "A051" "an operator does not work on these types"
-"`+` and the comparisons work on two strings or two numbers and never mix them; `- * / %` work on numbers, `&& || !` on truth values."
+"`+` joins two strings or two lists, or adds two numbers; comparisons work on two strings or two numbers; `- * / %` work on numbers, `&& || !` on truth values."
 "pipeline p(n: Number) -> String { return \"n = \" + n; }"
 "pipeline p(n: Number) -> String { return f\"n = {n}\"; }"
 
@@ -402,6 +402,26 @@ COMPILER_FAULT "A098" "a fault of the compiler"
 "The program was accepted, but its term is not well formed. This is never the program's fault; please report it together with the program."
 ""
 "pipeline p(x: Number) -> Number { return x; }"
+
+BRANCHES "A100" "branches of different types"
+"An `if` or `match` that has a value has one type, so the values of its branches must be of one type, or one a subtype of the other. With `null` in one of them the type is an option."
+"pipeline p(b: Bool) -> Number { let x = if b { 1 } else { \"one\" }; return 1; }"
+"pipeline p(b: Bool) -> Number { let x = if b { 1 } else { 0 }; return x; }"
+
+NOT_PURE "A101" "a function that would do more than compute"
+"A `fn`, and a function such as `x => x + 1`, only computes: it calls no task, tool, pipeline or model, endorses nothing and always ends. So it can be called inside of expressions, and costs nothing. A `while` in it says `max`."
+"task t(n: Number) -> Number {}\nfn f(n: Number) -> Number { let m = t(n); return m; }"
+"task t(n: Number) -> Number {}\nfn f(n: Number) -> Number { return n + 1; }\npipeline p(n: Number) -> Number { let m = t(n); return f(m); }"
+
+NO_FUNCTION "A102" "a function is expected here"
+"The last argument of `map`, `filter` and the like is a function: `x => …`, `(a, b) => …`, the name of a `fn`, or the name of a function of the language. A function stands nowhere else, and has as many parameters as it is given values."
+"pipeline p(xs: List[Number]) -> List[Number] { let ys = map(xs, 2); return ys; }"
+"pipeline p(xs: List[Number]) -> List[Number] { let ys = xs.map(x => x * 2); return ys; }"
+
+FUNCTION_RECURSION "A103" "functions that call themselves"
+"A `fn` always ends, so it calls neither itself nor one that calls it. What repeats is a `for`, a `while … max n`, or `fold`. A pipeline may call itself if it counts down."
+"fn f(n: Number) -> Number { return if n < 1 { 1 } else { n * f(n - 1) }; }"
+"fn f(n: Number) -> Number { return range(1, n + 1).fold(1, (product, k) => product * k); }"
 }
 
 /// The explanation of a code of the surface language.

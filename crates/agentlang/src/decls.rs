@@ -18,6 +18,8 @@ pub(super) enum CallableKind {
     Task,
     AgentTask,
     Pipeline,
+    /// A `fn`.
+    Function,
     /// A unit of an imported configuration.
     Import,
 }
@@ -29,6 +31,7 @@ impl CallableKind {
             CallableKind::Task => "task",
             CallableKind::AgentTask => "agent task",
             CallableKind::Pipeline => "pipeline",
+            CallableKind::Function => "fn",
             CallableKind::Import => "import",
         }
     }
@@ -147,7 +150,7 @@ pub(super) struct Decls {
     pub(super) types: Types,
     pub(super) agents: HashMap<String, AgentDecl>,
     pub(super) tools: HashMap<String, Signature>,
-    /// Tasks, pipelines and workflows: one name space.
+    /// Tasks, pipelines, functions and workflows: one name space.
     pub(super) callables: HashMap<String, Signature>,
 }
 
@@ -178,6 +181,11 @@ impl Decls {
         self.callables.get(name).or_else(|| self.tools.get(name))
     }
 
+    /// Returns the `fn` of a name.
+    pub(super) fn function(&self, name: &str) -> Option<&Signature> {
+        self.callables.get(name).filter(|s| s.kind == CallableKind::Function)
+    }
+
     /// Collects the declarations; reports what is wrong with them by themselves.
     pub(super) fn collect(program: &ast::Program, out: &mut Vec<Diagnostic>) -> Decls {
         let mut decls = Decls { types: Types::collect(program, out), ..Decls::default() };
@@ -206,6 +214,20 @@ impl Decls {
                         index,
                         out,
                     );
+                }
+                Item::Function(p) => {
+                    for word in p.params.iter().flat_map(|q| &q.flow) {
+                        out.push(
+                            Diagnostic::error(
+                                codes::NO_EFFECT,
+                                "a `fn` has no flow words: its result has the labels of its arguments",
+                                word.span,
+                            )
+                            .help("say it of a tool, or of the input of a pipeline"),
+                        );
+                    }
+                    let heading = Heading::plain(CallableKind::Function, &p.name, &p.params, &p.result);
+                    decls.add(heading, index, out);
                 }
                 Item::Workflow(w) => {
                     decls.add(
@@ -353,7 +375,7 @@ impl Decls {
                     (_, true) => Some("an input that is secret can't be required to be public"),
                     _ => None,
                 };
-            if kind != CallableKind::Pipeline && contradiction.is_none() {
+            if !matches!(kind, CallableKind::Pipeline | CallableKind::Function) && contradiction.is_none() {
                 idle_words(kind, &name.text, &p.flow, true, out);
             }
             if let (Some(message), Some(at)) = (contradiction, flow.requires) {
@@ -373,7 +395,11 @@ impl Decls {
         let result = self.types.ty(result, out);
         let table = if kind == CallableKind::Tool { &mut self.tools } else { &mut self.callables };
         if let Some(first) = table.get(&name.text) {
-            let what = if kind == CallableKind::Tool { "tool" } else { "task or pipeline" };
+            let what = match kind {
+                CallableKind::Tool => "tool",
+                CallableKind::Function => "fn",
+                _ => "task or pipeline",
+            };
             out.push(duplicate(what, name, first.name.span));
             return;
         }

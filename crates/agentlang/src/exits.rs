@@ -41,7 +41,7 @@ impl ExitTable {
         let mut table = ExitTable::default();
         for item in &program.items {
             match item {
-                Item::Pipeline(p) => {
+                Item::Pipeline(p) | Item::Function(p) => {
                     table.add(&p.body);
                 }
                 Item::Test(t) => {

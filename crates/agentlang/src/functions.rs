@@ -2,14 +2,25 @@
 
 use core_ir::{Prim, Type};
 
+/// How a function is carried out.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Operation {
+    /// By a primitive of the calculus.
+    Prim(Prim),
+    /// By an operation of the primitive `py` of this name.
+    Named(&'static str),
+}
+
+use Operation::Named;
+
 /// A function of the language.
 pub(super) struct Function {
     /// Its name.
     pub(super) name: &'static str,
     /// Its signature, for messages.
     pub(super) signature: &'static str,
-    /// The primitive that carries it out.
-    pub(super) prim: Prim,
+    /// The operation that carries it out.
+    pub(super) operation: Operation,
     /// The type of its result for the types of its arguments, if it takes them.
     pub(super) ty: fn(&[Type]) -> Option<Type>,
 }
@@ -31,26 +42,41 @@ pub(super) const ALL: &[Function] = &[
     Function {
         name: "length",
         signature: "length(String | List[T]) -> Number",
-        prim: Prim::Length,
+        operation: Operation::Prim(Prim::Length),
         ty: |t| match t {
             [Type::List(_)] => Some(Type::Num),
             [t] if is(t, &Type::Str) => Some(Type::Num),
             _ => None,
         },
     },
-    Function { name: "lower", signature: "lower(String) -> String", prim: Prim::Lower, ty: string_to_string },
-    Function { name: "upper", signature: "upper(String) -> String", prim: Prim::Upper, ty: string_to_string },
-    Function { name: "trim", signature: "trim(String) -> String", prim: Prim::Trim, ty: string_to_string },
+    Function {
+        name: "lower",
+        signature: "lower(String) -> String",
+        operation: Operation::Prim(Prim::Lower),
+        ty: string_to_string,
+    },
+    Function {
+        name: "upper",
+        signature: "upper(String) -> String",
+        operation: Operation::Prim(Prim::Upper),
+        ty: string_to_string,
+    },
+    Function {
+        name: "trim",
+        signature: "trim(String) -> String",
+        operation: Operation::Prim(Prim::Trim),
+        ty: string_to_string,
+    },
     Function {
         name: "split",
         signature: "split(String, String) -> List[String]",
-        prim: Prim::Split,
+        operation: Operation::Prim(Prim::Split),
         ty: |t| all_strings(t, 2).then(|| Type::list(Type::Str)),
     },
     Function {
         name: "join",
         signature: "join(List[String], String) -> String",
-        prim: Prim::Join,
+        operation: Operation::Prim(Prim::Join),
         ty: |t| match t {
             [items, by] if is(items, &Type::list(Type::Str)) && is(by, &Type::Str) => Some(Type::Str),
             _ => None,
@@ -59,7 +85,7 @@ pub(super) const ALL: &[Function] = &[
     Function {
         name: "contains",
         signature: "contains(String, String) -> Bool, contains(List[T], T) -> Bool",
-        prim: Prim::Contains,
+        operation: Operation::Prim(Prim::Contains),
         ty: |t| match t {
             [Type::List(items), item] => (is(item, items) || is(items, item)).then_some(Type::Bool),
             t => all_strings(t, 2).then_some(Type::Bool),
@@ -68,7 +94,7 @@ pub(super) const ALL: &[Function] = &[
     Function {
         name: "append",
         signature: "append(List[T], T) -> List[T]",
-        prim: Prim::Append,
+        operation: Operation::Prim(Prim::Append),
         ty: |t| match t {
             [Type::List(items), item] => super::types::join(items, item).map(Type::list),
             _ => None,
@@ -77,7 +103,7 @@ pub(super) const ALL: &[Function] = &[
     Function {
         name: "slice",
         signature: "slice(String, Number, Number) -> String, slice(List[T], Number, Number) -> List[T]",
-        prim: Prim::Slice,
+        operation: Operation::Prim(Prim::Slice),
         ty: |t| match t {
             [of, Type::Num, Type::Num] => match of {
                 Type::List(_) => Some(of.clone()),
@@ -89,26 +115,220 @@ pub(super) const ALL: &[Function] = &[
     Function {
         name: "range",
         signature: "range(Number, Number) -> List[Number]",
-        prim: Prim::Range,
+        operation: Operation::Prim(Prim::Range),
         ty: |t| matches!(t, [Type::Num, Type::Num]).then(|| Type::list(Type::Num)),
     },
     Function {
         name: "to_string",
         signature: "to_string(any) -> String",
-        prim: Prim::ToStr,
+        operation: Operation::Prim(Prim::ToStr),
         ty: |t| (t.len() == 1).then_some(Type::Str),
     },
     Function {
         name: "to_number",
         signature: "to_number(String) -> Number",
-        prim: Prim::ToNum,
+        operation: Operation::Prim(Prim::ToNum),
         ty: |t| all_strings(t, 1).then_some(Type::Num),
+    },
+    Function {
+        name: "sort",
+        signature: "sort(List[String | Number | Bool]) -> List[…]",
+        operation: Named("agent.sort"),
+        ty: |t| match t {
+            [Type::List(item)] if is_ordered(item) => Some(t[0].clone()),
+            _ => None,
+        },
+    },
+    Function {
+        name: "reverse",
+        signature: "reverse(List[T]) -> List[T], reverse(String) -> String",
+        operation: Named("agent.reverse"),
+        ty: list_or_text,
+    },
+    Function {
+        name: "unique",
+        signature: "unique(List[T]) -> List[T]",
+        operation: Named("agent.unique"),
+        ty: |t| match t {
+            [Type::List(_)] => Some(t[0].clone()),
+            _ => None,
+        },
+    },
+    Function {
+        name: "flatten",
+        signature: "flatten(List[List[T]]) -> List[T]",
+        operation: Named("agent.flatten"),
+        ty: |t| match t {
+            [Type::List(inner)] if matches!(**inner, Type::List(_) | Type::Dyn) => Some(match &**inner {
+                Type::List(_) => (**inner).clone(),
+                _ => Type::list(Type::Dyn),
+            }),
+            _ => None,
+        },
+    },
+    Function {
+        name: "zip",
+        signature: "zip(List[A], List[B]) -> List[Obj{first: A, second: B}]",
+        operation: Named("agent.zip"),
+        ty: |t| match t {
+            [Type::List(a), Type::List(b)] => Some(Type::list(Type::record([
+                ("first".into(), (**a).clone()),
+                ("second".into(), (**b).clone()),
+            ]))),
+            _ => None,
+        },
+    },
+    Function {
+        name: "sum",
+        signature: "sum(List[Number]) -> Number",
+        operation: Named("agent.sum"),
+        ty: |t| match t {
+            [items] if matches!(items, Type::List(_)) && is(items, &Type::list(Type::Num)) => Some(Type::Num),
+            _ => None,
+        },
+    },
+    Function {
+        name: "min",
+        signature: "min(List[Number | String]) -> Option[…], min(Number, Number) -> Number",
+        operation: Named("agent.min"),
+        ty: extreme,
+    },
+    Function {
+        name: "max",
+        signature: "max(List[Number | String]) -> Option[…], max(Number, Number) -> Number",
+        operation: Named("agent.max"),
+        ty: extreme,
+    },
+    Function {
+        name: "starts_with",
+        signature: "starts_with(String, String) -> Bool",
+        operation: Named("agent.starts_with"),
+        ty: |t| all_strings(t, 2).then_some(Type::Bool),
+    },
+    Function {
+        name: "ends_with",
+        signature: "ends_with(String, String) -> Bool",
+        operation: Named("agent.ends_with"),
+        ty: |t| all_strings(t, 2).then_some(Type::Bool),
+    },
+    Function {
+        name: "replace",
+        signature: "replace(String, String, String) -> String",
+        operation: Named("agent.replace"),
+        ty: |t| all_strings(t, 3).then_some(Type::Str),
+    },
+    Function {
+        name: "pad_start",
+        signature: "pad_start(String, Number) -> String, pad_start(String, Number, String) -> String",
+        operation: Named("agent.pad_start"),
+        ty: padded,
+    },
+    Function {
+        name: "pad_end",
+        signature: "pad_end(String, Number) -> String, pad_end(String, Number, String) -> String",
+        operation: Named("agent.pad_end"),
+        ty: padded,
+    },
+    Function {
+        name: "round",
+        signature: "round(Number) -> Number, round(Number, Number) -> Number",
+        operation: Named("agent.round"),
+        ty: |t| ((1..=2).contains(&t.len()) && t.iter().all(|t| is(t, &Type::Num))).then_some(Type::Num),
+    },
+    Function {
+        name: "floor",
+        signature: "floor(Number) -> Number",
+        operation: Named("agent.floor"),
+        ty: number_to_number,
+    },
+    Function {
+        name: "ceil",
+        signature: "ceil(Number) -> Number",
+        operation: Named("agent.ceil"),
+        ty: number_to_number,
+    },
+    Function {
+        name: "abs",
+        signature: "abs(Number) -> Number",
+        operation: Named("agent.abs"),
+        ty: number_to_number,
+    },
+    Function {
+        name: "fixed",
+        signature: "fixed(Number, Number) -> String",
+        operation: Named("agent.fixed"),
+        ty: |t| (t.len() == 2 && t.iter().all(|t| is(t, &Type::Num))).then_some(Type::Str),
     },
 ];
 
+/// A function that takes a function.
+pub(super) struct Higher {
+    /// Its name.
+    pub(super) name: &'static str,
+    /// Its signature, for messages.
+    pub(super) signature: &'static str,
+}
+
+/// All functions that take a function, which is their last argument.
+pub(super) const HIGHER: &[Higher] = &[
+    Higher { name: "map", signature: "map(List[T], x => U) -> List[U]" },
+    Higher { name: "filter", signature: "filter(List[T], x => Bool) -> List[T]" },
+    Higher { name: "sort_by", signature: "sort_by(List[T], x => key) -> List[T]" },
+    Higher { name: "group_by", signature: "group_by(List[T], x => K) -> List[Obj{key: K, items: List[T]}]" },
+    Higher { name: "find", signature: "find(List[T], x => Bool) -> Option[T]" },
+    Higher { name: "any", signature: "any(List[T], x => Bool) -> Bool" },
+    Higher { name: "all", signature: "all(List[T], x => Bool) -> Bool" },
+    Higher { name: "count", signature: "count(List[T], x => Bool) -> Number" },
+    Higher { name: "fold", signature: "fold(List[T], start, (so_far, x) => next) -> type of start" },
+];
+
+/// The function of a name that takes a function.
+pub(super) fn higher(name: &str) -> Option<&'static Higher> {
+    HIGHER.iter().find(|f| f.name == name)
+}
+
+/// Returns whether values of a type have an order that a reader expects.
+pub(super) fn is_ordered(t: &Type) -> bool {
+    match t {
+        Type::Option(t) => is_ordered(t),
+        t => [Type::Str, Type::Num, Type::Bool].iter().any(|o| is(t, o)),
+    }
+}
+
+fn number_to_number(types: &[Type]) -> Option<Type> {
+    matches!(types, [t] if is(t, &Type::Num)).then_some(Type::Num)
+}
+
+fn list_or_text(types: &[Type]) -> Option<Type> {
+    match types {
+        [Type::List(_)] => Some(types[0].clone()),
+        [t] if *t != Type::Dyn => is(t, &Type::Str).then_some(Type::Str),
+        _ => None,
+    }
+}
+
+fn extreme(types: &[Type]) -> Option<Type> {
+    match types {
+        [Type::List(item)] if is_ordered(item) => Some(Type::option((**item).clone())),
+        [a, b] if is(a, &Type::Num) && is(b, &Type::Num) => Some(Type::Num),
+        _ => None,
+    }
+}
+
+fn padded(types: &[Type]) -> Option<Type> {
+    match types {
+        [s, n, with @ ..] => (is(s, &Type::Str)
+            && is(n, &Type::Num)
+            && with.len() < 2
+            && with.iter().all(|w| is(w, &Type::Str)))
+        .then_some(Type::Str),
+        _ => None,
+    }
+}
+
 /// The names of the functions that can be called inside expressions, in the order of the documentation.
-pub fn function_names() -> impl Iterator<Item = &'static str> {
-    ALL.iter().map(|f| f.name)
+pub fn function_names<'a>() -> impl Iterator<Item = &'a str> {
+    ALL.iter().map(|f| f.name).chain(HIGHER.iter().map(|f| f.name))
 }
 
 /// The function of a name.
@@ -118,5 +338,5 @@ pub(super) fn named(name: &str) -> Option<&'static Function> {
 
 /// The names of all functions, for messages.
 pub(super) fn list() -> String {
-    ALL.iter().map(|f| format!("`{}`", f.name)).collect::<Vec<_>>().join(", ")
+    function_names().map(|f| format!("`{f}`")).collect::<Vec<_>>().join(", ")
 }

@@ -197,6 +197,7 @@ fn named<'a, 'e>(
             "its model answers from the replies beside the program: mock the tools that it calls",
         ),
         CallableKind::Pipeline => ("a pipeline", "mock the tools that it calls"),
+        CallableKind::Function => ("a `fn`", "it only computes: call it"),
         CallableKind::Import => ("an import", "mock the tools that it calls"),
     };
     let message = format!("`{}` is not a tool but {what}", name.text);
@@ -247,24 +248,14 @@ fn fits(s: &Signature, patterns: &[Expr], at: Span, names: bool, out: &mut Vec<D
 
 /// Reports questions to models in the value of a mock.
 fn asks_nobody(value: &Expr, out: &mut Vec<Diagnostic>) {
-    let mut work = vec![value];
-    while let Some(e) = work.pop() {
-        match &e.kind {
-            ExprKind::Quarantine(..) => out.push(
+    value.walk(&mut |e| {
+        if matches!(e.kind, ExprKind::Quarantine(..)) {
+            out.push(
                 Diagnostic::error(codes::NOT_MOCKABLE, "a mock asks no model", e.span)
                     .help("give the value that the test is about"),
-            ),
-            ExprKind::Field(e, _) | ExprKind::Unary(_, e) | ExprKind::Paren(e) => work.push(e),
-            ExprKind::Index(a, b) | ExprKind::Binary(_, _, a, b) => work.extend([&**a, b]),
-            ExprKind::Record(fields) => work.extend(fields.iter().map(|(_, e)| e)),
-            ExprKind::List(es) | ExprKind::Call(_, es) => work.extend(es),
-            ExprKind::Template(t) => work.extend(t.parts.iter().filter_map(|p| match p {
-                ast::TemplatePart::Hole(e) => Some(e),
-                ast::TemplatePart::Text(_) => None,
-            })),
-            _ => {}
+            );
         }
-    }
+    });
 }
 
 /// The patterns as data.

@@ -307,6 +307,21 @@ pub(super) fn fits(actual: &Type, wanted: &Type) -> bool {
     })
 }
 
+/// Returns true if a value of type `actual` is certain to be a `wanted`, so that no run has to check it.
+pub(super) fn certain(actual: &Type, wanted: &Type) -> bool {
+    stacker::maybe_grow(64 << 10, 1 << 20, || match (actual, wanted) {
+        (_, Type::Dyn) => true,
+        (Type::Dyn, _) => false,
+        (Type::Null, Type::Option(_)) => true,
+        (Type::Option(a), Type::Option(w)) | (Type::List(a), Type::List(w)) => certain(a, w),
+        (_, Type::Option(w)) => certain(actual, w),
+        (Type::Record(a), Type::Record(w)) => {
+            w.iter().all(|(name, want)| a.iter().any(|(n, have)| n == name && certain(have, want)))
+        }
+        _ => actual.is_subtype(wanted),
+    })
+}
+
 /// Returns true if two types are equivalent: each is a subtype of the other.
 pub(super) fn same(a: &Type, b: &Type) -> bool {
     a == b || (a.is_subtype(b) && b.is_subtype(a))

@@ -44,13 +44,20 @@ impl Names {
             names: Names { all: Vec::new(), inside: Vec::new(), fields: Vec::new() },
             arguments: Vec::new(),
             reviews: Vec::new(),
+            calls: Vec::new(),
             item: 0,
         };
         for (i, item) in program.items.iter().enumerate() {
             walk.item = i;
             walk.item(item);
         }
-        let Walk { mut names, arguments, reviews, .. } = walk;
+        let Walk { mut names, arguments, reviews, calls, .. } = walk;
+        for name in calls {
+            if names.all.iter().any(|o| o.declares && o.kind == Kind::Callable && o.text == name.text) {
+                let (text, span) = (name.text, name.span);
+                names.all.push(Occurrence { kind: Kind::Callable, text, span, declares: false });
+            }
+        }
         // In a call, a tool is meant where no task has the name.
         let declared = |all: &[Occurrence], kind: Kind, text: &str| {
             all.iter().any(|o| o.declares && o.kind == kind && o.text == text)
@@ -129,8 +136,13 @@ const REVIEW: &str = "review_";
 /// The number of the item that a call of `name` means: a tool only where nothing else has the name.
 fn callable_of(program: &Program, name: &str) -> Option<usize> {
     let declared = |is: fn(&Item) -> bool| program.items.iter().position(|i| is(i) && title(i).0 == name);
-    declared(|i| matches!(i, Item::Task(_) | Item::Pipeline(_) | Item::Workflow(_) | Item::Import(_)))
-        .or_else(|| declared(|i| matches!(i, Item::Tool(_))))
+    declared(|i| {
+        matches!(
+            i,
+            Item::Task(_) | Item::Pipeline(_) | Item::Function(_) | Item::Workflow(_) | Item::Import(_)
+        )
+    })
+    .or_else(|| declared(|i| matches!(i, Item::Tool(_))))
 }
 
 struct Walk {
@@ -139,6 +151,8 @@ struct Walk {
     arguments: Vec<(String, Occurrence)>,
     /// Review steps with the numbers of their workflows.
     reviews: Vec<(String, usize)>,
+    /// Functions that expressions call. Those of the language are no names of the program.
+    calls: Vec<Name>,
     item: usize,
 }
 
@@ -191,7 +205,7 @@ impl Walk {
                 self.add(Kind::Callable, &c.name, true);
                 self.callable(c);
             }
-            Item::Pipeline(p) => {
+            Item::Pipeline(p) | Item::Function(p) => {
                 self.add(Kind::Callable, &p.name, true);
                 self.params(&p.params);
                 self.ty(&p.result);
@@ -370,6 +384,42 @@ impl Walk {
         for (name, span) in found {
             self.put(Kind::Variable(self.item), &name, span, false);
         }
+        // Names that the expression binds itself, with what reads them, and the functions that it calls.
+        let mut inner: Vec<&Expr> = Vec::new();
+        e.walk(&mut |e| inner.push(e));
+        for e in inner {
+            match &e.kind {
+                ExprKind::Call(name, _) => self.calls.push(name.clone()),
+                ExprKind::Lambda(params, body) => params.iter().for_each(|p| self.local(p, &[body])),
+                ExprKind::If(Some(name), _, then, _) => self.local(name, &[then]),
+                ExprKind::Block(lets, value) => {
+                    for (i, l) in lets.iter().enumerate() {
+                        l.ty.iter().for_each(|t| self.ty(t));
+                        let mut after: Vec<&Expr> = lets[i + 1..].iter().map(|l| &l.value).collect();
+                        after.push(value);
+                        self.local(&l.name, &after);
+                    }
+                }
+                ExprKind::Quarantine(_, ty) => self.ty(ty),
+                _ => {}
+            }
+        }
+    }
+
+    /// A name that an expression binds for parts of itself.
+    fn local(&mut self, name: &Name, scope: &[&Expr]) {
+        self.variable(name, true);
+        let mut read = Vec::new();
+        for e in scope {
+            e.each_variable(&mut |text, span| {
+                if text == name.text {
+                    read.push(span);
+                }
+            });
+        }
+        for span in read {
+            self.put(Kind::Variable(self.item), &name.text, span, false);
+        }
     }
 }
 
@@ -388,7 +438,7 @@ pub(crate) fn span_of(item: &Item) -> Span {
         Item::Enum(i) => i.span,
         Item::Agent(i) => i.span,
         Item::Tool(i) | Item::Task(i) => i.span,
-        Item::Pipeline(i) => i.span,
+        Item::Pipeline(i) | Item::Function(i) => i.span,
         Item::Workflow(i) => i.span,
         Item::Test(i) => i.span,
     }
@@ -404,7 +454,7 @@ pub(crate) fn title(item: &Item) -> (String, Span, SymbolKind) {
         Item::Enum(i) => (i.name.text.clone(), i.name.span, Enum),
         Item::Agent(i) => (i.name.text.clone(), i.name.span, Agent),
         Item::Tool(i) | Item::Task(i) => (i.name.text.clone(), i.name.span, Function),
-        Item::Pipeline(i) => (i.name.text.clone(), i.name.span, Function),
+        Item::Pipeline(i) | Item::Function(i) => (i.name.text.clone(), i.name.span, Function),
         Item::Workflow(i) => (i.name.text.clone(), i.name.span, Function),
         Item::Test(i) => (format!("test {}", i.name.value), i.name.span, Test),
     }

@@ -247,6 +247,7 @@ fn apply_any(lattice: &mut Lattice, prim: Prim, args: &[Value], limit: usize) ->
             match py::apply(op, &operands, limit) {
                 Ok(data) => Ok(Value::from_data(lattice, Label::BOTTOM, &data)),
                 Err(PyError::Limit) => Err(NotData::TooLarge.into()),
+                Err(PyError::Raise(_, message)) => Err(PrimError::Wrong(message)),
                 Err(_) => Err(PrimError::Wrong(format!("`py` has no operation `{op}` of these operands"))),
             }
         }

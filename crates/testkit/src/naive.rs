@@ -2510,6 +2510,7 @@ fn primitive(prim: Prim, operands: &[Value], max_text: usize) -> Result<Value, P
             match core_ir::py::apply(op, &data, max_text) {
                 Ok(d) => Ok(literal(Label::BOTTOM, &d)),
                 Err(core_ir::py::PyError::Limit) => Err(PrimError::Limit),
+                Err(core_ir::py::PyError::Raise(_, message)) => fail(&message),
                 Err(_) => fail("no such operation of these operands"),
             }
         }

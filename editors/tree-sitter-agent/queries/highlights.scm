@@ -2,7 +2,7 @@
 
 (comment) @comment
 
-[ "use" "type" "enum" "agent" "tool" "task" "pipeline" "workflow" "test" "stage" "review" "let" ] @keyword.storage.type
+[ "use" "type" "enum" "agent" "tool" "task" "pipeline" "fn" "workflow" "test" "stage" "review" "let" ] @keyword.storage.type
 
 [
   "if" "while" "break" "continue" "try" "assert" "return" "parallel" "for" "match" "guard" "mock" "expect"

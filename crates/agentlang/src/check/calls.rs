@@ -39,26 +39,32 @@ impl Checker<'_> {
         let Some(signature) = self.decls.callable(&run.target.text) else {
             return self.run_unknown(run);
         };
+        if signature.kind == CallableKind::Function {
+            self.arguments(signature, run);
+            self.no_clauses(&signature.name.text, run);
+            return signature.result.clone();
+        }
+        if let Some(pure) = self.pure {
+            let what = format!("{} `{}`", signature.kind.as_str(), signature.name.text);
+            self.not_pure(pure, &what, run.target.span);
+        }
         self.arguments(signature, run);
         self.clauses(signature, run);
         signature.result.clone()
     }
 
     pub(super) fn run_unknown(&mut self, run: &Run) -> Type {
-        if let (Args::Positional(args), Some(f)) = (&run.args, functions::named(&run.target.text)) {
-            let ty = self.call(f, &run.target, args, run.args_span);
-            if let Some(clause) = run.clauses.first() {
-                self.report(
-                    Diagnostic::error(
-                        codes::CLAUSE_ON_FUNCTION,
-                        format!("`{}` can't fail or be retried", f.name),
-                        clause.span,
-                    )
-                    .help("it is a function of the language; remove the clause")
-                    .fix(removal(clause.span)),
-                );
+        if let Args::Positional(args) = &run.args {
+            let name = &run.target;
+            let ty = match (functions::named(&name.text), functions::higher(&name.text)) {
+                (Some(f), _) => Some(self.call(f, name, args, run.args_span)),
+                (_, Some(f)) => Some(self.higher(f, name, args, run.args_span, None)),
+                _ => None,
+            };
+            if let Some(ty) = ty {
+                self.no_clauses(&name.text, run);
+                return ty;
             }
-            return ty;
         }
         for e in arguments_of(run) {
             self.expr(e, None);
@@ -70,7 +76,7 @@ impl Checker<'_> {
             run.target.span,
         );
         let candidates = self.decls.callables.keys().chain(self.decls.tools.keys()).map(String::as_str);
-        let d = match nearest(name, candidates.chain(functions::ALL.iter().map(|f| f.name))) {
+        let d = match nearest(name, candidates.chain(functions::function_names())) {
             Some(near) => suggest(d, near),
             None if self.decls.agents.contains_key(name) => {
                 d.help(format!("`{name}` is an agent; run a task and add `by {name}`"))
@@ -79,6 +85,21 @@ impl Checker<'_> {
         };
         self.report(d);
         Type::Dyn
+    }
+
+    /// Reports clauses after the call of a function, which does nothing that could be repeated.
+    fn no_clauses(&mut self, name: &str, run: &Run) {
+        if let Some(clause) = run.clauses.first() {
+            self.report(
+                Diagnostic::error(
+                    codes::CLAUSE_ON_FUNCTION,
+                    format!("`{name}` can't fail or be retried"),
+                    clause.span,
+                )
+                .help("it is a function that computes; remove the clause")
+                .fix(removal(clause.span)),
+            );
+        }
     }
 
     pub(super) fn arguments(&mut self, signature: &Signature, run: &Run) {
@@ -100,9 +121,7 @@ impl Checker<'_> {
                 }
                 for (i, e) in args.iter().enumerate() {
                     match signature.params.get(i) {
-                        Some(p) => {
-                            self.expect(e, &p.ty, Some((p.name.span, "the parameter".to_string())));
-                        }
+                        Some(p) => self.argument(signature, p, e),
                         None => {
                             self.expr(e, None);
                         }
@@ -116,7 +135,7 @@ impl Checker<'_> {
                         self.report(d);
                     }
                     if let Some(p) = signature.params.iter().find(|p| p.name.text == name.text) {
-                        self.expect(e, &p.ty, Some((p.name.span, "the parameter".to_string())));
+                        self.argument(signature, p, e);
                         continue;
                     }
                     self.expr(e, None);
@@ -211,21 +230,22 @@ impl Checker<'_> {
                                 );
                             }
                         }
-                        CallableKind::Pipeline | CallableKind::Import => self.report(
-                            Diagnostic::error(
-                                codes::BY_ON_PIPELINE,
-                                format!(
-                                    "`{}` is {} {}; the agents are chosen inside it",
-                                    signature.name.text,
-                                    if signature.kind == CallableKind::Import { "an" } else { "a" },
-                                    signature.kind.as_str()
-                                ),
-                                clause.span,
-                            )
-                            .remark(signature.name.span, "declared here")
-                            .help("remove `by`")
-                            .fix(removal(clause.span)),
-                        ),
+                        CallableKind::Pipeline | CallableKind::Import | CallableKind::Function => self
+                            .report(
+                                Diagnostic::error(
+                                    codes::BY_ON_PIPELINE,
+                                    format!(
+                                        "`{}` is {} {}; the agents are chosen inside it",
+                                        signature.name.text,
+                                        if signature.kind == CallableKind::Import { "an" } else { "a" },
+                                        signature.kind.as_str()
+                                    ),
+                                    clause.span,
+                                )
+                                .remark(signature.name.span, "declared here")
+                                .help("remove `by`")
+                                .fix(removal(clause.span)),
+                            ),
                         CallableKind::Task | CallableKind::Tool => self.report(
                             Diagnostic::warn(
                                 codes::BY_WITHOUT_AGENT,

@@ -55,10 +55,12 @@ fn present(want: Option<&Type>) -> Option<&Type> {
 
 impl Checker<'_> {
     /// Checks that an expression may stand where `want` is asked for.
-    pub(super) fn expect(&mut self, e: &Expr, want: &Type, because: Option<(Span, String)>) {
+    ///
+    /// Returns its type.
+    pub(super) fn expect(&mut self, e: &Expr, want: &Type, because: Option<(Span, String)>) -> Type {
         let found = self.expr(e, Some(want));
         if fits(&found, want) {
-            return;
+            return found;
         }
         let mut d = misfit(&found, want, e.span);
         if let Some((span, text)) = because {
@@ -90,6 +92,7 @@ impl Checker<'_> {
             });
         }
         self.report(d);
+        found
     }
 
     /// The declared type of a variable, whose value must fit it.
@@ -167,6 +170,26 @@ impl Checker<'_> {
                 }
             }
             ExprKind::Record(fields) => self.record(fields, want),
+            ExprKind::Update(of, fields) => self.update(of, fields, want),
+            ExprKind::Lambda(params, body) => self.stray_function(e.span, params, body),
+            ExprKind::If(bound, condition, then, other) => {
+                self.if_value(bound.as_ref(), condition, then, other, want)
+            }
+            ExprKind::Match(of, arms) => self.match_value(e.span, of, arms, want),
+            ExprKind::Block(lets, value) => {
+                let mark = self.env.mark();
+                for l in lets {
+                    let ty = match &l.ty {
+                        Some(written) => self.annotated(&l.name, written, &l.value),
+                        None => self.expr(&l.value, None),
+                    };
+                    self.facts.variables.push((l.name.span, ty.clone()));
+                    self.bind(&l.name, ty);
+                }
+                let ty = self.expr(value, want);
+                self.env.undo(mark);
+                ty
+            }
             ExprKind::List(items) => self.list(e, items, want),
             ExprKind::Template(t) => {
                 self.template(t);
@@ -182,14 +205,22 @@ impl Checker<'_> {
                 Type::Num
             }
             ExprKind::Binary(op, op_span, a, b) => self.binary(*op, *op_span, a, b),
-            ExprKind::Call(name, args) => match functions::named(&name.text) {
-                Some(f) => self.call(f, name, args, e.span),
-                None => match predicate::test(&name.text).filter(|_| self.in_guard) {
+            ExprKind::Call(name, args) if self.decls.function(&name.text).is_some() => {
+                self.call_function(name, args, e.span)
+            }
+            ExprKind::Call(name, args) => match (functions::named(&name.text), functions::higher(&name.text))
+            {
+                (Some(f), _) => self.call(f, name, args, e.span),
+                (_, Some(f)) => self.higher(f, name, args, e.span, want),
+                _ => match predicate::test(&name.text).filter(|_| self.in_guard) {
                     Some(signature) => self.test(signature, name, args, e),
                     None => self.call_in_expression(name, args),
                 },
             },
             ExprKind::Quarantine(prompt, ty) => {
+                if let Some(pure) = self.pure {
+                    self.not_pure(pure, "`quarantine`, which asks a model,", e.span);
+                }
                 self.expect(prompt, &Type::Str, None);
                 self.decls.types.ty(ty, self.out)
             }
@@ -200,6 +231,9 @@ impl Checker<'_> {
 
     /// `endorse value in [constant, …] else constant`: the result is one of the constants.
     pub(super) fn endorse(&mut self, at: Span, value: &Expr, values: &[Expr], other: Option<&Expr>) -> Type {
+        if let Some(pure) = self.pure {
+            self.not_pure(pure, "`endorse`, which makes a value trusted,", at);
+        }
         let ty = self.expr(value, None);
         let kind = [Type::Str, Type::Num, Type::Bool].into_iter().find(|t| ty.is_subtype(t));
         if kind.is_none() {
@@ -412,8 +446,11 @@ impl Checker<'_> {
             return Type::list(t.clone());
         }
         let mut all: Option<(Type, Span)> = None;
-        for item in items {
-            let ty = self.expr(item, None);
+        // Empty lists among the items are lists of what the others are lists of.
+        let (empty, others): (Vec<&Expr>, Vec<&Expr>) = items.iter().partition(|i| is_empty_list(i));
+        for item in others.into_iter().chain(empty) {
+            let known = all.as_ref().map(|(t, _)| t.clone()).filter(|_| is_empty_list(item));
+            let ty = self.expr(item, known.as_ref());
             all = match all {
                 None => Some((ty, item.span)),
                 Some((t, first)) => match join(&t, &ty) {
@@ -470,6 +507,7 @@ impl Checker<'_> {
                 Type::Bool
             }
             BinaryOp::Sub | BinaryOp::Mul | BinaryOp::Div | BinaryOp::Rem => {
+                self.facts.divides |= op == BinaryOp::Div;
                 self.operand(op.as_str(), a, &Type::Num);
                 self.operand(op.as_str(), b, &Type::Num);
                 Type::Num
@@ -483,19 +521,22 @@ impl Checker<'_> {
             }
             // Equality, inequality.
             BinaryOp::Eq | BinaryOp::Ne => {
-                let empty = |e: &Expr| matches!(&e.kind, ExprKind::List(items) if items.is_empty());
-                let (ta, tb) = if empty(a) {
-                    let tb = self.expr(b, None);
-                    (self.expr(a, Some(&tb)), tb)
-                } else {
-                    let ta = self.expr(a, None);
-                    let tb = self.expr(b, Some(&ta).filter(|_| empty(b)));
-                    (ta, tb)
-                };
+                let (ta, tb) = self.both(a, b);
                 self.compared(op, op_span, (a, &ta), (b, &tb));
                 Type::Bool
             }
         }
+    }
+
+    /// The types of two expressions of one type. An empty list is one of what the other is a list of.
+    pub(super) fn both(&mut self, a: &Expr, b: &Expr) -> (Type, Type) {
+        if is_empty_list(a) {
+            let tb = self.expr(b, None);
+            return (self.expr(a, Some(&tb)), tb);
+        }
+        let ta = self.expr(a, None);
+        let tb = self.expr(b, Some(&ta).filter(|_| is_empty_list(b)));
+        (ta, tb)
     }
 
     /// `a ?? b`: the inside of the option, or else the other value.
@@ -527,7 +568,12 @@ impl Checker<'_> {
 
     /// `+` and the order: two strings or two numbers.
     pub(super) fn alike(&mut self, op: BinaryOp, op_span: Span, a: &Expr, b: &Expr) -> Type {
-        let (ta, tb) = (self.expr(a, None), self.expr(b, None));
+        let (ta, tb) = self.both(a, b);
+        if let (BinaryOp::Add, Type::List(x), Type::List(y)) = (op, &ta, &tb)
+            && let Some(item) = join(x, y)
+        {
+            return Type::list(item);
+        }
         for t in [Type::Str, Type::Num] {
             // `Dyn` fits everything, so the other operand decides.
             let decisive = if ta == Type::Dyn { &tb } else { &ta };
@@ -539,8 +585,9 @@ impl Checker<'_> {
         let mut d = Diagnostic::error(
             codes::BAD_OPERAND,
             format!(
-                "`{}` works on two strings or two numbers, found {} and {}",
+                "`{}` works on two strings{} two numbers, found {} and {}",
                 op.as_str(),
+                if op == BinaryOp::Add { ", two lists or" } else { " or" },
                 show(&ta),
                 show(&tb)
             ),
@@ -603,6 +650,12 @@ impl Checker<'_> {
 
     pub(super) fn call(&mut self, f: &Function, name: &ast::Name, args: &[Expr], span: Span) -> Type {
         let types: Vec<Type> = args.iter().map(|a| self.expr(a, None)).collect();
+        if f.name == "to_string"
+            && let ([arg], [ty]) = (args, &types[..])
+            && super::holds_numbers(ty)
+        {
+            self.facts.numbers.insert(arg.span);
+        }
         match (f.ty)(&types) {
             Some(ty) => ty,
             None if types.contains(&Type::Dyn) => Type::Dyn,
@@ -695,7 +748,7 @@ impl Checker<'_> {
                     name.span,
                 );
                 let guards = if self.in_guard { predicate::tests().collect() } else { Vec::new() };
-                match nearest(&name.text, functions::ALL.iter().map(|f| f.name).chain(guards)) {
+                match nearest(&name.text, functions::function_names().chain(guards)) {
                     _ if predicate::test(&name.text).is_some() => {
                         d.help(format!("`{}` can be said in the condition of a `guard` only", name.text))
                     }
@@ -706,6 +759,18 @@ impl Checker<'_> {
         };
         self.report(d);
         Type::Dyn
+    }
+}
+
+/// Returns true for `[]`, also as the value of a block.
+pub(super) fn is_empty_list(e: &Expr) -> bool {
+    let mut e = e;
+    loop {
+        match &e.kind {
+            ExprKind::Paren(inner) | ExprKind::Block(_, inner) => e = inner,
+            ExprKind::List(items) => return items.is_empty(),
+            _ => return false,
+        }
     }
 }
 

@@ -5,6 +5,7 @@
 mod calls;
 mod env;
 mod expr;
+mod functions;
 mod statements;
 
 pub(super) use calls::{arguments_of, usage};
@@ -35,6 +36,12 @@ pub(super) struct Facts {
     pub(super) checked: HashMap<Span, Type>,
     /// The types of the variables that `let` binds, each at the place of its name.
     pub(super) variables: Vec<(Span, Type)>,
+    /// The expressions in texts whose value may be or hold a number that is no decimal.
+    pub(super) numbers: HashSet<Span>,
+    /// True if the program divides, or imports what may. Without that all numbers are decimals.
+    pub(super) divides: bool,
+    /// Arguments and results of `fn`s whose type only the run shows, with the type that they must have.
+    pub(super) unsure: HashMap<Span, Type>,
 }
 
 /// Checks the bodies of a program against its declarations.
@@ -57,12 +64,18 @@ pub(super) fn check(
         bindings: 0,
         in_guard: false,
         readable: true,
+        pure: None,
     };
     for item in &program.items {
         c.env = Env::default();
         c.result = None;
+        c.pure = None;
         match item {
             Item::Pipeline(p) => c.pipeline(p),
+            Item::Function(p) => {
+                c.pure = Some(Pure { place: p.name.span, what: "`fn`" });
+                c.pipeline(p);
+            }
             // Test blocks are checked in an empty environment.
             Item::Test(t) => c.block(&t.body),
             Item::Task(t) => c.prompt(t),
@@ -70,7 +83,12 @@ pub(super) fn check(
         }
     }
     let mut facts = c.facts;
+    facts.divides |= program.items.iter().any(|i| matches!(i, Item::Import(_)));
+    if !facts.divides {
+        facts.numbers.clear();
+    }
     circles(program, decls, exits, &mut facts.descents, out);
+    functions::circles(program, decls, out);
     circles_of_agents(program, decls, out);
     facts
 }
@@ -130,6 +148,16 @@ struct Checker<'a> {
     in_guard: bool,
     /// True if the whole pipeline was parsed, so that the contents of its blocks are known.
     readable: bool,
+    /// The innermost function around this place, which may only compute.
+    pure: Option<Pure>,
+}
+
+/// A function that may only compute.
+#[derive(Clone, Copy)]
+struct Pure {
+    place: Span,
+    /// What it is, for messages.
+    what: &'static str,
 }
 
 impl Checker<'_> {
@@ -164,7 +192,11 @@ impl Checker<'_> {
             self.report(
                 Diagnostic::error(
                     codes::NO_RETURN,
-                    format!("pipeline `{}` can reach its end without `return`", p.name.text),
+                    format!(
+                        "{} `{}` can reach its end without `return`",
+                        signature.kind.as_str(),
+                        p.name.text
+                    ),
                     p.name.span,
                 )
                 .remark(place, why)
@@ -195,7 +227,10 @@ impl Checker<'_> {
     fn template(&mut self, template: &ast::Template) {
         for part in &template.parts {
             if let ast::TemplatePart::Hole(e) = part {
-                self.expr(e, None);
+                let ty = self.expr(e, None);
+                if holds_numbers(&ty) {
+                    self.facts.numbers.insert(e.span);
+                }
             }
         }
     }
@@ -205,6 +240,18 @@ impl Checker<'_> {
     // ----- calls -----
 
     // ----- expressions -----
+}
+
+/// Returns true if a value of the type may be or hold a number that the program has computed. Data of any shape
+/// comes from outside, and its numbers are decimals.
+pub(super) fn holds_numbers(ty: &Type) -> bool {
+    stacker::maybe_grow(64 << 10, 1 << 20, || match ty {
+        Type::Num => true,
+        Type::List(t) | Type::Option(t) => holds_numbers(t),
+        Type::Record(fields) => fields.iter().any(|(_, t)| holds_numbers(t)),
+        Type::Refined(r) => holds_numbers(&r.0),
+        _ => false,
+    })
 }
 
 fn zero(n: &ast::Number, message: &str) -> Diagnostic {

@@ -5,10 +5,11 @@ use super::expr::not_a_variant;
 use super::{Checker, duplicate, leaves, removal, zero};
 use crate::codes;
 use crate::predicate;
-use crate::types::{same, show};
-use core_ir::Type;
+use crate::types::{certain, same, show};
+use core_ir::{EnumType, Type};
 use diagnostics::{Applicability, Diagnostic, Fix, Span};
 use std::collections::HashMap;
+use std::sync::Arc;
 use syntax::agent::ast::{self, Block, Expr, ExprKind, Run, Stmt, StmtKind};
 
 /// A loop that is being checked.
@@ -16,6 +17,14 @@ pub(super) struct Loop {
     pub(super) mark: usize,
     /// The environments at its `break`s and `continue`s.
     pub(super) exits: Vec<Changes>,
+}
+
+/// The cases of a `match` so far.
+#[derive(Default)]
+pub(super) struct Cases<'e> {
+    seen: HashMap<&'e str, Span>,
+    /// The place of `_`.
+    rest: Option<Span>,
 }
 
 impl Checker<'_> {
@@ -99,6 +108,11 @@ impl Checker<'_> {
                 self.facts.variables.push((name.span, ty.clone()));
                 self.bind(name, ty);
             }
+            StmtKind::Parallel { .. } | StmtKind::ParallelFor(..) if self.pure.is_some() => {
+                if let Some(pure) = self.pure {
+                    self.not_pure(pure, "`parallel`", stmt.span);
+                }
+            }
             StmtKind::Parallel { max_concurrency, runs } => self.parallel(max_concurrency.as_ref(), runs),
             StmtKind::If(condition, then, other) => {
                 self.condition(condition);
@@ -118,6 +132,17 @@ impl Checker<'_> {
                 self.merge(stmt.span, &ways, "`if let`");
             }
             StmtKind::While(condition, max, body) => {
+                if let (Some(pure), None) = (self.pure, max) {
+                    self.report(
+                        Diagnostic::error(
+                            codes::NOT_PURE,
+                            "this loop has no bound, and a `fn` always ends",
+                            Span { end: condition.span.end, ..stmt.span },
+                        )
+                        .remark(pure.place, "in this `fn`")
+                        .help("say how many rounds it has at most: `while … max 100 { … }`"),
+                    );
+                }
                 if let Some(n) = max.as_ref().filter(|n| n.text.parse() == Ok(0u64)) {
                     self.report(zero(n, "a loop of at most 0 rounds does nothing"));
                 }
@@ -150,7 +175,10 @@ impl Checker<'_> {
             }
             StmtKind::Return(e) => match self.result.clone() {
                 Some((ty, declared)) => {
-                    self.expect(e, &ty, Some((declared, "the declared result".to_string())));
+                    let found = self.expect(e, &ty, Some((declared, "the declared result".to_string())));
+                    if self.pure.is_some() && !certain(&found, &ty) {
+                        self.facts.unsure.insert(e.span, ty);
+                    }
                 }
                 None => {
                     self.expr(e, None);
@@ -350,72 +378,92 @@ impl Checker<'_> {
     }
 
     pub(super) fn matching(&mut self, stmt: Span, e: &Expr, arms: &[ast::Arm]) {
-        let ty = self.expr(e, None);
-        let variants = match &ty {
-            Type::Enum(t) => Some(t.clone()),
+        let variants = self.variants_of(e);
+        let mut cases = Cases::default();
+        let mut ways = Vec::new();
+        for arm in arms {
+            self.case(&mut cases, variants.as_deref(), &arm.variants, arm.pattern);
+            ways.push(self.branch(Some(&arm.body)));
+        }
+        self.exhaustive(&cases, variants.as_deref(), e.span, stmt, "{ }");
+        self.merge(stmt, &ways, "`match`");
+    }
+
+    /// The enum that a `match` is about.
+    pub(super) fn variants_of(&mut self, e: &Expr) -> Option<Arc<EnumType>> {
+        match self.expr(e, None) {
+            Type::Enum(t) => Some(t),
             Type::Dyn => None,
             other => {
                 self.report(
                     Diagnostic::error(codes::MATCH_NOT_ENUM, "`match` needs a value of an enum type", e.span)
-                        .label(format!("this is {}", show(other)))
+                        .label(format!("this is {}", show(&other)))
                         .help("use `if` and `else if` for other values"),
                 );
                 None
             }
-        };
-        let mut seen: HashMap<&str, Span> = HashMap::new();
-        let mut rest: Option<Span> = None;
-        let mut ways = Vec::new();
-        for arm in arms {
-            if let Some(first) = rest {
-                self.report(
-                    Diagnostic::warn(codes::UNREACHABLE, "this case can't be reached", arm.pattern)
-                        .remark(first, "`_` takes everything")
-                        .help("put `_` last"),
-                );
-            }
-            for v in &arm.variants {
-                if let Some(first) = seen.get(&*v.text) {
-                    let d = duplicate("case", v, *first);
-                    self.report(d);
-                } else if let Some(t) =
-                    variants.as_ref().filter(|t| !t.variants.iter().any(|n| **n == *v.text))
-                {
-                    let d = not_a_variant(&v.text, v.span, t);
-                    self.report(d);
-                }
-                seen.insert(&v.text, v.span);
-            }
-            if arm.variants.is_empty() {
-                rest = rest.or(Some(arm.pattern));
-            }
-            ways.push(self.branch(Some(&arm.body)));
         }
-        if let (Some(t), None) = (&variants, rest) {
-            let missing: Vec<&str> =
-                t.variants.iter().map(|v| &**v).filter(|v| !seen.contains_key(v)).collect();
-            if !missing.is_empty() {
-                self.report(
-                    Diagnostic::error(
-                        codes::NOT_EXHAUSTIVE,
-                        format!("no case for `{}`", missing.join("`, `")),
-                        e.span,
-                    )
-                    .label(format!("a value of `{}`", t.name))
-                    .help("add the missing cases, or `_ => { … }` for all others")
-                    .fix(Fix {
-                        span: Span {
-                            start: stmt.end.saturating_sub(1),
-                            end: stmt.end.saturating_sub(1),
-                            ..stmt
-                        },
-                        replacement: format!("{} => {{ }} ", missing.join(" | ")),
-                        applicability: Applicability::Unsafe,
-                    }),
-                );
-            }
+    }
+
+    /// Checks the pattern of a case against those before it.
+    pub(super) fn case<'e>(
+        &mut self,
+        cases: &mut Cases<'e>,
+        variants: Option<&EnumType>,
+        names: &'e [ast::Name],
+        pattern: Span,
+    ) {
+        if let Some(first) = cases.rest {
+            self.report(
+                Diagnostic::warn(codes::UNREACHABLE, "this case can't be reached", pattern)
+                    .remark(first, "`_` takes everything")
+                    .help("put `_` last"),
+            );
         }
-        self.merge(stmt, &ways, "`match`");
+        for v in names {
+            if let Some(first) = cases.seen.get(&*v.text) {
+                let d = duplicate("case", v, *first);
+                self.report(d);
+            } else if let Some(t) = variants.filter(|t| !t.variants.iter().any(|n| **n == *v.text)) {
+                let d = not_a_variant(&v.text, v.span, t);
+                self.report(d);
+            }
+            cases.seen.insert(&v.text, v.span);
+        }
+        if names.is_empty() {
+            cases.rest = cases.rest.or(Some(pattern));
+        }
+    }
+
+    /// Reports variants without a case. `empty` is what the repair gives as the body of the new case.
+    pub(super) fn exhaustive(
+        &mut self,
+        cases: &Cases<'_>,
+        variants: Option<&EnumType>,
+        of: Span,
+        whole: Span,
+        empty: &str,
+    ) {
+        let (Some(t), None) = (variants, cases.rest) else { return };
+        let missing: Vec<&str> =
+            t.variants.iter().map(|v| &**v).filter(|v| !cases.seen.contains_key(v)).collect();
+        if missing.is_empty() {
+            return;
+        }
+        let at = whole.end.saturating_sub(1);
+        self.report(
+            Diagnostic::error(codes::NOT_EXHAUSTIVE, format!("no case for `{}`", missing.join("`, `")), of)
+                .label(format!("a value of `{}`", t.name))
+                .help(format!(
+                    "add the missing cases, or `_ => {}` for all others",
+                    if empty == "{ }" { "{ … }" } else { "…" }
+                ))
+                .fix(Fix {
+                    span: Span { start: at, end: at, ..whole },
+                    replacement: format!("{} => {empty} ", missing.join(" | ")),
+                    applicability: Applicability::Unsafe,
+                }),
+        );
     }
 
     pub(super) fn guard(&mut self, name: &ast::Name, e: &Expr) {

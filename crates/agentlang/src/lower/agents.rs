@@ -11,6 +11,7 @@ use super::expr::literal_text;
 use super::taint::Taint;
 use super::{Callable, REPAIR, SurfaceLowering};
 use crate::decls::{ActionKind, AgentDecl, Budget, Memory, Offer, Param, Signature, remember_tool};
+use crate::functions::Operation;
 use core_ir::{
     Bound, BoundOrigin, Branch, Catches, Data, EffectClass, IfSugar, KeyDecl, LabelSpec, ModelParams, Name,
     Num, Prim, Recv, Role, StoreDecl, StoreId, Term, TermId, ToolDecl, ToolId, ToolParam, Type,
@@ -231,7 +232,10 @@ impl SurfaceLowering<'_> {
             let absent = self.b.add(Term::Prim(Prim::IsNull, vec![seen]), at);
             let nothing = self.b.lit("nothing yet", at);
             let value = self.b.var(held.clone(), at);
-            let shown = self.b.add(Term::Prim(Prim::ToStr, vec![value]), at);
+            let shown = match self.c.facts.divides && crate::check::holds_numbers(&key.ty) {
+                true => self.operation(Operation::Named("agent.shown"), vec![value], at),
+                false => self.b.add(Term::Prim(Prim::ToStr, vec![value]), at),
+            };
             let choice = self.b.add(Term::If(absent, nothing, shown, IfSugar::Plain), at);
             parts.push(self.b.let_in(vec![(held, recall)], choice, at));
         }
@@ -592,7 +596,11 @@ impl SurfaceLowering<'_> {
         let mut parts = vec![self.b.lit(&*format!("Carry out the task `{}`.", s.name.text), at)];
         for p in &s.params {
             parts.push(self.b.lit(&*format!("\n\n{}:\n", p.name.text), at));
-            parts.push(self.variable(&p.name.text, at));
+            let mut value = self.variable(&p.name.text, at);
+            if self.c.facts.divides && crate::check::holds_numbers(&p.ty) {
+                value = self.operation(Operation::Named("agent.shown"), vec![value], at);
+            }
+            parts.push(value);
         }
         self.b.add(Term::Prim(Prim::Format, parts), at)
     }

@@ -68,7 +68,7 @@ impl SurfaceLowering<'_> {
         let name = self.b.fresh(&s.name.text);
         self.functions.insert(key, name.clone());
         // What it calls is defined first; the checker has ruled out cycles of several.
-        if let Some(Item::Pipeline(p)) = self.c.program.items.get(s.item) {
+        if let Some(Item::Pipeline(p) | Item::Function(p)) = self.c.program.items.get(s.item) {
             let term = stacker::maybe_grow(128 << 10, 1 << 20, || self.pipeline(p, given, calls));
             self.definitions.push((name.clone(), term));
         }

@@ -3,7 +3,7 @@
 use super::taint::Taint;
 use super::{REPAIR, SurfaceLowering};
 use crate::decls::{CallableKind, Signature};
-use crate::functions;
+use crate::functions::{self, Operation};
 use core_ir::{
     Bound, Branch, Catches, Data, IfSugar, ModelParams, Name, Num, Prim, Term, TermId, ToolId, Type,
 };
@@ -114,14 +114,15 @@ impl SurfaceLowering<'_> {
             return self.call(&run.target.text, args, at);
         };
         let fields: Vec<(Name, TermId)> = match &run.args {
-            Args::Named(args) => {
-                args.iter().map(|(n, e)| (Name::from(n.text.as_str()), self.expr(e))).collect()
-            }
+            Args::Named(args) => args
+                .iter()
+                .map(|(n, e)| (Name::from(n.text.as_str()), self.argument(s, &n.text, e)))
+                .collect(),
             Args::Positional(args) => s
                 .params
                 .iter()
                 .zip(args)
-                .map(|(p, e)| (Name::from(p.name.text.as_str()), self.expr(e)))
+                .map(|(p, e)| (Name::from(p.name.text.as_str()), self.argument(s, &p.name.text, e)))
                 .collect(),
         };
         let args = self.b.add(Term::Record(fields), run.args_span);
@@ -224,6 +225,7 @@ impl SurfaceLowering<'_> {
             (CallableKind::Tool | CallableKind::Task, _) => {
                 self.tool(s).map_or(Callee::Unknown, Callee::Tool)
             }
+            (CallableKind::Function, _) => Callee::Function(self.pipeline_function(s, given, None)),
             (CallableKind::Pipeline, _) => {
                 let descent = self.c.facts.descents.get(&s.name.text);
                 let (function, counted) = match self.again.get(&s.name.text) {
@@ -291,10 +293,42 @@ impl SurfaceLowering<'_> {
     }
 
     pub(super) fn call(&mut self, name: &str, args: &[Expr], at: Span) -> TermId {
-        let operands = args.iter().map(|e| self.expr(e)).collect();
+        if let Some(s) = self.c.decls.function(name) {
+            return self.call_function(s, args, at);
+        }
+        if functions::higher(name).is_some() {
+            return self.higher(name, args, at);
+        }
+        let operands = args.iter().map(|e| self.operand(e)).collect();
         match functions::named(name) {
-            Some(f) => self.b.add(Term::Prim(f.prim, operands), at),
+            Some(f) => self.operation(f.operation, operands, at),
             None => self.b.add(Term::Unknown(name.into()), at),
+        }
+    }
+
+    /// An operand of a function. One of `to_string` that may be a number is shown as a decimal.
+    fn operand(&mut self, e: &Expr) -> TermId {
+        let value = self.expr(e);
+        self.shown(value, e.span)
+    }
+
+    /// A value in a text. If it may hold a number, no number is shown as a fraction.
+    pub(super) fn shown(&mut self, value: TermId, at: Span) -> TermId {
+        match self.c.facts.numbers.contains(&at) {
+            true => self.operation(Operation::Named("agent.shown"), vec![value], at),
+            false => value,
+        }
+    }
+
+    /// A function of the language.
+    pub(super) fn operation(&mut self, operation: Operation, operands: Vec<TermId>, at: Span) -> TermId {
+        match operation {
+            Operation::Prim(prim) => self.b.add(Term::Prim(prim, operands), at),
+            Operation::Named(name) => {
+                let name = self.b.lit(name, at);
+                let all = std::iter::once(name).chain(operands).collect();
+                self.b.add(Term::Prim(Prim::Py, all), at)
+            }
         }
     }
 
@@ -326,6 +360,33 @@ impl SurfaceLowering<'_> {
                 let fields =
                     fields.iter().map(|(n, e)| (Name::from(n.text.as_str()), self.expr(e))).collect();
                 self.b.add(Term::Record(fields), at)
+            }
+            ExprKind::Update(of, fields) => {
+                // Left to right: the record is made first.
+                let mut record = self.expr(of);
+                for (name, e) in fields {
+                    let value = self.expr(e);
+                    record = self.b.add(Term::With(record, name.text.as_str().into(), value), at);
+                }
+                record
+            }
+            ExprKind::If(bound, condition, then, other) => {
+                self.if_value(bound.as_ref(), condition, then, other, at)
+            }
+            ExprKind::Match(of, arms) => self.match_value(of, arms, at),
+            ExprKind::Block(lets, value) => {
+                let mark = self.scope.journal.len();
+                let mut bindings = Vec::new();
+                for l in lets {
+                    let value = self.expr(&l.value);
+                    let value = self.declared(&l.name, value);
+                    let taint = self.taint_of_value(&l.value);
+                    let length = self.length(&l.value);
+                    bindings.push((self.local(&l.name.text, taint, length), value));
+                }
+                let value = self.expr(value);
+                self.scope.undo(mark);
+                self.b.let_in(bindings, value, at)
             }
             ExprKind::List(items) => {
                 let items = items.iter().map(|e| self.expr(e)).collect();
@@ -381,7 +442,7 @@ impl SurfaceLowering<'_> {
             }
             ExprKind::Endorse(value, values, other) => self.endorsed(value, values, other.as_deref(), at),
             // Not in a program that was accepted.
-            ExprKind::Error => self.b.add(Term::Unknown("expression".into()), at),
+            ExprKind::Lambda(..) | ExprKind::Error => self.b.add(Term::Unknown("expression".into()), at),
         }
     }
 
@@ -441,7 +502,7 @@ impl SurfaceLowering<'_> {
             .iter()
             .map(|p| match p {
                 TemplatePart::Text(text) => self.b.lit(&*text.value, text.span),
-                TemplatePart::Hole(e) => self.expr(e),
+                TemplatePart::Hole(e) => self.operand(e),
             })
             .collect();
         self.b.add(Term::Prim(Prim::Format, parts), t.span)

@@ -12,6 +12,7 @@
 mod agents;
 mod callables;
 mod expr;
+mod functions;
 mod statements;
 mod taint;
 mod variables;
@@ -21,7 +22,7 @@ use taint::Taint;
 use variables::{Binder, Mode, Scope, last_reads};
 
 use super::codes;
-use super::decls::{Decls, Signature};
+use super::decls::{CallableKind, Decls, Signature};
 use super::exits::ExitTable;
 use super::{Entry, EntryKind, check::Facts};
 use core_ir::{
@@ -224,6 +225,8 @@ impl SurfaceLowering<'_> {
         let Some(signature) = self.c.decls.callables.get(&p.name.text) else {
             return self.b.add(Term::Unknown(p.name.text.as_str().into()), p.span);
         };
+        // A `fn` is called with what the checker has looked at; the rest is checked where it is called.
+        let is_function = signature.kind == CallableKind::Function;
         let mark = self.scope.journal.len();
         let names = std::mem::take(&mut self.scope.names);
         let binders = std::mem::take(&mut self.binders);
@@ -231,15 +234,17 @@ impl SurfaceLowering<'_> {
         let mut bindings = Vec::new();
         // Named first, so that the message says which pipeline got what.
         let at = p.name.span;
-        let raw = self.b.var(input.clone(), at);
-        let fields = signature.params.iter().map(|q| (Name::from(q.name.text.as_str()), q.ty.clone()));
-        let record = Type::record(fields.collect::<Vec<_>>());
-        let checked =
-            self.b.add(Term::Check(format!("the input of `{}`", p.name.text).into(), record, raw), at);
-        bindings.push((input.clone(), checked));
+        if !is_function {
+            let raw = self.b.var(input.clone(), at);
+            let fields = signature.params.iter().map(|q| (Name::from(q.name.text.as_str()), q.ty.clone()));
+            let record = Type::record(fields.collect::<Vec<_>>());
+            let what = format!("the input of `{}`", p.name.text);
+            let checked = self.b.add(Term::Check(what.into(), record, raw), at);
+            bindings.push((input.clone(), checked));
+        }
         for q in &signature.params {
             let of = self.b.var(input.clone(), q.name.span);
-            let optional = matches!(q.ty, Type::Option(_));
+            let optional = matches!(q.ty, Type::Option(_)) && !is_function;
             let mut value = self.access(of, &q.name.text, optional, q.name.span);
             let own = Taint { untrusted: q.flow.untrusted, secret: q.flow.secret };
             if own != Taint::NONE {
@@ -263,6 +268,9 @@ impl SurfaceLowering<'_> {
         self.scope.names = names;
         self.binders = binders;
         let body = self.b.let_in(bindings, body, p.span);
+        if is_function {
+            return self.b.abs(input, None, body, p.span);
+        }
         let result = result_of(&p.name.text);
         let mut body = self.b.add(Term::Check(result, signature.result.clone(), body), p.result.span);
         if counted {

@@ -134,6 +134,7 @@ impl SurfaceLowering<'_> {
                 match &stmt.kind {
                     StmtKind::Return(e) => {
                         let value = self.expr(e);
+                        let value = self.sure(value, e.span, "the result of a `fn`");
                         break 'all (self.exit_return(value, mode, stmt.span), stmt.span);
                     }
                     StmtKind::Break => break 'all (self.exit_break(mode, stmt.span), stmt.span),
@@ -145,6 +146,7 @@ impl SurfaceLowering<'_> {
                             Args::Positional(args) if self.c.decls.callable(&run.target.text).is_none() => {
                                 self.length_of_call(&run.target.text, args)
                             }
+                            // The other calls have results of any length.
                             _ => None,
                         };
                         bindings.push((self.bind(&run.name.text, taint), value));
@@ -573,6 +575,8 @@ impl SurfaceLowering<'_> {
             ExprKind::Paren(inner) => self.length(inner),
             ExprKind::List(items) => Some(items.len() as u64),
             ExprKind::Var(name) => self.scope.names.get(name)?.length,
+            ExprKind::Binary(ast::BinaryOp::Add, _, a, b) => self.length(a)?.checked_add(self.length(b)?),
+            ExprKind::Call(name, _) if self.c.decls.function(&name.text).is_some() => None,
             ExprKind::Call(name, args) => self.length_of_call(&name.text, args),
             _ => None,
         }
@@ -588,6 +592,12 @@ impl SurfaceLowering<'_> {
                     (a, b) => a.or(b),
                 }
             }
+            ("map" | "filter" | "sort_by" | "group_by", [list, _]) => self.length(list),
+            ("sort" | "reverse" | "unique", [list]) => self.length(list),
+            ("zip", [a, b]) => match (self.length(a), self.length(b)) {
+                (Some(a), Some(b)) => Some(a.min(b)),
+                (a, b) => a.or(b),
+            },
             ("range", [from, to]) => Some(predicate::count(to)?.saturating_sub(predicate::count(from)?)),
             _ => None,
         }

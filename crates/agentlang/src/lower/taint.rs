@@ -139,6 +139,8 @@ impl SurfaceLowering<'_> {
                 let keys = agent.memory.iter().flat_map(|m| &m.keys);
                 keys.fold(taint, |t, k| t.join(self.memory_taint(agent, k)))
             }
+            // It computes, and so adds nothing.
+            CallableKind::Function => Taint::NONE,
             CallableKind::Pipeline => {
                 if let Some(known) = self.results.get(&s.name.text) {
                     return *known;

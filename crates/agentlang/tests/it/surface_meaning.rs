@@ -134,7 +134,7 @@ impl Interpreter {
             }
             StmtKind::Run(run) => {
                 let Args::Positional(args) = &run.args else { panic!() };
-                if run.target.text == "length" {
+                if ["length", "twice", "sum", "fold"].contains(&&*run.target.text) {
                     let call = ExprKind::Call(run.target.clone(), args.clone());
                     let v = self.expr(&Expr { kind: call, span: run.span, height: 1 });
                     self.env.insert(run.name.text.clone(), v);
@@ -262,6 +262,15 @@ impl Interpreter {
         result
     }
 
+    /// The value of an expression in which these names mean something else.
+    fn with(&mut self, names: &[(&str, Data)], e: &Expr) -> Data {
+        let before = self.env.clone();
+        self.env.extend(names.iter().map(|(n, v)| (n.to_string(), v.clone())));
+        let v = self.expr(e);
+        self.env = before;
+        v
+    }
+
     fn expr(&mut self, e: &Expr) -> Data {
         match &e.kind {
             ExprKind::Str(s) => Data::str(s.as_str()),
@@ -280,6 +289,90 @@ impl Interpreter {
                     true => v,
                     false => self.expr(other.as_ref().unwrap()),
                 }
+            }
+            ExprKind::If(None, c, a, b) => match self.expr(c) {
+                Data::Bool(true) => self.expr(a),
+                _ => self.expr(b),
+            },
+            ExprKind::If(Some(x), o, a, b) => match self.expr(o) {
+                Data::Null => self.expr(b),
+                v => self.with(&[(&x.text, v)], a),
+            },
+            ExprKind::Match(of, arms) => {
+                let Data::Str(v) = self.expr(of) else { panic!() };
+                let arm =
+                    arms.iter().find(|a| a.variants.is_empty() || a.variants.iter().any(|n| *n.text == *v));
+                self.expr(&arm.unwrap().value)
+            }
+            ExprKind::Block(lets, value) => {
+                let before = self.env.clone();
+                for l in lets {
+                    let v = self.expr(&l.value);
+                    self.env.insert(l.name.text.clone(), v);
+                }
+                let v = self.expr(value);
+                self.env = before;
+                v
+            }
+            ExprKind::Record(fields) => Data::record(
+                fields.iter().map(|(n, e)| (Name::from(&*n.text), self.expr(e))).collect::<Vec<_>>(),
+            ),
+            ExprKind::Update(of, fields) => {
+                let Data::Record(old) = self.expr(of) else { panic!() };
+                let mut all: Vec<(Name, Data)> = old.to_vec();
+                for (n, e) in fields {
+                    let v = self.expr(e);
+                    all.retain(|(m, _)| **m != *n.text);
+                    all.push((Name::from(&*n.text), v));
+                }
+                Data::record(all)
+            }
+            ExprKind::Field(of, name) => self.expr(of).field(&name.text).unwrap().clone(),
+            ExprKind::Call(f, args) if f.text == "twice" => {
+                let Data::Num(n) = self.expr(&args[0]) else { panic!() };
+                if n < Num::from(2) {
+                    return Data::Num(n);
+                }
+                Data::Num(n.add(&n).unwrap())
+            }
+            ExprKind::Call(f, args) if f.text == "sum" => {
+                let Data::List(items) = self.expr(&args[0]) else { panic!() };
+                let add = |s: Num, i: &Data| match i {
+                    Data::Num(n) => s.add(n).unwrap(),
+                    _ => panic!(),
+                };
+                Data::Num(items.iter().fold(Num::ZERO, add))
+            }
+            ExprKind::Call(f, args) if ["map", "filter", "find"].contains(&&*f.text) => {
+                let Data::List(items) = self.expr(&args[0]) else { panic!() };
+                let given: Vec<Data> = items
+                    .iter()
+                    .map(|i| match &args[1].kind {
+                        ExprKind::Lambda(params, body) => self.with(&[(&params[0].text, i.clone())], body),
+                        ExprKind::Var(f) => {
+                            let x = Expr { kind: ExprKind::Var("$x".into()), span: e.span, height: 1 };
+                            let f = syntax::agent::ast::Name { text: f.clone(), span: e.span };
+                            let call = Expr { kind: ExprKind::Call(f, vec![x]), span: e.span, height: 2 };
+                            self.with(&[("$x", i.clone())], &call)
+                        }
+                        _ => panic!(),
+                    })
+                    .collect();
+                let mut kept =
+                    items.iter().zip(&given).filter(|(_, g)| **g == Data::Bool(true)).map(|(i, _)| i);
+                match &*f.text {
+                    "map" => Data::list(given),
+                    "find" => kept.next().cloned().unwrap_or(Data::Null),
+                    _ => Data::list(kept.cloned().collect::<Vec<_>>()),
+                }
+            }
+            ExprKind::Call(f, args) if f.text == "fold" => {
+                let Data::List(items) = self.expr(&args[0]) else { panic!() };
+                let start = self.expr(&args[1]);
+                let ExprKind::Lambda(params, body) = &args[2].kind else { panic!() };
+                items.iter().fold(start, |so_far, item| {
+                    self.with(&[(&params[0].text, so_far), (&params[1].text, item.clone())], body)
+                })
             }
             ExprKind::List(items) => Data::list(items.iter().map(|e| self.expr(e)).collect::<Vec<_>>()),
             ExprKind::Call(f, args) if f.text == "length" => match self.expr(&args[0]) {
@@ -363,7 +456,35 @@ impl Choices<'_> {
         ["a", "b", "c"][self.below(3) as usize]
     }
 
+    /// A number that a function, a choice or a record gives.
+    fn computed(&mut self, kind: u8) -> String {
+        let (x, y) = (self.var(), self.var());
+        match kind % 10 {
+            0 => format!("twice({x} + {y})"),
+            1 => format!("if {x} < {y} {{ {x} }} else {{ let {x} = {y} + 1; {x} + {y} }}"),
+            2 => format!("if let {x} = o {{ {x} + {y} }} else {{ {y} }}"),
+            3 => "match e { red => a, green | blue => { let z = b; z + c } }".into(),
+            4 => format!("[{x}, {y}, 2].map({x} => {x} + {y}).sum()"),
+            5 => format!("[{x}, {y}].filter(i => i < 2).map(twice).sum()"),
+            6 => format!("[{x}, {y}, 3].fold(c, ({y}, i) => {y} + i)"),
+            7 => format!("({{ ...{{ k: {x}, j: 1 }}, k: {y} + 1 }}).k"),
+            8 => format!("([{x}, {y}].find(i => !(i < 1)) ?? twice({y}))"),
+            _ => format!("({x}.twice() + [[{x}], [{y}]].map(i => i.map(j => j + {x}).sum()).sum())"),
+        }
+    }
+
     fn number(&mut self) -> String {
+        let byte = self.bytes.get(self.at).copied().unwrap_or(0);
+        if byte >= 236 {
+            self.at += 1;
+            return self.computed(byte - 236);
+        }
+        self.plain_number()
+    }
+
+    /// A number without a function of a list: the items of a list are looked at as branches are, so the requests
+    /// of a `parallel` around it may come in another order.
+    fn plain_number(&mut self) -> String {
         match self.below(7) {
             0 => format!("{} + {}", self.var(), self.var()),
             1 => format!("({} + 1) % 7", self.var()),
@@ -402,7 +523,7 @@ impl Choices<'_> {
         let kind = if depth > 4 || self.at > self.bytes.len() { self.below(4) } else { self.below(23) };
         match kind {
             18 => {
-                let (x, y) = (self.number(), self.number());
+                let (x, y) = (self.plain_number(), self.plain_number());
                 self.fresh += 1;
                 let n = self.fresh;
                 let line = format!(
@@ -412,7 +533,7 @@ impl Choices<'_> {
                 out.push_str(&line);
             }
             19 => {
-                let (x, y) = (self.number(), self.number());
+                let (x, y) = (self.plain_number(), self.plain_number());
                 self.fresh += 1;
                 let n = self.fresh;
                 let line = format!(
@@ -523,6 +644,7 @@ fn program(bytes: &[u8]) -> String {
     }
     format!(
         "enum E {{ red, green, blue }}\ntask t(n: Number) -> Number {{}}\n\
+         fn twice(n: Number) -> Number {{ if n < 2 {{ n }} else {{ let m = n + n; m }} }}\n\
          pipeline sub(n: Number) -> Number {{ if n < 2 {{ return 0; }} let m = t(n); return m; }}\n\
          pipeline down(n: Number) -> Number {{ if n < 1 {{ return n; }} let m = t(n) on_fail use n; let r = down(n - 1); return m + r; }}\n\
          pipeline p(a: Number, b: Number, c: Number, s: String, o: Option[Number], n: Option[Number], e: E) -> List[Number] {{\n\
@@ -608,6 +730,19 @@ const MISTAKES: &[&str] = &[
     "let y9 = [];",
     "let x1 = !a;",
     "let x2 = s[e];",
+    "let x3 = if a < b { 1 } else { s };",
+    "let x4 = if a { 1 } else { 2 };",
+    "let x5 = match e { red => 1 };",
+    "let x6 = [a].map(i => i + s);",
+    "let x7 = [a].filter(i => i);",
+    "let x8 = [a].map(t);",
+    "let x9 = [a].map(i => t(i));",
+    "let w1 = twice(s);",
+    "let w2 = twice(a, b);",
+    "let w3 = { ...a, k: 1 };",
+    "let w4 = [a].fold(0, i => i);",
+    "let w5 = [a].map(i => quarantine(\"{i}\") as Number);",
+    "let w6 = [a].sort_by(i => [i]);",
 ];
 
 /// Returns the number of a program's warnings, or of its errors.

@@ -508,6 +508,21 @@ impl Writer<'_> {
         if prim == Prim::Format {
             return self.format(args);
         }
+        // Functions of `.agent` itself. That numbers are decimals in texts is said by no function.
+        if let (Prim::Py, Some((Term::Lit(Data::Str(name)), rest))) =
+            (prim, args.split_first().map(|(name, rest)| (self.code.term(*name), rest)))
+            && let Some(function) = name.strip_prefix("agent.")
+        {
+            let rest: Vec<String> = rest.iter().map(|a| self.value(*a)).collect::<Option<_>>()?;
+            return match (function, &rest[..]) {
+                ("shown", [value]) => Some(format!("to_string({value})")),
+                // These take the list of what a function gave.
+                ("filter" | "sort_by" | "group_by", _) => {
+                    self.cannot("a function for each item of a list", at)
+                }
+                _ => Some(format!("{function}({})", rest.join(", "))),
+            };
+        }
         let args: Vec<String> = args.iter().map(|a| self.value(*a)).collect::<Option<_>>()?;
         let binary = |op: &str| Some(format!("({} {op} {})", args.first()?, args.get(1)?));
         match prim {
@@ -548,7 +563,17 @@ impl Writer<'_> {
             match self.code.term(*part) {
                 Term::Lit(Data::Str(s)) => out.push_str(&escaped(s).replace('{', "{{").replace('}', "}}")),
                 _ => {
-                    let value = self.value(*part)?;
+                    // A number in a hole is shown as a decimal anyway.
+                    let part = match self.code.term(*part) {
+                        Term::Prim(Prim::Py, operands) => match operands[..] {
+                            [name, value] if *self.code.term(name) == Term::Lit(Data::str("agent.shown")) => {
+                                value
+                            }
+                            _ => *part,
+                        },
+                        _ => *part,
+                    };
+                    let value = self.value(part)?;
                     // A hole holds a name or a part of one.
                     let simple = value.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '.'));
                     let value = match simple {

@@ -2,7 +2,7 @@
 //!
 //! Entry point: [`apply`]. An operation is named by a string. `add` or `index` are operators, `b.NAME` is a
 //! builtin function, `m.NAME` a method that leaves its object as it is, and `mut.NAME` a method that changes
-//! it.
+//! it. `agent.NAME` is a function of the language `.agent`.
 //!
 //! | Python | data |
 //! |---|---|
@@ -17,6 +17,7 @@
 //!
 //! Invariant: pure and total. What Python raises is data, `` `raise {class, message} ``.
 
+mod agent;
 mod builtins;
 mod dates;
 mod format;
@@ -89,10 +90,11 @@ const TOTAL: &[&str] = &[
     "bounded",
 ];
 
-/// Applies an operation. Fallible operations give `` `ok v `` or `` `raise {class, message} ``.
+/// Applies an operation. Fallible operations give `` `ok v `` or `` `raise {class, message} ``; those of the
+/// language `.agent`, whose names begin with `agent.`, give the value itself.
 ///
 /// # Errors
-/// [`PyError::Limit`] if a text or list is larger than `limit` bytes, and [`PyError::Unknown`].
+/// [`PyError::Raise`] for an operand that an operation of `.agent` does not take, [`PyError::Limit`] if a text or list is larger than `limit` bytes, and [`PyError::Unknown`].
 ///
 /// # Examples
 /// ```
@@ -101,6 +103,10 @@ const TOTAL: &[&str] = &[
 /// assert_eq!(sum, Data::Tag("ok".into(), Data::Num(3.into()).into()));
 /// ```
 pub fn apply(op: &str, args: &[Data], limit: usize) -> Result<Data, PyError> {
+    if let Some(name) = op.strip_prefix(agent::PREFIX) {
+        let value = agent::operate(name, args, limit)?;
+        return if size(&value) > limit { Err(PyError::Limit) } else { Ok(value) };
+    }
     let total = TOTAL.contains(&op);
     match operate(op, args, limit) {
         Ok(value) if size(&value) > limit => Err(PyError::Limit),

@@ -95,6 +95,8 @@ pub enum Item {
     Task(Callable),
     /// `pipeline name(…) -> type { … }`
     Pipeline(Pipeline),
+    /// `fn name(…) -> type { … }`: a function that computes, and touches nothing
+    Function(Pipeline),
     /// `workflow name(…) -> type { … }`
     Workflow(Workflow),
     /// `test "name" { … }`
@@ -323,7 +325,7 @@ pub enum BodyKind {
     Error,
 }
 
-/// `pipeline name(…) -> type { … }`
+/// `pipeline name(…) -> type { … }` or `fn name(…) -> type { … }`
 #[derive(Clone, Debug)]
 pub struct Pipeline {
     /// Its name.
@@ -601,45 +603,135 @@ impl Expr {
         }
     }
 
-    /// Calls `f` with every variable that the expression reads and its place.
-    pub fn each_variable(&self, f: &mut dyn FnMut(&str, Span)) {
+    /// The expressions directly inside of this one, in the order of the text.
+    pub fn children(&self) -> Vec<&Expr> {
+        match &self.kind {
+            ExprKind::Field(e, _)
+            | ExprKind::Unary(_, e)
+            | ExprKind::Paren(e)
+            | ExprKind::Quarantine(e, _)
+            | ExprKind::Lambda(_, e) => vec![e],
+            ExprKind::Index(a, b) | ExprKind::Binary(_, _, a, b) => vec![a, b],
+            ExprKind::Record(fields) => fields.iter().map(|(_, e)| e).collect(),
+            ExprKind::Update(e, fields) => {
+                std::iter::once(&**e).chain(fields.iter().map(|(_, e)| e)).collect()
+            }
+            ExprKind::List(es) | ExprKind::Call(_, es) => es.iter().collect(),
+            ExprKind::Template(t) => t
+                .parts
+                .iter()
+                .filter_map(|p| match p {
+                    TemplatePart::Hole(e) => Some(e),
+                    TemplatePart::Text(_) => None,
+                })
+                .collect(),
+            ExprKind::Endorse(e, es, other) => {
+                std::iter::once(&**e).chain(es).chain(other.as_deref()).collect()
+            }
+            ExprKind::If(_, condition, then, other) => vec![condition, then, other],
+            ExprKind::Match(e, arms) => std::iter::once(&**e).chain(arms.iter().map(|a| &a.value)).collect(),
+            ExprKind::Block(lets, e) => lets.iter().map(|l| &l.value).chain([&**e]).collect(),
+            ExprKind::Str(_)
+            | ExprKind::Number(_)
+            | ExprKind::Bool(_)
+            | ExprKind::Null
+            | ExprKind::Var(_)
+            | ExprKind::Error => Vec::new(),
+        }
+    }
+
+    /// Calls `f` with this expression and every one inside of it, an outer one first.
+    pub fn walk<'a>(&'a self, f: &mut dyn FnMut(&'a Expr)) {
         let mut work = vec![self];
         while let Some(e) = work.pop() {
-            if let Some((_, item, list, condition)) = e.quantified() {
-                list.each_variable(f);
-                condition.each_variable(&mut |name, span| {
-                    if name != item.text {
-                        f(name, span);
-                    }
-                });
+            f(e);
+            work.extend(e.children().into_iter().rev());
+        }
+    }
+
+    /// Calls `f` with every variable of the environment that the expression reads and its place. Names that
+    /// the expression itself binds are not among them.
+    pub fn each_variable(&self, f: &mut dyn FnMut(&str, Span)) {
+        enum Step<'a> {
+            Read(&'a Expr),
+            Bind(&'a str),
+            Unbind(usize),
+        }
+        // Names that the expressions around this one bind.
+        let mut bound: Vec<&str> = Vec::new();
+        let mut work = vec![Step::Read(self)];
+        while let Some(step) = work.pop() {
+            let e = match step {
+                Step::Bind(name) => {
+                    bound.push(name);
+                    continue;
+                }
+                Step::Unbind(n) => {
+                    bound.truncate(bound.len() - n);
+                    continue;
+                }
+                Step::Read(e) => e,
+            };
+            if let ExprKind::Call(_, args) = &e.kind
+                && let (Some(_), [item, list, condition]) = (e.quantified(), &args[..])
+                && let ExprKind::Var(item) = &item.kind
+            {
+                work.extend([Step::Unbind(1), Step::Read(condition), Step::Bind(item), Step::Read(list)]);
                 continue;
             }
             match &e.kind {
-                ExprKind::Var(name) => f(name, e.span),
-                ExprKind::Field(e, _)
-                | ExprKind::Unary(_, e)
-                | ExprKind::Paren(e)
-                | ExprKind::Quarantine(e, _) => work.push(e),
-                ExprKind::Index(a, b) | ExprKind::Binary(_, _, a, b) => work.extend([&**b, a]),
-                ExprKind::Record(fields) => work.extend(fields.iter().rev().map(|(_, e)| e)),
-                ExprKind::List(es) | ExprKind::Call(_, es) => work.extend(es.iter().rev()),
-                ExprKind::Template(t) => work.extend(t.parts.iter().rev().filter_map(|p| match p {
-                    TemplatePart::Hole(e) => Some(e),
-                    TemplatePart::Text(_) => None,
-                })),
-                ExprKind::Endorse(e, es, other) => {
-                    work.extend(other.as_deref());
-                    work.extend(es.iter().rev());
-                    work.push(e);
+                ExprKind::Var(name) => {
+                    if !bound.contains(&name.as_str()) {
+                        f(name, e.span);
+                    }
                 }
-                ExprKind::Str(_)
-                | ExprKind::Number(_)
-                | ExprKind::Bool(_)
-                | ExprKind::Null
-                | ExprKind::Error => {}
+                ExprKind::Lambda(params, body) => {
+                    work.extend([Step::Unbind(params.len()), Step::Read(body)]);
+                    work.extend(params.iter().map(|p| Step::Bind(&p.text)));
+                }
+                ExprKind::If(Some(name), value, then, other) => {
+                    work.extend([
+                        Step::Read(other),
+                        Step::Unbind(1),
+                        Step::Read(then),
+                        Step::Bind(&name.text),
+                        Step::Read(value),
+                    ]);
+                }
+                ExprKind::Block(lets, body) => {
+                    work.extend([Step::Unbind(lets.len()), Step::Read(body)]);
+                    for l in lets.iter().rev() {
+                        work.extend([Step::Bind(&l.name.text), Step::Read(&l.value)]);
+                    }
+                }
+                _ => work.extend(e.children().into_iter().rev().map(Step::Read)),
             }
         }
     }
+}
+
+/// `let name = e;` in a block that has a value.
+#[derive(Clone, Debug)]
+pub struct Let {
+    /// The variable.
+    pub name: Name,
+    /// Its declared type.
+    pub ty: Option<TypeExpr>,
+    /// Its value.
+    pub value: Expr,
+    /// From `let` to the semicolon.
+    pub span: Span,
+}
+
+/// A case of a `match` that has a value.
+#[derive(Clone, Debug)]
+pub struct ValueArm {
+    /// The variants it is for; empty for `_`.
+    pub variants: Vec<Name>,
+    /// The pattern as a whole.
+    pub pattern: Span,
+    /// Its value.
+    pub value: Expr,
 }
 
 /// See [`Expr`].
@@ -661,12 +753,23 @@ pub enum ExprKind {
     Index(Box<Expr>, Box<Expr>),
     /// `{ name: e, … }`
     Record(Vec<(Name, Expr)>),
+    /// `{ ...e, name: e, … }`: the record with these fields set
+    Update(Box<Expr>, Vec<(Name, Expr)>),
     /// `[e, …]`
     List(Vec<Expr>),
     /// `f"…"`
     Template(Template),
-    /// `name(e, …)`: a function of the language
+    /// `name(e, …)` or `e.name(…)`: a function of the language, or a `fn`
     Call(Name, Vec<Expr>),
+    /// `x => e` or `(x, y) => e`
+    Lambda(Vec<Name>, Box<Expr>),
+    /// `if e { e } else { e }` or `if let x = e { e } else { e }`; both branches are blocks, or the second is an
+    /// `if`
+    If(Option<Name>, Box<Expr>, Box<Expr>, Box<Expr>),
+    /// `match e { a => e, _ => e }`
+    Match(Box<Expr>, Vec<ValueArm>),
+    /// `{ let x = e; e }`: a branch, or the body of a lambda or case
+    Block(Vec<Let>, Box<Expr>),
     /// `!e` or `-e`
     Unary(UnaryOp, Box<Expr>),
     /// `e + e` and the like; the span is the operator's

@@ -70,6 +70,7 @@ pub const TABLE: &[Keyword] = &[
     row("tool", Role::Item, "declares a tool, which agents and pipelines may call"),
     row("task", Role::Item, "declares work with a typed result, by an agent or by a handler"),
     row("pipeline", Role::Item, "declares a program: statements that end with `return`"),
+    row("fn", Role::Item, "declares a function that computes: it calls no task, tool or model"),
     row("workflow", Role::Item, "declares stages and reviews, which become a pipeline"),
     row("test", Role::Item, "declares a test, which `entail test` runs"),
     row("stage", Role::Step, "a step of a workflow: an agent does a task"),

@@ -16,6 +16,9 @@ pub const MAX_TEXT_BYTES: usize = 16 << 20;
 /// More errors than this in one file are not reported.
 pub const MAX_ERRORS: usize = 100;
 
+/// Tokens that are looked at to tell what a word means.
+const MAX_LOOKAHEAD: usize = 256;
+
 /// Kinds of units that can be imported.
 const IMPORTS: &[&str] = &["crew", "agent", "graph", "workflow"];
 
@@ -56,6 +59,7 @@ pub fn parse(file: FileId, text: &str) -> (Program, Vec<Diagnostic>) {
         in_hole: false,
         lost: Vec::new(),
         test: None,
+        function: None,
         mocks: Vec::new(),
         expectations: Vec::new(),
     };
@@ -88,6 +92,8 @@ struct Parser<'a> {
     lost: Vec<Name>,
     /// The depth of the statements of the test that is being read.
     test: Option<u32>,
+    /// The depth of the statements of the `fn` that is being read.
+    function: Option<u32>,
     mocks: Vec<Mock>,
     expectations: Vec<Expectation>,
 }
@@ -617,7 +623,7 @@ impl Parser<'_> {
                 (_, Some(near)) => d.help(format!("did you mean `{near}`?")),
                 _ if self.at("}") => d.help("there is one `}` too many here or above"),
                 _ => d.help(
-                    "a program consists of `type`, `enum`, `agent`, `tool`, `task`, `pipeline`, `workflow`, `test` and `use`",
+                    "a program consists of `type`, `enum`, `agent`, `tool`, `task`, `pipeline`, `fn`, `workflow`, `test` and `use`",
                 ),
             };
             self.report(d);
@@ -652,6 +658,13 @@ impl Parser<'_> {
                 let (name, params, result) = self.signature("pipeline")?;
                 let body = self.block("this pipeline")?;
                 Some(Item::Pipeline(Pipeline { name, params, result, body, span: self.since(start) }))
+            }
+            "fn" => {
+                let (name, params, result) = self.signature("fn")?;
+                self.function = Some(self.depth + 1);
+                let body = self.block("this `fn`");
+                self.function = None;
+                Some(Item::Function(Pipeline { name, params, result, body: body?, span: self.since(start) }))
             }
             "workflow" => {
                 let (name, params, result) = self.signature("workflow")?;
@@ -1146,6 +1159,12 @@ impl Parser<'_> {
                     }
                     continue;
                 }
+                if p.function == Some(p.depth)
+                    && let Some(value) = p.last_value()
+                {
+                    stmts.push(value);
+                    continue;
+                }
                 match p.stmt() {
                     Some(stmt) => {
                         p.lost.clear();
@@ -1167,6 +1186,30 @@ impl Parser<'_> {
             }
             Some(Block { stmts, span: p.since(open) })
         })
+    }
+
+    /// The value of a `fn` at its end, written without `return`. Nothing if a statement stands here.
+    fn last_value(&mut self) -> Option<Stmt> {
+        let word = self.word_ahead(0).unwrap_or("").to_string();
+        let may_be_both = matches!(&*word, "if" | "match");
+        let next = self.peek(1).token;
+        if !may_be_both
+            && keywords::is(&word, Role::Statement)
+            && (next == Token::Word || keywords::is_reserved(&word))
+        {
+            return None;
+        }
+        // Only what follows tells a value from a statement, so it is read as one first.
+        let start = self.here();
+        let before = (self.at, self.error_at, self.diagnostics.len());
+        let value = self.expr();
+        let sound = self.diagnostics.len() == before.2;
+        if self.at("}") && (sound || !may_be_both) {
+            return Some(Stmt { kind: StmtKind::Return(value), span: self.since(start) });
+        }
+        (self.at, self.error_at) = (before.0, before.1);
+        self.diagnostics.truncate(before.2);
+        None
     }
 
     /// Returns whether `mock name` or `expect name` comes next, which begins no other statement.
@@ -1375,24 +1418,7 @@ impl Parser<'_> {
         self.expect("{", "and the cases after the value").then_some(())?;
         let mut arms = Vec::new();
         while !self.at("}") && !self.at_end() && !self.at_item() {
-            let start = self.here();
-            let mut variants = Vec::new();
-            loop {
-                let variant = if self.now() == Token::Str {
-                    let lit = self.string_token();
-                    Name { text: lit.value, span: lit.span }
-                } else {
-                    self.key("a variant or `_`")?
-                };
-                variants.push(variant);
-                if !self.eat("|") {
-                    break;
-                }
-            }
-            if variants.len() == 1 && variants[0].text == "_" {
-                variants.clear();
-            }
-            let pattern = self.since(start);
+            let (variants, pattern) = self.pattern()?;
             self.expect("=>", "after the pattern").then_some(())?;
             let body = self.block("this case")?;
             self.eat(",");
@@ -1400,6 +1426,28 @@ impl Parser<'_> {
         }
         self.close(open, "}", "this `match`");
         Some(arms)
+    }
+
+    /// The pattern of a case: variants, or none for `_`.
+    fn pattern(&mut self) -> Option<(Vec<Name>, Span)> {
+        let start = self.here();
+        let mut variants = Vec::new();
+        loop {
+            let variant = if self.now() == Token::Str {
+                let lit = self.string_token();
+                Name { text: lit.value, span: lit.span }
+            } else {
+                self.key("a variant or `_`")?
+            };
+            variants.push(variant);
+            if !self.eat("|") {
+                break;
+            }
+        }
+        if variants.len() == 1 && variants[0].text == "_" {
+            variants.clear();
+        }
+        Some((variants, self.since(start)))
     }
 
     fn parallel(&mut self, start: Span) -> Option<StmtKind> {
@@ -1585,39 +1633,13 @@ impl Parser<'_> {
 
     /// Makes a node, unless the tree would become too high.
     fn node(&mut self, kind: ExprKind, span: Span) -> Option<Expr> {
-        let below = match &kind {
-            ExprKind::Str(_)
-            | ExprKind::Number(_)
-            | ExprKind::Bool(_)
-            | ExprKind::Null
-            | ExprKind::Var(_) => 0,
-            ExprKind::Error => 0,
-            ExprKind::Field(e, _)
-            | ExprKind::Unary(_, e)
-            | ExprKind::Paren(e)
-            | ExprKind::Quarantine(e, _) => e.height,
-            ExprKind::Index(a, b) | ExprKind::Binary(_, _, a, b) => a.height.max(b.height),
-            ExprKind::Record(fields) => fields.iter().map(|(_, e)| e.height).max().unwrap_or(0),
-            ExprKind::List(es) | ExprKind::Call(_, es) => es.iter().map(|e| e.height).max().unwrap_or(0),
-            ExprKind::Template(t) => t
-                .parts
-                .iter()
-                .map(|p| if let TemplatePart::Hole(e) = p { e.height } else { 0 })
-                .max()
-                .unwrap_or(0),
-            ExprKind::Endorse(e, es, other) => es
-                .iter()
-                .map(|e| e.height)
-                .chain([e.height])
-                .chain(other.as_ref().map(|e| e.height))
-                .max()
-                .unwrap_or(0),
-        };
-        if below >= MAX_HEIGHT {
+        let below = Expr { kind, span, height: 0 };
+        let height = below.children().iter().map(|e| e.height).max().unwrap_or(0);
+        if height >= MAX_HEIGHT {
             self.too_deep(Span { end: span.start, ..span });
             return None;
         }
-        Some(Expr { kind, span, height: below + 1 })
+        Some(Expr { height: height + 1, ..below })
     }
 
     fn operator(&self) -> Option<BinaryOp> {
@@ -1656,6 +1678,16 @@ impl Parser<'_> {
         loop {
             if self.eat(".") {
                 let name = self.key("the name of a field after `.`")?;
+                if self.at("(") {
+                    // `xs.map(f)` is `map(xs, f)`.
+                    let open = self.here();
+                    self.bump();
+                    let (rest, _) = self.list(open, ")", "the arguments", Self::argument);
+                    let span = self.since(e.span);
+                    let args = std::iter::once(e).chain(rest).collect();
+                    e = self.node(ExprKind::Call(name, args), span)?;
+                    continue;
+                }
                 let span = e.span.to(name.span);
                 e = self.node(ExprKind::Field(Box::new(e), name), span)?;
             } else if self.at("[") {
@@ -1696,7 +1728,18 @@ impl Parser<'_> {
             }
             Token::Punct("{") => {
                 self.bump();
-                ExprKind::Record(self.list(start, "}", "this record", Self::pair).0)
+                if self.eat("...") {
+                    let of = self.expr();
+                    if !self.eat(",") && !self.at("}") {
+                        let d = self.expected("`,` or `}` after the record that is copied");
+                        self.report(d);
+                        self.skip_to_comma("}");
+                        self.eat(",");
+                    }
+                    ExprKind::Update(Box::new(of), self.list(start, "}", "this record", Self::pair).0)
+                } else {
+                    ExprKind::Record(self.list(start, "}", "this record", Self::pair).0)
+                }
             }
             Token::Word => return self.word_expr(),
             Token::Bad => {
@@ -1714,6 +1757,182 @@ impl Parser<'_> {
         self.node(kind, span)
     }
 
+    /// An argument of a call: an expression, or a function such as `x => x + 1`.
+    fn argument(&mut self) -> Option<Expr> {
+        let Some(length) = self.lambda_head() else { return Some(self.expr()) };
+        let start = self.here();
+        let mut params = Vec::new();
+        for _ in 0..length {
+            if self.now() == Token::Word {
+                params.push(self.name("the name of a parameter")?);
+            } else {
+                self.bump();
+            }
+        }
+        self.expect("=>", "after the parameters").then_some(())?;
+        let body = self.nested(|p| p.value_of_arrow())?;
+        let span = start.to(body.span);
+        self.node(ExprKind::Lambda(params, Box::new(body)), span)
+    }
+
+    /// The number of tokens before the `=>` of a function that begins here.
+    fn lambda_head(&self) -> Option<usize> {
+        let arrow = |ahead| matches!(self.peek(ahead).token, Token::Punct("=>"));
+        if self.now() == Token::Word {
+            return arrow(1).then_some(1);
+        }
+        if !self.at("(") {
+            return None;
+        }
+        let mut n = 1;
+        while matches!(self.peek(n).token, Token::Word | Token::Punct(",")) {
+            n += 1;
+        }
+        (matches!(self.peek(n).token, Token::Punct(")")) && arrow(n + 1)).then_some(n + 1)
+    }
+
+    /// What stands after `=>`: an expression, where `{` begins a record if a key follows, and a block if not.
+    fn value_of_arrow(&mut self) -> Option<Expr> {
+        let record = match self.peek(1).token {
+            Token::Punct("}" | "...") => true,
+            Token::Word | Token::Str => matches!(self.peek(2).token, Token::Punct(":")),
+            _ => false,
+        };
+        if self.at("{") && !record { self.value_block("this block") } else { Some(self.expr()) }
+    }
+
+    /// `{ let x = e; e }`: a block that has a value.
+    fn value_block(&mut self, of: &'static str) -> Option<Expr> {
+        let open = self.here();
+        self.expect("{", "and a value").then_some(())?;
+        let mut lets = Vec::new();
+        while self.at_word("let") {
+            let start = self.here();
+            self.bump();
+            let name = self.name("a name after `let`")?;
+            let ty = if self.eat(":") { Some(self.ty()) } else { None };
+            self.expect("=", "after the name of the variable").then_some(())?;
+            let value = self.expr();
+            self.semicolon("the value")?;
+            lets.push(Let { name, ty, value, span: self.since(start) });
+        }
+        let at = self.here();
+        let value = if self.at("}") || self.at_word("return") {
+            let d = self.expected("a value").help(
+                "each branch of an `if` or `match` that has a value is an expression: `if c { a } else { b }`, without \
+                 `return` and `;`",
+            );
+            self.report(d);
+            if self.eat_word("return") {
+                self.expr();
+                self.eat(";");
+            }
+            Expr { kind: ExprKind::Error, span: Span { end: at.start, ..at }, height: 1 }
+        } else {
+            self.expr()
+        };
+        if self.at(";") {
+            let d = self
+                .expected(&format!("`}}` at the end of {of}"))
+                .help("the last expression is the value: remove the `;`");
+            self.report(d);
+            self.bump();
+        }
+        self.close(open, "}", of);
+        let span = self.since(open);
+        self.node(ExprKind::Block(lets, Box::new(value)), span)
+    }
+
+    /// The rest of an `if` that has a value.
+    fn if_value(&mut self, start: Span) -> Option<Expr> {
+        let bound = if self.eat_word("let") {
+            let name = self.name("a name after `if let`")?;
+            self.expect("=", "after the name").then_some(())?;
+            Some(name)
+        } else {
+            None
+        };
+        let condition = self.expr();
+        let then = self.value_block("this `if`")?;
+        if !self.eat_word("else") {
+            let d = self
+                .expected("`else` after the first value")
+                .help("an `if` that has a value says what it is otherwise: `if c { a } else { b }`");
+            self.report(d);
+            return None;
+        }
+        let at = self.here();
+        let other = if self.eat_word("if") {
+            self.nested(|p| p.if_value(at))?
+        } else {
+            self.value_block("this `else`")?
+        };
+        let span = self.since(start);
+        self.node(ExprKind::If(bound, Box::new(condition), Box::new(then), Box::new(other)), span)
+    }
+
+    /// Returns whether `match` begins an expression here; it may be the name of a variable.
+    fn at_match_value(&self) -> bool {
+        let next = self.peek(1);
+        match next.token {
+            Token::Str | Token::Template | Token::Number => true,
+            Token::Word => {
+                let word = self.text_of(next);
+                let part = keywords::TABLE
+                    .iter()
+                    .any(|k| k.word == word && matches!(k.role, Role::Clause | Role::Part | Role::Link));
+                !next.first_on_line
+                    && !part
+                    && !(keywords::is_reserved(word) && keywords::is(word, Role::Statement))
+            }
+            // `match (x) { … }` or a call `match(x)`: what follows the bracket decides.
+            Token::Punct("(") => {
+                let mut depth = 0usize;
+                for ahead in 1..MAX_LOOKAHEAD {
+                    match self.peek(ahead).token {
+                        Token::Punct("(") => depth += 1,
+                        Token::Punct(")") => {
+                            depth -= 1;
+                            if depth == 0 {
+                                return matches!(self.peek(ahead + 1).token, Token::Punct("{"));
+                            }
+                        }
+                        Token::End | Token::Punct(";" | "{" | "}") => return false,
+                        _ => {}
+                    }
+                }
+                false
+            }
+            _ => false,
+        }
+    }
+
+    /// The rest of a `match` that has a value.
+    fn match_value(&mut self, start: Span) -> Option<Expr> {
+        let e = self.expr();
+        let open = self.here();
+        self.expect("{", "and the cases after the value").then_some(())?;
+        let mut arms = Vec::new();
+        while !self.at("}") && !self.at_end() && !self.at_item() {
+            let (variants, pattern) = self.pattern()?;
+            self.expect("=>", "after the pattern").then_some(())?;
+            let value = self.nested(|p| p.value_of_arrow())?;
+            let block = matches!(value.kind, ExprKind::Block(..));
+            arms.push(ValueArm { variants, pattern, value });
+            if !self.eat(",") && !block && !self.at("}") {
+                let d = self.expected("`,` after the value of this case");
+                self.report(d);
+                // A missing comma; anything else is no case.
+                if !matches!(self.now(), Token::Word | Token::Str) {
+                    return None;
+                }
+            }
+        }
+        self.close(open, "}", "this `match`");
+        let span = self.since(start);
+        self.node(ExprKind::Match(Box::new(e), arms), span)
+    }
+
     fn word_expr(&mut self) -> Option<Expr> {
         let start = self.here();
         let word = self.text_of(self.peek(0)).to_string();
@@ -1726,6 +1945,14 @@ impl Parser<'_> {
         if let Some(kind) = constant {
             self.bump();
             return self.node(kind, start);
+        }
+        if word == "if" {
+            self.bump();
+            return self.nested(|p| p.if_value(start));
+        }
+        if word == "match" && self.at_match_value() {
+            self.bump();
+            return self.nested(|p| p.match_value(start));
         }
         if keywords::is_reserved(&word) {
             let d = self.expected("an expression");
@@ -1766,7 +1993,7 @@ impl Parser<'_> {
             let span = template.span;
             (Vec::from_iter(self.node(ExprKind::Template(template), span)), self.since(open))
         } else {
-            self.list(open, ")", "the arguments", Self::element)
+            self.list(open, ")", "the arguments", Self::argument)
         };
         if word == "quarantine" && self.eat_word("as") {
             let ty = self.ty();

@@ -40,7 +40,7 @@ enum BracketKind {
     Block,
     /// The cases of a `match`, each on a line, without commas.
     Cases,
-    /// Body of a tool or task.
+    /// Body of a tool or task, or a block with nothing but its value.
     Body,
     /// Fields of a record type.
     Fields,
@@ -150,7 +150,7 @@ impl Marks<'_> {
                     self.kind(c.body.span, BracketKind::Body);
                     (c.span, false)
                 }
-                Item::Pipeline(p) => {
+                Item::Pipeline(p) | Item::Function(p) => {
                     self.signature(&p.params, &p.result);
                     self.block(&p.body);
                     (p.span, true)
@@ -308,7 +308,10 @@ impl Marks<'_> {
         run.ty.iter().for_each(|t| self.ty(t));
         match &run.args {
             Args::Named(args) => args.iter().for_each(|(_, e)| self.expr(e)),
-            Args::Positional(args) => args.iter().for_each(|e| self.expr(e)),
+            Args::Positional(args) => {
+                let end = Span { end: run.args_span.end, ..run.target.span };
+                self.call(&run.target, args, end);
+            }
         }
         for clause in &run.clauses {
             self.break_at(self.first(clause.span), Gap::Soft);
@@ -342,7 +345,54 @@ impl Marks<'_> {
                 self.expr(b);
             }
             ExprKind::Record(fields) => fields.iter().for_each(|(_, e)| self.expr(e)),
-            ExprKind::List(es) | ExprKind::Call(_, es) => es.iter().for_each(|e| self.expr(e)),
+            ExprKind::Update(of, fields) => {
+                self.prefixes.insert(self.first(e.span) + 1);
+                self.expr(of);
+                fields.iter().for_each(|(_, e)| self.expr(e));
+            }
+            ExprKind::List(es) => es.iter().for_each(|e| self.expr(e)),
+            ExprKind::Call(name, es) => self.call(name, es, e.span),
+            ExprKind::Lambda(_, body) => {
+                let open = self.first(e.span);
+                if self.l.source(open) == "(" {
+                    self.operands.insert(open);
+                    self.kinds.insert(open, BracketKind::Single);
+                }
+                self.expr(body);
+            }
+            ExprKind::If(_, condition, then, other) => {
+                self.expr(condition);
+                self.expr(then);
+                self.expr(other);
+            }
+            ExprKind::Match(of, arms) => {
+                self.expr(of);
+                let open = self.l.at(of.span.end);
+                self.kinds.insert(open, BracketKind::Cases);
+                for arm in arms {
+                    self.break_at(self.first(arm.pattern), Gap::Line);
+                    self.expr(&arm.value);
+                    let last = self.last(arm.value.span);
+                    match (self.l.source(last + 1) == ",", matches!(arm.value.kind, ExprKind::Block(..))) {
+                        (true, true) => self.l.leave_out(last + 1),
+                        (false, false) => self.l.comma_if_broken(last),
+                        _ => {}
+                    }
+                }
+            }
+            ExprKind::Block(lets, body) => {
+                let kind = if lets.is_empty() { BracketKind::Body } else { BracketKind::Block };
+                self.kind(e.span, kind);
+                for l in lets {
+                    self.break_at(self.first(l.span), Gap::Line);
+                    l.ty.iter().for_each(|t| self.ty(t));
+                    self.expr(&l.value);
+                }
+                if !lets.is_empty() {
+                    self.break_at(self.first(body.span), Gap::Line);
+                }
+                self.expr(body);
+            }
             ExprKind::Unary(_, inner) => {
                 self.prefixes.insert(self.first(e.span));
                 self.expr(inner);
@@ -368,6 +418,34 @@ impl Marks<'_> {
                 }
             }
         }
+    }
+
+    /// A call. Several calls in a row, `xs.filter(…).map(…)`, stay on one line or each begins one.
+    fn call(&mut self, name: &Name, args: &[Expr], whole: Span) {
+        let is_method = |name: &Name, args: &[Expr]| {
+            args.first().is_some_and(|of| of.span.end <= name.span.start && of.span.file == name.span.file)
+        };
+        let (mut name, mut args, mut dots) = (name, args, Vec::new());
+        let mut first = whole;
+        while is_method(name, args) {
+            dots.push(self.first(name.span).saturating_sub(1));
+            args[1..].iter().for_each(|e| self.expr(e));
+            first = args[0].span;
+            match &args[0].kind {
+                ExprKind::Call(inner, of) => (name, args) = (inner, of),
+                _ => {
+                    self.expr(&args[0]);
+                    args = &[];
+                }
+            }
+        }
+        args.iter().for_each(|e| self.expr(e));
+        let Some(outermost) = dots.last().copied().filter(|_| dots.len() > 1) else { return };
+        let broken = dots.iter().any(|dot| self.l.broken_before(*dot));
+        dots.iter().for_each(|dot| self.break_at(*dot, Gap::SoftTight));
+        let last = self.last(whole);
+        self.l.group(self.first(first), last, false, broken);
+        self.l.indent(outermost, last, Nest::Around);
     }
 
     /// Operators of one precedence in a row: all stay on one line or all begin a line.

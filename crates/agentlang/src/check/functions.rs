@@ -1,0 +1,516 @@
+//! The rules of what only computes: `fn`, functions as arguments, and `if`, `match` and records with a value.
+
+use super::calls::usage;
+use super::expr::is_empty_list;
+use super::statements::Cases;
+use super::{Checker, Pure, count, duplicate, suggest};
+use crate::codes;
+use crate::decls::{CallableKind, Decls, Param, Signature};
+use crate::functions::{self, Function, Higher};
+use crate::types::{certain, fits, join, show};
+use core_ir::Type;
+use diagnostics::{Diagnostic, Span, nearest};
+use std::collections::{HashMap, HashSet};
+use syntax::agent::ast::{self, Args, Expr, ExprKind, Item, Name, Program, ValueArm};
+
+/// A function that is an argument.
+enum Applied<'a> {
+    Lambda(&'a [Name], &'a Expr),
+    Declared(&'a Signature),
+    BuiltIn(&'static Function),
+}
+
+impl Checker<'_> {
+    /// Reports what a function may not do.
+    pub(super) fn not_pure(&mut self, pure: Pure, what: &str, at: Span) {
+        let help = match pure.what {
+            "`fn`" => "a `fn` only computes: do this in a pipeline and give the `fn` the result",
+            _ => "a function argument only computes: use `for` or `parallel for` in the pipeline",
+        };
+        self.report(
+            Diagnostic::error(codes::NOT_PURE, format!("{what} can't be used in a {}", pure.what), at)
+                .remark(pure.place, "in this")
+                .help(help),
+        );
+    }
+
+    /// Checks an argument of a `fn`, and notes one whose type only the run shows.
+    pub(super) fn argument(&mut self, s: &Signature, p: &Param, e: &Expr) {
+        let found = self.expect(e, &p.ty, Some((p.name.span, "the parameter".to_string())));
+        if s.kind == CallableKind::Function && !certain(&found, &p.ty) {
+            self.facts.unsure.insert(e.span, p.ty.clone());
+        }
+    }
+
+    /// The call of a `fn`.
+    pub(super) fn call_function(&mut self, name: &Name, args: &[Expr], span: Span) -> Type {
+        let Some(s) = self.decls.function(&name.text) else { return Type::Dyn };
+        if args.len() != s.params.len() {
+            self.report(
+                Diagnostic::error(
+                    codes::ARGUMENT_COUNT,
+                    format!(
+                        "fn `{}` takes {}, found {}",
+                        name.text,
+                        count(s.params.len(), "argument"),
+                        args.len()
+                    ),
+                    span,
+                )
+                .remark(s.name.span, "declared here")
+                .help(usage(s)),
+            );
+        }
+        for (i, e) in args.iter().enumerate() {
+            match s.params.get(i) {
+                Some(p) => self.argument(s, p, e),
+                None => {
+                    self.expr(e, None);
+                }
+            }
+        }
+        s.result.clone()
+    }
+
+    /// A function that stands where no function is expected.
+    pub(super) fn stray_function(&mut self, at: Span, params: &[Name], body: &Expr) -> Type {
+        let mark = self.env.mark();
+        params.iter().for_each(|p| self.bind(p, Type::Dyn));
+        self.expr(body, None);
+        self.env.undo(mark);
+        self.report(
+            Diagnostic::error(codes::NO_FUNCTION, "no function is expected here", at).help(
+                "functions such as `x => x + 1` are arguments of `map`, `filter` and the like; one with a name is \
+                 declared: `fn name(x: Type) -> Type { … }`",
+            ),
+        );
+        Type::Dyn
+    }
+
+    /// A function of lists that takes a function.
+    pub(super) fn higher(
+        &mut self,
+        f: &Higher,
+        name: &Name,
+        args: &[Expr],
+        span: Span,
+        want: Option<&Type>,
+    ) -> Type {
+        let arity = if f.name == "fold" { 3 } else { 2 };
+        if args.len() != arity {
+            for a in args {
+                match &a.kind {
+                    ExprKind::Lambda(..) => {}
+                    _ => {
+                        self.expr(a, None);
+                    }
+                }
+            }
+            let message = format!("`{}` takes {}, found {}", f.name, count(arity, "argument"), args.len());
+            let d = Diagnostic::error(codes::ARGUMENT_COUNT, message, span);
+            self.report(d.help(format!("its signature is `{}`", f.signature)));
+            return Type::Dyn;
+        }
+        let wanted = if matches!(f.name, "filter" | "sort_by") { want } else { None };
+        let list = self.expr(&args[0], wanted);
+        let item = match &list {
+            Type::List(t) => (**t).clone(),
+            Type::Dyn => Type::Dyn,
+            other => {
+                let d = Diagnostic::error(
+                    codes::BAD_CALL,
+                    format!("`{}` goes through a list, found {}", f.name, show(other)),
+                    args[0].span,
+                );
+                self.report(match other {
+                    Type::Option(_) => d.help("look inside the option, or give another list: `xs ?? []`"),
+                    _ => d.help(format!("its signature is `{}`", f.signature)),
+                });
+                Type::Dyn
+            }
+        };
+        let function = &args[arity - 1];
+        if f.name == "fold" {
+            return self.fold(f, name, &args[1], function, &item, want);
+        }
+        let inner = match (f.name, want) {
+            ("map", Some(Type::List(t))) => Some((**t).clone()),
+            _ => None,
+        };
+        let result = self.applied(f, function, &[item.clone()], inner.as_ref());
+        let same = |list: Type| if list == Type::Dyn { Type::list(Type::Dyn) } else { list };
+        let items = Type::list(item.clone());
+        match f.name {
+            "map" => return Type::list(result),
+            "sort_by" => {
+                if !functions::is_ordered(&result) {
+                    let d = Diagnostic::error(
+                        codes::BAD_CALL,
+                        format!("there is no order of values of type {}", show(&result)),
+                        function.span,
+                    );
+                    self.report(d.help("sort by a String, a Number or a Bool of each item"));
+                }
+                return same(items);
+            }
+            "group_by" => {
+                return Type::list(Type::record([("key".into(), result), ("items".into(), items)]));
+            }
+            _ => {}
+        }
+        if !result.is_subtype(&Type::Bool) {
+            let d = Diagnostic::error(
+                codes::MISMATCH,
+                format!("`{}` asks a Bool of each item, found {}", f.name, show(&result)),
+                function.span,
+            );
+            self.report(d.help("compare something: `x => x.amount > 50`"));
+        }
+        match f.name {
+            "filter" => same(items),
+            "find" => Type::option(item),
+            "count" => Type::Num,
+            _ => Type::Bool,
+        }
+    }
+
+    fn fold(
+        &mut self,
+        f: &Higher,
+        name: &Name,
+        start: &Expr,
+        function: &Expr,
+        item: &Type,
+        want: Option<&Type>,
+    ) -> Type {
+        let unknown = matches!(&start.kind, ExprKind::List(items) if items.is_empty());
+        let so_far = match (unknown, want) {
+            (true, None) => Type::list(Type::Dyn),
+            _ => self.expr(start, want),
+        };
+        let next = self.applied(f, function, &[so_far.clone(), item.clone()], want);
+        if unknown && want.is_none() && matches!(next, Type::List(_)) {
+            return next;
+        }
+        if fits(&next, &so_far) {
+            return so_far;
+        }
+        self.report(
+            Diagnostic::error(
+                codes::MISMATCH,
+                format!(
+                    "`{}` begins with {}, and its function gives {}",
+                    name.text,
+                    show(&so_far),
+                    show(&next)
+                ),
+                function.span,
+            )
+            .remark(start.span, format!("this is {}", show(&so_far)))
+            .help("both must have one type"),
+        );
+        so_far
+    }
+
+    /// The type of what a function that is an argument gives for values of these types.
+    fn applied(&mut self, of: &Higher, f: &Expr, types: &[Type], want: Option<&Type>) -> Type {
+        let mut inner = f;
+        while let ExprKind::Paren(e) = &inner.kind {
+            inner = e;
+        }
+        let decls = self.decls;
+        let applied = match &inner.kind {
+            ExprKind::Lambda(params, body) => Some(Applied::Lambda(params, body)),
+            ExprKind::Var(name) if self.env.get(name).is_none() => decls
+                .function(name)
+                .map(Applied::Declared)
+                .or_else(|| functions::named(name).map(Applied::BuiltIn)),
+            ExprKind::Error => return Type::Dyn,
+            _ => None,
+        };
+        let wrong_count = |found: usize| {
+            let example = if types.len() == 1 { "x => …" } else { "(so_far, x) => …" };
+            Diagnostic::error(
+                codes::NO_FUNCTION,
+                format!(
+                    "`{}` gives its function {}, and this one takes {found}",
+                    of.name,
+                    count(types.len(), "value")
+                ),
+                f.span,
+            )
+            .help(format!("write `{example}`"))
+        };
+        match applied {
+            Some(Applied::Lambda(params, body)) => {
+                if params.len() != types.len() {
+                    self.report(wrong_count(params.len()));
+                }
+                let mark = self.env.mark();
+                for (i, p) in params.iter().enumerate() {
+                    if let Some(first) = params[..i].iter().find(|q| q.text == p.text && q.text != "_") {
+                        let d = duplicate("parameter", p, first.span);
+                        self.report(d);
+                    }
+                    self.bind(p, types.get(i).cloned().unwrap_or(Type::Dyn));
+                }
+                let around = self.pure;
+                self.pure = Some(around.unwrap_or(Pure { place: f.span, what: "function argument" }));
+                let ty = self.expr(body, want);
+                self.pure = around;
+                self.env.undo(mark);
+                ty
+            }
+            Some(Applied::Declared(s)) => {
+                if s.params.len() != types.len() {
+                    self.report(wrong_count(s.params.len()).remark(s.name.span, "declared here"));
+                }
+                for (p, found) in s.params.iter().zip(types) {
+                    if !fits(found, &p.ty) {
+                        self.report(
+                            Diagnostic::error(
+                                codes::MISMATCH,
+                                format!("`{}` takes {}, found {}", s.name.text, show(&p.ty), show(found)),
+                                f.span,
+                            )
+                            .remark(p.name.span, "the parameter")
+                            .help(usage(s)),
+                        );
+                    }
+                }
+                if s.params.iter().zip(types).any(|(p, found)| !certain(found, &p.ty)) {
+                    let params = s.params.iter().map(|p| (p.name.text.as_str().into(), p.ty.clone()));
+                    self.facts.unsure.insert(f.span, Type::record(params.collect::<Vec<_>>()));
+                }
+                s.result.clone()
+            }
+            Some(Applied::BuiltIn(b)) => match (b.ty)(types) {
+                Some(ty) => ty,
+                None if types.contains(&Type::Dyn) => Type::Dyn,
+                None => {
+                    let shown: Vec<String> = types.iter().map(show).collect();
+                    self.report(
+                        Diagnostic::error(
+                            codes::BAD_CALL,
+                            format!("`{}` can't be called with ({})", b.name, shown.join(", ")),
+                            f.span,
+                        )
+                        .help(format!("its signature is `{}`", b.signature)),
+                    );
+                    Type::Dyn
+                }
+            },
+            None => {
+                let d = Diagnostic::error(
+                    codes::NO_FUNCTION,
+                    format!("`{}` needs a function here", of.name),
+                    f.span,
+                );
+                let d = match &inner.kind {
+                    ExprKind::Var(name) if self.env.get(name).is_none() => {
+                        let names =
+                            self.decls.callables.values().filter(|s| s.kind == CallableKind::Function);
+                        let names = names.map(|s| s.name.text.as_str()).chain(functions::function_names());
+                        match (nearest(name, names), self.decls.callable(name)) {
+                            (Some(near), None) => suggest(d, near),
+                            (_, Some(s)) => d.remark(s.name.span, "declared here").help(format!(
+                                "{} `{name}` does more than compute: call it in a `for` or `parallel for`",
+                                s.kind.as_str()
+                            )),
+                            _ => d.help(format!("declare it: `fn {name}(x: Type) -> Type {{ … }}`")),
+                        }
+                    }
+                    _ => {
+                        self.expr(f, None);
+                        d.help(format!("write `x => …`; its signature is `{}`", of.signature))
+                    }
+                };
+                self.report(d);
+                Type::Dyn
+            }
+        }
+    }
+
+    /// `{ ...r, name: e }`: the record with these fields set.
+    pub(super) fn update(&mut self, of: &Expr, fields: &[(Name, Expr)], want: Option<&Type>) -> Type {
+        let base = self.expr(of, None);
+        let set = self.record(fields, want);
+        match (&base, set) {
+            (Type::Record(before), Type::Record(set)) => {
+                let kept = before.iter().filter(|(n, _)| !set.iter().any(|(m, _)| m == n)).cloned();
+                Type::record(kept.chain(set.iter().cloned()).collect::<Vec<_>>())
+            }
+            (Type::Dyn, _) => Type::Dyn,
+            (other, _) => {
+                let d = Diagnostic::error(
+                    codes::MISMATCH,
+                    format!("only a record can be copied with `...`, found {}", show(other)),
+                    of.span,
+                );
+                self.report(match other {
+                    Type::Option(_) => d.help("look inside the option with `if let x = …`"),
+                    Type::List(_) => d.help("lists are joined with `+`, and `append(xs, x)` adds an item"),
+                    _ => d.help("write the fields of the record"),
+                });
+                Type::Dyn
+            }
+        }
+    }
+
+    /// `if c { a } else { b }` with a value.
+    pub(super) fn if_value(
+        &mut self,
+        bound: Option<&Name>,
+        condition: &Expr,
+        then: &Expr,
+        other: &Expr,
+        want: Option<&Type>,
+    ) -> Type {
+        let first = match bound {
+            None => {
+                self.condition(condition);
+                if let (None, true) = (want, is_empty_list(then) || is_empty_list(other)) {
+                    let (first, second) = self.both(then, other);
+                    return self.joined(vec![(first, then.span), (second, other.span)]);
+                }
+                self.expr(then, want)
+            }
+            Some(name) => {
+                let inside = self.optional(condition);
+                let mark = self.env.mark();
+                self.bind(name, inside);
+                let ty = self.expr(then, want);
+                self.env.undo(mark);
+                ty
+            }
+        };
+        let second = self.expr(other, want);
+        self.joined(vec![(first, then.span), (second, other.span)])
+    }
+
+    /// `match e { a => x, _ => y }` with a value.
+    pub(super) fn match_value(
+        &mut self,
+        whole: Span,
+        of: &Expr,
+        arms: &[ValueArm],
+        want: Option<&Type>,
+    ) -> Type {
+        let variants = self.variants_of(of);
+        let mut cases = Cases::default();
+        let mut values = Vec::new();
+        for arm in arms {
+            self.case(&mut cases, variants.as_deref(), &arm.variants, arm.pattern);
+            values.push((self.expr(&arm.value, want), arm.value.span));
+        }
+        self.exhaustive(&cases, variants.as_deref(), of.span, whole, "null,");
+        self.joined(values)
+    }
+
+    /// The type of a value that is one of these.
+    fn joined(&mut self, values: Vec<(Type, Span)>) -> Type {
+        let mut all: Option<(Type, Span)> = None;
+        for (ty, at) in values {
+            all = match all {
+                None => Some((ty, at)),
+                Some((t, first)) => match join(&t, &ty) {
+                    Some(both) => Some((both, first)),
+                    None => {
+                        self.report(
+                            Diagnostic::error(
+                                codes::BRANCHES,
+                                format!("the branches give {} and {}", show(&t), show(&ty)),
+                                at,
+                            )
+                            .remark(first, format!("this is {}", show(&t)))
+                            .help("give both the same type; `null` in one of them makes it an option"),
+                        );
+                        Some((Type::Dyn, first))
+                    }
+                },
+            };
+        }
+        all.map_or(Type::Dyn, |(t, _)| t)
+    }
+}
+
+/// Reports `fn`s that call each other, or themselves, in a cycle.
+pub(super) fn circles(program: &Program, decls: &Decls, out: &mut Vec<Diagnostic>) {
+    let mut calls: HashMap<&str, Vec<(&str, Span)>> = HashMap::new();
+    let mut order = Vec::new();
+    for item in &program.items {
+        let Item::Function(p) = item else { continue };
+        let mut called = Vec::new();
+        let mut note = |name: &'_ Name| {
+            if let Some(s) = decls.function(&name.text) {
+                called.push((s.name.text.as_str(), name.span));
+            }
+        };
+        for run in super::runs_in(&p.body) {
+            note(&run.target);
+        }
+        let mut blocks = vec![&p.body];
+        while let Some(block) = blocks.pop() {
+            for stmt in &block.stmts {
+                each_expression(stmt, &mut |e| match &e.kind {
+                    ExprKind::Call(name, _) => note(name),
+                    // A function by its name.
+                    ExprKind::Var(text) => note(&Name { text: text.clone(), span: e.span }),
+                    _ => {}
+                });
+                blocks.extend(crate::exits::blocks_of(stmt));
+            }
+        }
+        calls.insert(&p.name.text, called);
+        order.push(&*p.name.text);
+    }
+    let mut done: HashSet<&str> = HashSet::new();
+    for start in order {
+        let mut path: Vec<(&str, usize)> = vec![(start, 0)];
+        while let Some((name, next)) = path.last_mut() {
+            let name = *name;
+            let call = calls.get(name).and_then(|c| c.get(*next)).copied();
+            *next += 1;
+            let Some((target, span)) = call else {
+                done.insert(name);
+                path.pop();
+                continue;
+            };
+            if let Some(at) = path.iter().position(|(n, _)| *n == target) {
+                let circle: Vec<&str> = path[at..].iter().map(|(n, _)| *n).chain([target]).collect();
+                let message = match circle.len() {
+                    2 => format!("fn `{target}` calls itself"),
+                    _ => format!("these functions call themselves: {}", circle.join(" → ")),
+                };
+                out.push(
+                    Diagnostic::error(codes::FUNCTION_RECURSION, message, span)
+                        .help("a `fn` always ends: repeat with `for`, `while … max n` or `fold`")
+                        .help("a pipeline may call itself if it counts down"),
+                );
+            } else if !done.contains(target) {
+                path.push((target, 0));
+            }
+        }
+    }
+}
+
+/// Calls `f` with every expression that is directly in a statement, and with all inside of it.
+fn each_expression<'a>(stmt: &'a ast::Stmt, f: &mut dyn FnMut(&'a Expr)) {
+    use ast::StmtKind::{Assert, For, Guard, If, IfLet, Let, Match, Return, Run, While};
+    match &stmt.kind {
+        Let(_, _, e)
+        | If(e, ..)
+        | IfLet(_, e, ..)
+        | While(e, ..)
+        | For(_, e, _)
+        | Match(e, _)
+        | Assert(e, _)
+        | Guard(_, e, _)
+        | Return(e) => e.walk(f),
+        Run(run) => match &run.args {
+            Args::Named(args) => args.iter().for_each(|(_, e)| e.walk(f)),
+            Args::Positional(args) => args.iter().for_each(|e| e.walk(f)),
+        },
+        _ => {}
+    }
+}
