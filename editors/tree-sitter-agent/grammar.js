@@ -46,6 +46,8 @@ module.exports = grammar({
     [$._name, $.match_expression],
     [$._statement, $.value_block],
     [$.block, $.value_block],
+    [$.block, $.record],
+    [$.match, $._name, $.match_expression],
   ],
 
   rules: {

@@ -25,6 +25,37 @@ pub(super) struct Function {
     pub(super) ty: fn(&[Type]) -> Option<Type>,
 }
 
+/// The function of the language for a name of another language.
+pub(super) fn known_as(name: &str) -> Option<&'static str> {
+    Some(match name {
+        "len" | "size" | "count_of" => "length",
+        "push" | "add" => "append",
+        "includes" | "has" | "indexOf" => "contains",
+        "startsWith" | "startswith" => "starts_with",
+        "endsWith" | "endswith" => "ends_with",
+        "toUpperCase" | "uppercase" => "upper",
+        "toLowerCase" | "lowercase" => "lower",
+        "strip" => "trim",
+        "reduce" => "fold",
+        "sorted" => "sort",
+        "reversed" => "reverse",
+        "groupBy" => "group_by",
+        "sortBy" | "orderBy" => "sort_by",
+        "replaceAll" => "replace",
+        "padStart" | "rjust" | "zfill" => "pad_start",
+        "padEnd" | "ljust" => "pad_end",
+        "toFixed" => "fixed",
+        "flat" => "flatten",
+        "some" => "any",
+        "every" => "all",
+        "distinct" | "uniq" => "unique",
+        "str" | "toString" => "to_string",
+        "int" | "float" | "parseInt" | "parseFloat" => "to_number",
+        "substring" | "substr" => "slice",
+        _ => return None,
+    })
+}
+
 fn is(t: &Type, want: &Type) -> bool {
     t.is_subtype(want)
 }

@@ -76,7 +76,8 @@ impl Checker<'_> {
             run.target.span,
         );
         let candidates = self.decls.callables.keys().chain(self.decls.tools.keys()).map(String::as_str);
-        let d = match nearest(name, candidates.chain(functions::function_names())) {
+        let near = nearest(name, candidates.chain(functions::function_names()));
+        let d = match functions::known_as(name).or(near) {
             Some(near) => suggest(d, near),
             None if self.decls.agents.contains_key(name) => {
                 d.help(format!("`{name}` is an agent; run a task and add `by {name}`"))

@@ -397,8 +397,14 @@ impl Checker<'_> {
                     name.span,
                 )
                 .remark(base.span, format!("of type {}", show(other)));
+                let function = Some(&*name.text)
+                    .filter(|n| functions::function_names().any(|f| f == *n))
+                    .or_else(|| functions::known_as(&name.text));
                 self.report(match other {
                     Type::Option(_) => d.help("look inside the option with `if let x = …`"),
+                    Type::List(_) | Type::Str | Type::Num if function.is_some() => {
+                        d.help(format!("a function is called: `.{}()`", function.unwrap_or_default()))
+                    }
                     Type::List(_) => d.help("an item of a list is reached with `[0]`"),
                     _ => d.help(format!("remove `.{}`", name.text)),
                 });
@@ -748,7 +754,9 @@ impl Checker<'_> {
                     name.span,
                 );
                 let guards = if self.in_guard { predicate::tests().collect() } else { Vec::new() };
-                match nearest(&name.text, functions::function_names().chain(guards)) {
+                match functions::known_as(&name.text)
+                    .or_else(|| nearest(&name.text, functions::function_names().chain(guards)))
+                {
                     _ if predicate::test(&name.text).is_some() => {
                         d.help(format!("`{}` can be said in the condition of a `guard` only", name.text))
                     }

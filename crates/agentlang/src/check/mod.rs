@@ -242,8 +242,8 @@ impl Checker<'_> {
     // ----- expressions -----
 }
 
-/// Returns true if a value of the type may be or hold a number that the program has computed. Data of any shape
-/// comes from outside, and its numbers are decimals.
+/// Returns true if a value of the type may be or hold a number that the program has computed. Data of any
+/// shape comes from outside, and its numbers are decimals.
 pub(super) fn holds_numbers(ty: &Type) -> bool {
     stacker::maybe_grow(64 << 10, 1 << 20, || match ty {
         Type::Num => true,

@@ -155,8 +155,9 @@ impl SurfaceLowering<'_> {
         self.b.let_in(vec![(found, list)], choice, at)
     }
 
-    /// `(fix[n] (λagain. λstate. if index < length items then again {value: f value item, index: index + 1} else
-    /// state)) {value: start, index: 0}`, of which the value is taken. The list bounds the rounds, as in `for`.
+    /// `(fix[n] (λagain. λstate. if index < length items then again {value: f value item, index: index + 1}
+    /// else state)) {value: start, index: 0}`, of which the value is taken. The list bounds the rounds, as in
+    /// `for`.
     fn fold(&mut self, list: &Expr, start: &Expr, f: &Expr, taint: Taint, at: Span) -> TermId {
         let (bound, origin) = match self.length(list) {
             // The last round gives the state.

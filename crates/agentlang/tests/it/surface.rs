@@ -135,6 +135,43 @@ fn the_suite_says_what_is_found() {
     assert!(wrong.is_empty(), "\n{wrong}");
 }
 
+/// `// Help: text` above an expected finding is how its help begins.
+#[test]
+fn the_suite_says_which_hints_are_given() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../suite/agent");
+    let mut all = Vec::new();
+    files(&root, &mut all);
+    let (mut wrong, mut compared) = (String::new(), 0);
+    for path in all {
+        let text = std::fs::read_to_string(&path).unwrap();
+        let (sources, _, found) = found_at(&path.display().to_string(), &text, Files::default());
+        let mut waiting: Vec<&str> = Vec::new();
+        for (i, line) in text.lines().enumerate() {
+            if let Some(help) = line.trim().strip_prefix("// Help: ") {
+                waiting.push(help);
+                continue;
+            }
+            if line.trim().starts_with("// Error: ") || line.trim().starts_with("// Warning: ") {
+                continue;
+            }
+            for help in waiting.drain(..) {
+                compared += 1;
+                let here = |d: &&diagnostics::Diagnostic| {
+                    let span = d.span.unwrap();
+                    span.file == FileId(0)
+                        && sources.get(span.file).unwrap().line_column(span.start).line == i as u32 + 1
+                };
+                let helps: Vec<&str> =
+                    found.iter().filter(here).flat_map(|d| d.help.iter().map(|h| &**h)).collect();
+                if !helps.iter().any(|h| h.starts_with(help)) {
+                    wrong += &format!("{}:{}: no help {help:?}, but {helps:?}\n", path.display(), i + 1);
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty() && compared >= 40, "{compared} hints\n{wrong}");
+}
+
 fn late(request: &machine::Request) -> Result<Response, String> {
     if request.deadlines.is_empty() {
         return Err(format!("{:?} has no time limit", request.call));

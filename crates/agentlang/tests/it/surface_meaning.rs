@@ -482,8 +482,8 @@ impl Choices<'_> {
         self.plain_number()
     }
 
-    /// A number without a function of a list: the items of a list are looked at as branches are, so the requests
-    /// of a `parallel` around it may come in another order.
+    /// A number without a function of a list: the items of a list are looked at as branches are, so the
+    /// requests of a `parallel` around it may come in another order.
     fn plain_number(&mut self) -> String {
         match self.below(7) {
             0 => format!("{} + {}", self.var(), self.var()),

@@ -763,8 +763,8 @@ pub enum ExprKind {
     Call(Name, Vec<Expr>),
     /// `x => e` or `(x, y) => e`
     Lambda(Vec<Name>, Box<Expr>),
-    /// `if e { e } else { e }` or `if let x = e { e } else { e }`; both branches are blocks, or the second is an
-    /// `if`
+    /// `if e { e } else { e }` or `if let x = e { e } else { e }`; both branches are blocks, or the second is
+    /// an `if`
     If(Option<Name>, Box<Expr>, Box<Expr>, Box<Expr>),
     /// `match e { a => e, _ => e }`
     Match(Box<Expr>, Vec<ValueArm>),

@@ -96,6 +96,20 @@ pub fn lex(file: FileId, text: &str, from: usize, to: usize) -> Tokens {
             at = end;
             continue;
         }
+        // Comments of other languages: one report, and what they say is skipped.
+        if c == '#' || rest.starts_with("/*") {
+            let end = match c {
+                '#' => at + rest.find(['\n', '\r']).unwrap_or(rest.len()),
+                _ => at + rest.find("*/").map_or(rest.len(), |n| n + 2),
+            };
+            let mark = if c == '#' { "#" } else { "/*" };
+            out.diagnostics.push(
+                Diagnostic::error("A001", format!("`{mark}` means nothing here"), span(at, at + mark.len()))
+                    .help("comments begin with `--` or `//`"),
+            );
+            at = end;
+            continue;
+        }
         let start = at;
         let token = if rest.starts_with("f\"") {
             at = string_end(file, text, at + 1, &mut out);
@@ -147,7 +161,7 @@ pub fn lex(file: FileId, text: &str, from: usize, to: usize) -> Tokens {
                     || PUNCTUATION.iter().any(|p| p.starts_with(c))
             };
             at += rest.find(known).unwrap_or(rest.len()).max(c.len_utf8());
-            out.diagnostics.push(unexpected(&text[start..at], span(start, at)));
+            out.diagnostics.push(unexpected(&text[start..at], text.get(at..).unwrap_or(""), span(start, at)));
             Token::Bad
         };
         out.tokens.push(Lexed { token, start: start as u32, end: at as u32, first_on_line });
@@ -178,14 +192,24 @@ fn other_quoted(text: &str) -> Option<usize> {
     Some(quote.len_utf8() + length + end.len_utf8())
 }
 
-fn unexpected(junk: &str, span: Span) -> Diagnostic {
+fn unexpected(junk: &str, after: &str, span: Span) -> Diagnostic {
     let shown: String = junk.chars().take(20).collect();
     let found = Diagnostic::error("A001", format!("`{shown}` means nothing here"), span);
     match junk.chars().next() {
         Some('\'' | '`' | '“' | '”' | '‘' | '’') => {
             found.help("strings are written in double quotes: `\"text\"`")
         }
-        Some('#') => found.help("comments begin with `--` or `//`"),
+        Some('?') if after.starts_with('.') => {
+            found.help("look inside an option with `if let x = … { … }`, or give another value: `x ?? …`")
+        }
+        Some('?') if after.starts_with(':') => {
+            found.help("a value that may be missing has the type `Option[Type]`: `name: Option[Type]`")
+        }
+        Some('?') => found.help(
+            "a choice is written `if c { a } else { b }`, and a type whose values may be missing `Option[Type]`",
+        ),
+        Some('@') => found.help("there are no decorators: say what something does after its result type"),
+        Some('$') => found.help("a variable is written `x`, and `{x}` in an f-string"),
         Some('&') => found.help("`and` is written `&&`"),
         _ => found.help("remove it; text is between double quotes"),
     }

@@ -219,26 +219,132 @@ impl Parser<'_> {
                 "approval is asked for by the policy: write `approve = true` under `[tools.NAME]` of the policy file",
             );
         }
-        if what == "a statement" {
-            return match self.word_ahead(0)? {
-                "elif" | "elsif" | "elseif" => Some("write `else if`"),
-                "for" => Some("a loop has no parentheses: `for x in list { … }`"),
+        let before = self.at.checked_sub(1).map_or("", |i| self.text_of(self.tokens[i]));
+        let word = self.word_ahead(0).unwrap_or("");
+        let is = |p: &str| self.at(p);
+        match what {
+            "a statement" => return self.statement_slip(word),
+            "a type" if is("{") => return Some("a record type is written `Obj{ name: Type }`"),
+            "a type" if self.now() == Token::Str => {
+                return Some("a choice of texts is an enum: `enum Name { first, second }`");
+            }
+            "a name for the message" if is("(") => {
+                return Some("write `catch why { … }`, without parentheses");
+            }
+            "an expression" if is("=") && matches!(before, "==" | "!=") => {
+                return Some("`==` and `!=` compare values of one type; there is no `===`");
+            }
+            "an expression" if is("=") => return Some("write `let x = x + …;` to change a variable"),
+            "an expression" if is(">") && before == "<" => return Some("`<>` is written `!=`"),
+            "an expression" if is("|") || is("||") => return Some("a function is written `x => …`"),
+            "an expression" if is("*") && before == "*" => {
+                return Some("there is no `**`: multiply, or use `fold` over a `range`");
+            }
+            _ => {}
+        }
+        if what.starts_with("`->` ") && (is("=>") || is(":")) {
+            return Some("write `->` before the result type");
+        }
+        if what.starts_with("`=>` ") {
+            return match before {
+                "case" => Some("a case is the variant alone: `red => …`"),
+                _ if is("->") || is(":") => Some("write `=>` after the pattern"),
                 _ => None,
             };
         }
-        if !(what == "`{`" || what.starts_with("`;` ")) {
+        if what.starts_with("`in` ") && word == "of" {
+            return Some("write `for x in xs { … }`");
+        }
+        if what.starts_with("`with` ") && is("(") {
+            return Some("write `run name with { parameter: value }`, or `name(value)` without `run`");
+        }
+        if what.starts_with("`:` ") && is("=") {
+            return Some("a key and its value are written `key: value`");
+        }
+        if what.starts_with("`=` ") && matches!(before, "mut" | "const" | "var") {
+            return Some("write `let name = …;`: `let` also gives a variable a new value");
+        }
+        if what.starts_with("`,` or ") {
+            let parameters = what.ends_with("the parameters");
+            return match before {
+                "lambda" => Some("a function is written `x => …`"),
+                _ if is("->") => Some("a function is written `x => …`"),
+                _ if parameters && is("=") => {
+                    Some("a parameter has no default: give the argument at each call")
+                }
+                _ if is("|") && (parameters || what.ends_with("this type")) => {
+                    Some("a value that may be null has the type `Option[Type]`")
+                }
+                _ if what.ends_with("the arguments") && (is(":") || is("=")) => {
+                    Some("arguments by name are written `run name with { parameter: value }`")
+                }
+                _ if matches!(word, "for") => Some("write `xs.map(x => …)`"),
+                _ => None,
+            };
+        }
+        if !(what == "`{`" || what.starts_with("`{` ") || what.starts_with("`;` ")) {
             return None;
         }
-        if self.at("=") {
+        if is("=") {
             return Some("write `==` to compare; only `let` gives a variable a value");
         }
-        let before = self.at.checked_sub(1).map(|i| self.text_of(self.tokens[i]));
-        match (self.word_ahead(0), before) {
-            (Some("and"), _) => Some("`and` is written `&&`"),
-            (Some("or"), _) => Some("`or` is written `||`"),
-            (_, Some("not")) => Some("`not` is written `!`"),
+        if is(":") && what.starts_with("`{`") {
+            return Some("a block stands in braces: `if c { … }`");
+        }
+        match (word, before) {
+            ("and", _) => Some("`and` is written `&&`"),
+            ("or", _) => Some("`or` is written `||`"),
+            ("is", _) => Some("compare with `==`: `x == null`"),
+            ("not", _) => Some("write `!contains(xs, x)`"),
+            ("in", _) => Some("write `contains(xs, x)`"),
+            ("then" | "do", _) => Some("a block stands in braces: `if c { … }`"),
+            ("if", _) => Some("a choice is written `if c { a } else { b }`"),
+            ("of", "for") => Some("write `for x in xs { … }`"),
+            (_, "not") => Some("`not` is written `!`"),
+            (_, "await" | "async") => Some("there is no `await`: a call waits for its result"),
+            (_, "run") => Some(
+                "a call is a statement of its own: `let result = run name with { … };`, then `return result;`",
+            ),
+            (_, "lambda") => Some("a function is written `x => …`"),
+            (_, "new") => Some("a record is written `{ field: value }`"),
+            (_, "typeof") => Some("types are known before the run: remove it"),
             _ => None,
         }
+    }
+
+    /// Returns a hint for a statement of another language.
+    fn statement_slip(&self, word: &str) -> Option<&'static str> {
+        let next = |ahead: usize, p: &str| matches!(self.peek(ahead).token, Token::Punct(q) if q == p);
+        Some(match word {
+            "elif" | "elsif" | "elseif" => "write `else if`",
+            "for" => "a loop has no parentheses: `for x in list { … }`",
+            "foreach" | "forEach" => "write `for x in list { … }`",
+            "const" | "var" | "val" | "final" => "write `let name = …;`",
+            "def" | "function" | "func" => {
+                "a function is declared outside of the pipeline: `fn name(x: Type) -> Type { … }`"
+            }
+            "fn" => "a `fn` is declared outside of the pipeline",
+            "switch" | "case" => "write `match x { first => { … } _ => { … } }`",
+            "raise" | "throw" => "an error is `assert condition, \"message\";`",
+            "except" | "finally" => "write `try { … } catch why { … }`",
+            "pass" => "an empty block is `{ }`",
+            "print" | "println" | "console" | "printf" => {
+                "nothing is printed: a pipeline returns its result, and a test says what must hold with `assert`"
+            }
+            "await" | "async" => "there is no `await`: a call waits for its result: `let x = name(…);`",
+            "run" => "a call is written `let name = run task with { … };`",
+            "import" | "from" | "require" => "files are imported outside of pipelines: `use \"file.agent\";`",
+            "del" | "delete" => "nothing is deleted: `filter` gives a list without some items",
+            _ if next(1, "+") && next(2, "+") => "write `let n = n + 1;`",
+            _ if next(1, "-") && next(2, "-") => "write `let n = n - 1;`",
+            _ if next(2, "=")
+                && ["+", "-", "*", "/", "%", "&&", "||", "??", "|"].iter().any(|op| next(1, op)) =>
+            {
+                "write the operation out: `let x = x + …;`"
+            }
+            _ if next(1, ":") && next(2, "=") => "write `let name = …;`",
+            _ => return None,
+        })
     }
 
     fn expect(&mut self, p: &'static str, after: &str) -> bool {
@@ -247,6 +353,11 @@ impl Parser<'_> {
         }
         let d = self.expected(&format!("`{p}` {after}"));
         self.report(d);
+        // One arrow for the other, or a colon: what follows is read as if it were right.
+        if (p == "->" && (self.at("=>") || self.at(":"))) || (p == "=>" && (self.at("->") || self.at(":"))) {
+            self.bump();
+            return true;
+        }
         false
     }
 
@@ -619,6 +730,16 @@ impl Parser<'_> {
         if !keywords::is(&word, Role::Item) {
             let mut d = self.expected("a declaration");
             d = match (&*word, nearest(&word, keywords::words(Role::Item))) {
+                ("def" | "function" | "func" | "fun" | "async" | "procedure", _) => d.help(
+                    "a function is `fn name(x: Type) -> Type { … }`; what calls tasks and tools is a `pipeline`",
+                ),
+                ("class" | "struct" | "interface" | "record" | "dataclass", _) => {
+                    d.help("a record type is `type Name = Obj{ field: Type };`")
+                }
+                ("import" | "from" | "require" | "include", _) => d.help("write `use \"file.agent\";`"),
+                ("const" | "var" | "val", _) => {
+                    d.help("a value stands in a pipeline: `let name = …;`; outside it is a `fn name() -> Type { … }`")
+                }
                 (w, _) if keywords::is(w, Role::Statement) => d.help("statements stand inside `pipeline name(…) -> Type { … }`"),
                 (_, Some(near)) => d.help(format!("did you mean `{near}`?")),
                 _ if self.at("}") => d.help("there is one `}` too many here or above"),
@@ -1117,6 +1238,31 @@ impl Parser<'_> {
             _ => false,
         };
         if !generic {
+            let other = match &*name.text {
+                "Array" | "list" | "Sequence" | "Vec" | "Set" | "Iterable" => Some("List"),
+                "Optional" | "Maybe" | "Nullable" => Some("Option"),
+                _ => None,
+            };
+            if let (Some(right), true) = (other, self.at("[") || self.at("<")) {
+                let d = Diagnostic::error("A010", format!("there is no type `{}[…]`", name.text), name.span)
+                    .help(format!("write `{right}[Type]`"));
+                self.report(d);
+                let close = if self.at("[") { "]" } else { ">" };
+                self.bump();
+                let inner = self.ty();
+                self.eat(close);
+                return Some(wrap(right, inner));
+            }
+            if self.at("[") && matches!(self.peek(1).token, Token::Punct("]")) {
+                let d = self
+                    .expected("the end of the type")
+                    .help(format!("a list is written `List[{}]`", name.text));
+                self.report(d);
+                self.bump();
+                self.bump();
+                let inner = TypeExpr { kind: TypeKind::Name(name.text), span: name.span };
+                return Some(TypeKind::List(Box::new(inner)));
+            }
             return Some(TypeKind::Name(name.text));
         }
         if self.at("<") {
@@ -1360,7 +1506,7 @@ impl Parser<'_> {
                         self.lost = vec![name];
                         d.help(format!("write `let {word} = …;`"))
                     }
-                    Token::Punct("(") if !word.is_empty() && word != "for" => {
+                    Token::Punct("(") if !word.is_empty() && self.statement_slip(&word).is_none() => {
                         d.help(format!("a call is written `let name = {word}(…);`"))
                     }
                     _ => match nearest(&word, keywords::words(Role::Statement)) {
