@@ -410,10 +410,10 @@ fn messages_that_are_looked_at_are_part_of_a_result() {
     }
 }
 
-/// A function that has a label reads its argument there, a tool that has one does not; both were called
-/// equal.
+/// A labeled tool reads its argument at its label, as a labeled function does. No law says so: the verdict is
+/// unknown.
 #[test]
-fn a_tool_is_not_the_function_that_calls_it() {
+fn a_labeled_tool_reads_its_argument_at_its_label() {
     let tool = "tool t(x: Num @ trusted) -> Num pure control untrusted secret\n";
     let program = |f: &str| lam(&format!("{tool}([\"U\"]: {f}) 4"));
     let asks = |code: Code| {
@@ -422,7 +422,7 @@ fn a_tool_is_not_the_function_that_calls_it() {
     };
     let (bare, around) = (program("tool[t]"), program(r"(\x. tool[t] x)"));
     assert_eq!(equivalent(&bare, &around), Verdict::Unknown);
-    assert_eq!((asks(bare), asks(around)), (true, false));
+    assert_eq!((asks(bare), asks(around)), (false, false));
     for same in [r"id >> tool[t]", r"tool[t] >> id", r"\x. (\y. tool[t] y) x"] {
         assert!(
             matches!(
