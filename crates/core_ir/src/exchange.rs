@@ -328,14 +328,16 @@ impl ExchangeWriter<'_> {
             o["plain"] = t.plain.iter().map(|(n, p)| (n.to_string(), Value::from(p.as_str()))).collect();
         }
         if !t.pattern.is_empty() {
-            o["pattern"] = t.pattern.iter().map(|(n, p)| (n.to_string(), Value::from(p.as_str()))).collect();
+            let patterns = t.pattern.iter().map(|(n, p)| (n.clone(), Data::str(p.as_str())));
+            o["pattern"] = data_json(&Data::record(patterns));
         }
         if !t.completes.is_empty() {
             o["completes"] = t.completes.iter().map(|n| Value::from(&**n)).collect();
         }
         if !t.includes.is_empty() {
-            let names = |all: &[Name]| all.iter().map(|n| Value::from(&**n)).collect::<Value>();
-            o["includes"] = t.includes.iter().map(|(n, who)| (n.to_string(), names(who))).collect();
+            let names = |all: &[Name]| Data::list(all.iter().map(|n| Data::str(&**n)));
+            let includes = t.includes.iter().map(|(n, who)| (n.clone(), names(who)));
+            o["includes"] = data_json(&Data::record(includes));
         }
         if let Some(most) = t.at_most {
             o["at_most"] = whole_json(most);

@@ -18,6 +18,17 @@ fn read_back(text: &str) -> Result<Code, TestCaseError> {
     }
 }
 
+/// `$` marks forms of data in the exchange format; as the name of a parameter it was taken for one.
+#[test]
+fn parameters_that_begin_with_a_dollar_are_exchanged() {
+    let text = r#"tool t() -> Dyn write pattern {"$v": "[a-z]"} includes {"$v": ["x"]}"#.to_string() + "\n1";
+    let mut sources = Sources::new();
+    let file = sources.add("a.lam", text.as_str());
+    let code = parse(file, &text, &Globals::none(), Options::PROGRAM).code.unwrap();
+    let back = exchange::from_json(&exchange::to_json(&code, &sources), &Globals::none());
+    assert!(back.unwrap().code == code);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
 
