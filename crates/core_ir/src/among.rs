@@ -156,9 +156,9 @@ impl Among {
         (fields.len() == known && !params.is_empty()).then_some(Among { source, params })
     }
 
-    /// What the arguments could have been chosen from, if they are in the set. `items` are those of the
-    /// source: tokens of the request, items of a result. `args` are in the order of [`Among::params`]. Several
-    /// parameters are chosen by one item.
+    /// Returns the number of choices that the arguments are one of, if they are in the set. `items` are those
+    /// of the source: tokens of the request, items of a result. `args` are in the order of
+    /// [`Among::params`]. Several parameters are chosen by one item.
     ///
     /// A list is in a set if it is an element, or if it has between one and [`MAX_CHOSEN_ITEMS`] items and
     /// each is an element.
@@ -317,11 +317,10 @@ fn add_values<'d>(data: &'d Data, path: &[SetStep], result: &Type, out: &mut Has
     while let Some((data, path)) = rest.pop() {
         match (data, path) {
             (Data::List(items), _) => rest.extend(items.iter().map(|item| (item, path))),
-            (one, []) => {
-                if ty.check(one).is_ok() {
-                    out.insert(Cow::Borrowed(one));
-                }
+            (one, []) if ty.check(one).is_ok() => {
+                out.insert(Cow::Borrowed(one));
             }
+            (_, []) => {}
             (record, [SetStep::Field(name), path @ ..]) => {
                 rest.extend(record.field(name).map(|field| (field, path)));
             }

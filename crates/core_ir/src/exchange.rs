@@ -9,9 +9,10 @@
 
 use crate::{
     Abs, AbsSugar, Among, Approve, Bound, BoundOrigin, Branch, BuildError, Builder, Catches, Code,
-    Comparison, Data, Delegated, Effect, EffectClass, EffectRow, EnumType, Globals, IfSugar, KeyDecl,
-    LabelSpec, LetSugar, MAX_DATA_DEPTH, Measure, ModelParams, Name, Num, Pattern, Plain, Pred, Prim, Recv,
-    ResultParts, Role, Schema, Slot, StoreDecl, StoreId, Term, TermId, ToolDecl, ToolId, ToolParam, Type,
+    Comparison, Data, Delegated, Effect, EffectClass, EffectRow, EnumType, Globals, IfSugar, Includes,
+    KeyDecl, LabelSpec, LetSugar, MAX_DATA_DEPTH, Measure, ModelParams, Name, Num, Pattern, Plain, Pred,
+    Prim, Recv, ResultParts, Role, Schema, Slot, StoreDecl, StoreId, Term, TermId, ToolDecl, ToolId,
+    ToolParam, Type,
 };
 use diagnostics::{FileId, Sources, Span};
 use serde_json::{Map, Value, json};
@@ -1312,7 +1313,7 @@ impl ExchangeReader {
         }
     }
 
-    fn includes(&mut self, place: &JsonPlace) -> Read<Box<[(Name, Box<[Name]>)]>> {
+    fn includes(&mut self, place: &JsonPlace) -> Read<Includes> {
         match crate::term::includes_from_data(&self.data(place, 0)?) {
             Some(includes) => Some(includes),
             None => self.wrong(place, "expected names of parameters such as {\"body\": [\"to\"]}"),

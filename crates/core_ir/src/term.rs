@@ -727,7 +727,7 @@ pub struct ToolDecl {
     /// Parameters that only complete a call: what a call that succeeds returns doesn't depend on them.
     pub completes: Box<[Name]>,
     /// For these parameters, the parameters that name who must be among the readers of the argument.
-    pub includes: Box<[(Name, Box<[Name]>)]>,
+    pub includes: Includes,
     /// Maximum number of calls in a run that untrusted data decides; the next one ends the run.
     pub at_most: Option<u64>,
     /// A function that decides whether a call may be made: from a record that has, for each argument, `value`
@@ -752,6 +752,9 @@ pub fn patterns_from_data(data: &Data) -> Option<Box<[(Name, Pattern)]>> {
     params.iter().map(|(name, p)| Some((name.clone(), Pattern::new(p.as_str()?).ok()?))).collect()
 }
 
+/// Parameters with those that name whom their readers must include.
+pub type Includes = Box<[(Name, Box<[Name]>)]>;
+
 /// Reads the parameters whose readers other parameters name: `{body: ["to", "cc"], …}`.
 ///
 /// # Examples
@@ -761,7 +764,7 @@ pub fn patterns_from_data(data: &Data) -> Option<Box<[(Name, Pattern)]>> {
 /// let [(body, who)] = &includes_from_data(&data).unwrap()[..] else { panic!("one parameter") };
 /// assert_eq!((&**body, &*who[0]), ("body", "to"));
 /// ```
-pub fn includes_from_data(data: &Data) -> Option<Box<[(Name, Box<[Name]>)]>> {
+pub fn includes_from_data(data: &Data) -> Option<Includes> {
     let Data::Record(params) = data else { return None };
     let names = |data: &Data| match data {
         Data::List(names) if !names.is_empty() => {

@@ -17,7 +17,7 @@ use std::sync::Arc;
 pub struct Choice {
     /// The parameters that are chosen together; mostly one.
     pub params: Vec<Name>,
-    /// What was chosen from.
+    /// Number of choices.
     pub of: SetSize,
 }
 

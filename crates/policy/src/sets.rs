@@ -16,7 +16,7 @@ pub(super) type SetRule = (Among, Span);
 #[derive(Clone, Debug)]
 pub(super) struct Person {
     pub(super) name: Name,
-    /// What it is: `email`, if the table says so.
+    /// Kind of the value, such as `email`, if the table says so.
     pub(super) key: Option<Name>,
     pub(super) value: Name,
 }
@@ -93,7 +93,7 @@ impl PolicyReader {
     }
 
     /// The values of `NAME.KEY` under `[principals]`; `{*}` is each name, or each key.
-    fn values_of(&self, text: &str) -> Result<Box<[Data]>, Diagnostic> {
+    fn values_of(&self, text: &str) -> Result<Box<[Data]>, Box<Diagnostic>> {
         let at = Span { file: self.file, start: 0, end: 0 };
         let (name, key) = text.split_once('.').map_or((text, None), |(name, key)| (name, Some(key)));
         let of_name = |p: &&Person| name == "{*}" || *p.name == *name;
@@ -101,10 +101,11 @@ impl PolicyReader {
         if people().next().is_none() {
             let message = format!("`[principals]` has no `{}` with values", clip(name));
             let d = Diagnostic::error(codes::UNKNOWN_NAME, message, at);
-            return Err(match nearest(name, self.people.iter().map(|p| &*p.name)) {
-                Some(near) => d.help(format!("did you mean `{near}`?")),
-                None => d.help("add it to `[principals]`: `alice = { email = \"alice@example.org\" }`"),
-            });
+            let help = match nearest(name, self.people.iter().map(|p| &*p.name)) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => "add it to `[principals]`: `alice = { email = \"alice@example.org\" }`".into(),
+            };
+            return Err(d.help(help).into());
         }
         let of_key = |p: &&Person| key.is_none_or(|key| key == "{*}" || p.key.as_deref() == Some(key));
         let mut values: Vec<Data> = Vec::new();
@@ -118,10 +119,11 @@ impl PolicyReader {
             let message = format!("no principal has `{}` here", clip(key.unwrap_or_default()));
             let d = Diagnostic::error(codes::UNKNOWN_NAME, message, at);
             let keys = || people().filter_map(|p| p.key.as_deref());
-            return Err(match nearest(key.unwrap_or_default(), keys()) {
-                Some(near) => d.help(format!("did you mean `{near}`?")),
-                None => d.help(HELP),
-            });
+            let help = match nearest(key.unwrap_or_default(), keys()) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => HELP.into(),
+            };
+            return Err(d.help(help).into());
         }
         Ok(values.into())
     }
@@ -148,7 +150,7 @@ impl PolicyReader {
                 (_, Some(who)) => match self.values_of(who) {
                     Ok(values) => Some((AmongSource::Values(values), Vec::new())),
                     Err(d) => {
-                        let d = Diagnostic { span: Some(self.span(value.span())), ..d };
+                        let d = Diagnostic { span: Some(self.span(value.span())), ..*d };
                         self.found.push(d);
                         return Vec::new();
                     }

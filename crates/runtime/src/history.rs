@@ -232,7 +232,7 @@ impl History {
     /// The first recorded answer that may be reused.
     fn find(
         &self,
-        (tool, args, question): (&ToolDecl, &[(Name, Data)], Option<&[Data]>),
+        (tool, args, question): Asked<'_>,
         is_fixed: bool,
         (channel, answer): (Label, Label),
     ) -> Option<usize> {
@@ -266,6 +266,9 @@ impl History {
         })
     }
 }
+
+/// A tool, its arguments, and what an approver is shown where one is asked.
+type Asked<'a> = (&'a ToolDecl, &'a [(Name, Data)], Option<&'a [Data]>);
 
 /// Returns whether a call has no result.
 fn has_failed(response: &Response) -> bool {

@@ -137,7 +137,7 @@ impl Checker<'_> {
             ("map", Some(Type::List(t))) => Some((**t).clone()),
             _ => None,
         };
-        let result = self.applied(f, function, &[item.clone()], inner.as_ref());
+        let result = self.applied(f, function, std::slice::from_ref(&item), inner.as_ref());
         let same = |list: Type| if list == Type::Dyn { Type::list(Type::Dyn) } else { list };
         let items = Type::list(item.clone());
         match f.name {

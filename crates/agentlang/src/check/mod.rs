@@ -156,7 +156,7 @@ struct Checker<'a> {
 #[derive(Clone, Copy)]
 struct Pure {
     place: Span,
-    /// What it is, for messages.
+    /// Kind of the thing, for messages.
     what: &'static str,
 }
 

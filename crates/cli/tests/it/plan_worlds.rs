@@ -1,5 +1,5 @@
-//! Adversarial plans of `suite/plans/adversarial` through the command line, each in two worlds: the calls that
-//! an observer sees, the output and the exit status must not tell which world it was.
+//! Adversarial plans of `suite/plans/adversarial` through the command line, each in two worlds: the calls
+//! that an observer sees, the output and the exit status must not tell which world it was.
 //!
 //! The comments at the top of a plan are those that `crates/plan/tests/it/adversarial.rs` reads.
 #![cfg(unix)]
@@ -65,7 +65,7 @@ fn field<'t>(text: &'t str, name: &str) -> Option<&'t str> {
     text.lines().find_map(|l| l.strip_prefix(&format!("# {name}:")).map(str::trim))
 }
 
-/// What can be seen of a run.
+/// Public part of a run.
 #[derive(Debug)]
 struct Seen {
     status: Option<i32>,

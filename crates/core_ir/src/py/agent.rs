@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::sync::Arc;
 
-/// What the names of these operations begin with.
+/// Beginning of the names of these operations.
 pub(super) const PREFIX: &str = "agent.";
 
 /// Significant digits of a number that no decimal shows exactly, in a text.

@@ -94,8 +94,8 @@ const TOTAL: &[&str] = &[
 /// language `.agent`, whose names begin with `agent.`, give the value itself.
 ///
 /// # Errors
-/// [`PyError::Raise`] for an operand that an operation of `.agent` does not take, [`PyError::Limit`] if a text or
-/// list is larger than `limit` bytes, and [`PyError::Unknown`].
+/// [`PyError::Raise`] for an operand that an operation of `.agent` does not take, [`PyError::Limit`] if a
+/// text or list is larger than `limit` bytes, and [`PyError::Unknown`].
 ///
 /// # Examples
 /// ```

@@ -134,7 +134,7 @@ fn untrusted_data_chooses_out_of_what_is_stated() {
     assert_eq!(site("\"https://shop.example/cart\"", SECRET), "flow");
 }
 
-/// What a call that succeeds returns doesn't depend on the code, and a failure does.
+/// The result of a call that succeeds doesn't depend on the code, and a failure does.
 #[test]
 fn an_argument_that_completes_a_call_is_not_in_its_result() {
     const ORDER: &str = "tool order(id: Str @ untrusted, code: Str @ untrusted) -> Str @ [] write completes [\"code\"] \

@@ -1937,7 +1937,7 @@ impl Parser<'_> {
         (matches!(self.peek(n).token, Token::Punct(")")) && arrow(n + 1)).then_some(n + 1)
     }
 
-    /// What stands after `=>`: an expression, where `{` begins a record if a key follows, and a block if not.
+    /// Parses the part after `=>`: an expression, where `{` begins a record if a key follows, and a block if not.
     fn value_of_arrow(&mut self) -> Option<Expr> {
         let record = match self.peek(1).token {
             Token::Punct("}" | "...") => true,
@@ -2027,9 +2027,8 @@ impl Parser<'_> {
                 let part = keywords::TABLE
                     .iter()
                     .any(|k| k.word == word && matches!(k.role, Role::Clause | Role::Part | Role::Link));
-                !next.first_on_line
-                    && !part
-                    && !(keywords::is_reserved(word) && keywords::is(word, Role::Statement))
+                let begins = keywords::is_reserved(word) && keywords::is(word, Role::Statement);
+                !(next.first_on_line || part || begins)
             }
             // `match (x) { … }` or a call `match(x)`: what follows the bracket decides.
             Token::Punct("(") => {

@@ -6,7 +6,7 @@ use super::lexer::{Bracket, Tok};
 use super::parser::Parser;
 use core_ir::print::{DEFAULT_REPAIR, default_flow};
 use core_ir::{
-    Among, Approve, Comparison, Data, Delegated, Effect, EffectClass, EffectRow, EnumType, KeyDecl,
+    Among, Approve, Comparison, Data, Delegated, Effect, EffectClass, EffectRow, EnumType, Includes, KeyDecl,
     LabelSpec, MAX_DATA_DEPTH, Measure, ModelParams, Name, Pattern, Plain, Pred, ResultParts, Schema,
     StoreDecl, StoreId, ToolDecl, ToolId, ToolParam, Type,
 };
@@ -800,7 +800,7 @@ impl Parser<'_> {
         names.unwrap_or_default()
     }
 
-    fn includes(&mut self) -> Box<[(Name, Box<[Name]>)]> {
+    fn includes(&mut self) -> Includes {
         let start = self.start();
         let includes = core_ir::includes_from_data(&self.data());
         if includes.is_none() {

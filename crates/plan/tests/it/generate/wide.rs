@@ -2,8 +2,8 @@
 //!
 //! In a template, `«a¦b»` is one of its alternatives. `@N @S @L @D @E @T` are expressions: number, text,
 //! list, dictionary, set, condition. `@n @s @A` are a number, a text and a variable of any kind without
-//! quotation marks. `@x` is a fraction that a `float` holds exactly, `@u` a text out of many alphabets, `@i` a
-//! small number, `@C` a class of exceptions, and `@1` to `@9` are new variables.
+//! quotation marks. `@x` is a fraction that a `float` holds exactly, `@u` a text out of many alphabets, `@i`
+//! a small number, `@C` a class of exceptions, and `@1` to `@9` are new variables.
 
 use super::{Kind, Plans};
 
