@@ -1,4 +1,5 @@
-//! Expressions that only compute: calls of `fn`s, functions that are arguments, and `if` and `match` with a value.
+//! Expressions that only compute: calls of `fn`s, functions that are arguments, and `if` and `match` with a
+//! value.
 
 use super::SurfaceLowering;
 use super::taint::Taint;

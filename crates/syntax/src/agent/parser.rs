@@ -1937,7 +1937,8 @@ impl Parser<'_> {
         (matches!(self.peek(n).token, Token::Punct(")")) && arrow(n + 1)).then_some(n + 1)
     }
 
-    /// Parses the part after `=>`: an expression, where `{` begins a record if a key follows, and a block if not.
+    /// Parses the part after `=>`: an expression, where `{` begins a record if a key follows, and a block if
+    /// not.
     fn value_of_arrow(&mut self) -> Option<Expr> {
         let record = match self.peek(1).token {
             Token::Punct("}" | "...") => true,
