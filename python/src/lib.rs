@@ -288,7 +288,8 @@ impl Program {
     }
 
     /// Begins a run. `told` is called with a JSON text for each event, if it is there, and `ended` with one
-    /// at the end; both from other threads.
+    /// at the end; both from other threads. With an exchange it is a run of its last plan, and the outcome
+    /// has the prompt for another one, if there may be one (`next`).
     fn start(
         &self,
         pipeline: Option<String>,
@@ -296,11 +297,17 @@ impl Program {
         world: &World,
         told: Option<Py<PyAny>>,
         ended: Py<PyAny>,
+        planning: Option<Py<Planning>>,
     ) -> PyResult<Run> {
         // Mistakes are said at once, where that is possible.
         let name = self.pipeline(pipeline.as_deref()).map_err(|e| failure(&e))?.name().to_string();
         let input = parsed(&input)?;
-        let (program, world) = (self.0.clone(), world.0.clone());
+        let program = self.0.clone();
+        let planning = planning.map(|planning| planning.get().0.clone());
+        let world = match &planning {
+            Some(planning) => exchange_of(planning).world(&world.0),
+            None => world.0.clone(),
+        };
         let cancel = CancellationToken::new();
         let stop = cancel.clone();
         let run = async move {
@@ -317,15 +324,16 @@ impl Program {
                 let error = pipeline.error_of(&report).map(|e| e.to_json());
                 return Ok::<_, Error>(json!({"report": pipeline.report_json(&report), "error": error}));
             }
+            let next = planning.and_then(|planning| exchange_of(&planning).after(&report));
             // The answer of a plan is bounded by `[output]`.
             Ok(match pipeline.shown(&report) {
                 Some(shown) => {
                     let error = pipeline.error_of(&shown).map(|e| e.to_json());
-                    json!({"report": pipeline.report_json(&shown), "error": error})
+                    json!({"report": pipeline.report_json(&shown), "error": error, "next": next})
                 }
                 None => {
                     let report = entail::withheld(&report.run);
-                    json!({"error": report["error"], "report": report})
+                    json!({"error": report["error"], "report": report, "next": next})
                 }
             })
         };
@@ -356,13 +364,13 @@ impl Program {
 
 /// An exchange with a planner.
 #[pyclass(frozen)]
-struct Planning(Mutex<entail::Planning>);
+struct Planning(Arc<Mutex<entail::Planning>>);
 
 #[pymethods]
 impl Planning {
     /// Begins an exchange, with the settings of the file that `config` names, or else the nearest. `setup` is
     /// a JSON text: `request`, `tools` (`name`, `description`, `takes`, `gives`), `sources`, `unpinned`,
-    /// `policy`, `policy_text`, `max_rounds`, `replan`, `run_refused`, `python_tools`.
+    /// `policy`, `policy_text`, `max_rounds`, `replan`, `replan_errors`, `run_refused`, `python_tools`.
     #[new]
     fn new(py: Python<'_>, config: Option<String>, setup: String) -> PyResult<Planning> {
         let setup = parsed(&setup)?;
@@ -371,7 +379,22 @@ impl Planning {
             let made = runtime()?.block_on(entail::Planning::new(&settings, setup_of(&setup)));
             made.map_err(|e| failure(&e))
         });
-        Ok(Planning(Mutex::new(made?)))
+        Ok(Planning(Arc::new(Mutex::new(made?))))
+    }
+
+    /// An exchange that goes on from here, for a run of its own.
+    fn again(&self, py: Python<'_>) -> Planning {
+        py.detach(|| Planning(Arc::new(Mutex::new(self.exchange().again()))))
+    }
+
+    /// Errors of runs that the planner was told, and the usage of all runs, as a JSON text; an empty object
+    /// if it was told nothing.
+    fn told(&self, py: Python<'_>) -> String {
+        py.detach(|| {
+            let mut told = json!({});
+            self.exchange().add_told(&mut told);
+            told.to_string()
+        })
     }
 
     /// The prompt for the first plan.
@@ -405,8 +428,12 @@ impl Planning {
 
 impl Planning {
     fn exchange(&self) -> MutexGuard<'_, entail::Planning> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        exchange_of(&self.0)
     }
+}
+
+fn exchange_of(planning: &Mutex<entail::Planning>) -> MutexGuard<'_, entail::Planning> {
+    planning.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A plan as a JSON text, and as a program if it compiles.
@@ -423,6 +450,7 @@ fn described(plan: entail::Plan) -> (String, Option<Program>) {
 fn setup_of(json: &Value) -> entail::PlanSetup {
     let text = |json: &Value, name: &str| json.get(name).and_then(Value::as_str).map(String::from);
     let list = |name: &str| json.get(name).and_then(Value::as_array).into_iter().flatten();
+    let number = |name: &str| json[name].as_u64().map(|n| u32::try_from(n).unwrap_or(u32::MAX));
     let tool = |json: &Value| entail::PlanTool {
         name: text(json, "name").unwrap_or_default(),
         description: text(json, "description"),
@@ -437,8 +465,8 @@ fn setup_of(json: &Value) -> entail::PlanSetup {
         policy: text(json, "policy").map(Into::into),
         policy_text: text(json, "policy_text"),
         max_rounds: json["max_rounds"].as_u64(),
-        replan: json["replan"].as_u64().map(|n| u32::try_from(n).unwrap_or(u32::MAX)),
-        replan_errors: None,
+        replan: number("replan"),
+        replan_errors: number("replan_errors"),
         run_refused: json["run_refused"] == true,
         python_tools: json["python_tools"] == true,
     }

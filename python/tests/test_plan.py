@@ -525,3 +525,71 @@ def test_json_of_a_result_is_what_the_command_line_writes() -> None:
     assert result.details["result"] == result.answer
 
 
+
+
+class Planner:
+    """A planner that gives these plans, one after the other."""
+
+    def __init__(self, *plans: str) -> None:
+        self.plans = list(plans)
+        self.prompts: list[str] = []
+
+    def __call__(self, prompt: str) -> str:
+        self.prompts.append(prompt)
+        return self.plans.pop(0)
+
+
+def test_another_plan_follows_an_error_if_that_is_asked_for() -> None:
+    bank, read = Bank(), []
+
+    def read_mail(number: int = 1) -> str:
+        read.append(number)
+        return f"{number}: {INJECTED}"
+
+    first = "mail = read_mail(2)\npay('bob', 5)\nprint(int(mail))"
+    second = "pay('bob', 5)\nprint(len(read_mail(3)))"
+
+    def run(errors: int) -> tuple[Planner, entail.PlanResult]:
+        planner = Planner(first, second)
+        policy = {"tools": {**POLICY["tools"], "read_mail": {"effect": "read"}}}
+        tools = {"read_mail": read_mail, "pay": bank.pay}
+        plan = entail.plan("Pay bob", planner=planner, tools=tools, policy=policy, replan_errors=errors)
+        return planner, asyncio.run(plan.run(check=False))
+
+    planner, result = run(0)
+    assert result.error is not None and len(planner.prompts) == 1 and result.told == [] and result.bits == 0
+    bank.paid.clear()
+    read.clear()
+    planner, result = run(1)
+    assert result.error is None and result.answer == str(len(f"3: {INJECTED}"))
+    [told] = result.told
+    assert (told.code, told.line, told.made) == ("ValueError", 3, [(2, "pay")])
+    assert result.bits == told.bits > 0 and result.details["bits"] == result.bits
+    assert result.plans == [first, second]
+    assert "line 3: ValueError" in planner.prompts[1] and INJECTED not in planner.prompts[1]
+    # The payment was made once, and was the same call.
+    assert bank.paid == [("bob", 5)] and read == [2, 3]
+    assert [c.tool for c in result.calls] == ["read_mail", "pay", "read_mail"]
+    assert result.usage.tool_calls == 3
+
+
+def test_each_run_of_a_plan_begins_anew() -> None:
+    async def planner(prompt: str) -> str:
+        return "print('again')" if "ended with an error" in prompt else "print(int(read_mail()))"
+
+    async def main() -> None:
+        plan = entail.plan("Read", tools=[read_mail], policy=POLICY, planner=planner, replan_errors=1)
+        for _ in range(2):
+            result = await plan.run()
+            assert (result.answer, len(result.told), len(result.calls)) == ("again", 1, 1)
+
+    asyncio.run(main())
+
+
+def test_a_planner_that_writes_nothing_that_can_run_leaves_the_error() -> None:
+    planner = Planner("print(int(read_mail()))", "import os", "import os", "import os")
+    plan = entail.plan("Read", tools=[read_mail], policy=POLICY, planner=planner, replan_errors=1)
+    with pytest.raises(entail.RunError) as failed:
+        asyncio.run(plan.run())
+    assert failed.value.message.startswith("ValueError")
+    assert failed.value.result is not None and len(failed.value.result.told) == 1 and planner.plans == []

@@ -24,7 +24,7 @@ from entail import _entail
 from entail._entail import VERSION as __version__
 from entail._found import Error, Finding, Place, ProgramError, RunError
 from entail._model import Call, Model, Reply
-from entail._plan import Flow, PlanResult, PlanRun, Question, ToolCalled, plan
+from entail._plan import Flow, PlanResult, PlanRun, Question, ToldError, ToolCalled, plan
 from entail._program import Approval, Cost, Interval, Pipeline, Program, Report, Usage, from_source, lint, load
 from entail._tools import Tool, tool
 
@@ -52,6 +52,7 @@ __all__ = [
     "Reply",
     "Report",
     "RunError",
+    "ToldError",
     "Tool",
     "ToolCalled",
     "Usage",

@@ -83,6 +83,22 @@ class ToolCalled:
 
 
 @dataclass(frozen=True)
+class ToldError:
+    """What the planner was told of a run that ended with an error."""
+
+    #: Names the run.
+    run: str
+    #: The code of the error, or the class of its exception; one of a finite list.
+    code: str
+    #: The line of the plan.
+    line: int | None
+    #: Calls that were made and may have changed something: lines and tools.
+    made: list[tuple[int, str]]
+    #: How much of it untrusted data may have chosen, in bits.
+    bits: float
+
+
+@dataclass(frozen=True)
 class PlanResult:
     """The outcome of a plan."""
 
@@ -101,6 +117,12 @@ class PlanResult:
     run: str
     #: Why the plan failed, if it did.
     error: RunError | None
+    #: The plans that were run, the last one at the end.
+    plans: list[str]
+    #: Errors of earlier plans that the planner was told, in order.
+    told: list[ToldError]
+    #: How much of that untrusted data may have chosen, in bits.
+    bits: float
     #: Everything, as `entail plan --format json` writes it.
     details: dict[str, Any] = field(repr=False, compare=False)
 
@@ -126,6 +148,8 @@ class PlanRun:
         program: _entail.Program | None,
         feedback: list[list[tuple[int, str]]],
         how: _How,
+        exchange: _entail.Planning,
+        planner: str | Planner | None,
     ) -> None:
         self.plan = told["plan"]
         self.errors = [finding(f) for f in told["errors"]]
@@ -134,6 +158,8 @@ class PlanRun:
         self._problem: dict[str, Any] | None = told["problem"]
         self._program = None if program is None else Program(program)
         self._how = how
+        self._exchange = exchange
+        self._planner = planner
 
     def __repr__(self) -> str:
         state = f"{len(self.errors)} errors" if self._problem else "can run"
@@ -171,6 +197,9 @@ class PlanRun:
         `tools`, `quarantine` and `approver` take the place of those that the plan was made with. A function takes that of the tool of its
         name, whose signature stays as it was declared.
 
+        With `replan_errors` of `entail.plan` a run that ends with an error may be followed by one of another plan: the planner is asked
+        again, and all runs together may do what one may. If the planner writes none that can run, the error stays.
+
         Raises `ProgramError` if the plan has errors. If the run fails, raises `RunError`, whose `result` is what was done until then; with
         `check=False` that result is returned, with `error`.
 
@@ -179,8 +208,10 @@ class PlanRun:
         program = self._checked()
         seen = _Seen(listener)
         how = self._how.with_others(tools, quarantine, approver)
-        try:
-            report = await program.report(
+        exchange = self._exchange.again()
+        plans = [self.plan]
+        while True:
+            outcome = await program._outcome(
                 None,
                 tools=[_as_run(t) for t in how.tools],
                 model=how.model,
@@ -195,14 +226,38 @@ class PlanRun:
                 seed=seed,
                 fuel=fuel,
                 python_tools=how.python_tools,
+                planning=exchange,
             )
-        except RunError as error:
-            result = seen.result(error.details, error)
-            if check:
-                error.result = result
-                raise
-            return result
-        return seen.result(report.details, None)
+            if outcome.get("next") is None:
+                break
+            another = await self._another(exchange, outcome["next"])
+            if another is None:
+                break
+            plan, program = another
+            plans.append(plan)
+            seen.next_run()
+        details = outcome.get("report")
+        if details is None:
+            raise raised(outcome["error"])
+        details = {**details, **json.loads(exchange.told())}
+        if outcome.get("error") is None:
+            return seen.result(details, plans, None)
+        error = RunError(outcome["error"], details)
+        result = seen.result(details, plans, error)
+        if check:
+            error.result = result
+            raise error
+        return result
+
+    async def _another(self, exchange: _entail.Planning, prompt: str) -> tuple[str, Program] | None:
+        """Another plan, if the planner writes one that can run."""
+        while True:
+            written = await _written_here(self._planner, prompt, self._how.config)
+            text, program = exchange.reply(written)
+            step = json.loads(text)
+            if "prompt" not in step:
+                return None if program is None or step["problem"] is not None else (step["plan"], Program(program))
+            prompt = step["prompt"]
 
     def run_sync(self, **how: Any) -> PlanResult:
         """`run` where no event loop runs."""
@@ -246,12 +301,18 @@ class _Seen:
 
     def __init__(self, listener: Listener | None) -> None:
         self._listener = listener
-        self._calls: dict[str, ToolCalled] = {}
+        self._calls: dict[tuple[int, str], ToolCalled] = {}
+        self._run = 0
         self._questions: list[Question] = []
 
+    def next_run(self) -> None:
+        """What follows is of another plan."""
+        self._run += 1
+
     def event(self, event: dict[str, Any]) -> None:
-        request = event["request"]
-        if event["event"] == "asked" and event["kind"] == "tool":
+        request = (self._run, event["request"])
+        # What an earlier plan was answered is not asked again.
+        if event["event"] == "asked" and event["kind"] == "tool" and not event.get("recorded"):
             choices = event.get("choices", [])
             called = ToolCalled(event["tool"], event["args"], "open", label=event.get("label"), choices=choices)
             self._calls[request] = called
@@ -272,7 +333,7 @@ class _Seen:
 
         return ask
 
-    def result(self, details: dict[str, Any], error: RunError | None) -> PlanResult:
+    def result(self, details: dict[str, Any], plans: list[str], error: RunError | None) -> PlanResult:
         used = details.get("usage", {})
         usage = Usage(
             used.get("modelCalls", 0),
@@ -295,6 +356,9 @@ class _Seen:
             calls=list(self._calls.values()),
             run=details["run"],
             error=error,
+            plans=plans,
+            told=[_told(t) for t in details.get("replans", [])],
+            bits=details.get("bits", 0.0),
             details=details,
         )
 
@@ -310,6 +374,7 @@ def plan(
     plan: str | None = None,
     config: Path | None = None,
     replan: int | None = None,
+    replan_errors: int | None = None,
     max_rounds: int | None = None,
     run_refused: bool = False,
     unpinned: bool = False,
@@ -320,7 +385,8 @@ def plan(
     `tools` are functions and `Tool`s; a text is what `--tools` of the command line takes. Annotations, defaults and docstrings are their signatures.
     `policy` says what they do and what may reach them: the path of a policy file, its text, or its tables as a mapping; without it, that of
     the settings. `planner` writes the plan: a model's name, or a function from the prompt to a text. It is asked up to `replan` times again (2)
-    if the plan has mistakes or a call that is refused every time. `plan` is one that is there already. `quarantine` answers `ask` of the plan: a
+    if the plan has mistakes or a call that is refused every time, and up to `replan_errors` times (0) after a run that ended with an error: it
+    is told the code and the line of the error then, and nothing else. `plan` is one that is there already. `quarantine` answers `ask` of the plan: a
     model's name, or a function from the prompt and the JSON Schema of the answer to data. `approver` is asked about calls that want approval.
     `config` names the settings; without it they are the nearest `entail.toml`. `unpinned` lets the planner see what MCP servers say of tools that
     nobody has approved; `python_tools` is consent to run the functions of Python files that `tools` names.
@@ -338,6 +404,7 @@ def plan(
         "python_tools": python_tools,
         **_policy(policy),
         "replan": replan,
+        "replan_errors": replan_errors,
         "max_rounds": max_rounds,
         "run_refused": run_refused,
     }
@@ -356,7 +423,7 @@ def plan(
             prompt = step["prompt"]
             feedback.append([(line, what) for line, what in step["findings"]])
     how = _How(functions, _answering(quarantine), approver, config, python_tools)
-    return PlanRun(json.loads(told), program, feedback, how)
+    return PlanRun(json.loads(told), program, feedback, how, exchange, planner)
 
 
 def _parted(tools: PlanTools) -> tuple[list[Tool], list[str]]:
@@ -407,6 +474,19 @@ def _written(planner: str | Planner | None, prompt: str, config: Path | None) ->
     with native():
         program = Program(_entail.Planning.question(None if config is None else os.fspath(config), prompt))
     return str(_finished(program.run(model=planner, config=config)))
+
+
+async def _written_here(planner: str | Planner | None, prompt: str, config: Path | None) -> str:
+    """What a planner writes, where a loop runs."""
+    if callable(planner):
+        written = await result_of(planner, prompt)
+        if not isinstance(written, str):
+            message = f"the planner gave {type(written).__name__}, not a text"
+            raise raised({"code": "usage", "message": message})
+        return written
+    with native():
+        program = Program(_entail.Planning.question(None if config is None else os.fspath(config), prompt))
+    return str(await program.run(model=planner, config=config))
 
 
 def _finished(work: Awaitable[Any]) -> Any:
@@ -487,6 +567,11 @@ def _as_run(tool: Tool) -> Tool:
     return replace(tool, function=call, takes=None, gives=None)
 
 
+def _told(told: dict[str, Any]) -> ToldError:
+    made = [(call["line"], call["tool"]) for call in told["made"]]
+    return ToldError(told["run"], told["code"], told["line"], made, told["bits"])
+
+
 def _flow(told: dict[str, Any]) -> Flow:
     return Flow(
         sink=told["sink"],
@@ -500,4 +585,4 @@ def _flow(told: dict[str, Any]) -> Flow:
     )
 
 
-__all__ = ["Flow", "PlanResult", "PlanRun", "ProgramError", "Question", "ToolCalled", "plan"]
+__all__ = ["Flow", "PlanResult", "PlanRun", "ProgramError", "Question", "ToldError", "ToolCalled", "plan"]

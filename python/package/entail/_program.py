@@ -192,6 +192,57 @@ class Program:
 
         Raises `RunError` if the run failed, `Error` if it could not begin.
         """
+        outcome = await self._outcome(
+            input,
+            pipeline=pipeline,
+            tools=tools,
+            model=model,
+            script=script,
+            config=config,
+            approver=approver,
+            listener=listener,
+            max_calls=max_calls,
+            max_tool_calls=max_tool_calls,
+            max_tokens=max_tokens,
+            max_usd=max_usd,
+            timeout=timeout,
+            seed=seed,
+            fuel=fuel,
+            python_tools=python_tools,
+        )
+        error, details = outcome.get("error"), outcome.get("report")
+        if details is None:
+            raise raised(outcome["error"])
+        if error is not None:
+            raise RunError(error, details)
+        used = details["usage"]
+        usage = Usage(
+            used["modelCalls"], used["toolCalls"], used["inputTokens"], used["outputTokens"], used["usd"]
+        )
+        return Report(details["result"], usage, details["run"], details)
+
+    async def _outcome(
+        self,
+        input: Any,
+        *,
+        pipeline: str | None = None,
+        tools: Tools | None,
+        model: str | Model | None,
+        script: Sequence[Any] | None = None,
+        config: Path | None,
+        approver: Approver | None,
+        listener: Listener | None,
+        max_calls: int | None,
+        max_tool_calls: int | None,
+        max_tokens: int | None,
+        max_usd: float | str | Decimal | None,
+        timeout: float | None,
+        seed: int | None,
+        fuel: int | None,
+        python_tools: bool,
+        planning: _entail.Planning | None = None,
+    ) -> dict[str, Any]:
+        """The outcome of a run: `report` and `error`; with an exchange also `next`, the prompt for another plan."""
         loop = asyncio.get_running_loop()
         options: dict[str, Any] = {
             "model": model if isinstance(model, str) else None,
@@ -229,25 +280,17 @@ class Program:
                 world,
                 (lambda event: _on(loop, told, event)) if listener is not None else None,
                 lambda outcome: _on(loop, end, outcome),
+                planning,
             )
         try:
             # Whoever is canceled here leaves the future as it is: it tells when the run has ended.
-            outcome = json.loads(await asyncio.shield(ended))
+            outcome: dict[str, Any] = json.loads(await asyncio.shield(ended))
         except asyncio.CancelledError:
             run.cancel()
             # What it has begun, processes above all, ends before the caller goes on, who may be about to leave the interpreter.
             await asyncio.wait([ended], timeout=_LAST)
             raise
-        error, details = outcome.get("error"), outcome.get("report")
-        if details is None:
-            raise raised(error)
-        if error is not None:
-            raise RunError(error, details)
-        used = details["usage"]
-        usage = Usage(
-            used["modelCalls"], used["toolCalls"], used["inputTokens"], used["outputTokens"], used["usd"]
-        )
-        return Report(details["result"], usage, details["run"], details)
+        return outcome
 
     @overload
     async def run(self, input: Any = None, *, output: type[T], **how: Unpack[How]) -> T: ...
