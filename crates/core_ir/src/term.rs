@@ -671,12 +671,12 @@ impl Delegated {
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Approve {
-    /// None.
+    /// No calls.
     #[default]
     Never,
-    /// Those that the bounds, or the form of a text, would refuse otherwise.
+    /// Calls that the bounds, or the form of a text, would refuse otherwise.
     IfRefused,
-    /// All.
+    /// All calls.
     Always,
 }
 

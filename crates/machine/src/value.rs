@@ -157,7 +157,7 @@ pub(crate) struct Tool {
     pub most: Label,
     /// The observers of a call.
     pub channel: Label,
-    /// Those who may choose from its sets, by the label that their data has at most; anybody if `None`.
+    /// Greatest label of the data that may choose from its sets; no limit if `None`.
     pub choosers: Option<Label>,
 }
 

@@ -99,7 +99,7 @@ impl PolicyReader {
             self.wrong(value, EXAMPLE);
             return None;
         }
-        // A value such as an address stands for whom it names.
+        // A value such as an address names a principal.
         let named = |n: Name| self.principals.values.get(&n).map_or(n, |principal| principal.name.clone());
         let names: BTreeSet<Name> = names.into_iter().map(named).collect();
         if self.lattice.kind() != LatticeKind::SourcesReaders {

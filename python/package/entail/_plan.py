@@ -461,18 +461,28 @@ def _policy(policy: Path | Mapping[str, Any] | None) -> dict[str, Any]:
     return {"policy_text": text} if is_text else {"policy": text}
 
 
+def _text(written: object) -> str:
+    """The text of a planner that is a function."""
+    if not isinstance(written, str):
+        message = f"the planner gave {type(written).__name__}, not a text"
+        raise raised({"code": "usage", "message": message})
+    return written
+
+
+def _question(prompt: str, config: Path | None) -> Program:
+    """A program that asks a model for a plan."""
+    with native():
+        return Program(_entail.Planning.question(None if config is None else os.fspath(config), prompt))
+
+
 def _written(planner: str | Planner | None, prompt: str, config: Path | None) -> str:
     """What a planner writes."""
     if callable(planner):
         written = planner(prompt)
         if inspect.isawaitable(written):
             written = _finished(written)
-        if not isinstance(written, str):
-            message = f"the planner gave {type(written).__name__}, not a text"
-            raise raised({"code": "usage", "message": message})
-        return written
-    with native():
-        program = Program(_entail.Planning.question(None if config is None else os.fspath(config), prompt))
+        return _text(written)
+    program = _question(prompt, config)
     return str(_finished(program.run(model=planner, config=config)))
 
 
@@ -480,12 +490,8 @@ async def _written_here(planner: str | Planner | None, prompt: str, config: Path
     """What a planner writes, where a loop runs."""
     if callable(planner):
         written = await result_of(planner, prompt)
-        if not isinstance(written, str):
-            message = f"the planner gave {type(written).__name__}, not a text"
-            raise raised({"code": "usage", "message": message})
-        return written
-    with native():
-        program = Program(_entail.Planning.question(None if config is None else os.fspath(config), prompt))
+        return _text(written)
+    program = _question(prompt, config)
     return str(await program.run(model=planner, config=config))
 
 

@@ -662,19 +662,19 @@ impl Checker<'_> {
         {
             self.facts.numbers.insert(arg.span);
         }
-        match (f.ty)(&types) {
+        self.applied_built_in(f, &name.text, &types, span)
+    }
+
+    /// Type of a call of a built-in function, by its name in the program and the types of its arguments.
+    pub(super) fn applied_built_in(&mut self, f: &Function, name: &str, types: &[Type], span: Span) -> Type {
+        match (f.ty)(types) {
             Some(ty) => ty,
             None if types.contains(&Type::Dyn) => Type::Dyn,
             None => {
                 let shown: Vec<String> = types.iter().map(show).collect();
-                self.report(
-                    Diagnostic::error(
-                        codes::BAD_CALL,
-                        format!("`{}` can't be called with ({})", name.text, shown.join(", ")),
-                        span,
-                    )
-                    .help(format!("its signature is `{}`", f.signature)),
-                );
+                let message = format!("`{name}` can't be called with ({})", shown.join(", "));
+                let help = format!("its signature is `{}`", f.signature);
+                self.report(Diagnostic::error(codes::BAD_CALL, message, span).help(help));
                 Type::Dyn
             }
         }

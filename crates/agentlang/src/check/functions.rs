@@ -10,7 +10,7 @@ use crate::functions::{self, Function, Higher};
 use crate::types::{certain, fits, join, show};
 use core_ir::Type;
 use diagnostics::{Diagnostic, Span, nearest};
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use syntax::agent::ast::{self, Args, Expr, ExprKind, Item, Name, Program, ValueArm};
 
 /// A function that is an argument.
@@ -284,22 +284,7 @@ impl Checker<'_> {
                 }
                 s.result.clone()
             }
-            Some(Applied::BuiltIn(b)) => match (b.ty)(types) {
-                Some(ty) => ty,
-                None if types.contains(&Type::Dyn) => Type::Dyn,
-                None => {
-                    let shown: Vec<String> = types.iter().map(show).collect();
-                    self.report(
-                        Diagnostic::error(
-                            codes::BAD_CALL,
-                            format!("`{}` can't be called with ({})", b.name, shown.join(", ")),
-                            f.span,
-                        )
-                        .help(format!("its signature is `{}`", b.signature)),
-                    );
-                    Type::Dyn
-                }
-            },
+            Some(Applied::BuiltIn(b)) => self.applied_built_in(b, b.name, types, f.span),
             None => {
                 let d = Diagnostic::error(
                     codes::NO_FUNCTION,
@@ -464,34 +449,17 @@ pub(super) fn circles(program: &Program, decls: &Decls, out: &mut Vec<Diagnostic
         calls.insert(&p.name.text, called);
         order.push(&*p.name.text);
     }
-    let mut done: HashSet<&str> = HashSet::new();
-    for start in order {
-        let mut path: Vec<(&str, usize)> = vec![(start, 0)];
-        while let Some((name, next)) = path.last_mut() {
-            let name = *name;
-            let call = calls.get(name).and_then(|c| c.get(*next)).copied();
-            *next += 1;
-            let Some((target, span)) = call else {
-                done.insert(name);
-                path.pop();
-                continue;
-            };
-            if let Some(at) = path.iter().position(|(n, _)| *n == target) {
-                let circle: Vec<&str> = path[at..].iter().map(|(n, _)| *n).chain([target]).collect();
-                let message = match circle.len() {
-                    2 => format!("fn `{target}` calls itself"),
-                    _ => format!("these functions call themselves: {}", circle.join(" → ")),
-                };
-                out.push(
-                    Diagnostic::error(codes::FUNCTION_RECURSION, message, span)
-                        .help("a `fn` always ends: repeat with `for`, `while … max n` or `fold`")
-                        .help("a pipeline may call itself if it counts down"),
-                );
-            } else if !done.contains(target) {
-                path.push((target, 0));
-            }
-        }
-    }
+    super::each_cycle(&order, &calls, |circle, span| {
+        let message = match circle {
+            [target, _] => format!("fn `{target}` calls itself"),
+            _ => format!("these functions call themselves: {}", circle.join(" → ")),
+        };
+        out.push(
+            Diagnostic::error(codes::FUNCTION_RECURSION, message, span)
+                .help("a `fn` always ends: repeat with `for`, `while … max n` or `fold`")
+                .help("a pipeline may call itself if it counts down"),
+        );
+    });
 }
 
 /// Calls `f` with every expression that is directly in a statement, and with all inside of it.

@@ -331,10 +331,56 @@ fn circles(
         bodies.insert(&p.name.text, p);
         order.push(&*p.name.text);
     }
-    let mut done: HashSet<&str> = HashSet::new();
     let mut looked_at: HashSet<&str> = HashSet::new();
-    for start in order {
-        // Depth first with an explicit stack: the path, and how far each of its pipelines is looked through.
+    each_cycle(&order, &calls, |circle, span| {
+        let target = circle[0];
+        let alone = circle.len() == 2;
+        let mut why = None;
+        if let (true, Some(p), Some(s)) = (alone, bodies.get(target), decls.callables.get(target)) {
+            // Each call of itself is a cycle of one.
+            if descents.contains_key(target) || !looked_at.insert(target) {
+                return;
+            }
+            match recursion::descent(p, &s.params, exits) {
+                Ok(descent) => {
+                    descents.insert(target.to_string(), descent);
+                    return;
+                }
+                Err(reason) => why = reason,
+            }
+        }
+        let message = match alone {
+            true => format!("no bound is known for how often `{target}` calls itself"),
+            false => format!(
+                "no bound is known for how often these pipelines call themselves: {}",
+                circle.join(" → ")
+            ),
+        };
+        let mut d = Diagnostic::error(codes::RECURSION, message, span);
+        if let Some(why) = why {
+            d = d.remark(why.span, why.text);
+        }
+        d = d.help("repeat with `while … max n { … }`, which has a bound");
+        out.push(match alone {
+            true => d.help(format!(
+                "or count down: with a parameter `n: Number`, `if n <= 0 {{ return …; }}` before the call, and \
+                 `{target}(…, n - 1)`"
+            )),
+            false => d.help("or make it one pipeline, which may call itself if it counts down"),
+        });
+    });
+}
+
+/// Calls `f` with each cycle of calls that a search from these callables in order meets: the names on it, the
+/// first one again at its end, and the place of the call that closes it.
+fn each_cycle<'a>(
+    order: &[&'a str],
+    calls: &HashMap<&'a str, Vec<(&'a str, Span)>>,
+    mut f: impl FnMut(&[&'a str], Span),
+) {
+    let mut done: HashSet<&str> = HashSet::new();
+    for &start in order {
+        // Depth first with an explicit stack: the path, and how far each of its callables is looked through.
         let mut path: Vec<(&str, usize)> = vec![(start, 0)];
         while let Some((name, next)) = path.last_mut() {
             let name = *name;
@@ -346,43 +392,8 @@ fn circles(
                 continue;
             };
             if let Some(at) = path.iter().position(|(n, _)| *n == target) {
-                let mut why = None;
-                if let (true, Some(p), Some(s)) =
-                    (name == target, bodies.get(name), decls.callables.get(name))
-                {
-                    // Each call of itself is a cycle of one.
-                    if descents.contains_key(name) || !looked_at.insert(name) {
-                        continue;
-                    }
-                    match recursion::descent(p, &s.params, exits) {
-                        Ok(descent) => {
-                            descents.insert(name.to_string(), descent);
-                            continue;
-                        }
-                        Err(reason) => why = reason,
-                    }
-                }
                 let circle: Vec<&str> = path[at..].iter().map(|(n, _)| *n).chain([target]).collect();
-                let alone = circle.len() == 2;
-                let message = match alone {
-                    true => format!("no bound is known for how often `{target}` calls itself"),
-                    false => format!(
-                        "no bound is known for how often these pipelines call themselves: {}",
-                        circle.join(" → ")
-                    ),
-                };
-                let mut d = Diagnostic::error(codes::RECURSION, message, span);
-                if let Some(why) = why {
-                    d = d.remark(why.span, why.text);
-                }
-                d = d.help("repeat with `while … max n { … }`, which has a bound");
-                out.push(match alone {
-                    true => d.help(format!(
-                        "or count down: with a parameter `n: Number`, `if n <= 0 {{ return …; }}` before the call, and \
-                         `{target}(…, n - 1)`"
-                    )),
-                    false => d.help("or make it one pipeline, which may call itself if it counts down"),
-                });
+                f(&circle, span);
             } else if !done.contains(target) {
                 path.push((target, 0));
             }

@@ -329,15 +329,28 @@ impl Machine {
                 let message = format!(
                     "`{tool}`: the argument `{name}` is untrusted and has {kind} that is not in the request: `{found}`"
                 );
-                self.note_denied(tool);
-                s.fail(ErrorCode::Policy, verdict, span, message);
                 let trusted = self.lattice.reclassify(Label::BOTTOM, own);
-                s.refused(Part::Form(Some(name.clone())), Some(tool), own, trusted);
-                self.refused(s);
+                let broken = (Part::Form(Some(name.clone())), own, trusted);
+                self.deny(s, tool, broken, verdict, (span, message));
                 return None;
             }
         }
         Some(seen)
+    }
+
+    /// Refuses a call because of an argument: the part, its label and the bound that it breaks.
+    fn deny(
+        &mut self,
+        s: &mut Strand,
+        tool: &Name,
+        (part, label, bound): (Part, Label, Label),
+        verdict: Label,
+        (span, message): (Span, String),
+    ) {
+        self.note_denied(tool);
+        s.fail(ErrorCode::Policy, verdict, span, message);
+        s.refused(part, Some(tool), label, bound);
+        self.refused(s);
     }
 
     /// The label of all that a call is given but the arguments that only complete it.
@@ -373,11 +386,9 @@ impl Machine {
             let verdict = self.lattice.join(s.pc, offered.v.label);
             let verdict = self.lattice.join(verdict, own);
             let (tool, pattern) = (&decl.name, clip(pattern.as_str()));
-            self.note_denied(tool);
             let message = format!("`{tool}`: the argument `{name}` does not match the pattern `{pattern}`");
-            s.fail(ErrorCode::Policy, verdict, span, message);
-            s.refused(Part::Pattern(name.clone()), Some(tool), own, Label::BOTTOM);
-            self.refused(s);
+            let broken = (Part::Pattern(name.clone()), own, Label::BOTTOM);
+            self.deny(s, tool, broken, verdict, (span, message));
             return false;
         }
         true
@@ -423,10 +434,8 @@ impl Machine {
                 "`{tool}`: not everybody whom {} names may read the argument `{name}`",
                 names.join(" or ")
             );
-            self.note_denied(tool);
-            s.fail(ErrorCode::Policy, verdict, span, message);
-            s.refused(Part::Readers(name.clone()), Some(tool), own, bound);
-            self.refused(s);
+            let broken = (Part::Readers(name.clone()), own, bound);
+            self.deny(s, tool, broken, verdict, (span, message));
             return false;
         }
         true

@@ -253,7 +253,7 @@ fn a_request_admits_its_whole_tokens() {
     assert_eq!(run(&text("Ann Lee", "20"), request(UNTRUSTED), &PUBLIC, ok).1.requests.len(), 0);
 }
 
-/// Who sent it is secret, and so is what its text is labeled with, whoever it was.
+/// The sender is secret, and so is the label of the text, for every sender.
 #[test]
 fn c9_stamp_without_own_label_leaks() {
     let text = "tool read() -> Dyn @ [] read fields [{path: 'from', untrusted: false, secret: true}, \

@@ -159,7 +159,7 @@ fn an_argument_that_completes_a_call_is_not_in_its_result() {
     assert_eq!(end("{id: \"a\", code: \"as the program says\"}", ok), "\"ok\"");
 }
 
-/// Those whom `to` names must be among the readers of the body.
+/// Each principal that `to` names must be a reader of the body.
 #[test]
 fn recipients_are_among_the_readers() {
     let end = |lattice: LatticeKind, label: &str, to: &str| {

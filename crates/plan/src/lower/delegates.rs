@@ -297,7 +297,7 @@ fn by_sources(to: &[Name]) -> LabelSpec {
     LabelSpec::Exact(Data::record([("sources".into(), names), ("readers".into(), Data::str("*"))]))
 }
 
-/// The sources of `to`, sorted. A value such as an address stands for whom it names.
+/// The sources of `to`, sorted. A value such as an address names a principal.
 fn sources(to: &Expr, people: &[(Name, Name)]) -> Option<Box<[Name]>> {
     let text = |e: &Expr| match e {
         Expr::StringLiteral(s) => {

@@ -187,7 +187,7 @@ fn the_delegated_text_chooses_among_the_offered_calls() {
     assert_eq!(calls(BLOCK, &[Value::Null]).1, Ok(json!(0)));
 }
 
-/// An address stands for whom it names, in the policy and in the plan.
+/// An address names a principal, in the policy and in the plan.
 #[test]
 fn a_value_names_the_source() {
     let text = "delegate(mail(), to='alice@example.org', tools=[event])\nprint('done')";

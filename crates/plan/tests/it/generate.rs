@@ -51,7 +51,7 @@ pub struct Plans {
     models: bool,
     /// True if the plan is for the world with a policy.
     policed: bool,
-    /// How many templates are being filled.
+    /// Number of templates that are being filled.
     filling: usize,
 }
 

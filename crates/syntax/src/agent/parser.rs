@@ -1531,14 +1531,17 @@ impl Parser<'_> {
         Expr { kind: ExprKind::Error, span: e.span, height: 1 }
     }
 
+    /// The name that `if let NAME =` binds; no name after `if` alone. `None` after an error.
+    fn bound_by_if(&mut self) -> Option<Option<Name>> {
+        if !self.eat_word("let") {
+            return Some(None);
+        }
+        let name = self.name("a name after `if let`")?;
+        self.expect("=", "after the name").then_some(Some(name))
+    }
+
     fn if_stmt(&mut self) -> Option<StmtKind> {
-        let bound = if self.eat_word("let") {
-            let name = self.name("a name after `if let`")?;
-            self.expect("=", "after the name").then_some(())?;
-            Some(name)
-        } else {
-            None
-        };
+        let bound = self.bound_by_if()?;
         let cond = self.condition();
         let then = self.block("this `if`")?;
         let other = if self.eat_word("else") {
@@ -1992,13 +1995,7 @@ impl Parser<'_> {
 
     /// The rest of an `if` that has a value.
     fn if_value(&mut self, start: Span) -> Option<Expr> {
-        let bound = if self.eat_word("let") {
-            let name = self.name("a name after `if let`")?;
-            self.expect("=", "after the name").then_some(())?;
-            Some(name)
-        } else {
-            None
-        };
+        let bound = self.bound_by_if()?;
         let condition = self.expr();
         let then = self.value_block("this `if`")?;
         if !self.eat_word("else") {
