@@ -152,6 +152,65 @@ impl Num {
         )
     }
 
+    fn bitwise(
+        &self,
+        other: &Num,
+        fast: fn(i64, i64) -> i64,
+        slow: fn(&BigInt, &BigInt) -> BigInt,
+    ) -> Result<Num, NumError> {
+        if let (Repr::Int(a), Repr::Int(b)) = (&self.0, &other.0) {
+            return Ok(Num(Repr::Int(fast(*a, *b))));
+        }
+        let (a, b) = (self.big(), other.big());
+        if !a.is_integer() || !b.is_integer() {
+            return Err(NumError::NotANumber);
+        }
+        Num::checked(BigRational::from_integer(slow(a.numer(), b.numer())))
+    }
+
+    /// Bitwise "and" of two integers in two's complement without end.
+    ///
+    /// # Errors
+    /// [`NumError::NotANumber`] if one is no integer.
+    pub fn bit_and(&self, other: &Num) -> Result<Num, NumError> {
+        self.bitwise(other, |a, b| a & b, |a, b| a & b)
+    }
+
+    /// Bitwise "or" of two integers in two's complement without end.
+    ///
+    /// # Errors
+    /// [`NumError::NotANumber`] if one is no integer.
+    pub fn bit_or(&self, other: &Num) -> Result<Num, NumError> {
+        self.bitwise(other, |a, b| a | b, |a, b| a | b)
+    }
+
+    /// Bitwise "exclusive or" of two integers in two's complement without end.
+    ///
+    /// # Errors
+    /// [`NumError::NotANumber`] if one is no integer.
+    pub fn bit_xor(&self, other: &Num) -> Result<Num, NumError> {
+        self.bitwise(other, |a, b| a ^ b, |a, b| a ^ b)
+    }
+
+    /// The digits of an integer in a base from 2 to 36, in lower case.
+    ///
+    /// # Errors
+    /// [`NumError::NotANumber`] if it is no integer, or the base is another.
+    ///
+    /// # Examples
+    /// ```
+    /// use core_ir::Num;
+    /// assert_eq!("18446744073709551616".parse::<Num>().unwrap().to_radix(16).unwrap(), "10000000000000000");
+    /// ```
+    pub fn to_radix(&self, base: u32) -> Result<String, NumError> {
+        let big = self.big();
+        if big.is_integer() && (2..=36).contains(&base) {
+            Ok(big.numer().to_str_radix(base))
+        } else {
+            Err(NumError::NotANumber)
+        }
+    }
+
     /// The negation.
     pub fn neg(&self) -> Num {
         match &self.0 {

@@ -63,13 +63,14 @@ pub(super) fn call(name: &str, args: &[Data], kw: &[(Name, Data)], limit: usize)
         },
         ("int", [a, base]) => numbers::int_of_base(a, base),
         ("bin" | "hex" | "oct", [a]) => {
-            let n = small(a)?;
-            let (sign, n) = (if n < 0 { "-" } else { "" }, n.unsigned_abs());
-            Ok(Data::str(match name {
-                "bin" => format!("{sign}0b{n:b}"),
-                "hex" => format!("{sign}0x{n:x}"),
-                _ => format!("{sign}0o{n:o}"),
-            }))
+            let n = integer(a)?;
+            let (sign, n) = if n < Num::ZERO { ("-", n.neg()) } else { ("", n) };
+            let (prefix, base) = match name {
+                "bin" => ("0b", 2),
+                "hex" => ("0x", 16),
+                _ => ("0o", 8),
+            };
+            Ok(Data::str(format!("{sign}{prefix}{}", n.to_radix(base)?)))
         }
         ("float", [a]) => numbers::float(a),
         ("bool", []) => Ok(Data::Bool(false)),

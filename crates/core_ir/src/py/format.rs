@@ -3,7 +3,7 @@
 use super::numbers::{half_even, number, power, whole};
 use super::{
     ClassKind, Moment, PyError, PyResult, View, class, dates, objects, pair, raise, type_error, unicode,
-    unsupported, value_error, view,
+    value_error, view,
 };
 use crate::{Data, Num};
 
@@ -394,14 +394,11 @@ pub(super) fn format(d: &Data, text: &str, limit: usize) -> PyResult<String> {
                 }
                 _ => {
                     size = 4;
-                    let Some(i) = magnitude.to_i64() else {
-                        return unsupported("a number that large in another base");
-                    };
                     let (digits, sign) = match k {
-                        'b' => (format!("{i:b}"), "0b"),
-                        'o' => (format!("{i:o}"), "0o"),
-                        'x' => (format!("{i:x}"), "0x"),
-                        _ => (format!("{i:X}"), "0X"),
+                        'b' => (magnitude.to_radix(2)?, "0b"),
+                        'o' => (magnitude.to_radix(8)?, "0o"),
+                        'x' => (magnitude.to_radix(16)?, "0x"),
+                        _ => (magnitude.to_radix(16)?.to_uppercase(), "0X"),
                     };
                     if spec.alternate {
                         prefix = sign;

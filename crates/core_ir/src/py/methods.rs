@@ -183,10 +183,17 @@ pub(super) fn call(name: &str, object: &Data, args: &[Data], kw: &[(Name, Data)]
             };
             let mut result = set(own.to_vec())?;
             for other in args {
-                let other = iterate(other)?;
-                other.iter().try_for_each(hashable)?;
-                let View::Set(items) = view(&result) else { return Err(PyError::Unknown) };
-                result = seq::combine(op, items, &other)?;
+                let items = iterate(other)?;
+                items.iter().try_for_each(hashable)?;
+                let View::Set(own) = view(&result) else { return Err(PyError::Unknown) };
+                result = match view(other) {
+                    // From what is no set CPython takes the items themselves.
+                    View::Set(_) => seq::combine(op, own, &items)?,
+                    _ if op == "and" => {
+                        set(items.iter().filter(|i| own.iter().any(|o| equal(i, o))).cloned().collect())?
+                    }
+                    _ => seq::combine(op, own, &items)?,
+                };
             }
             Ok(result)
         }

@@ -647,7 +647,7 @@ fn operate(op: &str, args: &[Data], limit: usize) -> PyResult {
             let kept = items.iter().zip(keys.iter()).filter(|(_, k)| truth(k));
             Ok(Data::list(kept.map(|(i, _)| i.clone())))
         }
-        ("conforms", [ty, value]) => boolean(objects::conforms(ty, value)),
+        ("conforms", [ty, value]) => boolean(objects::conforms(ty, value, objects::Truth::Apart)),
         ("checked", [ty, shown, what, value]) => objects::checked(ty, shown, what, value),
         ("typed", [ty, value]) => objects::typed(ty, value),
         ("object", [tag, fields]) => Ok(objects::object(tag, fields)),

@@ -175,13 +175,13 @@ pub(super) fn binary(op: &str, a: &Data, b: &Data, limit: usize) -> PyResult {
                 pow(&x, &y)?
             }
             "and" | "or" | "xor" => {
-                let (p, q) = (small(a)?, small(b)?);
+                let (p, q) = (integer(a)?, integer(b)?);
                 let r = match op {
-                    "and" => p & q,
-                    "or" => p | q,
-                    _ => p ^ q,
+                    "and" => p.bit_and(&q)?,
+                    "or" => p.bit_or(&q)?,
+                    _ => p.bit_xor(&q)?,
                 };
-                return Ok(if both { Data::Bool(r != 0) } else { Data::Num(Num::from(r)) });
+                return Ok(if both { Data::Bool(!r.is_zero()) } else { Data::Num(r) });
             }
             _ => return Err(PyError::Unknown),
         }));
@@ -276,8 +276,8 @@ pub(super) fn int(d: &Data) -> PyResult {
         View::Str(s) => {
             let wrong =
                 || value_error(format!("invalid literal for int() with base 10: {}", format::repr(d)));
-            let digits = s.trim();
-            let body = digits.strip_prefix(['+', '-']).unwrap_or(digits);
+            let digits = super::unicode::number_text(s);
+            let body = digits.strip_prefix(['+', '-']).unwrap_or(&digits);
             let fine = !body.is_empty()
                 && body.bytes().all(|b| b.is_ascii_digit() || b == b'_')
                 && !body.starts_with('_')
@@ -304,7 +304,7 @@ pub(super) fn int_of_base(d: &Data, base: &Data) -> PyResult {
         return value_error("int() base must be >= 2 and <= 36, or 0");
     }
     let wrong = || value_error(format!("invalid literal for int() with base {base}: {}", format::repr(d)));
-    let text = s.trim().to_ascii_lowercase();
+    let text = super::unicode::number_text(s).to_ascii_lowercase();
     let (negative, body) = match text.strip_prefix(['+', '-']) {
         Some(body) => (text.starts_with('-'), body),
         None => (false, text.as_str()),
@@ -312,11 +312,14 @@ pub(super) fn int_of_base(d: &Data, base: &Data) -> PyResult {
     let prefixed = [("0x", 16), ("0o", 8), ("0b", 2)]
         .into_iter()
         .find_map(|(p, b)| (base == 0 || base == b).then(|| Some((body.strip_prefix(p)?, b)))?);
+    let guessed = base == 0;
     let (digits, base) = prefixed.unwrap_or((body, if base == 0 { 10 } else { base }));
     let digits = if prefixed.is_some() { digits.strip_prefix('_').unwrap_or(digits) } else { digits };
     let fine =
         !digits.is_empty() && !digits.starts_with('_') && !digits.ends_with('_') && !digits.contains("__");
-    if !fine {
+    // As in a program, a decimal number has no zeros before it: `0012` might be meant as octal.
+    let octal = guessed && prefixed.is_none() && digits.starts_with('0');
+    if !fine || octal && digits.bytes().any(|b| !matches!(b, b'0' | b'_')) {
         return wrong();
     }
     let scale = Num::from(base);
@@ -333,7 +336,7 @@ pub(super) fn float(d: &Data) -> PyResult {
     match view(d) {
         View::Bool(_) | View::Num(_) => Ok(Data::Num(number(d).unwrap_or(Num::ZERO))),
         View::Str(s) => {
-            let text = s.trim().to_ascii_lowercase();
+            let text = super::unicode::number_text(s).to_ascii_lowercase();
             let (negative, body) = match text.strip_prefix(['+', '-']) {
                 Some(body) => (text.starts_with('-'), body),
                 None => (false, text.as_str()),

@@ -105,13 +105,24 @@ fn former(ty: &Data) -> (&str, &[Data]) {
     }
 }
 
+/// What a truth value is where a number is stated.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Truth {
+    /// An integer, as everywhere in Python.
+    Number,
+    /// No number: a model of Pydantic would convert it, and a plan converts nothing.
+    Apart,
+}
+
 /// Returns true if a value has a type. A record may represent an object: it has the fields.
-pub(super) fn conforms(ty: &Data, value: &Data) -> bool {
+pub(super) fn conforms(ty: &Data, value: &Data, truth: Truth) -> bool {
     let (name, parts) = former(ty);
+    let conforms = |ty: &Data, value: &Data| conforms(ty, value, truth);
     stacker::maybe_grow(64 << 10, 1 << 20, || match (name, parts) {
         ("none", _) => matches!(value, Data::Null),
         ("str", _) => matches!(value, Data::Str(_)),
         ("bool", _) => matches!(value, Data::Bool(_)),
+        ("int" | "float", _) if matches!(value, Data::Bool(_)) => truth == Truth::Number,
         ("int", _) => matches!(view(value), View::Num(n) if whole(n)),
         ("float", _) => matches!(value, Data::Num(_)),
         ("list", [item]) => match view(value) {
@@ -187,7 +198,7 @@ pub(super) fn typed(ty: &Data, value: &Data) -> PyResult {
 
 /// `TypeError` for a value that has not the type which the plan states.
 pub(super) fn checked(ty: &Data, shown: &Data, what: &Data, value: &Data) -> PyResult {
-    if conforms(ty, value) {
+    if conforms(ty, value, Truth::Number) {
         return Ok(Data::Null);
     }
     let text = |d: &Data| d.as_str().unwrap_or("").to_string();

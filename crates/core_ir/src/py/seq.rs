@@ -221,7 +221,10 @@ pub(super) fn combine(op: &str, x: &[Data], y: &[Data]) -> PyResult {
     let left = |keep: bool| x.iter().filter(move |i| has(y, i) == keep).cloned();
     let right = y.iter().filter(|i| !has(x, i)).cloned();
     match op {
-        "and" => set(left(true).collect()),
+        // CPython keeps the items of the smaller set, and of the right one if both have as many: of `1` and
+        // `True`, which are equal, it decides which is shown.
+        "and" if x.len() < y.len() => set(left(true).collect()),
+        "and" => set(y.iter().filter(|i| has(x, i)).cloned().collect()),
         "sub" => set(left(false).collect()),
         "xor" => set(left(false).chain(right).collect()),
         "or" => set(x.iter().chain(y).cloned().collect()),

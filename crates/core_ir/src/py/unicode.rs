@@ -58,6 +58,25 @@ pub(super) fn is(name: &str, s: &str) -> Option<bool> {
     })
 }
 
+/// The value of a decimal digit of any script.
+fn decimal(c: char) -> Option<u32> {
+    let is_decimal = |c: u32| {
+        let c = char::from_u32(c)?;
+        (c.is_ascii_digit() || !c.is_ascii() && DECIMAL.is_match(c.encode_utf8(&mut [0; 4]))).then_some(())
+    };
+    let c = u32::from(c);
+    is_decimal(c)?;
+    // Digits stand together, from zero to nine, and the zero of the next ten may follow.
+    let before = (1..50).take_while(|n| c.checked_sub(*n).and_then(is_decimal).is_some()).count();
+    u32::try_from(before % 10).ok()
+}
+
+/// The text of a number with ASCII digits and without blanks around it.
+pub(super) fn number_text(s: &str) -> String {
+    let digit = |c: char| decimal(c).and_then(|n| char::from_digit(n, 10)).unwrap_or(c);
+    s.trim().chars().map(digit).collect()
+}
+
 /// True if `repr` shows the character as it is.
 pub(super) fn printable(c: char) -> bool {
     match c {

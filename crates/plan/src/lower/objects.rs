@@ -184,10 +184,27 @@ impl<'a> Lower<'a> {
         bindings.push(("_".into(), checked));
         let ty = match (&v.ty, self.shape_ty(&shape)) {
             (Ty::Object(..) | Ty::Dict(Some(_)), _) => v.ty.clone(),
-            (_, ty) => ty,
+            (known, ty) => narrowed(known, ty),
         };
         Val { term: self.var(&name, at), ty, ..v }
     }
+}
+
+/// Facts about a value after the check of an annotation. Where a number is stated, it may be a truth value.
+fn narrowed(known: &Ty, stated: Ty) -> Ty {
+    match (known, stated) {
+        (Ty::Num | Ty::Bool, Ty::Num) => known.clone(),
+        (_, Ty::Num) => Ty::Any,
+        (Ty::List(known), Ty::List(item)) => Ty::List(Rc::new(narrowed(known, (*item).clone()))),
+        (_, Ty::List(item)) => Ty::List(Rc::new(narrowed(&Ty::Any, (*item).clone()))),
+        (_, Ty::Dict(Some(fields))) => Ty::Dict(Some(each_narrowed(&fields))),
+        (_, Ty::Object(name, fields)) => Ty::Object(name, each_narrowed(&fields)),
+        (_, ty) => ty,
+    }
+}
+
+fn each_narrowed(fields: &[(Name, Ty)]) -> Rc<[(Name, Ty)]> {
+    fields.iter().map(|(name, ty)| (name.clone(), narrowed(&Ty::Any, ty.clone()))).collect()
 }
 
 /// Returns true if a value of a known type certainly has a stated one.
