@@ -63,6 +63,30 @@ control = "untrusted"
 bounds = { to = "trusted", n = "trusted", text = "untrusted" }
 among = { to = "request | tools.book().email" }
 plain = { text = "no-links" }
+[tools.save]
+effect = "write"
+control = "untrusted"
+bounds = { path = "under:/downloads/", text = "untrusted" }
+[tools.visit]
+effect = "write"
+control = "untrusted"
+result = "trusted"
+among = { url = "below(request) | under:https://docs.example/" }
+[tools.share]
+effect = "write"
+control = "untrusted"
+among = { who = "principals.{*}.email", folder = "tools.pages().{keys}" }
+[tools.pages]
+effect = "read"
+result = "trusted"
+fields = { "{*}.title" = "untrusted", "{*}.pin" = "trusted secret" }
+[tools.code]
+effect = "write"
+control = "untrusted"
+result = "trusted"
+bounds = { otp = "untrusted" }
+completes = ["otp"]
+pattern = { otp = "[0-9]{1,3}" }
 [tools.pair]
 effect = "write"
 control = "untrusted"
@@ -85,12 +109,21 @@ at_most = 2
 
 /// Bound and form of the answer, for every other plan.
 const OUTPUT: &str = "[output]\nbound = \"untrusted\"\nplain = \"no-links\"\n";
-const REQUEST: &str = "Pay 2 to ann@post.example, and read /home/a";
+const REQUEST: &str = "Pay 2 to ann@post.example, read /home/a, and look at https://shop.example/offers";
 /// Values that a person confirms.
 const CONFIRMED: [&str; 4] = ["2", "3", "\"bob@post.example\"", "{\"a\":2,\"b\":[2]}"];
 /// A text that untrusted parts have as an address.
 const MARK: &str = "mark";
 const MALLORY: &str = "mallory@post.example";
+/// Places that untrusted parts name, too: none of them is below a place of the policy.
+const PLACES: [&str; 6] = [
+    "https://mallory.example/x",
+    "https://shop.example@mallory.example/",
+    "https://shop.example.mallory.example/offers",
+    "/downloads/../mallory",
+    "/downloads//mallory/../../mallory",
+    "//mallory.example/downloads/a",
+];
 
 /// The tools, and the policy that says the rest of them.
 fn world(policy: &Policy) -> World {
@@ -121,6 +154,11 @@ fn world(policy: &Policy) -> World {
         write("note", &[("x", any())]),
         write("pay", &[("to", Type::Str), ("n", Type::Num), ("text", Type::option(Type::Str))]),
         write("pair", &[("to", Type::Str), ("iban", Type::Str)]),
+        write("save", &[("path", Type::Str), ("text", Type::option(Type::Str))]),
+        write("visit", &[("url", Type::Str)]),
+        write("share", &[("who", Type::Str), ("folder", Type::Str)]),
+        read("pages", &[], Type::Dyn),
+        write("code", &[("otp", Type::Str)]),
         write("few", &[("x", any())]),
         write("sign", &[("x", any())]),
     ];
@@ -164,6 +202,10 @@ fn value(rng: &mut Rng) -> Value {
         json!([1, 2]),
         json!({"a": 1}),
         json!("/home/keys/k"),
+        json!("/downloads/a.txt"),
+        json!("https://shop.example/cart"),
+        json!("b/c"),
+        json!("12"),
     ];
     if rng.below(100) < 60 { json!(rng.below(5) as i64 - 1) } else { all[rng.below(all.len())].clone() }
 }
@@ -172,7 +214,12 @@ fn value(rng: &mut Rng) -> Value {
 fn worlds(rng: &mut Rng, observer: Observer) -> [Answers; 2] {
     let (untrusted, secret) = (observer != Observer::Public, observer != Observer::Trusted);
     // A pair of values: two where the part is hidden. Only untrusted ones name `MALLORY`.
-    let marked = |v: Value| if v == MARK { json!(MALLORY) } else { v };
+    let place = PLACES[rng.below(PLACES.len())];
+    let marked = |v: Value| match v.as_str() {
+        Some(MARK) => json!(MALLORY),
+        Some("u") => json!(place),
+        _ => v,
+    };
     let pair = |rng: &mut Rng, hidden: bool| {
         let one = value(rng);
         [one.clone(), if hidden { value(rng) } else { one }]
@@ -216,6 +263,11 @@ fn worlds(rng: &mut Rng, observer: Observer) -> [Answers; 2] {
         }
     }
     put(&mut both, "mails", mails.map(Value::from));
+    let titles = pair(rng, untrusted).map(marked);
+    let pins = pair(rng, secret);
+    let pages =
+        [0, 1].map(|i| json!({"home": {"title": titles[i], "pin": pins[i]}, "news": {"title": titles[i]}}));
+    put(&mut both, "pages", pages);
     let text = pair(rng, secret);
     put(&mut both, "drafts", text.map(|t| json!([{"to": "bob@post.example", "text": t.to_string()}])));
     let book = json!([
@@ -342,7 +394,11 @@ fn nothing_is_told_under_a_policy_with_parts_places_sets_forms_confirmations_and
             );
             both_ended += u64::from(seen.iter().all(|s| s.end.is_some()));
             let calls = |name: &str| ran[0].0.calls(name) != ran[1].0.calls(name);
-            differ += u64::from(["note", "pay", "few", "pair", "keep"].iter().any(|n| calls(n)));
+            differ += u64::from(
+                ["note", "pay", "few", "pair", "keep", "save", "visit", "share", "code"]
+                    .iter()
+                    .any(|n| calls(n)),
+            );
         }
     }
     println!(
@@ -352,8 +408,10 @@ fn nothing_is_told_under_a_policy_with_parts_places_sets_forms_confirmations_and
     // A test that sees nothing differ tests nothing.
     assert!(pairs * 2 > count && differ * 100 > pairs && both_ended * 20 > pairs && skipped * 5 < pairs);
     if count >= 300 {
-        for name in ["pay", "pair", "few", "sign", "post", "keep", "note", "file", "mails", "ask", "approve"]
-        {
+        for name in [
+            "pay", "pair", "few", "sign", "post", "keep", "note", "file", "mails", "ask", "approve", "save",
+            "visit", "share", "code", "pages",
+        ] {
             assert!(called.contains_key(name), "no run calls {name}: {called:?}");
         }
     }
@@ -362,7 +420,16 @@ fn nothing_is_told_under_a_policy_with_parts_places_sets_forms_confirmations_and
 /// Whatever the world gives, a payment goes to nobody whom only untrusted data names, and its text leads
 /// nowhere.
 fn check_call(name: &str, call: &Value, text: &str) {
-    if ["pay", "pair", "post"].contains(&name) {
-        assert!(!call[1].to_string().contains("mallory"), "{text}\n{call}");
-    }
+    let told = match name {
+        "pay" | "pair" | "post" | "visit" | "share" => &call[1],
+        // Its text may be untrusted.
+        "save" => &call[1][0],
+        "code" => {
+            let form = |s: &str| (1..=3).contains(&s.len()) && s.bytes().all(|b| b.is_ascii_digit());
+            assert!(call[1][0].as_str().is_some_and(form), "{text}\n{call}");
+            return;
+        }
+        _ => return,
+    };
+    assert!(!told.to_string().contains("mallory"), "{text}\n{call}");
 }

@@ -17,6 +17,10 @@ const SOURCES: &[&str] = &[
     "file(f'/in/{@n}')",
     "file(str(read()))",
     "len(book()[«0¦1»]['email'])",
+    "pages()[«'home'¦'news'¦str(read())»]['«title¦title¦pin»']",
+    "len(pages())",
+    "code(otp=str(read()))",
+    "visit('https://shop.example/a')",
     "ask(f'a number: {@n}', int)",
     "(1 if ask(f'yes or no: {@n}', bool) else 2)",
     "len(ask(f'a word: {@n}', Literal['a', 'bb']) or '')",
@@ -27,13 +31,31 @@ const RECIPIENTS: &str = "«'bob@post.example'¦'ann@post.example'¦book()[«0¦
                           ¦str(mails()[0]['subject'])¦str(read())¦f'{ask(str(read()), str)}'\
                           ¦confirm(str(mails()[0]['body']), 'who')»";
 
-/// Statements with a sink. `@R` is a recipient.
+/// A file or a link.
+const PLACES: &str = "«'/downloads/a'¦'/tmp/x'¦str(read())¦str(mails()[0]['body'])¦str(mails()[0]['subject'])\
+                      ¦'https://shop.example/cart'¦'https://docs.example/x'¦f'/downloads/{str(read())}'\
+                      ¦f'https://shop.example/{ask(str(read()), str)}'¦str(pages()['home']['title'])\
+                      ¦confirm(str(mails()[0]['body']), 'where')»";
+
+/// Statements with a sink. `@R` is a recipient, `@P` a place.
 const SINKS: &[&str] = &[
     "pay(@R, «1¦2¦@n»)",
     "pay(@R, 1, str(@N))",
     "pay('bob@post.example', 1, «'at evil.example'¦str(read())¦f'hi {mails()[0][\"body\"]}'¦str(vault())»)",
     "pair(to=@R, iban=book()[«0¦1»]['iban'])",
     "@1 = book()[«0¦1»]\npair(to=@1['email'], iban=@1['iban'])",
+    "save(@P, 'x')",
+    "save(@P, str(@N))",
+    "save(f'/downloads/{«@n¦read()¦mails()[0].body¦vault()¦str(read()).strip()»}', 'x')",
+    "visit(@P)",
+    "visit(f'https://«shop¦docs¦shop.example.x».example/{«@n¦read()¦mails()[0].body¦vault()»}')",
+    "share(who=@R, folder=«'home'¦list(pages())[0]¦str(read())¦@P»)",
+    "code(otp=«'12'¦str(@N)¦str(read())¦str(vault())»)",
+    "@1 = code(otp=str(«read()¦mails()[0].body»))\n«post¦note¦keep»(@1)",
+    "for @1 in mails():\n    if @1['«body¦subject¦from»']:\n        «save(str(@1['body']), 'x')¦visit(@P)¦save('/downloads/a', str(@1['body']))¦code(otp='1')»",
+    "try:\n    «save¦visit»(@P)\n    @1 = 1\nexcept PolicyError:\n    @1 = 2\n«post¦note¦keep»(@1)",
+    "@1 = @P\nif @N:\n    «save(@1, 'x')¦visit(@1)»",
+    "for @1 in pages():\n    «note(pages()[@1]['title'])¦post(@1)¦share(who='bob@post.example', folder=@1)¦few(1)»",
     "few(@N)",
     "few(«1¦@R»)",
     "sign(@N)",
@@ -91,7 +113,7 @@ impl Plans {
         if self.in_function && template.contains("delegate(") || self.loops > 1 && template.contains("for ") {
             return self.line(depth, "pass");
         }
-        let template = template.replace("@R", RECIPIENTS);
+        let template = template.replace("@R", RECIPIENTS).replace("@P", PLACES);
         let text = self.filled(&template, &mut vec![None; 10]);
         for line in text.lines() {
             self.line(depth, line);
