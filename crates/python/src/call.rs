@@ -39,6 +39,14 @@ impl<'a> World<'a> {
             return self.super_call(this, class, a.attr.id.as_str(), args, open, span);
         }
         let function = self.expr(&c.func, at);
+        if matches!(function.kind, PyKind::Unknown(_)) {
+            let name = match &*c.func {
+                Expr::Name(n) => Some(n.id.as_str()),
+                Expr::Attribute(a) => Some(a.attr.as_str()),
+                _ => None,
+            };
+            self.note_unresolved(name, span);
+        }
         if let (PyKind::External(name), [Expr::Starred(all)]) = (&function.kind, &*c.arguments.args)
             && &**name == "asyncio.gather"
         {

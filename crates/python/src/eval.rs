@@ -188,6 +188,8 @@ pub struct World<'a> {
     pub(crate) memo: HashMap<(Option<ObjectId>, FunctionId), Value>,
     /// Place at which the budget was used up.
     exceeded: Option<Span>,
+    /// Calls of unknown values, while they are watched.
+    pub(crate) unresolved: Option<Vec<(Option<Arc<str>>, Span)>>,
 }
 
 macro_rules! tables {
@@ -298,6 +300,7 @@ impl<'a> World<'a> {
             mains: HashSet::new(),
             memo: HashMap::new(),
             exceeded: None,
+            unresolved: None,
         }
     }
 

@@ -35,6 +35,7 @@
 //! marked.
 
 mod call;
+mod calls_made;
 mod counters;
 mod eval;
 mod expr;
@@ -53,6 +54,7 @@ mod unsandboxed_exec;
 mod uses;
 mod value;
 
+pub use calls_made::CallsMade;
 pub use eval::{Framework, Limits, World};
 pub use imports::Imported;
 pub use literals::{CALLED, RUN_BY_TOOL};

@@ -1,0 +1,81 @@
+//! The calls that a function makes, through the functions of the project that it calls.
+//!
+//! Entry points: [`World::calls_of`] and [`World::calls_of_method`]. The body is evaluated with unknown
+//! arguments, as [`World::explore`] does, and what is made on the way is kept.
+
+use crate::eval::World;
+use crate::value::*;
+use diagnostics::Span;
+use std::sync::Arc;
+
+/// The calls that the evaluation of a function makes.
+#[derive(Clone, Debug, Default)]
+pub struct CallsMade {
+    /// Calls of what is outside the project, and instances of its classes, in order.
+    pub objects: Vec<ObjectId>,
+    /// Calls of values that are not known, with the last name that is written, if there is one.
+    pub unresolved: Vec<(Option<Arc<str>>, Span)>,
+    /// True if the evaluation was given up before the end.
+    pub cut: bool,
+}
+
+/// Calls of unknown values that are kept.
+const MAX_UNRESOLVED: usize = 256;
+
+impl<'a> World<'a> {
+    /// Evaluates a function with unknown arguments and returns the calls that it makes, those of the
+    /// project's functions that it calls included.
+    ///
+    /// # Examples
+    /// ```
+    /// use diagnostics::FileId;
+    /// use python::{Limits, Sources, World};
+    /// let mut sources = Sources::new();
+    /// let text = "import requests\ndef get(u):\n    return requests.get(u)\ndef f(x):\n    return get(x)\n";
+    /// let main = sources.add(FileId(0), "m.py", text.into());
+    /// let mut world = World::new(&sources, Limits::default());
+    /// world.run(main);
+    /// let f = world.functions().find(|(_, f)| &*f.name == "f").unwrap().0;
+    /// let made = world.calls_of(f);
+    /// assert_eq!(&*world.object(made.objects[0]).callee, "requests.get");
+    /// ```
+    pub fn calls_of(&mut self, function: FunctionId) -> CallsMade {
+        self.watched(|w| {
+            let span = w.function(function).span;
+            w.call_body(function, None, Vec::new(), Some(span), span);
+        })
+    }
+
+    /// Makes an instance of a class with unknown arguments, calls a method of it, and returns the calls that
+    /// this makes; `None` if the class has no such method.
+    pub fn calls_of_method(&mut self, class: ClassId, method: &str) -> Option<CallsMade> {
+        let (value, _) = self.class_lookup(class, method)?;
+        let PyKind::Function(function) = value.kind else { return None };
+        let span = self.function(function).span;
+        Some(self.watched(|w| {
+            let this = w.instance(class, Vec::new(), Some(span), span);
+            w.call_body(function, Some(this), Vec::new(), Some(span), span);
+        }))
+    }
+
+    fn watched(&mut self, run: impl FnOnce(&mut Self)) -> CallsMade {
+        let first = self.own_objects(0).count();
+        let exploring = std::mem::replace(&mut self.exploring, true);
+        let before = self.unresolved.replace(Vec::new());
+        run(self);
+        let unresolved = std::mem::replace(&mut self.unresolved, before).unwrap_or_default();
+        self.exploring = exploring;
+        let objects =
+            self.own_objects(first).map(|(id, _)| id).filter(|id| !self.is_discarded(*id)).collect();
+        CallsMade { objects, unresolved, cut: self.is_exhausted() }
+    }
+
+    /// Notes the call of an unknown value while calls are watched.
+    pub(crate) fn note_unresolved(&mut self, name: Option<&str>, span: Span) {
+        if let Some(list) = &mut self.unresolved
+            && list.len() < MAX_UNRESOLVED
+        {
+            list.push((name.map(Arc::from), span));
+        }
+    }
+}
