@@ -21,6 +21,8 @@ pub struct Server<'d> {
     pub address: Option<(&'d str, Span)>,
     /// Tools of it that are called without asking anybody.
     pub unasked: Vec<(&'d str, Span)>,
+    /// Words of the command that starts it.
+    pub command: Vec<&'d str>,
 }
 
 /// Servers are not looked at beyond these.
@@ -40,10 +42,14 @@ pub fn is_server_list(root: Node<'_>) -> bool {
     list(root).is_some_and(|l| l.entries().take(20).all(|e| is_server(e.value)))
 }
 
+/// Keys under which clients keep the mapping: most of them, VS Code in its settings, Zed, Amp, Codex.
+const LISTS: &[&[&str]] =
+    &[&["mcpServers"], &["mcp", "servers"], &["context_servers"], &["amp.mcpServers"], &["mcp_servers"]];
+
 /// The mapping of names to servers.
 fn list(root: Node<'_>) -> Option<Node<'_>> {
     let sure = |l: &Node<'_>| l.is_mapping() && l.entries().take(20).all(|e| is_server(e.value));
-    let named = root.get("mcpServers").or_else(|| root.at(&["mcp", "servers"])).filter(Node::is_mapping);
+    let named = LISTS.iter().find_map(|path| root.at(path).filter(Node::is_mapping));
     // `servers` alone may be anything: each has to say how it is started, or that it is one of MCP.
     named.or_else(|| root.get("servers").filter(|l| sure(l) && l.entries().all(|e| is_typed(e.value))))
 }
@@ -71,6 +77,7 @@ fn server<'d>(entry: &Entry<'d>, versions: &Versions) -> Server<'d> {
         span: Span { start: entry.key.span().start, ..value_span(entry) },
         unpinned: fetched(&command, versions),
         address: address.or_else(|| bridged(&command)),
+        command: command.iter().map(|(word, _)| *word).collect(),
         unasked: texts("autoApprove").chain(texts("alwaysAllow")).filter_map(said).collect(),
     }
 }

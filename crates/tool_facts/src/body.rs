@@ -1,0 +1,577 @@
+//! Effects of the bodies of Python functions.
+//!
+//! Entry points: [`of_function`], [`of_class`]. The reader of Python evaluates the body with unknown
+//! arguments and gives the calls that it makes. A table says what these do; arguments decide between reading
+//! and writing, and who chooses an address.
+//!
+//! Invariant: a body of which all calls are known has the knowledge [`Knowledge::Known`], whatever the tool's
+//! name promises.
+
+use crate::effect::Effect;
+use crate::fact::{Confidence, Evidence, Fact, Knowledge, ToolFacts};
+use crate::registry;
+use diagnostics::Span;
+use python::{CallsMade, ClassId, FunctionId, Object, Piece, PyKind, Value, World};
+use serde::Deserialize;
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, OnceLock};
+
+/// The table of calls as it is written.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    pure: Vec<String>,
+    public_hosts: Vec<String>,
+    http: Vec<String>,
+    get: Vec<String>,
+    sql: Vec<String>,
+    method: Vec<WrittenCall>,
+    call: Vec<WrittenCall>,
+    sdk: Vec<WrittenSdk>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenCall {
+    names: Vec<String>,
+    effects: Vec<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenSdk {
+    roots: Vec<String>,
+    reads: Vec<String>,
+    writes: Vec<String>,
+}
+
+/// The table of calls.
+struct Table {
+    pure: HashSet<String>,
+    public_hosts: Vec<String>,
+    http: HashSet<String>,
+    get: HashSet<String>,
+    sql: HashSet<String>,
+    methods: HashMap<String, Vec<Effect>>,
+    calls: HashMap<String, Vec<Effect>>,
+    sdks: HashMap<String, (Vec<Effect>, Vec<Effect>)>,
+}
+
+fn table() -> &'static Table {
+    static TABLE: OnceLock<Table> = OnceLock::new();
+    TABLE.get_or_init(|| {
+        // INVARIANT: the table is part of the program and well-formed (test below).
+        let written: Written =
+            toml::from_str(include_str!("../data/calls.toml")).expect("the table of calls is well-formed");
+        let calls = |all: Vec<WrittenCall>| {
+            let one = |c: WrittenCall| {
+                let effects = registry::effects(&c.effects);
+                c.names.into_iter().map(move |n| (n, effects.clone())).collect::<Vec<_>>()
+            };
+            all.into_iter().flat_map(one).collect::<HashMap<_, _>>()
+        };
+        let sdk = |s: WrittenSdk| {
+            let both = (registry::effects(&s.reads), registry::effects(&s.writes));
+            s.roots.into_iter().map(move |r| (r, both.clone())).collect::<Vec<_>>()
+        };
+        Table {
+            pure: written.pure.into_iter().collect(),
+            public_hosts: written.public_hosts,
+            http: written.http.into_iter().collect(),
+            get: written.get.into_iter().collect(),
+            sql: written.sql.into_iter().collect(),
+            methods: calls(written.method),
+            calls: calls(written.call),
+            sdks: written.sdk.into_iter().flat_map(sdk).collect(),
+        }
+    })
+}
+
+/// Methods of texts, lists, dictionaries and responses: where the object is not known, they still do nothing
+/// that counts here.
+const HARMLESS: &[&str] = &[
+    "add",
+    "append",
+    "as_dict",
+    "capitalize",
+    "clear",
+    "copy",
+    "count",
+    "date",
+    "decode",
+    "dict",
+    "encode",
+    "endswith",
+    "extend",
+    "find",
+    "find_all",
+    "format",
+    "get",
+    "get_text",
+    "group",
+    "groups",
+    "head",
+    "index",
+    "insert",
+    "isalnum",
+    "isalpha",
+    "isdigit",
+    "isoformat",
+    "items",
+    "join",
+    "json",
+    "keys",
+    "lower",
+    "lstrip",
+    "match",
+    "mean",
+    "model_dump",
+    "model_dump_json",
+    "pop",
+    "popitem",
+    "raise_for_status",
+    "replace",
+    "reverse",
+    "round",
+    "rstrip",
+    "search",
+    "select",
+    "setdefault",
+    "sort",
+    "split",
+    "splitlines",
+    "startswith",
+    "strftime",
+    "strip",
+    "sum",
+    "text",
+    "timestamp",
+    "title",
+    "to_dict",
+    "to_json",
+    "to_string",
+    "total_seconds",
+    "upper",
+    "update",
+    "values",
+    "zfill",
+];
+
+/// Names under which a class of tools has its body.
+const METHODS: &[&str] =
+    &["_run", "_arun", "forward", "run", "run_async", "execute", "invoke", "call", "__call__"];
+
+/// Returns what the body of a function does.
+pub(crate) fn of_function(world: &mut World<'_>, function: FunctionId) -> ToolFacts {
+    let params = parameters(world, function);
+    let made = world.calls_of(function);
+    of_calls(world, &made, &params)
+}
+
+/// Returns what the methods of a class of tools do; `None` if it has none.
+pub(crate) fn of_class(world: &mut World<'_>, class: ClassId) -> Option<ToolFacts> {
+    let mut out: Option<ToolFacts> = None;
+    for method in METHODS {
+        let own = world.class(class).attr(method).and_then(|v| match v.kind {
+            PyKind::Function(f) => Some(f),
+            _ => None,
+        });
+        let Some(function) = own else { continue };
+        let params = parameters(world, function);
+        let Some(made) = world.calls_of_method(class, method) else { continue };
+        let facts = of_calls(world, &made, &params);
+        match &mut out {
+            None => out = Some(facts),
+            Some(all) => {
+                all.knowledge = all.knowledge.min(facts.knowledge);
+                all.unknown_calls.extend(facts.unknown_calls);
+                facts.facts.into_iter().for_each(|f| all.add(f));
+            }
+        }
+    }
+    out
+}
+
+/// Places of a function's parameters, which are those of the unknown values that stand for the arguments.
+fn parameters(world: &World<'_>, function: FunctionId) -> Vec<Span> {
+    world.function(function).own_params().iter().map(|p| p.span).collect()
+}
+
+fn of_calls(world: &World<'_>, made: &CallsMade, params: &[Span]) -> ToolFacts {
+    let mut out = ToolFacts::of(Vec::new(), Knowledge::Known);
+    let add = |out: &mut ToolFacts, effects: Vec<Effect>, callee: Arc<str>, span, confidence| {
+        for effect in effects {
+            out.add(Fact { effect, evidence: Evidence::Call { callee: callee.clone(), span }, confidence });
+        }
+    };
+    for id in &made.objects {
+        let object = world.object(*id);
+        if object.class.is_some() {
+            continue;
+        }
+        match classify(world, object, params) {
+            Some((effects, confidence)) => {
+                add(&mut out, effects, object.callee.clone(), object.span, confidence);
+            }
+            None => out.unknown_calls.push((object.callee.clone(), object.span)),
+        }
+    }
+    for (name, span) in &made.unresolved {
+        let Some(name) = name else { continue };
+        match table().methods.get(&**name) {
+            Some(effects) => add(&mut out, effects.clone(), name.clone(), *span, Confidence::Likely),
+            None if HARMLESS.contains(&&**name) => {}
+            None => out.unknown_calls.push((name.clone(), *span)),
+        }
+    }
+    if !out.unknown_calls.is_empty() || made.cut {
+        out.knowledge = if out.facts.is_empty() { Knowledge::Unknown } else { Knowledge::Partly };
+    }
+    out
+}
+
+/// Returns what a call does; `None` if that is not known.
+fn classify(world: &World<'_>, object: &Object, params: &[Span]) -> Option<(Vec<Effect>, Confidence)> {
+    let table = table();
+    let callee = object.callee.trim_end_matches("[]");
+    let sure = |effects: Vec<Effect>| Some((effects, Confidence::Sure));
+    if callee == "builtins.open" || callee.ends_with("pathlib.Path.open") {
+        return sure(opened(world, object, params));
+    }
+    if let Some(effects) = table.calls.get(callee) {
+        if effects[..] == [Effect::MailSend] && has_fixed_recipients(world, object) {
+            return sure(vec![Effect::ServiceWrite]);
+        }
+        return sure(effects.clone());
+    }
+    if table.get.contains(callee) {
+        return sure(gets(world, object, object.arg_at(0, "url").map(|a| &a.value), params));
+    }
+    let parts: Vec<&str> = callee.split('.').collect();
+    let method = parts.last().copied().unwrap_or_default();
+    for end in (1..parts.len()).rev() {
+        let root = parts[..end].join(".");
+        if table.http.contains(&root) {
+            match method {
+                "get" | "head" | "options" | "stream" | "ws_connect" => {
+                    let at = usize::from(method == "stream");
+                    let url = object.arg_at(at, "url").map(|a| &a.value);
+                    return sure(gets(world, object, url, params));
+                }
+                "post" | "put" | "patch" | "delete" => {
+                    let url = object.arg_at(0, "url").map(|a| &a.value);
+                    return sure(sends(world, object, url, params));
+                }
+                "request" | "send" => {
+                    let url = object.arg_at(1, "url").map(|a| &a.value);
+                    let verb = object.arg_at(0, "method").and_then(|a| world.str(&a.value));
+                    let effects = match verb.map(str::to_ascii_uppercase).as_deref() {
+                        Some("GET" | "HEAD" | "OPTIONS") => gets(world, object, url, params),
+                        _ => [gets(world, object, url, params), sends(world, object, url, params)].concat(),
+                    };
+                    return sure(effects);
+                }
+                _ => {}
+            }
+        }
+        if table.sql.contains(&root)
+            && matches!(
+                method,
+                "execute"
+                    | "executemany"
+                    | "executescript"
+                    | "query"
+                    | "sql"
+                    | "fetch"
+                    | "fetchrow"
+                    | "fetchval"
+                    | "scalars"
+                    | "scalar"
+                    | "exec"
+                    | "exec_driver_sql"
+            )
+        {
+            return sure(asked_in_sql(world, object));
+        }
+        if let Some((reads, writes)) = table.sdks.get(&root)
+            && end < parts.len()
+        {
+            return Some(match registry::is_read(method) {
+                Some(true) => (reads.clone(), Confidence::Sure),
+                Some(false) => (writes.clone(), Confidence::Sure),
+                // A step on the way to a method: `client.chat`.
+                None => (Vec::new(), Confidence::Likely),
+            });
+        }
+    }
+    let known = (1..=parts.len()).any(|end| table.pure.contains(&parts[..end].join(".")));
+    let made = table.http.contains(callee) || table.sql.contains(callee) || table.sdks.contains_key(callee);
+    let makes = |names: &HashMap<String, Vec<Effect>>| {
+        names.keys().any(|n| n.strip_prefix(callee).is_some_and(|rest| rest.starts_with('.')))
+    };
+    if known || made || makes(&table.calls) {
+        return sure(Vec::new());
+    }
+    // What is done with the result of a known call: `requests.get(…).json()`.
+    let base = object.base.map(|b| world.object(b))?;
+    classify(world, base, params).map(|_| (Vec::new(), Confidence::Sure))
+}
+
+/// Who chooses the address of a request.
+enum Address {
+    /// The service at this host, whatever the arguments are.
+    Fixed(String),
+    /// Whoever calls the tool.
+    Caller,
+    /// The program's configuration, or something that is not known.
+    Unknown,
+}
+
+fn address(world: &World<'_>, object: &Object, url: Option<&Value>, params: &[Span]) -> Address {
+    let Some(url) = url else { return Address::Unknown };
+    if url.is_default {
+        return Address::Caller;
+    }
+    match world.text_of(url).as_deref() {
+        Some([Piece::Text(first), rest @ ..]) => match first.split_once("://") {
+            Some((_, after)) if rest.is_empty() || after.contains(['/', '?', '#']) => {
+                let host = after.split(['/', '?', '#']).next().unwrap_or(after);
+                Address::Fixed(host.to_string())
+            }
+            Some(_) => Address::Caller,
+            // Relative to the address of the client.
+            None => match object.base.map(|b| world.object(b)).and_then(|b| b.arg("base_url")) {
+                Some(base) => address(world, object, Some(&base.value), params),
+                None => Address::Unknown,
+            },
+        },
+        Some([Piece::Hole(value, _), ..]) => of_value(value, params),
+        _ => of_value(url, params),
+    }
+}
+
+/// A value whose text is not known: an argument, a default of one, or something else.
+fn of_value(value: &Value, params: &[Span]) -> Address {
+    if value.is_default || params.contains(&value.span) { Address::Caller } else { Address::Unknown }
+}
+
+fn gets(world: &World<'_>, object: &Object, url: Option<&Value>, params: &[Span]) -> Vec<Effect> {
+    match address(world, object, url, params) {
+        Address::Fixed(host) if is_public(&host) => vec![Effect::PublicRead],
+        Address::Fixed(_) => vec![Effect::ServiceRead],
+        Address::Caller => vec![Effect::PublicRead, Effect::AddressRequest],
+        Address::Unknown => vec![Effect::PublicRead],
+    }
+}
+
+fn sends(world: &World<'_>, object: &Object, url: Option<&Value>, params: &[Span]) -> Vec<Effect> {
+    match address(world, object, url, params) {
+        Address::Fixed(host) if is_public(&host) => vec![Effect::Publish],
+        Address::Fixed(_) | Address::Unknown => vec![Effect::ServiceWrite],
+        Address::Caller => vec![Effect::AddressRequest, Effect::ServiceWrite],
+    }
+}
+
+/// The host of an address, if the text fixes it: `api.example.org` of `https://api.example.org/{city}`.
+pub(crate) fn fixed_host(url: &str) -> Option<&str> {
+    let (_, after) = url.split_once("://")?;
+    let host = after.split(['/', '?', '#']).next()?;
+    (!host.is_empty() && !host.contains(['{', '$', '<'])).then_some(host)
+}
+
+pub(crate) fn is_public(host: &str) -> bool {
+    let host = host.rsplit('@').next().unwrap_or(host).split(':').next().unwrap_or(host);
+    let below = |h: &String| host.strip_suffix(h.as_str()).is_some_and(|r| r.is_empty() || r.ends_with('.'));
+    table().public_hosts.iter().any(below)
+}
+
+/// Effects of opening a file: the mode decides.
+fn opened(world: &World<'_>, object: &Object, params: &[Span]) -> Vec<Effect> {
+    let method = object.base.is_some();
+    let mode = object.arg_at(usize::from(!method), "mode").and_then(|a| world.str(&a.value)).unwrap_or("r");
+    let writes = mode.contains(['w', 'a', 'x', '+']);
+    if !writes {
+        return vec![Effect::FileRead];
+    }
+    // A file of the program's own keeps what is written to it, and is no other file.
+    let fixed = !method
+        && object.arg_at(0, "file").is_some_and(|a| world.str(&a.value).is_some() && !a.value.is_default)
+        && params.iter().all(|p| object.arg_at(0, "file").is_none_or(|a| a.value.span != *p));
+    let write = if fixed { Effect::MemoryWrite } else { Effect::FileWrite };
+    if mode.contains(['r', '+']) { vec![Effect::FileRead, write] } else { vec![write] }
+}
+
+/// Effects of a statement of SQL: its first word decides, if it is known.
+fn asked_in_sql(world: &World<'_>, object: &Object) -> Vec<Effect> {
+    let Some(given) = object.args.first() else { return vec![Effect::DatabaseRead] };
+    let mut value = &given.value;
+    // `text("SELECT …")` of SQLAlchemy.
+    if let PyKind::Object(id) = value.kind
+        && let Some(inner) = world.object(id).args.first()
+    {
+        value = &inner.value;
+    }
+    let first = match world.text_of(value).as_deref() {
+        Some([Piece::Text(text), ..]) => text.split_whitespace().next().map(str::to_ascii_uppercase),
+        _ => None,
+    };
+    match first.as_deref() {
+        Some("SELECT" | "SHOW" | "DESCRIBE" | "EXPLAIN" | "PRAGMA" | "MATCH" | "VALUES") => {
+            vec![Effect::DatabaseRead]
+        }
+        Some(
+            "INSERT" | "UPDATE" | "DELETE" | "DROP" | "ALTER" | "CREATE" | "TRUNCATE" | "REPLACE" | "MERGE"
+            | "GRANT" | "UPSERT",
+        ) => vec![Effect::DatabaseWrite],
+        _ => vec![Effect::DatabaseRead, Effect::DatabaseWrite],
+    }
+}
+
+/// Returns true if a mail goes to addresses that the program writes out: `sendmail(from, to, text)`.
+fn has_fixed_recipients(world: &World<'_>, object: &Object) -> bool {
+    if object.short() != "sendmail" {
+        return false;
+    }
+    let Some(to) = object.arg_at(1, "to_addrs") else { return false };
+    let fixed = |v: &Value| world.str(v).is_some() && !v.is_default;
+    match world.items(&to.value) {
+        Some(items) => !items.is_empty() && items.iter().all(fixed),
+        None => fixed(&to.value),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use diagnostics::FileId;
+    use python::{Limits, Sources};
+
+    fn facts(text: &str) -> ToolFacts {
+        let mut sources = Sources::new();
+        let main = sources.add(FileId(0), "m.py", text.into());
+        let mut world = World::new(&sources, Limits::default());
+        world.run(main);
+        world.explore(main);
+        let f = world.functions().find(|(_, f)| &*f.name == "tool").unwrap().0;
+        of_function(&mut world, f)
+    }
+
+    #[track_caller]
+    fn check(text: &str, knowledge: Knowledge, expected: &[Effect]) {
+        let facts = facts(text);
+        let mut found: Vec<Effect> = facts.facts.iter().map(|f| f.effect).collect();
+        found.sort();
+        assert_eq!((found.as_slice(), facts.knowledge), (expected, knowledge), "{text}\n{facts:?}");
+    }
+
+    #[test]
+    fn the_table_is_well_formed() {
+        assert!(table().calls.len() > 100);
+        assert!(table().calls.values().chain(table().methods.values()).all(|e| !e.is_empty()));
+    }
+
+    #[test]
+    fn who_chooses_the_address_decides() {
+        use Effect::*;
+        let known = Knowledge::Known;
+        check(
+            "import requests\ndef tool(url):\n    return requests.get(url).text",
+            known,
+            &[PublicRead, AddressRequest],
+        );
+        check(
+            "import requests\nBASE = 'https://api.example.org/v1'\ndef tool(city):\n    return requests.get(f'{BASE}/w?q={city}').json()",
+            known,
+            &[ServiceRead],
+        );
+        check(
+            "import requests\ndef tool(n):\n    return requests.get(f'https://api.github.com/repos/a/b/issues/{n}').json()['body']",
+            known,
+            &[PublicRead],
+        );
+        check(
+            "import requests\ndef tool(host):\n    return requests.get('https://' + host).text",
+            known,
+            &[PublicRead, AddressRequest],
+        );
+        check(
+            "import httpx\nasync def tool(url: str = 'https://example.org'):\n    async with httpx.AsyncClient() as c:\n        r = await c.get(url)\n        return r.text",
+            known,
+            &[PublicRead, AddressRequest],
+        );
+        check(
+            "import httpx\ndef tool(x):\n    with httpx.Client(base_url='https://bank.example.org') as c:\n        c.post('/pay', json={'x': x})",
+            known,
+            &[ServiceWrite],
+        );
+    }
+
+    #[test]
+    fn helpers_are_followed() {
+        use Effect::*;
+        check(
+            "import subprocess as sp\nclass Box:\n    def run(self, c):\n        return sp.run(c, shell=True)\nbox = Box()\ndef helper(c):\n    return box.run(c)\ndef tool(c):\n    return helper(c)",
+            Knowledge::Known,
+            &[Process],
+        );
+        check(
+            "def load(p):\n    with open(p) as f:\n        return f.read()\ndef tool(p):\n    try:\n        return load(p)\n    except OSError as e:\n        return str(e)",
+            Knowledge::Known,
+            &[FileRead],
+        );
+    }
+
+    #[test]
+    fn statements_of_sql_are_told_apart() {
+        use Effect::*;
+        let with = |sql: &str| {
+            format!(
+                "import sqlite3\ndef tool(n):\n    c = sqlite3.connect('a.db').cursor()\n    c.execute({sql}, (n,))\n    return c.fetchall()"
+            )
+        };
+        check(&with("'SELECT * FROM a WHERE n = ?'"), Knowledge::Known, &[DatabaseRead]);
+        check(&with("'DELETE FROM a WHERE n = ?'"), Knowledge::Known, &[DatabaseWrite]);
+        check(&with("n"), Knowledge::Known, &[DatabaseRead, DatabaseWrite]);
+    }
+
+    #[test]
+    fn a_body_that_does_nothing_is_known_and_one_with_unknown_calls_is_not() {
+        check(
+            "NAMES = {'a': 1}\ndef tool(text: str):\n    return NAMES.get(text.strip().lower(), 0)",
+            Knowledge::Known,
+            &[],
+        );
+        check("from elsewhere import go\ndef tool(x):\n    return go(x)", Knowledge::Unknown, &[]);
+        check("def tool(x):\n    return mail(x)", Knowledge::Unknown, &[]);
+        check(
+            "import os\nfrom elsewhere import go\ndef tool(x):\n    go(x)\n    os.remove(x)",
+            Knowledge::Partly,
+            &[Effect::FileWrite],
+        );
+    }
+
+    #[test]
+    fn files_of_the_program_are_told_from_files_that_are_chosen() {
+        check(
+            "def tool(x):\n    with open('log.txt', 'a') as f:\n        f.write(x)",
+            Knowledge::Known,
+            &[Effect::MemoryWrite],
+        );
+        check(
+            "def tool(p, x):\n    with open(p, 'w') as f:\n        f.write(x)",
+            Knowledge::Known,
+            &[Effect::FileWrite],
+        );
+    }
+
+    #[test]
+    fn mail_to_addresses_that_are_written_out_is_no_way_out() {
+        let with = |to: &str| {
+            format!(
+                "import smtplib\ndef tool(to, text):\n    with smtplib.SMTP('h') as s:\n        s.sendmail('me@example.org', {to}, text)"
+            )
+        };
+        check(&with("to"), Knowledge::Known, &[Effect::MailSend]);
+        check(&with("['team@example.org']"), Knowledge::Known, &[Effect::ServiceWrite]);
+    }
+}
