@@ -191,7 +191,7 @@ pub fn lint_among(
             let project = Project { files, versions, modules };
             let compiled = frontend.lower(&project, 0);
             let mut findings = load;
-            findings.extend(all(&compiled, project.files.first().map(|f| (f, &project.versions)), config));
+            findings.extend(all(&compiled, Some(&project), config));
             if among {
                 findings.retain(|d| d.span.is_none_or(|s| s.file == id));
                 findings.iter_mut().for_each(|d| d.remarks.retain(|r| r.span.file == id));

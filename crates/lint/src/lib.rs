@@ -16,6 +16,7 @@ pub mod paths;
 mod repair;
 pub mod rules;
 mod suppress;
+mod tools;
 
 #[cfg(test)]
 mod tests;
@@ -39,7 +40,7 @@ use core_ir::{Code, TermId};
 use diagnostics::report::RuleInfo;
 use diagnostics::{Applicability, Diagnostic, Fix, Level, Span};
 use frontend_kit::doc::Node;
-use frontend_kit::{Compiled, Facts, File, Server, Unit, Versions};
+use frontend_kit::{Compiled, Facts, File, Project, Server, Unit, Versions};
 use paths::Loop;
 use std::cell::OnceCell;
 use std::collections::hash_map::Entry;
@@ -93,6 +94,7 @@ pub(crate) struct Context<'a> {
     /// Number of model calls that a run may make without a finding.
     pub most_model_calls: Option<u64>,
     origin: Origin,
+    known_tools: &'a tools::KnownTools<'a>,
     loops: OnceCell<Vec<Loop>>,
     cost: OnceCell<CostBound>,
 }
@@ -113,9 +115,20 @@ impl Origin {
 }
 
 impl<'a> Context<'a> {
-    fn new(compiled: &'a Compiled, unit: &'a Unit, most_model_calls: Option<u64>, origin: Origin) -> Self {
+    fn new(
+        compiled: &'a Compiled,
+        unit: &'a Unit,
+        most_model_calls: Option<u64>,
+        origin: Origin,
+        known_tools: &'a tools::KnownTools<'a>,
+    ) -> Self {
         let (loops, cost) = (OnceCell::new(), OnceCell::new());
-        Context { compiled, unit, most_model_calls, origin, loops, cost }
+        Context { compiled, unit, most_model_calls, origin, known_tools, loops, cost }
+    }
+
+    /// Returns what is known of a tool of the unit.
+    pub fn facts(&self, tool: &core_ir::ToolDecl) -> tool_facts::ToolFacts {
+        self.known_tools.of(tool)
     }
 
     /// Lowers a finding in code to a level.
@@ -378,13 +391,15 @@ pub fn lint_programs(language: Language, units: Vec<Unit>, config: &Config) -> V
     found
 }
 
-/// All findings, of every level; those about the file itself if it is there.
-fn all(compiled: &Compiled, file: Option<(&File, &Versions)>, config: &Config) -> Vec<Diagnostic> {
+/// All findings, of every level; those about the file itself, the first of its project, if it is there.
+fn all(compiled: &Compiled, project: Option<&Project>, config: &Config) -> Vec<Diagnostic> {
+    let file = project.and_then(|p| Some((p.files.first()?, &p.versions)));
+    let known_tools = tools::KnownTools::new(compiled, project);
     // The findings of rules; the front end's are as it says them.
     let mut found: Vec<Diagnostic> = Vec::new();
     let origin = file.map(|(file, _)| Origin::of(file)).unwrap_or_default();
     for unit in &compiled.units {
-        let context = Context::new(compiled, unit, config.most_model_calls, origin);
+        let context = Context::new(compiled, unit, config.most_model_calls, origin, &known_tools);
         for rule in RULES {
             let Check::Term(check) = rule.check else { continue };
             let from = found.len();

@@ -1,9 +1,9 @@
 //! L022: something that changes the world, tried again.
 
-use crate::rules::capability::acts;
 use crate::{Check, Context, Rule, below};
 use core_ir::Term;
 use diagnostics::{Diagnostic, Level};
+use tool_facts::acts;
 
 pub(super) static RULE: Rule = Rule {
     code: "L022",

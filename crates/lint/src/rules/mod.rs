@@ -2,7 +2,6 @@
 
 use super::Rule;
 
-pub(crate) mod capability;
 mod l001_empty_prompt;
 mod l002_no_model;
 mod l003_vacuous_loop;

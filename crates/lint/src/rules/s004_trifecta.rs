@@ -1,9 +1,9 @@
 //! S004: one agent with all three parts of a leak.
 
-use crate::rules::capability::{self, Capability};
 use crate::{Check, Context, Rule};
 use core_ir::{Recv, Term, ToolDecl};
 use diagnostics::{Diagnostic, Level};
+use tool_facts::{Role, ToolFacts};
 
 pub(super) static RULE: Rule = Rule {
     code: "S004",
@@ -22,11 +22,16 @@ fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
             continue;
         }
         let tools: Vec<&ToolDecl> = params.tools.iter().map(|t| &**code.tool(*t)).collect();
-        let with = |c: Capability| tools.iter().copied().find(|t| does(t).contains(&c));
-        let all = [Capability::Untrusted, Capability::Private, Capability::Outward].map(with);
+        if tools.len() < 2 {
+            continue;
+        }
+        let facts: Vec<ToolFacts> = tools.iter().map(|t| context.facts(t)).collect();
+        let with = |role| tools.iter().zip(&facts).find(|(_, f)| f.role(role).is_some()).map(|(t, _)| *t);
+        let all = [Role::Untrusted, Role::Private, Role::Outward].map(with);
         let [Some(untrusted), Some(private), Some(outward)] = all else { continue };
         let approved = |t: &ToolDecl| t.approve.may_ask();
-        if tools.iter().filter(|t| does(t).contains(&Capability::Outward)).all(|t| approved(t)) {
+        let outward_tools = tools.iter().zip(&facts).filter(|(_, f)| f.role(Role::Outward).is_some());
+        if outward_tools.into_iter().all(|(t, _)| approved(t)) {
             continue;
         }
         let show = |t: &ToolDecl| format!("`{}`", diagnostics::clip(&t.name));
@@ -49,9 +54,4 @@ fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
             ),
         );
     }
-}
-
-/// Returns the capabilities of a tool by its name, or by that of its server.
-fn does(tool: &ToolDecl) -> Vec<Capability> {
-    capability::of(&tool.name)
 }
