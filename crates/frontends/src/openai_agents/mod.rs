@@ -742,6 +742,9 @@ impl SdkReader<'_, '_> {
             if let Some(text) = named("description_override").and_then(|v| self.world.str(v)) {
                 decl.description = Some(text.into());
             }
+            if matches!(named("needs_approval").map(|v| &v.kind), Some(PyKind::Bool(true))) {
+                decl.approve = core_ir::Approve::Always;
+            }
             return Some(decl);
         }
         let (_, object) = self.world.object_of(value)?;
