@@ -119,6 +119,19 @@ pub enum Command {
     #[command(arg = format_option(&[Format::Text, Format::Json, Format::Sarif, Format::Github, Format::Markdown]))]
     #[cfg(feature = "frameworks")]
     Lint(LintArgs),
+    /// Find attack paths: text of outsiders that reaches an action.
+    #[command(arg = format_option(&[
+        Format::Text,
+        Format::Json,
+        Format::Sarif,
+        Format::Github,
+        Format::Markdown,
+        Format::Mermaid,
+        Format::Dot,
+        Format::Svg
+    ]))]
+    #[cfg(feature = "frameworks")]
+    Audit(AuditArgs),
     /// Run the tests of `.agent` programs.
     #[command(arg = format_option(&[Format::Text, Format::Json, Format::Junit]))]
     Test(TestArgs),
@@ -739,6 +752,25 @@ pub struct LintArgs {
     /// Empty the cache first.
     #[arg(long)]
     pub clear_cache: bool,
+}
+
+/// `entail audit`.
+#[cfg(feature = "frameworks")]
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  entail audit .                                 configurations, Python and lists of MCP servers, together
+  entail audit .mcp.json                         the servers of an assistant: one conversation with all tools
+  entail audit . --policy-out policy.toml        a policy to sign, each guessed line with its evidence
+  entail audit . --format sarif > audit.sarif    for code scanning
+  entail audit . --verbose                       what is known of each tool, and of which nothing is")]
+pub struct AuditArgs {
+    /// Files or directories (directories respect .gitignore).
+    #[arg(default_value = ".")]
+    pub paths: Vec<PathBuf>,
+    /// Write a policy file with what is inferred of the tools; it must not exist.
+    #[arg(long, value_name = "FILE")]
+    pub policy_out: Option<PathBuf>,
 }
 
 /// `--level`.

@@ -86,7 +86,8 @@ pub fn this_program() -> std::io::Result<(std::path::PathBuf, Vec<OsString>)> {
 }
 
 /// Commands with the feature that each needs, and whether this build has it.
-const OPTIONAL_COMMANDS: [(&str, &str, bool); 6] = [
+const OPTIONAL_COMMANDS: [(&str, &str, bool); 7] = [
+    ("audit", "frameworks", cfg!(feature = "frameworks")),
     ("convert", "frameworks", cfg!(feature = "frameworks")),
     ("lint", "frameworks", cfg!(feature = "frameworks")),
     ("lsp", "lsp", cfg!(feature = "lsp")),
@@ -118,6 +119,8 @@ fn carry_out(ui: &ui::Ui, command: Command) -> ui::Exit {
         Command::Cost(args) => commands::cost::cost(ui, &args),
         #[cfg(feature = "frameworks")]
         Command::Lint(args) => commands::lint::lint(ui, &args),
+        #[cfg(feature = "frameworks")]
+        Command::Audit(args) => commands::audit::audit(ui, &args),
         Command::Test(args) => commands::test::test(ui, &args),
         Command::Trace(args) => commands::trace::trace(ui, &args),
         Command::Fmt(args) => commands::fmt::fmt(ui, &args),

@@ -39,6 +39,8 @@ fn pages() -> Vec<Page> {
         session::preflight::codes::EXPLANATIONS,
         #[cfg(feature = "frameworks")]
         lint::EXPLANATIONS,
+        #[cfg(feature = "frameworks")]
+        session::audit::codes::EXPLANATIONS,
     ];
     let explanations = lists.iter().flat_map(|list| list.iter()).map(page);
     #[cfg(feature = "frameworks")]

@@ -1,6 +1,8 @@
 //! The commands, one file each.
 
 pub mod approve;
+#[cfg(feature = "frameworks")]
+pub mod audit;
 pub mod check;
 pub mod compile;
 mod compile_stats;

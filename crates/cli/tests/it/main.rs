@@ -1,6 +1,7 @@
 //! The integration tests of this crate, in one binary: a module for each subject.
 
 mod approval;
+mod audit;
 mod cli;
 mod contract;
 mod docs;

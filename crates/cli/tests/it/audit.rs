@@ -1,0 +1,188 @@
+//! `entail audit`: exit statuses, formats, and the policy that it writes.
+
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+fn case(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../suite/audit/cases").join(name)
+}
+
+fn entail(dir: &Path, args: &[&str]) -> (i32, String, String) {
+    let out = Command::new(env!("CARGO_BIN_EXE_entail"))
+        .args(args)
+        .current_dir(dir)
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let text = |b: Vec<u8>| String::from_utf8(b).unwrap();
+    (out.status.code().unwrap_or(-1), text(out.stdout), text(out.stderr))
+}
+
+#[test]
+fn the_exit_status_says_whether_there_is_a_path_of_level_error() {
+    let (status, out, _) = entail(&case("v05_handoff_to_mail"), &["audit"]);
+    assert_eq!(status, 1, "{out}");
+    assert!(out.contains("error[S302]") && out.contains("whoever writes what `open_link` reads"), "{out}");
+    let (status, out, _) = entail(&case("h04_own_files"), &["audit", "."]);
+    assert_eq!(status, 0, "{out}");
+    assert!(out.starts_with("0 attack paths in 1 program with 2 tools"), "{out}");
+    let dir = tempfile::tempdir().unwrap();
+    assert_eq!(entail(dir.path(), &["audit", "absent"]).0, 2);
+    std::fs::write(dir.path().join("data.json"), "{\"a\": 1}").unwrap();
+    assert_eq!(entail(dir.path(), &["audit", "data.json"]).0, 2);
+    assert_eq!(entail(dir.path(), &["audit"]).0, 0);
+}
+
+#[test]
+fn sarif_has_a_code_flow_that_ends_at_the_call() {
+    let (_, out, _) = entail(&case("v05_handoff_to_mail"), &["audit", "--format", "sarif"]);
+    let log: Value = serde_json::from_str(&out).unwrap();
+    let results = log["runs"][0]["results"].as_array().unwrap();
+    let leak = results.iter().find(|r| r["ruleId"] == "S302").unwrap();
+    let steps = leak["codeFlows"][0]["threadFlows"][0]["locations"].as_array().unwrap();
+    let line = |s: &Value| s["location"]["physicalLocation"]["region"]["startLine"].as_u64().unwrap();
+    assert!(steps.len() >= 3, "{leak}");
+    assert_eq!(
+        Some(line(steps.last().unwrap())),
+        leak["locations"][0]["physicalLocation"]["region"]["startLine"].as_u64()
+    );
+}
+
+#[test]
+fn json_ends_with_the_programs() {
+    let (_, out, _) = entail(&case("v10_page_to_payment"), &["audit", "--format", "json"]);
+    let last: Value = serde_json::from_str(out.lines().last().unwrap()).unwrap();
+    let program = &last["audit"]["programs"][0];
+    assert_eq!(program["framework"], "autogen");
+    let path = &program["paths"][0];
+    assert_eq!((&path["source"]["name"], &path["sink"]["name"]), (&"read_bill".into(), &"transfer".into()));
+    assert!(path["source"]["evidence"].as_str().unwrap().contains("httpx.AsyncClient.get"), "{path}");
+    let tool = program["tools"].as_array().unwrap().iter().find(|t| t["name"] == "transfer").unwrap();
+    assert_eq!(tool["knowledge"], "known");
+    for format in ["mermaid", "dot", "github", "markdown"] {
+        let (_, out, _) = entail(&case("v10_page_to_payment"), &["audit", "--format", format]);
+        assert!(out.contains("transfer"), "{format}: {out}");
+    }
+}
+
+#[test]
+fn the_policy_is_accepted_and_refuses_the_path() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::copy(case("v05_handoff_to_mail").join("desk.py"), dir.path().join("desk.py")).unwrap();
+    let write = ["audit", "--policy-out", "policy.toml"];
+    assert_eq!(entail(dir.path(), &write).0, 1);
+    let text = std::fs::read_to_string(dir.path().join("policy.toml")).unwrap();
+    assert!(
+        text.contains("effect = \"write\"  # guessed: `smtplib.SMTP.send_message` at desk.py:"),
+        "{text}"
+    );
+    // A file that is there may hold decisions.
+    assert_eq!(entail(dir.path(), &write).0, 2);
+    let check = ["check", "--show", "flow", "--policy", "policy.toml", "desk.py"];
+    let (_, out, err) = entail(dir.path(), &check);
+    let of = |tool: &str| {
+        let named = format!("the tool `{tool}`: ");
+        out.lines().find(|l| l.starts_with("  desk.py:") && l.contains(&named)).unwrap_or("")
+    };
+    assert!(of("write_to").ends_with("depends"), "{out}{err}");
+    assert!(of("open_link").contains("always allowed") || of("open_link").ends_with("depends"), "{out}");
+    assert!(of("customer").contains("always allowed"), "{out}");
+}
+
+/// Names of both ends of a path; each end has alternatives.
+struct Expected {
+    source: Vec<String>,
+    sink: Vec<String>,
+}
+
+/// Names without case and underscores.
+fn plain(name: &str) -> String {
+    name.to_lowercase().replace('_', "")
+}
+
+fn expected(case: &Value, key: &str) -> Vec<Expected> {
+    let names = |side: &str| side.split(" | ").map(plain).collect();
+    let read = |text: &Value| {
+        let (source, sink) = text.as_str().unwrap().split_once(" -> ").unwrap();
+        Expected { source: names(source), sink: names(sink) }
+    };
+    case[key].as_array().into_iter().flatten().map(read).collect()
+}
+
+/// Paths that are not found, each with the reason.
+const MISSED: &[(&str, &str)] = &[];
+
+/// Each project of `suite/audit` with its name and what is expected.
+fn cases() -> Vec<(String, Value)> {
+    let text = std::fs::read_to_string(case("..").join("cases.json")).unwrap();
+    let all: Value = serde_json::from_str(&text).unwrap();
+    let cases = all["cases"].as_object().unwrap();
+    cases.iter().map(|(name, case)| (name.clone(), case.clone())).collect()
+}
+
+fn programs(name: &str) -> Vec<Value> {
+    let (_, out, err) = entail(&case(name), &["audit", "--format", "json"]);
+    let last: Value =
+        serde_json::from_str(out.lines().last().unwrap_or_else(|| panic!("{name}: {err}"))).unwrap();
+    last["audit"]["programs"].as_array().unwrap().clone()
+}
+
+#[test]
+fn the_paths_of_the_suite_are_found_with_evidence() {
+    let (mut count, mut reported) = (0, 0);
+    let (mut missed, mut wrong) = (Vec::new(), Vec::new());
+    for (name, case) in cases() {
+        let programs = programs(&name);
+        assert!(!programs.is_empty(), "{name}: nothing is read");
+        let mut found: Vec<(String, String)> = Vec::new();
+        for path in programs.iter().flat_map(|p| p["paths"].as_array().unwrap()) {
+            for step in
+                [&path["source"], &path["sink"], &path["private"]].into_iter().filter(|s| !s.is_null())
+            {
+                // A place in a file, or an entry of the registry with its source and date.
+                let evidence = step["evidence"].as_str().unwrap();
+                let is_placed = evidence.contains(" at ") && evidence.contains(':');
+                let is_entry = evidence.starts_with("registry: ") && evidence.contains("https://");
+                assert!(is_placed || is_entry || evidence.contains(" says "), "{name}: {step}");
+                assert!(!step["place"].as_str().unwrap().starts_with('?'), "{name}: {step}");
+            }
+            if path["userIsAsked"] == false {
+                let end = |end: &str| plain(path[end]["name"].as_str().unwrap());
+                found.push((end("source"), end("sink")));
+            }
+        }
+        found.sort();
+        found.dedup();
+        reported += found.len();
+        let (paths, either) = (expected(&case, "paths"), expected(&case, "either"));
+        let is = |e: &Expected, f: &(String, String)| e.source.contains(&f.0) && e.sink.contains(&f.1);
+        for path in &paths {
+            count += 1;
+            if !found.iter().any(|f| is(path, f)) {
+                missed.push(format!("{name}: {:?} -> {:?}", path.source, path.sink));
+            }
+        }
+        let false_ones = found.iter().filter(|f| !paths.iter().chain(&either).any(|e| is(e, f)));
+        wrong.extend(false_ones.map(|f| format!("{name}: {} -> {}", f.0, f.1)));
+    }
+    let summary = format!("of {count} paths missed: {missed:#?}, of {reported} reported false: {wrong:#?}");
+    assert!(wrong.is_empty(), "{summary}");
+    let known = |m: &String| MISSED.iter().any(|(path, _)| m.starts_with(path));
+    assert!(missed.iter().all(known) && missed.len() == MISSED.len(), "{summary}");
+}
+
+#[test]
+fn each_policy_is_one_and_its_lines_name_their_evidence() {
+    let dir = tempfile::tempdir().unwrap();
+    for (name, _) in cases() {
+        let file = dir.path().join(format!("{name}.toml"));
+        entail(&case(&name), &["audit", "--policy-out", file.to_str().unwrap()]);
+        let text = std::fs::read_to_string(&file).unwrap();
+        let policy = policy::Policy::parse(diagnostics::FileId(0), &text);
+        assert!(policy.is_ok(), "{name}: {text}\n{:?}", policy.err());
+        for line in text.lines().filter(|l| !l.is_empty() && !l.starts_with(['#', '['])) {
+            assert!(line.contains("# guessed: ") || line == "approve = true", "{name}: {line}");
+        }
+    }
+}

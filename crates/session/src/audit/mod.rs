@@ -1,0 +1,467 @@
+//! The audit: attack paths of the programs of a project, without a word of its user.
+//!
+//! Entry point: [`Audit::of`]. Configurations, programs in Python and lists of MCP servers are compiled, what
+//! their tools do is inferred (crate `tool_facts`), and the flow analysis says which text of outsiders
+//! reaches which action. A list of servers is a program: one conversation with all their tools.
+//!
+//! Invariant: what reaches what is decided by [`analysis::flow`] alone.
+//! Invariant: a tool of which nothing is known is on no path, and is counted.
+
+pub mod codes;
+mod fill;
+mod paths;
+mod picture;
+
+pub use paths::{AttackPath, PathKind, Step, Trigger};
+
+use crate::frameworks;
+use crate::lint::{files_of, speaks_of_agents};
+use crate::load::read_bytes;
+use crate::packages::Packages;
+use crate::project_files::around;
+use core_ir::ToolDecl;
+use diagnostics::{Diagnostic, FileId, Level, Sources, Span};
+use frontend_kit::doc::{Limits, decode};
+use frontend_kit::emit::LoopBound;
+use frontend_kit::kit::{Action, Agent, Units};
+use frontend_kit::{Facts, File, Frontend, Project, Recognized, UnitKind, Versions, modules, servers};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::path::{Path, PathBuf};
+use tool_facts::{Confidence, Evidence, Knowledge, Reader, Role, ServerDef, ToolFacts, registry};
+
+/// Files that are read of a directory, and bytes of one of them.
+const MAX_FILES: (usize, usize) = (10_000, 1 << 20);
+/// Paths that are reported of one program.
+const MAX_PATHS: usize = 200;
+
+/// A tool with what is known of it.
+#[derive(Clone, Debug)]
+pub struct AuditedTool {
+    /// Its name.
+    pub name: String,
+    /// Its parameters.
+    pub params: Vec<String>,
+    /// Place that defines it.
+    pub span: Span,
+    /// The server that it is of, if the program is a list of servers, or the toolkit that it represents.
+    pub server: Option<String>,
+    /// Facts about it.
+    pub facts: ToolFacts,
+    /// True if a person allows each call.
+    pub approved: bool,
+    /// True if the program itself says what it does: a handoff, a tool of a language with signatures.
+    pub declared: bool,
+}
+
+/// A program: an agent, a crew, or a list of servers.
+#[derive(Debug)]
+pub struct AuditedProgram {
+    /// The file, in the sources.
+    pub file: FileId,
+    /// Name of the front end.
+    pub framework: &'static str,
+    /// Its name in the file.
+    pub name: String,
+    /// Its tools.
+    pub tools: Vec<AuditedTool>,
+    /// Its attack paths, the worst first.
+    pub paths: Vec<AttackPath>,
+    /// Tools on which a path would end, if a person did not allow each call.
+    pub approved: Vec<String>,
+    /// Place and reason where the flow analysis gave up.
+    pub gave_up: Option<(Span, &'static str)>,
+    /// Parts that the front end could not read, with their places.
+    pub unread: Vec<(String, Span)>,
+}
+
+/// Result of an audit.
+#[derive(Debug)]
+pub struct Audit {
+    /// The files.
+    pub sources: Sources,
+    /// The programs, in the order of the files.
+    pub programs: Vec<AuditedProgram>,
+}
+
+impl Audit {
+    /// Audits files and directories.
+    ///
+    /// # Errors
+    /// A path can't be read, or is a file that is no program of a known kind; the message says why.
+    pub fn of(paths: &[PathBuf]) -> Result<Audit, String> {
+        let mut audit = Audit { sources: Sources::new(), programs: Vec::new() };
+        let packages = Packages::new(Versions::default(), true);
+        for path in paths {
+            let listed = files_of(path, true)?;
+            let named = listed.iter().any(|(_, named)| *named);
+            let mut all: Vec<PathBuf> = listed.into_iter().map(|(p, _)| p).take(MAX_FILES.0).collect();
+            let mains: HashSet<PathBuf> = all.iter().cloned().collect();
+            if let ([only], true) = (&all[..], named) {
+                // What it imports, and the lists of servers that it names.
+                let only = only.clone();
+                all.extend(around(&only).into_iter().map(PathBuf::from));
+            }
+            let before = audit.programs.len();
+            audit.project(&all, &mains, &packages);
+            if named && audit.programs.len() == before {
+                return Err(format!(
+                    "`{}` is no program of a known framework and no list of servers",
+                    path.display()
+                ));
+            }
+        }
+        Ok(audit)
+    }
+
+    /// Audits the files of a project that are among `mains`; the others are there to be referred to.
+    fn project(&mut self, all: &[PathBuf], mains: &HashSet<PathBuf>, packages: &Packages) {
+        let limits = Limits::default();
+        let mut files: Vec<(File, bool)> = Vec::new();
+        for path in all {
+            let shown = path.display().to_string();
+            if !File::is_read(&shown) && shown != "-" {
+                continue;
+            }
+            let Ok(bytes) = read_bytes(&shown) else { continue };
+            if bytes.len() > MAX_FILES.1 {
+                continue;
+            }
+            let id = self.sources.next_id();
+            let Ok(text) = decode(id, &bytes, &limits) else { continue };
+            // Data in JSON is mostly no configuration; all modules may be imported.
+            if !File::is_python(&shown)
+                && !speaks_of_agents(&text)
+                && !text.contains("ervers")
+                && !text.contains("nodes")
+            {
+                continue;
+            }
+            self.sources.add(&*shown, text.clone());
+            files.push((File::read(id, &shown, &text, &limits), mains.contains(path)));
+        }
+        let loaded: Vec<File> = files.iter().map(|(f, _)| f.clone()).collect();
+        let shared = modules(&loaded);
+        let lists: Vec<ServerDef> = loaded.iter().flat_map(|f| defined(f, &Versions::default())).collect();
+        for (index, (file, main)) in files.iter().enumerate() {
+            let Recognized::Frontend(frontend) = frameworks::recognize(file) else { continue };
+            if !main {
+                continue;
+            }
+            let versions = packages.of(Path::new(&file.path)).versions.clone();
+            let mut own = vec![file.clone()];
+            let others = loaded.iter().enumerate().filter(|(i, _)| *i != index).map(|(_, f)| f.clone());
+            if file.python.is_some() || frontend.names_modules() || frontend.names_files() {
+                own.extend(others);
+            }
+            let project = Project { files: own, versions, modules: Some(shared.clone()) };
+            self.file(&project, frontend, &lists);
+        }
+    }
+
+    /// Audits the first file of a project.
+    fn file(&mut self, project: &Project, frontend: &'static dyn Frontend, lists: &[ServerDef]) {
+        let Some(file) = project.files.first() else { return };
+        let own = defined(file, &project.versions);
+        let compiled = match own.is_empty() || frontend.name() != "mcp" {
+            true => frontend.lower(project, 0),
+            false => conversation(project, &own),
+        };
+        let triggers = triggers(file);
+        let unread = |d: &Diagnostic| d.level == Level::Unknown && d.span.is_some_and(|s| s.file == file.id);
+        let unread: Vec<(String, Span)> = compiled
+            .diagnostics
+            .iter()
+            .filter(|d| unread(d))
+            .filter_map(|d| Some((d.message.clone(), d.span?)))
+            .collect();
+        // Each tool is looked at once, however many units have it.
+        let mut decls: BTreeMap<(Span, String), &ToolDecl> = BTreeMap::new();
+        for tool in compiled.units.iter().flat_map(|u| &u.code.tools) {
+            decls.entry((tool.span, tool.name.to_string())).or_insert(tool);
+        }
+        let asked: Vec<&ToolDecl> = decls.values().copied().collect();
+        let facts = Reader::new(project, 0, compiled.framework, lists).facts(&asked);
+        let mut known: HashMap<(Span, String), ToolFacts> = decls.into_keys().zip(facts).collect();
+        if frontend.name() == "mcp" {
+            for server in &own {
+                of_list(server, &mut known);
+            }
+        }
+        let mut seen: HashSet<(String, String, Span, Span)> = HashSet::new();
+        for unit in &compiled.units {
+            let tools: Vec<AuditedTool> = unit
+                .code
+                .tools
+                .iter()
+                .map(|t| {
+                    let facts = known.get(&(t.span, t.name.to_string())).cloned();
+                    let server = own.iter().find(|s| frontend.name() == "mcp" && s.span == t.span);
+                    let toolkit = facts.as_ref().and_then(|f| f.toolkit.as_ref()).map(ToString::to_string);
+                    AuditedTool {
+                        name: t.name.to_string(),
+                        params: t.params.iter().map(|p| p.name.to_string()).collect(),
+                        span: t.span,
+                        server: server.map(|s| s.name.clone()).or(toolkit),
+                        facts: facts.unwrap_or_else(ToolFacts::unknown),
+                        approved: t.approve == core_ir::Approve::Always,
+                        declared: !ToolDecl { approve: core_ir::Approve::Never, ..(**t).clone() }
+                            .is_unspecified(),
+                    }
+                })
+                .collect();
+            let found = paths::search(unit, &tools, &triggers, compiled.facts.asks_user);
+            let mut own_paths: Vec<AttackPath> = found
+                .paths
+                .into_iter()
+                .filter(|p| {
+                    seen.insert((p.source.name.clone(), p.sink.name.clone(), p.source.span, p.sink.span))
+                })
+                .collect();
+            own_paths
+                .sort_by_key(|p| (std::cmp::Reverse((p.kind, p.confidence())), p.sink.span, p.source.span));
+            own_paths.truncate(MAX_PATHS);
+            self.programs.push(AuditedProgram {
+                file: file.id,
+                framework: compiled.framework,
+                name: unit.name.clone(),
+                tools,
+                paths: own_paths,
+                approved: found.approved.iter().map(ToString::to_string).collect(),
+                gave_up: found.gave_up,
+                unread: unread.clone(),
+            });
+        }
+    }
+
+    /// All tools, each once.
+    pub fn tools(&self) -> Vec<&AuditedTool> {
+        let mut seen = HashSet::new();
+        let all = self.programs.iter().flat_map(|p| &p.tools);
+        all.filter(|t| seen.insert((t.name.clone(), t.span))).collect()
+    }
+
+    /// Number of attack paths.
+    pub fn path_count(&self) -> usize {
+        self.programs.iter().map(|p| p.paths.len()).sum()
+    }
+
+    /// Tools of which nothing is known.
+    pub fn unknown(&self) -> Vec<&AuditedTool> {
+        let mut all = self.tools();
+        all.retain(|t| !t.declared && t.facts.knowledge == Knowledge::Unknown);
+        all
+    }
+
+    /// A policy file with what is inferred of the tools, each guessed line with its evidence.
+    pub fn policy(&self) -> String {
+        fill::policy(&self.tools(), &self.sources)
+    }
+
+    /// The attack paths as a picture.
+    pub fn picture(&self) -> core_ir::draw::Picture {
+        picture::draw(self)
+    }
+
+    /// The findings: a diagnostic for each path, and for what is not known.
+    pub fn findings(&self) -> Vec<Diagnostic> {
+        let mut out = Vec::new();
+        for program in &self.programs {
+            for path in &program.paths {
+                out.push(self.finding(program, path));
+            }
+            if let Some((span, why)) = program.gave_up {
+                let message = format!("the flow analysis of `{}` gave up here: {why}", program.name);
+                let mut d = Diagnostic::new(Level::Unknown, codes::UNKNOWN, message, span);
+                d.framework = Some(program.framework);
+                out.push(d.help("nothing is claimed about this program"));
+            }
+        }
+        for tool in self.unknown() {
+            let message = format!("nothing is known of the tool `{}`", diagnostics::clip(&tool.name));
+            let mut d =
+                Diagnostic::new(Level::Unknown, codes::UNKNOWN, message, tool.span).about(&*tool.name);
+            for (call, span) in tool.facts.unknown_calls.iter().take(4) {
+                d = d.remark(*span, format!("it is not known what `{}` does", diagnostics::clip(call)));
+            }
+            out.push(d.help("say what it does in a policy file; paths through it are not found"));
+        }
+        out
+    }
+
+    fn finding(&self, program: &AuditedProgram, path: &AttackPath) -> Diagnostic {
+        let (code, level) = match path.kind {
+            PathKind::Runs => (codes::RUNS, Level::Error),
+            PathKind::Leaks => (codes::LEAKS, Level::Error),
+            PathKind::Acts => (codes::ACTS, Level::Warn),
+        };
+        let level = match path.confidence() {
+            _ if path.asked => Level::Info,
+            Confidence::Guessed => level.min(Level::Warn),
+            _ => level,
+        };
+        let mut d = Diagnostic::new(level, code, self.sentence(path), path.sink.span)
+            .label(path.sink.fact.effect.describe())
+            .about(format!("{} {}", path.source.name, path.sink.name));
+        d.framework = Some(program.framework);
+        d.agent = path.sink.agent.clone().or_else(|| Some(program.name.clone()));
+        let mut steps: Vec<(&Step, &str)> = vec![(&path.source, "text of outsiders comes in")];
+        steps.extend(path.private.iter().map(|p| (p, "private data comes in")));
+        steps.push((&path.sink, "the call"));
+        for (step, what) in steps {
+            let name = shown(step);
+            if step.span != path.sink.span || step.fact.evidence.span() != step.span {
+                let text = format!("{what}: {name}, {}", self.because(step));
+                d = d.remark(step.fact.evidence.span(), text);
+            }
+        }
+        d.help(match path.kind {
+            PathKind::Runs => "let a person approve each call, or run it in a sandbox without secrets and network",
+            PathKind::Leaks => {
+                "take one of the three away: the text of outsiders, the private data, or the way out; or let a person approve what goes out"
+            }
+            PathKind::Acts => "let a person approve the calls, or bound the tool in a policy (`--policy-out`)",
+        })
+    }
+
+    /// The path as a sentence.
+    fn sentence(&self, path: &AttackPath) -> String {
+        let (what, who) = paths::origin(path.source.fact.effect);
+        let mut models: Vec<String> = Vec::new();
+        for step in [Some(&path.source), path.private.as_ref(), Some(&path.sink)].into_iter().flatten() {
+            let agent = step
+                .agent
+                .as_ref()
+                .map_or("model".into(), |a| format!("model of `{}`", diagnostics::clip(a)));
+            if !models.contains(&agent) {
+                models.push(agent);
+            }
+        }
+        if models.len() > 1 {
+            models.retain(|m| m != "model");
+        }
+        let who = match &path.source.fact.effect {
+            effect
+                if effect.has(Role::Untrusted)
+                    && path.source.agent.is_none()
+                    && path.source.params.is_empty() =>
+            {
+                who.replace("what it reads", "it")
+            }
+            _ => who.replace("it reads", &format!("{} reads", shown(&path.source))),
+        };
+        let gains = match &path.private {
+            Some(private) => format!("get what {} reads", shown(private)),
+            None => paths::outcome(path.sink.fact.effect).to_string(),
+        };
+        let asked = if path.asked { ", unless the user declines the call" } else { "" };
+        format!(
+            "{what} → {} → {} → {}: whoever {who} can {gains}{asked}",
+            shown(&path.source),
+            models.join(" → "),
+            called(&path.sink),
+        )
+    }
+
+    fn because(&self, step: &Step) -> String {
+        match &step.fact.evidence {
+            Evidence::Call { callee, .. } => {
+                format!("which {}: it calls `{}`", step.fact.effect.describe(), diagnostics::clip(callee))
+            }
+            other => format!("which {}: {}", step.fact.effect.describe(), other.describe(&self.sources)),
+        }
+    }
+}
+
+/// A step by its name.
+fn shown(step: &Step) -> String {
+    match &step.tools[..] {
+        [] => format!("`{}`", diagnostics::clip(&step.name)),
+        [one] => format!("`{}` of `{}`", diagnostics::clip(one), diagnostics::clip(&step.name)),
+        [one, rest @ ..] => {
+            format!(
+                "`{}` and {} more of `{}`",
+                diagnostics::clip(one),
+                rest.len(),
+                diagnostics::clip(&step.name)
+            )
+        }
+    }
+}
+
+/// A step with its parameters.
+fn called(step: &Step) -> String {
+    if step.tools.is_empty() && !step.params.is_empty() && step.params != ["input"] {
+        format!("`{}({})`", diagnostics::clip(&step.name), step.params.join(", "))
+    } else {
+        shown(step)
+    }
+}
+
+/// The servers that a file defines.
+fn defined(file: &File, versions: &Versions) -> Vec<ServerDef> {
+    let words = |s: &frontend_kit::Server<'_>| {
+        let address = s.address.map(|(a, _)| a.to_string());
+        s.command.iter().map(ToString::to_string).chain(address).collect()
+    };
+    let all = servers(file, versions);
+    all.iter().map(|s| ServerDef { name: s.name.to_string(), words: words(s), span: s.span }).collect()
+}
+
+/// The tools of a listed server by name; the server itself if none is documented.
+fn tools_of(server: &ServerDef) -> Vec<String> {
+    let words: Vec<&str> = server.words.iter().map(String::as_str).collect();
+    match registry::server(&server.name, &words) {
+        Some(known) if !known.tools.is_empty() => known.tools.iter().map(|(name, _)| name.clone()).collect(),
+        _ => vec![server.name.clone()],
+    }
+}
+
+/// Facts about the tools of a listed server.
+fn of_list(server: &ServerDef, known: &mut HashMap<(Span, String), ToolFacts>) {
+    let words: Vec<&str> = server.words.iter().map(String::as_str).collect();
+    let Some(documented) = registry::server(&server.name, &words) else { return };
+    for ((span, name), facts) in known.iter_mut().filter(|((span, _), _)| *span == server.span) {
+        // The name of a tool that two servers have begins with that of its server.
+        let own = name.strip_prefix(&format!("{}_", server.name)).unwrap_or(name);
+        let named = documented.tools.iter().any(|(t, _)| t == own);
+        *facts = ToolFacts::of_server(documented, named.then_some(own), *span);
+    }
+}
+
+/// A list of servers as a program: one conversation with all their tools.
+fn conversation(project: &Project, servers: &[ServerDef]) -> frontend_kit::Compiled {
+    let mut units = Units::new("mcp", Facts::default(), project);
+    let Some(at) = project.files.first().and_then(|f| f.documents.first()).map(|d| d.root().head()) else {
+        return units.compiled;
+    };
+    units.add("assistant", UnitKind::Agent, at, |kit| {
+        let prompt = kit.text("", at);
+        let mut names: HashSet<String> = HashSet::new();
+        let mut actions = Vec::new();
+        for server in servers {
+            for tool in tools_of(server) {
+                let name = if names.insert(tool.clone()) { tool } else { format!("{}_{tool}", server.name) };
+                actions.push(Action::mcp(name, &server.name, server.span));
+            }
+        }
+        kit.agent(Agent {
+            name: "assistant",
+            head: at,
+            prompt,
+            params: core_ir::ModelParams::default(),
+            model_at: None,
+            actions,
+            actions_at: None,
+            bound: LoopBound::none("a conversation goes on as long as its user wants"),
+        })
+    });
+    units.compiled
+}
+
+/// Triggers that start the programs of a file with text of outsiders.
+fn triggers(file: &File) -> Vec<Trigger> {
+    let with = |(name, span, facts): (String, Span, ToolFacts)| {
+        Some(Trigger { name, span, fact: facts.role(Role::Untrusted)?.clone() })
+    };
+    tool_facts::triggers(file).into_iter().filter_map(with).collect()
+}
