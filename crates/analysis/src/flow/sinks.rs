@@ -489,6 +489,8 @@ impl Analysis {
                 fields.and_then(|f| f.iter().find(|(n, _)| n == name).map(|(_, a)| a))
             };
             let known = match given.map(|a| &a.shape) {
+                // One that only completes the call names no place.
+                _ if decl.completes.contains(name) => Some(self.taints.top),
                 Some(Shape::Const(data)) => self.principals.place(&mut self.taints.lattice, data),
                 _ => None,
             };

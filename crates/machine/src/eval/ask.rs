@@ -229,7 +229,8 @@ impl Machine {
                 !self.lattice.flows(s.pc, tool.control) || !self.is_clean(tool, &offered, &mut choices)
             }
         };
-        let seen = self.admits_texts(s, tool, &offered, &args, (&choices, span), &mut asks)?;
+        let (seen, seen_with_result) =
+            self.admits_texts(s, tool, &offered, &args, (&choices, span), &mut asks)?;
         if !self.admits_patterns(s, tool, &offered, &args, span)
             || !self.admits_readers(s, tool, &offered, &args, span)
         {
@@ -246,7 +247,7 @@ impl Machine {
             true => label,
             false => {
                 let given = self.given_without(&offered, decl, s.pc);
-                let given = self.lattice.join(given, seen);
+                let given = self.lattice.join(given, seen_with_result);
                 self.lattice.join(given, tool.result)
             }
         };
@@ -287,7 +288,7 @@ impl Machine {
 
     /// Looks at the untrusted texts of the parameters that take plain text only; `None` if one is refused.
     /// With approval of what is refused, somebody is asked about it. Gives the label of the request, if its
-    /// tokens were looked at.
+    /// tokens were looked at, for the call and for the result of one that succeeds.
     ///
     /// An argument out of a set has been chosen from what is vouched for, and is not looked at.
     fn admits_texts(
@@ -298,10 +299,10 @@ impl Machine {
         args: &[(Name, Data)],
         (choices, span): (&[Choice], Span),
         asks: &mut bool,
-    ) -> Option<Label> {
+    ) -> Option<(Label, Label)> {
         let decl = &*tool.decl;
         let is_approved = decl.approve == Approve::IfRefused;
-        let mut seen = Label::BOTTOM;
+        let (mut seen, mut seen_with_result) = (Label::BOTTOM, Label::BOTTOM);
         for (name, form) in &decl.plain {
             let Some(at) = decl.params.iter().position(|p| p.name == *name) else { continue };
             let own = offered.label(&mut self.lattice, name);
@@ -313,6 +314,11 @@ impl Machine {
             if !in_set || is_approved {
                 // Whether a set has the argument must not show in the label of an approved call.
                 seen = self.lattice.join(seen, request);
+                // Whether a text is looked at depends on its label. The result must not tell of an argument
+                // that only completes the call.
+                if !decl.completes.contains(name) {
+                    seen_with_result = self.lattice.join(seen_with_result, request);
+                }
             }
             let Some((_, data)) = args.get(at).filter(|_| !in_set) else { continue };
             self.charge(Plain::cost(data));
@@ -335,7 +341,7 @@ impl Machine {
                 return None;
             }
         }
-        Some(seen)
+        Some((seen, seen_with_result))
     }
 
     /// Refuses a call because of an argument: the part, its label and the bound that it breaks.

@@ -101,7 +101,8 @@ impl Machine {
         self.lattice.join(container, label)
     }
 
-    /// The label that each argument names which rules refer to: that of a place, ⊤ if it names none.
+    /// The label that each argument names which rules refer to: that of a place, ⊤ if it names none. One that
+    /// only completes the call names none, for its own label is not that of the result.
     pub(super) fn places(&mut self, tool: &Tool, args: &[(Name, Data)]) -> Box<[(Name, Label)]> {
         let mut places: Vec<(Name, Label)> = Vec::new();
         for name in tool.decl.parts.iter().flat_map(|r| r.source.iter().chain(&r.readers)) {
@@ -109,7 +110,7 @@ impl Machine {
             if places.iter().any(|(n, _)| n == name) {
                 continue;
             }
-            let arg = args.iter().find(|(n, _)| n == name);
+            let arg = args.iter().find(|(n, _)| n == name && !tool.decl.completes.contains(name));
             let label = arg.and_then(|(_, arg)| self.config.principals.place(&mut self.lattice, arg));
             places.push((name.clone(), label.unwrap_or_else(|| self.lattice.top())));
         }

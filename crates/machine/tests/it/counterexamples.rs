@@ -338,6 +338,39 @@ fn c13_asked_by_secret_set_leaks() {
     assert_eq!(one.end.as_deref(), Some("[\"U\"]:false"));
 }
 
+/// Whether a form looks at a code that only completes a call depends on the label of the code. The answer
+/// must not tell, by the label of the request, which is secret here.
+#[test]
+fn c14_told_of_code_leaks() {
+    let text = "tool order(id: Str, code: Str @ [\"U\", \"S\"]) -> Str @ [] write completes [\"code\"] plain {code: \"no-links\"}\n\
+                let code = if ([\"S\"]: SECRET) then ([\"U\"]: \"1234\") else \"1234\" in\n\
+                [] ? (tool[order] {id: \"a\", code: code})";
+    let config = || Config {
+        request: Some("order https://shop.example/a".into()),
+        input: LabelSpec::Axes { untrusted: false, secret: true },
+        ..Config::default()
+    };
+    let world = |secret: &str| run(&text.replace("SECRET", secret), config(), &PUBLIC, ok).0;
+    assert_eq!(world("true"), world("false"));
+    assert_eq!(world("true").end.as_deref(), Some("true"));
+}
+
+/// A label that an argument names must not tell of an argument that only completes the call.
+#[test]
+fn c15_place_of_code_leaks() {
+    let text = "tool order(id: Str, code: Str @ [\"S\"]) -> {text: Str} @ [] write completes [\"code\"] \
+                fields [{path: 'text', untrusted: false, secret: false, source: [\"$code\"]}]\n\
+                let code = [\"S\"]: \"SECRET\" in\n[] ? (tool[order] {id: \"a\", code: code}).text";
+    let world = |code: &str| {
+        let mut config = Config::default();
+        config.principals.places.add("/home/**", PUBLIC).expect("a place");
+        let answer = |_: &Request| Response::Tool(Ok(Data::record([("text".into(), Data::str("ok"))])));
+        run(&text.replace("SECRET", code), config, &PUBLIC, answer).0
+    };
+    assert_eq!(world("/home/a"), world("/elsewhere"));
+    assert_eq!(world("/home/a").end.as_deref(), Some("false"));
+}
+
 /// From the sets of a delegated tool only those may choose whose data chooses the call.
 #[test]
 fn only_delegated_sources_choose_from_the_sets_of_a_delegated_tool() {
