@@ -663,9 +663,9 @@ async fn secret_store_access_is_unobservable() {
     let script =
         serde_json::json!([{"match": "one", "reply": write_by_code}, {"match": "two", "reply": "1"}]);
     let programs = [
-        // Eviction across labels.
+        // Eviction across labels: the secret entry is the newer one.
         (
-            r#"mem (let _ = (if s then remember h 1 else null) in let _ = remember a 1 in recall a)
+            r#"mem (let _ = remember a 1 in let _ = (if s then remember h 1 else null) in recall a)
                  {a: Num, h: Num @ ["S"]} capacity 1"#,
             "1",
         ),
