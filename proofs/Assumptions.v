@@ -5,7 +5,7 @@
 
 Require Import Entail.Thm.Confinement Entail.Thm.Noninterference Entail.Thm.Flow Entail.Thm.Planned.
 Require Import Entail.Thm.Examples Entail.Thm.Choice Entail.Thm.Keys.
-Require Import Entail.Spec.Lattices Entail.Thm.Instances.
+Require Import Entail.Spec.Lattices Entail.Thm.Instances Entail.Thm.Sets Entail.Thm.Runs Entail.Thm.Turns.
 Require Import Entail.Thm.TypeSafety Entail.Thm.Algebra Entail.Thm.Cost Entail.Thm.Bounds.
 Require Import Entail.Thm.Termination Entail.Thm.Lint Entail.Thm.Loops Entail.Thm.Fuel Entail.Thm.Probabilistic.
 
@@ -65,6 +65,21 @@ Print Assumptions choice_of_planned.
 Print Assumptions choice_from_set.
 Print Assumptions chosen_one.
 Print Assumptions chosen_together.
+Print Assumptions chosen_within.
+Print Assumptions set_of_path.
+Print Assumptions set_of_answer.
+Print Assumptions misformed_rel.
+Print Assumptions every_call_formed.
+Print Assumptions kept_rel.
+Print Assumptions noninterference_chosen.
+Print Assumptions chosen_traces.
+Print Assumptions chosen_beginning.
+Print Assumptions choice_in_sight.
+Print Assumptions choice_alike.
+Print Assumptions noninterference_beside.
+Print Assumptions noninterference_replanned.
+Print Assumptions at_most_replanned.
+Print Assumptions answered_rel.
 Print Assumptions at_most_bound.
 Print Assumptions at_most_races.
 Print Assumptions calls_counted.
@@ -81,6 +96,9 @@ Print Assumptions type_at_container_leaks.
 Print Assumptions form_of_a_part_leaks.
 Print Assumptions chosen_tool_forges.
 Print Assumptions asked_by_secret_set_leaks.
+Print Assumptions told_of_code_leaks.
+Print Assumptions place_of_code_leaks.
+Print Assumptions racing_branches_leak.
 Print Assumptions asked_if_refused.
 Print Assumptions par_to_end_leaks.
 Print Assumptions guard_unraised_leaks.

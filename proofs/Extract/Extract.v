@@ -6,7 +6,7 @@
     OCaml's; naturals and integers are OCaml's [int], so numbers beyond 62 bits
     are out of reach of the driver, which refuses them. *)
 
-Require Import Entail.Spec.Labels Entail.Spec.Syntax Entail.Spec.Interp.
+Require Import Entail.Spec.Labels Entail.Spec.Syntax Entail.Spec.Interp Entail.Spec.Sets.
 Require Import ExtrOcamlBasic ExtrOcamlNatInt ExtrOcamlZInt ExtrOcamlNativeString.
 
 Definition lab : Type := two_by_two.
@@ -14,4 +14,4 @@ Definition run (H : host two_by_two) (fuel : nat) (env : list (lval two_by_two))
     (s : state two_by_two) (e : term) : result two_by_two :=
   eval (F := two_by_two_factoring) H fuel bot env s e.
 
-Extraction "interp.ml" run initial ELet EIf ESeq EFst ESnd EPayload.
+Extraction "interp.ml" run initial from_items closed_form values_at ELet EIf ESeq EFst ESnd EPayload.

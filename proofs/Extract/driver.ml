@@ -848,27 +848,29 @@ let can_be_a_set (t : tool) =
 
 (* Sets of [among]: sources, and the parameters with their paths. *)
 let of_request = "\000"
+let stated = "\001"
 let sets_of (t : tool) : (string * (string * string list) list) list =
   let path = function DCon (CList, ds) -> List.map (function DK (KStr f) -> f | _ -> raise (Bad_json "path")) ds | _ -> raise (Bad_json "path") in
   List.map (fun a ->
       match data_of a with
       | DCon (CRec fs, ds) ->
           let given = List.combine fs ds in
-          let source = match List.assoc_opt "tool" given with Some (DK (KStr f)) -> f | _ -> of_request in
+          if List.mem_assoc "below" given || List.mem_assoc "sites" given then unsupported "a set of places";
+          let source = match List.assoc_opt "tool" given, field "values" a with
+            | Some (DK (KStr f)), _ -> f
+            | _, Some values -> stated ^ print_json values
+            | _ -> of_request in
           (match List.assoc_opt "params" given with
            | Some (DCon (CRec ps, paths)) -> (source, List.map2 (fun p d -> (p, path d)) ps paths)
            | _ -> raise (Bad_json "among"))
       | _ -> raise (Bad_json "among"))
     (match field "among" t.decl with Some l -> list_of l | None -> [])
 
-(* The values that a path leads to; lists on the way stand for their items. *)
-let rec values_at path d =
-  match d, path with
-  | DCon (CList, ds), _ -> List.concat_map (values_at path) ds
-  | d, [] -> [ d ]
-  | DCon (CRec fs, ds), f :: path ->
-      (match List.assoc_opt f (List.combine fs ds) with Some d -> values_at path d | None -> [])
-  | _ -> []
+(* A step of a path. *)
+let step = function "{*}" -> SEach | "{keys}" -> SKeys | f -> if f = "" || f.[0] = '"' then unsupported "a quoted step" else SField f
+
+(* The closed form that is known: a word of small letters. *)
+let is_word = function DK (KStr s) -> s <> "" && String.for_all (fun c -> 'a' <= c && c <= 'z') s | _ -> false
 
 (* The world: answers in the order of the requests.  The interpreter calls
    each of these functions once for a request, in the order of evaluation. *)
@@ -961,6 +963,12 @@ let answer_to (input : json) : json =
       tool_params = (fun f -> List.map fst (tool_named f).params);
       tool_accepts = (fun f d -> if takes (tool_named f).decl d then None else Some "arguments");
       tool_key = (fun f _ _ -> f);
+      completes = (fun f ->
+        let t = tool_named f in
+        let only = match field "completes" t.decl with
+          | Some names -> List.map (function String s -> s | _ -> raise (Bad_json "completes")) (list_of names) | None -> [] in
+        List.concat (List.mapi (fun i (n, _) -> if List.mem n only then [ i ] else []) t.params));
+      completed = (fun _ _ _ _ -> true);
       tool = (fun _ _ _ _ ->
         let d = data_of (answer "data") in
         returned := d;
@@ -992,10 +1000,22 @@ let answer_to (input : json) : json =
           let rec at i = function (n, _) :: rest -> if n = p then i else at (i + 1) rest | [] -> raise (Bad_json "among") in
           at 0 t.params in
         List.map (fun (source, params) ->
-            { from = source; chosen_by = None; chosen_for = List.map (fun (p, path) -> (place p, values_at path)) params })
+            from_items (Obj.magic two_by_two) same 1000 source None (List.map (fun (p, path) -> (place p, fun d -> values_at d (List.map step path))) params))
           (sets_of t));
-      equal = same;
-      longest = 1000;
+      forms = (fun f ->
+        let t = tool_named f in
+        (match field "plain" t.decl, field "includes" t.decl with
+         | None, None -> () | _ -> unsupported "forms of texts and readers");
+        match field "pattern" t.decl with
+        | None -> []
+        | Some (Object patterns) ->
+            List.concat (List.mapi (fun i (n, _) ->
+              match List.assoc_opt n patterns with
+              | None -> []
+              | Some (String "[a-z]+") -> [ closed_form (Obj.magic two_by_two) i (fun d -> if is_word d then None else Some "pattern") ]
+              | Some _ -> unsupported "regular expression") t.params)
+        | Some _ -> raise (Bad_json "pattern"));
+      asking = (fun _ -> []);
       anyone = lab true false;
       from_label = (fun l -> data_of (label_json l));
       sample = (fun _ _ -> match answer "drawn" with Bool b -> b | _ -> otherwise "the answer is no sample");
@@ -1032,6 +1052,8 @@ let answer_to (input : json) : json =
       | Some r -> (label_of (need "label" r), List.map data_of (list_of (need "tokens" r)))
       | None -> no_set) ] in
     List.iter (fun (source, _) ->
+        if source <> "" && source.[0] = stated.[0] && not (List.mem_assoc source !sets) then
+          sets := (source, (lab false false, List.map data_of (list_of (parse_json (String.sub source 1 (String.length source - 1)))))) :: !sets;
         let can_be_read = List.exists (fun t -> t.tname = source && can_be_a_set t) tools in
         if not (List.mem_assoc source !sets) && can_be_read then begin
           let t = tool_named source in
@@ -1053,7 +1075,7 @@ let answer_to (input : json) : json =
     let decided f t =
       List.length (List.filter (fun e -> match e.what with RDecided (g, u) -> f = g && untrusted u | _ -> false) t) in
     let stopped = ref false in
-    let stops f u t = match field "at_most" (tool_named f).decl with
+    let stops f u _ t = match field "at_most" (tool_named f).decl with
       | Some n when untrusted u && decided f t >= int_of n -> stopped := true; true
       | _ -> false in
     let frame = { sets = (fun k -> Option.value ~default:no_set (List.assoc_opt k !sets)); stops } in

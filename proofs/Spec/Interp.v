@@ -53,13 +53,26 @@ Section Interp.
     filter (fun e => negb (String.eqb k (fst e))) a.
 
   (** Where arguments of a tool may be from ([among]): a set; who may choose from
-      it, anybody or ([delegate]) whoever the label names; and the parameters that
-      one of its items decides together, each by its position and with the values
-      that an item has for it. *)
+      it, anybody or ([delegate]) whoever the label names; the parameters that are
+      chosen together, each by its position; and which arguments the set holds, given
+      its items: any function of these and of the arguments. *)
   Record chooser := Chooser {
     from : name;
     chosen_by : option L;
-    chosen_for : list (nat * (data -> list data))
+    chosen_for : list nat;
+    holds : list data -> list data -> bool
+  }.
+
+  (** The form of arguments ([plain], [pattern], [includes]): a rule about the labels
+      and the data of some parameters.  It may look at a set, as [plain] at the tokens
+      of the request, whose label is then joined to what is found ([tells]).  The
+      labels alone decide whether the rule applies. *)
+  Record form := Form {
+    looks_at : list nat;
+    beside : option name;
+    tells : L;
+    applies : list L -> bool;
+    unfit : list data -> list (L * bool) -> list data -> option string
   }.
 
   (** The label of a part of an answer: any function of what parts before it say,
@@ -95,6 +108,8 @@ Section Interp.
     tool_params : name -> list string;
     tool_accepts : name -> data -> option string;   (* missing, unknown or ill-typed arguments *)
     tool_key : name -> L -> list event -> string;   (* the idempotency key of a call at a program counter *)
+    completes : name -> list nat;           (* parameters that the answer of a call that succeeds does not depend on *)
+    completed : name -> list data -> string -> list event -> bool;    (* whether they are right *)
     tool : name -> list data -> string -> list event -> option nat;   (* how deep the answer is, if there is one *)
     content : name -> list data -> string -> list nat -> list event -> answer;
     misfit : name -> data -> option string; (* what is wrong with the type or the size of an answer *)
@@ -106,8 +121,8 @@ Section Interp.
     if_refused : name -> bool;              (* only where the bounds alone would refuse the call *)
     confirms : name -> bool;                (* whether nothing is called: the first argument is given back *)
     among : name -> list chooser;           (* the sets that arguments may be from *)
-    equal : data -> data -> bool;           (* equality of data *)
-    longest : nat;                          (* the most items of a list that is chosen item by item *)
+    forms : name -> list form;              (* forms of arguments without which a call is refused *)
+    asking : name -> list form;             (* forms without which somebody is asked, where that is done at all *)
     anyone : L;                             (* raises a refusal that says nothing of integrity *)
     from_label : L -> data;
     sample : Q -> list event -> bool;
@@ -144,10 +159,10 @@ Section Interp.
   (** What is fixed before the first step.  [sets]: what the sets of [among] hold,
       each with its label; one that could not be read holds nothing.  [stops]:
       whether a call of a tool ends the run instead, given the label of what
-      decided the call, and everything that has happened ([at_most]). *)
+      decided the call, the arguments, and everything that has happened ([at_most]). *)
   Record frame := Frame {
     sets : name -> L * list data;
-    stops : name -> L -> list event -> bool
+    stops : name -> L -> list data -> list event -> bool
   }.
 
   (** [remarks]: why guards around here try again, the innermost first. *)
@@ -298,24 +313,6 @@ Section Interp.
     Definition admits (f : name) (l b : L) : bool :=
       flows (if approve H f then mix F Endorse b l else l) b.
 
-    (** An argument is one of some values; a list also if each of its items is. *)
-    Definition one_of (vs : list data) (d : data) : bool :=
-      existsb (equal H d) vs ||
-      match d with
-      | DCon CList ds =>
-          Nat.leb 1 (List.length ds) && Nat.leb (List.length ds) (longest H) &&
-          forallb (fun d => existsb (equal H d) vs) ds
-      | _ => false
-      end.
-
-    (** Whether a set holds the arguments of the parameters that it is for: for one
-        parameter a value of any item, for several the values of one item. *)
-    Definition holds (c : chooser) (items : list data) (ds : list data) : bool :=
-      match chosen_for c, ds with
-      | [(_, path)], [d] => one_of (flat_map path items) d
-      | ps, _ => existsb (fun item => forallb (fun p => one_of (snd (fst p) item) (snd p)) (combine ps ds)) items
-      end.
-
     Definition bound_at (bounds : list L) (i : nat) : L := nth i bounds bot.
     Definition argument_at (Ws : list lval) (i : nat) : lval := nth i Ws (Lab bot (VK KNull)).
 
@@ -329,12 +326,12 @@ Section Interp.
         from the set, only the label of who may is endorsed. *)
     Definition admitted (s : state) (bounds : list L) (Ws : list lval) (c : chooser) : bool :=
       let a := sets (fixed s) (from c) in
-      forallb (fun p => flows (mix F Endorse (bound_at bounds (fst p)) (deep_label (argument_at Ws (fst p)))) (bound_at bounds (fst p))
-                        && flows (fst a) (bound_at bounds (fst p))
-                        && may_choose c (argument_at Ws (fst p)) (bound_at bounds (fst p))) (chosen_for c)
-      && holds c (snd a) (map (fun p => strip (argument_at Ws (fst p))) (chosen_for c)).
+      forallb (fun i => flows (mix F Endorse (bound_at bounds i) (deep_label (argument_at Ws i))) (bound_at bounds i)
+                        && flows (fst a) (bound_at bounds i)
+                        && may_choose c (argument_at Ws i) (bound_at bounds i)) (chosen_for c)
+      && holds c (snd a) (map (fun i => strip (argument_at Ws i)) (chosen_for c)).
 
-    Definition about (i : nat) (c : chooser) : bool := existsb (fun p => Nat.eqb (fst p) i) (chosen_for c).
+    Definition about (i : nat) (c : chooser) : bool := existsb (fun j => Nat.eqb j i) (chosen_for c).
 
     Definition chosen_from (f : name) (s : state) (bounds : list L) (Ws : list lval) (i : nat) : bool :=
       existsb (fun c => about i c && admitted s bounds Ws c) (among H f).
@@ -346,7 +343,7 @@ Section Interp.
         are also for: those were compared with the set. *)
     Definition bounds_of (f : name) (bounds : list L) (i : nat) : L :=
       join (bound_at bounds i)
-        (joins (map (fun c => if about i c then joins (map (fun p => bound_at bounds (fst p)) (chosen_for c)) else bot) (among H f))).
+        (joins (map (fun c => if about i c then joins (map (bound_at bounds) (chosen_for c)) else bot) (among H f))).
 
     (** The label of the bounds that refuse the first argument that is refused;
         [None] if all pass.  A parameter without a bound admits public, trusted
@@ -354,6 +351,36 @@ Section Interp.
     Definition refused (f : name) (s : state) (bounds : list L) (Ws : list lval) : option L :=
       option_map (bounds_of f bounds)
         (find (fun i => negb (accepted f s bounds Ws i)) (seq 0 (List.length Ws))).
+
+    (** What a rule about forms finds of arguments: the labels that it says something
+        of, and what is wrong.  [chosen]: which arguments are from a set. *)
+    Definition looked (fm : form) (Ws : list lval) : list L := map (fun i => deep_label (argument_at Ws i)) (looks_at fm).
+
+    Definition found_unfit (fm : form) (s : state) (chosen : nat -> bool) (Ws : list lval) : option string :=
+      if applies fm (looked fm Ws) then
+        unfit fm
+          (match beside fm with
+           | Some k => if flows (fst (sets (fixed s) k)) (tells fm) then snd (sets (fixed s) k) else []
+           | None => []
+           end)
+          (combine (looked fm Ws) (map chosen (looks_at fm)))
+          (map (fun i => strip (argument_at Ws i)) (looks_at fm))
+      else None.
+
+    Definition told_by (fm : form) (Ws : list lval) : L := if applies fm (looked fm Ws) then tells fm else bot.
+
+    (** The first form that an argument has not: the label of that, and the text. *)
+    Fixpoint misformed (s : state) (Ws : list lval) (fms : list form) : option (L * string) :=
+      match fms with
+      | [] => None
+      | fm :: rest =>
+          match found_unfit fm s (fun _ => false) Ws with
+          | Some m => Some (join (joins (looked fm Ws)) (tells fm), m)
+          | None => misformed s Ws rest
+          end
+      end.
+
+    Definition told_of (fms : list form) (Ws : list lval) : L := joins (map (fun fm => told_by fm Ws) fms).
 
     Fixpoint channel_of (bounds : list L) (Vs : list lval) : L :=
       match Vs with
@@ -382,6 +409,10 @@ Section Interp.
           end
       | Lab l _ => match ps with [_] => [V] | _ => map (fun _ => Lab l (VK KNull)) ps end
       end.
+
+    (** The channel of a call: whoever sees the bounds of all parameters sees it. *)
+    Definition channel_for (f : name) : L :=
+      join (tool_pc H f) (channel_of (tool_args H f) (map (fun _ => Lab bot (VK KNull)) (tool_params H f))).
 
     (** Whether the world refuses a request on channel [ch] whose answer is
         labeled [l]. *)
@@ -414,24 +445,30 @@ Section Interp.
           end
       end.
 
+    (** Arguments without those that only complete a call. *)
+    Definition lasting {A} (f : name) (xs : list A) : list A :=
+      map snd (filter (fun p => negb (existsb (Nat.eqb (fst p)) (completes H f))) (combine (seq 0 (List.length xs)) xs)).
+
     (** The call itself; [u] is the label of what decided that it is made, and with
-        which record, [d] that of everything that it depends on; [k] is its idempotency key, which the tool is given.
+        which record, [d] that of everything that it depends on, [e] that of what the
+        answer depends on if the call succeeds, with [kept], the arguments that do not
+        only complete it; [k] is its idempotency key, which the tool is given.
         The tool may state a label, which is joined to that of what it returns;
         which, depends on what is visible at the declared one.  Its type and size are
         facts about all of the answer, and the text of a failure may quote all of it. *)
-    Definition perform (u d : L) (f : name) (args : list data) (k : string) (ch : L) (s : state) : result :=
+    Definition perform (u d e : L) (f : name) (args kept : list data) (k : string) (ch : L) (s : state) : result :=
       let r := tool_res H f in
       let s' := log ch (RTool f args k) (log (join ch u) (RDecided f u) s) in
       match refusal ch (join d r) (RTool f args k) s with
       | Some m => (Err (join d r) m, s')
       | None =>
-          let own := states H f args k (visible r (tr s)) in
+          let own := states H f kept k (visible r (tr s)) in
           let l := join (join d r) own in
-          match tool H f args k (visible (join r own) (tr s)) with
+          match (if completed H f args k (visible (join r own) (tr s)) then tool H f kept k (visible (join r own) (tr s)) else None) with
           | Some n =>
-              let V := fill n f args k (tr s) [] l in
+              let V := fill n f kept k (tr s) [] (join (join e r) own) in
               match misfit H f (strip V) with
-              | Some m => (Err (deep_label V) m, s')
+              | Some m => (Err (join l (deep_label V)) m, s')
               | None => (Val V, s')
               end
           | None =>
@@ -496,8 +533,8 @@ Section Interp.
     (** Too many calls, by whatever was counted, end the run, and no program catches
         that: which of several branches makes the last call depends on the order of
         responses, and who counts may count what nobody sees. *)
-    Definition counted (u : L) (f : name) (s : state) (k : state -> result) : result :=
-      if stops (fixed s) f u (tr s) then (Out, s) else k s.
+    Definition counted (u : L) (f : name) (args : list data) (s : state) (k : state -> result) : result :=
+      if stops (fixed s) f u args (tr s) then (Out, s) else k s.
 
     (** Whether a bound is less than what it says, in integrity. *)
     Definition endorses (f : name) : bool :=
@@ -508,9 +545,43 @@ Section Interp.
       forallb (fun i => flows (deep_label (argument_at Ws i)) (bound_at bounds i) || chosen_from f s bounds Ws i)
         (seq 0 (List.length Ws)).
 
+    (** The set that an argument is taken to be from, and whether an argument is, by
+        itself or together with another one, from a set because its bound would refuse it. *)
+    Definition taken_from (f : name) (s : state) (bounds : list L) (Ws : list lval) (i : nat) : option chooser :=
+      find (fun c => about i c && admitted s bounds Ws c) (among H f).
+
+    Definition noted (f : name) (s : state) (bounds : list L) (Ws : list lval) (i : nat) : bool :=
+      existsb (fun j => negb (flows (deep_label (argument_at Ws j)) (bound_at bounds j)) &&
+                        match taken_from f s bounds Ws j with Some c => about i c | None => false end)
+        (seq 0 (List.length Ws)).
+
+    (** Whether the arguments have the forms that nobody is asked about; those that
+        are from a set may be known to the rule. *)
+    Definition formed (f : name) (s : state) (bounds : list L) (Ns Ws : list lval) : bool :=
+      forallb (fun fm => match found_unfit fm s (noted f s bounds Ns) Ws with None => true | Some _ => false end) (asking H f).
+
     (** Who asks only where it is needed tells what is in the sets. *)
     Definition sets_label (f : name) (s : state) : L :=
       joins (map (fun c => fst (sets (fixed s) (from c))) (among H f)).
+
+    (** Whether each parameter gets the part of its name: a tool with one parameter
+        may be given a bare value instead. *)
+    Definition named_parts (f : name) (V : lval) : bool :=
+      match V with
+      | Lab _ (VCon (CArgs _ _) _) => true
+      | Lab _ (VCon (CRec fs) _) =>
+          match tool_params H f with [p] => match position p fs with Some _ => true | None => false end | _ => true end
+      | _ => false
+      end.
+
+    (** What the answer of a call that succeeds depends on. *)
+    Definition lasts (f : name) (V : lval) : bool :=
+      match completes H f with [] => false | _ => named_parts f V end.
+
+    Definition kept_label (f : name) (d : L) (V : lval) (Ws : list lval) : L :=
+      if lasts f V then join (label_of V) (join (joins (map deep_label (lasting f Ws)))
+        (told_of (filter (fun fm => negb (existsb (fun i => existsb (Nat.eqb i) (completes H f)) (looks_at fm))) (forms H f ++ asking H f)) Ws))
+      else d.
 
     (** Arguments name the tool that they are for. *)
     Definition foreign (f : name) (V : lval) : bool :=
@@ -541,17 +612,23 @@ Section Interp.
             match tool_accepts H f (strip V) with
             | Some m => (Err (join pc (deep_label V)) m, s)
             | None =>
-                decide pc l f Vs (map deep_label Ws) ch s (fun d s1 =>
+            match misformed s Ws (forms H f) with
+            | Some (b, m) => (Err (join pc (join l b)) m, s)
+            | None =>
+                decide pc l f Vs (map deep_label Ws) ch s (fun v s1 =>
                   let q := if if_refused H f then sets_label f s1 else bot in
-                  let d := join (join d (deep_label V)) (if confirms H f then q else bot) in
-                  let asked := approve H f && negb (if_refused H f && flows pc (tool_pc H f) && clean f s1 (tool_args H f) Ns) in
-                  counted u f s1 (fun s1 =>
+                  let g := join (deep_label V) (told_of (forms H f ++ asking H f) Ws) in
+                  let d := join (join v g) (if confirms H f then q else bot) in
+                  let asked := approve H f && negb (if_refused H f && flows pc (tool_pc H f) && clean f s1 (tool_args H f) Ns
+                                                    && formed f s1 (tool_args H f) Ns Ws) in
+                  let args := map strip Vs in
+                  counted u f args s1 (fun s1 =>
                   approval d (join (join d (tool_res H f)) q) f asked
-                    (map strip Vs) (map (fun W => join l (deep_label W)) Ws) (if confirms H f then bot else ch) s1 (fun s2 =>
-                  counted u f s2 (fun s3 =>
-                  if confirms H f then confirmed pc u d f asked (map strip Vs) s3
-                  else perform u d f (map strip Vs) k ch s3))))
-            end
+                    args (map (fun W => join l (deep_label W)) Ws) (if confirms H f then bot else ch) s1 (fun s2 =>
+                  counted u f args s2 (fun s3 =>
+                  if confirms H f then confirmed pc u d f asked args s3
+                  else perform u d (join v (kept_label f g V Ws)) f args (if lasts f V then lasting f args else args) k ch s3))))
+            end end
         end
       else (Err pc "call refused by the tool's bound", s).
 
@@ -957,7 +1034,9 @@ Arguments State {L} _ _ _ _ _.
 Arguments frame : clear implicits.
 Arguments Frame {L} _ _.
 Arguments chooser : clear implicits.
-Arguments Chooser {L} _ _ _.
+Arguments Chooser {L} _ _ _ _.
+Arguments form : clear implicits.
+Arguments Form {L} _ _ _ _ _.
 Arguments part_label : clear implicits.
 Arguments PartLabel {L} _ _.
 Arguments answer : clear implicits.

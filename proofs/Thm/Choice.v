@@ -5,7 +5,7 @@
 
 Require Import List String QArith Bool.
 Require Import Entail.Spec.Labels Entail.Spec.Syntax Entail.Spec.Interp.
-Require Import Entail.Thm.Relation Entail.Thm.Noninterference Entail.Thm.Flow Entail.Thm.Planned.
+Require Import Entail.Thm.Relation Entail.Thm.Noninterference Entail.Thm.Flow Entail.Thm.Planned Entail.Thm.Runs.
 Require Import Entail.Thm.Examples.
 Import ListNotations.
 Local Open Scope string_scope.
@@ -13,7 +13,7 @@ Local Open Scope list_scope.
 
 (** A world without approvals, and with sets for calls that the observer does not
     see: nothing in it is endorsed for who sees what is public and trusted. *)
-Definition plan_world : host L := world_of false (fun _ _ a => a).
+Definition plan_world : host L := world_of false false (fun _ _ a => a).
 
 Lemma plan_world_keeps : tools_keep plan_world no_axis pub.
 Proof.
@@ -21,7 +21,7 @@ Proof.
   - discriminate.
   - intros f p E. simpl in E. destruct (String.eqb f "checked"); inversion E. reflexivity.
   - reflexivity.
-  - intros f c I. right. right. simpl in I |- *.
+  - intros f c I. right. right. unfold channel_for. simpl in I |- *.
     destruct (String.eqb f "pay") eqn:P; [apply String.eqb_eq in P; subst; auto |].
     destruct (String.eqb f "wire") eqn:W; [apply String.eqb_eq in W; subst; auto |]. contradiction.
 Qed.
@@ -69,7 +69,7 @@ Proof.
   - reflexivity.
   - repeat constructor.
   - split; [left; split; reflexivity | split; [split; [split; [reflexivity |] |] |]]; try reflexivity.
-    intros l. split; [left; split; reflexivity | reflexivity].
+    split; [intros l; split; [left; split; reflexivity | reflexivity] | discriminate].
   - reflexivity.
   - repeat constructor.
   - runs.
@@ -102,7 +102,7 @@ Proof.
     + reflexivity.
     + repeat constructor.
     + split; [left; split; reflexivity | split; [split; [split; [reflexivity |] |] |]]; try reflexivity.
-      intros l. split; [left; split; reflexivity | reflexivity].
+      split; [intros l; split; [left; split; reflexivity | reflexivity] | discriminate].
     + reflexivity.
     + repeat constructor.
     + runs.
@@ -121,3 +121,83 @@ Proof.
     + destruct Ic as [<- | []]. vm_compute in Ho. discriminate Ho.
 Qed.
 
+(** ** A choice that the observer sees
+
+    A world with sets for calls that everybody sees.  Who runs the program with
+    another choice sees that; of runs that choose the same, nothing else. *)
+Definition choice_world : host L := world_of false true (fun _ _ a => a).
+Definition chosen_tools (f : name) : Datatypes.bool := existsb (String.eqb f) ["invite"; "save"; "visit"].
+
+Lemma choice_world_keeps : tools_keep_of chosen_tools choice_world no_axis pub.
+Proof.
+  split; [| split; [| split]].
+  - discriminate.
+  - intros f p E. simpl in E. destruct (String.eqb f "checked"); inversion E. reflexivity.
+  - reflexivity.
+  - intros f c I. right. right. split; [| reflexivity]. unfold channel_for. simpl in I |- *.
+    destruct (String.eqb f "pay") eqn:P; [left; apply String.eqb_eq in P; subst; reflexivity |].
+    destruct (String.eqb f "wire") eqn:W; [left; apply String.eqb_eq in W; subst; reflexivity |].
+    right. unfold chosen_tools. simpl.
+    destruct (String.eqb f "save") eqn:S; [rewrite ?orb_true_r; reflexivity |].
+    destruct (String.eqb f "visit") eqn:V; [rewrite ?orb_true_r; reflexivity |].
+    destruct (String.eqb f "invite") eqn:N; [reflexivity | contradiction].
+Qed.
+
+(** The one choice: [ann], whatever was seen. *)
+Definition only_ann : choices (L := L) := fun f seen args => match args with [DK (KStr k)] => String.eqb k "ann" | _ => false end.
+
+Lemma only_ann_single : single only_ann.
+Proof.
+  intros f seen a1 a2 E1 E2. unfold only_ann in *.
+  destruct a1 as [| [[| | | k1 |] | |] [|]]; try discriminate. destruct a2 as [| [[| | | k2 |] | |] [|]]; try discriminate.
+  apply String.eqb_eq in E1, E2. congruence.
+Qed.
+
+(** Untrusted data chooses whom to invite, and something is published afterwards. *)
+Definition invitation : term := ESeq (ECall "invite" (EVar 0)) (ECall "publish" (num 1)).
+Definition seen_of (s : state L) (k : string) : list (event L) :=
+  filter (fun ev => match what ev with RTool _ _ _ => true | _ => false end)
+    (visible pub (tr (snd (eval (F := F) choice_world 50 pub (with_text k) s invitation)))).
+
+Example choice_in_sight :
+  let call f x := Event pub (RTool f [DK x] f) in
+  let o := choosing pub chosen_tools only_ann with_sets in
+  seen_of with_sets "ann" = [call "publish" (KNum 1); call "invite" (KStr "ann")] /\
+  seen_of with_sets "bob" = [call "publish" (KNum 1); call "invite" (KStr "bob")] /\
+  seen_of o "ann" = seen_of with_sets "ann" /\ seen_of o "bob" = [] /\ seen_of with_sets "eve" = [].
+Proof. runs. Qed.
+
+Example choice_alike : forall n1 n2 k1 k2,
+  @rrel_of _ chosen_tools no_axis pub
+    (eval (F := F) choice_world n1 pub (with_text k1) (choosing pub chosen_tools only_ann with_sets) invitation)
+    (eval (F := F) choice_world n2 pub (with_text k2) (choosing pub chosen_tools only_ann with_sets) invitation).
+Proof.
+  intros n1 n2 k1 k2. apply noninterference_chosen.
+  - discriminate.
+  - discriminate.
+  - constructor.
+  - apply choice_world_keeps.
+  - apply only_ann_single.
+  - left. split; reflexivity.
+  - reflexivity.
+  - constructor; [apply lrel_high; reflexivity | constructor].
+  - split; [left; split; reflexivity | split; [split; [split; [reflexivity |] |] |]]; try reflexivity.
+    split; [intros l; split; [left; split; reflexivity | reflexivity] | discriminate].
+Qed.
+
+(** ** Another plan
+
+    Untrusted data decides a payment, and the plan fails; the planner writes another
+    one, which pays again.  Both run, on one history: the count of the first goes on. *)
+Definition payment (e : term) : term :=
+  ELet bill (ESeq (ECase (ECall "read" (EK KNull)) [] (Some (ECall "pay" (EVar 0)))) e).
+
+Example replanned_counts :
+  let start limit := initial (Frame (fun _ => (pub, [])) (at_most (F := F) (fun f => if String.eqb f "pay" then limit else None))) (fun _ => []) in
+  let plans limit := replanned (F := F) world (fun l => negb (snd l)) (fun _ => 7%nat)
+    (fun told => match told with [_] => Some (payment (num 1)) | _ => None end) 50 3 []
+    (eval (F := F) world 50 pub [] (start limit) (payment (EFail (num 0)))) in
+  let pays limit := List.length (filter (fun ev : event L => match what ev with RTool f _ _ => String.eqb f "pay" | _ => false end) (tr (snd (plans limit)))) in
+  (fst (plans None) = Val (Lab pub (VK (KNum 1))) /\ pays None = 2%nat) /\
+  (fst (plans (Some 1%nat)) = Out /\ pays (Some 1%nat) = 1%nat).
+Proof. runs. Qed.

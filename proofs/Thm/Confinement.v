@@ -261,17 +261,17 @@ Section Confinement.
       - apply accept_conf. destruct a; lab.
     Qed.
 
-    Lemma perform_conf : forall pc u d f args k ch s, flows pc u = true -> flows pc d = true -> above pc ch ->
-      confined pc s (perform H u d f args k ch s).
+    Lemma perform_conf : forall pc u d e f args kept k ch s, flows pc u = true -> flows pc d = true -> flows pc e = true ->
+      above pc ch -> confined pc s (perform H u d e f args kept k ch s).
     Proof.
-      intros pc u d f args k ch s U A B. unfold perform.
+      intros pc u d e f args kept k ch s U A A' B. unfold perform.
       assert (C : state_conf pc s (log ch (RTool f args k) (log (join ch u) (RDecided f u) s))).
       { apply state_conf_trans with (s2 := log (join ch u) (RDecided f u) s); [apply conf_log; lab | apply conf_log_above; auto]. }
       destruct (refusal H _ _ _ s); [split; auto; simpl; lab |].
-      destruct (tool H f _ _ _) as [n |].
-      - set (V := fill H n f args k (tr s) [] _).
+      destruct (if completed H f _ _ _ then tool H f _ _ _ else None) as [n |].
+      - set (V := fill H n f kept k (tr s) [] _).
         assert (Lv : flows pc (label_of V) = true) by (unfold V; rewrite fill_label; lab).
-        destruct (misfit H f (strip V)); split; auto. simpl. eapply flows_trans; [exact Lv | apply label_deep].
+        destruct (misfit H f (strip V)); split; auto. simpl. lab.
       - split; auto. simpl. lab.
     Qed.
 
@@ -293,10 +293,10 @@ Section Confinement.
       destruct (strip W) as [[| [] | | |] | |]; try done. apply K. lab.
     Qed.
 
-    Lemma counted_conf : forall pc u f s k,
-      (forall s', confined pc s' (k s')) -> confined pc s (counted u f s k).
+    Lemma counted_conf : forall pc u f args s k,
+      (forall s', confined pc s' (k s')) -> confined pc s (counted u f args s k).
     Proof.
-      intros pc u f s k K. unfold counted. destruct (stops (fixed s) f u (tr s)); [| apply K].
+      intros pc u f args s k K. unfold counted. destruct (stops (fixed s) f u args (tr s)); [| apply K].
       split; [exact I | apply state_conf_refl].
     Qed.
 
@@ -307,9 +307,10 @@ Section Confinement.
       destruct (foreign f V); [done |].
       destruct (refused H f s _ _); [done |].
       destruct (tool_accepts H f (strip V)); [done |].
+      destruct (misformed s _ (forms H f)) as [[b m] |]; [done |].
       apply decide_conf. intros d s1 D. apply counted_conf. intros s2. apply approval_conf; [lab | lab |]. intros s3.
       apply counted_conf. intros s4. destruct (confirms H f); [apply confirmed_conf; lab |].
-      apply perform_conf; [lab | lab |]. apply above_join_l. eapply admits_above; eauto.
+      apply perform_conf; [lab | lab | lab |]. apply above_join_l. eapply admits_above; eauto.
     Qed.
 
     Lemma call_conf : forall pc f V s, confined pc s (call (F := F) H ev pc f V s).

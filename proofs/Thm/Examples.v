@@ -6,7 +6,7 @@
     in a secret only are told apart by a public observer. *)
 
 Require Import List String QArith Bool.
-Require Import Entail.Spec.Labels Entail.Spec.Syntax Entail.Spec.Interp.
+Require Import Entail.Spec.Labels Entail.Spec.Syntax Entail.Spec.Interp Entail.Spec.Sets.
 Require Import Entail.Thm.Relation Entail.Thm.Planned.
 Import ListNotations.
 Open Scope string_scope.
@@ -21,6 +21,7 @@ Definition F : factoring L := two_by_two_factoring.
 Definition pub : L := (false, false).
 Definition sec : L := (false, true).
 Definition unt : L := (true, false).
+Definition is_untrusted (l : L) := fst l.
 
 Definition num (n : Z) : term := EK (KNum (n # 1)).
 Definition bool (b : bool) : term := EK (KBool b).
@@ -39,6 +40,16 @@ Definition stated (l : L) : part_label L := PartLabel [] (fun _ => l).
 Definition source (d : data) : L := match d with DK (KStr "me") => pub | _ => unt end.
 Definition readers (d : data) : L := match d with DK (KStr "all") => pub | _ => sec end.
 
+(** Data is compared as it is.  A text is below another one that it begins with; a
+    code has six characters; a link is what begins with [http] and is no token. *)
+Definition same_data (a b : data) : Datatypes.bool := match a, b with DK k, DK k' => scalar_eqb k k' | _, _ => false end.
+Definition below (places : list data) (d : data) : Datatypes.bool :=
+  existsb (fun p => match p, d with DK (KStr a), DK (KStr b) => String.prefix a b | _, _ => false end) places.
+Definition is_code (d : data) : option string :=
+  match d with DK (KStr s) => if Nat.eqb (String.length s) 6 then None else Some "no code" | _ => Some "no code" end.
+Definition no_link (tokens : list data) (d : data) : option string :=
+  if below [DK (KStr "http")] d && negb (existsb (same_data d) tokens) then Some "a link" else None.
+
 (** The number of items of a list, and its first item as it is. *)
 Definition length_of : look :=
   Looks [0%nat] (fun h => match h with Some (HCon CList n) => Gives (GData (DK (KNum (Z.of_nat n # 1)))) | _ => Fails "no list" end).
@@ -51,18 +62,21 @@ Definition first_of : look :=
 (** A world: the model answers "7" to anything, which parses as the number 7;
     the tool [publish] takes public data, [hide] may be called under secrets and
     gives public data, [read] gives untrusted data; labels
-    are written as tags.  [asks]: whether there are tools that endorse what everybody
-    sees, by an approval or a set. *)
-Definition world_of (asks : Datatypes.bool) (others : L -> list (event L) -> account -> account) : host L := {|
+    are written as tags.  [asks], [sets]: whether there are tools that endorse what
+    everybody sees, by an approval or a set. *)
+Definition world_of (asks sets : Datatypes.bool) (others : L -> list (event L) -> account -> account) : host L := {|
   model := fun _ _ _ => inl "7";
   further := fun _ _ => [];
   unasked := fun _ => None;
   offers := fun _ => false;
   parse := fun r => if String.eqb r "7" then inl (num 7) else inr "does not parse";
   decode := fun _ r => inl (DK (KStr r));
-  tool_params := fun f => if existsb (String.eqb f) ["pay"; "wire"] then ["to"; "n"] else if existsb (String.eqb f) ["publish"; "checked"; "mail"; "hide"; "ask"; "invite"; "confirm"] then ["x"] else [];
+  tool_params := fun f => if existsb (String.eqb f) ["pay"; "wire"] then ["to"; "n"] else if existsb (String.eqb f) ["publish"; "checked"; "mail"; "hide"; "ask"; "invite"; "confirm"; "save"; "visit"; "post"; "quote"] then ["x"]
+    else if String.eqb f "order" then ["x"; "code"] else if String.eqb f "tell" then ["x"; "to"] else [];
   tool_accepts := fun _ _ => None;
   tool_key := fun f pc seen => f;
+  completes := fun f => if String.eqb f "order" then [1%nat] else [];
+  completed := fun f args _ _ => negb (String.eqb f "order") || existsb (same_data (DK (KStr "123456"))) args;
   tool := fun f _ _ seen => if String.eqb f "down" then None else Some 5%nat;
   (* [search] gives a list of one mail: who sent it, to whom, and what it says, which is as secret as
      who reads it; [thread] one whose text is labeled by two fields that stand after it; [typed] a record that
@@ -99,16 +113,22 @@ Definition world_of (asks : Datatypes.bool) (others : L -> list (event L) -> acc
   tool_policy := fun f =>
     if String.eqb f "checked"
     then Some (ELam (EGet (EGet (EVar 0) (EK (KStr "x"))) (EK (KStr "value")))) else None;
-  approve := fun f => asks && existsb (String.eqb f) ["mail"; "ask"; "confirm"];
-  if_refused := fun f => existsb (String.eqb f) ["ask"; "confirm"];
+  approve := fun f => asks && existsb (String.eqb f) ["mail"; "ask"; "confirm"; "quote"];
+  if_refused := fun f => existsb (String.eqb f) ["ask"; "confirm"; "quote"];
   confirms := fun f => String.eqb f "confirm";
   (* [pay] may pay to one of a set, [wire] to one of a set what stands beside it there, [invite] some of a set *)
   among := fun f =>
-    if String.eqb f "pay" then [Chooser "people" None [(0%nat, fun d => [d])]]
-    else if String.eqb f "wire" then [Chooser "payees" None [(0%nat, field "to"); (1%nat, field "n")]]
-    else if asks && String.eqb f "invite" then [Chooser "people" None [(0%nat, fun d => [d])]] else [];
-  equal := fun a b => match a, b with DK k, DK k' => scalar_eqb k k' | _, _ => false end;
-  longest := 3;
+    if String.eqb f "pay" then [from_items same_data 3 "people" None [(0%nat, fun d => [d])]]
+    else if String.eqb f "wire" then [from_items same_data 3 "payees" None [(0%nat, field "to"); (1%nat, field "n")]]
+    else if sets && String.eqb f "save" then [from_rule 3 "place" None 0 below]
+    else if sets && String.eqb f "visit" then [from_rule 3 "request" None 0 below]
+    else if sets && String.eqb f "invite" then [from_items same_data 3 "people" None [(0%nat, fun d => [d])]] else [];
+  forms := fun f =>
+    if String.eqb f "order" then [closed_form 1 is_code]
+    else if String.eqb f "post" then [plain_form is_untrusted 0 (Some "request") pub no_link]
+    else if String.eqb f "tell" then [readers_form (fun l : L => (false, snd l)) (fun ds => readers (hd (DK KNull) ds)) 0 [1%nat]]
+    else [];
+  asking := fun f => if asks && String.eqb f "quote" then [plain_form is_untrusted 0 (Some "request") pub no_link] else [];
   anyone := unt;
   from_label := fun _ => DK KNull;
   sample := fun _ seen => Nat.even (List.length seen);
@@ -129,7 +149,9 @@ Definition world_of (asks : Datatypes.bool) (others : L -> list (event L) -> acc
   tool_args := fun f =>
     if existsb (String.eqb f) ["pay"; "wire"] then [pub; pub]
     else if existsb (String.eqb f) ["hide"; "confirm"] then [sec]
-    else if existsb (String.eqb f) ["publish"; "checked"; "mail"; "ask"; "invite"] then [pub] else [];
+    else if existsb (String.eqb f) ["publish"; "checked"; "mail"; "ask"; "invite"; "save"; "visit"] then [pub]
+    else if existsb (String.eqb f) ["post"; "quote"] then [unt]
+    else if String.eqb f "order" then [pub; unt] else if String.eqb f "tell" then [(true, true); pub] else [];
   tool_res := fun f => if String.eqb f "read" then unt else pub;
   key_label := fun k => if existsb (String.eqb k) ["public"; "x"; "y"; "z"] then pub else sec;
   has_type := fun _ _ => true;
@@ -143,11 +165,11 @@ Definition world_of (asks : Datatypes.bool) (others : L -> list (event L) -> acc
 |}.
 
 (** Nobody else uses the stores. *)
-Definition world_with := world_of true.
+Definition world_with := world_of true true.
 Definition world : host L := world_with (fun _ _ a => a).
 
 (** Sets that hold nothing, and nothing that ends a run. *)
-Definition bare : frame L := Frame (fun _ => (pub, [])) (fun _ _ _ => false).
+Definition bare : frame L := Frame (fun _ => (pub, [])) (fun _ _ _ _ => false).
 Definition empty : state L := initial bare (fun _ => []).
 Definition run (env : list (lval L)) (e : term) : result L := eval (F := F) world 50 pub env empty e.
 
@@ -349,7 +371,8 @@ Definition people : list data := [DK (KStr "bob"); DK (KStr "ann")].
 Definition payees : list data :=
   map (fun p => DCon (CRec ["to"; "n"]) [DK (KStr (fst p)); DK (KNum (snd p))]) [("bob", 5); ("ann", 7)].
 Definition with_sets : state L :=
-  initial (Frame (fun k => (pub, if String.eqb k "payees" then payees else people)) (fun _ _ _ => false)) (fun _ => []).
+  initial (Frame (fun k => (pub, if String.eqb k "payees" then payees else if String.eqb k "place" then [DK (KStr "/d/")]
+    else if String.eqb k "request" then [DK (KStr "http:a/"); DK (KStr "http:b/c")] else people)) (fun _ _ _ _ => false)) (fun _ => []).
 Definition with_text (k : string) : list (lval L) := [Lab unt (VK (KStr k))].
 
 Example among_admits :
@@ -376,10 +399,81 @@ Example among_items :
   invite ["ann"; "eve"] = no /\ invite [] = no /\ invite ["ann"; "ann"; "ann"; "ann"] = no.
 Proof. runs. Qed.
 
+(** [under:PLACE] and [below(request)]: a rule about the text and the items. *)
+Example below_a_place :
+  let call f k := fst (eval (F := F) world 50 pub (with_text k) with_sets (ECall f (EVar 0))) in
+  let no := Err unt "argument refused by the tool's bound" in
+  call "save" "/d/x" = Val (Lab unt (VK (KNum 1))) /\ call "save" "/e/x" = no /\
+  call "visit" "http:a/cart" = Val (Lab unt (VK (KNum 1))) /\ call "visit" "http:evil/" = no.
+Proof. runs. Qed.
+
+(** [{*}], [{keys}] and single fields: what a path leads to, and its label, which
+    that of another field does not raise. *)
+Example paths_of_answers :
+  let rec fs (ds : list (lval L)) := Lab pub (VCon (CRec fs) ds) in
+  let text l k := Lab (l : L) (VK (KStr k)) in
+  let list ds := Lab pub (VCon CList ds) in
+  let V := list [rec ["name"; "note"] [text pub "ann"; text unt "x"]; rec ["name"; "note"] [text sec "bob"; text unt "y"]] in
+  let path p := (label_at V p, values_at (strip V) p) in
+  path [SField "name"] = (sec, [DK (KStr "ann"); DK (KStr "bob")]) /\
+  path [SField "note"] = (unt, [DK (KStr "x"); DK (KStr "y")]) /\
+  path [SKeys] = (pub, [DK (KStr "name"); DK (KStr "note"); DK (KStr "name"); DK (KStr "note")]) /\
+  path [SEach] = ((true, true), [DK (KStr "ann"); DK (KStr "x"); DK (KStr "bob"); DK (KStr "y")]) /\
+  path [SField "gone"] = (pub, []).
+Proof. runs. Qed.
+
+(** [completes] with [pattern]: an untrusted code leaves the answer trusted.  Without
+    its form, or if it is wrong, the error is as untrusted as the code. *)
+Example completed_call :
+  let order l k := fst (run [Lab (l : L) (VK (KStr k))] (ECall "order" (ECon (CArgs "order" ["x"; "code"]) [num 1; EVar 0]))) in
+  order unt "123456" = Val (Lab pub (VK (KNum 3))) /\
+  order unt "654321" = Err unt "no answer" /\
+  order unt "12" = Err unt "no code" /\
+  order pub "12" = Err pub "no answer".
+Proof. runs. Qed.
+
+(** [plain]: an untrusted text without a link, or with one of the request; and
+    [if-refused]: somebody is asked about others. *)
+Example plain_text :
+  let call f k := eval (F := F) world 50 pub (with_text k) with_sets (ECall f (EVar 0)) in
+  let asked k := existsb (fun ev : event L => match what ev with RApprove _ _ _ => true | _ => false end) (tr (snd (call "quote" k))) in
+  fst (call "post" "hello") = Val (Lab unt (VK (KNum 1))) /\
+  fst (call "post" "http:b/c") = Val (Lab unt (VK (KNum 1))) /\
+  fst (call "post" "http:evil") = Err unt "a link" /\
+  asked "hello" = false /\ asked "http:b/c" = false /\ asked "http:evil" = true /\
+  fst (call "quote" "http:evil") = Val (Lab unt (VK (KNum 2))).
+Proof. runs. Qed.
+
+(** [includes @to]: what is secret goes to those only whom it may be known to. *)
+Example included_readers :
+  let tell l k := fst (run [Lab (l : L) (VK (KNum 1)); Lab pub (VK (KStr k))] (ECall "tell" (ECon (CArgs "tell" ["x"; "to"]) [EVar 0; EVar 1]))) in
+  tell sec "all" = Err sec "not a reader" /\
+  match tell unt "all" with Val (Lab l _) => Some l | _ => None end = Some unt /\
+  match tell sec "ann" with Val (Lab l _) => Some l | _ => None end = Some sec.
+Proof. runs. Qed.
+
+(** Why a form of an argument that only completes a call adds nothing to the answer:
+    whether the form is looked at depends on the argument's label, and that can tell
+    of a secret.  Both arguments are above a public observer, and the label of the
+    request is above it, too. *)
+Example told_of_code_leaks :
+  let fm := plain_form is_untrusted 0 (Some "request") sec no_link in
+  let code l := [Lab (l : L) (VK (KStr "123456"))] in
+  lrel (fun _ => false) pub (hd (Lab pub (VK KNull)) (code (true, true))) (hd (Lab pub (VK KNull)) (code sec)) /\
+  told_of [fm] (code (true, true)) = sec /\ told_of [fm] (code sec) = pub.
+Proof. cbv zeta. split; [apply lrel_high; reflexivity | runs]. Qed.
+
+(** Nor may such an argument name the label of a part of the answer. *)
+Example place_of_code_leaks :
+  let code k := Lab sec (VK (KStr k)) in
+  let named V := stamp pub [] (PartLabel [] (fun _ => source (strip V))) in
+  lrel (fun _ => false) pub (code "me") (code "eve") /\ named (code "me") = pub /\ named (code "eve") = unt.
+Proof. cbv zeta. split; [apply lrel_high; reflexivity | runs]. Qed.
+
 (** Delegation: who may choose from the set, and nobody else; secrecy is not endorsed. *)
 Example delegated_choice :
-  let ok who l := admitted (F := F) world with_sets [pub] [Lab (l : L) (VK (KStr "ann"))]
-    (Chooser "people" (Some who) [(0%nat, fun d => [d])]) in
+  let ok who l := admitted (F := F) with_sets [pub] [Lab (l : L) (VK (KStr "ann"))]
+    (from_items same_data 3 "people" (Some who) [(0%nat, fun d => [d])]) in
   ok unt unt = true /\ ok pub unt = false /\ ok unt (true, true) = false.
 Proof. runs. Qed.
 
@@ -418,7 +512,7 @@ Proof. runs. Qed.
     set has not the value, on a channel of those who see the value. *)
 Example asked_by_secret_set_leaks :
   let z : L := unt in
-  let s ds : state L := initial (Frame (fun _ => (sec, ds)) (fun _ _ _ => false)) (fun _ => []) in
+  let s ds : state L := initial (Frame (fun _ => (sec, ds)) (fun _ _ _ _ => false)) (fun _ => []) in
   let asked ds := negb (clean (F := F) world "wire" (s ds) [sec; sec] [Lab ((true, false) : L) (VK (KStr "bob")); Lab pub (VK (KNum 5))]) in
   let bob := DCon (CRec ["to"; "n"]) [DK (KStr "bob"); DK (KNum 5)] in
   srel z (s [bob]) (s []) /\ asked [bob] = false /\ asked [] = true /\
@@ -428,6 +522,7 @@ Proof.
   - left. repeat split.
   - right. split; reflexivity.
   - simpl. discriminate.
+  - discriminate.
 Qed.
 
 (** Variants that leak.  [label_c] labels the refusal of the record's label by
@@ -491,14 +586,15 @@ Proof. runs. Qed.
 
 (** A set that is trusted but secret: the public channel tells whether it holds the argument. *)
 Example secret_set_leaks :
-  let found ds := holds world (Chooser "people" None [(0%nat, fun d => [d])]) ds [DK (KStr "bob")] in
-  let s ds : state L := initial (Frame (fun _ => (sec, ds)) (fun _ _ _ => false)) (fun _ => []) in
+  let found ds := holds (from_items (L := L) same_data 3 "people" None [(0%nat, fun d => [d])]) ds [DK (KStr "bob")] in
+  let s ds : state L := initial (Frame (fun _ => (sec, ds)) (fun _ _ _ _ => false)) (fun _ => []) in
   srel pub (s [DK (KStr "bob")]) (s []) /\ found [DK (KStr "bob")] = true /\ found [] = false.
 Proof.
   split; [| runs]. repeat split; auto.
   - left. repeat split.
   - right. split; reflexivity.
   - simpl. discriminate.
+  - discriminate.
 Qed.
 
 (** ** Why a missing argument counts as [null] at the label of the record

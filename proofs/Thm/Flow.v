@@ -118,8 +118,14 @@ Section Flow.
     (** Whatever ends a run at a call, in either run: a count of calls may be any
         function of the whole history, different in the two worlds, since no
         program catches what it says.  The calls may be in branches of [par] and [each]. *)
-    Definition counting (c : name -> L -> list (event L) -> bool) (s : state L) : state L :=
+    Definition counting (c : name -> L -> list data -> list (event L) -> bool) (s : state L) : state L :=
       State (cv s) (store s) (tr s) (remarks s) (Frame (sets (fixed s)) c).
+
+    Lemma counting_rel : forall c1 c2 s1 s2, srel z s1 s2 -> srel z (counting c1 s1) (counting c2 s2).
+    Proof.
+      intros c1 c2 s1 s2 (C & [[M [Fr _]] S] & T). split; [exact C | split; [split; [split; [exact M |] | exact S] | exact T]].
+      split; [exact Fr | discriminate].
+    Qed.
 
     Theorem noninterference_counts : forall c1 c2 n1 n2 pc1 pc2 env1 env2 s1 s2 e,
       same_label z pc1 pc2 -> permits pol e = true ->
@@ -127,7 +133,7 @@ Section Flow.
       rrel pol z
         (eval (F := F) H n1 pc1 env1 (counting c1 s1) e) (eval (F := F) H n2 pc2 env2 (counting c2 s2) e).
     Proof.
-      intros c1 c2 n1 n2 pc1 pc2 env1 env2 s1 s2 e D P R S. apply noninterference_general; auto.
+      intros c1 c2 n1 n2 pc1 pc2 env1 env2 s1 s2 e D P R S. apply noninterference_general; auto using counting_rel.
     Qed.
 
     (** Branches that run at the same time, each begun where the [par] begins, and
@@ -144,7 +150,7 @@ Section Flow.
       intros pc1 pc2 env1 env2 s1 s2 es i e D P R S E c1 c2 n1 n2.
       assert (Pe : permits pol e = true) by (rewrite forallb_forall in P; apply P; eapply nth_error_In; eauto).
       unfold do_fork. apply rrel_restore; [apply S |]. apply noninterference_general; auto.
-      apply srel_conv; [| apply S].
+      apply srel_conv; [| apply counting_rel; exact S].
       assert (C : crel z (cv s1) (cv s2)) by apply S. simpl.
       destruct C as [[C A] | [A B]]; [| right; split; simpl; apply join_false_l; auto].
       destruct D as [[<- D] | [D1 D2]]; [left | right; split; simpl; apply join_false_r; auto].

@@ -52,6 +52,7 @@ Section Fuel.
     Proof.
       intros. unfold call, called. destruct (admits H f pc (tool_pc H f)); auto. destruct (foreign f V); auto.
       destruct (refused (F := F) H f _ _ _); auto. destruct (tool_accepts H f (strip V)); auto.
+      destruct (misformed _ _ (forms H f)) as [[b m] |]; auto.
       unfold decide. destruct (tool_policy H f); auto. apply approx_bind; auto using restore_fuel.
     Qed.
 

@@ -6,7 +6,7 @@
     theorems apply. *)
 
 Require Import List String QArith Bool.
-Require Import Entail.Spec.Labels Entail.Spec.Lattices Entail.Spec.Syntax Entail.Spec.Interp.
+Require Import Entail.Spec.Labels Entail.Spec.Lattices Entail.Spec.Syntax Entail.Spec.Interp Entail.Spec.Sets.
 Require Import Entail.Thm.Confinement Entail.Thm.Relation Entail.Thm.Noninterference Entail.Thm.Flow.
 Require Import Entail.Thm.Keys.
 Import ListNotations.
@@ -168,6 +168,8 @@ Section Witness.
     [Lab bot (VClo [] (EVar 0)); Lab secret (VK (KStr "key"))] ++
     map (fun ax => Lab bot (VClo [] (EReclass ax public (EVar 0)))) (filter pol [Endorse; Declassify]).
 
+  Definition same_data (a b : data) : bool := match a, b with DK k, DK k' => scalar_eqb k k' | _, _ => false end.
+
   Definition witness : host B := {|
     model := fun _ _ seen => inl (if Nat.even (List.length seen) then "apply" else "broken");
     further := fun _ _ => [];
@@ -181,6 +183,8 @@ Section Witness.
     tool_params := fun f => if existsb (String.eqb f) ["publish"; "checked"; "mail"; "order"; "file"; "vouch"] then ["x"] else [];
     tool_accepts := fun _ _ => None;
     tool_key := fun f _ seen => if Nat.even (List.length seen) then f else "again";
+    completes := fun f => if String.eqb f "file" then [0%nat] else [];
+    completed := fun f args _ _ => negb (existsb (same_data (DK (KNum 99))) args);
     tool := fun f _ _ _ => if String.eqb f "down" then None else Some 2%nat;
     content := fun f _ k path seen =>
       if String.eqb f "inbox" then
@@ -201,9 +205,9 @@ Section Witness.
     approve := fun f => existsb (String.eqb f) ["mail"; "order"; "vouch"] && pol Endorse;
     if_refused := fun f => String.eqb f "order";
     confirms := fun f => String.eqb f "vouch";
-    among := fun f => if String.eqb f "order" && pol Endorse then [Chooser "book" None [(0%nat, fun d => [d])]] else [];
-    equal := fun a b => match a, b with DK k, DK k' => scalar_eqb k k' | _, _ => false end;
-    longest := 3;
+    among := fun f => if String.eqb f "order" && pol Endorse then [from_items same_data 3 "book" None [(0%nat, fun d => [d])]] else [];
+    forms := fun f => if String.eqb f "checked" then [closed_form 0 (fun d => if same_data d (DK (KNum 13)) then Some "unlucky" else None)] else [];
+    asking := fun f => if String.eqb f "order" then [plain_form (fun l => negb (flows l bot)) 0 (Some "book") bot (fun _ _ => None)] else [];
     anyone := untrusted;
     from_label := fun _ => DK (KStr "label");
     sample := fun _ seen => Nat.even (List.length seen);
@@ -320,7 +324,7 @@ Section Tours.
 
   (** The key "first" has an initial value. *)
   Definition start : state B :=
-    initial (Frame (fun _ => (bot, [DK (KNum 1)])) (fun f l t => String.eqb f "file" && Nat.leb 99 (List.length t))) (fun l => if flows l bot then [("first", (0%nat, DK (KNum 9)))] else []).
+    initial (Frame (fun _ => (bot, [DK (KNum 1)])) (fun f l a t => String.eqb f "file" && Nat.leb 99 (List.length t))) (fun l => if flows l bot then [("first", (0%nat, DK (KNum 9)))] else []).
 
   Definition toured (pol : axis -> bool) (e : term) (env : list (lval B)) : result B :=
     eval (F := axes B) (witness pol secret untrusted) 60 bot env start e.
@@ -357,7 +361,7 @@ Section Tours.
     2: { apply PeanoNat.Nat.leb_le. exact N. }
     eapply (proj1 (agrees_always B pol z)); eauto using witness_admissible.
     split; [left; split; auto; apply bot_flows |]. split; [split; [split |] |]; auto.
-    intros k. split; auto. left. split; auto. apply bot_flows.
+    split; [| discriminate]. intros k. split; auto. left. split; auto. apply bot_flows.
   Qed.
 
   (** Secrets and untrusted data differ for an observer who sees neither;

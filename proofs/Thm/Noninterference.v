@@ -15,21 +15,24 @@ Import ListNotations.
     endorsement, policies reclassify no more than the program may, and labels as
     data have no code inside.  A set of [among] is an endorsement, too, but for an
     observer who sees the labels of those who may choose from it, and for one who
-    sees nothing of the calls: neither that they are made, nor that anyone's choice
-    was refused. *)
-Definition tools_keep {L : lattice} (H : host L) (pol : axis -> bool) (z : L) : Prop :=
+    does not see that anyone's choice was refused, and nothing of the calls, or runs
+    only that make the same choices. *)
+Definition tools_keep_of {L : lattice} (agreed : name -> bool) (H : host L) (pol : axis -> bool) (z : L) : Prop :=
   (forall f, approve H f = true -> pol Endorse = true) /\
   (forall f p, tool_policy H f = Some p -> permits pol p = true) /\
   (forall l, data_permits pol (from_label H l) = true) /\
   (forall f c, In c (among H f) ->
      pol Endorse = true \/ (exists l, chosen_by c = Some l /\ flows l z = true) \/
-     (flows (tool_pc H f) z = false /\ flows (anyone H) z = false)).
+     ((flows (channel_for H f) z = false \/ agreed f = true) /\ flows (anyone H) z = false)).
+
+Notation tools_keep := (tools_keep_of no_tool).
 
 Section Noninterference.
   Context {L : lattice} {F : factoring L}.
   Variable H : host L.
   Variable z : L.
   Variable pol : axis -> bool.
+  Variable agreed : name -> bool.
 
   (** Reclassification that the program may do is invisible to the observer,
       and generated code may do no more than the program. *)
@@ -37,7 +40,7 @@ Section Noninterference.
   Hypothesis GEN : forall ax, policy H ax = true -> pol ax = true.
   (** The prelude keeps the same rule. *)
   Hypothesis PRE : lsrel pol z (prelude H) (prelude H).
-  Hypothesis TOOLS : tools_keep H pol z.
+  Hypothesis TOOLS : tools_keep_of agreed H pol z.
 
   Notation low l := (flows l z = true).
   Notation high l := (flows l z = false).
@@ -45,8 +48,8 @@ Section Noninterference.
   Notation vrel := (vrel pol z).
   Notation lsrel := (lsrel pol z).
   Notation same_label := (same_label z).
-  Notation srel := (srel z).
-  Notation rrel := (rrel pol z).
+  Notation srel := (@srel_of _ agreed z).
+  Notation rrel := (@rrel_of _ agreed pol z).
   Notation confined := (confined (F := F) H).
   Notation evaluator := (L -> list (lval L) -> state L -> term -> result L).
 
@@ -176,11 +179,11 @@ Section Noninterference.
 
   Definition all_seen (f : name) : Prop := forall c, In c (among H f) -> seen c.
 
-  Lemma seen_or_hidden : forall f, all_seen f \/ (endorses H f = true /\ high (tool_pc H f) /\ high (anyone H)).
+  Lemma seen_or_hidden : forall f, all_seen f \/ (endorses H f = true /\ (high (channel_for H f) \/ agreed f = true) /\ high (anyone H)).
   Proof.
     intros f.
     assert (G : forall cs, incl cs (among H f) -> (forall c, In c cs -> seen c) \/
-      (cs <> [] /\ high (tool_pc H f) /\ high (anyone H))).
+      (cs <> [] /\ (high (channel_for H f) \/ agreed f = true) /\ high (anyone H))).
     { induction cs as [| c cs IH]; intros I; [left; intros c [] |].
       destruct (proj2 (proj2 (proj2 TOOLS)) f c (I c (or_introl eq_refl))) as [E | [E | E]].
       3: { right. split; [discriminate | exact E]. }
@@ -192,23 +195,23 @@ Section Noninterference.
   Qed.
 
   Lemma bounds_low : forall f bs i c p, low (bounds_of H f bs i) -> In c (among H f) -> about i c = true ->
-    In p (chosen_for c) -> low (bound_at bs (fst p)).
+    In p (chosen_for c) -> low (bound_at bs p).
   Proof.
     intros f bs i c p A I B Ip. unfold bounds_of in A. apply join_true in A. destruct A as [_ A].
-    apply joins_true with (l := joins (map (fun p => bound_at bs (fst p)) (chosen_for c))) in A.
+    apply joins_true with (l := joins (map (bound_at bs) (chosen_for c))) in A.
     - eapply joins_true; [exact A |]. apply in_map_iff. eauto.
     - apply in_map_iff. exists c. rewrite B. auto.
   Qed.
 
   (** What a set admitted to a visible bound is visible. *)
-  Lemma admitted_low : forall s bs Ws c p, seen c -> admitted (F := F) H s bs Ws c = true ->
-    In p (chosen_for c) -> low (bound_at bs (fst p)) -> low (deep_label (argument_at Ws (fst p))).
+  Lemma admitted_low : forall s bs Ws c p, seen c -> admitted (F := F) s bs Ws c = true ->
+    In p (chosen_for c) -> low (bound_at bs p) -> low (deep_label (argument_at Ws p)).
   Proof.
     intros s bs Ws c p E A I B. unfold admitted in A. apply andb_true_iff in A. destruct A as [A _].
     rewrite forallb_forall in A. specialize (A p I). apply andb_true_iff in A. destruct A as [A C].
     destruct E as [E | (l & E & Lo)].
     - apply andb_true_iff in A. destruct A as [A _].
-      apply (POL Endorse) with (l1 := bound_at bs (fst p)); [exact E |]. eapply flows_trans; eauto.
+      apply (POL Endorse) with (l1 := bound_at bs p); [exact E |]. eapply flows_trans; eauto.
     - unfold may_choose in C. rewrite E in C. eapply flows_trans; [exact C |]. apply join_true. auto.
   Qed.
 
@@ -223,39 +226,39 @@ Section Noninterference.
 
   (** Nor can a set tell apart what its bounds hide. *)
   Lemma admitted_same : forall s1 s2 bs Ws1 Ws2 c p, seen c -> srel s1 s2 -> lsrel Ws1 Ws2 ->
-    In p (chosen_for c) -> (forall p, In p (chosen_for c) -> low (bound_at bs (fst p))) ->
-    admitted (F := F) H s1 bs Ws1 c = admitted (F := F) H s2 bs Ws2 c.
+    In p (chosen_for c) -> (forall p, In p (chosen_for c) -> low (bound_at bs p)) ->
+    admitted (F := F) s1 bs Ws1 c = admitted (F := F) s2 bs Ws2 c.
   Proof.
     intros s1 s2 bs Ws1 Ws2 c p E S R Ip B.
-    assert (V : forall s Ws, admitted (F := F) H s bs Ws c = true -> low (fst (sets (fixed s) (from c)))).
+    assert (V : forall s Ws, admitted (F := F) s bs Ws c = true -> low (fst (sets (fixed s) (from c)))).
     { intros s Ws A. unfold admitted in A. apply andb_true_iff in A. destruct A as [A _].
       rewrite forallb_forall in A. specialize (A p Ip). apply andb_true_iff in A. destruct A as [A _].
       apply andb_true_iff in A. destruct A as [_ A]. eapply flows_trans; eauto. }
-    assert (D : forall p, In p (chosen_for c) -> low (deep_label (argument_at Ws1 (fst p))) \/ low (deep_label (argument_at Ws2 (fst p))) ->
-      argument_at Ws1 (fst p) = argument_at Ws2 (fst p)).
-    { intros q _ Lo. destruct (lrel_visible _ _ _ _ (argument_at_rel _ _ (fst q) R)) as [[X _] | [X Y]]; auto.
+    assert (D : forall p, In p (chosen_for c) -> low (deep_label (argument_at Ws1 p)) \/ low (deep_label (argument_at Ws2 p)) ->
+      argument_at Ws1 p = argument_at Ws2 p).
+    { intros q _ Lo. destruct (lrel_visible _ _ _ _ (argument_at_rel _ _ q R)) as [[X _] | [X Y]]; auto.
       destruct Lo; congruence. }
-    assert (G : forall W1 W2, (forall p, In p (chosen_for c) -> argument_at W1 (fst p) = argument_at W2 (fst p)) ->
+    assert (G : forall W1 W2, (forall p, In p (chosen_for c) -> argument_at W1 p = argument_at W2 p) ->
       low (fst (sets (fixed s1) (from c))) \/ low (fst (sets (fixed s2) (from c))) ->
-      admitted (F := F) H s1 bs W1 c = admitted (F := F) H s2 bs W2 c).
-    { intros W1 W2 X Y. unfold admitted. destruct S as (_ & [[_ Fr] _] & _). destruct (Fr (from c)) as [Fl Fd].
+      admitted (F := F) s1 bs W1 c = admitted (F := F) s2 bs W2 c).
+    { intros W1 W2 X Y. unfold admitted. destruct S as (_ & [[_ [Fr _]] _] & _). destruct (Fr (from c)) as [Fl Fd].
       assert (Lo : low (fst (sets (fixed s1) (from c)))) by (destruct Fl as [[_ Z] | [Z1 Z2]]; auto; destruct Y; congruence).
       destruct Fl as [[Fl _] | [Z _]]; [| congruence]. rewrite Fl, (Fd Lo). f_equal.
       - assert (M : forall ps, incl ps (chosen_for c) ->
-          forallb (fun p => flows (mix F Endorse (bound_at bs (fst p)) (deep_label (argument_at W1 (fst p)))) (bound_at bs (fst p))
-            && flows (fst (sets (fixed s2) (from c))) (bound_at bs (fst p))
-            && may_choose c (argument_at W1 (fst p)) (bound_at bs (fst p))) ps =
-          forallb (fun p => flows (mix F Endorse (bound_at bs (fst p)) (deep_label (argument_at W2 (fst p)))) (bound_at bs (fst p))
-            && flows (fst (sets (fixed s2) (from c))) (bound_at bs (fst p))
-            && may_choose c (argument_at W2 (fst p)) (bound_at bs (fst p))) ps).
+          forallb (fun p => flows (mix F Endorse (bound_at bs p) (deep_label (argument_at W1 p))) (bound_at bs p)
+            && flows (fst (sets (fixed s2) (from c))) (bound_at bs p)
+            && may_choose c (argument_at W1 p) (bound_at bs p)) ps =
+          forallb (fun p => flows (mix F Endorse (bound_at bs p) (deep_label (argument_at W2 p))) (bound_at bs p)
+            && flows (fst (sets (fixed s2) (from c))) (bound_at bs p)
+            && may_choose c (argument_at W2 p) (bound_at bs p)) ps).
         { induction ps as [| q ps IH]; intros I; cbn [forallb]; auto. rewrite (X q), IH; auto.
           - intros r Ir. apply I. right. exact Ir.
           - apply I. left. reflexivity. }
         apply M. intros q Iq. exact Iq.
       - f_equal. apply map_ext_in. intros q Iq. rewrite (X q Iq). reflexivity. }
-    destruct (admitted (F := F) H s1 bs Ws1 c) eqn:A1.
+    destruct (admitted (F := F) s1 bs Ws1 c) eqn:A1.
     - rewrite <- A1. apply G; eauto using admitted_low.
-    - destruct (admitted (F := F) H s2 bs Ws2 c) eqn:A2; auto.
+    - destruct (admitted (F := F) s2 bs Ws2 c) eqn:A2; auto.
       rewrite <- A1, <- A2. apply G; eauto using admitted_low.
   Qed.
 
@@ -265,8 +268,8 @@ Section Noninterference.
   Proof.
     intros f s1 s2 bs Ws1 Ws2 i Se B S R. unfold chosen_from.
     assert (M : forall cs, incl cs (among H f) ->
-      existsb (fun c => about i c && admitted (F := F) H s1 bs Ws1 c) cs =
-      existsb (fun c => about i c && admitted (F := F) H s2 bs Ws2 c) cs).
+      existsb (fun c => about i c && admitted (F := F) s1 bs Ws1 c) cs =
+      existsb (fun c => about i c && admitted (F := F) s2 bs Ws2 c) cs).
     { induction cs as [| c cs IH]; intros I; cbn [existsb]; auto.
       rewrite IH by (intros r Ir; apply I; right; exact Ir). f_equal.
       destruct (about i c) eqn:A; auto. cbn [andb].
@@ -284,6 +287,13 @@ Section Noninterference.
     rewrite (chosen_same f s1 s2 bs Ws1 Ws2 i Se B S R). f_equal. apply admits_same.
     - unfold bounds_of in B. apply join_true in B. apply B.
     - eapply lrel_deep_label. apply argument_at_rel. exact R.
+  Qed.
+
+  Lemma arguments_count : forall m (V : lval L) ps, List.length (arguments m ps V) = List.length ps.
+  Proof.
+    intros m [l v] ps. unfold arguments. destruct v as [k | c vs | env e];
+      try destruct c; rewrite ?map_length; auto; destruct ps as [| p [| q ps]]; simpl; rewrite ?map_length; auto.
+    destruct (position p fields); auto.
   Qed.
 
   Lemma lsrel_length : forall vs1 vs2, lsrel vs1 vs2 -> List.length vs1 = List.length vs2.
@@ -386,12 +396,13 @@ Section Noninterference.
   Lemma same_label_self : forall l, same_label l l.
   Proof. intros l. destruct (flows l z) eqn:E; [left | right]; auto. Qed.
 
-  Lemma perform_grows : forall u d f args k ch (s : state L), grows s (perform H u d f args k ch s).
+  Lemma perform_grows : forall u d e f args kept k ch (s : state L), grows s (perform H u d e f args kept k ch s).
   Proof.
     intros. unfold perform.
     assert (G : forall o, grows s (o, log ch (RTool f args k) (log (join ch u) (RDecided f u) s)))
       by (intros; exists [Event ch (RTool f args k); Event (join ch u) (RDecided f u)]; reflexivity).
-    destruct (refusal H _ _ _ s); auto. destruct (tool H f _ _ _); auto. destruct (misfit H f _); auto.
+    destruct (refusal H _ _ _ s); auto. destruct (if completed H f _ _ _ then tool H f _ _ _ else None); auto.
+    destruct (misfit H f _); auto.
   Qed.
 
   Lemma confirmed_grows : forall pc u d f a args (s : state L), grows s (confirmed (F := F) H pc u d f a args s).
@@ -545,11 +556,14 @@ Section Noninterference.
       + destruct (content H f args k path (visible l1 t1)), (content H f args k path (visible l2 t2)); auto.
   Qed.
 
-  Lemma perform_rel : forall f u1 u2 d1 d2 args1 args2 k ch s1 s2,
-    same_label u1 u2 -> same_label d1 d2 -> (low d1 -> args1 = args2) -> (low ch -> args1 = args2) -> srel s1 s2 ->
-    rrel (perform H u1 d1 f args1 k ch s1) (perform H u2 d2 f args2 k ch s2).
+  (** The two runs may differ in what only completes the call: then whoever sees the
+      answer sees the same, or one of the calls failed above that. *)
+  Lemma perform_rel : forall f u1 u2 d1 d2 e1 e2 args1 args2 kept1 kept2 k ch s1 s2,
+    same_label u1 u2 -> same_label d1 d2 -> same_label e1 e2 -> (low d1 -> args1 = args2 /\ kept1 = kept2 /\ e1 = e2) ->
+    (low e1 -> kept1 = kept2) -> (low ch -> args1 = args2) -> srel s1 s2 ->
+    rrel (perform H u1 d1 e1 f args1 kept1 k ch s1) (perform H u2 d2 e2 f args2 kept2 k ch s2).
   Proof.
-    intros f u1 u2 d1 d2 args1 args2 k ch s1 s2 U D A1 A2 S. unfold perform.
+    intros f u1 u2 d1 d2 e1 e2 args1 args2 kept1 kept2 k ch s1 s2 U D Ee A1 K A2 S. unfold perform.
     assert (S' : srel (log ch (RTool f args1 k) (log (join ch u1) (RDecided f u1) s1))
                       (log ch (RTool f args2 k) (log (join ch u2) (RDecided f u2) s2))).
     { apply srel_log; auto using same_label_self; [intros C; f_equal; auto |].
@@ -557,60 +571,87 @@ Section Noninterference.
       - apply same_label_join; auto using same_label_self.
       - intros C. apply join_true in C. destruct U as [[<- _] | [U _]]; auto. destruct C. congruence. }
     set (r := tool_res H f).
-    (* An answer or a failure above the observer. *)
-    set (answered := fun d own args (s : state L) =>
-      match tool H f args k (visible (join r own) (tr s)) with
+    (* What becomes of a call that the world does not refuse. *)
+    set (answered := fun d e own args kept (s : state L) =>
+      match (if completed H f args k (visible (join r own) (tr s)) then tool H f kept k (visible (join r own) (tr s)) else None) with
       | Some n =>
-          let V := fill H n f args k (tr s) [] (join (join d r) own) in
-          match misfit H f (strip V) with Some m => Err (deep_label V) m | None => Val V end
+          let V := fill H n f kept k (tr s) [] (join (join e r) own) in
+          match misfit H f (strip V) with Some m => Err (join (join (join d r) own) (deep_label V)) m | None => Val V end
       | None => Err (join (join (join d r) own) (most H f args)) (failure H f args k (visible (join (join r own) (most H f args)) (tr s)))
       end).
-    assert (Eq : forall d own args (s s' : state L),
-      match tool H f args k (visible (join r own) (tr s)) with
+    assert (Eq : forall d e own args kept (s s' : state L),
+      match (if completed H f args k (visible (join r own) (tr s)) then tool H f kept k (visible (join r own) (tr s)) else None) with
       | Some n =>
-          let V := fill H n f args k (tr s) [] (join (join d r) own) in
-          match misfit H f (strip V) with Some m => (Err (deep_label V) m, s') | None => (Val V, s') end
+          let V := fill H n f kept k (tr s) [] (join (join e r) own) in
+          match misfit H f (strip V) with Some m => (Err (join (join (join d r) own) (deep_label V)) m, s') | None => (Val V, s') end
       | None => let m := most H f args in
           (Err (join (join (join d r) own) m) (failure H f args k (visible (join (join r own) m) (tr s))), s')
-      end = (answered d own args s, s')).
-    { intros. unfold answered. destruct (tool H f args k _); auto. cbv zeta. destruct (misfit H f _); auto. }
-    assert (Hi : forall d own args s, high (join (join d r) own) ->
-      match answered d own args s with Val V => high (label_of V) | _ => stuck z (answered d own args s) end).
-    { intros d own args s A. unfold answered. destruct (tool H f args k _); [| simpl; apply join_false_l; auto].
-      cbv zeta. destruct (misfit H f _); simpl; [apply deep_high |]; rewrite fill_label; auto. }
-    assert (HiA : high (join d1 r) -> high (join d2 r) ->
-      rrel (perform H u1 d1 f args1 k ch s1) (perform H u2 d2 f args2 k ch s2)).
-    { intros H1 H2. unfold perform. fold r. cbv zeta. rewrite !Eq.
+      end = (answered d e own args kept s, s')).
+    { intros. unfold answered. destruct (if completed H f _ _ _ then _ else _); auto. cbv zeta. destruct (misfit H f _); auto. }
+    (* A value, or an error above the observer, if what the call depends on is above. *)
+    assert (Hi : forall d e own args kept s, high (join (join d r) own) ->
+      (exists n, tool H f kept k (visible (join r own) (tr s)) = Some n /\
+         answered d e own args kept s = Val (fill H n f kept k (tr s) [] (join (join e r) own))) \/
+      stuck z (answered d e own args kept s)).
+    { intros d e own args kept s A. unfold answered.
+      destruct (completed H f args k _); [| right; simpl; apply join_false_l; exact A].
+      destruct (tool H f kept k _) as [n |] eqn:T; [| right; simpl; apply join_false_l; exact A].
+      cbv zeta. destruct (misfit H f _); [right; simpl; apply join_false_l; exact A | left; eauto]. }
+    (* Everything is above the observer. *)
+    assert (Hh : forall d e own args kept s, high (join (join d r) own) -> high (join (join e r) own) ->
+      match answered d e own args kept s with Val V => high (label_of V) | _ => stuck z (answered d e own args kept s) end).
+    { intros d e own args kept s A B. destruct (Hi d e own args kept s A) as [(n & _ & ->) | X].
+      - rewrite fill_label. exact B.
+      - destruct (answered d e own args kept s); auto. contradiction. }
+    assert (HiA : high (join d1 r) -> high (join d2 r) -> high (join e1 r) -> high (join e2 r) ->
+      rrel (perform H u1 d1 e1 f args1 kept1 k ch s1) (perform H u2 d2 e2 f args2 kept2 k ch s2)).
+    { intros H1 H2 H3 H4. unfold perform. fold r. cbv zeta. rewrite !Eq.
       destruct (refusal H ch _ _ s1), (refusal H ch _ _ s2); apply rrel_high; auto;
-        first [exact H1 | exact H2 | apply Hi, join_false_l; assumption]. }
-    unfold perform in HiA. fold r in HiA.
-    destruct D as [[<- D] | [D1 D2]]; [| apply HiA; apply join_false_l; auto].
-    specialize (A1 D). subst args2.
+        first [exact H1 | exact H2 | apply Hh; apply join_false_l; assumption]. }
+    unfold perform in HiA. fold r in HiA. cbv zeta in *. rewrite !Eq in *.
     destruct (flows r z) eqn:B; [| apply HiA; apply join_false_r; auto].
-    clear HiA. cbv zeta. rewrite !Eq.
-    assert (Lo : low (join d1 r)) by (apply join_true; auto).
-    rewrite (refusal_low ch _ _ _ _ Lo S).
-    destruct (refusal H ch _ _ s2); [apply rrel_err; auto |].
-    rewrite (visible_low _ _ _ _ B (proj2 (proj2 S))).
-    set (own := states H f args1 k (visible r (tr s2))).
-    destruct (flows own z) eqn:O; [| apply rrel_high; auto; apply Hi, join_false_r; auto].
-    assert (J : low (join r own)) by (apply join_true; auto).
-    assert (Lo' : low (join (join d1 r) own)) by (apply join_true; auto).
-    unfold answered. rewrite (visible_low _ _ _ _ J (proj2 (proj2 S))).
-    destruct (tool H f args1 k _) as [n |].
-    - cbv zeta. set (V1 := fill H n f args1 k (tr s1) [] _). set (V2 := fill H n f args1 k (tr s2) [] _).
-      assert (RV : lrel V1 V2) by (apply fill_rel; [apply S | apply same_label_self]).
-      destruct (lrel_deep _ _ _ _ RV) as [(D1 & D2 & D3) | [D1 D2]].
-      + rewrite <- D1, <- D2. destruct (misfit H f (strip V1)); [apply rrel_err; auto | apply rrel_val; auto].
-      + destruct (misfit H f (strip V1)), (misfit H f (strip V2)).
-        * apply rrel_left; auto.
-        * apply rrel_left; auto.
-        * apply rrel_right; auto.
-        * apply rrel_val; auto.
-    - set (m := most H f args1). destruct (flows m z) eqn:M.
-      + assert (J' : low (join (join r own) m)) by (apply join_true; auto).
-        rewrite (visible_low _ _ _ _ J' (proj2 (proj2 S))). apply rrel_err; auto. apply join_true; auto.
-      + apply rrel_left; [simpl; apply join_false_r; exact M | auto].
+    destruct D as [[<- D] | [D1 D2]].
+    - clear HiA. destruct (A1 D) as (<- & <- & <-).
+      assert (Lo : low (join d1 r)) by (apply join_true; auto).
+      rewrite (refusal_low ch _ _ _ _ Lo S).
+      destruct (refusal H ch _ _ s2); [apply rrel_err; auto |].
+      rewrite (visible_low _ _ _ _ B (proj2 (proj2 S))).
+      set (own := states H f kept1 k (visible r (tr s2))).
+      destruct (flows own z) eqn:O; [| apply rrel_high; auto; apply Hh; apply join_false_r; exact O].
+      assert (J : low (join r own)) by (apply join_true; auto).
+      assert (Lo' : low (join (join d1 r) own)) by (apply join_true; auto).
+      unfold answered. rewrite (visible_low _ _ _ _ J (proj2 (proj2 S))).
+      destruct (if completed H f args1 k _ then _ else _) as [n |].
+      + cbv zeta. set (V1 := fill H n f kept1 k (tr s1) [] _). set (V2 := fill H n f kept1 k (tr s2) [] _).
+        assert (RV : lrel V1 V2) by (apply fill_rel; [apply S | apply same_label_self]).
+        destruct (lrel_deep _ _ _ _ RV) as [(D1 & D2 & D3) | [D1 D2]].
+        * rewrite <- D1, <- D2. destruct (misfit H f (strip V1)); [| apply rrel_val; auto].
+          apply rrel_err; auto. apply join_true. auto.
+        * destruct (misfit H f (strip V1)), (misfit H f (strip V2)).
+          -- apply rrel_left; [simpl; apply join_false_r; exact D1 | auto].
+          -- apply rrel_left; [simpl; apply join_false_r; exact D1 | auto].
+          -- apply rrel_right; [simpl; apply join_false_r; exact D2 | auto].
+          -- apply rrel_val; auto.
+      + set (m := most H f args1). destruct (flows m z) eqn:M.
+        * assert (J' : low (join (join r own) m)) by (apply join_true; auto).
+          rewrite (visible_low _ _ _ _ J' (proj2 (proj2 S))). apply rrel_err; auto. apply join_true; auto.
+        * apply rrel_left; [simpl; apply join_false_r; exact M | auto].
+    - destruct Ee as [[<- Le] | [E1 E2]]; [| apply HiA; apply join_false_l; auto].
+      clear HiA. specialize (K Le). subst kept2.
+      set (own := states H f kept1 k (visible r (tr s1))).
+      replace (states H f kept1 k (visible r (tr s2))) with own
+        by (unfold own; rewrite (visible_low _ _ _ _ B (proj2 (proj2 S))); reflexivity).
+      destruct (refusal H ch _ _ s1).
+      { destruct (refusal H ch _ _ s2); (apply rrel_left; [simpl; apply join_false_l; exact D1 | auto]). }
+      destruct (refusal H ch _ _ s2); [apply rrel_right; [simpl; apply join_false_l; exact D2 | auto] |].
+      assert (Q1 : high (join (join d1 r) own)) by (apply join_false_l, join_false_l; exact D1).
+      assert (Q2 : high (join (join d2 r) own)) by (apply join_false_l, join_false_l; exact D2).
+      destruct (flows own z) eqn:O; [| apply rrel_high; auto; apply Hh; auto; apply join_false_r; exact O].
+      assert (J : low (join r own)) by (apply join_true; auto).
+      destruct (Hi d1 e1 own args1 kept1 s1 Q1) as [(n1 & T1 & ->) | X]; [| apply rrel_left; auto].
+      destruct (Hi d2 e1 own args2 kept1 s2 Q2) as [(n2 & T2 & ->) | X]; [| apply rrel_right; auto].
+      rewrite (visible_low _ _ _ _ J (proj2 (proj2 S))) in T1. rewrite T1 in T2. inversion T2; subst n2.
+      apply rrel_val; auto. apply fill_rel; [apply S | apply same_label_self].
   Qed.
 
   (** A confirmation: what is asked for is the same in both runs, or the value that
@@ -638,38 +679,60 @@ Section Noninterference.
   (** Sets that the observer sees all of. *)
   Lemma sets_label_rel : forall f s1 s2, srel s1 s2 -> same_label (sets_label H f s1) (sets_label H f s2).
   Proof.
-    intros f s1 s2 (_ & [[_ Fr] _] & _). unfold sets_label.
+    intros f s1 s2 (_ & [[_ [Fr _]] _] & _). unfold sets_label.
     induction (among H f) as [| c cs IH]; simpl; [apply same_label_self |].
     apply same_label_join; auto. apply Fr.
   Qed.
 
-  Lemma admitted_sets : forall s1 s2 bs Ws c p, srel s1 s2 -> In p (chosen_for c) -> low (bound_at bs (fst p)) ->
-    admitted (F := F) H s1 bs Ws c = admitted (F := F) H s2 bs Ws c.
+  Lemma admitted_sets : forall s1 s2 bs Ws c p, srel s1 s2 -> In p (chosen_for c) -> low (bound_at bs p) ->
+    admitted (F := F) s1 bs Ws c = admitted (F := F) s2 bs Ws c.
   Proof.
     intros s1 s2 bs Ws c p S I B.
-    assert (V : forall s, high (fst (sets (fixed s) (from c))) -> admitted (F := F) H s bs Ws c = false).
-    { intros s A. destruct (admitted (F := F) H s bs Ws c) eqn:E; auto. unfold admitted in E.
+    assert (V : forall s, high (fst (sets (fixed s) (from c))) -> admitted (F := F) s bs Ws c = false).
+    { intros s A. destruct (admitted (F := F) s bs Ws c) eqn:E; auto. unfold admitted in E.
       apply andb_true_iff in E. destruct E as [E _]. rewrite forallb_forall in E. specialize (E p I).
       apply andb_true_iff in E. destruct E as [E _]. apply andb_true_iff in E. destruct E as [_ E].
       rewrite (flows_trans L _ _ _ E B) in A. discriminate. }
-    destruct S as (_ & [[_ Fr] _] & _). destruct (Fr (from c)) as [[[E Lo] | [X Y]] D].
+    destruct S as (_ & [[_ [Fr _]] _] & _). destruct (Fr (from c)) as [[[E Lo] | [X Y]] D].
     - unfold admitted. rewrite E, (D Lo). reflexivity.
     - rewrite (V s1 X), (V s2 Y). reflexivity.
   Qed.
 
   (** So it is where the observer sees the bounds: what is in a set that it does not
       see does not matter there. *)
-  Lemma clean_bounds : forall f s1 s2 bs Ws, srel s1 s2 ->
-    (forall i, (i < List.length Ws)%nat -> low (bound_at bs i)) ->
+  Lemma taken_bounds : forall f s1 s2 bs Ws i, srel s1 s2 -> low (bound_at bs i) ->
+    taken_from (F := F) H f s1 bs Ws i = taken_from (F := F) H f s2 bs Ws i.
+  Proof.
+    intros f s1 s2 bs Ws i S B. unfold taken_from. induction (among H f) as [| c cs IH]; auto. cbn [find].
+    rewrite IH. destruct (about i c) eqn:A; auto. cbn [andb]. unfold about in A. apply existsb_exists in A.
+    destruct A as (p & Ip & E). apply PeanoNat.Nat.eqb_eq in E. subst i. rewrite (admitted_sets s1 s2 bs Ws c p); auto.
+  Qed.
+
+  Lemma taken_sets : forall f s1 s2 bs Ws i, srel s1 s2 -> low (sets_label H f s1) ->
+    taken_from (F := F) H f s1 bs Ws i = taken_from (F := F) H f s2 bs Ws i.
+  Proof.
+    intros f s1 s2 bs Ws i S A. unfold taken_from, sets_label in *. induction (among H f) as [| c cs IH]; auto.
+    cbn [find]. simpl in A. apply join_true in A. destruct A as [A B]. rewrite (IH B).
+    replace (admitted (F := F) s1 bs Ws c) with (admitted (F := F) s2 bs Ws c); auto.
+    destruct S as (_ & [[_ [Fr _]] _] & _). destruct (Fr (from c)) as [[[E _] | [X _]] D]; [| congruence].
+    unfold admitted. rewrite E, (D A). reflexivity.
+  Qed.
+
+  Lemma chosen_taken : forall f s bs Ws i,
+    chosen_from (F := F) H f s bs Ws i = match taken_from (F := F) H f s bs Ws i with Some _ => true | None => false end.
+  Proof.
+    intros. unfold chosen_from, taken_from. induction (among H f) as [| c cs IH]; auto. cbn [find existsb].
+    destruct (about i c && admitted (F := F) s bs Ws c); auto.
+  Qed.
+
+  Lemma clean_chosen : forall f s1 s2 bs Ws,
+    (forall i, (i < List.length Ws)%nat -> taken_from (F := F) H f s1 bs Ws i = taken_from (F := F) H f s2 bs Ws i) ->
     clean (F := F) H f s1 bs Ws = clean (F := F) H f s2 bs Ws.
   Proof.
-    intros f s1 s2 bs Ws S B.
-    assert (G : forall i, (i < List.length Ws)%nat ->
-      chosen_from (F := F) H f s1 bs Ws i = chosen_from (F := F) H f s2 bs Ws i).
-    { intros i N. unfold chosen_from. induction (among H f) as [| c cs IH]; auto. cbn [existsb]. rewrite IH. f_equal.
-      destruct (about i c) eqn:A; auto. cbn [andb]. unfold about in A. apply existsb_exists in A.
-      destruct A as (p & Ip & E). apply PeanoNat.Nat.eqb_eq in E. subst i. eapply admitted_sets; eauto. }
-    unfold clean. assert (M : forall is, (forall i, In i is -> (i < List.length Ws)%nat) ->
+    intros f s1 s2 bs Ws T. unfold clean.
+    assert (G : forall i, (i < List.length Ws)%nat -> chosen_from (F := F) H f s1 bs Ws i = chosen_from (F := F) H f s2 bs Ws i)
+      by (intros; rewrite !chosen_taken, T; auto).
+    assert (M : forall is, (forall i, In i is -> (i < List.length Ws)%nat) ->
       forallb (fun i => flows (deep_label (argument_at Ws i)) (bound_at bs i) || chosen_from (F := F) H f s1 bs Ws i) is =
       forallb (fun i => flows (deep_label (argument_at Ws i)) (bound_at bs i) || chosen_from (F := F) H f s2 bs Ws i) is).
     { induction is as [| i is IH]; intros I; cbn [forallb]; auto. rewrite G, IH; auto.
@@ -678,16 +741,151 @@ Section Noninterference.
     apply M. intros i I. apply in_seq in I. lia.
   Qed.
 
-  Lemma clean_same : forall f s1 s2 bs Ws, srel s1 s2 -> low (sets_label H f s1) ->
-    clean (F := F) H f s1 bs Ws = clean (F := F) H f s2 bs Ws.
+  (** ** Forms *)
+
+  Lemma looked_joins : forall (fm : form L) (Ws : list (lval L)), looked fm Ws = map deep_label (map (argument_at Ws) (looks_at fm)).
+  Proof. intros. unfold looked. rewrite map_map. reflexivity. Qed.
+
+  (** What a rule about forms finds is the same in both runs, or is above the observer. *)
+  Lemma unfit_rel : forall fm s1 s2 c1 c2 Ws1 Ws2, srel s1 s2 -> lsrel Ws1 Ws2 -> map c1 (looks_at fm) = map c2 (looks_at fm) ->
+    found_unfit fm s1 c1 Ws1 = found_unfit fm s2 c2 Ws2 \/
+    (high (join (joins (looked fm Ws1)) (tells fm)) /\ high (join (joins (looked fm Ws2)) (tells fm))).
   Proof.
-    intros f s1 s2 bs Ws S A.
-    assert (G : forall i, chosen_from (F := F) H f s1 bs Ws i = chosen_from (F := F) H f s2 bs Ws i).
-    { intros i. unfold chosen_from, sets_label in *. induction (among H f) as [| c cs IH]; auto.
-      cbn [existsb]. simpl in A. apply join_true in A. destruct A as [A B]. rewrite (IH B). f_equal. f_equal.
-      destruct S as (_ & [[_ Fr] _] & _). destruct (Fr (from c)) as [[[E _] | [X _]] D]; [| congruence].
-      unfold admitted. rewrite E, (D A). reflexivity. }
-    unfold clean. induction (seq 0 (List.length Ws)) as [| i is IH]; simpl; auto. rewrite G, IH. reflexivity.
+    intros fm s1 s2 c1 c2 Ws1 Ws2 S R C.
+    assert (Ra : lsrel (map (argument_at Ws1) (looks_at fm)) (map (argument_at Ws2) (looks_at fm)))
+      by (clear C; induction (looks_at fm); simpl; auto using argument_at_rel).
+    rewrite !looked_joins. destruct (lsrel_deep _ _ _ _ Ra) as [(_ & _ & A) | [A B]];
+      [| right; split; apply join_false_l; assumption].
+    destruct (flows (tells fm) z) eqn:T; [| right; split; apply join_false_r; assumption].
+    left. pose proof (proj2 (proj2 (deep_equal pol z)) _ _ Ra A) as E. unfold found_unfit. rewrite !looked_joins, <- E.
+    replace (map (fun i => strip (argument_at Ws2 i)) (looks_at fm)) with (map strip (map (argument_at Ws2) (looks_at fm)))
+      by (rewrite map_map; reflexivity).
+    replace (map (fun i => strip (argument_at Ws1 i)) (looks_at fm)) with (map strip (map (argument_at Ws1) (looks_at fm)))
+      by (rewrite map_map; reflexivity).
+    rewrite <- E, <- C. destruct (beside fm) as [k |]; auto.
+    destruct S as (_ & [[_ [Fr _]] _] & _). destruct (Fr k) as [[[El Lo] | [X Y]] D].
+    - rewrite El, (D Lo). reflexivity.
+    - rewrite !not_flows; auto.
+  Qed.
+
+  Lemma misformed_rel : forall fms s1 s2 Ws1 Ws2, srel s1 s2 -> lsrel Ws1 Ws2 ->
+    misformed s1 Ws1 fms = misformed s2 Ws2 fms \/
+    (exists b m, misformed s1 Ws1 fms = Some (b, m) /\ high b) \/
+    (exists b m, misformed s2 Ws2 fms = Some (b, m) /\ high b).
+  Proof.
+    induction fms as [| fm fms IH]; intros s1 s2 Ws1 Ws2 S R; simpl; auto.
+    destruct (unfit_rel fm s1 s2 (fun _ => false) (fun _ => false) _ _ S R eq_refl) as [E | [A B]].
+    - rewrite <- E. destruct (found_unfit fm s1 _ Ws1) as [m |] eqn:E1; [| apply IH; auto].
+      destruct (flows (join (joins (looked fm Ws1)) (tells fm)) z) eqn:X; [| right; left; eauto].
+      left. f_equal. f_equal. f_equal. rewrite !looked_joins in *.
+      apply join_true in X. destruct X as [X _].
+      assert (Ra : lsrel (map (argument_at Ws1) (looks_at fm)) (map (argument_at Ws2) (looks_at fm)))
+        by (clear -R; induction (looks_at fm); simpl; auto using argument_at_rel).
+      rewrite (proj2 (proj2 (deep_equal pol z)) _ _ Ra X). reflexivity.
+    - destruct (found_unfit fm s1 _ Ws1) as [m |]; [right; left; eauto |].
+      destruct (found_unfit fm s2 _ Ws2) as [m |]; [right; right; eauto |]. apply IH; auto.
+  Qed.
+
+  Lemma formed_same : forall f s1 s2 bs Ns Ws, srel s1 s2 ->
+    (forall i, (i < List.length Ns)%nat -> taken_from (F := F) H f s1 bs Ns i = taken_from (F := F) H f s2 bs Ns i) ->
+    low (told_of (asking H f) Ws) ->
+    formed (F := F) H f s1 bs Ns Ws = formed (F := F) H f s2 bs Ns Ws.
+  Proof.
+    intros f s1 s2 bs Ns Ws S G. unfold formed, told_of.
+    assert (Gb : forall i, noted (F := F) H f s1 bs Ns i = noted (F := F) H f s2 bs Ns i).
+    { intros i. unfold noted.
+      assert (M : forall js, (forall j, In j js -> (j < List.length Ns)%nat) ->
+        existsb (fun j => negb (flows (deep_label (argument_at Ns j)) (bound_at bs j)) &&
+          match taken_from (F := F) H f s1 bs Ns j with Some c => about i c | None => false end) js =
+        existsb (fun j => negb (flows (deep_label (argument_at Ns j)) (bound_at bs j)) &&
+          match taken_from (F := F) H f s2 bs Ns j with Some c => about i c | None => false end) js).
+      { induction js as [| j js IH]; intros I; cbn [existsb]; auto. rewrite G, IH; auto.
+        - intros k Ik. apply I. right. exact Ik.
+        - apply I. left. reflexivity. }
+      apply M. intros j I. apply in_seq in I. lia. }
+    induction (asking H f) as [| fm fms IH]; intros A; cbn [forallb]; auto. simpl in A. apply join_true in A.
+    destruct A as [A B]. rewrite (IH B). f_equal.
+    assert (E : found_unfit fm s1 (noted (F := F) H f s1 bs Ns) Ws = found_unfit fm s2 (noted (F := F) H f s2 bs Ns) Ws).
+    { unfold found_unfit, told_by in *. destruct (applies fm (looked fm Ws)); auto.
+      rewrite (map_ext _ _ Gb). destruct (beside fm) as [k |]; auto.
+      destruct S as (_ & [[_ [Fr _]] _] & _). destruct (Fr k) as [[[El Lo] | [X Y]] D].
+      - rewrite El, (D Lo). reflexivity.
+      - rewrite !not_flows; auto. }
+    rewrite E. reflexivity.
+  Qed.
+
+  Lemma told_app : forall fms1 fms2 Ws, low (told_of (fms1 ++ fms2) Ws) -> low (told_of fms2 Ws).
+  Proof.
+    induction fms1 as [| fm fms1 IH]; intros fms2 Ws A; simpl in *; auto. unfold told_of in *. simpl in A.
+    apply join_true in A. apply IH, A.
+  Qed.
+
+  (** ** Arguments that only complete a call *)
+
+  Lemma lasting_rel : forall f vs1 vs2, lsrel vs1 vs2 -> lsrel (lasting H f vs1) (lasting H f vs2).
+  Proof.
+    intros f vs1 vs2 R. unfold lasting. generalize 0%nat.
+    induction R as [| V1 V2 vs1 vs2 RV R IH]; intros n; simpl; auto.
+    destruct (negb (existsb (Nat.eqb n) (completes H f))); simpl; auto.
+  Qed.
+
+  Lemma lasting_strip : forall f (vs : list (lval L)), lasting H f (map strip vs) = map strip (lasting H f vs).
+  Proof.
+    intros f vs. unfold lasting. rewrite map_length. generalize 0%nat.
+    induction vs as [| V vs IH]; intros n; simpl; auto.
+    destruct (negb (existsb (Nat.eqb n) (completes H f))); simpl; rewrite IH; auto.
+  Qed.
+
+  Lemma lasting_in : forall f (vs : list (lval L)) i, existsb (Nat.eqb i) (completes H f) = false -> (i < List.length vs)%nat ->
+    In (argument_at vs i) (lasting H f vs).
+  Proof.
+    intros f vs i E. unfold lasting, argument_at.
+    assert (G : forall n j, (n + j)%nat = i -> (j < List.length vs)%nat ->
+      In (nth j vs (Lab bot (VK KNull))) (map snd (filter (fun p => negb (existsb (Nat.eqb (fst p)) (completes H f))) (combine (seq n (List.length vs)) vs)))).
+    { induction vs as [| V vs IH]; intros n j Ej Lj; simpl in Lj; [lia |]. simpl. destruct j as [| j].
+      - replace n with i by lia. rewrite E. left. reflexivity.
+      - destruct (negb _); [right |]; apply IH; lia. }
+    intros Li. apply (G 0%nat i); auto.
+  Qed.
+
+  Definition outlasting (f : name) (fm : form L) : bool :=
+    negb (existsb (fun i => existsb (Nat.eqb i) (completes H f)) (looks_at fm)).
+
+  Lemma outlasting_told : forall f fms Ws1 Ws2, lsrel Ws1 Ws2 -> low (joins (map deep_label (lasting H f Ws1))) ->
+    told_of (filter (outlasting f) fms) Ws1 = told_of (filter (outlasting f) fms) Ws2.
+  Proof.
+    intros f fms Ws1 Ws2 R A.
+    assert (At : forall i, existsb (Nat.eqb i) (completes H f) = false -> argument_at Ws1 i = argument_at Ws2 i).
+    { intros i E. destruct (PeanoNat.Nat.lt_ge_cases i (List.length Ws1)) as [Lt | Ge].
+      - assert (Lo : low (deep_label (argument_at Ws1 i))).
+        { eapply joins_true; [exact A |]. apply in_map, lasting_in; auto. }
+        destruct (lrel_visible _ _ _ _ (argument_at_rel _ _ i R)) as [[X _] | [X _]]; auto. congruence.
+      - unfold argument_at. rewrite !nth_overflow; auto. rewrite <- (lsrel_length _ _ R). exact Ge. }
+    unfold told_of. induction fms as [| fm fms IH]; simpl; auto. destruct (outlasting f fm) eqn:O; auto.
+    simpl. rewrite IH. f_equal. unfold told_by. replace (looked fm Ws2) with (looked fm Ws1); auto.
+    unfold looked. apply map_ext_in. intros i I. rewrite At; auto. unfold outlasting in O. apply negb_true_iff in O.
+    destruct (existsb (Nat.eqb i) (completes H f)) eqn:X; auto. rewrite <- O. symmetry. apply existsb_exists. eauto.
+  Qed.
+
+  Lemma lasts_rel : forall f V1 V2, lrel V1 V2 -> low (label_of V1) -> lasts H f V1 = lasts H f V2.
+  Proof.
+    intros f V1 V2 R A. unfold lasts. destruct (completes H f) as [| n0 ns0]; auto.
+    destruct R as [l1 v1 l2 v2 B _ | l v1 v2 _ R]; [simpl in A; congruence |]. destruct R; reflexivity.
+  Qed.
+
+  Lemma kept_rel : forall f g1 g2 V1 V2 Ws1 Ws2, lrel V1 V2 -> same_label g1 g2 ->
+    flows (label_of V1) g1 = true -> flows (label_of V2) g2 = true ->
+    (low (label_of V1) -> lsrel Ws1 Ws2) ->
+    same_label (kept_label H f g1 V1 Ws1) (kept_label H f g2 V2 Ws2).
+  Proof.
+    intros f g1 g2 V1 V2 Ws1 Ws2 RV G G1 G2 R. destruct (lrel_label _ _ _ _ RV) as [[E Lo] | [H1 H2]].
+    - unfold kept_label. rewrite <- (lasts_rel f _ _ RV Lo), <- E. destruct (lasts H f V1); auto.
+      apply same_label_join; [apply same_label_self |]. specialize (R Lo).
+      destruct (lsrel_deep _ _ _ _ (lasting_rel f _ _ R)) as [(A & _ & B) | [A B]].
+      + rewrite <- A. fold (outlasting f). rewrite (outlasting_told f _ _ _ R B). apply same_label_self.
+      + right. split; apply join_false_l; auto.
+    - right. unfold kept_label. split; [destruct (lasts H f V1) | destruct (lasts H f V2)];
+        eauto using join_false_l, high_up.
   Qed.
 
   Lemma approval_grows : forall d l f a args ls ch (s : state L) k,
@@ -745,22 +943,22 @@ Section Noninterference.
           eapply rrel_stuck_right; [exact Hi2 | apply ext', S2 | auto].
   Qed.
 
-  Lemma counted_grows : forall u f (s : state L) k,
-    (forall s', grows s' (k s')) -> grows s (counted u f s k).
-  Proof. intros. unfold counted. destruct (stops (fixed s) f u (tr s)); auto using grows_refl. Qed.
+  Lemma counted_grows : forall u f args (s : state L) k,
+    (forall s', grows s' (k s')) -> grows s (counted u f args s k).
+  Proof. intros. unfold counted. destruct (stops (fixed s) f u args (tr s)); auto using grows_refl. Qed.
 
   (** A run that ends because there were too many calls has shown a beginning of
       what the other one shows, whatever was counted. *)
-  Lemma counted_rel : forall u1 u2 f s1 s2 k1 k2, srel s1 s2 ->
-    (forall t1 t2, srel t1 t2 -> rrel (k1 t1) (k2 t2)) ->
+  Lemma counted_rel : forall u1 u2 f a1 a2 s1 s2 k1 k2, srel s1 s2 ->
+    (stops (fixed s1) f u1 a1 (tr s1) = false -> stops (fixed s2) f u2 a2 (tr s2) = false -> rrel (k1 s1) (k2 s2)) ->
     (forall s', grows s' (k1 s')) -> (forall s', grows s' (k2 s')) ->
-    rrel (counted u1 f s1 k1) (counted u2 f s2 k2).
+    rrel (counted u1 f a1 s1 k1) (counted u2 f a2 s2 k2).
   Proof.
-    intros u1 u2 f s1 s2 k1 k2 S K G1 G2. unfold counted.
-    destruct (stops (fixed s1) f u1 (tr s1)).
+    intros u1 u2 f a1 a2 s1 s2 k1 k2 S K G1 G2. unfold counted.
+    destruct (stops (fixed s1) f u1 a1 (tr s1)).
     { eapply rrel_stuck_left; [exact I | apply ext, S |].
-      destruct (stops (fixed s2) f u2 (tr s2)); auto using grows_refl. }
-    destruct (stops (fixed s2) f u2 (tr s2)); auto.
+      destruct (stops (fixed s2) f u2 a2 (tr s2)); auto using grows_refl. }
+    destruct (stops (fixed s2) f u2 a2 (tr s2)); auto.
     eapply rrel_stuck_right; [exact I | apply ext', S | auto].
   Qed.
 
@@ -1167,88 +1365,146 @@ Section Noninterference.
       { apply rrel_err_same; auto. repeat apply same_label_join; auto using same_label_self. }
       rewrite <- (channel_of_rel _ _ R) in *.
       set (ch := join (tool_pc H f) (channel_of (tool_args H f) vs1)) in *.
-      assert (Ch : low ch -> map strip vs1 = map strip vs2).
-      { intros C. unfold ch in C. apply join_true in C. destruct C as [C0 C].
+      assert (Ch : low ch -> (agreed f = true -> map strip vs1 = map strip vs2) -> map strip vs1 = map strip vs2).
+      { intros C Ga. unfold ch in C. apply join_true in C. destruct C as [C0 C].
         destruct Two as [[Rw _] | (T & _)]; [| congruence].
         rewrite <- Ss1, <- Ss2.
         destruct (lsrel_deep _ _ _ _ Rw) as [(_ & D & _) | [D _]]; auto.
-        destruct (seen_or_hidden f) as [Se | (_ & Ht & _)]; [| congruence].
-        rewrite (channel_args f s1 ws1 (tool_args H f) Se E1) in D; [discriminate |].
-        rewrite (channel_of_length ws1 vs1); auto. }
+        destruct (seen_or_hidden f) as [Se | (_ & [Ht | Ag] & _)]; [| | rewrite Ss1, Ss2; auto].
+        - rewrite (channel_args f s1 ws1 (tool_args H f) Se E1) in D; [discriminate |].
+          rewrite (channel_of_length ws1 vs1); auto.
+        - exfalso. revert Ht. unfold channel_for. rewrite (channel_of_length _ vs1).
+          + intros Ht. assert (X : low (join (tool_pc H f) (channel_of (tool_args H f) vs1))) by (apply join_true; auto). congruence.
+          + unfold vs1. rewrite map_length. symmetry. apply arguments_count. }
       set (q := fun s : state L => if if_refused H f then sets_label H f s else bot) in *.
-      set (as1 := fun s => approve H f && negb (if_refused H f && flows pc (tool_pc H f) && clean (F := F) H f s (tool_args H f) (arguments (if flows (label_of V1) (tool_pc H f) then bot else label_of V1) (tool_params H f) V1))) in *.
-      set (as2 := fun s => approve H f && negb (if_refused H f && flows pc (tool_pc H f) && clean (F := F) H f s (tool_args H f) (arguments (if flows (label_of V2) (tool_pc H f) then bot else label_of V2) (tool_params H f) V2))) in *.
+      set (ns1 := arguments (if flows (label_of V1) (tool_pc H f) then bot else label_of V1) (tool_params H f) V1) in *.
+      set (ns2 := arguments (if flows (label_of V2) (tool_pc H f) then bot else label_of V2) (tool_params H f) V2) in *.
+      set (as1 := fun s => approve H f && negb (if_refused H f && flows pc (tool_pc H f) && clean (F := F) H f s (tool_args H f) ns1 && formed (F := F) H f s (tool_args H f) ns1 ws1)) in *.
+      set (as2 := fun s => approve H f && negb (if_refused H f && flows pc (tool_pc H f) && clean (F := F) H f s (tool_args H f) ns2 && formed (F := F) H f s (tool_args H f) ns2 ws2)) in *.
       set (u1 := join pc (label_of V1)) in *. set (u2 := join pc (label_of V2)) in *.
+      set (t1 := told_of (forms H f ++ asking H f) ws1) in *. set (t2 := told_of (forms H f ++ asking H f) ws2) in *.
+      set (g1 := join (deep_label V1) t1) in *. set (g2 := join (deep_label V2) t2) in *.
+      set (x1 := map strip vs1) in *. set (x2 := map strip vs2) in *.
+      set (y1 := if lasts H f V1 then lasting H f x1 else x1) in *. set (y2 := if lasts H f V2 then lasting H f x2 else x2) in *.
+      set (l1 := kept_label H f g1 V1 ws1) in *. set (l2 := kept_label H f g2 V2 ws2) in *.
+      assert (Same : V1 = V2 -> x1 = x2 /\ y1 = y2 /\ ws1 = ws2 /\ ns1 = ns2 /\ g1 = g2 /\ l1 = l2).
+      { intros E. clear - E. subst V2. repeat split; reflexivity. }
       assert (Du : same_label u1 u2) by (apply same_label_join; auto using same_label_low).
+      assert (Dg : same_label g1 g2).
+      { destruct (lrel_visible _ _ _ _ RV) as [[E _] | [D1 D2]].
+        - destruct (Same E) as (_ & _ & _ & _ & <- & _). apply same_label_self.
+        - right. split; apply join_false_l; auto. }
+      assert (Fg : forall (V : lval L) t, flows (label_of V) (join (deep_label V) t) = true)
+        by (intros; apply flows_join_l, label_deep).
+      assert (Rw : low (label_of V1) -> lsrel ws1 ws2).
+      { intros Lo. destruct Two as [[Rw _] | (_ & _ & _ & N)]; [exact Rw | congruence]. }
+      assert (Dk : same_label l1 l2) by (apply kept_rel; auto; apply Fg).
+      assert (Kept : low l1 -> y1 = y2).
+      { intros Lo. unfold l1, kept_label in Lo. unfold y1, y2.
+        assert (Lv : low (label_of V1)).
+        { destruct (lasts H f V1); [apply join_true in Lo; apply Lo |]. eapply flows_trans; [apply Fg | exact Lo]. }
+        rewrite <- (lasts_rel f _ _ RV Lv). destruct (lasts H f V1).
+        - apply join_true in Lo. destruct Lo as [_ Lo]. apply join_true in Lo. destruct Lo as [Lo _].
+          rewrite <- Ss1, <- Ss2, !lasting_strip.
+          destruct (lsrel_deep _ _ _ _ (lasting_rel f _ _ (Rw Lv))) as [(_ & E & _) | [A _]]; auto. congruence.
+        - apply Same, Eq. unfold g1 in Lo. apply join_true in Lo. apply Lo. }
       assert (Dq : forall t1 t2, srel t1 t2 -> same_label (q t1) (q t2)).
-      { intros t1 t2 St. unfold q. destruct (if_refused H f); auto using same_label_self, sets_label_rel. }
-      assert (As : forall t1 t2, srel t1 t2 -> V1 = V2 -> low (q t1) -> as1 t1 = as2 t2).
-      { intros t1 t2 St EV12 Q. unfold as1, as2, q in *. destruct (if_refused H f); auto.
-        rewrite (clean_same f t1 t2 _ _ St Q), EV12. auto. }
-      assert (Ac : forall t1 t2, srel t1 t2 -> V1 = V2 -> low ch -> as1 t1 = as2 t2).
-      { intros t1 t2 St EV12 C. unfold as1, as2. rewrite <- EV12. do 3 f_equal. apply clean_bounds; auto.
-        intros i N. eapply flows_trans; [| exact C]. apply flows_join_r.
-        assert (El : List.length (arguments (if flows (label_of V1) (tool_pc H f) then bot else label_of V1) (tool_params H f) V1) = List.length vs1)
-          by apply arguments_length.
-        rewrite <- (channel_of_length _ _ El). apply channel_bound. exact N. }
-      set (e1 := fun d s => join (join d (deep_label V1)) (if confirms H f then q s else bot)) in *.
-      set (e2 := fun d s => join (join d (deep_label V2)) (if confirms H f then q s else bot)) in *.
+      { intros r1 r2 St. unfold q. destruct (if_refused H f); auto using same_label_self, sets_label_rel. }
+      assert (Told : low g1 -> low (told_of (asking H f) ws1)).
+      { intros Lo. unfold g1, t1 in Lo. apply join_true in Lo. eapply told_app. apply Lo. }
+      assert (Ask : forall r1 r2, srel r1 r2 -> V1 = V2 -> low g1 ->
+        (forall i, (i < List.length ns1)%nat -> taken_from (F := F) H f r1 (tool_args H f) ns1 i = taken_from (F := F) H f r2 (tool_args H f) ns1 i) ->
+        as1 r1 = as2 r2).
+      { intros r1 r2 St E Lo G. destruct (Same E) as (_ & _ & Ew & En & _). unfold as1, as2. rewrite <- Ew, <- En.
+        rewrite (clean_chosen f r1 r2 _ _ G), (formed_same f r1 r2 _ _ _ St G (Told Lo)). reflexivity. }
+      assert (As : forall r1 r2, srel r1 r2 -> V1 = V2 -> low g1 -> low (q r1) -> as1 r1 = as2 r2).
+      { intros r1 r2 St E Lo Q. unfold q in Q. destruct (if_refused H f) eqn:If.
+        - apply Ask; auto. intros. apply taken_sets; auto.
+        - unfold as1, as2. rewrite ?If. reflexivity. }
+      assert (Ac : forall r1 r2, srel r1 r2 -> V1 = V2 -> low g1 -> low ch -> as1 r1 = as2 r2).
+      { intros r1 r2 St E Lo C. apply Ask; auto. intros i N. apply taken_bounds; auto.
+        eapply flows_trans; [| exact C]. apply flows_join_r.
+        rewrite <- (channel_of_length ns1 vs1); [apply channel_bound; exact N | apply arguments_length]. }
+      set (e1 := fun d s => join (join d g1) (if confirms H f then q s else bot)) in *.
+      set (e2 := fun d s => join (join d g2) (if confirms H f then q s else bot)) in *.
       set (cf := if confirms H f then bot else ch) in *.
-      set (g1 := fun d a s => if confirms H f then confirmed (F := F) H pc u1 d f a (map strip vs1) s
-                              else perform H u1 d f (map strip vs1) k ch s) in *.
-      set (g2 := fun d a s => if confirms H f then confirmed (F := F) H pc u2 d f a (map strip vs2) s
-                              else perform H u2 d f (map strip vs2) k ch s) in *.
-      assert (Gr1 : forall d a s, grows s (g1 d a s))
-        by (intros; unfold g1; destruct (confirms H f); auto using confirmed_grows, perform_grows).
-      assert (Gr2 : forall d a s, grows s (g2 d a s))
-        by (intros; unfold g2; destruct (confirms H f); auto using confirmed_grows, perform_grows).
+      set (p1 := fun v d a s => if confirms H f then confirmed (F := F) H pc u1 d f a x1 s
+                                else perform H u1 d (join v l1) f x1 y1 k ch s) in *.
+      set (p2 := fun v d a s => if confirms H f then confirmed (F := F) H pc u2 d f a x2 s
+                                else perform H u2 d (join v l2) f x2 y2 k ch s) in *.
+      assert (Gr1 : forall v d a s, grows s (p1 v d a s))
+        by (intros; unfold p1; destruct (confirms H f); auto using confirmed_grows, perform_grows).
+      assert (Gr2 : forall v d a s, grows s (p2 v d a s))
+        by (intros; unfold p2; destruct (confirms H f); auto using confirmed_grows, perform_grows).
       assert (Rest : rrel
         (decide (F := F) H ev1 pc (label_of V1) f vs1 (map deep_label ws1) ch s1 (fun d s1 =>
-           counted u1 f s1 (fun s2 => approval H (e1 d s1) (join (join (e1 d s1) (tool_res H f)) (q s1)) f (as1 s1)
-           (map strip vs1) (map (fun W => join (label_of V1) (deep_label W)) ws1) cf s2 (fun s3 =>
-           counted u1 f s3 (fun s4 => g1 (e1 d s1) (as1 s1) s4)))))
+           counted u1 f x1 s1 (fun s2 => approval H (e1 d s1) (join (join (e1 d s1) (tool_res H f)) (q s1)) f (as1 s1)
+           x1 (map (fun W => join (label_of V1) (deep_label W)) ws1) cf s2 (fun s3 =>
+           counted u1 f x1 s3 (fun s4 => p1 d (e1 d s1) (as1 s1) s4)))))
         (decide (F := F) H ev2 pc (label_of V2) f vs2 (map deep_label ws2) ch s2 (fun d s1 =>
-           counted u2 f s1 (fun s2 => approval H (e2 d s1) (join (join (e2 d s1) (tool_res H f)) (q s1)) f (as2 s1)
-           (map strip vs2) (map (fun W => join (label_of V2) (deep_label W)) ws2) cf s2 (fun s3 =>
-           counted u2 f s3 (fun s4 => g2 (e2 d s1) (as2 s1) s4)))))).
+           counted u2 f x2 s1 (fun s2 => approval H (e2 d s1) (join (join (e2 d s1) (tool_res H f)) (q s1)) f (as2 s1)
+           x2 (map (fun W => join (label_of V2) (deep_label W)) ws2) cf s2 (fun s3 =>
+           counted u2 f x2 s3 (fun s4 => p2 d (e2 d s1) (as2 s1) s4)))))).
       { apply decide_rel; auto.
-        - intros Lo. destruct Two as [[Rw _] | (_ & _ & _ & N)]; [| congruence]. apply deep_labels_rel; auto.
-        - intros d1 d2 t1 t2 D St.
-          assert (J : same_label (e1 d1 t1) (e2 d2 t2)).
-          { unfold e1, e2. apply same_label_join.
-            - apply same_label_join; auto. apply lrel_deep_label with (pol := pol). auto.
-            - destruct (confirms H f); auto using same_label_self. }
-          assert (Sm : low (e1 d1 t1) -> V1 = V2 /\ (confirms H f = true -> low (q t1))).
-          { intros Lo. unfold e1 in Lo. apply join_true in Lo. destruct Lo as [Lo Q]. apply join_true in Lo.
-            split; [apply Eq, Lo |]. intros C. rewrite C in Q. exact Q. }
+        - intros Lo. apply deep_labels_rel; auto.
+        - intros d1 d2 r1 r2 D St.
+          assert (J : same_label (e1 d1 r1) (e2 d2 r2)).
+          { unfold e1, e2. apply same_label_join; [apply same_label_join; auto |].
+            destruct (confirms H f); auto using same_label_self. }
+          assert (Sm : low (e1 d1 r1) -> V1 = V2 /\ low g1 /\ low d1 /\ (confirms H f = true -> low (q r1))).
+          { intros Lo. unfold e1 in Lo. apply join_true in Lo. destruct Lo as [Lo Q]. apply join_true in Lo. destruct Lo as [Ld Lo].
+            split; [unfold g1 in Lo; apply join_true in Lo; apply Eq, Lo |]. split; [exact Lo |]. split; [exact Ld |].
+            intros C. rewrite C in Q. exact Q. }
           apply counted_rel; auto; [| intros; apply approval_grows; auto using counted_grows ..].
-          intros r1 r2 Sr. apply approval_rel; auto using counted_grows.
+          intros _ _. apply approval_rel; auto using counted_grows.
           + apply same_label_join; [apply same_label_join; [exact J | apply same_label_self] | apply Dq; exact St].
-          + intros Lo. unfold vs1, vs2, ws1, ws2, pl1, pl2. rewrite (proj1 (Sm Lo)). auto.
+          + intros Lo. destruct (Sm Lo) as (E12 & _). destruct (Same E12) as (-> & _ & -> & _). rewrite E12. auto.
           + intros [Lo | Lo]; apply join_true in Lo.
-            * destruct Lo as [C Lo]. destruct (Sm Lo) as [E12 Q]. unfold cf in C.
+            * destruct Lo as [C Lo]. destruct (Sm Lo) as (E12 & Lg & _ & Q). unfold cf in C.
               destruct (confirms H f); [apply As | apply Ac]; auto.
-            * destruct Lo as [Lo Q]. apply join_true in Lo. destruct Lo as [Lo _]. apply As; auto. apply Sm, Lo.
+            * destruct Lo as [Lo Q]. apply join_true in Lo. destruct Lo as [Lo _]. destruct (Sm Lo) as (E12 & Lg & _). apply As; auto.
           + intros Lo. apply join_true in Lo. destruct Lo as [Lo _]. apply join_true in Lo. apply Lo.
-          + intros. apply counted_rel; auto. intros. unfold g1, g2. destruct (confirms H f) eqn:C.
+          + intros r3 r4 Sr. apply counted_rel; auto. intros St1 St2. unfold p1, p2. destruct (confirms H f) eqn:C.
             * apply confirmed_rel; auto.
-              -- intros Lo. destruct (Sm Lo) as [E12 Q]. unfold vs1, vs2. rewrite E12. auto.
+              -- intros Lo. destruct (Sm Lo) as (E12 & Lg & _ & Q). split; [apply Same; exact E12 | apply As; auto].
               -- unfold as1. intros X. apply andb_true_iff in X. apply X.
               -- unfold as2. intros X. apply andb_true_iff in X. apply X.
-            * apply perform_rel; auto. intros Lo. unfold vs1, vs2. rewrite (proj1 (Sm Lo)). auto.
+            * apply perform_rel; auto.
+              -- apply same_label_join; auto.
+              -- intros Lo. destruct (Sm Lo) as (E12 & _ & Ld & _). destruct (Same E12) as (-> & -> & _ & _ & _ & ->).
+                 split; auto. split; auto. destruct D as [[-> _] | [X _]]; [reflexivity | congruence].
+              -- intros Lo. apply join_true in Lo. apply Kept, Lo.
+              -- intros C'. apply Ch; auto. intros Ag.
+                 destruct Sr as (_ & [[_ [_ Gd]] _] & Tr). eapply Gd; eauto.
         - intros. apply counted_grows. intros. apply approval_grows. auto using counted_grows.
         - intros. apply counted_grows. intros. apply approval_grows. auto using counted_grows. }
       destruct (lrel_visible _ _ _ _ RV) as [[EV12 D] | [D1 D2]].
-      - replace (strip V2) with (strip V1) by (rewrite EV12; auto).
-        destruct (tool_accepts H f (strip V1)); auto.
-        apply rrel_err_same; auto. apply same_label_join; auto using same_label_low.
-        apply lrel_deep_label with (pol := pol). auto.
+      - assert (Es : strip V1 = strip V2) by (rewrite EV12; auto). rewrite <- Es in *.
+        destruct (tool_accepts H f (strip V1)).
+        { apply rrel_err_same; auto. apply same_label_join; auto using same_label_low.
+          apply lrel_deep_label with (pol := pol). auto. }
+        assert (Lo : low (label_of V1)) by (eapply flows_trans; [apply label_deep | exact D]).
+        destruct (misformed_rel (forms H f) _ _ _ _ S (Rw Lo)) as [E | [(b & m & E & B) | (b & m & E & B)]].
+        + rewrite E. destruct (misformed s2 ws2 (forms H f)) as [[b m] |]; [| exact Rest].
+          apply rrel_err_same; auto. repeat apply same_label_join; auto using same_label_self.
+        + rewrite E in *. eapply rrel_stuck_left; [apply join_false_r, join_false_r, B | apply ext, S | exact G2].
+        + rewrite E in *. eapply rrel_stuck_right; [apply join_false_r, join_false_r, B | apply ext', S | exact G1].
       - assert (Q1 : high (join pc (deep_label V1))) by (apply join_false_r; auto).
         assert (Q2 : high (join pc (deep_label V2))) by (apply join_false_r; auto).
         destruct (tool_accepts H f (strip V1)).
         { eapply rrel_stuck_left; [exact Q1 | apply ext, S | exact G2]. }
-        destruct (tool_accepts H f (strip V2)); auto.
-        eapply rrel_stuck_right; [exact Q2 | apply ext', S | exact G1].
+        destruct (tool_accepts H f (strip V2)).
+        { eapply rrel_stuck_right; [exact Q2 | apply ext', S | exact G1]. }
+        destruct (lrel_label _ _ _ _ RV) as [[El Lo] | [H1 H2]].
+        + destruct (misformed_rel (forms H f) _ _ _ _ S (Rw Lo)) as [E | [(b & m & E & B) | (b & m & E & B)]].
+          * rewrite E. destruct (misformed s2 ws2 (forms H f)) as [[b m] |]; [| exact Rest].
+            apply rrel_err_same; auto. repeat apply same_label_join; auto using same_label_self.
+          * rewrite E in *. eapply rrel_stuck_left; [apply join_false_r, join_false_r, B | apply ext, S | exact G2].
+          * rewrite E in *. eapply rrel_stuck_right; [apply join_false_r, join_false_r, B | apply ext', S | exact G1].
+        + destruct (misformed s1 ws1 (forms H f)) as [[b m] |].
+          { eapply rrel_stuck_left; [apply join_false_r, join_false_l, H1 | apply ext, S | exact G2]. }
+          destruct (misformed s2 ws2 (forms H f)) as [[b m] |]; [| exact Rest].
+          eapply rrel_stuck_right; [apply join_false_r, join_false_l, H2 | apply ext', S | exact G1].
     Qed.
 
     Lemma call_rel : forall pc f V1 V2 s1 s2,

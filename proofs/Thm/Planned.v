@@ -116,6 +116,8 @@ Section Planned.
     its_frame : fixed st = fr;
     its_bounds : refused (F := F) H f st (tool_args H f)
       (arguments (if admits (F := F) H f (label_of V) (tool_pc H f) then bot else label_of V) (tool_params H f) V) = None;
+    its_forms : misformed st
+      (arguments (if admits (F := F) H f (label_of V) (tool_pc H f) then bot else label_of V) (tool_params H f) V) (forms H f) = None;
     its_count : exists t', t = Event (join ch (join pc (label_of V))) (RDecided f (join pc (label_of V))) :: t' /\
       (approve H f = true ->
        (exists c ls t'', t' = Event c (RApprove f args ls) :: t'') \/
@@ -132,15 +134,21 @@ Section Planned.
     | ev :: t' =>
         match what ev with
         | RTool f args _ => checked fr t' (channel ev) f args
-        | RDecided f u => stops fr f u t' = false
+        | RDecided f u => exists args, stops fr f u args t' = false
         | _ => True
         end /\ calls_ok fr t'
     end.
 
   (** ** Evaluation keeps it *)
 
+  (** A number that no history exceeds in which each call was let through by [stops]. *)
+  Definition counts_as (fr : frame L) (c : list (event L) -> nat) (n : nat) : Prop :=
+    (forall ch r t, match r with RDecided _ _ => False | _ => True end -> (c t <= n)%nat -> (c (Event ch r :: t) <= n)%nat) /\
+    (forall ch f u args t, stops fr f u args t = false -> (c t <= n)%nat -> (c (Event ch (RDecided f u) :: t) <= n)%nat).
+
   Definition goes (s s' : state L) : Prop :=
-    incl (tr s) (tr s') /\ fixed s' = fixed s /\ (calls_ok (fixed s) (tr s) -> calls_ok (fixed s) (tr s')).
+    incl (tr s) (tr s') /\ fixed s' = fixed s /\ (calls_ok (fixed s) (tr s) -> calls_ok (fixed s) (tr s')) /\
+    (forall c n, counts_as (fixed s) c n -> (c (tr s) <= n)%nat -> (c (tr s') <= n)%nat).
 
   Definition kn (s : state L) (r : result L) : Prop :=
     goes s (snd r) /\ match fst r with Val V => known (tr (snd r)) V | _ => True end.
@@ -155,14 +163,15 @@ Section Planned.
 
   Lemma goes_trans : forall s1 s2 s3, goes s1 s2 -> goes s2 s3 -> goes s1 s3.
   Proof.
-    intros s1 s2 s3 (A1 & B1 & C1) (A2 & B2 & C2). split; [eapply incl_tran; eauto |].
-    split; [congruence |]. rewrite B1 in C2. auto.
+    intros s1 s2 s3 (A1 & B1 & C1 & D1) (A2 & B2 & C2 & D2). rewrite B1 in C2, D2.
+    split; [eapply incl_tran; eauto |]. split; [congruence |]. split; [auto |]. intros c n X Y. auto.
   Qed.
 
   Lemma goes_step : forall l r (s s' : state L), tr s' = Event l r :: tr s -> fixed s' = fixed s -> quiet r -> goes s s'.
   Proof.
     intros l r s s' E1 E2 Q. unfold goes. rewrite E1. split; [apply incl_tl, incl_refl |]. split; auto.
-    simpl. intros C. split; auto. destruct r; auto; contradiction.
+    split; [simpl; intros C; split; auto; destruct r; auto; contradiction |].
+    intros c n [P1 _] X. apply P1; auto. destruct r; auto.
   Qed.
 
   Ltac go := first [ apply goes_refl | apply goes_same; reflexivity
@@ -171,7 +180,8 @@ Section Planned.
 
   Lemma goes_logs : forall l g fs (vs : list (lval L)) ms s, goes s (logs (map (made l g fs vs) ms) s).
   Proof.
-    intros. split; [simpl; apply incl_appr, incl_refl |]. split; auto. simpl. intros C. induction ms; simpl; auto.
+    intros. split; [simpl; apply incl_appr, incl_refl |]. split; auto. simpl.
+    split; [intros C; induction ms; simpl; auto |]. intros c n [Q1 _] X. induction ms; simpl; auto. apply Q1; auto.
   Qed.
 
   Lemma known_goes : forall s s' V, goes s s' -> known (tr s) V -> known (tr s') V.
@@ -228,25 +238,27 @@ Section Planned.
   Proof. intros. unfold accept. destruct (data_permits (policy H) d); auto. Qed.
   Hint Resolve accept_kn : core.
 
-  Lemma perform_kn : forall u d f args k ch s,
-    stops (fixed s) f u (tr s) = false ->
+  Lemma perform_kn : forall u d e f args kept k ch s,
+    stops (fixed s) f u args (tr s) = false ->
     checked (fixed s) (Event (join ch u) (RDecided f u) :: tr s) ch f args ->
-    kn s (perform H u d f args k ch s).
+    kn s (perform H u d e f args kept k ch s).
   Proof.
-    intros u d f args k ch s St Ch. unfold perform.
+    intros u d e f args kept k ch s St Ch. unfold perform.
     set (s' := log ch (RTool f args k) (log (join ch u) (RDecided f u) s)).
     assert (G : goes s s').
-    { split; [simpl; apply incl_tl, incl_tl, incl_refl |]. split; auto. simpl. intros C. auto. }
+    { split; [simpl; apply incl_tl, incl_tl, incl_refl |]. split; auto. simpl. split; [intros C; eauto |].
+      intros c n [Q1 Q2] X. apply Q1; auto. eapply Q2; eauto. }
     destruct (refusal H _ _ _ s); [apply kn_err; auto |].
-    destruct (tool H f _ _ _); [| apply kn_err; auto].
+    destruct (if completed H f _ _ _ then tool H f _ _ _ else None); [| apply kn_err; auto].
     cbv zeta. destruct (misfit H f _); [apply kn_err | apply kn_val]; auto using known_fill.
   Qed.
 
-  Lemma confirmed_kn : forall pc u d f a args s, stops (fixed s) f u (tr s) = false ->
+  Lemma confirmed_kn : forall pc u d f a args s, stops (fixed s) f u args (tr s) = false ->
     kn s (confirmed (F := F) H pc u d f a args s).
   Proof.
     intros pc u d f a args s St. unfold confirmed. eapply kn_after; [| apply accept_kn].
-    split; [simpl; apply incl_tl, incl_refl |]. split; auto. simpl. auto.
+    split; [simpl; apply incl_tl, incl_refl |]. split; auto. simpl. split; [eauto |].
+    intros c n [_ Q2] X. eapply Q2; eauto.
   Qed.
 
   Lemma known_way : forall t path V W, known t V -> snd (way path V) = Some W -> known t W.
@@ -282,10 +294,10 @@ Section Planned.
     eapply kn_after; [| apply K2]; auto.
   Qed.
 
-  Lemma counted_kn : forall u f (s : state L) k, (stops (fixed s) f u (tr s) = false -> kn s (k s)) ->
-    kn s (counted u f s k).
+  Lemma counted_kn : forall u f args (s : state L) k, (stops (fixed s) f u args (tr s) = false -> kn s (k s)) ->
+    kn s (counted u f args s k).
   Proof.
-    intros. unfold counted. destruct (stops (fixed s) f u (tr s)); auto. split; simpl; auto.
+    intros. unfold counted. destruct (stops (fixed s) f u args (tr s)); auto. split; simpl; auto.
   Qed.
 
   (** Only what is fixed before the run is looked at. *)
@@ -300,6 +312,11 @@ Section Planned.
     assert (A : accepted (F := F) H f s1 bs Ws i = accepted (F := F) H f s2 bs Ws i)
       by (unfold accepted; rewrite (chosen_fixed f s1 s2 bs Ws i E); reflexivity).
     rewrite A, IH. reflexivity.
+  Qed.
+
+  Lemma misformed_fixed : forall (s1 s2 : state L) Ws fms, fixed s1 = fixed s2 -> misformed s1 Ws fms = misformed s2 Ws fms.
+  Proof.
+    intros s1 s2 Ws fms E. induction fms as [| fm fms IH]; simpl; auto. unfold found_unfit. rewrite E, IH. reflexivity.
   Qed.
 
   Section Helpers.
@@ -346,39 +363,46 @@ Section Planned.
       intros pc f V k s K Lv. unfold called. destruct (admits H f pc (tool_pc H f)) eqn:PT; auto.
       destruct (foreign f V) eqn:Fo; auto.
       destruct (refused H f s _ _) eqn:R; auto. destruct (tool_accepts H f (strip V)); auto.
+      set (Ws := arguments (if admits (F := F) H f (label_of V) (tool_pc H f) then bot else label_of V) (tool_params H f) V) in *.
+      set (Ns := arguments (if flows (label_of V) (tool_pc H f) then bot else label_of V) (tool_params H f) V) in *.
+      destruct (misformed s Ws (forms H f)) as [[b m] |] eqn:Mf; auto.
       set (asked := fun s1 => approve H f && negb (if_refused H f && flows pc (tool_pc H f) &&
-             clean (F := F) H f s1 (tool_args H f) (arguments (if flows (label_of V) (tool_pc H f) then bot else label_of V) (tool_params H f) V))).
+             clean (F := F) H f s1 (tool_args H f) Ns && formed (F := F) H f s1 (tool_args H f) Ns Ws)).
       set (ch := join (tool_pc H f) (channel_of (tool_args H f) (arguments (label_of V) (tool_params H f) V))).
       set (args := map strip (arguments (label_of V) (tool_params H f) V)).
-      assert (Rest : forall d l s1, goes s s1 -> kn s1
-        (counted (join pc (label_of V)) f s1 (fun s2 => approval H d l f (asked s1) args
-          (map (fun W => join (label_of V) (deep_label W)) (arguments (if admits (F := F) H f (label_of V) (tool_pc H f) then bot else label_of V) (tool_params H f) V))
+      set (kept := if lasts H f V then lasting H f args else args).
+      assert (Rest : forall d e l s1, goes s s1 -> kn s1
+        (counted (join pc (label_of V)) f args s1 (fun s2 => approval H d l f (asked s1) args
+          (map (fun W => join (label_of V) (deep_label W)) Ws)
           (if confirms H f then bot else ch) s2 (fun s3 =>
-        counted (join pc (label_of V)) f s3 (fun s4 =>
+        counted (join pc (label_of V)) f args s3 (fun s4 =>
           if confirms H f then confirmed (F := F) H pc (join pc (label_of V)) d f (asked s1) args s4
-          else perform H (join pc (label_of V)) d f args k ch s4))))).
-      { intros d l s1 G. apply counted_kn. intros _. apply approval_kn.
+          else perform H (join pc (label_of V)) d e f args kept k ch s4))))).
+      { intros d e l s1 G. apply counted_kn. intros _. apply approval_kn.
         - intros A. apply counted_kn. intros St. destruct (confirms H f); [apply confirmed_kn; exact St |].
           apply perform_kn; auto. exists pc, V, s1. constructor; auto.
           + eapply known_more; [| eapply known_goes; eauto]. apply incl_tl, incl_refl.
           + rewrite <- R. apply refused_fixed. apply G.
+          + rewrite <- Mf. apply misformed_fixed. apply G.
           + exists (tr s1). split; auto. intros E. right. unfold asked in A. rewrite E in A. simpl in A. apply negb_false_iff in A.
-            apply andb_true_iff in A. destruct A as [A A3]. apply andb_true_iff in A. destruct A as [A1 A2]. auto.
+            apply andb_true_iff in A. destruct A as [A A4]. apply andb_true_iff in A. destruct A as [A A3].
+            apply andb_true_iff in A. destruct A as [A1 A2]. auto.
         - intros _ s2 E1 E2. apply counted_kn. intros St. destruct (confirms H f); [apply confirmed_kn; exact St |].
           apply perform_kn; auto. exists pc, V, s2. constructor; auto.
           + eapply known_more; [| eapply known_goes; eauto]. rewrite E1. apply incl_tl, incl_tl, incl_refl.
           + rewrite <- R. apply refused_fixed. rewrite E2. apply G.
+          + rewrite <- Mf. apply misformed_fixed. rewrite E2. apply G.
           + exists (tr s2). split; auto. intros _. left. rewrite E1. eauto. }
       unfold decide. destruct (tool_policy H f) as [p |].
       - apply kn_bind.
         + apply restore_kn. eapply set_conv_kn. apply EV. constructor; auto. unfold described. apply known_rec.
           pose proof (known_arguments (tr s) (label_of V) (tool_params H f) V K) as A. simpl.
-          generalize (map deep_label (arguments (if admits (F := F) H f (label_of V) (tool_pc H f) then bot else label_of V) (tool_params H f) V)).
-          fold args in A. clear Rest.
+          generalize (map deep_label Ws).
+          clear Rest.
           induction A; intros lws; simpl; constructor; auto. unfold shown. apply known_rec. repeat constructor; auto.
         + intros W s1 G _. destruct (admits H f (join pc (deep_label W)) _); auto. destruct (strip W) as [[| [] | | |] | |]; auto.
-          exact (Rest _ _ s1 G).
-      - exact (Rest _ _ s (goes_refl s)).
+          exact (Rest _ _ _ s1 G).
+      - exact (Rest _ _ _ s (goes_refl s)).
     Qed.
 
     Lemma call_kn : forall pc f V s, known (tr s) V -> flows pc (label_of V) = true ->
@@ -586,7 +610,7 @@ Section Planned.
     - apply kn_bind; auto. intros V s1 I K. unfold do_remember.
       destruct (flows _ _); auto. destruct (has_type H _ _); auto.
       destruct (refusal H _ _ _ s1); [apply kn_err; auto |].
-      apply kn_val; [auto | apply known_rec; constructor].
+      apply kn_val; [go | apply known_rec; constructor].
     - apply kn_bind; auto. intros V s1 I K. unfold do_send. destruct (flows _ _); auto.
       apply kn_val; auto. apply known_rec. constructor.
     - apply recv_kn; auto.
@@ -642,8 +666,21 @@ Section Planned.
     tr (snd (eval (F := F) H n pc env s e)) = newer ++ Event ch (RTool f args k) :: older ->
     checked (fixed s) older ch f args.
   Proof.
-    intros n pc env s e newer ch f args k older A C E. destruct (args_prepared n pc env s e A) as [(_ & _ & G) _].
+    intros n pc env s e newer ch f args k older A C E. destruct (args_prepared n pc env s e A) as [(_ & _ & G & _) _].
     specialize (G C). rewrite E in G. apply calls_ok_at in G. apply G.
+  Qed.
+
+  (** Every call has the forms of its tool, whatever they are, in its arguments as they
+      were compared. *)
+  Corollary every_call_formed : forall n pc env s e newer ch f args k older,
+    Forall (known (tr s)) env -> calls_ok (fixed s) (tr s) ->
+    tr (snd (eval (F := F) H n pc env s e)) = newer ++ Event ch (RTool f args k) :: older ->
+    exists Ws st, args = map strip Ws /\ fixed st = fixed s /\ misformed st Ws (forms H f) = None.
+  Proof.
+    intros n pc env s e newer ch f args k older A C E.
+    destruct (every_call_checked n pc env s e newer ch f args k older A C E) as (pc' & V & st & K).
+    eexists. exists st. split; [| split; [apply K | apply (its_forms _ _ _ _ _ _ _ _ K)]].
+    rewrite (its_args _ _ _ _ _ _ _ _ K). apply arguments_strip.
   Qed.
 
   (** Where somebody must approve, the call was approved just before, or nothing
@@ -668,7 +705,7 @@ Section Planned.
   (** A set that the observer sees holds argument [i], with those that the set is also for. *)
   Definition picked (z : L) (fr : frame L) (f : name) (args : list data) (i : nat) : Prop :=
     exists c, In c (among H f) /\ about i c = true /\ flows (fst (sets fr (from c))) z = true /\
-      holds H c (snd (sets fr (from c))) (map (fun p => nth (fst p) args (DK KNull)) (chosen_for c)) = true.
+      holds c (snd (sets fr (from c))) (map (fun j => nth j args (DK KNull)) (chosen_for c)) = true.
 
   (** Arguments that the program made of a tool, as far as the observer has seen
       them, and otherwise values of sets; what is left out is [null]. *)
@@ -728,13 +765,6 @@ Section Planned.
   Lemma in_firstn : forall (A : Type) n (xs : list A) x, In x (firstn n xs) -> In x xs.
   Proof. induction n; intros [| y xs] x I; simpl in *; try contradiction. destruct I; auto. Qed.
 
-  Lemma arguments_count : forall m (V : lval L) ps, List.length (arguments m ps V) = List.length ps.
-  Proof.
-    intros m [l v] ps. unfold arguments. destruct v as [k | c vs | env e];
-      try destruct c; rewrite ?map_length; auto; destruct ps as [| p [| q ps]]; simpl; rewrite ?map_length; auto.
-    destruct (position p fields); auto.
-  Qed.
-
   Lemma chosen_picked : forall z f st fr Ws args i, fixed st = fr -> args = map strip Ws ->
     flows (bound_at (tool_args H f) i) z = true ->
     chosen_from (F := F) H f st (tool_args H f) Ws i = true -> picked z fr f args i.
@@ -782,7 +812,7 @@ Section Planned.
     (forall i, (i < List.length (tool_params H f))%nat -> flows (bound_at (tool_args H f) i) z = true) ->
     offered z older fr f args \/ decided_in_sight z older f.
   Proof.
-    intros z fr older ch f args (pc & V & st & K) Ap B. destruct K as [Kn Lv Ar Fo _ _ Fr Re Co].
+    intros z fr older ch f args (pc & V & st & K) Ap B. destruct K as [Kn Lv Ar Fo _ _ Fr Re Mf Co].
     set (ps := tool_params H f) in *.
     set (Ws := arguments (if admits (F := F) H f (label_of V) (tool_pc H f) then bot else label_of V) ps V) in *.
     assert (Ac : forall i, (i < List.length ps)%nat ->
@@ -852,7 +882,7 @@ Section Planned.
   Lemma picked_both : forall z fr1 fr2 f args i, frel z fr1 fr2 -> picked z fr1 f args i -> picked z fr2 f args i.
   Proof.
     intros z fr1 fr2 f args i Fr (c & I & Ab & Lo & Ho). exists c. split; auto. split; auto.
-    destruct (Fr (from c)) as [[[E _] | [X _]] D]; [| congruence]. rewrite <- E, <- (D Lo). auto.
+    destruct (proj1 Fr (from c)) as [[[E _] | [X _]] D]; [| congruence]. rewrite <- E, <- (D Lo). auto.
   Qed.
 
   Lemma offered_both : forall z fr1 fr2 (t1 t2 : list (event L)) f args, frel z fr1 fr2 ->
@@ -895,33 +925,6 @@ Section Planned.
       right. right. exists (ev :: v). split; [discriminate | exact X].
   Qed.
 
-  (** How many there are to choose from: with one parameter one of the values that
-      the set's items have for it; a list is at most [longest] of them. *)
-  Theorem chosen_one : forall c path items i d, chosen_for c = [(i, path)] -> holds H c items [d] = true ->
-    (exists v, In v (flat_map path items) /\ equal H d v = true) \/
-    (exists ds, d = DCon CList ds /\ (1 <= List.length ds <= longest H)%nat /\
-       Forall (fun d => exists v, In v (flat_map path items) /\ equal H d v = true) ds).
-  Proof.
-    intros c path items i d E Ho. unfold holds in Ho. rewrite E in Ho. unfold one_of in Ho.
-    apply orb_true_iff in Ho. destruct Ho as [Ho | Ho]; [left; apply existsb_exists in Ho; exact Ho |].
-    destruct d as [| [] ds |]; try discriminate. right. exists ds. split; auto.
-    apply andb_true_iff in Ho. destruct Ho as [Ho X]. apply andb_true_iff in Ho. destruct Ho as [X1 X2].
-    apply PeanoNat.Nat.leb_le in X1, X2. split; [lia |].
-    apply Forall_forall. intros x Ix. rewrite forallb_forall in X. apply existsb_exists, X, Ix.
-  Qed.
-
-  (** With several parameters one of the items decides them all. *)
-  Theorem chosen_together : forall c items ds, (2 <= List.length (chosen_for c))%nat -> holds H c items ds = true ->
-    exists item, In item items /\
-      forall p d, In (p, d) (combine (chosen_for c) ds) -> one_of H (snd p item) d = true.
-  Proof.
-    intros c items ds N Ho. unfold holds in Ho.
-    assert (X : existsb (fun item => forallb (fun p => one_of H (snd (fst p) item) (snd p)) (combine (chosen_for c) ds)) items = true).
-    { destruct (chosen_for c) as [| [j path] [| q ps]]; simpl in N; try lia. exact Ho. }
-    apply existsb_exists in X. destruct X as (item & I & X). exists item. split; auto.
-    intros p d Ip. rewrite forallb_forall in X. apply (X (p, d) Ip).
-  Qed.
-
   (** ** Counts *)
 
   Definition untrusted (l : L) : bool := negb (flows (integ F l) (integ F bot)).
@@ -932,41 +935,43 @@ Section Planned.
 
   (** The rule of [at_most]: no more than so many of them; other calls are neither
       counted nor refused. *)
-  Definition at_most (limit : name -> option nat) (f : name) (u : L) (t : list (event L)) : bool :=
+  Definition at_most (limit : name -> option nat) (f : name) (u : L) (args : list data) (t : list (event L)) : bool :=
     match limit f with Some n => untrusted u && Nat.leb n (decided f t) | None => false end.
-
-  Lemma decided_bound : forall fr limit f n t, (forall g u t, stops fr g u t = at_most limit g u t) ->
-    limit f = Some n -> calls_ok fr t -> (decided f t <= n)%nat.
-  Proof.
-    intros fr limit f n t St Li. induction t as [| [ch r] t IH]; intros C; [unfold decided; simpl; lia |].
-    simpl in C. destruct C as [C1 C2]. specialize (IH C2). unfold decided in *. simpl.
-    destruct r; try exact IH. destruct (String.eqb f f0) eqn:E; [| exact IH]. apply String.eqb_eq in E. subst f0.
-    destruct (untrusted l) eqn:U; [| exact IH]. rewrite St in C1. unfold at_most in C1. rewrite Li, U in C1. simpl in C1.
-    apply PeanoNat.Nat.leb_gt in C1. unfold decided in C1. simpl. lia.
-  Qed.
 
   (** The bound holds of any history in which each such call was compared with all
       that stood before it, whichever branches the calls are of, and in whatever
       order these ran. *)
   Theorem at_most_races : forall limit f n (t : list (event L)), limit f = Some n ->
-    (forall newer c u older, t = newer ++ Event c (RDecided f u) :: older -> at_most limit f u older = false) ->
+    (forall newer c u older, t = newer ++ Event c (RDecided f u) :: older -> exists args, at_most limit f u args older = false) ->
     (decided f t <= n)%nat.
   Proof.
     intros limit f n t Li. induction t as [| [c r] t IH]; intros A; [unfold decided; simpl; lia |].
     assert (B : (decided f t <= n)%nat) by (apply IH; intros newer c' u older ->; apply (A (Event c r :: newer) c'); reflexivity).
     unfold decided in *. simpl. destruct r; try exact B.
     destruct (String.eqb f f0) eqn:E; [| exact B]. apply String.eqb_eq in E. subst f0.
-    destruct (untrusted l) eqn:U; [| exact B]. specialize (A [] c l t eq_refl). unfold at_most in A.
+    destruct (untrusted l) eqn:U; [| exact B]. destruct (A [] c l t eq_refl) as (args & A'). clear A. rename A' into A. unfold at_most in A.
     rewrite Li, U in A. simpl in A. apply PeanoNat.Nat.leb_gt in A. unfold decided in A. simpl. lia.
   Qed.
 
+  Lemma at_most_counts : forall fr limit f n, (forall g u args t, stops fr g u args t = at_most limit g u args t) ->
+    limit f = Some n -> counts_as fr (decided f) n.
+  Proof.
+    intros fr limit f n St Li. split.
+    - intros ch r t Q B. unfold decided in *. simpl. destruct r; try exact B. contradiction.
+    - intros ch g u args t S B. rewrite St in S. unfold at_most in S. unfold decided. simpl.
+      destruct (String.eqb f g && untrusted u) eqn:E; [| exact B].
+      apply andb_true_iff in E. destruct E as [E U]. apply String.eqb_eq in E. subst g. rewrite Li, U in S. simpl in S.
+      apply PeanoNat.Nat.leb_gt in S. unfold decided in S. simpl. lia.
+  Qed.
+
+  (** The bound holds of all that has happened, in runs before this one, too. *)
   Theorem at_most_bound : forall limit f n m pc env s e,
-    (forall g u t, stops (fixed s) g u t = at_most limit g u t) -> limit f = Some n ->
-    Forall (known (tr s)) env -> calls_ok (fixed s) (tr s) ->
+    (forall g u args t, stops (fixed s) g u args t = at_most limit g u args t) -> limit f = Some n ->
+    Forall (known (tr s)) env -> (decided f (tr s) <= n)%nat ->
     (decided f (tr (snd (eval (F := F) H m pc env s e))) <= n)%nat.
   Proof.
-    intros limit f n m pc env s e St Li A C. destruct (args_prepared m pc env s e A) as [(_ & _ & G) _].
-    eapply decided_bound; eauto.
+    intros limit f n m pc env s e St Li A C. destruct (args_prepared m pc env s e A) as [(_ & _ & _ & G) _].
+    apply G; auto. eapply at_most_counts; eauto.
   Qed.
 
   (** Each call has its entry in the count. *)
@@ -1026,33 +1031,35 @@ Section Planned.
     intros ev pc f V k s W s' C E args. unfold called in E. rewrite C in E.
     destruct (admits H f pc (tool_pc H f)); [| discriminate]. destruct (foreign f V); [discriminate |].
     destruct (refused H f s _ _); [discriminate |]. destruct (tool_accepts H f (strip V)); [discriminate |].
-    fold args in E.
+    set (Ws := arguments (if admits (F := F) H f (label_of V) (tool_pc H f) then bot else label_of V) (tool_params H f) V) in *.
+    set (Ns := arguments (if flows (label_of V) (tool_pc H f) then bot else label_of V) (tool_params H f) V) in *.
+    destruct (misformed s Ws (forms H f)) as [[b m] |]; [discriminate |].
+    fold args in E. cbv zeta in E.
+    set (as0 := fun s1 => approve H f && negb (if_refused H f && flows pc (tool_pc H f) && clean (F := F) H f s1 (tool_args H f) Ns
+                                               && formed (F := F) H f s1 (tool_args H f) Ns Ws)) in E.
     assert (G : forall u d q ls s1, flows (deep_label V) d = true ->
-      counted u f s1 (fun s2 => approval H d q f
-        (approve H f && negb (if_refused H f && flows pc (tool_pc H f) && clean (F := F) H f s1 (tool_args H f)
-           (arguments (if flows (label_of V) (tool_pc H f) then bot else label_of V) (tool_params H f) V)))
-        args ls bot s2 (fun s3 => counted u f s3 (fun s4 => confirmed (F := F) H pc u d f
-          (approve H f && negb (if_refused H f && flows pc (tool_pc H f) && clean (F := F) H f s1 (tool_args H f)
-             (arguments (if flows (label_of V) (tool_pc H f) then bot else label_of V) (tool_params H f) V))) args s4))) = (Val W, s') ->
+      counted u f args s1 (fun s2 => approval H d q f (as0 s1) args ls bot s2
+        (fun s3 => counted u f args s3 (fun s4 => confirmed (F := F) H pc u d f (as0 s1) args s4))) = (Val W, s') ->
       strip W = nth 0 args (DK KNull) /\
       (flows (deep_label V) (label_of W) = true \/ exists c, In (Event c (RApprove f args ls)) (tr s'))).
-    { intros u d q ls s1 D X. set (a := approve H f && _) in X.
-      assert (K : forall s4, counted u f s4 (fun s4 => confirmed (F := F) H pc u d f a args s4) = (Val W, s') ->
+    { intros u d q ls s1 D X. set (a := as0 s1) in X.
+      assert (K : forall s4, counted u f args s4 (fun s4 => confirmed (F := F) H pc u d f a args s4) = (Val W, s') ->
         strip W = nth 0 args (DK KNull) /\ incl (tr s4) (tr s') /\ (a = false -> flows (deep_label V) (label_of W) = true)).
-      { intros s4 Y. unfold counted in Y. destruct (stops _ _ _ _); [discriminate |]. unfold confirmed, accept in Y.
+      { intros s4 Y. unfold counted in Y. destruct (stops _ _ _ _ _); [discriminate |]. unfold confirmed, accept in Y.
         destruct (data_permits _ _); inversion Y; subst W s'. split; [| split].
         - unfold args. change (DK KNull) with (strip (Lab (bot : L) (VK KNull))). rewrite map_nth. apply strip_wrap_strip.
         - simpl. apply incl_tl, incl_refl.
         - intros ->. simpl. apply flows_join_l. exact D. }
-      unfold counted in X at 1. destruct (stops _ _ _ _); [discriminate |]. unfold approval in X.
+      unfold counted in X at 1. destruct (stops _ _ _ _ _); [discriminate |]. unfold approval in X.
       destruct a eqn:Ea.
       - destruct (refusal H _ _ _ s1); [discriminate |]. destruct (K _ X) as (St & In' & _). split; auto.
         right. eexists. apply In'. left. reflexivity.
       - destruct (K _ X) as (St & _ & Fl). auto. }
     unfold decide in E. destruct (tool_policy H f).
     - unfold bind in E. destruct (restore _ _) as [[Wp | |] s1]; try discriminate.
-      destruct (admits H f _ _); [| discriminate]. destruct (strip Wp) as [[| [] | | |] | |]; try discriminate.
-      eapply G; [| exact E]. apply flows_join_l, join_r.
-    - eapply G; [| exact E]. apply flows_join_l, join_r.
+      match type of E with (if ?b then _ else _) = _ => destruct b end; [| discriminate].
+      destruct (strip Wp) as [[| [] | | |] | |]; try discriminate.
+      eapply G; [| exact E]. apply flows_join_l, flows_join_r, join_l.
+    - eapply G; [| exact E]. apply flows_join_l, flows_join_r, join_l.
   Qed.
 End Planned.

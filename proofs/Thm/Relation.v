@@ -40,8 +40,12 @@ Proof.
   intros [? ?]. split; auto. eapply permits_mono; eauto.
 Qed.
 
+(** Tools of which only runs are compared that make the same choices, in sight of the
+    observer.  For most theorems there are none. *)
+Definition no_tool (f : name) : bool := false.
+
 Section Relation.
-  Context {L : lattice}.
+  Context {L : lattice} {agreed : name -> bool}.
   Variable pol : axis -> bool.
   Variable z : L.
 
@@ -329,14 +333,17 @@ Section Relation.
     (c1 = c2 /\ low (clab c1)) \/ (high (clab c1) /\ high (clab c2)).
 
   (** Sets agree where their labels are visible.  What ends a run at a call may be
-      anything in either run. *)
-  Definition frel (f1 f2 : frame L) : Prop :=
-    forall k, same_label (fst (sets f1 k)) (fst (sets f2 k)) /\
-              (low (fst (sets f1 k)) -> snd (sets f1 k) = snd (sets f2 k)).
+      anything in either run; but where choices are agreed on, it ends a run that
+      chooses otherwise than the other one, when both have shown the same. *)
+  Definition frel_of (f1 f2 : frame L) : Prop :=
+    (forall k, same_label (fst (sets f1 k)) (fst (sets f2 k)) /\
+               (low (fst (sets f1 k)) -> snd (sets f1 k) = snd (sets f2 k))) /\
+    (forall f u1 u2 args1 args2 t1 t2, agreed f = true -> visible z t1 = visible z t2 ->
+       stops f1 f u1 args1 t1 = false -> stops f2 f u2 args2 t2 = false -> args1 = args2).
 
-  Definition srel (s1 s2 : state L) : Prop :=
+  Definition srel_of (s1 s2 : state L) : Prop :=
     crel (cv s1) (cv s2) /\
-    ((remarks s1 = remarks s2 /\ frel (fixed s1) (fixed s2)) /\
+    ((remarks s1 = remarks s2 /\ frel_of (fixed s1) (fixed s2)) /\
      forall l, low l -> store s1 l = store s2 l) /\
     visible z (tr s1) = visible z (tr s2).
 
@@ -358,12 +365,12 @@ Section Relation.
   Qed.
 
   Lemma srel_conv : forall c1 c2 s1 s2,
-    crel c1 c2 -> srel s1 s2 -> srel (set_conv c1 s1) (set_conv c2 s2).
+    crel c1 c2 -> srel_of s1 s2 -> srel_of (set_conv c1 s1) (set_conv c2 s2).
   Proof. intros c1 c2 s1 s2 C (_ & S & T). split; [exact C | split; [exact S | exact T]]. Qed.
 
   Lemma srel_log : forall l1 l2 r1 r2 s1 s2,
-    same_label l1 l2 -> (low l1 -> r1 = r2) -> srel s1 s2 ->
-    srel (log l1 r1 s1) (log l2 r2 s2).
+    same_label l1 l2 -> (low l1 -> r1 = r2) -> srel_of s1 s2 ->
+    srel_of (log l1 r1 s1) (log l2 r2 s2).
   Proof.
     intros l1 l2 r1 r2 s1 s2 [[-> A] | [A B]] R (C & S & T);
       (split; [exact C | split; [exact S |]]); simpl.
@@ -371,14 +378,14 @@ Section Relation.
     - rewrite A, B, T; auto.
   Qed.
 
-  Lemma srel_logs : forall t1 t2 s1 s2, visible z t1 = visible z t2 -> srel s1 s2 -> srel (logs t1 s1) (logs t2 s2).
+  Lemma srel_logs : forall t1 t2 s1 s2, visible z t1 = visible z t2 -> srel_of s1 s2 -> srel_of (logs t1 s1) (logs t2 s2).
   Proof.
     intros t1 t2 s1 s2 E (C & S & T). split; [exact C | split; [exact S |]]. simpl.
     rewrite !visible_app, E, T. auto.
   Qed.
 
   Lemma srel_set_account : forall l a1 a2 s1 s2,
-    (low l -> a1 = a2) -> srel s1 s2 -> srel (set_account l a1 s1) (set_account l a2 s2).
+    (low l -> a1 = a2) -> srel_of s1 s2 -> srel_of (set_account l a1 s1) (set_account l a2 s2).
   Proof.
     intros l a1 a2 s1 s2 R (C & [M S] & T). split; [exact C | split; [split; [exact M |] | exact T]].
     intros l' A. simpl. unfold same. destruct (flows l l') eqn:X; simpl; auto.
@@ -402,13 +409,13 @@ Section Relation.
   (** Two runs are related when both ended in sight of the observer and agree,
       or one is stuck, and what it has shown so far the other one has shown or
       will show too. *)
-  Inductive rrel : result L -> result L -> Prop :=
-  | rrel_val : forall V1 V2 s1 s2, lrel V1 V2 -> srel s1 s2 ->
-      rrel (Val V1, s1) (Val V2, s2)
-  | rrel_err : forall l m s1 s2, low l -> srel s1 s2 ->
-      rrel (Err l m, s1) (Err l m, s2)
-  | rrel_left : forall o1 o2 s1 s2, stuck o1 -> extends s1 s2 -> rrel (o1, s1) (o2, s2)
-  | rrel_right : forall o1 o2 s1 s2, stuck o2 -> extends s2 s1 -> rrel (o1, s1) (o2, s2).
+  Inductive rrel_of : result L -> result L -> Prop :=
+  | rrel_val : forall V1 V2 s1 s2, lrel V1 V2 -> srel_of s1 s2 ->
+      rrel_of (Val V1, s1) (Val V2, s2)
+  | rrel_err : forall l m s1 s2, low l -> srel_of s1 s2 ->
+      rrel_of (Err l m, s1) (Err l m, s2)
+  | rrel_left : forall o1 o2 s1 s2, stuck o1 -> extends s1 s2 -> rrel_of (o1, s1) (o2, s2)
+  | rrel_right : forall o1 o2 s1 s2, stuck o2 -> extends s2 s1 -> rrel_of (o1, s1) (o2, s2).
 
   Definition grows (s : state L) (r : result L) : Prop :=
     exists t, tr (snd r) = t ++ tr s.
@@ -429,10 +436,10 @@ Section Relation.
     intros s [[V | l m |] s'] k G K; simpl; auto. eapply grows_trans; eauto.
   Qed.
 
-  Lemma extends_refl : forall s1 s2, srel s1 s2 -> extends s1 s2.
+  Lemma extends_refl : forall s1 s2, srel_of s1 s2 -> extends s1 s2.
   Proof. intros s1 s2 (_ & _ & T). exists []. auto. Qed.
 
-  Lemma srel_sym_extends : forall s1 s2, srel s1 s2 -> extends s2 s1.
+  Lemma srel_sym_extends : forall s1 s2, srel_of s1 s2 -> extends s2 s1.
   Proof. intros s1 s2 (_ & _ & T). exists []. auto. Qed.
 
   Lemma extends_grows : forall s1 s2 r, extends s1 s2 -> grows s2 r -> extends s1 (snd r).
@@ -442,25 +449,25 @@ Section Relation.
   Qed.
 
   Lemma rrel_stuck_left : forall o1 s1 s2 r, stuck o1 -> extends s1 s2 -> grows s2 r ->
-    rrel (o1, s1) r.
+    rrel_of (o1, s1) r.
   Proof.
     intros o1 s1 s2 [o2 s2'] A E G. apply rrel_left; auto.
     apply (extends_grows _ _ _ E G).
   Qed.
 
   Lemma rrel_stuck_right : forall o2 s1 s2 r, stuck o2 -> extends s2 s1 -> grows s1 r ->
-    rrel r (o2, s2).
+    rrel_of r (o2, s2).
   Proof.
     intros o2 s1 s2 [o1 s1'] A E G. apply rrel_right; auto.
     apply (extends_grows _ _ _ E G).
   Qed.
 
   Lemma rrel_bind : forall r1 r2 k1 k2,
-    rrel r1 r2 ->
-    (forall V1 V2 s1 s2, lrel V1 V2 -> srel s1 s2 -> rrel (k1 V1 s1) (k2 V2 s2)) ->
+    rrel_of r1 r2 ->
+    (forall V1 V2 s1 s2, lrel V1 V2 -> srel_of s1 s2 -> rrel_of (k1 V1 s1) (k2 V2 s2)) ->
     (forall V s, grows s (k1 V s)) ->
     (forall V s, grows s (k2 V s)) ->
-    rrel (bind r1 k1) (bind r2 k2).
+    rrel_of (bind r1 k1) (bind r2 k2).
   Proof.
     intros r1 r2 k1 k2 R K G1 G2. destruct R as [V1 V2 s1 s2 | l m s1 s2 | o1 o2 s1 s2 | o1 o2 s1 s2]; simpl.
     - auto.
@@ -472,7 +479,7 @@ Section Relation.
   Qed.
 
   Lemma rrel_restore : forall c1 c2 r1 r2,
-    crel c1 c2 -> rrel r1 r2 -> rrel (restore c1 r1) (restore c2 r2).
+    crel c1 c2 -> rrel_of r1 r2 -> rrel_of (restore c1 r1) (restore c2 r2).
   Proof.
     intros c1 c2 r1 r2 C R. destruct R; unfold restore; simpl.
     - apply rrel_val; auto. apply srel_conv; auto.
@@ -483,7 +490,7 @@ Section Relation.
 
   (** Errors, and results above the observer. *)
   Lemma rrel_err_same : forall l1 l2 m s1 s2,
-    same_label l1 l2 -> srel s1 s2 -> rrel (Err l1 m, s1) (Err l2 m, s2).
+    same_label l1 l2 -> srel_of s1 s2 -> rrel_of (Err l1 m, s1) (Err l2 m, s2).
   Proof.
     intros l1 l2 m s1 s2 [[-> A] | [A B]] S; [apply rrel_err; auto |].
     apply rrel_left; simpl; auto using extends_refl.
@@ -492,7 +499,7 @@ Section Relation.
   Lemma rrel_high : forall o1 o2 s1 s2,
     (match o1 with Val V => high (label_of V) | _ => stuck o1 end) ->
     (match o2 with Val V => high (label_of V) | _ => stuck o2 end) ->
-    srel s1 s2 -> rrel (o1, s1) (o2, s2).
+    srel_of s1 s2 -> rrel_of (o1, s1) (o2, s2).
   Proof.
     intros o1 o2 s1 s2 A B S.
     destruct o1 as [V1 | |]; [| apply rrel_left; auto using extends_refl ..].
@@ -500,3 +507,7 @@ Section Relation.
     apply rrel_val; auto. destruct V1, V2. constructor; auto.
   Qed.
 End Relation.
+
+Notation frel := (@frel_of _ no_tool).
+Notation srel := (@srel_of _ no_tool).
+Notation rrel := (@rrel_of _ no_tool).

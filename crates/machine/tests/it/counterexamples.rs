@@ -371,6 +371,46 @@ fn c15_place_of_code_leaks() {
     assert_eq!(world("/home/a").end.as_deref(), Some("false"));
 }
 
+/// No rule prevents this, and no statement covers it. Where branches race, a secret that decides about a
+/// request moves the later ones of its branch, and a tool that answers by the order of requests tells of it.
+/// Each branch by itself makes the same requests in both worlds (`proofs/Thm/Turns.v`).
+#[test]
+fn racing_branches_leak() {
+    let text = "tool hide(n: Num @ [\"S\"]) -> Num @ [\"S\"] write control [\"S\"]\ntool publish(n: Num) -> Num @ [] write\n\
+                par [let _ = if ([\"S\"]: SECRET) then tool[hide] {n: 0} else 0 in tool[publish] {n: 1}, tool[publish] {n: 2}]";
+    // Requests are answered in their order, with the number of public ones before.
+    let world = |secret: &str| {
+        let parsed = parse(FileId(0), &text.replace("SECRET", secret), &Globals::none(), Options::PROGRAM);
+        let mut machine = Machine::new(parsed.code.expect("a program").into(), None, Config::default());
+        let (mut waiting, mut seen) = (std::collections::VecDeque::new(), Vec::new());
+        loop {
+            match machine.poll() {
+                Output::Request(id, request) => {
+                    let Call::Tool { tool, args } = &request.call else { panic!("a call") };
+                    let before = i64::try_from(seen.len()).expect("few requests");
+                    waiting.push_back((id, Data::Num(before.into())));
+                    if &*tool.name == "publish" {
+                        seen.push(format!("{:?}", args[0].1));
+                    }
+                }
+                Output::Waiting => {
+                    let (id, n) = waiting.pop_front().expect("a request waits");
+                    machine.handle(id, Response::Tool(Ok(n)));
+                }
+                Output::Working => {}
+                Output::Done(result) => {
+                    let value = result.expect("a value");
+                    seen.sort();
+                    return (seen, machine.reify(&value).to_string());
+                }
+            }
+        }
+    };
+    let ((requests, one), (others, other)) = (world("true"), world("false"));
+    assert_eq!(requests, others);
+    assert_eq!((one.as_str(), other.as_str()), ("[1, 0]", "[0, 1]"));
+}
+
 /// From the sets of a delegated tool only those may choose whose data chooses the call.
 #[test]
 fn only_delegated_sources_choose_from_the_sets_of_a_delegated_tool() {
