@@ -2,6 +2,7 @@
 
 use super::check::duplicate;
 use super::codes;
+use super::files::Files;
 use super::types::Types;
 use core_ir::{Data, Num, Type};
 use diagnostics::{Applicability, Diagnostic, Fix, Span, nearest};
@@ -187,8 +188,8 @@ impl Decls {
     }
 
     /// Collects the declarations; reports what is wrong with them by themselves.
-    pub(super) fn collect(program: &ast::Program, out: &mut Vec<Diagnostic>) -> Decls {
-        let mut decls = Decls { types: Types::collect(program, out), ..Decls::default() };
+    pub(super) fn collect(program: &ast::Program, files: &Files, out: &mut Vec<Diagnostic>) -> Decls {
+        let mut decls = Decls { types: Types::collect(program, files, out), ..Decls::default() };
         for (index, item) in program.items.iter().enumerate() {
             match item {
                 Item::Tool(c) | Item::Task(c) => {

@@ -4,6 +4,7 @@
 //! imported.
 
 use super::codes;
+use core_ir::Name;
 use diagnostics::{Diagnostic, FileId, Span};
 use frontend_kit::{Unit, UnitKind};
 use std::collections::{HashMap, HashSet};
@@ -66,6 +67,27 @@ impl Files {
 
     pub(super) fn get(&self, file: FileId) -> Option<&SourceFile> {
         self.0.get(&file)
+    }
+
+    /// The comment on the lines directly above a declaration. It tells models what a tool or a variant is
+    /// for.
+    pub(super) fn comment_above(&self, declaration: Span) -> Option<Name> {
+        let comments = &self.get(declaration.file)?.comments;
+        let last = comments.partition_point(|c| c.span.end <= declaration.start);
+        let mut lines = Vec::new();
+        let mut below = declaration.start;
+        for comment in comments[..last].iter().rev() {
+            let between = self.text(Span { start: comment.span.end, end: below, ..declaration })?;
+            if !comment.own_line || !between.trim().is_empty() || between.matches('\n').count() != 1 {
+                break;
+            }
+            let text = self.text(comment.span)?;
+            lines.push(text.trim_start_matches(['-', '/']).trim());
+            below = comment.span.start;
+        }
+        lines.reverse();
+        let text = lines.join(" ").trim().to_string();
+        (!text.is_empty()).then(|| text.into())
     }
 }
 

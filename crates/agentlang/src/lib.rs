@@ -133,7 +133,7 @@ pub fn check_files(file: FileId, text: &str, loader: &mut dyn Loader) -> (Option
     let (mut program, files) = files::collect(file, text, loader, &mut found);
     let declared = program.items.len();
     let mocks = mocks::expand(file, &mut program);
-    let decls = decls::Decls::collect(&program, &mut found);
+    let decls = decls::Decls::collect(&program, &files, &mut found);
     mocks::check(file, &program, &decls, &mut found);
     imports::check(&program, &files, &decls, &mut found);
     for item in &mut program.items {

@@ -1,6 +1,7 @@
 //! Types of the surface language: names to types, and types to the words of the language.
 
 use super::codes;
+use super::files::Files;
 use core_ir::{EnumType, Name, Type};
 use diagnostics::{Diagnostic, Span, nearest};
 use std::collections::HashMap;
@@ -41,7 +42,7 @@ impl<'a> Declaration<'a> {
 
 impl Types {
     /// Collects the aliases and enums of a program and resolves them.
-    pub(super) fn collect(program: &ast::Program, out: &mut Vec<Diagnostic>) -> Types {
+    pub(super) fn collect(program: &ast::Program, files: &Files, out: &mut Vec<Diagnostic>) -> Types {
         let mut types = Types::default();
         let mut declared: HashMap<&str, Declaration<'_>> = HashMap::new();
         let mut order = Vec::new();
@@ -70,7 +71,7 @@ impl Types {
         }
         for name in &order {
             if let Some(Declaration::Enum(e)) = declared.get(name) {
-                types.add_enum(e, out);
+                types.add_enum(e, files, out);
             }
         }
         // Aliases in the order of their use: an explicit stack, since they may form a long chain.
@@ -115,8 +116,8 @@ impl Types {
         types
     }
 
-    fn add_enum(&mut self, e: &ast::Enum, out: &mut Vec<Diagnostic>) {
-        let mut variants: Vec<Name> = Vec::new();
+    fn add_enum(&mut self, e: &ast::Enum, files: &Files, out: &mut Vec<Diagnostic>) {
+        let (mut variants, mut descriptions): (Vec<Name>, Vec<Option<Name>>) = (Vec::new(), Vec::new());
         let mut seen: HashMap<&str, Span> = HashMap::new();
         for v in &e.variants {
             if let Some(first) = seen.get(&*v.text) {
@@ -124,6 +125,7 @@ impl Types {
             } else {
                 seen.insert(&v.text, v.span);
                 variants.push(v.text.as_str().into());
+                descriptions.push(files.comment_above(v.span));
             }
         }
         if variants.is_empty() {
@@ -134,7 +136,7 @@ impl Types {
             self.named.insert(e.name.text.clone(), (Type::Dyn, 1));
             return;
         }
-        let ty = Arc::new(EnumType { name: e.name.text.as_str().into(), variants });
+        let ty = Arc::new(EnumType::new(e.name.text.as_str(), variants).described(descriptions));
         for v in &e.variants {
             match self.variants.get(&v.text) {
                 Some((other, place)) if other.name != ty.name => out.push(

@@ -14,7 +14,7 @@ use crate::{
     Prim, Recv, ResultParts, Role, Schema, Slot, StoreDecl, StoreId, Term, TermId, ToolDecl, ToolId,
     ToolParam, Type,
 };
-use diagnostics::{FileId, Sources, Span};
+use diagnostics::{FileId, Sources, Span, clip};
 use serde_json::{Map, Value, json};
 use std::collections::HashMap;
 use std::fmt;
@@ -434,6 +434,11 @@ fn type_json(t: &Type) -> Value {
         Type::List(t) => json!({"list": type_json(t)}),
         Type::Option(t) => json!({"option": type_json(t)}),
         Type::Record(fields) => json!({"record": fields_json(fields)}),
+        Type::Enum(e) if e.is_described() => {
+            let described = e.described_variants();
+            let described = described.filter_map(|(v, d)| Some((v.to_string(), Value::from(&**d?))));
+            json!({"enum": [*e.name, names_json(&e.variants), Value::Object(described.collect())]})
+        }
         Type::Enum(e) => json!({"enum": [*e.name, names_json(&e.variants)]}),
         Type::Variant(tags) => json!({"variant": fields_json(tags)}),
         Type::Pair(p) => json!({"pair": [type_json(&p.0), type_json(&p.1)]}),
@@ -1102,6 +1107,21 @@ impl ExchangeReader {
         Some(fields.into())
     }
 
+    /// The enumeration with the descriptions of an object, which has them by variant.
+    fn variant_descriptions(&mut self, place: &JsonPlace, ty: EnumType) -> Read<EnumType> {
+        let Some(described) = place.value.as_object() else {
+            return self.wrong(place, "expected an object of descriptions");
+        };
+        if let Some(unknown) = described.keys().find(|name| !ty.variants.iter().any(|v| **v == ***name)) {
+            return self.wrong(place, format!("`{}` is no variant of `{}`", clip(unknown), clip(&ty.name)));
+        }
+        let mut descriptions = Vec::with_capacity(ty.variants.len());
+        for variant in &ty.variants {
+            descriptions.push(self.maybe(place, variant, |r, p| r.name(p))?);
+        }
+        Some(ty.described(descriptions))
+    }
+
     // The depth of types and predicates is that of the JSON, which its parser bounded or a program built.
     fn ty(&mut self, place: &JsonPlace) -> Read<Type> {
         stacker::maybe_grow(32 * 1024, 1024 * 1024, || {
@@ -1122,10 +1142,21 @@ impl ExchangeReader {
                 "record" => Type::Record(self.fields(&p)?),
                 "variant" => Type::Variant(self.fields(&p)?),
                 "enum" => {
-                    let [n, v] = self.parts::<2>(&p)?;
+                    let is_described = p.value.as_array().is_some_and(|parts| parts.len() == 3);
+                    let (n, v, d) = if is_described {
+                        let [n, v, d] = self.parts::<3>(&p)?;
+                        (n, v, Some(d))
+                    } else {
+                        let [n, v] = self.parts::<2>(&p)?;
+                        (n, v, None)
+                    };
                     let variants = self.items(&v, |r, p| r.name(p))?;
                     self.distinct(&v, variants.iter())?;
-                    Type::Enum(Arc::new(EnumType { name: self.name(&n)?, variants }))
+                    let ty = EnumType::new(self.name(&n)?, variants);
+                    Type::Enum(Arc::new(match d {
+                        Some(d) => self.variant_descriptions(&d, ty)?,
+                        None => ty,
+                    }))
                 }
                 "pair" => {
                     let [a, b] = self.parts::<2>(&p)?;

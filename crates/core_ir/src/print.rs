@@ -455,8 +455,11 @@ fn type_text(t: &Type, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         }
         Type::Enum(e) => {
             write!(f, "Enum {}(", name_text(&e.name))?;
-            for (i, v) in e.variants.iter().enumerate() {
+            for (i, (v, description)) in e.described_variants().enumerate() {
                 write!(f, "{}{}", if i > 0 { ", " } else { "" }, name_text(v))?;
+                if let Some(description) = description {
+                    write!(f, " {}", quoted(description))?;
+                }
             }
             f.write_str(")")
         }

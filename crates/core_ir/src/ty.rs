@@ -2,15 +2,62 @@
 
 use crate::{Data, EffectRow, Name, Pred};
 use diagnostics::clip;
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 /// A declared enumeration. Its values are strings.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+///
+/// Invariant: descriptions of variants are told to models and decide nothing else. Two enumerations that
+/// differ in them alone are equal.
+#[derive(Clone, Debug)]
 pub struct EnumType {
     /// The declared name.
     pub name: Name,
     /// The variants in the order of their declaration; never empty, no duplicates.
     pub variants: Vec<Name>,
+    /// Descriptions of the first variants, `None` for one without. Shorter than `variants` where the last
+    /// ones have none.
+    descriptions: Vec<Option<Name>>,
+}
+
+impl EnumType {
+    /// Creates an enumeration whose variants have no descriptions.
+    pub fn new(name: impl Into<Name>, variants: Vec<Name>) -> EnumType {
+        EnumType { name: name.into(), variants, descriptions: Vec::new() }
+    }
+
+    /// The enumeration with descriptions of its variants, in their order. Blank ones count as none.
+    #[must_use]
+    pub fn described(self, descriptions: impl IntoIterator<Item = Option<Name>>) -> EnumType {
+        let descriptions = descriptions.into_iter().map(|d| d.filter(|d| !d.trim().is_empty()));
+        EnumType { descriptions: descriptions.take(self.variants.len()).collect(), ..self }
+    }
+
+    /// Returns the variants with their descriptions.
+    pub fn described_variants(&self) -> impl Iterator<Item = (&Name, Option<&Name>)> {
+        let descriptions = self.descriptions.iter().map(Option::as_ref).chain(std::iter::repeat(None));
+        self.variants.iter().zip(descriptions)
+    }
+
+    /// Returns true if some variant has a description.
+    pub fn is_described(&self) -> bool {
+        self.descriptions.iter().any(Option::is_some)
+    }
+}
+
+impl PartialEq for EnumType {
+    fn eq(&self, other: &EnumType) -> bool {
+        self.name == other.name && self.variants == other.variants
+    }
+}
+
+impl Eq for EnumType {}
+
+impl Hash for EnumType {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.name.hash(state);
+        self.variants.hash(state);
+    }
 }
 
 /// A type. Source: `docs/calculus.md` §4; seed 000 Definition 3.3; seed 004 §1.
@@ -263,7 +310,7 @@ mod tests {
 
     #[test]
     fn subtyping_follows_the_seed() {
-        let e = Type::Enum(Arc::new(EnumType { name: name("E"), variants: vec![name("a")] }));
+        let e = Type::Enum(Arc::new(EnumType::new("E", vec![name("a")])));
         assert!(e.is_subtype(&Type::Str) && !Type::Str.is_subtype(&e));
         assert!(Type::list(e.clone()).is_subtype(&Type::list(Type::Str)));
         let wide = Type::record([(name("x"), e), (name("y"), Type::Num)]);

@@ -464,7 +464,7 @@ fn enumeration(name: &str, mut variants: Vec<Name>) -> Type {
     if variants.is_empty() {
         return Type::Dyn;
     }
-    Type::Enum(Arc::new(core_ir::EnumType { name: name.into(), variants }))
+    Type::Enum(Arc::new(core_ir::EnumType::new(name, variants)))
 }
 
 /// The signature of a tool that a function is. Parameters that a framework fills in itself are left out by

@@ -129,7 +129,7 @@ mod tests {
 
     #[test]
     fn enumerations_are_taken_bare_or_quoted() {
-        let e = EnumType { name: "E".into(), variants: vec!["bug".into()] };
+        let e = EnumType::new("E", vec!["bug".into()]);
         let ty = Type::Enum(Arc::new(e));
         assert_eq!(decode(" \"bug\"\n", Some(&ty)), Ok(Data::str("bug")));
         assert_eq!(decode("nope", Some(&ty)), Err("$: expected one of bug, found `nope`".into()));

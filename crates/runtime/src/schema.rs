@@ -3,8 +3,12 @@
 //! Invariant: whatever a schema of this module accepts reads back (with [`core_ir::Type::read`]) as data of
 //! the type, unless [`Schema::exact`] is false; the machine checks every reply against the type in any case.
 
-use core_ir::{Comparison, Data, Measure, Name, Num, Pred, Type};
+use core_ir::{Comparison, Data, EnumType, Measure, Name, Num, Pred, Type};
 use serde_json::{Map, Value as Json, json};
+use std::collections::HashMap;
+
+/// Keyword for the descriptions of an `enum`'s values. Not of JSON Schema; editors use it.
+const ENUM_DESCRIPTIONS: &str = "enumDescriptions";
 
 /// Types nested deeper than this are described as "anything".
 const MAX_DEPTH: usize = 60;
@@ -40,7 +44,17 @@ impl Schema {
     /// assert!(s.strict && s.exact);
     /// ```
     pub fn of(ty: &Type) -> Option<Schema> {
-        let mut work = SchemaWriter { strict: true, exact: true };
+        Schema::write(ty, false)
+    }
+
+    /// [`Schema::of`] with the name of an enumeration as `title`, and the descriptions of its values in a list
+    /// `enumDescriptions` beside `enum`, in the same order, instead of one text.
+    pub(crate) fn described_by_value(ty: &Type) -> Option<Schema> {
+        Schema::write(ty, true)
+    }
+
+    fn write(ty: &Type, by_value: bool) -> Option<Schema> {
+        let mut work = SchemaWriter { strict: true, exact: true, by_value };
         let json = work.schema(ty, 0)?;
         Some(Schema { json, strict: work.strict, exact: work.exact })
     }
@@ -75,12 +89,28 @@ fn object(properties: Vec<(String, Json)>) -> Json {
 struct SchemaWriter {
     strict: bool,
     exact: bool,
+    /// True if each value of an enumeration is described by itself, in [`ENUM_DESCRIPTIONS`].
+    by_value: bool,
 }
 
 impl SchemaWriter {
     fn anything(&mut self) -> Json {
         self.strict = false;
         json!({})
+    }
+
+    /// Providers' strict subset has no description of a single value, so that of the whole lists them.
+    fn enumeration(&self, e: &EnumType) -> Json {
+        let names: Vec<&str> = e.variants.iter().map(|v| &**v).collect();
+        let mut schema = json!({"type": "string", "enum": names});
+        if self.by_value {
+            schema["title"] = json!(*e.name);
+        }
+        if e.is_described() {
+            let (key, text) = descriptions(e, &names, self.by_value);
+            schema[key] = text;
+        }
+        schema
     }
 
     fn schema(&mut self, ty: &Type, depth: usize) -> Option<Json> {
@@ -106,10 +136,7 @@ impl SchemaWriter {
                     .collect::<Option<Vec<_>>>()?;
                 object(properties)
             }
-            Type::Enum(e) => {
-                let names: Vec<&str> = e.variants.iter().map(|v| &**v).collect();
-                json!({"type": "string", "enum": names})
-            }
+            Type::Enum(e) => self.enumeration(e),
             Type::Variant(tags) => {
                 // A tag whose payload may be null may be written without one.
                 let plain = tags.iter().filter(|(_, t)| t.check(&Data::Null).is_ok());
@@ -143,6 +170,17 @@ impl SchemaWriter {
             }
         })
     }
+}
+
+/// The descriptions of some values of an enumeration, as a keyword of their schema.
+fn descriptions(e: &EnumType, values: &[&str], by_value: bool) -> (&'static str, Json) {
+    let all: HashMap<&str, &str> = e.described_variants().filter_map(|(v, d)| Some((&**v, &**d?))).collect();
+    if by_value {
+        let texts: Vec<&str> = values.iter().map(|v| all.get(v).copied().unwrap_or_default()).collect();
+        return (ENUM_DESCRIPTIONS, json!(texts));
+    }
+    let lines = values.iter().filter_map(|v| Some(format!("{v}: {}", all.get(v)?)));
+    ("description", lines.collect::<Vec<_>>().join("\n").into())
 }
 
 fn any_of(mut parts: Vec<Json>) -> Json {
@@ -209,6 +247,13 @@ fn refine(schema: &mut Json, base: &Type, pred: &Pred) -> bool {
             let fits: Vec<Json> = items.iter().filter(|d| base.check(d).is_ok()).map(Data::to_json).collect();
             if fits.is_empty() || fields.contains_key("enum") && !matches!(base, Type::Enum(_)) {
                 return false;
+            }
+            if let Type::Enum(e) = base
+                && e.is_described()
+            {
+                let values: Vec<&str> = fits.iter().filter_map(Json::as_str).collect();
+                let (key, text) = descriptions(e, &values, fields.contains_key(ENUM_DESCRIPTIONS));
+                fields.insert(key.into(), text);
             }
             fields.insert("enum".into(), Json::Array(fits));
             true

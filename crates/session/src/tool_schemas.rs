@@ -232,7 +232,7 @@ fn names_of(fields: &Map<String, Value>) -> Option<Type> {
 fn enumeration(mut variants: Vec<Name>) -> Type {
     let mut seen = std::collections::HashSet::new();
     variants.retain(|v| seen.insert(v.clone()));
-    Type::Enum(Arc::new(EnumType { name: "one".into(), variants }))
+    Type::Enum(Arc::new(EnumType::new("one", variants)))
 }
 
 fn optional(ty: Type) -> Type {

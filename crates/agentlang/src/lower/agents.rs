@@ -340,7 +340,7 @@ impl SurfaceLowering<'_> {
             Some(Item::Import(i)) => Some(i.span),
             _ => None,
         };
-        let description = at.and_then(|at| self.comment_above(at));
+        let description = at.and_then(|at| self.c.files.comment_above(at));
         let decl = ToolDecl {
             params: vec![ToolParam {
                 name: "input".into(),

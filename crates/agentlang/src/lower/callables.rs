@@ -201,31 +201,11 @@ impl SurfaceLowering<'_> {
             effect: class,
             control,
             label: result_label(&s.flow),
-            description: self.comment_above(c.span),
+            description: self.c.files.comment_above(c.span),
             handler: handler(&c.body.kind),
             ..ToolDecl::unknown(self.c.decls.handler_name(s).into(), c.span)
         });
         self.tools.insert(key, id);
         Some(id)
-    }
-
-    /// The comment on the lines directly above a declaration, which tells models what a tool is for.
-    pub(super) fn comment_above(&self, declaration: Span) -> Option<Name> {
-        let comments = &self.c.files.get(declaration.file)?.comments;
-        let last = comments.partition_point(|c| c.span.end <= declaration.start);
-        let mut lines = Vec::new();
-        let mut below = declaration.start;
-        for comment in comments[..last].iter().rev() {
-            let between = self.c.files.text(Span { start: comment.span.end, end: below, ..declaration })?;
-            if !comment.own_line || !between.trim().is_empty() || between.matches('\n').count() != 1 {
-                break;
-            }
-            let text = self.c.files.text(comment.span)?;
-            lines.push(text.trim_start_matches(['-', '/']).trim());
-            below = comment.span.start;
-        }
-        lines.reverse();
-        let text = lines.join(" ").trim().to_string();
-        (!text.is_empty()).then(|| text.into())
     }
 }

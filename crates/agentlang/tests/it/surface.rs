@@ -318,6 +318,15 @@ fn the_comment_above_a_tool_is_its_description() {
 }
 
 #[test]
+fn the_comment_above_a_variant_is_its_description() {
+    let text = "enum Size {\n    -- less than\n    -- a meter\n    small, medium,\n    -- apart\n\n    large, -- beside\n    \
+                // more\n    huge\n}\npipeline p(size: Size) -> Size { return size; }\n";
+    let module = found_in(text).1.unwrap();
+    let code = core_ir::print_code(&lower_all(&module)[0]);
+    assert!(code.contains(r#"Enum Size(small "less than a meter", medium, large, huge "more")"#), "{code}");
+}
+
+#[test]
 fn the_examples_are_accepted() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
     let mut all = Vec::new();

@@ -9,10 +9,13 @@ mod words;
 
 use crate::cannot;
 use crate::text_loop::text_loop;
-use core_ir::{Branch, Code, Data, IfSugar, Name, Prim, Term, TermId, ToolDecl, ToolId, ToolParam, Type};
+use core_ir::{
+    Branch, Code, Data, EnumType, IfSugar, Name, Prim, Term, TermId, ToolDecl, ToolId, ToolParam, Type,
+};
 use diagnostics::{Diagnostic, Span, clip};
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
+use std::sync::Arc;
 use syntax::agent::keywords::{Role, TABLE};
 use words::{escaped, is_name, number, text};
 
@@ -45,13 +48,27 @@ pub(crate) fn declarations(code: &Code, tools: &[(ToolId, ToolDecl)]) -> (String
         w.tool(*id, &ToolDecl { params, result: wider(&exact.result), ..exact });
     }
     let mut out = String::new();
-    for (name, variants) in &w.enums {
-        let _ = writeln!(out, "enum {name} {{ {} }}", variants.join(", "));
-    }
+    out.extend(w.enums.iter().map(|e| enumeration(e)));
     for decl in &w.decls {
         let _ = writeln!(out, "{decl}");
     }
     (out, w.found)
+}
+
+/// The declaration of an enumeration. A comment above a variant, its description, has one line.
+fn enumeration(e: &EnumType) -> String {
+    if !e.is_described() {
+        return format!("enum {} {{ {} }}\n", e.name, e.variants.join(", "));
+    }
+    let mut out = format!("enum {} {{\n", e.name);
+    for (variant, description) in e.described_variants() {
+        let words: Vec<&str> = description.map_or(Vec::new(), |d| d.split_whitespace().collect());
+        if !words.is_empty() {
+            let _ = writeln!(out, "    -- {}", words.join(" "));
+        }
+        let _ = writeln!(out, "    {variant},");
+    }
+    out + "}\n"
 }
 
 /// A type that every declaration can name, of at least the same values.
@@ -94,9 +111,7 @@ pub(crate) fn write(code: &Code, name: &str) -> (String, Vec<Diagnostic>) {
     let mut w = writer(code);
     let pipeline = w.pipeline(name);
     let mut out = String::new();
-    for (name, variants) in &w.enums {
-        let _ = writeln!(out, "enum {name} {{ {} }}", variants.join(", "));
-    }
+    out.extend(w.enums.iter().map(|e| enumeration(e)));
     for agent in &w.agents {
         let _ = writeln!(out, "{}agent {} {{ {} }}", agent.about, agent.name, agent.fields);
     }
@@ -136,7 +151,7 @@ struct Writer<'c> {
     code: &'c Code,
     found: Vec<Diagnostic>,
     used: HashSet<String>,
-    enums: Vec<(String, Vec<String>)>,
+    enums: Vec<Arc<EnumType>>,
     agents: Vec<Agent>,
     tools: HashMap<ToolId, String>,
     decls: Vec<String>,
@@ -276,15 +291,15 @@ impl Writer<'_> {
                 format!("Obj{{{}}}", out.join(", "))
             }
             Type::Enum(e) => {
-                let variants: Vec<String> = e.variants.iter().map(|v| v.to_string()).collect();
-                if let Some((name, _)) = self.enums.iter().find(|(n, v)| **n == *e.name && *v == variants) {
-                    return Some(name.clone());
+                if self.enums.contains(e) {
+                    return Some(e.name.to_string());
                 }
-                let taken = |v: &String| !is_name(v) || self.enums.iter().any(|(_, all)| all.contains(v));
-                if !is_name(&e.name) || variants.iter().any(taken) || !self.used.insert(e.name.to_string()) {
+                let taken = |v: &Name| !is_name(v) || self.enums.iter().any(|e| e.variants.contains(v));
+                if !is_name(&e.name) || e.variants.iter().any(taken) || !self.used.insert(e.name.to_string())
+                {
                     return self.cannot(format!("the enumeration `{}`", clip(&e.name)), at);
                 }
-                self.enums.push((e.name.to_string(), variants));
+                self.enums.push(e.clone());
                 e.name.to_string()
             }
             other => return self.cannot(format!("the type {other}"), at),

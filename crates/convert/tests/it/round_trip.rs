@@ -175,6 +175,15 @@ fn calls_choices_and_data_are_surface_programs() {
 }
 
 #[test]
+fn descriptions_of_variants_are_comments() {
+    let text = r#"\x: Str. llm "Sort." {model: "m", result: Enum Size(big "over\na meter", small), purpose: "sort"} x"#;
+    let program = written(text, Target::Agent);
+    assert!(program.contains("enum Size {\n    -- over a meter\n    big,\n    small,\n}\n"), "{program}");
+    let plain = text.replace(r#" "over\na meter""#, "");
+    assert!(written(&plain, Target::Agent).contains("enum Size { big, small }\n"));
+}
+
+#[test]
 fn agent_export_reports_unsupported_terms() {
     for (text, what) in [
         (

@@ -272,8 +272,7 @@ impl<'a> Lower<'a> {
         let prompt = self.b.app(gate, given, at);
         let mut calls: Vec<Name> = offered.iter().map(|(d, _)| d.called().clone()).collect();
         calls.push(DONE.into());
-        let mut fields =
-            vec![(Name::from(CALL), Type::Enum(Arc::new(EnumType { name: "Call".into(), variants: calls })))];
+        let mut fields = vec![(Name::from(CALL), Type::Enum(Arc::new(EnumType::new("Call", calls))))];
         for (decl, _) in offered.iter().filter(|(d, _)| !d.params.is_empty()) {
             let params: Vec<_> = decl.params.iter().map(|p| (p.name.clone(), p.ty.clone())).collect();
             fields.push((decl.called().clone(), optional(Type::record(params))));

@@ -550,7 +550,7 @@ pub(crate) fn optional(ty: Type) -> Type {
 /// A type with these texts as its values.
 fn variants<'d>(values: impl Iterator<Item = &'d Data>) -> Option<Type> {
     let variants: Option<Vec<Name>> = values.map(|d| d.as_str().map(Name::from)).collect();
-    Some(Type::Enum(Arc::new(EnumType { name: "Literal".into(), variants: variants? })))
+    Some(Type::Enum(Arc::new(EnumType::new("Literal", variants?))))
 }
 
 /// A bound of a `Field`.

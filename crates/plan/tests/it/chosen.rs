@@ -35,7 +35,7 @@ fn chosen(text: &str) -> Vec<String> {
         let effect = EffectClass::Write;
         Arc::new(ToolDecl { params, result, effect, ..ToolDecl::unknown(name.into(), AT) })
     };
-    let kind = EnumType { name: "Kind".into(), variants: vec!["a".into(), "b".into(), "c".into()] };
+    let kind = EnumType::new("Kind", vec!["a".into(), "b".into(), "c".into()]);
     let params = vec![
         ("to", Type::Str),
         ("body", Type::Str),

@@ -46,10 +46,7 @@ fn model(name: &str, seed: u64) -> (Arc<Local>, Scratch) {
 }
 
 fn category() -> Type {
-    Type::Enum(Arc::new(EnumType {
-        name: "C".into(),
-        variants: vec!["bug".into(), "billing".into(), "other".into()],
-    }))
+    Type::Enum(Arc::new(EnumType::new("C", vec!["bug".into(), "billing".into(), "other".into()])))
 }
 
 #[tokio::test]

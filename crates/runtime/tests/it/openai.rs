@@ -270,8 +270,7 @@ async fn https_is_not_spoken_to_a_plain_server() {
 
 #[tokio::test]
 async fn typed_answers_are_asked_for_by_schema_and_unwrapped() {
-    let category =
-        Type::Enum(Arc::new(EnumType { name: "C".into(), variants: vec!["bug".into(), "other".into()] }));
+    let category = Type::Enum(Arc::new(EnumType::new("C", vec!["bug".into(), "other".into()])));
     let (reply, seen) = text([Act::Say(r#"{"value":"bug"}"#.into())], call(Some(category))).await;
     assert_eq!(reply, ok(r#""bug""#));
     let format = &seen[0].body["response_format"]["json_schema"];

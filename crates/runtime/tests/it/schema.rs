@@ -141,10 +141,7 @@ fn refined() -> impl Strategy<Value = Shape> {
 }
 
 fn shape() -> impl Strategy<Value = Shape> {
-    let e = Type::Enum(Arc::new(EnumType {
-        name: "E".into(),
-        variants: vec!["a".into(), "b c".into(), "\"".into()],
-    }));
+    let e = Type::Enum(Arc::new(EnumType::new("E", vec!["a".into(), "b c".into(), "\"".into()])));
     let leaf = prop_oneof![
         4 => prop::sample::select(vec![Type::Str, Type::Num, Type::Bool, Type::Null, e]).prop_map(Shape::Plain),
         1 => refined(),
@@ -245,8 +242,25 @@ fn schemas_state_strictness_and_exactness() {
 
 #[test]
 fn an_optional_enum_admits_null() {
-    let e = Type::Enum(Arc::new(EnumType { name: "E".into(), variants: vec!["a".into()] }));
+    let e = Type::Enum(Arc::new(EnumType::new("E", vec!["a".into()])));
     let schema = Schema::of(&Type::option(e)).unwrap();
     assert_eq!(schema.json, json!({"type": ["string", "null"], "enum": ["a", null]}));
     assert!(valid(&schema, &json!(null)) && valid(&schema, &json!("a")) && !valid(&schema, &json!("b")));
+}
+
+/// Providers are told the descriptions of variants in one text, those of values that a refinement excludes
+/// left out.
+#[test]
+fn descriptions_of_variants_are_in_the_schema() {
+    let e = EnumType::new("E", vec!["a".into(), "b".into(), "c".into()]);
+    let e = Type::Enum(Arc::new(e.described([Some("the first".into()), None, Some("the last".into())])));
+    let schema = Schema::of(&Type::option(e.clone())).unwrap();
+    let told = json!({
+        "type": ["string", "null"], "enum": ["a", "b", "c", null], "description": "a: the first\nc: the last",
+    });
+    assert_eq!(schema.json, told);
+    assert!(schema.strict && schema.exact);
+    let some = Pred::OneOf(["c", "b"].map(Data::str).into());
+    let schema = Schema::of(&Type::Refined(Arc::new((e, some)))).unwrap();
+    assert_eq!(schema.json, json!({"type": "string", "enum": ["c", "b"], "description": "c: the last"}));
 }

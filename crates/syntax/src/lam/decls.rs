@@ -117,7 +117,7 @@ impl Parser<'_> {
             "Enum" => {
                 self.bump();
                 let name = self.name("the name of the enumeration").unwrap_or_else(|| "".into());
-                let mut variants = Vec::new();
+                let (mut variants, mut descriptions) = (Vec::new(), Vec::new());
                 self.tight_before();
                 if self.open(Bracket::Round) {
                     self.comma_list(Bracket::Round, |p| {
@@ -125,10 +125,12 @@ impl Parser<'_> {
                         if let Some(v) = p.name("a variant") {
                             p.distinct(&variants, &v, at);
                             variants.push(v);
+                            let is_described = matches!(p.tok(), Tok::Str(_));
+                            descriptions.push(is_described.then(|| p.text("a description")));
                         }
                     });
                 }
-                return Type::Enum(Arc::new(EnumType { name, variants }));
+                return Type::Enum(Arc::new(EnumType::new(name, variants).described(descriptions)));
             }
             _ => return self.structured_type(),
         };

@@ -58,6 +58,8 @@ proptest! {
         let back = exchange::from_json(&json, &Globals::none());
         let back = back.map_err(|e| TestCaseError::fail(format!("{e:?}\n{json}")))?;
         prop_assert!(back.code == code, "{json:#}");
+        // With the descriptions of variants, which are no part of a type.
+        prop_assert_eq!(print_code(&back.code), print_code(&code));
         prop_assert_eq!(&back.files, &["a.lam"]);
         for (id, _) in code.iter() {
             prop_assert_eq!(back.code.span(id), code.span(id));

@@ -831,10 +831,7 @@ fn models(rng: &mut Rng, tools: usize) -> Vec<ModelParams> {
         Some(Type::Str),
         Some(Type::record([("a".into(), Type::Num), ("b".into(), Type::Str)])),
         Some(Type::list(Type::Num)),
-        Some(Type::Enum(Arc::new(EnumType {
-            name: "E".into(),
-            variants: vec!["yes".into(), "no".into(), "maybe".into()],
-        }))),
+        Some(Type::Enum(Arc::new(EnumType::new("E", vec!["yes".into(), "no".into(), "maybe".into()])))),
     ];
     results
         .into_iter()

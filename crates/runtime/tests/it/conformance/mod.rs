@@ -203,7 +203,7 @@ async fn conversations_with_tools_go_on_in_the_protocol_s_own_way() {
 
 #[tokio::test]
 async fn typed_answers_are_asked_for_as_each_provider_accepts() {
-    let category = core_ir::EnumType { name: "C".into(), variants: vec!["bug".into(), "other".into()] };
+    let category = core_ir::EnumType::new("C", vec!["bug".into(), "other".into()]);
     let category = Type::Enum(Arc::new(category));
     for (way, answer, seen) in
         all(&[Act::Say(text(r#"{"value":"bug"}"#))], &call(Some(category.clone()))).await

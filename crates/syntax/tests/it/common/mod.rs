@@ -122,6 +122,13 @@ impl Gen<'_> {
         self.of(NAMES).into()
     }
 
+    fn enumeration(&mut self) -> EnumType {
+        let plain = EnumType::new(self.name(), self.names(3));
+        let descriptions: Vec<Option<Name>> =
+            plain.variants.iter().map(|_| (self.pick(3) == 0).then(|| self.name())).collect();
+        plain.described(descriptions)
+    }
+
     fn names(&mut self, most: usize) -> Vec<Name> {
         let mut out: Vec<Name> = Vec::new();
         for _ in 0..self.pick(most + 1) {
@@ -197,7 +204,7 @@ impl Gen<'_> {
                 let names = g.names(3);
                 Type::record(names.into_iter().map(|n| (n, g.ty())).collect::<Vec<_>>())
             }
-            8 => Type::Enum(Arc::new(EnumType { name: g.name(), variants: g.names(3) })),
+            8 => Type::Enum(Arc::new(g.enumeration())),
             9 => {
                 let names = g.names(3);
                 Type::Variant(names.into_iter().map(|n| (n, g.ty())).collect())
