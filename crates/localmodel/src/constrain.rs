@@ -10,6 +10,7 @@
 //! the schema it was made of. Narrowing only removes values.
 
 use crate::Error;
+use crate::channel::Choice;
 use crate::tokens::Tokenizer;
 use llguidance::api::TopLevelGrammar;
 use llguidance::{Matcher, ParserFactory};
@@ -31,6 +32,9 @@ const MAX_NUMBER: usize = 18;
 
 /// Tokens that completing a reply may take.
 const MAX_CLOSING: usize = 4096;
+
+/// Keyword for the descriptions of an `enum`'s values, in their order. Not of JSON Schema.
+const ENUM_DESCRIPTIONS: &str = "enumDescriptions";
 
 /// Labels beyond which an enum is written like any value.
 const MAX_LABELS: usize = 64;
@@ -55,8 +59,7 @@ impl Grammars {
 
     /// A grammar for the values of `schema`, at the start of a reply.
     pub(crate) fn start(&self, schema: &Value) -> Result<Grammar, Error> {
-        let schema = narrow(schema)?;
-        let mut guided = match schema.clone() {
+        let mut guided = match narrow(schema)? {
             Value::Object(map) => map,
             Value::Bool(true) => Map::new(),
             _ => return Err(Error::schema("no value satisfies it")),
@@ -75,7 +78,7 @@ impl Grammars {
         matcher.compute_mask().map_err(failed)?;
         Ok(Grammar {
             matcher,
-            schema,
+            schema: schema.clone(),
             tokenizer: self.tokenizer.clone(),
             text: Vec::new(),
             place: JsonPosition::default(),
@@ -150,24 +153,38 @@ impl Grammar {
         Ok(())
     }
 
-    /// Returns the possible continuations if the reply is in an enum or a boolean: the rest of each label
-    /// that fits the text so far. Fewer than two are no choice.
-    pub(crate) fn choices(&self) -> Vec<String> {
+    /// Returns the values that fit the text so far if the reply is in an enum or a boolean. Fewer than two
+    /// are no choice.
+    pub(crate) fn choices(&self) -> Vec<Choice> {
         let Some(written) = self.place.scalar(&self.text) else {
             return Vec::new();
         };
-        let Some(labels) = self.place.find(&self.schema).and_then(labels) else {
+        let Some(choices) = self.place.find(&self.schema).and_then(choices) else {
             return Vec::new();
         };
-        let rests: Vec<String> = labels
-            .iter()
-            .filter_map(|label| label.as_bytes().strip_prefix(written))
-            .filter_map(|rest| Some(std::str::from_utf8(rest).ok()?.to_owned()))
-            .filter(|rest| !rest.is_empty())
+        let fitting: Vec<Choice> = choices
+            .into_iter()
+            .filter_map(|choice| {
+                let rest = choice.rest.as_bytes().strip_prefix(written)?;
+                let rest = std::str::from_utf8(rest).ok()?.to_owned();
+                (!rest.is_empty()).then_some(Choice { rest, ..choice })
+            })
             .collect();
-        match rests.len() {
-            2..=MAX_LABELS => rests,
+        match fitting.len() {
+            2..=MAX_LABELS => fitting,
             _ => Vec::new(),
+        }
+    }
+
+    /// Name of what is chosen: the field that the reply is at, or the title of the whole schema. None in an
+    /// item of a list: the input decides what is said of the whole, but not of which item.
+    pub(crate) fn field(&self) -> Option<String> {
+        if self.place.path.iter().any(|step| matches!(step, Step::Item(_))) {
+            return None;
+        }
+        match self.place.path.last() {
+            Some(Step::Field(name)) => serde_json::from_slice(name).ok(),
+            _ => Some(title(&self.schema).to_owned()),
         }
     }
 
@@ -423,34 +440,53 @@ fn resolve<'s>(root: &'s Value, mut schema: &'s Value) -> Option<&'s Value> {
     None
 }
 
-/// The values of an enum or a boolean as JSON text, if each shows by itself
-/// where it ends.
-fn labels(schema: &Value) -> Option<Vec<String>> {
+/// The values of an enum or a boolean, if each shows by itself where it ends.
+fn choices(schema: &Value) -> Option<Vec<Choice>> {
+    let choice = |value: &Value, name: Option<&str>, description: Option<&str>| Choice {
+        rest: value.to_string(),
+        name: name.map(str::to_owned),
+        description: description.filter(|d| !d.is_empty()).map(str::to_owned),
+    };
     if let Some(values) = schema.get("enum") {
+        let described = descriptions(schema).chain(std::iter::repeat(None));
+        let values = values.as_array()?.iter().zip(described);
         return values
-            .as_array()?
-            .iter()
-            .map(|value| match value {
-                Value::String(_) | Value::Bool(_) | Value::Null => Some(value.to_string()),
+            .map(|(value, description)| match value {
+                Value::String(name) => Some(choice(value, Some(name), description)),
+                // "Yes" and "no" tell nothing of a text.
+                Value::Bool(_) | Value::Null => Some(choice(value, None, None)),
                 _ => None,
             })
             .collect();
     }
     (schema.get("type")? == "boolean" && schema.get("const").is_none())
-        .then(|| vec!["true".into(), "false".into()])
+        .then(|| [true, false].map(|value| choice(&Value::Bool(value), None, None)).into())
 }
 
-/// The labels of a schema that is nothing but an enum of strings.
-pub(crate) fn string_enum(schema: &Value) -> Option<Vec<&str>> {
+/// The title of a schema, or a word that suits any.
+pub(crate) fn title(schema: &Value) -> &str {
+    schema.get("title").and_then(Value::as_str).filter(|t| !t.is_empty()).unwrap_or("kind")
+}
+
+/// The descriptions of an enum's values, in their order.
+fn descriptions(schema: &Value) -> impl Iterator<Item = Option<&str>> {
+    let all = schema.get(ENUM_DESCRIPTIONS).and_then(Value::as_array);
+    all.into_iter().flatten().map(Value::as_str)
+}
+
+/// The values of a schema that is nothing but an enum of strings. They remain to be written without quotes.
+pub(crate) fn string_enum(schema: &Value) -> Option<Vec<Choice>> {
     let map = schema.as_object()?;
     let values = map.get("enum")?.as_array()?;
     if !map.keys().all(|key| key == "enum" || is_annotation(key) || key == "type")
         || map.get("type").is_some_and(|t| t != "string")
+        || !values.iter().all(|value| value.as_str().is_some_and(|label| !label.is_empty()))
     {
         return None;
     }
-    let labels: Option<Vec<&str>> = values.iter().map(Value::as_str).collect();
-    labels.filter(|labels| !labels.is_empty() && labels.iter().all(|label| !label.is_empty()))
+    let named = choices(schema)?.into_iter();
+    let named: Vec<Choice> = named.filter_map(|c| Some(Choice { rest: c.name.clone()?, ..c })).collect();
+    (!named.is_empty()).then_some(named)
 }
 
 /// If a schema admits every string up to a length: that length.
@@ -468,7 +504,10 @@ pub(crate) fn plain_string(schema: &Value) -> Option<usize> {
 }
 
 fn is_annotation(key: &str) -> bool {
-    matches!(key, "$schema" | "$id" | "$comment" | "title" | "description" | "default" | "examples")
+    matches!(
+        key,
+        "$schema" | "$id" | "$comment" | "title" | "description" | "default" | "examples" | ENUM_DESCRIPTIONS
+    )
 }
 
 /// Adds bounds to a schema where a small model would ramble: strings get a `maxLength`, objects with declared
@@ -491,7 +530,8 @@ fn narrow_at(schema: &Value, depth: usize, whole: bool, nodes: &mut usize) -> Re
     // Beside these, a bound here would act on values that they describe.
     let composed = ["$ref", "allOf", "anyOf", "oneOf"].iter().any(|key| map.contains_key(*key));
     let mut out = Map::new();
-    for (key, value) in map {
+    // The grammar knows no keyword that JSON Schema does not have.
+    for (key, value) in map.iter().filter(|(key, _)| *key != ENUM_DESCRIPTIONS) {
         let mut below = |value: &Value, whole| narrow_at(value, depth + 1, whole, nodes);
         let value = match (key.as_str(), value) {
             (

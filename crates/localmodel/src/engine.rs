@@ -1,10 +1,11 @@
 //! Answers requests: prompt in, constrained reply out.
 //!
 //! Invariant: every token a reply is made of is either the likeliest allowed
-//! one, part of the likeliest label, or forced by the grammar.
+//! one, part of the value that [`Choosing`] takes, or forced by the grammar.
 
 use crate::Error;
-use crate::constrain::{Grammars, plain_string, string_enum};
+use crate::channel::{self, Choice};
+use crate::constrain::{Grammars, plain_string, string_enum, title};
 use crate::gguf::Gguf;
 use crate::llama::{Cache, Llama};
 use crate::tokens::{Message, Role, Tokenizer};
@@ -17,6 +18,10 @@ use std::sync::Arc;
 /// Tokens of a prompt between two looks at whether to stop.
 const STEP: usize = 64;
 
+/// Tokens of earlier conversations and options whose keys and values are kept, 46 KB each for the default
+/// model.
+const MAX_KEPT: usize = 2048;
+
 /// Input in place of the user's words when the prior probability of a label is measured.
 const CONTENT_FREE: &str = "N/A";
 
@@ -28,6 +33,20 @@ pub struct Options {
     /// Tokens to attend to, if less than the model could: bounds the memory of
     /// the cache.
     pub context: Option<usize>,
+}
+
+/// How a value of an enum or a boolean is chosen.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub enum Choosing {
+    /// By the noisy channel: the string is chosen under which the input is likeliest. The input is what stands
+    /// behind the first blank line of the only user message, or all of it. Values may have descriptions, in a
+    /// list `enumDescriptions` beside `enum`. Where this says nothing, as of booleans, in the items of a list or
+    /// after earlier answers, or where there are more than 16 values, they are chosen as with
+    /// [`Choosing::Label`].
+    #[default]
+    Channel,
+    /// The value is chosen that the conversation makes likelier than [`Request::content_free`] does.
+    Label,
 }
 
 /// Request to generate text.
@@ -43,18 +62,26 @@ pub struct Request {
     /// Texts that end a free reply; they are no part of it. Ignored under a
     /// schema.
     pub stop: Vec<String>,
+    /// How values of enums and booleans are chosen.
+    pub choosing: Choosing,
     /// The conversation with the same instructions, but something that says
-    /// nothing, as `N/A`, for what they are applied to. A label is chosen by
-    /// how much likelier the real conversation makes it. `None` puts `N/A` for
-    /// every user message, from its first blank line on if it has one, taking
-    /// what stands before for instructions.
+    /// nothing, as `N/A`, for what they are applied to; for [`Choosing::Label`].
+    /// `None` puts `N/A` for every user message, from its first blank line on
+    /// if it has one, taking what stands before for instructions.
     pub content_free: Option<Vec<Message>>,
 }
 
 impl Request {
     /// A request for free text of at most 512 tokens.
     pub fn new(messages: Vec<Message>) -> Request {
-        Request { messages, schema: None, max_tokens: 512, stop: Vec::new(), content_free: None }
+        Request {
+            messages,
+            schema: None,
+            max_tokens: 512,
+            stop: Vec::new(),
+            choosing: Choosing::default(),
+            content_free: None,
+        }
     }
 }
 
@@ -120,6 +147,8 @@ pub struct LocalModel {
     main: Track,
     /// The prompt without content, to calibrate likelihoods.
     blank: Track,
+    /// Earlier conversations and options.
+    kept: Tracks,
 }
 
 impl std::fmt::Debug for LocalModel {
@@ -156,6 +185,7 @@ impl LocalModel {
             grammars: Grammars::new(tokenizer.clone())?,
             main: Track::new(&model),
             blank: Track::new(&model),
+            kept: Tracks::default(),
             model,
             tokenizer,
             threads,
@@ -174,8 +204,8 @@ impl LocalModel {
 
     /// Answers a request. The same request gets the same answer.
     ///
-    /// What this request's prompt shares with the one before is not computed
-    /// again.
+    /// A beginning that this request's prompt shares with a recent one is not
+    /// computed again.
     ///
     /// # Errors
     /// [`Error::Request`] without messages or tokens to write,
@@ -193,8 +223,12 @@ impl LocalModel {
             return Err(Error::ContextOverflow { prompt: prompt.len(), context: self.context() });
         }
         let input_tokens = prompt.len();
+        let before = std::mem::replace(&mut self.main, Track::new(&self.model));
+        self.kept.put(before);
+        self.main = self.kept.take(&self.model, &prompt);
         let cached_tokens = self.main.shared(&prompt);
         let mut run = Generation {
+            request,
             blank: self.tokenizer.conversation(&content_free(request)),
             tokens: prompt,
             input_tokens,
@@ -230,6 +264,42 @@ fn content_free(request: &Request) -> Cow<'_, [Message]> {
     Cow::Owned(blank.collect())
 }
 
+/// Sequences that the model has read, the most recent last. Of a beginning that requests share, such as the
+/// instructions of an agent, nothing is computed twice while it is kept.
+///
+/// Invariant: at most [`MAX_KEPT`] tokens in all, or one sequence.
+#[derive(Default)]
+struct Tracks(Vec<Track>);
+
+impl Tracks {
+    /// The longest beginning of `tokens` that is kept. A sequence that goes on otherwise stays, unless it is
+    /// too long to have twice.
+    fn take(&mut self, model: &Llama, tokens: &[u32]) -> Track {
+        let shared = self.0.iter().map(|track| track.shared(tokens)).enumerate();
+        match shared.max_by_key(|(_, shared)| *shared) {
+            Some((at, shared)) if shared > 0 => {
+                let whole = self.0[at].cache.tokens.len();
+                match shared == whole || whole > MAX_KEPT / 2 {
+                    true => self.0.remove(at),
+                    false => self.0[at].beginning(shared),
+                }
+            }
+            _ => Track::new(model),
+        }
+    }
+
+    fn put(&mut self, track: Track) {
+        if track.cache.tokens.is_empty() {
+            return;
+        }
+        self.0.push(track);
+        let mut total: usize = self.0.iter().map(|track| track.cache.tokens.len()).sum();
+        while total > MAX_KEPT && self.0.len() > 1 {
+            total -= self.0.remove(0).cache.tokens.len();
+        }
+    }
+}
+
 /// A sequence of tokens the model has read, and what it expects next.
 struct Track {
     cache: Cache,
@@ -240,6 +310,11 @@ struct Track {
 impl Track {
     fn new(model: &Llama) -> Track {
         Track { cache: Cache::new(&model.config), logits: Vec::new() }
+    }
+
+    /// A copy of the first `len` tokens, after which at least one must be read.
+    fn beginning(&self, len: usize) -> Track {
+        Track { cache: self.cache.beginning(len), logits: Vec::new() }
     }
 
     /// Returns the number of leading tokens that are already in the cache.
@@ -273,22 +348,31 @@ impl Track {
         Ok(())
     }
 
-    /// Log-likelihood of `label` to follow what was read.
-    fn score(&mut self, model: &Llama, threads: &rayon::ThreadPool, label: &[u32]) -> f32 {
-        let Some((&first, rest)) = label.split_first() else {
-            return 0.0;
+    /// Log-likelihood of `text` to follow what was read. `look` is called between steps.
+    fn score(
+        &mut self,
+        model: &Llama,
+        threads: &rayon::ThreadPool,
+        text: &[u32],
+        mut look: impl FnMut() -> ControlFlow<()>,
+    ) -> Result<f32, Error> {
+        let Some((&first, rest)) = text.split_first() else {
+            return Ok(0.0);
         };
         let mut total = log_likelihood(&self.logits, first);
-        if let Some((_, read)) = label.split_last()
-            && !read.is_empty()
-        {
-            let past = self.cache.tokens.len();
+        let past = self.cache.tokens.len();
+        let mut stopped = false;
+        for (read, next) in text[..rest.len()].chunks(STEP).zip(rest.chunks(STEP)) {
             let logits = threads.install(|| model.forward(&mut self.cache, read, true));
-            self.cache.truncate(past);
             let each = logits.chunks(model.config.vocab);
-            total += each.zip(rest).map(|(logits, &token)| log_likelihood(logits, token)).sum::<f32>();
+            total += each.zip(next).map(|(logits, &token)| log_likelihood(logits, token)).sum::<f32>();
+            stopped = look().is_break();
+            if stopped {
+                break;
+            }
         }
-        total
+        self.cache.truncate(past);
+        if stopped { Err(Error::Canceled) } else { Ok(total) }
     }
 }
 
@@ -302,6 +386,7 @@ fn log_likelihood(logits: &[f32], token: u32) -> f32 {
 
 /// One request being answered.
 struct Generation<'a, 'w> {
+    request: &'a Request,
     /// The prompt and the reply so far.
     tokens: Vec<u32>,
     input_tokens: usize,
@@ -405,13 +490,10 @@ impl Generation<'_, '_> {
 
     /// Writes JSON text that validates against `schema`.
     fn constrained(&mut self, schema: &Value) -> Result<(String, Finish), Error> {
-        if let Some(labels) = string_enum(schema) {
-            let tokens: Vec<Vec<u32>> =
-                labels.iter().map(|label| self.engine.tokenizer.encode(label)).collect();
-            self.read()?;
-            let best = self.choose(&tokens)?;
-            self.push(&tokens[best]);
-            let text = Value::from(labels[best]).to_string();
+        if let Some(choices) = string_enum(schema) {
+            let best = &choices[self.choose(&choices, Some(title(schema)))?];
+            self.push(&self.engine.tokenizer.encode(&best.rest));
+            let text = Value::from(best.rest.as_str()).to_string();
             self.decoder.text.clone_from(&text);
             self.show(text.len())?;
             return Ok((text, Finish::Stop));
@@ -438,9 +520,9 @@ impl Generation<'_, '_> {
             if self.is_spent() {
                 break Finish::Length;
             }
-            self.read()?;
             let choices = grammar.choices();
             let next = if choices.is_empty() {
+                self.read()?;
                 let best = grammar.best(&self.engine.main.logits)?;
                 if self.engine.tokenizer.stops().contains(&best) {
                     break Finish::Stop;
@@ -448,10 +530,8 @@ impl Generation<'_, '_> {
                 grammar.consume(&[best])?;
                 vec![best]
             } else {
-                let tokens: Vec<Vec<u32>> =
-                    choices.iter().map(|text| self.engine.tokenizer.encode(text)).collect();
-                let best = self.choose(&tokens)?;
-                grammar.write(&choices[best])?
+                let best = self.choose(&choices, grammar.field().as_deref())?;
+                grammar.write(&choices[best].rest)?
             };
             self.push(&next);
             self.show(self.decoder.text.len())?;
@@ -464,11 +544,59 @@ impl Generation<'_, '_> {
         Ok((text, finish))
     }
 
-    /// The label that what was read makes likelier than the mere form of the
-    /// request does. Of equals the first.
+    /// The value to choose for `field`; None stands for the item of a list. Of equals the first.
+    fn choose(&mut self, choices: &[Choice], field: Option<&str>) -> Result<usize, Error> {
+        if let (Choosing::Channel, Some(field)) = (self.request.choosing, field)
+            && let Some(best) = self.choose_by_channel(choices, field)?
+        {
+            return Ok(best);
+        }
+        self.read()?;
+        self.choose_by_label(choices)
+    }
+
+    /// The value under which the input is likeliest, if there is an input and each value has a name.
+    fn choose_by_channel(&mut self, choices: &[Choice], field: &str) -> Result<Option<usize>, Error> {
+        let request = self.request;
+        let Some(input) = channel::input(request).filter(|_| choices.len() <= channel::MAX_OPTIONS) else {
+            return Ok(None);
+        };
+        let field = channel::in_words(field);
+        let questions: Option<Vec<Vec<Message>>> =
+            choices.iter().map(|choice| channel::question(request, &input, &field, choice)).collect();
+        let Some(questions) = questions else { return Ok(None) };
+        let output_tokens = self.output_tokens();
+        let engine = &mut *self.engine;
+        let (model, threads) = (&engine.model, &engine.threads);
+        let mut text = engine.tokenizer.encode(input.text);
+        text.truncate(channel::MAX_INPUT);
+        let questions: Vec<Vec<u32>> =
+            questions.iter().map(|messages| engine.tokenizer.conversation(messages)).collect();
+        let room = channel::MAX_QUESTION.min(model.config.context.saturating_sub(text.len()));
+        if questions.iter().any(|question| question.len() > room) {
+            return Ok(None);
+        }
+        let watch = &mut self.watch;
+        let mut look = || watch(Progress::Text { piece: "", output_tokens });
+        let mut best = (0, f32::NEG_INFINITY);
+        for (i, question) in questions.iter().enumerate() {
+            let mut track = engine.kept.take(model, question);
+            track.read(model, threads, question, |_| look())?;
+            let score = track.score(model, threads, &text, &mut look)?;
+            engine.kept.put(track);
+            if score > best.1 {
+                best = (i, score);
+            }
+        }
+        Ok(Some(best.0))
+    }
+
+    /// The value that what was read makes likelier than the mere form of the request does.
     ///
     /// Source: Zhao et al., "Calibrate Before Use", 2021, §5.
-    fn choose(&mut self, labels: &[Vec<u32>]) -> Result<usize, Error> {
+    fn choose_by_label(&mut self, choices: &[Choice]) -> Result<usize, Error> {
+        let labels: Vec<Vec<u32>> =
+            choices.iter().map(|choice| self.engine.tokenizer.encode(&choice.rest)).collect();
         let longest = labels.iter().map(Vec::len).max().unwrap_or(0);
         let mut blank = self.blank.clone();
         blank.extend(&self.tokens[self.input_tokens..]);
@@ -476,7 +604,7 @@ impl Generation<'_, '_> {
         if self.tokens.len().max(blank.len()) + longest > context {
             return Err(Error::ContextOverflow { prompt: self.input_tokens, context });
         }
-        let output_tokens = self.tokens.len() - self.input_tokens;
+        let output_tokens = self.output_tokens();
         let engine = &mut *self.engine;
         let (model, threads) = (&engine.model, &engine.threads);
         let watch = &mut self.watch;
@@ -484,12 +612,13 @@ impl Generation<'_, '_> {
         engine.blank.read(model, threads, &blank, |_| look())?;
         let mut best = (0, f32::NEG_INFINITY);
         for (i, label) in labels.iter().enumerate() {
-            let score = engine.main.score(model, threads, label) - engine.blank.score(model, threads, label);
-            if score > best.1 {
-                best = (i, score);
-            }
+            let score = engine.main.score(model, threads, label, &mut look)?
+                - engine.blank.score(model, threads, label, &mut look)?;
             if look().is_break() {
                 return Err(Error::Canceled);
+            }
+            if score > best.1 {
+                best = (i, score);
             }
         }
         Ok(best.0)

@@ -20,8 +20,8 @@
 //! What to expect: the default model has 135 million parameters. A reply to a
 //! request with a schema always parses and validates; what it says is that of
 //! a demonstration model. Enums and booleans are chosen by comparing
-//! likelihoods, which works far better at this size than letting the model
-//! write.
+//! likelihoods ([`Choosing`]), which works far better at this size than letting
+//! the model write.
 //!
 //! Invariant: replies are a function of model file and request: no sampling,
 //! no clock. (Rounding may differ between kinds of processors.)
@@ -33,6 +33,7 @@
 
 mod blocks;
 mod bpe;
+mod channel;
 mod constrain;
 mod engine;
 mod error;
@@ -41,6 +42,6 @@ mod llama;
 pub mod store;
 mod tokens;
 
-pub use engine::{Finish, LocalModel, Options, Progress, Reply, Request};
+pub use engine::{Choosing, Finish, LocalModel, Options, Progress, Reply, Request};
 pub use error::Error;
 pub use tokens::{Message, Role};

@@ -171,14 +171,11 @@ impl Matrix {
         let count = inputs.len() / self.cols;
         let inputs = Quantized::new(inputs);
         let blocks = self.cols / BLOCK;
-        let dot = |row: usize, t: usize| {
-            dot_blocks(
-                &self.weights[row * self.cols..][..self.cols],
-                &self.scales[row * blocks..][..blocks],
-                &inputs.values[t * self.cols..][..self.cols],
-                &inputs.scales[t * blocks..][..blocks],
-            )
-        };
+        let weights = |row: usize| &self.weights[row * self.cols..][..self.cols];
+        let scales = |row: usize| &self.scales[row * blocks..][..blocks];
+        let input =
+            |t: usize| (&inputs.values[t * self.cols..][..self.cols], &inputs.scales[t * blocks..][..blocks]);
+        let dot = |row: usize, t: usize| dot_blocks(weights(row), scales(row), input(t));
         out.clear();
         out.resize(count * self.rows, 0.0);
         if self.rows * self.cols * count < PARALLEL {
@@ -200,9 +197,13 @@ impl Matrix {
             let tile = count.div_ceil(threads).clamp(1, TILE);
             out.par_chunks_mut(tile * self.rows).enumerate().for_each(|(i, out)| {
                 let held = out.len() / self.rows;
+                // Widened once for all rows of the tile.
+                let mut wide: Vec<i16> = Vec::with_capacity(self.cols);
                 for row in 0..self.rows {
+                    wide.clear();
+                    wide.extend(weights(row).iter().map(|&w| i16::from(w)));
                     for j in 0..held {
-                        out[j * self.rows + row] = dot(row, i * tile + j);
+                        out[j * self.rows + row] = dot_blocks(&wide, scales(row), input(i * tile + j));
                     }
                 }
             });
@@ -247,14 +248,18 @@ fn quantize(values: &[f32], limit: f32, mut put: impl FnMut(usize, f32)) -> f32 
 }
 
 /// The inner loop of everything.
-fn dot_blocks(weights: &[i8], weight_scales: &[f32], inputs: &[i16], input_scales: &[f32]) -> f32 {
+fn dot_blocks<W: Copy + Into<i32>>(
+    weights: &[W],
+    weight_scales: &[f32],
+    (inputs, input_scales): (&[i16], &[f32]),
+) -> f32 {
     let (weights, _) = weights.as_chunks::<BLOCK>();
     let (inputs, _) = inputs.as_chunks::<BLOCK>();
     let mut total = 0.0;
     for (((w, x), ws), xs) in weights.iter().zip(inputs).zip(weight_scales).zip(input_scales) {
         let mut sum = 0i32;
         for i in 0..BLOCK {
-            sum += i32::from(w[i]) * i32::from(x[i]);
+            sum += w[i].into() * i32::from(x[i]);
         }
         total += sum as f32 * (ws * xs);
     }
@@ -465,6 +470,20 @@ impl Cache {
             tokens: Vec::new(),
             kv_dim: config.kv_dim(),
             layers: (0..config.layers).map(|_| LayerCache::default()).collect(),
+        }
+    }
+
+    /// A copy of the first `len` tokens.
+    pub(crate) fn beginning(&self, len: usize) -> Cache {
+        let floats = len * self.kv_dim;
+        let layer = |kept: &LayerCache| LayerCache {
+            keys: kept.keys[..floats].to_vec(),
+            values: kept.values[..floats].to_vec(),
+        };
+        Cache {
+            tokens: self.tokens[..len].to_vec(),
+            kv_dim: self.kv_dim,
+            layers: self.layers.iter().map(layer).collect(),
         }
     }
 

@@ -133,3 +133,32 @@ fn strings_are_quoted_for_json() {
     let reply = ask(&mut model, &request);
     assert_eq!(reply.text, "\"The capital of\"");
 }
+
+/// One of each category, with the descriptions of `examples/triage.agent`.
+#[test]
+fn tickets_are_sorted_by_the_channel() {
+    let Some(mut model) = model() else { return };
+    let schema = json!({
+        "enum": ["billing", "technical", "account", "other"],
+        "enumDescriptions": [
+            "charges, invoices, refunds and payments",
+            "something that does not work, an error or a crash",
+            "signing in, passwords, profiles and permissions of users",
+            "anything else, such as praise, jobs, opening hours or products",
+        ],
+        "title": "Category",
+    });
+    for (ticket, category) in [
+        ("I was charged twice for March, please refund me.", "billing"),
+        ("The app crashes every time I open the settings page.", "technical"),
+        ("How do I change my display name?", "account"),
+        ("Do you have any job openings for designers?", "other"),
+    ] {
+        let mut request = Request::new(vec![
+            Message::system("You sort the tickets of a support desk."),
+            Message::user(format!("Read the ticket and give its category.\n\nTicket: {ticket}")),
+        ]);
+        request.schema = Some(schema.clone());
+        assert_eq!(ask(&mut model, &request).text, format!("\"{category}\""), "{ticket}");
+    }
+}

@@ -1,6 +1,6 @@
 //! The whole path from file to reply on tiny models with random weights.
 
-use localmodel::{Error, Finish, LocalModel, Message, Options, Progress, Request};
+use localmodel::{Choosing, Error, Finish, LocalModel, Message, Options, Progress, Request};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use std::cell::RefCell;
@@ -158,6 +158,72 @@ fn a_cold_model_answers_like_a_warm_one() {
     }
 }
 
+/// Of two agents that take turns, the instructions of each are read once.
+#[test]
+fn the_instructions_of_several_agents_are_kept() {
+    let mut model = load(0);
+    let asked = |instructions: &str, text: &str| {
+        let messages = vec![Message::system(instructions.repeat(20)), Message::user(text)];
+        Request { max_tokens: 3, ..Request::new(messages) }
+    };
+    let mut cold = Vec::new();
+    for instructions in ["sort", "write"] {
+        cold.push(ask(&mut model, &asked(instructions, "a")).cached_tokens);
+    }
+    assert!(cold.iter().all(|cached| *cached < 20), "{cold:?}");
+    for instructions in ["sort", "write", "sort"] {
+        let request = asked(instructions, "b");
+        let reply = ask(&mut model, &request);
+        // Some pairs of letters are one token.
+        assert!(reply.cached_tokens >= instructions.len() * 10, "{}", reply.cached_tokens);
+        assert_eq!(reply.text, ask(&mut load(0), &request).text);
+    }
+}
+
+/// What is kept of earlier requests is bounded, and forgetting changes no answer.
+#[test]
+fn what_is_forgotten_changes_no_answer() {
+    let mut model = load(1);
+    let asked = |i: usize| request(&format!("{i}").repeat(400), Some(json!({"enum": ["a", "b", "c"]})), 3);
+    let first: Vec<String> = (0..8).map(|i| ask(&mut model, &asked(i)).text).collect();
+    let again: Vec<String> = (0..8).map(|i| ask(&mut model, &asked(i)).text).collect();
+    assert_eq!(first, again);
+}
+
+/// The value of an enum is the one under which the input is likeliest; its position does not matter.
+#[test]
+fn described_values_are_chosen_by_the_input() {
+    let mut model = load(2);
+    let fields = |values: [&str; 3], described: [&str; 3]| {
+        json!({
+            "type": "object",
+            "properties": {
+                // The name of a field, not the keyword.
+                "enumDescriptions": {"enum": values, "enumDescriptions": described, "title": "Kind"},
+                "all": {"type": "array", "items": {"enum": values}, "minItems": 2, "maxItems": 2},
+                "sure": {"type": "boolean"},
+            },
+            "required": ["enumDescriptions", "all", "sure"],
+        })
+    };
+    for text in ["zzz", "Sort it.\n\nTicket: abc", "hello there"] {
+        let there = fields(["a", "b", "c"], ["first", "second", "third"]);
+        let back = fields(["c", "b", "a"], ["third", "second", "first"]);
+        let [there, back] = [there, back].map(|schema| {
+            let text = ask(&mut model, &request(text, Some(schema.clone()), 60)).text;
+            let value: Value = serde_json::from_str(&text).unwrap();
+            assert!(validates(&schema, &value), "{text}");
+            value["enumDescriptions"].clone()
+        });
+        assert_eq!(there, back, "{text}");
+    }
+    let labels = Request {
+        choosing: Choosing::Label,
+        ..request("zzz", Some(fields(["a", "b", "c"], ["first", "second", "third"])), 60)
+    };
+    assert!(serde_json::from_str::<Value>(&ask(&mut model, &labels).text).is_ok());
+}
+
 #[test]
 fn hard_schemas_are_completed_from_any_point() {
     let recursive = json!({
@@ -256,7 +322,10 @@ fn the_context_bounds_prompt_and_reply() {
 
 #[test]
 fn a_watcher_can_stop_the_work_at_any_point() {
-    for schema in [None, Some(json!({"type": "array"})), Some(json!({"enum": ["a", "b"]}))] {
+    let many: Vec<String> = (0..17).map(|i| format!("x{i}")).collect();
+    // A choice by the channel, and one by labels, since there are more than 16.
+    let choices = [json!({"enum": ["a", "b"]}), json!({"enum": many})].map(Some);
+    for schema in [None, Some(json!({"type": "array"}))].into_iter().chain(choices) {
         let mut model = load(0);
         let request = request(&"b".repeat(200), schema, 30);
         let mut total = 0;

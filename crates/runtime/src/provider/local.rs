@@ -151,7 +151,7 @@ impl Plan {
             None | Some(Type::Str) => None,
             // It would ramble about anything at all; a text is something.
             Some(Type::Dyn) => Schema::of(&Type::Str),
-            Some(ty) => Schema::of(ty),
+            Some(ty) => Schema::described_by_value(ty),
         };
         let mut ways: Vec<Json> = offered(call)
             .filter_map(|t| {
