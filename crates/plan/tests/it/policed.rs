@@ -420,16 +420,24 @@ fn nothing_is_told_under_a_policy_with_parts_places_sets_forms_confirmations_and
 /// Whatever the world gives, a payment goes to nobody whom only untrusted data names, and its text leads
 /// nowhere.
 fn check_call(name: &str, call: &Value, text: &str) {
-    let told = match name {
-        "pay" | "pair" | "post" | "visit" | "share" => &call[1],
-        // Its text may be untrusted.
-        "save" => &call[1][0],
-        "code" => {
-            let form = |s: &str| (1..=3).contains(&s.len()) && s.bytes().all(|b| b.is_ascii_digit());
-            assert!(call[1][0].as_str().is_some_and(form), "{text}\n{call}");
-            return;
-        }
-        _ => return,
+    // Below a place everything may stand.
+    let is_below = |places: &[&str]| {
+        let place = call[1][0].as_str().unwrap_or("");
+        places.iter().any(|p| place.starts_with(p)) && !place.contains("..")
     };
-    assert!(!told.to_string().contains("mallory"), "{text}\n{call}");
+    let names_mallory = |part: &Value| part.to_string().contains("mallory");
+    let told = match name {
+        "visit" if is_below(&["https://shop.example/", "https://docs.example/"]) => false,
+        "save" if is_below(&["/downloads/"]) => false,
+        // A text that has no link or address may be untrusted.
+        "pay" => {
+            let text = call[1].to_string();
+            names_mallory(&call[1][0]) || text.contains("mallory@") || text.contains("mallory.example")
+        }
+        "save" => names_mallory(&call[1][0]),
+        // Trusted codes need no form.
+        "pair" | "post" | "visit" | "share" | "code" => names_mallory(&call[1]),
+        _ => false,
+    };
+    assert!(!told, "{text}\n{call}");
 }
