@@ -22,7 +22,8 @@ pub struct Versions {
 const MAX_PACKAGES: usize = 20_000;
 
 impl Versions {
-    /// The names of files that say versions.
+    /// The names of files that say versions; of two that say different ones, the first counts. Further files
+    /// are those of [`Versions::is_requirements`].
     pub const FILES: &'static [&'static str] = &[
         "uv.lock",
         "poetry.lock",
@@ -30,8 +31,30 @@ impl Versions {
         "requirements.txt",
         "requirements.lock",
         "pyproject.toml",
+        "setup.cfg",
+        "environment.yml",
+        "environment.yaml",
+        "conda.yml",
+        "conda.yaml",
         "package.json",
     ];
+
+    /// Returns true for the name of a list of requirements beside `requirements.txt`: `requirements-dev.txt`,
+    /// `requirements_ml.txt`.
+    ///
+    /// # Examples
+    /// ```
+    /// let is = frontend_kit::Versions::is_requirements;
+    /// assert!(is("requirements-dev.txt") && is("requirements.prod.txt") && is("dev-requirements.txt"));
+    /// assert!(!is("requirements.txt") && !is("notes.txt") && !is("requirementsdoc.txt"));
+    /// ```
+    pub fn is_requirements(name: &str) -> bool {
+        let Some(stem) = name.strip_suffix(".txt") else { return false };
+        let apart =
+            |rest: &str, at: fn(&str) -> Option<char>| at(rest).is_some_and(|c| matches!(c, '-' | '_' | '.'));
+        stem.strip_prefix("requirements").is_some_and(|rest| apart(rest, |r| r.chars().next()))
+            || stem.strip_suffix("requirements").is_some_and(|rest| apart(rest, |r| r.chars().next_back()))
+    }
 
     /// Adds what a file says. `path` tells its kind.
     ///
@@ -51,6 +74,8 @@ impl Versions {
                 text.lines().for_each(|line| self.requirement(line));
             }
             "pyproject.toml" => self.pyproject(text),
+            "setup.cfg" => self.setup_cfg(text),
+            "environment.yml" | "environment.yaml" | "conda.yml" | "conda.yaml" => self.conda(text),
             _ => {}
         }
     }
@@ -170,6 +195,61 @@ impl Versions {
         }
     }
 
+    /// Requirements, a line each, of `install_requires` in `[options]` and of all keys in
+    /// `[options.extras_require]`.
+    fn setup_cfg(&mut self, text: &str) {
+        let (mut section, mut key) = ("", "");
+        for line in text.lines() {
+            let is_indented = line.starts_with([' ', '\t']);
+            let line = line.trim();
+            if line.starts_with(['#', ';']) {
+                continue;
+            }
+            if let Some(name) = line.strip_prefix('[').and_then(|l| l.strip_suffix(']')) {
+                (section, key) = (name.trim(), "");
+                continue;
+            }
+            let mut value = line;
+            if !is_indented && let Some((name, rest)) = line.split_once('=') {
+                (key, value) = (name.trim(), rest.trim());
+            }
+            let requires = section == "options" && key == "install_requires";
+            if requires || section == "options.extras_require" && !key.is_empty() {
+                self.requirement(value);
+            }
+        }
+    }
+
+    /// Items of `dependencies`: `channel::name=1.2`, whose version begins so, `name=1.2.3=build`, and below
+    /// `pip` requirements.
+    fn conda(&mut self, text: &str) {
+        let mut inside = false;
+        for line in text.lines() {
+            let line = line.split(" #").next().unwrap_or("").trim_end();
+            let Some(item) = line.trim_start().strip_prefix("- ") else {
+                if !line.is_empty() && !line.starts_with([' ', '#', '-']) {
+                    inside = line == "dependencies:";
+                }
+                continue;
+            };
+            let item = item.trim().trim_matches(['"', '\'']);
+            let item = item.rsplit("::").next().unwrap_or(item);
+            if !inside || item.ends_with(':') {
+                continue;
+            }
+            let parts: Vec<&str> = item.split('=').map(str::trim).collect();
+            match parts[..] {
+                [name, version] if !name.ends_with(['<', '>', '!', '~']) => {
+                    self.constraint(name, &format!("=={}.*", version.trim_end_matches(".*")));
+                }
+                [name, version, build] if !version.is_empty() && !build.is_empty() => {
+                    self.constraint(name, &format!("=={version}"));
+                }
+                _ => self.requirement(item),
+            }
+        }
+    }
+
     /// `==1.2`, `>=1.2,<2`, `^1.2`; the parts of a range hold together.
     fn constraint(&mut self, package: &str, constraint: &str) {
         for part in constraint.split(',').map(str::trim) {
@@ -272,6 +352,30 @@ mod tests {
         assert_eq!(pip.of("langgraph"), Some("0.6.1"));
         let node = read("package.json", "{\n \"dependencies\": {\n  \"flowise\": \"^3.0.1\"\n }\n}");
         assert_eq!(node.of("flowise"), Some("3.0.1"));
+    }
+
+    #[test]
+    fn requirements_of_setup_cfg() {
+        let text = "[metadata]\nname = app\nversion = 0.1\n\n[options]\npackages = find:\ninstall_requires =\n    \
+                    crewai==1.6.1  # pinned\n    langgraph>=0.6,<1.0; python_version > '3.9'\n\n\
+                    [options.extras_require]\nagents = openai-agents==0.2.1\ndev =\n    pytest==8.0\n\
+                    [tool:pytest]\nlangchain = 0.1\n";
+        let versions = read("setup.cfg", text);
+        assert_eq!((versions.exact("crewai"), versions.below("langgraph")), (Some("1.6.1"), Some("1.0")));
+        assert_eq!((versions.exact("openai-agents"), versions.exact("pytest")), (Some("0.2.1"), Some("8.0")));
+        assert_eq!((versions.of("app"), versions.of("langchain")), (None, None));
+    }
+
+    #[test]
+    fn dependencies_of_conda() {
+        let text = "name: app\nchannels:\n  - conda-forge=1\ndependencies:\n  - python=3.11\n  - \
+                    conda-forge::langgraph=0.6.7=pyhd8ed1ab_0\n  - langchain=0.3\n  - 'pydantic-ai>=1,<2'\n  - pip\n  - pip:\n    \
+                    - crewai==1.6.1  # pinned\n    - google-adk~=1.2.0\nprefix: /opt\n";
+        let versions = read("environment.yml", text);
+        assert_eq!((versions.exact("langgraph"), versions.exact("crewai")), (Some("0.6.7"), Some("1.6.1")));
+        assert_eq!((versions.exact("langchain"), versions.below("langchain")), (None, Some("0.4")));
+        assert_eq!((versions.below("pydantic-ai"), versions.below("google-adk")), (Some("2"), Some("1.3")));
+        assert_eq!(versions.of("conda-forge"), None);
     }
 
     #[test]

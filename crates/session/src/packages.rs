@@ -14,6 +14,21 @@ use std::sync::{Arc, Mutex};
 /// Number of parent folders searched.
 const MAX_PARENTS: usize = 6;
 
+/// The lists of requirements in a folder beside `requirements.txt`, and those in a folder `requirements`, by
+/// name.
+fn requirements(folder: &Path) -> Vec<String> {
+    // A folder that can't be read says nothing.
+    let names = |folder: &Path| -> Vec<String> {
+        let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+        let mut names: Vec<String> = entries.filter_map(|e| e.file_name().into_string().ok()).collect();
+        names.sort_unstable();
+        names
+    };
+    let beside = names(folder).into_iter().filter(|n| Versions::is_requirements(n));
+    let below = names(&folder.join("requirements")).into_iter().filter(|n| n.ends_with(".txt"));
+    beside.chain(below.map(|n| format!("requirements/{n}"))).collect()
+}
+
 /// The versions of packages around a file.
 pub fn versions(file: &Path) -> Versions {
     Packages::new(Versions::default(), true).of(file).versions.clone()
@@ -82,7 +97,7 @@ impl Packages {
             return known;
         }
         let mut said: Option<Versions> = None;
-        for name in Versions::FILES {
+        for name in Versions::FILES.iter().map(|n| n.to_string()).chain(requirements(folder)) {
             let path = folder.join(name).display().to_string();
             if let Ok(bytes) = read_bytes(&path) {
                 said.get_or_insert_default().read(&path, &String::from_utf8_lossy(&bytes));
@@ -93,5 +108,37 @@ impl Packages {
             all.insert(folder.to_path_buf(), said.clone());
         }
         said
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_lists_of_requirements_say_versions() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = dir.path().join("app");
+        std::fs::create_dir_all(folder.join("requirements")).unwrap();
+        std::fs::create_dir(dir.path().join(".git")).unwrap();
+        for (name, text) in [
+            ("app/requirements-dev.txt", "crewai==1.6.1\nlanggraph==0.1\n"),
+            ("app/requirements/base.txt", "openai-agents==0.2.1\n"),
+            ("app/notes.txt", "google-adk==9\n"),
+            ("app/requirements.txt", "langgraph==0.6.7\n"),
+            ("setup.cfg", "[options]\ninstall_requires =\n    langchain==0.3.1\n"),
+        ] {
+            std::fs::write(dir.path().join(name), text).unwrap();
+        }
+        let found = versions(&folder.join("main.py"));
+        for (package, version) in [
+            ("crewai", Some("1.6.1")),
+            ("openai-agents", Some("0.2.1")),
+            ("google-adk", None),
+            ("langgraph", Some("0.6.7")),
+            ("langchain", Some("0.3.1")),
+        ] {
+            assert_eq!(found.exact(package), version, "{package}");
+        }
     }
 }
