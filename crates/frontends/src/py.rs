@@ -16,26 +16,18 @@ use std::sync::Arc;
 
 /// Returns true if a module imports one of these packages.
 pub(crate) fn imports(file: &File, packages: &[&str]) -> bool {
-    mentions(file, packages) && imports_one(file, |head| packages.contains(&head))
+    file.python.as_ref().is_some_and(|m| m.imports(packages))
 }
 
-/// Returns true if a module imports a package whose name passes the test. It is parsed for that, so the text
-/// is searched for words first.
-pub(crate) fn imports_one(file: &File, is: impl Fn(&str) -> bool) -> bool {
-    let imports = file.python.as_ref().map_or(&[][..], |s| s.imported());
-    imports.iter().any(|i| i.level == 0 && is(i.module.split('.').next().unwrap_or(&i.module)))
+/// Returns true if something that a module calls or subclasses has a name that passes the test: see
+/// [`python::Source::makes`].
+pub(crate) fn makes(file: &File, test: impl Fn(&str) -> bool) -> bool {
+    file.python.as_ref().is_some_and(|m| m.makes(test))
 }
 
-/// Returns true if a module imports this module or something in it.
-pub(crate) fn imports_module(file: &File, module: &str) -> bool {
-    let imports = file.python.as_ref().map_or(&[][..], |s| s.imported());
-    let within = |name: String| name.strip_prefix(module).is_some_and(|r| r.is_empty() || r.starts_with('.'));
-    imports.iter().any(|i| i.level == 0 && i.qualified().any(within))
-}
-
-/// Returns true if the text of a module contains one of these words.
-pub(crate) fn mentions(file: &File, words: &[&str]) -> bool {
-    file.python.as_ref().is_some_and(|s| words.iter().any(|w| s.text.contains(w)))
+/// Returns true if a name ends with one of these: `AssistantAgent` with `Agent`.
+pub(crate) fn ends_with(name: &str, ends: &[&str]) -> bool {
+    ends.iter().any(|end| name.ends_with(end))
 }
 
 /// Evaluates a module of a project, what it imports, and what nothing calls in it. `f` is given what was

@@ -18,7 +18,7 @@
 //! Invariant: a finding about something that is there (a bound of 0, a key in the file) is not touched.
 
 use diagnostics::{Diagnostic, FileId, Level, Span};
-use python::{Limits, Sources, Value, World};
+use python::{CALLED, Limits, RUN_BY_TOOL, Source, Sources, Value, World};
 use std::sync::{Arc, OnceLock};
 
 /// The code around configurations.
@@ -34,8 +34,8 @@ pub struct ProjectCode {
 #[derive(Clone, Debug)]
 struct Call {
     module: usize,
-    /// The call as it is written.
-    text: String,
+    /// Keys of the items that its arguments read.
+    keys: Vec<String>,
     line: usize,
     /// Keywords with what is given.
     keywords: Vec<(Arc<str>, SuppliedValue)>,
@@ -282,24 +282,15 @@ impl ProjectCode {
         }
         let parent = around.trim_end_matches('/').rsplit('/').next().unwrap_or("");
         let beside = !file.starts_with(&own) && !source.path.starts_with(&around);
-        self.mention(module, name).is_some() && (!beside || names_folder(&source.text, parent))
+        self.mention(module, name).is_some() && (!beside || names_folder(source, parent))
     }
 
     /// The line on which a module names a file in a text.
     fn mention(&self, module: usize, name: &str) -> Option<usize> {
-        let text = &self.sources.get(module)?.text;
-        let mut from = 0;
-        while let Some(at) = text.get(from..)?.find(name) {
-            let at = from + at;
-            // The whole name, at the end of a text: `config/agents.yaml'`.
-            let before = text[..at].chars().next_back();
-            let after = text[at + name.len()..].chars().next();
-            if matches!(after, Some('\'' | '"')) && matches!(before, Some('\'' | '"' | '/' | '\\')) {
-                return Some(line_of(text, at));
-            }
-            from = at + name.len();
-        }
-        None
+        let source = self.sources.get(module)?;
+        let names = |text: &str| text.rsplit(['/', '\\']).next() == Some(name);
+        let at = text_where(source, name, names)?;
+        Some(line_of(&source.text, at.start as usize))
     }
 
     /// An environment file that sets a variable which supplies a part.
@@ -341,8 +332,7 @@ impl Call {
         if agent.is_empty() {
             return false;
         }
-        let keyed = ["['NAME']", "[\"NAME\"]", "get('NAME'", "get(\"NAME\""];
-        let keyed = keyed.iter().any(|k| self.text.contains(&k.replace("NAME", agent)));
+        let keyed = self.keys.iter().any(|k| k == agent);
         let configured = self.keywords.iter().any(|(k, _)| &**k == "config") || self.open;
         keyed || self.within.as_deref() == Some(agent) && configured
     }
@@ -375,16 +365,14 @@ fn calls(sources: &Sources) -> Vec<Call> {
         }
         let Some(module) = sources.of_file(o.span.file) else { continue };
         let Some(source) = sources.get(module) else { continue };
-        let (text, line) = slice(&source.text, o.span);
         // A decorated function or class is at its definition.
-        let called = text.split('(').next().unwrap_or("");
-        if called.contains(char::is_whitespace) || called.len() == text.len() {
+        if !source.is_call(o.span) {
             continue;
         }
         all.push(Call {
             module,
-            text,
-            line,
+            keys: source.keyed_reads(o.span).map(|r| r.key.clone()).collect(),
+            line: line_of(&source.text, o.span.start as usize),
             keywords,
             attributes: o.attrs.iter().filter(|(_, v)| !v.is_none()).map(|(n, _)| n.clone()).collect(),
             open: o.open.is_some(),
@@ -397,33 +385,29 @@ fn calls(sources: &Sources) -> Vec<Call> {
 /// Returns true if a value reads the item under the keyword's own name, without a default for a missing item.
 fn passes_on(sources: &Sources, value: &Value, name: &str) -> bool {
     let Some(source) = sources.of_file(value.span.file).and_then(|m| sources.get(m)) else { return false };
-    let written = source.text.get(value.span.start as usize..value.span.end as usize).unwrap_or("");
-    [format!("['{name}']"), format!("[\"{name}\"]")].iter().any(|item| written.ends_with(item.as_str()))
+    let mut reads = source.keyed_reads(value.span);
+    reads.any(|r| r.is_subscript && r.key == name && r.span.end == value.span.end)
 }
 
-/// The beginning of what stands at a place, and its line.
-fn slice(text: &str, span: Span) -> (String, usize) {
-    const MAX_SLICE_BYTES: usize = 4_000;
-    let (start, end) = (span.start as usize, span.end as usize);
-    let end =
-        (start..=end.min(start + MAX_SLICE_BYTES).min(text.len())).rev().find(|e| text.is_char_boundary(*e));
-    let shown = end.and_then(|end| text.get(start..end)).unwrap_or("");
-    (shown.to_string(), line_of(text, start))
+/// Returns true if a text of a module names a folder, as the whole text or as a component of a path.
+fn names_folder(source: &Source, folder: &str) -> bool {
+    let names = |text: &str| text.split(['/', '\\']).any(|part| part == folder);
+    !folder.is_empty() && text_where(source, folder, names).is_some()
 }
 
-/// Returns true if a string of a module names a folder, as the whole string or as a component of a path.
-fn names_folder(text: &str, folder: &str) -> bool {
-    let mut from = 0;
-    while let Some(at) = text.get(from..).and_then(|rest| rest.find(folder)).filter(|_| !folder.is_empty()) {
-        let (start, end) = (from + at, from + at + folder.len());
-        let before = text[..start].chars().next_back();
-        let after = text[end..].chars().next();
-        if matches!(before, Some('\'' | '"' | '/' | '\\')) && matches!(after, Some('\'' | '"' | '/' | '\\')) {
-            return true;
-        }
-        from = end;
+/// Place of the first text of a module that passes a test, which needs a word.
+fn text_where(source: &Source, word: &str, test: impl Fn(&str) -> bool) -> Option<Span> {
+    // Most modules don't have the word at all, and need not be parsed.
+    if !source.text.contains(word) {
+        return None;
     }
-    false
+    let mut found = None;
+    source.texts(&mut |key, text, span| {
+        if found.is_none() && !matches!(key, CALLED | RUN_BY_TOOL) && test(text) {
+            found = Some(span);
+        }
+    });
+    found
 }
 
 fn line_of(text: &str, at: usize) -> usize {

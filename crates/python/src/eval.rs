@@ -329,6 +329,17 @@ impl<'a> World<'a> {
         self.sources
     }
 
+    /// Returns the modules that were evaluated: those that were run, and what they import.
+    pub fn evaluated(&self) -> impl Iterator<Item = &'a Source> {
+        let sources = self.sources;
+        (0..sources.len()).filter(|m| self.is_evaluated(*m)).filter_map(|m| sources.get(m))
+    }
+
+    /// Returns true if a module was evaluated: it was run, or is imported by one that was.
+    pub fn is_evaluated(&self, module: usize) -> bool {
+        self.module_scope(module).is_some()
+    }
+
     /// Place at which evaluation was given up because the budget was used up. Later values are unknown.
     pub fn exceeded(&self) -> Option<Span> {
         self.exceeded

@@ -1,11 +1,12 @@
 //! The texts of a project's modules, parsed when they are first looked at.
 
 use crate::Imported;
+use crate::names_used::NamesUsed;
 use diagnostics::{FileId, Span, normal_path};
 use ruff_python_ast::token::TokenKind;
 use ruff_python_ast::{Mod, Stmt};
 use ruff_python_parser::{Mode, ParseOptions, parse_unchecked};
-use ruff_text_size::TextRange;
+use ruff_text_size::{Ranged, TextRange};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::{Arc, OnceLock};
 
@@ -25,6 +26,7 @@ pub struct Source {
     pub text: Arc<str>,
     tree: OnceLock<Tree>,
     pub(crate) imported: OnceLock<Vec<Imported>>,
+    pub(crate) used: OnceLock<NamesUsed>,
 }
 
 #[derive(Debug)]
@@ -48,7 +50,8 @@ impl Drop for Tree {
 impl Source {
     /// A module's text; it is parsed when it is first looked at.
     pub fn new(id: FileId, path: &str, text: Arc<str>) -> Source {
-        Source { id, path: normal_path(path), text, tree: OnceLock::new(), imported: OnceLock::new() }
+        let (tree, imported, used) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
+        Source { id, path: normal_path(path), text, tree, imported, used }
     }
 
     /// The place of a range.
@@ -76,6 +79,34 @@ impl Source {
     /// The first thing that is wrong with its syntax.
     pub fn syntax_error(&self) -> Option<(Span, String)> {
         self.tree().error.as_ref().map(|(range, message)| (self.span(*range), message.clone()))
+    }
+
+    /// Returns true if the module is a template: it isn't valid Python, and it has placeholders in double
+    /// braces, or statements in braces with percent signs, where Python has none.
+    ///
+    /// # Examples
+    /// ```
+    /// use diagnostics::FileId;
+    /// let is_template = |text: &str| python::Source::new(FileId(0), "m.py", text.into()).is_template();
+    /// assert!(is_template("class {{crew_name}}():\n    pass\n"));
+    /// assert!(is_template("{% if cli %}\nimport cli\n{% endif %}\n"));
+    /// assert!(!is_template("x = {{1}}\n") && !is_template("x = '{{a}}' +\n"));
+    /// ```
+    pub fn is_template(&self) -> bool {
+        // A set within a set is valid, whatever becomes of it.
+        if self.tree().error.is_none() || self.text.len() > MAX_BYTES {
+            return false;
+        }
+        let parsed = parse_unchecked(&self.text, ParseOptions::from(Mode::Module));
+        let tokens: Vec<(TokenKind, TextRange)> =
+            parsed.tokens().iter().map(|t| (t.kind(), t.range())).collect();
+        tokens.windows(2).any(|pair| {
+            let [(first, at), (second, next)] = pair else { return false };
+            let adjacent = at.end() == next.start();
+            let opens =
+                matches!((first, second), (TokenKind::Lbrace, TokenKind::Lbrace | TokenKind::Percent));
+            adjacent && opens
+        })
     }
 
     fn tree(&self) -> &Tree {

@@ -21,6 +21,7 @@
 use crate::defaults;
 use crate::model_requests::{ModelRequests, Uncounted};
 use crate::py::{self, Given, field};
+use crate::scan::dotted;
 use core_ir::{Catches, Data, IfSugar, ModelParams, Name, Prim, Term, TermId, Type};
 use diagnostics::Span;
 use frontend_kit::emit::{LoopBound, Part, Template, Unused, clip, codes, parts, undecided};
@@ -28,6 +29,7 @@ use frontend_kit::kit::{Action, ActionKind, Agent, Kit, Units};
 use frontend_kit::project::{Compiled, File, Project, UnitKind};
 use frontend_kit::shape::why;
 use python::{FunctionId, Object, ObjectId, Piece, PyKind, Value, World};
+use ruff_python_ast::{Expr, Stmt};
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 const AGENT_KEYS: &[&str] = &[
@@ -69,8 +71,17 @@ const SIDES: &str = "$sides";
 const TURN: &str = "$turn";
 
 pub(super) fn detect(file: &File) -> u8 {
-    let mentions = py::mentions(file, &["adk"]) && py::mentions(file, &["Agent("]);
-    if mentions && py::imports_module(file, "google.adk") { 85 } else { 0 }
+    let module = file.python.as_ref().filter(|m| m.imports_module("google.adk"));
+    if module.is_some_and(|m| m.makes(|name| name.ends_with("Agent"))) { 85 } else { 0 }
+}
+
+/// Returns true for the statement `tool_context.actions.escalate = True`.
+fn escalates(statement: &Stmt) -> bool {
+    let Stmt::Assign(assign) = statement else { return false };
+    let is_escalate = |target: &Expr| {
+        dotted(target).is_some_and(|name| name == "actions.escalate" || name.ends_with(".actions.escalate"))
+    };
+    matches!(&*assign.value, Expr::BooleanLiteral(b) if b.value) && assign.targets.iter().any(is_escalate)
 }
 
 /// The kinds of agents.
@@ -654,19 +665,8 @@ impl<'r> AdkReader<'r, '_> {
         };
         let mut decl = py::signature(self.world, function, &f.name, at, hidden);
         decl.params.retain(|p| &*p.name != "tool_context");
-        let text = self
-            .world
-            .sources()
-            .get(f.module)
-            .and_then(|s| s.text.get(f.span.start as usize..f.span.end as usize));
         // One that always escalates ends the loop around the agent; one that does under a test may.
-        let always = text.is_some_and(|t| {
-            let indent = |line: &str| line.len() - line.trim_start().len();
-            let own = t.lines().skip(1).filter(|l| !l.trim().is_empty()).map(indent).min().unwrap_or(0);
-            t.lines().any(|l| {
-                indent(l) == own && l.trim_start().replace(' ', "").contains("actions.escalate=True")
-            })
-        });
+        let always = f.body().iter().any(escalates);
         let does = if always { ActionKind::End } else { ActionKind::Call };
         // Ending a loop has no parameters.
         let decl = (!always).then(|| Box::new(decl));

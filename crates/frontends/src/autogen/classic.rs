@@ -9,6 +9,7 @@
 
 use super::code::{flag, lookup, signature, words};
 use super::group_chat;
+use super::message_test;
 use super::model::{
     Assistant, Member, MemberKind, Place, Selector, SpeakerSelection, Team, Termination, ToolUse, Words,
 };
@@ -566,7 +567,7 @@ impl<'r> ClassicReader<'r, '_> {
         };
         let unknown = || Err("whether a message ends the group chat, which code decides".to_string());
         let Some(f) = py::function_of(given.value) else { return unknown() };
-        tests(source_of(self.world, f)).map_or_else(unknown, Ok)
+        message_test::texts(self.world.function(f)).map_or_else(unknown, Ok)
     }
 
     fn auto_replies(&self, kit: &Kit<'_>, id: ObjectId) -> LoopBound {
@@ -757,41 +758,4 @@ fn mentions(texts: Vec<(String, Place)>, by: Option<String>, at: Span) -> Vec<Te
     let sources = by.map(|name| vec![name]);
     let one = |(text, place)| Termination::Mention { text, sources: sources.clone(), place, at };
     texts.into_iter().map(one).collect()
-}
-
-/// The source of a function: a `lambda` or a `def`.
-pub(super) fn source_of<'s>(world: &'s World<'_>, function: python::FunctionId) -> &'s str {
-    let span = world.function(function).span;
-    let sources = world.sources();
-    let source = sources.of_file(span.file).and_then(|i| sources.get(i));
-    source.and_then(|s| s.text.get(span.start as usize..span.end as usize)).unwrap_or("")
-}
-
-/// Returns the texts that a test of messages looks for, if it is one of the usual tests.
-pub(super) fn tests(text: &str) -> Option<Vec<(String, Place)>> {
-    let body = text.split_once(':').map_or(text, |(_, body)| body);
-    if body.trim() == "False" {
-        return Some(Vec::new());
-    }
-    let mut out = Vec::new();
-    let mut rest = body;
-    while let Some(open) = rest.find(['"', '\'']) {
-        let (before, from) = rest.split_at(open);
-        let quote = from.chars().next()?;
-        let inner = &from[1..];
-        let close = inner.find(quote)?;
-        let (word, after) = (&inner[..close], &inner[close + 1..]);
-        let (before, follows) = (before.trim_end(), after.trim_start());
-        if before.ends_with("not") || before.ends_with("!=") {
-            return None;
-        } else if before.ends_with("endswith(") {
-            out.push((word.to_string(), Place::End));
-        } else if before.ends_with("==") {
-            out.push((word.to_string(), Place::All));
-        } else if (follows.starts_with("in ") && word != "content") || before.ends_with("find(") {
-            out.push((word.to_string(), Place::Anywhere));
-        }
-        rest = after;
-    }
-    (!out.is_empty()).then_some(out)
 }

@@ -3,9 +3,9 @@
 //! Source: microsoft/autogen 0.7.5: `autogen_agentchat/agents`, `teams/_group_chat`, `conditions`,
 //! `base/_handoff.py`, `tools`.
 
-use super::classic::{source_of, tests};
 use super::component::{asks, default_description, is_team};
 use super::magentic;
+use super::message_test::{OneText, condition};
 use super::model::{
     Assistant, Graph, GraphEdge, Handoff, Member, MemberKind, Orchestrator, Place, Selector, SocietyOfMind,
     SpeakerSelection, Team, Termination, ToolUse, When, Words,
@@ -697,20 +697,10 @@ impl<'r> AgentChatReader<'r, '_> {
             return When::Contains(text.to_string());
         }
         // `lambda m: "GOOD" in m.to_model_text()`
-        let source = py::function_of(value).map_or("", |f| source_of(self.world, f));
-        match source.split_once(" not in ") {
-            Some((before, after)) if !after.contains(['"', '\'']) => {
-                let text = tests(&format!("{before} in {after}"));
-                if let Some([(text, Place::Anywhere)]) = text.as_deref() {
-                    return When::NotContains(text.clone());
-                }
-            }
-            _ if source.contains(" and ") || source.contains(" or ") || source.contains("not ") => {}
-            _ => {
-                if let Some([(text, Place::Anywhere)]) = tests(source).as_deref() {
-                    return When::Contains(text.clone());
-                }
-            }
+        match py::function_of(value).and_then(|f| condition(self.world.function(f))) {
+            Some(OneText::Contains(text)) => return When::Contains(text),
+            Some(OneText::Lacks(text)) => return When::NotContains(text),
+            None => {}
         }
         When::Unknown("the condition of an edge, which is code".into())
     }

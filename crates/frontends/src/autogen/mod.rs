@@ -30,6 +30,7 @@ mod component;
 mod graph_flow;
 mod group_chat;
 mod magentic;
+mod message_test;
 mod model;
 mod selector;
 mod termination;
@@ -141,9 +142,12 @@ impl Frontend for AutoGen {
 
     fn detect(&self, file: &File) -> u8 {
         if file.python.is_some() {
-            let made = ["Agent(", "GroupChat(", "Swarm(", "GraphFlow(", "initiate_chat"];
-            let imports = || py::imports(file, code::PACKAGES) || py::imports(file, classic::PACKAGES);
-            return if py::mentions(file, &made) && imports() { 85 } else { 0 };
+            let makes = |name: &str| {
+                let chats = ["initiate_chat", "initiate_chats"].iter().any(|c| name.ends_with(c));
+                chats || py::ends_with(name, &["Agent", "GroupChat", "Swarm", "GraphFlow"])
+            };
+            let imports = py::imports(file, code::PACKAGES) || py::imports(file, classic::PACKAGES);
+            return if imports && py::makes(file, makes) { 85 } else { 0 };
         }
         let gallery = |c: Node<'_>| {
             c.entries().take(20).any(|e| e.value.items().take(20).any(component::is_component))

@@ -27,10 +27,22 @@ use python::{Arg, ClassId, FunctionId, Object, ObjectId, PyKind, Value, World};
 use std::collections::HashSet;
 
 pub(super) fn detect(file: &File) -> u8 {
-    let words = ["Agent(", "Task(", "Crew(", "CrewBase", "(Flow", "kickoff("];
+    let makes = |name: &str| {
+        py::ends_with(name, &["Agent", "Task", "Crew", "CrewBase"])
+            || name.starts_with("kickoff")
+            || name == "Flow"
+    };
     // What starts a crew of another module need not name the framework.
-    let starts = py::mentions(file, &[".crew().kickoff", ".crew().train(", ".crew().test("]);
-    if starts || py::mentions(file, &words) && py::imports(file, &["crewai"]) { 90 } else { 0 }
+    let starts = |name: &str| {
+        let (of, method) = name.rsplit_once('.').unwrap_or(("", name));
+        of.ends_with(".crew()") && (method.starts_with("kickoff") || matches!(method, "train" | "test"))
+    };
+    if py::imports(file, &["crewai"]) && py::makes(file, makes) || starts_crew(file, starts) { 90 } else { 0 }
+}
+
+/// Returns true if a module starts the crew of an object. Most modules have no such method.
+fn starts_crew(file: &File, starts: impl Fn(&str) -> bool) -> bool {
+    file.python.as_ref().is_some_and(|m| m.refers("crew") && m.makes(starts))
 }
 
 /// Attributes that `@CrewBase` adds to a class.

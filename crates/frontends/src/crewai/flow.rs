@@ -72,10 +72,9 @@ impl CrewReader<'_, '_> {
         }
         // A method that listens to nothing there is, and that code calls by itself, is run by that code.
         let by_hand = |name: &str, f: FunctionId| {
-            let call = format!(".{name}(");
             !self.world.decorated(f, &["start"])
                 && edges.iter().all(|(_, to, _)| to != name)
-                && self.project.files.iter().filter_map(|f| f.python.as_ref()).any(|m| m.text.contains(&call))
+                && self.is_called(name, self.world.function(f).module)
         };
         let (called, methods): (Vec<_>, Vec<_>) = methods.iter().cloned().partition(|(n, f)| by_hand(n, *f));
         edges.retain(|(from, to, _)| !called.iter().any(|(n, _)| n == from || n == to));
@@ -151,6 +150,14 @@ impl CrewReader<'_, '_> {
             false => LoopBound::unknown("a router decides whether the flow repeats"),
         };
         Flow { nodes, edges, start, triggers: false, bound, at }.lower(kit)
+    }
+
+    /// Returns true if a method of this name is called in a module, in one that it imports, or in one that
+    /// imports it.
+    fn is_called(&self, name: &str, of: usize) -> bool {
+        let sources = self.world.sources();
+        let concerned = |m: usize| self.world.is_evaluated(m) || sources.imported(m).contains(&of);
+        (0..sources.len()).any(|m| sources.get(m).is_some_and(|s| s.calls(&[name])) && concerned(m))
     }
 
     /// The functions that a method runs, itself among them: those of the project that have the name of what

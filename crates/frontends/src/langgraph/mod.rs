@@ -66,20 +66,20 @@ pub struct LangGraph;
 /// `langgraph_supervisor`.
 const FAMILY: &[&str] = &["langgraph", "langchain", "deepagents"];
 const GRAPHS: &[&str] = &[
-    "StateGraph(",
-    "MessageGraph(",
-    "create_react_agent(",
-    "create_agent(",
-    "create_supervisor(",
-    "create_swarm(",
-    "create_deep_agent(",
+    "StateGraph",
+    "MessageGraph",
+    "create_react_agent",
+    "create_agent",
+    "create_supervisor",
+    "create_swarm",
+    "create_deep_agent",
 ];
 const CHAINS: &[&str] = &[
-    "AgentExecutor(",
-    "initialize_agent(",
-    "StrOutputParser(",
+    "AgentExecutor",
+    "initialize_agent",
+    "StrOutputParser",
     "ChatPromptTemplate",
-    "LLMChain(",
+    "LLMChain",
     "PromptTemplate",
 ];
 
@@ -131,16 +131,11 @@ impl Frontend for LangGraph {
     }
 
     fn detect(&self, file: &File) -> u8 {
-        let is_family = |head: &str| {
-            let family = head.split('_').next().unwrap_or(head);
-            FAMILY.contains(&family)
-        };
-        let sure = match (py::mentions(file, GRAPHS), py::mentions(file, CHAINS)) {
-            (true, _) => 85,
-            (false, true) => 70,
-            _ => return 0,
-        };
-        if py::mentions(file, FAMILY) && py::imports_one(file, is_family) { sure } else { 0 }
+        match file.python.as_ref().filter(|m| m.imports_family(FAMILY)) {
+            Some(m) if m.makes(|name| py::ends_with(name, GRAPHS)) => 85,
+            Some(m) if m.makes(|name| py::ends_with(name, CHAINS)) => 70,
+            _ => 0,
+        }
     }
 
     fn lower(&self, project: &Project, main: usize) -> Compiled {

@@ -347,12 +347,12 @@ impl Machine<'_, '_, '_, '_> {
 
     /// Returns true if the module uses `Send`.
     fn sends(&self) -> bool {
-        self.mentions("Send(")
+        self.refers("Send")
     }
 
-    fn mentions(&self, word: &str) -> bool {
-        let sources = self.reader.world.sources();
-        (0..sources.len()).filter_map(|m| sources.get(m)).any(|s| s.text.contains(word))
+    /// Returns true if the module or one that it imports has an identifier.
+    fn refers(&self, name: &str) -> bool {
+        self.reader.world.evaluated().any(|module| module.refers(name))
     }
 
     /// Returns true if some part of the graph's construction is unknown.
@@ -367,7 +367,7 @@ impl Machine<'_, '_, '_, '_> {
     /// subgraph may return one for its parent.
     fn is_open(&self, reached: &HashSet<usize>) -> bool {
         let plan = self.graph.plan;
-        if self.mentions("as_node") || self.mentions("PARENT") {
+        if self.refers("as_node") || self.refers("PARENT") {
             return true;
         }
         // Who starts a run may say where it begins: `invoke(Command(goto="a"))`.
@@ -387,7 +387,7 @@ impl Machine<'_, '_, '_, '_> {
             return false;
         }
         if self.reader.tool_node(&node.value, self.graph).is_some() {
-            return self.mentions("Command(");
+            return self.refers("Command");
         }
         let Some(traced) = self.reader.traced(&node.value) else { return true };
         let mut todo = vec![traced.trace.value.clone()];

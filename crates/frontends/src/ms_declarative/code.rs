@@ -64,9 +64,9 @@ const SETTINGS: &[&str] = &["temperature", "max_tokens", "top_p", "seed", "reaso
 const MAX_DEPTH: usize = 12;
 
 pub(super) fn detect(file: &File) -> u8 {
-    let made = ["Agent(", "as_agent(", "create_agent(", "Builder("];
-    let mentions = py::mentions(file, &["agent_framework"]) && py::mentions(file, &made);
-    if mentions && py::imports_one(file, |head| head.starts_with("agent_framework")) { 82 } else { 0 }
+    let makes = |name: &str| py::ends_with(name, &["Agent", "as_agent", "create_agent", "Builder"]);
+    let module = file.python.as_ref().filter(|m| m.imports_family(&["agent_framework"]));
+    if module.is_some_and(|m| m.makes(makes)) { 82 } else { 0 }
 }
 
 pub(super) fn lower(mut units: Units, project: &Project, file: &File) -> Compiled {

@@ -481,9 +481,8 @@ impl<'w> FunctionLowering<'_, 'w> {
         let finally = Rest::Then(&s.finalbody, &last);
         let orelse = Rest::Then(&s.orelse, &finally);
         // Guardrails are no part of the term: what follows when they refuse is never reached.
-        let only_guardrails = handlers
-            .iter()
-            .all(|h| h.type_.as_deref().is_some_and(|t| self.written(f, t).contains("Tripwire")));
+        let only_guardrails =
+            handlers.iter().all(|h| h.type_.as_deref().is_some_and(|t| self.is_guardrail_error(f, t)));
         let body = scan(&s.body);
         let found: Vec<_> = handlers.iter().map(|h| scan(&h.body)).collect();
         if only_guardrails || !self.acts(f, &body) {

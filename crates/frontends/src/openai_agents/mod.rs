@@ -100,8 +100,11 @@ impl Frontend for OpenAiAgents {
     }
 
     fn detect(&self, file: &File) -> u8 {
-        let uses = py::mentions(file, &["Agent(", "Agent[", "Runner."]) && py::imports(file, &["agents"]);
-        if uses && !py::imports(file, &["crewai", "autogen_agentchat", "langgraph", "google"]) {
+        let makes = || py::makes(file, |name| name.ends_with("Agent") || name == "Runner");
+        if py::imports(file, &["agents"])
+            && makes()
+            && !py::imports(file, &["crewai", "autogen_agentchat", "langgraph", "google"])
+        {
             80
         } else {
             0

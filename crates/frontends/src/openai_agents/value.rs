@@ -29,6 +29,17 @@ impl<'w> FunctionLowering<'_, 'w> {
         clip(text.unwrap_or("")).to_string()
     }
 
+    /// Returns true if the type of an exception, or each of several, is what a guardrail raises.
+    pub(super) fn is_guardrail_error(&self, f: &Frame<'w>, of: &Expr) -> bool {
+        if let Expr::Tuple(types) = of {
+            return !types.elts.is_empty()
+                && types.elts.iter().all(|t| !t.is_tuple_expr() && self.is_guardrail_error(f, t));
+        }
+        let known = self.fixed(f, of).and_then(|v| self.reader.world.name_of(&v)).map(|n| n.to_string());
+        let name = known.or_else(|| dotted(of));
+        name.is_some_and(|n| n.ends_with("GuardrailTripwireTriggered"))
+    }
+
     pub(super) fn not_known(&self, kit: &mut Kit<'_>, f: &Frame<'_>, of: &impl Ranged) -> TermId {
         let why = format!("what `{}` is", self.written(f, of));
         kit.undecided(codes::NOT_COMPILED, why, self.at(f, of))
