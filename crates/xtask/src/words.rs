@@ -172,6 +172,7 @@ const PUBLISHED: &[&str] = &[
     "cancelled_owned",
     "cancellederror",
     "cancellednotification",
+    "notifications/cancelled",
     "serviceerror::cancelled",
     "errorcode::cancelled",
     "runerror::cancelled",

@@ -1,0 +1,147 @@
+//! The core programs of a turn.
+
+use core_ir::{
+    Branch, Builder, Code, EffectClass, Globals, LabelSpec, ModelParams, Name, Recv, Role, Term, TermId,
+    ToolDecl, ToolParam, Type,
+};
+use diagnostics::{Diagnostic, Span};
+use policy::Policy;
+use std::sync::Arc;
+
+const UNTRUSTED: LabelSpec = LabelSpec::Axes { untrusted: true, secret: false };
+
+/// A parameter of a tool.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Param {
+    /// Its name.
+    pub name: Name,
+    /// True if a call may leave it out.
+    pub optional: bool,
+}
+
+/// A tool, as far as it is known before a policy says more.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ToolSpec {
+    /// Its name, as the policy calls it.
+    pub name: Name,
+    /// Its parameters; `None` if they are not known. Then its arguments are one parameter `input`.
+    pub params: Option<Vec<Param>>,
+    /// True if it is known to only look things up: the bounds and the label of `effect = "read"`. Otherwise
+    /// it is taken to change the world.
+    pub reads: bool,
+}
+
+impl ToolSpec {
+    /// A tool with these parameters, all required, of which nothing else is known.
+    pub fn new<'a>(name: &str, params: impl IntoIterator<Item = &'a str>) -> ToolSpec {
+        let params = params.into_iter().map(|n| Param { name: n.into(), optional: false }).collect();
+        ToolSpec { name: name.into(), params: Some(params), reads: false }
+    }
+
+    /// The declaration. The values of arguments and results are checked by the server, so their types are
+    /// open: labels, forms and sets are compared here.
+    fn declaration(&self, at: Span) -> ToolDecl {
+        let mut decl = ToolDecl::unknown(self.name.clone(), at);
+        if let Some(params) = &self.params {
+            let param = |p: &Param| ToolParam {
+                name: p.name.clone(),
+                ty: if p.optional { Type::option(Type::Dyn) } else { Type::Dyn },
+                bound: LabelSpec::BOTTOM,
+                default: None,
+            };
+            decl.params = params.iter().map(param).collect();
+        }
+        if self.reads {
+            decl.effect = EffectClass::Read;
+            decl.control = UNTRUSTED;
+            decl.params.iter_mut().for_each(|p| p.bound = UNTRUSTED);
+        }
+        decl
+    }
+}
+
+/// Programs of a turn with the tools of a session.
+#[derive(Clone, Debug)]
+pub(crate) struct Programs {
+    /// Each tool as the policy says.
+    pub(crate) checked: Arc<Code>,
+    /// Each tool without anything that could refuse a call; results have the same labels.
+    pub(crate) open: Arc<Code>,
+    /// No call: the model is shown the conversation.
+    pub(crate) shown: Arc<Code>,
+}
+
+impl Programs {
+    /// The programs, or what is wrong with the policy for these tools.
+    pub(crate) fn new(
+        tools: &[ToolSpec],
+        policy: &Policy,
+        model: &Name,
+        at: Span,
+    ) -> Result<Programs, Vec<Diagnostic>> {
+        let mut checked = turn(tools, at);
+        let found = policy.apply(&mut checked);
+        if diagnostics::has_errors(&found) {
+            return Err(found);
+        }
+        let mut open = checked.clone();
+        for tool in &mut open.tools {
+            admit(Arc::make_mut(tool));
+        }
+        Ok(Programs { checked: checked.into(), open: open.into(), shown: shown(model, at).into() })
+    }
+}
+
+/// Removes what could refuse a call.
+fn admit(decl: &mut ToolDecl) {
+    for p in &mut decl.params {
+        p.bound = LabelSpec::TOP;
+    }
+    *decl = ToolDecl {
+        params: std::mem::take(&mut decl.params),
+        control: LabelSpec::TOP,
+        label: decl.label.clone(),
+        parts: std::mem::take(&mut decl.parts),
+        ..ToolDecl::unknown(decl.name.clone(), decl.span)
+    };
+}
+
+fn say(b: &mut Builder, role: Role, name: &str, at: Span) -> TermId {
+    let said = b.var(name, at);
+    b.add(Term::Send(role, said), at)
+}
+
+fn closed(b: Builder, root: TermId) -> Code {
+    // INVARIANT: every variable is bound, and the terms are less than ten deep.
+    b.finish(root, &Globals::none()).unwrap_or_else(|_| unreachable!("a closed term"))
+}
+
+/// `λx. let _ = send x in let r = case x of {f a ⇒ tool[f] a, …} in send r`.
+fn turn(tools: &[ToolSpec], at: Span) -> Code {
+    let mut b = Builder::new();
+    let mut branches = Vec::with_capacity(tools.len());
+    for tool in tools {
+        let id = b.tool(tool.declaration(at));
+        let (function, args) = (b.add(Term::Tool(id), at), b.var("a", at));
+        let body = b.app(function, args, at);
+        branches.push(Branch { tag: tool.name.clone(), binder: Some("a".into()), body });
+    }
+    let called = say(&mut b, Role::Assistant, "x", at);
+    let scrutinee = b.var("x", at);
+    let result = b.add(Term::Case { scrutinee, branches, default: None }, at);
+    let told = say(&mut b, Role::Tool, "r", at);
+    let all = b.let_in(vec![("_".into(), called), ("r".into(), result)], told, at);
+    let root = b.abs("x", None, all, at);
+    closed(b, root)
+}
+
+/// `λx. let _ = send x in recv[θ]`.
+fn shown(model: &Name, at: Span) -> Code {
+    let mut b = Builder::new();
+    let said = say(&mut b, Role::Tool, "x", at);
+    let params = ModelParams { model: Some(model.clone()), ..ModelParams::default() };
+    let next = b.add(Term::Recv(Recv::Data(Arc::new(params))), at);
+    let all = b.let_in(vec![("_".into(), said)], next, at);
+    let root = b.abs("x", None, all, at);
+    closed(b, root)
+}

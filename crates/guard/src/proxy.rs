@@ -1,0 +1,1057 @@
+//! The guard between a client and a server of the Model Context Protocol: what each of them says, and what
+//! is passed on.
+//!
+//! Messages are passed on as they are, in their order. Calls of tools, lists of tools, and whatever carries
+//! text into the conversation or out of it are looked at. It is a machine without input and output: messages
+//! go in, [`Action`]s come out.
+//!
+//! What a message adds to the conversation, or tells a server, is decided as if it were a call of a tool that
+//! only reads, with the name `mcp:` and the method: a policy can say otherwise under
+//! `[tools."mcp:resources/read"]`.
+
+use crate::decide::{Allowed, Decision, Outcome, Question, Refused, SetRead};
+use crate::message::{self as msg, INTERNAL_ERROR, INVALID_REQUEST, Message, PARSE_ERROR, REFUSED};
+use crate::program::{Param, ToolSpec};
+use crate::session::Session;
+use core_ir::{Data, Name, Stated};
+use diagnostics::{clip, visible};
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::fmt::Write as _;
+
+/// The most requests that are under way in one direction.
+const MAX_PENDING: usize = 1024;
+/// The most tools of a server.
+const MAX_TOOLS: usize = 4096;
+/// The most pages of a list that the guard reads for itself.
+const MAX_PAGES: usize = 100;
+/// The most methods that a client may use beside those of the protocol.
+const MAX_METHODS: usize = 64;
+/// The most questions of the revision without a handshake that may be open.
+const MAX_QUESTIONS: usize = 64;
+/// Characters of an argument in a question.
+const MAX_ARGUMENT_CHARS: usize = 400;
+/// The beginning of the numbers of the guard's own requests.
+const OWN: &str = "entail-guard-";
+/// Key of the guard's own question in a result that asks for input.
+const OWN_INPUT: &str = "entail_guard_approval";
+/// Names of tools that stand for methods begin so.
+const METHOD: &str = "mcp:";
+
+/// The user's approval of a server.
+pub trait Trust {
+    /// Compares a tool as the server describes it now with what was approved.
+    fn tool(&self, tool: &Value) -> Approval;
+
+    /// The label that a result states of itself in `_meta.ifc`.
+    fn stated(&self, ifc: &Value) -> Stated;
+}
+
+/// State of a description.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Approval {
+    /// It is as it was approved: it is the user's word.
+    Approved,
+    /// Nothing of its server was approved: it is the server's word.
+    Missing,
+    /// It is not what was approved, for this reason.
+    Changed(String),
+}
+
+/// An action of the driver.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Action {
+    /// Send the message to the client.
+    ToClient(Value),
+    /// Send the message to the server.
+    ToServer(Value),
+    /// Tell whoever keeps the policy.
+    Note(Note),
+}
+
+/// A note for whoever keeps the policy.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Note {
+    /// A call or a message was refused.
+    Refused(Refused),
+    /// It would have been, by a guard that does more than observe.
+    WouldRefuse(Refused),
+    /// A person was asked about a call of the tool.
+    Asked(Name),
+    /// A person would have been asked.
+    WouldAsk(Name),
+    /// A result was not delivered.
+    Withheld(Refused),
+    /// The label of the conversation was raised.
+    Raised {
+        /// The tool whose result raised it.
+        by: Name,
+        /// The label from then on.
+        to: String,
+    },
+    /// A description of the server was left out, for this reason.
+    LeftOut {
+        /// Its name.
+        what: String,
+        /// Why.
+        why: String,
+    },
+    /// A message that can't be passed on.
+    Invalid {
+        /// True if it is the server's.
+        by_server: bool,
+        /// The problem.
+        why: String,
+    },
+    /// The policy doesn't fit the tools of the server: no call is allowed.
+    Policy(String),
+}
+
+impl std::fmt::Display for Note {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Note::Refused(r) => write!(f, "refused: {r}"),
+            Note::WouldRefuse(r) => write!(f, "would refuse: {r}"),
+            Note::Withheld(r) => write!(f, "withheld the result: {r}"),
+            Note::Asked(tool) => write!(f, "asked a person about a call of `{tool}`"),
+            Note::WouldAsk(tool) => write!(f, "would ask a person about a call of `{tool}`"),
+            Note::Raised { by, to } => write!(f, "the conversation is labeled {to} from here on: `{by}`"),
+            Note::LeftOut { what, why } => write!(f, "left out {what}: {why}"),
+            Note::Invalid { by_server, why } => {
+                write!(f, "a message of the {} was not passed on: {why}", who(*by_server))
+            }
+            Note::Policy(why) => write!(f, "the policy does not fit the tools, so no call is allowed: {why}"),
+        }
+    }
+}
+
+fn who(server: bool) -> &'static str {
+    if server { "server" } else { "client" }
+}
+
+impl Note {
+    /// The note as an object.
+    pub fn to_json(&self) -> Value {
+        let refused = |event: &str, r: &Refused| {
+            let mut out = json!({"event": event, "tool": &*r.tool, "message": r.message, "remedy": r.remedy,
+                "label": r.label, "raisedBy": r.raised_by.iter().map(|n| &**n).collect::<Vec<_>>()});
+            if let Some((part, label, bound)) = &r.broke {
+                out["broke"] = json!({"part": part, "label": label, "bound": bound});
+            }
+            out
+        };
+        match self {
+            Note::Refused(r) => refused("refused", r),
+            Note::WouldRefuse(r) => refused("would_refuse", r),
+            Note::Withheld(r) => refused("withheld", r),
+            Note::Asked(tool) => json!({"event": "asked", "tool": &**tool}),
+            Note::WouldAsk(tool) => json!({"event": "would_ask", "tool": &**tool}),
+            Note::Raised { by, to } => json!({"event": "raised", "by": &**by, "label": to}),
+            Note::LeftOut { what, why } => json!({"event": "left_out", "what": what, "message": why}),
+            Note::Invalid { by_server, why } => {
+                json!({"event": "invalid", "of": who(*by_server), "message": why})
+            }
+            Note::Policy(why) => json!({"event": "policy", "message": why}),
+        }
+    }
+}
+
+/// Request of the client that the server has.
+enum Pending {
+    /// A call of a tool.
+    Call(Allowed),
+    /// A request that tells the server something, and whose answer enters the conversation.
+    Method(Allowed),
+    /// A list of descriptions.
+    List(&'static str),
+    /// `initialize`, or what replaces it.
+    Start(String),
+    /// Its answer says nothing.
+    Quiet,
+}
+
+/// Request of the server that the client has.
+enum Asked {
+    /// The answer goes to the server if the label of the conversation allows.
+    Checked(String),
+    /// The answer is the user's own or the client's.
+    Quiet,
+}
+
+/// Request of the guard itself.
+enum Own {
+    /// To the client: may this call be made?
+    Approval(Question, Value),
+    /// To the server: its tools, for calls that came before the client listed them; the page.
+    Tools(usize),
+    /// To the server: a set that arguments are chosen from.
+    Set(SetRead, Value),
+}
+
+/// The guard of one server in one session.
+pub struct Proxy<T> {
+    session: Session,
+    trust: T,
+    observe: bool,
+    client: HashMap<String, Pending>,
+    server: HashMap<String, Asked>,
+    own: BTreeMap<u64, Own>,
+    next_own: u64,
+    /// Tools as they were offered first.
+    tools: BTreeMap<String, Value>,
+    /// Tools that were not offered, with the reason.
+    left_out: BTreeMap<String, String>,
+    /// Tools whose results the server wraps.
+    wrapped: BTreeMap<String, bool>,
+    /// Methods that were offered to the session.
+    methods: Vec<String>,
+    /// Calls that wait for the guard's own list of tools.
+    held: VecDeque<Value>,
+    /// True once the guard has read the list itself.
+    listed: bool,
+    /// True if the client can ask the user, as it said at the beginning.
+    elicits: bool,
+    /// Questions of the revision without a handshake, by their state.
+    questions: BTreeMap<u64, (Question, Value)>,
+    told_policy: bool,
+}
+
+/// Requests of the client whose answer is not shown to a model.
+const QUIET: [&str; 2] = ["ping", "logging/setLevel"];
+/// Requests of the client that tell the server something and whose answer says nothing.
+const TOLD: [&str; 2] = ["resources/subscribe", "resources/unsubscribe"];
+/// Lists of descriptions.
+const LISTS: [&str; 4] = ["tools/list", "prompts/list", "resources/list", "resources/templates/list"];
+/// Requests of the server that the user or the client answers, and not the model.
+const ASIDE: [&str; 3] = ["ping", "roots/list", "elicitation/create"];
+/// Notifications of the server that clients show to the user, or nobody.
+const FOR_THE_USER: [&str; 9] = [
+    "notifications/message",
+    "notifications/progress",
+    "notifications/cancelled",
+    "notifications/resources/updated",
+    "notifications/resources/list_changed",
+    "notifications/tools/list_changed",
+    "notifications/prompts/list_changed",
+    "notifications/elicitation/complete",
+    "notifications/subscriptions/acknowledged",
+];
+
+impl<T: Trust> Proxy<T> {
+    /// A guard of a session that has not begun. One that observes refuses nothing and says what it would
+    /// have refused.
+    pub fn new(session: Session, trust: T, observe: bool) -> Proxy<T> {
+        let mut proxy = Proxy {
+            session,
+            trust,
+            observe,
+            client: HashMap::new(),
+            server: HashMap::new(),
+            own: BTreeMap::new(),
+            next_own: 0,
+            tools: BTreeMap::new(),
+            left_out: BTreeMap::new(),
+            wrapped: BTreeMap::new(),
+            methods: Vec::new(),
+            held: VecDeque::new(),
+            listed: false,
+            elicits: false,
+            questions: BTreeMap::new(),
+            told_policy: false,
+        };
+        // What the policy says of methods that nobody has used yet is no slip for those that are in use.
+        let methods: Vec<String> =
+            proxy.session.named().filter_map(|n| n.strip_prefix(METHOD)).map(String::from).collect();
+        for method in methods {
+            let _ = proxy.method(&method);
+        }
+        proxy
+    }
+
+    /// The session.
+    pub fn session(&self) -> &Session {
+        &self.session
+    }
+
+    /// Takes a line of the client.
+    pub fn from_client(&mut self, line: &str) -> Vec<Action> {
+        let mut out = Vec::new();
+        let message: Value = match serde_json::from_str(line) {
+            Ok(message) => message,
+            Err(e) => {
+                let why = format!("it is no JSON: {e}");
+                out.push(Action::ToClient(msg::error(&Value::Null, PARSE_ERROR, &why)));
+                out.push(Action::Note(Note::Invalid { by_server: false, why }));
+                return out;
+            }
+        };
+        match msg::envelope(&message) {
+            Err(why) => {
+                out.push(Action::ToClient(msg::error(&Value::Null, INVALID_REQUEST, &why)));
+                out.push(Action::Note(Note::Invalid { by_server: false, why }));
+            }
+            Ok(Message::Request { id, method }) => self.request(&id, &method, message, &mut out),
+            Ok(Message::Notification { method }) => self.notification(&method, message, &mut out),
+            Ok(Message::Response { id }) => self.client_answers(&id, message, &mut out),
+        }
+        self.check_policy(&mut out);
+        out
+    }
+
+    /// Takes a line of the server.
+    pub fn from_server(&mut self, line: &str) -> Vec<Action> {
+        let mut out = Vec::new();
+        let message: Value = match serde_json::from_str(line) {
+            Ok(message) => message,
+            Err(e) => {
+                out.push(invalid_of_server(format!("it is no JSON: {e}")));
+                return out;
+            }
+        };
+        match msg::envelope(&message) {
+            Err(why) => out.push(invalid_of_server(why)),
+            Ok(Message::Request { id, method }) => self.server_asks(&id, &method, message, &mut out),
+            Ok(Message::Notification { method }) => self.server_notifies(&method, message, &mut out),
+            Ok(Message::Response { id }) => self.server_answers(&id, message, &mut out),
+        }
+        self.check_policy(&mut out);
+        out
+    }
+
+    /// The server is gone: every request that it has fails.
+    pub fn server_gone(&mut self, how: &str) -> Vec<Action> {
+        let why = format!("the server is gone: {how}");
+        let mut ids: Vec<String> = self.client.drain().map(|(id, _)| id).collect();
+        ids.sort();
+        for own in std::mem::take(&mut self.own).into_values() {
+            match own {
+                Own::Approval(_, request) | Own::Set(_, request) => ids.push(msg::key(&request["id"])),
+                Own::Tools(_) => {}
+            }
+        }
+        ids.extend(self.held.drain(..).map(|request| msg::key(&request["id"])));
+        let answer = |id: String| {
+            // INVARIANT: keys are the text of JSON values.
+            let id = serde_json::from_str(&id).unwrap_or(Value::Null);
+            Action::ToClient(msg::error(&id, INTERNAL_ERROR, &why))
+        };
+        ids.into_iter().map(answer).collect()
+    }
+
+    /// Returns whether nobody waits for the server.
+    pub fn is_idle(&self) -> bool {
+        let waits_for_client = |own: &Own| matches!(own, Own::Approval(..));
+        self.client.is_empty() && self.held.is_empty() && self.own.values().all(waits_for_client)
+    }
+
+    fn check_policy(&mut self, out: &mut Vec<Action>) {
+        if !self.told_policy
+            && let Some(found) = self.session.problems().first()
+        {
+            self.told_policy = true;
+            let help = found.help.first().map_or(String::new(), |h| format!(" ({h})"));
+            out.push(Action::Note(Note::Policy(format!("{}{help}", found.message))));
+        }
+    }
+
+    fn is_under_way(&self, id: &Value) -> bool {
+        let is_held = |request: &Value| request["id"] == *id;
+        self.client.contains_key(&msg::key(id))
+            || self.held.iter().any(is_held)
+            || self.own.values().any(|own| match own {
+                Own::Approval(_, request) | Own::Set(_, request) => is_held(request),
+                Own::Tools(_) => false,
+            })
+    }
+
+    fn request(&mut self, id: &Value, method: &str, message: Value, out: &mut Vec<Action>) {
+        if self.is_under_way(id) {
+            let why = format!("a request with the id {id} is under way");
+            return out.push(Action::ToClient(msg::error(id, INVALID_REQUEST, &why)));
+        }
+        if self.client.len() + self.held.len() + self.own.len() >= MAX_PENDING {
+            let why = format!("more than {MAX_PENDING} requests are under way");
+            return out.push(Action::ToClient(msg::error(id, INVALID_REQUEST, &why)));
+        }
+        let pending = match method {
+            "tools/call" => return self.call(message, out),
+            "initialize" => {
+                self.elicits = msg::elicits(&message["params"]["capabilities"]);
+                Pending::Start(method.into())
+            }
+            "server/discover" => Pending::Start(method.into()),
+            _ if QUIET.contains(&method) => Pending::Quiet,
+            _ => match LISTS.iter().find(|l| **l == method) {
+                Some(list) => Pending::List(list),
+                None => match self.tells(method, &message["params"], out) {
+                    Ok(_) if TOLD.contains(&method) => Pending::Quiet,
+                    Ok(allowed) => Pending::Method(allowed),
+                    Err(refused) => {
+                        let error = msg::error(id, REFUSED, &refused.to_string());
+                        return out.push(Action::ToClient(error));
+                    }
+                },
+            },
+        };
+        self.client.insert(msg::key(id), pending);
+        out.push(Action::ToServer(message));
+    }
+
+    /// Decides about a message that tells a server something, by its method.
+    fn tells(&mut self, method: &str, params: &Value, out: &mut Vec<Action>) -> Result<Allowed, Refused> {
+        let Some(tool) = self.method(method) else {
+            return Err(self.session.refuse(method, "too many methods are in use"));
+        };
+        let args = Data::from_json(params).unwrap_or(Data::Null);
+        // No method asks or reads: it has no set, and approval of one is a refusal.
+        match self.decide(&tool, &args, out) {
+            Decision::Allowed(allowed) => Ok(allowed),
+            Decision::Refused(refused) => {
+                out.push(Action::Note(Note::Refused(refused.clone())));
+                Err(refused)
+            }
+            Decision::Asks(question) => match self.session.unattended(question) {
+                Decision::Refused(refused) => {
+                    out.push(Action::Note(Note::Refused(refused.clone())));
+                    Err(refused)
+                }
+                _ => Err(self.session.refuse(&tool, "a message of the protocol can't be asked about")),
+            },
+            Decision::Reads(read) => match self.session.read(read, Err("not now".into()), None) {
+                Decision::Allowed(allowed) => Ok(allowed),
+                _ => Err(self.session.refuse(&tool, "a message of the protocol has no sets")),
+            },
+        }
+    }
+
+    /// The name under which the session knows a method; `None` if there are too many.
+    fn method(&mut self, method: &str) -> Option<String> {
+        let name = format!("{METHOD}{method}");
+        if !self.methods.iter().any(|m| m == method) {
+            if self.methods.len() >= MAX_METHODS {
+                return None;
+            }
+            self.methods.push(method.into());
+            self.session.offer([ToolSpec { name: name.as_str().into(), params: None, reads: true }]);
+        }
+        Some(name)
+    }
+
+    /// Decides a call; a guard that observes makes it all the same.
+    fn decide(&mut self, tool: &str, args: &Data, out: &mut Vec<Action>) -> Decision {
+        if !self.observe {
+            return self.session.call(tool, args);
+        }
+        let mut probe = self.session.clone();
+        let note = match probe.call(tool, args) {
+            Decision::Refused(refused) => Note::WouldRefuse(refused),
+            Decision::Asks(_) => Note::WouldAsk(tool.into()),
+            made => {
+                self.session = probe;
+                return made;
+            }
+        };
+        out.push(Action::Note(note));
+        self.admitted(tool, args)
+    }
+
+    fn admitted(&mut self, tool: &str, args: &Data) -> Decision {
+        match self.session.admit(tool, args) {
+            Some(allowed) => Decision::Allowed(allowed),
+            // Its arguments are none of its parameters, or the policy can't be used: the label of its result
+            // is not known, and counts as that of a tool of which nothing is.
+            None => {
+                let unknown = format!("{METHOD}unknown");
+                self.session.offer([ToolSpec { name: unknown.as_str().into(), params: None, reads: true }]);
+                match self.session.admit(&unknown, args) {
+                    Some(allowed) => Decision::Allowed(allowed),
+                    None => Decision::Refused(self.session.refuse(tool, "the policy can't be used")),
+                }
+            }
+        }
+    }
+
+    fn call(&mut self, message: Value, out: &mut Vec<Action>) {
+        let id = message["id"].clone();
+        let Some(tool) = message["params"]["name"].as_str().map(String::from) else {
+            let why = "a call has the `name` of a tool";
+            return out.push(Action::ToClient(msg::error(&id, INVALID_REQUEST, why)));
+        };
+        if tool.starts_with(METHOD) {
+            let why = format!(
+                "there is no tool `{}`: names that begin with `{METHOD}` are those of methods",
+                clip(&tool)
+            );
+            return self.refuse(&message, self.session.refuse(&tool, &why), out);
+        }
+        if message["params"].get("task").is_some_and(|t| !t.is_null()) {
+            let why = "the result of a task would pass unlabeled: call the tool without `task`";
+            return self.refuse(&message, self.session.refuse(&tool, why), out);
+        }
+        // The answer to a question of this guard itself.
+        if let Some(state) = own_number(&message["params"]["requestState"])
+            && let Some((question, asked)) = self.questions.remove(&state)
+        {
+            return self.answered(question, &asked, message, out);
+        }
+        if !self.session.knows(&tool) {
+            if let Some(why) = self.left_out.get(&tool) {
+                let why = format!("`{tool}` is refused: {why}");
+                return self.refuse(&message, self.session.refuse(&tool, &why), out);
+            }
+            if !self.listed {
+                return self.hold(message, out);
+            }
+        }
+        let args = match arguments(&message) {
+            Ok(args) => args,
+            Err(why) => return self.refuse(&message, self.session.refuse(&tool, &why), out),
+        };
+        // Answers of the client's model that go along, in the revision without a handshake.
+        let inputs = &message["params"]["inputResponses"];
+        if !inputs.is_null()
+            && let Err(refused) = self.tells("sampling/createMessage", &inputs.clone(), out)
+        {
+            return self.reply_refused(&message, &refused, out);
+        }
+        let decision = self.decide(&tool, &args, out);
+        self.decided(decision, message, out);
+    }
+
+    fn decided(&mut self, decision: Decision, message: Value, out: &mut Vec<Action>) {
+        match decision {
+            Decision::Allowed(allowed) => {
+                self.client.insert(msg::key(&message["id"]), Pending::Call(allowed));
+                out.push(Action::ToServer(message));
+            }
+            Decision::Refused(refused) => self.refuse(&message, refused, out),
+            Decision::Reads(read) => {
+                let mut params = json!({"name": &**read.set(), "arguments": {}});
+                if let Some(meta) = msg::own_meta(&message) {
+                    params["_meta"] = meta;
+                }
+                self.ask(Own::Set(read, message), "tools/call", params, out);
+            }
+            Decision::Asks(question) => self.question(question, message, out),
+        }
+    }
+
+    /// Sends a request of the guard's own.
+    fn ask(&mut self, own: Own, method: &str, params: Value, out: &mut Vec<Action>) {
+        self.next_own += 1;
+        let request = msg::request(&format!("{OWN}{}", self.next_own), method, params);
+        out.push(match own {
+            Own::Approval(..) => Action::ToClient(request),
+            Own::Tools(_) | Own::Set(..) => Action::ToServer(request),
+        });
+        self.own.insert(self.next_own, own);
+    }
+
+    fn question(&mut self, question: Question, message: Value, out: &mut Vec<Action>) {
+        let tool = question.tool().clone();
+        let form = json!({
+            "message": described(&question),
+            "requestedSchema": {"type": "object", "required": ["approve"], "properties": {
+                "approve": {"type": "boolean", "title": "Make this call", "description": "Leave it off to refuse the call."}
+            }},
+        });
+        let is_stateless = msg::is_stateless(&message);
+        if is_stateless && msg::elicits(msg::capabilities(&message)) {
+            self.next_own += 1;
+            let state = format!("{OWN}{}", self.next_own);
+            let result = json!({"resultType": "input_required", "requestState": state,
+                "inputRequests": {OWN_INPUT: {"method": "elicitation/create", "params": form}}});
+            let answer = json!({"jsonrpc": "2.0", "id": message["id"], "result": result});
+            // Whoever has not answered for so long has given up.
+            if self.questions.len() >= MAX_QUESTIONS {
+                self.questions.pop_first();
+            }
+            self.questions.insert(self.next_own, (question, message));
+            out.push(Action::Note(Note::Asked(tool)));
+            return out.push(Action::ToClient(answer));
+        }
+        if !is_stateless && self.elicits {
+            out.push(Action::Note(Note::Asked(tool)));
+            return self.ask(Own::Approval(question, message), "elicitation/create", form, out);
+        }
+        let decision = self.session.unattended(question);
+        self.decided(decision, message, out);
+    }
+
+    /// The call comes again with the user's answer.
+    fn answered(&mut self, question: Question, asked: &Value, message: Value, out: &mut Vec<Action>) {
+        let same = |field: &str| asked["params"].get(field) == message["params"].get(field);
+        let answer = match same("name") && same("arguments") {
+            true => approval(Some(&message["params"]["inputResponses"][OWN_INPUT])),
+            false => Err("it is not the call that was asked about".into()),
+        };
+        let decision = self.session.answer(question, answer);
+        // The server did not ask.
+        let mut message = message;
+        if let Some(params) = message["params"].as_object_mut() {
+            params.remove("inputResponses");
+            params.remove("requestState");
+        }
+        self.decided(decision, message, out);
+    }
+
+    fn refuse(&mut self, message: &Value, refused: Refused, out: &mut Vec<Action>) {
+        out.push(Action::Note(Note::Refused(refused.clone())));
+        self.reply_refused(message, &refused, out);
+    }
+
+    fn reply_refused(&self, message: &Value, refused: &Refused, out: &mut Vec<Action>) {
+        let text = format!("entail guard refused this call: {refused}");
+        let error = msg::tool_error(&message["id"], &text, msg::is_stateless(message));
+        out.push(Action::ToClient(error));
+    }
+
+    /// Keeps a call until the guard knows the tools.
+    fn hold(&mut self, message: Value, out: &mut Vec<Action>) {
+        let is_first = self.held.is_empty();
+        let meta = msg::own_meta(&message);
+        self.held.push_back(message);
+        if is_first {
+            let params = meta.map_or(json!({}), |meta| json!({"_meta": meta}));
+            self.ask(Own::Tools(0), "tools/list", params, out);
+        }
+    }
+
+    fn notification(&mut self, method: &str, message: Value, out: &mut Vec<Action>) {
+        if method == "notifications/cancelled" {
+            let id = message["params"]["requestId"].clone();
+            self.client.remove(&msg::key(&id));
+            if let Some(at) = self.held.iter().position(|request| request["id"] == id) {
+                self.held.remove(at);
+                return;
+            }
+            let own = self.own.iter().find(|(_, own)| match own {
+                Own::Approval(_, request) | Own::Set(_, request) => request["id"] == id,
+                Own::Tools(_) => false,
+            });
+            if let Some(number) = own.map(|(number, _)| *number) {
+                let canceled = json!({"jsonrpc": "2.0", "method": method,
+                    "params": {"requestId": format!("{OWN}{number}"), "reason": "the call was canceled"}});
+                match self.own.remove(&number) {
+                    Some(Own::Approval(..)) => out.push(Action::ToClient(canceled)),
+                    _ => out.push(Action::ToServer(canceled)),
+                }
+                return;
+            }
+        } else if !method.starts_with("notifications/") {
+            // A server might do what a request without a number asks for.
+            let why = format!("`{}` is no notification", clip(method));
+            return out.push(Action::Note(Note::Invalid { by_server: false, why }));
+        } else if !matches!(
+            method,
+            "notifications/initialized" | "notifications/progress" | "notifications/roots/list_changed"
+        ) && self.tells(method, &message["params"].clone(), out).is_err()
+        {
+            return;
+        }
+        out.push(Action::ToServer(message));
+    }
+
+    fn client_answers(&mut self, id: &Value, message: Value, out: &mut Vec<Action>) {
+        if let Some(number) = own_number(id)
+            && matches!(self.own.get(&number), Some(Own::Approval(..)))
+        {
+            if let Some(Own::Approval(question, request)) = self.own.remove(&number) {
+                let decision = match message.get("error") {
+                    Some(_) => self.session.unattended(question),
+                    None => self.session.answer(question, approval(message.get("result"))),
+                };
+                self.decided(decision, request, out);
+            }
+            return;
+        }
+        match self.server.remove(&msg::key(id)) {
+            None => out.push(Action::Note(Note::Invalid {
+                by_server: false,
+                why: format!("it answers the request {}, which is not open", clip(&id.to_string())),
+            })),
+            Some(Asked::Quiet) => out.push(Action::ToServer(message)),
+            Some(Asked::Checked(method)) => {
+                match self.tells(&method, &message.get("result").cloned().unwrap_or(Value::Null), out) {
+                    Ok(_) => out.push(Action::ToServer(message)),
+                    Err(refused) => {
+                        out.push(Action::ToServer(msg::error(id, REFUSED, &refused.message)));
+                    }
+                }
+            }
+        }
+    }
+
+    fn server_asks(&mut self, id: &Value, method: &str, message: Value, out: &mut Vec<Action>) {
+        let key = msg::key(id);
+        let wrong = if self.server.contains_key(&key) || own_number(id).is_some() {
+            Some(format!("a request with the id {} is under way", clip(&id.to_string())))
+        } else if self.server.len() >= MAX_PENDING {
+            Some(format!("more than {MAX_PENDING} requests are under way"))
+        } else {
+            None
+        };
+        if let Some(why) = wrong {
+            out.push(Action::ToServer(msg::error(id, INVALID_REQUEST, &why)));
+            return out.push(invalid_of_server(why));
+        }
+        let asked = match ASIDE.contains(&method) && !self.session.is_named(&format!("{METHOD}{method}")) {
+            true => Asked::Quiet,
+            false => {
+                if let Err(why) = self.enters(method, &message["params"], out) {
+                    return out.push(Action::ToServer(msg::error(id, REFUSED, &why)));
+                }
+                Asked::Checked(method.into())
+            }
+        };
+        self.server.insert(key, asked);
+        out.push(Action::ToClient(message));
+    }
+
+    fn server_notifies(&mut self, method: &str, message: Value, out: &mut Vec<Action>) {
+        if method == "notifications/cancelled" {
+            self.server.remove(&msg::key(&message["params"]["requestId"]));
+        }
+        let is_aside = FOR_THE_USER.contains(&method) && !self.session.is_named(&format!("{METHOD}{method}"));
+        if !is_aside && self.enters(method, &message["params"], out).is_err() {
+            return;
+        }
+        out.push(Action::ToClient(message));
+    }
+
+    /// A message of the server enters the conversation unasked, or is withheld.
+    fn enters(&mut self, method: &str, content: &Value, out: &mut Vec<Action>) -> Result<(), String> {
+        let Some(tool) = self.method(method) else { return Err("too many methods are in use".into()) };
+        let Some(allowed) = self.session.admit(&tool, &Data::Null) else {
+            return Err("the policy can't be used".into());
+        };
+        let data = Data::from_json(content).map_err(|e| e.to_string());
+        match self.finish(allowed, data, None, out) {
+            Outcome::Delivered => Ok(()),
+            Outcome::Withheld(refused) => Err(refused.message),
+        }
+    }
+
+    /// Takes note of a result before the client gets it.
+    fn finish(
+        &mut self,
+        allowed: Allowed,
+        data: Result<Data, String>,
+        stated: Option<Stated>,
+        out: &mut Vec<Action>,
+    ) -> Outcome {
+        let before = self.session.label();
+        let by = allowed.tool().clone();
+        let stated = stated.map(|s| self.session.stated(&s));
+        let outcome = self.session.finish(allowed, data, stated);
+        let to = self.session.label();
+        if before != to {
+            out.push(Action::Note(Note::Raised { by, to }));
+        }
+        match outcome {
+            Outcome::Withheld(refused) if self.observe => {
+                out.push(Action::Note(Note::WouldRefuse(refused)));
+                Outcome::Delivered
+            }
+            Outcome::Withheld(refused) => {
+                out.push(Action::Note(Note::Withheld(refused.clone())));
+                Outcome::Withheld(refused)
+            }
+            Outcome::Delivered => Outcome::Delivered,
+        }
+    }
+
+    /// The label that a result states, and whether its parts have their labels.
+    fn read(&self, tool: &str, result: &Value) -> (Result<Data, String>, Option<Stated>) {
+        let read = msg::read_result(result, self.wrapped.get(tool).copied().unwrap_or(false));
+        let stated = result["_meta"].get("ifc").map(|ifc| self.trust.stated(ifc));
+        let data = match read.data {
+            // A failure has the labels of all parts, and so has what is none of them.
+            Ok(data) if read.is_whole || !self.session.has_parts(tool) => Ok(data),
+            Ok(_) => Err("there is more in it than its parts".into()),
+            Err(why) => Err(why),
+        };
+        (data, stated)
+    }
+
+    fn server_answers(&mut self, id: &Value, mut message: Value, out: &mut Vec<Action>) {
+        if let Some(number) = own_number(id) {
+            return self.own_answer(number, &message, out);
+        }
+        let Some(pending) = self.client.remove(&msg::key(id)) else {
+            let why = format!("it answers the request {}, which is not open", clip(&id.to_string()));
+            return out.push(invalid_of_server(why));
+        };
+        let failed = message.get("error").map(|e| e.to_string());
+        match pending {
+            Pending::Quiet => match failed {
+                None => message["result"] = quiet(&message["result"]),
+                Some(_) => {
+                    if let Err(why) = self.enters("error", &message["error"].clone(), out) {
+                        message = msg::error(id, REFUSED, &why);
+                    }
+                }
+            },
+            Pending::Start(method) => self.started(&method, &mut message, out),
+            Pending::List(method) => match failed {
+                None => self.list(method, &mut message["result"], out),
+                Some(_) => {
+                    if let Err(why) = self.enters(method, &message["error"].clone(), out) {
+                        message = msg::error(id, REFUSED, &why);
+                    }
+                }
+            },
+            Pending::Call(allowed) | Pending::Method(allowed) => {
+                let tool = allowed.tool().to_string();
+                let (data, stated) = match failed {
+                    Some(error) => (Err(error), None),
+                    None if tool.starts_with(METHOD) => {
+                        let stated = message["result"]["_meta"].get("ifc").map(|ifc| self.trust.stated(ifc));
+                        (Data::from_json(&message["result"]).map_err(|e| e.to_string()), stated)
+                    }
+                    None => self.read(&tool, &message["result"]),
+                };
+                if let Outcome::Withheld(refused) = self.finish(allowed, data, stated, out) {
+                    let text = format!("entail guard withheld the result: {refused}");
+                    message = match tool.starts_with(METHOD) {
+                        true => msg::error(id, REFUSED, &text),
+                        false => msg::tool_error(id, &text, message["result"].get("resultType").is_some()),
+                    };
+                }
+            }
+        }
+        out.push(Action::ToClient(message));
+    }
+
+    fn own_answer(&mut self, number: u64, message: &Value, out: &mut Vec<Action>) {
+        match self.own.remove(&number) {
+            Some(Own::Tools(page)) => self.own_tools(page, message, out),
+            Some(Own::Set(read, request)) => {
+                let set = read.set().to_string();
+                let (data, stated) = match message.get("error") {
+                    Some(error) => (Err(error.to_string()), None),
+                    None => self.read(&set, &message["result"]),
+                };
+                let stated = stated.map(|s| self.session.stated(&s));
+                let decision = self.session.read(read, data, stated);
+                self.decided(decision, request, out);
+            }
+            // Only the client answers those.
+            Some(own @ Own::Approval(..)) => {
+                self.own.insert(number, own);
+                out.push(invalid_of_server("it answers a question to the client".into()));
+            }
+            None => out.push(invalid_of_server("it answers a request that is not open".into())),
+        }
+    }
+
+    /// A page of the tools that the guard asked for itself.
+    fn own_tools(&mut self, page: usize, message: &Value, out: &mut Vec<Action>) {
+        let mut result = message.get("result").cloned().unwrap_or(Value::Null);
+        self.declare(&mut result, out);
+        let cursor = result["nextCursor"].as_str().map(String::from);
+        if let Some(cursor) = cursor.filter(|_| page + 1 < MAX_PAGES) {
+            let mut params = json!({"cursor": cursor});
+            if let Some(meta) = self.held.front().and_then(msg::own_meta) {
+                params["_meta"] = meta;
+            }
+            return self.ask(Own::Tools(page + 1), "tools/list", params, out);
+        }
+        self.listed = true;
+        for message in std::mem::take(&mut self.held) {
+            self.call(message, out);
+        }
+    }
+
+    /// Takes note of the tools of a list, and leaves out those that must not be used. Says whether all of
+    /// their descriptions were approved.
+    fn declare(&mut self, result: &mut Value, out: &mut Vec<Action>) -> bool {
+        let Some(tools) = result.get_mut("tools").and_then(Value::as_array_mut) else { return false };
+        let (mut approved, mut specs) = (true, Vec::new());
+        let mut kept = Vec::with_capacity(tools.len());
+        for mut tool in std::mem::take(tools) {
+            let Some(name) = tool["name"].as_str().map(String::from) else {
+                out.push(left_out("a tool", "it has no name"));
+                continue;
+            };
+            let trusted = match self.tools.get(&name) {
+                Some(first) if *first == tool => self.trust.tool(&tool),
+                Some(_) => Approval::Changed("its description has changed since the session began".into()),
+                None if self.tools.len() >= MAX_TOOLS => {
+                    Approval::Changed(format!("the server has more than {MAX_TOOLS} tools"))
+                }
+                None if name.starts_with(METHOD) => {
+                    Approval::Changed(format!("names that begin with `{METHOD}` are those of methods"))
+                }
+                None => self.trust.tool(&tool),
+            };
+            match trusted {
+                Approval::Changed(why) if !self.observe => {
+                    out.push(left_out(&format!("the tool `{}`", clip(&name)), &why));
+                    self.session.withdraw(&name);
+                    if self.left_out.len() < MAX_TOOLS {
+                        self.left_out.insert(name, why);
+                    }
+                    continue;
+                }
+                Approval::Changed(why) => {
+                    out.push(left_out(&format!("(only observing) the tool `{}`", clip(&name)), &why));
+                    approved = false;
+                }
+                Approval::Missing => approved = false,
+                Approval::Approved => {
+                    self.tools.entry(name.clone()).or_insert_with(|| tool.clone());
+                    approved_alone(&mut tool);
+                }
+            }
+            if !self.left_out.contains_key(&name) {
+                self.wrapped.insert(name.clone(), is_wrapped(&tool));
+                specs.push(spec(&name, &tool));
+                self.tools.entry(name).or_insert_with(|| tool.clone());
+                kept.push(tool);
+            }
+        }
+        *tools = kept;
+        self.session.offer(specs);
+        approved
+    }
+
+    /// A list of descriptions, on its way to the client: text of the server, unless the user has approved it.
+    fn list(&mut self, method: &'static str, result: &mut Value, out: &mut Vec<Action>) {
+        let is_approved = match method {
+            "tools/list" => self.declare(result, out),
+            _ => {
+                let says_nothing = |value: &Value| value.as_array().is_some_and(Vec::is_empty);
+                let is_empty = result.as_object().is_some_and(|fields| fields.values().all(says_nothing));
+                is_empty || self.trust.tool(&described_as_tool(method, result)) == Approval::Approved
+            }
+        };
+        if is_approved {
+            // What was approved is all that is in it.
+            if let Some(fields) = result.as_object_mut() {
+                fields.remove("_meta");
+            }
+        } else if let Err(why) = self.enters(method, &result.clone(), out) {
+            out.push(left_out(&format!("what `{method}` lists"), &why));
+            if let Some(fields) = result.as_object_mut() {
+                fields.values_mut().filter_map(Value::as_array_mut).for_each(Vec::clear);
+            }
+        }
+    }
+
+    /// The answer to `initialize` or `server/discover`.
+    fn started(&mut self, method: &str, message: &mut Value, out: &mut Vec<Action>) {
+        let Some(result) = message.get_mut("result").and_then(Value::as_object_mut) else { return };
+        if let Some(capabilities) = result.get_mut("capabilities").and_then(Value::as_object_mut)
+            && capabilities.remove("tasks").is_some()
+        {
+            out.push(left_out("the capability `tasks`", "results of tasks would pass unlabeled"));
+        }
+        let Some(text) = result.get("instructions").filter(|t| !t.is_null()).cloned() else { return };
+        match self.trust.tool(&described_as_tool("initialize", &text)) {
+            Approval::Approved => {}
+            Approval::Changed(why) if !self.observe => {
+                result.remove("instructions");
+                out.push(left_out("the server's instructions", &why));
+            }
+            Approval::Missing | Approval::Changed(_) => {
+                if self.enters(method, &text, out).is_err()
+                    && let Some(result) = message.get_mut("result").and_then(Value::as_object_mut)
+                {
+                    result.remove("instructions");
+                }
+            }
+        }
+    }
+}
+
+/// The answer without its contents.
+fn quiet(result: &Value) -> Value {
+    match result["resultType"].as_str() {
+        Some("complete") => json!({"resultType": "complete"}),
+        _ => json!({}),
+    }
+}
+
+fn invalid_of_server(why: String) -> Action {
+    Action::Note(Note::Invalid { by_server: true, why })
+}
+
+fn left_out(what: &str, why: &str) -> Action {
+    Action::Note(Note::LeftOut { what: what.into(), why: why.into() })
+}
+
+/// The number of a request of the guard's own.
+fn own_number(id: &Value) -> Option<u64> {
+    id.as_str()?.strip_prefix(OWN)?.parse().ok()
+}
+
+/// The text of a server under a method, as a tool that can be approved.
+pub fn described_as_tool(method: &str, said: &Value) -> Value {
+    let text = said.as_str().map_or_else(|| said.to_string(), String::from);
+    json!({"name": format!("{METHOD}{method}"), "description": text, "inputSchema": {}})
+}
+
+/// The user's answer to a form.
+fn approval(result: Option<&Value>) -> Result<(), String> {
+    let Some(result) = result else { return Err("nobody answered".into()) };
+    match (result["action"].as_str(), &result["content"]["approve"]) {
+        (Some("accept"), Value::Bool(true)) => Ok(()),
+        (Some("accept"), _) => Err("the user refused it".into()),
+        (Some("decline"), _) => Err("the user declined".into()),
+        (Some("cancel"), _) => Err("the user gave no answer".into()),
+        _ => Err("nobody answered".into()),
+    }
+}
+
+/// A question for people. It controls no terminal.
+fn described(question: &Question) -> String {
+    let mut text = format!("May `{}` be called?", visible(question.tool(), MAX_ARGUMENT_CHARS));
+    for (name, value, label) in question.args() {
+        let value = visible(&value.to_json().to_string(), MAX_ARGUMENT_CHARS);
+        let label = if label == "[]" { String::new() } else { format!("  (label {label})") };
+        // Writing to a string cannot fail.
+        let _ = write!(text, "\n  {} = {value}{label}", visible(name, MAX_ARGUMENT_CHARS));
+    }
+    text
+}
+
+/// The arguments of a call.
+fn arguments(message: &Value) -> Result<Data, String> {
+    match message["params"].get("arguments") {
+        None | Some(Value::Null) => Ok(Data::record([])),
+        Some(args @ Value::Object(_)) => Data::from_json(args).map_err(|e| e.to_string()),
+        Some(_) => Err("the `arguments` of a call are an object".into()),
+    }
+}
+
+/// The parameters of a tool, as far as its schema names them.
+fn spec(name: &str, tool: &Value) -> ToolSpec {
+    let schema = &tool["inputSchema"];
+    let params = schema["properties"].as_object().map(|properties| {
+        let required = schema["required"].as_array().map_or(&[][..], Vec::as_slice);
+        let param = |n: &String| Param {
+            name: n.as_str().into(),
+            optional: !required.iter().any(|r| r.as_str() == Some(n)),
+        };
+        properties.keys().map(param).collect()
+    });
+    ToolSpec { name: name.into(), params, reads: false }
+}
+
+/// True if the server wraps the tool's results as `{"result": …}`.
+fn is_wrapped(tool: &Value) -> bool {
+    let properties = tool["outputSchema"]["properties"].as_object();
+    properties.is_some_and(|p| p.len() == 1 && p.contains_key("result"))
+}
+
+/// Leaves of an approved tool what was approved: its name, description and schemas.
+fn approved_alone(tool: &mut Value) {
+    let Some(fields) = tool.as_object_mut() else { return };
+    for name in ["title", "icons", "_meta"] {
+        fields.remove(name);
+    }
+    if let Some(annotations) = fields.get_mut("annotations").and_then(Value::as_object_mut) {
+        annotations.retain(|_, value| value.is_boolean());
+    }
+}

@@ -1,0 +1,490 @@
+//! The session: the label of the conversation, its tools, and what was asked of it.
+
+use crate::decide::{
+    self, Allowed, Decision, Outcome, Question, Refused, SetAnswer, SetRead, Start, Turn, Waiting,
+};
+use crate::program::{Programs, ToolSpec};
+use core_ir::{Code, Data, Label, LabelSpec, Lattice, Name, Stated};
+use diagnostics::{Diagnostic, FileId, Span, clip};
+use machine::{Call, Config, ErrorCode, Failure, Machine, Output, Part, Refusal, Response};
+use policy::Policy;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Steps of one turn. A call of a few hundred bytes takes about 20, a text one for each 16 bytes; the rest is
+/// for functions of a policy.
+const FUEL: u64 = 20_000_000;
+
+/// The longest text of a result, and the most parts of one.
+const MAX_TEXT: usize = 64 << 20;
+
+/// The most raises of the label that are told.
+const MAX_RAISED: usize = 16;
+
+/// Name of the client's model for `[models]` if it has none.
+const MODEL: &str = "";
+
+/// Options of a session.
+#[derive(Clone, Debug, Default)]
+pub struct SessionOptions {
+    /// Name of the client's model, for its clearance; without it the clearance of `"*"` holds.
+    pub model: Option<Name>,
+}
+
+/// A raise of the label of the conversation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Raised {
+    /// Tool whose result it was.
+    pub by: Name,
+    /// The label from then on, as it is written.
+    pub to: String,
+}
+
+/// One conversation of an assistant with its tools. A copy goes on by itself.
+#[derive(Clone)]
+pub struct Session {
+    policy: Arc<Policy>,
+    model: Name,
+    tools: Vec<ToolSpec>,
+    programs: Result<Programs, Vec<Diagnostic>>,
+    lattice: Lattice,
+    label: Label,
+    raised: Vec<Raised>,
+    /// Calls that untrusted data decided, of tools that limit their number.
+    counted: Vec<(Name, u64)>,
+    sets: BTreeMap<Name, SetAnswer>,
+    /// The configuration of the next turn, while the label and the counts stay.
+    config: Option<Arc<Config>>,
+}
+
+impl std::fmt::Debug for Session {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Session")
+            .field("label", &self.label())
+            .field("tools", &self.tools)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Session {
+    /// A session that has read nothing, with a policy and without tools.
+    pub fn new(policy: Arc<Policy>, options: &SessionOptions) -> Session {
+        let mut session = Session {
+            lattice: Lattice::with_principals(policy.lattice, &policy.principals),
+            model: options.model.clone().unwrap_or_else(|| MODEL.into()),
+            policy,
+            tools: Vec::new(),
+            programs: Err(Vec::new()),
+            label: Label::BOTTOM,
+            raised: Vec::new(),
+            counted: Vec::new(),
+            sets: BTreeMap::new(),
+            config: None,
+        };
+        session.build();
+        session
+    }
+
+    /// Adds tools, or replaces those of the same names.
+    pub fn offer(&mut self, tools: impl IntoIterator<Item = ToolSpec>) {
+        let mut changed = false;
+        for tool in tools {
+            match self.tools.iter_mut().find(|t| t.name == tool.name) {
+                Some(known) if *known == tool => {}
+                Some(known) => (*known, changed) = (tool, true),
+                None => {
+                    self.tools.push(tool);
+                    changed = true;
+                }
+            }
+        }
+        if changed {
+            self.build();
+        }
+    }
+
+    /// Returns whether a tool of the name was offered.
+    pub fn knows(&self, tool: &str) -> bool {
+        self.tools.iter().any(|t| *t.name == *tool)
+    }
+
+    /// Problems of the policy with the tools that were offered. While there is one, no call is allowed.
+    pub fn problems(&self) -> &[Diagnostic] {
+        self.programs.as_ref().err().map_or(&[], Vec::as_slice)
+    }
+
+    /// The label of the conversation, as it is written.
+    pub fn label(&self) -> String {
+        self.lattice.show(self.label)
+    }
+
+    /// The raises of the label, the first first: the first few.
+    pub fn raised(&self) -> &[Raised] {
+        &self.raised
+    }
+
+    /// Decides a call, as if the model's reply were this call.
+    pub fn call(&mut self, tool: &str, args: &Data) -> Decision {
+        match &self.programs {
+            Ok(programs) => {
+                let code = programs.checked.clone();
+                self.turn(&code, tool, args)
+            }
+            Err(found) => {
+                let why = found.first().map_or("it can't be read", |d| &d.message);
+                let message = format!("the policy does not fit the tools: {why}");
+                Decision::Refused(self.refused(tool.into(), message, "Correct the policy".into(), None))
+            }
+        }
+    }
+
+    /// A call that was made although nothing decided about it: of a session that only observes, or a message
+    /// that a server sent unasked. Its result has the label that the policy says.
+    pub fn admit(&mut self, tool: &str, args: &Data) -> Option<Allowed> {
+        let code = self.programs.as_ref().ok()?.open.clone();
+        match self.turn(&code, tool, args) {
+            Decision::Allowed(allowed) => Some(allowed),
+            _ => None,
+        }
+    }
+
+    /// Takes note of the result of a call before the client gets it, or of the message of its failure;
+    /// `stated` is the label that the result itself states. The label of the conversation is raised.
+    pub fn finish(
+        &mut self,
+        call: Allowed,
+        result: Result<Data, String>,
+        stated: Option<LabelSpec>,
+    ) -> Outcome {
+        let response = match stated {
+            Some(label) => Response::LabeledTool(result, label),
+            None => Response::Tool(result),
+        };
+        let (mut machine, Start { tool, .. }) = call.turn.handle(response);
+        match run(&mut machine) {
+            Output::Done(Ok(_)) => {
+                let label = machine.conversation().0;
+                self.raise(&machine, label, &tool);
+            }
+            Output::Done(Err(failure)) => {
+                self.raise(&machine, failure.label, &tool);
+                // The server's own error is a result like any other. Of another one nothing is known but its
+                // label.
+                if failure.code != ErrorCode::Tool {
+                    return Outcome::Withheld(self.failed(&machine, tool, &failure));
+                }
+            }
+            Output::Request(..) | Output::Working | Output::Waiting => {
+                let message = format!("the result of `{tool}` could not be labeled");
+                let top = self.lattice.top();
+                self.label = self.lattice.join(self.label, top);
+                self.config = None;
+                return Outcome::Withheld(self.refused(tool, message, String::new(), None));
+            }
+        }
+        match self.shown(&tool) {
+            Ok(()) => Outcome::Delivered,
+            Err(refused) => Outcome::Withheld(refused),
+        }
+    }
+
+    /// Takes the answer of a person to a question: approval, or the reason against it.
+    pub fn answer(&mut self, question: Question, answer: Result<(), String>) -> Decision {
+        let turn = question.turn;
+        if turn.start.config.counted == self.counted {
+            let (machine, start) = turn.handle(Response::Approve(answer));
+            return self.decided(machine, start);
+        }
+        // Calls that were made meanwhile count: the turn is taken again, with the label of its time.
+        let start = turn.start;
+        let config = Config { counted: self.counted.clone(), ..Config::clone(&start.config) };
+        match self.begin(Start { config: config.into(), ..start }) {
+            Decision::Asks(question) => {
+                let (machine, start) = question.turn.handle(Response::Approve(answer));
+                self.decided(machine, start)
+            }
+            decision => decision,
+        }
+    }
+
+    /// Nobody is there to be asked.
+    pub fn unattended(&mut self, question: Question) -> Decision {
+        let (machine, start) = question.turn.handle(Response::Unattended);
+        self.decided(machine, start)
+    }
+
+    /// Takes the result of a set, which stays the same for the whole session.
+    pub fn read(
+        &mut self,
+        read: SetRead,
+        result: Result<Data, String>,
+        stated: Option<LabelSpec>,
+    ) -> Decision {
+        let label = stated.unwrap_or(LabelSpec::BOTTOM);
+        self.sets.entry(read.set.clone()).or_insert(SetAnswer { result, label });
+        // From the beginning: other calls may have been decided meanwhile.
+        let start = read.turn.start;
+        let config = Config { counted: self.counted.clone(), ..Config::clone(&start.config) };
+        self.begin(Start { config: config.into(), ..start })
+    }
+
+    fn set(&self, name: &Name) -> Response {
+        match self.sets.get(name) {
+            Some(answer) => Response::LabeledTool(answer.result.clone(), answer.label.clone()),
+            None => Response::Tool(Err("it was not read".into())),
+        }
+    }
+
+    fn build(&mut self) {
+        let at = Span { file: FileId(0), start: 0, end: 0 };
+        self.programs = Programs::new(&self.tools, &self.policy, &self.model, at);
+    }
+
+    /// The configuration of a turn: the policy's, with the conversation so far as the input.
+    fn config(&mut self) -> Arc<Config> {
+        if let Some(config) = &self.config {
+            return config.clone();
+        }
+        let policy = &self.policy;
+        let mut config = Config {
+            lattice: policy.lattice,
+            principals: policy.principals.clone(),
+            clearance: policy.clearance.clone(),
+            clearances: policy.clearances.clone(),
+            fuel: FUEL,
+            max_text: MAX_TEXT,
+            // Nothing is known of the request of the user. The call itself must not count as one.
+            request: Some("".into()),
+            input: LabelSpec::Exact(self.lattice.data_of(self.label)),
+            counted: self.counted.clone(),
+            ..Config::default()
+        };
+        // Whoever is shown results is the client's model: both clearances hold for it.
+        if policy.output != LabelSpec::TOP {
+            if !config.clearances.iter().any(|(n, _)| *n == self.model) {
+                config.clearances.push((self.model.clone(), policy.clearance.clone()));
+            }
+            config.clearances.push((self.model.clone(), policy.output.clone()));
+        }
+        let config = Arc::new(config);
+        self.config = Some(config.clone());
+        config
+    }
+
+    fn turn(&mut self, code: &Arc<Code>, tool: &str, args: &Data) -> Decision {
+        let Some(spec) = self.tools.iter().find(|t| *t.name == *tool) else {
+            let message = format!("there is no tool `{}`", clip(tool));
+            return Decision::Refused(self.refused(tool.into(), message, String::new(), None));
+        };
+        let name = spec.name.clone();
+        // An argument that is left out is `null`, so that nothing else can be taken for it.
+        let args = match (&spec.params, args) {
+            (Some(params), Data::Record(fields)) => {
+                let missing = params.iter().filter(|p| args.field(&p.name).is_none());
+                let missing = missing.map(|p| (p.name.clone(), Data::Null));
+                Data::record(fields.iter().cloned().chain(missing))
+            }
+            (Some(params), _) => Data::record(params.iter().map(|p| (p.name.clone(), Data::Null))),
+            (None, _) => Data::record([("input".into(), args.clone())]),
+        };
+        let input = Data::Tag(name.clone(), Arc::new(args));
+        let config = self.config();
+        self.begin(Start { code: code.clone(), input, config, tool: name })
+    }
+
+    fn begin(&mut self, start: Start) -> Decision {
+        let machine = Machine::new(start.code.clone(), Some(start.input.clone()), start.config.clone());
+        self.decided(machine, start)
+    }
+
+    /// Goes on with a turn until it needs something that is not known here.
+    fn decided(&mut self, mut machine: Machine, start: Start) -> Decision {
+        loop {
+            match run(&mut machine) {
+                Output::Request(id, request) => match request.call {
+                    Call::Tool { tool: set, .. } if machine.is_for_set(id) => {
+                        if self.sets.contains_key(&set.name) {
+                            let known = self.set(&set.name);
+                            machine.handle(id, known);
+                            continue;
+                        }
+                        let turn = Turn { machine: Box::new(Waiting { machine, id }), start };
+                        return Decision::Reads(SetRead { turn, set: set.name.clone() });
+                    }
+                    Call::Tool { .. } => {
+                        let turn = Turn { machine: Box::new(Waiting { machine, id }), start };
+                        return self.allowed(turn);
+                    }
+                    Call::Approve { args, labels, .. } => {
+                        let show = |l: &Label| machine.lattice().show(*l);
+                        let args = args.into_iter().zip(&labels[..]).map(|((n, d), l)| (n, d, show(l)));
+                        let args = args.collect();
+                        let turn = Turn { machine: Box::new(Waiting { machine, id }), start };
+                        return Decision::Asks(Question { turn, args });
+                    }
+                    // INVARIANT: the program of a turn asks no model, store or sample.
+                    _ => unreachable!("a request that the program of a turn doesn't make"),
+                },
+                Output::Done(Err(failure)) => {
+                    self.raise(&machine, failure.label, &start.tool);
+                    return Decision::Refused(self.failed(&machine, start.tool, &failure));
+                }
+                // INVARIANT: the program of a turn ends after a call of a tool, and every other request is
+                // answered above.
+                Output::Done(Ok(_)) | Output::Working | Output::Waiting => {
+                    unreachable!("a turn that ends without a call")
+                }
+            }
+        }
+    }
+
+    /// A call that nothing refuses is made if its result, whatever it is, may be shown to the model.
+    fn allowed(&mut self, turn: Turn) -> Decision {
+        if self.everything_is_shown() {
+            self.counted = turn.machine.machine.counted_calls().to_vec();
+            self.config = None;
+            return Decision::Allowed(Allowed { turn });
+        }
+        let (mut machine, Start { tool, .. }) = turn.clone().handle(Response::Tool(Ok(Data::Null)));
+        let label = match run(&mut machine) {
+            Output::Done(Ok(_)) => machine.conversation().0,
+            Output::Done(Err(failure)) => failure.label,
+            _ => Label::BOTTOM,
+        };
+        let at = self.here(&machine, label);
+        let at = self.lattice.join(self.label, at);
+        match self.shown_at(at, &tool) {
+            Ok(()) => {
+                self.counted = turn.machine.machine.counted_calls().to_vec();
+                self.config = None;
+                Decision::Allowed(Allowed { turn })
+            }
+            Err(refused) => Decision::Refused(refused),
+        }
+    }
+
+    fn everything_is_shown(&self) -> bool {
+        let all = [&self.policy.clearance, &self.policy.output];
+        all.into_iter().all(|l| *l == LabelSpec::TOP) && self.policy.clearances.is_empty()
+    }
+
+    /// Refuses a conversation that the model may not be shown: the rule of `recv`.
+    fn shown(&mut self, tool: &Name) -> Result<(), Refused> {
+        if self.everything_is_shown() { Ok(()) } else { self.shown_at(self.label, tool) }
+    }
+
+    fn shown_at(&mut self, label: Label, tool: &Name) -> Result<(), Refused> {
+        let Ok(programs) = &self.programs else { return Ok(()) };
+        let code = programs.shown.clone();
+        let config = self.config();
+        let config =
+            Config { input: LabelSpec::Exact(self.lattice.data_of(label)), ..Config::clone(&config) };
+        let mut machine = Machine::new(code, Some(Data::Null), config);
+        match run(&mut machine) {
+            Output::Done(Err(failure)) => Err(self.failed(&machine, tool.clone(), &failure)),
+            _ => Ok(()),
+        }
+    }
+
+    /// The label of a machine in the lattice of the session.
+    fn here(&mut self, machine: &Machine, label: Label) -> Label {
+        let data = machine.lattice().data_of(label);
+        self.lattice.label_of(&data).unwrap_or_else(|| self.lattice.top())
+    }
+
+    fn raise(&mut self, machine: &Machine, label: Label, by: &Name) {
+        let label = self.here(machine, label);
+        if self.lattice.flows(label, self.label) {
+            return;
+        }
+        self.label = self.lattice.join(self.label, label);
+        self.config = None;
+        if self.raised.len() < MAX_RAISED {
+            self.raised.push(Raised { by: by.clone(), to: self.lattice.show(self.label) });
+        }
+    }
+
+    fn failed(&self, machine: &Machine, tool: Name, failure: &Failure) -> Refused {
+        let refusal = failure.refusal.as_deref();
+        let remedy = match failure.code {
+            ErrorCode::Type | ErrorCode::NoBranch => "Call it with the arguments of its schema".into(),
+            ErrorCode::Budget => "Whoever keeps the policy decides how often it may be called".into(),
+            _ if failure.unattended => "A person must approve it, and this client can't ask one".to_string(),
+            ErrorCode::Tool => "Go on without it".into(),
+            _ => {
+                let of = |r: &Refusal| self.differs(machine, r);
+                let differs = refusal.map_or((false, false), of);
+                decide::remedy(&tool, refusal, differs, self.is_named(&tool))
+            }
+        };
+        let broke = refusal.map(|r| decide::broke(machine, r));
+        let message = match refusal.map(|r| &r.part) {
+            Some(Part::Conversation) => format!("`{tool}`: {}", failure.message),
+            _ => failure.message.clone(),
+        };
+        self.refused(tool, message, remedy, broke)
+    }
+
+    /// Which of integrity and secrecy a refused label breaks.
+    fn differs(&self, machine: &Machine, refusal: &Refusal) -> (bool, bool) {
+        let mut lattice = machine.lattice().clone();
+        let integrity = lattice.reclassify(refusal.label, refusal.bound);
+        let secrecy = lattice.reclassify(refusal.bound, refusal.label);
+        (!lattice.flows(integrity, refusal.bound), !lattice.flows(secrecy, refusal.bound))
+    }
+
+    fn refused(
+        &self,
+        tool: Name,
+        message: String,
+        remedy: String,
+        broke: Option<(String, String, String)>,
+    ) -> Refused {
+        let raised_by = self.raised.iter().map(|r| r.by.clone()).collect();
+        Refused { tool, message, remedy, broke, label: self.label(), raised_by }
+    }
+
+    /// A refusal for a reason that no rule of the machine gives.
+    pub fn refuse(&self, tool: &str, why: &str) -> Refused {
+        self.refused(tool.into(), why.into(), String::new(), None)
+    }
+
+    /// Removes a tool.
+    pub fn withdraw(&mut self, tool: &str) {
+        if self.knows(tool) {
+            self.tools.retain(|t| *t.name != *tool);
+            self.build();
+        }
+    }
+
+    /// Returns whether parts of the tool's results have labels of their own.
+    pub fn has_parts(&self, tool: &str) -> bool {
+        let Ok(programs) = &self.programs else { return false };
+        programs.open.tools.iter().any(|t| *t.name == *tool && !t.parts.is_empty())
+    }
+
+    /// The tools that the policy names.
+    pub fn named(&self) -> impl Iterator<Item = &str> {
+        self.policy.tool_names()
+    }
+
+    /// Returns whether the policy has a table for the tool.
+    pub fn is_named(&self, tool: &str) -> bool {
+        self.named().any(|n| n == tool)
+    }
+
+    /// The label that a result states of itself, in the terms of this session.
+    pub fn stated(&self, stated: &Stated) -> LabelSpec {
+        self.lattice.in_terms(stated)
+    }
+}
+
+/// Works until something is needed.
+fn run(machine: &mut Machine) -> Output {
+    loop {
+        match machine.poll() {
+            Output::Working => {}
+            output => return output,
+        }
+    }
+}
