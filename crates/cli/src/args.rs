@@ -159,6 +159,9 @@ pub enum Command {
     /// Serve as a server of the Model Context Protocol on standard input and output.
     #[cfg(feature = "mcp")]
     Mcp(McpArgs),
+    /// Guard an assistant: stand between it and an MCP server.
+    #[cfg(feature = "mcp")]
+    Guard(GuardArgs),
     /// Approve or deny a call that a run waits for.
     Approve(ApproveArgs),
     /// Show the term of a program in the notation of the literature.
@@ -511,6 +514,38 @@ pub struct McpArgs {
     /// Options of the runs.
     #[command(flatten)]
     pub world: WorldArgs,
+}
+
+/// `entail guard`.
+#[cfg(feature = "mcp")]
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  entail guard --approve -- npx some-mcp-server                  approve what the server says of its tools
+  entail guard --policy policy.toml -- npx some-mcp-server       the command of the server in the client's settings
+  entail guard --policy policy.toml --observe -- npx some-mcp-server   refuse nothing, and say what would be refused")]
+pub struct GuardArgs {
+    /// The policy; without it that of `entail.toml`.
+    #[arg(long, value_name = "FILE")]
+    pub policy: Option<PathBuf>,
+    /// Refuse nothing, and write to standard error what would be refused.
+    #[arg(long)]
+    pub observe: bool,
+    /// Approve the descriptions of the server's tools in `entail.lock`, and end.
+    #[arg(long, conflicts_with_all = ["observe", "policy"])]
+    pub approve: bool,
+    /// Name of the server in `entail.lock`; without it its command.
+    #[arg(long, value_name = "NAME")]
+    pub server: Option<String>,
+    /// Name of the client's model, whose clearance holds; without it that of `"*"`.
+    #[arg(long, value_name = "NAME")]
+    pub model: Option<String>,
+    /// The most bytes of a message.
+    #[arg(long, value_name = "BYTES", default_value_t = 16 << 20)]
+    pub max_message: usize,
+    /// The server: a program and its arguments.
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    pub command: Vec<std::ffi::OsString>,
 }
 
 /// `entail runs`.
@@ -1013,6 +1048,8 @@ mod tests {
         &["eval", "1"],
         &["explain"],
         &["fmt", "p.agent"],
+        #[cfg(feature = "mcp")]
+        &["guard", "--", "server"],
         &["lambda", "p.agent"],
         #[cfg(feature = "frameworks")]
         &["lint", "."],
@@ -1044,6 +1081,12 @@ mod tests {
         }
     }
 
+    /// A command line with options, which stand before a `--`.
+    fn line<'a>(words: &[&'a str], options: &[&'a str]) -> Vec<&'a str> {
+        let end = words.iter().position(|w| *w == "--").unwrap_or(words.len());
+        [&["entail"], &words[..end], options, &words[end..]].concat()
+    }
+
     #[test]
     fn each_command_accepts_its_formats_alone() {
         use clap::CommandFactory;
@@ -1058,7 +1101,7 @@ mod tests {
             for format in Format::value_variants() {
                 let value = format.to_possible_value().unwrap();
                 let option = ["--format", value.get_name()];
-                let parsed = Cli::try_parse_from(["entail"].iter().chain(*words).chain(&option));
+                let parsed = Cli::try_parse_from(line(words, &option));
                 match parsed {
                     Ok(cli) => {
                         assert!(accepted.contains(format), "{words:?} has no format {format:?}");
@@ -1094,10 +1137,7 @@ mod tests {
         }
         for words in COMMANDS.iter().filter(|w| w[0] != "lint") {
             let option = ["--level", "warn"];
-            assert!(
-                Cli::try_parse_from(["entail"].iter().chain(*words).chain(&option)).is_err(),
-                "{words:?}"
-            );
+            assert!(Cli::try_parse_from(line(words, &option)).is_err(), "{words:?}");
         }
     }
 }

@@ -41,6 +41,8 @@ fn runs_programs(command: &Command) -> bool {
     match command {
         #[cfg(feature = "plans")]
         Command::Plan(_) => true,
+        #[cfg(feature = "mcp")]
+        Command::Guard(args) => !args.approve,
         Command::Tools(args) => args.test.is_some(),
         Command::Run(_) | Command::Eval(_) | Command::Test(_) | Command::Trace(_) | Command::Repl(_) => true,
         _ => false,
@@ -86,9 +88,10 @@ pub fn this_program() -> std::io::Result<(std::path::PathBuf, Vec<OsString>)> {
 }
 
 /// Commands with the feature that each needs, and whether this build has it.
-const OPTIONAL_COMMANDS: [(&str, &str, bool); 7] = [
+const OPTIONAL_COMMANDS: [(&str, &str, bool); 8] = [
     ("audit", "frameworks", cfg!(feature = "frameworks")),
     ("convert", "frameworks", cfg!(feature = "frameworks")),
+    ("guard", "mcp", cfg!(feature = "mcp")),
     ("lint", "frameworks", cfg!(feature = "frameworks")),
     ("lsp", "lsp", cfg!(feature = "lsp")),
     ("mcp", "mcp", cfg!(feature = "mcp")),
@@ -131,6 +134,8 @@ fn carry_out(ui: &ui::Ui, command: Command) -> ui::Exit {
         Command::Serve(args) => commands::serve::serve(ui, &args),
         #[cfg(feature = "mcp")]
         Command::Mcp(args) => commands::mcp::mcp(ui, &args),
+        #[cfg(feature = "mcp")]
+        Command::Guard(args) => commands::guard::guard(ui, &args),
         Command::Tools(args) => commands::tools::tools(ui, &args),
         Command::Policy(args) => commands::policy::policy(ui, &args),
         Command::Approve(args) => commands::approve::approve(ui, &args),

@@ -80,7 +80,7 @@ pub use journal::{
     JournalError, RunIdentity, RunInfo, RunStatus, Session, StepInfo, Unfinished, Waiting, journal_file,
 };
 pub use keys::{Approvers, KeyError, PublicKey, SealedKey, SigningKey};
-pub use mcp::{McpServer, PinState, Pins, ServerTool, ToolHashes};
+pub use mcp::{McpServer, PinState, Pins, ServerTool, ToolHashes, stated_label};
 pub use otel::{Telemetry, TelemetryOptions};
 pub use partial::{Finished, Kind as CallKind, Partial, Resource};
 #[cfg(feature = "local")]

@@ -3,16 +3,19 @@
 //!
 //! Entry points: [`Programs`] collects pipelines, [`Service::new`] sets up what they need, and
 //! `http::HttpServer` (feature `http`) and `mcp::serve_stdio` (feature `mcp`) are ways to reach them. Drivers
-//! parse options and handle signals.
+//! parse options and handle signals. `guard::guard_stdio` (feature `mcp`) stands between another client and
+//! server of the Model Context Protocol.
 //!
 //! Invariant: a run belongs to the caller that began it, and everything that leaves it goes through that
 //! caller's view.
 //! Invariant: what leaves through the log is free of the contents of runs; the function that writes it is the
 //! driver's.
 //! Invariant: it knows neither the command line nor a terminal. Standard input and output are used by `mcp`
-//! alone.
+//! and `guard` alone.
 
 mod error;
+#[cfg(feature = "mcp")]
+pub mod guard;
 #[cfg(feature = "http")]
 pub mod http;
 #[cfg(feature = "mcp")]

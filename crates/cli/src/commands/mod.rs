@@ -14,6 +14,8 @@ mod equiv;
 pub mod explain;
 pub mod fmt;
 pub mod fragments;
+#[cfg(feature = "mcp")]
+pub mod guard;
 pub mod lambda;
 #[cfg(feature = "frameworks")]
 pub mod lint;

@@ -5,6 +5,7 @@ mod audit;
 mod cli;
 mod contract;
 mod docs;
+mod guard;
 mod journal;
 mod lint;
 mod mcp;

@@ -1,6 +1,6 @@
 //! Connections to servers, with what can happen to them.
 
-use super::pins::{self, Pins, ServerTool};
+use super::pins::{Pins, ServerTool};
 use super::{BEFORE, McpCall, McpServer, NEWEST, result, signature};
 use crate::process::{self, ProcessGroup, STDERR_TAIL};
 use crate::tools::{ToolAnswer, ToolError, ToolLimits};
@@ -462,8 +462,7 @@ fn described(tool: &Tool) -> ServerTool {
     let description = tool.description.as_deref().unwrap_or_default().to_string();
     let input = Json::Object((*tool.input_schema).clone());
     let output = tool.output_schema.as_deref().map(|o| Json::Object(o.clone()));
-    let hash = pins::hash(&tool.name, &description, &input, output.as_ref());
-    ServerTool { name: tool.name.to_string(), description, input, output, hash }
+    ServerTool::new(&tool.name, &description, input, output)
 }
 
 /// All tools of a server.

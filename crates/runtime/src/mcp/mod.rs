@@ -22,8 +22,9 @@ mod signature;
 pub use pins::{PinState, Pins, ServerTool, ToolHashes};
 
 use crate::tools::ToolLimits;
-use core_ir::{Data, Name, ToolDecl};
+use core_ir::{Data, Name, Stated, ToolDecl};
 use serde::Deserialize;
+use serde_json::Value as Json;
 use std::time::Duration;
 
 /// One `[mcp.NAME]` of `entail.toml`: a process that speaks MCP on its standard input and output, or an
@@ -57,6 +58,35 @@ pub struct McpServer {
     /// The only revision to speak: `2026-07-28`, or `2025-11-25` (which lets the server choose an older one).
     /// Without it, the newest is tried first.
     pub protocol: Option<String>,
+}
+
+/// The label that a server says a result has: `ifc`, with `integrity` (`trusted`, another word, or a list of
+/// those whom the result is from) and `confidentiality` (who may read it; `public` is everyone).
+///
+/// It can only raise the declared label, so a server gains nothing by lying; what is not understood counts as
+/// the highest.
+pub fn stated_label(ifc: &Json) -> Stated {
+    if !ifc.is_object() {
+        return Stated { sources: None, readers: Some(Vec::new()) };
+    }
+    let sources = match ifc.get("integrity") {
+        None => Some(Vec::new()),
+        Some(Json::String(word)) if word == "trusted" => Some(Vec::new()),
+        Some(Json::Array(of)) => of.iter().map(|name| name.as_str().map(Name::from)).collect(),
+        Some(_) => None,
+    };
+    let public = |reader: &Json| reader.as_str() == Some("public");
+    let readers = match ifc.get("confidentiality") {
+        None => None,
+        Some(word) if public(word) => None,
+        Some(Json::Array(readers)) if readers.iter().any(public) => None,
+        // Who is named by something else than a name reads nothing.
+        Some(Json::Array(readers)) => {
+            Some(readers.iter().filter_map(|r| r.as_str().map(Name::from)).collect())
+        }
+        Some(_) => Some(Vec::new()),
+    };
+    Stated { sources, readers }
 }
 
 /// The revision that needs no handshake.

@@ -176,6 +176,12 @@ pub struct ServerTool {
 }
 
 impl ServerTool {
+    /// A tool as a server describes it.
+    pub fn new(name: &str, description: &str, input: Json, output: Option<Json>) -> ServerTool {
+        let hash = hash(name, description, &input, output.as_ref());
+        ServerTool { name: name.into(), description: description.into(), input, output, hash }
+    }
+
     /// A hash of each part.
     fn hashes(&self) -> ToolHashes {
         let of = |part: &Json| digest(&[part]);
@@ -188,7 +194,7 @@ impl ServerTool {
 }
 
 /// A hash of what a program or a model is told of a tool; the order of fields does not matter.
-pub(super) fn hash(name: &str, description: &str, input: &Json, output: Option<&Json>) -> String {
+fn hash(name: &str, description: &str, input: &Json, output: Option<&Json>) -> String {
     digest(&[&Json::from(name), &Json::from(description), input, output.unwrap_or(&Json::Null)])
 }
 

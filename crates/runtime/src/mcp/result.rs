@@ -1,6 +1,6 @@
 //! Converts the result of a server's tool to data of its declared type.
 
-use core_ir::{Data, Name, Stated, Type};
+use core_ir::{Data, Stated, Type};
 use diagnostics::clip_to as clip;
 use rmcp::model::{CallToolResult, ContentBlock, ResourceContents};
 use serde_json::Value as Json;
@@ -34,39 +34,9 @@ pub(super) fn read(result: &CallToolResult, ty: &Type, most: usize) -> Result<Da
     }
 }
 
-/// The label that the server says its result has: `_meta.ifc`, with `integrity` (`trusted`, another word, or
-/// a list of those whom the result is from) and `confidentiality` (who may read it; `public` is everyone).
-///
-/// It can only raise the declared label, so a server gains nothing by lying; what is not understood counts as
-/// the highest.
+/// The label that the server says its result has, in `_meta.ifc`.
 pub(super) fn label(result: &CallToolResult) -> Option<Stated> {
-    let ifc = result.meta.as_ref()?.0.get("ifc")?;
-    if !ifc.is_object() {
-        return Some(Stated { sources: None, readers: Some(Vec::new()) });
-    }
-    let sources = match ifc.get("integrity") {
-        None => Some(Vec::new()),
-        Some(Json::String(word)) if word == "trusted" => Some(Vec::new()),
-        Some(Json::Array(of)) => names(of),
-        Some(_) => None,
-    };
-    let public = |reader: &Json| reader.as_str() == Some("public");
-    let readers = match ifc.get("confidentiality") {
-        None => None,
-        Some(word) if public(word) => None,
-        Some(Json::Array(readers)) if readers.iter().any(public) => None,
-        // Who is named by something else than a name reads nothing.
-        Some(Json::Array(readers)) => {
-            Some(readers.iter().filter_map(|r| r.as_str().map(Name::from)).collect())
-        }
-        Some(_) => Some(Vec::new()),
-    };
-    Some(Stated { sources, readers })
-}
-
-/// Returns the names of a list; `None` if an item is not a name.
-fn names(list: &[Json]) -> Option<Vec<Name>> {
-    list.iter().map(|name| name.as_str().map(Name::from)).collect()
+    Some(super::stated_label(result.meta.as_ref()?.0.get("ifc")?))
 }
 
 fn base(ty: &Type) -> &Type {
@@ -148,6 +118,7 @@ fn text(blocks: &[ContentBlock]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use core_ir::Name;
     use core_ir::Num;
     use serde_json::json;
 
