@@ -305,7 +305,7 @@ const STATEMENTS: &[Statements] = &[
     ("@1, @2 = 0, [1, 2, 3]\n@1, @2[@1] = 2, @n", &[(Kind::Num, "@1"), (Kind::List, "@2")]),
     ("@1 = [5, 6, 7, 8]\n@1[@i:@i] = «[]¦[1]¦(1, 2)¦'ab'¦@L¦{3: 4}¦5»", &[(Kind::List, "@1")]),
     (
-        "@1: int = @n\n@2: list[int] = [1, @n]\n@3: str = 'é'\n@4: dict = {}\n@4[@3] = @1",
+        "@1: int = «1¦-2¦True¦len(@s)»\n@2: list[int] = [1, «3¦False¦@1»]\n@3: str = 'é'\n@4: dict = {}\n@4[@3] = @1",
         &[(Kind::Num, "@1"), (Kind::List, "@2"), (Kind::Str, "@3")],
     ),
     (
