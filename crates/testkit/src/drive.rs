@@ -133,6 +133,7 @@ struct Asking<'w> {
     requests: Vec<(world::Call, Data)>,
     limits: Vec<Vec<Num>>,
     names: Vec<Vec<u64>>,
+    strands: Vec<u64>,
 }
 
 impl Asking<'_> {
@@ -143,8 +144,10 @@ impl Asking<'_> {
         channel: Data,
         deadlines: &Deadlines,
         draw: Option<u64>,
+        strand: u64,
     ) -> Vec<Num> {
         self.requests.push((asked.clone(), channel));
+        self.strands.push(strand);
         let seconds: Vec<Num> = deadlines.iter().map(|d| d.seconds.clone()).collect();
         self.limits.push(seconds.clone());
         self.names.push(draw.into_iter().chain(deadlines.iter().map(|d| d.scope)).collect());
@@ -168,17 +171,35 @@ impl Shown for Asking<'_> {
         }
         let called = call(of);
         let channel = asked.lattice.data_of(asked.channel);
-        let seconds = self.note(&called, channel, asked.deadlines(), draw_of(of));
+        let seconds = self.note(&called, channel, asked.deadlines(), draw_of(of), asked.id().strand);
         let answer = self.world.answer_within(&called, &seconds);
         Some(response(&called, answer))
     }
 }
 
-/// The same, and the numbers that each request was named by: the draw, if it is one, and the time limits,
-/// innermost first.
-pub fn run_named(machine: &mut Machine, world: &mut dyn World, order: Order) -> (Outcome, Vec<Vec<u64>>) {
+/// The names in a run that its outcome has not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Named {
+    /// The numbers that each request was named by: the draw, if it is one, and the time limits, innermost
+    /// first.
+    pub names: Vec<Vec<u64>>,
+    /// The branch of each request, as in [`machine::RequestId::strand`].
+    pub strands: Vec<u64>,
+    /// The branch that failed, as in [`machine::Failure::strand`].
+    pub failed: Option<u64>,
+}
+
+/// The same with the names of requests and branches.
+pub fn run_named(machine: &mut Machine, world: &mut dyn World, order: Order) -> (Outcome, Named) {
     let in_place = order == Order::AtOnce;
-    let asking = Asking { world, in_place, requests: Vec::new(), limits: Vec::new(), names: Vec::new() };
+    let asking = Asking {
+        world,
+        in_place,
+        requests: Vec::new(),
+        limits: Vec::new(),
+        names: Vec::new(),
+        strands: Vec::new(),
+    };
     let mut shown = InPlace::new(asking);
     let mut kept = 0;
     let mut pending = Vec::new();
@@ -205,7 +226,8 @@ pub fn run_named(machine: &mut Machine, world: &mut dyn World, order: Order) -> 
                     }
                 }
                 let channel = machine.lattice().data_of(request.channel);
-                let seconds = shown.to.note(&asked, channel, &request.deadlines, draw_of(&request.call));
+                let seconds =
+                    shown.to.note(&asked, channel, &request.deadlines, draw_of(&request.call), id.strand);
                 if rng.is_some() {
                     pending.push((id, asked, seconds));
                 } else {
@@ -228,7 +250,8 @@ pub fn run_named(machine: &mut Machine, world: &mut dyn World, order: Order) -> 
             Output::Done(result) => break result,
         }
     };
-    let Asking { requests, limits, names, .. } = shown.to;
+    let Asking { requests, limits, names, strands, .. } = shown.to;
+    let failed = result.as_ref().err().map(|e| e.strand);
     let result = match result {
         Ok(v) => Ok(tree(machine.reify(&v))),
         Err(e) => Err(Failure {
@@ -246,7 +269,7 @@ pub fn run_named(machine: &mut Machine, world: &mut dyn World, order: Order) -> 
         requests,
         limits,
     };
-    (outcome, names)
+    (outcome, Named { names, strands, failed })
 }
 
 /// Returns the world's answer to a request of the machine.

@@ -742,6 +742,35 @@ impl ObservedRun {
     }
 }
 
+/// The end of a run, as far as an observer's view of the branches' requests depends on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ending {
+    /// True if the observer cannot tell it from a run that goes on.
+    pub silent: bool,
+    /// The branch whose error may have ended the run at once, without waiting for the others.
+    pub cut_off_by: Option<u64>,
+}
+
+/// Returns a branch whose requests tell two runs apart: the requests that an observer sees, by branch.
+///
+/// A run that ends silently may do so anywhere, but until then the observer has seen the same of each branch.
+/// How far the other branches got when an error cut them off is a matter of time (`docs/calculus.md`, `par`),
+/// and nothing else is: what is around them had waited for them, and the branch that failed in both runs had
+/// asked the same.
+pub fn differing_branch<T: PartialEq>(seen: [&BTreeMap<u64, Vec<T>>; 2], ends: [Ending; 2]) -> Option<u64> {
+    let same_branch = ends[0].cut_off_by == ends[1].cut_off_by;
+    let mut strands = seen[0].keys().chain(seen[1].keys());
+    let differs = |strand: &&u64| {
+        let [x, y] = seen.map(|s| s.get(*strand).map_or(&[][..], Vec::as_slice));
+        let stopped = |end: Ending| {
+            let failed = |by: u64| same_branch && by == **strand;
+            end.silent || **strand != ROOT && end.cut_off_by.is_some_and(|by| !failed(by))
+        };
+        !(x == y || stopped(ends[0]) && y.starts_with(x) || stopped(ends[1]) && x.starts_with(y))
+    };
+    strands.find(differs).copied()
+}
+
 /// Someone who looks at two runs.
 struct Observer<'a> {
     lattice: &'a mut Lattice,
@@ -819,22 +848,16 @@ impl Observer<'_> {
         model: Option<&Name>,
     ) -> Option<String> {
         let (a, b) = (self.trace(one, ordered, model), self.trace(other, ordered, model));
-        let silent = (self.silent(one), self.silent(other));
-        for strand in a.keys().chain(b.keys()) {
-            let [x, y] = [&a, &b].map(|seen| seen.get(strand).map_or(&[][..], Vec::as_slice));
-            // A run that stops silently may do so anywhere, but until then the observer has seen the same of
-            // each branch. How far the branches got that an error cut off is a matter of time, and nothing
-            // else is; the run itself waits for them then.
-            let stopped =
-                |silent, run: &ObservedRun| silent || !ordered && *strand != ROOT && run.is_cut_off();
-            let fine = x == y
-                || stopped(silent.0, one) && y.starts_with(x)
-                || stopped(silent.1, other) && x.starts_with(y);
-            if !fine {
-                return Some(format!("asked {x:?}, or {y:?}"));
-            }
-        }
-        None
+        let ends = [one, other].map(|run| Ending {
+            silent: self.silent(run),
+            cut_off_by: match run.end {
+                End::Error { strand, .. } if !ordered && run.is_cut_off() => Some(strand),
+                _ => None,
+            },
+        });
+        let strand = differing_branch([&a, &b], ends)?;
+        let [x, y] = [&a, &b].map(|seen| seen.get(&strand).map_or(&[][..], Vec::as_slice));
+        Some(format!("asked {x:?}, or {y:?}"))
     }
 
     /// Describes the difference between two runs, if there is one.

@@ -276,7 +276,7 @@ impl World for Stored {
 }
 
 /// Runs the machine on a case.
-fn run_stored(case: &Value) -> (Outcome, Vec<Vec<u64>>) {
+fn run_stored(case: &Value) -> (Outcome, drive::Named) {
     let program = code(&case["program"]);
     // A reply parses as the case says.
     let parsed: HashMap<String, Result<Arc<Code>, String>> = case["answers"]
@@ -349,7 +349,7 @@ fn the_stored_answers_of_the_extracted_interpreter_are_the_machines() {
         let read = |p: &Path| serde_json::from_str::<Value>(&std::fs::read_to_string(p).unwrap()).unwrap();
         let (case, answer) = (read(&path), read(&path.with_extension("out")));
         let (outcome, named) = run_stored(&case);
-        names.check(&answer, &named).unwrap();
+        names.check(&answer, &named.names).unwrap();
         let (mut want, mut have) = (comparable(answer), comparable(shown(&outcome)));
         if name == "generated_endorse_refused" {
             // The wording of the refusal is each one's own.
@@ -377,7 +377,7 @@ fn the_stored_answers_on_generated_programs_are_the_machines() {
         let case: Value = serde_json::from_str(case).unwrap();
         let answer: Value = serde_json::from_str(answer).unwrap();
         let (outcome, named) = run_stored(&case);
-        names.check(&answer, &named).unwrap();
+        names.check(&answer, &named.names).unwrap();
         assert_eq!(comparable(shown(&outcome)), comparable(answer), "line {}: {case}", number + 1);
         formers.extend(features(&case).into_iter().filter(|f| f.starts_with("op ")));
     }
@@ -675,7 +675,7 @@ fn generated_programs_agree_with_the_extracted_interpreter() {
                 let answer = want.clone();
                 let (want, have) = (comparable(want), comparable(shown(&outcome)));
                 assert_eq!(have, want, "caught after {compared} programs: {input}\n{program:?}");
-                if let Err(why) = names.check(&answer, &named) {
+                if let Err(why) = names.check(&answer, &named.names) {
                     panic!("caught after {compared} programs: {why}: {input}\n{program:?}");
                 }
             }
