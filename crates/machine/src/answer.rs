@@ -4,7 +4,7 @@
 //!
 //! Source: `docs/calculus.md` §10, the answer.
 
-use crate::{ErrorCode, Failure, Machine, Part, ROOT, Refusal, Value};
+use crate::{ErrorCode, Failure, Machine, Part, Refusal, Value};
 use core_ir::{AnswerSink, Data, Label, Link};
 use diagnostics::clip;
 
@@ -85,7 +85,7 @@ impl Machine {
             code,
             message,
             label,
-            strand: ROOT,
+            strand: self.config.strand,
             span: self.root.answer_span(),
             notes: Vec::new(),
             refusal: None,

@@ -20,8 +20,8 @@ mod state;
 
 use crate::value::{Body, Captures, Kind, Node, NotData, Ref, Tool, Value};
 use crate::{
-    Answers, Call, Choice, Conversation, Deadline, Deadlines, ErrorCode, Failure, Machine, Message, Part,
-    Place, Refusal, Remark, Request, RequestId, SHORT, StopReason,
+    Answers, Call, CallCount, Choice, Conversation, Deadline, Deadlines, ErrorCode, Failure, Machine,
+    Message, Part, Place, Refusal, Remark, Request, RequestId, SHORT, StopReason,
 };
 use core_ir::{
     Code, Data, END, EffectClass, Instruction, Label, Lattice, ModelParams, Name, Op, Operand, Recv, Role,
@@ -166,6 +166,7 @@ struct Question {
     /// Labels that it depends on; only if the run explains flow.
     given: Vec<(Part, Label)>,
     choices: Box<[Choice]>,
+    counts: CallCount,
 }
 
 /// A tool call whose arguments have passed the tool's bounds and types.
@@ -359,6 +360,7 @@ fn mix(a: u64, b: u64) -> u64 {
 impl Strand {
     /// The strand of a run, which has made some requests before its first step.
     pub(crate) fn root(
+        id: u64,
         code: Arc<Code>,
         input: Option<Value>,
         conversation: Conversation,
@@ -371,7 +373,7 @@ impl Strand {
             kont.push(Frame::FixArg(input, span));
         }
         Strand {
-            id: crate::ROOT,
+            id,
             parent: None,
             place: None,
             place_in: None,
@@ -946,7 +948,7 @@ impl Machine {
     }
 
     fn request(&mut self, s: &mut Strand, question: Question) -> Outcome {
-        let Question { pending, call, channel, answer, inputs, span, mut given, choices } = question;
+        let Question { pending, call, channel, answer, inputs, span, mut given, choices, counts } = question;
         if self.lattice.keeps_origins() {
             given.push((Part::Control, s.pc));
         }
@@ -973,6 +975,7 @@ impl Machine {
                 place,
                 call_id,
                 choices,
+                counts,
             },
         )
     }
@@ -1027,6 +1030,7 @@ impl Machine {
                     span,
                     given: Vec::new(),
                     choices: Box::default(),
+                    counts: CallCount::No,
                 });
             }
             Term::Choose(p, ..) => {
@@ -1044,6 +1048,7 @@ impl Machine {
                     span,
                     given: Vec::new(),
                     choices: Box::default(),
+                    counts: CallCount::No,
                 });
             }
             Term::Tool(tool) => {

@@ -106,6 +106,9 @@ pub struct Config {
     /// Calls that untrusted data decided before the run and that count in it (`at_most`), by tool: those of
     /// earlier programs for the same request ([`Machine::counted_calls`]).
     pub counted: Vec<(Name, u64)>,
+    /// Name of the strand that is the run itself ([`RequestId::strand`]), a small number. Machines whose
+    /// requests are kept together have different ones.
+    pub strand: u64,
 }
 
 impl Default for Config {
@@ -128,6 +131,7 @@ impl Default for Config {
             input: LabelSpec::BOTTOM,
             answer: AnswerSink::default(),
             counted: Vec::new(),
+            strand: 0,
         }
     }
 }
@@ -185,6 +189,21 @@ pub struct Request {
     /// Of a call of a tool: arguments that were admitted because they are in a set (`among`). For the
     /// operator.
     pub choices: Box<[Choice]>,
+    /// How the call counts for `at_most`; of a question to a person, how the call would.
+    pub counts: CallCount,
+}
+
+/// How a call counts for the limit of calls that untrusted data decides (`at_most`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CallCount {
+    /// It doesn't: trusted data alone decides it, or the tool has no such limit.
+    #[default]
+    No,
+    /// It is one more. If an earlier run for the same request made it, [`Machine::made_earlier`] says so.
+    More,
+    /// There may be no more. Calls of [`Config::counted`] may be repeated all the same: the response is that
+    /// of an earlier run, or [`Machine::no_further`] ends the run.
+    Repeated,
 }
 
 /// Where a request stands in the order of a run; see [`Request::place`].
@@ -774,9 +793,6 @@ impl Conversation {
 /// The most bound names that are remembered for explanations.
 const MAX_BINDINGS: usize = 100_000;
 
-/// The name of the strand that is the run itself.
-const ROOT: u64 = 0;
-
 /// For keys that are hashes already.
 #[derive(Default)]
 struct AsItIs(u64);
@@ -865,7 +881,7 @@ impl Machine {
 
     /// Returns whether a request is made before the first step, for a set that arguments may be chosen from.
     pub fn is_for_set(&self, id: RequestId) -> bool {
-        id.strand == ROOT && self.sets.as_ref().is_some_and(|sets| id.number < sets.requests())
+        id.strand == self.config.strand && self.sets.as_ref().is_some_and(|sets| id.number < sets.requests())
     }
 
     fn note_denied(&mut self, tool: &Name) {
@@ -933,7 +949,13 @@ impl Machine {
         let label = machine.lattice.resolve(&machine.config.input);
         let label = label.unwrap_or_else(|| machine.lattice.top());
         let input = input.map(|d| Value::from_data(&mut machine.lattice, label, &d));
-        let strand = eval::Strand::root(code, input, Conversation::empty(Label::BOTTOM), before);
+        let strand = eval::Strand::root(
+            machine.config.strand,
+            code,
+            input,
+            Conversation::empty(Label::BOTTOM),
+            before,
+        );
         machine.enlist(strand, true);
         machine
     }
@@ -1008,6 +1030,33 @@ impl Machine {
         }
     }
 
+    /// Takes back that a call counts: an earlier run, whose calls count already, made it ([`CallCount::More`]).
+    /// That it is one of those must depend on nothing but data and requests whose labels flow to the channel.
+    pub fn made_earlier(&mut self, request: &Request) {
+        let Call::Tool { tool, .. } = &request.call else { return };
+        if request.counts != CallCount::More {
+            return;
+        }
+        let counted = self.counted.iter_mut().flat_map(|c| c.iter_mut()).find(|(n, _)| *n == tool.name);
+        if let Some((_, calls)) = counted {
+            *calls = calls.saturating_sub(1);
+        }
+    }
+
+    /// Ends the run at a request that may only be a repeated one ([`CallCount::Repeated`]) and is none.
+    pub fn no_further(&mut self, id: RequestId) {
+        if self.done.is_some() {
+            return;
+        }
+        let Some(slot) = self.slot(id.strand) else { return };
+        let Some(mut strand) = self.strands.get_mut(slot).and_then(Option::take) else { return };
+        let ended = self.is_used_up(&mut strand, id.number);
+        self.strands[slot] = Some(strand);
+        if ended {
+            self.can_go_on(slot);
+        }
+    }
+
     /// Takes a response. One to a request that is not outstanding (answered already, or its run is over) is
     /// ignored.
     pub fn handle(&mut self, id: RequestId, response: Response) {
@@ -1052,7 +1101,7 @@ impl Machine {
                 code: stop.reason.code(),
                 message: stop.message,
                 label: Label::BOTTOM,
-                strand: ROOT,
+                strand: self.config.strand,
                 span,
                 notes: Vec::new(),
                 refusal: None,
@@ -1163,7 +1212,7 @@ impl Machine {
     }
 
     fn slot(&self, id: u64) -> Option<usize> {
-        if id == ROOT { Some(0) } else { self.branches.as_ref()?.slots.get(&id).copied() }
+        if id == self.config.strand { Some(0) } else { self.branches.as_ref()?.slots.get(&id).copied() }
     }
 
     /// Returns whether the end of a branch is the end of the run: nobody may catch the error, and going on
@@ -1183,7 +1232,7 @@ impl Machine {
             }
         };
         self.strands[slot] = Some(Box::new(strand));
-        if id != ROOT {
+        if id != self.config.strand {
             self.branches_mut().slots.insert(id, slot);
         }
         if ready {
@@ -1233,7 +1282,7 @@ impl Machine {
         strand.is_to_be_looked_at(false);
         let before = self.fuel;
         while let Some(mut branch) = strand.next_branch(&mut self.lattice, slot) {
-            if branch.id == ROOT
+            if branch.id == self.config.strand
                 || self.slot(branch.id).is_some()
                 || self.branches.as_ref().is_some_and(|b| b.slots.len() >= eval::MAX_STRANDS)
             {

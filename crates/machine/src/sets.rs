@@ -8,7 +8,7 @@
 //! Source: `docs/calculus.md` §10, bounded endorsement.
 
 use crate::value::Tool;
-use crate::{Call, Config, Deadlines, Machine, Output, Part, Place, ROOT, Request, RequestId, Response};
+use crate::{Call, Config, Deadlines, Machine, Output, Part, Place, Request, RequestId, Response};
 use core_ir::{Among, AmongSource, Code, Data, Label, Lattice, Name, SetSize, ToolDecl, Type, among};
 use std::sync::Arc;
 
@@ -172,15 +172,16 @@ impl Machine {
             place: Place { branch: None, number },
             call_id: None,
             choices: Box::default(),
+            counts: crate::CallCount::No,
         };
-        Some(Output::Request(RequestId { strand: ROOT, number }, request))
+        Some(Output::Request(RequestId { strand: self.config.strand, number }, request))
     }
 
     /// Takes the response to a request for a set; false if it is to another one. A failure leaves the set
     /// empty.
     pub(crate) fn set_answered(&mut self, id: RequestId, response: &Response) -> bool {
-        let Some(sets) = self.sets.as_deref_mut().filter(|s| id.strand == ROOT && id.number < s.requests())
-        else {
+        let is_root = id.strand == self.config.strand;
+        let Some(sets) = self.sets.as_deref_mut().filter(|s| is_root && id.number < s.requests()) else {
             return false;
         };
         if !sets.asked || id.number as usize != sets.answered {

@@ -19,8 +19,8 @@ use crate::why::{self, Explainer, Why};
 use crate::{Limits, Models, Redactor, Stores, Tools, Usage};
 use core_ir::{Candidate, Data, EffectClass, Label, LabelSpec, Name, Num, ToolDecl, py};
 use machine::{
-    Call, ErrorCode, Failure, Machine, Message, NOBODY, Output, Reified, Request, RequestId, Response, Stop,
-    StopReason,
+    Call, CallCount, ErrorCode, Failure, Machine, Message, NOBODY, Output, Reified, Request, RequestId,
+    Response, Stop, StopReason,
 };
 use serde_json::json;
 use std::collections::VecDeque;
@@ -57,6 +57,9 @@ pub struct Handlers {
     pub run: Option<String>,
     /// Journal that records or supplies the answers. A session is for one run.
     pub journal: Option<Arc<Mutex<Session>>>,
+    /// True if the run in the journal goes on after the program: [`end_run`] writes its end. The programs of
+    /// such a run have different strands ([`machine::Config::strand`]).
+    pub continues: bool,
     /// Answers of earlier runs for the same request, which this run reuses; it adds its own.
     pub history: Option<Arc<Mutex<History>>>,
 }
@@ -75,7 +78,32 @@ impl Handlers {
             seed: 0,
             run: None,
             journal: None,
+            continues: false,
             history: None,
+        }
+    }
+}
+
+/// Writes the end of a run that consisted of several programs ([`Handlers::continues`]) to its journal.
+pub async fn end_run(handlers: &Handlers, status: RunStatus, outcome: serde_json::Value) {
+    let written = handlers.journal.as_ref().and_then(|session| lock(session).ended(status, outcome));
+    if let Some(written) = written {
+        // As of a run of one program, see `drive`.
+        let _ = written.wait().await;
+    }
+}
+
+/// The status and the outcome of a run in a journal.
+pub fn run_end(result: &Result<Reified, Failure>, redactor: &Redactor) -> (RunStatus, serde_json::Value) {
+    match result {
+        Ok(value) => {
+            let mut json = value.data().map_or_else(|| value.to_string().into(), |d| d.to_json());
+            redactor.json(&mut json);
+            (RunStatus::Done, json)
+        }
+        Err(f) => {
+            let status = if f.code.is_final() { RunStatus::Stopped } else { RunStatus::Failed };
+            (status, json!({"error": f.code.as_str(), "message": f.message}))
         }
     }
 }
@@ -253,7 +281,8 @@ impl<'a> Driver<'a> {
             match self.poll() {
                 Output::Done(result) => return NextStep::Ended(result.map_err(Box::new)),
                 Output::Request(id, request) => {
-                    if !self.answered_before(id, &request) && !self.answered_earlier(id, &request) {
+                    let known = self.answered_before(id, &request) || self.answered_earlier(id, &request);
+                    if !known && !self.is_too_much(id, &request) {
                         self.take_up(id, request);
                     }
                 }
@@ -486,8 +515,18 @@ impl<'a> Driver<'a> {
             _ => None,
         };
         self.answered_as(id, answered_with(&response, None), begun, stated);
+        self.machine.made_earlier(request);
         self.respond(id, response, begun);
         true
+    }
+
+    /// Ends the run at a call for which there is no room in `at_most`, unless an earlier run made it.
+    fn is_too_much(&mut self, id: RequestId, request: &Request) -> bool {
+        let is_too_much = request.counts == CallCount::Repeated;
+        if is_too_much {
+            self.machine.no_further(id);
+        }
+        is_too_much
     }
 
     fn labels(&self, request: &Request) -> RequestLabels {
@@ -545,12 +584,15 @@ impl<'a> Driver<'a> {
         // An answer that was reused then is reused again: it is not one of this run.
         let reused = self.reused(id, request).is_some();
         match reused {
-            true => self.emit_asked(id, request, &model, true),
+            true => {
+                self.machine.made_earlier(request);
+                self.emit_asked(id, request, &model, true);
+            }
             false => self.tell_asked(id, request, &model, true),
         }
         let what = answered_with(&response, by);
         match &request.call {
-            Call::Model { params, .. } => {
+            Call::Model { params, .. } if !reused => {
                 self.budget.replayed_model(params.as_deref(), &model, tokens, usd.as_ref());
             }
             Call::Tool { .. } if !reused => self.budget.replayed_tool(),
@@ -1159,12 +1201,6 @@ impl<'a> Driver<'a> {
         (self.events)(event);
     }
 
-    fn redacted_json(&self, value: &Reified) -> serde_json::Value {
-        let mut json = value.data().map_or_else(|| value.to_string().into(), |d| d.to_json());
-        self.redactor().json(&mut json);
-        json
-    }
-
     /// Returns the report of the run, and the future that completes once the run's end is in the journal.
     fn report(mut self, result: Result<machine::Value, Failure>) -> (RunReport, Option<Written>) {
         let label = match &result {
@@ -1187,14 +1223,9 @@ impl<'a> Driver<'a> {
                 Err(failure)
             }
         };
-        let written = self.handlers.journal.as_ref().and_then(|session| {
-            let (status, outcome) = match &result {
-                Ok(value) => (RunStatus::Done, self.redacted_json(value)),
-                Err(f) => {
-                    let status = if f.code.is_final() { RunStatus::Stopped } else { RunStatus::Failed };
-                    (status, json!({"error": f.code.as_str(), "message": f.message}))
-                }
-            };
+        let journal = self.handlers.journal.as_ref().filter(|_| !self.handlers.continues);
+        let written = journal.and_then(|session| {
+            let (status, outcome) = run_end(&result, self.redactor());
             lock(session).ended(status, outcome)
         });
         if let Some(mut history) = history(self.handlers) {

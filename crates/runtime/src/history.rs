@@ -2,10 +2,12 @@
 //!
 //! Entry point: [`History`], for [`Handlers::history`](crate::Handlers). A plan that ends with an error may
 //! be followed by another plan for the same request. The next run then begins with the answers of those
-//! before: a call of a tool with equal arguments gets the recorded answer, and is not made again.
+//! before: a call of a tool with equal arguments gets the recorded answer, and is not made again. A model that
+//! is asked the same is not asked again.
 //!
 //! A recorded answer is reused for a request if
-//! - the tool, the arguments and, for a question to a person, the labels are the same;
+//! - the tool, the arguments and, for a question to a person, the labels are the same; for a model the
+//!   conversation, the parameters and the tools that it is offered;
 //! - the label of the recorded answer flows to that of the new one. So the new answer has the label that it
 //!   would have without the record, and that covers everything that decided that the record is there;
 //! - no request whose answer label flows to that of this one has used it in this run: each is used once;
@@ -14,14 +16,17 @@
 //!   (`among`) and the time of the run stay as they were;
 //! - the call succeeded, or whoever sees the new request may not know whether it did.
 //!
+//! A call that is not made again counts no second time for `at_most`. Whether it is made again depends on
+//! nothing but what flows to its channel, as does the count.
+//!
 //! Invariant: whether an answer is reused depends on nothing but data and requests whose labels flow to the
 //! answer label, and that there is a request in the world on nothing but those whose labels flow to the
 //! channel.
 //! Invariant: an approval is reused only together with the call that it was for, or for a confirmation.
 
-use core_ir::{Approve, Data, EffectClass, Label, Lattice, Name, ToolDecl};
+use core_ir::{Approve, Data, EffectClass, Label, Lattice, ModelParams, Name, ToolDecl};
 use diagnostics::Span;
-use machine::{Call, Config, RequestId, Response};
+use machine::{Call, Config, Message, RequestId, Response};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -61,13 +66,27 @@ pub(crate) struct RequestLabels {
     pub(crate) inputs: Data,
 }
 
+/// What is asked: the same of two requests with the same answer.
+#[derive(Debug)]
+enum Subject {
+    Tool {
+        tool: Arc<ToolDecl>,
+        args: Vec<(Name, Data)>,
+        /// Labels of the arguments, of a question to a person.
+        question: Option<Vec<Data>>,
+    },
+    Model {
+        messages: Arc<Vec<Message>>,
+        params: Option<Arc<ModelParams>>,
+        tools: Vec<Arc<ToolDecl>>,
+        attempt: u32,
+    },
+}
+
 #[derive(Debug)]
 struct Record {
     run: u32,
-    tool: Arc<ToolDecl>,
-    args: Vec<(Name, Data)>,
-    /// Labels of the arguments, of a question to a person.
-    question: Option<Vec<Data>>,
+    subject: Subject,
     channel: Label,
     answer: Label,
     asked: u64,
@@ -79,13 +98,55 @@ struct Record {
     used: Vec<Label>,
 }
 
-impl Record {
-    fn is_same(&self, tool: &ToolDecl, args: &[(Name, Data)], question: Option<&[Data]>) -> bool {
-        self.tool.name == tool.name && self.args == args && self.question.as_deref() == question
+impl Subject {
+    /// The subject of a request; `None` for those whose answers are not kept.
+    fn of(call: &Call, question: Option<Vec<Data>>) -> Option<Subject> {
+        Some(match call {
+            Call::Tool { tool, args } | Call::Approve { tool, args, .. } => {
+                Subject::Tool { tool: tool.clone(), args: args.clone(), question }
+            }
+            Call::Model { messages, params, tools, attempt } => Subject::Model {
+                messages: messages.clone(),
+                params: params.clone(),
+                tools: tools.clone(),
+                attempt: *attempt,
+            },
+            _ => return None,
+        })
     }
 
+    fn is_same(&self, of: &Asked<'_>) -> bool {
+        match (self, of) {
+            (Subject::Tool { tool, args, question }, Asked::Tool(other, given, asked)) => {
+                tool.name == other.name && args == given && question.as_deref() == *asked
+            }
+            (Subject::Model { messages, params, tools, attempt }, Asked::Model(call)) => match call {
+                Call::Model { messages: m, params: p, tools: t, attempt: n } => {
+                    messages == m && params == p && tools == t && attempt == n
+                }
+                _ => false,
+            },
+            _ => false,
+        }
+    }
+
+    /// The tool that it calls.
+    fn called(&self) -> Option<&ToolDecl> {
+        match self {
+            Subject::Tool { tool, question: None, .. } => Some(tool),
+            _ => None,
+        }
+    }
+
+    /// The effect of the call, if it is one of a tool.
+    fn effect(&self) -> Option<EffectClass> {
+        self.called().map(|tool| tool.effect)
+    }
+}
+
+impl Record {
     fn is_write(&self) -> bool {
-        self.question.is_none() && self.tool.effect == EffectClass::Write
+        self.subject.effect() == Some(EffectClass::Write)
     }
 }
 
@@ -151,21 +212,20 @@ impl History {
         question: Option<Vec<Data>>,
         is_for_set: bool,
     ) {
-        let (Call::Tool { tool, args } | Call::Approve { tool, args, .. }) = call else { return };
+        let Some(subject) = Subject::of(call, question) else { return };
         let (channel, answer) = (self.label(&labels.channel), self.label(&labels.answer));
+        let is_fixed = is_for_set || subject.called().is_some_and(is_time);
         let record = Record {
             run: self.run,
-            tool: tool.clone(),
-            args: args.clone(),
-            question,
+            subject,
             channel,
             answer,
             asked: self.step(),
             answered: None,
-            is_fixed: is_for_set || is_time(tool),
+            is_fixed,
             used: Vec::new(),
         };
-        if record.is_write() {
+        if let (Call::Tool { tool, .. }, true) = (call, record.is_write()) {
             self.note_made(tool, span, labels);
         }
         self.open.insert(id, self.records.len());
@@ -197,14 +257,15 @@ impl History {
         match call {
             Call::Tool { tool, args } => {
                 let is_fixed = is_for_set || is_time(tool);
-                let at = self.find((tool, args, None), is_fixed, (channel, answer))?;
+                let at = self.find(&Asked::Tool(tool, args, None), is_fixed, (channel, answer))?;
                 if tool.effect == EffectClass::Write {
                     self.note_made(tool, span, labels);
                 }
                 self.take(at, answer)
             }
             Call::Approve { tool, args, .. } => {
-                let at = self.find((tool, args, Some(question?)), false, (channel, answer))?;
+                let asked = Asked::Tool(tool, args, Some(question?));
+                let at = self.find(&asked, false, (channel, answer))?;
                 let (_, response) = self.records[at].answered.as_ref()?;
                 let is_reused = match response {
                     Response::Approve(Err(_)) => true,
@@ -213,11 +274,15 @@ impl History {
                     // label of this one is above it.
                     Response::Approve(Ok(())) => {
                         (tool.among.is_empty() || tool.approve != Approve::IfRefused)
-                            && self.find((tool, args, None), false, (channel, answer)).is_some()
+                            && self.find(&Asked::Tool(tool, args, None), false, (channel, answer)).is_some()
                     }
                     _ => false,
                 };
                 if is_reused { self.take(at, answer) } else { None }
+            }
+            Call::Model { .. } => {
+                let at = self.find(&Asked::Model(call), false, (channel, answer))?;
+                self.take(at, answer)
             }
             _ => None,
         }
@@ -230,20 +295,15 @@ impl History {
     }
 
     /// The first recorded answer that may be reused.
-    fn find(
-        &self,
-        (tool, args, question): Asked<'_>,
-        is_fixed: bool,
-        (channel, answer): (Label, Label),
-    ) -> Option<usize> {
+    fn find(&self, asked: &Asked<'_>, is_fixed: bool, (channel, answer): (Label, Label)) -> Option<usize> {
         let flows = |a, b| self.lattice.flows(a, b);
         let is_usable = |record: &Record| {
             let Some((_, response)) = &record.answered else { return false };
             record.run < self.run
                 && record.is_fixed == is_fixed
-                && record.is_same(tool, args, question)
+                && record.subject.is_same(asked)
                 && flows(record.answer, answer)
-                && (question.is_none() || flows(record.channel, channel))
+                && (!asked.is_question() || flows(record.channel, channel))
                 && !record.used.iter().any(|used| flows(*used, answer))
                 && !(has_failed(response) && flows(record.answer, channel))
                 && !self.is_outdated(record, (channel, answer))
@@ -254,7 +314,7 @@ impl History {
     /// Returns whether a tool that writes was called since something was read, as far as may be known to
     /// those who see the new request, and to those who see its answer.
     fn is_outdated(&self, read: &Record, (channel, answer): (Label, Label)) -> bool {
-        if read.is_fixed || read.question.is_some() || read.tool.effect != EffectClass::Read {
+        if read.is_fixed || read.subject.effect() != Some(EffectClass::Read) {
             return false;
         }
         let since = |write: &Record| write.answered.as_ref().is_none_or(|(at, _)| *at > read.asked);
@@ -267,14 +327,32 @@ impl History {
     }
 }
 
-/// A tool, its arguments, and what an approver is shown where one is asked.
-type Asked<'a> = (&'a ToolDecl, &'a [(Name, Data)], Option<&'a [Data]>);
+/// What is asked of whom.
+enum Asked<'a> {
+    /// A tool, its arguments, and what an approver is shown where one is asked.
+    Tool(&'a ToolDecl, &'a [(Name, Data)], Option<&'a [Data]>),
+    /// A model.
+    Model(&'a Call),
+}
+
+impl Asked<'_> {
+    /// Returns whether a person is asked.
+    fn is_question(&self) -> bool {
+        matches!(self, Asked::Tool(_, _, Some(_)))
+    }
+}
 
 /// Returns whether a call has no result.
 fn has_failed(response: &Response) -> bool {
     matches!(
         response,
-        Response::Tool(Err(_)) | Response::LabeledTool(Err(_), _) | Response::Late(_) | Response::Unattended
+        Response::Tool(Err(_))
+            | Response::LabeledTool(Err(_), _)
+            | Response::Model(Err(_))
+            | Response::Permanent(_)
+            | Response::Uncleared(_)
+            | Response::Late(_)
+            | Response::Unattended
     )
 }
 

@@ -71,7 +71,7 @@ mod write_lock;
 pub use approve::{Approval, ApprovalArg, Approver, Decider, Via};
 pub use budget::{Limits, Usage};
 pub use config::{ConfigError, ConfigErrorKind};
-pub use driver::{Handlers, RunReport, run};
+pub use driver::{Handlers, RunReport, end_run, run, run_end};
 pub use environment::Environment;
 pub use event::{Answered, Asked, Event, Progress};
 pub use history::{History, MadeCall};

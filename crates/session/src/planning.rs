@@ -236,16 +236,22 @@ impl Toolset {
 
     /// The tools as the policy has them, for the planner. Mistakes in the policy are found with the plan.
     fn signatures(&self) -> Vec<Arc<ToolDecl>> {
-        let Some(policy) = &self.policy else { return self.tools.clone() };
+        self.code().map_or_else(|| self.tools.clone(), |code| code.tools)
+    }
+
+    /// A program that calls nothing, with the tools as the policy has them.
+    fn code(&self) -> Option<Code> {
         let mut b = Builder::new();
         for tool in &self.tools {
             b.tool((**tool).clone());
         }
         let root = b.lit(Data::Null, NOWHERE);
-        let Ok(mut code) = b.finish(root, &Globals::none()) else { return self.tools.clone() };
-        policy.apply_named(&mut code, &self.named);
-        policy.apply(&mut code);
-        code.tools
+        let mut code = b.finish(root, &Globals::none()).ok()?;
+        if let Some(policy) = &self.policy {
+            policy.apply_named(&mut code, &self.named);
+            policy.apply(&mut code);
+        }
+        Some(code)
     }
 
     /// Compiles a plan with these tools, and applies the policy.
@@ -384,6 +390,11 @@ impl Planning {
     #[must_use]
     pub fn about(&self, request: Arc<str>) -> Planning {
         Planning { request, left: self.options.replan, ended: Vec::new(), ..self.clone() }
+    }
+
+    /// The tools as the policy has them, as text: a plan that is resumed has the same.
+    pub fn declarations(&self) -> String {
+        self.tools.code().as_ref().map_or_else(String::new, core_ir::print_code)
     }
 
     /// The policy that applies to plans.

@@ -393,6 +393,7 @@ impl Pair {
             request: None,
             input: LabelSpec::BOTTOM,
             counted: Vec::new(),
+            strand: 0,
         }
     }
 

@@ -107,6 +107,101 @@ fn limits_of_a_day_outlive_the_server() {
     assert!(said.contains("without `--journal`, daily limits start over"), "{said}");
 }
 
+/// A plan that waits in a tool and then for an approver, after one that ended with an error. The servers after
+/// the first one have a planner that writes nothing of use, so it must not be asked again.
+#[test]
+fn a_plan_goes_on_where_it_was_when_its_server_was_killed() {
+    let dir = folder();
+    let write = |name: &str, text: &str| std::fs::write(dir.path().join(name), text).unwrap();
+    let plan = "[plan]\ntools = [\"tools.agent\"]\nreplan_errors = 1\n[callers.local]\ninput = \"trusted\"\n\
+                clearance = \"any\"\n";
+    write("entail.toml", &format!("policy = \"policy.toml\"\n{plan}{CALLERS}"));
+    write(
+        "policy.toml",
+        "[tools.pay]\neffect = \"write\"\n[tools.sign]\neffect = \"write\"\napprove = true\n",
+    );
+    let tools = r#"tool read_bill(path: String) -> String reads untrusted { exec "sh" "-c" "echo r >> reads; printf 'Due 98'" }
+tool pay(recipient: String, amount: Number) -> String writes { exec "sh" "-c" "echo paid >> ledger" }
+tool sign(name: String) -> String writes { exec "sh" "-c" "echo signed >> signed" }
+tool wait() -> String reads untrusted { exec "sh" "-c" "echo w >> waits; test -e go || sleep 60; printf ' done'" }
+"#;
+    write("tools.agent", tools);
+    let fails = "pay(\"DE12\", 98)\nbill = read_bill(\"bill.txt\")\nprint(int(bill))";
+    let waits =
+        "pay(\"DE12\", 98)\nbill = read_bill(\"bill.txt\")\nend = wait()\nsign(\"me\")\nprint(bill + end)";
+    write("first.json", &json!([fails, waits]).to_string());
+    write("later.json", &json!([{"repeat": true, "reply": "x = = 1"}]).to_string());
+    let count =
+        |file: &str| std::fs::read_to_string(dir.path().join(file)).unwrap_or_default().lines().count();
+    let serve = |script| Server::start(dir.path(), &["--journal", "j", "--script", script], None);
+
+    let server = serve("first.json");
+    let path = "/v1/pipelines/plan/runs";
+    let (status, head, text) =
+        server.raw("POST", path, &[JSON, ("prefer", "respond-async")], "\"Pay the bill\"");
+    assert_eq!(status, 202, "{text}");
+    let run = head.lines().find_map(|l| l.to_lowercase().strip_prefix("location: ").map(str::to_string));
+    let run = run.unwrap();
+    until(|| count("waits") == 1);
+    // Without a word, in the middle of a call that only reads.
+    drop(server);
+    write("go", "");
+
+    let server = serve("later.json");
+    let asked = server.until(&run, |r| r["status"] == "waiting");
+    assert_eq!(count("waits"), 2);
+    // And while it waits for somebody.
+    drop(server);
+    let server = serve("later.json");
+    let again = server.until(&run, |r| r["status"] == "waiting");
+    assert_eq!(asked["waiting"][0]["request"], again["waiting"][0]["request"]);
+    let question = format!("/v1/approvals/{}", again["waiting"][0]["request"].as_str().unwrap());
+    assert_eq!(server.decide(&question, &json!({"decision": "approve"})).0, 200);
+    let done = server.until(&run, |r| r["status"] == "done");
+    let outcome = &done["outcome"];
+    assert_eq!(outcome["result"], "Due 98 done", "{done}");
+    assert_eq!(outcome["replans"][0]["code"], "ValueError", "{done}");
+    // Each call was made once, but the one that was interrupted; the second plan was given what the first read.
+    let calls = ["ledger", "reads", "waits", "signed"].map(count);
+    assert_eq!(calls, [1, 1, 2, 1]);
+    // Both plans are the run's.
+    let usage = &outcome["usage"];
+    assert_eq!((&usage["modelCalls"], &usage["toolCalls"]), (&json!(2), &json!(4)), "{done}");
+    drop(server);
+    // A server that comes after the end knows it, and does nothing again.
+    let server = serve("later.json");
+    assert_eq!(server.get(&run).1["outcome"]["result"], "Due 98 done");
+    assert_eq!(["ledger", "reads", "waits", "signed"].map(count), calls);
+    drop(server);
+    // With other tools it is another program.
+    assert_eq!(server_warns_of_another_plan(dir.path(), tools), (1, true));
+}
+
+/// Begins a plan that waits, kills its server, and lets the next one have another policy. Gives the number of
+/// calls that were made, and whether the server says that it doesn't go on with the run.
+fn server_warns_of_another_plan(dir: &Path, tools: &str) -> (usize, bool) {
+    std::fs::remove_file(dir.join("go")).unwrap();
+    std::fs::remove_file(dir.join("waits")).unwrap();
+    std::fs::write(dir.join("one.json"), json!(["print(wait())"]).to_string()).unwrap();
+    let server = Server::start(dir, &["--journal", "j", "--script", "one.json"], None);
+    let (status, _, text) =
+        server.raw("POST", "/v1/pipelines/plan/runs", &[JSON, ("prefer", "respond-async")], "\"Wait\"");
+    assert_eq!(status, 202, "{text}");
+    let calls = || std::fs::read_to_string(dir.join("waits")).unwrap_or_default().lines().count();
+    until(|| calls() == 1);
+    drop(server);
+    std::fs::write(dir.join("go"), "").unwrap();
+    std::fs::write(
+        dir.join("tools.agent"),
+        tools.replace("wait() -> String reads untrusted", "wait() -> String reads secret"),
+    )
+    .unwrap();
+    let server = Server::start(dir, &["--journal", "j", "--script", "one.json"], None);
+    std::thread::sleep(std::time::Duration::from_secs(2));
+    let (_, said) = server.end();
+    (calls(), said.contains("the program has changed since run"))
+}
+
 #[test]
 fn a_run_that_waits_survives_its_server_and_is_answered_once() {
     let dir = folder();

@@ -3,7 +3,8 @@
 use super::{Cleared, Frame, Mode, Pending, Question, State, Strand, Waiting, local, message_cost};
 use crate::value::{Body, Kind, Node, NotData, Ref, Tool, Value};
 use crate::{
-    Answers, Args, Asked, Call, Choice, ErrorCode, Machine, NOBODY, Part, Place, Reply, Response, decode,
+    Answers, Args, Asked, Call, CallCount, Choice, ErrorCode, Machine, NOBODY, Part, Place, Reply, Response,
+    decode,
 };
 use core_ir::{
     Among, AmongSource, Approve, Candidate, Code, Data, END, Label, Lattice, ModelParams, Name, Plain, Recv,
@@ -69,6 +70,7 @@ impl Machine {
             span,
             given,
             choices: Box::default(),
+            counts: CallCount::No,
         })
     }
 
@@ -657,7 +659,8 @@ impl Machine {
         question: Question,
         world: &mut dyn Answers,
     ) -> Option<Question> {
-        if self.lattice.keeps_origins() || !question.choices.is_empty() {
+        let is_repeated = question.counts == CallCount::Repeated;
+        if self.lattice.keeps_origins() || !question.choices.is_empty() || is_repeated {
             return Some(question);
         }
         s.stands();
@@ -691,10 +694,10 @@ impl Machine {
             return self.make(s, call);
         }
         // Nobody is asked for a call that there can't be.
-        if call.counts && self.calls_left(&tool.decl) == 0 {
-            self.used_up(s, &call);
+        let Some(counts) = self.call_count(&tool.decl, call.counts) else {
+            self.used_up(s, &call.tool, call.span);
             return None;
-        }
+        };
         let asked = Call::Approve {
             tool: tool.decl.clone(),
             args: call.args.clone(),
@@ -716,17 +719,18 @@ impl Machine {
             span,
             given,
             choices: Box::default(),
+            counts,
         })
     }
 
     /// The call, which is counted, if there may be one more. A confirmation gives its first argument.
     fn make(&mut self, s: &mut Strand, mut call: Cleared) -> Option<Question> {
-        if call.counts {
-            let decl = &tool_of(&call.tool).decl;
-            if self.calls_left(decl) == 0 {
-                self.used_up(s, &call);
-                return None;
-            }
+        let decl = &tool_of(&call.tool).decl;
+        let Some(counts) = self.call_count(decl, call.counts) else {
+            self.used_up(s, &call.tool, call.span);
+            return None;
+        };
+        if counts == CallCount::More {
             let counted = self.counted.get_or_insert_default();
             match counted.iter_mut().find(|(n, _)| *n == decl.name) {
                 Some((_, calls)) => *calls += 1,
@@ -743,24 +747,46 @@ impl Machine {
         }
         let given = self.given(&call);
         let places = self.places(tool_of(&call.tool), &call.args);
-        Some(Question { given, ..call.question(places) })
+        Some(Question { given, counts, ..call.question(places) })
     }
 
-    /// Number of further calls of a tool that untrusted data may decide.
-    fn calls_left(&self, decl: &core_ir::ToolDecl) -> u64 {
-        let made = self.counted.iter().flat_map(|c| c.iter()).find(|(n, _)| *n == decl.name);
-        decl.at_most.map_or(u64::MAX, |most| most.saturating_sub(made.map_or(0, |(_, calls)| *calls)))
+    /// How a further call of a tool counts, if there may be one; `decided` says that untrusted data decides
+    /// it.
+    fn call_count(&self, decl: &core_ir::ToolDecl, decided: bool) -> Option<CallCount> {
+        let Some(most) = decl.at_most.filter(|_| decided) else { return Some(CallCount::No) };
+        let calls = |of: &[(Name, u64)]| of.iter().find(|(n, _)| *n == decl.name).map_or(0, |(_, n)| *n);
+        if calls(self.counted_calls()) < most {
+            Some(CallCount::More)
+        } else if calls(&self.config.counted) > 0 {
+            Some(CallCount::Repeated)
+        } else {
+            None
+        }
+    }
+
+    /// Ends the run at a request that is no call of an earlier run; false if the strand does not wait for it.
+    pub(crate) fn is_used_up(&mut self, s: &mut Strand, number: u32) -> bool {
+        let Some(Waiting { pending, span, .. }) = s.waiting.take_if(|w| w.number == number) else {
+            return false;
+        };
+        match pending {
+            Pending::Tool(tool, ..) => self.used_up(s, &tool, span),
+            Pending::Approve(call) => self.used_up(s, &call.tool, call.span),
+            // Nothing else counts.
+            pending => s.fail(pending.error(), s.pc, span, MISMATCH),
+        }
+        true
     }
 
     /// Ends the run: in branches the order of responses decides which call is the last, so no program may
     /// catch the error.
-    fn used_up(&mut self, s: &mut Strand, call: &Cleared) {
-        let tool = tool_of(&call.tool);
+    fn used_up(&mut self, s: &mut Strand, tool: &Node, span: Span) {
+        let tool = tool_of(tool);
         let label = self.lattice.join(s.pc, tool.channel);
         let (name, most) = (&tool.decl.name, tool.decl.at_most.unwrap_or_default());
         let message =
             format!("`{name}` was called as often as untrusted data may decide (`at_most` is {most})");
-        s.fail(ErrorCode::Budget, label, call.span, message);
+        s.fail(ErrorCode::Budget, label, span, message);
     }
 
     /// Returns whether trusted data alone decides what runs at `pc` with a record of this label.
@@ -837,6 +863,7 @@ impl Machine {
                         span,
                         given,
                         choices: Box::default(),
+                        counts: CallCount::No,
                     });
                 }
                 Err((path, cause)) => {
@@ -1233,7 +1260,8 @@ impl Cleared {
         let call = Call::Tool { tool: tool.decl.clone(), args: self.args };
         let (channel, answer, inputs, span) = (tool.channel, self.label, self.given, self.span);
         let (pending, choices) = (Pending::Tool(self.tool, places, self.value), self.choices.into());
-        Question { pending, call, channel, answer, inputs, span, given: Vec::new(), choices }
+        let (given, counts) = (Vec::new(), CallCount::No);
+        Question { pending, call, channel, answer, inputs, span, given, choices, counts }
     }
 }
 

@@ -83,6 +83,15 @@ impl Pipeline {
     fn in_journal(&self) -> String {
         format!("{} {}", self.file, self.name)
     }
+
+    /// A run of it in a journal.
+    fn identity(&self, input: Option<Data>, settings: Value) -> RunIdentity {
+        let mut about = RunIdentity::new(self.in_journal(), &self.code, input, settings);
+        if let Some(planner) = &self.planner {
+            about.program = format!("{}\n{}", about.program, planner.declarations());
+        }
+        about
+    }
 }
 
 impl Pipeline {
@@ -621,7 +630,7 @@ impl Service {
         let cancel = CancellationToken::new();
         let watched = broadcast::Sender::new(EVENTS);
         // Data that no journal keeps can't be resumed.
-        let suspends = how.background && self.journal.is_some() && pipeline.planner.is_none();
+        let suspends = how.background && self.journal.is_some();
         let caller = place.caller.clone();
         let limits = place.grant.within(caller.limits_of_run(&self.limits));
         let entry = Run {
@@ -738,7 +747,7 @@ impl Service {
             let mut kept = told(&operator);
             records.json(&mut kept);
             service.log.ended(&id, &pipeline.name, &kept);
-            if ran.is_some() && pipeline.planner.is_none() {
+            if ran.is_some() {
                 service.keep_outcome(&id, &outcome).await;
             }
             service.sending.fetch_add(1, Ordering::SeqCst);
@@ -788,8 +797,7 @@ impl Service {
         label: &LabelSpec,
         how: StartOptions<'_>,
     ) -> Result<Handlers, Refused> {
-        // A plan that is written anew can't be resumed.
-        let Some(path) = self.journal.as_ref().filter(|_| pipeline.planner.is_none()) else {
+        let Some(path) = &self.journal else {
             let mut handlers = self.handlers_of(caller, pipeline);
             handlers.run = Some(runtime::new_run_id());
             return Ok(handlers);
@@ -799,7 +807,7 @@ impl Service {
             "caller": caller.name, "inputLabel": label_json(label),
             "idempotencyKey": how.key.map(|k| k.name), "requestDigest": how.key.map(|k| k.digest),
         });
-        let about = RunIdentity::new(pipeline.in_journal(), &pipeline.code, input, settings);
+        let about = pipeline.identity(input, settings);
         let journal = Journal::existing(path).map_err(|e| Refused::Journal(e.message))?;
         let session = journal
             .begin(&about, self.handlers.models.redactor())

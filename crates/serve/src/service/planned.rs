@@ -3,6 +3,8 @@
 //! Invariant: a plan is only made of a request that is trusted and public. Everybody else would decide what
 //! the plan does, or the planner would see what it may not.
 //! Invariant: the planner sees no result of a tool, and of a run what `session::replanning` lets it know.
+//! Invariant: each question to the planner and each plan is a program with a strand of its own, numbered in
+//! their order, which is the same when the run is resumed.
 
 use super::{Caller, Pipeline, Programs, Refused};
 use crate::error::Error;
@@ -10,14 +12,17 @@ use analysis::cost::CostBound;
 use core_ir::{Code, Data, LabelSpec, Lattice, ModelRoutes, Name, Type};
 use diagnostics::Sources;
 use machine::{Config, Machine};
-use runtime::{CancellationToken, Event, Handlers, Limits, RunReport, Stores, Tools, Usage};
-use serde_json::Value;
+use runtime::{
+    CancellationToken, Event, Handlers, Limits, RunReport, RunStatus, Stores, Tools, Usage, end_run, run_end,
+};
+use serde_json::{Value, json};
 use session::Follows;
 use session::limits::{spend, sum};
 use session::machine_config;
 use session::planning::{self, Planning, Step};
 use session::preflight::Gate;
 use session::replanning::{PlanOutline, Replanning};
+use std::ops::RangeFrom;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
@@ -33,6 +38,8 @@ pub(super) struct Planner {
     routes: ModelRoutes,
     /// A question to the model that `ask` asks, for the check that it can be asked.
     quarantine: Arc<Code>,
+    /// The tools as the policy has them.
+    declarations: String,
 }
 
 /// A plan that can run.
@@ -48,6 +55,8 @@ struct Written {
 pub(super) struct PlanFailure {
     pub(super) code: String,
     pub(super) message: String,
+    /// True if a limit or somebody outside stopped the planner.
+    is_final: bool,
 }
 
 /// A run, or why there was none.
@@ -96,14 +105,38 @@ impl Planner {
         &self.quarantine
     }
 
-    /// Has plans written for a request and runs them, until one ends well or no further one may follow.
+    /// The tools as the policy has them: a run that is resumed has the same.
+    pub(super) fn declarations(&self) -> &str {
+        &self.declarations
+    }
+
+    /// Fulfills a request, and writes the end to the journal of the run.
+    ///
+    /// The journal has the answers of the planner and of all plans. A run that is resumed asks the planner
+    /// the same and has its answers, so the same plans go as far as they went.
     pub(super) async fn fulfill(
         &self,
         request: &str,
         means: Means<'_>,
         note: &mut (dyn FnMut(Event) + Send),
     ) -> Ran {
+        let handlers = Handlers { continues: true, ..means.handlers.clone() };
+        let ran = self.carry_out(request, Means { handlers: &handlers, ..means }, note).await;
+        let (status, outcome) = match &ran.report {
+            Ok(report) => run_end(&report.result, handlers.models.redactor()),
+            Err(why) => {
+                let status = if why.is_final { RunStatus::Stopped } else { RunStatus::Failed };
+                (status, json!({"error": why.code, "message": why.message}))
+            }
+        };
+        end_run(&handlers, status, outcome).await;
+        ran
+    }
+
+    /// Has plans written for a request and runs them, until one ends well or no further one may follow.
+    async fn carry_out(&self, request: &str, means: Means<'_>, note: &mut (dyn FnMut(Event) + Send)) -> Ran {
         let Means { config, handlers, limits, cancel } = means;
+        let mut strands = 0..;
         let request: Arc<str> = request.into();
         let mut planning = self.planning.about(request.clone());
         let mut replanning = Replanning::new(planning.options().replan_errors, config);
@@ -111,13 +144,14 @@ impl Planner {
         loop {
             let left = replanning.limits(limits);
             let (written, usage) =
-                self.write(&mut planning, prompt, Means { limits: &left, ..means }, note).await;
+                self.write(&mut planning, prompt, Means { limits: &left, ..means }, &mut strands, note).await;
             replanning.used(&usage, Duration::ZERO);
             let Written { code, sources, outline } = match written {
                 Ok(written) => written,
                 Err(why) => return Ran { report: Err(why), sources: None, replanning: Some(replanning) },
             };
-            let mut config = Config { request: Some(request.clone()), ..config.clone() };
+            let strand = strands.next().unwrap_or_default();
+            let mut config = Config { request: Some(request.clone()), strand, ..config.clone() };
             let mut handlers = handlers.clone();
             if let Some(Follows { history, after }) = replanning.follows() {
                 history.lock().unwrap_or_else(PoisonError::into_inner).carry_into(&mut config);
@@ -148,13 +182,15 @@ impl Planner {
         planning: &mut Planning,
         mut prompt: String,
         means: Means<'_>,
+        strands: &mut RangeFrom<u64>,
         note: &mut (dyn FnMut(Event) + Send),
     ) -> (Result<Written, PlanFailure>, Usage) {
         let Means { handlers, limits, cancel, .. } = means;
         let gate = Gate { tools: &self.tools, stores: &self.stores, routes: &self.routes, refusals: false };
         let (mut usage, mut limits) = (Usage::default(), limits.clone());
         let written = loop {
-            let report = self.ask(&prompt, handlers, &limits, cancel, note).await;
+            let strand = strands.next().unwrap_or_default();
+            let report = self.ask((&prompt, strand), handlers, &limits, cancel, note).await;
             usage = sum(&usage, &report.usage);
             spend(&mut limits, &report.usage);
             let reply = match report.result.map(|value| value.data()) {
@@ -162,7 +198,8 @@ impl Planner {
                 Ok(_) => String::new(),
                 Err(f) => {
                     let message = format!("the planner gave no plan: {}", f.message);
-                    break Err(PlanFailure { code: f.code.as_str().to_string(), message });
+                    let (code, is_final) = (f.code.as_str().to_string(), f.code.is_final());
+                    break Err(PlanFailure { code, message, is_final });
                 }
             };
             match planning.reply(&reply, &gate) {
@@ -177,6 +214,7 @@ impl Planner {
                         }
                         (_, _, first) => Err(PlanFailure {
                             code: "plan".into(),
+                            is_final: false,
                             message: match first {
                                 Some(first) => format!("the planner wrote no plan that can run: {first}"),
                                 None => "the planner wrote no plan that can run".into(),
@@ -191,14 +229,15 @@ impl Planner {
 
     async fn ask(
         &self,
-        prompt: &str,
+        (prompt, strand): (&str, u64),
         handlers: &Handlers,
         limits: &Limits,
         cancel: &CancellationToken,
         note: &mut (dyn FnMut(Event) + Send),
     ) -> RunReport {
         let code = planning::question(prompt, self.model.clone());
-        let machine = Machine::new(code, None, machine_config(None, self.planning.policy()));
+        let config = Config { strand, ..machine_config(None, self.planning.policy()) };
+        let machine = Machine::new(code, None, config);
         runtime::run(machine, handlers, limits, cancel, note).await
     }
 }
@@ -225,6 +264,7 @@ impl Programs {
             tools: session.tools(),
             stores: session.settings.fresh_stores(),
             routes: session.model_settings().routes(&session.settings.environment),
+            declarations: planning.declarations(),
             planning,
             model,
             quarantine,

@@ -1,7 +1,7 @@
 //! Runs of the journal that this process has not begun, or knows no more.
 
 use super::{Arc, Pipeline, Refused, Service, StartOptions, Started, label_from, no_run, status_of};
-use runtime::{Journal, JournalError, RunIdentity, RunInfo, RunStatus, Unfinished};
+use runtime::{Journal, JournalError, RunInfo, RunStatus, Unfinished};
 use serde_json::{Value, json};
 use session::callers::{Caller, LOCAL, Role};
 use session::view::withheld;
@@ -137,7 +137,7 @@ impl Service {
             return Err(Refused::Conflict(format!("this server has no pipeline for a run of `{name}`")));
         };
         let place = self.place(caller)?;
-        let about = RunIdentity::new(info.name, &pipeline.code, None, Value::Null);
+        let about = pipeline.identity(None, Value::Null);
         let path = self.journal().map(std::path::Path::to_path_buf).unwrap_or_default();
         let session = journal.resume(run, &about, self.handlers.models.redactor(), false, unfinished);
         let session = session.map_err(|e| Refused::Conflict(e.message))?;

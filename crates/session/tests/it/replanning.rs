@@ -2,11 +2,11 @@
 //!
 //! Tools: `read(id)` gives untrusted data and `vault()` secret data; `known(id)` gives trusted, public data.
 //! `pay(to, n)` wants a trusted recipient, `n` may be untrusted up to 100. `note(text)` takes everything and
-//! `few()` at most one call that untrusted data decides. `sign(x)` wants an approval.
+//! `few()` at most one call that untrusted data decides. `sign(x)` wants an approval, `one_more(x)` both.
 
 use core_ir::{Approve, Data, EffectClass, LabelSpec, ToolDecl, ToolParam, Type};
 use diagnostics::{FileId, Sources, Span};
-use machine::Machine;
+use machine::{Machine, Reply};
 use runtime::{
     Answer, Approver, CancellationToken, CustomTool, Handlers, Limits, ModelCall, ModelError, Models,
     Progress, Provider, Work,
@@ -25,12 +25,15 @@ const AT: Span = Span { file: FileId(0), start: 0, end: 0 };
 const UNTRUSTED: LabelSpec = LabelSpec::Axes { untrusted: true, secret: false };
 const SECRET: LabelSpec = LabelSpec::Axes { untrusted: false, secret: true };
 
-/// No plan of these tests asks a model.
-struct Nobody;
+/// A model whose replies are those of the tool `model` of a world.
+struct Replies {
+    answers: Vec<Value>,
+    seen: Arc<Mutex<Seen>>,
+}
 
-impl Provider for Nobody {
+impl Provider for Replies {
     fn name(&self) -> &str {
-        "nobody"
+        "replies"
     }
 
     fn price(&self) -> Option<runtime::Price> {
@@ -38,7 +41,15 @@ impl Provider for Nobody {
     }
 
     fn ask(self: Arc<Self>, _: ModelCall, _: Progress) -> Work<Answer> {
-        Work::Now(Answer::failed(ModelError::new("no model")))
+        let mut seen = self.seen.lock().unwrap();
+        let reply = self.answers.get(seen.models.min(self.answers.len().saturating_sub(1)));
+        seen.models += 1;
+        Work::Now(match reply {
+            Some(reply) if reply.get("error").is_none() => {
+                Answer::new(Ok(Reply::Text(reply.to_string())), runtime::Tokens::default())
+            }
+            _ => Answer::failed(ModelError::new("no model")),
+        })
     }
 }
 
@@ -70,6 +81,11 @@ fn tools() -> Vec<ToolDecl> {
         writes("note", &[("text", &LabelSpec::TOP)], &LabelSpec::TOP),
         ToolDecl { at_most: Some(1), ..writes("few", &[], &UNTRUSTED) },
         ToolDecl {
+            at_most: Some(1),
+            approve: Approve::Always,
+            ..writes("one_more", &[("x", &UNTRUSTED)], &UNTRUSTED)
+        },
+        ToolDecl {
             approve: Approve::Always,
             ..writes("sign", &[("x", &LabelSpec::BOTTOM)], &LabelSpec::BOTTOM)
         },
@@ -97,6 +113,8 @@ struct Seen {
     prompts: Vec<String>,
     /// Calls that reached the world.
     calls: Vec<String>,
+    /// Requests that reached the model.
+    models: usize,
     questions: usize,
     outcome: Option<Result<Value, String>>,
     json: Value,
@@ -161,7 +179,8 @@ fn fulfill(plans: &[&str], world: &World, how: How) -> Seen {
     let mut toolset = Toolset::read(&mut sources, &Options::default()).unwrap();
     toolset.set_policy(&mut sources, POLICY).unwrap();
     tools().into_iter().for_each(|t| toolset.add(Arc::new(t)).unwrap());
-    let mut handlers = Handlers::new(Models::only(Arc::new(Nobody)));
+    let answers = world.0.get("model").cloned().unwrap_or_default();
+    let mut handlers = Handlers::new(Models::only(Arc::new(Replies { answers, seen: seen.clone() })));
     handlers.tools = custom;
     let asked = seen.clone();
     handlers.approver = how.approver.map(|says| {
@@ -407,6 +426,57 @@ fn a_call_that_was_made_is_not_made_again() {
     let seen =
         fulfill(&[plan, "sign(read('a'))\nsign('other')\nsign(read('b'))\nprint(1)"], &World::default(), how);
     assert_eq!((seen.count("sign"), seen.questions, seen.outcome), (3, 3, Some(Ok(json!("1")))));
+}
+
+#[test]
+fn a_call_that_is_not_made_again_counts_no_second_time() {
+    let world = World::default().with("read", json!(["x"]));
+    let plan = "if 'x' in read('a'):\n    few()\nraise ValueError('x')";
+    let again = "if 'x' in read('a'):\n    few()\nprint(1)";
+    let seen = after_error(&[plan, again], &world);
+    assert_eq!((seen.count("few"), seen.outcome), (1, Some(Ok(json!("1")))));
+    // As often as there are further plans.
+    let how = How { errors: 2, ..How::default() };
+    let seen = fulfill(&[plan, plan, again], &world, how);
+    assert_eq!((seen.count("few"), seen.prompts.len(), seen.outcome), (1, 3, Some(Ok(json!("1")))));
+    // An approval of such a call is not asked for again, and of no further call.
+    let yes: Says = || Ok(());
+    let plan = "if 'x' in read('a'):\n    one_more('y')\nraise ValueError('x')";
+    for (next, questions, calls, ends) in [
+        ("if 'x' in read('a'):\n    one_more('y')\nprint(1)", 1, 1, Ok(json!("1"))),
+        ("if 'x' in read('a'):\n    one_more('y')\n    one_more('z')\nprint(1)", 1, 1, Err("budget".into())),
+        // One that trusted data decides.
+        ("one_more('z')\nprint(1)", 2, 2, Ok(json!("1"))),
+    ] {
+        let seen = fulfill(&[plan, next], &world, How { approver: Some(yes), ..How::default() });
+        assert_eq!((seen.questions, seen.count("one_more"), seen.outcome), (questions, calls, Some(ends)));
+    }
+}
+
+#[test]
+fn a_model_is_not_asked_the_same_again() {
+    let world = World::default().with("read", json!(["ATTACK"])).with("model", json!([7, 8, 9]));
+    let plan = "n = ask(f'number: {read(\"a\")}', int)\nraise ValueError('x')";
+    let seen = after_error(&[plan, "n = ask(f'number: {read(\"a\")}', int)\nprint(n)"], &world);
+    assert_eq!((seen.models, seen.outcome), (1, Some(Ok(json!("7")))));
+    // Another prompt or type is another question, and each answer is used once.
+    let all = "print(ask(f'number: {read(\"a\")}', int), ask(f'number: {read(\"a\")}', int), ask('no', int))";
+    let seen = after_error(&[plan, all], &world);
+    assert_eq!((seen.models, seen.outcome), (3, Some(Ok(json!("7 8 9")))));
+    let typed = "print(ask(f'number: {read(\"a\")}', float))";
+    assert_eq!(after_error(&[plan, typed], &world).models, 1, "both are numbers");
+    let typed = "print(ask(f'number: {read(\"a\")}', bool))";
+    assert_eq!(after_error(&[plan, typed], &world.clone().with("model", json!([7, true]))).models, 2);
+    // A model that failed is asked again.
+    let world = world.with("model", json!([{"error": "no"}, 8]));
+    let seen = after_error(&["print(ask('no', int))", "print(ask('no', int))"], &world);
+    assert_eq!((seen.models, seen.outcome), (2, Some(Ok(json!("8")))));
+    // One that was asked under a secret condition is asked again without it.
+    let plan = "if 'x' in vault():\n    n = ask('a', int)\nraise ValueError('x')";
+    let worlds = ["x", "y"].map(|v| World::default().with("vault", json!([v])).with("model", json!([7])));
+    let seen = worlds.each_ref().map(|w| after_error(&[plan, "print(ask('a', int))"], w));
+    assert_eq!(seen.each_ref().map(|s| s.models), [2, 1]);
+    assert_eq!(seen[0].prompts, seen[1].prompts);
 }
 
 #[test]
