@@ -175,7 +175,9 @@ impl<'p> Reader<'p> {
             return Some(documented(&tool.name, known, tool.span));
         }
         if let Some(server) = mcp_server(tool) {
-            let words: Vec<String> = around
+            // The place of a listed server begins at its name, so the list itself is what is around it.
+            let own = around.map(|n| n.get(server).filter(|own| own.is_mapping()).unwrap_or(n));
+            let words: Vec<String> = own
                 .map(|n| {
                     n.descendants().filter_map(|d| d.as_str()).take(MAX_WORDS.0).map(str::to_string).collect()
                 })

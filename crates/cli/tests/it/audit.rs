@@ -35,6 +35,22 @@ fn the_exit_status_says_whether_there_is_a_path_of_level_error() {
 }
 
 #[test]
+fn a_server_that_is_not_documented_has_no_facts_of_its_neighbors() {
+    let dir = tempfile::tempdir().unwrap();
+    let servers = r#"{"mcpServers": {
+        "fetch": {"command": "uvx", "args": ["mcp-server-fetch"]},
+        "acme": {"command": "npx", "args": ["-y", "@acme/unheard-of"]}
+    }}"#;
+    std::fs::write(dir.path().join(".mcp.json"), servers).unwrap();
+    let (_, out, _) = entail(dir.path(), &["audit", "--format", "json"]);
+    let last: Value = serde_json::from_str(out.lines().last().unwrap()).unwrap();
+    let tools = last["audit"]["programs"][0]["tools"].as_array().unwrap();
+    let knowledge = |name: &str| tools.iter().find(|t| t["name"] == name).map(|t| &t["knowledge"]);
+    assert_eq!(knowledge("fetch"), Some(&"known".into()), "{last}");
+    assert_eq!(knowledge("acme"), Some(&"unknown".into()), "{last}");
+}
+
+#[test]
 fn sarif_has_a_code_flow_that_ends_at_the_call() {
     let (_, out, _) = entail(&case("v05_handoff_to_mail"), &["audit", "--format", "sarif"]);
     let log: Value = serde_json::from_str(&out).unwrap();
