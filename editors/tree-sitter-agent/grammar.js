@@ -19,6 +19,9 @@ const POSTFIX = UNARY + 1;
 /** Elements between commas, of which one may follow the last. */
 const list = (element) => optional(seq(element, repeat(seq(",", element)), optional(",")));
 
+/** At least one element. */
+const list1 = (element) => seq(element, repeat(seq(",", element)), optional(","));
+
 /** One of some tokens. */
 const one_of = (tokens) => (tokens.length === 1 ? tokens[0] : choice(...tokens));
 
@@ -48,6 +51,7 @@ module.exports = grammar({
     [$.block, $.value_block],
     [$.block, $.record],
     [$.match, $._name, $.match_expression],
+    [$._name, $.construct],
   ],
 
   rules: {
@@ -62,6 +66,7 @@ module.exports = grammar({
         $.use,
         $.import,
         $.alias,
+        $.sum,
         $.enum,
         $.agent,
         $.tool,
@@ -86,6 +91,16 @@ module.exports = grammar({
       ),
 
     alias: ($) => seq('type', field("name", $._type_name), "=", field("type", $._type), ";"),
+
+    sum: ($) =>
+      seq('type', field("name", $._type_name), "=", $.sum_case, repeat(seq("|", $.sum_case)), ";"),
+
+    // A name alone is an alias.
+    sum_case: ($) =>
+      choice(
+        prec(-1, field("name", alias($.identifier, $.variant))),
+        seq(field("name", alias($.identifier, $.variant)), "{", list($.type_field), "}"),
+      ),
 
     enum: ($) =>
       seq('enum', field("name", $._type_name), "{", list(alias($.identifier, $.variant)), "}", optional(";")),
@@ -300,9 +315,15 @@ module.exports = grammar({
 
     match: ($) => seq('match', field("value", $._expression), "{", repeat($.case), "}"),
 
-    case: ($) => seq($._pattern, repeat(seq("|", $._pattern)), "=>", $.block, optional(",")),
+    case: ($) => seq($._patterns, "=>", $.block, optional(",")),
+
+    _patterns: ($) => choice(seq($._pattern, repeat(seq("|", $._pattern))), seq($._pattern, $.pattern_fields)),
 
     _pattern: ($) => choice(alias($.identifier, $.variant), $.string),
+
+    pattern_fields: ($) => seq("{", list($.pattern_field), "}"),
+
+    pattern_field: ($) => seq(field("field", $._key), optional(seq(":", field("name", $.identifier)))),
 
     try: ($) => seq('try', $.block, 'catch', field("name", $.identifier), $.block),
 
@@ -342,6 +363,7 @@ module.exports = grammar({
         $.parenthesized,
         $.list,
         $.record,
+        $.construct,
         $.call,
         $.quarantine_expression,
         $.endorse_expression,
@@ -370,6 +392,9 @@ module.exports = grammar({
 
     spread: ($) => seq("...", $._expression),
 
+    // A value of a case with fields. No block begins with a key.
+    construct: ($) => seq(field("case", alias($.identifier, $.variant)), "{", list1($.pair), "}"),
+
     if_expression: ($) =>
       seq(
         'if',
@@ -385,8 +410,7 @@ module.exports = grammar({
 
     value_case: ($) =>
       seq(
-        $._pattern,
-        repeat(seq("|", $._pattern)),
+        $._patterns,
         "=>",
         choice(seq($._expression, optional(",")), seq($.value_block, optional(","))),
       ),

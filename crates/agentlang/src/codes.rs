@@ -299,7 +299,7 @@ NOT_EXHAUSTIVE "A066" "a `match` that leaves out variants"
 "enum T { a, b }\npipeline p(t: T) -> String { match t { a => { return \"a\"; } _ => { return \"b\"; } } }"
 
 MATCH_NOT_ENUM "A067" "a `match` on something else than an enum"
-"`match` distinguishes the variants of an enum."
+"`match` distinguishes the variants of an enum, or the cases of a type with cases."
 "pipeline p(t: String) -> String { match t { _ => { return \"a\"; } } }"
 "enum T { a, b }\npipeline p(t: T) -> String { match t { _ => { return \"a\"; } } }"
 
@@ -422,6 +422,16 @@ FUNCTION_RECURSION "A103" "functions that call themselves"
 "A `fn` always ends, so it calls neither itself nor one that calls it. What repeats is a `for`, a `while … max n`, or `fold`. A pipeline may call itself if it counts down."
 "fn f(n: Number) -> Number { return if n < 1 { 1 } else { n * f(n - 1) }; }"
 "fn f(n: Number) -> Number { return range(1, n + 1).fold(1, (product, k) => product * k); }"
+
+BAD_CASE "A104" "a case of a type with another kind of name"
+"A type with cases is `type Name = First | Second { field: Type };`. A case has a name of its own, which begins with a capital letter. It isn't the name of another type: a value of that type stands in a field."
+"type Id = Number | Text { value: String };"
+"type Id = Numeric { value: Number } | Text { value: String };"
+
+NO_CASE "A105" "a case that a type does not have"
+"A value of a type with cases is written as its case, `First` or `Second { field: … }`, and a `match` has patterns for the cases of the type."
+"type V = Yes | No { why: String };\npipeline p(v: V) -> String { return match v { Yes => \"\", Never { why } => why, _ => \"\" }; }"
+"type V = Yes | No { why: String };\npipeline p(v: V) -> String { return match v { Yes => \"\", No { why } => why }; }"
 }
 
 /// The explanation of a code of the surface language.

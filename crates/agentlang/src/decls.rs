@@ -244,7 +244,12 @@ impl Decls {
                         out,
                     );
                 }
-                Item::Use(_) | Item::Alias(_) | Item::Enum(_) | Item::Agent(_) | Item::Test(_) => {}
+                Item::Use(_)
+                | Item::Alias(_)
+                | Item::Enum(_)
+                | Item::Sum(_)
+                | Item::Agent(_)
+                | Item::Test(_) => {}
             }
         }
         for (index, item) in program.items.iter().enumerate() {

@@ -201,6 +201,9 @@ impl Walk<'_> {
                 {
                     self.binds(name);
                 }
+                if let StmtKind::Match(_, arms) = &stmt.kind {
+                    arms.iter().flat_map(|a| &a.pattern.fields).for_each(|f| self.binds(&f.name));
+                }
                 for inner in blocks_of(stmt) {
                     self.block(inner, known.clone());
                 }

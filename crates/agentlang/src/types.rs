@@ -24,11 +24,52 @@ pub(super) struct Types {
     named: HashMap<String, (Type, u64)>,
     /// Each variant with its enum and the place of its declaration.
     pub(super) variants: HashMap<String, (Arc<EnumType>, Span)>,
+    /// The cases of sum types.
+    pub(super) cases: HashMap<String, CaseDecl>,
+}
+
+/// A case of a sum type.
+#[derive(Clone, Debug)]
+pub(super) struct CaseDecl {
+    /// Type of which it is a case.
+    pub(super) sum: Type,
+    /// The name of that type.
+    pub(super) of: String,
+    /// A record of its fields, or `Null` if it has none.
+    pub(super) payload: Type,
+    pub(super) span: Span,
+}
+
+impl CaseDecl {
+    /// Its fields with their types.
+    pub(super) fn fields(&self) -> &[(Name, Type)] {
+        match &self.payload {
+            Type::Record(fields) => fields,
+            _ => &[],
+        }
+    }
+
+    /// The type of one of its fields.
+    pub(super) fn field(&self, name: &str) -> Option<&Type> {
+        self.fields().iter().find(|(n, _)| **n == *name).map(|(_, t)| t)
+    }
+
+    /// How a value of the case is written.
+    pub(super) fn written(&self, name: &str) -> String {
+        match self.fields() {
+            [] => name.to_string(),
+            fields => {
+                let fields: Vec<String> = fields.iter().map(|(n, _)| format!("{n}: …")).collect();
+                format!("{name} {{ {} }}", fields.join(", "))
+            }
+        }
+    }
 }
 
 enum Declaration<'a> {
     Alias(&'a ast::Alias),
     Enum(&'a ast::Enum),
+    Sum(&'a ast::Sum),
 }
 
 impl<'a> Declaration<'a> {
@@ -36,6 +77,18 @@ impl<'a> Declaration<'a> {
         match self {
             Declaration::Alias(a) => &a.name,
             Declaration::Enum(e) => &e.name,
+            Declaration::Sum(s) => &s.name,
+        }
+    }
+
+    /// The types that it mentions, and the place that a message about all of them points to.
+    fn parts(&self) -> Option<(Vec<&'a TypeExpr>, Span)> {
+        match self {
+            Declaration::Alias(a) => Some((vec![&a.ty], a.ty.span)),
+            Declaration::Sum(s) => {
+                Some((s.cases.iter().flat_map(|c| &c.fields).map(|f| &f.ty).collect(), s.name.span))
+            }
+            Declaration::Enum(_) => None,
         }
     }
 }
@@ -50,6 +103,7 @@ impl Types {
             let declaration = match item {
                 ast::Item::Alias(a) => Declaration::Alias(a),
                 ast::Item::Enum(e) => Declaration::Enum(e),
+                ast::Item::Sum(s) => Declaration::Sum(s),
                 _ => continue,
             };
             let name = declaration.name();
@@ -79,10 +133,14 @@ impl Types {
         for name in order {
             let mut work = vec![(name, false)];
             while let Some((name, done)) = work.pop() {
-                let Some(Declaration::Alias(alias)) = declared.get(name) else { continue };
+                let Some(declaration) = declared.get(name) else { continue };
+                let Some((parts, place)) = declaration.parts() else { continue };
                 if done {
                     visiting.pop();
-                    let resolved = types.resolve(&alias.ty, out);
+                    let resolved = match declaration {
+                        Declaration::Sum(s) => types.add_sum(s, &|name| declared.contains_key(name), out),
+                        _ => parts.first().map_or((Type::Dyn, 1), |ty| types.resolve(ty, out)),
+                    };
                     types.named.insert(name.to_string(), resolved);
                     continue;
                 }
@@ -91,20 +149,26 @@ impl Types {
                 }
                 visiting.push(name);
                 work.push((name, true));
-                for part in names_in(&alias.ty) {
-                    let Some((part, Declaration::Alias(other))) = declared.get_key_value(&*part) else {
+                for part in names_in(&parts) {
+                    let Some((part, other)) = declared.get_key_value(&*part) else { continue };
+                    if matches!(other, Declaration::Enum(_)) {
                         continue;
-                    };
+                    }
                     if let Some(at) = visiting.iter().position(|v| v == part) {
                         let circle: Vec<&str> = visiting[at..].iter().chain([part]).copied().collect();
                         out.push(
                             Diagnostic::error(
                                 codes::ALIAS_CIRCLE,
                                 format!("`{name}` is defined by itself: {}", circle.join(" → ")),
-                                alias.ty.span,
+                                place,
                             )
-                            .remark(other.name.span, "declared here")
-                            .help("a type alias is an abbreviation; it can't mention itself"),
+                            .remark(other.name().span, "declared here")
+                            .help(match other {
+                                Declaration::Sum(_) => {
+                                    "a type can't contain itself; declare the inner part as `Any`"
+                                }
+                                _ => "a type alias is an abbreviation; it can't mention itself",
+                            }),
                         );
                         types.named.insert((*part).to_string(), (Type::Dyn, 1));
                     } else if !types.named.contains_key(*part) {
@@ -159,6 +223,111 @@ impl Types {
         self.named.insert(e.name.text.clone(), (Type::Enum(ty), 1));
     }
 
+    /// The type of a sum, whose cases become known.
+    fn add_sum(
+        &mut self,
+        sum: &ast::Sum,
+        is_type: &dyn Fn(&str) -> bool,
+        out: &mut Vec<Diagnostic>,
+    ) -> (Type, u64) {
+        let mut cases: Vec<(Name, Type)> = Vec::new();
+        let mut places: Vec<Span> = Vec::new();
+        let mut parts = 1u64;
+        for case in &sum.cases {
+            let name = &case.name;
+            if let Some(at) = cases.iter().position(|(n, _)| **n == *name.text) {
+                out.push(super::check::duplicate("case", name, places[at]));
+                continue;
+            }
+            if let Some(d) = self.bad_case(sum, case, is_type) {
+                out.push(d);
+                continue;
+            }
+            let mut fields: Vec<(Name, Type)> = Vec::new();
+            for (i, field) in case.fields.iter().enumerate() {
+                if let Some(first) = case.fields[..i].iter().find(|f| f.name.text == field.name.text) {
+                    out.push(super::check::duplicate("field", &field.name, first.name.span));
+                    continue;
+                }
+                let (t, n) = self.resolve(&field.ty, out);
+                parts = parts.saturating_add(n);
+                fields.push((field.name.text.as_str().into(), t));
+            }
+            parts = parts.saturating_add(1);
+            let payload = if fields.is_empty() { Type::Null } else { Type::record(fields) };
+            cases.push((name.text.as_str().into(), payload));
+            places.push(name.span);
+        }
+        if cases.is_empty() || parts > MAX_PARTS {
+            if parts > MAX_PARTS {
+                out.push(huge(sum.span));
+            }
+            return (Type::Dyn, 1);
+        }
+        let ty = Type::Variant(cases.iter().cloned().collect());
+        for ((name, payload), span) in cases.into_iter().zip(places) {
+            let case = CaseDecl { sum: ty.clone(), of: sum.name.text.clone(), payload, span };
+            self.cases.insert(name.to_string(), case);
+        }
+        (ty, parts)
+    }
+
+    /// The report of a name that a case can not have.
+    fn bad_case(
+        &self,
+        sum: &ast::Sum,
+        case: &ast::Case,
+        is_type: &dyn Fn(&str) -> bool,
+    ) -> Option<Diagnostic> {
+        let name = &case.name;
+        let bad = |message: String| Diagnostic::error(codes::BAD_CASE, message, name.span);
+        if BUILT_IN.contains(&&*name.text) || name.text == ANY {
+            return Some(bad(format!("`{}` is a type, and a case has a name of its own", name.text)).help(
+                "a value of one of several types is a type with cases: `type Id = Numeric { value: Number } | Text { value: String };`",
+            ));
+        }
+        if is_type(&name.text) && case.fields.is_empty() {
+            return Some(
+                bad(format!("`{}` is a type, and a case has a name of its own", name.text))
+                    .help(format!("put the type into a field: `A{0} {{ value: {0} }}`", name.text)),
+            );
+        }
+        if !name.text.starts_with(char::is_uppercase) {
+            let mut chars = name.text.chars();
+            let upper: String = chars.next().into_iter().flat_map(char::to_uppercase).chain(chars).collect();
+            let d = bad(format!("the case `{}` must begin with a capital letter", name.text));
+            let d = match upper.starts_with(char::is_uppercase) {
+                true => super::check::suggest(d, &upper),
+                false => d,
+            };
+            return Some(match sum.cases.iter().all(|c| c.fields.is_empty()) {
+                true => d.help(format!(
+                    "or write an enum, whose variants are texts: `enum {} {{ … }}`",
+                    sum.name.text
+                )),
+                false => d,
+            });
+        }
+        let shared = |what: &str, of: &str, place: Span| {
+            Diagnostic::error(
+                codes::SHARED_VARIANT,
+                format!("`{}` is a {what} of `{of}` already", name.text),
+                name.span,
+            )
+            .remark(place, "declared here first")
+            .help("cases are written without their type, so two types may not share one")
+        };
+        if let Some(other) = self.cases.get(&name.text) {
+            return Some(shared("case", &other.of, other.span));
+        }
+        self.variants.get(&name.text).map(|(e, place)| shared("variant", &e.name, *place))
+    }
+
+    /// Returns whether this is the name of a sum type.
+    pub(super) fn is_sum(&self, name: &str) -> bool {
+        matches!(self.named.get(name), Some((Type::Variant(_), _)))
+    }
+
     /// Resolves a written type. An unknown type is reported and becomes `Dyn`.
     pub(super) fn ty(&self, written: &TypeExpr, out: &mut Vec<Diagnostic>) -> Type {
         self.resolve(written, out).0
@@ -203,14 +372,7 @@ impl Types {
             }
         });
         if parts > MAX_PARTS {
-            out.push(
-                Diagnostic::error(
-                    codes::HUGE_TYPE,
-                    format!("a type of more than {MAX_PARTS} parts"),
-                    written.span,
-                )
-                .help("aliases are written out in full; make the type smaller"),
-            );
+            out.push(huge(written.span));
             return (Type::Dyn, 1);
         }
         (ty, parts)
@@ -229,10 +391,15 @@ impl Types {
     }
 }
 
-/// The names that a written type mentions.
-fn names_in(written: &TypeExpr) -> Vec<String> {
+fn huge(span: Span) -> Diagnostic {
+    Diagnostic::error(codes::HUGE_TYPE, format!("a type of more than {MAX_PARTS} parts"), span)
+        .help("aliases are written out in full; make the type smaller")
+}
+
+/// The names that written types mention.
+fn names_in(written: &[&TypeExpr]) -> Vec<String> {
     let mut out = Vec::new();
-    let mut work = vec![written];
+    let mut work = written.to_vec();
     while let Some(t) = work.pop() {
         match &t.kind {
             TypeKind::Name(n) => out.push(n.clone()),
@@ -289,8 +456,14 @@ fn write(ty: &Type, out: &mut String, longest: usize) {
         Type::Refined(r) => write(&r.0, out, longest),
         // `Dyn` also represents a type that could not be read, about which nothing more is said.
         Type::Dyn => out.push_str(ANY),
+        Type::Variant(cases) => {
+            for (i, (name, _)) in cases.iter().enumerate() {
+                out.push_str(if i > 0 { " | " } else { "" });
+                out.push_str(name);
+            }
+        }
         // The surface language has no other types.
-        Type::Variant(_) | Type::Pair(_) | Type::Fun(_) => out.push('_'),
+        Type::Pair(_) | Type::Fun(_) => out.push('_'),
     });
 }
 
@@ -304,6 +477,9 @@ pub(super) fn fits(actual: &Type, wanted: &Type) -> bool {
         (Type::List(a), Type::List(w)) => fits(a, w),
         (Type::Record(a), Type::Record(w)) => {
             w.iter().all(|(name, want)| a.iter().any(|(n, have)| n == name && fits(have, want)))
+        }
+        (Type::Variant(a), Type::Variant(w)) => {
+            a.iter().all(|(name, have)| w.iter().any(|(n, want)| n == name && fits(have, want)))
         }
         _ => false,
     })
@@ -319,6 +495,9 @@ pub(super) fn certain(actual: &Type, wanted: &Type) -> bool {
         (_, Type::Option(w)) => certain(actual, w),
         (Type::Record(a), Type::Record(w)) => {
             w.iter().all(|(name, want)| a.iter().any(|(n, have)| n == name && certain(have, want)))
+        }
+        (Type::Variant(a), Type::Variant(w)) => {
+            a.iter().all(|(name, have)| w.iter().any(|(n, want)| n == name && certain(have, want)))
         }
         _ => actual.is_subtype(wanted),
     })

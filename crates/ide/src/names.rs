@@ -2,15 +2,18 @@
 
 use crate::SymbolKind;
 use diagnostics::{FileId, Span};
+use std::collections::HashSet;
 use syntax::agent::ast::{
     AgentValue, Args, Block, BodyKind, Callable, ClauseKind, Expr, ExprKind, Field, FlowKind, Item, Name,
-    Program, Run, Step, StmtKind, Template, TemplatePart, TypeExpr, TypeKind,
+    Pattern, Program, Run, Step, StmtKind, Template, TemplatePart, TypeExpr, TypeKind,
 };
 
 /// Kinds of named items.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Type,
+    /// A case of a type with cases.
+    Case,
     Agent,
     Tool,
     /// A task, pipeline or workflow; in a call, perhaps a tool.
@@ -36,15 +39,31 @@ pub(crate) struct Names {
     inside: Vec<Occurrence>,
     /// Keys of records, for completion.
     pub(crate) fields: Vec<String>,
+    /// The variables of patterns that are named as their fields.
+    shorthands: HashSet<Span>,
 }
 
 impl Names {
     pub(crate) fn of(program: &Program) -> Names {
         let mut walk = Walk {
-            names: Names { all: Vec::new(), inside: Vec::new(), fields: Vec::new() },
+            names: Names {
+                all: Vec::new(),
+                inside: Vec::new(),
+                fields: Vec::new(),
+                shorthands: HashSet::new(),
+            },
             arguments: Vec::new(),
             reviews: Vec::new(),
             calls: Vec::new(),
+            cases: program
+                .items
+                .iter()
+                .filter_map(|item| match item {
+                    Item::Sum(s) => Some(s.cases.iter().map(|c| c.name.text.clone())),
+                    _ => None,
+                })
+                .flatten()
+                .collect(),
             item: 0,
         };
         for (i, item) in program.items.iter().enumerate() {
@@ -101,6 +120,14 @@ impl Names {
         names
     }
 
+    /// The text that gives a name another one. The field of a pattern keeps its name.
+    pub(crate) fn renamed(&self, o: &Occurrence, to: &str) -> String {
+        match self.shorthands.contains(&o.span) {
+            true => format!("{}: {to}", o.text),
+            false => to.to_string(),
+        }
+    }
+
     /// The name at a place, the end of a name included.
     pub(crate) fn at(&self, offset: usize) -> Option<&Occurrence> {
         self.all.iter().find(|o| (o.span.start as usize..=o.span.end as usize).contains(&offset))
@@ -153,6 +180,8 @@ struct Walk {
     reviews: Vec<(String, usize)>,
     /// Functions that expressions call. Those of the language are no names of the program.
     calls: Vec<Name>,
+    /// The cases of the types of the program.
+    cases: HashSet<String>,
     item: usize,
 }
 
@@ -182,6 +211,14 @@ impl Walk {
                 self.ty(&a.ty);
             }
             Item::Enum(e) => self.add(Kind::Type, &e.name, true),
+            Item::Sum(s) => {
+                self.add(Kind::Type, &s.name, true);
+                for case in &s.cases {
+                    self.add(Kind::Case, &case.name, true);
+                    self.names.fields.extend(case.fields.iter().map(|f| f.name.text.clone()));
+                    case.fields.iter().for_each(|f| self.ty(&f.ty));
+                }
+            }
             Item::Agent(a) => {
                 self.add(Kind::Agent, &a.name, true);
                 for field in &a.fields {
@@ -331,7 +368,11 @@ impl Walk {
                     }
                     StmtKind::Match(e, arms) => {
                         self.expr(e);
-                        work.extend(arms.iter().map(|a| &a.body));
+                        for arm in arms {
+                            self.pattern(&arm.pattern);
+                            arm.pattern.fields.iter().for_each(|f| self.variable(&f.name, true));
+                            work.push(&arm.body);
+                        }
                     }
                     StmtKind::Try(a, name, b) => {
                         self.variable(name, true);
@@ -382,7 +423,8 @@ impl Walk {
         let mut found = Vec::new();
         e.each_variable(&mut |name, span| found.push((name.to_string(), span)));
         for (name, span) in found {
-            self.put(Kind::Variable(self.item), &name, span, false);
+            let kind = if self.cases.contains(&name) { Kind::Case } else { Kind::Variable(self.item) };
+            self.put(kind, &name, span, false);
         }
         // Names that the expression binds itself, with what reads them, and the functions that it calls.
         let mut inner: Vec<&Expr> = Vec::new();
@@ -401,7 +443,25 @@ impl Walk {
                     }
                 }
                 ExprKind::Quarantine(_, ty) => self.ty(ty),
+                ExprKind::Construct(case, _) => self.add(Kind::Case, case, false),
+                ExprKind::Match(_, arms) => {
+                    for arm in arms {
+                        self.pattern(&arm.pattern);
+                        arm.pattern.fields.iter().for_each(|f| self.local(&f.name, &[&arm.value]));
+                    }
+                }
                 _ => {}
+            }
+        }
+    }
+
+    /// The cases that a pattern names. Variants of enums are texts.
+    fn pattern(&mut self, pattern: &Pattern) {
+        let short = pattern.fields.iter().filter(|f| f.field.span == f.name.span);
+        self.names.shorthands.extend(short.map(|f| f.name.span));
+        for v in &pattern.variants {
+            if self.cases.contains(&v.text) {
+                self.add(Kind::Case, v, false);
             }
         }
     }
@@ -436,6 +496,7 @@ pub(crate) fn span_of(item: &Item) -> Span {
         Item::Import(i) => i.span,
         Item::Alias(i) => i.span,
         Item::Enum(i) => i.span,
+        Item::Sum(i) => i.span,
         Item::Agent(i) => i.span,
         Item::Tool(i) | Item::Task(i) => i.span,
         Item::Pipeline(i) | Item::Function(i) => i.span,
@@ -452,6 +513,7 @@ pub(crate) fn title(item: &Item) -> (String, Span, SymbolKind) {
         Item::Import(i) => (i.name.text.clone(), i.name.span, Function),
         Item::Alias(i) => (i.name.text.clone(), i.name.span, TypeAlias),
         Item::Enum(i) => (i.name.text.clone(), i.name.span, Enum),
+        Item::Sum(i) => (i.name.text.clone(), i.name.span, Enum),
         Item::Agent(i) => (i.name.text.clone(), i.name.span, Agent),
         Item::Tool(i) | Item::Task(i) => (i.name.text.clone(), i.name.span, Function),
         Item::Pipeline(i) | Item::Function(i) => (i.name.text.clone(), i.name.span, Function),

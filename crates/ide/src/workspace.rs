@@ -255,7 +255,7 @@ impl Workspace {
         let Some(view) = self.view(path) else { return Vec::new() };
         let name = |o: &Occurrence| {
             let kind = match o.kind {
-                Kind::Type => TokenKind::Type,
+                Kind::Type | Kind::Case => TokenKind::Type,
                 Kind::Agent => TokenKind::Agent,
                 Kind::Tool | Kind::Callable | Kind::Policy => TokenKind::Function,
                 Kind::Variable(_) => TokenKind::Variable,
@@ -446,7 +446,7 @@ impl<'a> View<'a> {
             let mut seen: Vec<(&str, CompletionKind)> = Vec::new();
             for o in names.all.iter().filter(|o| o.declares && wanted(o.kind) && only(o.kind)) {
                 let kind = match o.kind {
-                    Kind::Type => Type,
+                    Kind::Type | Kind::Case => Type,
                     Kind::Agent => Agent,
                     Kind::Tool | Kind::Callable | Kind::Policy => Function,
                     Kind::Variable(_) => Variable,
@@ -497,7 +497,8 @@ impl<'a> View<'a> {
         if taken {
             return Err(QueryError::Refused(format!("`{to}` is a name here already")));
         }
-        let edit = |o: &Occurrence| Edit { range: range_of(o.span), text: to.to_string() };
+        let text = |o: &Occurrence| self.names.as_ref().map_or_else(|| to.to_string(), |n| n.renamed(o, to));
+        let edit = |o: &Occurrence| Edit { range: range_of(o.span), text: text(o) };
         let edits = self.same(offset).into_iter().map(edit).collect();
         Ok(FileEdits { path: self.path.to_string(), text: self.text.clone(), edits })
     }

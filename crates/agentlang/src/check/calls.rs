@@ -69,6 +69,16 @@ impl Checker<'_> {
         for e in arguments_of(run) {
             self.expr(e, None);
         }
+        if let Some(case) = self.decls.types.cases.get(&run.target.text) {
+            let written = case.written(&run.target.text);
+            let message = format!("`{}` is a case, not a function", run.target.text);
+            self.report(
+                Diagnostic::error(codes::UNKNOWN_CALL, message, run.target.span)
+                    .remark(case.span, "declared here")
+                    .help(format!("a value of this case is written `{written}`")),
+            );
+            return Type::Dyn;
+        }
         let name = &run.target.text;
         let d = Diagnostic::error(
             codes::UNKNOWN_CALL,

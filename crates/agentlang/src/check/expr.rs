@@ -76,6 +76,7 @@ impl Checker<'_> {
                 d.help("look inside the option with `if let x = …`, or give another value: `x ?? …`")
             }
             (Type::Null, _) => d.help("only an `Option[…]` can be null"),
+            (_, Type::Variant(cases)) => self.meant_case(d, e, cases),
             (_, Type::Str) => d.help("write it into a string: `f\"{…}\"`"),
             (_, Type::List(_)) if !matches!(found, Type::List(_)) => {
                 d.help("a list of one item is written `[…]`")
@@ -170,6 +171,7 @@ impl Checker<'_> {
                 }
             }
             ExprKind::Record(fields) => self.record(fields, want),
+            ExprKind::Construct(name, fields) => self.construct(name, fields, e.span),
             ExprKind::Update(of, fields) => self.update(of, fields, want),
             ExprKind::Lambda(params, body) => self.stray_function(e.span, params, body),
             ExprKind::If(bound, condition, then, other) => {
@@ -334,7 +336,10 @@ impl Checker<'_> {
             .remark(first.0, format!("a {} here", show(&first.1)))
             .remark(second.0, format!("a {} here", show(&second.1)))
             .help("give it the same type on every path, or use two names"),
-            None => self.unknown_variable(name, span),
+            None => match self.plain_case(name, span) {
+                Some(ty) => return ty,
+                None => self.unknown_variable(name, span),
+            },
         };
         self.report(d);
         // Reported once; what follows from it is not worth another message.
@@ -350,6 +355,7 @@ impl Checker<'_> {
         let mut names: Vec<&str> = bound.map(|(n, _)| n.as_str()).collect();
         names.sort_unstable();
         match constant(name).or_else(|| nearest(name, names)) {
+            _ if self.decls.types.is_sum(name) => d.help("a case is written without its type"),
             Some(near) => suggest(d, near),
             None if self.decls.callable(name).is_some() => {
                 d.help(format!("`{name}` is called in a statement of its own: `let x = {name}(…);`"))
@@ -402,6 +408,7 @@ impl Checker<'_> {
                     .or_else(|| functions::known_as(&name.text));
                 self.report(match other {
                     Type::Option(_) => d.help("look inside the option with `if let x = …`"),
+                    Type::Variant(cases) => d.help(self.by_match(cases, &name.text)),
                     Type::List(_) | Type::Str | Type::Num if function.is_some() => {
                         d.help(format!("a function is called: `.{}()`", function.unwrap_or_default()))
                     }
@@ -754,9 +761,14 @@ impl Checker<'_> {
                     name.span,
                 );
                 let guards = if self.in_guard { predicate::tests().collect() } else { Vec::new() };
+                let case = self.decls.types.cases.get(&name.text);
                 match functions::known_as(&name.text)
                     .or_else(|| nearest(&name.text, functions::function_names().chain(guards)))
                 {
+                    _ if case.is_some() => {
+                        let written = case.map(|c| c.written(&name.text)).unwrap_or_default();
+                        d.help(format!("a value of this case is written `{written}`"))
+                    }
                     _ if predicate::test(&name.text).is_some() => {
                         d.help(format!("`{}` can be said in the condition of a `guard` only", name.text))
                     }

@@ -381,14 +381,17 @@ impl Checker<'_> {
         arms: &[ValueArm],
         want: Option<&Type>,
     ) -> Type {
-        let variants = self.variants_of(of);
+        let matched = self.matched(of);
         let mut cases = Cases::default();
         let mut values = Vec::new();
         for arm in arms {
-            self.case(&mut cases, variants.as_deref(), &arm.variants, arm.pattern);
+            let bound = self.case(&mut cases, &matched, &arm.pattern);
+            let mark = self.env.mark();
+            bound.into_iter().for_each(|(name, ty)| self.bind_field(name, ty));
             values.push((self.expr(&arm.value, want), arm.value.span));
+            self.env.undo(mark);
         }
-        self.exhaustive(&cases, variants.as_deref(), of.span, whole, "null,");
+        self.exhaustive(&cases, &matched, of.span, whole, "null,");
         self.joined(values)
     }
 

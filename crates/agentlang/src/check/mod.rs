@@ -3,6 +3,7 @@
 //! Source: seed 004 §2. Where a rule of the seed is met, its name stands beside the code.
 
 mod calls;
+mod cases;
 mod env;
 mod expr;
 mod functions;
@@ -40,8 +41,11 @@ pub(super) struct Facts {
     pub(super) numbers: HashSet<Span>,
     /// True if the program divides, or imports what may. Without that all numbers are decimals.
     pub(super) divides: bool,
-    /// Arguments and results of `fn`s whose type only the run shows, with the type that they must have.
+    /// Arguments and results of `fn`s, and fields of cases, whose type only the run shows, with the type that
+    /// they must have.
     pub(super) unsure: HashMap<Span, Type>,
+    /// The names in expressions that are cases of sum types.
+    pub(super) cases: HashSet<Span>,
 }
 
 /// Checks the bodies of a program against its declarations.
@@ -248,7 +252,7 @@ pub(super) fn holds_numbers(ty: &Type) -> bool {
     stacker::maybe_grow(64 << 10, 1 << 20, || match ty {
         Type::Num => true,
         Type::List(t) | Type::Option(t) => holds_numbers(t),
-        Type::Record(fields) => fields.iter().any(|(_, t)| holds_numbers(t)),
+        Type::Record(fields) | Type::Variant(fields) => fields.iter().any(|(_, t)| holds_numbers(t)),
         Type::Refined(r) => holds_numbers(&r.0),
         _ => false,
     })

@@ -1,5 +1,6 @@
 //! The rules of statements.
 
+use super::cases::{no_case, no_field};
 use super::env::{Binding, Changes, Entry, leave};
 use super::expr::not_a_variant;
 use super::{Checker, duplicate, leaves, removal, zero};
@@ -25,6 +26,14 @@ pub(super) struct Cases<'e> {
     seen: HashMap<&'e str, Span>,
     /// The place of `_`.
     rest: Option<Span>,
+}
+
+/// The values that a `match` distinguishes.
+pub(super) enum Matched {
+    Enum(Arc<EnumType>),
+    Sum(Arc<[(core_ir::Name, Type)]>),
+    /// A type that only the run shows, or one that was reported.
+    Unknown,
 }
 
 impl Checker<'_> {
@@ -378,82 +387,166 @@ impl Checker<'_> {
     }
 
     pub(super) fn matching(&mut self, stmt: Span, e: &Expr, arms: &[ast::Arm]) {
-        let variants = self.variants_of(e);
+        let matched = self.matched(e);
         let mut cases = Cases::default();
         let mut ways = Vec::new();
         for arm in arms {
-            self.case(&mut cases, variants.as_deref(), &arm.variants, arm.pattern);
-            ways.push(self.branch(Some(&arm.body)));
+            let bound = self.case(&mut cases, &matched, &arm.pattern);
+            let mark = self.env.mark();
+            let mut fields = Vec::new();
+            for (name, ty) in bound {
+                let known = self.env.get(&name.text).is_some();
+                self.bind_field(name, ty);
+                fields.push((name, self.bindings, known));
+            }
+            self.block(&arm.body);
+            let mut way = self.env.undo(mark);
+            for (name, bound, known) in fields {
+                leave(&mut way, &name.text, bound, known);
+            }
+            ways.push(way);
         }
-        self.exhaustive(&cases, variants.as_deref(), e.span, stmt, "{ }");
+        self.exhaustive(&cases, &matched, e.span, stmt, "{ }");
         self.merge(stmt, &ways, "`match`");
     }
 
-    /// The enum that a `match` is about.
-    pub(super) fn variants_of(&mut self, e: &Expr) -> Option<Arc<EnumType>> {
+    /// Binds a field of a case.
+    pub(super) fn bind_field(&mut self, name: &ast::Name, ty: Type) {
+        self.facts.variables.push((name.span, ty.clone()));
+        self.bind(name, ty);
+    }
+
+    /// The values that a `match` distinguishes.
+    pub(super) fn matched(&mut self, e: &Expr) -> Matched {
         match self.expr(e, None) {
-            Type::Enum(t) => Some(t),
-            Type::Dyn => None,
+            Type::Enum(t) => Matched::Enum(t),
+            Type::Variant(cases) => Matched::Sum(cases),
+            Type::Dyn => Matched::Unknown,
             other => {
-                self.report(
-                    Diagnostic::error(codes::MATCH_NOT_ENUM, "`match` needs a value of an enum type", e.span)
-                        .label(format!("this is {}", show(&other)))
-                        .help("use `if` and `else if` for other values"),
-                );
-                None
+                let d = Diagnostic::error(
+                    codes::MATCH_NOT_ENUM,
+                    "`match` needs a value of an enum or of a type with cases",
+                    e.span,
+                )
+                .label(format!("this is {}", show(&other)));
+                self.report(match other {
+                    Type::Option(t) if matches!(*t, Type::Enum(_) | Type::Variant(_)) => {
+                        d.help("look inside the option with `if let x = …`, and match `x`")
+                    }
+                    _ => d.help("use `if` and `else if` for other values"),
+                });
+                Matched::Unknown
             }
         }
     }
 
     /// Checks the pattern of a case against those before it.
+    ///
+    /// Returns the variables that it binds.
     pub(super) fn case<'e>(
         &mut self,
         cases: &mut Cases<'e>,
-        variants: Option<&EnumType>,
-        names: &'e [ast::Name],
-        pattern: Span,
-    ) {
+        matched: &Matched,
+        pattern: &'e ast::Pattern,
+    ) -> Vec<(&'e ast::Name, Type)> {
         if let Some(first) = cases.rest {
             self.report(
-                Diagnostic::warn(codes::UNREACHABLE, "this case can't be reached", pattern)
+                Diagnostic::warn(codes::UNREACHABLE, "this case can't be reached", pattern.span)
                     .remark(first, "`_` takes everything")
                     .help("put `_` last"),
             );
         }
-        for v in names {
+        for v in &pattern.variants {
             if let Some(first) = cases.seen.get(&*v.text) {
                 let d = duplicate("case", v, *first);
                 self.report(d);
-            } else if let Some(t) = variants.filter(|t| !t.variants.iter().any(|n| **n == *v.text)) {
-                let d = not_a_variant(&v.text, v.span, t);
-                self.report(d);
+            } else {
+                let d = match matched {
+                    Matched::Enum(t) if !t.variants.iter().any(|n| **n == *v.text) => {
+                        Some(not_a_variant(&v.text, v.span, t))
+                    }
+                    Matched::Sum(all) if !all.iter().any(|(n, _)| **n == *v.text) => Some(no_case(v, all)),
+                    _ => None,
+                };
+                d.into_iter().for_each(|d| self.report(d));
             }
             cases.seen.insert(&v.text, v.span);
         }
-        if names.is_empty() {
-            cases.rest = cases.rest.or(Some(pattern));
+        if pattern.variants.is_empty() {
+            if let Matched::Sum(all) = matched
+                && all.iter().all(|(n, _)| cases.seen.contains_key(&**n))
+            {
+                self.report(
+                    Diagnostic::warn(codes::UNREACHABLE, "this case can't be reached", pattern.span)
+                        .label("there is a case for every value")
+                        .help("remove it"),
+                );
+            }
+            cases.rest = cases.rest.or(Some(pattern.span));
         }
+        self.fields_of(matched, pattern)
+    }
+
+    /// The variables that the fields of a pattern bind, with their types.
+    fn fields_of<'e>(&mut self, matched: &Matched, pattern: &'e ast::Pattern) -> Vec<(&'e ast::Name, Type)> {
+        let case = match (&pattern.variants[..], matched) {
+            ([only], Matched::Sum(_)) => self.decls.types.cases.get(&only.text),
+            _ => None,
+        };
+        if let (Some(first), Matched::Enum(_)) | (Some(first), Matched::Sum(_)) =
+            (pattern.fields.first(), matched)
+            && (pattern.variants.is_empty() || matches!(matched, Matched::Enum(_)))
+        {
+            self.report(
+                Diagnostic::error(codes::NO_CASE, "only a case of a sum type has fields", first.field.span)
+                    .help("write the pattern without braces"),
+            );
+        }
+        let mut bound = Vec::new();
+        for (i, f) in pattern.fields.iter().enumerate() {
+            if let Some(first) = pattern.fields[..i].iter().find(|g| g.name.text == f.name.text) {
+                let d = duplicate("name", &f.name, first.name.span);
+                self.report(d);
+                continue;
+            }
+            let ty = case.and_then(|c| c.field(&f.field.text).cloned());
+            if let (None, Some(case), [only]) = (&ty, case, &pattern.variants[..]) {
+                let d = no_field(&f.field, &only.text, case);
+                self.report(d);
+            }
+            bound.push((&f.name, ty.unwrap_or(Type::Dyn)));
+        }
+        bound
     }
 
     /// Reports variants without a case. `empty` is what the repair gives as the body of the new case.
     pub(super) fn exhaustive(
         &mut self,
         cases: &Cases<'_>,
-        variants: Option<&EnumType>,
+        matched: &Matched,
         of: Span,
         whole: Span,
         empty: &str,
     ) {
-        let (Some(t), None) = (variants, cases.rest) else { return };
-        let missing: Vec<&str> =
-            t.variants.iter().map(|v| &**v).filter(|v| !cases.seen.contains_key(v)).collect();
+        if cases.rest.is_some() {
+            return;
+        }
+        let (all, name): (Vec<&str>, String) = match matched {
+            Matched::Enum(t) => (t.variants.iter().map(|v| &**v).collect(), t.name.to_string()),
+            Matched::Sum(all) => {
+                let sum = all.first().and_then(|(n, _)| self.decls.types.cases.get(&**n));
+                (all.iter().map(|(n, _)| &**n).collect(), sum.map_or(String::new(), |c| c.of.clone()))
+            }
+            Matched::Unknown => return,
+        };
+        let missing: Vec<&str> = all.into_iter().filter(|v| !cases.seen.contains_key(v)).collect();
         if missing.is_empty() {
             return;
         }
         let at = whole.end.saturating_sub(1);
         self.report(
             Diagnostic::error(codes::NOT_EXHAUSTIVE, format!("no case for `{}`", missing.join("`, `")), of)
-                .label(format!("a value of `{}`", t.name))
+                .label(format!("a value of `{name}`"))
                 .help(format!(
                     "add the missing cases, or `_ => {}` for all others",
                     if empty == "{ }" { "{ … }" } else { "…" }

@@ -346,7 +346,11 @@ impl SurfaceLowering<'_> {
             },
             ExprKind::Bool(b) => self.b.lit(*b, at),
             ExprKind::Null => self.b.lit(Data::Null, at),
+            ExprKind::Var(name) if self.c.facts.cases.contains(&at) => {
+                self.b.add(Term::Tag(name.as_str().into(), None), at)
+            }
             ExprKind::Var(name) => self.variable(name, at),
+            ExprKind::Construct(name, fields) => self.construct(name, fields, at),
             ExprKind::Field(base, name) => {
                 let optional = self.c.facts.optional_fields.contains(&at);
                 let base = self.expr(base);
@@ -475,6 +479,26 @@ impl SurfaceLowering<'_> {
         let trusted = self.label(Taint::NONE, at);
         let endorsed = self.b.add(Term::Endorse(trusted, choice), at);
         self.b.let_in(vec![(held, found)], endorsed, at)
+    }
+
+    /// `` `Case {field: e, …} ``; the fields that are left out are null.
+    fn construct(&mut self, name: &ast::Name, fields: &[(ast::Name, Expr)], at: Span) -> TermId {
+        let mut all: Vec<(Name, TermId)> = Vec::new();
+        for (field, e) in fields {
+            let value = self.expr(e);
+            let value = self.sure(value, e.span, &format!("the field `{}` of `{}`", field.text, name.text));
+            all.push((field.text.as_str().into(), value));
+        }
+        let decls = self.c.decls;
+        let declared = decls.types.cases.get(&name.text).map_or(&[][..], |c| c.fields());
+        for (field, _) in declared {
+            if !all.iter().any(|(n, _)| n == field) {
+                let null = self.b.lit(Data::Null, at);
+                all.push((field.clone(), null));
+            }
+        }
+        let payload = self.b.add(Term::Record(all), at);
+        self.b.add(Term::Tag(name.text.as_str().into(), Some(payload)), at)
     }
 
     /// A field. One that may be absent is null if it is.

@@ -6,7 +6,7 @@ use super::taint::Taint;
 use super::variables::Held;
 use crate::decls::{CallableKind, Signature};
 use crate::functions::{self, Operation};
-use core_ir::{Bound, BoundOrigin, Branch, Data, IfSugar, Name, Num, Prim, Term, TermId};
+use core_ir::{Bound, BoundOrigin, Data, IfSugar, Name, Num, Prim, Term, TermId};
 use diagnostics::Span;
 use syntax::agent::ast::{self, Expr, ExprKind, ValueArm};
 
@@ -244,28 +244,27 @@ impl SurfaceLowering<'_> {
     pub(super) fn match_value(&mut self, of: &Expr, arms: &[ValueArm], at: Span) -> TermId {
         let pc = self.pc;
         let scrutinee = self.expr(of);
-        self.pc = pc.join(self.taint(of));
+        let taint = self.taint(of);
+        self.pc = pc.join(taint);
         let (mut branches, mut shared, mut default) = (Vec::new(), Vec::new(), None);
         for arm in arms {
             if default.is_some() {
                 break;
             }
+            let payload = self.b.fresh("payload");
+            let fields = self.fields_of(&arm.pattern, &payload);
+            let mark = self.scope.journal.len();
+            let mut bindings = Vec::new();
+            for (f, (_, value)) in arm.pattern.fields.iter().zip(fields) {
+                bindings.push((self.local(&f.name.text, taint, None), value));
+            }
             let body = self.expr(&arm.value);
-            match &arm.variants[..] {
-                [] => default = Some(body),
-                [v] => branches.push(Branch { tag: v.text.as_str().into(), binder: None, body }),
-                // Several variants share one body: a function that each calls.
-                several => {
-                    let unused = self.b.fresh("unused");
-                    let function = self.b.abs(unused, None, body, arm.value.span);
-                    let case = self.b.fresh("case");
-                    shared.push((case.clone(), function));
-                    for v in several {
-                        let function = self.b.var(case.clone(), v.span);
-                        let argument = self.b.lit(Data::Null, v.span);
-                        let body = self.b.app(function, argument, v.span);
-                        branches.push(Branch { tag: v.text.as_str().into(), binder: None, body });
-                    }
+            self.scope.undo(mark);
+            let body = self.b.let_in(bindings, body, arm.value.span);
+            match arm.pattern.variants.is_empty() {
+                true => default = Some(body),
+                false => {
+                    shared.extend(self.arm(&arm.pattern, payload, body, arm.value.span, &mut branches));
                 }
             }
         }

@@ -127,8 +127,8 @@ fn fault(what: &str, span: Span) -> Diagnostic {
 /// Statements that remain to be lowered: a slice, and what follows when it is done.
 struct Rest<'a> {
     stmts: &'a [Stmt],
-    /// True if the innermost binder ends with the slice.
-    leave: bool,
+    /// Number of innermost binders that end with the slice.
+    leave: usize,
     next: Option<&'a Rest<'a>>,
     /// End of the slice's block.
     end: Span,

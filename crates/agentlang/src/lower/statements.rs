@@ -5,7 +5,7 @@ use super::taint::Taint;
 use super::variables::Mode;
 use super::{MAX_COPIES, Region, Rest, SurfaceLowering};
 use crate::predicate;
-use core_ir::{Bound, BoundOrigin, Branch, Catches, Data, IfSugar, Name, Num, Prim, Term, TermId};
+use core_ir::{Bound, BoundOrigin, Branch, Catches, Data, IfSugar, Name, Num, Prim, Term, TermId, Type};
 use diagnostics::Span;
 use std::sync::Arc;
 use syntax::agent::ast::{self, Args, Block, Expr, ExprKind, Run, Stmt, StmtKind};
@@ -37,11 +37,16 @@ fn guard_of<'s>(run: &Run, next: &'s Stmt) -> Option<(&'s Expr, u32, Span)> {
     }
 }
 
+/// The variables of bindings.
+pub(super) fn names_of(bindings: &[(Name, TermId)]) -> impl Iterator<Item = Name> {
+    bindings.iter().map(|(name, _)| name.clone())
+}
+
 impl SurfaceLowering<'_> {
     pub(super) fn block(&mut self, block: &Block, mode: &Mode) -> TermId {
         let mark = self.scope.journal.len();
         let end = Span { start: block.span.end.saturating_sub(1), ..block.span };
-        let term = self.region(&Rest { stmts: &block.stmts, leave: false, next: None, end }, mode);
+        let term = self.region(&Rest { stmts: &block.stmts, leave: 0, next: None, end }, mode);
         self.scope.undo(mark);
         term
     }
@@ -217,10 +222,10 @@ impl SurfaceLowering<'_> {
                     }
                 }
             }
-            if slice.leave
-                && let Some(binder) = self.binders.pop()
-            {
-                self.leave(&binder);
+            for _ in 0..slice.leave {
+                if let Some(binder) = self.binders.pop() {
+                    self.leave(&binder);
+                }
             }
             match slice.next {
                 Some(next) => slice = next,
@@ -318,8 +323,8 @@ impl SurfaceLowering<'_> {
         match &stmt.kind {
             StmtKind::If(condition, then, other) => {
                 let condition = self.expr(condition);
-                let then = self.way(Some(then), None, at, mode, rest);
-                let other = self.way(other.as_ref(), None, at, mode, rest);
+                let then = self.way(Some(then), &[], at, mode, rest);
+                let other = self.way(other.as_ref(), &[], at, mode, rest);
                 self.b.add(Term::If(condition, then, other, IfSugar::Plain), at)
             }
             StmtKind::IfLet(name, e, then, other) => {
@@ -327,10 +332,10 @@ impl SurfaceLowering<'_> {
                 let value = self.expr(e);
                 let seen = self.b.var(option.clone(), e.span);
                 let absent = self.b.add(Term::Prim(Prim::IsNull, vec![seen]), e.span);
-                let other = self.way(other.as_ref(), None, at, mode, rest);
+                let other = self.way(other.as_ref(), &[], at, mode, rest);
                 let inside = self.b.var(option.clone(), name.span);
                 let held = self.inner_name(&name.text);
-                let then = self.way(Some(then), Some((&name.text, held.clone())), at, mode, rest);
+                let then = self.way(Some(then), &[(&name.text, held.clone())], at, mode, rest);
                 let then = self.b.let_in(vec![(held, inside)], then, at);
                 let choice = self.b.add(Term::If(absent, other, then, IfSugar::Plain), at);
                 self.b.let_in(vec![(option, value)], choice, at)
@@ -341,25 +346,17 @@ impl SurfaceLowering<'_> {
                 let mut shared_bodies = Vec::new();
                 let mut default = None;
                 for arm in arms {
-                    if arm.variants.is_empty() {
-                        default = default.or_else(|| Some(self.way(Some(&arm.body), None, at, mode, rest)));
+                    if arm.pattern.variants.is_empty() {
+                        default = default.or_else(|| Some(self.way(Some(&arm.body), &[], at, mode, rest)));
                     } else if default.is_none() {
-                        let body = self.way(Some(&arm.body), None, at, mode, rest);
-                        if let [v] = &arm.variants[..] {
-                            branches.push(Branch { tag: v.text.as_str().into(), binder: None, body });
-                            continue;
-                        }
-                        // Several variants share one body: a function that each calls.
-                        let unused = self.b.fresh("unused");
-                        let shared = self.b.abs(unused, None, body, arm.body.span);
-                        let case = self.b.fresh("case");
-                        shared_bodies.push((case.clone(), shared));
-                        for v in &arm.variants {
-                            let function = self.b.var(case.clone(), v.span);
-                            let argument = self.b.lit(Data::Null, v.span);
-                            let body = self.b.app(function, argument, v.span);
-                            branches.push(Branch { tag: v.text.as_str().into(), binder: None, body });
-                        }
+                        let payload = self.b.fresh("payload");
+                        let fields = self.fields_of(&arm.pattern, &payload);
+                        let bound: Vec<(&str, Name)> =
+                            arm.pattern.fields.iter().map(|f| &*f.name.text).zip(names_of(&fields)).collect();
+                        let body = self.way(Some(&arm.body), &bound, at, mode, rest);
+                        let body = self.b.let_in(fields, body, at);
+                        let shared = self.arm(&arm.pattern, payload, body, arm.body.span, &mut branches);
+                        shared_bodies.extend(shared);
                     }
                 }
                 let choice = self.b.add(Term::Case { scrutinee, branches, default }, at);
@@ -370,9 +367,9 @@ impl SurfaceLowering<'_> {
                 // labeled accordingly.
                 let taint = self.taint_of_block(body);
                 self.pc = self.pc.join(taint);
-                let body = self.way(Some(body), None, at, mode, None);
+                let body = self.way(Some(body), &[], at, mode, None);
                 let held = self.inner_name(&name.text);
-                let handler = self.way(Some(handler), Some((&name.text, held.clone())), at, mode, None);
+                let handler = self.way(Some(handler), &[(&name.text, held.clone())], at, mode, None);
                 let label = self.label(taint, at);
                 self.b.add(Term::Try { label, body, catches: Catches::All, name: held, handler }, at)
             }
@@ -389,27 +386,73 @@ impl SurfaceLowering<'_> {
         }
     }
 
+    /// Variables for the fields that a pattern binds, taken from the payload of the case.
+    pub(super) fn fields_of(&mut self, pattern: &ast::Pattern, payload: &Name) -> Vec<(Name, TermId)> {
+        let decls = self.c.decls;
+        let case = pattern.variants.first().and_then(|v| decls.types.cases.get(&v.text));
+        let mut bindings = Vec::new();
+        for f in &pattern.fields {
+            let optional =
+                case.and_then(|c| c.field(&f.field.text)).is_some_and(|t| matches!(t, Type::Option(_)));
+            let of = self.b.var(payload.clone(), f.field.span);
+            let value = self.access(of, &f.field.text, optional, f.field.span);
+            bindings.push((self.inner_name(&f.name.text), value));
+        }
+        bindings
+    }
+
+    /// Adds the branches of an arm. Several variants share one body: a function that each calls, which is
+    /// the result.
+    pub(super) fn arm(
+        &mut self,
+        pattern: &ast::Pattern,
+        payload: Name,
+        body: TermId,
+        at: Span,
+        branches: &mut Vec<Branch>,
+    ) -> Option<(Name, TermId)> {
+        let cases = &self.c.decls.types.cases;
+        // A variant of an enum is a text, which has no payload.
+        let binder =
+            |lower: &mut Self, v: &ast::Name| cases.contains_key(&v.text).then(|| lower.b.fresh("payload"));
+        if let [v] = &pattern.variants[..] {
+            let binder = cases.contains_key(&v.text).then_some(payload);
+            branches.push(Branch { tag: v.text.as_str().into(), binder, body });
+            return None;
+        }
+        let unused = self.b.fresh("unused");
+        let shared = self.b.abs(unused, None, body, at);
+        let case = self.b.fresh("case");
+        for v in &pattern.variants {
+            let function = self.b.var(case.clone(), v.span);
+            let argument = self.b.lit(Data::Null, v.span);
+            let body = self.b.app(function, argument, v.span);
+            let binder = binder(self, v);
+            branches.push(Branch { tag: v.text.as_str().into(), binder, body });
+        }
+        Some((case, shared))
+    }
+
     /// One way through a statement; a missing block is an empty one.
     pub(super) fn way(
         &mut self,
         block: Option<&Block>,
-        bound: Option<(&str, Name)>,
+        bound: &[(&str, Name)],
         at: Span,
         mode: &Mode,
         rest: Option<&Rest<'_>>,
     ) -> TermId {
         let mark = self.scope.journal.len();
         let binders = self.binders.clone();
-        let leave = bound.is_some();
-        if let Some((source, name)) = bound {
-            self.enter(source, name);
+        for (source, name) in bound {
+            self.enter(source, name.clone());
         }
         let (stmts, end) = match block {
             Some(b) => (&b.stmts[..], Span { start: b.span.end.saturating_sub(1), ..b.span }),
             None => (&[][..], at),
         };
         let falls = block.is_none_or(|b| self.c.exits.block(b).falls);
-        let all = Rest { stmts, leave, next: rest.filter(|_| falls), end };
+        let all = Rest { stmts, leave: bound.len(), next: rest.filter(|_| falls), end };
         let term = match rest {
             None => self.region(&all, mode),
             Some(_) if falls => self.deeper(&all, mode),
@@ -657,7 +700,7 @@ impl SurfaceLowering<'_> {
         self.pc = pc.join(self.taint(list));
         let item = self.inner_name(&name.text);
         let inner = Mode::Block { outs: outs.clone(), tagged: false, around: [].into(), binders: 0 };
-        let round = self.way(Some(body), Some((&name.text, item.clone())), at, &inner, None);
+        let round = self.way(Some(body), &[(&name.text, item.clone())], at, &inner, None);
         self.pc = pc;
         let round = self.b.abs(item, None, round, at);
         let n = max.and_then(|n| n.text.parse().ok());

@@ -213,7 +213,9 @@ fn perform_under(
                         if let Some(w) = wanted.filter(|w| *w != got) {
                             return Err(format!("`{name}` is called with {got} instead of {w}"));
                         }
-                        Response::Tool(result)
+                        // As handlers read what they get.
+                        let read = |d: Data| tool.result.read(&d.to_json()).map_err(|e| e.to_string());
+                        Response::Tool(result.and_then(read))
                     }
                     (Call::Recall { store, key }, Some(Turn::Recall(name, value)))
                         if *store.keys[*key as usize].name == *name =>
@@ -263,8 +265,8 @@ fn the_suite_does_what_it_says() {
         for run in &runs {
             let entry =
                 run.entry(&module).unwrap_or_else(|| panic!("{name}:{}: no `{}`", run.line, run.target));
-            let outcome =
-                perform_under(under_policy(&path, &module, entry), run.input.clone(), run.turns.clone());
+            let input = entry.input.read(&run.input.to_json()).unwrap();
+            let outcome = perform_under(under_policy(&path, &module, entry), input, run.turns.clone());
             done += 1;
             let expected =
                 run.expected.as_deref().unwrap_or_else(|| panic!("{name}:{}: no result", run.line));

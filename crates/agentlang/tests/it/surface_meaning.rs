@@ -9,7 +9,9 @@ use diagnostics::Sources;
 use machine::{Call, Machine, Output, Response};
 use proptest::prelude::*;
 use std::collections::HashMap;
-use syntax::agent::ast::{Args, BinaryOp, Block, ClauseKind, Expr, ExprKind, Item, Stmt, StmtKind, UnaryOp};
+use syntax::agent::ast::{
+    Args, BinaryOp, Block, ClauseKind, Expr, ExprKind, Item, Pattern, Stmt, StmtKind, UnaryOp,
+};
 use syntax::agent::parse;
 
 /// Task `t`: it fails for multiples of three, and otherwise counts.
@@ -198,10 +200,19 @@ impl Interpreter {
                 }
             }
             StmtKind::Match(e, arms) => {
-                let Data::Str(v) = self.expr(e) else { panic!() };
-                let arm =
-                    arms.iter().find(|a| a.variants.is_empty() || a.variants.iter().any(|n| *n.text == *v));
-                self.block(&arm.unwrap().body)?;
+                let v = self.expr(e);
+                let arm = arms.iter().find(|a| taken(&a.pattern, &v)).unwrap();
+                let before = self.env.clone();
+                let fields = fields_of(&arm.pattern, &v);
+                self.env.extend(fields.iter().cloned());
+                let result = self.block(&arm.body);
+                for (name, _) in fields {
+                    match before.get(&name) {
+                        Some(v) => self.env.insert(name, v.clone()),
+                        None => self.env.remove(&name),
+                    };
+                }
+                result?;
             }
             StmtKind::Try(a, m, b) => {
                 let before = self.env.clone();
@@ -277,7 +288,7 @@ impl Interpreter {
             ExprKind::Number(n) => Data::Num(n.parse().unwrap()),
             ExprKind::Bool(b) => Data::Bool(*b),
             ExprKind::Null => Data::Null,
-            ExprKind::Var(x) => self.env[x].clone(),
+            ExprKind::Var(x) if x != "P" => self.env[x].clone(),
             ExprKind::Paren(e) => self.expr(e),
             ExprKind::Index(list, at) => match (self.expr(list), self.expr(at)) {
                 (Data::List(items), Data::Num(n)) => items[n.to_usize().unwrap()].clone(),
@@ -299,11 +310,21 @@ impl Interpreter {
                 v => self.with(&[(&x.text, v)], a),
             },
             ExprKind::Match(of, arms) => {
-                let Data::Str(v) = self.expr(of) else { panic!() };
-                let arm =
-                    arms.iter().find(|a| a.variants.is_empty() || a.variants.iter().any(|n| *n.text == *v));
-                self.expr(&arm.unwrap().value)
+                let v = self.expr(of);
+                let arm = arms.iter().find(|a| taken(&a.pattern, &v)).unwrap();
+                let fields = fields_of(&arm.pattern, &v);
+                let names: Vec<(&str, Data)> = fields.iter().map(|(n, v)| (n.as_str(), v.clone())).collect();
+                self.with(&names, &arm.value)
             }
+            ExprKind::Construct(case, fields) => {
+                let mut all: Vec<(Name, Data)> =
+                    fields.iter().map(|(n, e)| (Name::from(&*n.text), self.expr(e))).collect();
+                if all.len() == 1 {
+                    all.push(("m".into(), Data::Null));
+                }
+                Data::Tag(Name::from(&*case.text), std::sync::Arc::new(Data::record(all)))
+            }
+            ExprKind::Var(x) if x == "P" => Data::Tag("P".into(), std::sync::Arc::new(Data::Null)),
             ExprKind::Block(lets, value) => {
                 let before = self.env.clone();
                 for l in lets {
@@ -398,6 +419,23 @@ impl Interpreter {
     }
 }
 
+/// Returns whether a pattern is for a value.
+fn taken(pattern: &Pattern, v: &Data) -> bool {
+    let name: &str = match v {
+        Data::Str(s) => s,
+        Data::Tag(name, _) => name,
+        _ => panic!(),
+    };
+    pattern.variants.is_empty() || pattern.variants.iter().any(|n| *n.text == *name)
+}
+
+/// The variables that a pattern binds.
+fn fields_of(pattern: &Pattern, v: &Data) -> Vec<(String, Data)> {
+    let Data::Tag(_, payload) = v else { return Vec::new() };
+    let field = |name: &str| payload.field(name).unwrap().clone();
+    pattern.fields.iter().map(|f| (f.name.text.clone(), field(&f.field.text))).collect()
+}
+
 /// The result of a pipeline, or the message of its failure; nothing if it takes too long.
 fn interpret(text: &str, input: &[(Name, Data)]) -> Option<Result<Data, (String, Vec<String>)>> {
     let mut sources = Sources::new();
@@ -459,6 +497,15 @@ impl Choices<'_> {
     /// A number that a function, a choice or a record gives.
     fn computed(&mut self, kind: u8) -> String {
         let (x, y) = (self.var(), self.var());
+        match kind {
+            10 => return format!("match u {{ P => {x}, Q {{ n: {y}, m }} => {y} + (m ?? {x}) }}"),
+            11 => {
+                return format!(
+                    "match (if {x} < {y} {{ P }} else {{ Q {{ n: {x} }} }}) {{ Q {{ n }} => n + {y}, P => {x} }}"
+                );
+            }
+            _ => {}
+        }
         match kind % 10 {
             0 => format!("twice({x} + {y})"),
             1 => format!("if {x} < {y} {{ {x} }} else {{ let {x} = {y} + 1; {x} + {y} }}"),
@@ -520,7 +567,15 @@ impl Choices<'_> {
 
     /// Writes a statement. Returns true if the block ends with it.
     fn stmt(&mut self, depth: u8, in_loop: bool, out: &mut String) -> bool {
-        let kind = if depth > 4 || self.at > self.bytes.len() { self.below(4) } else { self.below(23) };
+        let byte = self.bytes.get(self.at).copied().unwrap_or(0);
+        let kind = if depth > 4 || self.at > self.bytes.len() {
+            self.below(4)
+        } else if byte >= 240 {
+            self.at += 1;
+            23 + byte % 2
+        } else {
+            self.below(23)
+        };
         match kind {
             18 => {
                 let (x, y) = (self.plain_number(), self.plain_number());
@@ -547,6 +602,22 @@ impl Choices<'_> {
                 let target = if self.below(2) == 0 { "sub" } else { "down" };
                 let line = format!("let {} = {target}({}); ", self.var(), self.number());
                 out.push_str(&line);
+            }
+            23 => {
+                let value = match self.below(3) {
+                    0 => "P".to_string(),
+                    1 => format!("Q {{ n: {} }}", self.plain_number()),
+                    _ => format!("Q {{ m: {}, n: {} }}", self.var(), self.plain_number()),
+                };
+                out.push_str(&format!("let u = {value}; "));
+            }
+            24 => {
+                out.push_str("match u { P => ");
+                self.block(depth, in_loop, out);
+                let fields = ["{ n: a }", "{ n: x, m: y }", "{ n: s2 }", ""][self.below(4) as usize];
+                out.push_str(&format!("Q {fields} => "));
+                self.block(depth, in_loop, out);
+                out.push_str("} ");
             }
             22 => {
                 let v = self.var();
@@ -643,11 +714,11 @@ fn program(bytes: &[u8]) -> String {
         }
     }
     format!(
-        "enum E {{ red, green, blue }}\ntask t(n: Number) -> Number {{}}\n\
+        "enum E {{ red, green, blue }}\ntype U = P | Q {{ n: Number, m: Option[Number] }};\ntask t(n: Number) -> Number {{}}\n\
          fn twice(n: Number) -> Number {{ if n < 2 {{ n }} else {{ let m = n + n; m }} }}\n\
          pipeline sub(n: Number) -> Number {{ if n < 2 {{ return 0; }} let m = t(n); return m; }}\n\
          pipeline down(n: Number) -> Number {{ if n < 1 {{ return n; }} let m = t(n) on_fail use n; let r = down(n - 1); return m + r; }}\n\
-         pipeline p(a: Number, b: Number, c: Number, s: String, o: Option[Number], n: Option[Number], e: E) -> List[Number] {{\n\
+         pipeline p(a: Number, b: Number, c: Number, s: String, o: Option[Number], n: Option[Number], e: E, u: U) -> List[Number] {{\n\
          {body}\nreturn [a, b, c, length(s)]; }}"
     )
 }
@@ -678,6 +749,13 @@ fn compare(bytes: &[u8], variant: &str, labeled: bool) -> Option<()> {
         ("o", number(5)),
         ("n", Data::Null),
         ("e", Data::str(variant)),
+        (
+            "u",
+            Data::Tag(
+                "Q".into(),
+                std::sync::Arc::new(Data::record([("n".into(), number(3)), ("m".into(), Data::Null)])),
+            ),
+        ),
     ]
     .into_iter()
     .map(|(n, d)| (Name::from(n), d))
@@ -743,6 +821,14 @@ const MISTAKES: &[&str] = &[
     "let w4 = [a].fold(0, i => i);",
     "let w5 = [a].map(i => quarantine(\"{i}\") as Number);",
     "let w6 = [a].sort_by(i => [i]);",
+    "let w7 = Q { n: s };",
+    "let w8 = Q { m: a };",
+    "let w9 = R { n: a };",
+    "match u { P => { } }",
+    "match u { P => { } Q { k } => { } }",
+    "let v1 = match u { P => 1, Q { n } => s };",
+    "let v2 = u.n;",
+    "let v3 = Q;",
 ];
 
 /// Returns the number of a program's warnings, or of its errors.

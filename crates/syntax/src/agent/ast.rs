@@ -87,6 +87,8 @@ pub enum Item {
     Alias(Alias),
     /// `enum Name { a, b }`
     Enum(Enum),
+    /// `type Name = A | B { field: type };`
+    Sum(Sum),
     /// `agent name { … }`
     Agent(Agent),
     /// `tool name(…) -> type { … }`
@@ -151,6 +153,28 @@ pub struct Enum {
     /// The variants in order.
     pub variants: Vec<Name>,
     /// The declaration.
+    pub span: Span,
+}
+
+/// `type Name = A | B { field: type };`: a value is one of the cases, with the fields of that case.
+#[derive(Clone, Debug)]
+pub struct Sum {
+    /// The name of the type.
+    pub name: Name,
+    /// The cases in order.
+    pub cases: Vec<Case>,
+    /// The declaration.
+    pub span: Span,
+}
+
+/// A case of a [`Sum`].
+#[derive(Clone, Debug)]
+pub struct Case {
+    /// Its name.
+    pub name: Name,
+    /// Its fields; empty if it has none.
+    pub fields: Vec<Field>,
+    /// The name and the fields.
     pub span: Span,
 }
 
@@ -514,12 +538,30 @@ pub enum StmtKind {
 /// An arm of a `match`.
 #[derive(Clone, Debug)]
 pub struct Arm {
-    /// The variants it is for; empty for `_`.
-    pub variants: Vec<Name>,
-    /// The pattern as a whole.
-    pub pattern: Span,
+    /// Values that it is for.
+    pub pattern: Pattern,
     /// Statements of the arm.
     pub body: Block,
+}
+
+/// The pattern of a case of a `match`.
+#[derive(Clone, Debug)]
+pub struct Pattern {
+    /// The variants or cases it is for; empty for `_`.
+    pub variants: Vec<Name>,
+    /// The fields of the only case that are bound.
+    pub fields: Vec<PatternField>,
+    /// The pattern as a whole.
+    pub span: Span,
+}
+
+/// `field` or `field: name` in a pattern.
+#[derive(Clone, Debug)]
+pub struct PatternField {
+    /// The field.
+    pub field: Name,
+    /// The variable that it is bound to.
+    pub name: Name,
 }
 
 /// A call of a task, tool or pipeline.
@@ -612,7 +654,9 @@ impl Expr {
             | ExprKind::Quarantine(e, _)
             | ExprKind::Lambda(_, e) => vec![e],
             ExprKind::Index(a, b) | ExprKind::Binary(_, _, a, b) => vec![a, b],
-            ExprKind::Record(fields) => fields.iter().map(|(_, e)| e).collect(),
+            ExprKind::Record(fields) | ExprKind::Construct(_, fields) => {
+                fields.iter().map(|(_, e)| e).collect()
+            }
             ExprKind::Update(e, fields) => {
                 std::iter::once(&**e).chain(fields.iter().map(|(_, e)| e)).collect()
             }
@@ -704,6 +748,13 @@ impl Expr {
                         work.extend([Step::Bind(&l.name.text), Step::Read(&l.value)]);
                     }
                 }
+                ExprKind::Match(of, arms) => {
+                    for arm in arms.iter().rev() {
+                        work.extend([Step::Unbind(arm.pattern.fields.len()), Step::Read(&arm.value)]);
+                        work.extend(arm.pattern.fields.iter().map(|f| Step::Bind(&f.name.text)));
+                    }
+                    work.push(Step::Read(of));
+                }
                 _ => work.extend(e.children().into_iter().rev().map(Step::Read)),
             }
         }
@@ -726,10 +777,8 @@ pub struct Let {
 /// A case of a `match` that has a value.
 #[derive(Clone, Debug)]
 pub struct ValueArm {
-    /// The variants it is for; empty for `_`.
-    pub variants: Vec<Name>,
-    /// The pattern as a whole.
-    pub pattern: Span,
+    /// Values that it is for.
+    pub pattern: Pattern,
     /// Its value.
     pub value: Expr,
 }
@@ -753,6 +802,8 @@ pub enum ExprKind {
     Index(Box<Expr>, Box<Expr>),
     /// `{ name: e, … }`
     Record(Vec<(Name, Expr)>),
+    /// `Case { name: e, … }`: a value of a sum type
+    Construct(Name, Vec<(Name, Expr)>),
     /// `{ ...e, name: e, … }`: the record with these fields set
     Update(Box<Expr>, Vec<(Name, Expr)>),
     /// `[e, …]`

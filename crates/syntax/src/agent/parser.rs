@@ -220,6 +220,7 @@ impl Parser<'_> {
             );
         }
         let before = self.at.checked_sub(1).map_or("", |i| self.text_of(self.tokens[i]));
+        let callee = self.at.checked_sub(3).map_or("", |i| self.text_of(self.tokens[i]));
         let word = self.word_ahead(0).unwrap_or("");
         let is = |p: &str| self.at(p);
         match what {
@@ -247,6 +248,10 @@ impl Parser<'_> {
         }
         if what.starts_with("`=>` ") {
             return match before {
+                _ if is(".") || self.at_path() => Some("a case is written without its type"),
+                _ if is("(") || (capitalized(before) && !word.is_empty()) => {
+                    Some("the fields of a case are bound in braces: `Case { field } => …`")
+                }
                 "case" => Some("a case is the variant alone: `red => …`"),
                 _ if is("->") || is(":") => Some("write `=>` after the pattern"),
                 _ => None,
@@ -272,8 +277,20 @@ impl Parser<'_> {
                 _ if parameters && is("=") => {
                     Some("a parameter has no default: give the argument at each call")
                 }
+                _ if what.ends_with("this enum") && (is("{") || is("(")) => Some(
+                    "a case with fields belongs to a `type`: `type Name = First | Second { field: Type };`",
+                ),
+                _ if what.ends_with("this enum") && (is("=") || is(":")) => {
+                    Some("a variant is its name alone: `enum Name { first, second }`")
+                }
                 _ if is("|") && (parameters || what.ends_with("this type")) => {
                     Some("a value that may be null has the type `Option[Type]`")
+                }
+                _ if what.ends_with("the arguments") && self.at_path() => {
+                    Some("a case is written without its type: `First`, `Second { field: … }`")
+                }
+                _ if what.ends_with("the arguments") && (is(":") || is("=")) && capitalized(callee) => {
+                    Some("a value of a case is written with braces: `Case { field: … }`")
                 }
                 _ if what.ends_with("the arguments") && (is(":") || is("=")) => {
                     Some("arguments by name are written `run name with { parameter: value }`")
@@ -285,6 +302,15 @@ impl Parser<'_> {
         if !(what == "`{`" || what.starts_with("`{` ") || what.starts_with("`;` ")) {
             return None;
         }
+        if self.at_path() {
+            return Some("a case is written without its type: `First`, `Second { field: … }`");
+        }
+        if is("|") && what.ends_with("the type") {
+            return Some("each case of a type has a name: `type Name = First { field: Type } | Second;`");
+        }
+        if is("(") && what.ends_with("the last case") {
+            return Some("the fields of a case stand in braces and have names: `First { field: Type }`");
+        }
         if is("=") {
             return Some("write `==` to compare; only `let` gives a variable a value");
         }
@@ -294,6 +320,9 @@ impl Parser<'_> {
         match (word, before) {
             ("and", _) => Some("`and` is written `&&`"),
             ("or", _) => Some("`or` is written `||`"),
+            ("is", _) if self.word_ahead(1).is_some_and(capitalized) => {
+                Some("look at the case with `match`: `match x { Case => …, _ => … }`")
+            }
             ("is", _) => Some("compare with `==`: `x == null`"),
             ("not", _) => Some("write `!contains(xs, x)`"),
             ("in", _) => Some("write `contains(xs, x)`"),
@@ -310,6 +339,11 @@ impl Parser<'_> {
             (_, "typeof") => Some("types are known before the run: remove it"),
             _ => None,
         }
+    }
+
+    /// Returns whether `::` stands here.
+    fn at_path(&self) -> bool {
+        self.at(":") && matches!(self.peek(1).token, Token::Punct(":"))
     }
 
     /// Returns a hint for a statement of another language.
@@ -480,6 +514,19 @@ impl Parser<'_> {
                 _ => {}
             }
             self.bump();
+        }
+    }
+
+    /// Skips the rest of a block, its closing brace included.
+    fn skip_block(&mut self) {
+        let mut depth = 0usize;
+        while !self.at_end() && !self.at_item() {
+            match self.bump().token {
+                Token::Punct("{") => depth += 1,
+                Token::Punct("}") if depth == 0 => return,
+                Token::Punct("}") => depth -= 1,
+                _ => {}
+            }
         }
     }
 
@@ -761,6 +808,9 @@ impl Parser<'_> {
             "type" => {
                 let name = self.name("a name after `type`")?;
                 self.expect("=", "after the name of the type").then_some(())?;
+                if self.at_case() {
+                    return self.sum(start, name);
+                }
                 let ty = self.ty();
                 self.semicolon("the type")?;
                 Some(Item::Alias(Alias { name, ty, span: self.since(start) }))
@@ -804,6 +854,42 @@ impl Parser<'_> {
                 Some(Item::Test(Test { name, body: body?, mocks, expectations, span }))
             }
         }
+    }
+
+    /// Returns whether the cases of a sum type begin here.
+    fn at_case(&self) -> bool {
+        match (self.word_ahead(0), self.peek(1).token) {
+            (Some(word), Token::Punct("{")) => word != "Obj",
+            (Some(_), Token::Punct("|")) => true,
+            _ => false,
+        }
+    }
+
+    /// The cases of a sum type, and the semicolon after them.
+    fn sum(&mut self, start: Span, name: Name) -> Option<Item> {
+        let mut cases = Vec::new();
+        loop {
+            let at = self.here();
+            if self.at_word("null") {
+                let d = self
+                    .expected("the name of a case")
+                    .help("a value that may be null has the type `Option[Type]`");
+                self.report(d);
+                return None;
+            }
+            let case = self.name("the name of a case")?;
+            let open = self.here();
+            let fields = match self.eat("{") {
+                true => self.list(open, "}", "this case", |p| p.field("the name of a field", false)).0,
+                false => Vec::new(),
+            };
+            cases.push(Case { name: case, fields, span: self.since(at) });
+            if !self.eat("|") {
+                break;
+            }
+        }
+        self.semicolon("the last case")?;
+        Some(Item::Sum(Sum { name, cases, span: self.since(start) }))
     }
 
     /// Parses an import after `use`.
@@ -1567,18 +1653,26 @@ impl Parser<'_> {
         self.expect("{", "and the cases after the value").then_some(())?;
         let mut arms = Vec::new();
         while !self.at("}") && !self.at_end() && !self.at_item() {
-            let (variants, pattern) = self.pattern()?;
-            self.expect("=>", "after the pattern").then_some(())?;
-            let body = self.block("this case")?;
-            self.eat(",");
-            arms.push(Arm { variants, pattern, body });
+            let Some(arm) = self.arm() else {
+                self.skip_block();
+                return None;
+            };
+            arms.push(arm);
         }
         self.close(open, "}", "this `match`");
         Some(arms)
     }
 
-    /// The pattern of a case: variants, or none for `_`.
-    fn pattern(&mut self) -> Option<(Vec<Name>, Span)> {
+    fn arm(&mut self) -> Option<Arm> {
+        let pattern = self.pattern()?;
+        self.expect("=>", "after the pattern").then_some(())?;
+        let body = self.block("this case")?;
+        self.eat(",");
+        Some(Arm { pattern, body })
+    }
+
+    /// The pattern of a case: variants, one of them with its fields, or none for `_`.
+    fn pattern(&mut self) -> Option<Pattern> {
         let start = self.here();
         let mut variants = Vec::new();
         loop {
@@ -1593,10 +1687,35 @@ impl Parser<'_> {
                 break;
             }
         }
+        let mut fields = Vec::new();
+        let open = self.here();
+        if self.eat("{") {
+            fields = self.list(open, "}", "this pattern", Self::pattern_field).0;
+            if variants.len() > 1 || self.at("|") {
+                let d = Diagnostic::error("A015", "a pattern with fields is for one case", self.since(start))
+                    .help("write a case of the `match` for each: `First { x } => …`, `Second { x } => …`");
+                self.report(d);
+                return None;
+            }
+        }
         if variants.len() == 1 && variants[0].text == "_" {
             variants.clear();
         }
-        Some((variants, self.since(start)))
+        Some(Pattern { variants, fields, span: self.since(start) })
+    }
+
+    /// `field` or `field: name`.
+    fn pattern_field(&mut self) -> Option<PatternField> {
+        if self.at("...") || self.at(".") {
+            let d = self
+                .expected("the name of a field")
+                .help("a pattern need not name all fields: leave the dots out");
+            self.report(d);
+            return None;
+        }
+        let field = self.key("the name of a field")?;
+        let name = if self.eat(":") { self.name("a name for the field")? } else { field.clone() };
+        Some(PatternField { field, name })
     }
 
     fn parallel(&mut self, start: Span) -> Option<StmtKind> {
@@ -2057,11 +2176,11 @@ impl Parser<'_> {
         self.expect("{", "and the cases after the value").then_some(())?;
         let mut arms = Vec::new();
         while !self.at("}") && !self.at_end() && !self.at_item() {
-            let (variants, pattern) = self.pattern()?;
+            let pattern = self.pattern()?;
             self.expect("=>", "after the pattern").then_some(())?;
             let value = self.nested(|p| p.value_of_arrow())?;
             let block = matches!(value.kind, ExprKind::Block(..));
-            arms.push(ValueArm { variants, pattern, value });
+            arms.push(ValueArm { pattern, value });
             if !self.eat(",") && !block && !self.at("}") {
                 let d = self.expected("`,` after the value of this case");
                 self.report(d);
@@ -2074,6 +2193,14 @@ impl Parser<'_> {
         self.close(open, "}", "this `match`");
         let span = self.since(start);
         self.node(ExprKind::Match(Box::new(e), arms), span)
+    }
+
+    /// Returns whether the fields of a case follow its name. No block begins with a key.
+    fn at_fields(&self, word: &str) -> bool {
+        capitalized(word)
+            && self.at("{")
+            && matches!(self.peek(1).token, Token::Word | Token::Str)
+            && matches!(self.peek(2).token, Token::Punct(":"))
     }
 
     fn word_expr(&mut self) -> Option<Expr> {
@@ -2118,10 +2245,18 @@ impl Parser<'_> {
             let span = self.since(start);
             return self.node(ExprKind::Endorse(Box::new(e), values, other), span);
         }
+        if self.at_fields(&word) {
+            let open = self.here();
+            self.bump();
+            let (fields, _) = self.list(open, "}", "this case", Self::pair);
+            let span = self.since(start);
+            return self.node(ExprKind::Construct(Name { text: word, span: start }, fields), span);
+        }
         if !self.at("(") {
             return self.node(ExprKind::Var(word), start);
         }
         let open = self.here();
+        let errors = self.diagnostics.len();
         self.bump();
         let comma = usize::from(matches!(self.peek(1).token, Token::Punct(",")));
         let isolated = word == "quarantine"
@@ -2152,8 +2287,17 @@ impl Parser<'_> {
             return self.node(ExprKind::Quarantine(Box::new(argument), ty), span);
         }
         let span = self.since(start);
+        // A case as another language writes it.
+        if capitalized(&word) && self.diagnostics.len() > errors {
+            return self.node(ExprKind::Error, span);
+        }
         self.node(ExprKind::Call(Name { text: word, span: start }, args), span)
     }
+}
+
+/// Returns whether a word begins with a capital letter, as cases and types do.
+fn capitalized(word: &str) -> bool {
+    word.starts_with(char::is_uppercase)
 }
 
 fn wrap(generic: &str, inner: TypeExpr) -> TypeKind {

@@ -131,6 +131,10 @@ impl Marks<'_> {
                     self.no_semicolon(e.span);
                     (e.span, false)
                 }
+                Item::Sum(s) => {
+                    self.sum(s);
+                    (s.span, false)
+                }
                 Item::Agent(a) => {
                     self.no_semicolon(a.span);
                     for field in &a.fields {
@@ -190,6 +194,20 @@ impl Marks<'_> {
     fn signature(&mut self, params: &[Field], result: &TypeExpr) {
         self.fields(params);
         self.ty(result);
+    }
+
+    /// The cases of a sum type: all stay on one line, or all but the first begin one.
+    fn sum(&mut self, sum: &Sum) {
+        sum.cases.iter().for_each(|c| self.fields(&c.fields));
+        for case in sum.cases.iter().skip(1) {
+            self.break_at(self.first(case.span) - 1, Gap::Soft);
+        }
+        if let [first, second, ..] = &sum.cases[..] {
+            let (first, bar, last) =
+                (self.first(first.span), self.first(second.span) - 1, self.last(sum.span));
+            self.l.group(first, last, false, self.l.broken_before(bar));
+            self.l.indent(bar, last, Nest::Around);
+        }
     }
 
     fn fields(&mut self, fields: &[Field]) {
@@ -288,7 +306,7 @@ impl Marks<'_> {
                 let open = self.l.at(e.span.end);
                 self.kinds.insert(open, BracketKind::Cases);
                 for arm in arms {
-                    self.break_at(self.first(arm.pattern), Gap::Line);
+                    self.break_at(self.first(arm.pattern.span), Gap::Line);
                     self.block(&arm.body);
                     let comma = self.last(arm.body.span) + 1;
                     if self.l.source(comma) == "," {
@@ -344,7 +362,9 @@ impl Marks<'_> {
                 self.expr(a);
                 self.expr(b);
             }
-            ExprKind::Record(fields) => fields.iter().for_each(|(_, e)| self.expr(e)),
+            ExprKind::Record(fields) | ExprKind::Construct(_, fields) => {
+                fields.iter().for_each(|(_, e)| self.expr(e));
+            }
             ExprKind::Update(of, fields) => {
                 self.prefixes.insert(self.first(e.span) + 1);
                 self.expr(of);
@@ -370,7 +390,7 @@ impl Marks<'_> {
                 let open = self.l.at(of.span.end);
                 self.kinds.insert(open, BracketKind::Cases);
                 for arm in arms {
-                    self.break_at(self.first(arm.pattern), Gap::Line);
+                    self.break_at(self.first(arm.pattern.span), Gap::Line);
                     self.expr(&arm.value);
                     let last = self.last(arm.value.span);
                     match (self.l.source(last + 1) == ",", matches!(arm.value.kind, ExprKind::Block(..))) {
