@@ -155,7 +155,14 @@ module.exports = grammar({
 
     parameters: ($) => seq("(", list($.parameter), ")"),
 
-    parameter: ($) => seq(field("name", $.identifier), ":", field("type", $._type), repeat($.flow)),
+    parameter: ($) =>
+      seq(
+        field("name", $.identifier),
+        ":",
+        field("type", $._type),
+        repeat($.flow),
+        optional(seq("=", field("default", $._expression))),
+      ),
 
     flow: ($) =>
       choice(
@@ -448,7 +455,8 @@ module.exports = grammar({
         seq('endorse', field("value", $._expression), 'in', $.list, optional(seq('else', $._expression))),
       ),
 
-    field_access: ($) => prec(POSTFIX, seq($._expression, ".", field("field", $._key))),
+    field_access: ($) =>
+      prec(POSTFIX, seq($._expression, choice(".", "?."), field("field", $._key))),
 
     index: ($) => prec(POSTFIX, seq($._expression, "[", $._expression, "]")),
 

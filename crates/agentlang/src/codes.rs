@@ -243,8 +243,8 @@ MIXED_LIST "A055" "the items of a list have different types"
 "pipeline p() -> Number { let x = [1, \"2\"]; return 1; }"
 "pipeline p() -> Number { let x = [1, 2]; return x[0]; }"
 
-NOT_AN_OPTION "A056" "`if let` or `??` on something that is always there"
-"`if let` looks inside a value of type `Option[…]`, and `??` gives another value where one is null."
+NOT_AN_OPTION "A056" "`if let`, `??` or `?.` on something that is always there"
+"`if let` looks inside a value of type `Option[…]`, `??` gives another value where one is null, and `?.` the field of one that is not."
 "pipeline p(x: String) -> String { if let y = x { return y; } return \"\"; }"
 "pipeline p(x: Option[String]) -> String { if let y = x { return y; } return \"\"; }"
 

@@ -44,6 +44,18 @@ pub(super) struct Param {
     pub(super) name: ast::Name,
     pub(super) ty: Type,
     pub(super) flow: Flow,
+    /// The value where a call leaves it out.
+    pub(super) default: Option<ast::Expr>,
+}
+
+impl Param {
+    /// Its type in the input of a pipeline, where one with a default may be left out.
+    pub(super) fn input(&self) -> Type {
+        match self.default {
+            Some(_) => Type::option(self.ty.clone()),
+            None => self.ty.clone(),
+        }
+    }
 }
 
 /// Meaning of a declaration's flow words.
@@ -396,7 +408,12 @@ impl Decls {
                         .help("put it on the tool that the value goes to"),
                 );
             }
-            resolved.push(Param { name: p.name.clone(), ty: self.types.ty(&p.ty, out), flow });
+            let ty = self.types.ty(&p.ty, out);
+            let default = match &p.default {
+                Some(e) => no_default(kind, &ty, e.span, out).then(|| e.clone()),
+                None => None,
+            };
+            resolved.push(Param { name: p.name.clone(), ty, flow, default });
         }
         let result = self.types.ty(result, out);
         let table = if kind == CallableKind::Tool { &mut self.tools } else { &mut self.callables };
@@ -595,7 +612,7 @@ impl Decls {
                     .help("only `untrusted` and `secret` are allowed here"),
                 );
             }
-            keys.push(Param { name: k.name.clone(), ty: self.types.ty(&k.ty, out), flow });
+            keys.push(Param { name: k.name.clone(), ty: self.types.ty(&k.ty, out), flow, default: None });
         }
         Memory { store: m.store.as_ref().map(|s| s.value.clone()), keys, size, ttl, span: m.span }
     }
@@ -634,6 +651,22 @@ impl Decls {
             }
         }
     }
+}
+
+/// Reports a default of a parameter that can have none. Returns whether it can.
+fn no_default(kind: CallableKind, ty: &Type, at: Span, out: &mut Vec<Diagnostic>) -> bool {
+    let d = |message: &str| Diagnostic::error(codes::BAD_SETTING, message, at);
+    let d = match (kind, ty) {
+        (CallableKind::Tool | CallableKind::Import, _) => {
+            d(&format!("a parameter of a {} has no default", kind.as_str()))
+                .help("whoever calls it gives all arguments")
+        }
+        (_, Type::Option(_) | Type::Null) => d("a parameter that may be null has no default")
+            .help("give it the type of the value: with a default it may be left out"),
+        _ => return true,
+    };
+    out.push(d);
+    false
 }
 
 fn offered(others: &[ast::Offered], kind: ActionKind) -> impl Iterator<Item = Offer> + '_ {

@@ -171,7 +171,7 @@ fn entries(main: FileId, items: &[Item], decls: &decls::Decls) -> Vec<Entry> {
         match declared {
             Item::Pipeline(p) => {
                 let Some(s) = decls.callables.get(&p.name.text) else { continue };
-                let fields = s.params.iter().map(|q| (Name::from(q.name.text.as_str()), q.ty.clone()));
+                let fields = s.params.iter().map(|q| (Name::from(q.name.text.as_str()), q.input()));
                 out.push(Entry {
                     name: p.name.text.clone(),
                     kind: EntryKind::Pipeline,

@@ -119,7 +119,7 @@ pub(super) fn expand(main: FileId, program: &mut Program) -> Vec<Made> {
             let patterns = patterns.unwrap_or_default();
             let params = patterns.iter().zip(&c.params).filter_map(|(pattern, param)| {
                 let name = ast::Name { text: bound(pattern)?.to_string(), span: pattern.span };
-                Some(Field { name, ty: param.ty.clone(), flow: Vec::new() })
+                Some(Field { name, ty: param.ty.clone(), flow: Vec::new(), default: None })
             });
             let give = Stmt { kind: StmtKind::Return(value.clone()), span: value.span };
             let pipeline = Pipeline {

@@ -503,6 +503,28 @@ pub(super) fn certain(actual: &Type, wanted: &Type) -> bool {
     })
 }
 
+/// The type of a value that is of one of two types, if they differ only in what may be absent.
+pub(super) fn optional(a: &Type, b: &Type) -> Option<Type> {
+    stacker::maybe_grow(64 << 10, 1 << 20, || match (a, b) {
+        _ if same(a, b) => Some(a.clone()),
+        (Type::Null, option @ Type::Option(_)) | (option @ Type::Option(_), Type::Null) => {
+            Some(option.clone())
+        }
+        (Type::Option(x), Type::Option(y)) => optional(x, y).map(Type::option),
+        (Type::Option(x), y) | (y, Type::Option(x)) => optional(x, y).map(Type::option),
+        (Type::Null, t) | (t, Type::Null) => Some(Type::option(t.clone())),
+        (Type::List(x), Type::List(y)) => optional(x, y).map(Type::list),
+        (Type::Record(x), Type::Record(y)) if x.len() == y.len() => {
+            let fields = x.iter().map(|(n, t)| {
+                let (_, u) = y.iter().find(|(m, _)| m == n)?;
+                Some((n.clone(), optional(t, u)?))
+            });
+            Some(Type::record(fields.collect::<Option<Vec<_>>>()?))
+        }
+        _ => None,
+    })
+}
+
 /// Returns true if two types are equivalent: each is a subtype of the other.
 pub(super) fn same(a: &Type, b: &Type) -> bool {
     a == b || (a.is_subtype(b) && b.is_subtype(a))

@@ -313,6 +313,7 @@ impl Walk {
             self.variable(&p.name, true);
             self.ty(&p.ty);
             self.flow(&p.flow);
+            p.default.iter().for_each(|e| self.expr(e));
         }
     }
 

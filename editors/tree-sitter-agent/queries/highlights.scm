@@ -47,5 +47,5 @@
 (number) @number
 
 [ "||" "&&" "??" "==" "!=" "<" "<=" ">" ">=" "+" "-" "*" "/" "%" "!" "=" "->" "=>" "|" ] @operator
-[ "," ";" ":" "." ] @punctuation.delimiter
+[ "," ";" ":" "." "?." ] @punctuation.delimiter
 [ "{" "}" "[" "]" "(" ")" ] @punctuation.bracket

@@ -2,7 +2,7 @@
 
 use super::{Checker, count, duplicate, removal, suggest};
 use crate::codes;
-use crate::decls::{ActionKind, CallableKind, Signature};
+use crate::decls::{ActionKind, CallableKind, Param, Signature};
 use crate::functions::{self};
 use crate::types::show;
 use core_ir::{Num, Type};
@@ -13,8 +13,26 @@ use syntax::agent::ast::{Args, ClauseKind, Expr, Run};
 pub(super) const IDEMPOTENCY_KEY: &str = "idempotency_key";
 
 pub(crate) fn usage(s: &Signature) -> String {
-    let params: Vec<String> = s.params.iter().map(|p| format!("{}: {}", p.name.text, show(&p.ty))).collect();
+    let param = |p: &Param| {
+        let default = if p.default.is_some() { " = …" } else { "" };
+        format!("{}: {}{default}", p.name.text, show(&p.ty))
+    };
+    let params: Vec<String> = s.params.iter().map(param).collect();
     format!("it is `{}({}) -> {}`", s.name.text, params.join(", "), show(&s.result))
+}
+
+/// Returns true if a call may give so many arguments by position.
+pub(super) fn takes(s: &Signature, given: usize) -> bool {
+    given <= s.params.len() && s.params.iter().skip(given).all(|p| p.default.is_some())
+}
+
+/// The number of arguments that a call gives, in words.
+pub(super) fn arity(s: &Signature) -> String {
+    let most = s.params.len();
+    match s.params.iter().rposition(|p| p.default.is_none()).map_or(0, |i| i + 1) {
+        least if least == most => count(most, "argument"),
+        least => format!("{least} to {}", count(most, "argument")),
+    }
 }
 
 /// The arguments of a call in order.
@@ -118,13 +136,13 @@ impl Checker<'_> {
         let declared = |d: Diagnostic| d.remark(signature.name.span, "declared here").help(usage(signature));
         match &run.args {
             Args::Positional(args) => {
-                if args.len() != signature.params.len() {
+                if !takes(signature, args.len()) {
                     self.report(declared(Diagnostic::error(
                         codes::ARGUMENT_COUNT,
                         format!(
                             "{kind} `{}` takes {}, found {}",
                             signature.name.text,
-                            count(signature.params.len(), "argument"),
+                            arity(signature),
                             args.len()
                         ),
                         run.args_span,
@@ -165,6 +183,7 @@ impl Checker<'_> {
                 let missing: Vec<&str> = signature
                     .params
                     .iter()
+                    .filter(|p| p.default.is_none())
                     .map(|p| p.name.text.as_str())
                     .filter(|p| !args.iter().any(|(n, _)| n.text == *p))
                     // A slip in the name has been reported as an unknown parameter.

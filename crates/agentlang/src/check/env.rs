@@ -1,6 +1,6 @@
 //! The variables that are bound at a place, and what ways through a statement agree on.
 
-use crate::types::same;
+use crate::types::optional;
 use core_ir::Type;
 use diagnostics::Span;
 use std::collections::HashMap;
@@ -11,6 +11,18 @@ pub(super) struct Binding {
     pub(super) id: u32,
     pub(super) ty: Type,
     pub(super) span: Span,
+    /// The option that it is an inside of, where a condition has shown that it is not null.
+    pub(super) whole: Option<Type>,
+}
+
+impl Binding {
+    /// The binding without what a condition has shown.
+    fn widened(self) -> Binding {
+        match self.whole {
+            Some(ty) => Binding { ty, whole: None, ..self },
+            None => self,
+        }
+    }
 }
 
 /// State of a name in the environment.
@@ -32,8 +44,16 @@ pub(super) enum Entry {
 /// `Γ`, with a journal so that a branch costs what it changes and not what there is.
 #[derive(Default)]
 pub(super) struct Env {
+    /// Variables, and places such as `order.note`, with what a condition has shown of them.
     pub(super) names: HashMap<String, Entry>,
     pub(super) journal: Vec<(String, Option<Entry>)>,
+    /// The places that begin with a variable.
+    places: HashMap<String, Vec<String>>,
+}
+
+/// Returns true for a place that is no variable.
+pub(super) fn is_place(name: &str) -> bool {
+    name.contains('.')
 }
 
 impl Env {
@@ -47,6 +67,41 @@ impl Env {
 
     pub(super) fn get(&self, name: &str) -> Option<&Entry> {
         self.names.get(name)
+    }
+
+    /// Sets what is known of a place that begins with the variable `root`.
+    pub(super) fn set_place(&mut self, root: &str, place: &str, entry: Entry) {
+        let places = self.places.entry(root.to_string()).or_default();
+        if !places.iter().any(|p| p == place) {
+            places.push(place.to_string());
+        }
+        self.set(place, Some(entry));
+    }
+
+    /// Returns true if something may be known of places that begin with a variable.
+    pub(super) fn has_places(&self, root: &str) -> bool {
+        self.places.contains_key(root)
+    }
+
+    /// Forgets what is known of places that begin with a variable, which has another value now.
+    pub(super) fn forget_places(&mut self, root: &str) {
+        let Some(places) = self.places.get(root) else { return };
+        for place in places.clone() {
+            if self.names.contains_key(&place) {
+                self.set(&place, None);
+            }
+        }
+    }
+
+    /// Forgets what conditions have shown of a variable and of places that begin with it.
+    pub(super) fn widen(&mut self, name: &str) {
+        self.forget_places(name);
+        if let Some(Entry::Bound(b)) = self.names.get(name)
+            && b.whole.is_some()
+        {
+            let entry = Entry::Bound(b.clone().widened());
+            self.set(name, Some(entry));
+        }
     }
 
     pub(super) fn mark(&self) -> usize {
@@ -80,17 +135,29 @@ impl Env {
         names.dedup();
         for name in names {
             let base = self.names.get(name).cloned();
+            let before = match &base {
+                Some(Entry::Bound(b)) => Some(b.id),
+                _ => None,
+            };
             let mut merged: Option<Option<Entry>> = None;
+            let mut rebound = false;
             for way in ways {
                 let here = way.get(name).cloned().unwrap_or_else(|| base.clone());
+                rebound |= !matches!(&here, Some(Entry::Bound(b)) if Some(b.id) == before);
                 merged = Some(match (merged, here) {
                     (None, here) => here,
-                    (Some(Some(Entry::Bound(a))), Some(Entry::Bound(b))) if same(&a.ty, &b.ty) => {
-                        Some(Entry::Bound(a))
+                    (Some(Some(Entry::Bound(a))), Some(Entry::Bound(b))) if a.id == b.id => {
+                        Some(Entry::Bound(if a.ty == b.ty { a } else { a.widened() }))
                     }
-                    (Some(Some(Entry::Bound(a))), Some(Entry::Bound(b))) => {
-                        Some(Entry::Types { first: (a.span, a.ty), second: (b.span, b.ty) })
-                    }
+                    (Some(_), _) if is_place(name) => None,
+                    (Some(Some(Entry::Bound(a))), Some(Entry::Bound(b))) => match optional(&a.ty, &b.ty) {
+                        // That of a way that binds it, so that what is around knows of it.
+                        Some(ty) => {
+                            let id = if Some(a.id) == before { b.id } else { a.id };
+                            Some(Entry::Bound(Binding { id, ty, whole: None, ..a }))
+                        }
+                        None => Some(Entry::Types { first: (a.span, a.ty), second: (b.span, b.ty) }),
+                    },
                     (Some(Some(Entry::Bound(b))), None) | (Some(None), Some(Entry::Bound(b))) => {
                         Some(Entry::OneWay { bound: b.span, construct })
                     }
@@ -99,7 +166,8 @@ impl Env {
                 });
             }
             if let Some(entry) = merged {
-                if matches!(entry, Some(Entry::Bound(_))) {
+                // What a condition has shown is no value that a way binds.
+                if matches!(entry, Some(Entry::Bound(_))) && rebound && !is_place(name) {
                     bound.push(name.clone());
                 }
                 self.set(name, entry);
@@ -117,4 +185,6 @@ pub(super) fn leave(way: &mut Changes, name: &str, bound: u32, known: bool) {
     if known || matches!(way.get(name), Some(Some(Entry::Bound(b))) if b.id == bound) {
         way.remove(name);
     }
+    // What was shown of the inner variable's places says nothing of the outer one's.
+    way.retain(|place, _| !place.strip_prefix(name).is_some_and(|rest| rest.starts_with('.')));
 }

@@ -1,6 +1,6 @@
 //! The rules of expressions.
 
-use super::env::{Binding, Entry};
+use super::env::{Binding, Entry, is_place};
 use super::{Checker, duplicate, suggest};
 use crate::codes;
 use crate::functions::{self, Function};
@@ -144,7 +144,11 @@ impl Checker<'_> {
             ExprKind::Bool(_) => Type::Bool,
             ExprKind::Null => Type::Null,
             ExprKind::Var(name) => self.variable(name, e.span),
-            ExprKind::Field(base, name) => self.field(e, base, name),
+            ExprKind::Field(base, name) => {
+                let ty = self.expr(base, None);
+                self.field(e, base, ty, name)
+            }
+            ExprKind::OptionalField(base, name) => self.optional_field(e, base, name),
             ExprKind::Index(base, index) => {
                 let base_ty = self.expr(base, None);
                 self.expect(index, &Type::Num, Some((base.span, "an index counts from 0".to_string())));
@@ -318,7 +322,8 @@ impl Checker<'_> {
     pub(super) fn variable(&mut self, name: &str, span: Span) -> Type {
         let d = match self.env.get(name) {
             Some(Entry::Bound(b)) => {
-                let (id, ty) = (b.id, b.ty.clone());
+                let ty = b.whole.as_ref().filter(|_| self.wide).unwrap_or(&b.ty).clone();
+                let id = b.id;
                 self.reads.insert(id, span);
                 return ty;
             }
@@ -344,14 +349,18 @@ impl Checker<'_> {
         self.report(d);
         // Reported once; what follows from it is not worth another message.
         self.bindings += 1;
-        let binding = Binding { id: self.bindings, ty: Type::Dyn, span };
+        let binding = Binding { id: self.bindings, ty: Type::Dyn, span, whole: None };
         self.env.set(name, Some(Entry::Bound(binding)));
         Type::Dyn
     }
 
     pub(super) fn unknown_variable(&self, name: &str, span: Span) -> Diagnostic {
         let d = Diagnostic::error(codes::UNKNOWN_VARIABLE, format!("there is no variable `{name}`"), span);
-        let bound = self.env.names.iter().filter(|(_, e)| matches!(e, Entry::Bound(b) if b.ty != Type::Dyn));
+        let bound = self
+            .env
+            .names
+            .iter()
+            .filter(|(n, e)| !is_place(n) && matches!(e, Entry::Bound(b) if b.ty != Type::Dyn));
         let mut names: Vec<&str> = bound.map(|(n, _)| n.as_str()).collect();
         names.sort_unstable();
         match constant(name).or_else(|| nearest(name, names)) {
@@ -368,14 +377,14 @@ impl Checker<'_> {
     }
 
     /// Field access.
-    pub(super) fn field(&mut self, e: &Expr, base: &Expr, name: &ast::Name) -> Type {
-        let ty = self.expr(base, None);
+    pub(super) fn field(&mut self, e: &Expr, base: &Expr, ty: Type, name: &ast::Name) -> Type {
         match &ty {
             Type::Dyn => Type::Dyn,
             Type::Record(fields) => {
                 if let Some((_, t)) = fields.iter().find(|(n, _)| **n == *name.text) {
                     if matches!(t, Type::Option(_)) {
                         self.facts.optional_fields.insert(e.span);
+                        return self.shown_of(e).unwrap_or_else(|| t.clone());
                     }
                     return t.clone();
                 }
@@ -407,7 +416,9 @@ impl Checker<'_> {
                     .filter(|n| functions::function_names().any(|f| f == *n))
                     .or_else(|| functions::known_as(&name.text));
                 self.report(match other {
-                    Type::Option(_) => d.help("look inside the option with `if let x = …`"),
+                    Type::Option(_) => d
+                        .help("look inside the option with `if let x = …`, or after `if … != null`")
+                        .help(format!("`?.{}` is null where the option is", name.text)),
                     Type::Variant(cases) => d.help(self.by_match(cases, &name.text)),
                     Type::List(_) | Type::Str | Type::Num if function.is_some() => {
                         d.help(format!("a function is called: `.{}()`", function.unwrap_or_default()))
@@ -516,7 +527,10 @@ impl Checker<'_> {
         match op {
             BinaryOp::Or | BinaryOp::And => {
                 self.operand(op.as_str(), a, &Type::Bool);
+                let mark = self.env.mark();
+                self.assume(a, op == BinaryOp::And);
                 self.operand(op.as_str(), b, &Type::Bool);
+                self.env.undo(mark);
                 Type::Bool
             }
             BinaryOp::Sub | BinaryOp::Mul | BinaryOp::Div | BinaryOp::Rem => {
@@ -535,7 +549,9 @@ impl Checker<'_> {
             // Equality, inequality.
             BinaryOp::Eq | BinaryOp::Ne => {
                 let (ta, tb) = self.both(a, b);
-                self.compared(op, op_span, (a, &ta), (b, &tb));
+                if comparable(&ta, &tb) || !self.comparable_whole(a, b) {
+                    self.compared(op, op_span, (a, &ta), (b, &tb));
+                }
                 Type::Bool
             }
         }
@@ -554,7 +570,7 @@ impl Checker<'_> {
 
     /// `a ?? b`: the inside of the option, or else the other value.
     fn coalesced(&mut self, op_span: Span, a: &Expr, b: &Expr) -> Type {
-        let inside = match self.expr(a, None) {
+        let inside = match self.whole(a) {
             Type::Option(t) => (*t).clone(),
             Type::Dyn => Type::Dyn,
             other => {
@@ -626,10 +642,7 @@ impl Checker<'_> {
         (a, ta): (&Expr, &Type),
         (b, tb): (&Expr, &Type),
     ) {
-        let comparable = same(ta, tb)
-            || matches!((ta, tb), (Type::Null, Type::Option(_)) | (Type::Option(_), Type::Null))
-            || matches!((ta, tb), (Type::Enum(_), Type::Str) | (Type::Str, Type::Enum(_)));
-        if !comparable {
+        if !comparable(ta, tb) {
             let mut d = Diagnostic::error(
                 codes::NOT_COMPARABLE,
                 format!("`{}` can't compare {} with {}", op.as_str(), show(ta), show(tb)),
@@ -780,6 +793,13 @@ impl Checker<'_> {
         self.report(d);
         Type::Dyn
     }
+}
+
+/// Returns true if two values can be equal, or one of them absent.
+pub(super) fn comparable(a: &Type, b: &Type) -> bool {
+    same(a, b)
+        || matches!((a, b), (Type::Null, Type::Option(_)) | (Type::Option(_), Type::Null))
+        || matches!((a, b), (Type::Enum(_), Type::Str) | (Type::Str, Type::Enum(_)))
 }
 
 /// Returns true for `[]`, also as the value of a block.

@@ -1,6 +1,6 @@
 //! The rules of what only computes: `fn`, functions as arguments, and `if`, `match` and records with a value.
 
-use super::calls::usage;
+use super::calls::{arity, takes, usage};
 use super::expr::is_empty_list;
 use super::statements::Cases;
 use super::{Checker, Pure, count, duplicate, suggest};
@@ -25,6 +25,7 @@ impl Checker<'_> {
     pub(super) fn not_pure(&mut self, pure: Pure, what: &str, at: Span) {
         let help = match pure.what {
             "`fn`" => "a `fn` only computes: do this in a pipeline and give the `fn` the result",
+            "default" => "a default only computes: do this before the call and give the argument",
             _ => "a function argument only computes: use `for` or `parallel for` in the pipeline",
         };
         self.report(
@@ -45,16 +46,11 @@ impl Checker<'_> {
     /// The call of a `fn`.
     pub(super) fn call_function(&mut self, name: &Name, args: &[Expr], span: Span) -> Type {
         let Some(s) = self.decls.function(&name.text) else { return Type::Dyn };
-        if args.len() != s.params.len() {
+        if !takes(s, args.len()) {
             self.report(
                 Diagnostic::error(
                     codes::ARGUMENT_COUNT,
-                    format!(
-                        "fn `{}` takes {}, found {}",
-                        name.text,
-                        count(s.params.len(), "argument"),
-                        args.len()
-                    ),
+                    format!("fn `{}` takes {}, found {}", name.text, arity(s), args.len()),
                     span,
                 )
                 .remark(s.name.span, "declared here")
@@ -262,7 +258,7 @@ impl Checker<'_> {
                 ty
             }
             Some(Applied::Declared(s)) => {
-                if s.params.len() != types.len() {
+                if !takes(s, types.len()) {
                     self.report(wrong_count(s.params.len()).remark(s.name.span, "declared here"));
                 }
                 for (p, found) in s.params.iter().zip(types) {
@@ -354,11 +350,17 @@ impl Checker<'_> {
         let first = match bound {
             None => {
                 self.condition(condition);
+                let (holds, fails) = (self.shown_by(condition, true), self.shown_by(condition, false));
                 if let (None, true) = (want, is_empty_list(then) || is_empty_list(other)) {
-                    let (first, second) = self.both(then, other);
-                    return self.joined(vec![(first, then.span), (second, other.span)]);
+                    let known = if is_empty_list(then) { (other, fails) } else { (then, holds) };
+                    let ty = self.under(known.1, |c| c.expr(known.0, None));
+                    let empty = if is_empty_list(then) { then } else { other };
+                    let empty = (self.expr(empty, Some(&ty)), empty.span);
+                    return self.joined(vec![(ty, known.0.span), empty]);
                 }
-                self.expr(then, want)
+                let first = self.under(holds, |c| c.expr(then, want));
+                let second = self.under(fails, |c| c.expr(other, want));
+                return self.joined(vec![(first, then.span), (second, other.span)]);
             }
             Some(name) => {
                 let inside = self.optional(condition);

@@ -7,6 +7,7 @@ mod cases;
 mod env;
 mod expr;
 mod functions;
+mod narrow;
 mod statements;
 
 pub(super) use calls::{arguments_of, usage};
@@ -14,10 +15,10 @@ use env::{Binding, Entry, Env};
 use statements::Loop;
 
 use super::codes;
-use super::decls::{ActionKind, CallableKind, Decls};
+use super::decls::{ActionKind, CallableKind, Decls, Signature};
 use super::exits::ExitTable;
 use super::recursion::{self, Descent};
-use super::types::show;
+use super::types::{certain, show};
 use core_ir::Type;
 use diagnostics::{Applicability, Diagnostic, Fix, Span};
 use std::collections::{HashMap, HashSet};
@@ -69,6 +70,7 @@ pub(super) fn check(
         in_guard: false,
         readable: true,
         pure: None,
+        wide: false,
     };
     for item in &program.items {
         c.env = Env::default();
@@ -82,7 +84,12 @@ pub(super) fn check(
             }
             // Test blocks are checked in an empty environment.
             Item::Test(t) => c.block(&t.body),
-            Item::Task(t) => c.prompt(t),
+            Item::Task(t) => {
+                if let Some(s) = decls.callables.get(&t.name.text).filter(|s| s.name.span == t.name.span) {
+                    c.defaults(s);
+                }
+                c.prompt(t);
+            }
             _ => {}
         }
     }
@@ -154,6 +161,8 @@ struct Checker<'a> {
     readable: bool,
     /// The innermost function around this place, which may only compute.
     pure: Option<Pure>,
+    /// True where what conditions have shown is not looked at.
+    wide: bool,
 }
 
 /// A function that may only compute.
@@ -171,7 +180,8 @@ impl Checker<'_> {
 
     fn bind(&mut self, name: &ast::Name, ty: Type) {
         self.bindings += 1;
-        let binding = Binding { id: self.bindings, ty, span: name.span };
+        let binding = Binding { id: self.bindings, ty, span: name.span, whole: None };
+        self.env.forget_places(&name.text);
         self.env.set(&name.text, Some(Entry::Bound(binding)));
     }
 
@@ -185,6 +195,7 @@ impl Checker<'_> {
             // name is repaired.
             return;
         };
+        self.defaults(signature);
         for param in &signature.params {
             self.bind(&param.name, param.ty.clone());
         }
@@ -207,6 +218,20 @@ impl Checker<'_> {
                 .help(format!("return a value of type `{}` on every path", show(&signature.result))),
             );
         }
+    }
+
+    /// The defaults of parameters, which only compute and see no parameter.
+    fn defaults(&mut self, s: &Signature) {
+        let around = self.pure;
+        for p in &s.params {
+            let Some(e) = &p.default else { continue };
+            self.pure = Some(Pure { place: p.name.span, what: "default" });
+            let found = self.expect(e, &p.ty, Some((p.name.span, "the parameter".to_string())));
+            if !certain(&found, &p.ty) {
+                self.facts.unsure.insert(e.span, p.ty.clone());
+            }
+        }
+        self.pure = around;
     }
 
     /// The holes of a task's prompt.

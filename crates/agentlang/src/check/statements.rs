@@ -1,12 +1,12 @@
 //! The rules of statements.
 
 use super::cases::{no_case, no_field};
-use super::env::{Binding, Changes, Entry, leave};
+use super::env::{Binding, Changes, Entry, is_place, leave};
 use super::expr::not_a_variant;
 use super::{Checker, duplicate, leaves, removal, zero};
 use crate::codes;
 use crate::predicate;
-use crate::types::{certain, same, show};
+use crate::types::{certain, optional, same, show};
 use core_ir::{EnumType, Type};
 use diagnostics::{Applicability, Diagnostic, Fix, Span};
 use std::collections::HashMap;
@@ -26,6 +26,25 @@ pub(super) struct Cases<'e> {
     seen: HashMap<&'e str, Span>,
     /// The place of `_`.
     rest: Option<Span>,
+}
+
+/// The names that a block binds, also inside of its statements.
+fn bound_in(block: &Block) -> Vec<&str> {
+    let mut out = Vec::new();
+    let mut work = vec![block];
+    while let Some(block) = work.pop() {
+        for stmt in &block.stmts {
+            match &stmt.kind {
+                StmtKind::Run(run) => out.push(&*run.name.text),
+                StmtKind::Let(name, ..) | StmtKind::Guard(name, ..) => out.push(&name.text),
+                StmtKind::Parallel { runs, .. } => out.extend(runs.iter().map(|r| &*r.name.text)),
+                StmtKind::Error(lost) => out.extend(lost.iter().map(|n| &*n.text)),
+                _ => {}
+            }
+            work.extend(crate::exits::blocks_of(stmt));
+        }
+    }
+    out
 }
 
 /// The values that a `match` distinguishes.
@@ -125,8 +144,16 @@ impl Checker<'_> {
             StmtKind::Parallel { max_concurrency, runs } => self.parallel(max_concurrency.as_ref(), runs),
             StmtKind::If(condition, then, other) => {
                 self.condition(condition);
-                let ways = [self.branch(Some(then)), self.branch(other.as_ref())];
+                let (holds, fails) = (self.shown_by(condition, true), self.shown_by(condition, false));
+                let ways = [self.branch_under(Some(then), &holds), self.branch_under(other.as_ref(), &fails)];
                 self.merge(stmt.span, &ways, if other.is_some() { "`if`" } else { "`if` without `else`" });
+                // Only one way leads on.
+                if !self.exits.block(then).falls {
+                    self.apply(&fails);
+                }
+                if other.as_ref().is_some_and(|b| !self.exits.block(b).falls) {
+                    self.apply(&holds);
+                }
             }
             StmtKind::IfLet(name, e, then, other) => {
                 let ty = self.optional(e);
@@ -155,7 +182,10 @@ impl Checker<'_> {
                 if let Some(n) = max.as_ref().filter(|n| n.text.parse() == Ok(0u64)) {
                     self.report(zero(n, "a loop of at most 0 rounds does nothing"));
                 }
-                self.looping(stmt.span, condition.span, body, None, |c| c.condition(condition));
+                self.looping(stmt.span, condition.span, body, None, |c| {
+                    c.condition(condition);
+                    c.assume(condition, true);
+                });
             }
             StmtKind::For(name, list, body) => {
                 let item = self.items(list);
@@ -176,8 +206,14 @@ impl Checker<'_> {
                 leave(&mut caught, &name.text, bound, known);
                 self.merge(stmt.span, &[tried, caught], "`try`");
             }
-            StmtKind::Assert(e, _) => self.condition(e),
-            StmtKind::Guard(name, e, _) => self.guard(name, e),
+            StmtKind::Assert(e, _) => {
+                self.condition(e);
+                self.assume(e, true);
+            }
+            StmtKind::Guard(name, e, _) => {
+                self.guard(name, e);
+                self.assume(e, true);
+            }
             StmtKind::Return(_) if self.concurrent.is_some() => {
                 let d = leaves("return", stmt.span, self.concurrent);
                 self.report(d);
@@ -231,6 +267,8 @@ impl Checker<'_> {
         let mark = self.env.mark();
         let known = item.is_some_and(|name| self.env.get(name).is_some());
         self.loops.push(Loop { mark, exits: Vec::new() });
+        // A later round sees what an earlier one has bound.
+        bound_in(body).into_iter().for_each(|name| self.env.widen(name));
         enter(self);
         let bound = self.bindings;
         self.block(body);
@@ -247,7 +285,8 @@ impl Checker<'_> {
                 else {
                     continue;
                 };
-                if same(&before.ty, &after.ty) {
+                let whole = before.whole.as_ref().unwrap_or(&before.ty);
+                if before.id == after.id || optional(whole, &after.ty).is_some_and(|ty| same(&ty, whole)) {
                     continue;
                 }
                 let Some(read) = self.reads.get(&before.id).copied().filter(|r| r.start >= head.start) else {
@@ -299,7 +338,7 @@ impl Checker<'_> {
         let mut outs: Vec<String> = Vec::new();
         let mut names: Vec<(String, Option<Entry>)> = round.into_iter().collect();
         names.sort_by(|a, b| a.0.cmp(&b.0));
-        for (name, entry) in names {
+        for (name, entry) in names.into_iter().filter(|(name, _)| !is_place(name)) {
             match (self.env.get(&name).cloned(), &entry) {
                 (Some(Entry::Bound(before)), Some(Entry::Bound(after))) if before.id != after.id => {
                     let d = Diagnostic::error(
@@ -316,7 +355,8 @@ impl Checker<'_> {
                 (Some(Entry::Bound(_)), _) => {}
                 (_, Some(Entry::Bound(b))) => {
                     self.bindings += 1;
-                    let list = Binding { id: self.bindings, ty: Type::list(b.ty.clone()), span: b.span };
+                    let ty = Type::list(b.ty.clone());
+                    let list = Binding { id: self.bindings, ty, span: b.span, whole: None };
                     self.env.set(&name, Some(Entry::Bound(list)));
                     outs.push(name);
                 }
@@ -370,7 +410,7 @@ impl Checker<'_> {
 
     /// If-let: `e` must be an option; its inside.
     pub(super) fn optional(&mut self, e: &Expr) -> Type {
-        match self.expr(e, None) {
+        match self.whole(e) {
             Type::Option(t) => (*t).clone(),
             Type::Dyn => Type::Dyn,
             other => {

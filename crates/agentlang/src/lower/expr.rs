@@ -113,7 +113,7 @@ impl SurfaceLowering<'_> {
             };
             return self.call(&run.target.text, args, at);
         };
-        let fields: Vec<(Name, TermId)> = match &run.args {
+        let mut fields: Vec<(Name, TermId)> = match &run.args {
             Args::Named(args) => args
                 .iter()
                 .map(|(n, e)| (Name::from(n.text.as_str()), self.argument(s, &n.text, e)))
@@ -125,6 +125,7 @@ impl SurfaceLowering<'_> {
                 .map(|(p, e)| (Name::from(p.name.text.as_str()), self.argument(s, &p.name.text, e)))
                 .collect(),
         };
+        self.fill(s, &mut fields);
         let args = self.b.add(Term::Record(fields), run.args_span);
         let (mut retries, mut instead, mut limit) = (0u64, None, None);
         for clause in &run.clauses {
@@ -355,6 +356,18 @@ impl SurfaceLowering<'_> {
                 let optional = self.c.facts.optional_fields.contains(&at);
                 let base = self.expr(base);
                 self.access(base, &name.text, optional, at)
+            }
+            ExprKind::OptionalField(base, name) => {
+                let optional = self.c.facts.optional_fields.contains(&at);
+                let held = self.b.fresh("option");
+                let value = self.expr(base);
+                let seen = self.b.var(held.clone(), base.span);
+                let absent = self.b.add(Term::Prim(Prim::IsNull, vec![seen]), base.span);
+                let of = self.b.var(held.clone(), base.span);
+                let field = self.access(of, &name.text, optional, at);
+                let null = self.b.lit(Data::Null, at);
+                let choice = self.b.add(Term::If(absent, null, field, IfSugar::Plain), at);
+                self.b.let_in(vec![(held, value)], choice, at)
             }
             ExprKind::Index(base, index) => {
                 let (base, index) = (self.expr(base), self.expr(index));

@@ -4,7 +4,7 @@
 use super::SurfaceLowering;
 use super::taint::Taint;
 use super::variables::Held;
-use crate::decls::{CallableKind, Signature};
+use crate::decls::{CallableKind, Param, Signature};
 use crate::functions::{self, Operation};
 use core_ir::{Bound, BoundOrigin, Data, IfSugar, Name, Num, Prim, Term, TermId};
 use diagnostics::Span;
@@ -40,16 +40,38 @@ impl SurfaceLowering<'_> {
         }
     }
 
+    /// Adds the defaults of the parameters that a call leaves out.
+    pub(super) fn fill(&mut self, s: &Signature, fields: &mut Vec<(Name, TermId)>) {
+        for p in &s.params {
+            if let Some(e) = &p.default
+                && !fields.iter().any(|(n, _)| **n == *p.name.text)
+            {
+                let value = self.default_of(p, e);
+                fields.push((p.name.text.as_str().into(), value));
+            }
+        }
+    }
+
+    /// The default of a parameter, which sees no variables.
+    pub(super) fn default_of(&mut self, p: &Param, e: &Expr) -> TermId {
+        let names = std::mem::take(&mut self.scope.names);
+        let value = self.expr(e);
+        let value = self.sure(value, e.span, &format!("the default of `{}`", p.name.text));
+        self.scope.names = names;
+        value
+    }
+
     /// The call of a `fn`.
     pub(super) fn call_function(&mut self, s: &Signature, args: &[Expr], at: Span) -> TermId {
         let given = args.iter().fold(Taint::NONE, |t, e| t.join(self.taint(e)));
         let function = self.pipeline_function(s, given, None);
-        let fields = s
+        let mut fields: Vec<(Name, TermId)> = s
             .params
             .iter()
             .zip(args)
             .map(|(p, e)| (Name::from(p.name.text.as_str()), self.argument(s, &p.name.text, e)))
             .collect();
+        self.fill(s, &mut fields);
         let args = self.b.add(Term::Record(fields), at);
         let function = self.b.var(function, at);
         self.b.app(function, args, at)
@@ -80,7 +102,9 @@ impl SurfaceLowering<'_> {
                     (Some(s), _) => {
                         let function = self.pipeline_function(s, taint, None);
                         let names = s.params.iter().map(|p| Name::from(p.name.text.as_str()));
-                        let args = self.b.add(Term::Record(names.zip(operands).collect()), at);
+                        let mut fields: Vec<(Name, TermId)> = names.zip(operands).collect();
+                        self.fill(s, &mut fields);
+                        let args = self.b.add(Term::Record(fields), at);
                         let args = self.sure(args, f.span, &format!("the arguments of `{name}`"));
                         let function = self.b.var(function, at);
                         self.b.app(function, args, at)

@@ -22,12 +22,12 @@ use taint::Taint;
 use variables::{Binder, Mode, Scope, last_reads};
 
 use super::codes;
-use super::decls::{CallableKind, Decls, Signature};
+use super::decls::{CallableKind, Decls, Param, Signature};
 use super::exits::ExitTable;
 use super::{Entry, EntryKind, check::Facts};
 use core_ir::{
-    BuildError, Builder, Code, Data, Globals, LabelSpec, Lattice, LatticeKind, Name, Prim, StoreId, Term,
-    TermId, ToolDecl, ToolId, Type,
+    BuildError, Builder, Code, Data, Globals, IfSugar, LabelSpec, Lattice, LatticeKind, Name, Prim, StoreId,
+    Term, TermId, ToolDecl, ToolId, Type,
 };
 use diagnostics::{Diagnostic, Span};
 use std::collections::{HashMap, HashSet};
@@ -236,7 +236,7 @@ impl SurfaceLowering<'_> {
         let at = p.name.span;
         if !is_function {
             let raw = self.b.var(input.clone(), at);
-            let fields = signature.params.iter().map(|q| (Name::from(q.name.text.as_str()), q.ty.clone()));
+            let fields = signature.params.iter().map(|q| (Name::from(q.name.text.as_str()), q.input()));
             let record = Type::record(fields.collect::<Vec<_>>());
             let what = format!("the input of `{}`", p.name.text);
             let checked = self.b.add(Term::Check(what.into(), record, raw), at);
@@ -244,8 +244,11 @@ impl SurfaceLowering<'_> {
         }
         for q in &signature.params {
             let of = self.b.var(input.clone(), q.name.span);
-            let optional = matches!(q.ty, Type::Option(_)) && !is_function;
+            let optional = matches!(q.input(), Type::Option(_)) && !is_function;
             let mut value = self.access(of, &q.name.text, optional, q.name.span);
+            if let (Some(e), false) = (&q.default, is_function) {
+                value = self.or_default(value, q, e);
+            }
             let own = Taint { untrusted: q.flow.untrusted, secret: q.flow.secret };
             if own != Taint::NONE {
                 let l = self.label(own, q.name.span);
@@ -277,6 +280,18 @@ impl SurfaceLowering<'_> {
             body = self.b.add(Term::Tag(DONE.into(), Some(body)), p.result.span);
         }
         self.b.abs(input, None, body, p.span)
+    }
+
+    /// An input, or its default if it is null.
+    fn or_default(&mut self, value: TermId, param: &Param, default: &ast::Expr) -> TermId {
+        let at = param.name.span;
+        let given = self.b.fresh("given");
+        let seen = self.b.var(given.clone(), at);
+        let absent = self.b.add(Term::Prim(Prim::IsNull, vec![seen]), at);
+        let default = self.default_of(param, default);
+        let inside = self.b.var(given.clone(), at);
+        let choice = self.b.add(Term::If(absent, default, inside, IfSugar::Plain), at);
+        self.b.let_in(vec![(given, value)], choice, at)
     }
 
     fn test(&mut self, t: &ast::Test) -> TermId {

@@ -136,7 +136,7 @@ impl Interpreter {
             }
             StmtKind::Run(run) => {
                 let Args::Positional(args) = &run.args else { panic!() };
-                if ["length", "twice", "sum", "fold"].contains(&&*run.target.text) {
+                if ["length", "twice", "sum", "fold", "add", "find"].contains(&&*run.target.text) {
                     let call = ExprKind::Call(run.target.clone(), args.clone());
                     let v = self.expr(&Expr { kind: call, span: run.span, height: 1 });
                     self.env.insert(run.name.text.clone(), v);
@@ -356,6 +356,14 @@ impl Interpreter {
                 }
                 Data::Num(n.add(&n).unwrap())
             }
+            ExprKind::Call(f, args) if f.text == "add" => {
+                let given: Vec<Data> = args.iter().map(|e| self.expr(e)).collect();
+                match &given[..] {
+                    [Data::Num(a)] => Data::Num(a.add(&Num::from(10)).unwrap()),
+                    [Data::Num(a), Data::Num(b)] => Data::Num(a.add(b).unwrap()),
+                    _ => panic!(),
+                }
+            }
             ExprKind::Call(f, args) if f.text == "sum" => {
                 let Data::List(items) = self.expr(&args[0]) else { panic!() };
                 let add = |s: Num, i: &Data| match i {
@@ -400,6 +408,14 @@ impl Interpreter {
                 Data::Str(s) => Data::Num(Num::from(s.chars().count() as i64)),
                 _ => panic!(),
             },
+            ExprKind::OptionalField(of, name) => match self.expr(of) {
+                Data::Null => Data::Null,
+                of => of.field(&name.text).unwrap().clone(),
+            },
+            ExprKind::Binary(BinaryOp::Or, _, a, b) => match self.expr(a) {
+                Data::Bool(true) => Data::Bool(true),
+                _ => self.expr(b),
+            },
             ExprKind::Unary(UnaryOp::Not, e) => Data::Bool(self.expr(e) != Data::Bool(true)),
             ExprKind::Binary(op, _, a, b) => {
                 let (a, b) = (self.expr(a), self.expr(b));
@@ -407,7 +423,7 @@ impl Interpreter {
                     (BinaryOp::Coalesce, Data::Null, b) => b.clone(),
                     (BinaryOp::Coalesce, a, _) => a.clone(),
                     (BinaryOp::Eq, a, b) => Data::Bool(a == b),
-                    (BinaryOp::Or, Data::Bool(a), Data::Bool(b)) => Data::Bool(*a || *b),
+                    (BinaryOp::Ne, a, b) => Data::Bool(a != b),
                     (BinaryOp::Add, Data::Num(a), Data::Num(b)) => Data::Num(a.add(b).unwrap()),
                     (BinaryOp::Rem, Data::Num(a), Data::Num(b)) => Data::Num(a.rem(b).unwrap()),
                     (BinaryOp::Lt, Data::Num(a), Data::Num(b)) => Data::Bool(a < b),
@@ -498,6 +514,12 @@ impl Choices<'_> {
     fn computed(&mut self, kind: u8) -> String {
         let (x, y) = (self.var(), self.var());
         match kind {
+            16 => return format!("add({x})"),
+            17 => return format!("[{x}, {y}].map(add).sum() + add({y}, {x})"),
+            12 => return format!("(r?.k ?? {x})"),
+            13 => return format!("if r?.j != null {{ r.j + {x} }} else {{ r?.k ?? {y} }}"),
+            14 => return format!("if o != null {{ o + {x} }} else {{ {y} }}"),
+            15 => return format!("if n == null || !(n < {x}) {{ {y} }} else {{ n + {x} }}"),
             10 => return format!("match u {{ P => {x}, Q {{ n: {y}, m }} => {y} + (m ?? {x}) }}"),
             11 => {
                 return format!(
@@ -572,7 +594,7 @@ impl Choices<'_> {
             self.below(4)
         } else if byte >= 240 {
             self.at += 1;
-            23 + byte % 2
+            23 + byte % 5
         } else {
             self.below(23)
         };
@@ -610,6 +632,34 @@ impl Choices<'_> {
                     _ => format!("Q {{ m: {}, n: {} }}", self.var(), self.plain_number()),
                 };
                 out.push_str(&format!("let u = {value}; "));
+            }
+            25 => {
+                let line = match self.below(3) {
+                    0 => format!("let o = [{}, {}].find(i => i < 2); ", self.var(), self.var()),
+                    1 => "let o = null; ".to_string(),
+                    _ => format!("if o != null {{ let {} = o; }} ", self.var()),
+                };
+                out.push_str(&line);
+            }
+            26 => {
+                let option = ["o", "n", "r?.j"][self.below(3) as usize];
+                out.push_str(&format!("if {option} == null "));
+                self.block(depth, in_loop, out);
+                let x = self.var();
+                let option = option.replace('?', "");
+                out.push_str(&format!(
+                    "else {{ let {x} = {option} + 1; if let {x} = {option} {{ let a = {option}; }} }} "
+                ));
+            }
+            27 => {
+                let option = ["o", "n"][self.below(2) as usize];
+                let line = format!(
+                    "if {option} == null {{ return [{}, 0, c]; }} let {} = {option} + {}; ",
+                    self.number(),
+                    self.var(),
+                    self.var()
+                );
+                out.push_str(&line);
             }
             24 => {
                 out.push_str("match u { P => ");
@@ -716,9 +766,10 @@ fn program(bytes: &[u8]) -> String {
     format!(
         "enum E {{ red, green, blue }}\ntype U = P | Q {{ n: Number, m: Option[Number] }};\ntask t(n: Number) -> Number {{}}\n\
          fn twice(n: Number) -> Number {{ if n < 2 {{ n }} else {{ let m = n + n; m }} }}\n\
+         fn add(n: Number, m: Number = 10) -> Number {{ n + m }}\n\
          pipeline sub(n: Number) -> Number {{ if n < 2 {{ return 0; }} let m = t(n); return m; }}\n\
          pipeline down(n: Number) -> Number {{ if n < 1 {{ return n; }} let m = t(n) on_fail use n; let r = down(n - 1); return m + r; }}\n\
-         pipeline p(a: Number, b: Number, c: Number, s: String, o: Option[Number], n: Option[Number], e: E, u: U) -> List[Number] {{\n\
+         pipeline p(a: Number, b: Number, c: Number, s: String, o: Option[Number], n: Option[Number], e: E, u: U, r: Option[Obj{{k: Number, j: Option[Number]}}]) -> List[Number] {{\n\
          {body}\nreturn [a, b, c, length(s)]; }}"
     )
 }
@@ -749,6 +800,17 @@ fn compare(bytes: &[u8], variant: &str, labeled: bool) -> Option<()> {
         ("o", number(5)),
         ("n", Data::Null),
         ("e", Data::str(variant)),
+        (
+            "r",
+            if variant == "red" {
+                Data::Null
+            } else {
+                Data::record([
+                    ("k".into(), number(2)),
+                    ("j".into(), if variant == "green" { Data::Null } else { number(4) }),
+                ])
+            },
+        ),
         (
             "u",
             Data::Tag(
@@ -821,6 +883,16 @@ const MISTAKES: &[&str] = &[
     "let w4 = [a].fold(0, i => i);",
     "let w5 = [a].map(i => quarantine(\"{i}\") as Number);",
     "let w6 = [a].sort_by(i => [i]);",
+    "let t1 = add();",
+    "let t2 = add(1, 2, 3);",
+    "let t3 = add(s);",
+    "let u1 = [a].find(i => i < 2); let u2 = u1 + 1;",
+    "let u1 = [a].find(i => i < 2); if u1 == null { let u2 = u1 + 1; }",
+    "let u1 = [a].find(i => i < 2); if u1 != null || a < b { let u2 = u1 + 1; }",
+    "let u1 = [a].find(i => i < 2); if u1 != null { let u1 = [a].find(i => i < 2); let u2 = u1 + 1; }",
+    "let u3 = [{ k: a }].find(i => true); let u4 = u3.k;",
+    "let u3 = [{ k: a }].find(i => true); let u4 = u3?.k + 1;",
+    "let u6 = a?.k;",
     "let w7 = Q { n: s };",
     "let w8 = Q { m: a };",
     "let w9 = R { n: a };",

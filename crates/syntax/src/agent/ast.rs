@@ -266,6 +266,8 @@ pub struct Field {
     pub ty: TypeExpr,
     /// Flow words after the type (parameters and keys of a memory only).
     pub flow: Vec<FlowWord>,
+    /// The value of a parameter that a call leaves out.
+    pub default: Option<Expr>,
 }
 
 /// A word about what a tool does or what may flow through a parameter.
@@ -649,6 +651,7 @@ impl Expr {
     pub fn children(&self) -> Vec<&Expr> {
         match &self.kind {
             ExprKind::Field(e, _)
+            | ExprKind::OptionalField(e, _)
             | ExprKind::Unary(_, e)
             | ExprKind::Paren(e)
             | ExprKind::Quarantine(e, _)
@@ -798,6 +801,8 @@ pub enum ExprKind {
     Var(String),
     /// `e.name`
     Field(Box<Expr>, Name),
+    /// `e?.name`: null if `e` is null
+    OptionalField(Box<Expr>, Name),
     /// `e[e]`
     Index(Box<Expr>, Box<Expr>),
     /// `{ name: e, … }`

@@ -55,8 +55,8 @@ pub struct Tokens {
 
 // Longest first, so that the first match is the right one.
 const PUNCTUATION: &[&str] = &[
-    "...", "->", "=>", "==", "!=", "<=", ">=", "&&", "||", "??", "{", "}", "[", "]", "(", ")", ",", ";", ":",
-    ".", "=", "+", "-", "*", "/", "%", "<", ">", "!", "|",
+    "...", "->", "=>", "==", "!=", "<=", ">=", "&&", "||", "??", "?.", "{", "}", "[", "]", "(", ")", ",",
+    ";", ":", ".", "=", "+", "-", "*", "/", "%", "<", ">", "!", "|",
 ];
 
 /// Returns true for a character that may begin a name.
@@ -198,9 +198,6 @@ fn unexpected(junk: &str, after: &str, span: Span) -> Diagnostic {
     match junk.chars().next() {
         Some('\'' | '`' | '“' | '”' | '‘' | '’') => {
             found.help("strings are written in double quotes: `\"text\"`")
-        }
-        Some('?') if after.starts_with('.') => {
-            found.help("look inside an option with `if let x = … { … }`, or give another value: `x ?? …`")
         }
         Some('?') if after.starts_with(':') => {
             found.help("a value that may be missing has the type `Option[Type]`: `name: Option[Type]`")

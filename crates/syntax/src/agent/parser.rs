@@ -274,9 +274,6 @@ impl Parser<'_> {
             return match before {
                 "lambda" => Some("a function is written `x => …`"),
                 _ if is("->") => Some("a function is written `x => …`"),
-                _ if parameters && is("=") => {
-                    Some("a parameter has no default: give the argument at each call")
-                }
                 _ if what.ends_with("this enum") && (is("{") || is("(")) => Some(
                     "a case with fields belongs to a `type`: `type Name = First | Second { field: Type };`",
                 ),
@@ -936,7 +933,8 @@ impl Parser<'_> {
             TypeExpr { kind: TypeKind::Error, span: self.before() }
         };
         let flow = if parameter { self.flow() } else { Vec::new() };
-        Some(Field { name, ty, flow })
+        let default = if parameter && self.eat("=") { Some(self.expr()) } else { None };
+        Some(Field { name, ty, flow, default })
     }
 
     fn flow(&mut self) -> Vec<FlowWord> {
@@ -1958,6 +1956,16 @@ impl Parser<'_> {
                 }
                 let span = e.span.to(name.span);
                 e = self.node(ExprKind::Field(Box::new(e), name), span)?;
+            } else if self.eat("?.") {
+                let name = self.key("the name of a field after `?.`")?;
+                let span = e.span.to(name.span);
+                if self.at("(") || self.at("[") {
+                    let d = Diagnostic::error("A010", "only a field can follow `?.`", name.span)
+                        .help("look inside the option: `if let x = … { x.f() }`, or give another value: `(x ?? …).f()`");
+                    self.report(d);
+                    return None;
+                }
+                e = self.node(ExprKind::OptionalField(Box::new(e), name), span)?;
             } else if self.at("[") {
                 let open = self.here();
                 self.bump();

@@ -211,7 +211,10 @@ impl Marks<'_> {
     }
 
     fn fields(&mut self, fields: &[Field]) {
-        fields.iter().for_each(|f| self.ty(&f.ty));
+        for f in fields {
+            self.ty(&f.ty);
+            f.default.iter().for_each(|e| self.expr(e));
+        }
     }
 
     fn ty(&mut self, ty: &TypeExpr) {
@@ -354,7 +357,7 @@ impl Marks<'_> {
             // What is in the holes stays as it is written.
             | ExprKind::Template(_)
             | ExprKind::Error => {}
-            ExprKind::Field(e, _) => self.expr(e),
+            ExprKind::Field(e, _) | ExprKind::OptionalField(e, _) => self.expr(e),
             ExprKind::Index(a, b) => {
                 let open = self.l.at(a.span.end);
                 self.tight.insert(open);
@@ -490,12 +493,12 @@ impl Marks<'_> {
         for i in 1..self.l.pieces.len() {
             let (before, here) = (self.l.source(i - 1), self.l.source(i));
             let tight = match here {
-                "," | ";" | ")" | "]" | "." | ":" => true,
+                "," | ";" | ")" | "]" | "." | "?." | ":" => true,
                 "(" => !self.operands.contains(&i),
                 "[" | "{" => self.tight.contains(&i),
                 _ => false,
             };
-            if tight || matches!(before, "(" | "[" | ".") || self.prefixes.contains(&(i - 1)) {
+            if tight || matches!(before, "(" | "[" | "." | "?.") || self.prefixes.contains(&(i - 1)) {
                 self.l.gap(i, Gap::Tight);
             }
         }
