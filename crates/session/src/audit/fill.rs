@@ -23,16 +23,20 @@ pub(super) fn policy(tools: &[&AuditedTool], sources: &Sources) -> String {
     let mut out = HEAD.to_string();
     // Tools of one name are one tool to a policy: the one of which most is known speaks for them.
     let mut by_name: BTreeMap<&str, &AuditedTool> = BTreeMap::new();
-    for tool in tools.iter().filter(|t| !t.declared) {
-        let known = by_name.entry(&tool.name).or_insert(tool);
+    let named = tools.iter().filter(|t| !t.declared).flat_map(|t| {
+        let members = t.members.iter().map(move |m| (m.as_str(), *t));
+        members.chain(t.members.is_empty().then_some((t.name.as_str(), *t)))
+    });
+    for (name, tool) in named {
+        let known = by_name.entry(name).or_insert(tool);
         if (tool.facts.facts.len(), tool.facts.knowledge) > (known.facts.facts.len(), known.facts.knowledge) {
             *known = tool;
         }
     }
-    for tool in by_name.values() {
+    for (name, tool) in &by_name {
         let place = plain(&sources.place(tool.span));
         // Writing to a string cannot fail.
-        let _ = write!(out, "\n[tools.{}]  # {place}\n", toml_key(&tool.name));
+        let _ = write!(out, "\n[tools.{}]  # {place}\n", toml_key(name));
         out.push_str(&lines(tool, sources));
     }
     out

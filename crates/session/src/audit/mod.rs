@@ -27,10 +27,12 @@ use frontend_kit::kit::{Action, Agent, Units};
 use frontend_kit::{Facts, File, Frontend, Project, Recognized, UnitKind, Versions, modules, servers};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
-use tool_facts::{Confidence, Evidence, Knowledge, Reader, Role, ServerDef, ToolFacts, registry};
+use tool_facts::{Confidence, Effect, Evidence, Knowledge, Reader, Role, ServerDef, ToolFacts, registry};
 
 /// Files that are read of a directory, and bytes of one of them.
 const MAX_FILES: (usize, usize) = (10_000, 1 << 20);
+/// Servers of one list that are analyzed together.
+const MAX_SERVERS: usize = 64;
 /// Paths that are reported of one program.
 const MAX_PATHS: usize = 200;
 
@@ -45,6 +47,8 @@ pub struct AuditedTool {
     pub span: Span,
     /// The server that it is of, if the program is a list of servers, or the toolkit that it represents.
     pub server: Option<String>,
+    /// Names of the tools of the server that it represents: those with the same effects.
+    pub members: Vec<String>,
     /// Facts about it.
     pub facts: ToolFacts,
     /// True if a person allows each call.
@@ -161,7 +165,9 @@ impl Audit {
     /// Audits the first file of a project.
     fn file(&mut self, project: &Project, frontend: &'static dyn Frontend, lists: &[ServerDef]) {
         let Some(file) = project.files.first() else { return };
-        let own = defined(file, &project.versions);
+        let mut own = defined(file, &project.versions);
+        let left_out = own.len().saturating_sub(MAX_SERVERS);
+        own.truncate(MAX_SERVERS);
         let compiled = match own.is_empty() || frontend.name() != "mcp" {
             true => frontend.lower(project, 0),
             false => conversation(project, &own),
@@ -173,6 +179,7 @@ impl Audit {
             .iter()
             .filter(|d| unread(d))
             .filter_map(|d| Some((d.message.clone(), d.span?)))
+            .chain(own.last().filter(|_| left_out > 0).map(|s| (format!("{left_out} more servers"), s.span)))
             .collect();
         // Each tool is looked at once, however many units have it.
         let mut decls: BTreeMap<(Span, String), &ToolDecl> = BTreeMap::new();
@@ -201,6 +208,7 @@ impl Audit {
                         name: t.name.to_string(),
                         params: t.params.iter().map(|p| p.name.to_string()).collect(),
                         span: t.span,
+                        members: server.map(|s| members(s, &t.name)).unwrap_or_default(),
                         server: server.map(|s| s.name.clone()).or(toolkit),
                         facts: facts.unwrap_or_else(ToolFacts::unknown),
                         approved: t.approve == core_ir::Approve::Always,
@@ -407,13 +415,29 @@ fn defined(file: &File, versions: &Versions) -> Vec<ServerDef> {
     all.iter().map(|s| ServerDef { name: s.name.to_string(), words: words(s), span: s.span }).collect()
 }
 
-/// The tools of a listed server by name; the server itself if none is documented.
-fn tools_of(server: &ServerDef) -> Vec<String> {
+/// The tools of a listed server, those with the same effects together: one represents them in the analysis. The
+/// server itself if none is documented.
+fn tools_of(server: &ServerDef) -> Vec<Vec<String>> {
     let words: Vec<&str> = server.words.iter().map(String::as_str).collect();
-    match registry::server(&server.name, &words) {
-        Some(known) if !known.tools.is_empty() => known.tools.iter().map(|(name, _)| name.clone()).collect(),
-        _ => vec![server.name.clone()],
+    let known = registry::server(&server.name, &words);
+    let mut groups: Vec<(&[Effect], Vec<String>)> = Vec::new();
+    for (name, effects) in known.iter().flat_map(|k| &k.tools) {
+        match groups.iter_mut().find(|(e, _)| *e == effects.as_slice()) {
+            Some((_, names)) => names.push(name.clone()),
+            None => groups.push((effects, vec![name.clone()])),
+        }
     }
+    if groups.is_empty() {
+        return vec![vec![server.name.clone()]];
+    }
+    groups.into_iter().map(|(_, names)| names).collect()
+}
+
+/// The tools that one of a listed server represents.
+fn members(server: &ServerDef, name: &str) -> Vec<String> {
+    let own = name.strip_prefix(&format!("{}_", server.name)).unwrap_or(name);
+    let group = tools_of(server).into_iter().find(|g| g.first().is_some_and(|first| first == own));
+    group.unwrap_or_else(|| vec![name.to_string()])
 }
 
 /// Facts about the tools of a listed server.
@@ -439,7 +463,7 @@ fn conversation(project: &Project, servers: &[ServerDef]) -> frontend_kit::Compi
         let mut names: HashSet<String> = HashSet::new();
         let mut actions = Vec::new();
         for server in servers {
-            for tool in tools_of(server) {
+            for tool in tools_of(server).into_iter().filter_map(|group| group.into_iter().next()) {
                 let name = if names.insert(tool.clone()) { tool } else { format!("{}_{tool}", server.name) };
                 actions.push(Action::mcp(name, &server.name, server.span));
             }

@@ -6,7 +6,7 @@
 
 use super::AuditedTool;
 use analysis::flow::{self, Cause, Sink};
-use core_ir::{Approve, Code, EffectClass, LabelSpec, Name, ResultParts};
+use core_ir::{Approve, Code, EffectClass, LabelSpec, Name, Recv, ResultParts, Term};
 use diagnostics::Span;
 use frontend_kit::Unit;
 use std::collections::{BTreeMap, HashMap};
@@ -95,6 +95,7 @@ pub(super) fn search(unit: &Unit, tools: &[AuditedTool], triggers: &[Trigger], a
         .iter()
         .filter_map(|t| Some((t.name.clone(), *by_place.get(&(&*t.name, t.span))?)))
         .collect();
+    let agents = offering(unit);
     let code = Arc::new(opened(&unit.code, |name| of_code.get(name).map(|t| &t.facts)));
     let options = flow::Options { applied: true, ..flow::Options::default() };
     let report = flow::analyze(&code, &options);
@@ -141,7 +142,7 @@ pub(super) fn search(unit: &Unit, tools: &[AuditedTool], triggers: &[Trigger], a
             .iter()
             .filter_map(|t| Some((*t, t.facts.role(Role::Private)?)))
             .max_by_key(|(_, fact)| fact.confidence);
-        let by_tools = reaching.iter().filter_map(|t| Some(step(unit, t, t.facts.role(Role::Untrusted)?)));
+        let by_tools = reaching.iter().filter_map(|t| Some(step(&agents, t, t.facts.role(Role::Untrusted)?)));
         let by_triggers = triggers.iter().filter(|_| begun).map(|t| Step {
             name: t.name.clone(),
             tools: Vec::new(),
@@ -151,9 +152,9 @@ pub(super) fn search(unit: &Unit, tools: &[AuditedTool], triggers: &[Trigger], a
             agent: None,
         });
         for source in by_tools.chain(by_triggers) {
-            let private = private.map(|(t, fact)| step(unit, t, fact));
+            let private = private.map(|(t, fact)| step(&agents, t, fact));
             let Some((kind, fact, private)) = gain(facts, private) else { continue };
-            let path = AttackPath { kind, sink: step(unit, sink, fact), source, private, asked };
+            let path = AttackPath { kind, sink: step(&agents, sink, fact), source, private, asked };
             let key = (path.source.name.clone(), path.sink.name.clone());
             match best.get_mut(&key) {
                 Some(known) => {
@@ -192,11 +193,11 @@ fn gain(sink: &ToolFacts, private: Option<Step>) -> Option<(PathKind, &Fact, Opt
     Some((PathKind::Acts, sink.role(Role::Acts)?, None))
 }
 
-fn step(unit: &Unit, tool: &AuditedTool, fact: &Fact) -> Step {
+fn step(agents: &HashMap<Name, String>, tool: &AuditedTool, fact: &Fact) -> Step {
     let (name, tools) = match &tool.server {
         // The name of a tool that represents a toolkit is made up.
         Some(kit) if tool.facts.toolkit.is_some() => (kit.clone(), Vec::new()),
-        Some(server) => (server.clone(), vec![tool.name.to_string()]),
+        Some(server) => (server.clone(), tool.members.clone()),
         None => (tool.name.to_string(), Vec::new()),
     };
     Step {
@@ -205,8 +206,22 @@ fn step(unit: &Unit, tool: &AuditedTool, fact: &Fact) -> Step {
         params: tool.params.clone(),
         span: tool.span,
         fact: fact.clone(),
-        agent: unit.agent_at(tool.span).map(|a| a.name.clone()),
+        agent: agents.get(&Name::from(tool.name.as_str())).cloned(),
     }
+}
+
+/// The agent that is offered each tool, as far as it has a name: the first of several.
+fn offering(unit: &Unit) -> HashMap<Name, String> {
+    let mut agents: HashMap<Name, String> = HashMap::new();
+    for (id, term) in unit.code.iter() {
+        let (Term::Llm(_, params) | Term::Recv(Recv::Data(params))) = term else { continue };
+        let defined = || unit.agent_at(unit.code.span(id)).map(|a| a.name.clone());
+        let Some(agent) = params.purpose.as_ref().map(ToString::to_string).or_else(defined) else { continue };
+        for tool in &params.tools {
+            agents.entry(unit.code.tool(*tool).name.clone()).or_insert_with(|| agent.clone());
+        }
+    }
+    agents
 }
 
 /// A program in which results have the labels that the facts say, and every call is admitted.
