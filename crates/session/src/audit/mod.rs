@@ -415,8 +415,8 @@ fn defined(file: &File, versions: &Versions) -> Vec<ServerDef> {
     all.iter().map(|s| ServerDef { name: s.name.to_string(), words: words(s), span: s.span }).collect()
 }
 
-/// The tools of a listed server, those with the same effects together: one represents them in the analysis. The
-/// server itself if none is documented.
+/// The tools of a listed server, those with the same effects together: one represents them in the analysis.
+/// The server itself if none is documented.
 fn tools_of(server: &ServerDef) -> Vec<Vec<String>> {
     let words: Vec<&str> = server.words.iter().map(String::as_str).collect();
     let known = registry::server(&server.name, &words);
