@@ -32,7 +32,7 @@ use tool_facts::{Confidence, Effect, Evidence, Knowledge, Reader, Role, ServerDe
 /// Files that are read of a directory, and bytes of one of them.
 const MAX_FILES: (usize, usize) = (10_000, 1 << 20);
 /// Servers of one list that are analyzed together.
-const MAX_SERVERS: usize = 64;
+const MAX_SERVERS: usize = 24;
 /// Paths that are reported of one program.
 const MAX_PATHS: usize = 200;
 
