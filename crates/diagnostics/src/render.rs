@@ -7,6 +7,25 @@ use serde_json::{Map, Value, json};
 /// Longest line that is shown with its finding. A longer one (minified JSON) is named by place only.
 const MAX_LINE_LEN: usize = 400;
 
+/// A finding on one line: level, code, place and message.
+///
+/// # Examples
+/// ```
+/// use diagnostics::{Diagnostic, Sources, render};
+/// let mut sources = Sources::new();
+/// let file = sources.add("a.yaml", "type: react\n");
+/// let d = Diagnostic::warn("L017", "no bound", sources.span(file, 6, 11));
+/// assert_eq!(render::line(&sources, &d), "warning[L017]: a.yaml:1:7: no bound");
+/// ```
+pub fn line(sources: &Sources, d: &Diagnostic) -> String {
+    let level = match d.level {
+        Level::Warn => "warning",
+        other => other.as_str(),
+    };
+    let at = d.span.map_or(String::new(), |s| format!("{}: ", sources.place(s)));
+    format!("{level}[{}]: {}{}", d.code, visible(&at), visible(&d.message))
+}
+
 /// A finding as people read it: title, source excerpt with carets, help. Ends without a line break.
 ///
 /// Control characters of the source (terminal escapes in hostile files) are shown as visible

@@ -6,6 +6,34 @@ use crate::doc::codes as doc;
 use crate::emit::codes as emit;
 use diagnostics::Explanation;
 
+/// Remedy of a diagnostic of these codes that names none of its own, if it has one.
+///
+/// # Examples
+/// ```
+/// use frontend_kit::codes::remedy;
+/// assert_eq!(remedy("F004"), Some("define it, or correct the name"));
+/// assert_eq!(remedy("L001"), None);
+/// ```
+pub fn remedy(code: &str) -> Option<&'static str> {
+    Some(match code {
+        doc::NOT_TEXT => "save the file as UTF-8",
+        doc::SYNTAX => "correct the syntax: what follows is not checked until then",
+        doc::LIMIT => "move data out of the configuration",
+        doc::DUPLICATE_KEY => "remove one of the two",
+        doc::TEMPLATE => "lint what the template renders to",
+        doc::ALIAS => "define the anchor, or write the value out",
+        doc::TRAILING => "remove what follows the value",
+        doc::INCLUDE => "lint the file that it becomes when it is loaded",
+        emit::WRONG_KIND => "give it a value of the kind that the framework takes",
+        emit::UNKNOWN_KEY => "correct the name, or remove it",
+        emit::UNDEFINED => "define it, or correct the name",
+        emit::TOO_MUCH => "split it into smaller parts",
+        emit::UNKNOWN_TYPE => "name a type that exists",
+        emit::DUPLICATE => "rename one of the two",
+        _ => return None,
+    })
+}
+
 /// Every code of [`crate::doc`] and of the front ends, in order.
 pub const EXPLANATIONS: &[Explanation] = &[
     Explanation {

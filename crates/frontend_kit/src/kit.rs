@@ -758,7 +758,8 @@ pub fn tools_of(entry: Option<Entry<'_>>, out: &mut Vec<Diagnostic>) -> Vec<Acti
             }
             None => {
                 let message = format!("`{}` has something without a name in it", clip(entry.name()));
-                out.push(Diagnostic::warn(codes::WRONG_KIND, message, item.head()));
+                let d = Diagnostic::warn(codes::WRONG_KIND, message, item.head());
+                out.push(d.help("give each entry a name"));
             }
         }
     }

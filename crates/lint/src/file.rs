@@ -33,6 +33,8 @@ pub enum Outcome {
         findings: Vec<Diagnostic>,
         /// Number of findings silenced by comments in the file.
         silenced: usize,
+        /// True if the file is a test's or scaffolding: see [`is_test`].
+        test: bool,
     },
 }
 
@@ -45,6 +47,8 @@ pub enum Skip {
     Empty,
     /// It is no agent configuration that is known here.
     NoAgent,
+    /// It is a module of Python with placeholders that a generator fills in.
+    Template,
     /// It is of the named format, which no front end compiles yet.
     Unsupported(&'static str),
 }
@@ -55,6 +59,7 @@ impl std::fmt::Display for Skip {
             Skip::OtherKind => f.write_str("neither YAML, JSON nor Python"),
             Skip::Empty => f.write_str("empty"),
             Skip::NoAgent => f.write_str("no agent configuration"),
+            Skip::Template => f.write_str("a template of a module"),
             Skip::Unsupported(name) => write!(f, "format {name} has no front end yet"),
         }
     }
@@ -82,14 +87,29 @@ fn cap(findings: &mut Vec<Diagnostic>) {
     }
 }
 
-/// Returns true if a path below the project's folder is a test's. Of an absolute path only the parent folder
-/// counts, because folders above a project say nothing about it.
+/// Folders of tests, and of what is there for tests and measurements.
+const TEST_FOLDERS: &[&str] = &[
+    "tests",
+    "test",
+    "testing",
+    "unit_tests",
+    "integration_tests",
+    "e2e",
+    "__tests__",
+    "testdata",
+    "test_data",
+    "bench",
+    "benchmarks",
+];
+
+/// Returns true if a path below the project's folder is a test's, or what tests and benchmarks need. Of an
+/// absolute path only the parent folder counts, because folders above a project say nothing about it.
 ///
 /// # Examples
 /// ```
 /// use lint::is_test;
 /// assert!(is_test("tests/data/agents.yaml") && is_test("app/test_main.py"));
-/// assert!(is_test("/home/me/app/tests/agents.yaml"));
+/// assert!(is_test("/home/me/app/tests/agents.yaml") && is_test("libs/core/bench/fanout.py"));
 /// assert!(!is_test("/home/me/test/app/agents.yaml") && !is_test("app/latest/agents.yaml"));
 /// ```
 pub fn is_test(path: &str) -> bool {
@@ -98,7 +118,7 @@ pub fn is_test(path: &str) -> bool {
     let whole = path.starts_with(['/', '\\']) || path.get(1..2) == Some(":");
     let folders = if whole { 1 } else { usize::MAX };
     let named = name.starts_with("test_") || name.ends_with("_test.py") || name == "conftest.py";
-    (named && File::is_python(name)) || parts.take(folders).any(|p| matches!(p, "tests" | "test"))
+    (named && File::is_python(name)) || parts.take(folders).any(|p| TEST_FOLDERS.contains(&p))
 }
 
 /// Takes what stands in a test less hard: what a test does wrong it does on purpose. A key in it is a key.
@@ -132,8 +152,16 @@ fn used(project: &Project, framework: &'static str) -> Vec<Diagnostic> {
     findings
 }
 
+/// Gives each finding that names no remedy the one of its code.
+fn advise(findings: &mut [Diagnostic]) {
+    for d in findings.iter_mut().filter(|d| d.help.is_empty()) {
+        d.help.extend(frontend_kit::codes::remedy(d.code).map(str::to_string));
+    }
+}
+
 /// Silences, filters, orders and limits the findings of a file; the number that comments in it silence.
 fn finish(id: FileId, text: &str, findings: &mut Vec<Diagnostic>, config: &Config) -> usize {
+    advise(findings);
     let silenced = if text.contains("entail:") {
         let known = codes();
         let is_code = |c: &str| known.iter().any(|k| k.code.starts_with(c));
@@ -174,12 +202,17 @@ pub fn lint_among(
         Ok(text) => text,
         // It may be a module like any other.
         Err(_) if File::is_python(path) => return skipped(Skip::NoAgent, None),
-        Err(d) => return Report { text: None, outcome: Outcome::Unreadable(vec![*d]) },
+        Err(d) => {
+            let mut found = vec![*d];
+            advise(&mut found);
+            return Report { text: None, outcome: Outcome::Unreadable(found) };
+        }
     };
     let file = File::read(id, path, &text, &limits);
     let mut load = file.diagnostics.clone();
     let recognized = recognize(&file);
     let outcome = match recognized {
+        _ if file.python.as_ref().is_some_and(|m| m.is_template()) => Outcome::Skipped(Skip::Template),
         Recognized::Frontend(frontend) => {
             let is_python = file.python.is_some();
             let among = is_python || frontend.names_modules();
@@ -227,10 +260,12 @@ pub fn lint_among(
                 units: compiled.units.len(),
                 findings,
                 silenced,
+                test: is_test(path),
             }
         }
         // A file that could not be read to its end may be anything.
         _ if file.documents.is_empty() && !file.diagnostics.is_empty() => {
+            advise(&mut load);
             config.filter(&mut load);
             Outcome::Unreadable(load)
         }
@@ -251,7 +286,10 @@ pub fn lint_among(
             let silenced = finish(id, &text, &mut findings, config);
             match findings.is_empty() {
                 true => Outcome::Skipped(Skip::NoAgent),
-                false => Outcome::Checked { framework: MODULE, units: 0, findings, silenced },
+                false => {
+                    let test = is_test(path);
+                    Outcome::Checked { framework: MODULE, units: 0, findings, silenced, test }
+                }
             }
         }
         Recognized::Unknown => Outcome::Skipped(Skip::NoAgent),

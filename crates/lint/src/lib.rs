@@ -23,6 +23,8 @@ mod tests;
 #[cfg(test)]
 mod tests_code;
 #[cfg(test)]
+mod tests_default;
+#[cfg(test)]
 mod tests_mcp;
 #[cfg(test)]
 mod tests_seen;
@@ -40,7 +42,7 @@ use core_ir::{Code, TermId};
 use diagnostics::report::RuleInfo;
 use diagnostics::{Applicability, Diagnostic, Fix, Level, Span};
 use frontend_kit::doc::Node;
-use frontend_kit::{Compiled, Facts, File, Project, Server, Unit, Versions};
+use frontend_kit::{Compiled, Facts, File, Project, Server, Unit, Versions, Words};
 use paths::Loop;
 use std::cell::OnceCell;
 use std::collections::hash_map::Entry;
@@ -91,8 +93,8 @@ impl std::fmt::Debug for Rule {
 pub(crate) struct Context<'a> {
     pub compiled: &'a Compiled,
     pub unit: &'a Unit,
-    /// Number of model calls that a run may make without a finding.
-    pub most_model_calls: Option<u64>,
+    /// Thresholds of rules.
+    pub config: &'a Config,
     origin: Origin,
     known_tools: &'a tools::KnownTools<'a>,
     loops: OnceCell<Vec<Loop>>,
@@ -118,12 +120,12 @@ impl<'a> Context<'a> {
     fn new(
         compiled: &'a Compiled,
         unit: &'a Unit,
-        most_model_calls: Option<u64>,
+        config: &'a Config,
         origin: Origin,
         known_tools: &'a tools::KnownTools<'a>,
     ) -> Self {
         let (loops, cost) = (OnceCell::new(), OnceCell::new());
-        Context { compiled, unit, most_model_calls, origin, known_tools, loops, cost }
+        Context { compiled, unit, config, origin, known_tools, loops, cost }
     }
 
     /// Returns what is known of a tool of the unit.
@@ -234,6 +236,8 @@ pub struct Config {
     pub levels: Vec<(String, Level)>,
     /// Number of model calls above which L018 reports a run; `None` disables the rule.
     pub most_model_calls: Option<u64>,
+    /// Largest default of a framework that L017 reports at level info. A larger one, or none, is a warning.
+    pub most_default_rounds: u64,
     /// Today, for suppressions that hold until a date; without it, none has expired.
     pub today: Option<Day>,
 }
@@ -247,6 +251,7 @@ impl Default for Config {
             level: Level::Unknown,
             levels: Vec::new(),
             most_model_calls: Some(Config::MAX_MODEL_CALLS),
+            most_default_rounds: Config::MAX_DEFAULT_ROUNDS,
             today: None,
         }
     }
@@ -255,6 +260,10 @@ impl Default for Config {
 impl Config {
     /// Default limit of model calls for L018.
     pub const MAX_MODEL_CALLS: u64 = 1_000;
+
+    /// Default of [`Config::most_default_rounds`]. The agents of most frameworks stop after 10 to 40 rounds;
+    /// those that set hundreds or thousands mean a guard against endless loops, not a budget.
+    pub const MAX_DEFAULT_ROUNDS: u64 = 100;
 
     /// Returns true if a finding is wanted.
     pub fn wants(&self, d: &Diagnostic) -> bool {
@@ -310,6 +319,23 @@ pub fn lint(compiled: &Compiled, config: &Config) -> Vec<Diagnostic> {
 /// the same for all agents, and who pins no server pins none.
 const FOLDED: &[&str] = &["L017", "S006"];
 
+/// Cause of a finding, if findings of its code that are about the same have one cause.
+pub type Cause = (&'static str, Level, String);
+
+/// Returns the cause that a finding shares with others, in its file and in others of the project.
+///
+/// # Examples
+/// ```
+/// use lint::cause;
+/// use diagnostics::Diagnostic;
+/// let of = |code, about| cause(&Diagnostic::warn(code, "", None).about(about));
+/// assert!(of("L017", "25 steps").is_some() && of("L017", "25 steps") == of("L017", "25 steps"));
+/// assert!(of("L017", "25 steps") != of("L017", "10 turns") && of("L001", "").is_none());
+/// ```
+pub fn cause(d: &Diagnostic) -> Option<Cause> {
+    FOLDED.contains(&d.code).then(|| (d.code, d.level, d.about.clone()))
+}
+
 /// Merges the findings of a file that have one cause: the first stays and names the others. For reports only;
 /// repairs, suppressions and baselines need each finding.
 ///
@@ -328,12 +354,11 @@ const FOLDED: &[&str] = &["L017", "S006"];
 /// ```
 pub fn fold(findings: &mut Vec<Diagnostic>) {
     const MAX_NAMES: usize = 8;
-    let mut first: HashMap<(&'static str, Level, String), usize> = HashMap::new();
+    let mut first: HashMap<Cause, usize> = HashMap::new();
     let mut more: HashMap<usize, (usize, Vec<String>)> = HashMap::new();
     let mut kept: Vec<Diagnostic> = Vec::with_capacity(findings.len());
     for d in findings.drain(..) {
-        if FOLDED.contains(&d.code) {
-            let key = (d.code, d.level, d.about.clone());
+        if let Some(key) = cause(&d) {
             if let Some(i) = first.get(&key) {
                 let (count, names) = more.entry(*i).or_default();
                 *count += 1;
@@ -383,7 +408,8 @@ pub fn lint_programs(language: Language, units: Vec<Unit>, config: &Config) -> V
         Language::Agent => &["L002", "L025", "L001"],
         Language::Lam => &["L002", "L025"],
     };
-    let facts = Facts { written_term: language == Language::Lam, ..Facts::default() };
+    let words = Words { bound: "state it: `max_steps: n` of the agent", ..Words::default() };
+    let facts = Facts { written_term: language == Language::Lam, words, ..Facts::default() };
     let compiled = Compiled { framework: language.name(), units, facts, diagnostics: Vec::new() };
     let mut found = all(&compiled, None, config);
     found.retain(|d| !checked.contains(&d.code));
@@ -399,7 +425,7 @@ fn all(compiled: &Compiled, project: Option<&Project>, config: &Config) -> Vec<D
     let mut found: Vec<Diagnostic> = Vec::new();
     let origin = file.map(|(file, _)| Origin::of(file)).unwrap_or_default();
     for unit in &compiled.units {
-        let context = Context::new(compiled, unit, config.most_model_calls, origin, &known_tools);
+        let context = Context::new(compiled, unit, config, origin, &known_tools);
         for rule in RULES {
             let Check::Term(check) = rule.check else { continue };
             let from = found.len();

@@ -5,12 +5,17 @@ use diagnostics::{FileId, fix};
 use frontend_kit::Project;
 use std::sync::Arc;
 
+/// Of every level, and every default of a framework is a warning.
 fn everything() -> Config {
-    Config { level: Level::Info, ..Config::default() }
+    Config { level: Level::Info, most_default_rounds: 0, ..Config::default() }
 }
 
 /// The findings of the first of some files of a project.
 pub(super) fn among(files: &[(&str, &str)]) -> Vec<Diagnostic> {
+    among_with(files, &everything())
+}
+
+pub(super) fn among_with(files: &[(&str, &str)], config: &Config) -> Vec<Diagnostic> {
     let others = |_| Project {
         files: files[1..]
             .iter()
@@ -22,7 +27,7 @@ pub(super) fn among(files: &[(&str, &str)]) -> Vec<Diagnostic> {
         ..Project::default()
     };
     let (path, text) = files[0];
-    match lint_among(frontends::recognize, path, FileId(0), text.as_bytes(), others, &everything()).outcome {
+    match lint_among(frontends::recognize, path, FileId(0), text.as_bytes(), others, config).outcome {
         Outcome::Checked { findings, .. } => findings,
         // A module that makes no agent and uses its framework as it should.
         Outcome::Skipped(Skip::NoAgent) if text.contains("import") => Vec::new(),

@@ -82,7 +82,11 @@ fn l017_help_of_executor() {
         let all = among(&[("main.py", text)]);
         all.iter().find(|d| d.code == "L017").map(|d| d.help.join("; "))
     };
-    assert_eq!(help(text).as_deref(), Some("state it: `max_iterations=` of the executor"));
+    let said = help(text);
+    assert!(
+        said.as_ref().is_some_and(|s| s.ends_with("state it: `max_iterations=` of the executor")),
+        "{said:?}"
+    );
     let off = text.replace("tools=[look])\n", "tools=[look], max_iterations=None)\n");
     assert_eq!(help(&off).as_deref(), Some("state it: `max_iterations=` of the executor"));
     assert_eq!(help(&off.replace("None", "5")), None);

@@ -522,9 +522,10 @@ fn saving_a_module_changes_the_findings_of_what_imports_it() {
     use std::io::{BufRead, Read, Write};
     let dir = tempfile::tempdir().unwrap();
     let uri = |name: &str| format!("file://{}/{name}", dir.path().display());
-    let crew = "from crewai import Agent\nfrom crewai_tools import SerperDevTool\nfrom limits import LIMITS\n\
-                a = Agent(role='r', goal='g', backstory='b', llm='m', tools=[SerperDevTool()], **LIMITS)\n";
-    write(dir.path(), "crew.py", crew);
+    let graph = "from langgraph.prebuilt import create_react_agent\nfrom limits import LIMITS\n\
+                 def look(at: str) -> str:\n    '''Looks.'''\n    return at\n\
+                 app = create_react_agent('openai:m', [look], prompt='p')\napp.invoke({'messages': []}, LIMITS)\n";
+    write(dir.path(), "graph.py", graph);
     write(dir.path(), "limits.py", "LIMITS = {}\n");
     let mut server = Command::new(env!("CARGO_BIN_EXE_entail"))
         .arg("lsp")
@@ -551,17 +552,17 @@ fn saving_a_module_changes_the_findings_of_what_imports_it() {
     say(serde_json::json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {}}));
     assert!(hear().contains("hoverProvider"));
     let document =
-        serde_json::json!({"uri": uri("crew.py"), "languageId": "python", "version": 1, "text": crew});
+        serde_json::json!({"uri": uri("graph.py"), "languageId": "python", "version": 1, "text": graph});
     say(
         serde_json::json!({"jsonrpc": "2.0", "method": "textDocument/didOpen", "params": {"textDocument": document}}),
     );
     let before = hear();
-    assert!(before.contains("crew.py") && before.contains("L017"), "{before}");
-    write(dir.path(), "limits.py", "LIMITS = {'max_iter': 3}\n");
+    assert!(before.contains("graph.py") && before.contains("L017"), "{before}");
+    write(dir.path(), "limits.py", "LIMITS = {'recursion_limit': 5}\n");
     let saved = serde_json::json!({"textDocument": {"uri": uri("limits.py")}});
     say(serde_json::json!({"jsonrpc": "2.0", "method": "textDocument/didSave", "params": saved}));
     let after = hear();
-    assert!(after.contains("crew.py") && !after.contains("L017"), "{after}");
+    assert!(after.contains("graph.py") && !after.contains("L017"), "{after}");
     say(serde_json::json!({"jsonrpc": "2.0", "id": 2, "method": "shutdown"}));
     say(serde_json::json!({"jsonrpc": "2.0", "method": "exit"}));
     assert_eq!(server.wait().unwrap().code(), Some(0));

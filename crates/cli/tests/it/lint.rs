@@ -171,13 +171,75 @@ fn the_version_of_a_lock_file_decides_over_a_default() {
     std::fs::create_dir(dir.path().join(".git")).unwrap();
     let crew = "writer:\n  role: r\n  goal: g\n  backstory: b\n  llm: m\n  tools: [search]\n";
     std::fs::write(dir.path().join("agents.yaml"), crew).unwrap();
-    let said = |args: &[&str]| lint(dir.path(), &[&["--format", "json", "agents.yaml"], args].concat()).1;
+    let json = ["--format", "json", "--level", "info", "agents.yaml"];
+    let said = |args: &[&str]| lint(dir.path(), &[&json, args].concat()).1;
     assert!(said(&[]).contains("CrewAI 0.102 and later, 25 steps"), "{}", said(&[]));
     std::fs::write(dir.path().join("requirements.txt"), "crewai==0.86.0\n").unwrap();
     assert!(said(&[]).contains("CrewAI 0.86.0, 20 steps"), "{}", said(&[]));
     assert!(said(&["--no-python"]).contains("0.102 and later"), "{}", said(&["--no-python"]));
     std::fs::write(dir.path().join("entail.toml"), "[lint]\nversions = { crewai = \"0.30.11\" }\n").unwrap();
     assert!(said(&[]).contains("CrewAI 0.30.11, 25 steps"), "{}", said(&[]));
+}
+
+/// A graph whose default bound is large, and a tool of it that is not known.
+const GRAPH: &str = "from langgraph.prebuilt import create_react_agent\nfrom elsewhere import look, more\n\
+                     app = create_react_agent('openai:m', [look, *more()], prompt='p')\napp.invoke({'messages': []})\n";
+
+#[test]
+fn output_says_each_cause_once_and_counts_what_is_not_decided() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::create_dir(dir.path().join(".git")).unwrap();
+    std::fs::create_dir(dir.path().join("tests")).unwrap();
+    for name in ["a.py", "b.py", "c.py", "tests/test_a.py", "tests/test_b.py"] {
+        std::fs::write(dir.path().join(name), GRAPH).unwrap();
+    }
+    let (status, out, err) = lint(dir.path(), &["."]);
+    assert_eq!(status, 0, "{err}");
+    // The finding is written in full for the first file, on a line for each other one, and not for tests.
+    let lines: Vec<&str> = out.lines().collect();
+    let full = lines.iter().filter(|l| l.starts_with("warning[L017]: the bound of this loop")).count();
+    let brief: Vec<&&str> = lines.iter().filter(|l| l.starts_with("warning[L017]: ")).skip(1).collect();
+    assert_eq!((full, brief.len()), (1, 2), "{out}");
+    assert!(brief[0].starts_with("warning[L017]: b.py:3:7: ") && brief[1].contains("c.py:3:7: "), "{out}");
+    let summary = lines.iter().position(|l| l.starts_with("not decided")).expect("a summary");
+    let counted: Vec<&str> =
+        lines[summary + 1..].iter().map(|l| l.split(" unknown").next().unwrap()).collect();
+    let of_file = |name: &str| counted.iter().filter(|l| l.starts_with(&format!("  {name}: "))).count();
+    assert_eq!((of_file("a.py"), of_file("b.py"), of_file("c.py")), (1, 1, 1), "{out}");
+    assert!(counted.iter().any(|l| l.starts_with("  2 tests: ")) && !out.contains("test_a.py"), "{out}");
+    // Each of them with `-v`, and for programs.
+    let (_, all, _) = lint(dir.path(), &["-v", "."]);
+    assert!(all.contains("tests/test_a.py: ") && all.matches(" --> ").count() == 3, "{all}");
+    let json = codes(dir.path(), &["."]);
+    let (_, sarif, _) = lint(dir.path(), &["--format", "sarif", "."]);
+    let log: Value = serde_json::from_str(&sarif).unwrap();
+    assert_eq!(log["runs"][0]["results"].as_array().unwrap().len(), json.len());
+    assert_eq!(json.iter().filter(|c| *c == "L017").count(), 3);
+    let unknown = |text: &str| text.matches("\"level\":\"unknown\"").count();
+    let (_, each, _) = lint(dir.path(), &["--format", "json", "."]);
+    assert!(unknown(&each) >= 5, "{each}");
+}
+
+#[test]
+fn many_files_with_unknown_parts_are_few_lines() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::create_dir(dir.path().join(".git")).unwrap();
+    for n in 0..40 {
+        std::fs::write(dir.path().join(format!("a{n}.py")), GRAPH).unwrap();
+    }
+    let (_, out, _) = lint(dir.path(), &["."]);
+    assert!(out.contains("  20 further files: "), "{out}");
+    assert!(out.lines().count() < 80, "{out}");
+}
+
+#[test]
+fn templates_of_modules_are_skipped() {
+    let dir = tempfile::tempdir().unwrap();
+    let text = "from crewai import Agent, Crew\n\nclass {{crew_name}}():\n    agent = Agent(role='r')\n";
+    std::fs::write(dir.path().join("crew.py"), text).unwrap();
+    let (status, out, err) = lint(dir.path(), &["crew.py"]);
+    assert_eq!((status, &*out), (0, ""), "{err}");
+    assert!(err.contains("`crew.py` is skipped: a template of a module"), "{err}");
 }
 
 #[test]

@@ -84,6 +84,7 @@ impl Frontend for Kagent {
             ends_loops: Some("kagent ends the loop at the first reply that calls no tool"),
             words: Words {
                 prompt: "say what the agent is to do: `spec.declarative.systemMessage`",
+                bound: "kagent has no key for it: limit the requests at the provider of the model",
                 ..Words::default()
             },
             ..Facts::default()

@@ -44,6 +44,13 @@ impl Case<'_> {
             && matches!(self.origin, BoundOrigin::Retries(_))
     }
 
+    /// Returns true if a framework supplies the bound, and it is not large.
+    fn is_small(&self) -> bool {
+        let supplied = matches!(self.origin, BoundOrigin::Default(_) | BoundOrigin::Retries(_));
+        supplied
+            && matches!(self.loop_.bound, Bound::Finite(n) if n <= self.context.config.most_default_rounds)
+    }
+
     fn has_people(&self) -> bool {
         !self.context.unit.outline.people.is_empty() && is_talk(self.context, self.loop_)
     }
@@ -84,6 +91,7 @@ const EXCUSES: &[Excuse] = &[
     Excuse::info("a counter in the state seems to end it", |c| c.decided.counted),
     Excuse::unknown("the condition that continues the loop is not known", |c| c.decided.unknown),
     Excuse::unknown("a person may be asked in each round", |c| c.decided.person),
+    Excuse::info("the default is at most `most-default-rounds` of `[lint]`", |c| c.is_small()),
 ];
 
 fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
@@ -140,6 +148,14 @@ fn finding(rule: &Rule, case: &Case<'_>) -> Option<Diagnostic> {
     {
         d.level = excuse.most;
         d.help.push(excuse.reason.to_string());
+    }
+    // The number that decides, where it does.
+    let most = context.config.most_default_rounds;
+    if most > 0
+        && d.level > Level::Unknown
+        && matches!((l.bound, origin), (Bound::Finite(_), BoundOrigin::Default(_)))
+    {
+        d.help.push(format!("a default above {most} is a warning: `most-default-rounds` of `[lint]`"));
     }
     let help = match facts.bounded {
         _ if case.is_retry() => words.retries,

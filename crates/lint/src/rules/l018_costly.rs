@@ -13,7 +13,7 @@ pub(super) static RULE: Rule = Rule {
 };
 
 fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
-    let Some(allowed) = context.most_model_calls else { return };
+    let Some(allowed) = context.config.most_model_calls else { return };
     // L017 reports bounds that come from a framework's default: usually such a default bounds the run, not
     // each loop.
     if context.loops().iter().any(|l| l.origin.is_some()) {

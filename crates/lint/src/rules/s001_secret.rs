@@ -213,9 +213,13 @@ fn is_random(text: &str) -> bool {
         "abcdefg",
     ];
     let lower = text.to_ascii_lowercase();
-    // `sk-prod-token-abc-456`: words, not characters, were chosen.
+    // `sk-prod-token-abc-456`, `SECRET_TOOL_OUTPUT_123`: words, not characters, were chosen.
     let parts: Vec<&str> = text.split(['-', '_', '.']).filter(|p| !p.is_empty()).collect();
-    let words = parts.iter().filter(|p| p.len() < 12 && p.bytes().all(|b| b.is_ascii_lowercase())).count();
+    let is_word = |p: &&&str| {
+        let of_case = |is: fn(&u8) -> bool| p.bytes().all(|b| is(&b));
+        p.len() < 12 && (of_case(u8::is_ascii_lowercase) || of_case(u8::is_ascii_uppercase))
+    };
+    let words = parts.iter().filter(is_word).count();
     if parts.len() > 2 && words * 2 > parts.len() {
         return false;
     }
@@ -269,6 +273,8 @@ mod tests {
         }
         assert!(named("azure_api_key", "8f14e45fceea167a5a36dedd4bea2543"));
         assert!(!named("api_token", "sk-prod-token-abc-456"));
+        assert!(!named("_TOOL_OUTPUT_SECRET", "SENSITIVE_OUTPUT_SCHEMA_SECRET_4207"));
+        assert!(named("_TOOL_OUTPUT_SECRET", "KJ4ZQX_8F14E45F_CEEA167A5A36"));
         assert!(in_query("https://api.example.net/w.json?key=8f14e45fceea167a5a36dedd4bea2543&q="));
         assert!(!in_query("https://api.example.net/w.json?key=YOUR_API_KEY_0123456789012345&q="));
         assert!(!in_query("https://api.example.net/list?page=8f14e45fceea167a5a36dedd4bea2543"));

@@ -9,7 +9,7 @@
 //! `UPDATE_EXPECTED=1 cargo test -p lint --test it fixtures::files` writes the marks anew. For a rule without
 //! fixtures it writes the examples of the rule's page as the first ones.
 
-use diagnostics::{FileId, Level, Span};
+use diagnostics::{Diagnostic, FileId, Level, Span};
 use frontend_kit::doc::Limits;
 use frontend_kit::{File, Outline, Project, Unit, UnitKind, Versions};
 use lint::{Config, Language, Outcome, RULES, lint_among, lint_programs};
@@ -75,11 +75,12 @@ fn unit(name: &str, code: core_ir::Code, span: Span) -> Unit {
 }
 
 /// The findings in a file among the others; none of a file that lint skips.
-fn findings(files: &Files, index: usize) -> Findings {
+fn reported(files: &Files, index: usize) -> Vec<Diagnostic> {
     let (path, text) = &files[index];
     let id = FileId(0);
-    let config = Config { level: Level::Info, ..Config::default() };
-    let found = if path.ends_with(".lam") {
+    // Excuses are told from defaults that are small: every default is a warning without an excuse.
+    let config = Config { level: Level::Info, most_default_rounds: 0, ..Config::default() };
+    if path.ends_with(".lam") {
         let parsed = agentlang::calculus::compile(id, text);
         let all = Span { file: id, start: 0, end: text.len() as u32 };
         let code = parsed.code.unwrap_or_else(|| panic!("{path}: {:?}", parsed.diagnostics));
@@ -104,9 +105,14 @@ fn findings(files: &Files, index: usize) -> Findings {
             Outcome::Checked { findings, .. } | Outcome::Unreadable(findings) => findings,
             Outcome::Skipped(_) => Vec::new(),
         }
-    };
+    }
+}
+
+/// The findings in a file by line.
+fn findings(files: &Files, index: usize) -> Findings {
+    let text = &files[index].1;
     let mut lines = Findings::new();
-    for d in found {
+    for d in reported(files, index) {
         let span = d.span.expect("findings of a file have a place");
         let (line, from) = place(text, span.start as usize);
         let to = match place(text, span.end as usize) {
@@ -221,6 +227,22 @@ fn files_have_the_findings_of_their_marks() {
         }
     }
     assert!(wrong.is_empty(), "{wrong}");
+}
+
+#[test]
+fn findings_of_level_warn_name_a_remedy() {
+    let mut wrong = Vec::new();
+    for Fixture { root, files, .. } in fixtures() {
+        for (i, (name, _)) in files.iter().enumerate().filter(|(_, (name, _))| name != PINS) {
+            for d in reported(&files, i).iter().filter(|d| d.level >= Level::Warn) {
+                let place = root.join(name);
+                if d.help.is_empty() {
+                    wrong.push(format!("{}: {} {}", place.display(), d.code, d.message));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
 /// Each rule is reported in one fixture of its folder at least, and not reported in another.

@@ -484,8 +484,8 @@ fn programs_share_names() {
 
 #[test]
 fn modules_of_python_are_linted() {
-    let text = "from crewai import Agent, Crew, Task\na = Agent(role='r', goal='g', backstory='b', llm='m', tools=[t])\nk = Task(description='d', expected_output='e', agent=a)\nCrew(agents=[a], tasks=[k]).kickoff()\n";
-    let said = session(&[request(1, "initialize", json!({})), open("file:///c/crew.py", text)]);
+    let text = "from langgraph.prebuilt import create_react_agent\ndef look(at: str) -> str:\n    \"\"\"Looks.\"\"\"\n    return at\napp = create_react_agent('openai:m', [look], prompt='p')\napp.invoke({'messages': []})\n";
+    let said = session(&[request(1, "initialize", json!({})), open("file:///c/graph.py", text)]);
     assert_eq!(said[1]["params"]["diagnostics"][0]["code"], "L017", "{}", said[1]);
     let said = session(&[request(1, "initialize", json!({})), open("file:///c/other.py", "print(1)\n")]);
     assert_eq!(said[1]["params"]["diagnostics"], json!([]));
@@ -495,7 +495,7 @@ fn modules_of_python_are_linted() {
 fn configurations_are_explained_and_completed() {
     let text = |v: Value| v["contents"]["value"].as_str().unwrap_or("").to_string();
     let field = text(of_crew("to|ols: [look]", "textDocument/hover", json!({})));
-    assert!(field.contains("`θ` of `llm p θ`") && field.contains("L017"), "{field}");
+    assert!(field.contains("`θ` of `llm p θ`") && field.contains("the agent is a loop"), "{field}");
     let agent = text(of_crew("edi|tor:", "textDocument/hover", json!({})));
     assert!(agent.contains("at most 1 model calls") && agent.contains("effects"), "{agent}");
     let labels = |v: Value| -> Vec<String> {

@@ -235,7 +235,14 @@ enum CachedReport {
     #[serde(rename = "u")]
     Unreadable(Vec<Finding>),
     #[serde(rename = "c")]
-    Checked { f: String, u: usize, s: usize, d: Vec<Finding> },
+    Checked {
+        f: String,
+        u: usize,
+        s: usize,
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        t: bool,
+        d: Vec<Finding>,
+    },
 }
 
 #[derive(Serialize, Deserialize)]
@@ -266,7 +273,7 @@ struct Finding {
 
 const LEVELS: [Level; 4] = [Level::Info, Level::Unknown, Level::Warn, Level::Error];
 const TRUST: [Applicability; 3] = [Applicability::DisplayOnly, Applicability::Unsafe, Applicability::Safe];
-const SKIPS: [Skip; 3] = [Skip::OtherKind, Skip::Empty, Skip::NoAgent];
+const SKIPS: [Skip; 4] = [Skip::OtherKind, Skip::Empty, Skip::NoAgent, Skip::Template];
 
 fn index<T: PartialEq>(all: &[T], one: &T) -> u8 {
     all.iter().position(|a| a == one).unwrap_or(0) as u8
@@ -278,9 +285,13 @@ impl CachedReport {
         match &report.outcome {
             Outcome::Skipped(skip) => CachedReport::Skipped(skip.to_string()),
             Outcome::Unreadable(found) => CachedReport::Unreadable(all(found)),
-            Outcome::Checked { framework, units, findings, silenced } => {
-                CachedReport::Checked { f: framework.to_string(), u: *units, s: *silenced, d: all(findings) }
-            }
+            Outcome::Checked { framework, units, findings, silenced, test } => CachedReport::Checked {
+                f: framework.to_string(),
+                u: *units,
+                s: *silenced,
+                t: *test,
+                d: all(findings),
+            },
         }
     }
 
@@ -296,11 +307,17 @@ impl CachedReport {
                 text = decode(FileId(0), bytes, &Limits::default()).ok();
                 Outcome::Unreadable(all(found)?)
             }
-            CachedReport::Checked { f, u, s, d } => {
+            CachedReport::Checked { f, u, s, t, d } => {
                 if !d.is_empty() {
                     text = Some(decode(FileId(0), bytes, &Limits::default()).ok()?);
                 }
-                Outcome::Checked { framework: framework(&f)?, units: u, findings: all(d)?, silenced: s }
+                Outcome::Checked {
+                    framework: framework(&f)?,
+                    units: u,
+                    findings: all(d)?,
+                    silenced: s,
+                    test: t,
+                }
             }
         };
         Some(Report { text, outcome })

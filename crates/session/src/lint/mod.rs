@@ -242,7 +242,13 @@ fn program(path: &str, bytes: &[u8], config: &Config) -> Report {
     config.filter(&mut findings);
     Report {
         text: Some(text),
-        outcome: Outcome::Checked { framework: language.name(), units: 1, findings, silenced: 0 },
+        outcome: Outcome::Checked {
+            framework: language.name(),
+            units: 1,
+            findings,
+            silenced: 0,
+            test: is_test(path),
+        },
     }
 }
 

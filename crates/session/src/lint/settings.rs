@@ -35,6 +35,9 @@ pub struct LintSettings {
     /// Number of model calls above which L018 reports a run.
     #[serde(rename = "most-model-calls")]
     most_model_calls: Option<u64>,
+    /// Largest default of a framework that L017 does not warn of.
+    #[serde(rename = "most-default-rounds")]
+    most_default_rounds: Option<u64>,
     /// The versions of frameworks, whatever lock files say.
     versions: BTreeMap<String, String>,
 }
@@ -153,7 +156,9 @@ impl LintSelection {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).ok();
         let today = now.map(|t| Day::of_unix(t.as_secs()));
         let most_model_calls = settings.most_model_calls.or(Some(Config::MAX_MODEL_CALLS));
-        let mut base = Config { select, ignore, level, levels: Vec::new(), most_model_calls, today };
+        let most_default_rounds = settings.most_default_rounds.unwrap_or(Config::MAX_DEFAULT_ROUNDS);
+        let levels = Vec::new();
+        let mut base = Config { select, ignore, level, levels, most_model_calls, most_default_rounds, today };
         set_levels(&mut base, &settings.levels);
         let mut paths = Vec::new();
         for p in &settings.paths {

@@ -1,6 +1,7 @@
 //! `entail lint`: defects in agent configurations.
 
 mod repair;
+mod seen;
 mod unknown;
 mod watch;
 
@@ -8,10 +9,12 @@ use crate::args::{Format as OutputFormat, LevelArg, LintArgs};
 use crate::ui::{Exit, Ui};
 use diagnostics::{Level, Sources};
 use lint::{Outcome, Skip, fold};
+use seen::Seen;
 use serde_json::json;
 use session::lint::{Baseline, LintOptions, LintSources, ProjectLint, files_of, speaks_of_agents};
 use std::collections::BTreeMap;
 use std::path::Path;
+use unknown::Undecided;
 
 /// Result of linting all files.
 #[derive(Default)]
@@ -76,6 +79,10 @@ fn once(ui: &Ui, args: &LintArgs) -> Exit {
     let reports = project.reports(&files);
     let mut tally = Tally::default();
     let mut report = diagnostics::report::Report::default();
+    let mut undecided = Undecided::default();
+    let mut seen = Seen::default();
+    // Lines of brief findings, after which an empty one is due.
+    let mut lines_end_open = false;
     let mut failed = false;
     let mut usage = false;
     for ((path, named), linted) in files.iter().zip(reports) {
@@ -109,6 +116,7 @@ fn once(ui: &Ui, args: &LintArgs) -> Exit {
         };
         let mut sources = Sources::new();
         sources.add(&*shown, linted.text.clone().unwrap_or_else(|| "".into()));
+        let mut in_test = false;
         let mut findings = match linted.outcome {
             Outcome::Skipped(skip) => {
                 // A file that was named and is of no kind that is linted deserves a word.
@@ -129,7 +137,8 @@ fn once(ui: &Ui, args: &LintArgs) -> Exit {
                 }
                 findings
             }
-            Outcome::Checked { framework, findings, silenced, .. } => {
+            Outcome::Checked { framework, findings, silenced, test, .. } => {
+                in_test = test;
                 *tally.checked.entry(framework).or_default() += 1;
                 tally.silenced += silenced;
                 let mut findings = findings;
@@ -148,6 +157,7 @@ fn once(ui: &Ui, args: &LintArgs) -> Exit {
             continue;
         }
         // Whoever reads JSON wants each.
+        let alike = seen.count(&findings);
         if !ui.is_json() {
             fold(&mut findings);
         }
@@ -165,8 +175,24 @@ fn once(ui: &Ui, args: &LintArgs) -> Exit {
             _ if ui.is_json() => ui.findings(&sources, &findings),
             _ => {
                 let unknown = unknown::take(&mut findings);
-                ui.findings(&sources, &findings);
-                unknown::show(ui, &shown, &sources, &unknown);
+                for d in &findings {
+                    match seen.brief(&sources, d, &alike).filter(|_| !ui.args.verbose) {
+                        Some(line) => {
+                            ui.result(&line);
+                            lines_end_open = true;
+                        }
+                        None => {
+                            if std::mem::take(&mut lines_end_open) {
+                                ui.result("");
+                            }
+                            ui.findings(&sources, std::slice::from_ref(d));
+                        }
+                    }
+                }
+                match ui.args.verbose {
+                    true => unknown::show(ui, &shown, &sources, &unknown),
+                    false => undecided.add(&shown, in_test, &unknown),
+                }
             }
         }
     }
@@ -183,6 +209,10 @@ fn once(ui: &Ui, args: &LintArgs) -> Exit {
             Err(message) => ui.usage(&message, None),
         };
     }
+    if lines_end_open {
+        ui.result("");
+    }
+    undecided.show(ui);
     match ui.args.format {
         OutputFormat::Sarif => {
             ui.result(&report.sarif(env!("CARGO_PKG_VERSION"), &lint::codes()).to_string());
