@@ -394,13 +394,30 @@ impl<'r, 'w> ModelRequests<'r, 'w> {
                         PyKind::Function(_) | PyKind::Class(_) => true,
                         _ => false,
                     });
-                let by_path = path.as_deref().is_some_and(|p| PATHS.iter().any(|e| p.ends_with(e)));
+                let tail = attributes(&call.func);
+                let by_path = PATHS.iter().any(|e| tail.ends_with(e));
                 let is_method = matches!(&*call.func, Expr::Attribute(_));
                 !other && (by_path || is_method && (ALWAYS.contains(&name) || LIKELY.contains(&name)))
             }
         };
         asks.then_some(asking)
     }
+}
+
+/// The attributes at the end of an expression: `chat.completions.create` of
+/// `OpenAI().chat.completions.create` and of `client.chat.completions.create`.
+fn attributes(expr: &Expr) -> String {
+    const MAX_PARTS: usize = 4;
+    let mut parts: Vec<&str> = Vec::new();
+    let mut at = expr;
+    while let Expr::Attribute(a) = at
+        && parts.len() < MAX_PARTS
+    {
+        parts.push(&a.attr);
+        at = &a.value;
+    }
+    parts.reverse();
+    parts.join(".")
 }
 
 fn uncounted(asking: Asking) -> Uncounted {

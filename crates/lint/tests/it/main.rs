@@ -2,5 +2,6 @@
 
 #![allow(clippy::disallowed_methods, reason = "tests read fixtures and the environment")]
 
+mod bodies;
 mod fixtures;
 mod inject;

@@ -1,14 +1,16 @@
 //! Metamorphic tests: changes of a file that mean nothing change no finding and no compiled term.
 //!
 //! The changes: comments, layout (indentation, blank lines, flow and block style), quoting, the order of keys
-//! in YAML; comments, layout, `entail fmt` and the names of local variables in `.agent`. A finding is
-//! compared by its code, its level, its message and its place, which moves along with the text.
+//! in YAML; comments, layout, `entail fmt` and the names of local variables in `.agent`; comments, layout,
+//! aliases of imports, the names of local variables and a function in a module of its own in Python. A
+//! finding is compared by its code, its level, its message and its place, which moves along with the text.
 //!
 //! `ENTAIL_CORPUS=FOLDER cargo test -p ide --test it metamorphic::` also tests the first 200 configurations
-//! of a folder (`ENTAIL_CASES` sets the number).
+//! and the first 200 modules of a folder (`ENTAIL_CASES` sets the number).
 
 mod agent;
 mod config;
+mod python;
 mod yaml;
 
 use std::path::{Path, PathBuf};
