@@ -358,7 +358,7 @@ CONSUMED "A083" "a version that a review has replaced"
 "agent a { tools: [] }\ntask t(x: String) -> Obj{text: String} by agent {}\ntask fix(text: String, feedback: String) -> Obj{text: String} by agent {}\ntask review_r(text: String) -> Obj{approved: Bool, feedback: String} by agent {}\nworkflow w(x: String) -> Obj{text: String} {\n  stage d = a does t(x);\n  review r = a checks d revise with a using fix max_rounds 2;\n  return d;\n}"
 "agent a { tools: [] }\ntask t(x: String) -> Obj{text: String} by agent {}\nworkflow w(x: String) -> Obj{text: String} {\n  stage d = a does t(x);\n  return d;\n}"
 
-IMPORT_CIRCLE "A084" "files that import each other"
+IMPORT_CYCLE "A084" "files that import each other"
 "What two files need from each other belongs into a third one, which both import."
 "-- a.agent\nuse \"b.agent\";\n-- b.agent\nuse \"a.agent\";"
 "-- a.agent\nuse \"b.agent\";\nuse \"c.agent\";\n-- b.agent\nuse \"c.agent\";\n-- c.agent\nenum Tone { warm, cold }"

@@ -11,7 +11,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use syntax::agent::ast::{Comment, Import, Item, Program, Use};
 
-/// A program has at most so many files.
+/// Maximum number of files of a program.
 const MAX_FILES: usize = 1_000;
 
 /// Opens the files that a program imports. Front ends open none themselves.
@@ -139,7 +139,7 @@ pub(super) fn collect(
             ),
             Ok((found, text)) => {
                 if let Some(at) = path.iter().position(|f| f.file == found) {
-                    circle(&path[at..], out);
+                    cycle(&path[at..], out);
                 } else if !files.0.contains_key(&found) {
                     path.push(open(found, text, &mut files, out).0);
                 }
@@ -227,11 +227,11 @@ fn open(file: FileId, text: Arc<str>, files: &mut Files, out: &mut Vec<Diagnosti
 }
 
 /// Files each of which imports the next, and the last the first.
-fn circle(path: &[Open], out: &mut Vec<Diagnostic>) {
+fn cycle(path: &[Open], out: &mut Vec<Diagnostic>) {
     let mut imports = path.iter().filter_map(|f| f.uses.get(f.next.checked_sub(1)?));
     let Some(first) = imports.next() else { return };
     let mut d = Diagnostic::error(
-        codes::IMPORT_CIRCLE,
+        codes::IMPORT_CYCLE,
         format!("importing `{}` imports this file again", diagnostics::clip(&first.path.value)),
         first.path.span,
     );

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use syntax::agent::ast::{self, TypeExpr, TypeKind};
 
-/// A type written out in full has at most so many parts. Aliases of aliases grow exponentially, and so
+/// Maximum number of parts of a type written out in full. Aliases of aliases grow exponentially, and so
 /// would the work of comparing them.
 const MAX_PARTS: u64 = 10_000;
 
@@ -155,11 +155,11 @@ impl Types {
                         continue;
                     }
                     if let Some(at) = visiting.iter().position(|v| v == part) {
-                        let circle: Vec<&str> = visiting[at..].iter().chain([part]).copied().collect();
+                        let cycle: Vec<&str> = visiting[at..].iter().chain([part]).copied().collect();
                         out.push(
                             Diagnostic::error(
                                 codes::ALIAS_CIRCLE,
-                                format!("`{name}` is defined by itself: {}", circle.join(" → ")),
+                                format!("`{name}` is defined by itself: {}", cycle.join(" → ")),
                                 place,
                             )
                             .remark(other.name().span, "declared here")

@@ -352,7 +352,7 @@ fn no_text(parts: &Parts<'_>, length: &Range) -> bool {
     if contained.iter().any(|s| absent.iter().any(|t| s.contains(t))) {
         return true;
     }
-    // So many words, or that text, take so many characters.
+    // The words, or the required text, take at least this number of characters.
     let spread = words.first().saturating_mul(2).saturating_sub(1);
     let longest = contained.iter().map(|s| s.chars().count() as u64).max().unwrap_or(0);
     let most = match length.last() {

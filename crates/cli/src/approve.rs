@@ -206,7 +206,7 @@ mod tests {
     use runtime::ApprovalArg;
 
     #[test]
-    fn a_question_shows_what_is_asked_and_controls_nothing() {
+    fn questions_show_calls_without_control_characters() {
         let arg =
             |name: &str, value, label| ApprovalArg { name: name.into(), value, label, chains: Vec::new() };
         let call = Approval {

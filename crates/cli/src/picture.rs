@@ -16,7 +16,7 @@ const SOURCES: usize = 2;
 /// Marks the nodes whose calls are refused, or may be, with where the data comes from that breaks the bound.
 pub fn mark(picture: &mut Picture, code: &Code, report: &FlowReport) {
     for node in &mut picture.nodes {
-        let sites: Vec<&Site> = report.sites.iter().filter(|site| stands_for(node, code, site)).collect();
+        let sites: Vec<&Site> = report.sites.iter().filter(|site| represents(node, code, site)).collect();
         let worst = sites.iter().filter_map(|s| match s.verdict {
             Verdict::Always => None,
             Verdict::Depends => Some(Mark::Open),
@@ -50,7 +50,7 @@ pub fn mark(picture: &mut Picture, code: &Code, report: &FlowReport) {
 }
 
 /// Returns true if a node of the picture is (also) this place.
-fn stands_for(node: &Node, code: &Code, site: &Site) -> bool {
+fn represents(node: &Node, code: &Code, site: &Site) -> bool {
     let kind = match site.sink {
         Sink::Tool(_) => matches!(node.look, NodeShape::Tool | NodeShape::Model),
         Sink::Model(_) => node.look == NodeShape::Model,

@@ -291,6 +291,6 @@ fn kind(code: &Code, term: &Term) -> &'static str {
         Term::Try { .. } | Term::Fail(_) | Term::Within(..) => "the handling of an error",
         Term::Par(..) | Term::Each(..) => "parallel parts",
         Term::Check(..) => "a check",
-        Term::Unknown(_) => "what is not known",
+        Term::Unknown(_) => "an unknown part",
     }
 }

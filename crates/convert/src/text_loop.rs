@@ -86,7 +86,7 @@ impl<'c> See<'c> {
         matches!(self.code.term(id), Term::Field(e, f) if &**f == field && self.is_var(*e, of))
     }
 
-    fn talks(&self, params: &ModelParams) -> bool {
+    fn calls_tools_in_text(&self, params: &ModelParams) -> bool {
         !params.tools.is_empty() && matches!(params.result, None | Some(Type::Str))
     }
 
@@ -140,7 +140,7 @@ impl<'c> See<'c> {
         let code = self.code;
         let Term::App(model, on) = code.term(asked) else { return None };
         let Term::Llm(prompt, params) = code.term(*model) else { return None };
-        if !self.is_var(*on, x) || !self.talks(params) {
+        if !self.is_var(*on, x) || !self.calls_tools_in_text(params) {
             return None;
         }
         let mut actions = Vec::new();
@@ -180,8 +180,8 @@ impl<'c> See<'c> {
     /// All calls of a reply are carried out, then the turn goes on as the first says that decides it.
     fn several(&self, asked: TermId, after: &'c [Branch], [this, x, r]: [&Name; 3]) -> Option<TextLoop<'c>> {
         let code = self.code;
-        let Term::Fresh(talk) = code.term(asked) else { return None };
-        let Term::Let { bindings, body, .. } = code.term(*talk) else { return None };
+        let Term::Fresh(conversation) = code.term(asked) else { return None };
+        let Term::Let { bindings, body, .. } = code.term(*conversation) else { return None };
         let (prompt, said) = match &bindings[..] {
             [(_, system), (_, said)] => match code.term(*system) {
                 Term::Send(Role::System, prompt) => (Some(*prompt), *said),
@@ -197,7 +197,7 @@ impl<'c> See<'c> {
         if !sent
             || !self.is_var(all, x)
             || params.waiting
-            || !self.talks(params)
+            || !self.calls_tools_in_text(params)
             || !code.receives_calls(*fix)
         {
             return None;
@@ -210,7 +210,7 @@ impl<'c> See<'c> {
             return None;
         }
         let called = Called { see: self, more, params };
-        let comes_to = |next: &str, id: TermId, said: &dyn Fn(TermId) -> bool| {
+        let is_outcome = |next: &str, id: TermId, said: &dyn Fn(TermId) -> bool| {
             self.two(id, NEXT, "said").is_some_and(|(tag, all)| {
                 matches!(code.term(tag), Term::Tag(n, None) if &**n == next) && said(all)
             })
@@ -231,7 +231,7 @@ impl<'c> See<'c> {
                 }
                 (Some(a), [(o, answer), (_, rest)], Some(then)) => {
                     let told = called.rest(*rest).is_some_and(|all| self.is_field(all, t, "said"));
-                    let ends = comes_to(tool, *body, &|all| self.is_var(all, o));
+                    let ends = is_outcome(tool, *body, &|all| self.is_var(all, o));
                     if !told || !ends || !self.is_field(then.body, r, "said") {
                         return None;
                     }
@@ -242,7 +242,7 @@ impl<'c> See<'c> {
                 }
                 (None, [(o, rest)], Some(then)) => {
                     let told = called.rest(*rest).is_some_and(|all| self.is_field(all, t, "said"));
-                    if !told || !comes_to(tool, *body, &|all| self.is_field(all, o, "said")) {
+                    if !told || !is_outcome(tool, *body, &|all| self.is_field(all, o, "said")) {
                         return None;
                     }
                     self.over(then.body, |all| self.is_field(all, r, "said"))?
@@ -257,9 +257,9 @@ impl<'c> See<'c> {
         let answers = answer
             .binder
             .as_ref()
-            .is_some_and(|a| comes_to("final", answer.body, &|all| self.is_var(all, a)));
+            .is_some_and(|a| is_outcome("final", answer.body, &|all| self.is_var(all, a)));
         let none = find(branches, NOTHING_WAITS)?;
-        let goes_on = comes_to(NOTHING_WAITS, none.body, &|all| self.is_field(all, t, "said"));
+        let goes_on = is_outcome(NOTHING_WAITS, none.body, &|all| self.is_field(all, t, "said"));
         let ended = self.is_field(find(after, "final")?.body, r, "said");
         let again = matches!(
             code.term(find(after, NOTHING_WAITS)?.body),

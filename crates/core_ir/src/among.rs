@@ -32,7 +32,7 @@ pub enum AmongSource {
 /// Number of values that an argument could have been chosen from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SetSize {
-    /// So many. Of a list, each item is one of them.
+    /// A number of values. Of a list, each item is one of them.
     Values(usize),
     /// Any path or address below these places.
     Below(Vec<Region>),

@@ -129,7 +129,7 @@ impl Steps {
     }
 
     /// Returns the step that a number represents.
-    fn stands_for(&self, node: usize) -> Option<usize> {
+    fn step_of(&self, node: usize) -> Option<usize> {
         node.checked_sub(self.first).filter(|i| *i < self.tags.len())
     }
 
@@ -144,7 +144,7 @@ impl Steps {
             }
             for (node, label) in &self.jumps[step] {
                 let label = if after.is_empty() { label.clone() } else { after.clone() };
-                match self.stands_for(*node) {
+                match self.step_of(*node) {
                     Some(before) => open.push((before, label)),
                     None => found.push((*node, label)),
                 }
@@ -568,7 +568,7 @@ impl Draw<'_> {
         // INVARIANT: it was pushed above, and inner ones are taken off where they are pushed.
         let steps = self.graphs.pop()?;
         let resolved = |edges: Exits| -> Exits {
-            let to = |(node, label): (usize, String)| match steps.stands_for(node) {
+            let to = |(node, label): (usize, String)| match steps.step_of(node) {
                 Some(step) if label.is_empty() => steps.leading_to(step),
                 Some(step) => steps.leading_to(step).into_iter().map(|(n, _)| (n, label.clone())).collect(),
                 None => vec![(node, label)],
@@ -576,7 +576,7 @@ impl Draw<'_> {
             edges.into_iter().flat_map(to).collect()
         };
         for (from, to, label) in self.picture.edges.split_off(drawn) {
-            match steps.stands_for(from) {
+            match steps.step_of(from) {
                 Some(_) => self.link(resolved(vec![(from, label)]), to),
                 None => self.picture.edges.push((from, to, label)),
             }

@@ -691,7 +691,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// The place where branches come together, and the jumps to it.
+    /// The place where branches meet, and the jumps to it.
     fn joined(&mut self, id: TermId, ends: bool, jumps: impl IntoIterator<Item = u32>) -> u32 {
         if ends {
             return END;

@@ -559,7 +559,7 @@ fn folded_char(c: char) -> char {
         0x1D400..=0x1D6A3 => letter('a', (n - 0x1D400) % 26),
         0x1D7CE..=0x1D7FF => letter('0', (n - 0x1D7CE) % 10),
         0x1FBF0..=0x1FBF9 => letter('0', n - 0x1FBF0),
-        // Letters and digits in circles, brackets and squares.
+        // Letters and digits that are encircled, in brackets or in squares.
         0x249C..=0x24B5 => letter('a', n - 0x249C),
         0x24B6..=0x24CF => letter('a', n - 0x24B6),
         0x24D0..=0x24E9 => letter('a', n - 0x24D0),

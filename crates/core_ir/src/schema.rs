@@ -73,7 +73,7 @@ enum Rule {
     Count(SchemaType, Comparison, Num),
     Pattern(Arc<str>),
     Prefix(Vec<Node>),
-    /// All items but the first so many.
+    /// All items after a number of first ones.
     Items(usize, Box<Node>),
     /// Minimum and maximum number of matching items.
     Contains(Box<Node>, u64, Option<u64>),

@@ -491,7 +491,7 @@ pub enum Term {
     },
     /// `fail e`.
     Fail(TermId),
-    /// `within[n] e`: requests made inside are answered within so many seconds, or are errors.
+    /// `within[n] e`: requests made inside are answered within `n` seconds, or are errors.
     Within(Num, TermId),
     /// `par[n] [e, …]`: at most `n` at a time (`None`: all).
     Par(Option<u32>, Vec<TermId>),

@@ -142,7 +142,7 @@ impl Budget {
 
 /// Effect of choosing an action.
 pub enum ActionKind {
-    /// Calls the tool and goes on with what it returned.
+    /// Calls the tool and continues with its result.
     Call,
     /// Hands off to another agent, whose answer is the answer.
     Ask(TermId),

@@ -23,7 +23,7 @@ pub struct Outline {
     /// Unused definitions.
     pub leftover: Vec<Leftover>,
     /// Agents that hand off to one that handed off to them: who, to whom, and where that is written.
-    pub circles: Vec<(String, String, Span)>,
+    pub handoff_cycles: Vec<(String, String, Span)>,
     /// Keys of a state that are read, each with a place, though nothing gives them a value.
     pub unwritten: Vec<(String, Span)>,
     /// Keys of a state that several nodes set in one step, with the places of two of them.

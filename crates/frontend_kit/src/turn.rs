@@ -234,7 +234,7 @@ impl Turn<'_> {
                     let all = self.field(t, SAID, at);
                     let rest = self.rest(&waiting, all, at);
                     let said = self.var(o, at);
-                    let did = self.comes_to(&name, said, at);
+                    let did = self.outcome(&name, said, at);
                     let did = self.b.let_in(vec![(o.clone(), answer), ("_".into(), rest)], did, at);
                     (Some(a.clone()), did, self.field(r, SAID, at))
                 }
@@ -251,10 +251,10 @@ impl Turn<'_> {
             after.push(Branch { tag: name, binder: None, body: then });
         }
         let answer = self.var(a, calls_at);
-        let body = self.comes_to("final", answer, calls_at);
+        let body = self.outcome("final", answer, calls_at);
         during.push(Branch { tag: "final".into(), binder: Some(a.clone()), body });
         let all = self.field(t, SAID, calls_at);
-        let body = self.comes_to(NOTHING_WAITS, all, calls_at);
+        let body = self.outcome(NOTHING_WAITS, all, calls_at);
         during.push(Branch { tag: NOTHING_WAITS.into(), binder: None, body });
         let reply = self.field(t, REPLY, calls_at);
         let case = self.b.add(Term::Case { scrutinee: reply, branches: during, default: None }, calls_at);
@@ -303,12 +303,12 @@ impl Turn<'_> {
         let all = self.field(&self.names.t, SAID, at);
         let rest = self.rest(waiting, all, at);
         let said = self.field(o, SAID, at);
-        let body = self.comes_to(name, said, at);
+        let body = self.outcome(name, said, at);
         self.bound_to(o, rest, body, at)
     }
 
     /// Builds the record of a reply's outcome: the next step and the text.
-    fn comes_to(&mut self, next: &str, said: TermId, at: Span) -> TermId {
+    fn outcome(&mut self, next: &str, said: TermId, at: Span) -> TermId {
         let next = self.b.add(Term::Tag(next.into(), None), at);
         self.b.add(Term::Record(vec![(NEXT.into(), next), (SAID.into(), said)]), at)
     }

@@ -121,10 +121,10 @@ fn l017_findings_of_a_file_are_folded() {
 
 #[test]
 fn l017_help_follows_autogen_version() {
-    let talk = "a = ConversableAgent('a', llm_config={'model': 'm'}, human_input_mode='NEVER')\n\
+    let chat = "a = ConversableAgent('a', llm_config={'model': 'm'}, human_input_mode='NEVER')\n\
                 b = ConversableAgent('b', llm_config={'model': 'm'}, human_input_mode='NEVER')\n\
                 a.initiate_chat(b, message='hello')\n";
-    let text = format!("from autogen import ConversableAgent\n{talk}");
+    let text = format!("from autogen import ConversableAgent\n{chat}");
     let found = |text: &str| {
         let of_loops = among(&[("main.py", text)]).into_iter().filter(|d| d.code == "L017");
         of_loops.map(|d| (d.level, d.help.join(" "))).collect::<Vec<_>>()

@@ -1,4 +1,4 @@
-//! Talks to a local model: `cargo run -p localmodel --example chat -- "question"`.
+//! A conversation with a local model: `cargo run -p localmodel --example chat -- "question"`.
 //!
 //! Options: `--model FILE`, `--schema FILE` (a JSON Schema for the reply),
 //! `--system TEXT`, `--max-tokens N`, `--threads N`; `--pull` fetches the

@@ -124,7 +124,7 @@ impl Grammar {
     /// The likeliest of the tokens that may follow, which is not consumed.
     pub(crate) fn best(&mut self, logits: &[f32]) -> Result<u32, Error> {
         let allowed = self.matcher.compute_mask().map_err(failed)?;
-        // Where the grammar admits nothing else, a number may be as long as it likes.
+        // Where the grammar admits nothing else, the length of a number is not limited.
         best_of(&allowed, logits, |token| self.is_modest(token))
             .or_else(|| best_of(&allowed, logits, |_| true))
             .ok_or_else(|| Error::schema("no token of the model's vocabulary can follow"))

@@ -2,7 +2,7 @@
 //!
 //! Entry point: [`Answers`], for [`Machine::poll_with`](crate::Machine::poll_with). What a driver can answer
 //! without waiting, a store in the process or a function, needs no [`Request`](crate::Request) of its own: it
-//! is shown what is asked where it stands, and the run goes on with the answer.
+//! is shown the request in place, and the run continues with the answer.
 //!
 //! Invariant: a run is the same whether a request is answered here or by
 //! [`Machine::handle`](crate::Machine::handle): it has the same name, place and labels.

@@ -135,7 +135,7 @@ impl Counts {
 
 #[derive(Clone)]
 enum State {
-    /// Goes on with the next instruction.
+    /// Continues with the next instruction.
     Run,
     Raise(Box<Failure>),
     /// For the answer to `Strand::waiting`.
@@ -325,7 +325,7 @@ enum Guarded {
     Call(Box<(Ref, Value)>),
 }
 
-/// Reason why a strand does not go on with the next instruction of the same code.
+/// Reason why a strand does not continue with the next instruction of the same code.
 enum Paused {
     /// Its last region has ended with this value.
     Ended(Value),
@@ -396,14 +396,14 @@ impl Strand {
         }
     }
 
-    /// Goes on with the value of the term at hand.
+    /// Continues with the value of the term at hand.
     #[inline]
     fn give(&mut self, value: Value) {
         self.stack.push(value);
         self.state = State::Run;
     }
 
-    /// Goes on with the value of the term at hand, or with the error that it is.
+    /// Continues with the value of the term at hand, or with the error that it is.
     #[inline]
     fn settle(&mut self, result: Computed) {
         match result {
@@ -412,7 +412,7 @@ impl Strand {
         }
     }
 
-    /// Goes on with this instruction.
+    /// Continues with this instruction.
     #[inline]
     fn go(&mut self, ip: u32) {
         self.ip = ip;
@@ -1310,7 +1310,7 @@ impl Machine {
         s.message(role, text, call);
     }
 
-    /// Goes on with a `par` whose branches only compute. They are evaluated one after another in this strand:
+    /// Evaluates a `par` whose branches only compute. They are evaluated one after another in this strand:
     /// nobody can tell, because they ask nothing.
     fn branches(&mut self, s: &mut Strand, par: u32, done: Box<Carried>) {
         let instructions = s.code.instructions();

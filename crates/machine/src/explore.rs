@@ -1,8 +1,8 @@
 //! Every course that a run can take, with its probability.
 //!
 //! Entry point: [`explore`]. It drives copies of a machine: where a request has several possible answers,
-//! each copy goes on with one of them. All courses are followed request by request, and those that have come
-//! to the same state go on as one: a hundred tosses that are added up as they fall are a few thousand
+//! each copy continues with one of them. All courses are followed request by request, and those that reach
+//! the same state continue as one: a hundred tosses that are added up as they fall are a few thousand
 //! courses, not 2¹⁰⁰. When the courses become more than the limit admits, the likelier are followed first, so
 //! what is left is the unlikely rest, and its probability is told.
 //!
@@ -256,7 +256,7 @@ struct Explorer<'a, 'b, S> {
 }
 
 impl<S: Clone> Explorer<'_, '_, S> {
-    /// Follows a course to its next request with several answers, with at most so many steps.
+    /// Follows a course to its next request with several answers, with at most `fuel` steps.
     fn follow(&mut self, mut course: Course<S>, room: usize, fuel: u64) -> Result<Followed<S>, String> {
         let begun_with = course.machine.fuel_used();
         let followed = loop {

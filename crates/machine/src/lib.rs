@@ -687,7 +687,7 @@ struct Earlier {
 }
 
 impl Drop for Earlier {
-    /// One after the other: there may be as many as a run has steps.
+    /// One after the other: a run may have one for each of its steps.
     fn drop(&mut self) {
         let mut next = self.before.take();
         while let Some(mut earlier) = next.and_then(Arc::into_inner) {
@@ -783,7 +783,7 @@ impl Conversation {
         Conversation { label, messages: Messages::default(), pending: None, told: None }
     }
 
-    /// A copy to be gone on with by itself.
+    /// A copy that continues by itself.
     pub(crate) fn copy(&mut self) -> Conversation {
         let messages = self.messages.copy();
         Conversation { label: self.label, messages, pending: self.pending.clone(), told: self.told.clone() }

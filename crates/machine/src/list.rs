@@ -4,7 +4,7 @@
 //! logarithmic time. Lists that have items in common share them.
 //!
 //! Invariant: a list never changes.
-//! Invariant: dropping a list recurses no deeper than its tree is high; [`List::dismantle`] hands over what
+//! Invariant: dropping a list recurses no deeper than its tree is high; [`List::dismantle`] moves out what
 //! has to be dropped without recursion.
 
 use crate::value::Value;

@@ -1,7 +1,7 @@
 //! Sets of values that untrusted data may choose arguments from (`among` of a tool).
 //!
 //! The tools of sets are called one after the other before the first step of the run, at the program counter
-//! ⊥, whether or not the program comes to a call that needs them. A later call would tell what decided it.
+//! ⊥, whether or not the program reaches a call that needs them. A later call would tell what decided it.
 //!
 //! Invariant: a set never changes once the program runs. One that could not be read admits nothing.
 //!

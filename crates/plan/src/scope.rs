@@ -93,7 +93,7 @@ impl Ty {
     }
 }
 
-/// Number of levels of a value that nothing else refers to; as many as there are.
+/// Number of levels of a value that nothing else refers to: all of them.
 pub(crate) const UNIQUE: u8 = 9;
 
 /// Facts about a variable.

@@ -363,7 +363,7 @@ fn readers_of_an_argument_include_those_whom_others_name() {
 }
 
 #[test]
-fn what_completes_a_call_has_a_pattern() {
+fn completing_arguments_have_a_pattern() {
     let text = "[tools.send_mail]\ncompletes = [\"to\"]\npattern = { to = \"[0-9]{6}\" }\n";
     let mail = read(text).unwrap();
     assert_eq!((&*mail.completes[0], mail.pattern[0].1.as_str()), ("to", "[0-9]{6}"));

@@ -25,8 +25,8 @@ pub enum Condition {
     Test(Value, bool),
     /// It happens for each element of something, which this object represents.
     Each(ObjectId),
-    /// It happens in the iterations of a loop over something, one for each element, which this object stands
-    /// for; what names have after the loop is not known.
+    /// It happens in the iterations of a loop over something, one for each element, which this object
+    /// represents; what names have after the loop is not known.
     Loop(ObjectId),
     /// It happens or does not, or more than once.
     Undecided,

@@ -120,7 +120,7 @@ fn a_module_that_imports_what_imports_it_is_another_copy() {
 }
 
 #[test]
-fn a_circle_is_evaluated_from_the_highest_package() {
+fn a_cycle_is_evaluated_from_the_highest_package() {
     let files = [
         ("p/__init__.py", "B = 1\nfrom p.deep import D\nC = 2\n"),
         ("p/deep.py", "import p\nD = p.B\nE = p.C\n"),
@@ -158,14 +158,14 @@ fn abandoned_imports_are_reported_at_import() {
 fn project(size: usize) -> Vec<(String, String)> {
     let module = |i: usize| {
         let (a, b, c) = (i / 2, i / 3, (i * 7 + 3) % size);
-        let circle = if i.is_multiple_of(5) { format!("import m{c}\n") } else { String::new() };
+        let cycle = if i.is_multiple_of(5) { format!("import m{c}\n") } else { String::new() };
         let imports = if i == 0 {
             String::new()
         } else {
             format!("import m{a}\nfrom m{b} import ALL as OTHER, make\nOTHER.append({i})\nmake({i})\n")
         };
         format!(
-            "from agents import Agent\nALL = []\nimport functools\n{circle}{imports}def make(x):\n    ALL.append(x)\n    return Agent('a{i}', x)\n\
+            "from agents import Agent\nALL = []\nimport functools\n{cycle}{imports}def make(x):\n    ALL.append(x)\n    return Agent('a{i}', x)\n\
              @functools.cache\ndef one():\n    return Agent('one{i}')\nA = make(m{a}.A if 'm{a}' else 0)\nB = [one(), one()]\n"
         )
     };
@@ -209,7 +209,7 @@ fn results_are_independent_of_order_and_threads() {
 }
 
 #[test]
-fn modules_without_circles_make_what_they_make_in_one_piece() {
+fn modules_without_cycles_make_what_one_module_makes() {
     let files = [
         ("a.py", "from m import A\nALL = []\ndef f(x):\n    ALL.append(x)\n    return A(x)\nfirst = f(1)\n"),
         (
@@ -237,16 +237,16 @@ fn modules_without_circles_make_what_they_make_in_one_piece() {
 }
 
 #[test]
-fn long_chains_and_wide_circles_of_imports_end() {
+fn long_chains_and_wide_cycles_of_imports_end() {
     let chain: Vec<(String, String)> =
         (0..1_500).map(|i| (format!("m{i}.py"), format!("from m{} import X\n", i + 1))).collect();
     let _ = among(&modules(&chain), "main.py", "from m0 import X\n");
-    let circle: Vec<(String, String)> = (0..120)
+    let cycle: Vec<(String, String)> = (0..120)
         .map(|i| {
             (format!("m{i}.py"), (0..120).map(|j| format!("import m{j}\n")).collect::<String>() + "X = 1\n")
         })
         .collect();
-    let found = among(&modules(&circle), "main.py", "from m7 import X\n");
+    let found = among(&modules(&cycle), "main.py", "from m7 import X\n");
     assert!(found.contains("X = Int(1)"), "{found}");
 }
 

@@ -29,7 +29,7 @@ pipeline main(q: String) -> String { let a = run find with { q: q } by seeker; r
 /// Steps of a loop: calls of the model with one of the tool each. A last call of the model gives the answer.
 const STEPS: usize = 10;
 
-/// Calls the tool so many times and then answers, or first waits until it is let go.
+/// Calls the tool `calls` times and then answers, or first waits until it is let go.
 struct Model {
     calls: usize,
     waits: Option<CancellationToken>,

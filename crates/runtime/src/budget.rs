@@ -102,7 +102,7 @@ pub(crate) struct Reserve {
 /// Decision whether a call may start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// It may, with at most so many tokens in the reply if that is limited.
+    /// It may, with at most this number of tokens in the reply if that is limited.
     Go(Reserve, Option<u64>),
     /// Not now, but perhaps once a call in flight has used less than its reservation.
     Wait,

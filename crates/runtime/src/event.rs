@@ -262,7 +262,7 @@ impl Progress {
         }
     }
 
-    /// The reply has so many tokens by now.
+    /// Reports the number of tokens that the reply has by now.
     pub fn growing(&self, output_tokens: u64) {
         self.tell(HandlerNote::Growing { output_tokens });
     }

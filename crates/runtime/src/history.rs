@@ -187,7 +187,7 @@ impl History {
         }
     }
 
-    /// The run has ended, with these counts and after so many steps.
+    /// The run has ended, with these counts and this number of steps.
     pub(crate) fn end(&mut self, counted: &[(Name, u64)], fuel: u64) {
         self.counted = counted.to_vec();
         self.fuel = self.fuel.saturating_add(fuel);
@@ -270,7 +270,7 @@ impl History {
                 let is_reused = match response {
                     Response::Approve(Err(_)) => true,
                     Response::Approve(Ok(())) if tool.confirms => true,
-                    // What is asked next has the same labels, so its answer is found, too. With sets the
+                    // The call that follows has the same labels, so its answer is found, too. With sets the
                     // label of this one is above it.
                     Response::Approve(Ok(())) => {
                         (tool.among.is_empty() || tool.approve != Approve::IfRefused)

@@ -716,7 +716,7 @@ fn nanos(time: SystemTime) -> String {
     time.duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos().to_string()
 }
 
-/// A name of so many hexadecimal digits that depends on these parts.
+/// A name of `digits` hexadecimal digits that depends on these parts.
 fn identifier(parts: &[&str], digits: usize) -> String {
     let digest = Sha256::digest(parts.join("/").as_bytes());
     let hex = digest.iter().fold(String::new(), |hex, byte| hex + &format!("{byte:02x}"));

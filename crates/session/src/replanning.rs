@@ -282,7 +282,7 @@ pub fn kept_plans(dir: &Path, run: &str) -> Result<Vec<KeptPlan>, JournalError> 
                 help: Some("name the file of its plan: `--plan FILE`".into()),
             });
         };
-        // A journal that was changed by hand may lead in a circle.
+        // A journal that was changed by hand may have a cycle.
         next = text(AFTER_RUN).filter(|after| *after != run && plans.iter().all(|p| p.run != *after));
         plans.push(KeptPlan { run, plan, request: text("request").unwrap_or_default() });
     }

@@ -120,7 +120,7 @@ pub enum JournalMode {
     },
     /// Begins a run in the journal of this directory.
     Begin(PathBuf),
-    /// Goes on with a run of a journal.
+    /// Resumes a run of a journal.
     Resume {
         /// The directory of the journal.
         dir: PathBuf,

@@ -1267,7 +1267,7 @@ impl Run<'_> {
         if way.len() == longest {
             return label;
         }
-        // Lists on the way, and at its end, stand for their items.
+        // A path through a list, or to one, means its items.
         let items = self.along(tool, &further(way, PathStep::Items), path);
         label = self.join(label, items);
         let names: Vec<Name> = match path.split_first() {

@@ -933,8 +933,8 @@ pub fn check(pair: &Pair) -> Result<PairSummary, Leak> {
     Ok(seen)
 }
 
-/// The smallest pair found by cutting away from one that leaks, with its leak. So many candidates are tried
-/// at most.
+/// The smallest pair found by cutting away from one that leaks, with its leak. At most `left` candidates
+/// are tried.
 pub fn shrink(mut pair: Pair, mut leak: Leak, mut left: u64) -> (Pair, Leak) {
     let mut candidate = 0;
     while left > 0 {

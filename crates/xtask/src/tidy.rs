@@ -58,8 +58,12 @@ pub enum Check {
     MessageWords,
     /// British spelling in a page or a source.
     Spelling,
+    /// Banned phrase in a comment.
+    CommentWords,
     /// Doc comment with one of [`words::VAGUE_BEGINNINGS`].
     DocComment,
+    /// Test whose name begins with a question word and so does not say what it asserts.
+    TestName,
     /// Name of a framework in a rule.
     FrameworkName,
     /// Number of rules, front ends, theorems or tests in a page.
@@ -77,7 +81,7 @@ pub enum Check {
 }
 
 impl Check {
-    const ALL: [Check; 15] = [
+    const ALL: [Check; 17] = [
         Check::ProseLength,
         Check::SentenceLength,
         Check::CommentLength,
@@ -85,7 +89,9 @@ impl Check {
         Check::PageWords,
         Check::MessageWords,
         Check::Spelling,
+        Check::CommentWords,
         Check::DocComment,
+        Check::TestName,
         Check::FrameworkName,
         Check::StaleCount,
         Check::Link,
@@ -105,7 +111,9 @@ impl Check {
             Check::PageWords => "page-words",
             Check::MessageWords => "message-words",
             Check::Spelling => "spelling",
+            Check::CommentWords => "comment-words",
             Check::DocComment => "doc-comment",
+            Check::TestName => "test-name",
             Check::FrameworkName => "framework-name",
             Check::StaleCount => "stale-count",
             Check::Link => "link",
@@ -322,6 +330,8 @@ fn source(file: &File, found: &mut Vec<Finding>) {
     if !is_source(&file.path) {
         return;
     }
+    comment_words(file, found);
+    test_names(file, found);
     let mut add =
         |check, line, message| found.push(Finding { check, path: file.path.clone(), line, message });
     for (n, line) in file.text.lines().enumerate() {
@@ -337,13 +347,6 @@ fn source(file: &File, found: &mut Vec<Finding>) {
     for part in rust::parts(code) {
         match part.kind {
             PartKind::Doc => {
-                // The command line takes its help texts from doc comments.
-                if file.path.ends_with("/args.rs") {
-                    for (phrase, usual) in words::banned(&part.text) {
-                        let message = format!("`{phrase}` in a help text: say {usual}");
-                        add(Check::MessageWords, part.line, message);
-                    }
-                }
                 // Only the first line of a doc comment begins it.
                 let is_first = last_doc.is_none_or(|last| last + 1 != part.line);
                 last_doc = Some(part.line);
@@ -374,6 +377,42 @@ fn source(file: &File, found: &mut Vec<Finding>) {
             let names: Vec<&str> = names.into_iter().collect();
             let message = format!("names {}: rules read facts, not frameworks", names.join(", "));
             add(Check::FrameworkName, 0, message);
+        }
+    }
+}
+
+/// Reports banned phrases in comments, also those that a line break divides. Tests count.
+fn comment_words(file: &File, found: &mut Vec<Finding>) {
+    // Words are listed and tested there.
+    if file.path.contains("/xtask/") {
+        return;
+    }
+    let parts = rust::parts(&file.text);
+    let comments: Vec<_> = parts.iter().filter(|p| p.kind != PartKind::Literal).collect();
+    for block in comments.chunk_by(|a, b| a.kind == b.kind && a.line + 1 == b.line) {
+        let text: Vec<&str> = block.iter().map(|p| p.text.as_str()).collect();
+        for (phrase, usual) in words::banned(&markdown::without_code(&text.join(" "))) {
+            let message = format!("`{phrase}` in a comment: say {usual}");
+            let (path, line) = (file.path.clone(), block[0].line);
+            found.push(Finding { check: Check::CommentWords, path, line, message });
+        }
+    }
+}
+
+/// Reports tests named `what_…` or `whether_…`.
+fn test_names(file: &File, found: &mut Vec<Finding>) {
+    let mut is_test = false;
+    for (n, line) in file.text.lines().enumerate() {
+        let line = line.trim_start().trim_start_matches("async ");
+        if line.starts_with("#[") {
+            is_test |= line.contains("test");
+            continue;
+        }
+        let name = line.strip_prefix("fn ").filter(|_| std::mem::take(&mut is_test));
+        let vague = ["what_", "whether_"].into_iter().find(|v| name.is_some_and(|n| n.starts_with(v)));
+        if let Some(vague) = vague {
+            let message = format!("name of a test begins with `{vague}`: state what it asserts");
+            found.push(Finding { check: Check::TestName, path: file.path.clone(), line: n + 1, message });
         }
     }
 }
@@ -556,7 +595,8 @@ mod tests {
         assert_eq!(source("fn f() { g(\"talk\") }\n"), []);
         assert_eq!(checks(&[File::new("crates/a/tests/b.rs", "fn f() { g(\"the talk ends\") }\n")]), []);
         let help = "/// Ends the talk.\nfn f() {}\n";
-        assert_eq!(checks(&[File::new("crates/cli/src/args.rs", help)]), [Check::MessageWords]);
+        // The command line takes its help texts from doc comments.
+        assert_eq!(checks(&[File::new("crates/cli/src/args.rs", help)]), [Check::CommentWords]);
     }
 
     #[test]
@@ -572,6 +612,24 @@ mod tests {
         let source = |text| checks(&[File::new("crates/a/src/lib.rs", text)]);
         assert_eq!(source("/// What it is.\nfn f() {}\n"), [Check::DocComment]);
         assert_eq!(source("/// Returns\n/// What it is.\nfn f() {}\n"), []);
+    }
+
+    #[test]
+    fn banned_phrases_are_found_in_comments_across_lines_and_not_in_their_code() {
+        let source = |text| checks(&[File::new("crates/a/src/lib.rs", text)]);
+        assert_eq!(source("/// Ends the\n/// talk.\nfn f() {}\n"), [Check::CommentWords]);
+        assert_eq!(source("fn f() {\n    // It goes\n    // round.\n}\n"), [Check::CommentWords]);
+        assert_eq!(source("/// The field `talk`.\nfn f() {}\n"), []);
+        // Two comments are two texts.
+        assert_eq!(source("// It goes\nfn f() {}\n// round\n"), []);
+    }
+
+    #[test]
+    fn tests_are_named_for_what_they_assert() {
+        let source = |text| checks(&[File::new("crates/a/src/lib.rs", text)]);
+        assert_eq!(source("#[test]\nfn what_ends() {}\n"), [Check::TestName]);
+        assert_eq!(source("#[tokio::test]\nasync fn whether_it_ends() {}\n"), [Check::TestName]);
+        assert_eq!(source("fn what_ends() {}\n#[test]\nfn loops_end() {}\n"), []);
     }
 
     #[test]

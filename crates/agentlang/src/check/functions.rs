@@ -425,7 +425,7 @@ impl Checker<'_> {
 }
 
 /// Reports `fn`s that call each other, or themselves, in a cycle.
-pub(super) fn circles(program: &Program, decls: &Decls, out: &mut Vec<Diagnostic>) {
+pub(super) fn cycles(program: &Program, decls: &Decls, out: &mut Vec<Diagnostic>) {
     let mut calls: HashMap<&str, Vec<(&str, Span)>> = HashMap::new();
     let mut order = Vec::new();
     for item in &program.items {
@@ -454,10 +454,10 @@ pub(super) fn circles(program: &Program, decls: &Decls, out: &mut Vec<Diagnostic
         calls.insert(&p.name.text, called);
         order.push(&*p.name.text);
     }
-    super::each_cycle(&order, &calls, |circle, span| {
-        let message = match circle {
+    super::each_cycle(&order, &calls, |cycle, span| {
+        let message = match cycle {
             [target, _] => format!("fn `{target}` calls itself"),
-            _ => format!("these functions call themselves: {}", circle.join(" → ")),
+            _ => format!("these functions call themselves: {}", cycle.join(" → ")),
         };
         out.push(
             Diagnostic::error(codes::FUNCTION_RECURSION, message, span)

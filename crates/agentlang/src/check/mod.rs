@@ -98,9 +98,9 @@ pub(super) fn check(
     if !facts.divides {
         facts.numbers.clear();
     }
-    circles(program, decls, exits, &mut facts.descents, out);
-    functions::circles(program, decls, out);
-    circles_of_agents(program, decls, out);
+    cycles(program, decls, exits, &mut facts.descents, out);
+    functions::cycles(program, decls, out);
+    cycles_of_agents(program, decls, out);
     facts
 }
 
@@ -339,7 +339,7 @@ fn open_end(block: &Block, exits: &ExitTable) -> (Span, &'static str) {
 }
 
 /// Reports pipelines that call each other in a cycle, unless it is one pipeline that counts down.
-fn circles(
+fn cycles(
     program: &ast::Program,
     decls: &Decls,
     exits: &ExitTable,
@@ -361,9 +361,9 @@ fn circles(
         order.push(&*p.name.text);
     }
     let mut looked_at: HashSet<&str> = HashSet::new();
-    each_cycle(&order, &calls, |circle, span| {
-        let target = circle[0];
-        let alone = circle.len() == 2;
+    each_cycle(&order, &calls, |cycle, span| {
+        let target = cycle[0];
+        let alone = cycle.len() == 2;
         let mut why = None;
         if let (true, Some(p), Some(s)) = (alone, bodies.get(target), decls.callables.get(target)) {
             // Each call of itself is a cycle of one.
@@ -382,7 +382,7 @@ fn circles(
             true => format!("no bound is known for how often `{target}` calls itself"),
             false => format!(
                 "no bound is known for how often these pipelines call themselves: {}",
-                circle.join(" → ")
+                cycle.join(" → ")
             ),
         };
         let mut d = Diagnostic::error(codes::RECURSION, message, span);
@@ -421,8 +421,8 @@ fn each_cycle<'a>(
                 continue;
             };
             if let Some(at) = path.iter().position(|(n, _)| *n == target) {
-                let circle: Vec<&str> = path[at..].iter().map(|(n, _)| *n).chain([target]).collect();
-                f(&circle, span);
+                let cycle: Vec<&str> = path[at..].iter().map(|(n, _)| *n).chain([target]).collect();
+                f(&cycle, span);
             } else if !done.contains(target) {
                 path.push((target, 0));
             }
@@ -432,7 +432,7 @@ fn each_cycle<'a>(
 
 /// Reports agents that ask or hand off to each other in a cycle, also by pipelines: no bound would be
 /// known.
-fn circles_of_agents(program: &ast::Program, decls: &Decls, out: &mut Vec<Diagnostic>) {
+fn cycles_of_agents(program: &ast::Program, decls: &Decls, out: &mut Vec<Diagnostic>) {
     let mut next: HashMap<&str, Vec<(&str, Span)>> = HashMap::new();
     for (name, decl) in &decls.agents {
         let others = decl.offers.iter().filter(|o| matches!(o.kind, ActionKind::Ask | ActionKind::HandOff));
@@ -477,11 +477,11 @@ fn circles_of_agents(program: &ast::Program, decls: &Decls, out: &mut Vec<Diagno
                 }
                 continue;
             };
-            let circle: Vec<&str> = path[at..].iter().map(|(n, _)| *n).chain([target]).collect();
+            let cycle: Vec<&str> = path[at..].iter().map(|(n, _)| *n).chain([target]).collect();
             // Pipelines alone are reported as such.
-            if circle.iter().any(|n| decls.agents.contains_key(*n)) {
+            if cycle.iter().any(|n| decls.agents.contains_key(*n)) {
                 let message =
-                    format!("no bound is known for how often these ask each other: {}", circle.join(" → "));
+                    format!("no bound is known for how often these ask each other: {}", cycle.join(" → "));
                 out.push(Diagnostic::error(codes::RECURSION, message, span).help(
                     "let a pipeline decide which agent continues, with `while … max n { … }`, or remove one of them from the cycle",
                 ));

@@ -5,7 +5,7 @@
 //! | nothing to call | `llm p θ` |
 //! | `talk: conversation` | `fresh (send[system] p; send x; case (fix[n] (λagain. λstep. case recv[θ] of {…})) 'stopped of {…})` |
 //! | `talk: text`, `talk: actions` | `fix[n] (λagain. λx. …)`, see [`frontend_kit::turn`]; a result joins the text |
-//! | a helper, somebody to hand over to | the function that its agent or pipeline is, from a text to a text |
+//! | a helper, an agent to hand off to | the function that its agent or pipeline is, from a text to a text |
 
 use super::expr::literal_text;
 use super::taint::Taint;

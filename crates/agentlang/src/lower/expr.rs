@@ -249,7 +249,7 @@ impl SurfaceLowering<'_> {
         }
     }
 
-    /// A call that has so many seconds.
+    /// A call with a time limit.
     pub(super) fn invoke_within(
         &mut self,
         callee: &Callee,

@@ -5,7 +5,7 @@
 //! those variables. A statement that may leave its block early (`return`, `break`, `continue`) gives a
 //! tag that says how; where only one of its ways goes on, what follows is moved into that way and no
 //! tag is needed. Where that would nest too deep, what follows becomes a function of the variables that are
-//! bound by then, so that a pipeline may leave early as often as it likes.
+//! bound by then, so that a pipeline may leave early any number of times.
 //!
 //! Source: seed 004 §3; `docs/calculus.md` §3 for what the terms mean.
 

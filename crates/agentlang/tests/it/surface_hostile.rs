@@ -78,10 +78,10 @@ fn depth_and_size_have_limits() {
     // Types that double.
     let types = many(60, &|i| format!("type T{} = Obj{{a: T{i}, b: T{i}}};\n", i + 1));
     assert!(codes(&format!("type T0 = String;\n{types}task t(x: T60) -> T60 {{}}")).contains(&"A024"));
-    // A circle of many pipelines.
-    let circle =
+    // A cycle of many pipelines.
+    let cycle =
         many(500, &|i| format!("pipeline p{i}() -> Number {{ let y = p{}(); return y; }}\n", (i + 1) % 500));
-    assert_eq!(codes(&circle), ["A080"]);
+    assert_eq!(codes(&cycle), ["A080"]);
     // Variants shared by the cases of nested matches are lowered once.
     let matches = (0..40).fold(String::new(), |inner, i| {
         format!("match t {{ a | b => {{ {inner} let x{i} = 1; }} c => {{ let x{i} = 2; }} }}")

@@ -15,9 +15,9 @@ use std::rc::Rc;
 /// that fails may use less. The most holds of every run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Interval {
-    /// At least so many, in a run that ends with a value.
+    /// Minimum in a run that ends with a value.
     pub least: u64,
-    /// At most so many, also in a run that fails; `None` if no bound is known.
+    /// Maximum, also in a run that fails; `None` if no bound is known.
     pub most: Option<u64>,
 }
 

@@ -933,7 +933,7 @@ impl Analysis<'_> {
         all
     }
 
-    /// Of one of so many calls of one model: the tokens that it reads and writes, its price, and the time it
+    /// Of one call among those of one model: the tokens that it reads and writes, its price, and the time it
     /// takes.
     fn one_call(
         &self,

@@ -62,7 +62,7 @@ pub(super) enum Token {
     /// By the address of its parameters, which the code keeps.
     Llm(usize, Option<u64>, Span),
     Tool(Name),
-    /// Of so many fields: a name and a value each.
+    /// Of this number of fields: a name and a value each.
     Record(usize),
     Field(Name),
     List(usize),

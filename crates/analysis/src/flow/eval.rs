@@ -91,7 +91,7 @@ pub(super) struct SiteState {
     pub never: bool,
     /// Models of a chain that may not see every conversation that gets here.
     pub passed_over: Vec<(Name, Label)>,
-    /// True if untrusted text may come to a form (`plain`).
+    /// True if untrusted text may reach a form (`plain`).
     pub plain: bool,
     /// True if it is open whether all who get an argument may read it (`readers`).
     pub readers: bool,

@@ -208,7 +208,7 @@ pub struct Chosen {
 /// Values that an attacker may choose from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Choices {
-    /// So many values.
+    /// A number of values.
     Values(u64),
     /// Any number.
     Number,

@@ -36,7 +36,7 @@ pub(super) enum Shape {
     Parts(Rc<DataParts>),
     /// Exactly this.
     Const(Data),
-    /// A list of so many items.
+    /// A list of these items.
     List(Rc<Vec<AbstractValue>>),
     /// A record with these fields.
     Record(Rc<Vec<(Name, AbstractValue)>>),

@@ -196,7 +196,7 @@ pub(super) fn text_of<'a>(line: &'a Value, key: &str) -> &'a str {
     line[key].as_str().unwrap_or("")
 }
 
-/// A value on one line, cut to what fits after so many columns.
+/// A value on one line, cut to what fits after `used` columns.
 fn short(value: &Value, used: usize) -> String {
     let text = match value {
         Value::String(s) => s.split_whitespace().collect::<Vec<_>>().join(" "),

@@ -511,7 +511,7 @@ fn editor(uri: &str, text: &str, args: &[&str]) -> String {
 }
 
 #[test]
-fn a_client_talks_to_the_language_server() {
+fn a_client_uses_the_language_server() {
     let said = editor("file:///p.agent", "pipeline p() -> String { return 1; }", &[]);
     assert!(said.contains("hoverProvider") && said.contains("A050"), "{said}");
 }
@@ -934,7 +934,7 @@ fn recorded_replies_replay_in_tests() {
 #[test]
 fn a_trace_is_the_same_whatever_the_order_of_answers() {
     let dir = tempfile::tempdir().unwrap();
-    // Tools in processes of their own, so that which answers first is chance.
+    // Tools in processes of their own: chance decides which answers first.
     let program = r#"
         tool slow(n: Number) -> Number { }
         pipeline p() -> List[Number] {
@@ -1099,7 +1099,7 @@ fn distributions_know_what_stores_hold() {
         let certain = format!("{:<20} {}", 1, ran.out);
         assert_eq!((all.status, all.out.as_str()), (0, certain.as_str()), "{program}: {}", all.err);
     }
-    // A course that is too unlikely is left, so what may go on for ever comes to an end.
+    // A course that is too unlikely is left, so an endless program ends.
     let endless = r"(fix[inf] (\s. \n. choose 0.5 n (s (n + 1)))) 0";
     let ran = entail(&["eval", "--dist", endless]);
     assert!(ran.out.lines().all(|l| l.len() < 60) && ran.out.lines().count() == 4_096, "{}", ran.out);

@@ -70,7 +70,7 @@ pipeline greet(name: String) -> String {
     assert_eq!(text(&call(&client, "lint", json!({"path": "greet.agent"})).await), "nothing found");
     assert!(text(&call(&client, "explain", json!({"code": "A010"})).await).contains("A010"));
 
-    // Files elsewhere are none of its business, and arguments are no options.
+    // Files elsewhere are refused, and arguments are not options.
     for path in ["/etc/passwd", "../..", "--help", "none.agent"] {
         let refused = call(&client, "check", json!({ "path": path })).await;
         assert!(refused.is_error == Some(true) && text(&refused).contains("outside of"), "{refused:?}");

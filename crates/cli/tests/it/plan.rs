@@ -234,7 +234,7 @@ fn mistakes_about_the_schemas_of_a_server_are_found_before_the_run() {
 }
 
 #[test]
-fn what_nobody_has_approved_is_not_offered() {
+fn unapproved_tools_are_not_offered() {
     let dir = bank();
     let refused = |what: &str| {
         let out = entail(dir.path(), &[&BILLS[..], &["--dry-run"]].concat());
@@ -336,7 +336,7 @@ fn another_plan_follows_an_error_only_if_that_is_asked_for() {
 }
 
 #[test]
-fn what_the_planner_was_told_is_in_the_outcome() {
+fn the_outcome_has_what_the_planner_was_told() {
     let (address, _) = server(vec![FAILS, MENDED], "true");
     let dir = folder(&address);
     let request = ["plan", "Pay", "--policy", "policy.toml", "--replan-errors", "2", "--format", "json"];

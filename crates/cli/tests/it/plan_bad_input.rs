@@ -161,7 +161,7 @@ fn an_odd_file_is_a_plan() {
 
 /// Texts that are looked through many times take the time of their length.
 #[test]
-fn what_a_tool_gives_does_not_hang_a_plan() {
+fn results_of_tools_do_not_hang_a_plan() {
     let dir = folder("http://127.0.0.1:1/v1");
     let dir = dir.path();
     let tools = "tool page() -> String reads untrusted { exec \"cat\" \"page\" }\n";

@@ -51,7 +51,7 @@ fn a_module_and_its_folder_are_checked_bounded_and_run() {
         assert_eq!(cost["modelCalls"]["most"], 3, "{path}: {out}");
         let (status, out, err) = entail(dir.path(), &["run", "--script", "script.json", path, "hello"]);
         assert_eq!(status, 0, "{path}: {out}{err}");
-        // The agent that was handed over to is of another module.
+        // The agent that takes over is of another module.
         assert!(out.contains("Two euros."), "{path}: {out}{err}");
         assert!(err.contains("2 model calls (bound: 3)"), "{path}: {err}");
     }

@@ -210,7 +210,7 @@ fn a_run_that_waits_survives_its_server_and_is_answered_once() {
     // Without a word.
     drop(server);
 
-    // The next one goes on with it by itself; the question is the same.
+    // The next server resumes it by itself; the question is the same.
     let server = Server::start(dir.path(), &SERVED, None);
     let waits = server.until(&run, |r| r["status"] == "waiting");
     assert!(question.ends_with(waits["waiting"][0]["request"].as_str().unwrap()), "{waits}");

@@ -96,7 +96,7 @@ const LOOP: &str = "tool find(input: Dyn) -> Dyn write \"Finds.\"\ntool see(inpu
     fix[7 \"as we say\"] (\\self. \\x: Str. let t = llm \"p\" {model: \"m\", top_p: 1, tools: [find, see], purpose: \"a\"} x in\n\
     case t of {find a => let o = tool[find] a in self \"{x}\\n[find] {o}\", see a => let o = tool[see] a in self \"{x}\\n[see] {o}\", final a => a})";
 
-/// An agent that asks another one and a function, hands over, and has a tool whose result is the answer.
+/// An agent that asks another one and a function, hands off, and has a tool whose result is the answer.
 const OTHERS: &str = "tool cook(input: Str) -> Str pure \"Cooks.\"\ntool \"ask-me\"(input: Str) -> Str pure\ntool bill(input: Str) -> Str pure\ntool done(input: Dyn) -> Dyn write\n\
     fix[inf] (\\self. \\x: Str. let t = llm \"p\" {model: \"m\", tools: [cook, \"ask-me\", bill, done], purpose: \"a\"} x in case t of {\
     cook a => let o = fix[3] (\\self. \\x: Str. let t = llm \"c\" {model: \"m\", tools: [done], purpose: \"cook\"} x in case t of {done a => let o = tool[done] a in self \"{x}\\n[done] {o}\", final a => a}) a.input in self \"{x}\\n[cook] {o}\",\
@@ -257,7 +257,7 @@ fn agents_that_loop_over_a_text_say_how_many_calls_a_turn_has() {
         assert!(first(path, Target::Agent).contains("talk: actions"), "{path}");
     }
     assert!(written(LOOP, Target::AgentSpec).contains("\"calls\": \"first\""));
-    // Who hands over, answers by a tool or asks others does so after the other calls.
+    // An agent hands off, answers by a tool or asks others after the other calls.
     let text = "tool find(input: Dyn) -> Dyn write\ntool bill(input: Str) -> Str pure\ntool done(input: Dyn) -> Dyn write\n\
         fix[4] (\\self. \\x: Str. let r = fresh (let _ = send[system] \"p\" in let _ = send x in fix[inf \"a reply may hold any number of calls\"] (\\more. \\t. case t.reply of {\
         find a => let o = tool[find] a in more {reply: recv {model: \"m\", tools: [find, done, bill], waiting: true}, said: \"{t.said}\\n[find] {o}\"},\

@@ -123,7 +123,7 @@ fn power_of_ten(n: i64) -> PyResult<Num> {
     format!("1e{n}").parse().map_err(|_| PyError::Limit)
 }
 
-/// The nearest number with so many digits after the point. What lies in the middle goes away from zero.
+/// The nearest number with `digits` digits after the point. Ties are rounded away from zero.
 fn rounded(n: &Num, digits: i64) -> PyResult<Num> {
     let scale = power_of_ten(digits)?;
     let half = power_of_ten(0)?.div(&Num::from(2)).map_err(|_| PyError::Limit)?;
@@ -133,7 +133,7 @@ fn rounded(n: &Num, digits: i64) -> PyResult<Num> {
     Ok(if *n < Num::ZERO { result.neg() } else { result })
 }
 
-/// A number with exactly so many digits after the point.
+/// A number with exactly `digits` digits after the point.
 fn fixed(n: &Num, digits: i64) -> PyResult<String> {
     let digits = digits.max(0);
     let mut out = rounded(n, digits)?.to_string();

@@ -277,7 +277,7 @@ impl Once<'_> {
     }
 
     /// After a call of a tool, which is told of, or a handoff: what it adds to what is known, or, if a reply
-    /// holds one call, what the reply comes to.
+    /// holds one call, the result of the reply.
     fn after(&self, kit: &mut Kit<'_>, tool: &Name, result: &str, told: Option<TermId>, at: Span) -> TermId {
         let to = told.is_none().then_some(tool);
         let one = |kit: &mut Kit<'_>, item: TermId| kit.b.add(Term::List(vec![item]), at);

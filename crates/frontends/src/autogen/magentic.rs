@@ -356,8 +356,8 @@ impl MagenticLowering<'_, '_, '_> {
         let less = self.prim(Prim::Sub, vec![n, first]);
         let zero = self.kit.b.lit(Num::from(0), at);
         let less = self.kit.b.add(Term::If(some, less, zero, IfSugar::Plain), at);
-        let (circles, up) = (self.answer("is_in_loop"), more(self));
-        let rest = self.kit.b.add(Term::If(circles, up, less, IfSugar::Plain), at);
+        let (in_loop, up) = (self.answer("is_in_loop"), more(self));
+        let rest = self.kit.b.add(Term::If(in_loop, up, less, IfSugar::Plain), at);
         let (moves, up) = (self.answer("is_progress_being_made"), more(self));
         self.kit.b.add(Term::If(moves, rest, up, IfSugar::Plain), at)
     }

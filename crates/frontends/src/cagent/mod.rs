@@ -157,7 +157,7 @@ fn agent<'d>(kit: &mut Kit<'_>, agents: &Agents<'d>, name: &str, node: Node<'d>)
                 // Who transferred the task gets the answer: a transfer back is no way out of itself.
                 Some(found) if kit.is_open(found.span()) => {
                     if over {
-                        kit.outline.circles.push((name.to_string(), sub.to_string(), at));
+                        kit.outline.handoff_cycles.push((name.to_string(), sub.to_string(), at));
                     }
                     continue;
                 }

@@ -297,7 +297,7 @@ impl<'r> CrewReader<'r, '_> {
             let asked = kit.b.app(ask, record, at);
             choices.push(Choice::new(decl, CallEffect::Show(asked)));
         }
-        // What is asked of whom is found by name, without regard to case.
+        // The coworker of a question is found by name, without regard to case.
         let mut missing = Template::new(at);
         missing.text(
             "\nError executing tool. coworker mentioned not found, it must be one of the following options:",

@@ -352,7 +352,7 @@ impl<'d> DifyLowering<'_, '_, 'd> {
             asked.term(query);
             has_asked = true;
         }
-        // A single prompt is what is asked, and the instructions as well.
+        // A single prompt is both the question and the instructions.
         let (prompt, input) = match (has_system, has_asked) {
             (true, true) => (system.build(&mut kit.b), asked.build(&mut kit.b)),
             (true, false) => (system.build(&mut kit.b), kit.text("", at)),

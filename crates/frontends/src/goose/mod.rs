@@ -159,7 +159,7 @@ fn recipe(kit: &mut Kit<'_>, project: &Project, file: &File, node: Node<'_>) -> 
     let asked = asked.filter(|(t, _)| !t.trim().is_empty());
     let instructed = node.get("instructions").is_some_and(|i| i.text().is_some());
     if let (false, Some((text, at))) = (instructed, asked) {
-        // What is asked is all that is said.
+        // Without instructions the question is the whole prompt.
         given.prompt = Some(kit.filled(text, at, double));
     }
     let bound = defaults::bound(&defaults::GOOSE_TURNS, kit.versions);

@@ -12,7 +12,7 @@
 //! | `memory` | `mem e σ` |
 //!
 //! The reply of a model that is offered tools is a tag (`docs/calculus.md` §10). A tool's branch
-//! calls the tool, adds what it observed to the state, and goes on with `self`. `terminate` is the
+//! calls the tool, adds what it observed to the state, and calls `self`. `terminate` is the
 //! identity: it takes one argument, the answer, and gives it back. A reply without an action is a
 //! thought: it joins the state, and the loop goes on. So the loop ends by `terminate` or by its bound.
 //!

@@ -36,7 +36,7 @@ impl<'d> LangChainReader<'d> {
         }
         let text = flow.bind("text", text);
         let b = &mut flow.kit.b;
-        // A question that the model goes on with ends the sources, too.
+        // A question that the model writes after the sources ends them, too.
         let whole = b.var(text.clone(), at);
         let whole = replaced(b, whole, "QUESTION: ");
         let word = b.lit(Data::str(WORD), at);

@@ -628,7 +628,7 @@ impl<'d> LangChainReader<'d> {
 
 /// Handling of a reply.
 struct ReplyHandling {
-    /// The name of what is asked.
+    /// The name of the input.
     input: &'static str,
     tool: &'static str,
     argument: &'static str,

@@ -844,7 +844,7 @@ impl GraphReader<'_, '_> {
     pub fn graph<'p>(&self, plan: &'p Plan, depth: usize) -> Graph<'p> {
         let mut graph = Graph {
             plan,
-            talks: false,
+            has_conversation: false,
             replies: false,
             hoisted: None,
             uninstructed: self.adds_no_instructions(plan),
@@ -856,12 +856,12 @@ impl GraphReader<'_, '_> {
         let mut agents = false;
         for node in &plan.nodes {
             if self.inner_graph(&node.value).is_some() {
-                graph.talks |= plan.messages().is_some();
+                graph.has_conversation |= plan.messages().is_some();
                 agents = true;
                 continue;
             }
             if let Some(chain) = self.chain(&node.value) {
-                graph.talks |= plan.messages().is_some();
+                graph.has_conversation |= plan.messages().is_some();
                 graph.replies |= !chain.model.tools.is_empty();
                 graph.tools.extend(chain.model.tools);
                 prompts.push(None);
@@ -880,7 +880,7 @@ impl GraphReader<'_, '_> {
                     graph.tools.extend(chain.model.tools.iter().cloned());
                 }
                 if parts.iter().any(Part::has_conversation) {
-                    graph.talks = true;
+                    graph.has_conversation = true;
                     let middle = parts.iter().position(|p| matches!(p, Part::Conversation));
                     prompts.push(match &parts[..middle.unwrap_or(0)] {
                         [
@@ -919,7 +919,7 @@ impl GraphReader<'_, '_> {
     }
 }
 
-/// Rounds of an agent of two nodes within so many steps, and what comes after them.
+/// Rounds of an agent of two nodes within a limit of steps, and what comes after them.
 pub(super) fn rounds(limit: LoopBound, fails: bool) -> (LoopBound, Last) {
     let Bound::Finite(n) = limit.bound else { return (limit, Last::AskAndFail(String::new())) };
     let message = format!("Recursion limit of {n} reached without hitting a stop condition");

@@ -520,7 +520,7 @@ impl GraphReader<'_, '_> {
         depth: usize,
         ask: &mut dyn FnMut(&mut Kit<'_>, &[Part]) -> TermId,
     ) -> TermId {
-        // Each test doubles what is asked.
+        // Each test doubles the size of the term.
         const MAX_TESTS: usize = 4;
         let Some((test, [yes, no])) = first_test(parts).filter(|_| depth < MAX_TESTS) else {
             return ask(kit, parts);

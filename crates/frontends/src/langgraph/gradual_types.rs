@@ -103,7 +103,7 @@ fn is_loose(b: &Builder, id: TermId, state: bool, depth: usize) -> bool {
         Term::Lit(data) => matches!(data, Data::Null | Data::List(_) | Data::Record(_)),
         Term::Prim(prim, of) => matches!(prim, Prim::Add) && of.iter().any(within),
         Term::Field(of, _) if is_whole(b, *of) => false,
-        // A loop of so many turns gives back what it is given when they are used up.
+        // A loop with a bound returns its argument when the bound is reached.
         Term::App(f, _) => matches!(b.term(*f), Term::Fix { .. }),
         // What a reducer joins.
         Term::Var(name, _) => name.starts_with("$new") || name.starts_with("$old"),

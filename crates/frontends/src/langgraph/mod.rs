@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`plan`] | the nodes, edges and channels of a `StateGraph` |
 //! | [`value`] | what functions compute of the state |
-//! | [`model`] | models, prompts, tools and what is asked |
+//! | [`model`] | models, prompts, tools and questions |
 //! | [`shared`] | values that are used several times |
 //! | [`node`] | what a node does: calls and an update |
 //! | [`pregel`] | graphs, in steps |
@@ -661,7 +661,7 @@ impl GraphReader<'_, '_> {
         self.left_out(kit, &runs);
         let limit = self.limit(&runs, defaults::bound(&defaults::LANGGRAPH_STEPS, kit.versions));
         let mut said: Vec<(Name, TermId)> = Vec::new();
-        if graph.talks {
+        if graph.has_conversation {
             said.extend(self.hoisted(kit, &graph, at));
         }
         let first = self.begin(kit, plan, &graph, &runs, &mut said);
@@ -670,7 +670,7 @@ impl GraphReader<'_, '_> {
         said.push((STATE.into(), last));
         let result = self.result(kit, plan, at);
         let body = kit.b.let_in(said, result, at);
-        let body = if graph.talks { kit.b.add(Term::Fresh(body), at) } else { body };
+        let body = if graph.has_conversation { kit.b.add(Term::Fresh(body), at) } else { body };
         kit.b.abs("x", Some(Type::Str), body, at)
     }
 
@@ -793,13 +793,13 @@ impl GraphReader<'_, '_> {
             let Part::Say(role, text) = part else { continue };
             let (text, again) = (self.said(kit, scope, text), self.said(kit, scope, text));
             items.push(self.message_term(kit, *role, text, at));
-            if graph.talks {
+            if graph.has_conversation {
                 said.push(("_".into(), kit.b.add(Term::Send(*role, again), at)));
             }
         }
         let x = kit.b.var("x", at);
         items.push(self.message_term(kit, Role::User, x, at));
-        if graph.talks {
+        if graph.has_conversation {
             let x = kit.b.var("x", at);
             said.push(("_".into(), kit.b.add(Term::Send(Role::User, x), at)));
         }

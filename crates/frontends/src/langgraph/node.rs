@@ -36,7 +36,7 @@ pub(super) const SENT: &str = "$sent";
 pub(super) struct Graph<'p> {
     pub plan: &'p Plan,
     /// True if models are called with the conversation of the state.
-    pub talks: bool,
+    pub has_conversation: bool,
     /// True if a model has tools, so that its reply must be kept.
     pub replies: bool,
     /// Instructions that all models of the conversation share, placed at its beginning.
@@ -302,7 +302,7 @@ impl GraphReader<'_, '_> {
         let mut params = ModelParams::default();
         params.tools.extend(decls.iter().map(|decl| kit.declared(decl.clone())));
         // In a conversation that goes on, the calls that wait are carried out, too.
-        let goes_on = mode == Mode::Alone && graph.talks;
+        let goes_on = mode == Mode::Alone && graph.has_conversation;
         for (decl, id) in decls.into_iter().zip(params.tools.clone()) {
             let (name, place) = (decl.name, decl.span);
             let tool = kit.b.add(Term::Tool(id), place);

@@ -545,7 +545,7 @@ impl Part {
     }
 }
 
-/// The first test that decides what is asked, with what is asked on either side.
+/// The first test that decides the prompt, with the parts of the prompt on either side.
 pub(super) fn first_test(parts: &[Part]) -> Option<(&Value, [Vec<Part>; 2])> {
     let place = parts.iter().position(|p| matches!(p, Part::Either(..)))?;
     let Part::Either(_, test, sides) = &parts[place] else { return None };

@@ -189,7 +189,7 @@ impl Machine<'_, '_, '_, '_> {
             let s = kit.b.var(STATE, at);
             let s = kit.b.add(Term::With(s, name.clone(), value), at);
             out.push((STATE.into(), s));
-            if matches!(channel.reducer, Reducer::Messages) && self.graph.talks {
+            if matches!(channel.reducer, Reducer::Messages) && self.graph.has_conversation {
                 // What was said beside is said in the conversation now.
                 let said = if certain { self.said_by(node) } else { None };
                 match said {

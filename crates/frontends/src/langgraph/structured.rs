@@ -171,7 +171,7 @@ impl StructuredLowering<'_, '_, '_, '_, '_> {
         Some(kit.b.let_in(vec![(STATE.into(), ran)], body, at))
     }
 
-    /// So many more steps, of which the last ends in failure.
+    /// The remaining steps, of which the last ends in failure.
     fn peel(
         &mut self,
         kit: &mut Kit<'_>,

@@ -475,7 +475,7 @@ impl GraphReader<'_, '_> {
                     let name: Name = kit.b.fresh("kept");
                     said.push((name.clone(), kept));
                     old = kit.b.var(name.clone(), at);
-                    if graph.talks {
+                    if graph.has_conversation {
                         said.push(("_".into(), kit.b.add(Term::Clear, at)));
                         said.extend(self.hoisted(kit, graph, at));
                         let again = kit.b.var(name, at);
@@ -487,7 +487,7 @@ impl GraphReader<'_, '_> {
                     let list = self.expr(kit, scope, &value);
                     let name: Name = kit.b.fresh("m");
                     said.push((name.clone(), list));
-                    if graph.talks && mode == Mode::Alone {
+                    if graph.has_conversation && mode == Mode::Alone {
                         let again = kit.b.var(name.clone(), at);
                         said.push(("_".into(), frontend_kit::lists::said_each(kit, again, at)));
                     }
@@ -536,7 +536,7 @@ impl GraphReader<'_, '_> {
                     (Role::Assistant, term, false)
                 }
             };
-            let text = if live || !graph.talks || mode == Mode::Beside {
+            let text = if live || !graph.has_conversation || mode == Mode::Beside {
                 text
             } else {
                 // It is said in the conversation, too, and is looked at twice.

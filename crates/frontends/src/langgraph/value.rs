@@ -420,7 +420,7 @@ impl GraphReader<'_, '_> {
                 path.term(a).text("/").term(b);
                 Some(path.build(&mut kit.b))
             }
-            // A text so many times, and a text with what it has places for.
+            // A repeated text, and a text whose placeholders are filled.
             ("*" | "%", [a, b]) if self.is_text(a) || callee == "*" && self.is_text(b) => None,
             ("+" | "-" | "*" | "/" | "%", [a, b]) => {
                 let (a, b) = (self.expr(kit, scope, a), self.expr(kit, scope, b));

@@ -343,7 +343,7 @@ impl<'d> OaLowering<'_, '_, 'd> {
     }
 
     fn unit(&mut self, task: Task<'d>) -> TermId {
-        if let Some(at) = self.circle(task) {
+        if let Some(at) = self.cycle(task) {
             let message = format!("`{}` depends on itself", clip(task.name));
             self.kit.out.push(
                 Diagnostic::error(codes::TOO_MUCH, message, at).help("leave one of them out of `depends_on`"),
@@ -391,7 +391,7 @@ impl<'d> OaLowering<'_, '_, 'd> {
     }
 
     /// The place of the first dependency that leads back to the task.
-    fn circle(&self, task: Task<'d>) -> Option<Span> {
+    fn cycle(&self, task: Task<'d>) -> Option<Span> {
         let deps = |t: Task<'d>| t.node.get("depends_on").into_iter().flat_map(|d| d.items());
         let mut seen: Vec<&str> = Vec::new();
         let mut open: Vec<(Task<'d>, Span)> = Vec::new();

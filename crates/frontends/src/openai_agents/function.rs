@@ -231,7 +231,7 @@ impl<'r, 'w> FunctionLowering<'r, 'w> {
             said.push((core(&name), term));
             env.insert(name);
         }
-        // The input is what is asked for first, if it is no argument.
+        // Without arguments the input answers the first call of `input()`.
         if said.is_empty() {
             env.insert(ASKED.into());
         }

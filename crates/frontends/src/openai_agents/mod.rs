@@ -548,8 +548,8 @@ impl SdkReader<'_, '_> {
         }
     }
 
-    /// The bound of a talk that has less turns anyway: nobody in it calls a tool that the SDK carries out,
-    /// and nobody speaks twice. Tools that the provider carries out take no turn.
+    /// The bound of a conversation that has fewer turns anyway: nobody in it calls a tool that the SDK
+    /// carries out, and nobody speaks twice. Tools that the provider carries out take no turn.
     fn within(&self, order: &[ObjectId], speakers: &[Speaker], mut bound: LoopBound) -> LoopBound {
         let open = |id: &ObjectId| ["tools", "handoffs"].iter().any(|k| self.unlisted(*id, k).is_some());
         if bound.origin.is_none() || order.iter().any(open) {

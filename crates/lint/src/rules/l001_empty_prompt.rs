@@ -107,7 +107,7 @@ fn unless_given(context: &Context<'_>, d: Diagnostic, blank: Option<&Blank>) -> 
 }
 
 /// Returns whether a conversation has replies and no system message. Conversations within it count
-/// separately. A user message in a branch that a reply selects comes too late to be an instruction.
+/// separately. A user message in a branch that a reply selects is too late to be an instruction.
 fn is_uninstructed(code: &Code, all: TermId, replying: &[bool]) -> bool {
     let mut replies = false;
     let mut next = vec![(all, false)];

@@ -5,7 +5,7 @@
 
 use crate::paths::Loop;
 use crate::repair::wish;
-use crate::rules::l021_unbounded_group::{by_people, is_endless_group, is_talk, speakers};
+use crate::rules::l021_unbounded_group::{by_people, is_endless_group, is_group_chat, speakers};
 use crate::{Check, Context, Rule};
 use core_ir::Bound;
 use diagnostics::{Applicability, Diagnostic, Level};
@@ -42,7 +42,7 @@ pub(super) static FORCED_TRUNCATION: Rule = Rule {
                 format!("this loop ends only at its bound{steps}: every path through it calls it again");
             let mut d = finding(rule, context, l, &message).about(steps);
             // A stated number of turns is intended (§5.4, multi-turn limits).
-            if is_talk(context, l) {
+            if is_group_chat(context, l) {
                 d.level = Level::Info;
             }
             if let (Some((_, tool)), Some(at)) = (context.compiled.facts.words.ender, d.span) {

@@ -3,7 +3,7 @@
 use crate::decision::{Decision, decision};
 use crate::paths::Loop;
 use crate::repair::wish;
-use crate::rules::l021_unbounded_group::is_talk;
+use crate::rules::l021_unbounded_group::is_group_chat;
 use crate::rules::l023_unreachable_end::never_ends;
 use crate::{Check, Context, Rule, below};
 use core_ir::{Bound, BoundOrigin, Code, Term, TermId};
@@ -52,7 +52,7 @@ impl Case<'_> {
     }
 
     fn has_people(&self) -> bool {
-        !self.context.unit.outline.people.is_empty() && is_talk(self.context, self.loop_)
+        !self.context.unit.outline.people.is_empty() && is_group_chat(self.context, self.loop_)
     }
 }
 

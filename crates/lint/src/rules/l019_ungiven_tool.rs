@@ -23,7 +23,7 @@ fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
     for (_, term) in code.iter() {
         let (prompt, params) = match term {
             Term::Llm(prompt, params) => (prompt, params),
-            Term::Fresh(talk) => match instructed(code, *talk) {
+            Term::Fresh(conversation) => match instructed(code, *conversation) {
                 Some(found) => found,
                 None => continue,
             },
@@ -70,9 +70,9 @@ fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
 }
 
 /// Returns the only system message of a conversation and the parameters of its only model call.
-fn instructed(code: &Code, talk: TermId) -> Option<(&TermId, &Arc<ModelParams>)> {
+fn instructed(code: &Code, conversation: TermId) -> Option<(&TermId, &Arc<ModelParams>)> {
     let (mut prompt, mut asked) = (None, None);
-    let mut left = vec![talk];
+    let mut left = vec![conversation];
     while let Some(id) = left.pop() {
         let term = code.term(id);
         match term {

@@ -13,7 +13,7 @@ pub(super) static RULE: Rule = Rule {
 };
 
 fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
-    for (from, to, at) in &context.unit.outline.circles {
+    for (from, to, at) in &context.unit.outline.handoff_cycles {
         let (from, to) = (diagnostics::clip(from), diagnostics::clip(to));
         let message = format!("`{from}` and `{to}` may hand off to each other without a bound");
         out.push(

@@ -59,7 +59,7 @@ pub(super) fn is_endless_group(code: &Code, l: &Loop) -> bool {
 }
 
 /// Returns true if a loop is a group chat: an iteration of it is the turn of a whole agent.
-pub(super) fn is_talk(context: &Context<'_>, l: &Loop) -> bool {
+pub(super) fn is_group_chat(context: &Context<'_>, l: &Loop) -> bool {
     context.compiled.facts.chats || oracles(context.code(), l.fix) > 1
 }
 

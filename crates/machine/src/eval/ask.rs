@@ -1067,7 +1067,7 @@ impl Machine {
         None
     }
 
-    /// Makes a request when the strand runs next: it was waiting and goes on with asking.
+    /// Makes a request when the strand runs next: it was waiting and asks again.
     fn ask_again(&mut self, s: &mut Strand, question: Question) {
         s.begin_region();
         s.kont.push(Frame::Ask(Box::new(question)));

@@ -45,7 +45,7 @@ pub(super) fn results(lattice: &mut Lattice, pc: Label, values: Vec<Value>) -> V
 }
 
 impl Machine {
-    /// Counts the steps of evaluating so many terms.
+    /// Counts the steps of evaluating `steps` terms.
     #[inline]
     pub(super) fn step(&mut self, at: &Env<'_>, term: TermId, steps: u32) -> Result<(), Box<Failure>> {
         match self.fuel.checked_sub(u64::from(steps)) {

@@ -1,7 +1,7 @@
 //! Fingerprints of runs: two runs of one program that have the same one go on alike.
 //!
 //! Entry point: [`Machine::fingerprint`]. Exploring all courses of a run ([`crate::explore`]) needs it:
-//! courses that have come to the same state have the same future, so one of them is enough.
+//! courses that have reached the same state have the same future, so one of them is enough.
 //!
 //! Invariant: machines of one program, each waiting for nothing, that have the same fingerprint give the same
 //! results and errors, with the same labels, to the same answers. The converse does not hold: where telling

@@ -361,7 +361,7 @@ fn lists_in_lists_take_the_steps_of_the_rules() {
 
 /// A frame is taken for each call that waits, and for nothing else.
 #[test]
-fn frames_are_as_many_as_calls_that_wait() {
+fn each_call_that_waits_has_one_frame() {
     let program = "let f = (\\x. 1 + choose 0.5 x 7) in let g = (\\x. [1 + f x]) in let h = (\\x. (g x).[0]) in 1 + h 2";
     let code = code(program);
     for max_frames in 0..6 {

@@ -37,7 +37,7 @@ pub(crate) struct Place<'a> {
     frames: usize,
     pc: Taint,
     pub(crate) made: Vec<(Name, TermId)>,
-    /// Variables that the first so many statements bind, kept for the calls of one statement.
+    /// A number of statements and the variables that they bind, kept for the calls of one statement.
     rebound: (usize, Rc<BTreeSet<String>>),
 }
 
@@ -265,7 +265,7 @@ impl<'a> Lower<'a> {
             if self.moved(term, to, 0).is_some() {
                 return Some(());
             }
-            // If a loop was found, go on with an item of it.
+            // If a loop was found, continue with an item of it.
             let state = to.loops.iter().find(|s| !to.items.contains_key(*s)).cloned()?;
             let item = match self.written(&state).and_then(|w| w.first().copied()) {
                 Some(first) => Item::Written(first),

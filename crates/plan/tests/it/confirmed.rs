@@ -110,7 +110,7 @@ fn an_object_is_confirmed_with_its_class() {
 fn nobody_is_asked_about_a_trusted_value() {
     let ran = run("pay(confirm('bob', 'why not'))", false);
     assert_eq!((ran.questions.len(), ran.paid.len()), (0, 1));
-    // A reason that is untrusted could talk somebody into it.
+    // An untrusted reason could persuade whoever is asked.
     assert_eq!(run("pay(confirm('bob', read()))", true).questions.len(), 1);
 }
 
@@ -134,7 +134,7 @@ fn secrecy_is_not_confirmed() {
 }
 
 #[test]
-fn what_untrusted_data_decides_stays_untrusted() {
+fn values_that_untrusted_data_decides_stay_untrusted() {
     // The branch reads everything as untrusted; the remedy is to confirm before it.
     let inside = "t = read()\nif 'e' in t:\n    pay(confirm(t, 'x'))";
     assert_eq!(run(inside, true).paid.len(), 0);

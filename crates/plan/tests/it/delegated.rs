@@ -279,7 +279,7 @@ fn a_block_of_certain_sources_may_stand_in_a_try() {
 }
 
 #[test]
-fn what_the_policy_does_not_delegate_is_refused_before_the_run() {
+fn undelegated_calls_are_refused_before_the_run() {
     let (world, _) = world();
     let found = |text: &str| plan::compile(FileId(0), "p.plan.py", text.into(), &world).1;
     for (text, code) in [

@@ -232,7 +232,7 @@ fn each_construct_means_what_it_means_in_cpython() {
 
 /// Deviations that the page of the language lists.
 #[test]
-fn what_deviates_is_what_the_page_says() {
+fn deviations_are_those_of_the_page() {
     let shown = |text: &str| run(compile(text).expect(text)).result;
     for (text, ours) in [
         ("0.1 + 0.2 == 0.3", Ok(true.into())),

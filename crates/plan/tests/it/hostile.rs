@@ -87,7 +87,7 @@ fn odd_input_is_a_plan() {
 }
 
 #[test]
-fn what_never_ends_or_grows_is_stopped() {
+fn endless_and_growing_plans_are_stopped() {
     for (text, error) in [
         ("n = 0\nwhile True:\n    n += 1", "limit"),
         ("try:\n    while True:\n        pass\nexcept Exception:\n    x = 1", "limit"),

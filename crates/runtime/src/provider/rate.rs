@@ -37,7 +37,7 @@ impl Rate {
         Rate { limit, state: Mutex::default() }
     }
 
-    /// Waits until a call with so many tokens may be sent.
+    /// Waits until a call with this number of tokens may be sent.
     pub(super) async fn wait(&self, tokens: u64) {
         if let Some(turn) = self.turn(tokens, Instant::now()) {
             sleep_until(turn).await;

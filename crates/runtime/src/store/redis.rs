@@ -218,7 +218,7 @@ impl Client {
             }
         };
         let answer = script.query(connection);
-        // After a time limit an answer may still come, to a question that was not asked.
+        // An answer that arrives after its time limit would be read as that of the next question.
         if answer.as_ref().is_err_and(|e: &redis::RedisError| e.is_io_error() || e.is_timeout()) {
             self.connection = None;
         }

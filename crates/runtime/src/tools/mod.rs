@@ -135,7 +135,7 @@ pub type CustomTool = Arc<dyn Fn(Vec<(Name, Data)>) -> BoxFuture<Result<Data, St
 /// - `{mcp: [server, tool], timeout?}`: a tool of a server of [`Tools::with_servers`]; `{mcp: server}` if it
 ///   has the declared name;
 /// - `{wasm: file, function?, fuel?, memory?, timeout?}`: a function of a WebAssembly component, which can do
-///   nothing but compute, within so much fuel and so many MiB of memory; only where the program was built
+///   nothing but compute, within these limits of fuel and MiB of memory; only where the program was built
 ///   with the feature `wasm`;
 /// - `{python: "tools.py:name", env?, memory?, timeout?}`: a function of Python, or a tool of a framework, in
 ///   a process that stays for the run;

@@ -217,7 +217,7 @@ async fn an_unfinished_call_is_asked_about() {
             () = began.notified() => {}
         }
     }
-    // Nobody else may go on with it meanwhile.
+    // Nobody else may resume it meanwhile.
     let journal = Journal::existing(&file).unwrap();
     let e = journal.resume(&id, &about(&code), &Default::default(), false, Unfinished::Ask).unwrap_err();
     assert!(e.message.contains("another process executes run"), "{e:?}");

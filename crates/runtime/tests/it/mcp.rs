@@ -426,7 +426,7 @@ async fn failures_are_those_of_the_tool() {
     let tools = one(process(None));
     let fails = run(tools.clone(), tool("fail", &[], Type::Str), vec![]).await;
     assert_eq!(fails, Err("MCP server `s`: it failed: `no such luck`".into()));
-    // A program can catch it and go on with the same server.
+    // A program can catch it and use the same server again.
     let m = machine(|b| {
         par(b, Some(1), 2, |b, i| {
             let t = tool(if i == 0 { "fail" } else { "process" }, &[], Type::Str);

@@ -116,7 +116,7 @@ async fn records_keep_no_password_and_replay_never_shows_a_mark() {
     let mut line = json!({"text": first.posted[0]});
     first.report.records.json(&mut line);
     assert!(!line.to_string().contains("hunter22"), "{line}");
-    // It can't be replayed past the answer, rather than go on with another one.
+    // It can't be replayed past the answer, rather than continue with another one.
     let session = Journal::existing(&file).unwrap().replay(&first.report.run).unwrap();
     let again = run("hunter22", "the word is hunter22", Some(session)).await;
     let (code, message) = again.result.unwrap_err();

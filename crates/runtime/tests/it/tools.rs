@@ -225,7 +225,7 @@ async fn a_flood_is_cut() {
     assert!(e.len() < 1000 && e.contains("failed with exit status: 1"), "{e}");
 }
 
-/// A script that starts a grandchild, writes its number to a file, and goes on with the rest.
+/// A script that starts a grandchild, writes its number to a file, and runs the rest.
 fn with_grandchild(dir: &Path, rest: &str) -> String {
     format!("sleep 1000 & echo $! > {}/pid.tmp; mv {0}/pid.tmp {0}/pid; {rest}", dir.display())
 }

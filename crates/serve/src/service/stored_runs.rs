@@ -172,7 +172,7 @@ impl Service {
         self.callers.all().find(|c| c.name == name && c.has(Role::Start)).cloned()
     }
 
-    /// Goes on with all runs that were begun in the background and that a server which is gone has left, one
+    /// Resumes all runs that were begun in the background and that a server which is gone has left, one
     /// after the other as there is room.
     pub(crate) async fn resume_all(self: Arc<Self>) {
         let Some(path) = self.journal().map(std::path::Path::to_path_buf) else { return };

@@ -1,4 +1,4 @@
-//! Further plans after errors: what planners are told, in pairs of worlds, and what is asked again.
+//! Further plans after errors: what planners are told, in pairs of worlds, and which requests are repeated.
 //!
 //! Tools: `read(id)` gives untrusted data and `vault()` secret data; `known(id)` gives trusted, public data.
 //! `pay(to, n)` wants a trusted recipient, `n` may be untrusted up to 100. `note(text)` takes everything and
@@ -394,7 +394,7 @@ fn an_end_that_comes_from_outside_is_the_end() {
 }
 
 #[test]
-fn what_one_run_may_do_all_runs_together_may() {
+fn runs_together_have_the_limits_of_one() {
     // Counts of calls that untrusted data decides.
     let plan = "if 'x' in read('a'):\n    few()\nraise ValueError('x')";
     let world = World::default().with("read", json!(["x"]));
@@ -480,7 +480,7 @@ fn a_model_is_not_asked_the_same_again() {
 }
 
 #[test]
-fn what_was_read_before_a_call_that_writes_is_read_again() {
+fn reads_before_a_write_are_repeated() {
     let plan = "a = read('a')\nc = known('c')\npay('bob', 5)\nb = read('b')\nraise ValueError('x')";
     let seen = after_error(&[plan, "read('a')\nread('b')\nknown('c')\nprint(1)"], &World::default());
     // By its signature `known` does not depend on a payment: the channel of that is untrusted.

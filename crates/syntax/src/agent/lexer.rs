@@ -299,8 +299,8 @@ pub enum Part {
     Hole(u32, u32),
 }
 
-/// Resolves the escapes of a string token and, if `holes`, cuts it at its holes. `{{` and `}}` stand
-/// for braces in a string with holes.
+/// Resolves the escapes of a string token and, if `holes`, cuts it at its holes. `{{` and `}}` are
+/// braces in a string with holes.
 ///
 /// `start..end` is the token without the `f` of a template.
 pub fn parts(

@@ -24,7 +24,7 @@ pub const TOOL: &str = "C009";
 pub const STORE: &str = "C010";
 /// A name given twice.
 pub const DUPLICATE: &str = "C011";
-/// No such primitive, or not so many operands.
+/// Unknown primitive, or wrong number of operands.
 pub const PRIM: &str = "C012";
 /// A form that generated code must not contain.
 pub const GENERATED: &str = "C013";

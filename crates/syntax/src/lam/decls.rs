@@ -916,7 +916,7 @@ impl Parser<'_> {
             };
             self.report(d);
         }
-        // Something to go on with; the code is not finished after an error.
+        // A placeholder; the code is not finished after an error.
         let span = self.span(start);
         let (name, keys) = (Name::from("memory"), Vec::new());
         self.b.store(StoreDecl { name, keys, capacity: None, ttl: None, backend: None, span })

@@ -306,7 +306,7 @@ impl<'a> Parser<'a> {
         })
     }
 
-    /// Goes on with another text.
+    /// Continues with another text.
     fn go_on(&mut self, file: FileId, text: &'a str, from: usize) -> Result<(), Vec<Diagnostic>> {
         short_enough(file, text)?;
         let Lexed { tokens, strings, diagnostics } = lexer::lex_from(file, text, from);
@@ -610,7 +610,7 @@ impl<'a> Parser<'a> {
             if self.tok() == Tok::Close(bracket) {
                 break;
             }
-            // Go on with the next item, if there is one.
+            // Continue with the next item, if there is one.
             self.expected(match bracket {
                 Bracket::Round => "`)` or `,`",
                 Bracket::Square => "`]` or `,`",

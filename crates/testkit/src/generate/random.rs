@@ -262,7 +262,7 @@ fn counted_down(number: Ast, rng: &mut Rng, lattice: LatticeKind, style: &Style,
     node(Op::Let, [looped, node(Op::Let, [begin, call])])
 }
 
-/// Sometimes a test of what decides in programs of this style, below so many binders.
+/// Sometimes a test of what decides in programs of this style, below `inner` binders.
 fn decision(rng: &mut Rng, style: &Style, inner: u8) -> Option<Ast> {
     let deciding = style.deciding.min(style.given.len());
     if deciding == 0 || !rng.chance(40) {
@@ -906,7 +906,7 @@ fn test_of(variable: Ast, ty: &Ty) -> Ast {
     }
 }
 
-/// The same, of so many.
+/// The same below `by` more binders.
 pub(super) fn deeper(e: Ast, by: u8) -> Ast {
     fn go(e: Ast, by: u8, own: u8) -> Ast {
         let op = match e.op {

@@ -30,7 +30,7 @@ impl Script {
         Script { remembers: !program.is_parallel(), program: program.clone(), stores, now, answered: 0 }
     }
 
-    /// The same, with answers that depend on nothing but what is asked. Stores remember nevertheless.
+    /// The same, with answers that depend on nothing but the request. Stores remember nevertheless.
     #[must_use]
     pub fn forgetful(self) -> Script {
         Script { answered: u64::MAX, ..self }

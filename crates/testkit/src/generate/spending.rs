@@ -1,6 +1,6 @@
 //! Programs that do little but call: functions of functions, in records and lists, guarded, in loops with and
 //! without a bound, applied to each other. What a bound of calls can be wrong about is who applies what how
-//! often, which programs with every former seldom come to.
+//! often, which programs with every former seldom test.
 //!
 //! Entry point: [`spending`]. Invariant: what it makes is closed and, labels and errors of the world apart,
 //! well-typed.
@@ -48,7 +48,7 @@ enum Ty {
 }
 
 impl Ty {
-    /// Returns true if a guard comes to test a number: what holds functions is no data.
+    /// Returns true if a guard tests a number: what holds functions is no data.
     fn is_tested(&self) -> bool {
         match self {
             Ty::Num => true,

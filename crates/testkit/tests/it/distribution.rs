@@ -16,7 +16,7 @@ enum Program {
     X,
     Number(i64),
     Plus(Box<Program>, Box<Program>),
-    /// With so many out of twelve.
+    /// The first with this number of twelfths.
     Choose(u8, Box<Program>, Box<Program>),
     IfZero(Box<Program>, Box<Program>, Box<Program>),
     Bind(Box<Program>, Box<Program>),

@@ -269,7 +269,7 @@ fn copy(from: &Path, to: &Path, made: &BTreeSet<PathBuf>) {
 #[derive(Clone)]
 enum End {
     Passed,
-    /// After so many programs.
+    /// Noticed: after how many programs, or how else the run ended.
     Caught(String),
 }
 

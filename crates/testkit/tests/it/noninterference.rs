@@ -48,7 +48,7 @@ fn no_pair_leaks(usually: u64, pair: impl Fn(u64) -> Pair) {
         "{pairs} pairs, {watched} observers, {ended} saw both runs end, {models} models; {differ} pairs differ for one who sees \
          all"
     );
-    // It is worth something only if the secrets are used, and runs come to an end.
+    // The test is worth something only if the secrets are used, and runs end.
     assert!(differ > pairs / 4, "only {differ} of {pairs} pairs differ for one who sees all");
     assert!(ended > watched / 3, "only {ended} of {watched} observers saw both runs end");
 }

@@ -196,7 +196,7 @@ fn a_router_of_crewai_leads_to_the_label_that_its_method_gives() {
         asked(&[("wanted", "write"), ("good", "again"), ("good", "give_up")], vec![poem(), poem()]),
         2
     );
-    // Which label comes is up to code, so nothing bounds the circle.
+    // Code decides the label, so nothing bounds the cycle.
     assert_eq!(most(&flow), None);
 }
 

@@ -17,7 +17,7 @@ use tokio::sync::watch;
 const STEPS: usize = 10;
 const ANSWER: &str = "found";
 
-/// What the model does: so many calls of the tool `look`, then it waits if it is to, then it answers.
+/// The model's behavior: `calls` calls of the tool `look`, then it waits if it is to, then it answers.
 pub struct Plan {
     calls: usize,
     go: Option<watch::Sender<bool>>,
@@ -29,7 +29,7 @@ impl Plan {
         Arc::new(Plan { calls, go: waits.then(|| watch::Sender::new(false)), waiting: AtomicUsize::new(0) })
     }
 
-    /// Whether the model calls the tool, after so many results.
+    /// Returns true if the model calls the tool after `done` results.
     pub fn is_call(&self, done: usize) -> bool {
         done < self.calls
     }

@@ -123,7 +123,7 @@ impl Server {
         self.state.most_busy.load(Ordering::SeqCst)
     }
 
-    /// Waits until so many requests are being handled.
+    /// Waits until `n` requests are being handled.
     pub async fn until_busy(&self, n: usize) {
         while self.busy() != n {
             tokio::time::sleep(std::time::Duration::from_millis(2)).await;
