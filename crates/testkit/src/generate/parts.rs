@@ -86,6 +86,18 @@ fn items<D: Drawing>(
     (Data::list(all), deep)
 }
 
+/// The fields of a record while they are drawn.
+struct Fields<'a, L> {
+    rules: &'a PartRules<'a>,
+    fields: &'a [(Name, Type)],
+    /// Path of the record, and its label.
+    path: &'a str,
+    label: &'a L,
+    /// Fields that are waited for, so that a cycle of dependencies ends.
+    begun: Vec<Name>,
+    done: Vec<(Name, (Data, L))>,
+}
+
 /// A record. The fields that the label of another depends on are drawn before it.
 fn record<D: Drawing>(
     drawing: &mut D,
@@ -94,10 +106,12 @@ fn record<D: Drawing>(
     path: &str,
     label: D::Label,
 ) -> (Data, D::Label) {
-    let mut done: Vec<(Name, (Data, D::Label))> = Vec::new();
+    let mut all = Fields { rules, fields, path, label: &label, begun: Vec::new(), done: Vec::new() };
     for (name, _) in fields {
-        field(drawing, rules, fields, path, &label, name, &mut vec![name.clone()], &mut done);
+        all.begun = vec![name.clone()];
+        all.draw(drawing, name);
     }
+    let done = all.done;
     let mut deep = label;
     for (_, (_, inside)) in &done {
         deep = drawing.join(&deep, inside);
@@ -109,38 +123,30 @@ fn record<D: Drawing>(
     (Data::record(data), deep)
 }
 
-#[allow(clippy::too_many_arguments)]
-fn field<D: Drawing>(
-    drawing: &mut D,
-    rules: &PartRules<'_>,
-    fields: &[(Name, Type)],
-    path: &str,
-    label: &D::Label,
-    name: &Name,
-    begun: &mut Vec<Name>,
-    done: &mut Vec<(Name, (Data, D::Label))>,
-) {
-    if done.iter().any(|(n, _)| n == name) {
-        return;
-    }
-    let Some((_, ty)) = fields.iter().find(|(n, _)| n == name) else { return };
-    let rules_here = rules.field(name);
-    let named: Vec<Name> = rules_here.rule().map_or(Vec::new(), |rule| rule.fields(name).cloned().collect());
-    for on in &named {
-        if !begun.contains(on) {
-            begun.push(on.clone());
-            field(drawing, rules, fields, path, label, on, begun, done);
-            begun.pop();
+impl<L: Clone> Fields<'_, L> {
+    fn draw<D: Drawing<Label = L>>(&mut self, drawing: &mut D, name: &Name) {
+        if self.done.iter().any(|(n, _)| n == name) {
+            return;
         }
+        let Some((_, ty)) = self.fields.iter().find(|(n, _)| n == name) else { return };
+        let rules = self.rules.field(name);
+        let named: Vec<Name> = rules.rule().map_or(Vec::new(), |rule| rule.fields(name).cloned().collect());
+        for on in &named {
+            if !self.begun.contains(on) {
+                self.begun.push(on.clone());
+                self.draw(drawing, on);
+                self.begun.pop();
+            }
+        }
+        let beside: Vec<_> = named
+            .into_iter()
+            .map(|on| {
+                let found = self.done.iter().find(|(n, _)| *n == on).map(|(_, found)| found.clone());
+                (on, found)
+            })
+            .collect();
+        let at = drawing.label(self.label, &rules, Some(name), &beside);
+        let drawn = draw_parts(drawing, &rules, ty, &format!("{}.{name}", self.path), at);
+        self.done.push((name.clone(), drawn));
     }
-    let beside: Vec<_> = named
-        .into_iter()
-        .map(|on| {
-            let found = done.iter().find(|(n, _)| *n == on).map(|(_, found)| found.clone());
-            (on, found)
-        })
-        .collect();
-    let at = drawing.label(label, &rules_here, Some(name), &beside);
-    let drawn = draw_parts(drawing, &rules_here, ty, &format!("{path}.{name}"), at);
-    done.push((name.clone(), drawn));
 }
