@@ -306,7 +306,7 @@ impl SurfaceLowering<'_> {
         self.b.add(Term::Case { scrutinee: value, branches, default: None }, at)
     }
 
-    /// A statement with blocks. Each ends as `mode` says; the one that continues, with `rest` if there is any.
+    /// A statement with blocks. Each ends as `mode` says; the one that continues, with `rest` if any.
     pub(super) fn compound(&mut self, stmt: &Stmt, mode: &Mode, rest: Option<&Rest<'_>>) -> TermId {
         let pc = self.pc;
         let term = self.compound_inner(stmt, mode, rest);
