@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_message_is_told_apart() {
+    fn malformed_messages_are_told_apart() {
         for wrong in [
             json!([]),
             json!("x"),

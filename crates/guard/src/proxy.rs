@@ -35,7 +35,7 @@ const MAX_ARGUMENT_CHARS: usize = 400;
 const OWN: &str = "entail-guard-";
 /// Key of the guard's own question in a result that asks for input.
 const OWN_INPUT: &str = "entail_guard_approval";
-/// Names of tools that stand for methods begin so.
+/// Names of tools that represent methods begin so.
 const METHOD: &str = "mcp:";
 
 /// The user's approval of a server.
@@ -458,7 +458,7 @@ impl<T: Trust> Proxy<T> {
     fn admitted(&mut self, tool: &str, args: &Data) -> Decision {
         match self.session.admit(tool, args) {
             Some(allowed) => Decision::Allowed(allowed),
-            // Its arguments are none of its parameters, or the policy can't be used: the label of its result
+            // Its arguments are not its parameters, or the policy can't be used: the label of its result
             // is not known, and counts as that of a tool of which nothing is.
             None => {
                 let unknown = format!("{METHOD}unknown");

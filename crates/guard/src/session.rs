@@ -297,7 +297,7 @@ impl Session {
         self.decided(machine, start)
     }
 
-    /// Goes on with a turn until it needs something that is not known here.
+    /// Continues a turn until it needs something that is not known here.
     fn decided(&mut self, mut machine: Machine, start: Start) -> Decision {
         loop {
             match run(&mut machine) {

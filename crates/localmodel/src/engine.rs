@@ -544,7 +544,7 @@ impl Generation<'_, '_> {
         Ok((text, finish))
     }
 
-    /// The value to choose for `field`; None stands for the item of a list. Of equals the first.
+    /// The value to choose for `field`; None means the item of a list. Of equals the first.
     fn choose(&mut self, choices: &[Choice], field: Option<&str>) -> Result<usize, Error> {
         if let (Choosing::Channel, Some(field)) = (self.request.choosing, field)
             && let Some(best) = self.choose_by_channel(choices, field)?

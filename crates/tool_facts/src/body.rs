@@ -192,7 +192,7 @@ pub(crate) fn of_class(world: &mut World<'_>, class: ClassId) -> Option<ToolFact
     out
 }
 
-/// Places of a function's parameters, which are those of the unknown values that stand for the arguments.
+/// Places of a function's parameters, which are those of the unknown values that represent the arguments.
 fn parameters(world: &World<'_>, function: FunctionId) -> Vec<Span> {
     world.function(function).own_params().iter().map(|p| p.span).collect()
 }

@@ -156,7 +156,7 @@ fn an_approved_server_is_guarded_and_a_changed_tool_refused() {
 }
 
 #[test]
-fn what_is_not_approved_is_untrusted() {
+fn unapproved_tools_are_untrusted() {
     let dir = folder();
     let listed = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"}).to_string() + "\n";
     // The list has been answered before this call is decided: it is the guard that lists first.

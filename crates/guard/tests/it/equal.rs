@@ -48,7 +48,7 @@ fn agent(policy: &Policy) -> Code {
     code
 }
 
-/// The run of the program with the same model and world, until it ends or has had so many replies.
+/// The run of the program with the same model and world, until it ends or has had this number of replies.
 fn whole_run(
     policy: &Policy,
     says: &[Says],

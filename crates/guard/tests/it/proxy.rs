@@ -381,7 +381,7 @@ fn instructions_and_tasks_of_the_server() {
 }
 
 #[test]
-fn what_is_no_message_has_one_answer() {
+fn malformed_messages_have_one_answer() {
     let mut proxy = listed();
     for wrong in [
         "",

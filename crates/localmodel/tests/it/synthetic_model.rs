@@ -182,7 +182,7 @@ fn the_instructions_of_several_agents_are_kept() {
 
 /// What is kept of earlier requests is bounded, and forgetting changes no answer.
 #[test]
-fn what_is_forgotten_changes_no_answer() {
+fn forgotten_tokens_change_no_answer() {
     let mut model = load(1);
     let asked = |i: usize| request(&format!("{i}").repeat(400), Some(json!({"enum": ["a", "b", "c"]})), 3);
     let first: Vec<String> = (0..8).map(|i| ask(&mut model, &asked(i)).text).collect();
