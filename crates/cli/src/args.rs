@@ -1040,6 +1040,8 @@ mod tests {
     /// Arguments that each command accepts besides its format.
     const COMMANDS: &[&[&str]] = &[
         &["approve", "19aa"],
+        #[cfg(feature = "frameworks")]
+        &["audit", "."],
         &["check", "p.agent"],
         &["compile", "p.agent"],
         #[cfg(feature = "frameworks")]
@@ -1073,6 +1075,7 @@ mod tests {
 
     fn formats_of(command: &str) -> &'static [Format] {
         match command {
+            "audit" => &[Text, Json, Sarif, Github, Markdown, Mermaid, Dot, Svg],
             "compile" => &[Text, Json, Lam, Mermaid, Dot, Svg],
             "lint" => &[Text, Json, Sarif, Github, Markdown],
             "test" => &[Text, Json, Junit],
