@@ -323,6 +323,9 @@ impl Checker<'_> {
         let d = match self.env.get(name) {
             Some(Entry::Bound(b)) => {
                 let ty = b.whole.as_ref().filter(|_| self.wide).unwrap_or(&b.ty).clone();
+                if b.whole.is_some() && !self.wide {
+                    self.facts.narrowed.insert(span, ty.clone());
+                }
                 let id = b.id;
                 self.reads.insert(id, span);
                 return ty;
@@ -384,7 +387,7 @@ impl Checker<'_> {
                 if let Some((_, t)) = fields.iter().find(|(n, _)| **n == *name.text) {
                     if matches!(t, Type::Option(_)) {
                         self.facts.optional_fields.insert(e.span);
-                        return self.shown_of(e).unwrap_or_else(|| t.clone());
+                        return self.narrowed(e).unwrap_or_else(|| t.clone());
                     }
                     return t.clone();
                 }

@@ -45,6 +45,9 @@ pub(super) struct Facts {
     /// Arguments and results of `fn`s, and fields of cases, whose type only the run shows, with the type that
     /// they must have.
     pub(super) unsure: HashMap<Span, Type>,
+    /// Uses of variables and fields that a condition has shown not to be null, with the type inside. The term
+    /// says it, since the types of the core follow only conditions on variables.
+    pub(super) narrowed: HashMap<Span, Type>,
     /// The names in expressions that are cases of sum types.
     pub(super) cases: HashSet<Span>,
 }

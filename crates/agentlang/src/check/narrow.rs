@@ -178,6 +178,13 @@ impl Checker<'_> {
         }
     }
 
+    /// [`shown_of`](Self::shown_of), noted for the term.
+    pub(super) fn narrowed(&mut self, e: &Expr) -> Option<Type> {
+        let ty = self.shown_of(e)?;
+        self.facts.narrowed.insert(e.span, ty.clone());
+        Some(ty)
+    }
+
     /// The type of an expression that must be an option. What conditions have shown of it is not looked at,
     /// so that it may be asked again.
     pub(super) fn whole(&mut self, e: &Expr) -> Type {
@@ -238,8 +245,12 @@ impl Checker<'_> {
         };
         match self.field(e, base, ty, name) {
             found @ (Type::Option(_) | Type::Dyn) => found,
-            found if absent => self.shown_of(e).unwrap_or_else(|| Type::option(found)),
-            found => found,
+            found if absent => self.narrowed(e).unwrap_or_else(|| Type::option(found)),
+            // The term has a case for null, which is not reached.
+            found => {
+                self.facts.narrowed.insert(e.span, found.clone());
+                found
+            }
         }
     }
 }

@@ -334,7 +334,18 @@ impl SurfaceLowering<'_> {
     }
 
     pub(super) fn expr(&mut self, e: &Expr) -> TermId {
-        stacker::maybe_grow(64 << 10, 1 << 20, || self.expr_inner(e))
+        let value = stacker::maybe_grow(64 << 10, 1 << 20, || self.expr_inner(e));
+        let what = match &e.kind {
+            ExprKind::Var(name) => format!("`{name}`"),
+            ExprKind::Field(_, name) | ExprKind::OptionalField(_, name) => {
+                format!("the field `{}`", name.text)
+            }
+            _ => return value,
+        };
+        match self.c.facts.narrowed.get(&e.span) {
+            Some(ty) => self.b.add(Term::Check(what.into(), ty.clone(), value), e.span),
+            None => value,
+        }
     }
 
     pub(super) fn expr_inner(&mut self, e: &Expr) -> TermId {
