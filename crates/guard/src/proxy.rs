@@ -398,9 +398,14 @@ impl<T: Trust> Proxy<T> {
     }
 
     /// Decides about a message that tells a server something, by its method.
-    fn tells(&mut self, method: &str, params: &Value, out: &mut Vec<Action>) -> Result<Allowed, Refused> {
+    fn tells(
+        &mut self,
+        method: &str,
+        params: &Value,
+        out: &mut Vec<Action>,
+    ) -> Result<Allowed, Box<Refused>> {
         let Some(tool) = self.method(method) else {
-            return Err(self.session.refuse(method, "too many methods are in use"));
+            return Err(self.session.refuse(method, "too many methods are in use").into());
         };
         let args = Data::from_json(params).unwrap_or(Data::Null);
         // No method asks or reads: it has no set, and approval of one is a refusal.
@@ -408,18 +413,18 @@ impl<T: Trust> Proxy<T> {
             Decision::Allowed(allowed) => Ok(allowed),
             Decision::Refused(refused) => {
                 out.push(Action::Note(Note::Refused(refused.clone())));
-                Err(refused)
+                Err(refused.into())
             }
             Decision::Asks(question) => match self.session.unattended(question) {
                 Decision::Refused(refused) => {
                     out.push(Action::Note(Note::Refused(refused.clone())));
-                    Err(refused)
+                    Err(refused.into())
                 }
-                _ => Err(self.session.refuse(&tool, "a message of the protocol can't be asked about")),
+                _ => Err(self.session.refuse(&tool, "a message of the protocol can't be asked about").into()),
             },
             Decision::Reads(read) => match self.session.read(read, Err("not now".into()), None) {
                 Decision::Allowed(allowed) => Ok(allowed),
-                _ => Err(self.session.refuse(&tool, "a message of the protocol has no sets")),
+                _ => Err(self.session.refuse(&tool, "a message of the protocol has no sets").into()),
             },
         }
     }

@@ -6,7 +6,7 @@ use crate::decide::{
 use crate::program::{Programs, ToolSpec};
 use core_ir::{Code, Data, Label, LabelSpec, Lattice, Name, Stated};
 use diagnostics::{Diagnostic, FileId, Span, clip};
-use machine::{Call, Config, ErrorCode, Failure, Machine, Output, Part, Refusal, Response};
+use machine::{Call, CallCount, Config, ErrorCode, Failure, Machine, Output, Part, Refusal, Response};
 use policy::Policy;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -184,7 +184,7 @@ impl Session {
         }
         match self.shown(&tool) {
             Ok(()) => Outcome::Delivered,
-            Err(refused) => Outcome::Withheld(refused),
+            Err(refused) => Outcome::Withheld(*refused),
         }
     }
 
@@ -301,6 +301,10 @@ impl Session {
     fn decided(&mut self, mut machine: Machine, start: Start) -> Decision {
         loop {
             match run(&mut machine) {
+                // The calls so far are those of the session, not of an earlier attempt: none is repeated.
+                Output::Request(id, request) if request.counts == CallCount::Repeated => {
+                    machine.no_further(id);
+                }
                 Output::Request(id, request) => match request.call {
                     Call::Tool { tool: set, .. } if machine.is_for_set(id) => {
                         if self.sets.contains_key(&set.name) {
@@ -359,7 +363,7 @@ impl Session {
                 self.config = None;
                 Decision::Allowed(Allowed { turn })
             }
-            Err(refused) => Decision::Refused(refused),
+            Err(refused) => Decision::Refused(*refused),
         }
     }
 
@@ -369,11 +373,11 @@ impl Session {
     }
 
     /// Refuses a conversation that the model may not be shown: the rule of `recv`.
-    fn shown(&mut self, tool: &Name) -> Result<(), Refused> {
+    fn shown(&mut self, tool: &Name) -> Result<(), Box<Refused>> {
         if self.everything_is_shown() { Ok(()) } else { self.shown_at(self.label, tool) }
     }
 
-    fn shown_at(&mut self, label: Label, tool: &Name) -> Result<(), Refused> {
+    fn shown_at(&mut self, label: Label, tool: &Name) -> Result<(), Box<Refused>> {
         let Ok(programs) = &self.programs else { return Ok(()) };
         let code = programs.shown.clone();
         let config = self.config();
@@ -381,7 +385,7 @@ impl Session {
             Config { input: LabelSpec::Exact(self.lattice.data_of(label)), ..Config::clone(&config) };
         let mut machine = Machine::new(code, Some(Data::Null), config);
         match run(&mut machine) {
-            Output::Done(Err(failure)) => Err(self.failed(&machine, tool.clone(), &failure)),
+            Output::Done(Err(failure)) => Err(self.failed(&machine, tool.clone(), &failure).into()),
             _ => Ok(()),
         }
     }
