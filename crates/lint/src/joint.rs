@@ -181,7 +181,7 @@ impl ProjectCode {
     /// let yaml = "writer:\n  role: r\n  goal: g\n  backstory: b\n  llm: m\n  tools: [search]\n";
     /// let code = "from crewai import Agent\nimport yaml\n\
     ///             c = yaml.safe_load(open('agents.yaml'))\na = Agent(config=c['writer'], max_iter=5)\n";
-    /// let (yaml, config) = (yaml.as_bytes(), Config::default());
+    /// let (yaml, config) = (yaml.as_bytes(), Config { most_default_rounds: 0, ..Config::default() });
     /// let linted = lint_bytes(frontends::recognize, "agents.yaml", FileId(0), yaml, &config);
     /// let Outcome::Checked { mut findings, .. } = linted.outcome else { unreachable!() };
     /// assert_eq!((findings[0].code, findings[0].level), ("L017", Level::Warn));
@@ -427,7 +427,8 @@ mod tests {
         yaml: &str,
         name: &str,
     ) -> Vec<(&'static str, Level, String)> {
-        let report = lint_bytes(frontends::recognize, name, FileId(0), yaml.as_bytes(), &Config::default());
+        let config = Config { level: Level::Info, most_default_rounds: 0, ..Config::default() };
+        let report = lint_bytes(frontends::recognize, name, FileId(0), yaml.as_bytes(), &config);
         let Outcome::Checked { mut findings, .. } = report.outcome else { panic!("not checked") };
         let files = |all: &[(&str, &str)]| -> Vec<(String, Arc<str>)> {
             all.iter().map(|(p, t)| (p.to_string(), Arc::from(*t))).collect()

@@ -2,6 +2,6 @@
 
 #![allow(clippy::disallowed_methods, reason = "tests read fixtures and the environment")]
 
-mod bodies;
 mod fixtures;
+mod helpers;
 mod inject;
