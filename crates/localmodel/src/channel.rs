@@ -36,7 +36,7 @@ pub(crate) struct Choice {
     pub(crate) description: Option<String>,
 }
 
-/// What a task is applied to.
+/// Input of a task.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Input<'r> {
     /// Word for it, such as `ticket`.

@@ -38,10 +38,10 @@ pub struct Options {
 /// How a value of an enum or a boolean is chosen.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum Choosing {
-    /// By the noisy channel: the string is chosen under which the input is likeliest. The input is what stands
-    /// behind the first blank line of the only user message, or all of it. Values may have descriptions, in a
-    /// list `enumDescriptions` beside `enum`. Where this says nothing, as of booleans, in the items of a list or
-    /// after earlier answers, or where there are more than 16 values, they are chosen as with
+    /// By the noisy channel: the string is chosen under which the input is likeliest. The input is the text
+    /// behind the first blank line of the only user message, or all of it. Values may have descriptions, in
+    /// a list `enumDescriptions` beside `enum`. Where this says nothing, as of booleans, in the items of a
+    /// list or after earlier answers, or where there are more than 16 values, they are chosen as with
     /// [`Choosing::Label`].
     #[default]
     Channel,

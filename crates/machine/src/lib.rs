@@ -1030,8 +1030,9 @@ impl Machine {
         }
     }
 
-    /// Takes back that a call counts: an earlier run, whose calls count already, made it ([`CallCount::More`]).
-    /// That it is one of those must depend on nothing but data and requests whose labels flow to the channel.
+    /// Takes back that a call counts: an earlier run, whose calls count already, made it
+    /// ([`CallCount::More`]). That it is one of those must depend on nothing but data and requests whose
+    /// labels flow to the channel.
     pub fn made_earlier(&mut self, request: &Request) {
         let Call::Tool { tool, .. } = &request.call else { return };
         if request.counts != CallCount::More {

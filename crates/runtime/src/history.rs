@@ -2,8 +2,8 @@
 //!
 //! Entry point: [`History`], for [`Handlers::history`](crate::Handlers). A plan that ends with an error may
 //! be followed by another plan for the same request. The next run then begins with the answers of those
-//! before: a call of a tool with equal arguments gets the recorded answer, and is not made again. A model that
-//! is asked the same is not asked again.
+//! before: a call of a tool with equal arguments gets the recorded answer, and is not made again. An equal
+//! request to a model is not sent again.
 //!
 //! A recorded answer is reused for a request if
 //! - the tool, the arguments and, for a question to a person, the labels are the same; for a model the
@@ -66,7 +66,7 @@ pub(crate) struct RequestLabels {
     pub(crate) inputs: Data,
 }
 
-/// What is asked: the same of two requests with the same answer.
+/// Subject of a request: equal for two requests with the same answer.
 #[derive(Debug)]
 enum Subject {
     Tool {
@@ -120,12 +120,10 @@ impl Subject {
             (Subject::Tool { tool, args, question }, Asked::Tool(other, given, asked)) => {
                 tool.name == other.name && args == given && question.as_deref() == *asked
             }
-            (Subject::Model { messages, params, tools, attempt }, Asked::Model(call)) => match call {
-                Call::Model { messages: m, params: p, tools: t, attempt: n } => {
-                    messages == m && params == p && tools == t && attempt == n
-                }
-                _ => false,
-            },
+            (
+                Subject::Model { messages, params, tools, attempt },
+                Asked::Model(Call::Model { messages: m, params: p, tools: t, attempt: n }),
+            ) => messages == m && params == p && tools == t && attempt == n,
             _ => false,
         }
     }
@@ -327,7 +325,7 @@ impl History {
     }
 }
 
-/// What is asked of whom.
+/// A request, by the party that answers it.
 enum Asked<'a> {
     /// A tool, its arguments, and what an approver is shown where one is asked.
     Tool(&'a ToolDecl, &'a [(Name, Data)], Option<&'a [Data]>),

@@ -47,8 +47,8 @@ impl Schema {
         Schema::write(ty, false)
     }
 
-    /// [`Schema::of`] with the name of an enumeration as `title`, and the descriptions of its values in a list
-    /// `enumDescriptions` beside `enum`, in the same order, instead of one text.
+    /// [`Schema::of`] with the name of an enumeration as `title`, and the descriptions of its values in a
+    /// list `enumDescriptions` beside `enum`, in the same order, instead of one text.
     pub(crate) fn described_by_value(ty: &Type) -> Option<Schema> {
         Schema::write(ty, true)
     }

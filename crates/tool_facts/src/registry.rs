@@ -227,9 +227,7 @@ pub fn server(name: &str, words: &[&str]) -> Option<&'static Server> {
     let bare = short.strip_suffix("-mcp").unwrap_or(short).to_string();
     by_word.or_else(|| {
         let named = |n: &str| servers.iter().find(|s| plain(&s.name) == n);
-        named(&own)
-            .or_else(|| named(&bare))
-            .or_else(|| servers.iter().find(|s| s.matches.iter().any(|m| *m == own)))
+        named(&own).or_else(|| named(&bare)).or_else(|| servers.iter().find(|s| s.matches.contains(&own)))
     })
 }
 

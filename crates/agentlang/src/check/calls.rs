@@ -21,7 +21,7 @@ pub(crate) fn usage(s: &Signature) -> String {
     format!("it is `{}({}) -> {}`", s.name.text, params.join(", "), show(&s.result))
 }
 
-/// Returns true if a call may give so many arguments by position.
+/// Returns true if a call may give `given` arguments by position.
 pub(super) fn takes(s: &Signature, given: usize) -> bool {
     given <= s.params.len() && s.params.iter().skip(given).all(|p| p.default.is_some())
 }

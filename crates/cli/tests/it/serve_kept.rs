@@ -107,8 +107,8 @@ fn limits_of_a_day_outlive_the_server() {
     assert!(said.contains("without `--journal`, daily limits start over"), "{said}");
 }
 
-/// A plan that waits in a tool and then for an approver, after one that ended with an error. The servers after
-/// the first one have a planner that writes nothing of use, so it must not be asked again.
+/// A plan that waits in a tool and then for an approver, after one that ended with an error. The servers
+/// after the first one have a planner that writes nothing of use, so it must not be asked again.
 #[test]
 fn a_plan_goes_on_where_it_was_when_its_server_was_killed() {
     let dir = folder();
@@ -161,7 +161,8 @@ tool wait() -> String reads untrusted { exec "sh" "-c" "echo w >> waits; test -e
     let outcome = &done["outcome"];
     assert_eq!(outcome["result"], "Due 98 done", "{done}");
     assert_eq!(outcome["replans"][0]["code"], "ValueError", "{done}");
-    // Each call was made once, but the one that was interrupted; the second plan was given what the first read.
+    // Each call was made once, but the one that was interrupted; the second plan was given the results of
+    // the first.
     let calls = ["ledger", "reads", "waits", "signed"].map(count);
     assert_eq!(calls, [1, 1, 2, 1]);
     // Both plans are the run's.
@@ -178,7 +179,7 @@ tool wait() -> String reads untrusted { exec "sh" "-c" "echo w >> waits; test -e
 }
 
 /// Begins a plan that waits, kills its server, and lets the next one have another policy. Gives the number of
-/// calls that were made, and whether the server says that it doesn't go on with the run.
+/// calls that were made, and whether the server says that it doesn't resume the run.
 fn server_warns_of_another_plan(dir: &Path, tools: &str) -> (usize, bool) {
     std::fs::remove_file(dir.join("go")).unwrap();
     std::fs::remove_file(dir.join("waits")).unwrap();

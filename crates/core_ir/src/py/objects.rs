@@ -105,7 +105,7 @@ fn former(ty: &Data) -> (&str, &[Data]) {
     }
 }
 
-/// What a truth value is where a number is stated.
+/// Meaning of a truth value where a number is stated.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Truth {
     /// An integer, as everywhere in Python.

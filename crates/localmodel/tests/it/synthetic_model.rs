@@ -180,7 +180,7 @@ fn the_instructions_of_several_agents_are_kept() {
     }
 }
 
-/// What is kept of earlier requests is bounded, and forgetting changes no answer.
+/// The tokens that are kept of earlier requests are bounded, and forgetting changes no answer.
 #[test]
 fn forgotten_tokens_change_no_answer() {
     let mut model = load(1);

@@ -338,8 +338,8 @@ fn c13_asked_by_secret_set_leaks() {
     assert_eq!(one.end.as_deref(), Some("[\"U\"]:false"));
 }
 
-/// Whether a form looks at a code that only completes a call depends on the label of the code. The answer
-/// must not tell, by the label of the request, which is secret here.
+/// A form looks at a code that only completes a call, or not: that depends on the label of the code. The
+/// answer must not tell, by the label of the request, which is secret here.
 #[test]
 fn c14_told_of_code_leaks() {
     let text = "tool order(id: Str, code: Str @ [\"U\", \"S\"]) -> Str @ [] write completes [\"code\"] plain {code: \"no-links\"}\n\

@@ -152,8 +152,8 @@ impl Observer {
         self.lattice.flows(l, self.label)
     }
 
-    /// The requests on channels that the observer sees, in their order or, with the branches of a run that has
-    /// several, in the order of each.
+    /// The requests on channels that the observer sees, in their order or, with the branches of a run that
+    /// has several, in the order of each.
     fn trace(&mut self, outcome: &Outcome, strands: Option<&[u64]>) -> BTreeMap<u64, Vec<String>> {
         let mut seen: BTreeMap<u64, Vec<String>> = BTreeMap::new();
         for (i, request) in outcome.requests.iter().enumerate() {
@@ -333,9 +333,9 @@ fn on_two_secrets(text: &str) -> [(Outcome, Named); 2] {
     })
 }
 
-/// A branch that computes on a secret takes some steps longer to its request, while another ends the run with
-/// an error that the observer sees. So its request is in one of the traces alone: the calculus says that this is
-/// a matter of time. An error that waits for the other branches excepts nothing.
+/// A branch that computes on a secret takes some steps longer to its request, while another ends the run
+/// with an error that the observer sees. So its request is in one of the traces alone: the calculus says
+/// that this is a matter of time. An error that waits for the other branches excepts nothing.
 #[test]
 fn an_error_that_ends_branches_at_once_excepts_what_the_others_asked_by_then() {
     let text = |failing: &str| {
@@ -364,8 +364,8 @@ fn an_error_that_ends_branches_at_once_excepts_what_the_others_asked_by_then() {
     nothing_shows(&runs, true, &untrusted).expect("the same requests");
 }
 
-/// What a branch asks before an error cuts it off may be less, and nothing else: a secret that decides which
-/// request is made is found.
+/// A branch may make fewer requests before an error cuts it off, and nothing else: a secret that decides
+/// which request is made is found.
 #[test]
 fn a_branch_that_is_cut_off_tells_no_secret_by_what_it_asks() {
     let text = |branch: &str, failing: &str| {

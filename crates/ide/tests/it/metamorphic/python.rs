@@ -39,6 +39,11 @@ const KNOWN: &[(&str, &str, &str)] = &[
         "worst_case/autogen/code_executor/",
         "S003 looks for executors by the names as they are written",
     ),
+    (
+        "aliases",
+        "audit/cases/v09_surfer_and_executor/",
+        "S003 looks for executors by the names as they are written",
+    ),
     ("aliases", "fixtures/L017/model_class_info.py", "a model that makes its own replies is found by name"),
 ];
 
