@@ -49,6 +49,7 @@ impl Schema {
 
     /// [`Schema::of`] with the name of an enumeration as `title`, and the descriptions of its values in a
     /// list `enumDescriptions` beside `enum`, in the same order, instead of one text.
+    #[cfg(feature = "local")]
     pub(crate) fn described_by_value(ty: &Type) -> Option<Schema> {
         Schema::write(ty, true)
     }
