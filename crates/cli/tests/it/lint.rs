@@ -1,22 +1,15 @@
 //! `entail lint` as projects live with it: reports, settings, suppressions, baselines, repairs.
 
+use crate::program;
 use serde_json::Value;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 /// Warns L004b (at the tools) and gives the rest of the rules nothing to say.
 const AGENT: &str = "agentId: a\ntype: react\nmodel: m\nsystemPrompt: p\nreact: {maxSteps: 5}\nmcp:\n  localTools: [search]\n";
 
 fn lint(dir: &Path, args: &[&str]) -> (i32, String, String) {
-    let out = Command::new(env!("CARGO_BIN_EXE_entail"))
-        .arg("lint")
-        .args(args)
-        .current_dir(dir)
-        .stdin(Stdio::null())
-        .output()
-        .unwrap();
-    let text = |b: Vec<u8>| String::from_utf8(b).unwrap();
-    (out.status.code().unwrap_or(-1), text(out.stdout), text(out.stderr))
+    program::ran(&mut program::entail(dir, &[&["lint"], args].concat()))
 }
 
 fn codes(dir: &Path, args: &[&str]) -> Vec<String> {

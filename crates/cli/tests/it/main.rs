@@ -15,6 +15,7 @@ mod plan_bad_input;
 mod plan_consents;
 mod plan_worlds;
 mod preflight;
+mod program;
 mod providers;
 mod python;
 mod python_tools;

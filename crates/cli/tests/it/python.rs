@@ -1,7 +1,7 @@
 //! Agents that Python builds, on the command line: modules and folders as arguments.
 
+use crate::program;
 use std::path::Path;
-use std::process::{Command, Stdio};
 
 const HELPERS: &str = "from agents import Agent\n\n\
     clerk = Agent(name=\"clerk\", instructions=\"You know the prices.\", model=\"m\")\n";
@@ -27,15 +27,7 @@ fn project() -> tempfile::TempDir {
 
 /// Status, standard output, standard error.
 fn entail(dir: &Path, args: &[&str]) -> (i32, String, String) {
-    let out = Command::new(env!("CARGO_BIN_EXE_entail"))
-        .args(args)
-        .current_dir(dir)
-        .env("XDG_CACHE_HOME", dir.join("cache"))
-        .stdin(Stdio::null())
-        .output()
-        .unwrap();
-    let text = |b: Vec<u8>| String::from_utf8(b).unwrap();
-    (out.status.code().unwrap_or(-1), text(out.stdout), text(out.stderr))
+    program::ran(program::entail(dir, args).env("XDG_CACHE_HOME", dir.join("cache")))
 }
 
 #[test]

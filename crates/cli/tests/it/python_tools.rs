@@ -2,8 +2,9 @@
 //! the shapes of the real ones; `scripts/python` calls tools of the real ones.
 #![cfg(unix)]
 
+use crate::program;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 /// Tools of each kind.
 const TOOLS: &str = r#"
@@ -115,20 +116,15 @@ fn write(dir: &Path, name: &str, text: &str) {
 
 /// Status, standard output, standard error.
 fn entail(dir: &Path, args: &[&str]) -> (i32, String, String) {
-    let out = Command::new(env!("CARGO_BIN_EXE_entail"))
-        .args(args)
-        .current_dir(dir)
+    let mut command = program::entail(dir, args);
+    command
         .env("XDG_CACHE_HOME", dir.join("cache"))
         .env("PYTHONDONTWRITEBYTECODE", "1")
         .env("PLAIN", "plain")
         .env("SOME_TOKEN", "some")
         .env("OTHER_TOKEN", "other")
-        .env_remove("VIRTUAL_ENV")
-        .stdin(Stdio::null())
-        .output()
-        .unwrap();
-    let text = |b: Vec<u8>| String::from_utf8(b).unwrap();
-    (out.status.code().unwrap_or(-1), text(out.stdout), text(out.stderr))
+        .env_remove("VIRTUAL_ENV");
+    program::ran(&mut command)
 }
 
 /// Calls the tool `t` once with the text `ab`.

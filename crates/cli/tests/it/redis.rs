@@ -6,20 +6,18 @@
 #[allow(dead_code)]
 mod server;
 
+use crate::program;
 use server::RedisServer;
 use std::path::Path;
-use std::process::{Command, Stdio};
 
 /// Exit status, what it prints, what it says besides.
 fn entail(dir: &Path, url: Option<&str>, args: &[&str]) -> (i32, String, String) {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_entail"));
+    let mut command = program::entail(dir, args);
     for name in ["OPENAI_API_KEY", "OPENAI_BASE_URL", "ENTAIL_API_KEY", "ENTAIL_MODEL", "REDIS_URL"] {
         command.env_remove(name);
     }
     command.envs(url.map(|url| ("REDIS_URL", url)));
-    let out = command.args(args).current_dir(dir).stdin(Stdio::null()).output().unwrap();
-    let text = |bytes| String::from_utf8(bytes).unwrap();
-    (out.status.code().unwrap_or(-1), text(out.stdout), text(out.stderr))
+    program::ran(&mut command)
 }
 
 const COUNT: &str = "mem (let n = recall n in let _ = remember n ((if is_null n then 0 else n) + 1) in recall n)\n  \
