@@ -176,7 +176,7 @@ mod tests {
         assert_eq!(read(json!({"content": [text("no")], "isError": true}), false), (Err("no".into()), false));
     }
 
-    /// What the structure does not say has none of the labels that its parts have.
+    /// Labels of parts do not cover content outside of the structure.
     #[test]
     fn a_text_beside_the_structure_is_noticed() {
         let more =

@@ -5,7 +5,7 @@
 //! text into the conversation or out of it are looked at. It is a machine without input and output: messages
 //! go in, [`Action`]s come out.
 //!
-//! What a message adds to the conversation, or tells a server, is decided as if it were a call of a tool that
+//! A message that adds to the conversation, or tells a server something, is decided as a call of a tool that
 //! only reads, with the name `mcp:` and the method: a policy can say otherwise under
 //! `[tools."mcp:resources/read"]`.
 
@@ -188,6 +188,16 @@ enum Own {
     Set(SetRead, Value),
 }
 
+impl Own {
+    /// The call of the client that waits for it.
+    fn call(&self) -> Option<&Value> {
+        match self {
+            Own::Approval(_, call) | Own::Set(_, call) => Some(call),
+            Own::Tools(_) => None,
+        }
+    }
+}
+
 /// The guard of one server in one session.
 pub struct Proxy<T> {
     session: Session,
@@ -323,13 +333,10 @@ impl<T: Trust> Proxy<T> {
         let why = format!("the server is gone: {how}");
         let mut ids: Vec<String> = self.client.drain().map(|(id, _)| id).collect();
         ids.sort();
-        for own in std::mem::take(&mut self.own).into_values() {
-            match own {
-                Own::Approval(_, request) | Own::Set(_, request) => ids.push(msg::key(&request["id"])),
-                Own::Tools(_) => {}
-            }
-        }
-        ids.extend(self.held.drain(..).map(|request| msg::key(&request["id"])));
+        let own = std::mem::take(&mut self.own);
+        let held = std::mem::take(&mut self.held);
+        let calls = own.values().filter_map(Own::call).chain(&held);
+        ids.extend(calls.map(|call| msg::key(&call["id"])));
         let answer = |id: String| {
             // INVARIANT: keys are the text of JSON values.
             let id = serde_json::from_str(&id).unwrap_or(Value::Null);
@@ -355,13 +362,8 @@ impl<T: Trust> Proxy<T> {
     }
 
     fn is_under_way(&self, id: &Value) -> bool {
-        let is_held = |request: &Value| request["id"] == *id;
-        self.client.contains_key(&msg::key(id))
-            || self.held.iter().any(is_held)
-            || self.own.values().any(|own| match own {
-                Own::Approval(_, request) | Own::Set(_, request) => is_held(request),
-                Own::Tools(_) => false,
-            })
+        let mut waiting = self.held.iter().chain(self.own.values().filter_map(Own::call));
+        self.client.contains_key(&msg::key(id)) || waiting.any(|call| call["id"] == *id)
     }
 
     fn request(&mut self, id: &Value, method: &str, message: Value, out: &mut Vec<Action>) {
@@ -515,7 +517,7 @@ impl<T: Trust> Proxy<T> {
         // Answers of the client's model that go along, in the revision without a handshake.
         let inputs = &message["params"]["inputResponses"];
         if !inputs.is_null()
-            && let Err(refused) = self.tells("sampling/createMessage", &inputs.clone(), out)
+            && let Err(refused) = self.tells("sampling/createMessage", inputs, out)
         {
             return self.reply_refused(&message, &refused, out);
         }
@@ -544,7 +546,7 @@ impl<T: Trust> Proxy<T> {
     /// Sends a request of the guard's own.
     fn ask(&mut self, own: Own, method: &str, params: Value, out: &mut Vec<Action>) {
         self.next_own += 1;
-        let request = msg::request(&format!("{OWN}{}", self.next_own), method, params);
+        let request = msg::request(&own_id(self.next_own), method, params);
         out.push(match own {
             Own::Approval(..) => Action::ToClient(request),
             Own::Tools(_) | Own::Set(..) => Action::ToServer(request),
@@ -563,7 +565,7 @@ impl<T: Trust> Proxy<T> {
         let is_stateless = msg::is_stateless(&message);
         if is_stateless && msg::elicits(msg::capabilities(&message)) {
             self.next_own += 1;
-            let state = format!("{OWN}{}", self.next_own);
+            let state = own_id(self.next_own);
             let result = json!({"resultType": "input_required", "requestState": state,
                 "inputRequests": {OWN_INPUT: {"method": "elicitation/create", "params": form}}});
             let answer = json!({"jsonrpc": "2.0", "id": message["id"], "result": result});
@@ -630,13 +632,10 @@ impl<T: Trust> Proxy<T> {
                 self.held.remove(at);
                 return;
             }
-            let own = self.own.iter().find(|(_, own)| match own {
-                Own::Approval(_, request) | Own::Set(_, request) => request["id"] == id,
-                Own::Tools(_) => false,
-            });
+            let own = self.own.iter().find(|(_, own)| own.call().is_some_and(|call| call["id"] == id));
             if let Some(number) = own.map(|(number, _)| *number) {
                 let canceled = json!({"jsonrpc": "2.0", "method": method,
-                    "params": {"requestId": format!("{OWN}{number}"), "reason": "the call was canceled"}});
+                    "params": {"requestId": own_id(number), "reason": "the call was canceled"}});
                 match self.own.remove(&number) {
                     Some(Own::Approval(..)) => out.push(Action::ToClient(canceled)),
                     _ => out.push(Action::ToServer(canceled)),
@@ -650,7 +649,7 @@ impl<T: Trust> Proxy<T> {
         } else if !matches!(
             method,
             "notifications/initialized" | "notifications/progress" | "notifications/roots/list_changed"
-        ) && self.tells(method, &message["params"].clone(), out).is_err()
+        ) && self.tells(method, &message["params"], out).is_err()
         {
             return;
         }
@@ -676,14 +675,12 @@ impl<T: Trust> Proxy<T> {
                 why: format!("it answers the request {}, which is not open", clip(&id.to_string())),
             })),
             Some(Asked::Quiet) => out.push(Action::ToServer(message)),
-            Some(Asked::Checked(method)) => {
-                match self.tells(&method, &message.get("result").cloned().unwrap_or(Value::Null), out) {
-                    Ok(_) => out.push(Action::ToServer(message)),
-                    Err(refused) => {
-                        out.push(Action::ToServer(msg::error(id, REFUSED, &refused.message)));
-                    }
+            Some(Asked::Checked(method)) => match self.tells(&method, &message["result"], out) {
+                Ok(_) => out.push(Action::ToServer(message)),
+                Err(refused) => {
+                    out.push(Action::ToServer(msg::error(id, REFUSED, &refused.message)));
                 }
-            }
+            },
         }
     }
 
@@ -766,17 +763,21 @@ impl<T: Trust> Proxy<T> {
         }
     }
 
-    /// The label that a result states, and whether its parts have their labels.
+    /// The label that a result states of itself.
+    fn stated(&self, result: &Value) -> Option<Stated> {
+        Some(self.trust.stated(result["_meta"].get("ifc")?))
+    }
+
+    /// The data of a result, and the label that it states. A failure has the labels of all parts.
     fn read(&self, tool: &str, result: &Value) -> (Result<Data, String>, Option<Stated>) {
         let read = msg::read_result(result, self.wrapped.get(tool).copied().unwrap_or(false));
-        let stated = result["_meta"].get("ifc").map(|ifc| self.trust.stated(ifc));
         let data = match read.data {
-            // A failure has the labels of all parts, and so has what is none of them.
+            // Content that is none of the parts has the labels of all, too.
             Ok(data) if read.is_whole || !self.session.has_parts(tool) => Ok(data),
             Ok(_) => Err("there is more in it than its parts".into()),
             Err(why) => Err(why),
         };
-        (data, stated)
+        (data, self.stated(result))
     }
 
     fn server_answers(&mut self, id: &Value, mut message: Value, out: &mut Vec<Action>) {
@@ -792,7 +793,7 @@ impl<T: Trust> Proxy<T> {
             Pending::Quiet => match failed {
                 None => message["result"] = quiet(&message["result"]),
                 Some(_) => {
-                    if let Err(why) = self.enters("error", &message["error"].clone(), out) {
+                    if let Err(why) = self.enters("error", &message["error"], out) {
                         message = msg::error(id, REFUSED, &why);
                     }
                 }
@@ -801,7 +802,7 @@ impl<T: Trust> Proxy<T> {
             Pending::List(method) => match failed {
                 None => self.list(method, &mut message["result"], out),
                 Some(_) => {
-                    if let Err(why) = self.enters(method, &message["error"].clone(), out) {
+                    if let Err(why) = self.enters(method, &message["error"], out) {
                         message = msg::error(id, REFUSED, &why);
                     }
                 }
@@ -811,8 +812,8 @@ impl<T: Trust> Proxy<T> {
                 let (data, stated) = match failed {
                     Some(error) => (Err(error), None),
                     None if tool.starts_with(METHOD) => {
-                        let stated = message["result"]["_meta"].get("ifc").map(|ifc| self.trust.stated(ifc));
-                        (Data::from_json(&message["result"]).map_err(|e| e.to_string()), stated)
+                        let result = &message["result"];
+                        (Data::from_json(result).map_err(|e| e.to_string()), self.stated(result))
                     }
                     None => self.read(&tool, &message["result"]),
                 };
@@ -936,7 +937,7 @@ impl<T: Trust> Proxy<T> {
             if let Some(fields) = result.as_object_mut() {
                 fields.remove("_meta");
             }
-        } else if let Err(why) = self.enters(method, &result.clone(), out) {
+        } else if let Err(why) = self.enters(method, result, out) {
             out.push(left_out(&format!("what `{method}` lists"), &why));
             if let Some(fields) = result.as_object_mut() {
                 fields.values_mut().filter_map(Value::as_array_mut).for_each(Vec::clear);
@@ -984,6 +985,10 @@ fn invalid_of_server(why: String) -> Action {
 
 fn left_out(what: &str, why: &str) -> Action {
     Action::Note(Note::LeftOut { what: what.into(), why: why.into() })
+}
+
+fn own_id(number: u64) -> String {
+    format!("{OWN}{number}")
 }
 
 /// The number of a request of the guard's own.

@@ -195,10 +195,7 @@ impl Session {
             let (machine, start) = turn.handle(Response::Approve(answer));
             return self.decided(machine, start);
         }
-        // Calls that were made meanwhile count: the turn is taken again, with the label of its time.
-        let start = turn.start;
-        let config = Config { counted: self.counted.clone(), ..Config::clone(&start.config) };
-        match self.begin(Start { config: config.into(), ..start }) {
+        match self.begin_again(turn.start) {
             Decision::Asks(question) => {
                 let (machine, start) = question.turn.handle(Response::Approve(answer));
                 self.decided(machine, start)
@@ -222,17 +219,7 @@ impl Session {
     ) -> Decision {
         let label = stated.unwrap_or(LabelSpec::BOTTOM);
         self.sets.entry(read.set.clone()).or_insert(SetAnswer { result, label });
-        // From the beginning: other calls may have been decided meanwhile.
-        let start = read.turn.start;
-        let config = Config { counted: self.counted.clone(), ..Config::clone(&start.config) };
-        self.begin(Start { config: config.into(), ..start })
-    }
-
-    fn set(&self, name: &Name) -> Response {
-        match self.sets.get(name) {
-            Some(answer) => Response::LabeledTool(answer.result.clone(), answer.label.clone()),
-            None => Response::Tool(Err("it was not read".into())),
-        }
+        self.begin_again(read.turn.start)
     }
 
     fn build(&mut self) {
@@ -297,6 +284,12 @@ impl Session {
         self.decided(machine, start)
     }
 
+    /// Takes a turn again, with the label of its time. Calls that were made meanwhile count.
+    fn begin_again(&mut self, start: Start) -> Decision {
+        let config = Config { counted: self.counted.clone(), ..Config::clone(&start.config) };
+        self.begin(Start { config: config.into(), ..start })
+    }
+
     /// Continues a turn until it needs something that is not known here.
     fn decided(&mut self, mut machine: Machine, start: Start) -> Decision {
         loop {
@@ -307,9 +300,8 @@ impl Session {
                 }
                 Output::Request(id, request) => match request.call {
                     Call::Tool { tool: set, .. } if machine.is_for_set(id) => {
-                        if self.sets.contains_key(&set.name) {
-                            let known = self.set(&set.name);
-                            machine.handle(id, known);
+                        if let Some(SetAnswer { result, label }) = self.sets.get(&set.name) {
+                            machine.handle(id, Response::LabeledTool(result.clone(), label.clone()));
                             continue;
                         }
                         let turn = Turn { machine: Box::new(Waiting { machine, id }), start };
@@ -344,27 +336,22 @@ impl Session {
 
     /// A call that nothing refuses is made if its result, whatever it is, may be shown to the model.
     fn allowed(&mut self, turn: Turn) -> Decision {
-        if self.everything_is_shown() {
-            self.counted = turn.machine.machine.counted_calls().to_vec();
-            self.config = None;
-            return Decision::Allowed(Allowed { turn });
-        }
-        let (mut machine, Start { tool, .. }) = turn.clone().handle(Response::Tool(Ok(Data::Null)));
-        let label = match run(&mut machine) {
-            Output::Done(Ok(_)) => machine.conversation().0,
-            Output::Done(Err(failure)) => failure.label,
-            _ => Label::BOTTOM,
-        };
-        let at = self.here(&machine, label);
-        let at = self.lattice.join(self.label, at);
-        match self.shown_at(at, &tool) {
-            Ok(()) => {
-                self.counted = turn.machine.machine.counted_calls().to_vec();
-                self.config = None;
-                Decision::Allowed(Allowed { turn })
+        if !self.everything_is_shown() {
+            let (mut machine, Start { tool, .. }) = turn.clone().handle(Response::Tool(Ok(Data::Null)));
+            let label = match run(&mut machine) {
+                Output::Done(Ok(_)) => machine.conversation().0,
+                Output::Done(Err(failure)) => failure.label,
+                _ => Label::BOTTOM,
+            };
+            let at = self.here(&machine, label);
+            let at = self.lattice.join(self.label, at);
+            if let Err(refused) = self.shown_at(at, &tool) {
+                return Decision::Refused(*refused);
             }
-            Err(refused) => Decision::Refused(*refused),
         }
+        self.counted = turn.machine.machine.counted_calls().to_vec();
+        self.config = None;
+        Decision::Allowed(Allowed { turn })
     }
 
     fn everything_is_shown(&self) -> bool {
