@@ -317,7 +317,7 @@ fn classify(world: &World<'_>, object: &Object, params: &[Span]) -> Option<(Vec<
     classify(world, base, params).map(|_| (Vec::new(), Confidence::Sure))
 }
 
-/// Who chooses the address of a request.
+/// The party that chooses the address of a request.
 enum Address {
     /// The service at this host, whatever the arguments are.
     Fixed(String),

@@ -10,7 +10,6 @@ use diagnostics::Span;
 use frontend_kit::doc::Node;
 use frontend_kit::{File, Project, modules};
 use python::{Limits, ObjectId, PyKind, Value, World};
-use std::sync::Arc;
 
 /// A server of tools that a list defines.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -148,7 +147,7 @@ impl<'p> Reader<'p> {
         let words = strings(world, id);
         let addresses: Vec<&str> = words.iter().map(String::as_str).collect();
         let known = registry::server("", &addresses)?;
-        Some(of_server(known, None, tool.span))
+        Some(ToolFacts::of_server(known, None, tool.span))
     }
 
     /// Facts about a tool of a configuration.
@@ -195,7 +194,7 @@ impl<'p> Reader<'p> {
             words.iter().chain(listed.iter().flat_map(|s| &s.words)).map(String::as_str).collect();
         let known = registry::server(name, &all)?;
         let one = (*tool.name != *name).then_some(&*tool.name);
-        Some(of_server(known, one, listed.map_or(tool.span, |s| s.span)))
+        Some(ToolFacts::of_server(known, one, listed.map_or(tool.span, |s| s.span)))
     }
 }
 
@@ -220,35 +219,22 @@ pub fn triggers(file: &File) -> Vec<(String, Span, ToolFacts)> {
     out
 }
 
-/// Facts about a tool of a documented server, or about all of them together.
-pub(crate) fn of_server(server: &'static Server, tool: Option<&str>, span: Span) -> ToolFacts {
-    let (effects, named) = match tool {
-        Some(tool) => server.effects_of(tool),
-        None => (server.effects(), !server.tools.is_empty()),
-    };
-    let entry: Arc<str> = match tool {
-        Some(tool) => format!("{} of {}", tool, server.name).into(),
-        None => server.name.as_str().into(),
-    };
-    let confidence = if named { Confidence::Sure } else { Confidence::Likely };
-    let facts = effects.into_iter().map(|effect| Fact {
-        effect,
-        evidence: Evidence::Registry {
-            entry: entry.clone(),
-            source: server.source.as_str(),
-            date: server.date.as_str(),
-            span,
-        },
-        confidence,
-    });
-    let knowledge = if named { Knowledge::Known } else { Knowledge::Partly };
-    ToolFacts::of(facts.collect(), knowledge)
-}
-
 impl ToolFacts {
-    /// Facts about a tool of a documented server.
+    /// Facts about a tool of a documented server, or about all of them together.
     pub fn of_server(server: &'static Server, tool: Option<&str>, span: Span) -> ToolFacts {
-        of_server(server, tool, span)
+        let (effects, named) = match tool {
+            Some(tool) => server.effects_of(tool),
+            None => (server.effects(), !server.tools.is_empty()),
+        };
+        let entry = match tool {
+            Some(tool) => format!("{} of {}", tool, server.name),
+            None => server.name.clone(),
+        };
+        let (confidence, knowledge) = match named {
+            true => (Confidence::Sure, Knowledge::Known),
+            false => (Confidence::Likely, Knowledge::Partly),
+        };
+        ToolFacts::of(registered(&entry, &server.source, &server.date, span, &effects, confidence), knowledge)
     }
 
     /// Returns true if the tool has an effect.
@@ -258,18 +244,22 @@ impl ToolFacts {
 }
 
 fn documented(name: &str, known: &'static Documented, span: Span) -> ToolFacts {
-    let entry: Arc<str> = format!("{name} of {}", known.framework).into();
-    let facts = known.effects.iter().map(|effect| Fact {
-        effect: *effect,
-        evidence: Evidence::Registry {
-            entry: entry.clone(),
-            source: known.source.as_str(),
-            date: known.date.as_str(),
-            span,
-        },
-        confidence: Confidence::Sure,
-    });
-    ToolFacts::of(facts.collect(), Knowledge::Known)
+    let entry = format!("{name} of {}", known.framework);
+    let facts = registered(&entry, &known.source, &known.date, span, &known.effects, Confidence::Sure);
+    ToolFacts::of(facts, Knowledge::Known)
+}
+
+/// Effects that an entry of the registry documents.
+fn registered(
+    entry: &str,
+    source: &'static str,
+    date: &'static str,
+    span: Span,
+    effects: &[Effect],
+    confidence: Confidence,
+) -> Vec<Fact> {
+    let evidence = Evidence::Registry { entry: entry.into(), source, date, span };
+    effects.iter().map(|effect| Fact { effect: *effect, evidence: evidence.clone(), confidence }).collect()
 }
 
 /// The server that a tool is of, as its handler says.

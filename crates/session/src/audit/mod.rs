@@ -27,7 +27,8 @@ use frontend_kit::kit::{Action, Agent, Units};
 use frontend_kit::{Facts, File, Frontend, Project, Recognized, UnitKind, Versions, modules, servers};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
-use tool_facts::{Confidence, Effect, Evidence, Knowledge, Reader, Role, ServerDef, ToolFacts, registry};
+use tool_facts::registry::{self, Server};
+use tool_facts::{Confidence, Effect, Evidence, Knowledge, Reader, Role, ServerDef, ToolFacts};
 
 /// Files that are read of a directory, and bytes of one of them.
 const MAX_FILES: (usize, usize) = (10_000, 1 << 20);
@@ -168,9 +169,13 @@ impl Audit {
         let mut own = defined(file, &project.versions);
         let left_out = own.len().saturating_sub(MAX_SERVERS);
         own.truncate(MAX_SERVERS);
-        let compiled = match own.is_empty() || frontend.name() != "mcp" {
+        let listed: Vec<ListedServer<'_>> = match frontend.name() {
+            "mcp" => own.iter().map(ListedServer::of).collect(),
+            _ => Vec::new(),
+        };
+        let compiled = match listed.is_empty() {
             true => frontend.lower(project, 0),
-            false => conversation(project, &own),
+            false => conversation(project, &listed),
         };
         let triggers = triggers(file);
         let unread = |d: &Diagnostic| d.level == Level::Unknown && d.span.is_some_and(|s| s.file == file.id);
@@ -189,10 +194,8 @@ impl Audit {
         let asked: Vec<&ToolDecl> = decls.values().copied().collect();
         let facts = Reader::new(project, 0, compiled.framework, lists).facts(&asked);
         let mut known: HashMap<(Span, String), ToolFacts> = decls.into_keys().zip(facts).collect();
-        if frontend.name() == "mcp" {
-            for server in &own {
-                of_list(server, &mut known);
-            }
+        for server in &listed {
+            server.add_facts(&mut known);
         }
         let mut seen: HashSet<(String, String, Span, Span)> = HashSet::new();
         for unit in &compiled.units {
@@ -202,14 +205,14 @@ impl Audit {
                 .iter()
                 .map(|t| {
                     let facts = known.get(&(t.span, t.name.to_string())).cloned();
-                    let server = own.iter().find(|s| frontend.name() == "mcp" && s.span == t.span);
+                    let server = listed.iter().find(|s| s.def.span == t.span);
                     let toolkit = facts.as_ref().and_then(|f| f.toolkit.as_ref()).map(ToString::to_string);
                     AuditedTool {
                         name: t.name.to_string(),
                         params: t.params.iter().map(|p| p.name.to_string()).collect(),
                         span: t.span,
-                        members: server.map(|s| members(s, &t.name)).unwrap_or_default(),
-                        server: server.map(|s| s.name.clone()).or(toolkit),
+                        members: server.map(|s| s.members(&t.name)).unwrap_or_default(),
+                        server: server.map(|s| s.def.name.clone()).or(toolkit),
                         facts: facts.unwrap_or_else(ToolFacts::unknown),
                         approved: t.approve == core_ir::Approve::Always,
                         declared: !ToolDecl { approve: core_ir::Approve::Never, ..(**t).clone() }
@@ -415,45 +418,58 @@ fn defined(file: &File, versions: &Versions) -> Vec<ServerDef> {
     all.iter().map(|s| ServerDef { name: s.name.to_string(), words: words(s), span: s.span }).collect()
 }
 
-/// The tools of a listed server, those with the same effects together: one represents them in the analysis.
-/// The server itself if none is documented.
-fn tools_of(server: &ServerDef) -> Vec<Vec<String>> {
-    let words: Vec<&str> = server.words.iter().map(String::as_str).collect();
-    let known = registry::server(&server.name, &words);
-    let mut groups: Vec<(&[Effect], Vec<String>)> = Vec::new();
-    for (name, effects) in known.iter().flat_map(|k| &k.tools) {
-        match groups.iter_mut().find(|(e, _)| *e == effects.as_slice()) {
-            Some((_, names)) => names.push(name.clone()),
-            None => groups.push((effects, vec![name.clone()])),
+/// A server of a list, with what the registry says of it.
+struct ListedServer<'s> {
+    def: &'s ServerDef,
+    known: Option<&'static Server>,
+    /// Its tools, those with the same effects together: the first one represents them in the analysis. The
+    /// server itself if none is documented.
+    groups: Vec<Vec<String>>,
+}
+
+impl<'s> ListedServer<'s> {
+    fn of(def: &'s ServerDef) -> ListedServer<'s> {
+        let words: Vec<&str> = def.words.iter().map(String::as_str).collect();
+        let known = registry::server(&def.name, &words);
+        let mut groups: Vec<(&[Effect], Vec<String>)> = Vec::new();
+        for (name, effects) in known.iter().flat_map(|k| &k.tools) {
+            match groups.iter_mut().find(|(e, _)| *e == effects.as_slice()) {
+                Some((_, names)) => names.push(name.clone()),
+                None => groups.push((effects, vec![name.clone()])),
+            }
         }
+        let groups = match groups.is_empty() {
+            true => vec![vec![def.name.clone()]],
+            false => groups.into_iter().map(|(_, names)| names).collect(),
+        };
+        ListedServer { def, known, groups }
     }
-    if groups.is_empty() {
-        return vec![vec![server.name.clone()]];
+
+    /// The server's own name of a tool. The name of one that two servers have begins with that of its server.
+    fn own_name<'n>(&self, tool: &'n str) -> &'n str {
+        tool.strip_prefix(&format!("{}_", self.def.name)).unwrap_or(tool)
     }
-    groups.into_iter().map(|(_, names)| names).collect()
-}
 
-/// The tools that one of a listed server represents.
-fn members(server: &ServerDef, name: &str) -> Vec<String> {
-    let own = name.strip_prefix(&format!("{}_", server.name)).unwrap_or(name);
-    let group = tools_of(server).into_iter().find(|g| g.first().is_some_and(|first| first == own));
-    group.unwrap_or_else(|| vec![name.to_string()])
-}
+    /// The tools that one of it represents.
+    fn members(&self, tool: &str) -> Vec<String> {
+        let own = self.own_name(tool);
+        let group = self.groups.iter().find(|g| g.first().is_some_and(|first| first == own));
+        group.cloned().unwrap_or_else(|| vec![tool.to_string()])
+    }
 
-/// Facts about the tools of a listed server.
-fn of_list(server: &ServerDef, known: &mut HashMap<(Span, String), ToolFacts>) {
-    let words: Vec<&str> = server.words.iter().map(String::as_str).collect();
-    let Some(documented) = registry::server(&server.name, &words) else { return };
-    for ((span, name), facts) in known.iter_mut().filter(|((span, _), _)| *span == server.span) {
-        // The name of a tool that two servers have begins with that of its server.
-        let own = name.strip_prefix(&format!("{}_", server.name)).unwrap_or(name);
-        let named = documented.tools.iter().any(|(t, _)| t == own);
-        *facts = ToolFacts::of_server(documented, named.then_some(own), *span);
+    /// Replaces the facts about its tools by those of the registry.
+    fn add_facts(&self, known: &mut HashMap<(Span, String), ToolFacts>) {
+        let Some(documented) = self.known else { return };
+        for ((span, name), facts) in known.iter_mut().filter(|((span, _), _)| *span == self.def.span) {
+            let own = self.own_name(name);
+            let named = documented.tools.iter().any(|(t, _)| t == own);
+            *facts = ToolFacts::of_server(documented, named.then_some(own), *span);
+        }
     }
 }
 
 /// A list of servers as a program: one conversation with all their tools.
-fn conversation(project: &Project, servers: &[ServerDef]) -> frontend_kit::Compiled {
+fn conversation(project: &Project, servers: &[ListedServer<'_>]) -> frontend_kit::Compiled {
     let mut units = Units::new("mcp", Facts::default(), project);
     let Some(at) = project.files.first().and_then(|f| f.documents.first()).map(|d| d.root().head()) else {
         return units.compiled;
@@ -463,9 +479,11 @@ fn conversation(project: &Project, servers: &[ServerDef]) -> frontend_kit::Compi
         let mut names: HashSet<String> = HashSet::new();
         let mut actions = Vec::new();
         for server in servers {
-            for tool in tools_of(server).into_iter().filter_map(|group| group.into_iter().next()) {
-                let name = if names.insert(tool.clone()) { tool } else { format!("{}_{tool}", server.name) };
-                actions.push(Action::mcp(name, &server.name, server.span));
+            let ServerDef { name: own, span, .. } = server.def;
+            for tool in server.groups.iter().filter_map(|group| group.first()) {
+                let is_new = names.insert(tool.clone());
+                let name = if is_new { tool.clone() } else { format!("{own}_{tool}") };
+                actions.push(Action::mcp(name, own, *span));
             }
         }
         kit.agent(Agent {

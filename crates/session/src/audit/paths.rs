@@ -1,6 +1,6 @@
 //! Attack paths of a program: which text of outsiders reaches which action.
 //!
-//! What reaches what is decided by the flow analysis alone. The facts about tools are put into their
+//! Reachability is decided by the flow analysis alone. The facts about tools are put into their
 //! declarations as labels of results, and every bound is lifted, so that the analysis names for each call
 //! every result that may decide it.
 
