@@ -1,8 +1,8 @@
 /// <reference types="tree-sitter-cli/dsl" />
 // The grammar of `.lam` files, as docs/lam.md states it.
 //
-// A word between single quotes is a word of the calculus, reserved or known in its place; a test compares them
-// with the parser's. Punctuation stands between double quotes. `src/scanner.c` knows the margin.
+// A word between single quotes is a word of the calculus, reserved or known in its place; a test compares
+// them with the parser's. Punctuation stands between double quotes. `src/scanner.c` knows the margin.
 
 const PREC = {
   binding: -1,

@@ -1,5 +1,5 @@
-// The margin of a `.lam` file: a line that is not indented more than the first one begins a new item, unless its
-// first token continues the term above. Inside brackets the parser never asks for the end of an item.
+// The margin of a `.lam` file: a line that is not indented more than the first one begins a new item, unless
+// its first token continues the term above. Inside brackets the parser never asks for the end of an item.
 
 #include "tree_sitter/alloc.h"
 #include "tree_sitter/parser.h"

@@ -335,6 +335,7 @@ impl SurfaceLowering<'_> {
 
     pub(super) fn expr(&mut self, e: &Expr) -> TermId {
         let value = stacker::maybe_grow(64 << 10, 1 << 20, || self.expr_inner(e));
+        let Some(ty) = self.c.facts.narrowed.get(&e.span) else { return value };
         let what = match &e.kind {
             ExprKind::Var(name) => format!("`{name}`"),
             ExprKind::Field(_, name) | ExprKind::OptionalField(_, name) => {
@@ -342,10 +343,7 @@ impl SurfaceLowering<'_> {
             }
             _ => return value,
         };
-        match self.c.facts.narrowed.get(&e.span) {
-            Some(ty) => self.b.add(Term::Check(what.into(), ty.clone(), value), e.span),
-            None => value,
-        }
+        self.b.add(Term::Check(what.into(), ty.clone(), value), e.span)
     }
 
     pub(super) fn expr_inner(&mut self, e: &Expr) -> TermId {
