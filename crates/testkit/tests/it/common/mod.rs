@@ -20,7 +20,14 @@ pub const FUEL: u64 = 30_000;
 /// Number of cases of a property: the given one, unless the environment sets `PROPTEST_CASES`.
 pub fn cases(usually: u32) -> ProptestConfig {
     let cases = std::env::var("PROPTEST_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(usually);
-    ProptestConfig { cases, max_shrink_iters: 20_000, failure_persistence: None, ..ProptestConfig::default() }
+    ProptestConfig {
+        cases,
+        max_shrink_iters: 20_000,
+        // Milliseconds. The program that was found tells as much as a smaller one.
+        max_shrink_time: 120_000,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    }
 }
 
 /// Runs the naive evaluator.
