@@ -32,6 +32,13 @@ rust_tool() { # name, version
         cargo install --quiet --locked --root "$tools" "$1@$2"
 }
 
+# Builds the command as the tests of the workspace do, which were built before if all steps run: the package alone
+# has other features of its dependencies, and all of them would be compiled again.
+command_of_tests() {
+    cargo test --quiet --workspace --no-run
+    export NO_BUILD=1
+}
+
 # Succeeds if all of these programs are on the path.
 have() {
     local name
@@ -47,7 +54,12 @@ need() {
         c++) have c++ || debian g++ ;;
         python) python3 -c 'import ensurepip, pip' 2>/dev/null || debian python3 python3-pip python3-venv ;;
         redis) have redis-server || debian redis-server ;;
-        model) cargo demo model list | grep -q smollm2-135m-instruct || cargo demo model pull ;;
+        model)
+            # A build without front ends is enough, unless there is one already.
+            local entail=("${CARGO_TARGET_DIR:-target}/debug/entail")
+            [ -x "${entail[0]}" ] || entail=(cargo demo)
+            "${entail[@]}" model list | grep -q smollm2-135m-instruct || "${entail[@]}" model pull
+            ;;
         coq) have coqc ocamlopt make || debian coq ocaml-nox make ;;
         rustfmt) cargo fmt --version >/dev/null 2>&1 || rustup component add rustfmt ;;
         clippy) cargo clippy --version >/dev/null 2>&1 || rustup component add clippy ;;
