@@ -192,15 +192,7 @@ impl<'a> Lower<'a> {
                 let object = self.var(&object, at);
                 self.call_method(object, &method, args, taint, at)
             }
-            Function::Unbound(method) => {
-                let mut args = args;
-                if args.is_empty() || args[0].name.is_some() {
-                    let what = format!("`{method}` needs the object that it is called on");
-                    return self.error(codes::ARGUMENTS, at, what, "call it as `text.method(…)`");
-                }
-                let object = args.remove(0).value;
-                self.call_method(object.term, &method, args, object.taint, at)
-            }
+            Function::Unbound(class, method) => self.call_unbound(class, &method, args, at),
             Function::Module(full) => {
                 let Some((op, ty)) = super::library::operation(&full) else {
                     return self.unknown_member(&full, at);
@@ -258,6 +250,56 @@ impl<'a> Lower<'a> {
                 })
             }
         }
+    }
+
+    /// `str.lower(x)`: the arguments are evaluated, then the object must be of the class.
+    fn call_unbound(&mut self, class: &str, method: &str, args: Vec<Arg>, at: Span) -> Val {
+        let mut bindings: Bindings = Vec::new();
+        let mut bound = Vec::new();
+        for arg in args {
+            if arg.value.function.is_some() {
+                return self.refuse(arg.at, "a function as a value", "call it, or pass it as `key=`");
+            }
+            let name = self.fresh("arg");
+            bindings.push((name.clone(), arg.value.term));
+            bound.push((name, arg));
+        }
+        let Some((object, first)) = bound.first() else {
+            let what = format!("`{method}` needs the object that it is called on");
+            return self.error(codes::ARGUMENTS, at, what, "call it as `text.method(…)`");
+        };
+        if first.name.is_some() {
+            return self.refuse(first.at, "the object of a method by name", "call it as `text.method(…)`");
+        }
+        let (object, taint) = (object.clone(), first.value.taint);
+        let of_class = matches!(
+            (&first.value.ty, class),
+            (Ty::Str, "str") | (Ty::List(_), "list") | (Ty::Dict(_), "dict") | (Ty::Set, "set")
+        );
+        if !of_class {
+            let checked = self.must_be(&object, (class, method), taint, at);
+            bindings.push(("_".into(), checked));
+        }
+        let args = bound.split_off(1).into_iter().map(|(name, arg)| {
+            let term = self.var(&name, at);
+            Arg { value: Val { term, ..arg.value }, ..arg }
+        });
+        let args = args.collect();
+        let object = self.var(&object, at);
+        let v = self.call_method(object, method, args, taint, at);
+        Val { term: self.b.let_in(bindings, v.term, at), ..v }
+    }
+
+    /// `TypeError` if the object of an unbound method is of another class.
+    fn must_be(&mut self, object: &Name, (class, method): (&str, &str), taint: Taint, at: Span) -> TermId {
+        let (object, classes) = (self.var(object, at), self.lit(Data::list([Data::str(class)]), at));
+        let of = self.add(Term::List(vec![object, classes]), at);
+        let named = self.add(Term::Record(Vec::new()), at);
+        let holds = self.py("b.isinstance", vec![of, named], taint, at);
+        let message = format!("descriptor '{method}' for '{class}' objects doesn't apply to this object");
+        let failed = self.fail("TypeError", &message, taint, at);
+        let nothing = self.lit(Data::Null, at);
+        self.choose(holds, nothing, failed, at)
     }
 
     fn expand_none(
@@ -744,9 +786,7 @@ impl<'a> Lower<'a> {
                             Some(f) => f,
                             None => {
                                 let object = self.argument(&a.value);
-                                let name = self.fresh("object");
-                                bindings.push((name.clone(), object.term));
-                                self.bound_method(name, a.attr.as_str(), object.taint, at)
+                                self.bound_method(object, a.attr.as_str(), bindings, at)
                             }
                         }
                     }
@@ -893,7 +933,7 @@ impl<'a> Lower<'a> {
         let object = self.fresh("object");
         bindings.push((object.clone(), of.term));
         let mut terms = Vec::new();
-        if of.ty != Ty::Str {
+        if !(of.ty == Ty::Str && super::library::has_method("str", method)) {
             self.check_method(&object, method, c, taint, &mut bindings);
         }
         let mut roots: Vec<(usize, String, u8)> = Vec::new();
@@ -951,10 +991,26 @@ impl<'a> Lower<'a> {
     ) {
         let args = &call.arguments;
         let mut all = args.args.iter().chain(args.keywords.iter().map(|k| &k.value));
-        if all.all(|a| a.is_literal_expr() || matches!(a, Expr::Name(_) | Expr::Lambda(_))) {
+        let is_bound = |n: &str| self.lookup(n).is_none_or(|(_, known)| !known.maybe_unbound);
+        if all.all(|a| match a {
+            Expr::Name(n) => is_bound(n.id.as_str()),
+            a => a.is_literal_expr() || a.is_lambda_expr(),
+        }) {
             return;
         }
         let at = self.at(call);
+        self.must_have(object, method, taint, bindings, at);
+    }
+
+    /// `AttributeError` if the object has no such method.
+    pub(crate) fn must_have(
+        &mut self,
+        object: &Name,
+        method: &str,
+        taint: Taint,
+        bindings: &mut Bindings,
+        at: Span,
+    ) {
         let (object, name) = (self.var(object, at), self.lit(Data::str(method), at));
         let checked = self.py("method", vec![object, name], taint, at);
         bindings.push(("_".into(), checked));

@@ -2,6 +2,7 @@
 
 use super::calls::{Arg, method_type};
 use super::loops::Stop;
+use super::stmts::Bindings;
 use super::types::keyword;
 use super::{Function, Lower, Val};
 use crate::codes;
@@ -104,6 +105,18 @@ pub(crate) const METHODS: &[&str] = &[
     "weekday",
     "zfill",
 ];
+
+/// Returns true if the values of a built-in class have the method.
+pub(crate) fn has_method(class: &str, method: &str) -> bool {
+    let object = match class {
+        "str" => Data::str(""),
+        _ => match core_ir::py::apply(&format!("b.{class}"), &[Data::list([]), Data::record([])], 1 << 10) {
+            Ok(Data::Tag(_, value)) => Data::clone(&value),
+            _ => return false,
+        },
+    };
+    matches!(core_ir::py::apply("method", &[object, Data::str(method)], 1 << 10), Ok(Data::Tag(tag, _)) if &*tag == "ok")
+}
 
 /// The operation of a function of a module, and the type of its result.
 pub(crate) fn operation(full: &str) -> Option<(String, Ty)> {
@@ -429,17 +442,27 @@ impl<'a> Lower<'a> {
     /// `str.lower`
     pub(crate) fn unbound_method(&mut self, a: &'a ExprAttribute) -> Option<Val> {
         let Expr::Name(n) = &*a.value else { return None };
-        let class = n.id.as_str();
-        let known = matches!(class, "str" | "list" | "dict" | "set") && self.lookup(class).is_none();
-        if !known || !METHODS.contains(&a.attr.as_str()) {
+        let class = ["str", "list", "dict", "set"].into_iter().find(|c| *c == n.id.as_str())?;
+        let method = a.attr.as_str();
+        if self.lookup(class).is_some() || !METHODS.contains(&method) {
             return None;
         }
         let at = self.at(a);
-        Some(self.function(Function::Unbound(a.attr.to_string()), at))
+        if !has_method(class, method) {
+            let what = format!("`{class}` has no method `{method}`");
+            return Some(self.refuse(at, what, "use a method of this class, or a `lambda`"));
+        }
+        Some(self.function(Function::Unbound(class, method.to_string()), at))
     }
 
-    /// A method of a value that is bound to a name.
-    pub(crate) fn bound_method(&mut self, object: Name, method: &str, taint: Taint, at: Span) -> Val {
+    /// A method of a value as a function. The value is bound to a name, and must have the method.
+    pub(crate) fn bound_method(
+        &mut self,
+        object: Val,
+        method: &str,
+        bindings: &mut Bindings,
+        at: Span,
+    ) -> Val {
         if !METHODS.contains(&method) {
             return self.refuse(
                 at,
@@ -447,7 +470,10 @@ impl<'a> Lower<'a> {
                 "write a `lambda`, such as `lambda x: d.get(x)`",
             );
         }
-        self.function(Function::Method(object, method.into(), taint), at)
+        let name = self.fresh("object");
+        bindings.push((name.clone(), object.term));
+        self.must_have(&name, method, object.taint, bindings, at);
+        self.function(Function::Method(name, method.into(), object.taint), at)
     }
 
     /// An expression that must be a function.
@@ -527,9 +553,7 @@ impl<'a> Lower<'a> {
                     Some(f) => f,
                     None => {
                         let object = self.argument(&a.value);
-                        let name = self.fresh("object");
-                        bindings.push((name.clone(), object.term));
-                        self.bound_method(name, a.attr.as_str(), object.taint, at)
+                        self.bound_method(object, a.attr.as_str(), &mut bindings, at)
                     }
                 },
                 f => self.function_value(f),

@@ -67,8 +67,8 @@ pub(crate) enum Function<'a> {
     Class(String),
     /// A method of a value under a name, with the label of the value.
     Method(Name, String, Taint),
-    /// `str.lower`
-    Unbound(String),
+    /// `str.lower`: the class and the method.
+    Unbound(&'static str, String),
     /// A function of a module.
     Module(String),
 }

@@ -1,5 +1,5 @@
 """Runs plans in CPython with scripted tools. One JSON string a line in, one JSON object a line out."""
-import ast, dataclasses, datetime, enum, json, re, sys, warnings
+import ast, dataclasses, datetime, enum, json, re, sys, unicodedata, warnings
 
 # The time of every run.
 NOW = 1_764_000_000
@@ -62,7 +62,7 @@ class Sorted(set):
         return Sorted(set.symmetric_difference(set(set.__iter__(self)), o))
 
     def copy(self):
-        return Sorted(self)
+        return Sorted(set.copy(self))
 
 
 # Set where CPython rounded: numbers of plans are exact.
@@ -80,6 +80,40 @@ def norm(x):
 # `json.loads` makes numbers, too.
 loads = json.loads
 json.loads = lambda text, **more: loads(text, parse_float=lambda n: norm(float(n)), **more)
+
+
+# Set where a word boundary was looked for at characters that belong to a word for plans or for CPython only.
+deviates = False
+# The texts that are written in a plan.
+written = []
+
+
+def alike(c):
+    """Whether the character belongs to a word for both or for neither."""
+    category = unicodedata.category(c)
+    enclosed = "\u24b6" <= c <= "\u24e9" or "\U0001f130" <= c <= "\U0001f189"
+    ours = category[0] in "LM" or category in ("Nd", "Nl", "Pc") or c in "\u200c\u200d" or enclosed
+    return ours == (c.isalnum() or c == "_")
+
+
+def noting(function, search=re.search):
+    """A function of `re` that notes where the page of the language says that plans deviate."""
+
+    def matches(pattern, *args, **named):
+        global deviates
+        boundary = search(r"\\[bB]", pattern) if isinstance(pattern, str) else None
+        if boundary:
+            # What a compiled pattern is matched with comes from these.
+            texts = written if function.__name__ == "compile" else [*args, *named.values()]
+            texts = [t for t in texts if isinstance(t, str)]
+            deviates |= not all(alike(c) for t in texts for c in t) or boundary.group() == r"\B" and "" in texts
+        return function(pattern, *args, **named)
+
+    return matches
+
+
+for name in ("search", "match", "fullmatch", "findall", "finditer", "sub", "split", "compile"):
+    setattr(re, name, noting(getattr(re, name)))
 
 
 def now(kind, *args):
@@ -210,6 +244,7 @@ def run(source):
         tree = ast.parse(source)
     except SyntaxError as e:
         return {"error": "SyntaxError", "message": str(e), "trace": trace}
+    written[:] = [n.value for n in ast.walk(tree) if isinstance(n, ast.Constant)]
     last = tree.body[-1] if tree.body else None
     if isinstance(last, ast.Expr) and not (isinstance(last.value, ast.Call) and isinstance(last.value.func, ast.Name)
                                            and last.value.func.id == "print"):
@@ -241,6 +276,6 @@ def run(source):
 
 
 for line in sys.stdin:
-    rounded = False
+    rounded = deviates = False
     answer = run(json.loads(line))
-    print(json.dumps({**answer, "rounded": rounded}), flush=True)
+    print(json.dumps({**answer, "rounded": rounded, "deviates": deviates}), flush=True)

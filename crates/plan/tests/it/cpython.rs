@@ -26,13 +26,15 @@ impl Python {
         Python { child, input, output }
     }
 
-    /// Runs a plan. Nothing if a number was rounded, or a library is missing: such plans can't be compared.
+    /// Runs a plan. Nothing if a number was rounded, a word boundary was looked for where plans deviate, or a
+    /// library is missing: such plans can't be compared.
     pub fn run(&mut self, text: &str) -> Option<Ended> {
         writeln!(self.input, "{}", Value::from(text)).expect("the interpreter runs");
         let mut line = String::new();
         self.output.read_line(&mut line).expect("the interpreter answers");
         let json: Value = serde_json::from_str(&line).unwrap_or_else(|e| panic!("{e}: {line}\n{text}"));
-        if json["rounded"] == true || json["error"] == "ModuleNotFoundError" {
+        let deviates = json["rounded"] == true || json["deviates"] == true;
+        if deviates || json["error"] == "ModuleNotFoundError" {
             return None;
         }
         let result = match json.get("error").and_then(Value::as_str) {

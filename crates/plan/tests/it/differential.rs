@@ -176,6 +176,14 @@ pub const PLANS: &[&str] = &[
     "1.5 & 1",
     "1 | 0.5",
     "hex(0.5)",
+    "'abc'.intersection(echo(1))",
+    "s = str(echo(1))\ntry:\n    s.get(echo(2))\nexcept AttributeError as e:\n    r = str(e)\nr",
+    "def f():\n    if echo(0):\n        y = 1\n    return [1].upper(y)\nf()",
+    "str.count([1, 1], echo(1))",
+    "list(map(str.lower, ['A', 1]))",
+    "sorted(['b', 1], key=str.lower)",
+    "sorted([], key={}.upper)",
+    "[str.upper('a'), list(map(str.strip, [' a'])), dict.get({'a': 1}, 'a'), set.union({1}, [2]), list.count([1, 1], 1)]",
 ];
 
 /// Compares a plan. Returns false if it is refused before the run.

@@ -26,6 +26,8 @@ fn each_refusal_has_its_code_and_a_remedy() {
         ("x = sum(map(echo, [1]))", codes::SUBSET),
         ("x = next([1])", codes::SUBSET),
         ("x = 'a'.appendd(1)", codes::SUBSET),
+        ("x = str.intersection('a')", codes::SUBSET),
+        ("x = sorted(['a'], key=list.upper)", codes::SUBSET),
         ("from collections import deque\nx = deque()", codes::SUBSET),
         ("from collections import defaultdict\nx = defaultdict(lambda: 1)", codes::SUBSET),
         ("from statistics import mean", codes::SUBSET),

@@ -50,6 +50,8 @@ const SINKS: &[&str] = &[
     "visit(@P)",
     "visit(f'https://«shop¦docs¦shop.example.x».example/{«@n¦read()¦mails()[0].body¦vault()»}')",
     "share(who=@R, folder=«'home'¦list(pages())[0]¦str(read())¦@P»)",
+    "share(who='bob@post.example', folder=«list(pages())[«0¦-1»]¦sorted(pages())[0]¦str(read())»)",
+    "share(who=book()[1]['email'], folder=«'home'¦'news'¦str(mails()[0]['body'])»)",
     "code(otp=«'12'¦str(@N)¦str(read())¦str(vault())»)",
     "@1 = code(otp=str(«read()¦mails()[0].body»))\n«post¦note¦keep»(@1)",
     "for @1 in mails():\n    if @1['«body¦subject¦from»']:\n        «save(str(@1['body']), 'x')¦visit(@P)¦save('/downloads/a', str(@1['body']))¦code(otp='1')»",

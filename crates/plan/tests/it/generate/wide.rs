@@ -280,6 +280,16 @@ const EXPRESSIONS: &[(Kind, &str)] = &[
         "@A.«upper()¦append¦count(1)¦index(1)¦get('a')¦strip()¦x¦days¦copy()¦split()¦year\
          ¦find('a')¦union([1])»",
     ),
+    (
+        Kind::Num,
+        "@«A¦s¦u».«upper¦count¦get¦find¦union¦intersection¦index¦copy¦split¦days¦join»(«echo(@n)¦@A¦echo(@u)¦@n, echo(1)»)",
+    ),
+    (
+        Kind::Num,
+        "«str¦list¦dict¦set».«upper¦count¦get¦union¦copy¦join¦startswith»(«@A¦@u¦@L», echo(«@n¦@u»))",
+    ),
+    (Kind::List, "list(map(«str.lower¦str.strip¦dict.copy¦set.copy», [@A, @A]))"),
+    (Kind::Num, "len(sorted(«@L¦@A¦[@u, @A]», key=«str.lower¦@A.get¦@A.upper¦@A.count»))"),
     (Kind::Num, "len(@A)"),
     (Kind::Num, "(@A «+¦-¦*¦//¦%¦<¦>=¦in¦not in¦==¦!=¦|¦&» @A)"),
     (Kind::Num, "@A[«0¦'a'¦-1¦None¦0.5¦1:2¦(1, 2)»]"),
