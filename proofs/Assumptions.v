@@ -60,6 +60,7 @@ Print Assumptions prepared_in_both.
 Print Assumptions every_call_checked.
 Print Assumptions every_call_approved.
 Print Assumptions bounded_choice.
+Print Assumptions bounded_choice_approved.
 Print Assumptions bounded_choice_both.
 Print Assumptions choice_of_planned.
 Print Assumptions choice_from_set.

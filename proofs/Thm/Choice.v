@@ -45,7 +45,7 @@ Proof.
     (exists u, u <> [] /\ visible pub older = u ++ visible pub (tr (snd (eval (F := F) plan_world n2 pub env2 s e))))).
   { apply (bounded_choice_both (F := F) plan_world (fun t => Forall_nil _) no_axis pub n1 n2 pub env1 env2 s s e [] unt f args k older);
       [discriminate | discriminate | constructor | apply plan_world_keeps | exact P | exact R | exact S
-      | rewrite T; exact K | rewrite T; exact I | exact E1 | reflexivity | exact B]. }
+      | rewrite T; exact K | rewrite T; exact I | exact E1 | exact B]. }
   rewrite E2 in O. destruct O as [O | [(c & u & t & X & Lo) | (u & N & X)]]; [exact O | |].
   - rewrite (D c u t X) in Lo. discriminate.
   - exfalso. apply N. rewrite V in X. apply (app_inv_tail (visible pub t2) u []). symmetry. exact X.

@@ -805,23 +805,15 @@ Section Planned.
     - destruct i as [| i]; [apply flows_refl | simpl in N; lia].
   Qed.
 
-  (** Whatever untrusted or secret data decides, a call is made with arguments that
-      an observer of the tool's bounds has seen offered. *)
-  Lemma checked_offered : forall z fr older ch f args, checked fr older ch f args ->
-    approve H f = false ->
-    (forall i, (i < List.length (tool_params H f))%nat -> flows (bound_at (tool_args H f) i) z = true) ->
+  (** If an observer sees each argument as it was compared, or sees a set that holds it,
+      then the arguments were offered, or the observer sees what decided the call. *)
+  Lemma compared_offered : forall z fr older ch f args pc V st m, checked_with pc V st fr older ch f args ->
+    (forall i, (i < List.length (tool_params H f))%nat ->
+      flows (deep_label (argument_at (arguments m (tool_params H f) V) i)) z = true \/ picked z fr f args i) ->
     offered z older fr f args \/ decided_in_sight z older f.
   Proof.
-    intros z fr older ch f args (pc & V & st & K) Ap B. destruct K as [Kn Lv Ar Fo _ _ Fr Re Mf Co].
-    set (ps := tool_params H f) in *.
-    set (Ws := arguments (if admits (F := F) H f (label_of V) (tool_pc H f) then bot else label_of V) ps V) in *.
-    assert (Ac : forall i, (i < List.length ps)%nat ->
-      flows (deep_label (argument_at Ws i)) z = true \/ picked z fr f args i).
-    { intros i N. assert (X : accepted (F := F) H f st (tool_args H f) Ws i = true).
-      { eapply refused_none; eauto. unfold Ws. rewrite arguments_count. exact N. }
-      unfold accepted in X. apply orb_true_iff in X. destruct X as [X | X].
-      - left. unfold admits in X. rewrite Ap in X. eapply flows_trans; [exact X | auto].
-      - right. apply chosen_picked with (st := st) (Ws := Ws); auto. rewrite Ar. apply arguments_strip. }
+    intros z fr older ch f args pc V st m K Ac. destruct K as [Kn Lv Ar Fo _ _ Fr Re Mf Co].
+    set (ps := tool_params H f) in *. set (Ws := arguments m ps V) in *.
     assert (Two : (exists l fs vs, V = Lab l (VCon (CArgs f fs) vs)) \/ (forall l g fs vs, V <> Lab l (VCon (CArgs g fs) vs))).
     { destruct V as [l [k | c vs | env e]]; try (right; discriminate). destruct c; try (right; discriminate). left.
       simpl in Fo. apply negb_false_iff in Fo. apply String.eqb_eq in Fo. subst f0. eauto. }
@@ -837,10 +829,9 @@ Section Planned.
         assert (Ei : nth i args (DK KNull) = strip (argument l l fs vs p)).
         { rewrite Ar. unfold arguments. cbn [label_of]. rewrite map_map. apply nth_error_nth.
           unfold ps. rewrite nth_error_map, E. reflexivity. }
-        assert (Ew : exists m, argument_at Ws i = argument m l fs vs p).
-        { unfold argument_at, Ws, arguments. cbn [label_of]. eexists. apply nth_error_nth.
-          unfold ps. rewrite nth_error_map, E. reflexivity. }
-        destruct Ew as (m & Ew). rewrite Ei. unfold argument in Ei, Ew |- *.
+        assert (Ew : argument_at Ws i = argument m l fs vs p).
+        { unfold argument_at, Ws, arguments. apply nth_error_nth. unfold ps. rewrite nth_error_map, E. reflexivity. }
+        rewrite Ei. unfold argument in Ei, Ew |- *.
         destruct (position p fs) as [j |] eqn:P.
         2: { right. left. split; auto. intros I. exact (position_none _ _ P (in_firstn _ _ _ _ I)). }
         destruct (nth_error vs j) as [W |] eqn:Ej.
@@ -869,13 +860,73 @@ Section Planned.
         apply nth_error_Some. unfold ps. rewrite E. discriminate.
   Qed.
 
+  (** An approval vouches for where arguments come from: whoever is restricted in
+      secrecy only sees what was compared as if nobody were asked. *)
+  Lemma admits_seen : forall z f l b, approve H f = false \/ insulated F z Endorse ->
+    admits (F := F) H f l b = true -> flows b z = true -> flows l z = true.
+  Proof.
+    intros z f l b I A B. unfold admits in A. destruct (approve H f).
+    - destruct I as [I | I]; [discriminate |]. apply (I b l). eapply flows_trans; eauto.
+    - eapply flows_trans; eauto.
+  Qed.
+
+  (** Whatever untrusted or secret data decides, a call is made with arguments that
+      an observer of the tool's bounds has seen offered. *)
+  Lemma checked_offered : forall z fr older ch f args, checked fr older ch f args ->
+    approve H f = false \/ insulated F z Endorse ->
+    (forall i, (i < List.length (tool_params H f))%nat -> flows (bound_at (tool_args H f) i) z = true) ->
+    offered z older fr f args \/ decided_in_sight z older f.
+  Proof.
+    intros z fr older ch f args (pc & V & st & K) I B. eapply compared_offered; [exact K |]. intros i N.
+    destruct K as [_ _ Ar _ _ _ Fr Re _ _].
+    set (Ws := arguments (if admits (F := F) H f (label_of V) (tool_pc H f) then bot else label_of V) (tool_params H f) V) in *.
+    assert (X : accepted (F := F) H f st (tool_args H f) Ws i = true).
+    { eapply refused_none; eauto. unfold Ws. rewrite arguments_count. exact N. }
+    unfold accepted in X. apply orb_true_iff in X. destruct X as [X | X].
+    - left. eapply admits_seen; eauto.
+    - right. apply chosen_picked with (st := st) (Ws := Ws); auto. rewrite Ar. apply arguments_strip.
+  Qed.
+
+  (** Somebody approved the call, with just these arguments, before it was made. *)
+  Definition approved (t : list (event L)) (f : name) (args : list data) : Prop :=
+    exists ev c ls t', t = ev :: Event c (RApprove f args ls) :: t'.
+
+  (** Of a tool with an approval, for every observer: if nobody was asked, everything was
+      compared in full. *)
+  Lemma checked_approved : forall z fr older ch f args, checked fr older ch f args -> approve H f = true ->
+    (forall i, (i < List.length (tool_params H f))%nat -> flows (bound_at (tool_args H f) i) z = true) ->
+    offered z older fr f args \/ decided_in_sight z older f \/ approved older f args.
+  Proof.
+    intros z fr older ch f args (pc & V & st & K) Ap B.
+    destruct (its_count _ _ _ _ _ _ _ _ K) as (t' & Eo & D).
+    destruct (D Ap) as [(c & ls & t & Et) | (_ & _ & Cl)].
+    - right. right. unfold approved. rewrite Eo, Et. eauto.
+    - set (m := if flows (label_of V) (tool_pc H f) then bot else label_of V) in *.
+      destruct (compared_offered z fr older ch f args pc V st m K) as [O | O]; auto. intros i N.
+      unfold clean in Cl. rewrite forallb_forall in Cl.
+      assert (X := Cl i). rewrite in_seq, arguments_count in X. specialize (X ltac:(lia)).
+      apply orb_true_iff in X. destruct X as [X | X].
+      + left. eapply flows_trans; [exact X | auto].
+      + right. eapply chosen_picked; [apply K | | auto | exact X].
+        rewrite (its_args _ _ _ _ _ _ _ _ K). apply arguments_strip.
+  Qed.
+
   Theorem bounded_choice : forall z n pc env s e newer ch f args k older,
     Forall (known (tr s)) env -> calls_ok (fixed s) (tr s) ->
     tr (snd (eval (F := F) H n pc env s e)) = newer ++ Event ch (RTool f args k) :: older ->
-    approve H f = false ->
+    approve H f = false \/ insulated F z Endorse ->
     (forall i, (i < List.length (tool_params H f))%nat -> flows (bound_at (tool_args H f) i) z = true) ->
     offered z older (fixed s) f args \/ decided_in_sight z older f.
   Proof. intros. eapply checked_offered; eauto using every_call_checked. Qed.
+
+  (** Of tools with an approval, [if_refused] or not: what nobody approved was offered. *)
+  Theorem bounded_choice_approved : forall z n pc env s e newer ch f args k older,
+    Forall (known (tr s)) env -> calls_ok (fixed s) (tr s) ->
+    tr (snd (eval (F := F) H n pc env s e)) = newer ++ Event ch (RTool f args k) :: older ->
+    approve H f = true ->
+    (forall i, (i < List.length (tool_params H f))%nat -> flows (bound_at (tool_args H f) i) z = true) ->
+    offered z older (fixed s) f args \/ decided_in_sight z older f \/ approved older f args.
+  Proof. intros. eapply checked_approved; eauto using every_call_checked. Qed.
 
   (** What is offered in one world is offered in any other that has shown as much
       and has the same sets as far as the observer sees them. *)
@@ -896,7 +947,8 @@ Section Planned.
   (** The bounded choice, in two worlds that differ above the observer.  A call of
       one of them that data above the observer decided was offered in the other, too;
       or the other stopped when the observer had seen less of it than stands before
-      the call. *)
+      the call.  It holds of tools with an approval, too: observers to whom two worlds
+      with such tools look the same are restricted in secrecy only ([tools_keep]). *)
   Theorem bounded_choice_both : forall pol z n1 n2 pc env1 env2 s1 s2 e newer ch f args k older,
     (forall ax, pol ax = true -> insulated F z ax) ->
     (forall ax, policy H ax = true -> pol ax = true) ->
@@ -904,15 +956,16 @@ Section Planned.
     lsrel pol z env1 env2 -> srel z s1 s2 ->
     Forall (known (tr s1)) env1 -> calls_ok (fixed s1) (tr s1) ->
     tr (snd (eval (F := F) H n1 pc env1 s1 e)) = newer ++ Event ch (RTool f args k) :: older ->
-    approve H f = false ->
     (forall i, (i < List.length (tool_params H f))%nat -> flows (bound_at (tool_args H f) i) z = true) ->
     let t2 := tr (snd (eval (F := F) H n2 pc env2 s2 e)) in
     offered z t2 (fixed s2) f args \/ decided_in_sight z older f \/
     (exists u, u <> [] /\ visible z older = u ++ visible z t2).
   Proof.
-    intros pol z n1 n2 pc env1 env2 s1 s2 e newer ch f args k older POL GEN PR TK P R S A C E Ap B t2.
+    intros pol z n1 n2 pc env1 env2 s1 s2 e newer ch f args k older POL GEN PR TK P R S A C E B t2.
     assert (Fr : frel z (fixed s1) (fixed s2)) by apply S.
-    destruct (bounded_choice z n1 pc env1 s1 e newer ch f args k older A C E Ap B) as [O | O]; [| auto].
+    assert (I : approve H f = false \/ insulated F z Endorse).
+    { destruct (approve H f) eqn:Ap; auto. right. apply POL. apply TK with (f := f). exact Ap. }
+    destruct (bounded_choice z n1 pc env1 s1 e newer ch f args k older A C E I B) as [O | O]; [| auto].
     assert (Older : exists w, visible z (tr (snd (eval (F := F) H n1 pc env1 s1 e))) = w ++ visible z older).
     { rewrite E, visible_app. simpl. destruct (flows ch z); [| eauto].
       exists (visible z newer ++ [Event ch (RTool f args k)]). rewrite <- app_assoc. reflexivity. }
