@@ -15,13 +15,13 @@
 //! they approve.
 //! Invariant: a question that has expired can't be approved, nor can an approval be used that has.
 
+use super::db::{Database, DbError, Row, Statement};
 use super::{Journal, JournalError, hash, now_millis, parse, signed};
 use crate::Approval;
 use crate::approve::{Decider, Verdict, Via};
 use crate::keys::{Approvers, SigningKey};
 use core_ir::exchange::data_json;
 use machine::RequestId;
-use rusqlite::{Connection, OptionalExtension, params};
 use serde_json::{Value as Json, json};
 use std::collections::HashMap;
 use std::fmt;
@@ -29,43 +29,13 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-const TABLES: &str = "
-    CREATE TABLE IF NOT EXISTS approvals (
-        run TEXT NOT NULL,
-        strand INTEGER NOT NULL,
-        number INTEGER NOT NULL,
-        token TEXT NOT NULL,            -- what is asked, as a hash
-        tool TEXT NOT NULL,
-        args TEXT NOT NULL,             -- JSON: names, values, labels
-        asked INTEGER NOT NULL,         -- milliseconds since 1970
-        expires INTEGER NOT NULL,
-        used INTEGER,                   -- when the run took an answer
-        channel TEXT NOT NULL DEFAULT '',   -- JSON of the label of the decision to ask; '' if it is not known
-        PRIMARY KEY (run, strand, number)
-    ) STRICT;
-    CREATE TABLE IF NOT EXISTS answers (
-        token TEXT NOT NULL,            -- of the question
-        verdict TEXT NOT NULL,          -- approved, denied
-        reason TEXT,
-        approver TEXT NOT NULL,         -- whose key it is
-        decided INTEGER NOT NULL,       -- milliseconds since 1970
-        signature BLOB NOT NULL         -- of all of these
-    ) STRICT;
-    CREATE INDEX IF NOT EXISTS answers_token ON answers (token)";
-
-pub(super) fn prepare(db: &Connection) -> rusqlite::Result<()> {
-    db.execute_batch(TABLES)?;
-    // Journals of before have no such column.
-    let known = "SELECT count(*) FROM pragma_table_info('approvals') WHERE name = 'channel'";
-    match db.query_row(known, [], |r| r.get::<_, i64>(0))? {
-        0 => db.execute_batch("ALTER TABLE approvals ADD COLUMN channel TEXT NOT NULL DEFAULT ''"),
-        _ => Ok(()),
-    }
-}
-
-pub(super) fn forget(db: &Connection, run: &str) -> rusqlite::Result<()> {
-    db.execute("DELETE FROM answers WHERE token IN (SELECT token FROM approvals WHERE run = ?1)", [run])?;
-    db.execute("DELETE FROM approvals WHERE run = ?1", [run]).map(|_| ())
+/// Deletes the questions of a run, and their answers.
+pub(super) fn forget(run: &str) -> [Statement; 2] {
+    [
+        "DELETE FROM answers WHERE token IN (SELECT token FROM approvals WHERE run = ?1)",
+        "DELETE FROM approvals WHERE run = ?1",
+    ]
+    .map(|sql| Statement::new(sql).with(run))
 }
 
 /// A question that waits, or has waited, for an answer.
@@ -232,7 +202,7 @@ struct Answer {
 impl Answer {
     const COLUMNS: &str = "token, verdict, reason, approver, decided, signature";
 
-    fn read(r: &rusqlite::Row<'_>) -> rusqlite::Result<Answer> {
+    fn read(r: &Row<'_>) -> Result<Answer, DbError> {
         Ok(Answer {
             token: r.get(0)?,
             verdict: r.get(1)?,
@@ -241,6 +211,19 @@ impl Answer {
             decided: r.get(4)?,
             signature: r.get(5)?,
         })
+    }
+
+    fn insert(&self) -> Statement {
+        Statement::new(
+            "INSERT INTO answers (token, verdict, reason, approver, decided, signature)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+        )
+        .with(&*self.token)
+        .with(&*self.verdict)
+        .with(self.reason.as_deref())
+        .with(&*self.approver)
+        .with(self.decided)
+        .with(self.signature.clone())
     }
 
     fn signed(token: &str, decision: &Decision, decided: i64, key: &SigningKey) -> Answer {
@@ -282,18 +265,17 @@ impl Answer {
 }
 
 /// The answers to a question, the oldest first.
-fn answers(db: &Connection, token: &str) -> rusqlite::Result<Vec<Answer>> {
+fn answers(db: &dyn Database, token: &str) -> Result<Vec<Answer>, DbError> {
     let sql = format!("SELECT {} FROM answers WHERE token = ?1 ORDER BY rowid", Answer::COLUMNS);
-    let mut statement = db.prepare_cached(&sql)?;
-    statement.query_map([token], Answer::read)?.collect()
+    db.all(&Statement::new(sql).with(token), Answer::read)
 }
 
 /// Returns the verdict of the first valid answer of an approver.
 fn first_answer(
-    db: &Connection,
+    db: &dyn Database,
     approvers: &Approvers,
     (token, asked, expires): (&str, i64, i64),
-) -> rusqlite::Result<Option<Verdict>> {
+) -> Result<Option<Verdict>, DbError> {
     Ok(answers(db, token)?.into_iter().find_map(|answer| {
         let decision = answer.decision(approvers, asked, expires).ok()?;
         Some(Verdict { result: decision.result(), by: Some(Decider::new(answer.approver, Via::Key)) })
@@ -316,8 +298,8 @@ struct QuestionRow {
 impl QuestionRow {
     const COLUMNS: &str = "run, strand, number, token, tool, args, asked, expires, used IS NOT NULL, channel";
 
-    fn read(r: &rusqlite::Row<'_>) -> rusqlite::Result<QuestionRow> {
-        let strand = r.get::<_, i64>(1)?.cast_unsigned();
+    fn read(r: &Row<'_>) -> Result<QuestionRow, DbError> {
+        let strand = r.get::<i64>(1)?.cast_unsigned();
         Ok(QuestionRow {
             run: r.get(0)?,
             id: RequestId { strand, number: r.get(2)? },
@@ -367,36 +349,33 @@ impl QuestionRow {
     }
 
     /// The row of a request.
-    fn at(db: &Connection, run: &str, id: RequestId) -> rusqlite::Result<Option<QuestionRow>> {
+    fn at(db: &dyn Database, run: &str, id: RequestId) -> Result<Option<QuestionRow>, DbError> {
         let sql = format!(
             "SELECT {} FROM approvals WHERE run = ?1 AND strand = ?2 AND number = ?3",
             QuestionRow::COLUMNS
         );
-        db.query_row(&sql, params![run, id.strand.cast_signed(), id.number], QuestionRow::read).optional()
+        let query = Statement::new(sql).with(run).with(id.strand.cast_signed()).with(id.number);
+        db.first(&query, QuestionRow::read)
     }
 
-    fn insert(&self, db: &Connection) -> rusqlite::Result<()> {
-        let (strand, number) = (self.id.strand.cast_signed(), self.id.number);
-        db.execute(
+    fn insert(&self) -> Statement {
+        Statement::new(
             "INSERT INTO approvals (run, strand, number, token, tool, args, asked, expires, channel)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
-            params![
-                self.run,
-                strand,
-                number,
-                self.token,
-                self.tool,
-                self.args,
-                self.asked,
-                self.expires,
-                self.channel
-            ],
         )
-        .map(|_| ())
+        .with(&*self.run)
+        .with(self.id.strand.cast_signed())
+        .with(self.id.number)
+        .with(&*self.token)
+        .with(&*self.tool)
+        .with(&*self.args)
+        .with(self.asked)
+        .with(self.expires)
+        .with(&*self.channel)
     }
 
     /// The first answer of an approver.
-    fn answer(&self, db: &Connection, approvers: &Approvers) -> rusqlite::Result<Option<Verdict>> {
+    fn answer(&self, db: &dyn Database, approvers: &Approvers) -> Result<Option<Verdict>, DbError> {
         first_answer(db, approvers, (&self.token, self.asked, self.expires))
     }
 
@@ -410,14 +389,23 @@ impl QuestionRow {
 
 /// The rows of questions under a condition.
 fn questions(
-    db: &Connection,
+    db: &dyn Database,
     condition: &str,
-    values: impl rusqlite::Params,
-) -> rusqlite::Result<Vec<QuestionRow>> {
+    values: impl FnOnce(Statement) -> Statement,
+) -> Result<Vec<QuestionRow>, DbError> {
     let sql =
         format!("SELECT {} FROM approvals WHERE {condition} ORDER BY asked, token", QuestionRow::COLUMNS);
-    let mut statement = db.prepare(&sql)?;
-    statement.query_map(values, QuestionRow::read)?.collect()
+    db.all(&values(Statement::new(sql)), QuestionRow::read)
+}
+
+/// The questions of this name.
+fn of_token(db: &dyn Database, token: &str) -> Result<Vec<QuestionRow>, DbError> {
+    questions(db, "token = ?1", |query| query.with(token))
+}
+
+/// A question was answered.
+fn used(token: &str, now: i64) -> Statement {
+    Statement::new("UPDATE approvals SET used = ?2 WHERE token = ?1").with(token).with(now)
 }
 
 impl Journal {
@@ -435,8 +423,8 @@ impl Journal {
         let read = || {
             let condition = "used IS NULL AND expires > ?1 AND (?2 IS NULL OR run = ?2)";
             let mut waiting = Vec::new();
-            for question in questions(&self.db, condition, params![now_millis(), run])? {
-                if question.is_intact() && question.answer(&self.db, &self.approvers)?.is_none() {
+            for question in questions(&*self.db, condition, |query| query.with(now_millis()).with(run))? {
+                if question.is_intact() && question.answer(&*self.db, &self.approvers)?.is_none() {
                     waiting.push(question.waiting());
                 }
             }
@@ -450,7 +438,7 @@ impl Journal {
     /// # Errors
     /// The file is damaged.
     pub fn question(&self, token: &str) -> Result<Option<Waiting>, JournalError> {
-        let found = questions(&self.db, "token = ?1", [token]).map_err(|e| self.failed(&e))?;
+        let found = of_token(&*self.db, token).map_err(|e| self.failed(&e))?;
         Ok(found.into_iter().find(QuestionRow::is_intact).map(QuestionRow::waiting))
     }
 
@@ -466,11 +454,11 @@ impl Journal {
         authority: &Authority<'_>,
     ) -> Result<(), JournalError> {
         let answered = || JournalError::new("the question has been answered already");
-        let found = questions(&self.db, "token = ?1", [token]).map_err(|e| self.failed(&e))?;
+        let found = of_token(&*self.db, token).map_err(|e| self.failed(&e))?;
         let Some(question) = found.into_iter().find(QuestionRow::is_intact) else {
             return Err(JournalError::new("unknown question; the run may have moved on"));
         };
-        let before = question.answer(&self.db, &self.approvers).map_err(|e| self.failed(&e))?;
+        let before = question.answer(&*self.db, &self.approvers).map_err(|e| self.failed(&e))?;
         if question.used || before.is_some() {
             return Err(answered());
         }
@@ -496,26 +484,15 @@ impl Journal {
                     return Err(JournalError::new(what).with_help(help));
                 }
                 let answer = Answer::signed(token, decision, now, key);
-                let _turn = self.turn.take();
-                let written = self.db.execute(
-                    "INSERT INTO answers VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-                    params![
-                        answer.token,
-                        answer.verdict,
-                        answer.reason,
-                        answer.approver,
-                        answer.decided,
-                        answer.signature
-                    ],
-                );
+                let written = self.db.write(None, &[answer.insert()]);
                 written.map(|_| ()).map_err(|e| self.failed(&e))
             }
         }
     }
 
     /// The rows by which a call was to be approved, and which no approver wrote.
-    pub(super) fn forged(&self) -> rusqlite::Result<Vec<Forged>> {
-        let questions = questions(&self.db, "1", [])?;
+    pub(super) fn forged(&self) -> Result<Vec<Forged>, DbError> {
+        let questions = questions(&*self.db, "TRUE", |query| query)?;
         let mut forged = Vec::new();
         let mut add = |run: Option<&str>, token: &str, approver: Option<String>, why| {
             forged.push(Forged { run: run.map(String::from), token: token.to_string(), approver, why });
@@ -524,9 +501,7 @@ impl Journal {
             add(Some(&question.run), &question.token, None, Forgery::Question);
         }
         let sql = format!("SELECT {} FROM answers ORDER BY rowid", Answer::COLUMNS);
-        let mut statement = self.db.prepare(&sql)?;
-        for answer in statement.query_map([], Answer::read)? {
-            let answer = answer?;
+        for answer in self.db.all(&Statement::new(sql), Answer::read)? {
             let question = questions.iter().find(|q| q.token == answer.token && q.is_intact());
             let why = match question {
                 None => Forgery::NoQuestion,
@@ -538,23 +513,26 @@ impl Journal {
             add(question.map(|q| &*q.run), &answer.token, Some(answer.approver), why);
         }
         // Answers that a run has recorded.
-        let mut statement = self.db.prepare(
+        let query = Statement::new(
             "SELECT run, strand, number, request, response FROM entries
              WHERE conversation IS NULL AND response IS NOT NULL",
-        )?;
-        let rows = statement.query_map([], |r| {
-            let id = RequestId { strand: r.get::<_, i64>(1)?.cast_unsigned(), number: r.get(2)? };
-            Ok((r.get::<_, String>(0)?, id, r.get::<_, String>(3)?, r.get::<_, String>(4)?))
-        })?;
-        for row in rows {
-            let (run, id, request, response) = row?;
+        );
+        let mut told = Vec::new();
+        self.db.each(&query, &mut |r| {
+            let (request, response): (String, String) = (r.get(3)?, r.get(4)?);
             if parse(&request).is_ok_and(|r| r["kind"] != "approve") {
-                continue;
+                return Ok(());
             }
             let by = parse(&response).ok().and_then(|r| super::wire::decider(&r));
-            let Some(by) = by.filter(|by| by.via == Via::Key) else { continue };
+            if let Some(by) = by.filter(|by| by.via == Via::Key) {
+                let id = RequestId { strand: r.get::<i64>(1)?.cast_unsigned(), number: r.get(2)? };
+                told.push((r.get::<String>(0)?, id, by));
+            }
+            Ok(())
+        })?;
+        for (run, id, by) in told {
             let question = questions.iter().find(|q| q.run == run && q.id == id && q.is_intact());
-            let answer = question.map(|q| q.answer(&self.db, &self.approvers)).transpose()?.flatten();
+            let answer = question.map(|q| q.answer(&*self.db, &self.approvers)).transpose()?.flatten();
             if answer.is_none() {
                 let token = question.map_or("", |q| &q.token);
                 add(Some(&run), token, Some(by.name), Forgery::NoAnswer);
@@ -625,14 +603,14 @@ impl ApprovalDesk {
         self.stays
     }
 
-    fn with<T>(&self, f: impl FnOnce(&Journal) -> rusqlite::Result<T>) -> Result<T, String> {
+    fn with<T>(&self, f: impl FnOnce(&dyn Database) -> Result<T, DbError>) -> Result<T, String> {
         let mut slot = self.journal.lock().unwrap_or_else(PoisonError::into_inner);
         let journal = match &mut *slot {
             Some(journal) => journal,
             None => slot.insert(Journal::existing(&self.path).map_err(|e| e.message)?),
         };
-        f(journal)
-            .map_err(|e| format!("the journal `{}` can't be used: {}", self.path.display(), super::cause(&e)))
+        f(&*journal.db)
+            .map_err(|e| format!("the journal `{}` can't be used: {}", self.path.display(), e.cause))
     }
 
     fn lifetime(&self) -> i64 {
@@ -644,22 +622,22 @@ impl ApprovalDesk {
     pub(crate) fn put(&self, run: &str, id: RequestId, approval: &Approval) -> Result<Question, String> {
         let (now, lifetime) = (now_millis(), self.lifetime());
         let asked = |at| QuestionRow::of(run, id, approval, at, lifetime);
-        let question = self.with(|Journal { db, turn, .. }| {
-            let _turn = turn.take();
+        let question = self.with(|db| {
+            let mut write = Vec::new();
             if let Some(lying) = QuestionRow::at(db, run, id)? {
                 let same = asked(lying.asked);
                 if !lying.used && same.token == lying.token && same.asked <= now && same.expires > now {
                     return Ok(same);
                 }
                 // Expired questions, and those of an earlier version of the program, are deleted.
-                db.execute("DELETE FROM answers WHERE token = ?1", [&lying.token])?;
-                db.execute(
-                    "DELETE FROM approvals WHERE run = ?1 AND strand = ?2 AND number = ?3",
-                    params![run, id.strand.cast_signed(), id.number],
-                )?;
+                write.push(Statement::new("DELETE FROM answers WHERE token = ?1").with(&lying.token));
+                let delete =
+                    Statement::new("DELETE FROM approvals WHERE run = ?1 AND strand = ?2 AND number = ?3");
+                write.push(delete.with(run).with(id.strand.cast_signed()).with(id.number));
             }
             let question = asked(now);
-            question.insert(db)?;
+            write.push(question.insert());
+            db.write(None, &write)?;
             Ok(question)
         })?;
         Ok(Question { token: question.token, asked: question.asked, expires: question.expires })
@@ -671,7 +649,7 @@ impl ApprovalDesk {
         if question.expires <= now {
             return Some(Verdict::refused("it was not approved in time"));
         }
-        let looked = self.with(|Journal { db, turn, .. }| {
+        let looked = self.with(|db| {
             let found = match self.answers.take(&question.token) {
                 Some(verdict) => Some(verdict),
                 None => {
@@ -680,8 +658,7 @@ impl ApprovalDesk {
                 }
             };
             if found.is_some() {
-                let _turn = turn.take();
-                db.execute("UPDATE approvals SET used = ?2 WHERE token = ?1", params![question.token, now])?;
+                db.write(None, &[used(&question.token, now)])?;
             }
             Ok(found)
         });
@@ -693,7 +670,7 @@ impl ApprovalDesk {
     /// write it.
     pub(crate) fn is_signed(&self, run: &str, id: RequestId, approval: &Approval) -> bool {
         let now = now_millis();
-        let looked = self.with(|Journal { db, .. }| {
+        let looked = self.with(|db| {
             let Some(lying) = QuestionRow::at(db, run, id)? else { return Ok(false) };
             let same = QuestionRow::of(run, id, approval, lying.asked, self.lifetime());
             if same.token != lying.token || same.expires <= now {
@@ -707,13 +684,7 @@ impl ApprovalDesk {
     /// Notes that the question was answered elsewhere.
     pub(crate) fn note(&self, question: &Question) {
         // The answer itself is in the journal; that it does not show here as well is no reason to stop.
-        let _ = self.with(|Journal { db, turn, .. }| {
-            let _turn = turn.take();
-            db.execute(
-                "UPDATE approvals SET used = ?2 WHERE token = ?1",
-                params![question.token, now_millis()],
-            )
-        });
+        let _ = self.with(|db| db.write(None, &[used(&question.token, now_millis())]));
     }
 
     /// Waits for the answer. The table is queried only after another connection has written to the database,
@@ -737,11 +708,9 @@ impl ApprovalDesk {
         }
     }
 
-    /// Returns a version that changes whenever another connection's answer becomes visible. Lengths and times
-    /// of the files are no substitute: a writer appends to the log before it makes the answer visible, and
-    /// the disk may take any time in between.
+    /// Returns a number that changes whenever another connection's answer becomes visible.
     fn version(&self) -> Result<i64, String> {
-        self.with(|journal| journal.db.prepare_cached("PRAGMA data_version")?.query_row([], |r| r.get(0)))
+        self.with(|db| db.version())
     }
 }
 
@@ -805,14 +774,7 @@ mod tests {
         }
 
         fn write(&self, answer: &Answer) {
-            let Answer { token, verdict, reason, approver, decided, signature } = answer;
-            self.journal
-                .db
-                .execute(
-                    "INSERT INTO answers VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-                    params![token, verdict, reason, approver, decided, signature],
-                )
-                .unwrap();
+            self.journal.db.write(None, &[answer.insert()]).unwrap();
         }
 
         fn forged(&self) -> Vec<Forgery> {
@@ -871,7 +833,7 @@ mod tests {
         let mut office = office();
         let question = office.put(1, "bob");
         office.journal.decide(&question.token, &Decision::Approve, &Authority::Key(&office.key)).unwrap();
-        let answer = answers(&office.journal.db, &question.token).unwrap().pop().unwrap();
+        let answer = answers(&*office.journal.db, &question.token).unwrap().pop().unwrap();
         assert_eq!(office.desk.take(&question).unwrap().result, Ok(()));
         // The same call, asked again: a copy of the row is an answer to what was asked before.
         while now_millis() == question.asked {}
@@ -889,7 +851,8 @@ mod tests {
         let question = office.put(1, "mallory");
         let shown = office.journal.waiting(None).unwrap();
         assert_eq!(shown[0].args[0]["value"], "mallory");
-        office.journal.db.execute("UPDATE approvals SET args = replace(args, 'mallory', 'bob')", []).unwrap();
+        let forge = Statement::new("UPDATE approvals SET args = replace(args, 'mallory', 'bob')");
+        office.journal.db.write(None, &[forge]).unwrap();
         assert_eq!(office.journal.waiting(None).unwrap(), []);
         assert!(
             office.journal.decide(&question.token, &Decision::Approve, &Authority::Key(&office.key)).is_err()
@@ -924,7 +887,7 @@ mod tests {
         let approval = Approval { tool: "pay".into(), args: Vec::new(), channel: core_ir::Data::list([]) };
         let question = desk.put("r", RequestId { strand: 0, number: 1 }, &approval).unwrap();
         // The next write goes to the start of the log, which keeps its length.
-        answers.db.query_row("PRAGMA wal_checkpoint(RESTART)", [], |_| Ok(())).unwrap();
+        answers.db.each(&Statement::new("PRAGMA wal_checkpoint(RESTART)"), &mut |_| Ok(())).unwrap();
         let token = question.token.clone();
         let mut waits = tokio::spawn(async move { desk.wait(&question).await });
         assert!(tokio::time::timeout(ApprovalDesk::LOOK * 2, &mut waits).await.is_err());

@@ -5,23 +5,8 @@
 //!
 //! Invariant: a program is replaced together with the note of what it was, so the two never disagree.
 
-use super::{Journal, JournalError, changed_line, check, damaged, now_millis, signed, whole};
-use rusqlite::{Connection, params};
-
-const TABLE: &str = "
-    CREATE TABLE IF NOT EXISTS changes (
-        run TEXT NOT NULL REFERENCES runs (id) ON DELETE CASCADE,
-        number INTEGER NOT NULL,        -- from 1
-        changed INTEGER NOT NULL,       -- milliseconds since 1970
-        step INTEGER NOT NULL,          -- the last answer to the program before
-        program TEXT NOT NULL,          -- the program before
-        checksum BLOB NOT NULL,         -- of these but the run
-        PRIMARY KEY (run, number)
-    ) STRICT";
-
-pub(super) fn prepare(db: &Connection) -> rusqlite::Result<()> {
-    db.execute_batch(TABLE)
-}
+use super::db::{Database, DbError, Statement};
+use super::{Journal, JournalError, changed_line, check, now_millis, signed, whole};
 
 /// Resumption of a run with a changed program.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,47 +35,51 @@ impl StoredRow {
         check(&parts)
     }
 
-    fn insert(&self, db: &Connection, run: &str) -> rusqlite::Result<()> {
-        db.execute(
-            "INSERT INTO changes VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-            params![run, self.number, self.changed, self.step, self.program, self.checksum()],
+    fn insert(&self, run: &str) -> Statement {
+        Statement::new(
+            "INSERT INTO changes (run, number, changed, step, program, checksum) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
         )
-        .map(|_| ())
+        .with(run)
+        .with(self.number)
+        .with(self.changed)
+        .with(self.step)
+        .with(&*self.program)
+        .with(self.checksum())
     }
 }
 
 /// The programs that a run had, the oldest first.
-pub(super) fn of(db: &Connection, run: &str) -> rusqlite::Result<Vec<StoredRow>> {
-    let mut statement = db.prepare(
-        "SELECT number, changed, step, program, checksum FROM changes WHERE run = ?1 ORDER BY number",
-    )?;
-    let rows = statement.query_map([run], |r| {
+pub(super) fn of(db: &dyn Database, run: &str) -> Result<Vec<StoredRow>, DbError> {
+    let sql = "SELECT number, changed, step, program, checksum FROM changes WHERE run = ?1 ORDER BY number";
+    db.all(&Statement::new(sql).with(run), |r| {
         let before = StoredRow { number: r.get(0)?, changed: r.get(1)?, step: r.get(2)?, program: r.get(3)? };
-        if r.get::<_, [u8; 16]>(4)? == before.checksum() { Ok(before) } else { Err(damaged()) }
-    })?;
-    rows.collect()
+        if r.get::<[u8; 16]>(4)? == before.checksum() { Ok(before) } else { Err(DbError::damaged()) }
+    })
 }
 
-/// Notes that a run has had this program until now.
-pub(super) fn note(db: &Connection, run: &str, program: String) -> rusqlite::Result<()> {
+/// The note that a run has had this program until now.
+pub(super) fn note(db: &dyn Database, run: &str, program: String) -> Result<Statement, DbError> {
     let number = of(db, run)?.last().map_or(1, |b| b.number + 1);
     // Requests in flight count as well: that program made them.
-    let sql = "SELECT coalesce(max(step), 0) FROM entries WHERE run = ?1";
-    let step = db.query_row(sql, [run], |r| r.get(0))?;
-    StoredRow { number, changed: now_millis(), step, program }.insert(db, run)
+    let last = Statement::new("SELECT coalesce(max(step), 0) FROM entries WHERE run = ?1").with(run);
+    let step = db.first(&last, |r| r.get(0))?.unwrap_or(0);
+    Ok(StoredRow { number, changed: now_millis(), step, program }.insert(run))
 }
 
 /// The last step of a run that an earlier program of it may have asked for; 0 if it has always had the same.
-pub(super) fn last_step(db: &Connection, run: &str) -> rusqlite::Result<i64> {
+pub(super) fn last_step(db: &dyn Database, run: &str) -> Result<i64, DbError> {
     Ok(of(db, run)?.last().map_or(0, |b| b.step))
 }
 
 /// A fork of a run at a step had the same programs.
-pub(super) fn copy(db: &Connection, run: &str, fork: &str, step: u64) -> rusqlite::Result<()> {
-    of(db, run)?.into_iter().try_for_each(|b| {
-        let step = b.step.min(signed(step));
-        StoredRow { step, ..b }.insert(db, fork)
-    })
+pub(super) fn copy(
+    db: &dyn Database,
+    run: &str,
+    fork: &str,
+    step: u64,
+) -> Result<impl Iterator<Item = Statement>, DbError> {
+    let befores = of(db, run)?.into_iter();
+    Ok(befores.map(move |b| StoredRow { step: b.step.min(signed(step)), ..b }.insert(fork)))
 }
 
 impl Journal {
@@ -99,7 +88,7 @@ impl Journal {
     /// # Errors
     /// There is no such run, or the file is damaged.
     pub fn changes(&self, run: &str) -> Result<Vec<Change>, JournalError> {
-        let befores = of(&self.db, run).map_err(|e| self.failed(&e))?;
+        let befores = of(&*self.db, run).map_err(|e| self.failed(&e))?;
         if befores.is_empty() {
             return Ok(Vec::new());
         }

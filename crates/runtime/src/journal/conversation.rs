@@ -9,11 +9,11 @@
 //! Invariant: the link to a message is a hash of the message and of its predecessor's link. So a common
 //! prefix is stored once, and a modified message is detected.
 
-use super::{check, damaged, parse, wire};
+use super::db::{Database, DbError, Statement};
+use super::{check, parse, wire};
 use crate::Redactor;
 use core_ir::{Data, Name, Role};
 use machine::Message;
-use rusqlite::{Connection, OptionalExtension, params};
 use serde_json::Value as Json;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -64,20 +64,27 @@ impl Conversations {
         }
     }
 
-    /// Writes what is new of a conversation. If what is written is taken back, [`Conversations::forget`] must
-    /// be called.
+    /// Adds the statements that write what is new of a conversation. If they are not carried out,
+    /// [`Conversations::forget`] must be called.
     pub(super) fn store(
         &mut self,
-        db: &Connection,
+        into: &mut Vec<Statement>,
         run: &str,
         strand: u64,
         messages: &[Message],
         redactor: &Redactor,
-    ) -> rusqlite::Result<Link> {
-        let mut statement = db.prepare_cached("INSERT OR IGNORE INTO messages VALUES (?1, ?2, ?3, ?4)")?;
-        self.walk(strand, messages, redactor, |link, before, body| {
-            statement.execute(params![run, link, before, body]).map(|_| ())
-        })
+    ) -> Link {
+        let linked = self.walk(strand, messages, redactor, |link, before, body| {
+            let insert = Statement::new(
+                "INSERT INTO messages (run, link, before, body) VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO NOTHING",
+            );
+            into.push(insert.with(run).with(*link).with(*before).with(body));
+            Ok::<_, std::convert::Infallible>(())
+        });
+        match linked {
+            Ok(link) => link,
+            Err(never) => match never {},
+        }
     }
 
     /// Nothing is known to be in the file.
@@ -138,18 +145,16 @@ pub(crate) fn links(messages: &[Message]) -> Vec<Link> {
 ///
 /// # Errors
 /// One is not in the file, or is not what was written.
-pub(super) fn read(db: &Connection, run: &str, end: &Link) -> rusqlite::Result<Json> {
-    let mut statement =
-        db.prepare_cached("SELECT before, body FROM messages WHERE run = ?1 AND link = ?2")?;
+pub(super) fn read(db: &dyn Database, run: &str, end: &Link) -> Result<Json, DbError> {
     let (mut at, mut out) = (*end, Vec::new());
     while at != NONE {
-        let found =
-            statement.query_row(params![run, at], |r| Ok((r.get::<_, Link>(0)?, r.get::<_, String>(1)?)));
-        let (before, body) = found.optional()?.ok_or_else(damaged)?;
+        let query = Statement::new("SELECT before, body FROM messages WHERE run = ?1 AND link = ?2");
+        let found = db.first(&query.with(run).with(at), |r| Ok((r.get::<Link>(0)?, r.get::<String>(1)?)))?;
+        let (before, body) = found.ok_or_else(DbError::damaged)?;
         if next(&before, &body) != at {
-            return Err(damaged());
+            return Err(DbError::damaged());
         }
-        out.push(parse(&body).map_err(|_| damaged())?);
+        out.push(parse(&body).map_err(|_| DbError::damaged())?);
         at = before;
     }
     out.reverse();
@@ -157,14 +162,14 @@ pub(super) fn read(db: &Connection, run: &str, end: &Link) -> rusqlite::Result<J
 }
 
 /// All messages of a run: their links, and the link before each; `None` for one that is not what was written.
-pub(super) fn all_links(db: &Connection, run: &str) -> rusqlite::Result<HashMap<Link, Option<Link>>> {
-    let mut statement = db.prepare("SELECT link, before, body FROM messages WHERE run = ?1")?;
-    let rows = statement.query_map([run], |r| {
+pub(super) fn all_links(db: &dyn Database, run: &str) -> Result<HashMap<Link, Option<Link>>, DbError> {
+    let query = Statement::new("SELECT link, before, body FROM messages WHERE run = ?1").with(run);
+    let rows = db.all(&query, |r| {
         let (link, before): (Link, Link) = (r.get(0)?, r.get(1)?);
-        let is_it = next(&before, &r.get::<_, String>(2)?) == link;
+        let is_it = next(&before, &r.get::<String>(2)?) == link;
         Ok((link, is_it.then_some(before)))
     })?;
-    rows.collect()
+    Ok(rows.into_iter().collect())
 }
 
 fn body(m: &Message, redactor: &Redactor) -> String {

@@ -3,7 +3,7 @@
 //! Entry points: [`Journal`], a file that holds runs, and [`Session`], a run that is written to a journal,
 //! resumed from one, or replayed. Recordings have the same format.
 //!
-//! A journal is an SQLite database in WAL mode. A killed process leaves all responses written so far, and a
+//! A journal is a [database](db); in a file it is an SQLite database in WAL mode. A killed process leaves all responses written so far, and a
 //! torn page of the log is detected and ignored. Any other damage is refused: see [`Journal::undamaged`]. A
 //! response is written before the machine receives it, and a call of a tool that writes is recorded before it
 //! starts. So a run can be resumed after a crash: answered requests are answered from the journal, and only
@@ -16,6 +16,7 @@
 mod approvals;
 mod changes;
 mod conversation;
+mod db;
 mod outcomes;
 mod session;
 mod wire;
@@ -33,59 +34,13 @@ pub(crate) use writer::Written;
 use crate::keys::Approvers;
 use crate::provider::Tokens;
 use crate::rng::SplitMix;
-use crate::write_lock::WriteLock;
 use core_ir::{Code, Data};
-use rusqlite::{Connection, OpenFlags, params};
+use db::{Database, DbError, Sqlite, Statement};
 use serde_json::Value as Json;
 use sha2::{Digest, Sha256};
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
-
-/// The version of the tables.
-const VERSION: i64 = 2;
-
-/// "ENTL": marks the file as ours.
-const APPLICATION: i64 = 0x454e_544c;
-
-const TABLES: &str = "
-    CREATE TABLE runs (
-        id TEXT PRIMARY KEY,
-        created INTEGER NOT NULL,       -- milliseconds since 1970
-        name TEXT NOT NULL,
-        program TEXT NOT NULL,          -- as text, without places
-        digest TEXT NOT NULL,           -- of program, input and settings
-        input TEXT NOT NULL,            -- JSON of the exchange format, or ''
-        settings TEXT NOT NULL,         -- JSON
-        parent TEXT,                    -- of a fork
-        status TEXT NOT NULL,           -- running, done, failed
-        outcome TEXT                    -- JSON of the result, or the error
-    ) STRICT;
-    CREATE TABLE entries (
-        run TEXT NOT NULL REFERENCES runs (id) ON DELETE CASCADE,
-        step INTEGER NOT NULL,          -- in the order of the answers, from 1
-        strand INTEGER NOT NULL,
-        number INTEGER NOT NULL,
-        request TEXT NOT NULL,          -- JSON, without the conversation
-        conversation BLOB,              -- link of its last message, if a model is asked
-        response TEXT,                  -- JSON; null while it is under way
-        model TEXT NOT NULL,
-        input_tokens INTEGER NOT NULL,
-        output_tokens INTEGER NOT NULL,
-        usd TEXT,
-        micros INTEGER NOT NULL,
-        checksum BLOB NOT NULL,         -- of all but the run
-        PRIMARY KEY (run, strand, number)
-    ) STRICT;
-    CREATE TABLE messages (
-        run TEXT NOT NULL REFERENCES runs (id) ON DELETE CASCADE,
-        link BLOB NOT NULL,             -- a hash of the next two
-        before BLOB NOT NULL,           -- link of the message before, or zeros
-        body TEXT NOT NULL,             -- JSON
-        PRIMARY KEY (run, link)
-    ) STRICT;
-    CREATE INDEX entries_step ON entries (run, step);
-";
 
 /// Field of the settings of a run: the run for the same request that it follows.
 pub const AFTER_RUN: &str = "after";
@@ -102,6 +57,12 @@ pub struct JournalError {
 impl JournalError {
     fn new(message: impl Into<String>) -> JournalError {
         JournalError { message: message.into(), help: None }
+    }
+
+    /// A database can't be used.
+    fn of(db: &dyn Database, e: &DbError) -> JournalError {
+        let message = format!("cannot use the journal `{}`: {}", db.shown(), e.cause);
+        JournalError { message, help: e.is_damaged.then(|| db.restore().into()) }
     }
 
     fn with_help(mut self, help: impl Into<String>) -> JournalError {
@@ -225,9 +186,7 @@ pub struct StepInfo {
 /// A file that holds runs.
 #[derive(Debug)]
 pub struct Journal {
-    db: Connection,
-    path: PathBuf,
-    turn: WriteLock,
+    db: Box<dyn Database>,
     /// Approvers whose signed answers count.
     approvers: Approvers,
 }
@@ -238,7 +197,7 @@ impl Journal {
     /// # Errors
     /// The file can't be written, is no journal, or was made by a newer version.
     pub fn open(path: &Path) -> Result<Journal, JournalError> {
-        Journal::connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE)
+        Ok(Journal::of(Sqlite::open(path)?))
     }
 
     /// Opens a journal that exists.
@@ -246,87 +205,15 @@ impl Journal {
     /// # Errors
     /// The errors of [`Journal::open`], or the journal does not exist.
     pub fn existing(path: &Path) -> Result<Journal, JournalError> {
-        if !path.is_file() {
-            return Err(JournalError {
-                message: format!("journal `{}` not found", path.display()),
-                help: Some(
-                    "`entail run FILE --journal DIR` keeps runs, `--record FILE` makes a recording; name that place, or the run's directory with `--journal DIR`"
-                        .into(),
-                ),
-            });
-        }
-        Journal::connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)
+        Ok(Journal::of(Sqlite::existing(path)?))
     }
 
-    fn connect(path: &Path, flags: OpenFlags) -> Result<Journal, JournalError> {
-        let shown = path.display();
-        let failed = |e: rusqlite::Error| {
-            let help = match e.sqlite_error_code() {
-                Some(rusqlite::ErrorCode::NotADatabase) => Some(ELSEWHERE.into()),
-                Some(rusqlite::ErrorCode::DatabaseCorrupt) => Some(RESTORE.into()),
-                _ => None,
-            };
-            JournalError { message: format!("cannot use the journal `{shown}`: {}", cause(&e)), help }
-        };
-        if path.is_dir() {
-            return Err(JournalError::new(format!("`{shown}` is a directory, and no journal"))
-                .with_help("name a file in it"));
-        }
-        let mut db =
-            Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX).map_err(failed)?;
-        let turn = WriteLock::of(path);
-        db.busy_timeout(Duration::from_secs(10)).map_err(failed)?;
-        let number = |db: &Connection, name: &str| db.pragma_query_value(None, name, |r| r.get::<_, i64>(0));
-        // A response must be on the disk before the program acts on it.
-        db.pragma_update(None, "synchronous", "FULL").map_err(failed)?;
-        db.pragma_update(None, "foreign_keys", true).map_err(failed)?;
-        let (application, version) =
-            (number(&db, "application_id").map_err(failed)?, number(&db, "user_version").map_err(failed)?);
-        if version == VERSION && application == APPLICATION {
-            whole_pages(&db, path)?;
-            approvals::prepare(&db)
-                .and_then(|()| changes::prepare(&db))
-                .and_then(|()| outcomes::prepare(&db))
-                .map_err(failed)?;
-            return Ok(Journal { db, path: path.to_path_buf(), turn, approvers: Approvers::default() });
-        }
-        if application == APPLICATION {
-            return Err(JournalError::new(format!(
-                "the journal `{shown}` has version {version}, not {VERSION}"
-            ))
-            .with_help("use the version of `entail` that made it, or another file"));
-        }
-        let tables: i64 =
-            db.query_row("SELECT count(*) FROM sqlite_schema", [], |r| r.get(0)).map_err(failed)?;
-        if tables > 0 || application != 0 {
-            return Err(
-                JournalError::new(format!("`{shown}` is a database, but no journal")).with_help(ELSEWHERE)
-            );
-        }
-        let writing = turn.take();
-        db.pragma_update(None, "journal_mode", "WAL").map_err(failed)?;
-        let made = (|| {
-            let t = db.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
-            // Another process may have been faster.
-            if number(&t, "user_version")? == 0 {
-                t.execute_batch(TABLES)?;
-                approvals::prepare(&t)?;
-                changes::prepare(&t)?;
-                outcomes::prepare(&t)?;
-                t.pragma_update(None, "application_id", APPLICATION)?;
-                t.pragma_update(None, "user_version", VERSION)?;
-            }
-            t.commit()
-        })();
-        made.map_err(failed)?;
-        drop(writing);
-        Ok(Journal { db, path: path.to_path_buf(), turn, approvers: Approvers::default() })
+    fn of(db: impl Database + 'static) -> Journal {
+        Journal { db: Box::new(db), approvers: Approvers::default() }
     }
 
-    fn failed(&self, e: &rusqlite::Error) -> JournalError {
-        let what = format!("cannot use the journal `{}`: {}", self.path.display(), cause(e));
-        let is_damaged = e.sqlite_error_code() == Some(rusqlite::ErrorCode::DatabaseCorrupt);
-        JournalError { message: what, help: is_damaged.then(|| RESTORE.into()) }
+    fn failed(&self, e: &DbError) -> JournalError {
+        JournalError::of(&*self.db, e)
     }
 
     /// The runs, the newest first.
@@ -350,10 +237,9 @@ impl Journal {
     /// # Errors
     /// The file is damaged.
     pub fn newest_of(&self, caller: &str, others: bool, most: u32) -> Result<Vec<RunInfo>, JournalError> {
-        let other = if others { "OR json_extract(settings, '$.caller') IS NULL " } else { "" };
-        let filter = format!(
-            "WHERE json_extract(settings, '$.caller') = ?1 {other}ORDER BY created DESC, id DESC LIMIT {most}"
-        );
+        let of = self.db.field("caller");
+        let other = if others { format!("OR {of} IS NULL ") } else { String::new() };
+        let filter = format!("WHERE {of} = ?1 {other}ORDER BY created DESC, id DESC LIMIT {most}");
         self.select_runs(&filter, caller)
     }
 
@@ -362,7 +248,7 @@ impl Journal {
     /// # Errors
     /// The file is damaged.
     pub fn follower(&self, run: &str) -> Result<Option<RunInfo>, JournalError> {
-        let filter = format!("WHERE json_extract(settings, '$.{AFTER_RUN}') = ?1 ORDER BY created");
+        let filter = format!("WHERE {} = ?1 ORDER BY created", self.db.field(AFTER_RUN));
         let found = self.select_runs(&filter, run)?;
         Ok(found.into_iter().next())
     }
@@ -380,7 +266,7 @@ impl Journal {
     /// # Errors
     /// There is no such run, or the file is damaged.
     pub fn settings(&self, run: &str) -> Result<Json, JournalError> {
-        parse(&self.stored(run)?.settings).map_err(|_| self.failed(&damaged()))
+        parse(&self.stored(run)?.settings).map_err(|_| self.failed(&DbError::damaged()))
     }
 
     /// A run by its identifier, or by a beginning of it that only one has.
@@ -394,10 +280,8 @@ impl Journal {
         match (exact, found.len()) {
             (Some(i), _) => Ok(found.swap_remove(i)),
             (None, 1) if !id.is_empty() => Ok(found.swap_remove(0)),
-            (None, 0) => {
-                Err(JournalError::new(format!("run `{shown}` not found in `{}`", self.path.display()))
-                    .with_help("`entail runs list` shows which there are"))
-            }
+            (None, 0) => Err(JournalError::new(format!("run `{shown}` not found in `{}`", self.db.shown()))
+                .with_help("`entail runs list` shows which there are")),
             _ => Err(JournalError::new(format!("several runs begin with `{shown}`"))),
         }
     }
@@ -411,7 +295,7 @@ impl Journal {
         let found = self.select_runs(filter, name.unwrap_or_default())?;
         found.into_iter().next().ok_or_else(|| {
             let of = name.map_or(String::new(), |n| format!(" of `{}`", diagnostics::clip_to(n, 80)));
-            JournalError::new(format!("no run{of} found in `{}`", self.path.display()))
+            JournalError::new(format!("no run{of} found in `{}`", self.db.shown()))
         })
     }
 
@@ -421,23 +305,20 @@ impl Journal {
                 (SELECT count(*) FROM entries e WHERE e.run = runs.id AND e.response IS NOT NULL)
              FROM runs {filter}"
         );
-        let read = || {
-            let mut statement = self.db.prepare(&sql)?;
-            let given: &[&dyn rusqlite::ToSql] = if sql.contains("?1") { &[&value] } else { &[] };
-            let rows = statement.query_map(given, |r| {
-                Ok(RunInfo {
-                    id: r.get(0)?,
-                    created: r.get(1)?,
-                    name: r.get(2)?,
-                    parent: r.get(3)?,
-                    status: RunStatus::named(&r.get::<_, String>(4)?),
-                    outcome: r.get::<_, Option<String>>(5)?.and_then(|t| parse(&t).ok()),
-                    steps: whole(r.get(6)?),
-                })
-            })?;
-            rows.collect::<Result<Vec<_>, _>>()
-        };
-        read().map_err(|e| self.failed(&e))
+        let query = Statement::new(sql);
+        let query = if query.takes_values() { query.with(value) } else { query };
+        let read = self.db.all(&query, |r| {
+            Ok(RunInfo {
+                id: r.get(0)?,
+                created: r.get(1)?,
+                name: r.get(2)?,
+                parent: r.get(3)?,
+                status: RunStatus::named(&r.get::<String>(4)?),
+                outcome: r.get::<Option<String>>(5)?.and_then(|t| parse(&t).ok()),
+                steps: whole(r.get(6)?),
+            })
+        });
+        read.map_err(|e| self.failed(&e))
     }
 
     /// Returns the requests of a run and their answers.
@@ -457,10 +338,10 @@ impl Journal {
     /// The file is damaged.
     pub fn each_step(&self, run: &str, f: &mut dyn FnMut(StepInfo)) -> Result<(), JournalError> {
         let read = self.each_row(run, |row| {
-            let json = |text: String| parse(&text).map_err(|_| damaged());
+            let json = |text: String| parse(&text).map_err(|_| DbError::damaged());
             let mut request = json(row.request)?;
             if let Some(end) = &row.conversation {
-                wire::put_messages(&mut request, conversation::read(&self.db, run, end)?);
+                wire::put_messages(&mut request, conversation::read(&*self.db, run, end)?);
             }
             f(StepInfo {
                 step: whole(row.step),
@@ -479,17 +360,13 @@ impl Journal {
     fn each_row(
         &self,
         run: &str,
-        mut f: impl FnMut(writer::Row) -> rusqlite::Result<()>,
-    ) -> rusqlite::Result<()> {
+        mut f: impl FnMut(writer::Row) -> Result<(), DbError>,
+    ) -> Result<(), DbError> {
         let sql = format!(
             "SELECT {} FROM entries WHERE run = ?1 ORDER BY response IS NULL, step",
             writer::Row::COLUMNS
         );
-        let mut statement = self.db.prepare(&sql)?;
-        for row in statement.query_map([run], writer::Row::read)? {
-            f(row?)?;
-        }
-        Ok(())
+        self.db.each(&Statement::new(sql).with(run), &mut |row| f(writer::Row::read(row)?))
     }
 
     /// Returns the answers of models: the link of the conversation, the response and its tokens.
@@ -499,7 +376,7 @@ impl Journal {
         let read = self.each_row(run, |row| {
             if let (Some(end), Some(response)) = (row.conversation, row.response) {
                 let tokens = Tokens { input: whole(row.tokens.0), output: whole(row.tokens.1) };
-                out.push((end, parse(&response).map_err(|_| damaged())?, tokens));
+                out.push((end, parse(&response).map_err(|_| DbError::damaged())?, tokens));
             }
             Ok(())
         });
@@ -513,18 +390,21 @@ impl Journal {
     pub(crate) fn undamaged(&self, run: &str) -> Result<(), JournalError> {
         let by = |index: &str| {
             let sql = format!(
-                "SELECT {} FROM entries INDEXED BY {index} WHERE run = ?1 ORDER BY strand, number",
+                "SELECT {} FROM entries {index} WHERE run = ?1 ORDER BY strand, number",
                 writer::Row::COLUMNS
             );
-            let mut statement = self.db.prepare(&sql)?;
-            let rows =
-                statement.query_map([run], |r| writer::Row::read(r).map(|row| (row.strand, row.number)))?;
-            rows.collect::<rusqlite::Result<Vec<_>>>()
+            self.db.all(&Statement::new(sql).with(run), |r| {
+                writer::Row::read(r).map(|row| (row.strand, row.number))
+            })
         };
-        let same = || Ok(by("sqlite_autoindex_entries_1")? == by("entries_step")?);
+        let same = || {
+            let (first, others) = self.db.indexes().split_first().unwrap_or((&"", &[]));
+            let rows = by(first)?;
+            others.iter().try_fold(true, |same, index| Ok(same && by(index)? == rows))
+        };
         match same() {
             Ok(true) => Ok(()),
-            Ok(false) => Err(self.failed(&damaged())),
+            Ok(false) => Err(self.failed(&DbError::damaged())),
             Err(e) => Err(self.failed(&e)),
         }
     }
@@ -536,14 +416,12 @@ impl Journal {
     /// The structure of the file is damaged, so that nothing in it can be relied on. That a run is not what
     /// was written is in the result.
     pub fn check(&self) -> Result<Checked, JournalError> {
-        let read = || -> rusqlite::Result<Option<Checked>> {
-            let found: String = self.db.query_row("PRAGMA integrity_check(1)", [], |r| r.get(0))?;
-            if found != "ok" {
+        let read = || -> Result<Option<Checked>, DbError> {
+            if !self.db.is_intact()? {
                 return Ok(None);
             }
-            let mut statement = self.db.prepare("SELECT id FROM runs ORDER BY id")?;
             let runs =
-                statement.query_map([], |r| r.get::<_, String>(0))?.collect::<rusqlite::Result<Vec<_>>>()?;
+                self.db.all(&Statement::new("SELECT id FROM runs ORDER BY id"), |r| r.get::<String>(0))?;
             let mut checked = Checked::default();
             for run in runs {
                 if !self.is_as_written(&run, &mut checked)? {
@@ -556,15 +434,15 @@ impl Journal {
         };
         match read() {
             Ok(Some(checked)) => Ok(checked),
-            Ok(None) => Err(self.failed(&damaged())),
+            Ok(None) => Err(self.failed(&DbError::damaged())),
             Err(e) => Err(self.failed(&e)),
         }
     }
 
     /// Returns true if all records of a run are intact; adds the records checked to `counts`.
-    fn is_as_written(&self, run: &str, counts: &mut Checked) -> rusqlite::Result<bool> {
+    fn is_as_written(&self, run: &str, counts: &mut Checked) -> Result<bool, DbError> {
         let mut whole = self.stored(run).is_ok() && self.changes(run).is_ok();
-        let messages = conversation::all_links(&self.db, run)?;
+        let messages = conversation::all_links(&*self.db, run)?;
         counts.messages += messages.len();
         let known = |link: &Link| *link == conversation::NONE || messages.contains_key(link);
         whole &= messages.values().all(|before| before.as_ref().is_some_and(known));
@@ -575,7 +453,7 @@ impl Journal {
         });
         match entries {
             Ok(()) => Ok(whole),
-            Err(e) if e.sqlite_error_code() == Some(rusqlite::ErrorCode::DatabaseCorrupt) => Ok(false),
+            Err(e) if e.is_damaged => Ok(false),
             Err(e) => Err(e),
         }
     }
@@ -583,13 +461,14 @@ impl Journal {
     /// Returns the program and settings with which a run was started.
     fn stored(&self, run: &str) -> Result<Stored, JournalError> {
         let sql = "SELECT program, input, settings, digest, created FROM runs WHERE id = ?1";
-        let found = self.db.query_row(sql, [run], |r| {
+        let found = self.db.first(&Statement::new(sql).with(run), |r| {
             let stored =
                 Stored { program: r.get(0)?, input: r.get(1)?, settings: r.get(2)?, created: r.get(4)? };
-            let whole = r.get::<_, String>(3)? == digest(&stored.program, &stored.input, &stored.settings);
-            if whole { Ok(stored) } else { Err(damaged()) }
+            let whole = r.get::<String>(3)? == digest(&stored.program, &stored.input, &stored.settings);
+            if whole { Ok(stored) } else { Err(DbError::damaged()) }
         });
-        found.map_err(|e| self.failed(&e))
+        let found = found.map_err(|e| self.failed(&e))?;
+        found.ok_or_else(|| JournalError::new(format!("run `{run}` not found in `{}`", self.db.shown())))
     }
 
     /// Creates a copy of a run up to a step, whose response is replaced. Later requests are made again when
@@ -634,38 +513,40 @@ impl Journal {
                 .with_help(help));
         }
         let id = new_id();
-        let copy = || {
-            let _turn = self.turn.take();
-            let t = self.db.unchecked_transaction()?;
-            t.execute(
-                "INSERT INTO runs SELECT ?1, ?2, name, program, digest, input, settings, id, 'running', NULL
-                 FROM runs WHERE id = ?3",
-                params![id, now_millis(), run],
-            )?;
-            changes::copy(&t, &run, &id, step)?;
-            self.each_row(&run, |mut row| {
-                if row.response.is_none() || whole(row.step) > step {
-                    return Ok(());
-                }
-                if whole(row.step) == step {
-                    row.response = Some(response.to_string());
-                    row.seal();
-                }
-                row.insert(&t, &id)
-            })?;
-            t.execute(
+        self.copied(&run, &id, step, response)
+            .and_then(|copy| self.db.write(None, &copy))
+            .map_err(|e| self.failed(&e))?;
+        Ok(id)
+    }
+
+    /// The statements that make a fork.
+    fn copied(&self, run: &str, fork: &str, step: u64, response: &Json) -> Result<Vec<Statement>, DbError> {
+        let mut copy = vec![self.db.copy_of_run(run, fork, now_millis())];
+        copy.extend(changes::copy(&*self.db, run, fork, step)?);
+        self.each_row(run, |mut row| {
+            if row.response.is_none() || whole(row.step) > step {
+                return Ok(());
+            }
+            if whole(row.step) == step {
+                row.response = Some(response.to_string());
+                row.seal();
+            }
+            copy.push(row.insert(fork));
+            Ok(())
+        })?;
+        copy.push(
+            Statement::new(
                 "WITH RECURSIVE used (link) AS (
                     SELECT conversation FROM entries WHERE run = ?1 AND conversation IS NOT NULL
                     UNION SELECT m.before FROM messages m JOIN used ON m.run = ?2 AND m.link = used.link
                  )
                  INSERT INTO messages SELECT ?1, m.link, m.before, m.body
                  FROM messages m JOIN used ON m.run = ?2 AND m.link = used.link",
-                params![id, run],
-            )?;
-            t.commit()
-        };
-        copy().map_err(|e| self.failed(&e))?;
-        Ok(id)
+            )
+            .with(fork)
+            .with(run),
+        );
+        Ok(copy)
     }
 
     /// Forgets a run.
@@ -674,10 +555,10 @@ impl Journal {
     /// There is no such run.
     pub fn delete(&mut self, run: &str) -> Result<(), JournalError> {
         let id = self.run(run)?.id;
-        let _turn = self.turn.take();
-        approvals::forget(&self.db, &id).map_err(|e| self.failed(&e))?;
-        outcomes::forget(&self.db, &id).map_err(|e| self.failed(&e))?;
-        self.db.execute("DELETE FROM runs WHERE id = ?1", [&id]).map(|_| ()).map_err(|e| self.failed(&e))
+        let mut gone = approvals::forget(&id).to_vec();
+        gone.push(outcomes::forget(&id));
+        gone.push(Statement::new("DELETE FROM runs WHERE id = ?1").with(&id));
+        self.db.write(None, &gone).map(|_| ()).map_err(|e| self.failed(&e))
     }
 }
 
@@ -729,36 +610,6 @@ fn changed_line(then: &str, now: &str) -> String {
     }
 }
 
-fn cause(e: &rusqlite::Error) -> String {
-    let text = match e {
-        rusqlite::Error::SqliteFailure(failure, message) => match failure.code {
-            rusqlite::ErrorCode::DiskFull => "the disk is full".into(),
-            rusqlite::ErrorCode::NotADatabase => "it is not a journal".into(),
-            rusqlite::ErrorCode::DatabaseCorrupt => "it is damaged".into(),
-            rusqlite::ErrorCode::CannotOpen => "it can't be opened".into(),
-            rusqlite::ErrorCode::SystemIoFailure => {
-                let may_be_full = [
-                    rusqlite::ffi::SQLITE_IOERR_WRITE,
-                    rusqlite::ffi::SQLITE_IOERR_FSYNC,
-                    rusqlite::ffi::SQLITE_IOERR_TRUNCATE,
-                    rusqlite::ffi::SQLITE_IOERR_SHMSIZE,
-                ];
-                match may_be_full.contains(&failure.extended_code) {
-                    true => "writing to the disk failed; it may be full".into(),
-                    false => format!("it can't be read or written: {failure}"),
-                }
-            }
-            rusqlite::ErrorCode::ReadOnly => "it can't be written".into(),
-            rusqlite::ErrorCode::DatabaseBusy | rusqlite::ErrorCode::DatabaseLocked => {
-                "another process is using it".into()
-            }
-            _ => message.clone().unwrap_or_else(|| failure.to_string()),
-        },
-        other => other.to_string(),
-    };
-    diagnostics::clip_to(&text, 200)
-}
-
 /// Program and settings of a run, as stored in the file.
 struct Stored {
     program: String,
@@ -789,32 +640,3 @@ fn check(parts: &[Option<&[u8]>]) -> [u8; 16] {
     let digest = hash.finalize();
     std::array::from_fn(|i| digest[i])
 }
-
-/// Returns the error that SQLite reports for a damaged file.
-fn damaged() -> rusqlite::Error {
-    rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_CORRUPT), None)
-}
-
-/// Refuses a file that ends within a page, which SQLite would read as if zeros followed. While there is a
-/// log, the missing part may be in it.
-fn whole_pages(db: &Connection, path: &Path) -> Result<(), JournalError> {
-    let page: u64 = whole(db.pragma_query_value(None, "page_size", |r| r.get(0)).unwrap_or(4096)).max(1);
-    let torn = || std::fs::metadata(path).is_ok_and(|m| m.len() % page != 0);
-    if !torn() {
-        return Ok(());
-    }
-    // Moves what is in the log to its place: busy, pages in the log, pages moved.
-    let moved = db.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |r| {
-        Ok((r.get::<_, i64>(0)?, r.get::<_, i64>(1)?, r.get::<_, i64>(2)?))
-    });
-    let at_work = matches!(moved, Ok((busy, log, done)) if busy != 0 || done < log);
-    if torn() && !at_work {
-        let what = format!("cannot use the journal `{}`: {}", path.display(), cause(&damaged()));
-        return Err(JournalError::new(what).with_help(RESTORE));
-    }
-    Ok(())
-}
-
-const ELSEWHERE: &str = "it stays as it is; name another place";
-
-const RESTORE: &str = "restore it from a copy, or start a new run with another file";

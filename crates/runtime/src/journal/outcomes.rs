@@ -7,28 +7,16 @@
 //! Invariant: it is the caller's view of the outcome, which the outcome itself, without its label, does not
 //! tell.
 
+use super::db::Statement;
 use super::{Journal, JournalError, parse};
 use crate::{Redactor, Usage};
 use core_ir::Num;
-use rusqlite::{Connection, OptionalExtension, params};
 use serde_json::Value as Json;
 use std::collections::BTreeMap;
 
-const TABLE: &str = "
-    CREATE TABLE IF NOT EXISTS shown (
-        run TEXT PRIMARY KEY,
-        outcome TEXT NOT NULL           -- JSON
-    ) STRICT;
-    CREATE INDEX IF NOT EXISTS runs_key ON runs
-        (json_extract(settings, '$.caller'), json_extract(settings, '$.idempotencyKey'))
-        WHERE json_extract(settings, '$.idempotencyKey') IS NOT NULL";
-
-pub(super) fn prepare(db: &Connection) -> rusqlite::Result<()> {
-    db.execute_batch(TABLE)
-}
-
-pub(super) fn forget(db: &Connection, run: &str) -> rusqlite::Result<()> {
-    db.execute("DELETE FROM shown WHERE run = ?1", [run]).map(|_| ())
+/// Deletes what is kept of a run.
+pub(super) fn forget(run: &str) -> Statement {
+    Statement::new("DELETE FROM shown WHERE run = ?1").with(run)
 }
 
 impl Journal {
@@ -37,14 +25,14 @@ impl Journal {
     /// # Errors
     /// The file is damaged.
     pub fn run_of_key(&self, caller: &str, key: &str) -> Result<Option<(String, String)>, JournalError> {
-        let found = self.db.query_row(
-            "SELECT id, json_extract(settings, '$.requestDigest') FROM runs
-             WHERE json_extract(settings, '$.idempotencyKey') IS NOT NULL
-               AND json_extract(settings, '$.caller') = ?1 AND json_extract(settings, '$.idempotencyKey') = ?2",
-            [caller, key],
-            |r| Ok((r.get(0)?, r.get::<_, Option<String>>(1)?.unwrap_or_default())),
+        let [owner, name, digest] = ["caller", "idempotencyKey", "requestDigest"].map(|f| self.db.field(f));
+        let sql = format!(
+            "SELECT id, {digest} FROM runs WHERE {name} IS NOT NULL AND {owner} = ?1 AND {name} = ?2"
         );
-        found.optional().map_err(|e| self.failed(&e))
+        let query = Statement::new(sql).with(caller).with(key);
+        let found =
+            self.db.first(&query, |r| Ok((r.get(0)?, r.get::<Option<String>>(1)?.unwrap_or_default())));
+        found.map_err(|e| self.failed(&e))
     }
 
     /// Usage of models by each caller's runs that began at this time or later, in milliseconds since 1970:
@@ -53,25 +41,17 @@ impl Journal {
     /// # Errors
     /// The file is damaged.
     pub fn usage_since(&self, began: i64) -> Result<BTreeMap<String, Usage>, JournalError> {
-        let read = || {
-            let mut statement = self.db.prepare(
-                "SELECT json_extract(runs.settings, '$.caller'), input_tokens, output_tokens, usd
-                 FROM entries JOIN runs ON runs.id = entries.run
-                 WHERE runs.created >= ?1 AND response IS NOT NULL AND conversation IS NOT NULL
-                   AND json_extract(runs.settings, '$.caller') IS NOT NULL",
-            )?;
-            let rows = statement.query_map([began], |r| {
-                Ok((
-                    r.get::<_, String>(0)?,
-                    r.get::<_, i64>(1)?,
-                    r.get::<_, i64>(2)?,
-                    r.get::<_, Option<String>>(3)?,
-                ))
-            })?;
-            rows.collect::<rusqlite::Result<Vec<_>>>()
-        };
+        let of = self.db.field("caller");
+        let sql = format!(
+            "SELECT {of}, input_tokens, output_tokens, usd
+             FROM entries JOIN runs ON runs.id = entries.run
+             WHERE runs.created >= ?1 AND response IS NOT NULL AND conversation IS NOT NULL AND {of} IS NOT NULL"
+        );
+        let read = self.db.all(&Statement::new(sql).with(began), |r| {
+            Ok((r.get::<String>(0)?, r.get::<i64>(1)?, r.get::<i64>(2)?, r.get::<Option<String>>(3)?))
+        });
         let mut all: BTreeMap<String, Usage> = BTreeMap::new();
-        for (caller, input, output, usd) in read().map_err(|e| self.failed(&e))? {
+        for (caller, input, output, usd) in read.map_err(|e| self.failed(&e))? {
             let used =
                 all.entry(caller).or_insert_with(|| Usage { usd: Some(Num::ZERO), ..Usage::default() });
             used.model_calls = used.model_calls.saturating_add(1);
@@ -91,12 +71,12 @@ impl Journal {
     pub fn keep_shown(&self, run: &str, outcome: &Json, redactor: &Redactor) -> Result<(), JournalError> {
         let mut outcome = outcome.clone();
         redactor.json(&mut outcome);
-        let _turn = self.turn.take();
-        let written = self.db.execute(
-            "INSERT OR REPLACE INTO shown (run, outcome) VALUES (?1, ?2)",
-            params![run, outcome.to_string()],
+        let keep = Statement::new(
+            "INSERT INTO shown (run, outcome) VALUES (?1, ?2)
+             ON CONFLICT (run) DO UPDATE SET outcome = excluded.outcome",
         );
-        written.map(|_| ()).map_err(|e| self.failed(&e))
+        let keep = keep.with(run).with(outcome.to_string());
+        self.db.write(None, &[keep]).map(|_| ()).map_err(|e| self.failed(&e))
     }
 
     /// Returns what the caller of a run was told of its end, if that was kept.
@@ -104,9 +84,8 @@ impl Journal {
     /// # Errors
     /// The file is damaged.
     pub fn shown(&self, run: &str) -> Result<Option<Json>, JournalError> {
-        let found =
-            self.db.query_row("SELECT outcome FROM shown WHERE run = ?1", [run], |r| r.get::<_, String>(0));
-        let found = found.optional().map_err(|e| self.failed(&e))?;
+        let query = Statement::new("SELECT outcome FROM shown WHERE run = ?1").with(run);
+        let found = self.db.first(&query, |r| r.get::<String>(0)).map_err(|e| self.failed(&e))?;
         Ok(found.and_then(|text| parse(&text).ok()))
     }
 }

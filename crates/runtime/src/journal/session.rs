@@ -1,23 +1,20 @@
 //! A run with a journal.
 
 use super::conversation::{self, Conversations};
-use super::writer::{LogFile, Row, Write, Writer, Written};
+use super::db::{Database, DbError, NewRun, RunLock, Statement};
+use super::writer::{Row, Write, Writer, Written};
 use super::{
-    Journal, JournalError, RunIdentity, RunStatus, Stored, cause, changed_line, hash, new_id, now_millis,
-    parse, whole, wire,
+    Journal, JournalError, RunIdentity, RunStatus, Stored, changed_line, hash, new_id, now_millis, parse,
+    whole, wire,
 };
 use crate::Redactor;
 use crate::approve::Decider;
 use crate::provider::Tokens;
-use crate::write_lock::WriteLock;
 use core_ir::exchange::{data_from_json, data_json};
 use core_ir::{Data, Num};
 use machine::{Call, RequestId, Response};
-use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 use serde_json::{Value as Json, json};
 use std::collections::HashSet;
-use std::ffi::OsString;
-use std::fs::File;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -53,9 +50,10 @@ enum Mode {
 #[derive(Debug)]
 pub struct Session {
     /// Connection for reading earlier answers. A run without earlier requests needs none.
-    db: Option<Connection>,
+    db: Option<Box<dyn Database>>,
     path: String,
-    turn: WriteLock,
+    /// Held while the run goes on; `None` in a replay.
+    lock: Option<RunLock>,
     /// Writer of new records; `None` in a replay.
     writer: Option<Writer>,
     id: String,
@@ -121,7 +119,6 @@ impl Journal {
     /// # Errors
     /// The journal can't be written, or the input holds a secret.
     pub fn begin(self, about: &RunIdentity, redactor: &Redactor) -> Result<Session, JournalError> {
-        let id = new_id();
         let input = about.input.as_ref().map_or(String::new(), |d| data_json(d).to_string());
         // For a guessable secret, whoever supplies the input could learn from this that it is one.
         if redactor.text(&input) != input {
@@ -131,22 +128,17 @@ impl Journal {
         }
         let program = redactor.text(&about.program).into_owned();
         let settings = about.settings.to_string();
-        let turn = self.turn.take();
-        let written = self.db.execute(
-            "INSERT INTO runs VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, NULL, 'running', NULL)",
-            params![
-                id,
-                now_millis(),
-                redactor.text(&about.name),
-                program,
-                super::digest(&program, &input, &settings),
-                input,
-                settings
-            ],
-        );
-        drop(turn);
-        written.map_err(|e| self.failed(&e))?;
-        let lock = self.lock(&id)?;
+        let run = NewRun {
+            id: new_id(),
+            created: now_millis(),
+            name: redactor.text(&about.name).into_owned(),
+            digest: super::digest(&program, &input, &settings),
+            program,
+            input,
+            settings,
+        };
+        let id = run.id.clone();
+        let lock = self.db.begin(run)?;
         self.session(id, Some(lock))
     }
 
@@ -156,9 +148,8 @@ impl Journal {
     /// The errors of [`Journal::begin`].
     pub fn record(self, about: &RunIdentity, redactor: &Redactor) -> Result<Session, JournalError> {
         let name = redactor.text(&about.name).into_owned();
-        let turn = self.turn.take();
-        self.db.execute("DELETE FROM runs WHERE name = ?1", [name]).map_err(|e| self.failed(&e))?;
-        drop(turn);
+        let delete = Statement::new("DELETE FROM runs WHERE name = ?1").with(name);
+        self.db.write(None, &[delete]).map_err(|e| self.failed(&e))?;
         self.begin(about, redactor)
     }
 
@@ -184,7 +175,7 @@ impl Journal {
         self.undamaged(&id)?;
         let now = redactor.text(&about.program).into_owned();
         // Whoever has the lock is the only one to change the program.
-        let lock = self.lock(&id)?;
+        let lock = self.db.lock(&id)?;
         let then = self.stored(&id)?;
         if then.program != now && !allow_changed {
             return Err(JournalError::new(format!(
@@ -193,8 +184,8 @@ impl Journal {
             ))
             .with_help("resume the original program, or use `--allow-changed` to replay the requests that are unchanged"));
         }
-        self.go_on(&id, then, &now).map_err(|e| self.failed(&e))?;
-        self.forget_nobody(&id)?;
+        self.go_on(&id, then, &now, &lock).map_err(|e| self.failed(&e))?;
+        self.forget_nobody(&id, &lock)?;
         let mut session = self.session(id, Some(lock))?;
         session.unfinished = unfinished;
         if allow_changed {
@@ -204,16 +195,17 @@ impl Journal {
     }
 
     /// Records that a run is resumed, and with which program.
-    fn go_on(&self, run: &str, then: Stored, now: &str) -> rusqlite::Result<()> {
-        let _turn = self.turn.take();
-        let t = Transaction::new_unchecked(&self.db, TransactionBehavior::Immediate)?;
+    fn go_on(&self, run: &str, then: Stored, now: &str, lock: &RunLock) -> Result<(), DbError> {
+        let mut statements = Vec::new();
         if then.program != now {
             let digest = super::digest(now, &then.input, &then.settings);
-            super::changes::note(&t, run, then.program)?;
-            t.execute("UPDATE runs SET program = ?2, digest = ?3 WHERE id = ?1", params![run, now, digest])?;
+            statements.push(super::changes::note(&*self.db, run, then.program)?);
+            let change = Statement::new("UPDATE runs SET program = ?2, digest = ?3 WHERE id = ?1");
+            statements.push(change.with(run).with(now).with(digest));
         }
-        t.execute("UPDATE runs SET status = 'running', outcome = NULL WHERE id = ?1", [run])?;
-        t.commit()
+        let again = Statement::new("UPDATE runs SET status = 'running', outcome = NULL WHERE id = ?1");
+        statements.push(again.with(run));
+        self.db.write(Some(lock), &statements).map(|_| ())
     }
 
     /// Replays a run: offline, and strictly. What it asks must be what was recorded.
@@ -226,7 +218,7 @@ impl Journal {
         self.session(id, None)
     }
 
-    fn session(self, id: String, lock: Option<Lock>) -> Result<Session, JournalError> {
+    fn session(self, id: String, lock: Option<RunLock>) -> Result<Session, JournalError> {
         let Stored { input, settings, created, .. } = self.stored(&id)?;
         let damaged = |what: &str| JournalError::new(format!("the {what} of run `{id}` can't be read"));
         let input = match input.as_str() {
@@ -238,33 +230,36 @@ impl Journal {
         };
         let settings = serde_json::from_str(&settings).map_err(|_| damaged("settings"))?;
         let count = |what: &str| {
-            let sql = format!("SELECT {what} FROM entries WHERE run = ?1");
-            self.db.query_row(&sql, [&id], |r| r.get::<_, i64>(0)).map(whole).map_err(|e| self.failed(&e))
+            let query = Statement::new(format!("SELECT {what} FROM entries WHERE run = ?1")).with(&id);
+            let found = self.db.first(&query, |r| r.get::<i64>(0)).map_err(|e| self.failed(&e))?;
+            Ok::<_, JournalError>(whole(found.unwrap_or(0)))
         };
         let left = count("count(*)")?;
         let step = count("coalesce(max(CASE WHEN response IS NOT NULL THEN step END), 0)")?;
         let changed_to = match lock {
-            Some(_) => super::changes::last_step(&self.db, &id).map_err(|e| self.failed(&e))?,
+            Some(_) => super::changes::last_step(&*self.db, &id).map_err(|e| self.failed(&e))?,
             None => 0,
         };
-        let (path, turn) = (self.path.display().to_string(), self.turn);
-        let (mode, db, writer) = match lock {
+        let path = self.db.shown();
+        let (mode, db, writer) = match lock.clone() {
             None => (Mode::Replay, Some(self.db), None),
             Some(lock) => {
                 // Each has a connection of its own, so that reading does not wait until something is on the
                 // disk.
                 let (reading, writing) = match left {
                     0 => (None, self.db),
-                    _ => (Some(self.db), Journal::existing(&self.path)?.db),
+                    _ => {
+                        let writing = self.db.another()?;
+                        (Some(self.db), writing)
+                    }
                 };
-                let file = LogFile { db: writing, path: path.clone(), turn: turn.clone() };
-                (Mode::Write, reading, Some(Writer::new(file, id.clone(), step, lock)))
+                (Mode::Write, reading, Some(Writer::new(writing, id.clone(), step, lock)))
             }
         };
         Ok(Session {
             db,
             path,
-            turn,
+            lock,
             writer,
             id,
             created,
@@ -282,75 +277,21 @@ impl Journal {
 
     /// Removes the last answers if they are refusals for lack of an approver. Earlier ones stay, because the
     /// program has proceeded from them.
-    fn forget_nobody(&self, run: &str) -> Result<(), JournalError> {
+    fn forget_nobody(&self, run: &str, lock: &RunLock) -> Result<(), JournalError> {
         let nobody = wire::response(&Response::Unattended);
-        let _turn = self.turn.take();
         // A request in flight (without a response) was made after the one from which it counts.
-        let forgotten = self.db.execute(
+        let forget = Statement::new(
             "DELETE FROM entries WHERE run = ?1 AND response = ?2 AND step >
-                (SELECT coalesce(max(step), 0) FROM entries WHERE run = ?1 AND response IS NOT ?2)",
-            params![run, nobody.map(|r| r.to_string())],
+                (SELECT coalesce(max(step), 0) FROM entries WHERE run = ?1 AND response IS DISTINCT FROM ?2)",
         );
-        forgotten.map(|_| ()).map_err(|e| self.failed(&e))
+        let forget = forget.with(run).with(nobody.map(|r| r.to_string()));
+        self.db.write(Some(lock), &[forget]).map(|_| ()).map_err(|e| self.failed(&e))
     }
 
     /// Returns true if a live process executes the run: one that was killed does not.
     pub fn is_at_work(&self, id: &str) -> bool {
-        // Nothing is made here: a journal may be read where nothing can be written.
-        let lock = File::open(self.lock_path(id));
-        lock.is_ok_and(|file| matches!(file.try_lock(), Err(std::fs::TryLockError::WouldBlock)))
+        self.db.is_locked(id)
     }
-
-    fn lock_path(&self, id: &str) -> OsString {
-        let mut path = self.path.clone().into_os_string();
-        path.push(format!(".{id}.lock"));
-        path
-    }
-
-    /// The lock of a run: held until the last of it is written.
-    fn lock(&self, id: &str) -> Result<Lock, JournalError> {
-        let path = self.lock_path(id);
-        let failed = |e: std::io::Error| JournalError::new(format!("cannot lock run `{id}`: {e}"));
-        // Data that this process or another one has just released may still be on its way to the disk. And
-        // the previous holder of the lock may have removed the file between our opening and locking it.
-        for _ in 0..20 {
-            let file = File::options().create(true).append(true).open(&path).map_err(failed)?;
-            match file.try_lock() {
-                Ok(()) if same_file(&file, &path) => return Ok(Lock { _file: file, path }),
-                Ok(()) => {}
-                Err(std::fs::TryLockError::WouldBlock) => std::thread::sleep(Duration::from_millis(25)),
-                Err(std::fs::TryLockError::Error(e)) => return Err(failed(e)),
-            }
-        }
-        Err(JournalError::new(format!("another process executes run `{id}`")))
-    }
-}
-
-/// Keeps others from going on with the same run.
-#[derive(Debug)]
-pub(super) struct Lock {
-    _file: File,
-    path: OsString,
-}
-
-impl Drop for Lock {
-    fn drop(&mut self) {
-        // While it is locked: see `same_file`.
-        let _ = std::fs::remove_file(&self.path);
-    }
-}
-
-#[cfg(unix)]
-fn same_file(file: &File, path: &std::ffi::OsStr) -> bool {
-    use std::os::unix::fs::MetadataExt;
-    let inode = |m: std::io::Result<std::fs::Metadata>| m.ok().map(|m| (m.dev(), m.ino()));
-    inode(file.metadata()).is_some() && inode(file.metadata()) == inode(std::fs::metadata(path))
-}
-
-/// Always false: where open files can't be removed, there is nothing to compare.
-#[cfg(not(unix))]
-fn same_file(_: &File, _: &std::ffi::OsStr) -> bool {
-    true
 }
 
 impl Session {
@@ -389,8 +330,8 @@ impl Session {
         hash(&format!("{run}/{call:x}/{tool}"))[..32].to_string()
     }
 
-    fn broken(&self, e: &rusqlite::Error) -> String {
-        format!("the journal `{}` can't be used: {}", self.path, cause(e))
+    fn broken(&self, e: &DbError) -> String {
+        format!("the journal `{}` can't be used: {}", self.path, e.cause)
     }
 
     /// Looks a request up.
@@ -402,18 +343,18 @@ impl Session {
             // All that was asked before has been asked again.
             return Known::Nothing;
         };
-        let known = self.look_up(&db, id, call, redactor);
+        let known = self.look_up(&*db, id, call, redactor);
         self.db = Some(db);
         known.unwrap_or_else(|e| Known::Wrong(self.broken(&e)))
     }
 
     fn look_up(
         &mut self,
-        db: &Connection,
+        db: &dyn Database,
         id: RequestId,
         call: &Call,
         redactor: &Redactor,
-    ) -> rusqlite::Result<Known> {
+    ) -> Result<Known, DbError> {
         let mut now = wire::request(call);
         redactor.json(&mut now);
         let Some(row) = self.row(db, id)? else {
@@ -444,12 +385,11 @@ impl Session {
                 return Ok(Known::Wrong(format!("the request differs from the recorded one: {why}")));
             }
             self.changed.insert(id.strand);
-            let _turn = self.turn.take();
-            let gone = db.execute(
-                "DELETE FROM entries WHERE run = ?1 AND strand = ?2 AND number >= ?3",
-                params![self.id, id.strand.cast_signed(), id.number],
-            )?;
-            self.left = self.left.saturating_sub((gone as u64).saturating_sub(1));
+            let delete =
+                Statement::new("DELETE FROM entries WHERE run = ?1 AND strand = ?2 AND number >= ?3");
+            let delete = delete.with(&*self.id).with(id.strand.cast_signed()).with(id.number);
+            let gone = db.write(self.lock.as_ref(), &[delete])?;
+            self.left = self.left.saturating_sub(gone.saturating_sub(1));
             return Ok(Known::Nothing);
         }
         let Some(response) = row.response else {
@@ -478,11 +418,11 @@ impl Session {
         })
     }
 
-    fn row(&self, db: &Connection, id: RequestId) -> rusqlite::Result<Option<Row>> {
+    fn row(&self, db: &dyn Database, id: RequestId) -> Result<Option<Row>, DbError> {
         let sql =
             format!("SELECT {} FROM entries WHERE run = ?1 AND strand = ?2 AND number = ?3", Row::COLUMNS);
-        let mut statement = db.prepare_cached(&sql)?;
-        statement.query_row(params![self.id, id.strand.cast_signed(), id.number], Row::read).optional()
+        let query = Statement::new(sql).with(&*self.id).with(id.strand.cast_signed()).with(id.number);
+        db.first(&query, Row::read)
     }
 
     /// Returns whether the request after this one in its strand was answered. For an approval, this means
@@ -490,7 +430,7 @@ impl Session {
     pub(crate) fn has_gone_on(&self, id: RequestId) -> bool {
         let Some(db) = &self.db else { return false };
         let next = RequestId { number: id.number.saturating_add(1), ..id };
-        self.row(db, next).is_ok_and(|row| row.is_some_and(|row| row.response.is_some()))
+        self.row(&**db, next).is_ok_and(|row| row.is_some_and(|row| row.response.is_some()))
     }
 
     /// Records that a request is in flight. The request must not start before the record is on disk.

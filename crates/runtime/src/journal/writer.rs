@@ -8,14 +8,12 @@
 //! Invariant: after a failure nothing of what was written together with it is in the file.
 
 use super::conversation::Conversations;
-use super::session::Lock;
+use super::db::{self, Database, DbError, RunLock, Statement};
 use super::session::Spent;
-use super::{RunStatus, cause, check, signed, wire};
+use super::{RunStatus, check, signed, wire};
 use crate::Redactor;
-use crate::write_lock::WriteLock;
 use core_ir::Num;
 use machine::{Call, RequestId};
-use rusqlite::{Connection, TransactionBehavior, params};
 use serde_json::Value as Json;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::oneshot;
@@ -60,31 +58,22 @@ struct Queue {
     busy: bool,
 }
 
-/// A file that is written to.
-#[derive(Debug)]
-pub(super) struct LogFile {
-    pub(super) db: Connection,
-    /// For messages.
-    pub(super) path: String,
-    pub(super) turn: WriteLock,
-}
-
 #[derive(Debug)]
 struct Target {
-    file: LogFile,
+    db: Box<dyn Database>,
     run: String,
     /// The number of the last answer.
     step: u64,
     /// Conversations that are already stored.
     conversations: Conversations,
     /// Held as long as anything may still be written.
-    _lock: Lock,
+    lock: RunLock,
 }
 
 impl Writer {
     /// A writer for a run that has `step` answers.
-    pub(super) fn new(file: LogFile, run: String, step: u64, lock: Lock) -> Writer {
-        let target = Target { file, run, step, conversations: Conversations::default(), _lock: lock };
+    pub(super) fn new(db: Box<dyn Database>, run: String, step: u64, lock: RunLock) -> Writer {
+        let target = Target { db, run, step, conversations: Conversations::default(), lock };
         Writer(Arc::new(Shared { queue: Mutex::default(), target: Mutex::new(target) }))
     }
 
@@ -132,19 +121,19 @@ impl Shared {
 impl Target {
     fn write(&mut self, writes: &[Write]) -> Result<(), String> {
         let step = self.step;
-        let turn = self.file.turn.clone();
-        let turn = turn.take();
-        let result = self.transact(writes);
-        drop(turn);
+        let statements = self.statements(writes);
+        let result = self.db.write(Some(&self.lock), &statements);
         if result.is_err() {
             self.step = step;
             self.conversations.forget();
         }
-        result.map_err(|e| format!("the journal `{}` can't be written: {}", self.file.path, cause(&e)))
+        result
+            .map(|_| ())
+            .map_err(|e| format!("the journal `{}` can't be written: {}", self.db.shown(), e.cause))
     }
 
-    fn transact(&mut self, writes: &[Write]) -> rusqlite::Result<()> {
-        let t = self.file.db.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    fn statements(&mut self, writes: &[Write]) -> Vec<Statement> {
+        let mut statements = Vec::with_capacity(writes.len());
         for write in writes {
             match write {
                 Write::Entry { id, call, response, spent, redactor } => {
@@ -152,7 +141,8 @@ impl Target {
                     redactor.json(&mut request);
                     let conversation = match call {
                         Call::Model { messages, .. } => {
-                            Some(self.conversations.store(&t, &self.run, id.strand, messages, redactor)?)
+                            let into = &mut statements;
+                            Some(self.conversations.store(into, &self.run, id.strand, messages, redactor))
                         }
                         _ => None,
                     };
@@ -175,23 +165,21 @@ impl Target {
                         check: Vec::new(),
                     };
                     row.seal();
-                    row.insert(&t, &self.run)?;
+                    statements.push(row.insert(&self.run));
                 }
                 Write::NotCalled { id } => {
-                    t.execute(
-                        "DELETE FROM entries WHERE run = ?1 AND strand = ?2 AND number = ?3 AND response IS NULL",
-                        params![self.run, id.strand.cast_signed(), id.number],
-                    )?;
+                    let delete = "DELETE FROM entries
+                         WHERE run = ?1 AND strand = ?2 AND number = ?3 AND response IS NULL";
+                    let delete = Statement::new(delete).with(&*self.run);
+                    statements.push(delete.with(id.strand.cast_signed()).with(id.number));
                 }
                 Write::Ended { status, outcome } => {
-                    t.execute(
-                        "UPDATE runs SET status = ?2, outcome = ?3 WHERE id = ?1",
-                        params![self.run, status.as_str(), outcome.to_string()],
-                    )?;
+                    let end = Statement::new("UPDATE runs SET status = ?2, outcome = ?3 WHERE id = ?1");
+                    statements.push(end.with(&*self.run).with(status.as_str()).with(outcome.to_string()));
                 }
             }
         }
-        t.commit()
+        statements
     }
 }
 
@@ -217,7 +205,7 @@ impl Row {
          input_tokens, output_tokens, usd, micros, checksum";
 
     /// Reads a line of [`Row::COLUMNS`]. What is not what was written is an error.
-    pub(super) fn read(r: &rusqlite::Row<'_>) -> rusqlite::Result<Row> {
+    pub(super) fn read(r: &db::Row<'_>) -> Result<Row, DbError> {
         let row = Row {
             step: r.get(0)?,
             strand: r.get(1)?,
@@ -231,7 +219,7 @@ impl Row {
             micros: r.get(10)?,
             check: r.get(11)?,
         };
-        if row.check == row.checksum() { Ok(row) } else { Err(super::damaged()) }
+        if row.check == row.checksum() { Ok(row) } else { Err(DbError::damaged()) }
     }
 
     /// Computes the checksum anew.
@@ -239,26 +227,30 @@ impl Row {
         self.check = self.checksum().to_vec();
     }
 
-    pub(super) fn insert(&self, db: &Connection, run: &str) -> rusqlite::Result<()> {
-        let mut statement = db.prepare_cached(
-            "INSERT OR REPLACE INTO entries VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
-        )?;
-        statement.execute(params![
-            run,
-            self.step,
-            self.strand,
-            self.number,
-            self.request,
-            self.conversation,
-            self.response,
-            self.model,
-            self.tokens.0,
-            self.tokens.1,
-            self.usd,
-            self.micros,
-            self.check,
-        ])?;
-        Ok(())
+    /// The statement that writes it, in place of what the journal had of the request.
+    pub(super) fn insert(self, run: &str) -> Statement {
+        Statement::new(
+            "INSERT INTO entries (run, step, strand, number, request, conversation, response, model,
+                 input_tokens, output_tokens, usd, micros, checksum)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)
+             ON CONFLICT (run, strand, number) DO UPDATE SET step = excluded.step, request = excluded.request,
+                 conversation = excluded.conversation, response = excluded.response, model = excluded.model,
+                 input_tokens = excluded.input_tokens, output_tokens = excluded.output_tokens,
+                 usd = excluded.usd, micros = excluded.micros, checksum = excluded.checksum",
+        )
+        .with(run)
+        .with(self.step)
+        .with(self.strand)
+        .with(self.number)
+        .with(self.request)
+        .with(self.conversation)
+        .with(self.response)
+        .with(self.model)
+        .with(self.tokens.0)
+        .with(self.tokens.1)
+        .with(self.usd)
+        .with(self.micros)
+        .with(self.check)
     }
 
     /// Of all but the run, so that a fork may copy it.
