@@ -111,7 +111,7 @@ impl Range {
 type Elements = Rc<[(u32, Label)]>;
 
 /// More origins than this in one set are not told apart.
-const MAX_ORIGINS: usize = 48;
+const MAX_ORIGINS: usize = 64;
 
 /// The tables behind [`Taint`].
 pub(super) struct Taints {
@@ -155,16 +155,9 @@ impl Taints {
 
     /// Sorted by origin, one label each, none ⊥.
     fn set(&mut self, mut elements: Vec<(u32, Label)>) -> Taint {
-        if elements.len() > MAX_ORIGINS {
-            // The first is kept for its place; the variable of the input stays apart.
-            let is_input = |t: &Taints, o: u32| t.origins[o as usize].cause == Cause::Input;
-            let (kept, many): (Vec<_>, Vec<_>) = elements.iter().partition(|e| is_input(self, e.0));
-            let label = many.iter().fold(Label::BOTTOM, |l, e: &(u32, Label)| self.lattice.join(l, e.1));
-            let span = self.origins[many[0].0 as usize].span;
-            let one = self.origin(Origin { span, cause: Cause::Many });
-            elements = kept;
-            elements.push((one, label));
-            elements.sort_unstable();
+        let many = elements.iter().find(|e| self.origins[e.0 as usize].cause == Cause::Many).map(|e| e.0);
+        if many.is_some() || elements.len() > MAX_ORIGINS {
+            elements = self.taken_together(elements, many);
         }
         let elements: Elements = elements.into();
         if let Some(i) = self.index.get(&elements) {
@@ -182,6 +175,21 @@ impl Taints {
         self.labels.push((known, all));
         self.index.insert(elements, i);
         Taint(i)
+    }
+
+    /// A set whose origins are not told apart, but for the variable of the input. What is added to it later is
+    /// not told apart either: sets only grow from round to round, so the rounds come to an end.
+    fn taken_together(&mut self, elements: Vec<(u32, Label)>, many: Option<u32>) -> Vec<(u32, Label)> {
+        let is_input = |e: &(u32, Label)| self.origins[e.0 as usize].cause == Cause::Input;
+        let (mut kept, all): (Vec<_>, Vec<_>) = elements.into_iter().partition(is_input);
+        let label = all.iter().fold(Label::BOTTOM, |l, e| self.lattice.join(l, e.1));
+        let Some((first, _)) = all.first() else { return kept };
+        // The first is kept for its place.
+        let span = self.origins[*first as usize].span;
+        let one = many.unwrap_or_else(|| self.origin(Origin { span, cause: Cause::Many }));
+        kept.push((one, label));
+        kept.sort_unstable();
+        kept
     }
 
     /// One origin with what it brings.

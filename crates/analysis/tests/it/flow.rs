@@ -52,6 +52,27 @@ fn an_agent_that_reads_the_web_may_search_again_and_cannot_send() {
     assert!(sources.iter().any(|s| s.origin.cause == Cause::Tool("web_search".into())), "{sources:?}");
 }
 
+/// More tools than origins that are told apart: the rounds used to go on until the analysis gave up.
+#[test]
+fn an_agent_with_eighty_tools_is_analyzed() {
+    let reads = (0..80)
+        .map(|i| format!("tool read{i}(query: String) -> String reads untrusted {{ builtin \"r{i}\" }}\n"));
+    let names: Vec<String> = (0..80).map(|i| format!("read{i}")).collect();
+    let report = agent(&format!(
+        "{}tool send_mail(to: String) -> String writes requires trusted {{ builtin \"y\" }}\n\
+         agent helper {{ model: \"m\", tools: [{}, send_mail], max_steps: 5 }}\n\
+         task help(question: String) -> String by agent {{ prompt \"{{question}}\" }}\n\
+         pipeline main(question: String) -> String {{ let a = run help with {{ question: question }} by helper; return a; }}",
+        reads.collect::<String>(),
+        names.join(", "),
+    ));
+    assert_eq!(report.gave_up, None);
+    assert_eq!(verdicts(&report, "read79"), [Verdict::Always]);
+    assert_eq!(verdicts(&report, "send_mail"), [Verdict::Depends]);
+    let mail = report.sites.iter().find(|s| s.sink == Sink::Tool("send_mail".into())).unwrap();
+    assert!(mail.checks[0].sources.iter().any(|s| s.origin.cause == Cause::Many), "{mail:?}");
+}
+
 #[test]
 fn functions_keep_their_calls_apart() {
     let report = lam(

@@ -163,7 +163,7 @@ fn object(audit: &Audit) -> Value {
         });
         json!({
             "path": audit.sources.get(p.file).map(|s| &s.path), "framework": p.framework, "name": p.name,
-            "paths": paths.collect::<Vec<_>>(), "tools": tools.collect::<Vec<_>>(), "approved": p.approved,
+            "paths": paths.collect::<Vec<_>>(), "morePaths": p.more_paths, "tools": tools.collect::<Vec<_>>(), "approved": p.approved,
             "gaveUp": p.gave_up.map(|(span, why)| json!({"place": audit.sources.place(span), "why": why})),
             "unread": p.unread.iter().map(|(what, span)| json!({"place": audit.sources.place(*span), "what": what})).collect::<Vec<_>>(),
         })

@@ -43,6 +43,30 @@ fn a_server_that_is_not_documented_has_no_facts_of_its_neighbors() {
     assert_eq!(knowledge("acme"), Some(&"unknown".into()), "{last}");
 }
 
+/// Servers that do the same are one finding, and the paths are counted and listed one by one.
+#[test]
+fn a_list_of_many_servers_is_read_to_its_end() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = |i: usize| match i % 2 {
+        0 => format!(r#""fetch{i}": {{"command": "uvx", "args": ["mcp-server-fetch"]}}"#),
+        _ => format!(r#""slack{i}": {{"command": "npx", "args": ["@modelcontextprotocol/server-slack"]}}"#),
+    };
+    let servers: Vec<String> = (0..60).map(server).collect();
+    let list = format!(r#"{{"mcpServers": {{{}}}}}"#, servers.join(","));
+    std::fs::write(dir.path().join(".mcp.json"), list).unwrap();
+    let (status, out, _) = entail(dir.path(), &["audit"]);
+    assert_eq!(status, 1, "{out}");
+    assert!(out.lines().count() < 100 && out.contains(" or 29 more: "), "{out}");
+    assert!(!out.contains("left out") && !out.contains("too large"), "{out}");
+    let (_, json, _) = entail(dir.path(), &["audit", "--format", "json"]);
+    let last: Value = serde_json::from_str(json.lines().last().unwrap()).unwrap();
+    let program = &last["audit"]["programs"][0];
+    assert_eq!(program["gaveUp"], Value::Null);
+    let paths = program["paths"].as_array().unwrap().len();
+    assert!(paths > 500 && program["morePaths"] == 0, "{paths}");
+    assert!(out.contains(&format!("{paths} attack paths in 1 program")), "{out}");
+}
+
 #[test]
 fn sarif_has_a_code_flow_that_ends_at_the_call() {
     let (_, out, _) = entail(&case("v05_handoff_to_mail"), &["audit", "--format", "sarif"]);

@@ -33,9 +33,11 @@ use tool_facts::{Confidence, Effect, Evidence, Knowledge, Reader, Role, ServerDe
 /// Files that are read of a directory, and bytes of one of them.
 const MAX_FILES: (usize, usize) = (10_000, 1 << 20);
 /// Servers of one list that are analyzed together.
-const MAX_SERVERS: usize = 24;
-/// Paths that are reported of one program.
-const MAX_PATHS: usize = 200;
+const MAX_SERVERS: usize = 200;
+/// Paths that are kept of one program; the others are counted.
+const MAX_PATHS: usize = 10_000;
+/// Names that a finding lists of further sources or calls.
+const MAX_NAMES: usize = 8;
 
 /// A tool with what is known of it.
 #[derive(Clone, Debug)]
@@ -71,6 +73,8 @@ pub struct AuditedProgram {
     pub tools: Vec<AuditedTool>,
     /// Its attack paths, the worst first.
     pub paths: Vec<AttackPath>,
+    /// Number of paths that are left out of `paths`, none of which is worse than those in it.
+    pub more_paths: usize,
     /// Tools on which a path would end, if a person did not allow each call.
     pub approved: Vec<String>,
     /// Place and reason where the flow analysis gave up.
@@ -230,6 +234,7 @@ impl Audit {
                 .collect();
             own_paths
                 .sort_by_key(|p| (std::cmp::Reverse((p.kind, p.confidence())), p.sink.span, p.source.span));
+            let more_paths = own_paths.len().saturating_sub(MAX_PATHS);
             own_paths.truncate(MAX_PATHS);
             self.programs.push(AuditedProgram {
                 file: file.id,
@@ -237,6 +242,7 @@ impl Audit {
                 name: unit.name.clone(),
                 tools,
                 paths: own_paths,
+                more_paths,
                 approved: found.approved.iter().map(ToString::to_string).collect(),
                 gave_up: found.gave_up,
                 unread: unread.clone(),
@@ -253,7 +259,7 @@ impl Audit {
 
     /// Number of attack paths.
     pub fn path_count(&self) -> usize {
-        self.programs.iter().map(|p| p.paths.len()).sum()
+        self.programs.iter().map(|p| p.paths.len() + p.more_paths).sum()
     }
 
     /// Tools of which nothing is known.
@@ -273,12 +279,12 @@ impl Audit {
         picture::draw(self)
     }
 
-    /// The findings: a diagnostic for each path, and for what is not known.
+    /// The findings: a diagnostic for the paths that end alike, and for what is not known.
     pub fn findings(&self) -> Vec<Diagnostic> {
         let mut out = Vec::new();
         for program in &self.programs {
-            for path in &program.paths {
-                out.push(self.finding(program, path));
+            for alike in alike(&program.paths) {
+                out.push(self.finding(program, &alike));
             }
             if let Some((span, why)) = program.gave_up {
                 let message = format!("the flow analysis of `{}` gave up here: {why}", program.name);
@@ -299,18 +305,11 @@ impl Audit {
         out
     }
 
-    fn finding(&self, program: &AuditedProgram, path: &AttackPath) -> Diagnostic {
-        let (code, level) = match path.kind {
-            PathKind::Runs => (codes::RUNS, Level::Error),
-            PathKind::Leaks => (codes::LEAKS, Level::Error),
-            PathKind::Acts => (codes::ACTS, Level::Warn),
-        };
-        let level = match path.confidence() {
-            _ if path.asked => Level::Info,
-            Confidence::Guessed => level.min(Level::Warn),
-            _ => level,
-        };
-        let mut d = Diagnostic::new(level, code, self.sentence(path), path.sink.span)
+    /// The finding about paths that end alike: the first one in full, the others by their names.
+    fn finding(&self, program: &AuditedProgram, alike: &Alike<'_>) -> Diagnostic {
+        let path = alike.first;
+        let (code, level) = rank(path);
+        let mut d = Diagnostic::new(level, code, sentence(alike), path.sink.span)
             .label(path.sink.fact.effect.describe())
             .about(format!("{} {}", path.source.name, path.sink.name));
         d.framework = Some(program.framework);
@@ -325,6 +324,11 @@ impl Audit {
                 d = d.remark(step.fact.evidence.span(), text);
             }
         }
+        for (what, names) in [("also from", &alike.sources), ("also by", &alike.sinks)] {
+            if !names.is_empty() {
+                d = d.help(format!("{what} {}", listed(names)));
+            }
+        }
         d.help(match path.kind {
             PathKind::Runs => "let a person approve each call, or run it in a sandbox without secrets and network",
             PathKind::Leaks => {
@@ -332,45 +336,6 @@ impl Audit {
             }
             PathKind::Acts => "let a person approve the calls, or bound the tool in a policy (`--policy-out`)",
         })
-    }
-
-    /// The path as a sentence.
-    fn sentence(&self, path: &AttackPath) -> String {
-        let (what, who) = paths::origin(path.source.fact.effect);
-        let mut models: Vec<String> = Vec::new();
-        for step in [Some(&path.source), path.private.as_ref(), Some(&path.sink)].into_iter().flatten() {
-            let agent = step
-                .agent
-                .as_ref()
-                .map_or("model".into(), |a| format!("model of `{}`", diagnostics::clip(a)));
-            if !models.contains(&agent) {
-                models.push(agent);
-            }
-        }
-        if models.len() > 1 {
-            models.retain(|m| m != "model");
-        }
-        let who = match &path.source.fact.effect {
-            effect
-                if effect.has(Role::Untrusted)
-                    && path.source.agent.is_none()
-                    && path.source.params.is_empty() =>
-            {
-                who.replace("what it reads", "it")
-            }
-            _ => who.replace("it reads", &format!("{} reads", shown(&path.source))),
-        };
-        let gains = match &path.private {
-            Some(private) => format!("get what {} reads", shown(private)),
-            None => paths::outcome(path.sink.fact.effect).to_string(),
-        };
-        let asked = if path.asked { ", unless the user declines the call" } else { "" };
-        format!(
-            "{what} → {} → {} → {}: whoever {who} can {gains}{asked}",
-            shown(&path.source),
-            models.join(" → "),
-            called(&path.sink),
-        )
     }
 
     fn because(&self, step: &Step) -> String {
@@ -383,10 +348,120 @@ impl Audit {
     }
 }
 
+/// Code and level of the finding about a path.
+fn rank(path: &AttackPath) -> (&'static str, Level) {
+    let (code, level) = match path.kind {
+        PathKind::Runs => (codes::RUNS, Level::Error),
+        PathKind::Leaks => (codes::LEAKS, Level::Error),
+        PathKind::Acts => (codes::ACTS, Level::Warn),
+    };
+    let level = match path.confidence() {
+        _ if path.asked => Level::Info,
+        Confidence::Guessed => level.min(Level::Warn),
+        _ => level,
+    };
+    (code, level)
+}
+
+/// Paths with the same end: the call of one tool, or of tools of listed servers by which outsiders gain the
+/// same. They have one remedy.
+struct Alike<'p> {
+    first: &'p AttackPath,
+    /// Further sources by their names.
+    sources: Vec<String>,
+    /// Further calls by their names.
+    sinks: Vec<String>,
+}
+
+/// The paths in groups, each where its first path is.
+fn alike(paths: &[AttackPath]) -> Vec<Alike<'_>> {
+    let end = |path: &AttackPath| match path.sink.tools.is_empty() {
+        true => (path.sink.name.clone(), Some(path.sink.span)),
+        false => (paths::outcome(path.sink.fact.effect).to_string(), None),
+    };
+    let mut found: HashMap<_, usize> = HashMap::new();
+    let mut groups: Vec<Alike<'_>> = Vec::new();
+    for path in paths {
+        let key = (rank(path), path.asked, path.sink.agent.as_deref(), end(path));
+        let index = *found.entry(key).or_insert(groups.len());
+        let Some(group) = groups.get_mut(index) else {
+            groups.push(Alike { first: path, sources: Vec::new(), sinks: Vec::new() });
+            continue;
+        };
+        let Alike { first, sources, sinks } = group;
+        for (step, of_first, more) in
+            [(&path.source, &first.source, sources), (&path.sink, &first.sink, sinks)]
+        {
+            let name = shown(step);
+            if name != shown(of_first) && !more.contains(&name) {
+                more.push(name);
+            }
+        }
+    }
+    groups
+}
+
+/// ` or 3 more`, if there are any.
+fn or_more(names: &[String]) -> String {
+    if names.is_empty() { String::new() } else { format!(" or {} more", names.len()) }
+}
+
+/// The first names, and how many follow.
+fn listed(names: &[String]) -> String {
+    let shown = names.len().min(MAX_NAMES);
+    let rest = match names.len() - shown {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    format!("{}{rest}", names[..shown].join(", "))
+}
+
+/// Paths that end alike as a sentence.
+fn sentence(alike: &Alike<'_>) -> String {
+    let path = alike.first;
+    let (what, who) = paths::origin(path.source.fact.effect);
+    let mut models: Vec<String> = Vec::new();
+    for step in [Some(&path.source), path.private.as_ref(), Some(&path.sink)].into_iter().flatten() {
+        let agent =
+            step.agent.as_ref().map_or("model".into(), |a| format!("model of `{}`", diagnostics::clip(a)));
+        if !models.contains(&agent) {
+            models.push(agent);
+        }
+    }
+    if models.len() > 1 {
+        models.retain(|m| m != "model");
+    }
+    let who = match &path.source.fact.effect {
+        effect
+            if effect.has(Role::Untrusted)
+                && path.source.agent.is_none()
+                && path.source.params.is_empty() =>
+        {
+            who.replace("what it reads", "it")
+        }
+        _ => who.replace("it reads", &format!("{} reads", shown(&path.source))),
+    };
+    let gains = match &path.private {
+        Some(private) => format!("get what {} reads", shown(private)),
+        None => paths::outcome(path.sink.fact.effect).to_string(),
+    };
+    let asked = if path.asked { ", unless the user declines the call" } else { "" };
+    format!(
+        "{what} → {}{} → {} → {}{}: whoever {who} can {gains}{asked}",
+        shown(&path.source),
+        or_more(&alike.sources),
+        models.join(" → "),
+        called(&path.sink),
+        or_more(&alike.sinks),
+    )
+}
+
 /// A step by its name.
 fn shown(step: &Step) -> String {
     match &step.tools[..] {
         [] => format!("`{}`", diagnostics::clip(&step.name)),
+        // A server whose tools are not documented stands for them.
+        [one] if *one == step.name => format!("`{}`", diagnostics::clip(one)),
         [one] => format!("`{}` of `{}`", diagnostics::clip(one), diagnostics::clip(&step.name)),
         [one, rest @ ..] => {
             format!(
