@@ -460,7 +460,7 @@ fn sentence(alike: &Alike<'_>) -> String {
 fn shown(step: &Step) -> String {
     match &step.tools[..] {
         [] => format!("`{}`", diagnostics::clip(&step.name)),
-        // A server whose tools are not documented stands for them.
+        // A server whose tools are not documented represents them.
         [one] if *one == step.name => format!("`{}`", diagnostics::clip(one)),
         [one] => format!("`{}` of `{}`", diagnostics::clip(one), diagnostics::clip(&step.name)),
         [one, rest @ ..] => {
