@@ -183,17 +183,30 @@ fn scientific(n: &Num, places: i64) -> PyResult<(String, i64)> {
 fn general(n: &Num, precision: i64, keep: bool) -> PyResult<String> {
     let precision = precision.max(1);
     let (mantissa, exponent) = scientific(n, precision - 1)?;
-    let trim = |text: String| {
-        if keep || !text.contains('.') {
-            text
-        } else {
-            text.trim_end_matches('0').trim_end_matches('.').to_string()
-        }
-    };
     if (-4..precision).contains(&exponent) {
-        return Ok(trim(fixed(n, precision - 1 - exponent)?));
+        return Ok(trimmed(fixed(n, precision - 1 - exponent)?, keep));
     }
-    Ok(format!("{}{}", trim(mantissa), exponent_text(exponent)))
+    Ok(format!("{}{}", trimmed(mantissa, keep), exponent_text(exponent)))
+}
+
+/// As `g`, with a digit after the point wherever there is no exponent.
+fn untyped(n: &Num, precision: i64, keep: bool) -> PyResult<String> {
+    let precision = precision.max(1);
+    let (mantissa, exponent) = scientific(n, precision - 1)?;
+    if (-4..precision - 1).contains(&exponent) {
+        let text = trimmed(fixed(n, precision - 1 - exponent)?, keep);
+        return Ok(if text.contains('.') { text } else { text + ".0" });
+    }
+    Ok(format!("{}{}", trimmed(mantissa, keep), exponent_text(exponent)))
+}
+
+/// A mantissa without zeros at its end; with a point in any case where the form is the alternate one.
+fn trimmed(text: String, keep: bool) -> String {
+    match (keep, text.contains('.')) {
+        (true, true) | (false, false) => text,
+        (true, false) => text + ".",
+        (false, true) => text.trim_end_matches('0').trim_end_matches('.').to_string(),
+    }
 }
 
 fn exponent_text(exponent: i64) -> String {
@@ -373,7 +386,7 @@ pub(super) fn format(d: &Data, text: &str, limit: usize) -> PyResult<String> {
         }
         None if integer => magnitude.to_string(),
         None => match spec.precision {
-            Some(p) => general(&magnitude, p, false)?,
+            Some(p) => untyped(&magnitude, p, spec.alternate)?,
             None => num(&magnitude),
         },
         Some(k @ ('d' | 'n' | 'b' | 'o' | 'x' | 'X' | 'c')) => {
@@ -422,6 +435,9 @@ pub(super) fn format(d: &Data, text: &str, limit: usize) -> PyResult<String> {
         Some('G') => general(&magnitude, spec.precision.unwrap_or(6), spec.alternate)?.to_uppercase(),
         Some(k) => return unknown(k),
     };
+    if spec.alternate && matches!(spec.kind, Some('f' | 'F' | 'e' | 'E' | '%')) && !body.contains('.') {
+        body.push('.');
+    }
     let sign = match (negative, spec.sign) {
         (true, _) => "-",
         (false, '+') => "+",

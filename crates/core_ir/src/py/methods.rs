@@ -78,6 +78,10 @@ pub(super) fn call(name: &str, object: &Data, args: &[Data], kw: &[(Name, Data)]
         Some((n, _)) => type_error::<()>(format!("{name}() takes no keyword argument '{n}'")),
         None => Ok(()),
     };
+    // A method that is not there is no matter of its arguments.
+    if !kw.is_empty() && !exists(object, name) {
+        return no_method(object, name);
+    }
     if let View::Str(s) = view(object) {
         match name {
             "split" | "rsplit" => takes(&["sep", "maxsplit"])?,
@@ -206,10 +210,7 @@ pub(super) fn call(name: &str, object: &Data, args: &[Data], kw: &[(Name, Data)]
                 _ => !own.iter().any(|i| has(&other, i)),
             }))
         }
-        (View::List(_) | View::Tuple(_), "count" | "index", _)
-        | (View::Record(_) | View::Dict(_), "get" | "keys" | "values" | "items" | "copy", _) => {
-            count(name, args)
-        }
+        _ if exists(whole, name) => count(name, args),
         _ => no_method(object, name),
     }
 }

@@ -19,6 +19,16 @@ pub(crate) struct Arg {
     pub(crate) at: Span,
 }
 
+/// Keyword arguments that were evaluated.
+pub(crate) struct Keywords {
+    pub(crate) fields: Vec<(Name, TermId)>,
+    /// The function of `key=`.
+    key: Option<usize>,
+    /// `reverse=`, unless it certainly is a truth value.
+    reverse: Option<Name>,
+    pub(crate) taint: Taint,
+}
+
 /// A function of the plan that is called.
 struct Callee<'a> {
     id: usize,
@@ -706,8 +716,7 @@ impl<'a> Lower<'a> {
         let mut bindings: Bindings = Vec::new();
         let mut terms = Vec::new();
         let mut fresh = true;
-        let with_key = args.keywords.iter().any(|k| k.arg.as_ref().is_some_and(|a| a.as_str() == "key"));
-        let mut first = None;
+        let (mut first, mut all) = (None, Vec::new());
         for a in &args.args {
             let v = match self.mapped(name, a) {
                 Some(v) => v,
@@ -729,10 +738,21 @@ impl<'a> Lower<'a> {
             let temporary = self.fresh("arg");
             bindings.push((temporary.clone(), v.term));
             terms.push(self.b.var(temporary.clone(), at));
+            all.push(temporary.clone());
             first.get_or_insert((temporary, v));
         }
         let list = self.add(Term::List(terms), at);
-        let (named, more) = if with_key {
+        let named = self.keywords(c, name, &mut bindings);
+        if matches!(name, "min" | "max")
+            && all.len() > 1
+            && named.fields.iter().any(|(n, _)| &**n == "default")
+        {
+            let message = format!("Cannot specify a default for {name}() with multiple positional arguments");
+            let failed = self.fail("TypeError", &message, taint, at);
+            bindings.push(("_".into(), failed));
+        }
+        let items_name = self.fresh("items");
+        if named.key.is_some() {
             let Some((of, v)) = first else {
                 return self.error(
                     codes::ARGUMENTS,
@@ -746,16 +766,13 @@ impl<'a> Lower<'a> {
                 let term = self.var(&of, at);
                 self.items_of(Val { term, ..v }, at)
             } else {
-                let terms: Vec<TermId> = bindings.clone().iter().map(|(n, _)| self.var(n, at)).collect();
+                let terms: Vec<TermId> = all.iter().map(|n| self.var(n, at)).collect();
                 let term = self.add(Term::List(terms), at);
                 self.val(term, Ty::List(Rc::new(Ty::Any)), taint)
             };
-            let items_name = self.fresh("items");
             bindings.push((items_name.clone(), items.term));
-            self.keywords(c, name, &items_name, &mut bindings)
-        } else {
-            self.keywords(c, name, &"".into(), &mut bindings)
-        };
+        }
+        let (named, more) = self.with_keys(named, &items_name, &mut bindings, at);
         taint = taint.join(more);
         let mut v = self.builtin_of(name, list, named, taint, at);
         if fresh && !matches!(name, "min" | "max" | "sum") {
@@ -765,48 +782,14 @@ impl<'a> Lower<'a> {
         v
     }
 
-    /// Keyword arguments as a record. `key=` is applied to each item of `items` and given as `$keys`.
-    pub(crate) fn keywords(
-        &mut self,
-        c: &'a ExprCall,
-        name: &str,
-        items: &Name,
-        bindings: &mut Bindings,
-    ) -> (TermId, Taint) {
+    /// Evaluates keyword arguments, in order. `key=` is a function.
+    pub(crate) fn keywords(&mut self, c: &'a ExprCall, name: &str, bindings: &mut Bindings) -> Keywords {
         let at = self.at(c);
-        let mut taint = Taint::NONE;
-        let mut fields = Vec::new();
+        let mut named = Keywords { fields: Vec::new(), key: None, reverse: None, taint: Taint::NONE };
         for k in &c.arguments.keywords {
             let Some(arg) = &k.arg else { continue };
             if arg.as_str() == "key" && matches!(name, "sorted" | "min" | "max" | "sort") {
-                let f = match &k.value {
-                    Expr::Attribute(a) if self.module_path(&k.value).is_none() => {
-                        // `key=counts.get`: the object is evaluated once.
-                        match self.unbound_method(a) {
-                            Some(f) => f,
-                            None => {
-                                let object = self.argument(&a.value);
-                                self.bound_method(object, a.attr.as_str(), bindings, at)
-                            }
-                        }
-                    }
-                    e => self.function_value(e),
-                };
-                let Some(id) = f.function else {
-                    if f.ty == Ty::Null {
-                        continue;
-                    }
-                    let at = self.at(&k.value);
-                    self.refuse(at, "a `key` that is no function", "write `key=lambda x: …`");
-                    continue;
-                };
-                let known = self.lookup_items(items);
-                let (keys, t) = self.map_items(id, items, known, at);
-                taint = taint.join(t);
-                let name = self.fresh("keys");
-                bindings.push((name.clone(), keys));
-                let keys = self.var(&name, at);
-                fields.push((Name::from("$keys"), keys));
+                named.key = self.key(&k.value, bindings, at);
                 continue;
             }
             // `json.dumps(x, default=str)`
@@ -817,12 +800,66 @@ impl<'a> Lower<'a> {
                 } else {
                     self.argument(&k.value)
                 };
-            taint = taint.join(v.taint);
+            named.taint = named.taint.join(v.taint);
             self.store(&v);
             let name = self.fresh("named");
             bindings.push((name.clone(), v.term));
+            if arg.as_str() == "reverse" && v.ty != Ty::Bool {
+                named.reverse = Some(name.clone());
+            }
             let term = self.var(&name, at);
-            fields.push((Name::from(arg.as_str()), term));
+            named.fields.push((Name::from(arg.as_str()), term));
+        }
+        named
+    }
+
+    /// The function of `key=`, unless that is `None`.
+    fn key(&mut self, value: &'a Expr, bindings: &mut Bindings, at: Span) -> Option<usize> {
+        let f = match value {
+            Expr::Attribute(a) if self.module_path(value).is_none() => {
+                // `key=counts.get`: the object is evaluated once.
+                match self.unbound_method(a) {
+                    Some(f) => f,
+                    None => {
+                        let object = self.argument(&a.value);
+                        self.bound_method(object, a.attr.as_str(), bindings, at)
+                    }
+                }
+            }
+            e => self.function_value(e),
+        };
+        if f.function.is_none() && f.ty != Ty::Null {
+            let at = self.at(value);
+            self.refuse(at, "a `key` that is no function", "write `key=lambda x: …`");
+        }
+        f.function
+    }
+
+    /// Keyword arguments as a record. `key=` is applied to each item of `items` and given as `$keys`.
+    pub(crate) fn with_keys(
+        &mut self,
+        named: Keywords,
+        items: &Name,
+        bindings: &mut Bindings,
+        at: Span,
+    ) -> (TermId, Taint) {
+        let Keywords { mut fields, key, reverse, mut taint } = named;
+        // `reverse` must be an integer before any key is made, as `bin` wants one.
+        if let Some(name) = reverse {
+            let reverse = self.var(&name, at);
+            let args = self.add(Term::List(vec![reverse]), at);
+            let none = self.add(Term::Record(Vec::new()), at);
+            let checked = self.py("b.bin", vec![args, none], taint, at);
+            bindings.push(("_".into(), checked));
+        }
+        if let Some(id) = key {
+            let known = self.lookup_items(items);
+            let (keys, t) = self.map_items(id, items, known, at);
+            taint = taint.join(t);
+            let name = self.fresh("keys");
+            bindings.push((name.clone(), keys));
+            let keys = self.var(&name, at);
+            fields.push((Name::from("$keys"), keys));
         }
         (self.add(Term::Record(fields), at), taint)
     }
@@ -904,7 +941,8 @@ impl<'a> Lower<'a> {
         let list = self.list_comprehension(&g.elt, &g.generators, at);
         let items = self.fresh("items");
         let mut bindings = vec![(items.clone(), list.term)];
-        let (named, more) = self.keywords(c, name, &items, &mut bindings);
+        let named = self.keywords(c, name, &mut bindings);
+        let (named, more) = self.with_keys(named, &items, &mut bindings, at);
         let term = self.var(&items, at);
         let args = self.add(Term::List(vec![term]), at);
         let taint = list.taint.join(more);
@@ -963,8 +1001,9 @@ impl<'a> Lower<'a> {
             terms.push(self.b.var(name, at));
         }
         let args = self.add(Term::List(terms), at);
-        let (named, more) = self.keywords(c, method, &"".into(), &mut bindings);
-        taint = taint.join(more);
+        let named = self.keywords(c, method, &mut bindings);
+        taint = taint.join(named.taint);
+        let named = self.add(Term::Record(named.fields), at);
         let object = self.var(&object, at);
         let term = self.py(&format!("m.{method}"), vec![object, args, named], taint, at);
         let ty = method_type(method, &of.ty);

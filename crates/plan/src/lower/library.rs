@@ -261,16 +261,19 @@ impl<'a> Lower<'a> {
             return self.val(term, ty, taint);
         }
         let (mut terms, mut taint) = (Vec::new(), Taint::NONE);
+        let mut bindings = Vec::new();
         for a in &c.arguments.args {
             let v = self.argument(a);
             taint = taint.join(v.taint);
             self.share_parts(&v);
-            terms.push(v.term);
+            let name = self.fresh("arg");
+            bindings.push((name.clone(), v.term));
+            terms.push(self.var(&name, at));
         }
         let args = self.add(Term::List(terms), at);
-        let mut bindings = Vec::new();
-        let (named, more) = self.keywords(c, "", &"".into(), &mut bindings);
-        taint = taint.join(more);
+        let named = self.keywords(c, "", &mut bindings);
+        taint = taint.join(named.taint);
+        let named = self.add(Term::Record(named.fields), at);
         let term = self.py(&op, vec![args, named], taint, at);
         let term = self.b.let_in(bindings, term, at);
         let unique =

@@ -595,10 +595,13 @@ impl<'a> Lower<'a> {
             let v = self.argument(a);
             taint = taint.join(v.taint);
             unique = unique.min(self.store(&v));
-            positional.push(v.term);
+            let name = self.fresh("arg");
+            bindings.push((name.clone(), v.term));
+            positional.push(self.var(&name, at));
         }
         let positional = self.add(Term::List(positional), at);
-        let (named, more) = self.keywords(call, method, &object_name, &mut bindings);
+        let named = self.keywords(call, method, &mut bindings);
+        let (named, more) = self.with_keys(named, &object_name, &mut bindings, at);
         taint = taint.join(more);
         let object = self.var(&object_name, at);
         let changed = self.py(&format!("mut.{method}"), vec![object, positional, named], taint, at);

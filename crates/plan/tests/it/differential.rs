@@ -184,6 +184,17 @@ pub const PLANS: &[&str] = &[
     "sorted(['b', 1], key=str.lower)",
     "sorted([], key={}.upper)",
     "[str.upper('a'), list(map(str.strip, [' a'])), dict.get({'a': 1}, 'a'), set.union({1}, [2]), list.count([1, 1], 1)]",
+    "sorted([2, 1], key=lambda q: echo(q), reverse=echo(0))",
+    "sorted(5, key={}.upper)",
+    "d = {}\nd.update({'a': echo(1)}, b=echo(2))\nd",
+    "import json\njson.dumps(echo([1]), indent=echo(1))",
+    "max([2, 1], [3], key=lambda q: echo(len(q)), default=echo(0))",
+    "sorted([2, 1], key=lambda q: echo(q), reverse='x')",
+    "xs = [2, 1]\nxs.sort(key=lambda q: echo(q), reverse=None)",
+    "sorted([2, 1], reverse=echo(1))",
+    "[f'{n:{s}}' for n in [1.9375, 12.5, -2.5, 0.0001234, 0.00001234, 123456.75, 999.96875] for s in ['.0', '.1', '.2', '.3', '.4', '+12,.0', '#.1', '#.3', '#.0f', '#.0e', '#.1g', '#.6g', '#.0%']]",
+    "[1].copy(1)",
+    "r = []\nfor x in [[1], {'a': 1}, {1}, 'a', (1,), 5]:\n    for i in range(6):\n        try:\n            if i == 0:\n                x.copy(1)\n            elif i == 1:\n                x.union(a=1)\n            elif i == 2:\n                x.upper(a=1)\n            elif i == 3:\n                x.issubset()\n            elif i == 4:\n                x.values(1)\n            else:\n                x.get(a=1)\n            r.append(0)\n        except AttributeError:\n            r.append('a')\n        except TypeError:\n            r.append('t')\nr",
 ];
 
 /// Compares a plan. Returns false if it is refused before the run.

@@ -290,6 +290,12 @@ const EXPRESSIONS: &[(Kind, &str)] = &[
     ),
     (Kind::List, "list(map(«str.lower¦str.strip¦dict.copy¦set.copy», [@A, @A]))"),
     (Kind::Num, "len(sorted(«@L¦@A¦[@u, @A]», key=«str.lower¦@A.get¦@A.upper¦@A.count»))"),
+    // Arguments with effects, in order.
+    (Kind::List, "sorted(@L, key=lambda q: «echo(q % 3)¦add(q, 1)», reverse=«echo(@n)¦True»)"),
+    (Kind::Num, "«max¦min»(@L, key=lambda q: echo(-q), default=echo(@n))"),
+    (Kind::Str, "json.dumps([echo(@n), @u], indent=«echo(1)¦echo(@n)¦None»)"),
+    (Kind::Str, "'{a}{}{b}'.format(echo(@n), b=echo(@u), a=add(1, @n))"),
+    (Kind::Num, "len(@u.«split¦rsplit»(sep=echo(' '), maxsplit=echo(@i)))"),
     (Kind::Num, "len(@A)"),
     (Kind::Num, "(@A «+¦-¦*¦//¦%¦<¦>=¦in¦not in¦==¦!=¦|¦&» @A)"),
     (Kind::Num, "@A[«0¦'a'¦-1¦None¦0.5¦1:2¦(1, 2)»]"),
@@ -373,6 +379,11 @@ const STATEMENTS: &[Statements] = &[
         "@1 = {'a': 1}\n@2 = @1.setdefault('«a¦b»', @n)\n@1.«update(c=3)¦update([('a', 2)])¦update({'d': 4}, e=5)¦clear()»",
         &[(Kind::Dict, "@1"), (Kind::Any, "@2")],
     ),
+    (
+        "@1 = {'a': echo(@n)}\n@1.update({'b': echo(1)«¦, @u: fail(1)»}, c=add(@n, 2))\n@2 = list(@1.values())",
+        &[(Kind::Dict, "@1"), (Kind::List, "@2")],
+    ),
+    ("@1 = [3, @n, 1]\n@1.sort(key=lambda q: add(q, 0), reverse=«echo(@n)¦echo(0)»)", &[(Kind::List, "@1")]),
     (
         "@1 = {'a': 1, 'z': @n}\n@2 = @1.«popitem()¦pop('a')¦pop('q', None)¦pop('q')»",
         &[(Kind::Dict, "@1"), (Kind::Any, "@2")],
