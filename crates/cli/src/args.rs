@@ -678,7 +678,7 @@ pub struct ReplArgs {
 #[derive(Debug, Args)]
 pub struct CheckArgs {
     /// Files or directories.
-    #[arg(required = true)]
+    #[arg(default_value = ".")]
     pub paths: Vec<PathBuf>,
     /// Compare two programs up to the laws of the calculus; `unknown` is a failure.
     #[arg(long, conflicts_with_all = ["show", "policy"])]
@@ -712,7 +712,8 @@ Examples:
   entail cost agents.yaml --explain                 the calls on the most expensive path
   entail cost agents.yaml --prices our-prices.toml  other prices and sizes of models")]
 pub struct CostArgs {
-    /// A program or configuration; `-` for standard input.
+    /// A program, configuration or directory; `-` for standard input.
+    #[arg(default_value = ".")]
     pub file: String,
     /// Pipeline or agent of the file; all of them by default.
     #[arg(long, value_name = "NAME")]
@@ -743,7 +744,7 @@ Examples:
   entail lint --watch .                                again whenever a file changes")]
 pub struct LintArgs {
     /// Files or directories (directories respect .gitignore).
-    #[arg(required = true)]
+    #[arg(default_value = ".")]
     pub paths: Vec<PathBuf>,
     /// Only these codes (a prefix such as `L004` selects L004a to L004d).
     #[arg(long, value_delimiter = ',', value_name = "CODES")]
@@ -833,7 +834,7 @@ Examples:
   entail test triage.agent --record         asks the models and writes triage.replies.json")]
 pub struct TestArgs {
     /// `.agent` files, or directories (which respect .gitignore).
-    #[arg(required = true)]
+    #[arg(default_value = ".")]
     pub paths: Vec<PathBuf>,
     /// Only tests whose name contains this.
     #[arg(long, value_name = "TEXT")]
@@ -914,7 +915,7 @@ Examples:
   entail fmt - < triage.agent       to standard output")]
 pub struct FmtArgs {
     /// Files or directories (directories respect .gitignore); `-` formats standard input to standard output.
-    #[arg(required = true)]
+    #[arg(default_value = ".")]
     pub paths: Vec<PathBuf>,
     /// Change nothing; list the files that would change, and exit with 1 if there are any.
     #[arg(long)]

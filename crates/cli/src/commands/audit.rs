@@ -82,6 +82,9 @@ fn text(ui: &Ui, audit: &Audit, found: &[Diagnostic]) {
             ui.result(&described(audit, tool));
         }
     }
+    if audit.programs.is_empty() {
+        return ui.result("no program of a known framework and no list of MCP servers: nothing was audited");
+    }
     let tools = audit.tools();
     let known = tools.len() - audit.unknown().len();
     let approved: usize = audit.programs.iter().map(|p| p.approved.len()).sum();

@@ -19,6 +19,19 @@ fn codes(dir: &Path, args: &[&str]) -> Vec<String> {
     out.lines().map(code).collect()
 }
 
+/// As those of cargo and ruff do.
+#[test]
+fn commands_take_the_working_directory_without_an_argument() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("a.yaml"), AGENT).unwrap();
+    let without = |command: &str| program::ran(&mut program::entail(dir.path(), &[command]));
+    let with = |command: &str| program::ran(&mut program::entail(dir.path(), &[command, "."]));
+    for command in ["lint", "check", "cost", "test", "fmt", "audit"] {
+        assert_eq!(without(command), with(command), "{command}");
+    }
+    assert!(without("lint").1.contains("L004b"));
+}
+
 #[test]
 fn directory_lint_skips_non_agent_files() {
     let dir = tempfile::tempdir().unwrap();
