@@ -177,8 +177,8 @@ impl Taints {
         Taint(i)
     }
 
-    /// A set whose origins are not told apart, but for the variable of the input. Later additions are not told
-    /// apart either: sets only grow from round to round, so the rounds end.
+    /// A set whose origins are not told apart, but for the variable of the input. Later additions are
+    /// not told apart either: sets only grow from round to round, so the rounds end.
     fn taken_together(&mut self, elements: Vec<(u32, Label)>, many: Option<u32>) -> Vec<(u32, Label)> {
         let is_input = |e: &(u32, Label)| self.origins[e.0 as usize].cause == Cause::Input;
         let (mut kept, all): (Vec<_>, Vec<_>) = elements.into_iter().partition(is_input);
