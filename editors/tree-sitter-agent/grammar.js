@@ -31,6 +31,9 @@ const text = (pattern) => token.immediate(prec(1, pattern));
 /** A string between quotes of one kind. */
 const quoted = (open, close, part) => seq(open, repeat(part), token.immediate(prec(1, close)));
 
+/** A word that begins an expression or a statement, where it is a name. */
+const word_as_name = ($) => alias(choice('run', 'endorse', 'quarantine', 'match'), $.identifier);
+
 module.exports = grammar({
   name: "agent",
 
@@ -383,7 +386,7 @@ module.exports = grammar({
         $.binary,
       ),
 
-    _name: ($) => choice($.identifier, alias(choice('run', 'endorse', 'quarantine', 'match'), $.identifier)),
+    _name: ($) => choice($.identifier, word_as_name($)),
 
     constant: () => choice('true', 'false', 'null'),
 
@@ -427,12 +430,12 @@ module.exports = grammar({
 
     lambda: ($) =>
       seq(
-        choice($.identifier, $.parameters_of_lambda),
+        choice($.identifier, word_as_name($), $.parameters_of_lambda),
         "=>",
         choice($._expression, $.value_block),
       ),
 
-    parameters_of_lambda: ($) => seq("(", list($.identifier), ")"),
+    parameters_of_lambda: ($) => seq("(", list(choice($.identifier, word_as_name($))), ")"),
 
     pair: ($) => seq(field("key", $._key), ":", field("value", $._expression)),
 

@@ -2035,36 +2035,41 @@ impl Parser<'_> {
 
     /// An argument of a call: an expression, or a function such as `x => x + 1`.
     fn argument(&mut self) -> Option<Expr> {
-        let Some(length) = self.lambda_head() else { return Some(self.expr()) };
-        let start = self.here();
-        let mut params = Vec::new();
-        for _ in 0..length {
-            if self.now() == Token::Word {
-                params.push(self.name("the name of a parameter")?);
-            } else {
-                self.bump();
-            }
+        if !self.is_lambda() {
+            return Some(self.expr());
         }
+        let start = self.here();
+        let known = self.diagnostics.len();
+        let params = if self.at("(") {
+            let open = self.here();
+            self.bump();
+            let (params, _) = self.list(open, ")", "the parameters", |p| p.name("the name of a parameter"));
+            params
+        } else {
+            vec![self.name("the name of a parameter")?]
+        };
+        let are_read = self.diagnostics.len() == known;
         self.expect("=>", "after the parameters").then_some(())?;
         let body = self.nested(|p| p.value_of_arrow())?;
         let span = start.to(body.span);
-        self.node(ExprKind::Lambda(params, Box::new(body)), span)
+        // A missing parameter would be reported again where the function is used, and in its body.
+        self.node(if are_read { ExprKind::Lambda(params, Box::new(body)) } else { ExprKind::Error }, span)
     }
 
-    /// The number of tokens before the `=>` of a function that begins here.
-    fn lambda_head(&self) -> Option<usize> {
+    /// Returns true if a function begins here: words and commas in parentheses, or a word, before `=>`.
+    fn is_lambda(&self) -> bool {
         let arrow = |ahead| matches!(self.peek(ahead).token, Token::Punct("=>"));
         if self.now() == Token::Word {
-            return arrow(1).then_some(1);
+            return arrow(1);
         }
         if !self.at("(") {
-            return None;
+            return false;
         }
         let mut n = 1;
         while matches!(self.peek(n).token, Token::Word | Token::Punct(",")) {
             n += 1;
         }
-        (matches!(self.peek(n).token, Token::Punct(")")) && arrow(n + 1)).then_some(n + 1)
+        matches!(self.peek(n).token, Token::Punct(")")) && arrow(n + 1)
     }
 
     /// Parses the part after `=>`: an expression, where `{` begins a record if a key follows, and a block if
