@@ -45,6 +45,15 @@ have() {
     for name in "$@"; do command -v "$name" >/dev/null || return 1; done
 }
 
+# The folder of the programs of a Postgres server.
+postgres_bin() {
+    if have initdb; then
+        dirname "$(command -v initdb)"
+    else
+        find /usr/lib/postgresql -name bin -type d 2>/dev/null | sort -V | tail -n 1
+    fi
+}
+
 # Makes sure that each of these is here: need cc python …
 need() {
     local name
@@ -53,6 +62,8 @@ need() {
         cc) have cc || debian gcc libc6-dev ;;
         c++) have c++ || debian g++ ;;
         python) python3 -c 'import ensurepip, pip' 2>/dev/null || debian python3 python3-pip python3-venv ;;
+        # Debian keeps its programs in a folder of their version.
+        postgres) [ -x "$(postgres_bin)/initdb" ] || debian postgresql ;;
         redis) have redis-server || debian redis-server ;;
         model)
             # A build without front ends is enough, unless there is one already.

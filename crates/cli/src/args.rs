@@ -271,8 +271,9 @@ pub struct JournalArgs {
     /// Replay a recording: every answer comes from it, no model and no tool is called.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["journal", "resume", "script", "model"])]
     pub replay: Option<PathBuf>,
-    /// Keep a journal of every answer in this directory, from which the run can be resumed.
-    #[arg(long, value_name = "DIR")]
+    /// Keep a journal of every answer in this directory, or on the Postgres server of this address
+    /// (`postgres://USER@HOST/DATABASE`). The run can be resumed from it.
+    #[arg(long, value_name = "DIR|URL")]
     pub journal: Option<PathBuf>,
     /// Resume a run of the journal (`.entail` by default); answers in the journal are reused.
     #[arg(long, value_name = "RUN")]
@@ -474,9 +475,9 @@ pub struct ServeArgs {
     /// Public address of the server, for its description.
     #[arg(long, value_name = "URL")]
     pub public_url: Option<String>,
-    /// Keep the runs in a journal in this directory; calls that want approval wait there, and runs in the
-    /// background survive the server.
-    #[arg(long, value_name = "DIR")]
+    /// Keep the runs in a journal, in this directory or on the Postgres server of this address. Calls that
+    /// want approval wait there, and runs in the background survive the server.
+    #[arg(long, value_name = "DIR|URL")]
     pub journal: Option<PathBuf>,
     /// Do not resume background runs of an earlier server.
     #[arg(long)]
@@ -559,8 +560,8 @@ pub struct RunsArgs {
     /// Command to run.
     #[command(subcommand)]
     pub action: RunsAction,
-    /// The journal: a directory, or a recording.
-    #[arg(long, global = true, value_name = "PATH", default_value = ".entail")]
+    /// The journal: a directory, a recording, or the address of a Postgres server.
+    #[arg(long, global = true, value_name = "PATH|URL", default_value = ".entail")]
     pub journal: PathBuf,
 }
 
@@ -632,8 +633,8 @@ pub struct ApproveArgs {
     /// Approve the call without being asked about it. The passphrase is still asked for.
     #[arg(long)]
     pub yes: bool,
-    /// The journal: a directory, or a file.
-    #[arg(long, value_name = "PATH", default_value = ".entail")]
+    /// The journal: a directory, a file, or the address of a Postgres server.
+    #[arg(long, value_name = "PATH|URL", default_value = ".entail")]
     pub journal: PathBuf,
 }
 
@@ -884,8 +885,8 @@ pub struct TraceArgs {
     /// Pipeline or agent of a program.
     #[arg(long, value_name = "NAME")]
     pub pipeline: Option<String>,
-    /// The journal of a run: a directory, or a recording.
-    #[arg(long, value_name = "PATH", default_value = ".entail")]
+    /// The journal of a run: a directory, a recording, or the address of a Postgres server.
+    #[arg(long, value_name = "PATH|URL", default_value = ".entail")]
     pub journal: PathBuf,
     /// Show everything about one request.
     #[arg(long, value_name = "N", conflicts_with = "timeline")]

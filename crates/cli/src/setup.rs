@@ -4,11 +4,11 @@
 use crate::args::LevelArg;
 use crate::args::{ApprovalsArg, JournalArgs, UnfinishedArg, WorldArgs};
 use crate::ui::{Exit, Ui};
-use runtime::{Approvers, ConfigError, Limits, Unfinished};
+use runtime::{Approvers, ConfigError, JournalPlace, Limits, Unfinished};
 #[cfg(feature = "frameworks")]
 use session::lint::LeastLevel;
 use session::{Approvals, JournalMode, JournalOptions, RunOptions, Session, Settings, SettingsError, limits};
-use std::path::PathBuf;
+use std::path::Path;
 
 /// The settings that `--config` names, or the nearest `entail.toml` upwards.
 ///
@@ -32,6 +32,15 @@ pub fn approvers(ui: &Ui) -> Result<Approvers, Exit> {
 /// The settings can't be used, which the user has been told.
 pub fn session(ui: &Ui, world: &WorldArgs) -> Result<Session, Exit> {
     Ok(Session::new(settings(ui)?, world.options()))
+}
+
+/// The journal that `--journal` names: a directory, or a Postgres server.
+///
+/// # Errors
+/// The address can't be used, which the user has been told.
+pub fn journal(ui: &Ui, named: &Path) -> Result<JournalPlace, Exit> {
+    let password = std::env::var("PGPASSWORD").ok().filter(|password| !password.is_empty());
+    JournalPlace::named(named, password.as_deref()).map_err(|e| refuse(ui, session::Error::Journal(e)))
 }
 
 /// Tells the user that a request is wrong.
@@ -82,12 +91,15 @@ impl WorldArgs {
 
 impl JournalArgs {
     /// Converts to the session's options.
-    pub fn options(&self) -> JournalOptions {
-        let dir = || self.journal.clone().unwrap_or_else(|| PathBuf::from(".entail"));
+    ///
+    /// # Errors
+    /// The address of the journal can't be used, which the user has been told.
+    pub fn options(&self, ui: &Ui) -> Result<JournalOptions, Exit> {
+        let place = || journal(ui, self.journal.as_deref().unwrap_or(Path::new(".entail")));
         let mode = if let Some(file) = &self.record {
             JournalMode::Record(file.clone())
         } else if let Some(file) = &self.replay {
-            JournalMode::Replay { file: file.clone(), run: None }
+            JournalMode::Replay { place: file.into(), run: None }
         } else if let Some(run) = &self.resume {
             let unfinished = match self.unfinished {
                 UnfinishedArg::Ask => Unfinished::Ask,
@@ -95,13 +107,13 @@ impl JournalArgs {
                 UnfinishedArg::Fail => Unfinished::Fail,
             };
             JournalMode::Resume {
-                dir: dir(),
+                place: place()?,
                 run: run.clone(),
                 allow_changed: self.allow_changed,
                 unfinished,
             }
         } else if self.journal.is_some() {
-            JournalMode::Begin(dir())
+            JournalMode::Begin(place()?)
         } else {
             JournalMode::Off
         };
@@ -110,7 +122,7 @@ impl JournalArgs {
             ApprovalsArg::Leave => Approvals::Leave,
             ApprovalsArg::Refuse => Approvals::Refuse,
         };
-        JournalOptions { mode, approvals }
+        Ok(JournalOptions { mode, approvals })
     }
 }
 

@@ -51,6 +51,8 @@ mod keys;
 mod mcp;
 mod otel;
 mod partial;
+#[cfg_attr(not(feature = "postgres"), path = "postgres_absent.rs")]
+mod postgres;
 mod process;
 mod provider;
 mod rng;
@@ -77,12 +79,14 @@ pub use event::{Answered, Asked, Event, Progress};
 pub use history::{History, MadeCall};
 pub use journal::{
     AFTER_RUN, Answers, ApprovalDesk, Authority, Change, Checked, Decision, Forged, Forgery, Journal,
-    JournalError, RunIdentity, RunInfo, RunStatus, Session, StepInfo, Unfinished, Waiting, journal_file,
+    JournalError, JournalPlace, RunIdentity, RunInfo, RunStatus, Session, StepInfo, Unfinished, Waiting,
+    journal_file,
 };
 pub use keys::{Approvers, KeyError, PublicKey, SealedKey, SigningKey};
 pub use mcp::{McpServer, PinState, Pins, ServerTool, ToolHashes, stated_label};
 pub use otel::{Telemetry, TelemetryOptions};
 pub use partial::{Finished, Kind as CallKind, Partial, Resource};
+pub use postgres::PostgresServer;
 #[cfg(feature = "local")]
 pub use provider::Local;
 pub use provider::{

@@ -75,6 +75,6 @@ pub mod view;
 pub use error::{Error, SettingsError};
 pub use run::{
     Approvals, EndedRun, Follows, JournalMode, JournalOptions, PreparedRun, RunEvent, RunOptions, RunSpec,
-    Session, handlers, journal_in, machine_config,
+    Session, handlers, machine_config,
 };
 pub use settings::Settings;

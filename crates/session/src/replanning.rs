@@ -25,10 +25,9 @@ use core_ir::{Code, EffectClass, Label, Lattice, Name, Term};
 use diagnostics::{FileId, Span};
 use machine::{Config, ErrorCode, Failure};
 use plan::planner::Ended;
-use runtime::{AFTER_RUN, History, Journal, JournalError, Limits, RunReport, Usage};
+use runtime::{AFTER_RUN, History, Journal, JournalError, JournalPlace, Limits, RunReport, Usage};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
-use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -257,13 +256,13 @@ pub struct KeptPlan {
     pub request: String,
 }
 
-/// The plan of a run in the journal of a directory, after those of the runs that it follows, the first one
+/// The plan of a run in a journal, after those of the runs that it follows, the first one
 /// first.
 ///
 /// # Errors
 /// There is no such run or it keeps no plan, another run follows it, or the journal can't be read.
-pub fn kept_plans(dir: &Path, run: &str) -> Result<Vec<KeptPlan>, JournalError> {
-    let journal = Journal::existing(&runtime::journal_file(dir))?;
+pub fn kept_plans(place: &JournalPlace, run: &str) -> Result<Vec<KeptPlan>, JournalError> {
+    let journal = Journal::existing(place)?;
     let last = journal.run(run)?.id;
     if let Some(follower) = journal.follower(&last)? {
         return Err(JournalError {

@@ -17,11 +17,11 @@ use core_ir::{Code, Data, LabelSpec};
 use machine::{CodeParser, Config, Machine};
 use runtime::{
     AFTER_RUN, ApprovalDesk, Approver, CancellationToken, ConfigError, Event, Handlers, History, Journal,
-    JournalError, Limits, ModelSettings, Models, Pins, Redactor, RunIdentity, RunReport, Telemetry,
-    TelemetryOptions, Tools, Unfinished,
+    JournalError, JournalPlace, Limits, ModelSettings, Models, Pins, Redactor, RunIdentity, RunReport,
+    Telemetry, TelemetryOptions, Tools, Unfinished,
 };
 use serde_json::json;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Options of a driver that runs programs. What is absent comes from the settings.
@@ -113,17 +113,17 @@ pub enum JournalMode {
     Record(PathBuf),
     /// Takes every answer from a recording and makes no request.
     Replay {
-        /// The recording, or the file of a journal.
-        file: PathBuf,
+        /// The recording, or a journal.
+        place: JournalPlace,
         /// The run; the latest one of the name if absent.
         run: Option<String>,
     },
-    /// Begins a run in the journal of this directory.
-    Begin(PathBuf),
+    /// Begins a run in this journal.
+    Begin(JournalPlace),
     /// Resumes a run of a journal.
     Resume {
-        /// The directory of the journal.
-        dir: PathBuf,
+        /// The journal.
+        place: JournalPlace,
         /// The beginning of the run's identifier.
         run: String,
         /// True if the program may have changed, as far as it asks the same.
@@ -139,10 +139,10 @@ impl JournalMode {
         matches!(self, JournalMode::Replay { .. })
     }
 
-    /// The directory in which questions wait for an answer; `None` if they can't.
-    fn waiting_room(&self) -> Option<&Path> {
+    /// The journal in which questions wait for an answer; `None` if they can't.
+    fn waiting_room(&self) -> Option<&JournalPlace> {
         match self {
-            JournalMode::Begin(dir) | JournalMode::Resume { dir, .. } => Some(dir),
+            JournalMode::Begin(place) | JournalMode::Resume { place, .. } => Some(place),
             JournalMode::Off | JournalMode::Record(_) | JournalMode::Replay { .. } => None,
         }
     }
@@ -352,10 +352,9 @@ impl Session {
 
     /// Returns the desk where questions wait: in the journal, if the run has one and may wait.
     fn approval_desk(&self, options: &JournalOptions) -> Option<ApprovalDesk> {
-        let dir = options.mode.waiting_room().filter(|_| options.approvals != Approvals::Refuse)?;
+        let place = options.mode.waiting_room().filter(|_| options.approvals != Approvals::Refuse)?;
         let lifetime = approval_lifetime(self.settings.limits.approval);
-        let desk = ApprovalDesk::new(runtime::journal_file(dir), lifetime)
-            .with_approvers(self.settings.approvers.clone());
+        let desk = ApprovalDesk::new(place, lifetime).with_approvers(self.settings.approvers.clone());
         Some(if options.approvals == Approvals::Leave { desk.leaving() } else { desk })
     }
 }
@@ -436,27 +435,6 @@ pub fn machine_config(fuel: Option<u64>, policy: Option<&Policy>) -> Config {
     config
 }
 
-/// The file of the journal in a directory, which is made if it is missing.
-///
-/// # Errors
-/// The directory can't be made, or is a file.
-pub fn journal_in(dir: &Path) -> Result<PathBuf, JournalError> {
-    match std::fs::create_dir_all(dir) {
-        Ok(()) => Ok(runtime::journal_file(dir)),
-        Err(_) if dir.exists() && !dir.is_dir() => Err(JournalError {
-            message: format!("`{}` is a file, and a journal is in a directory", dir.display()),
-            help: Some(
-                "name a directory, which need not be there yet; a single run in a file is `--record FILE`, and `--replay FILE` repeats it"
-                    .into(),
-            ),
-        }),
-        Err(e) => Err(JournalError {
-            message: format!("cannot make the directory `{}`: {}", dir.display(), load::reason(&e)),
-            help: None,
-        }),
-    }
-}
-
 /// Field of the settings of a run in a journal: the text of the plan.
 pub(crate) const PLAN_TEXT: &str = "plan";
 
@@ -480,8 +458,8 @@ fn open(
     Ok(Some(match mode {
         JournalMode::Off => return Ok(None),
         JournalMode::Record(file) => Journal::open(file)?.record(about, redactor)?,
-        JournalMode::Replay { file, run } => {
-            let journal = Journal::existing(file)?;
+        JournalMode::Replay { place, run } => {
+            let journal = Journal::existing(place)?;
             let run = match run {
                 Some(id) => journal.run(id)?,
                 // A recording may have been made from another directory.
@@ -489,11 +467,11 @@ fn open(
             };
             journal.replay(&run.id)?
         }
-        JournalMode::Resume { dir, run, allow_changed, unfinished } => {
-            let journal = Journal::existing(&runtime::journal_file(dir))?;
+        JournalMode::Resume { place, run, allow_changed, unfinished } => {
+            let journal = Journal::existing(place)?;
             journal.resume(run, about, redactor, *allow_changed, *unfinished)?
         }
-        JournalMode::Begin(dir) => Journal::open(&journal_in(dir)?)?.begin(about, redactor)?,
+        JournalMode::Begin(place) => Journal::open(place)?.begin(about, redactor)?,
     }))
 }
 

@@ -7,7 +7,7 @@ use crate::passphrase;
 use crate::ui::{Exit, Ui};
 use core_ir::exchange::data_from_json;
 use diagnostics::visible;
-use runtime::{Approvers, Authority, Decision, Journal, JournalError, SigningKey, Waiting};
+use runtime::{Approvers, Authority, Decision, Journal, JournalError, JournalPlace, SigningKey, Waiting};
 use serde_json::json;
 use session::report::waiting_json;
 use std::fmt::Write as _;
@@ -22,7 +22,11 @@ pub fn approve(ui: &Ui, args: &ApproveArgs) -> Exit {
         Ok(approvers) => approvers,
         Err(exit) => return exit,
     };
-    match act(ui, args, &approvers) {
+    let place = match crate::setup::journal(ui, &args.journal) {
+        Ok(place) => place.or_file(),
+        Err(exit) => return exit,
+    };
+    match act(ui, args, &place, &approvers) {
         Ok(exit) => exit,
         Err(e) => ui.usage(&e.message, e.help.as_deref()),
     }
@@ -46,10 +50,13 @@ fn new_key(ui: &Ui, name: Option<&str>, from_stdin: bool) -> Exit {
     Exit::Done
 }
 
-fn act(ui: &Ui, args: &ApproveArgs, approvers: &Approvers) -> Result<Exit, JournalError> {
-    let file =
-        if args.journal.is_file() { args.journal.clone() } else { runtime::journal_file(&args.journal) };
-    let mut journal = Journal::existing(&file)?.with_approvers(approvers.clone());
+fn act(
+    ui: &Ui,
+    args: &ApproveArgs,
+    place: &JournalPlace,
+    approvers: &Approvers,
+) -> Result<Exit, JournalError> {
+    let mut journal = Journal::existing(place)?.with_approvers(approvers.clone());
     let run = journal.run(args.run.as_deref().unwrap_or_default())?.id;
     let mut waiting = journal.waiting(Some(&run))?;
     if let Some(wanted) = &args.request {

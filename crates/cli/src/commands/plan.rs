@@ -47,7 +47,7 @@ fn carry_out(ui: &Ui, args: &PlanArgs) -> Result<Exit, Exit> {
     let errors = args.replan_errors.max(u32::try_from(kept.len().saturating_sub(1)).unwrap_or(u32::MAX));
     let mut replanning = Replanning::new(errors, &machine_config(None, exchange.planning.policy()));
     let mut trace = None;
-    let mut journal = args.journal.options();
+    let mut journal = args.journal.options(ui)?;
     loop {
         let repeated = kept.pop_front().filter(|_| !kept.is_empty());
         if let Some(file) = &args.save {
@@ -70,9 +70,8 @@ fn carry_out(ui: &Ui, args: &PlanArgs) -> Result<Exit, Exit> {
             return Err(ui.usage("the plan has nothing that can be run", None));
         };
         let mut options = journal.clone();
-        if let (Some(repeated), JournalMode::Resume { dir, .. }) = (&repeated, &journal.mode) {
-            let file = runtime::journal_file(dir);
-            options.mode = JournalMode::Replay { file, run: Some(repeated.run.clone()) };
+        if let (Some(repeated), JournalMode::Resume { place, .. }) = (&repeated, &journal.mode) {
+            options.mode = JournalMode::Replay { place: place.clone(), run: Some(repeated.run.clone()) };
         }
         let name = path_of(args);
         let head = Head { program: name.clone(), entry: "plan".into(), input: None };
@@ -101,8 +100,8 @@ fn carry_out(ui: &Ui, args: &PlanArgs) -> Result<Exit, Exit> {
                 draft = exchange.draft(&next.plan);
                 continue;
             }
-            if let JournalMode::Resume { dir, .. } = &journal.mode {
-                journal.mode = JournalMode::Begin(dir.clone());
+            if let JournalMode::Resume { place, .. } = &journal.mode {
+                journal.mode = JournalMode::Begin(place.clone());
             }
             if !ui.is_json() {
                 let bound = session.bound(code, false);
@@ -130,7 +129,7 @@ fn carry_out(ui: &Ui, args: &PlanArgs) -> Result<Exit, Exit> {
 /// The plans of a run that is resumed, and of those that it follows; none if its plan is in a file, or if
 /// nothing is resumed.
 fn kept(ui: &Ui, args: &PlanArgs) -> Result<VecDeque<KeptPlan>, Exit> {
-    let JournalMode::Resume { dir, run, .. } = args.journal.options().mode else {
+    let JournalMode::Resume { place, run, .. } = args.journal.options(ui)?.mode else {
         return Ok(VecDeque::new());
     };
     if args.plan.is_some() {
@@ -140,7 +139,7 @@ fn kept(ui: &Ui, args: &PlanArgs) -> Result<VecDeque<KeptPlan>, Exit> {
         let help = "leave the request out";
         return Err(ui.usage("a run that is resumed has its request and its plan already", Some(help)));
     }
-    kept_plans(&dir, &run).map(Into::into).map_err(|e| setup::refuse(ui, e))
+    kept_plans(&place, &run).map(Into::into).map_err(|e| setup::refuse(ui, e))
 }
 
 /// The path of the plan, for messages.

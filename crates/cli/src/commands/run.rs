@@ -70,6 +70,10 @@ pub fn run(ui: &Ui, args: &RunArgs) -> Exit {
             Err(exit) => return exit,
         }
     };
+    let options = match journal.options(ui) {
+        Ok(options) => options,
+        Err(exit) => return exit,
+    };
     let name = format!("{} {}", args.file, runnable.name);
     let head = Head { program: args.file.clone(), entry: runnable.name.clone(), input: input.clone() };
     let running = Running {
@@ -80,7 +84,7 @@ pub fn run(ui: &Ui, args: &RunArgs) -> Exit {
         input,
         request: None,
         plan: None,
-        journal: Some((journal.options(), name)),
+        journal: Some((options, name)),
         models: None,
         follows: None,
     };

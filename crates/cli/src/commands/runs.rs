@@ -3,7 +3,9 @@
 use crate::args::{RunsAction, RunsArgs};
 use crate::ui::{Exit, Ui};
 use diagnostics::visible;
-use runtime::{Approvers, Forged, Forgery, Journal, JournalError, RunInfo, RunStatus, StepInfo};
+use runtime::{
+    Approvers, Forged, Forgery, Journal, JournalError, JournalPlace, RunInfo, RunStatus, StepInfo,
+};
 use serde_json::{Value, json};
 
 /// Runs `entail runs`.
@@ -12,16 +14,18 @@ pub fn runs(ui: &Ui, args: &RunsArgs) -> Exit {
         Ok(approvers) => approvers,
         Err(exit) => return exit,
     };
-    match act(ui, args, approvers) {
+    let place = match crate::setup::journal(ui, &args.journal) {
+        Ok(place) => place.or_file(),
+        Err(exit) => return exit,
+    };
+    match act(ui, args, &place, approvers) {
         Ok(exit) => exit,
         Err(e) => ui.usage(&e.message, e.help.as_deref()),
     }
 }
 
-fn act(ui: &Ui, args: &RunsArgs, approvers: Approvers) -> Result<Exit, JournalError> {
-    let path = &args.journal;
-    let file = if path.is_file() { path.clone() } else { runtime::journal_file(path) };
-    let mut journal = Journal::existing(&file)?.with_approvers(approvers);
+fn act(ui: &Ui, args: &RunsArgs, place: &JournalPlace, approvers: Approvers) -> Result<Exit, JournalError> {
+    let mut journal = Journal::existing(place)?.with_approvers(approvers);
     match &args.action {
         RunsAction::List { last } => {
             for run in last.map_or_else(|| journal.runs(), |most| journal.newest(most))? {

@@ -52,10 +52,14 @@ pub fn serve(ui: &Ui, args: &ServeArgs) -> Exit {
         return ui
             .usage("a server has many runs, so it can neither show one nor write its trace", Some(help));
     }
+    let journal = match args.journal.as_deref().map(|named| setup::journal(ui, named)).transpose() {
+        Ok(journal) => journal,
+        Err(exit) => return exit,
+    };
     let service = service(ui, &args.world, &session, &args.files, |models, limits| ServiceOptions {
         models,
         limits,
-        journal: args.journal.as_deref(),
+        journal,
         max_runs: args.max_runs,
         callers,
         log: log(ui, args.world.log == Some(LogArg::Json)),

@@ -19,12 +19,12 @@ use session::settings::PlanEntry;
 ///
 /// # Errors
 /// A file, a model or an option can't be used, which the user has been told.
-pub(super) fn service<'a>(
+pub(super) fn service(
     ui: &Ui,
     world: &WorldArgs,
     session: &Session,
     files: &[String],
-    options: impl FnOnce(Models, Limits) -> ServiceOptions<'a>,
+    options: impl FnOnce(Models, Limits) -> ServiceOptions,
 ) -> Result<Service, Exit> {
     let refused = |e: serve::Error| ui.usage(&e.to_string(), e.help());
     let mut programs = Programs::default();

@@ -16,7 +16,7 @@ use runtime::trace::{Head, Recorder, VERSION};
 use serde_json::Value;
 use session::load::{Kind, Loaded, read_data, reason};
 use session::{Approvals, JournalMode, JournalOptions, Session};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// The most columns of a line that shows a value.
 const WIDTH: usize = 100;
@@ -60,11 +60,6 @@ fn is_trace(path: &str) -> bool {
         || read_data(path).is_ok_and(|bytes| bytes.starts_with(b"{\"event\":\"run\""))
 }
 
-/// The file of a journal.
-fn journal_of(args: &TraceArgs) -> PathBuf {
-    if args.journal.is_file() { args.journal.clone() } else { runtime::journal_file(&args.journal) }
-}
-
 /// Returns true if what is named can only be a run: identifiers are hexadecimal.
 fn is_run(args: &TraceArgs) -> bool {
     args.file.chars().all(|c| c.is_ascii_hexdigit()) && !Path::new(&args.file).exists()
@@ -72,10 +67,10 @@ fn is_run(args: &TraceArgs) -> bool {
 
 /// Replays a run of a journal; gives its trace. That the run failed does not make showing it a failure.
 fn kept(ui: &Ui, args: &TraceArgs) -> Result<(Vec<Value>, Exit), Exit> {
-    let file = journal_of(args);
+    let place = crate::setup::journal(ui, &args.journal)?.or_file();
     let refused = |e: runtime::JournalError| ui.usage(&e.message, e.help.as_deref());
-    let info = Journal::existing(&file).and_then(|j| j.run(&args.file)).map_err(refused)?;
-    let input = Journal::existing(&file).and_then(|j| j.replay(&info.id)).map_err(refused)?.input().cloned();
+    let info = Journal::existing(&place).and_then(|j| j.run(&args.file)).map_err(refused)?;
+    let input = Journal::existing(&place).and_then(|j| j.replay(&info.id)).map_err(refused)?.input().cloned();
     // The name is the program's path and that of what was run; both may have spaces.
     let splits = info.name.match_indices(' ').map(|(i, _)| (&info.name[..i], &info.name[i + 1..]));
     let Some((path, entry)) = splits.rev().find(|(path, _)| Path::new(path).exists()) else {
@@ -90,7 +85,7 @@ fn kept(ui: &Ui, args: &TraceArgs) -> Result<(Vec<Value>, Exit), Exit> {
         session.load(&mut sources, path).map_err(|problem| say_problem(ui, &sources, problem))?;
     let runnable = choose(ui, path, &runnables, Some(entry))?;
     let head = Head { program: path.to_string(), entry: entry.to_string(), input };
-    let mode = JournalMode::Replay { file, run: Some(info.id) };
+    let mode = JournalMode::Replay { place, run: Some(info.id) };
     let journal = JournalOptions { mode, approvals: Approvals::Wait };
     let running = Running {
         session: &session,

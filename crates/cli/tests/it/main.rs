@@ -14,6 +14,8 @@ mod plan;
 mod plan_bad_input;
 mod plan_consents;
 mod plan_worlds;
+#[cfg(feature = "postgres")]
+mod postgres;
 mod preflight;
 mod program;
 mod providers;

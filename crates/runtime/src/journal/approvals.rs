@@ -16,7 +16,7 @@
 //! Invariant: a question that has expired can't be approved, nor can an approval be used that has.
 
 use super::db::{Database, DbError, Row, Statement};
-use super::{Journal, JournalError, hash, now_millis, parse, signed};
+use super::{Journal, JournalError, JournalPlace, hash, now_millis, parse, signed};
 use crate::Approval;
 use crate::approve::{Decider, Verdict, Via};
 use crate::keys::{Approvers, SigningKey};
@@ -25,7 +25,6 @@ use machine::RequestId;
 use serde_json::{Value as Json, json};
 use std::collections::HashMap;
 use std::fmt;
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -484,7 +483,9 @@ impl Journal {
                     return Err(JournalError::new(what).with_help(help));
                 }
                 let answer = Answer::signed(token, decision, now, key);
-                let written = self.db.write(None, &[answer.insert()]);
+                let mut write = vec![answer.insert()];
+                write.extend(self.db.wake(token));
+                let written = self.db.write(None, &write);
                 written.map(|_| ()).map_err(|e| self.failed(&e))
             }
         }
@@ -545,7 +546,7 @@ impl Journal {
 /// Storage of a run's questions until they are answered.
 #[derive(Clone)]
 pub struct ApprovalDesk {
-    path: PathBuf,
+    place: JournalPlace,
     lifetime: Duration,
     stays: bool,
     /// Approvers whose signed answers count.
@@ -570,9 +571,9 @@ impl ApprovalDesk {
     const LOOK: Duration = Duration::from_millis(250);
 
     /// The desk of a journal. Questions can be answered for `lifetime`.
-    pub fn new(journal: impl Into<PathBuf>, lifetime: Duration) -> ApprovalDesk {
+    pub fn new(journal: impl Into<JournalPlace>, lifetime: Duration) -> ApprovalDesk {
         ApprovalDesk {
-            path: journal.into(),
+            place: journal.into(),
             lifetime,
             stays: true,
             approvers: Approvers::default(),
@@ -607,10 +608,9 @@ impl ApprovalDesk {
         let mut slot = self.journal.lock().unwrap_or_else(PoisonError::into_inner);
         let journal = match &mut *slot {
             Some(journal) => journal,
-            None => slot.insert(Journal::existing(&self.path).map_err(|e| e.message)?),
+            None => slot.insert(Journal::existing(&self.place).map_err(|e| e.message)?),
         };
-        f(&*journal.db)
-            .map_err(|e| format!("the journal `{}` can't be used: {}", self.path.display(), e.cause))
+        f(&*journal.db).map_err(|e| format!("the journal `{}` can't be used: {}", self.place, e.cause))
     }
 
     fn lifetime(&self) -> i64 {
@@ -692,14 +692,14 @@ impl ApprovalDesk {
     pub(crate) async fn wait(&self, question: &Question) -> Verdict {
         loop {
             // Before looking, so that nothing is written unseen in between.
-            let then = match self.version() {
+            let then = match self.version(question) {
                 Ok(then) => then,
                 Err(why) => return Verdict::refused(why),
             };
             if let Some(answer) = self.take(question) {
                 return answer;
             }
-            while self.version().is_ok_and(|now| now == then)
+            while self.version(question).is_ok_and(|now| now == then)
                 && !self.answers.has(&question.token)
                 && now_millis() < question.expires
             {
@@ -709,15 +709,15 @@ impl ApprovalDesk {
     }
 
     /// Returns a number that changes whenever another connection's answer becomes visible.
-    fn version(&self) -> Result<i64, String> {
-        self.with(|db| db.version())
+    fn version(&self, question: &Question) -> Result<i64, String> {
+        self.with(|db| db.version(&question.token))
     }
 }
 
 impl fmt::Debug for ApprovalDesk {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ApprovalDesk")
-            .field("path", &self.path)
+            .field("place", &self.place)
             .field("lifetime", &self.lifetime)
             .finish_non_exhaustive()
     }

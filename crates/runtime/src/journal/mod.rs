@@ -3,11 +3,11 @@
 //! Entry points: [`Journal`], a file that holds runs, and [`Session`], a run that is written to a journal,
 //! resumed from one, or replayed. Recordings have the same format.
 //!
-//! A journal is a [database](db); in a file it is an SQLite database in WAL mode. A killed process leaves all responses written so far, and a
-//! torn page of the log is detected and ignored. Any other damage is refused: see [`Journal::undamaged`]. A
-//! response is written before the machine receives it, and a call of a tool that writes is recorded before it
-//! starts. So a run can be resumed after a crash: answered requests are answered from the journal, and only
-//! requests that were in flight are repeated.
+//! A journal is a database: an SQLite file in WAL mode, or one on a Postgres server. A killed process leaves
+//! all responses written so far, and a torn page of the log is detected and ignored. Any other damage is
+//! refused: see [`Journal::undamaged`]. A response is written before the machine receives it, and a call of a
+//! tool that writes is recorded before it starts. So a run can be resumed after a crash: answered requests
+//! are answered from the journal, and only requests that were in flight are repeated.
 //!
 //! Invariant: what is written has been through the run's [`crate::Redactor`], and the machine gets what was
 //! written, so that a run and its replay see the same.
@@ -18,12 +18,14 @@ mod changes;
 mod conversation;
 mod db;
 mod outcomes;
+mod place;
 mod session;
 mod wire;
 mod writer;
 
 pub use approvals::{Answers, ApprovalDesk, Authority, Decision, Forged, Forgery, Waiting};
 pub use changes::Change;
+pub use place::{JournalPlace, journal_file};
 
 pub(crate) use conversation::{Link, link, links};
 pub(crate) use session::{Known, Recorded, Spent};
@@ -35,11 +37,10 @@ use crate::keys::Approvers;
 use crate::provider::Tokens;
 use crate::rng::SplitMix;
 use core_ir::{Code, Data};
-use db::{Database, DbError, Sqlite, Statement};
+use db::{Database, DbError, Statement};
 use serde_json::Value as Json;
 use sha2::{Digest, Sha256};
 use std::fmt;
-use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Field of the settings of a run: the run for the same request that it follows.
@@ -195,17 +196,17 @@ impl Journal {
     /// Opens a journal, or makes one.
     ///
     /// # Errors
-    /// The file can't be written, is no journal, or was made by a newer version.
-    pub fn open(path: &Path) -> Result<Journal, JournalError> {
-        Ok(Journal::of(Sqlite::open(path)?))
+    /// The file or the server can't be written, is no journal, or was made by a newer version.
+    pub fn open(place: impl Into<JournalPlace>) -> Result<Journal, JournalError> {
+        place.into().open()
     }
 
     /// Opens a journal that exists.
     ///
     /// # Errors
     /// The errors of [`Journal::open`], or the journal does not exist.
-    pub fn existing(path: &Path) -> Result<Journal, JournalError> {
-        Ok(Journal::of(Sqlite::existing(path)?))
+    pub fn existing(place: impl Into<JournalPlace>) -> Result<Journal, JournalError> {
+        place.into().existing()
     }
 
     fn of(db: impl Database + 'static) -> Journal {
@@ -259,6 +260,22 @@ impl Journal {
     /// The file is damaged.
     pub fn unfinished(&self) -> Result<Vec<RunInfo>, JournalError> {
         self.select_runs("WHERE status = 'running' ORDER BY created, id", "")
+    }
+
+    /// The runs that were interrupted, the oldest first. Of a journal in a file they are all of
+    /// [`Journal::unfinished`]: whether a process is at one is known when it is resumed.
+    ///
+    /// # Errors
+    /// The file is damaged.
+    pub fn orphaned(&self) -> Result<Vec<RunInfo>, JournalError> {
+        let free = self.db.is_free();
+        self.select_runs(&format!("WHERE status = 'running' AND {free} ORDER BY created, id"), "")
+    }
+
+    /// Interval at which a server looks for runs that servers of other hosts have left; `None` for a journal
+    /// that no other host has.
+    pub fn takeover_interval(&self) -> Option<Duration> {
+        self.db.takeover()
     }
 
     /// The settings that a run was begun with, see [`RunIdentity::settings`].
@@ -560,11 +577,6 @@ impl Journal {
         gone.push(Statement::new("DELETE FROM runs WHERE id = ?1").with(&id));
         self.db.write(None, &gone).map(|_| ()).map_err(|e| self.failed(&e))
     }
-}
-
-/// The journal in a directory.
-pub fn journal_file(dir: &Path) -> PathBuf {
-    dir.join("journal.db")
 }
 
 /// A name for a run that no other has: the time, and chance.

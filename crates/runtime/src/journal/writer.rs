@@ -122,14 +122,12 @@ impl Target {
     fn write(&mut self, writes: &[Write]) -> Result<(), String> {
         let step = self.step;
         let statements = self.statements(writes);
-        let result = self.db.write(Some(&self.lock), &statements);
+        let result = self.db.append(&self.lock, &statements);
         if result.is_err() {
             self.step = step;
             self.conversations.forget();
         }
-        result
-            .map(|_| ())
-            .map_err(|e| format!("the journal `{}` can't be written: {}", self.db.shown(), e.cause))
+        result.map_err(|e| format!("the journal `{}` can't be written: {}", self.db.shown(), e.cause))
     }
 
     fn statements(&mut self, writes: &[Write]) -> Vec<Statement> {

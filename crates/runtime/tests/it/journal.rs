@@ -1,11 +1,14 @@
 //! Journals: record and replay, resuming after interruptions, what is written and what is not.
 
+#[cfg(all(unix, feature = "postgres"))]
+mod postgres;
+
 use crate::support::program::{AT, ask, call, code, code as code_of, decl, par};
 use core_ir::{Builder, Code, Data, EffectClass, ModelParams, Name, Num, Term, TermId, ToolDecl, Type};
 use machine::{Config, ErrorCode, Machine};
 use runtime::{
-    CancellationToken, Environment, Event, Handlers, Journal, Limits, ModelSettings, Models, RunIdentity,
-    RunReport, RunStatus, Scripted, Session, StorePlace, Stores, Tools, Unfinished,
+    CancellationToken, Environment, Event, Handlers, Journal, JournalPlace, Limits, ModelSettings, Models,
+    RunIdentity, RunReport, RunStatus, Scripted, Session, StorePlace, Stores, Tools, Unfinished,
 };
 use serde_json::json;
 use std::path::Path;
@@ -66,11 +69,11 @@ fn with(handlers: Handlers, session: Session) -> Handlers {
     Handlers { journal: Some(Arc::new(Mutex::new(session))), ..handlers }
 }
 
-fn begin(file: &Path, code: &Code) -> Session {
+fn begin(file: impl Into<JournalPlace>, code: &Code) -> Session {
     Journal::open(file).unwrap().begin(&about(code), &Default::default()).unwrap()
 }
 
-fn resume(file: &Path, id: &str, code: &Code, unfinished: Unfinished) -> Session {
+fn resume(file: impl Into<JournalPlace>, id: &str, code: &Code, unfinished: Unfinished) -> Session {
     let journal = Journal::existing(file).unwrap();
     journal.resume(id, &about(code), &Default::default(), false, unfinished).unwrap()
 }
@@ -91,10 +94,41 @@ fn text(report: &RunReport) -> String {
     }
 }
 
-#[tokio::test]
-async fn a_replay_gives_the_same_and_asks_nothing() {
-    let dir = tempfile::tempdir().unwrap();
-    let file = dir.path().join("r.db");
+/// Tests that hold of a journal in a file and of one on a Postgres server.
+macro_rules! of_each_database {
+    ($($name:ident)*) => {
+        mod in_a_file {
+            $(#[tokio::test]
+            async fn $name() {
+                let dir = tempfile::tempdir().unwrap();
+                super::$name(dir.path().join("r.db").into()).await;
+            })*
+        }
+
+        #[cfg(all(unix, feature = "postgres"))]
+        mod on_postgres {
+            $(#[tokio::test]
+            async fn $name() {
+                let Some(server) = crate::support::postgres::PostgresServer::shared() else { return };
+                super::$name(super::postgres::place(&server.fresh())).await;
+            })*
+        }
+    };
+}
+
+of_each_database! {
+    interrupted_run_resumes_without_repeated_requests
+    a_replay_gives_the_same_and_asks_nothing
+    a_replay_is_strict
+    an_unfinished_call_is_asked_about
+    a_tool_that_could_not_be_called_is_no_unfinished_call
+    an_idempotent_tool_is_called_again_with_the_same_key
+    a_changed_program_is_refused_or_replayed_as_far_as_it_asks_the_same
+    a_run_with_a_changed_program_is_resumed_as_one_of_that_program
+    a_fork_goes_another_way
+}
+
+async fn a_replay_gives_the_same_and_asks_nothing(file: JournalPlace) {
     let (code, ledger) = (program("hello"), Ledger::default());
     let session = begin(&file, &code);
     let id = session.id().to_string();
@@ -126,10 +160,7 @@ async fn a_replay_gives_the_same_and_asks_nothing() {
     assert_eq!(sorted(again), sorted(events));
 }
 
-#[tokio::test]
-async fn a_replay_is_strict() {
-    let dir = tempfile::tempdir().unwrap();
-    let file = dir.path().join("r.db");
+async fn a_replay_is_strict(file: JournalPlace) {
     let (code, ledger) = (program("hello"), Ledger::default());
     let session = begin(&file, &code);
     run(&code, &with(handlers(SCRIPT, &ledger), session)).await;
@@ -157,14 +188,11 @@ async fn a_replay_is_strict() {
     assert_eq!(ledger.lock().unwrap().len(), 3);
 }
 
-#[tokio::test]
-async fn interrupted_run_resumes_without_repeated_requests() {
-    let dir = tempfile::tempdir().unwrap();
+async fn interrupted_run_resumes_without_repeated_requests(file: JournalPlace) {
     let code = program("hello");
     // Uninterrupted, for comparison.
     let whole = run(&code, &handlers(SCRIPT, &Ledger::default())).await.0;
     for cut in 0..16 {
-        let file = dir.path().join(format!("{cut}.db"));
         let ledger = Ledger::default();
         let session = begin(&file, &code);
         let id = session.id().to_string();
@@ -195,10 +223,7 @@ async fn interrupted_run_resumes_without_repeated_requests() {
     }
 }
 
-#[tokio::test]
-async fn an_unfinished_call_is_asked_about() {
-    let dir = tempfile::tempdir().unwrap();
-    let file = dir.path().join("r.db");
+async fn an_unfinished_call_is_asked_about(file: JournalPlace) {
     let code = code(|b| pay(b, 1));
     let session = begin(&file, &code);
     let id = session.id().to_string();
@@ -240,11 +265,9 @@ async fn an_unfinished_call_is_asked_about() {
 
 /// A writing tool whose program is missing was not called: once it is there, the run goes on without a
 /// question.
-#[cfg(unix)]
-#[tokio::test]
-async fn a_tool_that_could_not_be_called_is_no_unfinished_call() {
+async fn a_tool_that_could_not_be_called_is_no_unfinished_call(file: JournalPlace) {
     let dir = tempfile::tempdir().unwrap();
-    let (file, program) = (dir.path().join("r.db"), dir.path().join("pay"));
+    let program = dir.path().join("pay");
     let mut t = payment();
     t.params.clear();
     t.handler = Some(crate::support::program::exec(&[program.to_str().unwrap()]));
@@ -304,11 +327,9 @@ async fn an_interrupted_call_stays_one_when_its_program_is_missing() {
     assert!(e.message.contains("interrupted while the tool `pay` was at work"), "{e:?}");
 }
 
-#[cfg(unix)]
-#[tokio::test]
-async fn an_idempotent_tool_is_called_again_with_the_same_key() {
+async fn an_idempotent_tool_is_called_again_with_the_same_key(file: JournalPlace) {
     let dir = tempfile::tempdir().unwrap();
-    let (file, keys) = (dir.path().join("r.db"), dir.path().join("keys"));
+    let keys = dir.path().join("keys");
     // The first time it hangs after it has done its work.
     let script = format!(
         "echo $ENTAIL_IDEMPOTENCY_KEY >> {0}; if [ $(wc -l < {0}) = 1 ]; then sleep 1000; fi; echo done",
@@ -347,10 +368,7 @@ async fn an_idempotent_tool_is_called_again_with_the_same_key() {
     assert!(lines.len() == 2 && lines[0] == lines[1] && lines[0].len() == 32, "{keys}");
 }
 
-#[tokio::test]
-async fn a_changed_program_is_refused_or_replayed_as_far_as_it_asks_the_same() {
-    let dir = tempfile::tempdir().unwrap();
-    let file = dir.path().join("r.db");
+async fn a_changed_program_is_refused_or_replayed_as_far_as_it_asks_the_same(file: JournalPlace) {
     let old = code(|b| {
         let (x, y) = (ask(b, "first", ModelParams::default()), ask(b, "second", ModelParams::default()));
         b.add(Term::List(vec![x, y]), AT)
@@ -372,10 +390,7 @@ async fn a_changed_program_is_refused_or_replayed_as_far_as_it_asks_the_same() {
     assert_eq!(text(&report), r#"["one","fresh"]"#);
 }
 
-#[tokio::test]
-async fn a_run_with_a_changed_program_is_resumed_as_one_of_that_program() {
-    let dir = tempfile::tempdir().unwrap();
-    let file = dir.path().join("r.db");
+async fn a_run_with_a_changed_program_is_resumed_as_one_of_that_program(file: JournalPlace) {
     let questions = |all: [&'static str; 3]| {
         code(move |b| {
             let asked = all.iter().map(|q| ask(b, q, ModelParams::default())).collect();
@@ -420,10 +435,7 @@ async fn a_run_with_a_changed_program_is_resumed_as_one_of_that_program() {
     assert_eq!(journal().changes(&fork).unwrap()[0].step, 1);
 }
 
-#[tokio::test]
-async fn a_fork_goes_another_way() {
-    let dir = tempfile::tempdir().unwrap();
-    let file = dir.path().join("r.db");
+async fn a_fork_goes_another_way(file: JournalPlace) {
     let (code, ledger) = (program("hello"), Ledger::default());
     let session = begin(&file, &code);
     let id = session.id().to_string();
@@ -692,7 +704,7 @@ async fn a_conversation_takes_as_much_as_it_is_long() {
     assert!(sizes[2] < 100 * 12_000, "{sizes:?}");
     assert!(sizes[2] - sizes[1] < 3 * (sizes[1] - sizes[0]), "{sizes:?}");
     // And the request is shown with all that was said.
-    let journal = Journal::existing(&dir.path().join("25.db")).unwrap();
+    let journal = Journal::existing(dir.path().join("25.db")).unwrap();
     let steps = journal.steps(&journal.latest(None).unwrap().id).unwrap();
     let last = &steps.iter().rfind(|s| s.request["kind"] == "model").unwrap().request;
     let messages = last["messages"].as_array().unwrap();
@@ -748,7 +760,7 @@ fn files_that_are_no_journals_are_named() {
     let text = dir.path().join("text");
     std::fs::write(&text, "this is no database, but long enough to look like one".repeat(20)).unwrap();
     assert!(Journal::open(&text).unwrap_err().message.contains("it is not a journal"));
-    assert!(Journal::existing(&dir.path().join("none")).unwrap_err().message.contains("not found"));
+    assert!(Journal::existing(dir.path().join("none")).unwrap_err().message.contains("not found"));
     assert!(Journal::open(dir.path()).is_err());
 }
 

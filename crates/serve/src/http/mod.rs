@@ -546,6 +546,11 @@ async fn decide(
     let Some(question) = question.filter(|q| service.may_see(&caller, &journal, q)) else {
         return Err(Refusal::NoQuestion);
     };
+    // An answer goes to the run in memory, and that is the memory of another server.
+    if service.is_elsewhere(&question.run).await {
+        let why = "a server of another host executes the run: answer there, or sign the answer with `entail approve`";
+        return Err(Refusal::NotWaiting(why.into()));
+    }
     let by = Decider::new(caller.name.clone(), Via::Caller);
     let decided = service.decide(journal, &request, &decision, by);
     decided.map_err(|e| Refusal::NotWaiting(e.message))?;

@@ -22,6 +22,13 @@ pub(crate) struct Key<'a> {
     pub(crate) digest: &'a str,
 }
 
+impl Key<'_> {
+    /// The start of a request whose key has this run, with the digest of its request.
+    fn start_of(self, (run, digest): (String, String)) -> KeyedStart {
+        if digest == self.digest { KeyedStart::Known(run) } else { KeyedStart::Another }
+    }
+}
+
 /// Result of a request that has a key.
 pub(crate) enum KeyedStart {
     /// It has begun a run.
@@ -66,20 +73,34 @@ impl Service {
         let place = (caller.name.clone(), key.name.to_string());
         let known = match self.journal() {
             None => keys.known.get(&place).map(|(digest, run)| (run.clone(), digest.clone())),
-            Some(path) => Journal::existing(path)
-                .and_then(|journal| journal.run_of_key(&caller.name, key.name))
-                .map_err(|e| Refused::Journal(e.message))?,
+            Some(_) => self.run_of_key(caller, key)?,
         };
-        match known {
-            Some((run, digest)) if digest == key.digest => Ok(KeyedStart::Known(run)),
-            Some(_) => Ok(KeyedStart::Another),
+        match known.map(|known| key.start_of(known)) {
+            Some(start) => Ok(start),
             None => {
-                let started = self.start(caller, name, input, StartOptions { key: Some(key), ..how })?;
+                let started = match self.start(caller, name, input, StartOptions { key: Some(key), ..how }) {
+                    // A server of another host may have begun it in the meantime.
+                    Err(Refused::Journal(why)) => {
+                        return self.key_in_journal(caller, key)?.ok_or(Refused::Journal(why));
+                    }
+                    started => started?,
+                };
                 if self.journal().is_none() {
                     keys.insert(place, key.digest, &started.run);
                 }
                 Ok(KeyedStart::Begun(started))
             }
         }
+    }
+
+    /// The run that the journal knows under a key, and the digest of its request.
+    fn run_of_key(&self, caller: &Caller, key: Key<'_>) -> Result<Option<(String, String)>, Refused> {
+        let Some(place) = self.journal() else { return Ok(None) };
+        let known = Journal::existing(place).and_then(|journal| journal.run_of_key(&caller.name, key.name));
+        known.map_err(|e| Refused::Journal(e.message))
+    }
+
+    fn key_in_journal(&self, caller: &Caller, key: Key<'_>) -> Result<Option<KeyedStart>, Refused> {
+        Ok(self.run_of_key(caller, key)?.map(|known| key.start_of(known)))
     }
 }

@@ -32,20 +32,19 @@ use machine::{Config, ErrorCode, Machine, RequestId};
 use planned::{Means, Planner, Ran};
 use runtime::{
     Answers, ApprovalDesk, Approvers, Asked, Authority, CancellationToken, Decider, Decision, Event,
-    Handlers, Journal, JournalError, Limits, Models, RunIdentity, Schema, Session, StoreScope, Stores,
-    Telemetry, Tools, Usage, Waiting,
+    Handlers, Journal, JournalError, JournalPlace, Limits, Models, RunIdentity, Schema, Session, StoreScope,
+    Stores, Telemetry, Tools, Usage, Waiting,
 };
 use serde_json::{Value, json};
 use session::callers::{Caller, Callers};
 use session::events::{Detail, event_json};
 use session::limits::approval_lifetime;
 use session::load::{Loaded, Runnable};
+use session::machine_config;
 use session::report::{self, waiting_json};
 use session::view::{View, WITHHELD, withheld};
-use session::{journal_in, machine_config};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
-use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
@@ -290,7 +289,7 @@ pub struct Service {
     handlers: Handlers,
     limits: Limits,
     sources: Arc<Sources>,
-    journal: Option<PathBuf>,
+    journal: Option<JournalPlace>,
     lifetime: Duration,
     /// Approvers whose signed answers count.
     approvers: Approvers,
@@ -463,13 +462,13 @@ impl Programs {
 }
 
 /// Options of a [`Service`].
-pub struct ServiceOptions<'a> {
+pub struct ServiceOptions {
     /// Models that can answer all pipelines.
     pub models: Models,
     /// Limits of each run.
     pub limits: Limits,
-    /// Directory of the journal.
-    pub journal: Option<&'a Path>,
+    /// The journal.
+    pub journal: Option<JournalPlace>,
     /// Most runs that are at work at once; at least one.
     pub max_runs: usize,
     /// Callers that may reach the server.
@@ -486,7 +485,7 @@ impl Service {
     pub fn new(
         session: &session::Session,
         programs: Programs,
-        options: ServiceOptions<'_>,
+        options: ServiceOptions,
     ) -> Result<Service, Error> {
         let Programs { sources, pipelines } = programs;
         let ServiceOptions { models, limits, journal, max_runs, callers, log } = options;
@@ -499,18 +498,13 @@ impl Service {
         let of_caller =
             |caller: &Arc<Caller>| (caller.name.clone(), handlers.tools.clone().sharing_servers());
         let own = callers.all().map(of_caller).collect();
-        let journal = match journal {
-            None => None,
-            Some(dir) => {
-                let file = journal_in(dir)?;
-                Journal::open(&file)?;
-                Some(file)
-            }
-        };
+        if let Some(place) = &journal {
+            Journal::open(place)?;
+        }
         let telemetry = session.telemetry("entail".into()).map_err(session::Error::Telemetry)?;
         let ledgers = match &journal {
-            Some(file) if callers.have_daily_limits() => {
-                let used = Journal::existing(file)?.usage_since(1000 * beginning_of_day(now()))?;
+            Some(place) if callers.have_daily_limits() => {
+                let used = Journal::existing(place)?.usage_since(1000 * beginning_of_day(now()))?;
                 used.into_iter().map(|(caller, used)| (caller, Ledger::of(&used, now()))).collect()
             }
             _ => HashMap::new(),
@@ -561,8 +555,8 @@ impl Service {
         self.pipelines.values().map(|p| &**p)
     }
 
-    pub(crate) fn journal(&self) -> Option<&Path> {
-        self.journal.as_deref()
+    pub(crate) fn journal(&self) -> Option<&JournalPlace> {
+        self.journal.as_ref()
     }
 
     pub(crate) fn log(&self) -> &Log {
@@ -812,7 +806,7 @@ impl Service {
         let session = journal
             .begin(&about, self.handlers.models.redactor())
             .map_err(|e| Refused::Journal(e.message))?;
-        Ok(self.kept_in(caller, pipeline, session, path))
+        Ok(self.kept_in(caller, pipeline, session))
     }
 
     /// Returns the handlers for the runs of a caller, which has stores and servers of its own.
@@ -827,13 +821,14 @@ impl Service {
     }
 
     /// Returns the handlers for a run that is kept.
-    fn kept_in(&self, caller: &Caller, pipeline: &Pipeline, session: Session, path: &Path) -> Handlers {
+    fn kept_in(&self, caller: &Caller, pipeline: &Pipeline, session: Session) -> Handlers {
         let mut handlers = self.handlers_of(caller, pipeline);
         handlers.run = Some(session.id().to_string());
         handlers.seed = session.settings()["seed"].as_u64().unwrap_or(handlers.seed);
-        let desk = ApprovalDesk::new(path, self.lifetime);
-        let desk = desk.with_approvers(self.approvers.clone()).with_answers(self.answers.clone());
-        handlers.desk = Some(desk);
+        handlers.desk = self.journal.as_ref().map(|place| {
+            let desk = ApprovalDesk::new(place, self.lifetime);
+            desk.with_approvers(self.approvers.clone()).with_answers(self.answers.clone())
+        });
         handlers.journal = Some(Arc::new(Mutex::new(session)));
         handlers
     }
@@ -938,8 +933,8 @@ impl Service {
     }
 
     /// The journal, with the approvers whose answers in it count.
-    pub(crate) fn journal_at(&self, path: &Path) -> Result<Journal, JournalError> {
-        Ok(Journal::existing(path)?.with_approvers(self.approvers.clone()))
+    pub(crate) fn journal_at(&self, place: &JournalPlace) -> Result<Journal, JournalError> {
+        Ok(Journal::existing(place)?.with_approvers(self.approvers.clone()))
     }
 
     /// Answers a question of a run that is active here, or that this server resumes. The answer is only in

@@ -1,10 +1,11 @@
 //! Runs of the journal that this process has not begun, or knows no more.
 
 use super::{Arc, Pipeline, Refused, Service, StartOptions, Started, label_from, no_run, status_of};
-use runtime::{Journal, JournalError, RunInfo, RunStatus, Unfinished};
+use runtime::{Journal, JournalError, JournalPlace, RunInfo, RunStatus, Unfinished};
 use serde_json::{Value, json};
 use session::callers::{Caller, LOCAL, Role};
 use session::view::withheld;
+use std::collections::HashSet;
 use std::time::Duration;
 
 fn failed(e: JournalError) -> Refused {
@@ -34,7 +35,7 @@ impl Service {
 
     /// Keeps what the caller of a run is told of its end: the journal has no label of it.
     pub(super) async fn keep_outcome(self: &Arc<Self>, run: &str, shown: &Value) {
-        let Some(path) = self.journal().map(std::path::Path::to_path_buf) else { return };
+        let Some(path) = self.journal().cloned() else { return };
         let (service, run, shown) = (self.clone(), run.to_string(), shown.clone());
         let kept = tokio::task::spawn_blocking(move || {
             let redactor = service.handlers.models.redactor();
@@ -77,6 +78,10 @@ impl Service {
             object["status"] = status_of(&outcome).into();
             object["outcome"] = outcome;
         } else {
+            let is_elsewhere = matches!(self.journal(), Some(JournalPlace::Server(_)));
+            if is_elsewhere && info.status == RunStatus::Running && journal.is_at_work(run) {
+                object["status"] = "running".into();
+            }
             let waiting = self.waiting(caller, Some(run))?;
             if !waiting.is_empty() {
                 object["status"] = "waiting".into();
@@ -138,11 +143,10 @@ impl Service {
         };
         let place = self.place(caller)?;
         let about = pipeline.identity(None, Value::Null);
-        let path = self.journal().map(std::path::Path::to_path_buf).unwrap_or_default();
         let session = journal.resume(run, &about, self.handlers.models.redactor(), false, unfinished);
         let session = session.map_err(|e| Refused::Conflict(e.message))?;
         let (input, settings) = (session.input().cloned(), session.settings().clone());
-        let handlers = self.kept_in(caller, &pipeline, session, &path);
+        let handlers = self.kept_in(caller, &pipeline, session);
         // No client waits for it, even if one did before.
         let how = StartOptions {
             background: true,
@@ -173,15 +177,43 @@ impl Service {
     }
 
     /// Resumes all runs that were begun in the background and that a server which is gone has left, one
-    /// after the other as there is room.
+    /// after the other as there is room. If several hosts have the journal, it goes on doing so.
     pub(crate) async fn resume_all(self: Arc<Self>) {
-        let Some(path) = self.journal().map(std::path::Path::to_path_buf) else { return };
-        let left = match Journal::existing(&path).and_then(|j| j.unfinished()) {
-            Ok(left) => left,
-            Err(e) => return self.log.warning(&e.message),
-        };
+        let Some(place) = self.journal().cloned() else { return };
+        // Runs that can't be resumed, which the log has said.
+        let mut refused = HashSet::new();
+        loop {
+            let place = place.clone();
+            let look = move || {
+                let journal = Journal::existing(&place)?;
+                Ok((journal.orphaned()?, journal.takeover_interval()))
+            };
+            let found: Result<(Vec<RunInfo>, _), JournalError> = match tokio::task::spawn_blocking(look).await
+            {
+                Ok(found) => found,
+                Err(_) => return,
+            };
+            let interval = match found {
+                Ok((left, interval)) => {
+                    if !self.resume_these(left, &mut refused).await {
+                        return;
+                    }
+                    interval
+                }
+                Err(e) => {
+                    self.log.warning(&e.message);
+                    matches!(self.journal(), Some(JournalPlace::Server(_))).then_some(RETRY)
+                }
+            };
+            let Some(interval) = interval else { return };
+            tokio::time::sleep(interval).await;
+        }
+    }
+
+    /// Resumes these runs; returns false if the server ends.
+    async fn resume_these(self: &Arc<Self>, left: Vec<RunInfo>, refused: &mut HashSet<String>) -> bool {
         for info in left {
-            if self.pipeline_of(&info).is_none() {
+            if self.pipeline_of(&info).is_none() || refused.contains(&info.id) {
                 continue;
             }
             loop {
@@ -194,17 +226,36 @@ impl Service {
                     Ok(Err(Refused::Full(_) | Refused::Limited(_))) => {
                         tokio::time::sleep(Duration::from_millis(200)).await
                     }
-                    Ok(Err(Refused::Closing)) | Err(_) => return,
-                    Ok(Err(refused)) => {
-                        self.log.warning(&format!("cannot resume run `{}`: {}", info.id, refused.message()));
+                    Ok(Err(Refused::Closing)) | Err(_) => return false,
+                    Ok(Err(why)) => {
+                        // Another host may have been faster.
+                        if !self.is_elsewhere(&info.id).await {
+                            self.log.warning(&format!("cannot resume run `{}`: {}", info.id, why.message()));
+                            refused.insert(info.id);
+                        }
                         break;
                     }
                     Ok(Ok(_)) => break,
                 }
             }
         }
+        true
+    }
+
+    /// Returns true if a process of another host executes a run.
+    pub(crate) async fn is_elsewhere(self: &Arc<Self>, run: &str) -> bool {
+        let (service, run) = (self.clone(), run.to_string());
+        let looked = tokio::task::spawn_blocking(move || {
+            let is_ours = service.lock().known.get(&run).is_some_and(|known| known.outcome.is_none());
+            let Some(JournalPlace::Server(_)) = service.journal() else { return false };
+            !is_ours && service.found(&run).is_ok_and(|(journal, _)| journal.is_at_work(&run))
+        });
+        looked.await.unwrap_or(false)
     }
 }
+
+/// Pause after the journal could not be read.
+const RETRY: Duration = Duration::from_secs(5);
 
 /// The name of the caller that a run belongs to. Those that no server began belong to the user of this
 /// machine.

@@ -8,14 +8,19 @@
 //! [`Database::indexes`] give. Values are numbered `?1`, `?2` and so on.
 //! Invariant: what one [`Database::write`] writes is there whole or not at all, and durable when it returns.
 
+#[cfg(feature = "postgres")]
+mod postgres;
 mod sqlite;
 
+#[cfg(feature = "postgres")]
+pub(super) use postgres::Postgres;
 pub(super) use sqlite::Sqlite;
 
 use super::JournalError;
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// A database that keeps a journal.
 pub(super) trait Database: fmt::Debug + Send {
@@ -31,6 +36,12 @@ pub(super) trait Database: fmt::Debug + Send {
     /// With `held`, nothing is written unless this process still holds the run.
     fn write(&self, held: Option<&RunLock>, statements: &[Statement]) -> Result<u64, DbError>;
 
+    /// Writes like [`Database::write`] for a run that this process holds. Statements that were interrupted
+    /// may be carried out again, so a second time must change nothing.
+    fn append(&self, held: &RunLock, statements: &[Statement]) -> Result<(), DbError> {
+        self.write(Some(held), statements).map(|_| ())
+    }
+
     /// Adds a run, and holds it.
     fn begin(&self, run: NewRun) -> Result<RunLock, JournalError>;
 
@@ -43,8 +54,25 @@ pub(super) trait Database: fmt::Debug + Send {
     /// Returns true if a live process holds a run.
     fn is_locked(&self, run: &str) -> bool;
 
+    /// A condition on runs that excludes those which a live process holds, as far as the database knows.
+    fn is_free(&self) -> &'static str {
+        "TRUE"
+    }
+
+    /// Interval at which processes of other hosts look for runs whose process is gone; `None` if there are no
+    /// other hosts.
+    fn takeover(&self) -> Option<Duration> {
+        None
+    }
+
     /// A number that changes when another connection may have written an answer to a question.
-    fn version(&self) -> Result<i64, DbError>;
+    fn version(&self, question: &str) -> Result<i64, DbError>;
+
+    /// The statement that wakes those who wait for an answer to a question, if [`Database::version`] needs
+    /// it.
+    fn wake(&self, _question: &str) -> Option<Statement> {
+        None
+    }
 
     /// Returns false if the structure of the database is damaged.
     fn is_intact(&self) -> Result<bool, DbError>;
@@ -69,7 +97,7 @@ pub(super) trait Database: fmt::Debug + Send {
 }
 
 impl dyn Database + '_ {
-    /// What is read from the rows of a query.
+    /// Values read from the rows of a query.
     pub(super) fn all<T>(
         &self,
         query: &Statement,
@@ -83,7 +111,7 @@ impl dyn Database + '_ {
         Ok(found)
     }
 
-    /// What is read from the first row of a query that gives few.
+    /// The value read from the first row of a query that gives few.
     pub(super) fn first<T>(
         &self,
         query: &Statement,
@@ -127,7 +155,13 @@ impl NewRun {
 pub(super) type RunLock = Arc<dyn Held>;
 
 /// A run that this process holds.
-pub(super) trait Held: fmt::Debug + Send + Sync {}
+pub(super) trait Held: fmt::Debug + Send + Sync {
+    /// A statement that fails unless the run is still held.
+    #[cfg(feature = "postgres")]
+    fn fence(&self) -> Option<Statement> {
+        None
+    }
+}
 
 /// A statement and its values.
 #[derive(Clone, Debug)]

@@ -1,6 +1,7 @@
 //! Journals in an SQLite file.
 //!
-//! Invariant: a run is held through a file beside the journal, which the system unlocks when its process ends.
+//! Invariant: a run is held through a file beside the journal, which the system unlocks when its process
+//! ends.
 
 use super::super::{JournalError, whole};
 use super::{Cell, Cells, Database, DbError, Held, NewRun, Row, RunLock, Statement, Value};
@@ -269,7 +270,7 @@ impl Database for Sqlite {
 
     /// Lengths and times of the files would not do: a writer appends to the log before it makes the answer
     /// visible, and the disk may take any time in between.
-    fn version(&self) -> Result<i64, DbError> {
+    fn version(&self, _: &str) -> Result<i64, DbError> {
         Ok(self.db.prepare_cached("PRAGMA data_version")?.query_row([], |r| r.get(0))?)
     }
 

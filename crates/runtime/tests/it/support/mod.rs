@@ -3,6 +3,9 @@
 //! It checks requests as the real endpoint does (roles, tool results, strict schemas) and answers 400 to
 //! wrong ones, so a test that gets its reply has also sent a valid request.
 
+#[cfg(unix)]
+#[cfg(feature = "postgres")]
+pub mod postgres;
 pub mod program;
 #[cfg(unix)]
 #[cfg(feature = "redis")]

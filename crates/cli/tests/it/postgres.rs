@@ -1,0 +1,188 @@
+//! Journals on a Postgres server, as the command line has them.
+#![cfg(unix)]
+
+#[path = "../../../runtime/tests/it/support/postgres.rs"]
+#[allow(dead_code)]
+mod server;
+
+use crate::program;
+use serde_json::Value;
+use server::PostgresServer;
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+const PROGRAM: &str = r#"
+tool pay(n: Number) -> String writes { exec "sh" "-c" "echo paid >> ledger; echo paid" }
+tool wait(n: Number) -> String reads { exec "sh" "-c" "echo waits >> waits; while [ ! -e go ]; do sleep 0.02; done" }
+task ask(q: String) -> String by agent { prompt "question {q}" }
+agent asker { prompt: "You answer.", tools: [] }
+pipeline main(q: String) -> List[String] {
+    let a = run ask with { q: q } by asker;
+    let b = run ask with { q: a } by asker;
+    return [a, b];
+}
+pipeline pays() -> String { let p = run pay with { n: 1 }; let w = run wait with { n: 1 }; return p; }
+"#;
+
+const SCRIPT: &str = r#"[{"match": "question a", "reply": "one"}, {"match": "question one", "reply": "two"},
+    {"match": "question uno", "reply": "due"}]"#;
+
+const PASSPHRASE: &str = "correct horse battery";
+
+fn command(dir: &Path, args: &[&str]) -> Command {
+    let mut command = program::entail(dir, args);
+    command.env("XDG_CONFIG_HOME", dir.join("config"));
+    for name in ["OPENAI_API_KEY", "OPENAI_BASE_URL", "ENTAIL_API_KEY", "ENTAIL_MODEL", "PGPASSWORD"] {
+        command.env_remove(name);
+    }
+    command
+}
+
+fn entail(dir: &Path, args: &[&str]) -> (i32, String, String) {
+    program::ran(&mut command(dir, args))
+}
+
+/// The same with a passphrase on standard input.
+fn with_passphrase(dir: &Path, args: &[&str]) -> (i32, String, String) {
+    let mut command = command(dir, args);
+    let pipes = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = pipes.spawn().unwrap();
+    child.stdin.take().unwrap().write_all(PASSPHRASE.as_bytes()).unwrap();
+    let out = child.wait_with_output().unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (out.status.code().unwrap_or(-1), text(out.stdout), text(out.stderr))
+}
+
+fn folder() -> tempfile::TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("p.agent"), PROGRAM).unwrap();
+    std::fs::write(dir.path().join("s.json"), SCRIPT).unwrap();
+    dir
+}
+
+fn json(text: &str) -> Value {
+    serde_json::from_str(text.lines().next().unwrap_or_default()).unwrap_or_else(|e| panic!("{e}: {text}"))
+}
+
+fn run_of(dir: &Path, journal: &str) -> Value {
+    let listed = entail(dir, &["runs", "list", "--journal", journal, "--format", "json"]);
+    assert_eq!(listed.0, 0, "{listed:?}");
+    json(&listed.1)
+}
+
+#[test]
+fn a_run_is_stopped_resumed_and_looked_at() {
+    let Some(server) = PostgresServer::shared() else { return };
+    let (dir, journal) = (folder(), server.fresh());
+    let at = dir.path();
+    let run = ["run", "p.agent", "--script", "s.json", "--journal", &journal, "--format", "json"];
+    let begun = entail(at, &[&run[..], &["--pipeline", "main", "--max-calls", "1", "a"]].concat());
+    assert_eq!((begun.0, json(&begun.1)["error"]["code"].as_str()), (1, Some("budget")), "{begun:?}");
+    let id = json(&begun.1)["run"].as_str().unwrap().to_string();
+    let resumed = entail(at, &[&run[..], &["--pipeline", "main", "--resume", &id[..8]]].concat());
+    assert_eq!(json(&resumed.1)["result"], serde_json::json!(["one", "two"]), "{resumed:?}");
+    assert_eq!(json(&resumed.1)["run"], id.as_str());
+    let listed = run_of(at, &journal);
+    assert_eq!((&listed["status"], &listed["answered"]), (&"done".into(), &2.into()));
+    let shown = entail(at, &["runs", "show", &id, "--journal", &journal]);
+    assert!(shown.0 == 0 && shown.1.contains("question one"), "{shown:?}");
+    let checked = entail(at, &["runs", "check", "--journal", &journal]);
+    assert_eq!(checked.0, 0, "{checked:?}");
+    assert!(checked.1.starts_with("checked 1 run, 2 requests and"), "{checked:?}");
+    let traced = entail(at, &["trace", &id, "--journal", &journal, "--script", "s.json"]);
+    assert!(traced.0 == 0 && traced.1.contains("question one"), "{traced:?}");
+    let forked = entail(
+        at,
+        &["runs", "fork", &id, "--at", "1", "--response", r#"{"reply": "uno"}"#, "--journal", &journal],
+    );
+    let fork = forked.1.trim();
+    let resumed = entail(at, &[&run[..], &["--pipeline", "main", "--resume", fork]].concat());
+    assert_eq!(json(&resumed.1)["result"][0], "uno", "{resumed:?}");
+    let deleted = entail(at, &["runs", "delete", &id, fork, "--journal", &journal]);
+    assert_eq!(deleted.0, 0, "{deleted:?}");
+    assert_eq!(entail(at, &["runs", "list", "--journal", &journal]).1, "");
+}
+
+#[test]
+fn a_killed_run_is_taken_over_when_its_lease_has_ended() {
+    let Some(server) = PostgresServer::shared() else { return };
+    let (dir, journal) = (folder(), format!("{}&lease=3", server.fresh()));
+    let at = dir.path();
+    let run =
+        ["run", "p.agent", "--pipeline", "pays", "--journal", &journal, "--format", "json", "--run-refused"];
+    let mut holder = command(at, &run).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    while !at.join("waits").exists() {
+        assert!(holder.try_wait().unwrap().is_none(), "it ended");
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    let id = run_of(at, &journal)["run"].as_str().unwrap().to_string();
+    assert_eq!(run_of(at, &journal)["status"], "running");
+    let resume = [&run[..], &["--resume", &id]].concat();
+    let early = entail(at, &resume);
+    assert_eq!(early.0, 2, "{early:?}");
+    assert!(early.1.contains("another process executes run") && early.1.contains("its lease"), "{early:?}");
+    holder.kill().unwrap();
+    holder.wait().unwrap();
+    std::fs::write(at.join("go"), "").unwrap();
+    let ended = loop {
+        let ended = entail(at, &resume);
+        if ended.0 != 2 {
+            break ended;
+        }
+        assert!(ended.1.contains("another process executes run"), "{ended:?}");
+        std::thread::sleep(std::time::Duration::from_millis(100));
+    };
+    assert_eq!((ended.0, &json(&ended.1)["result"]), (0, &"paid".into()), "{ended:?}");
+    assert_eq!(std::fs::read_to_string(at.join("ledger")).unwrap(), "paid\n");
+}
+
+#[test]
+fn a_question_is_answered_from_another_process() {
+    let Some(server) = PostgresServer::shared() else { return };
+    let (dir, journal) = (folder(), server.fresh());
+    let at = dir.path();
+    std::fs::write(at.join("go"), "").unwrap();
+    std::fs::write(at.join("policy.toml"), "[tools.pay]\neffect = \"write\"\napprove = true\n").unwrap();
+    let key = with_passphrase(at, &["approve", "--new-key", "alice", "--passphrase-stdin"]).1;
+    std::fs::write(at.join("entail.toml"), format!("policy = \"policy.toml\"\n{key}")).unwrap();
+    let run = ["run", "p.agent", "--pipeline", "pays", "--journal", &journal, "--format", "json"];
+    let left = entail(at, &[&run[..], &["--approvals", "leave"]].concat());
+    assert_eq!(left.0, 1, "{left:?}");
+    let waiting = run_of(at, &journal);
+    assert_eq!(waiting["status"], "waiting", "{waiting}");
+    let id = waiting["run"].as_str().unwrap();
+    let approve = ["approve", id, "--journal", &journal, "--yes", "--passphrase-stdin"];
+    let approved = with_passphrase(at, &approve);
+    assert_eq!((approved.0, approved.1.lines().next()), (0, Some("approved")), "{approved:?}");
+    let resumed = entail(at, &[&run[..], &["--resume", id]].concat());
+    assert_eq!((resumed.0, &json(&resumed.1)["result"]), (0, &"paid".into()), "{resumed:?}");
+    let checked = entail(at, &["runs", "check", "--journal", &journal]);
+    assert!(checked.0 == 0 && checked.1.contains("all intact"), "{checked:?}");
+}
+
+#[test]
+fn a_journal_that_can_not_be_used_is_one_error_with_status_2() {
+    let dir = folder();
+    let at = dir.path();
+    let commands: [&[&str]; 5] = [
+        &["run", "p.agent", "--pipeline", "main", "--script", "s.json", "a"],
+        &["runs", "list"],
+        &["approve", "1"],
+        &["trace", "1a"],
+        &["serve", "p.agent", "--script", "s.json"],
+    ];
+    for (journal, why) in [
+        ("postgres://alice:planted@127.0.0.1:9/db", "the address of the journal has a password"),
+        ("postgres://alice@127.0.0.1:9/db?planted=1", "an option that is unknown"),
+        ("postgresql://alice@127.0.0.1:9/db", "cannot reach the Postgres server"),
+        ("postgres:planted", "is no address of a Postgres server"),
+    ] {
+        for command in commands {
+            let ran = entail(at, &[command, &["--journal", journal]].concat());
+            assert_eq!(ran.0, 2, "{command:?} {journal}: {ran:?}");
+            assert!(ran.2.contains(why) && ran.2.contains("help"), "{command:?} {journal}: {ran:?}");
+            assert!(!ran.2.contains("planted"), "{command:?}: {ran:?}");
+        }
+    }
+}
