@@ -22,8 +22,8 @@ pub use named::PolicyUse;
 pub use starter::starter;
 
 use core_ir::{
-    AnswerSink, Approve, Code, Data, EffectClass, Globals, LabelSpec, Lattice, LatticeKind, Name, Pattern,
-    Plain, Principal, Principals, Term, ToolDecl,
+    AmongSource, AnswerSink, Approve, Code, Data, EffectClass, Globals, LabelSpec, Lattice, LatticeKind,
+    Name, Pattern, Plain, Principal, Principals, Term, ToolDecl,
 };
 use diagnostics::{Diagnostic, FileId, Level, Sources, Span, clip, has_errors, nearest};
 use std::collections::BTreeSet;
@@ -136,6 +136,36 @@ impl Policy {
     /// The tools that it names.
     pub fn tool_names(&self) -> impl Iterator<Item = &str> {
         self.tools.iter().map(|t| &*t.name)
+    }
+
+    /// The policy for a program whose tools have longer names: the table of each of these tools, under its name
+    /// with the prefix before it. Tools of sets in such a table get the prefix, too. Tables of other tools are
+    /// left out.
+    ///
+    /// # Examples
+    /// ```
+    /// use diagnostics::FileId;
+    /// use policy::Policy;
+    /// let policy = Policy::parse(FileId(0), "[tools.send]\neffect = \"write\"\n[tools.fetch]\n").unwrap();
+    /// let longer = policy.prefixed([("send", "mail__")]);
+    /// assert_eq!(longer.tool_names().collect::<Vec<_>>(), ["mail__send"]);
+    /// ```
+    #[must_use]
+    pub fn prefixed<'a>(&self, tools: impl IntoIterator<Item = (&'a str, &'a str)>) -> Policy {
+        let mut out = Policy { tools: Vec::new(), ..self.clone() };
+        for (name, prefix) in tools {
+            let Some(table) = self.tools.iter().find(|t| *t.name == *name) else { continue };
+            let longer = |name: &Name| Name::from(format!("{prefix}{name}"));
+            let mut table = table.clone();
+            table.name = longer(&table.name);
+            for (among, _) in &mut table.says.among {
+                if let AmongSource::Tool(set) = &mut among.source {
+                    *set = longer(set);
+                }
+            }
+            out.tools.push(table);
+        }
+        out
     }
 
     /// The label of what a tool returns that a program declares and for which it names policies, if this says
