@@ -99,6 +99,7 @@ pub use settings::{Chain, FileSettings, ModelEntry, ModelSettings, Models, Price
 pub use store::{RedisServer, StillStores, StorePlace, StoreScope, Stores};
 pub use tokio_util::sync::CancellationToken;
 pub use tools::{BUILTINS, CustomTool, PYTHON_SHIM, PythonSettings, ToolLimits, Tools};
+pub use web::{cause as http_cause, client as http_client, url as http_url};
 pub use why::{Binding, Explained, Refused, RefusedCall, Why};
 
 /// Supervises the tools of a program, which calls this first, with its arguments. If the program was started

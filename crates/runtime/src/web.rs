@@ -7,7 +7,10 @@ use std::error::Error as _;
 use std::time::{Duration, SystemTime};
 
 /// An `http` or `https` URL; `what` it is, for the message.
-pub(crate) fn url(text: &str, what: &str) -> Result<Url, ConfigError> {
+///
+/// # Errors
+/// It is not one, or contains a user or a password.
+pub fn url(text: &str, what: &str) -> Result<Url, ConfigError> {
     // The text is not quoted: it may contain a password.
     let bad = |why: String| {
         ConfigError::new(format!("{what} {why}")).with_help("write it like `https://api.example.com/v1`")
@@ -31,7 +34,10 @@ pub(crate) fn shown(url: &Url) -> String {
 }
 
 /// A client for one origin. It follows no redirect, so that keys and data go nowhere else.
-pub(crate) fn client(
+///
+/// # Errors
+/// Connections can't be set up: there are no root certificates.
+pub fn client(
     url: &Url,
     connect_timeout: Duration,
     read_timeout: Option<Duration>,
@@ -81,7 +87,7 @@ pub(crate) fn proxy_variable(url: &Url) -> Option<&'static str> {
 }
 
 /// Describes a connection error, innermost cause last, without the URL, which may contain a password.
-pub(crate) fn cause(e: &reqwest::Error) -> String {
+pub fn cause(e: &reqwest::Error) -> String {
     let mut causes: Vec<String> = Vec::new();
     let mut at = e.source();
     while let Some(e) = at {

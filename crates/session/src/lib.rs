@@ -68,6 +68,7 @@ pub mod refusal;
 pub mod replanning;
 pub mod report;
 mod run;
+pub mod server_list;
 pub mod settings;
 pub mod tool_schemas;
 pub mod view;
