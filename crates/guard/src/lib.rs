@@ -14,7 +14,7 @@
 //! the model, so the conversation has its label, too.
 //!
 //! Entry points: [`Session::new`], [`Session::offer`], [`Session::call`]; [`Proxy`] for a client and a server
-//! that speak the Model Context Protocol.
+//! that speak the Model Context Protocol, [`Gateway`] for a client and several servers.
 //!
 //! ```
 //! use core_ir::Data;
@@ -43,12 +43,18 @@
 //! Source: `docs/calculus.md` §5, §10; the theorem is noninterference of `proofs/Thm/Flow.v`.
 
 mod decide;
+mod gateway;
 mod message;
+mod note;
 mod program;
 mod proxy;
 mod session;
+mod upstream;
 
 pub use decide::{Allowed, Decision, Outcome, Question, Refused, SetRead};
+pub use gateway::{Gateway, GatewayServer, Routed, short_name};
+pub use note::Note;
 pub use program::{Param, ToolSpec};
-pub use proxy::{Action, Approval, Note, Proxy, Trust, described_as_tool};
-pub use session::{Raised, Session, SessionOptions};
+pub use proxy::Proxy;
+pub use session::{Raised, SERVER_SEPARATOR, Session, SessionOptions};
+pub use upstream::{Action, Approval, Trust, described_as_tool};

@@ -53,6 +53,25 @@ pub(crate) fn envelope(message: &Value) -> Result<Message, String> {
     }
 }
 
+/// Bytes of a value as it is written.
+pub(crate) fn size(value: &Value) -> usize {
+    /// Counts what is written.
+    struct Counter(usize);
+    impl std::io::Write for Counter {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0 += bytes.len();
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+    let mut counter = Counter(0);
+    // Writing to a counter cannot fail, and what a parser has read can be written.
+    let _ = serde_json::to_writer(&mut counter, value);
+    counter.0
+}
+
 /// A key for an `id`: `1` and `"1"` differ.
 pub(crate) fn key(id: &Value) -> String {
     id.to_string()

@@ -8,7 +8,7 @@ use core_ir::{Code, Data, Label, LabelSpec, Lattice, Name, Stated};
 use diagnostics::{Diagnostic, FileId, Span, clip};
 use machine::{Call, CallCount, Config, ErrorCode, Failure, Machine, Output, Part, Refusal, Response};
 use policy::Policy;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 /// Steps of one turn. A call of a few hundred bytes takes about 20, a text one for each 16 bytes; the rest is
@@ -40,6 +40,18 @@ pub struct Raised {
     pub to: String,
 }
 
+/// What separates the name of a server from that of its tool.
+pub const SERVER_SEPARATOR: &str = "__";
+
+/// What is known of the names of a server's tools.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct ServerNames {
+    /// True if somebody approved the server: then a table for `send` is one for `mail__send`.
+    is_approved: bool,
+    /// True if all tools of the server were offered: then a table for another one is a slip.
+    is_listed: bool,
+}
+
 /// One conversation of an assistant with its tools. A copy goes on by itself.
 #[derive(Clone)]
 pub struct Session {
@@ -53,6 +65,8 @@ pub struct Session {
     /// Calls that untrusted data decided, of tools that limit their number.
     counted: Vec<(Name, u64)>,
     sets: BTreeMap<Name, SetAnswer>,
+    /// The servers whose tools have names with that of the server before them; none if all tools are of one.
+    servers: BTreeMap<String, ServerNames>,
     /// The configuration of the next turn, while the label and the counts stay.
     config: Option<Arc<Config>>,
 }
@@ -79,6 +93,7 @@ impl Session {
             raised: Vec::new(),
             counted: Vec::new(),
             sets: BTreeMap::new(),
+            servers: BTreeMap::new(),
             config: None,
         };
         session.build();
@@ -99,6 +114,24 @@ impl Session {
             }
         }
         if changed {
+            self.build();
+        }
+    }
+
+    /// Adds a server whose tools are offered as `SERVER__TOOL`, and so named by the policy.
+    ///
+    /// If somebody approved the server, the policy may name them without the server. Of another server such a
+    /// table says nothing: whoever writes the server chooses the names of its tools.
+    pub fn add_server(&mut self, server: &str, is_approved: bool) {
+        self.servers.insert(server.into(), ServerNames { is_approved, is_listed: false });
+        self.build();
+    }
+
+    /// Takes note that a server has offered all of its tools. From then on a table of the policy for a tool that
+    /// it does not have is a problem, if it looks like a slip for one that it has.
+    pub fn close_server(&mut self, server: &str) {
+        if let Some(names) = self.servers.get_mut(server).filter(|names| !names.is_listed) {
+            names.is_listed = true;
             self.build();
         }
     }
@@ -224,7 +257,34 @@ impl Session {
 
     fn build(&mut self) {
         let at = Span { file: FileId(0), start: 0, end: 0 };
-        self.programs = Programs::new(&self.tools, &self.policy, &self.model, at);
+        self.programs = Programs::new(&self.tools, &self.named_policy(), &self.model, at);
+    }
+
+    /// The policy with the names that the tools of this session have.
+    fn named_policy(&self) -> Arc<Policy> {
+        if self.servers.is_empty() {
+            return self.policy.clone();
+        }
+        let is_offered: HashSet<&str> = self.tools.iter().map(|t| &*t.name).collect();
+        // Tables for tools that a server does not have are kept, so that slips are found.
+        let of_listed = |name: &str| {
+            name.split_once(SERVER_SEPARATOR)
+                .is_some_and(|(server, _)| self.servers.get(server).is_some_and(|s| s.is_listed))
+        };
+        let slips = self.policy.tool_names().filter(|n| !is_offered.contains(n) && of_listed(n));
+        let offered = self.tools.iter().filter_map(|t| self.table(&t.name));
+        Arc::new(self.policy.prefixed(offered.chain(slips.map(|n| (n, "")))))
+    }
+
+    /// The name of the table that the policy has for a tool, and what stands before that in the tool's name.
+    fn table<'s>(&'s self, tool: &'s str) -> Option<(&'s str, &'s str)> {
+        let has = |name: &str| self.policy.tool_names().any(|n| n == name);
+        if has(tool) {
+            return Some((tool, ""));
+        }
+        let (server, bare) = tool.split_once(SERVER_SEPARATOR)?;
+        let is_approved = self.servers.get(server)?.is_approved;
+        (is_approved && has(bare)).then(|| (bare, &tool[..tool.len() - bare.len()]))
     }
 
     /// The configuration of a turn: the policy's, with the conversation so far as the input.
@@ -461,7 +521,7 @@ impl Session {
 
     /// Returns whether the policy has a table for the tool.
     pub fn is_named(&self, tool: &str) -> bool {
-        self.named().any(|n| n == tool)
+        self.table(tool).is_some()
     }
 
     /// The label that a result states of itself, in the terms of this session.

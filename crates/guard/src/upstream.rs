@@ -1,5 +1,4 @@
-//! The guard between a client and a server of the Model Context Protocol: what each of them says, and what
-//! is passed on.
+//! The guard of one server of the Model Context Protocol: what it and the client say, and what is passed on.
 //!
 //! Messages are passed on as they are, in their order. Calls of tools, lists of tools, and whatever carries
 //! text into the conversation or out of it are looked at. It is a machine without input and output: messages
@@ -10,21 +9,24 @@
 //! `[tools."mcp:resources/read"]`.
 
 use crate::decide::{Allowed, Decision, Outcome, Question, Refused, SetRead};
-use crate::message::{self as msg, INTERNAL_ERROR, INVALID_REQUEST, Message, PARSE_ERROR, REFUSED};
+use crate::message::{self as msg, INTERNAL_ERROR, INVALID_REQUEST, Message, REFUSED};
+use crate::note::Note;
 use crate::program::{Param, ToolSpec};
 use crate::session::Session;
-use core_ir::{Data, Name, Stated};
+use core_ir::{Data, Stated};
 use diagnostics::{clip, visible};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::fmt::Write as _;
 
 /// The most requests that are under way in one direction.
-const MAX_PENDING: usize = 1024;
+pub(crate) const MAX_PENDING: usize = 1024;
 /// The most tools of a server.
 const MAX_TOOLS: usize = 4096;
 /// The most pages of a list that the guard reads for itself.
-const MAX_PAGES: usize = 100;
+pub(crate) const MAX_PAGES: usize = 100;
+/// Bytes of such a list after which no other page is read.
+pub(crate) const MAX_LIST: usize = 16 << 20;
 /// The most methods that a client may use beside those of the protocol.
 const MAX_METHODS: usize = 64;
 /// The most questions of the revision without a handshake that may be open.
@@ -36,7 +38,7 @@ const OWN: &str = "entail-guard-";
 /// Key of the guard's own question in a result that asks for input.
 const OWN_INPUT: &str = "entail_guard_approval";
 /// Names of tools that represent methods begin so.
-const METHOD: &str = "mcp:";
+pub(crate) const METHOD: &str = "mcp:";
 
 /// The user's approval of a server.
 pub trait Trust {
@@ -67,93 +69,6 @@ pub enum Action {
     ToServer(Value),
     /// Tell whoever keeps the policy.
     Note(Note),
-}
-
-/// A note for whoever keeps the policy.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Note {
-    /// A call or a message was refused.
-    Refused(Refused),
-    /// It would have been, by a guard that does more than observe.
-    WouldRefuse(Refused),
-    /// A person was asked about a call of the tool.
-    Asked(Name),
-    /// A person would have been asked.
-    WouldAsk(Name),
-    /// A result was not delivered.
-    Withheld(Refused),
-    /// The label of the conversation was raised.
-    Raised {
-        /// The tool whose result raised it.
-        by: Name,
-        /// The label from then on.
-        to: String,
-    },
-    /// A description of the server was left out, for this reason.
-    LeftOut {
-        /// Its name.
-        what: String,
-        /// Why.
-        why: String,
-    },
-    /// A message that can't be passed on.
-    Invalid {
-        /// True if it is the server's.
-        by_server: bool,
-        /// The problem.
-        why: String,
-    },
-    /// The policy doesn't fit the tools of the server: no call is allowed.
-    Policy(String),
-}
-
-impl std::fmt::Display for Note {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Note::Refused(r) => write!(f, "refused: {r}"),
-            Note::WouldRefuse(r) => write!(f, "would refuse: {r}"),
-            Note::Withheld(r) => write!(f, "withheld the result: {r}"),
-            Note::Asked(tool) => write!(f, "asked a person about a call of `{tool}`"),
-            Note::WouldAsk(tool) => write!(f, "would ask a person about a call of `{tool}`"),
-            Note::Raised { by, to } => write!(f, "the conversation is labeled {to} from here on: `{by}`"),
-            Note::LeftOut { what, why } => write!(f, "left out {what}: {why}"),
-            Note::Invalid { by_server, why } => {
-                write!(f, "a message of the {} was not passed on: {why}", who(*by_server))
-            }
-            Note::Policy(why) => write!(f, "the policy does not fit the tools, so no call is allowed: {why}"),
-        }
-    }
-}
-
-fn who(server: bool) -> &'static str {
-    if server { "server" } else { "client" }
-}
-
-impl Note {
-    /// The note as an object.
-    pub fn to_json(&self) -> Value {
-        let refused = |event: &str, r: &Refused| {
-            let mut out = json!({"event": event, "tool": &*r.tool, "message": r.message, "remedy": r.remedy,
-                "label": r.label, "raisedBy": r.raised_by.iter().map(|n| &**n).collect::<Vec<_>>()});
-            if let Some((part, label, bound)) = &r.broke {
-                out["broke"] = json!({"part": part, "label": label, "bound": bound});
-            }
-            out
-        };
-        match self {
-            Note::Refused(r) => refused("refused", r),
-            Note::WouldRefuse(r) => refused("would_refuse", r),
-            Note::Withheld(r) => refused("withheld", r),
-            Note::Asked(tool) => json!({"event": "asked", "tool": &**tool}),
-            Note::WouldAsk(tool) => json!({"event": "would_ask", "tool": &**tool}),
-            Note::Raised { by, to } => json!({"event": "raised", "by": &**by, "label": to}),
-            Note::LeftOut { what, why } => json!({"event": "left_out", "what": what, "message": why}),
-            Note::Invalid { by_server, why } => {
-                json!({"event": "invalid", "of": who(*by_server), "message": why})
-            }
-            Note::Policy(why) => json!({"event": "policy", "message": why}),
-        }
-    }
 }
 
 /// Request of the client that the server has.
@@ -198,9 +113,22 @@ impl Own {
     }
 }
 
-/// The guard of one server in one session.
-pub struct Proxy<T> {
-    session: Session,
+/// What a message leads to: it changes the session, and the driver acts.
+pub(crate) struct Step<'s> {
+    pub(crate) session: &'s mut Session,
+    pub(crate) actions: Vec<Action>,
+}
+
+impl Step<'_> {
+    pub(crate) fn push(&mut self, action: Action) {
+        self.actions.push(action);
+    }
+}
+
+/// The guard of one server in a session that it may share with others.
+pub(crate) struct Upstream<T> {
+    /// What stands before the names of its tools in the session.
+    prefix: String,
     trust: T,
     observe: bool,
     client: HashMap<String, Pending>,
@@ -217,13 +145,14 @@ pub struct Proxy<T> {
     methods: Vec<String>,
     /// Calls that wait for the guard's own list of tools.
     held: VecDeque<Value>,
+    /// Bytes of that list so far.
+    listed_bytes: usize,
     /// True once the guard has read the list itself.
     listed: bool,
     /// True if the client can ask the user, as it said at the beginning.
     elicits: bool,
     /// Questions of the revision without a handshake, by their state.
     questions: BTreeMap<u64, (Question, Value)>,
-    told_policy: bool,
 }
 
 /// Requests of the client whose answer is not shown to a model.
@@ -247,12 +176,12 @@ const FOR_THE_USER: [&str; 9] = [
     "notifications/subscriptions/acknowledged",
 ];
 
-impl<T: Trust> Proxy<T> {
-    /// A guard of a session that has not begun. One that observes refuses nothing and says what it would
-    /// have refused.
-    pub fn new(session: Session, trust: T, observe: bool) -> Proxy<T> {
-        let mut proxy = Proxy {
-            session,
+impl<T: Trust> Upstream<T> {
+    /// The guard of a server that has not begun. One that observes refuses nothing and says what it would have
+    /// refused.
+    pub(crate) fn new(prefix: &str, trust: T, observe: bool, session: &mut Session) -> Upstream<T> {
+        let mut upstream = Upstream {
+            prefix: prefix.into(),
             trust,
             observe,
             client: HashMap::new(),
@@ -264,72 +193,59 @@ impl<T: Trust> Proxy<T> {
             wrapped: BTreeMap::new(),
             methods: Vec::new(),
             held: VecDeque::new(),
+            listed_bytes: 0,
             listed: false,
             elicits: false,
             questions: BTreeMap::new(),
-            told_policy: false,
         };
         // What the policy says of methods that nobody has used yet is no slip for those that are in use.
-        let methods: Vec<String> =
-            proxy.session.named().filter_map(|n| n.strip_prefix(METHOD)).map(String::from).collect();
-        for method in methods {
-            let _ = proxy.method(&method);
-        }
-        proxy
-    }
-
-    /// The session.
-    pub fn session(&self) -> &Session {
-        &self.session
-    }
-
-    /// Takes a line of the client.
-    pub fn from_client(&mut self, line: &str) -> Vec<Action> {
-        let mut out = Vec::new();
-        let message: Value = match serde_json::from_str(line) {
-            Ok(message) => message,
-            Err(e) => {
-                let why = format!("it is no JSON: {e}");
-                out.push(Action::ToClient(msg::error(&Value::Null, PARSE_ERROR, &why)));
-                out.push(Action::Note(Note::Invalid { by_server: false, why }));
-                return out;
-            }
+        let own = |n: &str| {
+            let bare = n.strip_prefix(prefix).unwrap_or(n);
+            bare.strip_prefix(METHOD).map(String::from)
         };
+        let methods: Vec<String> = session.named().filter_map(own).collect();
+        let mut step = Step { session, actions: Vec::new() };
+        for method in methods {
+            let _ = upstream.method(&method, &mut step);
+        }
+        upstream
+    }
+
+    /// The name that the session has for a tool of this server.
+    fn name(&self, tool: &str) -> String {
+        format!("{}{tool}", self.prefix)
+    }
+
+    /// The name that the server has for a tool of the session, if it is one of this server.
+    fn bare<'n>(&self, name: &'n str) -> Option<&'n str> {
+        name.strip_prefix(&*self.prefix)
+    }
+
+    /// Takes a message of the client.
+    pub(crate) fn from_client(&mut self, message: Value, out: &mut Step<'_>) {
         match msg::envelope(&message) {
             Err(why) => {
                 out.push(Action::ToClient(msg::error(&Value::Null, INVALID_REQUEST, &why)));
                 out.push(Action::Note(Note::Invalid { by_server: false, why }));
             }
-            Ok(Message::Request { id, method }) => self.request(&id, &method, message, &mut out),
-            Ok(Message::Notification { method }) => self.notification(&method, message, &mut out),
-            Ok(Message::Response { id }) => self.client_answers(&id, message, &mut out),
+            Ok(Message::Request { id, method }) => self.request(&id, &method, message, out),
+            Ok(Message::Notification { method }) => self.notification(&method, message, out),
+            Ok(Message::Response { id }) => self.client_answers(&id, message, out),
         }
-        self.check_policy(&mut out);
-        out
     }
 
-    /// Takes a line of the server.
-    pub fn from_server(&mut self, line: &str) -> Vec<Action> {
-        let mut out = Vec::new();
-        let message: Value = match serde_json::from_str(line) {
-            Ok(message) => message,
-            Err(e) => {
-                out.push(invalid_of_server(format!("it is no JSON: {e}")));
-                return out;
-            }
-        };
+    /// Takes a message of the server.
+    pub(crate) fn from_server(&mut self, message: Value, out: &mut Step<'_>) {
         match msg::envelope(&message) {
             Err(why) => out.push(invalid_of_server(why)),
-            Ok(Message::Request { id, method }) => self.server_asks(&id, &method, message, &mut out),
-            Ok(Message::Notification { method }) => self.server_notifies(&method, message, &mut out),
-            Ok(Message::Response { id }) => self.server_answers(&id, message, &mut out),
+            Ok(Message::Request { id, method }) => self.server_asks(&id, &method, message, out),
+            Ok(Message::Notification { method }) => self.server_notifies(&method, message, out),
+            Ok(Message::Response { id }) => self.server_answers(&id, message, out),
         }
-        self.check_policy(&mut out);
-        out
     }
 
     /// The server is gone: every request that it has fails.
-    pub fn server_gone(&mut self, how: &str) -> Vec<Action> {
+    pub(crate) fn server_gone(&mut self, how: &str) -> Vec<Action> {
         let why = format!("the server is gone: {how}");
         let mut ids: Vec<String> = self.client.drain().map(|(id, _)| id).collect();
         ids.sort();
@@ -346,19 +262,9 @@ impl<T: Trust> Proxy<T> {
     }
 
     /// Returns whether nobody waits for the server.
-    pub fn is_idle(&self) -> bool {
+    pub(crate) fn is_idle(&self) -> bool {
         let waits_for_client = |own: &Own| matches!(own, Own::Approval(..));
         self.client.is_empty() && self.held.is_empty() && self.own.values().all(waits_for_client)
-    }
-
-    fn check_policy(&mut self, out: &mut Vec<Action>) {
-        if !self.told_policy
-            && let Some(found) = self.session.problems().first()
-        {
-            self.told_policy = true;
-            let help = found.help.first().map_or(String::new(), |h| format!(" ({h})"));
-            out.push(Action::Note(Note::Policy(format!("{}{help}", found.message))));
-        }
     }
 
     fn is_under_way(&self, id: &Value) -> bool {
@@ -366,7 +272,7 @@ impl<T: Trust> Proxy<T> {
         self.client.contains_key(&msg::key(id)) || waiting.any(|call| call["id"] == *id)
     }
 
-    fn request(&mut self, id: &Value, method: &str, message: Value, out: &mut Vec<Action>) {
+    fn request(&mut self, id: &Value, method: &str, message: Value, out: &mut Step<'_>) {
         if self.is_under_way(id) {
             let why = format!("a request with the id {id} is under way");
             return out.push(Action::ToClient(msg::error(id, INVALID_REQUEST, &why)));
@@ -400,14 +306,9 @@ impl<T: Trust> Proxy<T> {
     }
 
     /// Decides about a message that tells a server something, by its method.
-    fn tells(
-        &mut self,
-        method: &str,
-        params: &Value,
-        out: &mut Vec<Action>,
-    ) -> Result<Allowed, Box<Refused>> {
-        let Some(tool) = self.method(method) else {
-            return Err(self.session.refuse(method, "too many methods are in use").into());
+    fn tells(&mut self, method: &str, params: &Value, out: &mut Step<'_>) -> Result<Allowed, Box<Refused>> {
+        let Some(tool) = self.method(method, out) else {
+            return Err(out.session.refuse(method, "too many methods are in use").into());
         };
         let args = Data::from_json(params).unwrap_or(Data::Null);
         // No method asks or reads: it has no set, and approval of one is a refusal.
@@ -417,83 +318,84 @@ impl<T: Trust> Proxy<T> {
                 out.push(Action::Note(Note::Refused(refused.clone())));
                 Err(refused.into())
             }
-            Decision::Asks(question) => match self.session.unattended(question) {
+            Decision::Asks(question) => match out.session.unattended(question) {
                 Decision::Refused(refused) => {
                     out.push(Action::Note(Note::Refused(refused.clone())));
                     Err(refused.into())
                 }
-                _ => Err(self.session.refuse(&tool, "a message of the protocol can't be asked about").into()),
+                _ => Err(out.session.refuse(&tool, "a message of the protocol can't be asked about").into()),
             },
-            Decision::Reads(read) => match self.session.read(read, Err("not now".into()), None) {
+            Decision::Reads(read) => match out.session.read(read, Err("not now".into()), None) {
                 Decision::Allowed(allowed) => Ok(allowed),
-                _ => Err(self.session.refuse(&tool, "a message of the protocol has no sets").into()),
+                _ => Err(out.session.refuse(&tool, "a message of the protocol has no sets").into()),
             },
         }
     }
 
     /// The name under which the session knows a method; `None` if there are too many.
-    fn method(&mut self, method: &str) -> Option<String> {
-        let name = format!("{METHOD}{method}");
+    fn method(&mut self, method: &str, out: &mut Step<'_>) -> Option<String> {
+        let name = self.name(&format!("{METHOD}{method}"));
         if !self.methods.iter().any(|m| m == method) {
             if self.methods.len() >= MAX_METHODS {
                 return None;
             }
             self.methods.push(method.into());
-            self.session.offer([ToolSpec { name: name.as_str().into(), params: None, reads: true }]);
+            out.session.offer([ToolSpec { name: name.as_str().into(), params: None, reads: true }]);
         }
         Some(name)
     }
 
     /// Decides a call; a guard that observes makes it all the same.
-    fn decide(&mut self, tool: &str, args: &Data, out: &mut Vec<Action>) -> Decision {
+    fn decide(&mut self, tool: &str, args: &Data, out: &mut Step<'_>) -> Decision {
         if !self.observe {
-            return self.session.call(tool, args);
+            return out.session.call(tool, args);
         }
-        let mut probe = self.session.clone();
+        let mut probe = out.session.clone();
         let note = match probe.call(tool, args) {
             Decision::Refused(refused) => Note::WouldRefuse(refused),
             Decision::Asks(_) => Note::WouldAsk(tool.into()),
             made => {
-                self.session = probe;
+                *out.session = probe;
                 return made;
             }
         };
         out.push(Action::Note(note));
-        self.admitted(tool, args)
+        self.admitted(tool, args, out)
     }
 
-    fn admitted(&mut self, tool: &str, args: &Data) -> Decision {
-        match self.session.admit(tool, args) {
+    fn admitted(&self, tool: &str, args: &Data, out: &mut Step<'_>) -> Decision {
+        match out.session.admit(tool, args) {
             Some(allowed) => Decision::Allowed(allowed),
             // Its arguments are not its parameters, or the policy can't be used: the label of its result
             // is not known, and counts as that of a tool of which nothing is.
             None => {
-                let unknown = format!("{METHOD}unknown");
-                self.session.offer([ToolSpec { name: unknown.as_str().into(), params: None, reads: true }]);
-                match self.session.admit(&unknown, args) {
+                let unknown = self.name(&format!("{METHOD}unknown"));
+                out.session.offer([ToolSpec { name: unknown.as_str().into(), params: None, reads: true }]);
+                match out.session.admit(&unknown, args) {
                     Some(allowed) => Decision::Allowed(allowed),
-                    None => Decision::Refused(self.session.refuse(tool, "the policy can't be used")),
+                    None => Decision::Refused(out.session.refuse(tool, "the policy can't be used")),
                 }
             }
         }
     }
 
-    fn call(&mut self, message: Value, out: &mut Vec<Action>) {
+    fn call(&mut self, message: Value, out: &mut Step<'_>) {
         let id = message["id"].clone();
-        let Some(tool) = message["params"]["name"].as_str().map(String::from) else {
+        let Some(bare) = message["params"]["name"].as_str().map(String::from) else {
             let why = "a call has the `name` of a tool";
             return out.push(Action::ToClient(msg::error(&id, INVALID_REQUEST, why)));
         };
-        if tool.starts_with(METHOD) {
+        let tool = self.name(&bare);
+        if bare.starts_with(METHOD) {
             let why = format!(
                 "there is no tool `{}`: names that begin with `{METHOD}` are those of methods",
                 clip(&tool)
             );
-            return self.refuse(&message, self.session.refuse(&tool, &why), out);
+            return self.refuse(&message, out.session.refuse(&tool, &why), out);
         }
         if message["params"].get("task").is_some_and(|t| !t.is_null()) {
             let why = "the result of a task would pass unlabeled: call the tool without `task`";
-            return self.refuse(&message, self.session.refuse(&tool, why), out);
+            return self.refuse(&message, out.session.refuse(&tool, why), out);
         }
         // The answer to a question of this guard itself.
         if let Some(state) = own_number(&message["params"]["requestState"])
@@ -501,10 +403,10 @@ impl<T: Trust> Proxy<T> {
         {
             return self.answered(question, &asked, message, out);
         }
-        if !self.session.knows(&tool) {
-            if let Some(why) = self.left_out.get(&tool) {
+        if !out.session.knows(&tool) {
+            if let Some(why) = self.left_out.get(&bare) {
                 let why = format!("`{tool}` is refused: {why}");
-                return self.refuse(&message, self.session.refuse(&tool, &why), out);
+                return self.refuse(&message, out.session.refuse(&tool, &why), out);
             }
             if !self.listed {
                 return self.hold(message, out);
@@ -512,7 +414,7 @@ impl<T: Trust> Proxy<T> {
         }
         let args = match arguments(&message) {
             Ok(args) => args,
-            Err(why) => return self.refuse(&message, self.session.refuse(&tool, &why), out),
+            Err(why) => return self.refuse(&message, out.session.refuse(&tool, &why), out),
         };
         // Answers of the client's model that go along, in the revision without a handshake.
         let inputs = &message["params"]["inputResponses"];
@@ -525,7 +427,7 @@ impl<T: Trust> Proxy<T> {
         self.decided(decision, message, out);
     }
 
-    fn decided(&mut self, decision: Decision, message: Value, out: &mut Vec<Action>) {
+    fn decided(&mut self, decision: Decision, message: Value, out: &mut Step<'_>) {
         match decision {
             Decision::Allowed(allowed) => {
                 self.client.insert(msg::key(&message["id"]), Pending::Call(allowed));
@@ -533,7 +435,12 @@ impl<T: Trust> Proxy<T> {
             }
             Decision::Refused(refused) => self.refuse(&message, refused, out),
             Decision::Reads(read) => {
-                let mut params = json!({"name": &**read.set(), "arguments": {}});
+                let Some(set) = self.bare(read.set()) else {
+                    let why = Err("it is a tool of another server".into());
+                    let decision = out.session.read(read, why, None);
+                    return self.decided(decision, message, out);
+                };
+                let mut params = json!({"name": set, "arguments": {}});
                 if let Some(meta) = msg::own_meta(&message) {
                     params["_meta"] = meta;
                 }
@@ -544,7 +451,7 @@ impl<T: Trust> Proxy<T> {
     }
 
     /// Sends a request of the guard's own.
-    fn ask(&mut self, own: Own, method: &str, params: Value, out: &mut Vec<Action>) {
+    fn ask(&mut self, own: Own, method: &str, params: Value, out: &mut Step<'_>) {
         self.next_own += 1;
         let request = msg::request(&own_id(self.next_own), method, params);
         out.push(match own {
@@ -554,7 +461,7 @@ impl<T: Trust> Proxy<T> {
         self.own.insert(self.next_own, own);
     }
 
-    fn question(&mut self, question: Question, message: Value, out: &mut Vec<Action>) {
+    fn question(&mut self, question: Question, message: Value, out: &mut Step<'_>) {
         let tool = question.tool().clone();
         let form = json!({
             "message": described(&question),
@@ -581,18 +488,18 @@ impl<T: Trust> Proxy<T> {
             out.push(Action::Note(Note::Asked(tool)));
             return self.ask(Own::Approval(question, message), "elicitation/create", form, out);
         }
-        let decision = self.session.unattended(question);
+        let decision = out.session.unattended(question);
         self.decided(decision, message, out);
     }
 
     /// The call comes again with the user's answer.
-    fn answered(&mut self, question: Question, asked: &Value, message: Value, out: &mut Vec<Action>) {
+    fn answered(&mut self, question: Question, asked: &Value, message: Value, out: &mut Step<'_>) {
         let same = |field: &str| asked["params"].get(field) == message["params"].get(field);
         let answer = match same("name") && same("arguments") {
             true => approval(Some(&message["params"]["inputResponses"][OWN_INPUT])),
             false => Err("it is not the call that was asked about".into()),
         };
-        let decision = self.session.answer(question, answer);
+        let decision = out.session.answer(question, answer);
         // The server did not ask.
         let mut message = message;
         if let Some(params) = message["params"].as_object_mut() {
@@ -602,19 +509,19 @@ impl<T: Trust> Proxy<T> {
         self.decided(decision, message, out);
     }
 
-    fn refuse(&mut self, message: &Value, refused: Refused, out: &mut Vec<Action>) {
+    fn refuse(&mut self, message: &Value, refused: Refused, out: &mut Step<'_>) {
         out.push(Action::Note(Note::Refused(refused.clone())));
         self.reply_refused(message, &refused, out);
     }
 
-    fn reply_refused(&self, message: &Value, refused: &Refused, out: &mut Vec<Action>) {
+    fn reply_refused(&self, message: &Value, refused: &Refused, out: &mut Step<'_>) {
         let text = format!("entail guard refused this call: {refused}");
         let error = msg::tool_error(&message["id"], &text, msg::is_stateless(message));
         out.push(Action::ToClient(error));
     }
 
     /// Keeps a call until the guard knows the tools.
-    fn hold(&mut self, message: Value, out: &mut Vec<Action>) {
+    fn hold(&mut self, message: Value, out: &mut Step<'_>) {
         let is_first = self.held.is_empty();
         let meta = msg::own_meta(&message);
         self.held.push_back(message);
@@ -624,7 +531,7 @@ impl<T: Trust> Proxy<T> {
         }
     }
 
-    fn notification(&mut self, method: &str, message: Value, out: &mut Vec<Action>) {
+    fn notification(&mut self, method: &str, message: Value, out: &mut Step<'_>) {
         if method == "notifications/cancelled" {
             let id = message["params"]["requestId"].clone();
             self.client.remove(&msg::key(&id));
@@ -656,14 +563,14 @@ impl<T: Trust> Proxy<T> {
         out.push(Action::ToServer(message));
     }
 
-    fn client_answers(&mut self, id: &Value, message: Value, out: &mut Vec<Action>) {
+    fn client_answers(&mut self, id: &Value, message: Value, out: &mut Step<'_>) {
         if let Some(number) = own_number(id)
             && matches!(self.own.get(&number), Some(Own::Approval(..)))
         {
             if let Some(Own::Approval(question, request)) = self.own.remove(&number) {
                 let decision = match message.get("error") {
-                    Some(_) => self.session.unattended(question),
-                    None => self.session.answer(question, approval(message.get("result"))),
+                    Some(_) => out.session.unattended(question),
+                    None => out.session.answer(question, approval(message.get("result"))),
                 };
                 self.decided(decision, request, out);
             }
@@ -684,7 +591,7 @@ impl<T: Trust> Proxy<T> {
         }
     }
 
-    fn server_asks(&mut self, id: &Value, method: &str, message: Value, out: &mut Vec<Action>) {
+    fn server_asks(&mut self, id: &Value, method: &str, message: Value, out: &mut Step<'_>) {
         let key = msg::key(id);
         let wrong = if self.server.contains_key(&key) || own_number(id).is_some() {
             Some(format!("a request with the id {} is under way", clip(&id.to_string())))
@@ -697,7 +604,7 @@ impl<T: Trust> Proxy<T> {
             out.push(Action::ToServer(msg::error(id, INVALID_REQUEST, &why)));
             return out.push(invalid_of_server(why));
         }
-        let asked = match ASIDE.contains(&method) && !self.session.is_named(&format!("{METHOD}{method}")) {
+        let asked = match ASIDE.contains(&method) && !self.is_named(method, out.session) {
             true => Asked::Quiet,
             false => {
                 if let Err(why) = self.enters(method, &message["params"], out) {
@@ -710,21 +617,26 @@ impl<T: Trust> Proxy<T> {
         out.push(Action::ToClient(message));
     }
 
-    fn server_notifies(&mut self, method: &str, message: Value, out: &mut Vec<Action>) {
+    fn server_notifies(&mut self, method: &str, message: Value, out: &mut Step<'_>) {
         if method == "notifications/cancelled" {
             self.server.remove(&msg::key(&message["params"]["requestId"]));
         }
-        let is_aside = FOR_THE_USER.contains(&method) && !self.session.is_named(&format!("{METHOD}{method}"));
+        let is_aside = FOR_THE_USER.contains(&method) && !self.is_named(method, out.session);
         if !is_aside && self.enters(method, &message["params"], out).is_err() {
             return;
         }
         out.push(Action::ToClient(message));
     }
 
+    /// Returns whether the policy has a table for a method.
+    fn is_named(&self, method: &str, session: &Session) -> bool {
+        session.is_named(&self.name(&format!("{METHOD}{method}")))
+    }
+
     /// A message of the server enters the conversation unasked, or is withheld.
-    fn enters(&mut self, method: &str, content: &Value, out: &mut Vec<Action>) -> Result<(), String> {
-        let Some(tool) = self.method(method) else { return Err("too many methods are in use".into()) };
-        let Some(allowed) = self.session.admit(&tool, &Data::Null) else {
+    fn enters(&mut self, method: &str, content: &Value, out: &mut Step<'_>) -> Result<(), String> {
+        let Some(tool) = self.method(method, out) else { return Err("too many methods are in use".into()) };
+        let Some(allowed) = out.session.admit(&tool, &Data::Null) else {
             return Err("the policy can't be used".into());
         };
         let data = Data::from_json(content).map_err(|e| e.to_string());
@@ -740,13 +652,13 @@ impl<T: Trust> Proxy<T> {
         allowed: Allowed,
         data: Result<Data, String>,
         stated: Option<Stated>,
-        out: &mut Vec<Action>,
+        out: &mut Step<'_>,
     ) -> Outcome {
-        let before = self.session.label();
+        let before = out.session.label();
         let by = allowed.tool().clone();
-        let stated = stated.map(|s| self.session.stated(&s));
-        let outcome = self.session.finish(allowed, data, stated);
-        let to = self.session.label();
+        let stated = stated.map(|s| out.session.stated(&s));
+        let outcome = out.session.finish(allowed, data, stated);
+        let to = out.session.label();
         if before != to {
             out.push(Action::Note(Note::Raised { by, to }));
         }
@@ -769,18 +681,19 @@ impl<T: Trust> Proxy<T> {
     }
 
     /// The data of a result, and the label that it states. A failure has the labels of all parts.
-    fn read(&self, tool: &str, result: &Value) -> (Result<Data, String>, Option<Stated>) {
-        let read = msg::read_result(result, self.wrapped.get(tool).copied().unwrap_or(false));
+    fn read(&self, tool: &str, result: &Value, session: &Session) -> (Result<Data, String>, Option<Stated>) {
+        let wrapped = self.bare(tool).and_then(|bare| self.wrapped.get(bare)).copied();
+        let read = msg::read_result(result, wrapped.unwrap_or(false));
         let data = match read.data {
             // Content that is none of the parts has the labels of all, too.
-            Ok(data) if read.is_whole || !self.session.has_parts(tool) => Ok(data),
+            Ok(data) if read.is_whole || !session.has_parts(tool) => Ok(data),
             Ok(_) => Err("there is more in it than its parts".into()),
             Err(why) => Err(why),
         };
         (data, self.stated(result))
     }
 
-    fn server_answers(&mut self, id: &Value, mut message: Value, out: &mut Vec<Action>) {
+    fn server_answers(&mut self, id: &Value, mut message: Value, out: &mut Step<'_>) {
         if let Some(number) = own_number(id) {
             return self.own_answer(number, &message, out);
         }
@@ -807,39 +720,41 @@ impl<T: Trust> Proxy<T> {
                     }
                 }
             },
-            Pending::Call(allowed) | Pending::Method(allowed) => {
-                let tool = allowed.tool().to_string();
+            Pending::Call(allowed) => {
                 let (data, stated) = match failed {
                     Some(error) => (Err(error), None),
-                    None if tool.starts_with(METHOD) => {
-                        let result = &message["result"];
-                        (Data::from_json(result).map_err(|e| e.to_string()), self.stated(result))
-                    }
-                    None => self.read(&tool, &message["result"]),
+                    None => self.read(allowed.tool(), &message["result"], out.session),
                 };
                 if let Outcome::Withheld(refused) = self.finish(allowed, data, stated, out) {
-                    let text = format!("entail guard withheld the result: {refused}");
-                    message = match tool.starts_with(METHOD) {
-                        true => msg::error(id, REFUSED, &text),
-                        false => msg::tool_error(id, &text, message["result"].get("resultType").is_some()),
-                    };
+                    let is_stateless = message["result"].get("resultType").is_some();
+                    message = msg::tool_error(id, &withheld(&refused), is_stateless);
+                }
+            }
+            Pending::Method(allowed) => {
+                let result = &message["result"];
+                let (data, stated) = match failed {
+                    Some(error) => (Err(error), None),
+                    None => (Data::from_json(result).map_err(|e| e.to_string()), self.stated(result)),
+                };
+                if let Outcome::Withheld(refused) = self.finish(allowed, data, stated, out) {
+                    message = msg::error(id, REFUSED, &withheld(&refused));
                 }
             }
         }
         out.push(Action::ToClient(message));
     }
 
-    fn own_answer(&mut self, number: u64, message: &Value, out: &mut Vec<Action>) {
+    fn own_answer(&mut self, number: u64, message: &Value, out: &mut Step<'_>) {
         match self.own.remove(&number) {
             Some(Own::Tools(page)) => self.own_tools(page, message, out),
             Some(Own::Set(read, request)) => {
                 let set = read.set().to_string();
                 let (data, stated) = match message.get("error") {
                     Some(error) => (Err(error.to_string()), None),
-                    None => self.read(&set, &message["result"]),
+                    None => self.read(&set, &message["result"], out.session),
                 };
-                let stated = stated.map(|s| self.session.stated(&s));
-                let decision = self.session.read(read, data, stated);
+                let stated = stated.map(|s| out.session.stated(&s));
+                let decision = out.session.read(read, data, stated);
                 self.decided(decision, request, out);
             }
             // Only the client answers those.
@@ -852,11 +767,12 @@ impl<T: Trust> Proxy<T> {
     }
 
     /// A page of the tools that the guard asked for itself.
-    fn own_tools(&mut self, page: usize, message: &Value, out: &mut Vec<Action>) {
+    fn own_tools(&mut self, page: usize, message: &Value, out: &mut Step<'_>) {
         let mut result = message.get("result").cloned().unwrap_or(Value::Null);
         self.declare(&mut result, out);
+        self.listed_bytes = self.listed_bytes.saturating_add(msg::size(&result));
         let cursor = result["nextCursor"].as_str().map(String::from);
-        if let Some(cursor) = cursor.filter(|_| page + 1 < MAX_PAGES) {
+        if let Some(cursor) = cursor.filter(|_| page + 1 < MAX_PAGES && self.listed_bytes < MAX_LIST) {
             let mut params = json!({"cursor": cursor});
             if let Some(meta) = self.held.front().and_then(msg::own_meta) {
                 params["_meta"] = meta;
@@ -871,7 +787,7 @@ impl<T: Trust> Proxy<T> {
 
     /// Takes note of the tools of a list, and leaves out those that must not be used. Says whether all of
     /// their descriptions were approved.
-    fn declare(&mut self, result: &mut Value, out: &mut Vec<Action>) -> bool {
+    fn declare(&mut self, result: &mut Value, out: &mut Step<'_>) -> bool {
         let Some(tools) = result.get_mut("tools").and_then(Value::as_array_mut) else { return false };
         let (mut approved, mut specs) = (true, Vec::new());
         let mut kept = Vec::with_capacity(tools.len());
@@ -894,7 +810,7 @@ impl<T: Trust> Proxy<T> {
             match trusted {
                 Approval::Changed(why) if !self.observe => {
                     out.push(left_out(&format!("the tool `{}`", clip(&name)), &why));
-                    self.session.withdraw(&name);
+                    out.session.withdraw(&self.name(&name));
                     if self.left_out.len() < MAX_TOOLS {
                         self.left_out.insert(name, why);
                     }
@@ -912,18 +828,18 @@ impl<T: Trust> Proxy<T> {
             }
             if !self.left_out.contains_key(&name) {
                 self.wrapped.insert(name.clone(), is_wrapped(&tool));
-                specs.push(spec(&name, &tool));
+                specs.push(spec(&self.name(&name), &tool));
                 self.tools.entry(name).or_insert_with(|| tool.clone());
                 kept.push(tool);
             }
         }
         *tools = kept;
-        self.session.offer(specs);
+        out.session.offer(specs);
         approved
     }
 
     /// A list of descriptions, on its way to the client: text of the server, unless the user has approved it.
-    fn list(&mut self, method: &'static str, result: &mut Value, out: &mut Vec<Action>) {
+    fn list(&mut self, method: &'static str, result: &mut Value, out: &mut Step<'_>) {
         let is_approved = match method {
             "tools/list" => self.declare(result, out),
             _ => {
@@ -946,7 +862,7 @@ impl<T: Trust> Proxy<T> {
     }
 
     /// The answer to `initialize` or `server/discover`.
-    fn started(&mut self, method: &str, message: &mut Value, out: &mut Vec<Action>) {
+    fn started(&mut self, method: &str, message: &mut Value, out: &mut Step<'_>) {
         let Some(result) = message.get_mut("result").and_then(Value::as_object_mut) else { return };
         if let Some(capabilities) = result.get_mut("capabilities").and_then(Value::as_object_mut)
             && capabilities.remove("tasks").is_some()
@@ -971,6 +887,11 @@ impl<T: Trust> Proxy<T> {
     }
 }
 
+/// The text that the client gets in place of a result.
+fn withheld(refused: &Refused) -> String {
+    format!("entail guard withheld the result: {refused}")
+}
+
 /// The answer without its contents.
 fn quiet(result: &Value) -> Value {
     match result["resultType"].as_str() {
@@ -992,7 +913,7 @@ fn own_id(number: u64) -> String {
 }
 
 /// The number of a request of the guard's own.
-fn own_number(id: &Value) -> Option<u64> {
+pub(crate) fn own_number(id: &Value) -> Option<u64> {
     id.as_str()?.strip_prefix(OWN)?.parse().ok()
 }
 

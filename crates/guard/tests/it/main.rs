@@ -1,6 +1,7 @@
 //! Sessions of generated assistants under generated policies.
 
 mod equal;
+mod gateway;
 mod noninterference;
 mod proxy;
 mod rules;

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 /// Approves the descriptions in it; without any, nothing was approved.
 #[derive(Default)]
-struct Approved(Vec<Value>);
+pub(crate) struct Approved(pub(crate) Vec<Value>);
 
 impl Trust for Approved {
     fn tool(&self, tool: &Value) -> Approval {
@@ -39,7 +39,7 @@ effect = "write"
 approve = true
 "#;
 
-fn tool(name: &str, params: &[&str]) -> Value {
+pub(crate) fn tool(name: &str, params: &[&str]) -> Value {
     let properties: serde_json::Map<String, Value> =
         params.iter().map(|p| ((*p).to_string(), json!({"type": "string"}))).collect();
     json!({"name": name, "description": format!("the tool {name}"),

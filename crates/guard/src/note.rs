@@ -1,0 +1,96 @@
+//! Notes for whoever keeps the policy.
+
+use crate::decide::Refused;
+use core_ir::Name;
+use serde_json::{Value, json};
+
+/// A note for whoever keeps the policy.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Note {
+    /// A call or a message was refused.
+    Refused(Refused),
+    /// It would have been, by a guard that does more than observe.
+    WouldRefuse(Refused),
+    /// A person was asked about a call of the tool.
+    Asked(Name),
+    /// A person would have been asked.
+    WouldAsk(Name),
+    /// A result was not delivered.
+    Withheld(Refused),
+    /// The label of the conversation was raised.
+    Raised {
+        /// The tool whose result raised it.
+        by: Name,
+        /// The label from then on.
+        to: String,
+    },
+    /// A description of the server was left out, for this reason.
+    LeftOut {
+        /// Its name.
+        what: String,
+        /// Why.
+        why: String,
+    },
+    /// A message that can't be passed on.
+    Invalid {
+        /// True if it is the server's.
+        by_server: bool,
+        /// The problem.
+        why: String,
+    },
+    /// The policy doesn't fit the tools of the server: no call is allowed.
+    Policy(String),
+    /// A server is gone, for this reason. The others stay.
+    Gone(String),
+}
+
+impl std::fmt::Display for Note {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Note::Refused(r) => write!(f, "refused: {r}"),
+            Note::WouldRefuse(r) => write!(f, "would refuse: {r}"),
+            Note::Withheld(r) => write!(f, "withheld the result: {r}"),
+            Note::Asked(tool) => write!(f, "asked a person about a call of `{tool}`"),
+            Note::WouldAsk(tool) => write!(f, "would ask a person about a call of `{tool}`"),
+            Note::Raised { by, to } => write!(f, "the conversation is labeled {to} from here on: `{by}`"),
+            Note::LeftOut { what, why } => write!(f, "left out {what}: {why}"),
+            Note::Invalid { by_server, why } => {
+                write!(f, "a message of the {} was not passed on: {why}", who(*by_server))
+            }
+            Note::Policy(why) => write!(f, "the policy does not fit the tools, so no call is allowed: {why}"),
+            Note::Gone(how) => write!(f, "the server is gone: {how}"),
+        }
+    }
+}
+
+fn who(server: bool) -> &'static str {
+    if server { "server" } else { "client" }
+}
+
+impl Note {
+    /// The note as an object.
+    pub fn to_json(&self) -> Value {
+        let refused = |event: &str, r: &Refused| {
+            let mut out = json!({"event": event, "tool": &*r.tool, "message": r.message, "remedy": r.remedy,
+                "label": r.label, "raisedBy": r.raised_by.iter().map(|n| &**n).collect::<Vec<_>>()});
+            if let Some((part, label, bound)) = &r.broke {
+                out["broke"] = json!({"part": part, "label": label, "bound": bound});
+            }
+            out
+        };
+        match self {
+            Note::Refused(r) => refused("refused", r),
+            Note::WouldRefuse(r) => refused("would_refuse", r),
+            Note::Withheld(r) => refused("withheld", r),
+            Note::Asked(tool) => json!({"event": "asked", "tool": &**tool}),
+            Note::WouldAsk(tool) => json!({"event": "would_ask", "tool": &**tool}),
+            Note::Raised { by, to } => json!({"event": "raised", "by": &**by, "label": to}),
+            Note::LeftOut { what, why } => json!({"event": "left_out", "what": what, "message": why}),
+            Note::Invalid { by_server, why } => {
+                json!({"event": "invalid", "of": who(*by_server), "message": why})
+            }
+            Note::Policy(why) => json!({"event": "policy", "message": why}),
+            Note::Gone(how) => json!({"event": "gone", "message": how}),
+        }
+    }
+}
