@@ -524,7 +524,8 @@ pub struct McpArgs {
 Examples:
   entail guard --approve -- npx some-mcp-server                  approve what the server says of its tools
   entail guard --policy policy.toml -- npx some-mcp-server       the command of the server in the client's settings
-  entail guard --policy policy.toml --observe -- npx some-mcp-server   refuse nothing, and say what would be refused")]
+  entail guard --policy policy.toml --observe -- npx some-mcp-server   refuse nothing, and say what would be refused
+  entail guard --policy policy.toml --mcp-config .mcp.json       all servers of a list, in one session")]
 pub struct GuardArgs {
     /// The policy; without it that of `entail.toml`.
     #[arg(long, value_name = "FILE")]
@@ -535,9 +536,13 @@ pub struct GuardArgs {
     /// Approve the descriptions of the server's tools in `entail.lock`, and end.
     #[arg(long, conflicts_with_all = ["observe", "policy"])]
     pub approve: bool,
-    /// Name of the server in `entail.lock`; without it its command.
+    /// Name of the server in `entail.lock`; without it its command. With `--mcp-config`, the only server of the
+    /// list that is approved.
     #[arg(long, value_name = "NAME")]
     pub server: Option<String>,
+    /// The list of servers of a client, such as `.mcp.json`: all of them behind one endpoint, in one session.
+    #[arg(long, value_name = "FILE", conflicts_with = "command")]
+    pub mcp_config: Option<PathBuf>,
     /// Name of the client's model, whose clearance holds; without it that of `"*"`.
     #[arg(long, value_name = "NAME")]
     pub model: Option<String>,
@@ -545,7 +550,7 @@ pub struct GuardArgs {
     #[arg(long, value_name = "BYTES", default_value_t = 16 << 20)]
     pub max_message: usize,
     /// The server: a program and its arguments.
-    #[arg(last = true, required = true, value_name = "COMMAND")]
+    #[arg(last = true, required_unless_present = "mcp_config", value_name = "COMMAND")]
     pub command: Vec<std::ffi::OsString>,
 }
 

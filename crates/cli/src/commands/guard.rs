@@ -1,14 +1,16 @@
-//! `entail guard`: stands between an assistant and an MCP server.
+//! `entail guard`: stands between an assistant and its MCP servers.
 
 use crate::args::GuardArgs;
 use crate::setup;
 use crate::ui::{Exit, Ui};
-use ::serve::guard::{GuardEnd, GuardOptions, Note, describe, guard_stdio};
+use ::serve::guard::{GuardEnd, GuardOptions, Guarded, Note, describe, guard_stdio};
 use diagnostics::{Sources, visible};
 use runtime::{CancellationToken, Pins, ServerTool};
 use serde_json::json;
 use session::Settings;
 use session::load::replace_file;
+use session::server_list::{self, Launch, ListedServer};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,21 +23,16 @@ pub fn guard(ui: &Ui, args: &GuardArgs) -> Exit {
         Ok(settings) => settings,
         Err(exit) => return exit,
     };
-    let words = args.command.iter().map(|w| w.to_string_lossy());
-    let server = args.server.clone().unwrap_or_else(|| words.collect::<Vec<_>>().join(" "));
+    let servers = match servers(ui, args, &settings) {
+        Ok(servers) => servers,
+        Err(why) => return ui.usage(&why, None),
+    };
     let runtime = match tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build() {
         Ok(runtime) => runtime,
         Err(e) => return ui.usage(&format!("cannot start the runtime: {e}"), None),
     };
     if args.approve {
-        let said = runtime.block_on(describe(&args.command, args.max_message));
-        return match said {
-            Ok(said) => approve(ui, &settings, &server, &said),
-            Err(why) => {
-                ui.usage(&format!("`{}`: {why}", visible(&server, MAX_DESCRIPTION_CHARS)), None);
-                Exit::Failed
-            }
-        };
+        return approve_all(ui, args, &settings, servers, &runtime);
     }
     let policy = settings.loading(args.policy.as_deref()).policy;
     let Some(policy) = policy else {
@@ -49,29 +46,18 @@ pub fn guard(ui: &Ui, args: &GuardArgs) -> Exit {
         Ok(None) => return ui.usage("a guard needs a policy", None),
         Err(problem) => return super::say_problem(ui, &sources, problem),
     };
-    if !settings.pins.knows(&server) {
-        ui.note(&format!(
-            "entail guard: nothing of `{}` is approved, so its descriptions of tools are untrusted text \
-             (help: `entail guard --approve` with the same command)",
-            visible(&server, MAX_DESCRIPTION_CHARS)
-        ));
-    }
+    warn_of_unapproved(ui, &servers, &settings.pins);
     let options = GuardOptions {
-        command: args.command.clone(),
+        servers,
         policy,
         model: args.model.clone(),
         pins: settings.pins.clone(),
-        server,
         observe: args.observe,
         max_message: args.max_message,
     };
     let cancel = CancellationToken::new();
     crate::interrupt::cancels(cancel.clone());
-    let mut log = |note: &Note| match ui.is_json() {
-        // Standard output is the client's.
-        true => ui.say(&note.to_json().to_string()),
-        false => ui.note(&format!("entail guard: {}", visible(&note.to_string(), 4000))),
-    };
+    let mut log = |server: Option<&str>, note: &Note| say(ui, server, note);
     let ended = runtime.block_on(guard_stdio(options, &cancel, &mut log));
     // Reading standard input can't be interrupted.
     runtime.shutdown_timeout(Duration::from_millis(100));
@@ -89,8 +75,103 @@ pub fn guard(ui: &Ui, args: &GuardArgs) -> Exit {
     }
 }
 
-/// Shows what a server says of itself and writes it to the lock file.
-fn approve(ui: &Ui, settings: &Settings, server: &str, said: &[ServerTool]) -> Exit {
+/// Writes a note to standard error: standard output is the client's.
+fn say(ui: &Ui, server: Option<&str>, note: &Note) {
+    if ui.is_json() {
+        let mut object = note.to_json();
+        if let Some(server) = server {
+            object["server"] = server.into();
+        }
+        return ui.say(&object.to_string());
+    }
+    let server = server.map_or(String::new(), |s| format!("{}: ", visible(s, MAX_DESCRIPTION_CHARS)));
+    ui.note(&format!("entail guard: {server}{}", visible(&note.to_string(), 4000)));
+}
+
+/// The servers that are guarded: the command, or those of a list.
+fn servers(ui: &Ui, args: &GuardArgs, settings: &Settings) -> Result<Guarded, String> {
+    let Some(path) = &args.mcp_config else {
+        let words = args.command.iter().map(|w| w.to_string_lossy());
+        let name = args.server.clone().unwrap_or_else(|| words.collect::<Vec<_>>().join(" "));
+        let launch = Launch::Process { command: args.command.clone(), env: Vec::new(), folder: None };
+        return Ok(Guarded::One(ListedServer { name, launch }));
+    };
+    let folder = std::env::current_dir().map_err(|e| format!("the current folder is not known: {e}"))?;
+    let list = server_list::read(path, &folder, &settings.environment)?;
+    for (name, why) in &list.unusable {
+        let (name, why) = (visible(name, MAX_DESCRIPTION_CHARS), visible(why, MAX_DESCRIPTION_CHARS));
+        ui.note(&format!("entail guard: the server `{name}` is left out: {why}"));
+    }
+    if list.servers.is_empty() {
+        return Err(format!("`{}` lists no server that can be started", Path::new(path).display()));
+    }
+    Ok(Guarded::List(list.servers))
+}
+
+fn each(servers: &Guarded) -> &[ListedServer] {
+    match servers {
+        Guarded::One(server) => std::slice::from_ref(server),
+        Guarded::List(servers) => servers,
+    }
+}
+
+fn warn_of_unapproved(ui: &Ui, servers: &Guarded, pins: &Pins) {
+    let unknown = each(servers).iter().filter(|s| !pins.knows(&s.name));
+    let unknown: Vec<String> =
+        unknown.map(|s| format!("`{}`", visible(&s.name, MAX_DESCRIPTION_CHARS))).collect();
+    if !unknown.is_empty() {
+        ui.note(&format!(
+            "entail guard: nothing of {} is approved, so descriptions of tools are untrusted text \
+             (help: `entail guard --approve` with the same servers)",
+            unknown.join(", ")
+        ));
+    }
+}
+
+/// Approves the servers, or the one that is named.
+fn approve_all(
+    ui: &Ui,
+    args: &GuardArgs,
+    settings: &Settings,
+    servers: Guarded,
+    runtime: &tokio::runtime::Runtime,
+) -> Exit {
+    let is_list = matches!(servers, Guarded::List(_));
+    let only = args.server.as_deref().filter(|_| is_list);
+    let chosen: Vec<&ListedServer> =
+        each(&servers).iter().filter(|s| only.is_none_or(|only| s.name == only)).collect();
+    if chosen.is_empty() {
+        let names: Vec<&str> = each(&servers).iter().map(|s| s.name.as_str()).collect();
+        let help = format!("it lists: {}", names.join(", "));
+        return ui.usage(&format!("the list has no server `{}`", only.unwrap_or_default()), Some(&help));
+    }
+    let (mut pins, mut exit) = (settings.pins.clone(), Exit::Done);
+    for server in chosen {
+        match runtime.block_on(describe(&server.launch, args.max_message)) {
+            Ok(said) => {
+                show(ui, &server.name, &said, is_list);
+                pins.approve(&server.name, &said);
+            }
+            Err(why) => {
+                ui.usage(&format!("`{}`: {why}", visible(&server.name, MAX_DESCRIPTION_CHARS)), None);
+                exit = Exit::Failed;
+            }
+        }
+    }
+    if pins == settings.pins && !matches!(exit, Exit::Done) {
+        return exit;
+    }
+    let path = settings.dir.join(Settings::LOCK);
+    if let Err(e) = replace_file(&path, &pins.to_toml()) {
+        return ui.usage(&format!("cannot write `{}`: {e}", path.display()), None);
+    }
+    ui.note(&format!("approved in `{}`; what changes is refused from now on", path.display()));
+    exit
+}
+
+/// Shows what a server says of itself.
+fn show(ui: &Ui, server: &str, said: &[ServerTool], is_list: bool) {
+    let prefix = if is_list { ::serve::guard::tool_prefix(server) } else { String::new() };
     for tool in said {
         if ui.is_json() {
             ui.result(
@@ -100,17 +181,9 @@ fn approve(ui: &Ui, settings: &Settings, server: &str, said: &[ServerTool]) -> E
             );
             continue;
         }
-        ui.result(&visible(&tool.name, MAX_DESCRIPTION_CHARS));
+        ui.result(&visible(&format!("{prefix}{}", tool.name), MAX_DESCRIPTION_CHARS));
         if !tool.description.is_empty() {
             ui.result(&format!("    {}", visible(&tool.description, MAX_DESCRIPTION_CHARS)));
         }
     }
-    let mut pins: Pins = settings.pins.clone();
-    pins.approve(server, said);
-    let path = settings.dir.join(Settings::LOCK);
-    if let Err(e) = replace_file(&path, &pins.to_toml()) {
-        return ui.usage(&format!("cannot write `{}`: {e}", path.display()), None);
-    }
-    ui.note(&format!("approved in `{}`; what changes is refused from now on", path.display()));
-    Exit::Done
 }

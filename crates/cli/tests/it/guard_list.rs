@@ -1,0 +1,355 @@
+//! `entail guard --mcp-config` between the official client and the servers of a list, processes and addresses.
+#![cfg(all(unix, feature = "mcp"))]
+
+use assert_cmd::Command;
+use rmcp::model::{CallToolRequestParams, CallToolResult, ClientConfig, ProtocolVersion};
+use rmcp::service::{ClientLifecycleMode, ClientServiceExt as _, RoleClient, RunningService};
+use rmcp::transport::TokioChildProcess;
+use serde_json::{Value, json};
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+use std::time::Duration;
+
+const ENTAIL: &str = env!("CARGO_BIN_EXE_entail");
+
+/// A server in Python without a library: on standard input and output, or over streamable HTTP if its second
+/// argument is a file, to which it writes its port. The first argument says how it behaves.
+const SERVER: &str = r#"
+import http.server, json, os, sys, threading, time
+
+how = sys.argv[1]
+
+def tool(name, *params):
+    schema = {"type": "object", "properties": {p: {"type": "string"} for p in params}, "required": list(params)}
+    return {"name": name, "description": "the tool " + name, "inputSchema": schema}
+
+tools = [tool("fetch", "url"), tool("send", "to", "body"), tool("env")]
+
+def answer(request):
+    method, number = request.get("method"), request.get("id")
+    def result(r):
+        return {"jsonrpc": "2.0", "id": number, "result": r}
+    if method == "initialize":
+        return result({"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": {"name": how, "version": "1"}})
+    if method == "tools/list":
+        return result({"tools": tools})
+    if method == "tools/call":
+        if how == "dies":
+            sys.exit(7)
+        name, args = request["params"]["name"], request["params"].get("arguments", {})
+        text = how + ":" + json.dumps(args)
+        if how == "long":
+            text = "x" * 300000
+        if name == "env":
+            text = os.environ.get("GIVEN", "")
+        return result({"content": [{"type": "text", "text": text}], "kept": {"unknown": 1}})
+    return {"jsonrpc": "2.0", "id": number, "error": {"code": -32601, "message": "no such method"}}
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    calls = 0
+    def log_message(self, *_): pass
+    def reply(self, status, kind=None, body=b""):
+        self.send_response(status)
+        if kind: self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(body)))
+        self.send_header("Mcp-Session-Id", "s1")
+        self.end_headers()
+        self.wfile.write(body)
+    def do_GET(self): self.reply(405)
+    def do_DELETE(self):
+        open(sys.argv[2] + ".ended", "w").close()
+        self.reply(200)
+    def do_POST(self):
+        request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        if self.headers.get("Authorization") != "Bearer key-4711":
+            return self.reply(401)
+        if request["method"] != "initialize" and (self.headers.get("Mcp-Session-Id"), self.headers.get("MCP-Protocol-Version")) != ("s1", "2025-06-18"):
+            return self.reply(400)
+        if "id" not in request:
+            return self.reply(202)
+        body = json.dumps(answer(request))
+        Handler.calls += request["method"] == "tools/call"
+        if how == "forgets" and Handler.calls == 1:
+            return self.reply(404)
+        if how == "breaks" and request["method"] == "tools/call":
+            return self.reply(200, "text/event-stream", b": nothing\n\ndata: {\"half\n")
+        if request["method"] == "tools/call":
+            note = json.dumps({"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info", "data": "hi"}})
+            body = "event: message\r\nid: 1\r\ndata: %s\r\n\r\n: a comment\n\ndata: %s\n\n" % (note, body)
+            return self.reply(200, "text/event-stream; charset=utf-8", body.encode())
+        self.reply(200, "application/json", body.encode())
+
+if len(sys.argv) > 2:
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    with open(sys.argv[2] + ".tmp", "w") as out:
+        out.write(str(server.server_port))
+    os.rename(sys.argv[2] + ".tmp", sys.argv[2])
+    server.serve_forever()
+
+for line in sys.stdin:
+    request = json.loads(line)
+    if "id" in request:
+        print(json.dumps(answer(request)), flush=True)
+"#;
+
+const POLICY: &str = "[tools.fetch]\neffect = \"read\"\n[tools.send]\neffect = \"write\"\nresult = \"trusted\"\n\
+                      [tools.env]\neffect = \"read\"\nresult = \"trusted\"\n";
+
+/// A folder with a list of these servers, each `(name, how)`, and a policy.
+fn folder(servers: &[(&str, &str)]) -> tempfile::TempDir {
+    let entry = |(name, how): &(&str, &str)| {
+        (
+            (*name).to_string(),
+            json!({"command": "python3", "args": ["server.py", how], "env": {"GIVEN": "${GIVEN:-none}"}}),
+        )
+    };
+    let list: serde_json::Map<String, Value> = servers.iter().map(entry).collect();
+    with_list(&json!({ "mcpServers": list }))
+}
+
+fn with_list(list: &Value) -> tempfile::TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("server.py"), SERVER).unwrap();
+    std::fs::write(dir.path().join("policy.toml"), POLICY).unwrap();
+    std::fs::write(dir.path().join(".mcp.json"), list.to_string()).unwrap();
+    dir
+}
+
+const GUARDED: &[&str] = &["guard", "--policy", "policy.toml", "--mcp-config", ".mcp.json"];
+
+fn approve(dir: &Path) -> String {
+    let ended = Command::new(ENTAIL)
+        .args(["guard", "--approve", "--mcp-config", ".mcp.json"])
+        .current_dir(dir)
+        .env("SEARCH_KEY", "key-4711")
+        .timeout(Duration::from_secs(120))
+        .output()
+        .unwrap();
+    assert!(ended.status.success(), "{ended:?}");
+    String::from_utf8(ended.stdout).unwrap()
+}
+
+async fn client(dir: &Path, lifecycle: ClientLifecycleMode) -> RunningService<RoleClient, ClientConfig> {
+    let mut command = tokio::process::Command::new(ENTAIL);
+    command.args(GUARDED).current_dir(dir).env("GIVEN", "of the environment").env("SEARCH_KEY", "key-4711");
+    let transport = TokioChildProcess::new(command).unwrap();
+    ClientConfig::default().serve_with_lifecycle(transport, lifecycle).await.unwrap()
+}
+
+async fn calls(
+    client: &RunningService<RoleClient, ClientConfig>,
+    tool: &'static str,
+    args: Value,
+) -> (String, bool) {
+    let args = args.as_object().unwrap().clone();
+    let result: CallToolResult =
+        client.call_tool(CallToolRequestParams::new(tool).with_arguments(args)).await.unwrap();
+    let result = serde_json::to_value(result).unwrap();
+    let text = result["content"][0]["text"].as_str().unwrap_or_default().to_string();
+    (text, result["isError"] == true)
+}
+
+/// The official client, with the handshake and with the fall back to it.
+#[tokio::test]
+async fn the_servers_of_a_list_are_one_session() {
+    let auto = ClientLifecycleMode::Auto {
+        preferred_versions: vec![ProtocolVersion::V_2026_07_28],
+        legacy_version: Some(ProtocolVersion::V_2025_11_25),
+    };
+    for lifecycle in [ClientLifecycleMode::Initialize, auto] {
+        let dir = folder(&[("web", "a"), ("my mail", "b")]);
+        let shown = approve(dir.path());
+        assert!(shown.contains("web__fetch") && shown.contains("my_mail__send"), "{shown}");
+        let talk = async {
+            let client = client(dir.path(), lifecycle).await;
+            let tools = client.list_all_tools().await.unwrap();
+            let names: Vec<&str> = tools.iter().map(|t| &*t.name).collect();
+            assert_eq!(
+                names,
+                ["web__fetch", "web__send", "web__env", "my_mail__fetch", "my_mail__send", "my_mail__env"]
+            );
+            let to_bob = || json!({"to": "bob", "body": "hi"});
+            let (text, failed) = calls(&client, "my_mail__send", to_bob()).await;
+            assert!(text.starts_with("b:") && !failed, "{text}");
+            assert_eq!(calls(&client, "web__env", json!({})).await.0, "of the environment");
+            assert!(calls(&client, "web__fetch", json!({"url": "u"})).await.0.starts_with("a:"));
+            let (text, failed) = calls(&client, "my_mail__send", to_bob()).await;
+            assert!(failed && text.contains("since calls of `web__fetch`"), "{text}");
+            client.cancel().await.unwrap();
+        };
+        tokio::time::timeout(Duration::from_secs(120), talk).await.unwrap();
+    }
+}
+
+/// A client that writes lines and waits for each answer.
+struct Raw {
+    guard: Child,
+    stdin: Option<ChildStdin>,
+    out: BufReader<ChildStdout>,
+}
+
+impl Raw {
+    fn start(dir: &Path, options: &[&str]) -> Raw {
+        let mut command = std::process::Command::new(ENTAIL);
+        command.args(GUARDED).args(options).current_dir(dir).env("SEARCH_KEY", "key-4711");
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut guard = command.spawn().unwrap();
+        let out = BufReader::new(guard.stdout.take().unwrap());
+        let mut raw = Raw { stdin: guard.stdin.take(), out, guard };
+        raw.ask(0, "initialize", json!({"protocolVersion": "2025-06-18", "capabilities": {}}));
+        raw.say(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
+        raw
+    }
+
+    fn say(&mut self, message: &Value) {
+        let stdin = self.stdin.as_mut().unwrap();
+        writeln!(stdin, "{message}").unwrap();
+    }
+
+    /// The answer; what comes before it is skipped.
+    fn ask(&mut self, id: u64, method: &str, params: Value) -> Value {
+        self.say(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
+        loop {
+            let mut line = String::new();
+            assert!(self.out.read_line(&mut line).unwrap() > 0, "the guard is gone");
+            let message: Value = serde_json::from_str(&line).unwrap();
+            if message["id"] == id && message.get("method").is_none() {
+                return message;
+            }
+        }
+    }
+
+    fn call(&mut self, id: u64, tool: &str) -> Value {
+        let args = if tool.ends_with("fetch") { json!({"url": "u"}) } else { json!({}) };
+        self.ask(id, "tools/call", json!({"name": tool, "arguments": args}))
+    }
+
+    /// Leaves; gives what the guard has written to standard error.
+    fn leave(mut self) -> (Option<i32>, String) {
+        drop(self.stdin.take());
+        let mut log = String::new();
+        std::io::Read::read_to_string(&mut self.guard.stderr.take().unwrap(), &mut log).unwrap();
+        (self.guard.wait().unwrap().code(), log)
+    }
+}
+
+#[test]
+fn a_server_that_dies_or_floods_leaves_the_others() {
+    let dir = folder(&[("good", "good"), ("dies", "dies"), ("long", "long")]);
+    let mut raw = Raw::start(dir.path(), &["--max-message", "100000"]);
+    let answer = raw.call(1, "dies__fetch");
+    assert!(answer["error"]["message"].as_str().unwrap().contains("exit status: 7"), "{answer}");
+    let answer = raw.call(2, "long__fetch");
+    assert!(answer["error"]["message"].as_str().unwrap().contains("more than 100000 bytes"), "{answer}");
+    let answer = raw.call(3, "good__fetch");
+    assert_eq!(answer["result"]["kept"]["unknown"], 1, "{answer}");
+    let (status, log) = raw.leave();
+    assert_eq!(status, Some(0), "{log}");
+    assert!(log.contains("entail guard: dies: the server is gone"), "{log}");
+}
+
+#[test]
+fn a_server_that_cannot_start_is_left_out_and_no_secret_is_told() {
+    let dir = with_list(&json!({"mcpServers": {
+        "good": {"command": "python3", "args": ["server.py", "good"]},
+        "none": {"command": "no-such-program", "env": {"TOKEN": "${SEARCH_KEY}"}},
+        "unset": {"command": "x", "env": {"TOKEN": "${NOT_SET_HERE}"}},
+        "nowhere": {"url": "http://127.0.0.1:1/mcp?token=key-4711", "headers": {"Authorization": "Bearer ${SEARCH_KEY}"}},
+    }}));
+    let mut raw = Raw::start(dir.path(), &[]);
+    assert_eq!(raw.ask(1, "tools/list", json!({}))["result"]["tools"].as_array().unwrap().len(), 3);
+    let (status, log) = raw.leave();
+    assert_eq!(status, Some(0), "{log}");
+    for part in [
+        "cannot start `no-such-program`",
+        "`NOT_SET_HERE` is not set",
+        "nowhere: the server is gone",
+        "no connection",
+    ] {
+        assert!(log.contains(part), "{part}\n{log}");
+    }
+    assert!(!log.contains("key-4711"), "{log}");
+
+    for (list, part) in
+        [(json!({"mcpServers": {}}), "no server that can be started"), (json!([]), "lists no servers")]
+    {
+        std::fs::write(dir.path().join(".mcp.json"), list.to_string()).unwrap();
+        let ended = Command::new(ENTAIL).args(GUARDED).current_dir(dir.path()).output().unwrap();
+        let log = String::from_utf8(ended.stderr).unwrap();
+        assert!(ended.status.code() == Some(2) && log.contains(part), "{log}");
+    }
+    let list = json!({"mcpServers": {"a.b": {"command": "x"}, "a_b": {"command": "x"}}});
+    std::fs::write(dir.path().join(".mcp.json"), list.to_string()).unwrap();
+    let ended = Command::new(ENTAIL).args(GUARDED).current_dir(dir.path()).output().unwrap();
+    assert!(String::from_utf8(ended.stderr).unwrap().contains("both begin with `a_b`"));
+}
+
+/// Starts a server over HTTP; gives it and its address.
+fn over_http(dir: &Path, how: &str) -> (Ended, String) {
+    let file = dir.join(format!("port-{how}"));
+    let server =
+        std::process::Command::new("python3").arg("server.py").arg(how).arg(&file).current_dir(dir).spawn();
+    let server = Ended(server.unwrap());
+    for _ in 0..600 {
+        if let Ok(port) = std::fs::read_to_string(&file) {
+            return (server, format!("http://127.0.0.1:{port}/mcp"));
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    panic!("the server does not start");
+}
+
+/// A process that ends with the test.
+struct Ended(Child);
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn a_server_over_http_is_guarded_as_a_process_is() {
+    let dir = with_list(&json!({}));
+    let (_usual, usual) = over_http(dir.path(), "usual");
+    let (_breaks, breaks) = over_http(dir.path(), "breaks");
+    let (_forgets, forgets) = over_http(dir.path(), "forgets");
+    let with_key =
+        |url: &str| json!({"type": "http", "url": url, "headers": {"Authorization": "Bearer ${SEARCH_KEY}"}});
+    let list = json!({"mcpServers": {"usual": with_key(&usual), "breaks": with_key(&breaks), "forgets": with_key(&forgets),
+        "closed": {"url": usual}, "good": {"command": "python3", "args": ["server.py", "good"]}}});
+    std::fs::write(dir.path().join(".mcp.json"), list.to_string()).unwrap();
+    // All but one can be asked for what they say.
+    let ended = Command::new(ENTAIL)
+        .args(["guard", "--approve", "--mcp-config", ".mcp.json"])
+        .current_dir(dir.path())
+        .env("SEARCH_KEY", "key-4711")
+        .timeout(Duration::from_secs(120))
+        .output()
+        .unwrap();
+    let shown = String::from_utf8(ended.stdout).unwrap();
+    assert!(ended.status.code() == Some(1) && shown.contains("usual__fetch"), "{shown}");
+    let mut raw = Raw::start(dir.path(), &[]);
+    assert_eq!(raw.ask(1, "tools/list", json!({}))["result"]["tools"].as_array().unwrap().len(), 12);
+    let answer = raw.call(2, "usual__fetch");
+    assert_eq!(answer["result"]["content"][0]["text"], "usual:{\"url\": \"u\"}");
+    assert_eq!(answer["result"]["kept"]["unknown"], 1, "{answer}");
+    let answer = raw.call(3, "breaks__fetch");
+    assert!(answer["error"]["message"].as_str().unwrap().contains("the stream ended before"), "{answer}");
+    let answer = raw.call(4, "forgets__fetch");
+    assert!(answer["error"]["message"].as_str().unwrap().contains("its session has ended"), "{answer}");
+    assert!(raw.call(5, "good__fetch").get("result").is_some());
+    assert!(raw.call(6, "usual__fetch").get("result").is_some());
+    let (status, log) = raw.leave();
+    assert_eq!(status, Some(0), "{log}");
+    assert!(
+        log.contains("closed: the server is gone") && log.contains("it wants authorization (401)"),
+        "{log}"
+    );
+    assert!(!log.contains("key-4711"), "{log}");
+    // The guard has said good-bye.
+    assert!(dir.path().join("port-usual.ended").exists());
+}
