@@ -534,7 +534,7 @@ pub struct GuardArgs {
     #[arg(long)]
     pub observe: bool,
     /// Approve the descriptions of the server's tools in `entail.lock`, and end.
-    #[arg(long, conflicts_with_all = ["observe", "policy"])]
+    #[arg(long, conflicts_with_all = ["observe", "policy", "labels", "log"])]
     pub approve: bool,
     /// Name of the server in `entail.lock`; without it its command. With `--mcp-config`, the only server of the
     /// list that is approved.
@@ -543,6 +543,13 @@ pub struct GuardArgs {
     /// The list of servers of a client, such as `.mcp.json`: all of them behind one endpoint, in one session.
     #[arg(long, value_name = "FILE", conflicts_with = "command")]
     pub mcp_config: Option<PathBuf>,
+    /// The file with the labels of what tools have written in earlier sessions; without it one for all sessions
+    /// of the user, if the policy has `writes` or `reads`.
+    #[arg(long, value_name = "FILE")]
+    pub labels: Option<PathBuf>,
+    /// Append each decision to a file, an object a line.
+    #[arg(long, value_name = "FILE")]
+    pub log: Option<PathBuf>,
     /// Name of the client's model, whose clearance holds; without it that of `"*"`.
     #[arg(long, value_name = "NAME")]
     pub model: Option<String>,

@@ -56,5 +56,5 @@ pub use gateway::{Gateway, GatewayServer, Routed, short_name};
 pub use note::Note;
 pub use program::{Param, ToolSpec};
 pub use proxy::Proxy;
-pub use session::{Raised, SERVER_SEPARATOR, Session, SessionOptions};
+pub use session::{KeptLabel, Keys, MemoryUse, Raised, SERVER_SEPARATOR, Session, SessionOptions};
 pub use upstream::{Action, Approval, Trust, described_as_tool};

@@ -40,6 +40,20 @@ pub enum Note {
     },
     /// The policy doesn't fit the tools of the server: no call is allowed.
     Policy(String),
+    /// A call was made, at this label of the conversation.
+    Made {
+        /// The tool.
+        tool: Name,
+        /// The label.
+        label: String,
+    },
+    /// The result of a call was read from what was written at a label above that of the conversation.
+    Recalled {
+        /// The tool.
+        tool: Name,
+        /// Tools whose results had raised that label when it was written.
+        raised_by: Vec<Name>,
+    },
     /// A server is gone, for this reason. The others stay.
     Gone(String),
 }
@@ -58,6 +72,11 @@ impl std::fmt::Display for Note {
                 write!(f, "a message of the {} was not passed on: {why}", who(*by_server))
             }
             Note::Policy(why) => write!(f, "the policy does not fit the tools, so no call is allowed: {why}"),
+            Note::Made { tool, label } => write!(f, "made a call of `{tool}` at the label {label}"),
+            Note::Recalled { tool, raised_by } => {
+                let by: Vec<String> = raised_by.iter().map(|n| format!("`{n}`")).collect();
+                write!(f, "`{tool}` read what was written after calls of {}", by.join(", "))
+            }
             Note::Gone(how) => write!(f, "the server is gone: {how}"),
         }
     }
@@ -90,6 +109,11 @@ impl Note {
                 json!({"event": "invalid", "of": who(*by_server), "message": why})
             }
             Note::Policy(why) => json!({"event": "policy", "message": why}),
+            Note::Made { tool, label } => json!({"event": "made", "tool": &**tool, "label": label}),
+            Note::Recalled { tool, raised_by } => {
+                let by: Vec<&str> = raised_by.iter().map(|n| &**n).collect();
+                json!({"event": "recalled", "tool": &**tool, "raisedBy": by})
+            }
             Note::Gone(how) => json!({"event": "gone", "message": how}),
         }
     }

@@ -29,7 +29,7 @@ impl<T: Trust> Proxy<T> {
     /// Takes a line of the client.
     pub fn from_client(&mut self, line: &str) -> Vec<Action> {
         match serde_json::from_str(line) {
-            Ok(message) => self.step(|server, step| server.from_client(message, step)),
+            Ok(message) => self.step(|server, step| server.client_says(message, step)),
             Err(e) => not_json(&e),
         }
     }
@@ -37,7 +37,7 @@ impl<T: Trust> Proxy<T> {
     /// Takes a line of the server.
     pub fn from_server(&mut self, line: &str) -> Vec<Action> {
         match serde_json::from_str(line) {
-            Ok(message) => self.step(|server, step| server.from_server(message, step)),
+            Ok(message) => self.step(|server, step| server.server_says(message, step)),
             Err(e) => {
                 vec![Action::Note(Note::Invalid { by_server: true, why: format!("it is no JSON: {e}") })]
             }

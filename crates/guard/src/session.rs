@@ -40,6 +40,35 @@ pub struct Raised {
     pub to: String,
 }
 
+/// What a call concerns of that which a server keeps.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Keys {
+    /// All of it.
+    All,
+    /// What is under these keys.
+    Some(Vec<String>),
+}
+
+/// What a call writes and reads of that which its server keeps.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MemoryUse {
+    /// What it writes.
+    pub writes: Option<Keys>,
+    /// What it reads.
+    pub reads: Option<Keys>,
+}
+
+/// The label of something that was written, as it outlives the session.
+#[derive(Clone, Debug, PartialEq)]
+pub struct KeptLabel {
+    /// Name of the lattice.
+    pub lattice: String,
+    /// The label.
+    pub label: Data,
+    /// Tools whose results had raised the label, the first first.
+    pub raised_by: Vec<Name>,
+}
+
 /// What separates the name of a server from that of its tool.
 pub const SERVER_SEPARATOR: &str = "__";
 
@@ -56,6 +85,8 @@ struct ServerNames {
 #[derive(Clone)]
 pub struct Session {
     policy: Arc<Policy>,
+    /// The policy with the names that tools have here.
+    named: Arc<Policy>,
     model: Name,
     tools: Vec<ToolSpec>,
     programs: Result<Programs, Vec<Diagnostic>>,
@@ -86,6 +117,7 @@ impl Session {
         let mut session = Session {
             lattice: Lattice::with_principals(policy.lattice, &policy.principals),
             model: options.model.clone().unwrap_or_else(|| MODEL.into()),
+            named: policy.clone(),
             policy,
             tools: Vec::new(),
             programs: Err(Vec::new()),
@@ -257,13 +289,14 @@ impl Session {
 
     fn build(&mut self) {
         let at = Span { file: FileId(0), start: 0, end: 0 };
-        self.programs = Programs::new(&self.tools, &self.named_policy(), &self.model, at);
+        self.named = self.named_policy();
+        self.programs = Programs::new(&self.tools, &self.named, &self.model, at);
     }
 
     /// The policy with the names that the tools of this session have.
     fn named_policy(&self) -> Arc<Policy> {
         if self.servers.is_empty() {
-            return self.policy.clone();
+            return Arc::new(self.policy.keeping());
         }
         let is_offered: HashSet<&str> = self.tools.iter().map(|t| &*t.name).collect();
         // Tables for tools that a server does not have are kept, so that slips are found.
@@ -273,7 +306,7 @@ impl Session {
         };
         let slips = self.policy.tool_names().filter(|n| !is_offered.contains(n) && of_listed(n));
         let offered = self.tools.iter().filter_map(|t| self.table(&t.name));
-        Arc::new(self.policy.prefixed(offered.chain(slips.map(|n| (n, "")))))
+        Arc::new(self.policy.prefixed(offered.chain(slips.map(|n| (n, "")))).keeping())
     }
 
     /// The name of the table that the policy has for a tool, and what stands before that in the tool's name.
@@ -522,6 +555,43 @@ impl Session {
     /// Returns whether the policy has a table for the tool.
     pub fn is_named(&self, tool: &str) -> bool {
         self.table(tool).is_some()
+    }
+
+    /// What a call reads and writes of that which its server keeps from one session to the next.
+    pub fn memory(&self, tool: &str, args: &Data) -> MemoryUse {
+        let says = self.named.memory(tool);
+        let of =
+            |key: Option<&policy::MemoryKey>| key.map(|key| key.keys(args).map_or(Keys::All, Keys::Some));
+        MemoryUse {
+            writes: of(says.and_then(|m| m.writes.as_ref())),
+            reads: of(says.and_then(|m| m.reads.as_ref())),
+        }
+    }
+
+    /// The label of what the session writes now, to be kept; `None` if it is trusted and public.
+    pub fn to_keep(&self) -> Option<KeptLabel> {
+        (self.label != Label::BOTTOM).then(|| KeptLabel {
+            lattice: self.lattice.kind().name().into(),
+            label: self.lattice.data_of(self.label),
+            raised_by: self.raised.iter().map(|r| r.by.clone()).collect(),
+        })
+    }
+
+    /// The label that a result states, joined with those of what it was read from. A label of another lattice
+    /// counts as the highest.
+    pub fn joined(&mut self, stated: Option<LabelSpec>, kept: &[KeptLabel]) -> Option<LabelSpec> {
+        if kept.is_empty() {
+            return stated;
+        }
+        let mut all =
+            stated.map_or(Label::BOTTOM, |s| self.lattice.resolve(&s).unwrap_or_else(|| self.lattice.top()));
+        for kept in kept {
+            let is_same = kept.lattice == self.lattice.kind().name();
+            let label = self.lattice.label_of(&kept.label).filter(|_| is_same);
+            let label = label.unwrap_or_else(|| self.lattice.top());
+            all = self.lattice.join(all, label);
+        }
+        Some(LabelSpec::Exact(self.lattice.data_of(all)))
     }
 
     /// The label that a result states of itself, in the terms of this session.

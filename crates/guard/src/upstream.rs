@@ -12,7 +12,7 @@ use crate::decide::{Allowed, Decision, Outcome, Question, Refused, SetRead};
 use crate::message::{self as msg, INTERNAL_ERROR, INVALID_REQUEST, Message, REFUSED};
 use crate::note::Note;
 use crate::program::{Param, ToolSpec};
-use crate::session::Session;
+use crate::session::{KeptLabel, Keys, MemoryUse, Session};
 use core_ir::{Data, Stated};
 use diagnostics::{clip, visible};
 use serde_json::{Value, json};
@@ -40,13 +40,31 @@ const OWN_INPUT: &str = "entail_guard_approval";
 /// Names of tools that represent methods begin so.
 pub(crate) const METHOD: &str = "mcp:";
 
-/// The user's approval of a server.
+/// What is known of a server beside what it says: the user's approval, and labels of earlier sessions.
 pub trait Trust {
     /// Compares a tool as the server describes it now with what was approved.
     fn tool(&self, tool: &Value) -> Approval;
 
     /// The label that a result states of itself in `_meta.ifc`.
     fn stated(&self, ifc: &Value) -> Stated;
+
+    /// Keeps the label of what is written to the server, in addition to those that it has.
+    ///
+    /// # Errors
+    /// It can't be kept. Then nothing may be written.
+    fn keep(&self, keys: &Keys, label: &KeptLabel) -> Result<(), String> {
+        let _ = (keys, label);
+        Err("this guard keeps no labels".into())
+    }
+
+    /// The labels of what was written to the server, in any session.
+    ///
+    /// # Errors
+    /// They can't be read. Then they count as the highest.
+    fn kept(&self, keys: &Keys) -> Result<Vec<KeptLabel>, String> {
+        let _ = keys;
+        Err("this guard keeps no labels".into())
+    }
 }
 
 /// State of a description.
@@ -73,8 +91,8 @@ pub enum Action {
 
 /// Request of the client that the server has.
 enum Pending {
-    /// A call of a tool.
-    Call(Allowed),
+    /// A call of a tool, and what it reads of that which the server keeps.
+    Call(Allowed, Option<Keys>),
     /// A request that tells the server something, and whose answer enters the conversation.
     Method(Allowed),
     /// A list of descriptions.
@@ -222,7 +240,7 @@ impl<T: Trust> Upstream<T> {
     }
 
     /// Takes a message of the client.
-    pub(crate) fn from_client(&mut self, message: Value, out: &mut Step<'_>) {
+    pub(crate) fn client_says(&mut self, message: Value, out: &mut Step<'_>) {
         match msg::envelope(&message) {
             Err(why) => {
                 out.push(Action::ToClient(msg::error(&Value::Null, INVALID_REQUEST, &why)));
@@ -235,7 +253,7 @@ impl<T: Trust> Upstream<T> {
     }
 
     /// Takes a message of the server.
-    pub(crate) fn from_server(&mut self, message: Value, out: &mut Step<'_>) {
+    pub(crate) fn server_says(&mut self, message: Value, out: &mut Step<'_>) {
         match msg::envelope(&message) {
             Err(why) => out.push(invalid_of_server(why)),
             Ok(Message::Request { id, method }) => self.server_asks(&id, &method, message, out),
@@ -429,10 +447,19 @@ impl<T: Trust> Upstream<T> {
 
     fn decided(&mut self, decision: Decision, message: Value, out: &mut Step<'_>) {
         match decision {
-            Decision::Allowed(allowed) => {
-                self.client.insert(msg::key(&message["id"]), Pending::Call(allowed));
-                out.push(Action::ToServer(message));
-            }
+            Decision::Allowed(allowed) => match self.written(&allowed, &message, out.session) {
+                Ok(reads) => {
+                    let (tool, label) = (allowed.tool().clone(), out.session.label());
+                    out.push(Action::Note(Note::Made { tool, label }));
+                    self.client.insert(msg::key(&message["id"]), Pending::Call(allowed, reads));
+                    out.push(Action::ToServer(message));
+                }
+                Err(why) => {
+                    let why = format!("the label of what it writes can't be kept: {why}");
+                    let refused = out.session.refuse(allowed.tool(), &why);
+                    self.refuse(&message, refused, out);
+                }
+            },
             Decision::Refused(refused) => self.refuse(&message, refused, out),
             Decision::Reads(read) => {
                 let Some(set) = self.bare(read.set()) else {
@@ -448,6 +475,26 @@ impl<T: Trust> Upstream<T> {
             }
             Decision::Asks(question) => self.question(question, message, out),
         }
+    }
+
+    /// Keeps the label of what a call writes; gives what it reads.
+    fn written(&self, allowed: &Allowed, message: &Value, session: &Session) -> Result<Option<Keys>, String> {
+        let args = arguments(message).unwrap_or(Data::Null);
+        let MemoryUse { writes, reads } = session.memory(allowed.tool(), &args);
+        if let Some(keys) = writes
+            && let Some(label) = session.to_keep()
+        {
+            self.trust.keep(&keys, &label)?;
+        }
+        Ok(reads)
+    }
+
+    /// Labels of what a call has read.
+    fn recalled(&self, keys: &Keys) -> Vec<KeptLabel> {
+        self.trust.kept(keys).unwrap_or_else(|_| {
+            // It is in no lattice, so it is the highest of each.
+            vec![KeptLabel { lattice: String::new(), label: Data::Null, raised_by: Vec::new() }]
+        })
     }
 
     /// Sends a request of the guard's own.
@@ -640,7 +687,7 @@ impl<T: Trust> Upstream<T> {
             return Err("the policy can't be used".into());
         };
         let data = Data::from_json(content).map_err(|e| e.to_string());
-        match self.finish(allowed, data, None, out) {
+        match self.finish(allowed, data, None, &[], out) {
             Outcome::Delivered => Ok(()),
             Outcome::Withheld(refused) => Err(refused.message),
         }
@@ -652,14 +699,21 @@ impl<T: Trust> Upstream<T> {
         allowed: Allowed,
         data: Result<Data, String>,
         stated: Option<Stated>,
+        kept: &[KeptLabel],
         out: &mut Step<'_>,
     ) -> Outcome {
         let before = out.session.label();
         let by = allowed.tool().clone();
         let stated = stated.map(|s| out.session.stated(&s));
+        let stated = out.session.joined(stated, kept);
         let outcome = out.session.finish(allowed, data, stated);
         let to = out.session.label();
         if before != to {
+            let mut raised_by: Vec<_> = kept.iter().flat_map(|k| k.raised_by.iter().cloned()).collect();
+            raised_by.dedup();
+            if !raised_by.is_empty() {
+                out.push(Action::Note(Note::Recalled { tool: by.clone(), raised_by }));
+            }
             out.push(Action::Note(Note::Raised { by, to }));
         }
         match outcome {
@@ -720,12 +774,13 @@ impl<T: Trust> Upstream<T> {
                     }
                 }
             },
-            Pending::Call(allowed) => {
+            Pending::Call(allowed, reads) => {
                 let (data, stated) = match failed {
                     Some(error) => (Err(error), None),
                     None => self.read(allowed.tool(), &message["result"], out.session),
                 };
-                if let Outcome::Withheld(refused) = self.finish(allowed, data, stated, out) {
+                let kept = reads.map_or(Vec::new(), |keys| self.recalled(&keys));
+                if let Outcome::Withheld(refused) = self.finish(allowed, data, stated, &kept, out) {
                     let is_stateless = message["result"].get("resultType").is_some();
                     message = msg::tool_error(id, &withheld(&refused), is_stateless);
                 }
@@ -736,7 +791,7 @@ impl<T: Trust> Upstream<T> {
                     Some(error) => (Err(error), None),
                     None => (Data::from_json(result).map_err(|e| e.to_string()), self.stated(result)),
                 };
-                if let Outcome::Withheld(refused) = self.finish(allowed, data, stated, out) {
+                if let Outcome::Withheld(refused) = self.finish(allowed, data, stated, &[], out) {
                     message = msg::error(id, REFUSED, &withheld(&refused));
                 }
             }
@@ -753,7 +808,10 @@ impl<T: Trust> Upstream<T> {
                     Some(error) => (Err(error.to_string()), None),
                     None => self.read(&set, &message["result"], out.session),
                 };
+                let reads = out.session.memory(&set, &Data::record([])).reads;
+                let kept = reads.map_or(Vec::new(), |keys| self.recalled(&keys));
                 let stated = stated.map(|s| out.session.stated(&s));
+                let stated = out.session.joined(stated, &kept);
                 let decision = out.session.read(read, data, stated);
                 self.decided(decision, request, out);
             }

@@ -12,12 +12,14 @@
 
 pub mod codes;
 mod delegates;
+mod memory;
 mod named;
 mod parts;
 mod sets;
 mod starter;
 
 pub use delegates::Delegate;
+pub use memory::{Memory, MemoryKey};
 pub use named::PolicyUse;
 pub use starter::starter;
 
@@ -26,7 +28,7 @@ use core_ir::{
     Name, Pattern, Plain, Principal, Principals, Term, ToolDecl,
 };
 use diagnostics::{Diagnostic, FileId, Level, Sources, Span, clip, has_errors, nearest};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
 use toml::Spanned;
@@ -59,6 +61,8 @@ pub struct Policy {
     named: Vec<named::NamedPolicy>,
     /// For tools of which nothing is known but the name, unless they are named.
     unknown: Option<Signature>,
+    /// What tools write and read, for whoever keeps their labels.
+    memory: BTreeMap<Name, Memory>,
 }
 
 /// Rules for a tool. Where they are silent, the declaration applies.
@@ -77,6 +81,8 @@ struct Signature {
     /// The sets, with their places; empty says nothing.
     among: Vec<sets::SetRule>,
     at_most: Option<u64>,
+    /// What it writes and reads.
+    memory: Memory,
     /// Patterns of arguments, with their places.
     pattern: Vec<(Name, Pattern, Span)>,
     /// Parameters that only complete calls, with their places.
@@ -221,7 +227,11 @@ impl Policy {
         for decl in &mut code.tools {
             let decl = Arc::make_mut(decl);
             match self.tools.iter().find(|t| t.name == *decl.called()) {
-                Some(policy) => policy.says.put(decl, &globals, &mut found),
+                Some(policy) => {
+                    policy.says.put(decl, &globals, &mut found);
+                    let memory = self.memory.get(&policy.name).unwrap_or(&policy.says.memory);
+                    policy.says.check_memory(memory, decl, &mut found);
+                }
                 None => {
                     if let Some(unknown) = self.unknown.as_ref().filter(|_| decl.is_unknown()) {
                         unknown.put(decl, &globals, &mut found);
@@ -238,6 +248,9 @@ impl Policy {
 impl Signature {
     /// The label of the result, as said or as the effect brings it along.
     fn returns(&self) -> Option<LabelSpec> {
+        if self.memory.reads.is_some() {
+            return Some(LabelSpec::TOP);
+        }
         self.result.clone().or_else(|| Some(careful(self.effect?).1))
     }
 
@@ -264,6 +277,11 @@ impl Signature {
             decl.label = result.clone();
         }
         self.put_parts(decl, found);
+        // Nobody keeps the labels of what was written.
+        if self.memory.reads.is_some() {
+            decl.label = LabelSpec::TOP;
+            decl.parts = core_ir::ResultParts::default();
+        }
         if let Some(approve) = self.approve {
             decl.approve = approve;
         }
@@ -486,6 +504,7 @@ impl PolicyReader {
             delegates: Vec::new(),
             named: Vec::new(),
             unknown: None,
+            memory: BTreeMap::new(),
         };
         // Labels cannot be read before the lattice and its principals are known.
         for (key, value) in root.iter() {
@@ -653,6 +672,8 @@ impl PolicyReader {
             "readers",
             "approve",
             "at_most",
+            "writes",
+            "reads",
             "allow",
         ];
         let (mut says, mut bound_sets) = (Signature::default(), Vec::new());
@@ -669,6 +690,8 @@ impl PolicyReader {
                 "approve" => says.approve = self.approval(value),
                 "among" => says.among = self.among(value),
                 "at_most" => says.at_most = self.count(value),
+                "writes" => says.memory.writes = self.memory_key(value),
+                "reads" => says.memory.reads = self.memory_key(value),
                 "plain" => {
                     let Some(forms) = self.table(value, "a table with a form for each parameter") else {
                         continue;

@@ -3,9 +3,10 @@
 use crate::args::GuardArgs;
 use crate::setup;
 use crate::ui::{Exit, Ui};
-use ::serve::guard::{GuardEnd, GuardOptions, Guarded, Note, describe, guard_stdio};
+use ::serve::guard::{DecisionLog, GuardEnd, GuardOptions, Guarded, LabelStore, Note, describe, guard_stdio};
 use diagnostics::{Sources, visible};
-use runtime::{CancellationToken, Pins, ServerTool};
+use policy::Policy;
+use runtime::{CancellationToken, Pins, Redactor, ServerTool};
 use serde_json::json;
 use session::Settings;
 use session::load::replace_file;
@@ -47,7 +48,16 @@ pub fn guard(ui: &Ui, args: &GuardArgs) -> Exit {
         Err(problem) => return super::say_problem(ui, &sources, problem),
     };
     warn_of_unapproved(ui, &servers, &settings.pins);
+    let labels = match labels(args, &policy, &settings) {
+        Ok(labels) => labels,
+        Err(why) => return ui.usage(&why, Some("name another file with `--labels FILE`")),
+    };
+    let mut decisions = match decisions(args, &servers, &settings) {
+        Ok(decisions) => decisions,
+        Err(why) => return ui.usage(&why, None),
+    };
     let options = GuardOptions {
+        labels,
         servers,
         policy,
         model: args.model.clone(),
@@ -57,7 +67,16 @@ pub fn guard(ui: &Ui, args: &GuardArgs) -> Exit {
     };
     let cancel = CancellationToken::new();
     crate::interrupt::cancels(cancel.clone());
-    let mut log = |server: Option<&str>, note: &Note| say(ui, server, note);
+    let mut log = |server: Option<&str>, note: &Note| {
+        say(ui, server, note);
+        // A guard that can't say what it decides goes on deciding.
+        if let Some(file) = &mut decisions
+            && let Err(why) = file.add(server, note)
+        {
+            ui.say(&format!("entail guard: {why}; further decisions are not written"));
+            decisions = None;
+        }
+    };
     let ended = runtime.block_on(guard_stdio(options, &cancel, &mut log));
     // Reading standard input can't be interrupted.
     runtime.shutdown_timeout(Duration::from_millis(100));
@@ -75,8 +94,41 @@ pub fn guard(ui: &Ui, args: &GuardArgs) -> Exit {
     }
 }
 
+/// The file of labels, if the policy needs one.
+fn labels(args: &GuardArgs, policy: &Policy, settings: &Settings) -> Result<Option<Arc<LabelStore>>, String> {
+    if !policy.has_memory() {
+        return Ok(None);
+    }
+    let usual = || LabelStore::usual_path(&settings.environment);
+    let path =
+        args.labels.clone().or_else(usual).ok_or("there is no folder for labels: `HOME` is not set")?;
+    LabelStore::open(&path).map(|store| Some(Arc::new(store)))
+}
+
+/// The file of decisions, if one is named.
+fn decisions(
+    args: &GuardArgs,
+    servers: &Guarded,
+    settings: &Settings,
+) -> Result<Option<DecisionLog>, String> {
+    let Some(path) = &args.log else { return Ok(None) };
+    let of_environment = settings.environment.secrets().map(|(_, secret)| secret);
+    let secrets = of_environment.chain(each(servers).iter().flat_map(ListedServer::secrets));
+    // Sessions of one file are told apart by when they began, and by whom.
+    let session = format!("{:x}-{:x}", now_millis(), std::process::id());
+    DecisionLog::open(path, &session, Redactor::new(secrets)).map(Some)
+}
+
+fn now_millis() -> u128 {
+    std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |t| t.as_millis())
+}
+
 /// Writes a note to standard error: standard output is the client's.
 fn say(ui: &Ui, server: Option<&str>, note: &Note) {
+    // What is made as it should be is no news.
+    if matches!(note, Note::Made { .. }) {
+        return;
+    }
     if ui.is_json() {
         let mut object = note.to_json();
         if let Some(server) = server {

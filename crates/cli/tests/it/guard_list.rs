@@ -24,7 +24,7 @@ def tool(name, *params):
     schema = {"type": "object", "properties": {p: {"type": "string"} for p in params}, "required": list(params)}
     return {"name": name, "description": "the tool " + name, "inputSchema": schema}
 
-tools = [tool("fetch", "url"), tool("send", "to", "body"), tool("env")]
+tools = [tool("fetch", "url"), tool("send", "to", "body"), tool("env"), tool("remember", "key", "text"), tool("recall", "key")]
 
 def answer(request):
     method, number = request.get("method"), request.get("id")
@@ -41,6 +41,13 @@ def answer(request):
         text = how + ":" + json.dumps(args)
         if how == "long":
             text = "x" * 300000
+        if name in ("remember", "recall"):
+            with open("notes.txt", "a+") as notes:
+                notes.seek(0)
+                kept = dict(line.rstrip("\n").split("=", 1) for line in notes)
+                if name == "remember":
+                    notes.write(args["key"] + "=" + args["text"] + "\n")
+                text = kept.get(args["key"], "")
         if name == "env":
             text = os.environ.get("GIVEN", "")
         return result({"content": [{"type": "text", "text": text}], "kept": {"unknown": 1}})
@@ -95,7 +102,10 @@ for line in sys.stdin:
 "#;
 
 const POLICY: &str = "[tools.fetch]\neffect = \"read\"\n[tools.send]\neffect = \"write\"\nresult = \"trusted\"\n\
-                      [tools.env]\neffect = \"read\"\nresult = \"trusted\"\n";
+                      [tools.env]\neffect = \"read\"\nresult = \"trusted\"\n\
+                      [tools.remember]\neffect = \"write\"\ncontrol = \"untrusted\"\narguments = \"untrusted\"\n\
+                      result = \"trusted\"\nwrites = \"key\"\n\
+                      [tools.recall]\neffect = \"read\"\nresult = \"trusted\"\nreads = \"key\"\n";
 
 /// A folder with a list of these servers, each `(name, how)`, and a policy.
 fn folder(servers: &[(&str, &str)]) -> tempfile::TempDir {
@@ -134,6 +144,7 @@ fn approve(dir: &Path) -> String {
 async fn client(dir: &Path, lifecycle: ClientLifecycleMode) -> RunningService<RoleClient, ClientConfig> {
     let mut command = tokio::process::Command::new(ENTAIL);
     command.args(GUARDED).current_dir(dir).env("GIVEN", "of the environment").env("SEARCH_KEY", "key-4711");
+    command.env("XDG_STATE_HOME", dir.join("state"));
     let transport = TokioChildProcess::new(command).unwrap();
     ClientConfig::default().serve_with_lifecycle(transport, lifecycle).await.unwrap()
 }
@@ -168,7 +179,18 @@ async fn the_servers_of_a_list_are_one_session() {
             let names: Vec<&str> = tools.iter().map(|t| &*t.name).collect();
             assert_eq!(
                 names,
-                ["web__fetch", "web__send", "web__env", "my_mail__fetch", "my_mail__send", "my_mail__env"]
+                [
+                    "web__fetch",
+                    "web__send",
+                    "web__env",
+                    "web__remember",
+                    "web__recall",
+                    "my_mail__fetch",
+                    "my_mail__send",
+                    "my_mail__env",
+                    "my_mail__remember",
+                    "my_mail__recall"
+                ]
             );
             let to_bob = || json!({"to": "bob", "body": "hi"});
             let (text, failed) = calls(&client, "my_mail__send", to_bob()).await;
@@ -194,6 +216,7 @@ impl Raw {
     fn start(dir: &Path, options: &[&str]) -> Raw {
         let mut command = std::process::Command::new(ENTAIL);
         command.args(GUARDED).args(options).current_dir(dir).env("SEARCH_KEY", "key-4711");
+        command.env("XDG_STATE_HOME", dir.join("state"));
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut guard = command.spawn().unwrap();
         let out = BufReader::new(guard.stdout.take().unwrap());
@@ -259,7 +282,7 @@ fn a_server_that_cannot_start_is_left_out_and_no_secret_is_told() {
         "nowhere": {"url": "http://127.0.0.1:1/mcp?token=key-4711", "headers": {"Authorization": "Bearer ${SEARCH_KEY}"}},
     }}));
     let mut raw = Raw::start(dir.path(), &[]);
-    assert_eq!(raw.ask(1, "tools/list", json!({}))["result"]["tools"].as_array().unwrap().len(), 3);
+    assert_eq!(raw.ask(1, "tools/list", json!({}))["result"]["tools"].as_array().unwrap().len(), 5);
     let (status, log) = raw.leave();
     assert_eq!(status, Some(0), "{log}");
     for part in [
@@ -333,7 +356,7 @@ fn a_server_over_http_is_guarded_as_a_process_is() {
     let shown = String::from_utf8(ended.stdout).unwrap();
     assert!(ended.status.code() == Some(1) && shown.contains("usual__fetch"), "{shown}");
     let mut raw = Raw::start(dir.path(), &[]);
-    assert_eq!(raw.ask(1, "tools/list", json!({}))["result"]["tools"].as_array().unwrap().len(), 12);
+    assert_eq!(raw.ask(1, "tools/list", json!({}))["result"]["tools"].as_array().unwrap().len(), 20);
     let answer = raw.call(2, "usual__fetch");
     assert_eq!(answer["result"]["content"][0]["text"], "usual:{\"url\": \"u\"}");
     assert_eq!(answer["result"]["kept"]["unknown"], 1, "{answer}");
@@ -352,4 +375,56 @@ fn a_server_over_http_is_guarded_as_a_process_is() {
     assert!(!log.contains("key-4711"), "{log}");
     // The guard has said good-bye.
     assert!(dir.path().join("port-usual.ended").exists());
+}
+
+/// A page has something remembered in one session, and another session of another process recalls it.
+#[test]
+fn labels_outlive_the_process_and_decisions_are_in_a_file() {
+    let dir = folder(&[("desk", "desk")]);
+    approve(dir.path());
+    let (log, options) = ("decisions.jsonl", ["--log", "decisions.jsonl"]);
+    let mut raw = Raw::start(dir.path(), &options);
+    let remember = |key: &str| json!({"name": "desk__remember", "arguments": {"key": key, "text": "x"}});
+    raw.ask(1, "tools/call", remember("own"));
+    raw.call(2, "desk__fetch");
+    let answer = raw.ask(3, "tools/call", remember("planted"));
+    assert_eq!(answer["result"]["isError"], Value::Null, "{answer}");
+    raw.leave();
+
+    let mut raw = Raw::start(dir.path(), &options);
+    let recall = |key: &str| json!({"name": "desk__recall", "arguments": {"key": key}});
+    let send = || json!({"name": "desk__send", "arguments": {"to": "bob", "body": "x"}});
+    assert_eq!(raw.ask(1, "tools/call", recall("own"))["result"]["content"][0]["text"], "x");
+    assert_eq!(raw.ask(2, "tools/call", send())["result"]["isError"], Value::Null);
+    raw.ask(3, "tools/call", recall("planted"));
+    let answer = raw.ask(4, "tools/call", send());
+    assert!(answer.to_string().contains("since calls of `desk__recall`"), "{answer}");
+    raw.leave();
+    assert!(dir.path().join("state/entail/labels.db").exists());
+
+    let text = std::fs::read_to_string(dir.path().join(log)).unwrap();
+    let lines: Vec<Value> = text.lines().map(|l| serde_json::from_str(l).unwrap()).collect();
+    let events: Vec<(&str, &str)> = lines
+        .iter()
+        .map(|l| (l["event"].as_str().unwrap(), l["tool"].as_str().unwrap_or_default()))
+        .collect();
+    assert_eq!(
+        events,
+        [
+            ("made", "desk__remember"),
+            ("made", "desk__fetch"),
+            ("raised", ""),
+            ("made", "desk__remember"),
+            ("made", "desk__recall"),
+            ("made", "desk__send"),
+            ("made", "desk__recall"),
+            ("recalled", "desk__recall"),
+            ("raised", ""),
+            ("refused", "desk__send")
+        ]
+    );
+    assert_eq!(lines[7]["raisedBy"], json!(["desk__fetch"]));
+    let sessions: std::collections::BTreeSet<&str> =
+        lines.iter().map(|l| l["session"].as_str().unwrap()).collect();
+    assert_eq!(sessions.len(), 2);
 }

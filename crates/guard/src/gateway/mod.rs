@@ -280,7 +280,7 @@ impl<T: Trust> Gateway<T> {
             }
         };
         let mut step = Step { session: &mut self.session, actions: Vec::new() };
-        member.guard.from_server(message, &mut step);
+        member.guard.server_says(message, &mut step);
         let (actions, mut out) = (step.actions, Vec::new());
         self.act(server, actions, &mut out);
         self.checked(out)
@@ -337,7 +337,7 @@ impl<T: Trust> Gateway<T> {
     fn give(&mut self, server: usize, message: Value, out: &mut Vec<Routed>) {
         let Some(member) = self.servers.get_mut(server) else { return };
         let mut step = Step { session: &mut self.session, actions: Vec::new() };
-        member.guard.from_client(message, &mut step);
+        member.guard.client_says(message, &mut step);
         let actions = step.actions;
         self.act(server, actions, out);
     }
@@ -347,7 +347,7 @@ impl<T: Trust> Gateway<T> {
             match action {
                 Action::ToServer(message) => out.push(Routed::ToServer(server, message)),
                 Action::Note(note) => out.push(Routed::Note(Some(server), note)),
-                Action::ToClient(message) => self.to_client(server, message, out),
+                Action::ToClient(message) => self.pass_on(server, message, out),
             }
         }
     }
@@ -598,7 +598,7 @@ impl<T: Trust> Gateway<T> {
 
     // Messages of servers, as their guards have passed them on.
 
-    fn to_client(&mut self, server: usize, message: Value, out: &mut Vec<Routed>) {
+    fn pass_on(&mut self, server: usize, message: Value, out: &mut Vec<Routed>) {
         match msg::envelope(&message) {
             Ok(Message::Response { id }) => self.answered(server, &id, message, out),
             Ok(Message::Request { id, method }) => self.asks(server, id, &method, message, out),

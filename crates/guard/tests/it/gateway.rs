@@ -405,7 +405,9 @@ fn progress_and_cancellation_find_their_server() {
     let mut slow = call(2, "web__fetch", json!({"url": "u"}));
     slow["params"]["_meta"] = json!({"progressToken": "t"});
     let sent = gateway.from_client(&slow.to_string());
-    let [Routed::ToServer(0, message)] = &sent[..] else { panic!("{sent:?}") };
+    let [Routed::Note(Some(0), Note::Made { .. }), Routed::ToServer(0, message)] = &sent[..] else {
+        panic!("{sent:?}")
+    };
     let progress = json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": {"progressToken": "t", "progress": 1}}).to_string();
     assert!(matches!(&gateway.from_server(0, &progress)[..], [Routed::ToClient(_)]));
     assert!(matches!(&gateway.from_server(1, &progress)[..], [Routed::Note(Some(1), Note::Invalid { .. })]));

@@ -2,6 +2,7 @@
 
 mod equal;
 mod gateway;
+mod memory;
 mod noninterference;
 mod proxy;
 mod rules;

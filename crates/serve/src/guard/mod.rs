@@ -7,16 +7,21 @@
 //! Invariant: what waits to be written is bounded; whoever doesn't read is not read from, and then left.
 //! Invariant: when the client leaves or this function returns, the process groups of the servers have been ended.
 
+mod decisions;
 mod describe;
 mod http;
+mod labels;
 mod outlet;
 mod peer;
 
 pub use ::guard::Note;
+pub use decisions::DecisionLog;
 pub use describe::describe;
+pub use labels::LabelStore;
 
 use ::guard::{
-    Action, Approval, Gateway, GatewayServer, Proxy, Routed, Session, SessionOptions, Trust, short_name,
+    Action, Approval, Gateway, GatewayServer, KeptLabel, Keys, Proxy, Routed, Session, SessionOptions, Trust,
+    short_name,
 };
 use core_ir::Stated;
 use outlet::Outlet;
@@ -54,6 +59,8 @@ pub struct GuardOptions {
     pub model: Option<String>,
     /// The approved descriptions, by the names of servers.
     pub pins: Pins,
+    /// Labels of what tools have written in earlier sessions; without them what tools read has the highest.
+    pub labels: Option<Arc<LabelStore>>,
     /// True if nothing is refused, and what would be is told.
     pub observe: bool,
     /// The most bytes of a message.
@@ -74,10 +81,19 @@ pub enum GuardEnd {
 /// Where notes go, with the server that one is about.
 pub type Log<'l> = &'l mut dyn FnMut(Option<&str>, &Note);
 
-/// Compares descriptions with the lock file.
+/// What is known of a server: its approved descriptions in the lock file, and labels of what was written to it.
 struct Pinned {
     pins: Arc<Pins>,
     server: String,
+    labels: Option<Arc<LabelStore>>,
+    /// What labels are kept under.
+    identity: String,
+}
+
+impl Pinned {
+    fn labels(&self) -> Result<&LabelStore, String> {
+        self.labels.as_deref().ok_or_else(|| "this guard has no file of labels".into())
+    }
 }
 
 impl Trust for Pinned {
@@ -92,6 +108,14 @@ impl Trust for Pinned {
 
     fn stated(&self, ifc: &Value) -> Stated {
         runtime::stated_label(ifc)
+    }
+
+    fn keep(&self, keys: &Keys, label: &KeptLabel) -> Result<(), String> {
+        self.labels()?.keep(&self.identity, keys, label)
+    }
+
+    fn kept(&self, keys: &Keys) -> Result<Vec<KeptLabel>, String> {
+        self.labels()?.kept(&self.identity, keys)
     }
 }
 
@@ -112,7 +136,12 @@ impl Core {
         let model = options.model.as_deref().map(Into::into);
         let session = Session::new(options.policy.clone(), &SessionOptions { model });
         let pins = Arc::new(options.pins.clone());
-        let trust = |server: &ListedServer| Pinned { pins: pins.clone(), server: server.name.clone() };
+        let trust = |server: &ListedServer| Pinned {
+            pins: pins.clone(),
+            server: server.name.clone(),
+            labels: options.labels.clone(),
+            identity: labels::identity(server),
+        };
         match &options.servers {
             Guarded::One(server) => Ok(Core::One(Proxy::new(session, trust(server), options.observe))),
             Guarded::List(servers) => {
@@ -127,14 +156,14 @@ impl Core {
         }
     }
 
-    fn from_client(&mut self, line: &str) -> Vec<Routed> {
+    fn client_says(&mut self, line: &str) -> Vec<Routed> {
         match self {
             Core::One(proxy) => of_first(proxy.from_client(line)),
             Core::Many(gateway) => gateway.from_client(line),
         }
     }
 
-    fn from_server(&mut self, server: usize, line: &str) -> Vec<Routed> {
+    fn server_says(&mut self, server: usize, line: &str) -> Vec<Routed> {
         match self {
             Core::One(proxy) => of_first(proxy.from_server(line)),
             Core::Many(gateway) => gateway.from_server(server, line),
@@ -285,7 +314,7 @@ pub async fn guard_stdio(
         let actions = match event {
             None if leaving.is_some_and(|at| at <= Instant::now()) => break GuardEnd::ClientLeft,
             None => core.expire(),
-            Some(Heard::Client(Some(Line::Text(line)))) => core.from_client(&line),
+            Some(Heard::Client(Some(Line::Text(line)))) => core.client_says(&line),
             Some(Heard::Client(Some(Line::TooLong))) => {
                 let why = too_long(most);
                 wires
@@ -298,7 +327,7 @@ pub async fn guard_stdio(
                 leaving = Some(Instant::now() + LINGER);
                 continue;
             }
-            Some(Heard::Server(server, Event::Line(line))) => core.from_server(server, &line),
+            Some(Heard::Server(server, Event::Line(line))) => core.server_says(server, &line),
             Some(Heard::Server(server, Event::Gone(how))) => {
                 if matches!(core, Core::One(_)) {
                     break GuardEnd::ServerGone(how);
