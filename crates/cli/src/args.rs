@@ -525,8 +525,13 @@ Examples:
   entail guard --approve -- npx some-mcp-server                  approve what the server says of its tools
   entail guard --policy policy.toml -- npx some-mcp-server       the command of the server in the client's settings
   entail guard --policy policy.toml --observe -- npx some-mcp-server   refuse nothing, and say what would be refused
-  entail guard --policy policy.toml --mcp-config .mcp.json       all servers of a list, in one session")]
+  entail guard --policy policy.toml --mcp-config .mcp.json       all servers of a list, in one session
+  entail guard install cursor --policy policy.toml               put that in front of the servers of Cursor")]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub struct GuardArgs {
+    /// What to do with a client's file.
+    #[command(subcommand)]
+    pub action: Option<GuardAction>,
     /// The policy; without it that of `entail.toml`.
     #[arg(long, value_name = "FILE")]
     pub policy: Option<PathBuf>,
@@ -547,6 +552,9 @@ pub struct GuardArgs {
     /// of the user, if the policy has `writes` or `reads`.
     #[arg(long, value_name = "FILE")]
     pub labels: Option<PathBuf>,
+    /// The file with the approved descriptions; without it `entail.lock` beside `entail.toml`.
+    #[arg(long, value_name = "FILE")]
+    pub lock: Option<PathBuf>,
     /// Append each decision to a file, an object a line.
     #[arg(long, value_name = "FILE")]
     pub log: Option<PathBuf>,
@@ -559,6 +567,36 @@ pub struct GuardArgs {
     /// The server: a program and its arguments.
     #[arg(last = true, required_unless_present = "mcp_config", value_name = "COMMAND")]
     pub command: Vec<std::ffi::OsString>,
+}
+
+/// Subcommands of `entail guard`.
+#[cfg(feature = "mcp")]
+#[derive(Debug, Subcommand)]
+pub enum GuardAction {
+    /// Put a guard in front of all servers of a client
+    Install(InstallArgs),
+    /// Put the servers of a client back
+    Uninstall(InstallArgs),
+}
+
+/// Options of `entail guard install` and `uninstall`.
+#[cfg(feature = "mcp")]
+#[derive(Debug, Args)]
+pub struct InstallArgs {
+    /// The client: claude-code, claude-desktop, cursor, vscode, windsurf, zed, codex or gemini.
+    pub client: String,
+    /// The file of the user, although the project here has one.
+    #[arg(long, conflicts_with = "file")]
+    pub user: bool,
+    /// The client's file, if it is elsewhere.
+    #[arg(long, value_name = "FILE")]
+    pub file: Option<PathBuf>,
+    /// The policy; without it that of `entail.toml`.
+    #[arg(long, value_name = "FILE")]
+    pub policy: Option<PathBuf>,
+    /// Show what would change, and change nothing.
+    #[arg(long)]
+    pub show: bool,
 }
 
 /// `entail runs`.

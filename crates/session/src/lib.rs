@@ -48,6 +48,7 @@
 pub mod audit;
 pub mod bound;
 pub mod callers;
+pub mod client_config;
 mod error;
 pub mod events;
 pub mod frameworks;

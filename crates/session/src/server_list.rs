@@ -135,15 +135,19 @@ pub fn read(path: &Path, folder: &Path, environment: &Environment) -> Result<Ser
     Ok(list)
 }
 
-/// Reads JSON with comments, or TOML.
+/// Reads a file.
 fn parse(path: &Path, bytes: &[u8]) -> Result<Value, String> {
-    let limits = Limits::default();
-    let file = diagnostics::FileId(0);
-    let text = doc::decode(file, bytes, &limits).map_err(|d| d.message.clone())?;
-    if path.extension().is_some_and(|e| e == "toml") {
-        return toml::from_str(&text).map_err(|e| e.message().to_string());
+    let text =
+        doc::decode(diagnostics::FileId(0), bytes, &Limits::default()).map_err(|d| d.message.clone())?;
+    parse_text(&text, path.extension().is_some_and(|e| e == "toml"))
+}
+
+/// Reads JSON with comments, or TOML.
+pub(crate) fn parse_text(text: &str, is_toml: bool) -> Result<Value, String> {
+    if is_toml {
+        return toml::from_str(text).map_err(|e| e.message().to_string());
     }
-    let loaded = doc::load(file, &text, Some(Format::Json), &limits);
+    let loaded = doc::load(diagnostics::FileId(0), &text.into(), Some(Format::Json), &Limits::default());
     if let Some(found) = loaded.diagnostics.iter().find(|d| d.level == diagnostics::Level::Error) {
         return Err(found.message.clone());
     }
@@ -169,7 +173,8 @@ fn value(node: Node<'_>) -> Value {
     }
 }
 
-fn named_servers(root: &Value) -> Option<&Map<String, Value>> {
+/// The mapping of names to servers.
+pub(crate) fn named_servers(root: &Value) -> Option<&Map<String, Value>> {
     LISTS.iter().find_map(|path| path.iter().try_fold(root, |at, key| at.get(key))?.as_object())
 }
 

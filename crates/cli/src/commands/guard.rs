@@ -1,6 +1,7 @@
 //! `entail guard`: stands between an assistant and its MCP servers.
 
-use crate::args::GuardArgs;
+use super::guard_install;
+use crate::args::{GuardAction, GuardArgs};
 use crate::setup;
 use crate::ui::{Exit, Ui};
 use ::serve::guard::{DecisionLog, GuardEnd, GuardOptions, Guarded, LabelStore, Note, describe, guard_stdio};
@@ -20,10 +21,24 @@ const MAX_DESCRIPTION_CHARS: usize = 300;
 
 /// Runs the command.
 pub fn guard(ui: &Ui, args: &GuardArgs) -> Exit {
-    let settings = match setup::settings(ui) {
+    match &args.action {
+        Some(GuardAction::Install(args)) => guard_install::install(ui, args),
+        Some(GuardAction::Uninstall(args)) => guard_install::uninstall(ui, args),
+        None => start(ui, args),
+    }
+}
+
+fn start(ui: &Ui, args: &GuardArgs) -> Exit {
+    let mut settings = match setup::settings(ui) {
         Ok(settings) => settings,
         Err(exit) => return exit,
     };
+    if let Some(lock) = &args.lock {
+        match read_lock(lock) {
+            Ok(pins) => settings.pins = pins,
+            Err(why) => return ui.usage(&why, None),
+        }
+    }
     let servers = match servers(ui, args, &settings) {
         Ok(servers) => servers,
         Err(why) => return ui.usage(&why, None),
@@ -91,6 +106,15 @@ pub fn guard(ui: &Ui, args: &GuardArgs) -> Exit {
             ui.usage(&why, None);
             Exit::Failed
         }
+    }
+}
+
+/// The approved descriptions of a file; none if it is not there.
+fn read_lock(path: &Path) -> Result<Pins, String> {
+    match std::fs::read_to_string(path) {
+        Ok(text) => Pins::parse(&text).map_err(|why| format!("`{}` is wrong: {why}", path.display())),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(Pins::default()),
+        Err(e) => Err(format!("cannot read `{}`: {}", path.display(), session::load::reason(&e))),
     }
 }
 
@@ -213,7 +237,7 @@ fn approve_all(
     if pins == settings.pins && !matches!(exit, Exit::Done) {
         return exit;
     }
-    let path = settings.dir.join(Settings::LOCK);
+    let path = args.lock.clone().unwrap_or_else(|| settings.dir.join(Settings::LOCK));
     if let Err(e) = replace_file(&path, &pins.to_toml()) {
         return ui.usage(&format!("cannot write `{}`: {e}", path.display()), None);
     }

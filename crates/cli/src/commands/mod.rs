@@ -16,6 +16,8 @@ pub mod fmt;
 pub mod fragments;
 #[cfg(feature = "mcp")]
 pub mod guard;
+#[cfg(feature = "mcp")]
+mod guard_install;
 pub mod lambda;
 #[cfg(feature = "frameworks")]
 pub mod lint;

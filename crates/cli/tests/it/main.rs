@@ -6,6 +6,7 @@ mod cli;
 mod contract;
 mod docs;
 mod guard;
+mod guard_install;
 mod guard_list;
 mod journal;
 mod lint;

@@ -127,7 +127,7 @@ fn server_tool(tool: &Value) -> ServerTool {
 
 /// The guard of one server or of several.
 enum Core {
-    One(Proxy<Pinned>),
+    One(Box<Proxy<Pinned>>),
     Many(Box<Gateway<Pinned>>),
 }
 
@@ -143,7 +143,9 @@ impl Core {
             identity: labels::identity(server),
         };
         match &options.servers {
-            Guarded::One(server) => Ok(Core::One(Proxy::new(session, trust(server), options.observe))),
+            Guarded::One(server) => {
+                Ok(Core::One(Box::new(Proxy::new(session, trust(server), options.observe))))
+            }
             Guarded::List(servers) => {
                 let member = |server: &ListedServer| GatewayServer {
                     name: server.name.clone(),

@@ -1,0 +1,201 @@
+//! `entail guard install` and `uninstall`: put a guard in front of the servers of a client, and take it away.
+
+use crate::args::InstallArgs;
+use crate::setup;
+use crate::ui::{Exit, Ui};
+use diagnostics::{Sources, visible};
+use runtime::Redactor;
+use serde_json::json;
+use session::Settings;
+use session::client_config::{self, Client, Edited};
+use session::load::{reason, replace_file};
+use std::path::{Path, PathBuf};
+
+/// Characters of a path or a reason that are shown.
+const MAX_SHOWN: usize = 400;
+
+/// The file of a client, and the one with its servers.
+struct Files {
+    config: PathBuf,
+    text: String,
+    servers: PathBuf,
+    /// The text of the latter, if it is there.
+    moved: Option<String>,
+}
+
+/// Puts a guard in front of the servers of a client.
+pub fn install(ui: &Ui, args: &InstallArgs) -> Exit {
+    let settings = match setup::settings(ui) {
+        Ok(settings) => settings,
+        Err(exit) => return exit,
+    };
+    let (client, files) = match chosen(args, &settings) {
+        Ok(chosen) => chosen,
+        Err(why) => return ui.usage(&why, None),
+    };
+    let policy = settings.loading(args.policy.as_deref()).policy;
+    let Some(policy) = policy else {
+        let help = "name one with `--policy FILE`, or as `policy` in `entail.toml`; `entail audit FILE --policy-out \
+                    policy.toml` writes one for the servers of a list";
+        return ui.usage("a guard needs a policy", Some(help));
+    };
+    let mut sources = Sources::new();
+    if let Err(problem) = session::policy::read(&mut sources, Some(&policy)) {
+        return super::say_problem(ui, &sources, problem);
+    }
+    let lock = settings.dir.join(Settings::LOCK);
+    let words = match words(&policy, &lock, &files.servers) {
+        Ok(words) => words,
+        Err(why) => return ui.usage(&why, None),
+    };
+    let edited = match client_config::install(client, &files.text, files.moved.as_deref(), &words) {
+        Ok(edited) => edited,
+        Err(why) => return wrong(ui, &files.config, &why),
+    };
+    if args.show {
+        return show(ui, client, &files, &edited);
+    }
+    // The servers are in their file before they are in no other.
+    if let Err(why) =
+        write(&files.servers, &edited.servers).and_then(|()| write(&files.config, &edited.config))
+    {
+        return ui.usage(&why, None);
+    }
+    told(ui, "installed", client, &files);
+    ui.note(&format!(
+        "restart {}; approve what the servers say with `entail guard --approve --lock {} --mcp-config {}`",
+        client.title,
+        shown(&lock),
+        shown(&files.servers)
+    ));
+    Exit::Done
+}
+
+/// Puts the servers of a client back.
+pub fn uninstall(ui: &Ui, args: &InstallArgs) -> Exit {
+    let settings = match setup::settings(ui) {
+        Ok(settings) => settings,
+        Err(exit) => return exit,
+    };
+    let (client, files) = match chosen(args, &settings) {
+        Ok(chosen) => chosen,
+        Err(why) => return ui.usage(&why, None),
+    };
+    let Some(moved) = &files.moved else {
+        let why = match client_config::is_installed(client, &files.text) {
+            true => format!("the file with its servers, `{}`, is gone", shown(&files.servers)),
+            false => "no guard stands in front of its servers".into(),
+        };
+        return wrong(ui, &files.config, &why);
+    };
+    let config = match client_config::uninstall(client, &files.text, moved) {
+        Ok(config) => config,
+        Err(why) => return wrong(ui, &files.config, &why),
+    };
+    if args.show {
+        let edited = Edited { config, servers: String::new() };
+        return show(ui, client, &files, &edited);
+    }
+    if let Err(why) = write(&files.config, &config) {
+        return ui.usage(&why, None);
+    }
+    if let Err(e) = std::fs::remove_file(&files.servers) {
+        ui.say(&format!("warning: cannot remove `{}`: {}", shown(&files.servers), reason(&e)));
+    }
+    told(ui, "uninstalled", client, &files);
+    ui.note(&format!("restart {}", client.title));
+    Exit::Done
+}
+
+fn shown(path: &Path) -> String {
+    visible(&path.display().to_string(), MAX_SHOWN)
+}
+
+fn wrong(ui: &Ui, config: &Path, why: &str) -> Exit {
+    ui.usage(&format!("`{}`: {}", shown(config), visible(why, MAX_SHOWN)), None)
+}
+
+fn told(ui: &Ui, what: &str, client: &Client, files: &Files) {
+    let (config, servers) = (shown(&files.config), shown(&files.servers));
+    if ui.is_json() {
+        let line = json!({"event": what, "client": client.name, "config": config, "servers": servers});
+        return ui.result(&line.to_string());
+    }
+    ui.result(&match what {
+        "installed" => format!("the servers of `{config}` are in `{servers}` now, behind a guard"),
+        _ => format!("the servers of `{config}` are there again"),
+    });
+}
+
+/// The client and its file: the one that is named, that of the project here, or that of the user.
+fn chosen(args: &InstallArgs, settings: &Settings) -> Result<(&'static Client, Files), String> {
+    let client = Client::named(&args.client)?;
+    let folder = std::env::current_dir().map_err(|e| format!("the current folder is not known: {e}"))?;
+    let project = client.project_file(&folder).filter(|_| !args.user);
+    let candidates: Vec<PathBuf> = match &args.file {
+        Some(file) => vec![folder.join(file)],
+        None => project.into_iter().chain(client.user_file(&settings.environment)).collect(),
+    };
+    let Some(config) = candidates.iter().find(|file| args.file.is_some() || file.is_file()) else {
+        let all: Vec<String> = candidates.iter().map(|c| format!("`{}`", shown(c))).collect();
+        return Err(format!("{} has no list of servers: there is no {}", client.title, all.join(" and no ")));
+    };
+    let text = read(config)?.ok_or_else(|| format!("there is no `{}`", shown(config)))?;
+    let servers = client_config::servers_file(config);
+    let moved = read(&servers)?;
+    Ok((client, Files { config: config.clone(), text, servers, moved }))
+}
+
+/// The text of a file; `None` if there is none.
+fn read(path: &Path) -> Result<Option<String>, String> {
+    match std::fs::read(path) {
+        Ok(bytes) => match String::from_utf8(bytes) {
+            Ok(text) => Ok(Some(text)),
+            Err(_) => Err(format!("`{}` is not UTF-8", shown(path))),
+        },
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(e) => Err(format!("cannot read `{}`: {}", shown(path), reason(&e))),
+    }
+}
+
+fn write(path: &Path, text: &str) -> Result<(), String> {
+    replace_file(path, text).map_err(|e| format!("cannot write `{}`: {}", shown(path), reason(&e)))
+}
+
+/// The words that start the guard. Clients start it in some folder, so all paths are absolute.
+fn words(policy: &Path, lock: &Path, servers: &Path) -> Result<Vec<String>, String> {
+    let absolute = |path: &Path| {
+        let path = std::path::absolute(path).map_err(|e| format!("the current folder is not known: {e}"))?;
+        let text = path.to_str().map(String::from);
+        text.ok_or_else(|| format!("`{}` is not UTF-8, which the client's file needs", shown(&path)))
+    };
+    let program = std::env::current_exe().map_err(|e| format!("this program is not known: {e}"))?;
+    Ok(vec![
+        absolute(&program)?,
+        "guard".into(),
+        "--policy".into(),
+        absolute(policy)?,
+        "--lock".into(),
+        absolute(lock)?,
+        "--mcp-config".into(),
+        absolute(servers)?,
+    ])
+}
+
+/// Shows what would be written, without the values of variables and headers.
+fn show(ui: &Ui, client: &Client, files: &Files, edited: &Edited) -> Exit {
+    let moved = files.moved.as_deref().unwrap_or("");
+    let secrets = [files.text.as_str(), moved].into_iter().flat_map(|text| client.secrets(text));
+    let redactor = Redactor::new(secrets).for_records();
+    let both =
+        [(&files.config, files.text.as_str(), &edited.config), (&files.servers, moved, &edited.servers)];
+    for (path, before, after) in both {
+        let (before, after) = (redactor.text(before), redactor.text(after));
+        if ui.is_json() {
+            ui.result(&json!({"file": shown(path), "before": &*before, "after": &*after}).to_string());
+        } else if before != after {
+            ui.result(&ui.diff(&shown(path), &before, &after));
+        }
+    }
+    Exit::Done
+}
