@@ -319,8 +319,8 @@ impl<'a> Lower<'a> {
                 self.moved(other, to, depth)?,
                 sugar,
             ),
-            // What may raise is inside of a `case`, which is not moved. These raise for no value of the types
-            // that they are used for.
+            // What may raise is inside of a `case`, and a variable that may be unbound is beside a
+            // `fail`: neither is moved. These raise for no value of the types that they are used for.
             Term::Prim(
                 prim @ (Prim::Py
                 | Prim::Format
@@ -426,12 +426,7 @@ impl<'a> Lower<'a> {
         }
         let frames = self.places[to.place].frames;
         let mut all = self.frames.iter().take(frames).flat_map(|f| &f.vars);
-        all.any(|(name, known)| {
-            known.core == *core
-                && known.function.is_none()
-                && !known.maybe_unbound
-                && !to.rebound.contains(name)
-        })
+        all.any(|(name, known)| known.core == *core && known.function.is_none() && !to.rebound.contains(name))
     }
 
     /// Notes the list that a loop with this state goes over.

@@ -195,6 +195,13 @@ pub const PLANS: &[&str] = &[
     "[f'{n:{s}}' for n in [1.9375, 12.5, -2.5, 0.0001234, 0.00001234, 123456.75, 999.96875] for s in ['.0', '.1', '.2', '.3', '.4', '+12,.0', '#.1', '#.3', '#.0f', '#.0e', '#.1g', '#.6g', '#.0%']]",
     "[1].copy(1)",
     "r = []\nfor x in [[1], {'a': 1}, {1}, 'a', (1,), 5]:\n    for i in range(6):\n        try:\n            if i == 0:\n                x.copy(1)\n            elif i == 1:\n                x.union(a=1)\n            elif i == 2:\n                x.upper(a=1)\n            elif i == 3:\n                x.issubset()\n            elif i == 4:\n                x.values(1)\n            else:\n                x.get(a=1)\n            r.append(0)\n        except AttributeError:\n            r.append('a')\n        except TypeError:\n            r.append('t')\nr",
+    "r = 0\ntry:\n    if echo(1):\n        x = {}['k']\nexcept KeyError:\n    r = 1\nr",
+    "r = []\nfor i in [0, 1]:\n    try:\n        if echo(i):\n            raise ValueError('v')\n        r.append([][5])\n    except (ValueError, IndexError) as e:\n        r.append(str(e))\nr",
+    "def f(x):\n    if x:\n        return 1 // 0\n    return 2\ntry:\n    r = f(echo(1))\nexcept ZeroDivisionError:\n    r = 3\nr",
+    // What decides inside of a statement that fails is read before its `try`.
+    "c = echo(1)\nr = 0\ntry:\n    x = {}['k'] if c else 2\nexcept KeyError:\n    r = 1\nr",
+    "c = echo(1)\ntry:\n    r = c and [][5]\nexcept IndexError:\n    r = 'none'\nr",
+    "c = echo([1, 2])\ntry:\n    r = [1 // 0 for x in c if x > 1]\nexcept ZeroDivisionError:\n    r = 3\nr",
 ];
 
 /// Compares a plan. Returns false if it is refused before the run.
@@ -268,9 +275,33 @@ fn deviations_are_those_of_the_page() {
             Ok("E(\"'a'\")".into()),
         ),
         ("x: list[int] = ['a']", Err("TypeError".into())),
+        ("sum(next(q for q in [1] if q > 3) for x in [1])", Err("StopIteration".into())),
+        ("list(map(lambda x: next(q for q in [1] if q > x), [0, 3]))", Err("StopIteration".into())),
         ("items(1)[0].name", Ok("n0".into())),
     ] {
         assert_eq!(shown(text), ours, "{text}");
+    }
+}
+
+/// An error that ends the run is caught by nobody. A `finally` runs after it and can't leave by itself.
+#[test]
+fn no_finally_discards_an_error_that_ends_the_run() {
+    let unsupported = "import re\nre.findall('a*?', 'a')";
+    for body in [unsupported, "while True:\n    pass", "x = '{a[0]}'.format(a='xy')"] {
+        let (imports, body) = match body.split_once("re\n") {
+            Some((_, rest)) => ("import re\n", rest),
+            None => ("", body),
+        };
+        let body = body.replace('\n', "\n            ");
+        for leave in ["return 5", "echo(2)", "break", "continue", "raise KeyError('k')"] {
+            let text = format!(
+                "{imports}def f():\n    for i in [1]:\n        try:\n            {body}\n        finally:\n            \
+                 echo(1)\n            {leave}\n    return 6\ntry:\n    r = f()\nexcept Exception:\n    r = 7\nr"
+            );
+            let ran = run(compile(&text).unwrap_or_else(|e| panic!("{text}\n{e:?}")));
+            let class = ran.result.as_ref().err().map(String::as_str);
+            assert!(matches!(class, Some("limit" | "Unsupported")), "{text}\n{ran:?}");
+        }
     }
 }
 
