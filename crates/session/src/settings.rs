@@ -6,8 +6,8 @@ use crate::frameworks::LintSettings;
 use crate::load::{self, reason};
 use core_ir::Data;
 use runtime::{
-    Approvers, Environment, FileSettings, McpServer, ModelEntry, ModelSettings, Pins, PythonSettings,
-    RedisServer, StorePlace, Stores,
+    Approvers, Environment, FileSettings, McpServer, ModelEntry, ModelSettings, Pins, PostgresServer,
+    PythonSettings, RedisServer, StorePlace, Stores,
 };
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -53,12 +53,16 @@ impl File {
     }
 }
 
-/// One `[stores.NAME]`: where a store is kept, in one of three ways, and who shares it.
+/// One `[stores.NAME]`: where a store is kept, in one of these ways, and who shares it.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct StoreEntry {
     /// An SQLite file.
     sqlite: Option<PathBuf>,
+    /// The address of a Postgres server, without a password.
+    postgres: Option<String>,
+    /// The variable that holds the address of a Postgres server, with a password or without.
+    postgres_env: Option<String>,
     /// The address of a Redis server, without a password.
     redis: Option<String>,
     /// The variable that holds the address of a Redis server, with a password or without.
@@ -73,31 +77,47 @@ impl StoreEntry {
     /// # Errors
     /// The mistake in the entry.
     fn place(self, dir: &Path, environment: &Environment) -> Result<Option<StorePlace>, String> {
-        let StoreEntry { sqlite, redis, redis_env, shared } = self;
-        match (sqlite, redis, redis_env) {
-            (Some(file), None, None) => Ok(Some(StorePlace::File(dir.join(file)))),
-            (None, Some(address), None) => {
+        let StoreEntry { sqlite, postgres, postgres_env, redis, redis_env, shared } = self;
+        let password = environment.get(PGPASSWORD);
+        let at_postgres = |address: &str| PostgresServer::at(address, password).map(StorePlace::Postgres);
+        let at_redis = |address: &str| RedisServer::at(address).map(StorePlace::Redis);
+        // It is needed where the store is used.
+        let named = |variable: String, at: &dyn Fn(&str) -> Result<StorePlace, String>| {
+            let Some(address) = environment.get(&variable) else { return Ok(StorePlace::NotSet(variable)) };
+            at(address).map_err(|why| format!("the variable `{variable}`: {why}"))
+        };
+        let place = match (sqlite, postgres, postgres_env, redis, redis_env) {
+            (Some(file), None, None, None, None) => StorePlace::File(dir.join(file)),
+            (None, Some(address), None, None, None) => match PostgresServer::shows_password(&address) {
+                false => at_postgres(&address)?,
+                true => return Err(no_password("postgres_env")),
+            },
+            (None, None, Some(variable), None, None) => named(variable, &at_postgres)?,
+            (None, None, None, Some(address), None) => {
                 let server = RedisServer::at(&address)?;
                 if server.has_password() {
-                    return Err("a password has no place in this file: name the variable that holds the address with \
-                                `redis_env`"
-                        .to_string());
+                    return Err(no_password("redis_env"));
                 }
-                Ok(Some(StorePlace::Redis(server)))
+                StorePlace::Redis(server)
             }
-            (None, None, Some(variable)) => {
-                // It is needed where the store is used.
-                let Some(address) = environment.get(&variable) else {
-                    return Ok(Some(StorePlace::NotSet(variable)));
-                };
-                RedisServer::at(address)
-                    .map(|server| Some(StorePlace::Redis(server)))
-                    .map_err(|why| format!("the variable `{variable}`: {why}"))
+            (None, None, None, None, Some(variable)) => named(variable, &at_redis)?,
+            (None, None, None, None, None) if shared => return Ok(None),
+            _ => {
+                let ways = "set one of `sqlite`, `postgres`, `postgres_env`, `redis` and `redis_env`";
+                return Err(ways.to_string());
             }
-            (None, None, None) if shared => Ok(None),
-            _ => Err("set one of `sqlite`, `redis` and `redis_env`".to_string()),
-        }
+        };
+        Ok(Some(place))
     }
+}
+
+/// The variable of the password for Postgres servers, as other clients have it.
+const PGPASSWORD: &str = "PGPASSWORD";
+
+fn no_password(variable: &str) -> String {
+    format!(
+        "a password has no place in this file: name the variable that holds the address with `{variable}`"
+    )
 }
 
 /// `[plan]`: plan mode as a pipeline of servers.

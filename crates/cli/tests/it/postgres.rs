@@ -186,3 +186,114 @@ fn a_journal_that_can_not_be_used_is_one_error_with_status_2() {
         }
     }
 }
+
+#[test]
+fn a_store_on_postgres_remembers_from_run_to_run() {
+    let Some(server) = PostgresServer::shared() else { return };
+    let (dir, address) = (folder(), server.fresh());
+    let at = dir.path();
+    let count = "mem (let n = recall n in let _ = remember n ((if is_null n then 0 else n) + 1) in recall n)\n  \
+                 {n: Num} backend \"postgres\"";
+    std::fs::write(at.join("count.lam"), count).unwrap();
+    let settings =
+        |entry: &str| std::fs::write(at.join("entail.toml"), format!("[stores.memory]\n{entry}")).unwrap();
+    let counted = || entail(at, &["eval", "count.lam"]);
+    let none = counted();
+    assert!(none.0 == 1 && none.2.contains("its backend `postgres` is not configured"), "{none:?}");
+    settings(&format!("postgres = \"{address}\""));
+    for expected in ["1\n", "2\n"] {
+        let counted = counted();
+        assert_eq!((counted.0, &*counted.1), (0, expected), "{counted:?}");
+    }
+    settings("postgres_env = \"AT\"");
+    let counted_with = |at_env: &str| program::ran(command(at, &["eval", "count.lam"]).env("AT", at_env));
+    assert_eq!(counted_with(&address).1, "3\n");
+    for (entry, variable, why) in [
+        ("postgres = \"postgres://a:planted@h/d\"", "", "a password has no place in this file"),
+        ("postgres_env = \"AT\"", "planted", "the variable `AT`: what is given is no address"),
+        ("postgres_env = \"AT\"", "postgres://a:planted@127.0.0.1:9/d", "cannot reach the Postgres server"),
+    ] {
+        settings(entry);
+        let refused = counted_with(variable);
+        assert!(refused.0 != 0 && refused.2.contains(why), "{entry}: {refused:?}");
+        assert!(!refused.2.contains("planted"), "{entry}: {refused:?}");
+    }
+}
+
+#[cfg(feature = "serve")]
+mod servers {
+    use super::{PostgresServer, entail};
+    use crate::serving::{JSON, Server, folder, until};
+    use serde_json::json;
+
+    const RUNS: &str = "/v1/pipelines/main/runs";
+
+    /// Begins a payment that wants approval; gives the path of the run.
+    fn ask(server: &Server, key: &str) -> String {
+        let headers = [JSON, ("prefer", "respond-async"), ("idempotency-key", key)];
+        let (status, head, text) = server.raw("POST", RUNS, &headers, r#"{"to": "bob"}"#);
+        assert_eq!(status, 202, "{text}");
+        let location =
+            head.lines().find_map(|l| l.to_lowercase().strip_prefix("location: ").map(str::to_string));
+        location.unwrap()
+    }
+
+    #[test]
+    fn another_host_takes_the_runs_of_a_killed_server_over() {
+        let Some(postgres) = PostgresServer::shared() else { return };
+        let dir = folder();
+        // Two servers with one journal; each has an address of its own.
+        let journal = postgres.fresh();
+        let start = |lease: u32| {
+            let journal = format!("{journal}&lease={lease}");
+            Server::start(dir.path(), &["pay.lam", "--journal", &journal], None)
+        };
+        let (first, second) = (start(2), start(3));
+        let run = ask(&first, "one");
+        let waits = first.until(&run, |r| r["status"] == "waiting");
+        let question = format!("/v1/approvals/{}", waits["waiting"][0]["request"].as_str().unwrap());
+        // The other one sees the run and its question, and leaves both to the first.
+        assert_eq!(second.get(&run).1["status"], "waiting");
+        let (status, said) = second.decide(&question, &json!({"decision": "approve"}));
+        assert!(status == 409 && said.to_string().contains("a server of another host executes"), "{said}");
+        let (status, _, said) = second.raw("POST", &format!("{run}/resume"), &[], "");
+        assert!(status == 409 && said.contains("another process executes"), "{said}");
+        assert_eq!(second.get("/health").1["waiting"], 0);
+        drop(first);
+        second.until("/health", |h| h["waiting"] == 1);
+        let (status, said) = second.decide(&question, &json!({"decision": "approve"}));
+        assert_eq!(status, 200, "{said}");
+        assert_eq!(second.until(&run, |r| r["status"] == "done")["outcome"]["result"], "paid");
+        assert_eq!(std::fs::read_to_string(dir.path().join("ledger")).unwrap().lines().count(), 1);
+        let (_, log) = second.end();
+        assert!(!log.contains("cannot resume"), "{log}");
+    }
+
+    #[test]
+    fn a_key_begins_one_run_on_all_hosts() {
+        let Some(postgres) = PostgresServer::shared() else { return };
+        let (dir, journal) = (folder(), postgres.fresh());
+        let servers = [60, 61].map(|lease| {
+            Server::start(dir.path(), &["pay.lam", "--journal", &format!("{journal}&lease={lease}")], None)
+        });
+        for key in ["a", "b", "c"] {
+            let begun: Vec<String> = std::thread::scope(|all| {
+                let asked: Vec<_> = (0..8)
+                    .map(|n| {
+                        all.spawn({
+                            let server = &servers[n % 2];
+                            move || ask(server, key)
+                        })
+                    })
+                    .collect();
+                asked.into_iter().map(|asked| asked.join().unwrap()).collect()
+            });
+            assert!(begun.iter().all(|run| *run == begun[0]), "{begun:?}");
+        }
+        let listed = entail(dir.path(), &["runs", "list", "--journal", &journal, "--format", "json"]).1;
+        assert_eq!(listed.lines().count(), 3, "{listed}");
+        let waiting =
+            || servers.iter().map(|server| server.get("/health").1["waiting"].as_u64().unwrap()).sum::<u64>();
+        until(|| waiting() == 3);
+    }
+}

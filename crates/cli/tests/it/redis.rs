@@ -92,7 +92,7 @@ fn configurations_and_agents_name_redis() {
 fn unknown_entry_fails_before_run() {
     let dir = tempfile::tempdir().unwrap();
     for (entry, expected) in [
-        ("", "set one of `sqlite`, `redis` and `redis_env`"),
+        ("", "set one of `sqlite`, `postgres`, `postgres_env`, `redis` and `redis_env`"),
         ("redis = \"x\"\nsqlite = \"y\"", "set one of"),
         ("redis = \"localhost\"", "is written `redis://localhost:6379`"),
         ("redis = \"redis://u:hush@localhost\"", "name the variable that holds the address with `redis_env`"),

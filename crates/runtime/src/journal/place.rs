@@ -33,10 +33,7 @@ impl JournalPlace {
     pub fn named(place: &Path, password: Option<&str>) -> Result<JournalPlace, JournalError> {
         let address = place.to_str().filter(|text| is_address(text));
         let Some(address) = address else { return Ok(JournalPlace::Directory(place.to_path_buf())) };
-        // What follows the user in the part before the host.
-        let authority = address.split_once("://").map_or("", |(_, rest)| rest);
-        let authority = authority.split(['/', '?']).next().unwrap_or_default();
-        if authority.rsplit_once('@').is_some_and(|(user, _)| user.contains(':')) {
+        if PostgresServer::shows_password(address) {
             let what = "the address of the journal has a password, which other processes can read";
             return Err(JournalError::new(what).with_help("leave it out, and set `PGPASSWORD` instead"));
         }

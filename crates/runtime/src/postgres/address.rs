@@ -117,9 +117,11 @@ impl PostgresServer {
         Ok(PostgresServer(Arc::new(Inner { config, authorities, lease, shown, key })))
     }
 
-    /// Returns true if the address or the environment gave a password.
-    pub fn has_password(&self) -> bool {
-        self.0.config.get_password().is_some()
+    /// Returns true if an address contains a password.
+    pub fn shows_password(address: &str) -> bool {
+        let authority = address.split_once("://").map_or("", |(_, rest)| rest);
+        let authority = authority.split(['/', '?']).next().unwrap_or_default();
+        authority.rsplit_once('@').is_some_and(|(user, _)| user.contains(':'))
     }
 
     pub(crate) fn key(&self) -> &str {

@@ -1,4 +1,4 @@
-//! Stores: in this process, in SQLite files or on a Redis server. They behave alike.
+//! Stores: in this process, in SQLite files, on a Postgres or a Redis server. They behave alike.
 //!
 //! Entry points: [`Stores::recall`], [`Stores::remember`], [`Stores::scoped`].
 //!
@@ -7,13 +7,15 @@
 //! Invariant: what an operation finds under a label depends on the time of its run and on what was written
 //! under that label, and on nothing else.
 
+#[cfg_attr(not(feature = "postgres"), path = "postgres_absent.rs")]
+mod postgres;
 #[cfg_attr(not(feature = "redis"), path = "redis_absent.rs")]
 mod redis;
 mod sqlite;
 
 pub use redis::RedisServer;
 
-use crate::{ConfigError, ConfigErrorKind};
+use crate::{ConfigError, ConfigErrorKind, PostgresServer};
 use core_ir::{Data, KeyDecl, Name, StoreConflict, StoreDecl, StoreTable};
 use machine::store::StoreState;
 use std::collections::{BTreeSet, HashMap};
@@ -25,6 +27,9 @@ use tokio::time::Instant;
 /// Backend names of stores that live in the process.
 const HERE: [&str; 4] = ["memory", "in_memory", "local", "dict"];
 
+/// Backend name of stores on a Postgres server.
+const POSTGRES: &str = "postgres";
+
 /// Backend name of stores on a Redis server.
 const REDIS: &str = "redis";
 
@@ -33,9 +38,11 @@ const REDIS: &str = "redis";
 pub enum StorePlace {
     /// An SQLite file.
     File(PathBuf),
+    /// A Postgres server.
+    Postgres(PostgresServer),
     /// A Redis server.
     Redis(RedisServer),
-    /// A Redis server whose address is in this variable, which is not set.
+    /// A server whose address is in this variable, which is not set.
     NotSet(String),
 }
 
@@ -62,8 +69,8 @@ impl StoreScope {
 fn not_set(store: &str, variable: &str) -> ConfigError {
     ConfigError::new(format!("no handler for store `{store}`: `{variable}` is not set"))
         .with_help(format!(
-            "set `{variable}` to the address of the Redis server, such as `redis://localhost:6379`, in the \
-             environment or in `.env`"
+            "set `{variable}` to the address of the server, such as `redis://localhost:6379` or \
+             `postgres://USER@HOST/DATABASE`, in the environment or in `.env`"
         ))
         .of_kind(ConfigErrorKind::NotSet(variable.to_string()))
 }
@@ -187,6 +194,7 @@ impl StillStores {
 #[derive(Debug)]
 enum OpenStore {
     File(sqlite::File),
+    Postgres(postgres::Client),
     Redis(Box<redis::Client>),
 }
 
@@ -369,6 +377,12 @@ impl Stores {
                 ))
                 .of_kind(ConfigErrorKind::NotSet("REDIS_URL".into()))),
             },
+            Some(POSTGRES) => Err(ConfigError::new(format!(
+                "no handler for store `{name}`: its backend `postgres` is not configured"
+            ))
+            .with_help(format!(
+                "add `[stores.{name}]` with `postgres = \"postgres://USER@HOST/DATABASE\"` to `entail.toml`"
+            ))),
             Some(backend) => Err(ConfigError::new(format!(
                 "no handler for store `{name}`: the backend `{backend}` is not configured"
             ))
@@ -411,6 +425,7 @@ impl Stores {
                 None => {
                     let open = match place {
                         StorePlace::File(path) => OpenStore::File(sqlite::File::open(&path)?),
+                        StorePlace::Postgres(server) => OpenStore::Postgres(postgres::Client::of(&server)),
                         StorePlace::Redis(server) => OpenStore::Redis(Box::new(redis::Client::of(server))),
                         StorePlace::NotSet(variable) => return Err(not_set(&decl.name, &variable).one_line()),
                     };
@@ -422,6 +437,7 @@ impl Stores {
         let mut open = open.lock().unwrap_or_else(PoisonError::into_inner);
         match &mut *open {
             OpenStore::File(file) => file.carry_out(operation),
+            OpenStore::Postgres(client) => client.carry_out(operation),
             OpenStore::Redis(client) => client.carry_out(operation),
         }
     }

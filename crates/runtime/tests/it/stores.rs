@@ -2,6 +2,8 @@
 //! agents at once. What can go wrong with those that are kept elsewhere is an error in words.
 #![cfg(unix)]
 
+#[cfg(feature = "postgres")]
+mod postgres;
 #[cfg(feature = "redis")]
 mod redis;
 
@@ -59,6 +61,16 @@ fn backends() -> Vec<Backend> {
         agent: Box::new(move || Stores::new().with_places([("s".into(), StorePlace::File(file.clone()))])),
         outlives: true,
     });
+    #[cfg(feature = "postgres")]
+    if let Some(server) = crate::support::postgres::PostgresServer::shared() {
+        let address = server.fresh();
+        all.push(Backend {
+            name: "postgres",
+            _place: Some(Box::new(server)),
+            agent: Box::new(move || postgres::stores_at(&address)),
+            outlives: true,
+        });
+    }
     #[cfg(feature = "redis")]
     if let Some(server) = crate::support::redis::RedisServer::start(&[]) {
         let address = server.address();
@@ -321,7 +333,9 @@ async fn persistent_store_outlives_process() {
 #[tokio::test]
 async fn a_backend_that_there_is_not_is_an_error() {
     let mut d = decl(&[("a", None)], None, None);
-    for (backend, expected) in [("redis", "`REDIS_URL`"), ("etcd", "`etcd` is not configured")] {
+    for (backend, expected) in
+        [("redis", "`REDIS_URL`"), ("postgres", "`[stores.s]`"), ("etcd", "`etcd` is not configured")]
+    {
         d.backend = Some(backend.into());
         let why = Stores::new().recall(&d, 0).unwrap_err();
         assert!(why.contains(expected), "{why}");

@@ -367,7 +367,12 @@ fn refused(server: &PostgresServer, e: &PgError) -> JournalError {
             let help = "add `?sslrootcert=FILE` with the certificate of its authority to the address";
             return JournalError::new(cannot).with_help(help);
         }
-        PgErrorKind::Lost | PgErrorKind::Invalid => return JournalError::new(cannot),
+        PgErrorKind::Lost => {
+            let what =
+                format!("the connection to the Postgres server of the journal `{server}` was lost: {cause}");
+            return JournalError::new(what).with_help("try again");
+        }
+        PgErrorKind::Invalid => return JournalError::new(cannot),
         PgErrorKind::Refused(code) => code,
     };
     let help = if [SqlState::INVALID_PASSWORD, SqlState::INVALID_AUTHORIZATION_SPECIFICATION].contains(code) {
