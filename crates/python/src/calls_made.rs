@@ -42,7 +42,8 @@ impl<'a> World<'a> {
     pub fn calls_of(&mut self, function: FunctionId) -> CallsMade {
         self.watched(|w| {
             let span = w.function(function).span;
-            w.call_body(function, None, Vec::new(), Some(span), span);
+            let args = w.any_arguments(function);
+            w.call_body(function, None, args, Some(span), span);
         })
     }
 
@@ -54,8 +55,21 @@ impl<'a> World<'a> {
         let span = self.function(function).span;
         Some(self.watched(|w| {
             let this = w.instance(class, Vec::new(), Some(span), span);
-            w.call_body(function, Some(this), Vec::new(), Some(span), span);
+            let args = w.any_arguments(function);
+            w.call_body(function, Some(this), args, Some(span), span);
         }))
+    }
+
+    /// An unknown value for each parameter with a default: whoever calls may give something else, so nothing
+    /// that depends on the default is decided. A parameter without one is unknown anyway.
+    fn any_arguments(&self, function: FunctionId) -> Vec<Arg> {
+        let any = |p: &Param| Arg {
+            name: Some(p.name.clone()),
+            value: Value::unknown(format!("parameter `{}`", p.name), p.span),
+            span: p.span,
+        };
+        let named = |p: &&Param| matches!(p.kind, ParamKind::Plain | ParamKind::Keyword);
+        self.function(function).params.iter().filter(named).filter(|p| p.default.is_some()).map(any).collect()
     }
 
     fn watched(&mut self, run: impl FnOnce(&mut Self)) -> CallsMade {

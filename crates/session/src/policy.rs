@@ -54,6 +54,7 @@ pub fn options(policy: Option<&Policy>, routes: ModelRoutes, applied: bool) -> f
     match policy {
         None => flow::Options { routes, applied, ..flow::Options::default() },
         Some(p) => flow::Options {
+            passes_unknown: false,
             lattice: p.lattice,
             principals: p.principals.clone(),
             known: p.tool_names().filter(|t| p.knows(t)).map(Name::from).collect(),

@@ -22,6 +22,7 @@ use std::sync::{Arc, OnceLock};
 struct Written {
     pure: Vec<String>,
     public_hosts: Vec<String>,
+    search_hosts: Vec<String>,
     http: Vec<String>,
     get: Vec<String>,
     sql: Vec<String>,
@@ -41,20 +42,33 @@ struct WrittenCall {
 #[serde(deny_unknown_fields)]
 struct WrittenSdk {
     roots: Vec<String>,
+    /// The text that the root is given first, where that decides what it is a client of.
+    service: Option<String>,
     reads: Vec<String>,
     writes: Vec<String>,
+    /// Effects of writing by which others see what is written; without them those of `writes`.
+    sends: Option<Vec<String>>,
+}
+
+/// Effects of the methods of a client.
+struct Sdk {
+    service: Option<String>,
+    reads: Vec<Effect>,
+    writes: Vec<Effect>,
+    sends: Vec<Effect>,
 }
 
 /// The table of calls.
 struct Table {
     pure: HashSet<String>,
     public_hosts: Vec<String>,
+    search_hosts: Vec<String>,
     http: HashSet<String>,
     get: HashSet<String>,
     sql: HashSet<String>,
     methods: HashMap<String, Vec<Effect>>,
     calls: HashMap<String, Vec<Effect>>,
-    sdks: HashMap<String, (Vec<Effect>, Vec<Effect>)>,
+    sdks: HashMap<String, Vec<Sdk>>,
 }
 
 fn table() -> &'static Table {
@@ -70,25 +84,31 @@ fn table() -> &'static Table {
             };
             all.into_iter().flat_map(one).collect::<HashMap<_, _>>()
         };
-        let sdk = |s: WrittenSdk| {
-            let both = (registry::effects(&s.reads), registry::effects(&s.writes));
-            s.roots.into_iter().map(move |r| (r, both.clone())).collect::<Vec<_>>()
-        };
+        let mut sdks: HashMap<String, Vec<Sdk>> = HashMap::new();
+        for s in written.sdk {
+            for root in &s.roots {
+                let (reads, writes) = (registry::effects(&s.reads), registry::effects(&s.writes));
+                let sends = s.sends.as_ref().map_or_else(|| writes.clone(), |e| registry::effects(e));
+                let sdk = Sdk { service: s.service.clone(), reads, writes, sends };
+                sdks.entry(root.clone()).or_default().push(sdk);
+            }
+        }
         Table {
             pure: written.pure.into_iter().collect(),
             public_hosts: written.public_hosts,
+            search_hosts: written.search_hosts,
             http: written.http.into_iter().collect(),
             get: written.get.into_iter().collect(),
             sql: written.sql.into_iter().collect(),
             methods: calls(written.method),
             calls: calls(written.call),
-            sdks: written.sdk.into_iter().flat_map(sdk).collect(),
+            sdks,
         }
     })
 }
 
 /// Methods of texts, lists, dictionaries and responses: where the object is not known, they still do nothing
-/// that counts here.
+/// that counts here. Those that clients of services have as well, such as `search`, are not among them.
 const HARMLESS: &[&str] = &[
     "add",
     "append",
@@ -112,7 +132,6 @@ const HARMLESS: &[&str] = &[
     "groups",
     "head",
     "index",
-    "insert",
     "isalnum",
     "isalpha",
     "isdigit",
@@ -134,8 +153,6 @@ const HARMLESS: &[&str] = &[
     "reverse",
     "round",
     "rstrip",
-    "search",
-    "select",
     "setdefault",
     "sort",
     "split",
@@ -156,6 +173,9 @@ const HARMLESS: &[&str] = &[
     "values",
     "zfill",
 ];
+
+/// Calls of a chain, such as `client.users().messages()`, that are followed to its beginning.
+const MAX_CHAIN: usize = 16;
 
 /// Names under which a class of tools has its body.
 const METHODS: &[&str] =
@@ -182,11 +202,7 @@ pub(crate) fn of_class(world: &mut World<'_>, class: ClassId) -> Option<ToolFact
         let facts = of_calls(world, &made, &params);
         match &mut out {
             None => out = Some(facts),
-            Some(all) => {
-                all.knowledge = all.knowledge.min(facts.knowledge);
-                all.unknown_calls.extend(facts.unknown_calls);
-                facts.facts.into_iter().for_each(|f| all.add(f));
-            }
+            Some(all) => all.join(facts),
         }
     }
     out
@@ -225,7 +241,7 @@ fn of_calls(world: &World<'_>, made: &CallsMade, params: &[Span]) -> ToolFacts {
         }
     }
     if !out.unknown_calls.is_empty() || made.cut {
-        out.knowledge = if out.facts.is_empty() { Knowledge::Unknown } else { Knowledge::Partly };
+        out.knowledge = out.in_part();
     }
     out
 }
@@ -293,12 +309,15 @@ fn classify(world: &World<'_>, object: &Object, params: &[Span]) -> Option<(Vec<
         {
             return sure(asked_in_sql(world, object));
         }
-        if let Some((reads, writes)) = table.sdks.get(&root)
+        if let Some(sdk) = table.sdks.get(&root).and_then(|all| of_service(world, object, &root, all))
             && end < parts.len()
         {
             return Some(match registry::is_read(method) {
-                Some(true) => (reads.clone(), Confidence::Sure),
-                Some(false) => (writes.clone(), Confidence::Sure),
+                Some(true) => (sdk.reads.clone(), Confidence::Sure),
+                // `service.messages().send(…).execute()` does what was prepared.
+                Some(false) if method == "execute" && end + 1 < parts.len() => (Vec::new(), Confidence::Sure),
+                Some(false) if registry::sends(method) => (sdk.sends.clone(), Confidence::Sure),
+                Some(false) => (sdk.writes.clone(), Confidence::Sure),
                 // A step on the way to a method: `client.chat`.
                 None => (Vec::new(), Confidence::Likely),
             });
@@ -315,6 +334,15 @@ fn classify(world: &World<'_>, object: &Object, params: &[Span]) -> Option<(Vec<
     // What is done with the result of a known call: `requests.get(…).json()`.
     let base = object.base.map(|b| world.object(b))?;
     classify(world, base, params).map(|_| (Vec::new(), Confidence::Sure))
+}
+
+/// The client among those with this root that a call is made on, as the text says that the root is given.
+fn of_service<'t>(world: &World<'_>, object: &Object, root: &str, all: &'t [Sdk]) -> Option<&'t Sdk> {
+    let bases = std::iter::successors(Some(object), |o| o.base.map(|b| world.object(b)));
+    let made = bases.take(MAX_CHAIN).find(|o| *o.callee == *root);
+    let service = made.and_then(|o| world.str(&o.args.first()?.value));
+    let named = all.iter().find(|s| s.service.is_some() && s.service.as_deref() == service);
+    named.or_else(|| all.iter().find(|s| s.service.is_none()))
 }
 
 /// The party that chooses the address of a request.
@@ -357,7 +385,9 @@ fn of_value(value: &Value, params: &[Span]) -> Address {
 
 fn gets(world: &World<'_>, object: &Object, url: Option<&Value>, params: &[Span]) -> Vec<Effect> {
     match address(world, object, url, params) {
-        Address::Fixed(host) if is_public(&host) => vec![Effect::PublicRead],
+        Address::Fixed(host) if is_public(&host) || is_below(&host, &table().search_hosts) => {
+            vec![Effect::PublicRead]
+        }
         Address::Fixed(_) => vec![Effect::ServiceRead],
         Address::Caller => vec![Effect::PublicRead, Effect::AddressRequest],
         Address::Unknown => vec![Effect::PublicRead],
@@ -366,6 +396,7 @@ fn gets(world: &World<'_>, object: &Object, url: Option<&Value>, params: &[Span]
 
 fn sends(world: &World<'_>, object: &Object, url: Option<&Value>, params: &[Span]) -> Vec<Effect> {
     match address(world, object, url, params) {
+        Address::Fixed(host) if is_below(&host, &table().search_hosts) => vec![Effect::PublicRead],
         Address::Fixed(host) if is_public(&host) => vec![Effect::Publish],
         Address::Fixed(_) | Address::Unknown => vec![Effect::ServiceWrite],
         Address::Caller => vec![Effect::AddressRequest, Effect::ServiceWrite],
@@ -380,9 +411,14 @@ pub(crate) fn fixed_host(url: &str) -> Option<&str> {
 }
 
 pub(crate) fn is_public(host: &str) -> bool {
+    is_below(host, &table().public_hosts)
+}
+
+/// Returns true if a host is one of these, or a part of one.
+fn is_below(host: &str, hosts: &[String]) -> bool {
     let host = host.rsplit('@').next().unwrap_or(host).split(':').next().unwrap_or(host);
     let below = |h: &String| host.strip_suffix(h.as_str()).is_some_and(|r| r.is_empty() || r.ends_with('.'));
-    table().public_hosts.iter().any(below)
+    hosts.iter().any(below)
 }
 
 /// Effects of opening a file: the mode decides.
@@ -503,6 +539,92 @@ mod tests {
             "import httpx\ndef tool(x):\n    with httpx.Client(base_url='https://bank.example.org') as c:\n        c.post('/pay', json={'x': x})",
             known,
             &[ServiceWrite],
+        );
+    }
+
+    #[test]
+    fn a_default_decides_nothing() {
+        use Effect::*;
+        for test in ["if command is None:", "if not command:", "if command == 'x':"] {
+            for default in ["None", "''", "'x'"] {
+                let text = format!(
+                    "import os\ndef tool(command: str = {default}):\n    {test}\n        return '?'\n    return os.system(command)"
+                );
+                check(&text, Knowledge::Known, &[Process]);
+            }
+        }
+        check(
+            "import os\ndef helper(go=False):\n    if go:\n        os.system('x')\ndef tool(x=1):\n    helper()",
+            Knowledge::Known,
+            &[],
+        );
+    }
+
+    #[test]
+    fn search_services_read_whatever_the_verb_is() {
+        use Effect::*;
+        for call in [
+            "requests.post('https://google.serper.dev/search', json={'q': q})",
+            "requests.request('POST', 'https://google.serper.dev/search', json={'q': q})",
+        ] {
+            check(
+                &format!("import requests\ndef tool(q):\n    return {call}.json()"),
+                Knowledge::Known,
+                &[PublicRead],
+            );
+        }
+        check(
+            "import requests\ndef tool(q):\n    requests.post('https://api.twitter.com/2/tweets', json={'text': q})",
+            Knowledge::Known,
+            &[Publish],
+        );
+    }
+
+    #[test]
+    fn clients_of_google_are_told_apart_by_their_service() {
+        use Effect::*;
+        let with = |service: &str, call: &str| {
+            format!(
+                "from googleapiclient.discovery import build\ndef client():\n    return build('{service}', 'v1')\ndef tool(x):\n    return client().{call}.execute()"
+            )
+        };
+        for (service, call, expected) in [
+            ("gmail", "users().messages().list(userId='me')", &[MailRead][..]),
+            ("gmail", "users().messages().send(userId='me', body=x)", &[MailSend]),
+            ("gmail", "users().messages().modify(userId='me', id=x)", &[AccountWrite]),
+            ("calendar", "events().insert(calendarId='primary', body=x)", &[AccountWrite]),
+            ("calendar", "events().list(calendarId='primary')", &[AccountRead]),
+            ("drive", "permissions().create(fileId=x, body={})", &[Publish]),
+            ("youtube", "search().list(q=x)", &[PublicRead]),
+        ] {
+            check(&with(service, call), Knowledge::Known, expected);
+        }
+    }
+
+    #[test]
+    fn mailboxes_are_read_and_changed() {
+        use Effect::*;
+        let with = |call: &str| {
+            format!(
+                "from imap_tools import MailBox\ndef tool(x):\n    with MailBox('h').login('u', 'p') as box:\n        return {call}"
+            )
+        };
+        check(&with("[m.text for m in box.fetch()]"), Knowledge::Known, &[MailRead]);
+        check(&with("box.delete([x])"), Knowledge::Known, &[AccountWrite]);
+        check(
+            "import imaplib\ndef tool(n):\n    box = imaplib.IMAP4_SSL('h')\n    box.store(n, '+FLAGS', 'x')\n    box.expunge()",
+            Knowledge::Known,
+            &[AccountWrite],
+        );
+    }
+
+    /// A cache plays no role in an attack, and says nothing about the rest.
+    #[test]
+    fn an_effect_that_does_not_count_makes_nothing_known() {
+        check(
+            "from elsewhere import go\ndef tool(x):\n    open('cache', 'w').write('1')\n    return go(x)",
+            Knowledge::Unknown,
+            &[Effect::MemoryWrite],
         );
     }
 

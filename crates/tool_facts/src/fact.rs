@@ -171,6 +171,30 @@ impl ToolFacts {
         }
     }
 
+    /// Adds what another body of the tool does.
+    pub(crate) fn join(&mut self, other: ToolFacts) {
+        other.facts.into_iter().for_each(|f| self.add(f));
+        self.unknown_calls.extend(other.unknown_calls);
+        if self.knowledge != other.knowledge {
+            self.knowledge = self.in_part();
+        }
+    }
+
+    /// Takes what is sent to services for questions.
+    pub(crate) fn asks_only(&mut self) {
+        let sent = |f: &Fact| f.effect == Effect::ServiceWrite && matches!(f.evidence, Evidence::Call { .. });
+        let Some(at) = self.facts.iter().position(sent) else { return };
+        let fact = self.facts.remove(at);
+        self.add(Fact { effect: Effect::ServiceRead, ..fact });
+    }
+
+    /// Extent of what is known where not all is: an effect that plays no role in an attack, such as a cache,
+    /// makes nothing known of the rest.
+    pub(crate) fn in_part(&self) -> Knowledge {
+        let counts = self.facts.iter().any(|f| !f.effect.roles().is_empty());
+        if counts { Knowledge::Partly } else { Knowledge::Unknown }
+    }
+
     /// Returns the best evidence for a role, if the tool has it.
     ///
     /// # Examples

@@ -9,7 +9,7 @@ use core_ir::{Data, ToolDecl};
 use diagnostics::Span;
 use frontend_kit::doc::Node;
 use frontend_kit::{File, Project, modules};
-use python::{Limits, ObjectId, PyKind, Value, World};
+use python::{FunctionId, Limits, ObjectId, PyKind, Value, World};
 
 /// A server of tools that a list defines.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,6 +33,9 @@ pub struct Reader<'p> {
 
 /// Values of a call that are searched for words of a command, and their nesting.
 const MAX_WORDS: (usize, u32) = (200, 6);
+
+/// Values of one function that are evaluated.
+const MAX_VALUES: usize = 4;
 
 /// Classes of tools that represent a server.
 const SERVERS: &[&str] = &[
@@ -76,6 +79,10 @@ impl<'p> Reader<'p> {
     /// Adds what the words of the name and the description say, where not all is known.
     fn completed(&self, tool: &ToolDecl, found: Option<ToolFacts>) -> ToolFacts {
         let mut facts = found.unwrap_or_else(ToolFacts::unknown);
+        // What a service does that is sent something only its name can tell.
+        if registry::is_read(&tool.name) == Some(true) {
+            facts.asks_only();
+        }
         if facts.knowledge == Knowledge::Known {
             return facts;
         }
@@ -120,9 +127,11 @@ impl<'p> Reader<'p> {
                 return body::of_class(world, class);
             }
         }
-        let function = world.functions().find(|(_, f)| f.name_span == tool.span).map(|(id, _)| id);
-        if let Some(function) = function {
-            return Some(body::of_function(world, function));
+        // A function that is written in another is a value for each call of that one.
+        let values: Vec<FunctionId> =
+            world.functions().filter(|(_, f)| f.name_span == tool.span).map(|(id, _)| id).collect();
+        if let Some(facts) = of_functions(world, values) {
+            return Some(facts);
         }
         let class = world.objects().find(|(_, o)| o.span == tool.span && o.class.is_some());
         if let Some(class) = class.and_then(|(_, o)| o.class) {
@@ -139,6 +148,14 @@ impl<'p> Reader<'p> {
         }
         if let Some(known) = registry::tool(&object.callee) {
             return Some(documented(object.short(), known, tool.span));
+        }
+        // `FunctionTool(func=read)`.
+        let given = object.args.iter().find_map(|a| match a.value.kind {
+            PyKind::Function(function) => Some(function),
+            _ => None,
+        });
+        if let Some(function) = given {
+            return Some(body::of_function(world, function));
         }
         // A server that the provider of the model asks: `HostedMCPTool(tool_config={"server_url": …})`.
         if !SERVERS.contains(&object.short()) {
@@ -241,6 +258,17 @@ impl ToolFacts {
     pub fn has(&self, effect: Effect) -> bool {
         self.facts.iter().any(|f| f.effect == effect)
     }
+}
+
+/// Effects of the values of one function, the last ones of many.
+fn of_functions(world: &mut World<'_>, mut values: Vec<FunctionId>) -> Option<ToolFacts> {
+    values.reverse();
+    let mut each = values.into_iter().take(MAX_VALUES);
+    let mut facts = body::of_function(world, each.next()?);
+    for function in each {
+        facts.join(body::of_function(world, function));
+    }
+    Some(facts)
 }
 
 fn documented(name: &str, known: &'static Documented, span: Span) -> ToolFacts {

@@ -53,6 +53,9 @@ pub struct Options {
     pub applied: bool,
     /// Bound and form of the answer.
     pub answer: AnswerSink,
+    /// True if a part that could not be compiled gives some value that is public and trusted. Without it the
+    /// run ends there, as runs do, and what follows is not reached.
+    pub passes_unknown: bool,
 }
 
 /// Place where a flow can be refused.

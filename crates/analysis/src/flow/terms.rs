@@ -624,7 +624,11 @@ impl Analysis {
             }
             Term::Unknown(_) => {
                 self.raise(state, pc);
-                None
+                self.passes_unknown.then(|| AbstractValue {
+                    label: pc,
+                    inner: Taint::NONE,
+                    shape: Shape::unknown(),
+                })
             }
         }
     }

@@ -82,9 +82,26 @@ fn text(ui: &Ui, audit: &Audit, found: &[Diagnostic]) {
             ui.result(&described(audit, tool));
         }
     }
-    if audit.programs.is_empty() {
-        return ui.result("no program of a known framework and no list of MCP servers: nothing was audited");
+    if ui.args.verbose {
+        for (program, (what, span)) in
+            audit.programs.iter().flat_map(|p| p.unread.iter().map(move |u| (p, u)))
+        {
+            ui.result(&format!("{}: not read of `{}`: {what}", audit.sources.place(*span), program.name));
+        }
     }
+    let mut line = match audit.programs.is_empty() {
+        true => "no program of a known framework and no list of MCP servers: nothing was audited".to_string(),
+        false => summary(audit, paths.len()),
+    };
+    for (name, files) in &audit.not_read {
+        let use_it = if *files == 1 { "uses" } else { "use" };
+        line.push_str(&format!("; {} {use_it} {name}, which is not read", plural(*files, "file")));
+    }
+    ui.result(&line);
+}
+
+/// Counts of what was found and of what is not known.
+fn summary(audit: &Audit, findings: usize) -> String {
     let tools = audit.tools();
     let known = tools.len() - audit.unknown().len();
     let approved: usize = audit.programs.iter().map(|p| p.approved.len()).sum();
@@ -95,6 +112,9 @@ fn text(ui: &Ui, audit: &Audit, found: &[Diagnostic]) {
         plural(audit.programs.len(), "program"),
         plural(tools.len(), "tool"),
     );
+    if findings > 0 && findings + asked != audit.path_count() {
+        line.push_str(&format!(" ({})", plural(findings, "finding")));
+    }
     if asked > 0 {
         line.push_str(&format!("; {} more where the user is asked before each call", asked));
     }
@@ -104,15 +124,19 @@ fn text(ui: &Ui, audit: &Audit, found: &[Diagnostic]) {
     if known < tools.len() {
         line.push_str(&format!("; nothing is known of {}", plural(tools.len() - known, "tool")));
     }
+    let partly = audit.partly_known().len();
+    if partly > 0 {
+        line.push_str(&format!("; of {} not all is known", plural(partly, "tool")));
+    }
     let gave_up = audit.programs.iter().filter(|p| p.gave_up.is_some()).count();
     if gave_up > 0 {
         line.push_str(&format!("; {} too large for the analysis", plural(gave_up, "program")));
     }
     let unread = audit.programs.iter().filter(|p| !p.unread.is_empty()).count();
     if unread > 0 {
-        line.push_str(&format!("; parts of {} not read", plural(unread, "program")));
+        line.push_str(&format!("; parts of {} not read (--verbose)", plural(unread, "program")));
     }
-    ui.result(&line);
+    line
 }
 
 /// Describes what is known of a tool in a line.
@@ -171,5 +195,6 @@ fn object(audit: &Audit) -> Value {
             "unread": p.unread.iter().map(|(what, span)| json!({"place": audit.sources.place(*span), "what": what})).collect::<Vec<_>>(),
         })
     };
-    json!({"audit": {"programs": audit.programs.iter().map(program).collect::<Vec<_>>()}})
+    let programs: Vec<Value> = audit.programs.iter().map(program).collect();
+    json!({"audit": {"programs": programs, "notRead": audit.not_read}})
 }

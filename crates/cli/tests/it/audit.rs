@@ -45,6 +45,107 @@ fn a_server_that_is_not_documented_has_no_facts_of_its_neighbors() {
     assert_eq!(knowledge("acme"), Some(&"unknown".into()), "{last}");
 }
 
+const PAGE_AND_RUN: &str = "import subprocess\nimport requests\n\n\
+    def page(url: str) -> str:\n    \"\"\"Reads a page.\"\"\"\n    return requests.get(url).text\n\n\
+    def run(command: str = None) -> str:\n    \"\"\"Runs a command.\"\"\"\n    \
+    if command is None:\n        return \"?\"\n    return str(subprocess.run(command, shell=True))\n\n";
+
+/// The last line of an audit of these files.
+fn last_line(files: &[(&str, String)]) -> String {
+    let dir = tempfile::tempdir().unwrap();
+    for (name, text) in files {
+        let path = dir.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+    let (_, out, err) = entail(dir.path(), &["audit"]);
+    out.lines().last().unwrap_or_else(|| panic!("{err}")).to_string()
+}
+
+/// Terms after a part that could not be read used to count as never reached.
+#[test]
+fn instructions_that_are_not_known_hide_no_path() {
+    let found = "2 attack paths in 1 program with 2 tools";
+    for instructions in ["'You help.'", "open('p.md').read()", "Path('p.md').read_text()", "os.environ['P']"]
+    {
+        let head = format!("import os\nfrom pathlib import Path\n{PAGE_AND_RUN}");
+        let agents = format!(
+            "{head}from agents import Agent, Runner, function_tool\n\
+             agent = Agent(name='a', model='gpt-4.1', instructions={instructions}, \
+             tools=[function_tool(page), function_tool(run)])\nRunner.run_sync(agent, 'Do.')\n"
+        );
+        let langchain = format!(
+            "{head}from langchain.agents import create_agent\n\
+             agent = create_agent('openai:gpt-4o', tools=[page, run], system_prompt={instructions})\n"
+        );
+        let adk = format!(
+            "{head}from google.adk.agents import Agent\nfrom google.adk.tools import FunctionTool\n\
+             root_agent = Agent(name='a', model='gemini-2.0-flash', instruction={instructions}, \
+             tools=[FunctionTool(func=page), FunctionTool(func=run)])\n"
+        );
+        for text in [agents, langchain, adk] {
+            let line = last_line(&[("m.py", text.clone())]);
+            assert!(line.starts_with(found), "{text}\n{line}");
+        }
+    }
+}
+
+/// The module that has the tools imports no framework: a function of a package gives it the agent.
+#[test]
+fn an_agent_that_a_function_of_another_module_makes_has_its_tools() {
+    let factory = "from langchain.agents import create_agent\n\n\
+                   def make(model=None, tools=None, *, prompt=None):\n    \
+                   return create_agent(model, tools=tools, system_prompt=prompt)\n";
+    let main =
+        format!("{PAGE_AND_RUN}from kit import make\n\nagent = make('openai:gpt-4o', tools=[page, run])\n");
+    let line = last_line(&[
+        ("kit/__init__.py", "from kit.graph import make\n".into()),
+        ("kit/graph.py", factory.into()),
+        ("m.py", main),
+    ]);
+    assert!(line.starts_with("2 attack paths in 2 programs with "), "{line}");
+}
+
+/// A tool is written in a function that is called with a client, and once more with whatever that is.
+#[test]
+fn a_tool_that_keeps_a_client_is_what_the_client_does() {
+    let line = last_line(&[(
+        "m.py",
+        format!(
+            "{PAGE_AND_RUN}from tavily import TavilyClient\nfrom langchain.agents import create_agent\n\n\
+             def made(client):\n    def look_up(q: str):\n        return client.search(q)\n    return look_up\n\n\
+             def start():\n    client = TavilyClient(api_key='k')\n    \
+             return create_agent('openai:gpt-4o', tools=[made(client), run])\n\nstart()\n"
+        ),
+    )]);
+    assert!(line.starts_with("1 attack path in 1 program with 2 tools"), "{line}");
+}
+
+/// A request that sends something may ask or order; the name of the tool decides.
+#[test]
+fn a_tool_that_asks_a_service_by_its_name_does_not_act() {
+    for (name, found) in [("scrape_site", "0 attack paths"), ("order_part", "1 attack path")] {
+        let tool = format!(
+            "def {name}(x: str) -> str:\n    \
+             return requests.post('http://localhost:3000/content', json={{'x': x}}).text\n\n"
+        );
+        let look = "def look_up(q: str) -> str:\n    return requests.get('https://r.jina.ai/' + q).text\n\n";
+        let agent = format!(
+            "import requests\nfrom langchain.agents import create_agent\n\n{tool}{look}\
+             agent = create_agent('openai:gpt-4o', tools=[{name}, look_up])\n"
+        );
+        let line = last_line(&[("m.py", agent)]);
+        assert!(line.starts_with(found), "{line}");
+    }
+}
+
+#[test]
+fn frameworks_that_are_not_read_are_named() {
+    let line =
+        last_line(&[("m.py", "from pydantic_ai import Agent\nagent = Agent('openai:gpt-4o')\n".into())]);
+    assert!(line.ends_with("nothing was audited; 1 file uses pydantic-ai, which is not read"), "{line}");
+}
+
 /// Servers that do the same are one finding, and the paths are counted and listed one by one.
 #[test]
 fn a_list_of_many_servers_is_read_to_its_end() {

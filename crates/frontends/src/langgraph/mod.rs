@@ -507,16 +507,27 @@ impl GraphReader<'_, '_> {
                 parts.insert(id);
             }
         }
+        let graph_of = |v: &Value| match self.inner_graph(v) {
+            Some(Inner::Agent(id) | Inner::Graph(id) | Inner::Team(id)) => Some(id),
+            None => match v.kind {
+                PyKind::Object(id) => Some(id),
+                _ => None,
+            },
+        };
         let name_of = |id: ObjectId| -> Option<String> {
-            let is = |v: &Value| match self.inner_graph(v) {
-                Some(Inner::Agent(i) | Inner::Graph(i) | Inner::Team(i)) => i == id,
-                None => matches!(v.kind, PyKind::Object(i) if i == id),
-            };
-            named.iter().find(|(_, v)| is(v)).map(|(n, _)| n.clone())
+            named.iter().find(|(_, v)| graph_of(v) == Some(id)).map(|(n, _)| n.clone())
         };
         let mut out: Vec<Top> = Vec::new();
         let mut places: HashSet<Span> = HashSet::new();
         let here = |id: ObjectId| self.world.object(id).span.file == file.id;
+        // A function of another module may make what only this one keeps.
+        let module = self.world.sources().of_file(file.id);
+        let others = (0..self.world.sources().len()).filter(|m| Some(*m) != module);
+        let kept_by_others: HashSet<ObjectId> =
+            others.flat_map(|m| self.world.globals(m)).filter_map(|(_, v)| graph_of(v)).collect();
+        let made_for_it = |id: ObjectId| {
+            self.world.object(id).within.is_some() && name_of(id).is_some() && !kept_by_others.contains(&id)
+        };
         for (id, _) in self.world.objects().filter(|(_, o)| self.is_team(o)) {
             parts.extend(self.members(id).into_iter().map(|(m, _)| m));
         }
@@ -545,10 +556,11 @@ impl GraphReader<'_, '_> {
                 if !is {
                     continue;
                 }
-            } else if !here(id) || parts.contains(&id) {
+            } else if parts.contains(&id) || !(here(id) || made_for_it(id)) {
                 continue;
             }
-            if !places.insert(object.span) {
+            // Another call of such a function makes another agent.
+            if !places.insert(object.span) && here(id) {
                 continue;
             }
             let empty = is_graph && self.plans.get(&id).is_none_or(|p| p.nodes.is_empty());

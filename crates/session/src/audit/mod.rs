@@ -24,7 +24,9 @@ use diagnostics::{Diagnostic, FileId, Level, Sources, Span};
 use frontend_kit::doc::{Limits, decode};
 use frontend_kit::emit::LoopBound;
 use frontend_kit::kit::{Action, Agent, Units};
-use frontend_kit::{Facts, File, Frontend, Project, Recognized, UnitKind, Versions, modules, servers};
+use frontend_kit::{
+    Facts, File, Frontend, Modules, Project, Recognized, UnitKind, Versions, modules, servers,
+};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use tool_facts::registry::{self, Server};
@@ -36,6 +38,18 @@ const MAX_FILES: (usize, usize) = (10_000, 1 << 20);
 const MAX_SERVERS: usize = 200;
 /// Paths that are kept of one program; the others are counted.
 const MAX_PATHS: usize = 10_000;
+/// Modules in which a front end is searched for, from one that no front end reads on its own.
+const MAX_IMPORTED: usize = 200;
+/// Packages of frameworks that no front end reads, with the names of the frameworks.
+const NOT_READ: &[(&str, &str)] = &[
+    ("agno", "Agno"),
+    ("dspy", "DSPy"),
+    ("haystack", "Haystack"),
+    ("llama_index", "LlamaIndex"),
+    ("pydantic_ai", "pydantic-ai"),
+    ("smolagents", "smolagents"),
+    ("strands", "Strands Agents"),
+];
 /// Names that a finding lists of further sources or calls.
 const MAX_NAMES: usize = 8;
 
@@ -90,6 +104,8 @@ pub struct Audit {
     pub sources: Sources,
     /// The programs, in the order of the files.
     pub programs: Vec<AuditedProgram>,
+    /// Frameworks that no front end reads, with the number of files that use each.
+    pub not_read: BTreeMap<&'static str, usize>,
 }
 
 impl Audit {
@@ -98,7 +114,7 @@ impl Audit {
     /// # Errors
     /// A path can't be read, or is a file that is no program of a known kind; the message says why.
     pub fn of(paths: &[PathBuf]) -> Result<Audit, String> {
-        let mut audit = Audit { sources: Sources::new(), programs: Vec::new() };
+        let mut audit = Audit { sources: Sources::new(), programs: Vec::new(), not_read: BTreeMap::new() };
         let packages = Packages::new(Versions::default(), true);
         for path in paths {
             let listed = files_of(path, true)?;
@@ -152,10 +168,15 @@ impl Audit {
         let shared = modules(&loaded);
         let lists: Vec<ServerDef> = loaded.iter().flat_map(|f| defined(f, &Versions::default())).collect();
         for (index, (file, main)) in files.iter().enumerate() {
-            let Recognized::Frontend(frontend) = frameworks::recognize(file) else { continue };
             if !main {
                 continue;
             }
+            let Some(frontend) = frontend_of(file, &loaded, &shared) else {
+                if let Some(name) = not_read(file) {
+                    *self.not_read.entry(name).or_default() += 1;
+                }
+                continue;
+            };
             let versions = packages.of(Path::new(&file.path)).versions.clone();
             let mut own = vec![file.clone()];
             let others = loaded.iter().enumerate().filter(|(i, _)| *i != index).map(|(_, f)| f.clone());
@@ -266,6 +287,13 @@ impl Audit {
     pub fn unknown(&self) -> Vec<&AuditedTool> {
         let mut all = self.tools();
         all.retain(|t| !t.declared && t.facts.knowledge == Knowledge::Unknown);
+        all
+    }
+
+    /// Tools of which not all is known: there may be paths through them that are not found.
+    pub fn partly_known(&self) -> Vec<&AuditedTool> {
+        let mut all = self.tools();
+        all.retain(|t| !t.declared && t.facts.knowledge == Knowledge::Partly);
         all
     }
 
@@ -474,13 +502,55 @@ fn shown(step: &Step) -> String {
     }
 }
 
-/// A step with its parameters.
+/// A step with its first parameters.
 fn called(step: &Step) -> String {
-    if step.tools.is_empty() && !step.params.is_empty() && step.params != ["input"] {
-        format!("`{}({})`", diagnostics::clip(&step.name), step.params.join(", "))
-    } else {
-        shown(step)
+    let params = match &step.params[..] {
+        [] => return shown(step),
+        [input] if input == "input" => return shown(step),
+        [first, second, _, ..] => format!("{first}, {second}, …"),
+        all => all.join(", "),
+    };
+    match step.tools.is_empty() {
+        true => format!("`{}({params})`", diagnostics::clip(&step.name)),
+        false => shown(step),
     }
+}
+
+/// The front end that reads a file: its own, or for a module in Python that of the nearest module that it
+/// imports, whose functions may make the agents.
+fn frontend_of(file: &File, loaded: &[File], modules: &Modules) -> Option<&'static dyn Frontend> {
+    let own = |file: &File| match frameworks::recognize(file) {
+        Recognized::Frontend(frontend) => Some(frontend),
+        _ => None,
+    };
+    let frontend = own(file);
+    if frontend.is_some() || file.python.is_none() {
+        return frontend;
+    }
+    let sources = modules.sources();
+    let mut found: Vec<usize> = sources.of_file(file.id).into_iter().collect();
+    let mut next = 0;
+    while next < found.len().min(MAX_IMPORTED) {
+        for module in sources.imported(found[next]) {
+            if found.contains(&module) {
+                continue;
+            }
+            let id = sources.get(module).map(|s| s.id);
+            let frontend = loaded.iter().find(|f| Some(f.id) == id).and_then(own);
+            if frontend.is_some() {
+                return frontend;
+            }
+            found.push(module);
+        }
+        next += 1;
+    }
+    None
+}
+
+/// The framework that a module uses, if it is one that no front end reads.
+fn not_read(file: &File) -> Option<&'static str> {
+    let module = file.python.as_ref()?;
+    NOT_READ.iter().find(|(package, _)| module.imports_family(&[package])).map(|(_, name)| *name)
 }
 
 /// The servers that a file defines.

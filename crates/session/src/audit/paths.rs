@@ -97,7 +97,7 @@ pub(super) fn search(unit: &Unit, tools: &[AuditedTool], triggers: &[Trigger], a
         .collect();
     let agents = offering(unit);
     let code = Arc::new(opened(&unit.code, |name| of_code.get(name).map(|t| &t.facts)));
-    let options = flow::Options { applied: true, ..flow::Options::default() };
+    let options = flow::Options { applied: true, passes_unknown: true, ..flow::Options::default() };
     let report = flow::analyze(&code, &options);
     let mut found = Found { gave_up: report.gave_up, ..Found::default() };
     // By the names of source and sink.
