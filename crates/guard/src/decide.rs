@@ -101,6 +101,11 @@ pub struct SetRead {
 }
 
 impl SetRead {
+    /// The tool whose call waits.
+    pub fn tool(&self) -> &Name {
+        &self.turn.start.tool
+    }
+
     /// The tool that is called without arguments.
     pub fn set(&self) -> &Name {
         &self.set

@@ -43,6 +43,7 @@
 //! Source: `docs/calculus.md` §5, §10; the theorem is noninterference of `proofs/Thm/Flow.v`.
 
 mod decide;
+mod drive;
 mod gateway;
 mod message;
 mod note;

@@ -6,6 +6,7 @@ use core_ir::{
 };
 use diagnostics::{Diagnostic, Span};
 use policy::Policy;
+use serde_json::Value;
 use std::sync::Arc;
 
 const UNTRUSTED: LabelSpec = LabelSpec::Axes { untrusted: true, secret: false };
@@ -36,6 +37,20 @@ impl ToolSpec {
     pub fn new<'a>(name: &str, params: impl IntoIterator<Item = &'a str>) -> ToolSpec {
         let params = params.into_iter().map(|n| Param { name: n.into(), optional: false }).collect();
         ToolSpec { name: name.into(), params: Some(params), reads: false }
+    }
+
+    /// A tool whose arguments this JSON Schema describes: its parameters are the properties, as far as it has
+    /// any.
+    pub fn of_schema(name: &str, schema: &Value) -> ToolSpec {
+        let params = schema["properties"].as_object().map(|properties| {
+            let required = schema["required"].as_array().map_or(&[][..], Vec::as_slice);
+            let param = |n: &String| Param {
+                name: n.as_str().into(),
+                optional: !required.iter().any(|r| r.as_str() == Some(n)),
+            };
+            properties.keys().map(param).collect()
+        });
+        ToolSpec { name: name.into(), params, reads: false }
     }
 
     /// The declaration. The values of arguments and results are checked by the server, so their types are

@@ -29,6 +29,9 @@ const MODEL: &str = "";
 pub struct SessionOptions {
     /// Name of the client's model, for its clearance; without it the clearance of `"*"` holds.
     pub model: Option<Name>,
+    /// True if nobody keeps the labels of what tools write ([`Session::memory`]): then results of tools that
+    /// read it have the highest label.
+    pub forgets: bool,
 }
 
 /// A raise of the label of the conversation.
@@ -88,6 +91,7 @@ pub struct Session {
     /// The policy with the names that tools have here.
     named: Arc<Policy>,
     model: Name,
+    forgets: bool,
     tools: Vec<ToolSpec>,
     programs: Result<Programs, Vec<Diagnostic>>,
     lattice: Lattice,
@@ -117,6 +121,7 @@ impl Session {
         let mut session = Session {
             lattice: Lattice::with_principals(policy.lattice, &policy.principals),
             model: options.model.clone().unwrap_or_else(|| MODEL.into()),
+            forgets: options.forgets,
             named: policy.clone(),
             policy,
             tools: Vec::new(),
@@ -295,8 +300,9 @@ impl Session {
 
     /// The policy with the names that the tools of this session have.
     fn named_policy(&self) -> Arc<Policy> {
+        let kept = |policy: Policy| Arc::new(if self.forgets { policy } else { policy.keeping() });
         if self.servers.is_empty() {
-            return Arc::new(self.policy.keeping());
+            return kept(Policy::clone(&self.policy));
         }
         let is_offered: HashSet<&str> = self.tools.iter().map(|t| &*t.name).collect();
         // Tables for tools that a server does not have are kept, so that slips are found.
@@ -306,7 +312,7 @@ impl Session {
         };
         let slips = self.policy.tool_names().filter(|n| !is_offered.contains(n) && of_listed(n));
         let offered = self.tools.iter().filter_map(|t| self.table(&t.name));
-        Arc::new(self.policy.prefixed(offered.chain(slips.map(|n| (n, "")))).keeping())
+        kept(self.policy.prefixed(offered.chain(slips.map(|n| (n, "")))))
     }
 
     /// The name of the table that the policy has for a tool, and what stands before that in the tool's name.
@@ -483,8 +489,12 @@ impl Session {
         }
         self.label = self.lattice.join(self.label, label);
         self.config = None;
+        self.note_raise(by.clone());
+    }
+
+    fn note_raise(&mut self, by: Name) {
         if self.raised.len() < MAX_RAISED {
-            self.raised.push(Raised { by: by.clone(), to: self.lattice.show(self.label) });
+            self.raised.push(Raised { by, to: self.lattice.show(self.label) });
         }
     }
 
@@ -592,6 +602,73 @@ impl Session {
             all = self.lattice.join(all, label);
         }
         Some(LabelSpec::Exact(self.lattice.data_of(all)))
+    }
+
+    /// The calls that untrusted data decided, of tools that limit their number.
+    pub(crate) fn counted(&self) -> &[(Name, u64)] {
+        &self.counted
+    }
+
+    /// The label of the conversation as data.
+    pub(crate) fn label_data(&self) -> Data {
+        self.lattice.data_of(self.label)
+    }
+
+    /// The highest label that the policy gives results of the tool, if it says one.
+    pub(crate) fn result_of(&self, tool: &str) -> Option<LabelSpec> {
+        self.policy.result_of(tool, &[])
+    }
+
+    /// Takes over the sets that a copy has read.
+    pub(crate) fn keep_sets(&mut self, copy: Session) {
+        self.sets = copy.sets;
+    }
+
+    /// Takes over the label of a copy, which is at least as high.
+    pub(crate) fn adopt(&mut self, copy: &Session) {
+        self.label = copy.label;
+        self.raised.clone_from(&copy.raised);
+        self.lattice = copy.lattice.clone();
+        self.config = None;
+    }
+
+    /// Raises the label to the highest there is.
+    pub(crate) fn raise_to_top(&mut self, by: &str) {
+        self.label = self.lattice.top();
+        self.config = None;
+        self.note_raise(by.into());
+    }
+
+    /// Joins the state of another session; false, without any change, if the label is none of this lattice.
+    pub(crate) fn join_saved(&mut self, label: &Data, raised: Vec<Raised>, counted: &[(Name, u64)]) -> bool {
+        let Some(label) = self.lattice.label_of(label) else { return false };
+        self.label = self.lattice.join(self.label, label);
+        for raised in raised {
+            if self.raised.len() < MAX_RAISED && !self.raised.contains(&raised) {
+                self.raised.push(raised);
+            }
+        }
+        for (tool, count) in counted {
+            match self.counted.iter_mut().find(|(name, _)| name == tool) {
+                Some((_, known)) => *known = (*known).max(*count),
+                None => self.counted.push((tool.clone(), *count)),
+            }
+        }
+        self.config = None;
+        true
+    }
+
+    /// A session of the same policy and tools that has read nothing.
+    #[must_use]
+    pub fn fresh(&self) -> Session {
+        Session {
+            label: Label::BOTTOM,
+            raised: Vec::new(),
+            counted: Vec::new(),
+            sets: BTreeMap::new(),
+            config: None,
+            ..self.clone()
+        }
     }
 
     /// The label that a result states of itself, in the terms of this session.

@@ -11,7 +11,7 @@
 use crate::decide::{Allowed, Decision, Outcome, Question, Refused, SetRead};
 use crate::message::{self as msg, INTERNAL_ERROR, INVALID_REQUEST, Message, REFUSED};
 use crate::note::Note;
-use crate::program::{Param, ToolSpec};
+use crate::program::ToolSpec;
 use crate::session::{KeptLabel, Keys, MemoryUse, Session};
 use core_ir::{Data, Stated};
 use diagnostics::{clip, visible};
@@ -365,36 +365,9 @@ impl<T: Trust> Upstream<T> {
 
     /// Decides a call; a guard that observes makes it all the same.
     fn decide(&mut self, tool: &str, args: &Data, out: &mut Step<'_>) -> Decision {
-        if !self.observe {
-            return out.session.call(tool, args);
-        }
-        let mut probe = out.session.clone();
-        let note = match probe.call(tool, args) {
-            Decision::Refused(refused) => Note::WouldRefuse(refused),
-            Decision::Asks(_) => Note::WouldAsk(tool.into()),
-            made => {
-                *out.session = probe;
-                return made;
-            }
-        };
-        out.push(Action::Note(note));
-        self.admitted(tool, args, out)
-    }
-
-    fn admitted(&self, tool: &str, args: &Data, out: &mut Step<'_>) -> Decision {
-        match out.session.admit(tool, args) {
-            Some(allowed) => Decision::Allowed(allowed),
-            // Its arguments are not its parameters, or the policy can't be used: the label of its result
-            // is not known, and counts as that of a tool of which nothing is.
-            None => {
-                let unknown = self.name(&format!("{METHOD}unknown"));
-                out.session.offer([ToolSpec { name: unknown.as_str().into(), params: None, reads: true }]);
-                match out.session.admit(&unknown, args) {
-                    Some(allowed) => Decision::Allowed(allowed),
-                    None => Decision::Refused(out.session.refuse(tool, "the policy can't be used")),
-                }
-            }
-        }
+        let (decision, note) = out.session.decide(tool, args, self.observe);
+        out.actions.extend(note.map(Action::Note));
+        decision
     }
 
     fn call(&mut self, message: Value, out: &mut Step<'_>) {
@@ -702,31 +675,19 @@ impl<T: Trust> Upstream<T> {
         kept: &[KeptLabel],
         out: &mut Step<'_>,
     ) -> Outcome {
-        let before = out.session.label();
         let by = allowed.tool().clone();
         let stated = stated.map(|s| out.session.stated(&s));
         let stated = out.session.joined(stated, kept);
-        let outcome = out.session.finish(allowed, data, stated);
-        let to = out.session.label();
-        if before != to {
+        let (outcome, notes) = out.session.conclude(allowed, data, stated, self.observe);
+        if notes.iter().any(|note| matches!(note, Note::Raised { .. })) {
             let mut raised_by: Vec<_> = kept.iter().flat_map(|k| k.raised_by.iter().cloned()).collect();
             raised_by.dedup();
             if !raised_by.is_empty() {
-                out.push(Action::Note(Note::Recalled { tool: by.clone(), raised_by }));
+                out.push(Action::Note(Note::Recalled { tool: by, raised_by }));
             }
-            out.push(Action::Note(Note::Raised { by, to }));
         }
-        match outcome {
-            Outcome::Withheld(refused) if self.observe => {
-                out.push(Action::Note(Note::WouldRefuse(refused)));
-                Outcome::Delivered
-            }
-            Outcome::Withheld(refused) => {
-                out.push(Action::Note(Note::Withheld(refused.clone())));
-                Outcome::Withheld(refused)
-            }
-            Outcome::Delivered => Outcome::Delivered,
-        }
+        out.actions.extend(notes.into_iter().map(Action::Note));
+        outcome
     }
 
     /// The label that a result states of itself.
@@ -812,7 +773,10 @@ impl<T: Trust> Upstream<T> {
                 let kept = reads.map_or(Vec::new(), |keys| self.recalled(&keys));
                 let stated = stated.map(|s| out.session.stated(&s));
                 let stated = out.session.joined(stated, &kept);
-                let decision = out.session.read(read, data, stated);
+                // INVARIANT: the call was decided, so it has arguments.
+                let args = arguments(&request).unwrap_or(Data::Null);
+                let (decision, note) = out.session.decide_after(read, data, stated, &args, self.observe);
+                out.actions.extend(note.map(Action::Note));
                 self.decided(decision, request, out);
             }
             // Only the client answers those.
@@ -886,7 +850,7 @@ impl<T: Trust> Upstream<T> {
             }
             if !self.left_out.contains_key(&name) {
                 self.wrapped.insert(name.clone(), is_wrapped(&tool));
-                specs.push(spec(&self.name(&name), &tool));
+                specs.push(ToolSpec::of_schema(&self.name(&name), &tool["inputSchema"]));
                 self.tools.entry(name).or_insert_with(|| tool.clone());
                 kept.push(tool);
             }
@@ -1012,20 +976,6 @@ fn arguments(message: &Value) -> Result<Data, String> {
         Some(args @ Value::Object(_)) => Data::from_json(args).map_err(|e| e.to_string()),
         Some(_) => Err("the `arguments` of a call are an object".into()),
     }
-}
-
-/// The parameters of a tool, as far as its schema names them.
-fn spec(name: &str, tool: &Value) -> ToolSpec {
-    let schema = &tool["inputSchema"];
-    let params = schema["properties"].as_object().map(|properties| {
-        let required = schema["required"].as_array().map_or(&[][..], Vec::as_slice);
-        let param = |n: &String| Param {
-            name: n.as_str().into(),
-            optional: !required.iter().any(|r| r.as_str() == Some(n)),
-        };
-        properties.keys().map(param).collect()
-    });
-    ToolSpec { name: name.into(), params, reads: false }
 }
 
 /// True if the server wraps the tool's results as `{"result": …}`.

@@ -369,6 +369,25 @@ fn a_guard_that_observes_passes_everything_on_and_says_what_it_would_do() {
     );
 }
 
+/// The set is read before the first call.
+#[test]
+fn a_guard_that_observes_passes_on_a_call_that_a_set_refuses() {
+    let policy = POLICY.replace(
+        "[tools.send]\neffect = \"write\"",
+        "[tools.send]\neffect = \"write\"\ncontrol = \"untrusted\"\nbounds = { body = \"untrusted\" }\n\
+         among = { to = \"tools.notes()\" }",
+    );
+    let mut proxy = proxy_with(&policy, Approved::default(), true);
+    let list = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"});
+    exchange(&mut proxy, list, |_| json!({ "tools": tools() }));
+    for (id, calls) in [(2, vec!["notes", "send"]), (3, vec!["send"])] {
+        let (answer, reached) =
+            call(&mut proxy, id, "send", json!({"to": "mallory", "body": "x"}), "[\"bob\"]");
+        let reached: Vec<_> = reached.iter().map(|r| r["params"]["name"].as_str().unwrap()).collect();
+        assert_eq!(reached, calls, "{answer}");
+    }
+}
+
 #[test]
 fn instructions_and_tasks_of_the_server() {
     let start = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"capabilities": {}}});

@@ -134,7 +134,8 @@ enum Core {
 impl Core {
     fn new(options: &GuardOptions) -> Result<Core, String> {
         let model = options.model.as_deref().map(Into::into);
-        let session = Session::new(options.policy.clone(), &SessionOptions { model });
+        let session =
+            Session::new(options.policy.clone(), &SessionOptions { model, ..SessionOptions::default() });
         let pins = Arc::new(options.pins.clone());
         let trust = |server: &ListedServer| Pinned {
             pins: pins.clone(),
