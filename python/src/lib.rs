@@ -5,6 +5,8 @@
 //! [`Answer`], which it gives whenever it likes, and gives back how it is canceled.
 //! Invariant: the interpreter is let go of while programs are read, checked and run.
 
+mod guard;
+
 use entail::{
     Approver, BoxFuture, CancellationToken, Data, Error, Limits, ModelCall, ModelError, Models, Name,
     PlanStep, Price, Progress, Provider, Reply, Schema, Settings, Tokens, Work,
@@ -615,6 +617,9 @@ mod _entail {
     use super::{
         Answer, Failure, Planning, Program, Run, World, carried_by, command, command_line, shut_down,
     };
+
+    #[pymodule_export]
+    use super::guard::{GuardCall, PySession};
 
     #[pymodule_export]
     const SHIM: &str = entail::PYTHON_SHIM;

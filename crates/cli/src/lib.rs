@@ -57,6 +57,7 @@ mod approve;
 mod args;
 mod command_line;
 mod commands;
+pub mod guard;
 mod interrupt;
 mod passphrase;
 mod picture;

@@ -16,6 +16,12 @@ A model writes a plan that calls tools, and what the tools read decides nothing 
 
     run = entail.plan("Pay the bill", tools=[read_file, pay], policy="policy.toml", planner="gpt-4.1", quarantine="gpt-4.1-mini")
     print((await run.run()).answer)
+
+An assistant that runs elsewhere is guarded: each call of a tool is checked at the label of what its model has read:
+
+    session = entail.Guard("policy.toml").session()
+    call = session.check("send", {"to": "bob"})
+    call.result(send(to="bob"))
 """
 
 import atexit
@@ -23,6 +29,7 @@ import atexit
 from entail import _entail
 from entail._entail import VERSION as __version__
 from entail._found import Error, Finding, Place, ProgramError, RunError
+from entail._guard import Guard, GuardCall, GuardRefused, GuardSession, GuardWithheld
 from entail._model import Call, Model, Reply
 from entail._plan import Flow, PlanResult, PlanRun, Question, ToldError, ToolCalled, plan
 from entail._program import Approval, Cost, Interval, Pipeline, Program, Report, Usage, from_source, lint, load
@@ -40,6 +47,11 @@ __all__ = [
     "Error",
     "Finding",
     "Flow",
+    "Guard",
+    "GuardCall",
+    "GuardRefused",
+    "GuardSession",
+    "GuardWithheld",
     "Interval",
     "Model",
     "Pipeline",

@@ -80,3 +80,25 @@ def on_loop(act: Callable[[Any], Awaitable[Any]], loop: asyncio.AbstractEventLoo
         return asyncio.run_coroutine_threadsafe(answered(argument, answer), loop).cancel
 
     return begin
+
+
+def finished(work: Awaitable[Any]) -> Any:
+    """What a coroutine gives, on a loop of its own: that of the caller may run already."""
+    outcome: list[Any] = []
+    failure: list[BaseException] = []
+
+    async def wait() -> Any:
+        return await work
+
+    def act() -> None:
+        try:
+            outcome.append(asyncio.run(wait()))
+        except BaseException as e:
+            failure.append(e)
+
+    thread = threading.Thread(target=act, name="entail-function", daemon=True)
+    thread.start()
+    thread.join()
+    if failure:
+        raise failure[0]
+    return outcome[0]

@@ -6,20 +6,19 @@ import asyncio
 import inspect
 import json
 import os
-import threading
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any, Literal, Union
 
 from entail import _entail
-from entail._bridge import result_of
+from entail._bridge import finished, result_of
 from entail._found import Finding, ProgramError, RunError, finding, native, raised
 from entail._model import Call, Model, Reply
 from entail._program import Approval, Approver, Cost, Listener, Path, Program, Usage
 from entail._schema import Schema, arguments, as_json
 from entail._tools import Tool, tool, tools_of
-from entail._toml import as_toml
+from entail._toml import Policy, policy_arguments
 
 #: A planner: a function, sync or async, from a prompt to a plan. `Plain` text or a Markdown block.
 Planner = Callable[[str], Union[str, Awaitable[str]]]
@@ -367,7 +366,7 @@ def plan(
     request: str,
     *,
     tools: PlanTools = (),
-    policy: Path | Mapping[str, Any] | None = None,
+    policy: Policy | None = None,
     planner: str | Planner | None = None,
     quarantine: str | Quarantine | None = None,
     approver: Approver | None = None,
@@ -450,15 +449,11 @@ def _declared(tool: Tool) -> dict[str, Any]:
     return {"name": tool.name, "description": about, "takes": tool.takes, "gives": tool.gives}
 
 
-def _policy(policy: Path | Mapping[str, Any] | None) -> dict[str, Any]:
+def _policy(policy: Policy | None) -> dict[str, Any]:
     if policy is None:
         return {}
-    if isinstance(policy, Mapping):
-        return {"policy_text": as_toml(policy)}
-    text = os.fspath(policy)
-    # No path of a policy has lines.
-    is_text = isinstance(policy, str) and ("\n" in text or text.lstrip().startswith("["))
-    return {"policy_text": text} if is_text else {"policy": text}
+    path, text = policy_arguments(policy)
+    return {"policy_text": text} if path is None else {"policy": path}
 
 
 def _text(written: object) -> str:
@@ -480,10 +475,10 @@ def _written(planner: str | Planner | None, prompt: str, config: Path | None) ->
     if callable(planner):
         written = planner(prompt)
         if inspect.isawaitable(written):
-            written = _finished(written)
+            written = finished(written)
         return _text(written)
     program = _question(prompt, config)
-    return str(_finished(program.run(model=planner, config=config)))
+    return str(finished(program.run(model=planner, config=config)))
 
 
 async def _written_here(planner: str | Planner | None, prompt: str, config: Path | None) -> str:
@@ -493,28 +488,6 @@ async def _written_here(planner: str | Planner | None, prompt: str, config: Path
         return _text(written)
     program = _question(prompt, config)
     return str(await program.run(model=planner, config=config))
-
-
-def _finished(work: Awaitable[Any]) -> Any:
-    """What a coroutine gives, on a loop of its own: that of the caller may run already."""
-    outcome: list[Any] = []
-    failure: list[BaseException] = []
-
-    async def wait() -> Any:
-        return await work
-
-    def act() -> None:
-        try:
-            outcome.append(asyncio.run(wait()))
-        except BaseException as e:
-            failure.append(e)
-
-    thread = threading.Thread(target=act, name="entail-planner", daemon=True)
-    thread.start()
-    thread.join()
-    if failure:
-        raise failure[0]
-    return outcome[0]
 
 
 def _answering(quarantine: str | Quarantine | None) -> str | Model | None:

@@ -3,8 +3,22 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeAlias
+
+#: The path of a policy file, its text, or its tables as a mapping.
+Policy: TypeAlias = str | os.PathLike[str] | Mapping[str, Any]
+
+
+def policy_arguments(policy: Policy) -> tuple[str | None, str | None]:
+    """The path of a policy, or its text."""
+    if isinstance(policy, Mapping):
+        return None, as_toml(policy)
+    text = os.fspath(policy)
+    # No path of a policy has lines.
+    is_text = isinstance(policy, str) and (not text or "\n" in text or text.lstrip().startswith("["))
+    return (None, text) if is_text else (text, None)
 
 
 def as_toml(table: Mapping[str, Any]) -> str:
