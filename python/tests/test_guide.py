@@ -1,4 +1,4 @@
-"""The guide `docs/python.md`, followed in an empty folder."""
+"""Guides about the package, followed in an empty folder."""
 
 from __future__ import annotations
 
@@ -8,12 +8,15 @@ import subprocess
 import sysconfig
 from pathlib import Path
 
-GUIDE = Path(__file__).parents[2] / "docs" / "python.md"
+import pytest
+
+ROOT = Path(__file__).parents[2]
 
 
-def test_the_guide_can_be_followed(tmp_path: Path) -> None:
+@pytest.mark.parametrize("page, expected_commands", [("python.md", 2), ("guard-frameworks.md", 1)])
+def test_the_guide_can_be_followed(tmp_path: Path, page: str, expected_commands: int) -> None:
     environment = {**os.environ, "PATH": f"{sysconfig.get_path('scripts')}{os.pathsep}{os.environ['PATH']}"}
-    parts = GUIDE.read_text().split("\n```")
+    parts = (ROOT / "docs" / page).read_text().split("\n```")
     commands = 0
     # Prose and blocks alternate. A block is saved under the name at the end of the prose before it.
     for prose, block in zip(parts[::2], parts[1::2]):
@@ -26,4 +29,13 @@ def test_the_guide_can_be_followed(tmp_path: Path) -> None:
             done = subprocess.run(command, shell=True, cwd=tmp_path, env=environment, capture_output=True, text=True)
             assert done.stdout.strip() == expected, done.stderr
             commands += 1
-    assert commands == 2
+    assert commands == expected_commands
+
+
+def test_the_page_names_the_versions_that_are_tested() -> None:
+    script = (ROOT / "scripts" / "adapters").read_text()
+    tested = re.findall(r"^    \w+\) echo \"([^\"]+)\"", script, re.MULTILINE)
+    assert len(tested) == 7
+    page = (ROOT / "docs" / "guard-frameworks.md").read_text()
+    named = re.findall(r"^\| [^|`]+ \| (`[a-z-]+==[^|]+`) \|$", page, re.MULTILINE)
+    assert [row.replace("`", "") for row in named] == tested
