@@ -135,7 +135,7 @@ def test_an_approver_is_asked(answer: Any, allowed: bool) -> None:
                 with pytest.raises(entail.GuardRefused, match="not approved"):
                     decide("pay", {"to": "eve"})
     assert len(asked) == 4
-    assert (asked[0].tool, asked[0].args, asked[0].labels) == ("pay", {"to": "eve"}, {"to": '["U"]'})
+    assert (asked[0].tool, asked[0].args, asked[0].labels) == ("pay", {"to": "eve"}, {"to": ["U"]})
 
 
 def test_without_an_approver_the_call_is_refused() -> None:

@@ -401,6 +401,14 @@ class GuardSession:
         return own
 
 
+def expect(given: object, taken: tuple[type, ...], by: str) -> None:
+    """Raises an error if something else than a guard is attached."""
+    if not isinstance(given, taken):
+        names = " or ".join(f"`entail.{t.__name__}`" for t in taken)
+        message = f"`{by}` takes an {names}, not {type(given).__name__}"
+        raise raised({"code": "usage", "message": message, "help": 'write `entail.Guard("policy.toml")` for the guard of a policy'})
+
+
 class _NoJson(Exception):
     """A value that is no JSON, with the reason."""
 
@@ -477,7 +485,15 @@ async def _attempt_async(read: ReadSet, name: str) -> _Set:
 
 
 def _approval(tool: str, told: dict[str, Any]) -> Approval:
-    return Approval(tool, told["args"], {n: l for n, l in told["labels"].items() if l != "[]"})
+    return Approval(tool, told["args"], {n: _label(l) for n, l in told["labels"].items() if l != "[]"})
+
+
+def _label(written: str) -> Any:
+    """A label as data, as far as its notation is that of JSON."""
+    try:
+        return json.loads(written)
+    except ValueError:
+        return written
 
 
 def _ask(approver: Approver | None, tool: str, told: dict[str, Any]) -> bool | str:

@@ -180,7 +180,7 @@ def test_an_approver_is_asked_and_a_set_is_read() -> None:
         "done",
     ]
     found = results(run(runner(turns, desk, GuardPlugin(guard(SETS, approver=approver)))))
-    assert asked == [("pay", {"to": "eve"}, {"to": '["U"]'})]
+    assert asked == [("pay", {"to": "eve"}, {"to": ["U"]})]
     assert ["error" in response for response in found] == [False, False, True, False]
     assert desk.made.count("contacts") == 1
 
@@ -195,3 +195,8 @@ def test_the_lines_of_the_guide_attach_it(tmp_path: Path, monkeypatch: pytest.Mo
     desk = Desk()
     app = snippet("adk", tmp_path, agent=agent(INJECTED, desk))["app"]
     assert results(run(InMemoryRunner(app=app)))[-1]["error"].startswith(REFUSED) and desk.sent == []
+
+
+def test_a_policy_in_place_of_a_guard_is_an_error() -> None:
+    with pytest.raises(entail.Error, match="takes an `entail.Guard`"):
+        GuardPlugin("policy.toml")  # type: ignore[arg-type]

@@ -171,7 +171,7 @@ def test_an_approver_is_asked_and_a_set_is_read(how: str) -> None:
         "done",
     ]
     found = results(run(agent(turns, desk, guard_middleware(guard(SETS, approver=approver))), how))
-    assert asked == [("pay", {"to": "eve"}, {"to": '["U"]'})]
+    assert asked == [("pay", {"to": "eve"}, {"to": ["U"]})]
     assert ["refused" in text for text in found] == [False, False, True, False]
     assert desk.made.count("contacts") == 1
 
@@ -181,3 +181,8 @@ def test_the_lines_of_the_guide_attach_it(tmp_path: Path, monkeypatch: pytest.Mo
     desk = Desk()
     made = snippet("agent_framework", tmp_path, client=Scripted(INJECTED), tools=desk.functions)["agent"]
     assert REFUSED in results(run(made))[-1] and desk.sent == []
+
+
+def test_a_policy_in_place_of_a_guard_is_an_error() -> None:
+    with pytest.raises(entail.Error, match="takes an `entail.Guard`"):
+        guard_middleware("policy.toml")  # type: ignore[arg-type]

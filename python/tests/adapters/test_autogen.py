@@ -184,7 +184,7 @@ def test_an_approver_is_asked_and_a_set_is_read() -> None:
         "done",
     ]
     messages = run(agent(turns, GuardedWorkbench(tools(desk), guard(SETS, approver=approver))))
-    assert asked == [("pay", {"to": "eve"}, {"to": '["U"]'})]
+    assert asked == [("pay", {"to": "eve"}, {"to": ["U"]})]
     assert [is_error for _, is_error in results(messages)] == [False, False, True, False]
     assert desk.made.count("contacts") == 1
 
@@ -202,3 +202,8 @@ def test_the_lines_of_the_guide_attach_it(tmp_path: Path, monkeypatch: pytest.Mo
     made = snippet("autogen", tmp_path, model=Scripted([INJECTED[0], "read"]), tools=tools(desk))["agent"]
     run(made)
     assert desk.made == ["fetch"] and made._workbench[0].session.label == '["U"]'
+
+
+def test_a_policy_in_place_of_a_guard_is_an_error() -> None:
+    with pytest.raises(entail.Error, match="takes an `entail.Guard`"):
+        GuardedWorkbench([], "policy.toml")  # type: ignore[arg-type]

@@ -166,7 +166,7 @@ def test_an_approver_is_asked_and_a_set_is_read() -> None:
     made, guarded = adapter.install(guard(SETS, approver=approver)), crew(turns, desk)
     run(guarded)
     made.uninstall()
-    assert asked == [("pay", {"to": "eve"}, {"to": '["U"]'})]
+    assert asked == [("pay", {"to": "eve"}, {"to": ["U"]})]
     assert ["refused" in text for text in results(guarded)] == [False, False, True, False]
     assert desk.made.count("contacts") == 1
 
@@ -206,3 +206,8 @@ def test_the_lines_of_the_guide_attach_it(tmp_path: Path, monkeypatch: pytest.Mo
     run(guarded)
     installed[0].uninstall()
     assert desk.sent == [] and results(guarded)[-1].startswith(REFUSED)
+
+
+def test_a_policy_in_place_of_a_guard_is_an_error() -> None:
+    with pytest.raises(entail.Error, match="takes an `entail.Guard`"):
+        adapter.install("policy.toml")  # type: ignore[arg-type]

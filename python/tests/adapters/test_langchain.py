@@ -238,7 +238,7 @@ def test_an_approver_is_asked_and_a_set_is_read(how: str) -> None:
         "done",
     ]
     messages = invoke(guarded(turns, desk, SETS, approver=approver), how)
-    assert asked == [("pay", {"to": "eve"}, {"to": '["U"]'})]
+    assert asked == [("pay", {"to": "eve"}, {"to": ["U"]})]
     assert [status for _, status in results(messages)] == ["success", "success", "error", "success", "success"]
     assert desk.made == ["contacts", "fetch", "transfer", "pay", "transfer"] or sorted(desk.made[-2:]) == ["pay", "transfer"]
     assert desk.made.count("contacts") == 1
@@ -330,3 +330,8 @@ def test_the_lines_of_the_guide_attach_it(tmp_path: Path, monkeypatch: pytest.Mo
     builder.add_conditional_edges("model", tools_condition)
     builder.add_edge("tools", "model")
     assert results(invoke(builder.compile(), "invoke"))[-1][0].startswith(REFUSED) and desk.sent == []
+
+
+def test_a_policy_in_place_of_a_guard_is_an_error() -> None:
+    with pytest.raises(entail.Error, match="takes an `entail.Guard`"):
+        GuardMiddleware("policy.toml")  # type: ignore[arg-type]

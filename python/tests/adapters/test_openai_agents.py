@@ -219,7 +219,7 @@ def test_an_approver_is_asked_and_a_set_is_read(how: str) -> None:
         "done",
     ]
     result = run(guarded(agent(turns, desk), guard(SETS, approver=approver)), how)
-    assert asked == [("pay", {"to": "eve"}, {"to": '["U"]'})]
+    assert asked == [("pay", {"to": "eve"}, {"to": ["U"]})]
     assert ["refused" in text for text in results(result)] == [False, False, True, False]
     assert desk.made.count("contacts") == 1 and desk.made.count("transfer") == 1
 
@@ -318,3 +318,8 @@ def test_the_lines_of_the_guide_attach_it(tmp_path: Path, monkeypatch: pytest.Mo
     desk = Desk()
     result = snippet("openai_agents", tmp_path, agent=agent(INJECTED, desk))["result"]
     assert results(result)[-1].startswith(REFUSED) and desk.sent == []
+
+
+def test_a_policy_in_place_of_a_guard_is_an_error() -> None:
+    with pytest.raises(entail.Error, match="takes an `entail.Guard`"):
+        guarded(agent([], Desk()), "policy.toml")  # type: ignore[arg-type]

@@ -216,7 +216,7 @@ def test_an_approver_is_asked_and_a_set_is_read(how: str) -> None:
         "done",
     ]
     messages = run(guarded(turns, desk, SETS, approver=approver), how)
-    assert asked == [("pay", {"to": "eve"}, {"to": '["U"]'})]
+    assert asked == [("pay", {"to": "eve"}, {"to": ["U"]})]
     assert [outcome for _, outcome in results(messages)] == ["success", "success", "failed", "success"]
     assert desk.made.count("contacts") == 1 and desk.made.count("transfer") == 1
 
@@ -273,3 +273,8 @@ def test_the_lines_of_the_guide_attach_it(tmp_path: Path, monkeypatch: pytest.Mo
     desk = Desk()
     made = snippet("pydantic_ai", tmp_path, model=scripted(INJECTED), tools=desk.functions)["agent"]
     assert results(run(made))[-1][0].startswith(REFUSED) and desk.sent == []
+
+
+def test_a_policy_in_place_of_a_guard_is_an_error() -> None:
+    with pytest.raises(entail.Error, match="takes an `entail.Guard`"):
+        GuardCapability("policy.toml")  # type: ignore[arg-type]

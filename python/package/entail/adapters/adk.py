@@ -14,7 +14,7 @@ from google.adk.tools.base_tool import BaseTool
 from google.adk.tools.tool_context import ToolContext
 
 from entail._found import Error
-from entail._guard import Guard, GuardCall, GuardRefused, GuardSession
+from entail._guard import Guard, GuardCall, GuardRefused, GuardSession, expect
 
 #: The key of the session's state that a conversation is kept under.
 KEY = "entail_guard"
@@ -36,6 +36,7 @@ class GuardPlugin(BasePlugin):
 
     def __init__(self, guard: Guard | GuardSession, name: str = "entail_guard") -> None:
         super().__init__(name)
+        expect(guard, (Guard, GuardSession), "GuardPlugin")
         self._guard = guard
         self._lock = threading.Lock()
         self._sessions: OrderedDict[tuple[str, str, str], GuardSession] = OrderedDict()

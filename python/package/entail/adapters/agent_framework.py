@@ -22,7 +22,7 @@ from agent_framework import (
 from pydantic_core import to_jsonable_python
 
 from entail._found import Error
-from entail._guard import Guard, GuardCall, GuardRefused, GuardSession
+from entail._guard import Guard, GuardCall, GuardRefused, GuardSession, expect
 
 #: The key of the state of an `AgentSession` that a conversation is kept under.
 KEY = "entail_guard"
@@ -37,6 +37,7 @@ def guard_middleware(guard: Guard | GuardSession) -> list[ChatMiddleware | Funct
     `GuardSession` all runs are that. Put them last, so that the arguments that are compared are those of the call. A refused call has the reason
     as its result.
     """
+    expect(guard, (Guard, GuardSession), "guard_middleware")
     conversations = _Conversations(guard)
     return [_Chat(conversations), _Functions(conversations)]
 

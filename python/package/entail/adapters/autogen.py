@@ -10,7 +10,7 @@ from autogen_core.tools import BaseTool, StaticWorkbench, TextResultContent, Too
 from pydantic_core import to_jsonable_python
 
 from entail._found import Error
-from entail._guard import Guard, GuardRefused, GuardSession
+from entail._guard import Guard, GuardRefused, GuardSession, expect
 
 
 class GuardedWorkbench(Workbench):
@@ -25,6 +25,7 @@ class GuardedWorkbench(Workbench):
     component_type = "workbench"
 
     def __init__(self, tools: Workbench | list[BaseTool[Any, Any]], guard: Guard | GuardSession) -> None:
+        expect(guard, (Guard, GuardSession), "GuardedWorkbench")
         self._tools = [] if isinstance(tools, Workbench) else list(tools)
         self._inner = tools if isinstance(tools, Workbench) else StaticWorkbench(self._tools)
         self._session = guard if isinstance(guard, GuardSession) else guard.session()

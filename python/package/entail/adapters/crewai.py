@@ -16,7 +16,7 @@ from crewai.hooks import (
 )
 from crewai.utilities.string_utils import sanitize_tool_name
 
-from entail._guard import Guard, GuardCall, GuardRefused, GuardSession
+from entail._guard import Guard, GuardCall, GuardRefused, GuardSession, expect
 
 Session = Guard | GuardSession | Callable[[ToolCallHookContext], GuardSession]
 
@@ -37,6 +37,8 @@ class InstalledGuard:
     """A guard that is installed, until `uninstall`."""
 
     def __init__(self, session: Session) -> None:
+        if not callable(session):
+            expect(session, (Guard, GuardSession), "install")
         self._session = session
         self._lock = threading.Lock()
         self._conversations: WeakKeyDictionary[_Key, GuardSession] = WeakKeyDictionary()

@@ -15,7 +15,7 @@ from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.types import Command
 from typing_extensions import NotRequired, TypedDict
 
-from entail._guard import Guard, GuardCall, GuardRefused, GuardSession
+from entail._guard import Guard, GuardCall, GuardRefused, GuardSession, expect
 
 #: The key of the state that a session is kept under.
 KEY = "entail_guard"
@@ -43,6 +43,7 @@ class GuardMiddleware(AgentMiddleware[Any, Any, Any]):
 
     def __init__(self, guard: Guard) -> None:
         super().__init__()
+        expect(guard, (Guard,), "GuardMiddleware")
         self._guard = guard
 
         def joined(old: str | None, new: str | None) -> str | None:
@@ -87,6 +88,9 @@ def tool_call_wrappers(session: GuardSession | Callable[[ToolCallRequest], Guard
     A graph has the state that its author gives it, so the session is in memory. It is one conversation; a function finds that of a call, for
     example by `request.runtime.config["configurable"]["thread_id"]`.
     """
+
+    if not callable(session):
+        expect(session, (GuardSession,), "tool_call_wrappers")
 
     def opened(request: ToolCallRequest) -> _Opened:
         found = session if isinstance(session, GuardSession) else session(request)

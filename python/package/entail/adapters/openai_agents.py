@@ -24,7 +24,7 @@ from agents import (
 )
 
 from entail._found import Error, raised
-from entail._guard import Guard, GuardCall, GuardRefused, GuardSession
+from entail._guard import Guard, GuardCall, GuardRefused, GuardSession, expect
 
 #: Tools that OpenAI carries out, by their names in the SDK: their results are in the reply of the model.
 PROVIDER_TOOLS = frozenset({"web_search", "web_search_preview", "file_search", "code_interpreter", "image_generation", "tool_search"})
@@ -40,6 +40,8 @@ def guarded(agent: Agent[Any], session: Session) -> Agent[Any]:
     The copy is one conversation; a function finds that of a run by its context. A refused call is answered by a guardrail of the tool, as the
     SDK answers the model when it rejects a call. Tools of MCP servers are checked, too. Raises `Error` for tools that have no guardrails.
     """
+    if not callable(session):
+        expect(session, (Guard, GuardSession), "guarded")
     if isinstance(session, Guard):
         session = session.session()
     return _Copies(session).of(agent)

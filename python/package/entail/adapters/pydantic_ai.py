@@ -23,7 +23,7 @@ from pydantic_ai.tools import ToolDefinition
 from pydantic_core import to_jsonable_python
 
 from entail._found import Error
-from entail._guard import Guard, GuardCall, GuardRefused, GuardSession
+from entail._guard import Guard, GuardCall, GuardRefused, GuardSession, expect
 
 
 @dataclass
@@ -38,6 +38,9 @@ class GuardCapability(AbstractCapability[Any]):
 
     guard: Guard | GuardSession
     _session: GuardSession | None = None
+
+    def __post_init__(self) -> None:
+        expect(self.guard, (Guard, GuardSession), "GuardCapability")
 
     @property
     def session(self) -> GuardSession:
