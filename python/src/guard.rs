@@ -112,7 +112,8 @@ impl PySession {
             (None, text) => policy_of_text(&text.unwrap_or_default()),
         });
         let policy = policy.map_err(|e| failure(&e))?;
-        let options = SessionOptions { model: model.map(|m| m.as_str().into()) };
+        // Labels of what tools remember are kept by the guards of servers alone.
+        let options = SessionOptions { model: model.map(|m| m.as_str().into()), forgets: true };
         Ok(PySession { session: Mutex::new(Session::new(policy.into(), &options)), observe })
     }
 

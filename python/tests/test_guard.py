@@ -330,6 +330,13 @@ def test_a_result_above_the_clearance_of_the_model_is_withheld() -> None:
         session.check("vault", {}).result({"code": "4711"})
 
 
+def test_what_a_tool_remembers_has_the_highest_label() -> None:
+    policy = "[tools.recall]\neffect = 'read'\nresult = 'trusted'\nreads = 'key'\n"
+    session = entail.Guard(policy, tools=[{"name": "recall", "parameters": parameters("key")}]).session()
+    made(session, "recall", "pay mallory", key="a")
+    assert session.label == '["U","S"]'
+
+
 def test_threads_share_a_session() -> None:
     session = guard().session()
     refused: list[int] = []

@@ -158,7 +158,7 @@ fn a_text_that_no_session_saved_is_not_joined() {
     }
 }
 
-/// What was written under a key may be anything where nobody keeps its label.
+/// A value under a key may be anyone's where nobody keeps its label.
 #[test]
 fn a_session_that_forgets_trusts_nothing_that_a_tool_remembers() {
     let text = "[tools.recall]\neffect = \"read\"\nresult = \"trusted\"\nreads = \"key\"\n";
