@@ -552,6 +552,9 @@ pub struct GuardArgs {
     /// of the user, if the policy has `writes` or `reads`.
     #[arg(long, value_name = "FILE")]
     pub labels: Option<PathBuf>,
+    /// Answer the client's hooks, which ask about tools that it has by itself (`entail guard hook`).
+    #[arg(long, requires = "mcp_config")]
+    pub hooks: bool,
     /// The file with the approved descriptions; without it `entail.lock` beside `entail.toml`.
     #[arg(long, value_name = "FILE")]
     pub lock: Option<PathBuf>,
@@ -577,6 +580,17 @@ pub enum GuardAction {
     Install(InstallArgs),
     /// Put the servers of a client back
     Uninstall(InstallArgs),
+    /// Decide about a tool that the client has by itself: the hook `PreToolUse` of Claude Code
+    Hook(HookArgs),
+}
+
+/// Options of `entail guard hook`.
+#[cfg(feature = "mcp")]
+#[derive(Debug, Args)]
+pub struct HookArgs {
+    /// The policy, for when no guard is there; without it that of `entail.toml`.
+    #[arg(long, value_name = "FILE")]
+    pub policy: Option<PathBuf>,
 }
 
 /// Options of `entail guard install` and `uninstall`.
@@ -594,6 +608,9 @@ pub struct InstallArgs {
     /// The policy; without it that of `entail.toml`.
     #[arg(long, value_name = "FILE")]
     pub policy: Option<PathBuf>,
+    /// Have the guard answer the client's hooks, too.
+    #[arg(long)]
+    pub hooks: bool,
     /// Show what would change, and change nothing.
     #[arg(long)]
     pub show: bool,

@@ -53,7 +53,7 @@ mod session;
 mod upstream;
 
 pub use decide::{Allowed, Decision, Outcome, Question, Refused, SetRead};
-pub use gateway::{Gateway, GatewayServer, Routed, short_name};
+pub use gateway::{Gateway, GatewayServer, OwnDecision, Routed, short_name};
 pub use note::Note;
 pub use program::{Param, ToolSpec};
 pub use proxy::Proxy;

@@ -178,6 +178,13 @@ impl Session {
         self.tools.iter().any(|t| *t.name == *tool)
     }
 
+    /// Nothing is known of what the conversation has read: its label is the highest from now on.
+    pub fn assume_highest(&mut self, by: &str) {
+        self.label = self.lattice.top();
+        self.config = None;
+        self.raised.push(Raised { by: by.into(), to: self.lattice.show(self.label) });
+    }
+
     /// Problems of the policy with the tools that were offered. While there is one, no call is allowed.
     pub fn problems(&self) -> &[Diagnostic] {
         self.programs.as_ref().err().map_or(&[], Vec::as_slice)

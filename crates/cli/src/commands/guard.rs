@@ -1,10 +1,12 @@
 //! `entail guard`: stands between an assistant and its MCP servers.
 
-use super::guard_install;
+use super::{guard_hook, guard_install};
 use crate::args::{GuardAction, GuardArgs};
 use crate::setup;
 use crate::ui::{Exit, Ui};
-use ::serve::guard::{DecisionLog, GuardEnd, GuardOptions, Guarded, LabelStore, Note, describe, guard_stdio};
+use ::serve::guard::{
+    DecisionLog, GuardEnd, GuardOptions, Guarded, LabelStore, Note, describe, guard_stdio, hook_folder,
+};
 use diagnostics::{Sources, visible};
 use policy::Policy;
 use runtime::{CancellationToken, Pins, Redactor, ServerTool};
@@ -24,6 +26,7 @@ pub fn guard(ui: &Ui, args: &GuardArgs) -> Exit {
     match &args.action {
         Some(GuardAction::Install(args)) => guard_install::install(ui, args),
         Some(GuardAction::Uninstall(args)) => guard_install::uninstall(ui, args),
+        Some(GuardAction::Hook(args)) => guard_hook::hook(ui, args),
         None => start(ui, args),
     }
 }
@@ -71,8 +74,13 @@ fn start(ui: &Ui, args: &GuardArgs) -> Exit {
         Ok(decisions) => decisions,
         Err(why) => return ui.usage(&why, None),
     };
+    let hooks = match args.hooks.then(|| hook_folder(&settings.environment)).transpose() {
+        Ok(hooks) => hooks,
+        Err(why) => return ui.usage(&why, None),
+    };
     let options = GuardOptions {
         labels,
+        hooks,
         servers,
         policy,
         model: args.model.clone(),

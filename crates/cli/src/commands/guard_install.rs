@@ -44,10 +44,13 @@ pub fn install(ui: &Ui, args: &InstallArgs) -> Exit {
         return super::say_problem(ui, &sources, problem);
     }
     let lock = settings.dir.join(Settings::LOCK);
-    let words = match words(&policy, &lock, &files.servers) {
+    let mut words = match words(&policy, &lock, &files.servers) {
         Ok(words) => words,
         Err(why) => return ui.usage(&why, None),
     };
+    if args.hooks {
+        words.push("--hooks".into());
+    }
     let edited = match client_config::install(client, &files.text, files.moved.as_deref(), &words) {
         Ok(edited) => edited,
         Err(why) => return wrong(ui, &files.config, &why),

@@ -17,6 +17,8 @@ pub mod fragments;
 #[cfg(feature = "mcp")]
 pub mod guard;
 #[cfg(feature = "mcp")]
+mod guard_hook;
+#[cfg(feature = "mcp")]
 mod guard_install;
 pub mod lambda;
 #[cfg(feature = "frameworks")]

@@ -217,6 +217,10 @@ impl Raw {
         let mut command = std::process::Command::new(ENTAIL);
         command.args(GUARDED).args(options).current_dir(dir).env("SEARCH_KEY", "key-4711");
         command.env("XDG_STATE_HOME", dir.join("state"));
+        Raw::of(command)
+    }
+
+    fn of(mut command: std::process::Command) -> Raw {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut guard = command.spawn().unwrap();
         let out = BufReader::new(guard.stdout.take().unwrap());
@@ -427,4 +431,82 @@ fn labels_outlive_the_process_and_decisions_are_in_a_file() {
     let sessions: std::collections::BTreeSet<&str> =
         lines.iter().map(|l| l["session"].as_str().unwrap()).collect();
     assert_eq!(sessions.len(), 2);
+}
+
+/// What the hook of a client answers: nothing, or its decision and reason.
+fn hook(dir: &Path, input: &Value) -> (Option<i32>, String, String) {
+    // As Claude Code does, through a shell.
+    let mut command = std::process::Command::new("sh");
+    command.arg("-c").arg(format!("\"{ENTAIL}\" guard hook --policy policy.toml; exit $?"));
+    command.current_dir(dir).env("XDG_RUNTIME_DIR", dir);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut hook = command.spawn().unwrap();
+    write!(hook.stdin.take().unwrap(), "{input}").unwrap();
+    let out = hook.wait_with_output().unwrap();
+    let text = String::from_utf8(out.stdout).unwrap();
+    let said: Value = serde_json::from_str(&text).unwrap_or_default();
+    let said = &said["hookSpecificOutput"];
+    let part = |name: &str| said[name].as_str().unwrap_or_default().to_string();
+    (out.status.code(), part("permissionDecision"), part("permissionDecisionReason"))
+}
+
+fn before(tool: &str, input: Value) -> Value {
+    json!({"hook_event_name": "PreToolUse", "session_id": "s", "tool_name": tool, "tool_input": input})
+}
+
+/// The hooks of a client and its servers are one session, and without a guard nothing is known.
+#[test]
+fn the_tools_of_the_client_are_decided_by_its_hooks() {
+    let dir = folder(&[("desk", "desk")]);
+    let dir = dir.path();
+    let policy = format!(
+        "{POLICY}[tools.Bash]\neffect = \"write\"\nresult = \"trusted\"\n[tools.WebFetch]\neffect = \"read\"\n\
+         [tools.Deploy]\neffect = \"write\"\napprove = true\nresult = \"trusted\"\n"
+    );
+    std::fs::write(dir.join("policy.toml"), policy).unwrap();
+    approve(dir);
+    let ls = || before("Bash", json!({"command": "ls"}));
+    let allowed = (Some(0), String::new(), String::new());
+
+    let mut command = std::process::Command::new(ENTAIL);
+    command
+        .args(GUARDED)
+        .arg("--hooks")
+        .current_dir(dir)
+        .env("XDG_RUNTIME_DIR", dir)
+        .env("XDG_STATE_HOME", dir.join("state"));
+    let mut raw = Raw::of(command);
+    assert_eq!(hook(dir, &ls()), allowed);
+    assert_eq!(hook(dir, &before("Deploy", json!({}))).1, "ask");
+    assert_eq!(hook(dir, &before("WebFetch", json!({"url": "u", "prompt": "p"}))), allowed);
+    let (_, decision, why) = hook(dir, &ls());
+    assert!(decision == "deny" && why.contains("since calls of `WebFetch`"), "{why}");
+    let answer =
+        raw.ask(1, "tools/call", json!({"name": "desk__send", "arguments": {"to": "bob", "body": "x"}}));
+    assert!(answer.to_string().contains("since calls of `WebFetch`"), "{answer}");
+    // Other events, and tools that the guard sees anyway.
+    assert_eq!(hook(dir, &json!({"hook_event_name": "PostToolUse", "tool_name": "Bash"})), allowed);
+    assert_eq!(hook(dir, &before("mcp__entail__desk__send", json!({}))), allowed);
+    // What is no call is a refusal for the client: status 2.
+    for wrong in [json!({}), json!("x"), json!({"hook_event_name": "PreToolUse"})] {
+        assert_eq!(hook(dir, &wrong).0, Some(2), "{wrong}");
+    }
+    raw.leave();
+
+    let (_, decision, why) = hook(dir, &ls());
+    assert!(decision == "deny" && why.contains("no guard of this client answers"), "{why}");
+    assert_eq!(std::fs::read_dir(dir.join("entail")).unwrap().count(), 0, "the socket is gone");
+    // A folder that others can enter is not used.
+    std::fs::set_permissions(dir.join("entail"), std::os::unix::fs::PermissionsExt::from_mode(0o755))
+        .unwrap();
+    let ended = Command::new(ENTAIL)
+        .args(GUARDED)
+        .arg("--hooks")
+        .current_dir(dir)
+        .env("XDG_RUNTIME_DIR", dir)
+        .env("XDG_STATE_HOME", dir.join("state"))
+        .output()
+        .unwrap();
+    let log = String::from_utf8(ended.stderr).unwrap();
+    assert!(ended.status.code() == Some(2) && log.contains("only this user can enter"), "{log}");
 }

@@ -11,7 +11,10 @@
 //! other servers.
 
 mod lists;
+mod own_tools;
 mod owners;
+
+pub use own_tools::OwnDecision;
 
 use crate::message::{self as msg, INVALID_REQUEST, Message};
 use crate::note::Note;
@@ -22,7 +25,7 @@ use diagnostics::clip;
 use lists::{Gather, LISTS, List};
 use owners::Owners;
 use serde_json::{Map, Value, json};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Duration;
 
 /// Time for servers to start before the client is answered without them, and to answer for a list.
@@ -165,6 +168,8 @@ pub struct Gateway<T> {
     gathers: BTreeMap<u64, Gather>,
     asked: BTreeMap<u64, Asked>,
     owners: Owners,
+    /// Tools that the client has by itself, with the arguments that they have had.
+    own_tools: BTreeMap<String, BTreeSet<String>>,
     told_policy: bool,
 }
 
@@ -218,6 +223,7 @@ impl<T: Trust> Gateway<T> {
             gathers: BTreeMap::new(),
             asked: BTreeMap::new(),
             owners: Owners::default(),
+            own_tools: BTreeMap::new(),
             told_policy: false,
         })
     }
@@ -225,6 +231,11 @@ impl<T: Trust> Gateway<T> {
     /// The session.
     pub fn session(&self) -> &Session {
         &self.session
+    }
+
+    /// Nothing is known of what the conversation has read: its label is the highest from now on.
+    pub fn assume_highest(&mut self, by: &str) {
+        self.session.assume_highest(by);
     }
 
     /// Says what time it is: since some moment, the same for all calls.

@@ -2,7 +2,7 @@
 
 use crate::proxy::{Approved, tool};
 use diagnostics::FileId;
-use guard::{Gateway, GatewayServer, Note, Routed, Session, SessionOptions};
+use guard::{Gateway, GatewayServer, Note, OwnDecision, Routed, Session, SessionOptions};
 use policy::Policy;
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -668,4 +668,82 @@ fn the_mail_server_sees_the_same_calls_whatever_the_pages_say() {
     }
     // Mails are sent, and the client does see the difference.
     assert!(calls > 100 && differ > 80, "{calls} calls, {differ} differ");
+}
+
+const OWN_POLICY: &str = r#"
+[tools.Bash]
+effect = "write"
+result = "trusted"
+[tools.WebFetch]
+effect = "read"
+[tools.Deploy]
+effect = "write"
+result = "trusted"
+approve = true
+[tools.Secret]
+effect = "read"
+result = "secret"
+[tools.mail__send]
+effect = "write"
+result = "trusted"
+[models."*"]
+clearance = "untrusted"
+"#;
+
+/// Tools that the client has by itself are in the session of the servers.
+#[test]
+fn a_tool_of_the_client_is_decided_in_the_session_of_the_servers() {
+    let mut gateway = gateway_of(OWN_POLICY, [true; 3], false);
+    ask(&mut gateway, &hello());
+    ask(&mut gateway, &request(1, "tools/list", json!({})));
+    let own =
+        |gateway: &mut Gateway<Approved>, tool: &str| gateway.own_tool(tool, &json!({"command": "ls"})).0;
+    assert_eq!(own(&mut gateway, "Bash"), OwnDecision::Allowed);
+    assert_eq!(own(&mut gateway, "Deploy"), OwnDecision::Asks);
+    // Its result may not be shown to the model.
+    assert!(matches!(own(&mut gateway, "Secret"), OwnDecision::Refused(_)));
+    assert_eq!(gateway.session().label(), "[]");
+    assert_eq!(own(&mut gateway, "WebFetch"), OwnDecision::Allowed);
+    let OwnDecision::Refused(why) = own(&mut gateway, "Bash") else { panic!("it is refused") };
+    assert!(why.to_string().contains("since calls of `WebFetch`"), "{why}");
+    let came = ask(&mut gateway, &call(2, "mail__send", json!({"to": "bob", "body": "x"})));
+    assert!(
+        came.to_servers.is_empty() && came.text(2).contains("since calls of `WebFetch`"),
+        "{}",
+        came.text(2)
+    );
+
+    // And the other way round.
+    let mut gateway = started();
+    ask(&mut gateway, &call(2, "web__fetch", json!({"url": "u"})));
+    let (decision, notes) = gateway.own_tool("Bash", &json!({}));
+    assert!(
+        matches!(&decision, OwnDecision::Refused(r) if r.to_string().contains("since calls of `web__fetch`"))
+    );
+    assert!(matches!(&notes[..], [Routed::Note(None, Note::Refused(_))]), "{notes:?}");
+    // Its name is none of a server's tool, and its arguments are an object.
+    for (tool, input) in
+        [("mail__send", json!({})), ("mcp:x", json!({})), ("Read", json!([])), ("Read", Value::Null)]
+    {
+        assert!(matches!(gateway.own_tool(tool, &input).0, OwnDecision::Refused(_)), "{tool}");
+    }
+    // A client has no end of tools and arguments.
+    let mut gateway = started();
+    let many: serde_json::Map<String, Value> = (0..100).map(|n| (format!("a{n}"), json!(1))).collect();
+    assert!(matches!(gateway.own_tool("Read", &many.into()).0, OwnDecision::Refused(_)));
+    let refused = (0..600).filter(|n| matches!(&gateway.own_tool(&format!("t{n}"), &json!({})).0, OwnDecision::Refused(r) if r.message.contains("too many tools"))).count();
+    assert!(refused > 80, "{refused}");
+}
+
+/// Without a guard to ask, nothing is known of the conversation: what the policy admits at no label is refused.
+#[test]
+fn at_the_highest_label_only_what_nobody_could_misuse_is_allowed() {
+    let policy = "[tools.Bash]\neffect = \"write\"\n[tools.Think]\neffect = \"pure\"\n";
+    let mut gateway = gateway_of(policy, [true; 3], false);
+    gateway.assume_highest("what was read before");
+    assert_eq!(gateway.own_tool("Think", &json!({"about": "x"})).0, OwnDecision::Allowed);
+    let OwnDecision::Refused(why) = gateway.own_tool("Bash", &json!({"command": "ls"})).0 else {
+        panic!("it is refused")
+    };
+    assert!(why.to_string().contains("what was read before"), "{why}");
 }

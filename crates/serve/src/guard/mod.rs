@@ -9,14 +9,21 @@
 
 mod decisions;
 mod describe;
+#[cfg(unix)]
+mod hook;
+#[cfg(not(unix))]
+#[path = "hook_elsewhere.rs"]
+mod hook;
 mod http;
 mod labels;
 mod outlet;
 mod peer;
 
 pub use ::guard::Note;
+pub use ::guard::OwnDecision;
 pub use decisions::DecisionLog;
 pub use describe::describe;
+pub use hook::{HookAnswer, ask, hook_folder};
 pub use labels::LabelStore;
 
 use ::guard::{
@@ -24,12 +31,14 @@ use ::guard::{
     short_name,
 };
 use core_ir::Stated;
+use hook::{Asked, Hooks};
 use outlet::Outlet;
 use peer::{Event, Line, Lines, Peer, too_long};
 use policy::Policy;
 use runtime::{CancellationToken, PinState, Pins, ServerTool};
 use serde_json::{Value, json};
 use session::server_list::ListedServer;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{Notify, mpsc};
@@ -61,6 +70,8 @@ pub struct GuardOptions {
     pub pins: Pins,
     /// Labels of what tools have written in earlier sessions; without them what tools read has the highest.
     pub labels: Option<Arc<LabelStore>>,
+    /// The folder in which the client's hooks find the guard of a list, if they shall.
+    pub hooks: Option<PathBuf>,
     /// True if nothing is refused, and what would be is told.
     pub observe: bool,
     /// The most bytes of a message.
@@ -200,6 +211,15 @@ impl Core {
         }
     }
 
+    /// Decides a call of a tool that the client has by itself.
+    fn own_tool(&mut self, tool: &str, input: &Value) -> (OwnDecision, Vec<Routed>) {
+        match self {
+            // INVARIANT: only the guard of a list listens.
+            Core::One(_) => (OwnDecision::Allowed, Vec::new()),
+            Core::Many(gateway) => gateway.own_tool(tool, input),
+        }
+    }
+
     fn expire(&mut self) -> Vec<Routed> {
         match self {
             Core::One(_) => Vec::new(),
@@ -297,6 +317,11 @@ pub async fn guard_stdio(
         }
     }
     let (mut client, _reading) = read_client(most);
+    let mut hooks = match (&options.hooks, &core) {
+        (Some(_), Core::One(_)) => return Err("hooks need a list of servers: `--mcp-config FILE`".into()),
+        (Some(folder), Core::Many(_)) => Some(Hooks::listen(folder)?),
+        (None, _) => None,
+    };
     let begin = Instant::now();
     // Once the client has closed its end, what it has asked for is answered for a while.
     let mut leaving = None;
@@ -311,12 +336,19 @@ pub async fn guard_stdio(
             () = sleep_until(wait.unwrap_or_else(Instant::now)), if wait.is_some() => None,
             () = written.notified() => continue,
             line = client.recv(), if leaving.is_none() && wires.may_read_client() => Some(Heard::Client(line)),
+            asked = next_asked(&mut hooks) => Some(Heard::Own(asked)),
             Some((server, event)) = events.recv(), if wires.to_client.is_free() => Some(Heard::Server(server, event)),
         };
         core.set_time(begin.elapsed());
         let actions = match event {
             None if leaving.is_some_and(|at| at <= Instant::now()) => break GuardEnd::ClientLeft,
             None => core.expire(),
+            Some(Heard::Own(Asked { tool, input, answer })) => {
+                let (decision, actions) = core.own_tool(&tool, &input);
+                // Whoever does not wait for the answer makes no call.
+                let _ = answer.send(decision);
+                actions
+            }
             Some(Heard::Client(Some(Line::Text(line)))) => core.client_says(&line),
             Some(Heard::Client(Some(Line::TooLong))) => {
                 let why = too_long(most);
@@ -366,8 +398,38 @@ pub async fn guard_stdio(
     Ok(end)
 }
 
+/// The next question of the client's hooks; never, if there are none.
+async fn next_asked(hooks: &mut Option<Hooks>) -> Asked {
+    if let Some(hooks) = hooks
+        && let Some(asked) = hooks.asked.recv().await
+    {
+        return asked;
+    }
+    std::future::pending().await
+}
+
+/// Decides a call of a tool that a client has by itself where no guard is there to be asked: nothing is known of
+/// what the conversation has read.
+pub fn decide_alone(policy: Arc<Policy>, tool: &str, input: &Value) -> OwnDecision {
+    let session = Session::new(policy, &SessionOptions::default());
+    let pins = Arc::new(Pins::default());
+    let nobody = Pinned { pins, server: String::new(), labels: None, identity: String::new() };
+    // A list without servers is a session all the same.
+    let servers: Vec<GatewayServer<Pinned>> =
+        Vec::from([GatewayServer { name: String::new(), trust: nobody, is_approved: false }]);
+    match Gateway::new(session, servers, false) {
+        Ok(mut gateway) => {
+            gateway.assume_highest("what was read before");
+            gateway.own_tool(tool, input).0
+        }
+        // INVARIANT: one server has the name of no other.
+        Err(_) => unreachable!("two servers of a name"),
+    }
+}
+
 /// What the guard hears next.
 enum Heard {
+    Own(Asked),
     Client(Option<Line>),
     Server(usize, Event),
 }

@@ -1,0 +1,53 @@
+//! Where there are no sockets of a user, a guard can't be asked about tools that the client has by itself.
+
+use ::guard::OwnDecision;
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use tokio::sync::{mpsc, oneshot};
+
+const NONE: &str = "hooks need sockets, which this system does not have";
+
+/// A call that a client asks about.
+#[derive(Debug)]
+pub(super) struct Asked {
+    pub(super) tool: String,
+    pub(super) input: Value,
+    pub(super) answer: oneshot::Sender<OwnDecision>,
+}
+
+/// A socket on which a guard is asked.
+pub(super) struct Hooks {
+    pub(super) asked: mpsc::Receiver<Asked>,
+}
+
+impl Hooks {
+    pub(super) fn listen(_: &Path) -> Result<Hooks, String> {
+        Err(NONE.into())
+    }
+}
+
+/// The folder of the sockets of a user.
+///
+/// # Errors
+/// There is none.
+pub fn hook_folder(_: &runtime::Environment) -> Result<PathBuf, String> {
+    Err(NONE.into())
+}
+
+/// The answer of the guards of a client about a call of a tool that it has by itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum HookAnswer {
+    /// All of them allow it.
+    Allowed,
+    /// One of them wants the user to be asked, and none refuses.
+    Asks,
+    /// One of them refuses, for this reason.
+    Refused(String),
+    /// No guard of the client is there.
+    Nobody,
+}
+
+/// Asks nobody.
+pub fn ask(_: &Path, _: &str, _: &Value) -> HookAnswer {
+    HookAnswer::Nobody
+}
