@@ -7,56 +7,9 @@
 
 use crate::BoxFuture;
 use core_ir::{Chain, Data, Name};
+use runs::{Decider, Via};
 use std::fmt;
 use std::sync::Arc;
-
-/// Party that answered a question, and how that is known.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Decider {
-    /// The name: of an approver's key, of the local user, of a caller of the server.
-    pub name: String,
-    /// Proof of the approver's identity.
-    pub via: Via,
-}
-
-impl Decider {
-    /// Somebody of this name.
-    pub fn new(name: impl Into<String>, via: Via) -> Decider {
-        Decider { name: name.into(), via }
-    }
-}
-
-/// Proof of the identity of whoever answered a question.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Via {
-    /// The answer is signed with a key that the run knows.
-    Key,
-    /// It was typed at the terminal of the run.
-    Terminal,
-    /// The server knows its caller.
-    Caller,
-    /// The embedding program says so.
-    Program,
-}
-
-impl Via {
-    const ALL: [Via; 4] = [Via::Key, Via::Terminal, Via::Caller, Via::Program];
-
-    /// The word for it in journals and traces.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Via::Key => "key",
-            Via::Terminal => "terminal",
-            Via::Caller => "caller",
-            Via::Program => "program",
-        }
-    }
-
-    /// The value of a word of [`Via::as_str`].
-    pub fn named(word: &str) -> Option<Via> {
-        Via::ALL.into_iter().find(|v| v.as_str() == word)
-    }
-}
 
 /// An answer to a question, and whose it is. Nobody's, if the question was never asked.
 #[derive(Clone, Debug, PartialEq, Eq)]

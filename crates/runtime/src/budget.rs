@@ -4,9 +4,9 @@
 //! The exceptions are a model that exceeds its output limit, and a provider whose tokenizer makes more tokens
 //! than bytes.
 
-use crate::partial::Resource;
 use crate::provider::{ModelCall, Price, Tokens, count};
 use core_ir::{Data, ModelParams, Name, Num};
+use runs::{Resource, Usage};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -37,49 +37,6 @@ impl Default for Limits {
             max_usd: None,
             timeout: None,
             in_flight: 64,
-        }
-    }
-}
-
-/// Resources that a run has used.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Usage {
-    /// Calls of models, failed ones included; repetitions of one call count once.
-    pub model_calls: u64,
-    /// Calls of tools, failed ones included.
-    pub tool_calls: u64,
-    /// Questions for approval, whatever the answer.
-    pub questions: u64,
-    /// Tokens of prompts.
-    pub input_tokens: u64,
-    /// Tokens of replies.
-    pub output_tokens: u64,
-    /// US dollars; `None` as soon as a call's price is not known.
-    pub usd: Option<Num>,
-    /// The models whose price was needed and is not known, each once.
-    pub unpriced: Vec<String>,
-}
-
-impl Usage {
-    /// Adds what a call cost, or that it is not known what a call of this model costs.
-    fn charge(&mut self, model: &str, cost: Option<&Num>) {
-        self.usd = self.usd.as_ref().zip(cost).map(|(sum, cost)| plus(sum, cost));
-        if cost.is_none() && !self.unpriced.iter().any(|m| m == model) {
-            self.unpriced.push(model.to_string());
-        }
-    }
-}
-
-impl Default for Usage {
-    fn default() -> Usage {
-        Usage {
-            model_calls: 0,
-            tool_calls: 0,
-            questions: 0,
-            input_tokens: 0,
-            output_tokens: 0,
-            usd: Some(Num::ZERO),
-            unpriced: Vec::new(),
         }
     }
 }

@@ -1,26 +1,27 @@
 //! The loop around the machine.
 
-use crate::approve::{Approval, ApprovalArg, Approver, Decider, Verdict as Decided};
+use crate::approve::{Approval, ApprovalArg, Approver, Verdict as Decided};
 use crate::budget::{Budget, Reserve, Verdict, cost};
 use crate::deadline::Clocks;
-use crate::event::{Answered, Asked, Event, HandlerNote, HandlerNotes, Progress};
+use crate::event::{HandlerNote, HandlerNotes, Progress};
 use crate::history::{History, RequestLabels};
 use crate::immediate::Immediate;
 use crate::in_flight::{Completion, InFlight, OpenModel, OpenRequest, Portable, RequestKind};
 use crate::inline_map::InlineMap;
 use crate::journal::{self, ApprovalDesk, Known, Recorded, RunStatus, Session, Spent, Unfinished, Written};
-use crate::partial::{Partial, ProgressLog, Resource};
-use crate::provider::{self, Answer, Finish, ModelCall, ModelError, Provider, Tokens, Work};
-use crate::rng;
-use crate::secret::RedactedStream;
+use crate::partial::ProgressLog;
+use crate::provider::{self, Answer, ModelCall, Provider, Work};
 use crate::settings::Routed;
 use crate::tools::{ToolAnswer, ToolError};
-use crate::why::{self, Explainer, Why};
-use crate::{Limits, Models, Redactor, Stores, Tools, Usage};
-use core_ir::{Candidate, Data, EffectClass, Label, LabelSpec, Name, Num, ToolDecl, py};
+use crate::{Limits, Models, Stores, Tools};
+use core_ir::{Candidate, Data, EffectClass, Label, LabelSpec, Name, ToolDecl, py};
 use machine::{
     Call, CallCount, ErrorCode, Failure, Machine, Message, NOBODY, Output, Reified, Request, RequestId,
     Response, Stop, StopReason,
+};
+use runs::{
+    Answered, Decider, Event, Explainer, Finish, ModelError, RedactedStream, Redactor, Resource, RunReport,
+    Tokens, sample,
 };
 use serde_json::json;
 use std::collections::VecDeque;
@@ -28,7 +29,6 @@ use std::future::poll_fn;
 use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
-use std::time::Duration;
 use tokio::task::{JoinError, JoinSet};
 use tokio::time::{Instant, Sleep, sleep_until};
 use tokio_util::sync::{CancellationToken, WaitForCancellationFuture};
@@ -106,31 +106,6 @@ pub fn run_end(result: &Result<Reified, Failure>, redactor: &Redactor) -> (RunSt
             (status, json!({"error": f.code.as_str(), "message": f.message}))
         }
     }
-}
-
-/// Report of a run.
-#[derive(Clone, Debug)]
-pub struct RunReport {
-    /// Names the run; in a journal, if it has one.
-    pub run: String,
-    /// The value, or the error that nothing caught.
-    pub result: Result<Reified, Failure>,
-    /// The join of all labels in the value, or the label of the error, as a label value.
-    pub label: Data,
-    /// Work completed before a budget was exhausted, if that ended the run.
-    pub partial: Option<Partial>,
-    /// Resources used.
-    pub usage: Usage,
-    /// Duration of the run.
-    pub elapsed: Duration,
-    /// Steps of the machine.
-    pub fuel: u64,
-    /// The conversation of the run itself at its end.
-    pub conversation: Vec<Message>,
-    /// Origins of labels.
-    pub why: Why,
-    /// Takes secrets out of what is recorded of the run, see [`Redactor::for_records`].
-    pub records: Redactor,
 }
 
 /// Runs a machine to its end.
@@ -1113,44 +1088,8 @@ impl<'a> Driver<'a> {
     }
 
     fn emit_asked(&mut self, id: RequestId, request: &Request, model: &str, recorded: bool) {
-        let r = self.redactor();
-        let what = match &request.call {
-            Call::Model { messages, params, tools, attempt } => Asked::Model {
-                model: model.to_string(),
-                purpose: params.as_ref().and_then(|p| p.purpose.clone()),
-                agent: params.as_ref().and_then(|p| match p.extra.iter().find(|(n, _)| &**n == "agent") {
-                    Some((_, Data::Str(agent))) => Some(Name::from(&**agent)),
-                    _ => None,
-                }),
-                messages: r.messages(messages),
-                tools: tools.iter().map(|t| t.name.clone()).collect(),
-                attempt: *attempt,
-            },
-            Call::Tool { tool, args } => Asked::Tool {
-                name: tool.name.clone(),
-                args: args.iter().map(|(n, d)| (n.clone(), r.data(d))).collect(),
-                choices: request.choices.to_vec(),
-            },
-            Call::Approve { tool, args, labels } => Asked::Approve {
-                name: tool.name.clone(),
-                args: args.iter().map(|(n, d)| (n.clone(), r.data(d))).collect(),
-                labels: labels.iter().map(|l| self.machine.lattice().data_of(*l)).collect(),
-            },
-            Call::Recall { store, key } => {
-                Asked::Recall { store: store.name.clone(), key: key_name(store, *key) }
-            }
-            Call::Remember { store, key, value } => Asked::Remember {
-                store: store.name.clone(),
-                key: key_name(store, *key),
-                value: r.data(value),
-            },
-            Call::Sample { probability, .. } => Asked::Sample { probability: probability.clone() },
-        };
-        let channel = self.machine.lattice().data_of(request.channel);
-        let place = request.place.path();
-        let why = Explainer { lattice: self.machine.lattice(), redactor: r }.given(&request.given);
-        let answer = self.machine.lattice().data_of(request.answer);
-        self.emit(Event::Asked { id, span: request.span, channel, answer, place, what, why, recorded });
+        let event = Event::asked(id, request, self.machine.lattice(), self.redactor(), model, recorded);
+        self.emit(event);
     }
 
     fn tell(&mut self, id: RequestId, note: HandlerNote) {
@@ -1203,12 +1142,6 @@ impl<'a> Driver<'a> {
 
     /// Returns the report of the run, and the future that completes once the run's end is in the journal.
     fn report(mut self, result: Result<machine::Value, Failure>) -> (RunReport, Option<Written>) {
-        let label = match &result {
-            Ok(value) => self.machine.deep_label(value),
-            Err(failure) => failure.label,
-        };
-        let redactor = self.redactor();
-        let why = why::at_the_end(&mut self.machine, redactor, &result);
         let used_up = match &result {
             Err(f) if f.code == ErrorCode::Budget => self.budget.used_up(),
             Err(f) if f.code == ErrorCode::Fuel => Some((Resource::Fuel, None)),
@@ -1216,34 +1149,22 @@ impl<'a> Driver<'a> {
             _ => None,
         };
         let partial = used_up.map(|budget| std::mem::take(&mut self.progressed).partial(budget));
-        let result = match result {
-            Ok(value) => Ok(self.machine.reify(&value)),
-            Err(mut failure) => {
-                failure.message = self.redactor().owned(failure.message);
-                Err(failure)
-            }
+        let redactor = self.handlers.models.redactor();
+        let report = RunReport {
+            run: self.run.into(),
+            partial,
+            usage: self.budget.usage,
+            elapsed: self.begun.elapsed(),
+            ..RunReport::of(&mut self.machine, redactor, result)
         };
         let journal = self.handlers.journal.as_ref().filter(|_| !self.handlers.continues);
         let written = journal.and_then(|session| {
-            let (status, outcome) = run_end(&result, self.redactor());
+            let (status, outcome) = run_end(&report.result, redactor);
             lock(session).ended(status, outcome)
         });
         if let Some(mut history) = history(self.handlers) {
             history.end(self.machine.counted_calls(), self.machine.fuel_used());
         }
-        let (_, messages) = self.machine.conversation();
-        let report = RunReport {
-            run: self.run.into(),
-            result,
-            label: self.machine.lattice().data_of(label),
-            partial,
-            usage: self.budget.usage,
-            elapsed: self.begun.elapsed(),
-            fuel: self.machine.fuel_used(),
-            conversation: messages.to_vec(),
-            why,
-            records: self.handlers.models.redactor().for_records(),
-        };
         (report, written)
     }
 }
@@ -1279,34 +1200,4 @@ fn answered_with(response: &Response, by: Option<Decider>) -> Answered {
 fn lock(session: &Mutex<Session>) -> MutexGuard<'_, Session> {
     // A panic while the lock was held can leave only the database in mid-change, and that is transactional.
     session.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-pub(crate) fn key_name(store: &core_ir::StoreDecl, key: u32) -> core_ir::Name {
-    store.keys.get(key as usize).map_or_else(|| "?".into(), |k| k.name.clone())
-}
-
-/// A sample that depends on the seed and the number of the draw alone: true with exactly the given
-/// probability, up to 2⁻⁶².
-pub(crate) fn sample(seed: u64, draw: u64, probability: &Num) -> bool {
-    let drawn = rng::hash(&[seed, draw]) >> 2;
-    let drawn = Num::from(i64::try_from(drawn).unwrap_or(i64::MAX));
-    // `drawn` is uniform below 2⁶². A probability whose product with that is too large to compute is far
-    // above 1.
-    probability.mul(&Num::from(1i64 << 62)).is_ok_and(|limit| drawn < limit)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn samples_follow_the_probability_and_the_seed() {
-        let third = Num::from(1).div(&Num::from(3)).unwrap();
-        let hits = (0..30_000).filter(|n| sample(1, *n, &third)).count();
-        // Four standard deviations of a binomial distribution are 327.
-        assert!((9_670..=10_330).contains(&hits), "{hits}");
-        assert!((0..64).any(|n| sample(1, n, &third) != sample(2, n, &third)));
-        assert!((0..64).all(|n| sample(n, 0, &Num::ONE)));
-        assert!((0..64).all(|n| !sample(n, 0, &Num::ZERO)));
-    }
 }

@@ -7,13 +7,13 @@
 //! a journal, a time limit, an earlier waiting request or an exhausted budget.
 
 use crate::budget::Budget;
-use crate::driver::{Handlers, key_name, sample};
-use crate::event::{Answered, Asked as What, Event};
+use crate::driver::Handlers;
 use crate::partial::ProgressLog;
-use crate::provider::{Finish, Tokens};
+use crate::tools::seconds_now;
 use crate::{Redactor, Stores};
 use core_ir::{Data, Num, StoreDecl, ToolDecl};
 use machine::{Answers, Args, Asked};
+use runs::{Answered, Asked as What, Event, Finish, Tokens, key_name, sample};
 use std::sync::Arc;
 use tokio::time::Instant;
 
@@ -86,7 +86,7 @@ impl Answers for Immediate<'_, '_> {
             self.asks(asked, What::Tool { name: tool.name.clone(), args: shown, choices: Vec::new() });
         // It was asked whether that is within the budget.
         let _ = self.budget.tool_call();
-        let result = builtin.call(&args.to_vec());
+        let result = builtin.call(&args.to_vec(), seconds_now());
         let result = result.map(|data| self.redactor().data(&data)).map_err(|e| self.redactor().owned(e));
         let what = match &result {
             Ok(data) => Answered::Data(data.clone()),

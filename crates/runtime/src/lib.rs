@@ -57,25 +57,22 @@ mod process;
 mod provider;
 mod rng;
 mod schema;
-mod secret;
 mod settings;
 mod store;
 #[cfg(target_os = "linux")]
 mod supervisor;
 mod tools;
-pub mod trace;
 #[cfg(unix)]
 mod watchdog;
 mod web;
-mod why;
 mod write_lock;
 
-pub use approve::{Approval, ApprovalArg, Approver, Decider, Via};
-pub use budget::{Limits, Usage};
+pub use approve::{Approval, ApprovalArg, Approver};
+pub use budget::Limits;
 pub use config::{ConfigError, ConfigErrorKind};
-pub use driver::{Handlers, RunReport, end_run, run, run_end};
+pub use driver::{Handlers, end_run, run, run_end};
 pub use environment::Environment;
-pub use event::{Answered, Asked, Event, Progress};
+pub use event::Progress;
 pub use history::{History, MadeCall};
 pub use journal::{
     AFTER_RUN, Answers, ApprovalDesk, Authority, Change, Checked, Decision, Forged, Forgery, Journal,
@@ -85,22 +82,24 @@ pub use journal::{
 pub use keys::{Approvers, KeyError, PublicKey, SealedKey, SigningKey};
 pub use mcp::{McpServer, PinState, Pins, ServerTool, ToolHashes, stated_label};
 pub use otel::{Telemetry, TelemetryOptions};
-pub use partial::{Finished, Kind as CallKind, Partial, Resource};
 pub use postgres::PostgresServer;
 #[cfg(feature = "local")]
 pub use provider::Local;
 pub use provider::{
-    Answer, Backoff, BoxFuture, FaultKind, Finish, ModelCall, ModelError, Price, Protocol, Provider,
-    RateLimit, Recorded, Remote, RemoteOptions, Scripted, Structured, Tokens, VerbatimReply, Work,
+    Answer, Backoff, BoxFuture, ModelCall, Price, Protocol, Provider, RateLimit, Recorded, Remote,
+    RemoteOptions, Scripted, Structured, VerbatimReply, Work,
+};
+pub use runs::{
+    Answered, Asked, BUILTINS, Binding, CallKind, Decider, Event, Explained, FaultKind, Finish, Finished,
+    ModelError, Partial, Redactor, Refused, RefusedCall, Resource, RunReport, Secret, StillStores, Tokens,
+    Usage, Via, Why, trace,
 };
 pub use schema::Schema;
-pub use secret::{Redactor, Secret};
 pub use settings::{Chain, FileSettings, ModelEntry, ModelSettings, Models, PriceEntry, providers};
-pub use store::{RedisServer, StillStores, StorePlace, StoreScope, Stores};
+pub use store::{RedisServer, StorePlace, StoreScope, Stores};
 pub use tokio_util::sync::CancellationToken;
-pub use tools::{BUILTINS, CustomTool, PYTHON_SHIM, PythonSettings, ToolLimits, Tools};
+pub use tools::{CustomTool, PYTHON_SHIM, PythonSettings, ToolLimits, Tools};
 pub use web::{cause as http_cause, client as http_client, url as http_url};
-pub use why::{Binding, Explained, Refused, RefusedCall, Why};
 
 /// Supervises the tools of a program, which calls this first, with its arguments. If the program was started
 /// as a supervisor, or to become a tool, this does that, and the result is its exit status. Otherwise the

@@ -151,16 +151,3 @@ pub(crate) async fn body(mut response: reqwest::Response, most: usize) -> Result
     }
     Ok(bytes)
 }
-
-/// Everything but letters, digits and `-._~` as `%XX`.
-pub(crate) fn percent_encoded(text: &str) -> String {
-    let mut out = String::new();
-    for b in text.bytes() {
-        if b.is_ascii_alphanumeric() || b"-._~".contains(&b) {
-            out.push(char::from(b));
-        } else {
-            out.push_str(&format!("%{b:02X}"));
-        }
-    }
-    out
-}

@@ -29,7 +29,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub struct RunOptions {
     /// The model of calls that name none.
     pub model: Option<String>,
-    /// A file of scripted replies, instead of any model.
+    /// A file of scripted replies, instead of any model, and of results of tools.
     pub script: Option<PathBuf>,
     /// The policy file.
     pub policy: Option<PathBuf>,
@@ -241,7 +241,8 @@ impl Session {
     /// The tools, as settings and options say.
     pub fn tools(&self) -> Tools {
         let tools = self.settings.tools();
-        if self.options.python_tools { tools.allowing_python() } else { tools }
+        let tools = if self.options.python_tools { tools.allowing_python() } else { tools };
+        self.scripted(&tools).and_then(Result::ok).unwrap_or(tools)
     }
 
     /// Handlers of requests: these models, and the tools and stores of the settings.

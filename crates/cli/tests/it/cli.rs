@@ -82,6 +82,47 @@ fn triage_runs_on_scripted_replies_and_says_its_bound() {
 }
 
 #[test]
+fn a_script_has_the_results_of_tools_without_handlers() {
+    let dir = tempfile::tempdir().unwrap();
+    let program = write(
+        dir.path(),
+        "settle.agent",
+        "tool page(url: String) -> String reads untrusted {}\n\
+         tool pay(to: String, amount: Number requires public) -> Bool writes {}\n\
+         pipeline settle(url: String) -> Bool { let text = page(url); let ok = pay(\"bob\", length(text)); return ok; }",
+    );
+    let run = |script: &str| {
+        let script = write(dir.path(), "s.json", script);
+        entail(&["run", "--format", "json", "--script", &script, &program, "u"])
+    };
+    let page = r#"{"call": "page", "result": "twelve bytes"}"#;
+    let ran = run(&format!(r#"[{page}, {{"call": "pay", "result": true}}]"#));
+    assert_eq!((ran.status, &json(&ran)["result"]), (0, &serde_json::json!(true)), "{}", ran.err);
+    assert_eq!(json(&ran)["label"], serde_json::json!(["U"]));
+    let failed = |script: &str, said: &str| {
+        let ran = run(script);
+        assert_eq!(ran.status, 1, "{}{}", ran.out, ran.err);
+        assert!(json(&ran)["error"]["message"].as_str().unwrap().contains(said), "{}", ran.out);
+    };
+    failed(&format!(r#"[{page}, {{"call": "pay", "fails": "no funds"}}]"#), "no funds");
+    failed(
+        &format!(r#"[{page}, {{"call": "pay", "result": "yes"}}]"#),
+        "the result of `pay`: $: expected a boolean",
+    );
+    // A tool without a result in the script needs a handler, as without a script.
+    let ran = run(&format!("[{page}]"));
+    assert!(ran.status == 1 && ran.out.contains("no handler for tool `pay`"), "{}{}", ran.out, ran.err);
+    for (script, said) in [
+        (r#"[{"call": 1}]"#, "entry 1 of"),
+        (r#"[{"call": "page"}]"#, "exactly one of `result` and `fails`"),
+        (r#"["x", {"call": "page", "result": 1, "match": "x"}]"#, "unknown field `match` beside `call`"),
+    ] {
+        let ran = run(script);
+        assert!(ran.status == 2 && ran.out.contains(said), "{script}: {}{}", ran.out, ran.err);
+    }
+}
+
+#[test]
 fn one_text_need_not_be_json() {
     let ran =
         entail(&["run", "--script", "examples/triage.script.json", "examples/triage.agent", "charged twice"]);

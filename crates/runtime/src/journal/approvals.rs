@@ -18,10 +18,11 @@
 use super::db::{Database, DbError, Row, Statement};
 use super::{Journal, JournalError, JournalPlace, hash, now_millis, parse, signed};
 use crate::Approval;
-use crate::approve::{Decider, Verdict, Via};
+use crate::approve::Verdict;
 use crate::keys::{Approvers, SigningKey};
 use core_ir::exchange::data_json;
 use machine::RequestId;
+use runs::{Decider, Via};
 use serde_json::{Value as Json, json};
 use std::collections::HashMap;
 use std::fmt;

@@ -35,7 +35,7 @@ pub(crate) use writer::Written;
 
 use crate::keys::Approvers;
 use crate::provider::Tokens;
-use crate::rng::SplitMix;
+use crate::rng;
 use core_ir::{Code, Data};
 use db::{Database, DbError, Statement};
 use serde_json::Value as Json;
@@ -581,8 +581,8 @@ impl Journal {
 
 /// A name for a run that no other has: the time, and chance.
 pub(crate) fn new_id() -> String {
-    let mut rng = SplitMix::arbitrary();
-    format!("{:011x}{:08x}", now_millis(), rng.next() >> 32)
+    let mut rng = rng::arbitrary();
+    format!("{:011x}{:08x}", now_millis(), rng.next_u64() >> 32)
 }
 
 fn now_millis() -> i64 {

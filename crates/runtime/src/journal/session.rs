@@ -8,11 +8,11 @@ use super::{
     whole, wire,
 };
 use crate::Redactor;
-use crate::approve::Decider;
 use crate::provider::Tokens;
 use core_ir::exchange::{data_from_json, data_json};
 use core_ir::{Data, Num};
 use machine::{Call, RequestId, Response};
+use runs::Decider;
 use serde_json::{Value as Json, json};
 use std::collections::HashSet;
 use std::sync::Arc;

@@ -1,9 +1,9 @@
 //! Requests and responses as JSON, as they are kept in a journal.
 
-use crate::approve::{Decider, Via};
 use core_ir::exchange::{data_from_json, data_json};
 use core_ir::{Candidate, Data, LabelSpec, Name, Role, ToolDecl};
 use machine::{Call, Message, NOBODY, Reply, Response};
+use runs::{Decider, Via};
 use serde_json::{Map, Value as Json, json};
 use std::fmt::Write as _;
 

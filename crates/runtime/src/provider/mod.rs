@@ -3,7 +3,6 @@
 
 pub(crate) mod embedded;
 mod fallback;
-mod fault;
 pub(crate) mod kinds;
 #[cfg(feature = "local")]
 mod local;
@@ -15,7 +14,6 @@ mod retry;
 mod scripted;
 
 pub(crate) use fallback::Fallback;
-pub use fault::{FaultKind, ModelError};
 #[cfg(feature = "local")]
 pub use local::Local;
 #[cfg(feature = "local")]
@@ -26,7 +24,9 @@ pub use reasoning_replay::VerbatimReply;
 pub use recorded::Recorded;
 pub use remote::{Protocol, Remote, RemoteOptions, Structured};
 pub use retry::Backoff;
+pub use runs::{FaultKind, Finish, ModelError, Tokens};
 pub use scripted::Scripted;
+pub(crate) use scripted::script_in;
 
 use crate::event::Progress;
 use core_ir::{ModelParams, Num, ToolDecl, Type};
@@ -106,30 +106,6 @@ impl ModelCall {
     }
 }
 
-/// Tokens of a call as its provider counts them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Tokens {
-    /// Of the prompt.
-    pub input: u64,
-    /// Of the reply.
-    pub output: u64,
-}
-
-impl Tokens {
-    /// The sum; saturates.
-    pub(crate) fn and(self, other: Tokens) -> Tokens {
-        Tokens {
-            input: self.input.saturating_add(other.input),
-            output: self.output.saturating_add(other.output),
-        }
-    }
-
-    /// A guess for a provider that does not say: four bytes a token.
-    pub(crate) fn guess(input_bytes: usize, output_bytes: usize) -> Tokens {
-        Tokens { input: input_bytes.div_ceil(4) as u64, output: output_bytes.div_ceil(4) as u64 }
-    }
-}
-
 /// Reply of a model with the tokens used. A failure may have used tokens, too.
 #[derive(Clone, Debug)]
 pub struct Answer {
@@ -144,45 +120,6 @@ pub struct Answer {
     /// The answer in the words of its protocol, if calls of tools are in it and it has to be repeated so: it
     /// is in [`ModelCall::said`] of later questions.
     pub words: Option<Arc<serde_json::Value>>,
-}
-
-/// Reason why a reply ended.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Finish {
-    /// It was said.
-    Stop,
-    /// Tools are to be called.
-    ToolCalls,
-    /// The limit of its length was reached.
-    Length,
-    /// The provider withheld it.
-    Filtered,
-    /// The model declined.
-    Refused,
-    /// The provider did not say.
-    #[default]
-    Other,
-}
-
-impl Finish {
-    /// The name that OpenTelemetry's conventions give it; `None` if it is not known.
-    pub fn as_str(self) -> Option<&'static str> {
-        match self {
-            Finish::Stop => Some("stop"),
-            Finish::ToolCalls => Some("tool_call"),
-            Finish::Length => Some("length"),
-            Finish::Filtered | Finish::Refused => Some("content_filter"),
-            Finish::Other => None,
-        }
-    }
-
-    /// Derives the reason why a reply ended from the reply.
-    pub(crate) fn of(reply: &Reply) -> Finish {
-        match reply {
-            Reply::Text(_) => Finish::Stop,
-            Reply::ToolCall { .. } | Reply::ToolCalls(_) => Finish::ToolCalls,
-        }
-    }
 }
 
 impl Answer {

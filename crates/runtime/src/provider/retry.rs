@@ -1,6 +1,6 @@
 //! Trying again, politely.
 
-use crate::rng::SplitMix;
+use runs::SplitMix;
 use std::future::Future;
 use std::time::Duration;
 use tokio::time::sleep;

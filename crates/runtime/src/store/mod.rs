@@ -18,6 +18,7 @@ pub use redis::RedisServer;
 use crate::{ConfigError, ConfigErrorKind, PostgresServer};
 use core_ir::{Data, KeyDecl, Name, StoreConflict, StoreDecl, StoreTable};
 use machine::store::StoreState;
+use runs::of_type;
 use std::collections::{BTreeSet, HashMap};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -130,66 +131,6 @@ pub struct Stores {
     epoch: (Duration, Instant),
 }
 
-/// Stores as a value, in which no time passes: a copy goes its own way. For following every course that a run
-/// can take.
-///
-/// They hold what [`Stores`] would that are in this process and begin empty. Time stands still: what lives
-/// for no time is gone at once, everything else stays.
-///
-/// # Examples
-/// ```
-/// use core_ir::{Data, KeyDecl, LabelSpec, StoreDecl, Type};
-/// use diagnostics::{FileId, Span};
-/// let key = |name: &str, initial| KeyDecl {
-///     name: name.into(),
-///     ty: Type::Num,
-///     label: LabelSpec::BOTTOM,
-///     initial,
-/// };
-/// let decl = StoreDecl {
-///     name: "s".into(),
-///     keys: vec![key("a", Some(Data::Num(7.into()))), key("b", None)],
-///     capacity: Some(1),
-///     ttl: None,
-///     backend: None,
-///     span: Span { file: FileId(0), start: 0, end: 0 },
-/// };
-/// let mut stores = runtime::StillStores::default();
-/// assert_eq!(stores.recall(&decl, 0), Ok(Some(Data::Num(7.into()))));
-/// stores.remember(&decl, 1, Data::Num(8.into())).unwrap();
-/// assert_eq!(stores.recall(&decl, 0), Ok(None));
-/// ```
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct StillStores {
-    stores: HashMap<Name, StoreState>,
-}
-
-impl StillStores {
-    fn act(&mut self, decl: &StoreDecl, key: u32, act: KeyOp) -> Result<Option<Data>, String> {
-        let Some(key) = decl.keys.get(key as usize) else {
-            return Err(format!("store `{}` has no such key", decl.name));
-        };
-        let operation = Operation { owner: "", decl, key, act, now: 0 };
-        operation.on(self.stores.entry(decl.name.clone()).or_default())
-    }
-
-    /// Returns the value of a key, if it has one.
-    ///
-    /// # Errors
-    /// It holds what is not of the key's type.
-    pub fn recall(&mut self, decl: &StoreDecl, key: u32) -> Result<Option<Data>, String> {
-        self.act(decl, key, KeyOp::Recall)
-    }
-
-    /// Writes a key.
-    ///
-    /// # Errors
-    /// The errors of [`StillStores::recall`].
-    pub fn remember(&mut self, decl: &StoreDecl, key: u32, value: Data) -> Result<(), String> {
-        self.act(decl, key, KeyOp::Remember(value)).map(|_| ())
-    }
-}
-
 /// A store that is kept elsewhere, in use.
 #[derive(Debug)]
 enum OpenStore {
@@ -219,26 +160,13 @@ impl Operation<'_> {
     /// Carries the operation out in this process.
     fn on(self, state: &mut StoreState) -> Result<Option<Data>, String> {
         match &self.act {
-            KeyOp::Recall => {
-                state.recall(self.decl, self.key, self.now).map(|data| self.of_type(data)).transpose()
-            }
+            KeyOp::Recall => state
+                .recall(self.decl, self.key, self.now)
+                .map(|data| of_type(self.decl, self.key, data))
+                .transpose(),
             KeyOp::Remember(value) => {
                 state.remember(self.decl, self.key, value.clone(), self.now);
                 Ok(None)
-            }
-        }
-    }
-
-    /// Checks that the value of a key has its type.
-    fn of_type(&self, data: Data) -> Result<Data, String> {
-        let KeyDecl { name, ty, .. } = self.key;
-        match ty.check(&data) {
-            Ok(()) => Ok(data),
-            Err((path, why)) => {
-                let store = &self.decl.name;
-                Err(format!(
-                    "key `{name}` of store `{store}`: what it holds is not of its type: {path}: {why}"
-                ))
             }
         }
     }
@@ -247,7 +175,7 @@ impl Operation<'_> {
     fn of_text(&self, text: &str) -> Result<Data, String> {
         let wrong = |why: String| format!("key `{}` of store `{}`: {why}", self.key.name, self.decl.name);
         let json = crate::journal::parse(text).map_err(|e| wrong(e.to_string()))?;
-        self.of_type(core_ir::exchange::data_from_json(&json).map_err(|e| wrong(e.message))?)
+        of_type(self.decl, self.key, core_ir::exchange::data_from_json(&json).map_err(|e| wrong(e.message))?)
     }
 }
 

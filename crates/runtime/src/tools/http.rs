@@ -114,7 +114,7 @@ impl HttpTool {
             if matches!(&*part, "." | "..") {
                 return Err("an argument of a URL can't be `.` or `..`".into());
             }
-            Ok(web::percent_encoded(&part))
+            Ok(runs::percent_encoded(&part))
         })?;
         let mut url = web::url(&text, "its URL").map_err(|e| e.one_line())?;
         let in_query = matches!(self.method, Method::GET | Method::DELETE);

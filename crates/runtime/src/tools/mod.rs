@@ -1,6 +1,5 @@
 //! Tools: how a declared tool is carried out.
 
-mod builtin;
 mod confined;
 mod exec;
 mod http;
@@ -9,23 +8,23 @@ mod template;
 #[cfg(feature = "wasm")]
 mod wasm;
 
-pub use builtin::BUILTINS;
-pub(crate) use builtin::utc as utc_text;
 pub use python::{PythonSettings, SHIM as PYTHON_SHIM};
+pub(crate) use runs::utc as utc_text;
 
 use crate::mcp::{Connections, McpCall, McpServer, Pins, ServerTool};
 use crate::process::look_up;
-use crate::provider::{BoxFuture, Work};
+use crate::provider::{BoxFuture, Work, script_in};
 use crate::{ConfigError, ConfigErrorKind, Environment, Redactor};
 use core_ir::{Data, Name, Stated, ToolDecl, Type};
 use diagnostics::clip_to as clip;
 use python::{PythonTool, Workers};
+use runs::{BUILTINS, Builtin, Script, as_text, json_result};
 use serde_json::Value as Json;
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::path::Path;
-use std::sync::Arc;
-use std::time::Duration;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use template::Template;
 
 /// Result of a tool, with the label that the tool states for it.
@@ -171,6 +170,8 @@ pub struct Tools {
 struct Shared {
     custom: BTreeMap<Name, CustomTool>,
     configured: BTreeMap<Name, Data>,
+    /// Results of tools that are not carried out.
+    scripted: Option<Arc<Mutex<Script>>>,
     limits: ToolLimits,
     redactor: Redactor,
     /// True if only functions and built-in tools that compute are carried out.
@@ -198,6 +199,8 @@ pub(crate) struct Prepared(Carrier);
 enum Carrier {
     /// A function of the embedding program.
     Custom(CustomTool),
+    /// Results that are written down.
+    Scripted(Arc<Mutex<Script>>),
     /// Handler from the declaration or the configuration.
     Handler(Handler),
 }
@@ -208,7 +211,7 @@ enum Handler {
     Confined(confined::Confined),
     Exec(exec::Exec),
     Http(http::HttpTool),
-    Builtin(builtin::Builtin),
+    Builtin(Builtin),
     Python(PythonTool),
     Mcp(Mcp),
     #[cfg(feature = "wasm")]
@@ -229,6 +232,7 @@ impl Tools {
         let shared = Shared {
             custom: BTreeMap::new(),
             configured: BTreeMap::new(),
+            scripted: None,
             limits: ToolLimits::default(),
             redactor: Redactor::new(environment.secrets().map(|(_, s)| s)),
             computing_only: false,
@@ -331,6 +335,17 @@ impl Tools {
         self
     }
 
+    /// With the results of a script in place of the tools that it names.
+    ///
+    /// # Errors
+    /// The errors of [`Scripted::load`](crate::Scripted::load).
+    pub fn with_script(mut self, file: &Path) -> Result<Tools, ConfigError> {
+        let script = script_in(file)?;
+        let tools: Vec<String> = script.tools().into_iter().map(String::from).collect();
+        Arc::make_mut(&mut self.shared).scripted = (!tools.is_empty()).then(|| Arc::new(Mutex::new(script)));
+        Ok(self)
+    }
+
     /// For tests: functions of the embedding program and built-in tools that compute are carried out, and
     /// nothing else.
     #[must_use]
@@ -419,8 +434,8 @@ impl Tools {
     }
 
     /// The function that a tool is, if it is a built-in one.
-    pub(crate) fn builtin(&self, tool: &ToolDecl) -> Option<builtin::Builtin> {
-        if self.is_custom(tool) {
+    pub(crate) fn builtin(&self, tool: &ToolDecl) -> Option<Builtin> {
+        if self.is_custom(tool) || self.scripted(tool).is_some() {
             return None;
         }
         match self.handler(tool) {
@@ -429,14 +444,22 @@ impl Tools {
         }
     }
 
+    /// The script, if it has results of a tool.
+    fn scripted(&self, tool: &ToolDecl) -> Option<Arc<Mutex<Script>>> {
+        let script = self.shared.scripted.as_ref()?;
+        let has_results = lock(script).tools().contains(&&**tool.called());
+        has_results.then(|| script.clone())
+    }
+
     /// Returns the executor of a tool.
     ///
     /// # Errors
     /// The tool has no handler, or the handler can't be used.
     pub(crate) fn prepare(&self, tool: &ToolDecl) -> Result<Prepared, ConfigError> {
-        match self.shared.custom.get(tool.called()) {
-            Some(act) => Ok(Prepared(Carrier::Custom(act.clone()))),
-            None => self.handler(tool).map(|handler| Prepared(Carrier::Handler(handler))),
+        match (self.scripted(tool), self.shared.custom.get(tool.called())) {
+            (Some(script), _) => Ok(Prepared(Carrier::Scripted(script))),
+            (None, Some(act)) => Ok(Prepared(Carrier::Custom(act.clone()))),
+            (None, None) => self.handler(tool).map(|handler| Prepared(Carrier::Handler(handler))),
         }
     }
 
@@ -451,6 +474,13 @@ impl Tools {
         let handler = match prepared.0 {
             // Called where it is polled, so that one that blocks or panics at once does so there.
             Carrier::Custom(act) => return Work::Later(Box::pin(async move { act(args).await.into() })),
+            Carrier::Scripted(script) => {
+                let result = lock(&script).result(tool.called(), &tool.result);
+                // It was prepared because the script has results of it.
+                return Work::Now(
+                    result.unwrap_or_else(|| Err("the script has no result of it".into())).into(),
+                );
+            }
             Carrier::Handler(handler) => handler,
         };
         let redactor = self.shared.redactor.clone();
@@ -460,7 +490,7 @@ impl Tools {
             failed => failed,
         };
         match handler {
-            Handler::Builtin(b) => Work::Now(b.call(&args).into()),
+            Handler::Builtin(b) => Work::Now(b.call(&args, seconds_now()).into()),
             Handler::Confined(confined) => {
                 let (limits, web) = (self.shared.limits.clone(), self.shared.web.clone());
                 Work::Later(Box::pin(async move {
@@ -670,7 +700,7 @@ impl Tools {
                 if let Some(confined) = confined::Confined::read(which, data, timeout) {
                     return confined.map(Handler::Confined).map_err(bad);
                 }
-                builtin::Builtin::read(which).map(Handler::Builtin).map_err(bad)
+                builtin(which).map(Handler::Builtin).map_err(bad)
             }
             ("builtin", _) => Err(bad("`builtin` is not a string".into())),
             (other, _) => Err(bad(format!(
@@ -734,22 +764,26 @@ fn as_json(args: &[(Name, Data)]) -> Json {
     Json::Object(args.iter().map(|(n, d)| (n.to_string(), d.to_json())).collect())
 }
 
-/// A text that is put into a hole: a string as it is, other data as JSON.
-fn as_text(data: &Data) -> String {
-    match data {
-        Data::Str(s) => s.to_string(),
-        other => other.to_json().to_string(),
-    }
+fn lock(script: &Mutex<Script>) -> MutexGuard<'_, Script> {
+    // A panic while the lock was held can't leave an entry half used.
+    script.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Converts the JSON result of a tool to data of the declared type. A declared string accepts any result as
-/// text.
-fn json_result(json: &Json, ty: &Type) -> Result<Data, String> {
-    match (ty, json) {
-        (Type::Str, Json::String(text)) => Ok(Data::str(text.as_str())),
-        (Type::Str, other) => Ok(Data::str(other.to_string())),
-        _ => ty.read(json).map_err(|e| format!("its result: {e}")),
-    }
+/// The built-in tool of a name.
+fn builtin(name: &str) -> Result<Builtin, String> {
+    Builtin::named(name).ok_or_else(|| {
+        let names: Vec<&str> = BUILTINS.iter().chain(confined::CONFINED).map(|(n, _)| *n).collect();
+        format!(
+            "`{}` is not a built-in tool; expected one of `{}`",
+            diagnostics::clip_to(name, 40),
+            names.join("`, `")
+        )
+    })
+}
+
+/// The time as whole seconds since the beginning of 1970.
+pub(crate) fn seconds_now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs())
 }
 
 /// Converts the output of a tool to data of the declared type.

@@ -20,11 +20,12 @@ use super::rate::{Rate, RateLimit};
 use super::retry::AttemptError;
 use super::{Answer, Backoff, FaultKind, ModelCall, ModelError, Price, Provider, Tokens, Work};
 use crate::event::Progress;
-use crate::rng::SplitMix;
+use crate::rng;
 use crate::{ConfigError, Redactor, Secret};
 use convert::{Plan, Received};
 use diagnostics::clip_to as clip;
 use http::{Fault, Http, Parameter};
+use runs::SplitMix;
 use serde_json::{Value as Json, json};
 use sse::SseEvent;
 use std::sync::Arc;
@@ -204,7 +205,7 @@ impl Remote {
 
     async fn answer(self: Arc<Self>, call: ModelCall, progress: Progress) -> Answer {
         let limit = self.options.total_timeout;
-        let mut rng = self.options.jitter.map_or_else(SplitMix::arbitrary, SplitMix::new);
+        let mut rng = self.options.jitter.map_or_else(rng::arbitrary, SplitMix::new);
         let asked = tokio::time::timeout(limit, self.ask_until_understood(&call, &progress, &mut rng)).await;
         asked.unwrap_or_else(|_| {
             let what = format!("{}: no answer within {} s", self.http.place(), limit.as_secs_f64());

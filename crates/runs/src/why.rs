@@ -81,13 +81,16 @@ pub struct RefusedCall {
 const MAX_PARTS: usize = 200;
 
 /// Explains the labels of one run.
-pub(crate) struct Explainer<'a> {
+pub struct Explainer<'a> {
+    /// The lattice of the run.
     pub lattice: &'a Lattice,
+    /// Takes secrets out of the explanations.
     pub redactor: &'a Redactor,
 }
 
 impl Explainer<'_> {
-    pub(crate) fn chains(&self, label: Label) -> Vec<Chain> {
+    /// Returns the origins of a label.
+    pub fn chains(&self, label: Label) -> Vec<Chain> {
         let mut chains = self.lattice.why(label);
         for chain in &mut chains {
             chain.component = self.redactor.owned(std::mem::take(&mut chain.component));
@@ -96,13 +99,14 @@ impl Explainer<'_> {
         chains
     }
 
-    pub(crate) fn explain(&self, of: impl Into<String>, label: Label) -> Explained {
+    /// Explains the label of something.
+    pub fn explain(&self, of: impl Into<String>, label: Label) -> Explained {
         let data = self.redactor.data(&self.lattice.data_of(label));
         Explained { of: of.into(), label: data, chains: self.chains(label) }
     }
 
     /// Returns the labeled dependencies of a request.
-    pub(crate) fn given(&self, given: &[(Part, Label)]) -> Vec<Explained> {
+    pub fn given(&self, given: &[(Part, Label)]) -> Vec<Explained> {
         let labeled = given.iter().filter(|(_, label)| *label != Label::BOTTOM);
         labeled.map(|(part, label)| self.explain(part.name(), *label)).collect()
     }

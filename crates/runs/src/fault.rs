@@ -106,12 +106,12 @@ impl FaultKind {
     }
 
     /// The kind for a name in JSON.
-    pub(crate) fn named(name: &str) -> Option<FaultKind> {
+    pub fn named(name: &str) -> Option<FaultKind> {
         FaultKind::ALL.into_iter().find(|k| k.as_str() == name)
     }
 
     /// Returns true if another model may succeed. An unwelcome answer is no failure.
-    pub(crate) fn is_of_the_provider(self) -> bool {
+    pub fn is_of_the_provider(self) -> bool {
         !matches!(self, FaultKind::Refused | FaultKind::Filtered | FaultKind::CutOff)
     }
 }

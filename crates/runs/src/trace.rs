@@ -8,8 +8,7 @@
 //! run whose branches are run one after another.
 //! Invariant: no secret is in it, because none is in events and reports.
 
-use crate::provider::Tokens;
-use crate::{Answered, Asked, Binding, Event, Explained, RunReport};
+use crate::{Answered, Asked, Binding, Event, Explained, RunReport, Tokens};
 use core_ir::{Data, Num, Role, SetSize};
 use diagnostics::{Sources, Span};
 use machine::{Choice, Message, Reply, RequestId};

@@ -12,7 +12,6 @@
 //! JSON within a text. Whoever means to hide it otherwise can: a tool that has it may do with it what it
 //! likes.
 
-use crate::web;
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
@@ -36,7 +35,7 @@ const MIN_ENCODED_LEN: usize = 8;
 ///
 /// # Examples
 /// ```
-/// let key = runtime::Secret::new("sk-123456");
+/// let key = runs::Secret::new("sk-123456");
 /// assert_eq!(format!("{key:?}"), "[redacted]");
 /// ```
 #[derive(Clone, PartialEq, Eq)]
@@ -129,13 +128,26 @@ impl KnownSecrets {
     }
 }
 
+/// Everything but letters, digits and `-._~` as `%XX`.
+pub fn percent_encoded(text: &str) -> String {
+    let mut out = String::new();
+    for b in text.bytes() {
+        if b.is_ascii_alphanumeric() || b"-._~".contains(&b) {
+            out.push(char::from(b));
+        } else {
+            out.push_str(&format!("%{b:02X}"));
+        }
+    }
+    out
+}
+
 /// Returns the spellings of a secret.
 fn forms(secret: Secret) -> Vec<Secret> {
     let text = &*secret.0;
     let mut out: Vec<String> = Vec::new();
     let json = Json::from(text).to_string();
     out.extend(json.get(1..json.len().saturating_sub(1)).map(String::from));
-    let address = web::percent_encoded(text);
+    let address = percent_encoded(text);
     out.push(address.to_ascii_lowercase());
     out.push(address);
     // Three bytes are four characters, so the preceding text shifts the encoding by one of three offsets.
@@ -172,7 +184,7 @@ impl Redactor {
     }
 
     /// Returns whether the texts or names of a JSON value contain a secret.
-    pub(crate) fn finds(&self, value: &Json) -> bool {
+    pub fn finds(&self, value: &Json) -> bool {
         // As in `json`, the depth is bounded.
         match value {
             Json::String(s) => matches!(self.text(s), Cow::Owned(_)),
@@ -185,7 +197,7 @@ impl Redactor {
     }
 
     /// Returns true if there are no secrets to search for.
-    pub(crate) fn is_idle(&self) -> bool {
+    pub fn is_idle(&self) -> bool {
         self.known.is_none()
     }
 
@@ -193,7 +205,7 @@ impl Redactor {
     ///
     /// # Examples
     /// ```
-    /// use runtime::{Redactor, Secret};
+    /// use runs::{Redactor, Secret};
     /// let r = Redactor::new([Secret::new("sk-4fT9zQ2LwX7cV5bN8mK3rJ6hP1"), Secret::new("sunshine")]);
     /// assert_eq!(r.text("bad key sk-4fT9zQ2LwX7cV5bN8mK3rJ6hP1"), "bad key [redacted]");
     /// assert_eq!(r.text("moonlight sunshine"), "moonlight sunshine");
@@ -278,13 +290,13 @@ impl Redactor {
 /// Removes secrets from a text that comes in pieces: what may be the beginning of one is held back until more
 /// has come.
 #[derive(Debug, Default)]
-pub(crate) struct RedactedStream {
+pub struct RedactedStream {
     held: String,
 }
 
 impl RedactedStream {
     /// Adds a piece of text and returns the text that can be shown now.
-    pub(crate) fn push(&mut self, redactor: &Redactor, piece: &str) -> String {
+    pub fn push(&mut self, redactor: &Redactor, piece: &str) -> String {
         self.held.push_str(piece);
         let mut text = redactor.owned(std::mem::take(&mut self.held));
         let begins = |s: &Secret| {
@@ -298,7 +310,7 @@ impl RedactedStream {
     }
 
     /// Returns the text held back so far.
-    pub(crate) fn end(self, redactor: &Redactor) -> String {
+    pub fn end(self, redactor: &Redactor) -> String {
         redactor.owned(self.held)
     }
 }
@@ -340,7 +352,7 @@ mod tests {
                 }
             }
         }
-        let address = web::percent_encoded(secret);
+        let address = percent_encoded(secret);
         let json = Json::from(secret).to_string();
         for text in
             [format!("?k={address}&x"), format!("?k={}&x", address.to_lowercase()), format!("\\{json}")]
