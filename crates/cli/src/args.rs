@@ -2,6 +2,7 @@
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Arg, Args, Parser, Subcommand, ValueEnum};
+use entries::check::Aspect;
 use std::path::PathBuf;
 
 /// Tells what an LLM agent entails before it runs, and holds it to that while it runs.
@@ -770,6 +771,18 @@ pub enum Show {
     Cost,
     /// Calls that the policy allows always, never, or under a condition.
     Flow,
+}
+
+impl Show {
+    /// The part of a check that it asks for.
+    pub fn aspect(self) -> Aspect {
+        match self {
+            Show::Types => Aspect::Types,
+            Show::Effects => Aspect::Effects,
+            Show::Cost => Aspect::Cost,
+            Show::Flow => Aspect::Flow,
+        }
+    }
 }
 
 /// `entail cost`.

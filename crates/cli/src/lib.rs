@@ -60,7 +60,6 @@ mod commands;
 pub mod guard;
 mod interrupt;
 mod passphrase;
-mod picture;
 mod setup;
 mod ui;
 mod watch;

@@ -2,7 +2,11 @@
 
 use agentlang::{EntryKind, Loader, Module};
 use analysis::cost::{self, Interval};
-use diagnostics::{Diagnostic, FileId, Sources, Span};
+use core_ir::Code;
+use diagnostics::{Diagnostic, FileId, Sources, Span, has_errors};
+use entries::Runnable;
+use frontend_kit::doc::Limits;
+use frontend_kit::{File, Project, Recognized};
 use lint::Outcome;
 use policy::Policy;
 use std::collections::HashMap;
@@ -134,6 +138,21 @@ pub(crate) struct Analysis {
     pub(crate) found: Vec<Diagnostic>,
     /// The checked module, if a program was accepted; `None` for a configuration.
     module: Option<agentlang::Module>,
+    /// The term of a file of the calculus, if it was accepted.
+    term: Option<Arc<Code>>,
+}
+
+/// The entry points of a document, with everything that is known before their analysis.
+#[derive(Debug, Default)]
+pub struct Programs {
+    /// The document, of number 0, and the files that were read for it.
+    pub sources: Sources,
+    /// Findings in the document.
+    pub found: Vec<Diagnostic>,
+    /// Entry points, with the policy applied.
+    pub entries: Vec<Runnable>,
+    /// The policy of its settings.
+    pub policy: Option<Policy>,
 }
 
 pub(crate) fn analyze(
@@ -144,7 +163,7 @@ pub(crate) fn analyze(
 ) -> Analysis {
     let mut sources = Sources::new();
     let id = sources.add(path, text);
-    let mut module = None;
+    let (mut module, mut term) = (None, None);
     let found = match Language::of(path) {
         Language::Agent => {
             let known = around.resolve(Path::new(path)).map(|p| (p, id)).into_iter().collect();
@@ -156,14 +175,18 @@ pub(crate) fn analyze(
             }
             found
         }
-        Language::Lam => agentlang::calculus::compile(id, text).diagnostics,
+        Language::Lam => {
+            let parsed = agentlang::calculus::compile(id, text);
+            term = parsed.code.filter(|_| !has_errors(&parsed.diagnostics)).map(Arc::new);
+            parsed.diagnostics
+        }
         Language::Config | Language::Python => match around.lint(path, text) {
             Outcome::Checked { findings, .. } => findings,
             Outcome::Unreadable(found) => found,
             Outcome::Skipped(_) => Vec::new(),
         },
     };
-    Analysis { sources, found, module }
+    Analysis { sources, found, module, term }
 }
 
 /// Has the program checked as the settings say; gives what is wrong with the policies that it names.
@@ -183,7 +206,39 @@ fn policies(module: &mut Module, options: Result<Options, String>) -> Vec<Diagno
     }
 }
 
+/// The units of a configuration or a module of Python that is a whole project.
+fn units(path: &str, text: &Arc<str>) -> Vec<frontend_kit::Unit> {
+    if matches!(Language::of(path), Language::Agent | Language::Lam) {
+        return Vec::new();
+    }
+    let file = File::read(FileId(0), path, text, &Limits::default());
+    let Recognized::Frontend(frontend) = frontends::recognize(&file) else { return Vec::new() };
+    frontend.lower(&Project { files: vec![file], ..Project::default() }, 0).units
+}
+
 impl Analysis {
+    /// The entry points of the document at this path. What is wrong with one is added to the findings.
+    pub(crate) fn programs(self, path: &str, text: &Arc<str>, around: &dyn Host) -> Programs {
+        let Analysis { sources, mut found, module, term } = self;
+        let mut entries = match (&module, term) {
+            (Some(module), _) => entries::pipelines(module, &mut found),
+            (None, Some(term)) => vec![entries::of_term("main", term)],
+            (None, None) => entries::of_units(units(path, text)),
+        };
+        let policy = around.options(folder_of(path)).ok().and_then(|options| options.policy);
+        if let Some(policy) = &policy {
+            let uses = module.as_ref().map_or_else(Vec::new, Module::policies);
+            let all = entries.iter_mut().map(|r| &mut r.code);
+            if let Err(wrong) = entries::policy::apply(policy, &uses, all) {
+                found.extend(wrong);
+            }
+        }
+        if has_errors(&found) && module.is_some() {
+            entries.clear();
+        }
+        Programs { sources, found, entries, policy }
+    }
+
     /// The variables of the document with their types.
     pub(crate) fn variables(&self) -> Vec<(Span, String)> {
         let all = self.module.as_ref().map_or_else(Vec::new, Module::variables);

@@ -25,8 +25,8 @@ mod fields;
 mod names;
 mod workspace;
 
-pub use analysis::{Host, Language, Options};
-pub use workspace::{Nothing, Workspace};
+pub use analysis::{Host, Language, Options, Programs};
+pub use workspace::{Nothing, Workspace, repair_title};
 
 use diagnostics::{Applicability, Level};
 use std::sync::Arc;

@@ -1,6 +1,6 @@
 //! The open documents, and the queries about them.
 
-use crate::analysis::{Analysis, Host, Language, Options, analyze};
+use crate::analysis::{Analysis, Host, Language, Options, Programs, analyze};
 use crate::config_symbols;
 use crate::cross_file::{self, Place, SameName, Text};
 use crate::names::{self, Kind, MAIN, Names, Occurrence};
@@ -103,6 +103,12 @@ impl Workspace {
         found
     }
 
+    /// The entry points of a document.
+    pub fn programs(&self, path: &str) -> Option<Programs> {
+        let view = self.view(path)?;
+        Some(self.analysis(&view).programs(view.path, view.text, &*self.around))
+    }
+
     /// The repairs of the findings that touch a range.
     pub fn repairs(&self, path: &str, range: Range) -> Vec<Repair> {
         let Some(view) = self.view(path) else { return Vec::new() };
@@ -115,10 +121,7 @@ impl Workspace {
             if !touches || fix.span.file != MAIN || fix.applicability == Applicability::DisplayOnly {
                 continue;
             }
-            let title = match d.help.first() {
-                Some(help) => format!("{} ({help})", action(&fix.replacement)),
-                None => action(&fix.replacement),
-            };
+            let Some(title) = repair_title(d) else { continue };
             out.push(Repair {
                 title,
                 applicability: fix.applicability,
@@ -533,6 +536,15 @@ fn location(files: &[Text], file: usize, range: Range) -> Option<Location> {
 
 fn range_of(span: Span) -> Range {
     span.start as usize..span.end as usize
+}
+
+/// The title of a finding's repair, if it has one.
+pub fn repair_title(d: &Diagnostic) -> Option<String> {
+    let action = action(&d.fix.as_ref()?.replacement);
+    Some(match d.help.first() {
+        Some(help) => format!("{action} ({help})"),
+        None => action,
+    })
 }
 
 /// The change of a repair, in two words.

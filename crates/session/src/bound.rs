@@ -2,12 +2,12 @@
 
 use crate::preflight::asked;
 use crate::settings::Settings;
-use analysis::cost::{self, CostBound, Interval, Model, Prices};
+use analysis::cost::{self, CostBound, Model, Prices};
 use core_ir::{Code, ModelRoutes};
-use diagnostics::Sources;
 use runtime::{Environment, ModelSettings};
-use serde_json::{Value, json};
 use std::sync::Arc;
+
+pub use entries::bound::{figures, usd};
 
 /// Prices of models, and which models may answer which calls: the list that comes with Entail, completed by
 /// the settings. Every command and the library take their bounds from here, so they agree.
@@ -87,35 +87,4 @@ fn prices_of(settings: &Settings) -> Prices {
         prices = prices.with_model(name, model);
     }
     prices
-}
-
-/// The figures of a bound as JSON; the most is `null` where no bound is known.
-pub fn figures(bound: &CostBound, sources: &Sources) -> Value {
-    let interval = |i: Interval| json!({"least": i.least, "most": i.most});
-    let open: Vec<Value> = bound
-        .unbounded
-        .iter()
-        .map(|(span, why)| json!({"place": sources.place(*span), "why": why}))
-        .collect();
-    let unpriced: Vec<Value> =
-        bound.unpriced.iter().map(|(model, calls)| json!({"model": &**model, "calls": calls})).collect();
-    json!({
-        "modelCalls": interval(bound.model_calls),
-        "toolCalls": interval(bound.tool_calls),
-        "inputTokens": interval(bound.input_tokens),
-        "outputTokens": interval(bound.output_tokens),
-        "usd": {"least": in_dollars(bound.money.least), "most": usd(bound)},
-        "ms": interval(bound.millis),
-        "unpriced": unpriced,
-        "unbounded": open,
-    })
-}
-
-fn in_dollars(billionths: u64) -> f64 {
-    billionths as f64 / 1e9
-}
-
-/// The most dollars of a run, if all models that it may ask have a price.
-pub fn usd(bound: &CostBound) -> Option<f64> {
-    bound.money.most.filter(|_| bound.unpriced.is_empty()).map(in_dollars)
 }

@@ -64,7 +64,6 @@ pub mod policy;
 pub mod preflight;
 pub mod program;
 pub mod project_files;
-pub mod refusal;
 #[cfg(feature = "plans")]
 pub mod replanning;
 pub mod report;
@@ -74,9 +73,10 @@ pub mod settings;
 pub mod tool_schemas;
 pub mod view;
 
+pub use entries::{machine_config, refusal};
 pub use error::{Error, SettingsError};
 pub use run::{
     Approvals, EndedRun, Follows, JournalMode, JournalOptions, PreparedRun, RunEvent, RunOptions, RunSpec,
-    Session, handlers, machine_config,
+    Session, handlers,
 };
 pub use settings::Settings;

@@ -8,8 +8,8 @@ use crate::policy;
 use crate::project_files::around;
 use ::policy::{Policy, PolicyUse};
 use agentlang::{EntryKind, TestPlan};
-use core_ir::{Code, ModelRoutes, Term, ToolDecl, Type};
-use diagnostics::{Diagnostic, FileId, Hint, Sources, Span, has_errors};
+use core_ir::{Code, ModelRoutes, ToolDecl};
+use diagnostics::{Diagnostic, FileId, Sources, Span, has_errors};
 use frontend_kit::doc::{Limits, decode};
 use frontend_kit::{File, Project, Recognized};
 use std::collections::HashMap;
@@ -18,20 +18,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Entry point with the types of its input and output.
-#[derive(Debug)]
-pub struct Runnable {
-    /// Its name in the source.
-    pub name: String,
-    /// Its term.
-    pub code: Arc<Code>,
-    /// Type of the input; `None` for a term that is evaluated without one.
-    pub input: Option<Type>,
-    /// True if this is the default entry point.
-    pub is_default: bool,
-    /// Remedies for calls of a plan that are refused because of where they stand.
-    pub hints: Vec<Hint>,
-}
+pub use entries::{Kind, Runnable, pipelines};
 
 /// Reason why nothing could be loaded.
 #[derive(Debug)]
@@ -79,13 +66,7 @@ impl Loaded {
     /// A term that is no file's: one entry point without an input, and no policy.
     pub fn of_term(name: &str, code: Arc<Code>) -> Loaded {
         Loaded {
-            runnables: vec![Runnable {
-                name: name.into(),
-                code,
-                input: None,
-                is_default: true,
-                hints: Vec::new(),
-            }],
+            runnables: vec![entries::of_term(name, code)],
             found: Vec::new(),
             policy: None,
             named: Vec::new(),
@@ -95,44 +76,9 @@ impl Loaded {
     }
 }
 
-/// The end of the names of plans.
-const PLAN: &str = ".plan.py";
 /// The file beside a plan that declares its tools.
 #[cfg(feature = "plans")]
 const PLAN_TOOLS: &str = "tools.agent";
-
-/// Kind of a file.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Kind {
-    /// The surface language.
-    Agent,
-    /// The calculus.
-    Lam,
-    /// A plan, in a subset of Python.
-    Plan,
-    /// YAML or JSON of some framework.
-    Config,
-}
-
-impl Kind {
-    /// By the extension of a path.
-    pub fn of(path: &str) -> Kind {
-        let path = Path::new(path);
-        let named = path.file_name().and_then(|n| n.to_str()).unwrap_or("");
-        // `Dockerfile.agent` makes an image.
-        if named.get(..10).is_some_and(|n| n.eq_ignore_ascii_case("dockerfile")) {
-            return Kind::Config;
-        }
-        if named.len() > PLAN.len() && named.ends_with(PLAN) {
-            return Kind::Plan;
-        }
-        match path.extension().and_then(|e| e.to_str()) {
-            Some("agent") => Kind::Agent,
-            Some("lam") => Kind::Lam,
-            _ => Kind::Config,
-        }
-    }
-}
 
 /// The files under a directory that are accepted by their path, in a stable order; what .gitignore names is
 /// left out, and what is hidden. Paths under `.` have no `./` before them.
@@ -482,25 +428,6 @@ pub fn import_units(sources: &mut Sources, path: &Path) -> Result<Vec<frontend_k
     Ok(units)
 }
 
-/// The pipelines of a checked module; what is wrong with one is added to what was found.
-pub fn pipelines(module: &agentlang::Module, found: &mut Vec<Diagnostic>) -> Vec<Runnable> {
-    let default = module.default_entry().map(|e| e.name.clone());
-    let mut out = Vec::new();
-    for entry in module.entries().iter().filter(|e| e.kind == EntryKind::Pipeline) {
-        match module.lower(entry) {
-            Ok(code) => out.push(Runnable {
-                name: entry.name.clone(),
-                code: Arc::new(code),
-                input: Some(entry.input.clone()),
-                is_default: default.as_ref() == Some(&entry.name),
-                hints: Vec::new(),
-            }),
-            Err(more) => found.extend(more),
-        }
-    }
-    out
-}
-
 fn agent(sources: &mut Sources, id: FileId, text: &str, options: &Options) -> Result<Loaded, Problem> {
     let (module, mut found) = agentlang::check_files(id, text, &mut Imports::new(sources, id));
     let Some(mut module) = module else { return Err(Problem::Wrong(found)) };
@@ -542,13 +469,7 @@ pub fn lam(sources: &mut Sources, id: FileId, text: &str, options: &Options) -> 
     let parsed = agentlang::calculus::compile(id, text);
     match parsed.code {
         Some(code) if !has_errors(&parsed.diagnostics) => {
-            let runnable = Runnable {
-                name: "main".into(),
-                code: Arc::new(code),
-                input: None,
-                is_default: true,
-                hints: Vec::new(),
-            };
+            let runnable = entries::of_term("main", Arc::new(code));
             let declared = runnable.code.tools.clone();
             let loaded = with_policy(sources, vec![runnable], parsed.diagnostics, options)?;
             Ok(Loaded { declared, ..loaded })
@@ -582,28 +503,10 @@ fn plan(
     tools.compile(&PlanText { file: id, path, text, max_rounds, quarantine: None })
 }
 
-/// Returns the input type of a compiled configuration: the one that its function states, or a string.
-fn input_of(code: &Code) -> Type {
-    match code.term(code.root()) {
-        Term::Abs(abs) => abs.ty.clone().unwrap_or(Type::Str),
-        _ => Type::Str,
-    }
-}
-
 /// Compiles the first of the files; the others are there to be referred to.
 fn config(path: &str, files: Vec<File>) -> Result<(Vec<Runnable>, Vec<Diagnostic>), Problem> {
     let (units, found) = compile(path, files)?;
-    // The last crew, or else the only agent, is what the file is for.
-    let only = units.len() == 1;
-    let crew = units.iter().rposition(|u| u.kind == frontend_kit::UnitKind::Crew);
-    let out = units.into_iter().enumerate().map(|(i, unit)| Runnable {
-        name: unit.name,
-        input: Some(input_of(&unit.code)),
-        code: unit.code,
-        is_default: only || crew == Some(i),
-        hints: Vec::new(),
-    });
-    Ok((out.collect(), found))
+    Ok((entries::of_units(units), found))
 }
 
 /// The remedy for a file of an unknown kind.

@@ -1,13 +1,13 @@
 //! `--policy FILE`, or `policy` in `entail.toml`: what a policy file says, put into programs and runs.
 
 use crate::load::{Problem, read_text};
-use agentlang::Module;
-use analysis::flow;
-use core_ir::{Code, ModelRoutes, Name};
-use diagnostics::{Diagnostic, Sources, has_errors};
+use core_ir::Code;
+use diagnostics::Sources;
 use policy::{Policy, PolicyUse};
 use std::path::Path;
 use std::sync::Arc;
+
+pub use entries::policy::{check_named, options};
 
 /// Reads the file, if one is named.
 pub fn read(sources: &mut Sources, path: Option<&Path>) -> Result<Option<Policy>, Problem> {
@@ -19,60 +19,11 @@ pub fn read(sources: &mut Sources, path: Option<&Path>) -> Result<Option<Policy>
     Policy::parse(file, &text).map(Some).map_err(Problem::Policy)
 }
 
-/// Has a program lowered for the policy; gives what is wrong with the policies that it names.
-pub fn check_named(policy: Option<&Policy>, module: &mut Module) -> Vec<Diagnostic> {
-    let uses = module.policies();
-    match policy {
-        Some(policy) => {
-            module.assume(policy);
-            policy.check_named(&uses)
-        }
-        None => uses.iter().map(|u| u.unknown(None)).collect(),
-    }
-}
-
 /// Puts the policy into the terms of a program, which names policies at these places.
 pub fn apply<'a>(
     policy: &Policy,
     uses: &[PolicyUse],
     all: impl Iterator<Item = &'a mut Arc<Code>>,
 ) -> Result<(), Problem> {
-    let mut found = Vec::new();
-    for code in all {
-        let code = Arc::make_mut(code);
-        let mut said = policy.apply_named(code, uses);
-        said.extend(policy.apply(code));
-        // Entry points of one file share their tools.
-        said.retain(|d| !found.contains(d));
-        found.append(&mut said);
-    }
-    if has_errors(&found) { Err(Problem::Policy(found)) } else { Ok(()) }
-}
-
-/// Returns the options of the analysis: those from the policy, and the models that may answer.
-pub fn options(policy: Option<&Policy>, routes: ModelRoutes, applied: bool) -> flow::Options {
-    match policy {
-        None => flow::Options { routes, applied, ..flow::Options::default() },
-        Some(p) => flow::Options {
-            passes_unknown: false,
-            lattice: p.lattice,
-            principals: p.principals.clone(),
-            known: p.tool_names().filter(|t| p.knows(t)).map(Name::from).collect(),
-            clearance: Some(p.clearance.clone()),
-            clearances: p.clearances.clone(),
-            routes,
-            applied,
-            answer: p.answer.clone(),
-        },
-    }
-}
-
-/// Puts what the policy says about the run into the machine's configuration.
-pub fn configure(policy: &Policy, config: &mut machine::Config) {
-    config.lattice = policy.lattice;
-    config.principals = policy.principals.clone();
-    config.generated_endorse = policy.generated_endorse;
-    config.clearance = policy.clearance.clone();
-    config.clearances = policy.clearances.clone();
-    config.answer = policy.answer.clone();
+    entries::policy::apply(policy, uses, all).map_err(Problem::Policy)
 }

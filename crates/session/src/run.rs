@@ -7,14 +7,14 @@ use crate::bound::Pricing;
 use crate::error::Error;
 use crate::limits::approval_lifetime;
 use crate::load::{self, Kind, Runnable};
-use crate::policy;
 use crate::preflight::{Gate, Refusal};
 use crate::settings::Settings;
 use crate::view::{Ran, View};
 use ::policy::Policy;
 use analysis::cost::CostBound;
 use core_ir::{Code, Data, LabelSpec};
-use machine::{CodeParser, Config, Machine};
+use entries::machine_config;
+use machine::{Config, Machine};
 use runtime::{
     AFTER_RUN, ApprovalDesk, Approver, CancellationToken, ConfigError, Event, Handlers, History, Journal,
     JournalError, JournalPlace, Limits, ModelSettings, Models, Pins, Redactor, RunIdentity, RunReport,
@@ -238,6 +238,11 @@ impl Session {
         Ok(models)
     }
 
+    /// These tools with the results of the script, if there is one.
+    fn scripted(&self, tools: &Tools) -> Option<Result<Tools, ConfigError>> {
+        Some(tools.clone().with_script(self.options.script.as_deref()?))
+    }
+
     /// The tools, as settings and options say.
     pub fn tools(&self) -> Tools {
         let tools = self.settings.tools();
@@ -260,6 +265,11 @@ impl Session {
     /// # Errors
     /// Everything that keeps it from running.
     pub fn preflight(&self, kind: Kind, runnable: &Runnable, policy: Option<&Policy>) -> Result<(), Refusal> {
+        // A script that can't be used says so when the models are made, before anything is asked. It is no
+        // reason to look for the handlers of tools that it may have results of.
+        if self.scripted(&self.settings.tools()).is_some_and(|tools| tools.is_err()) {
+            return Ok(());
+        }
         let gate = Gate {
             tools: &self.tools(),
             stores: &self.settings.fresh_stores(),
@@ -423,19 +433,6 @@ impl Settings {
     }
 }
 
-/// The configuration of the machine for a program under a policy.
-pub fn machine_config(fuel: Option<u64>, policy: Option<&Policy>) -> Config {
-    let endorse = policy.is_some_and(|p| p.generated_endorse);
-    let mut config = Config { parser: Some(Arc::new(Generated { endorse })), ..Config::default() };
-    if let Some(fuel) = fuel {
-        config.fuel = fuel;
-    }
-    if let Some(policy) = policy {
-        policy::configure(policy, &mut config);
-    }
-    config
-}
-
 /// Field of the settings of a run in a journal: the text of the plan.
 pub(crate) const PLAN_TEXT: &str = "plan";
 
@@ -488,17 +485,4 @@ fn bounded(approver: Approver, config: &Config, output: &LabelSpec) -> Approver 
             false => Err("no approver is cleared to see its arguments".into()),
         }
     })
-}
-
-/// Reads generated code with the prelude in scope.
-struct Generated {
-    /// True if the policy lets the caller reclassify.
-    endorse: bool,
-}
-
-impl CodeParser for Generated {
-    fn parse(&self, text: &str) -> Result<Arc<Code>, String> {
-        let options = syntax::lam::Options { endorse: self.endorse, ..syntax::lam::Options::GENERATED };
-        agentlang::calculus::parse_generated_with(text, options)
-    }
 }

@@ -46,7 +46,7 @@ pub fn audit(ui: &Ui, args: &AuditArgs) -> Exit {
         }
         Format::Mermaid => ui.result(audit.picture().mermaid().trim_end()),
         Format::Dot => ui.result(audit.picture().dot().trim_end()),
-        Format::Svg => match crate::picture::svg(&audit.picture()) {
+        Format::Svg => match entries::picture::svg(&audit.picture()) {
             Ok(image) => ui.result(image.trim_end()),
             Err(why) => return ui.usage(&why, None),
         },

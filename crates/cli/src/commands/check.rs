@@ -1,20 +1,18 @@
 //! `entail check`: what a program entails, without running it.
 
-use super::{analyzed_for, say_problem, worth_saying};
-use crate::args::{CheckArgs, Show};
+use super::{say_problem, worth_saying};
+use crate::args::CheckArgs;
 use crate::ui::{Exit, Ui};
-use ::policy::Policy;
-use analysis::{flow, types};
-use core_ir::{ModelRoutes, Name};
-use diagnostics::{Diagnostic, FileId, Hint, Sources, has_errors};
+use core_ir::{Code, Name};
+use diagnostics::{Diagnostic, FileId, Sources, has_errors};
+use entries::check::{Aspect, Entry, entry};
 use frontend_kit::File;
-use serde_json::{Value, json};
-use session::bound::{Pricing, figures};
-use session::load::{Kind, Loaded, Options, Problem, Runnable, files_under, load, on_all_cores};
-use session::policy;
+use session::bound::Pricing;
+use session::load::{Kind, Loaded, Options, Problem, files_under, load, on_all_cores};
 use session::preflight::Preflight;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Files that are loaded before what was found of them is said.
 const AT_ONCE: usize = 64;
@@ -138,15 +136,6 @@ struct Findings {
     no_price: BTreeSet<String>,
 }
 
-/// Result of checking one entry point.
-struct Entry {
-    found: Vec<Diagnostic>,
-    object: Value,
-    lines: Vec<String>,
-    /// Models for which there is no list price.
-    unpriced: Vec<Name>,
-}
-
 /// Options and settings that files are checked against.
 #[derive(Clone, Copy)]
 struct CheckContext<'a> {
@@ -176,8 +165,10 @@ fn one(file: &Path, against: CheckContext<'_>) -> Checked {
                     all.found.push(d);
                 }
             }
+            let aspects: Vec<Aspect> = args.show.iter().map(|s| s.aspect()).collect();
+            let bound = |code: &Arc<Code>, applied: bool| pricing.bound(code, applied);
             for r in &runnables {
-                let mut entry = entry(&sources, &name, r, &args.show, policy.as_ref(), &routes, pricing);
+                let mut entry = entry(&sources, &name, r, &aspects, policy.as_ref(), &routes, &bound);
                 let ready = preflight.entry(Kind::of(&name), r, policy.as_ref());
                 // Entry points share their tools; and the flows are shown already, if that is wanted.
                 for d in ready.errors() {
@@ -217,80 +208,6 @@ fn show(ui: &Ui, sources: &Sources, entry: Entry) -> Exit {
         entry.lines.iter().for_each(|line| ui.result(line));
     }
     exit
-}
-
-/// Analyses one entry point.
-fn entry(
-    sources: &Sources,
-    path: &str,
-    r: &Runnable,
-    show: &[Show],
-    policy: Option<&Policy>,
-    routes: &ModelRoutes,
-    pricing: &Pricing,
-) -> Entry {
-    let input = analyzed_for(r);
-    let mut object = json!({"path": path, "entry": r.name, "input": input.as_ref().map(ToString::to_string)});
-    let mut lines = Vec::new();
-    let of = input.as_ref().map_or(String::new(), |t| format!(" of {t}"));
-    lines.push(format!("{path}: {}{of}", r.name));
-    let mut add = |more: Value| {
-        if let (Some(o), Value::Object(more)) = (object.as_object_mut(), more) {
-            o.extend(more);
-        }
-    };
-    let typing = types::check(&r.code, r.input.as_ref());
-    let mut found = typing.diagnostics;
-    let mut unpriced = Vec::new();
-    if show.contains(&Show::Types) {
-        let ty = typing.result.as_ref().unwrap_or(&typing.ty);
-        let open: Vec<String> = typing.dynamic.iter().map(|s| sources.place(*s).to_string()).collect();
-        lines.push(match typing.result {
-            Some(_) => format!("  result: {ty}"),
-            None => format!("  type: {ty}"),
-        });
-        if !typing.complete {
-            lines.push("  the program is too large for all of its types to be checked".into());
-        }
-        if !open.is_empty() {
-            let shown = open.iter().take(5).cloned().collect::<Vec<_>>().join(", ");
-            let more = if open.len() > 5 { ", …" } else { "" };
-            lines.push(format!(
-                "  decided when it runs: {} ({shown}{more})",
-                super::plural(open.len(), "use")
-            ));
-        }
-        add(json!({"type": ty.to_string(), "dynamic": open, "complete": typing.complete}));
-    }
-    if show.contains(&Show::Effects) {
-        let effects = match (&r.input, &input) {
-            // Those of a call.
-            (None, Some(_)) => types::check(&r.code, input.as_ref()).effects,
-            _ => typing.effects,
-        };
-        lines.push(format!("  effects: {effects}"));
-        add(json!({"effects": effects.to_string()}));
-    }
-    if show.contains(&Show::Cost) {
-        let bound = pricing.bound(&r.code, input.is_some());
-        add(figures(&bound, sources));
-        unpriced = bound.unpriced.iter().map(|(name, _)| name.clone()).collect();
-        lines.push(format!("  model calls: {}", bound.model_calls));
-        lines.push(format!("  tool calls: {}", bound.tool_calls));
-        for (span, why) in &bound.unbounded {
-            lines.push(format!("  at {}: {why}", sources.place(*span)));
-        }
-    }
-    if show.contains(&Show::Flow) {
-        let options = policy::options(policy, routes.clone(), input.is_some());
-        let report = flow::analyze(&r.code, &options);
-        let mut refused = flow::findings(&report);
-        Hint::add(&r.hints, &mut refused);
-        found.extend(refused);
-        add(json!({"flow": flow::to_json(&report, sources)}));
-        lines.extend(flow::to_text(&report, sources).into_iter().map(|line| format!("  {line}")));
-    }
-    Entry { found, object, lines, unpriced }
 }
 
 fn worse(a: Exit, b: Exit) -> Exit {

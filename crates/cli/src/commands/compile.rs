@@ -1,16 +1,15 @@
 //! `entail compile`: the core term of a program or configuration.
 
-use super::{analyzed_for, choose, load_or_say, worth_saying};
+use super::{choose, load_or_say, worth_saying};
 use crate::args::{CompileArgs, Format};
+use crate::setup;
 use crate::ui::{Exit, Ui};
-use crate::{picture, setup};
 use ::policy::Policy;
-use analysis::flow;
 use core_ir::{ModelRoutes, Style, print_with};
 use diagnostics::{Sources, has_errors};
+use entries::picture;
 use session::bound::Pricing;
 use session::load::{Loaded, Runnable};
-use session::policy;
 use std::sync::Arc;
 
 /// Runs the command.
@@ -100,7 +99,7 @@ fn rewritten(ui: &Ui, args: &CompileArgs, all: Vec<Runnable>) -> Result<Vec<Runn
         ui.note(&format!("{}: {used}", r.name));
         let code = Arc::new(done.code);
         if saves {
-            let called = analyzed_for(&r).is_some();
+            let called = r.analyzed_for().is_some();
             let bound = |code: &Arc<core_ir::Code>| pricing.bound(code, called);
             let (before, after) = (bound(&r.code), bound(&code));
             for ((what, old), (_, new)) in super::cost::rows(&before).iter().zip(super::cost::rows(&after)) {
@@ -119,9 +118,7 @@ fn drawn(
     routes: &ModelRoutes,
     r: &Runnable,
 ) -> Result<String, String> {
-    let mut drawn = core_ir::draw::draw(&r.code);
-    let options = policy::options(policy, routes.clone(), analyzed_for(r).is_some());
-    picture::mark(&mut drawn, &r.code, &flow::analyze(&r.code, &options));
+    let drawn = picture::of(r, policy, routes);
     match format {
         Format::Mermaid => Ok(drawn.mermaid()),
         Format::Dot => Ok(drawn.dot()),

@@ -1,6 +1,6 @@
 //! `entail cost`: what a run may cost at most, before it runs.
 
-use super::{analyzed_for, choose, load_or_say, worth_saying};
+use super::{choose, load_or_say, worth_saying};
 use crate::args::CostArgs;
 use crate::ui::{Exit, Ui};
 use analysis::cost::{CostBound, Interval, dollars};
@@ -37,7 +37,7 @@ pub fn cost(ui: &Ui, args: &CostArgs) -> Exit {
         },
     };
     for r in chosen {
-        show(ui, &sources, args, r, &pricing.bound(&r.code, analyzed_for(r).is_some()));
+        show(ui, &sources, args, r, &pricing.bound(&r.code, r.analyzed_for().is_some()));
     }
     Exit::Done
 }

@@ -44,8 +44,6 @@ pub mod trace;
 mod why;
 
 use crate::ui::{Exit, Ui};
-use analysis::types;
-use core_ir::Type;
 use diagnostics::{Diagnostic, Sources};
 use serde_json::json;
 use session::load::{Loaded, Options, Problem, Runnable, load};
@@ -76,16 +74,6 @@ pub fn version(ui: &Ui) -> Exit {
         ui.result(&format!("entail {version} (commit {commit}; features: {})", features.join(", ")));
     }
     Exit::Done
-}
-
-/// Returns the type of the input for which an entry point is analyzed. A term without input whose value is a
-/// function of data is analyzed as applied, as `entail run` applies it: unapplied, the function would cost
-/// nothing.
-fn analyzed_for(r: &Runnable) -> Option<Type> {
-    r.input.clone().or_else(|| match types::check(&r.code, None).ty {
-        Type::Fun(f) if !matches!(f.0, Type::Fun(_)) => Some(f.0.clone()),
-        _ => None,
-    })
 }
 
 /// Returns the options for loading programs: the settings, with the policy file of the command line if it

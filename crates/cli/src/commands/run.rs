@@ -8,8 +8,9 @@ use crate::setup::{self, refuse, refuse_config};
 use crate::ui::{Exit, Ui};
 use crate::watch::Watch;
 use analysis::cost::{CostBound, Interval};
-use core_ir::{Code, Data, InputMismatch, Num, Type};
+use core_ir::{Code, Data, Num};
 use diagnostics::{Diagnostic, Sources};
+use entries::input::InputError;
 use machine::{Reified, StopReason};
 use policy::Policy;
 use runtime::trace::{Head, Recorder};
@@ -570,55 +571,13 @@ pub(super) fn input(ui: &Ui, args: InputArgs<'_>, runnable: &Runnable) -> Result
             },
         ),
     };
-    let Some(ty) = &runnable.input else {
-        return Ok(text.map(|t| as_data(&t, &Type::Dyn).unwrap_or_else(|_| Data::str(t))));
-    };
-    let fields: &[(core_ir::Name, Type)] = if let Type::Record(fields) = ty { fields } else { &[] };
-    let Some(text) = text else {
-        if matches!(ty, Type::Record(_)) && fields.iter().all(|(_, t)| matches!(t, Type::Option(_))) {
-            return Ok(Some(Data::record([])));
+    entries::input::read(runnable, text.as_deref()).map_err(|e| match e {
+        InputError::Missing(message, example) => {
+            let help = format!("give it at the end: entail {} '{example}'", args.command);
+            ui.usage(&message, Some(&help))
         }
-        let help = format!("give it at the end: entail {} '{}'", args.command, example(ty));
-        return Err(ui.usage(&format!("`{}` needs an input of type {ty}", runnable.name), Some(&help)));
-    };
-    if *ty == Type::Str {
-        return Ok(Some(Data::str(text)));
-    }
-    match (as_data(&text, ty), fields) {
-        (Ok(data), _) => Ok(Some(data)),
-        // A single string is accepted without JSON quotes.
-        (Err(_), [(name, Type::Str)]) if !text.trim_start().starts_with('{') => {
-            Ok(Some(Data::record([(name.clone(), Data::str(text))])))
-        }
-        (Err(why), _) => {
-            let takes = || format!("`{}` takes {ty}, for example '{}'", runnable.name, example(ty));
-            let help = why.help.unwrap_or_else(takes);
-            Err(ui.usage(&format!("the input is wrong: {}", why.message), Some(&help)))
-        }
-    }
-}
-
-fn as_data(text: &str, ty: &Type) -> Result<Data, InputMismatch> {
-    let json: Value = serde_json::from_str(text)
-        .map_err(|e| InputMismatch { message: format!("not JSON: {e}"), help: None })?;
-    ty.read_input(&json)
-}
-
-/// JSON of a type, to show what is meant.
-fn example(ty: &Type) -> Value {
-    match ty {
-        Type::Str | Type::Dyn => json!("…"),
-        Type::Num => json!(1),
-        Type::Bool => json!(true),
-        Type::List(t) => json!([example(t)]),
-        Type::Option(t) => example(t),
-        Type::Record(fields) => {
-            Value::Object(fields.iter().map(|(n, t)| (n.to_string(), example(t))).collect())
-        }
-        Type::Enum(e) => e.variants.first().map_or(Value::Null, |v| json!(&**v)),
-        Type::Refined(r) => example(&r.0),
-        Type::Null | Type::Variant(_) | Type::Pair(_) | Type::Fun(_) => Value::Null,
-    }
+        InputError::Wrong(message, help) => ui.usage(&message, Some(&help)),
+    })
 }
 
 /// Shows a progress line on a terminal, unless a question is open there (`asking`); with `--verbose`, a line

@@ -1,20 +1,30 @@
 //! Pictures of terms: what the flow analysis says of their nodes, and how they become an SVG image.
 //!
-//! Entry points: [`mark`], [`svg`].
+//! Entry points: [`of`] draws an entry point, [`svg`] makes an image of it.
 
-#[cfg_attr(not(feature = "svg"), path = "picture/svg_absent.rs")]
+#[cfg_attr(not(feature = "svg"), path = "svg_absent.rs")]
 mod svg;
 
-use analysis::flow::{Cause, FlowReport, Sink, Site, Verdict};
-use core_ir::Code;
+use crate::{Runnable, policy};
+use ::policy::Policy;
+use analysis::flow::{self, Cause, FlowReport, Sink, Site, Verdict};
 use core_ir::draw::{Mark, Node, NodeShape, Picture};
+use core_ir::{Code, ModelRoutes};
 pub use svg::svg;
 
 /// Sources named on a node at most.
 const SOURCES: usize = 2;
 
+/// Draws the term of an entry point, with what the flow analysis says of it.
+pub fn of(r: &Runnable, policy: Option<&Policy>, routes: &ModelRoutes) -> Picture {
+    let mut drawn = core_ir::draw::draw(&r.code);
+    let options = policy::options(policy, routes.clone(), r.analyzed_for().is_some());
+    mark(&mut drawn, &r.code, &flow::analyze(&r.code, &options));
+    drawn
+}
+
 /// Marks the nodes whose calls are refused, or may be, with where the data comes from that breaks the bound.
-pub fn mark(picture: &mut Picture, code: &Code, report: &FlowReport) {
+fn mark(picture: &mut Picture, code: &Code, report: &FlowReport) {
     for node in &mut picture.nodes {
         let sites: Vec<&Site> = report.sites.iter().filter(|site| represents(node, code, site)).collect();
         let worst = sites.iter().filter_map(|s| match s.verdict {

@@ -5,7 +5,7 @@
 use core_ir::{Code, ToolDecl};
 use diagnostics::Diagnostic;
 use policy::Policy;
-use runtime::Refused;
+use runs::Refused;
 use std::sync::Arc;
 
 /// The most steps of a way that are shown, from each end.
