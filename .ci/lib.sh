@@ -71,6 +71,8 @@ need() {
             [ -x "${entail[0]}" ] || entail=(cargo demo)
             "${entail[@]}" model list | grep -q smollm2-135m-instruct || "${entail[@]}" model pull
             ;;
+        node) have node npm || debian nodejs npm ;;
+        chromium) have chromium || debian chromium ;;
         coq) have coqc ocamlopt make || debian coq ocaml-nox make ;;
         rustfmt) cargo fmt --version >/dev/null 2>&1 || rustup component add rustfmt ;;
         clippy) cargo clippy --version >/dev/null 2>&1 || rustup component add clippy ;;

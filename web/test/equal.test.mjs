@@ -1,0 +1,149 @@
+// The module says what the command says: the same findings at the same places, the same bounds and flows, for
+// every program and configuration of `suite` and `examples`.
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { basename, join } from "node:path";
+import { after, test } from "node:test";
+import { build } from "esbuild";
+import { root, site } from "./support.mjs";
+
+const entail = process.env.ENTAIL ?? join(root, "target/debug/entail");
+const folder = mkdtempSync(join(tmpdir(), "entail-equal-"));
+after(() => rmSync(folder, { recursive: true, force: true }));
+
+/** What only a run on a machine could miss: handlers, models, stores and settings. */
+const OF_A_MACHINE = new Set(["E001", "E002", "E003", "E004"]);
+
+/** The files of some folders, by their extension. */
+function files(pattern) {
+  return ["suite", "examples"].flatMap((top) =>
+    readdirSync(join(root, top), { recursive: true })
+      .map((path) => join(root, top, path))
+      .filter((path) => pattern.test(path)),
+  );
+}
+
+/** Copies each file into a folder of its own, so that none is read together with others. */
+function alone(paths) {
+  return paths.map((path, i) => {
+    const name = `${i}/${basename(path)}`;
+    mkdirSync(join(folder, String(i)), { recursive: true });
+    const text = readFileSync(path);
+    writeFileSync(join(folder, name), text);
+    return { path, name, text: text.toString("utf8") };
+  });
+}
+
+/** The lines that a command prints. It may fail: that is what findings do. */
+function command(...args) {
+  const options = { cwd: folder, encoding: "utf8", maxBuffer: 1 << 30, stdio: ["ignore", "pipe", "pipe"] };
+  let output;
+  try {
+    output = execFileSync(entail, args, options);
+  } catch (error) {
+    assert.equal(error.status, 1, error.stderr);
+    output = error.stdout;
+  }
+  return output.split("\n").filter(Boolean);
+}
+
+/** The same as JSON. */
+function lines(...args) {
+  return command(...args).map((line) => JSON.parse(line));
+}
+
+async function module() {
+  const outfile = join(folder, "module.mjs");
+  await build({ entryPoints: [join(root, "web/src/module.ts")], outfile, format: "esm", bundle: true });
+  const { Module } = await import(outfile);
+  return Module.of(await WebAssembly.compile(readFileSync(join(site, "entail.wasm"))));
+}
+
+/** What a finding says, without how a page counts its places. */
+function shown({ code, level, message, line, column, endLine, endColumn, fix }) {
+  const change = fix && [fix.line, fix.column, fix.endLine, fix.endColumn, fix.replacement];
+  return JSON.stringify([code, level, message, line, column, endLine, endColumn, change]);
+}
+
+function sorted(findings) {
+  return findings.filter((f) => !OF_A_MACHINE.has(f.code)).map(shown).sort();
+}
+
+test("programs have the findings, bounds, types and flows that `entail check` says", async () => {
+  const own = (path) => !/^\s*(use\s|import\s)/m.test(readFileSync(path, "utf8"));
+  const programs = alone(files(/\.(agent|lam)$/).filter(own));
+  const options = ["--show", "types", "--show", "effects", "--show", "cost", "--show", "flow"];
+  const said = lines("check", "--verbose", "--format", "json", ...options, ...programs.map((p) => p.name));
+  const entail = await module();
+  let entries = 0;
+  for (const { path, name, text } of programs) {
+    const of = said.filter((line) => line.path === name);
+    const answer = JSON.parse(entail.answer(JSON.stringify({ query: "check", path: name, text })));
+    assert.equal(answer.error, undefined, path);
+    assert.deepEqual(sorted(answer.findings), sorted(of.filter((line) => line.code)), path);
+    const known = of.filter((line) => line.entry);
+    assert.deepEqual(answer.entries.map((e) => e.entry), known.map((e) => e.entry), path);
+    for (const [i, { host, unknownTools, lacking, ...want }] of known.entries()) {
+      const { isDefault, lines, term, ...got } = answer.entries[i];
+      assert.deepEqual(got, want, path);
+      entries++;
+    }
+  }
+  console.log(`${programs.length} programs with ${entries} entry points are equal`);
+  assert.ok(programs.length > 150 && entries > 150);
+});
+
+test("configurations and modules of Python have the findings that `entail lint` says", async () => {
+  const configurations = alone(files(/\.(ya?ml|json|py)$/));
+  const said = lines("lint", "--no-cache", "--format", "json", ...configurations.map((c) => c.name));
+  const entail = await module();
+  let findings = 0;
+  for (const { path, name, text } of configurations) {
+    const answer = JSON.parse(entail.answer(JSON.stringify({ query: "check", path: name, text })));
+    assert.equal(answer.error, undefined, path);
+    const of = sorted(said.filter((line) => line.path === name));
+    assert.deepEqual(sorted(answer.findings), of, path);
+    findings += of.length;
+  }
+  console.log(`${configurations.length} files with ${findings} findings are equal`);
+  assert.ok(configurations.length > 500 && findings > 300);
+});
+
+test("runs on scripts have the traces that the command writes", async () => {
+  const input = { "triage.agent": "I was charged twice.", "invoice.agent": "Pay MALLORY.", "runbook.agent": "checkout answers 502", "quality.agent": "Bees is insects." };
+  const scripts = files(/\.script\.json$/).map((script) => {
+    const beside = script.replace(".script.json", "");
+    return { script, program: [`${beside}.agent`, `${beside}.lam`].find(existsSync) };
+  });
+  const entail = await module();
+  let requests = 0;
+  let runs = 0;
+  for (const { script, program } of scripts) {
+    if (!program || /^\s*use\s/m.test(readFileSync(program, "utf8"))) continue;
+    const [{ name, text }] = alone([program]);
+    const given = input[basename(program)];
+    if (program.endsWith(".agent") && given === undefined) continue;
+    const file = join(folder, "trace.jsonl");
+    const answers = readFileSync(script, "utf8");
+    const options = ["--run-refused", "--explain-flow", "--script", script, "--trace", file, name];
+    command("--quiet", program.endsWith(".lam") ? "eval" : "run", ...options, ...(given === undefined ? [] : [given]));
+    const want = readFileSync(file, "utf8").split("\n").filter(Boolean).map((line) => JSON.parse(line));
+    const entry = want[0].entry;
+    const question = { query: "run", path: name, text, entry, input: given ?? null, script: answers, now: 0 };
+    const got = JSON.parse(entail.answer(JSON.stringify(question)));
+    assert.equal(got.error, undefined, program);
+    assert.deepEqual(withoutTime(got.trace), withoutTime(want), program);
+    requests += want.filter((line) => line.event === "request").length;
+    runs++;
+  }
+  console.log(`${runs} runs with ${requests} requests are equal`);
+  assert.ok(runs >= 8 && requests > 20);
+});
+
+/** A trace without what clocks say. */
+function withoutTime(trace) {
+  const times = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ/g;
+  return JSON.parse(JSON.stringify(trace).replace(times, "TIME"));
+}
