@@ -955,6 +955,7 @@ Examples:
   entail trace 19aa                         a run of the journal in `.entail`, by the beginning of its identifier
   entail trace run.jsonl --step 2           everything about the second request
   entail trace run.jsonl --timeline         what happened beside what
+  entail trace 19aa --html run.html         a page to open in a browser, or to send
   entail trace pay.agent --why 3.account    where the label of this argument of request 3 comes from")]
 pub struct TraceArgs {
     /// A trace that `--trace` wrote (`-` for standard input), a run of a journal, or a program, which is run.
@@ -979,6 +980,10 @@ pub struct TraceArgs {
     /// Show what runs in parallel, as a timeline.
     #[arg(long)]
     pub timeline: bool,
+    /// Write the run as one page for a browser, with labels, where they come from, refusals and what was
+    /// spent. The page needs no network. It has everything that the trace has.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["timeline", "step", "why", "json"])]
+    pub html: Option<PathBuf>,
     /// Print the lines of the trace unchanged (like --format json).
     #[arg(long)]
     pub json: bool,

@@ -10,16 +10,38 @@ use super::{choose, say_problem, worth_saying};
 use crate::args::TraceArgs;
 use crate::setup;
 use crate::ui::{Exit, Ui};
-use diagnostics::Sources;
+use diagnostics::{Sources, render};
 use runtime::Journal;
 use runtime::trace::{Head, Recorder, VERSION};
-use serde_json::Value;
+use serde_json::{Value, json};
 use session::load::{Kind, Loaded, read_data, reason};
+use session::report::{as_diagnostic, as_json, refused_calls};
 use session::{Approvals, JournalMode, JournalOptions, Session};
+use std::io::Write as _;
 use std::path::Path;
 
 /// The most columns of a line that shows a value.
 const WIDTH: usize = 100;
+
+/// The page of a run, made from `web/src/trace.html` by `scripts/site`. The lines of the run stand where the
+/// marker does.
+const PAGE: &str = include_str!("../../assets/trace.html");
+const MARKER: &str = "%TRACE%";
+
+/// A trace, with what is known of its run beside it.
+struct Traced {
+    lines: Vec<Value>,
+    /// The exit status of the run.
+    exit: Exit,
+    /// The bound of the run, and its end in words; of a trace that was read they are not known.
+    about: Value,
+}
+
+impl Traced {
+    fn of_file(lines: Vec<Value>) -> Traced {
+        Traced { lines, exit: Exit::Done, about: json!({"bound": null, "findings": []}) }
+    }
+}
 
 /// Runs the command.
 pub fn trace(ui: &Ui, args: &TraceArgs) -> Exit {
@@ -28,11 +50,13 @@ pub fn trace(ui: &Ui, args: &TraceArgs) -> Exit {
         () if is_run(args) => kept(ui, args),
         () => run(ui, args),
     };
-    let (lines, exit) = match found {
+    let Traced { lines, exit, about } = match found {
         Ok(found) => found,
         Err(exit) => return exit,
     };
-    let shown = if let (Some(value), true) = (&args.why, args.json || ui.is_json()) {
+    let shown = if let Some(file) = &args.html {
+        page(ui, file, &lines, &about)
+    } else if let (Some(value), true) = (&args.why, args.json || ui.is_json()) {
         why::found(ui, &lines, value).map(|found| found.iter().for_each(|w| ui.result(&w.to_string())))
     } else if args.json || ui.is_json() {
         lines.iter().for_each(|l| ui.result(&l.to_string()));
@@ -54,6 +78,25 @@ pub fn trace(ui: &Ui, args: &TraceArgs) -> Exit {
     }
 }
 
+/// Writes a run as a page that needs nothing else. Whatever is in a text of the run, the page shows it as
+/// text: the lines stand in an element of data that no text can end, because no `<` is in it.
+fn page(ui: &Ui, file: &Path, lines: &[Value], about: &Value) -> Result<(), Exit> {
+    let (before, after) = PAGE.split_once(MARKER).unwrap_or((PAGE, ""));
+    let write = || {
+        let mut out = std::io::BufWriter::new(std::fs::File::create(file)?);
+        out.write_all(before.as_bytes())?;
+        for line in std::iter::once(about).chain(lines) {
+            writeln!(out, "{}", line.to_string().replace('<', "\\u003c"))?;
+        }
+        out.write_all(after.as_bytes())?;
+        out.flush()
+    };
+    let failed = |e| ui.usage(&format!("cannot write `{}`: {}", file.display(), reason(&e)), None);
+    write().map_err(failed)?;
+    ui.note(&format!("wrote `{}`", file.display()));
+    Ok(())
+}
+
 /// Returns true if a file is a trace, by its extension or its first line.
 fn is_trace(path: &str) -> bool {
     Path::new(path).extension().is_some_and(|e| e == "jsonl")
@@ -66,7 +109,7 @@ fn is_run(args: &TraceArgs) -> bool {
 }
 
 /// Replays a run of a journal; gives its trace. That the run failed does not make showing it a failure.
-fn kept(ui: &Ui, args: &TraceArgs) -> Result<(Vec<Value>, Exit), Exit> {
+fn kept(ui: &Ui, args: &TraceArgs) -> Result<Traced, Exit> {
     let place = crate::setup::journal(ui, &args.journal)?.or_file();
     let refused = |e: runtime::JournalError| ui.usage(&e.message, e.help.as_deref());
     let info = Journal::existing(&place).and_then(|j| j.run(&args.file)).map_err(refused)?;
@@ -99,8 +142,8 @@ fn kept(ui: &Ui, args: &TraceArgs) -> Result<(Vec<Value>, Exit), Exit> {
         models: None,
         follows: None,
     };
-    let (lines, _) = recorded(ui, running, &sources, &head)?;
-    Ok((lines, Exit::Done))
+    let traced = recorded(ui, running, &sources, &head)?;
+    Ok(Traced { exit: Exit::Done, ..traced })
 }
 
 /// Shows a whole trace.
@@ -109,7 +152,7 @@ pub(super) fn show_all(ui: &Ui, lines: &[Value]) {
 }
 
 /// Reads a trace. That the run failed does not make showing it a failure.
-fn read(ui: &Ui, path: &str) -> Result<(Vec<Value>, Exit), Exit> {
+fn read(ui: &Ui, path: &str) -> Result<Traced, Exit> {
     let bytes =
         read_data(path).map_err(|e| ui.usage(&format!("cannot read `{path}`: {}", reason(&e)), None))?;
     let text = String::from_utf8_lossy(&bytes);
@@ -122,14 +165,14 @@ fn read(ui: &Ui, path: &str) -> Result<(Vec<Value>, Exit), Exit> {
     let head = lines.first().filter(|l| text_of(l, "event") == "run");
     let help = "traces are written by `entail run FILE --trace TRACE`";
     match head.map(|l| &l["version"]) {
-        Some(v) if *v == VERSION => Ok((lines, Exit::Done)),
+        Some(v) if *v == VERSION => Ok(Traced::of_file(lines)),
         Some(v) => Err(ui.usage(&format!("`{path}` is a trace of version {v}, not {VERSION}"), None)),
         None => Err(ui.usage(&format!("`{path}` is not a trace"), Some(help))),
     }
 }
 
 /// Runs a program; gives its trace and the exit status of the run.
-fn run(ui: &Ui, args: &TraceArgs) -> Result<(Vec<Value>, Exit), Exit> {
+fn run(ui: &Ui, args: &TraceArgs) -> Result<Traced, Exit> {
     let mut sources = Sources::new();
     let session = session_of(ui, args)?;
     let Loaded { runnables: all, found, policy, .. } =
@@ -169,22 +212,26 @@ fn run(ui: &Ui, args: &TraceArgs) -> Result<(Vec<Value>, Exit), Exit> {
 /// The session of a run that is traced.
 fn session_of(ui: &Ui, args: &TraceArgs) -> Result<Session, Exit> {
     let mut session = setup::session(ui, &args.world)?;
-    session.options.explain_flow |= args.why.is_some();
+    session.options.explain_flow |= args.why.is_some() || args.html.is_some();
     Ok(session)
 }
 
 /// Runs or replays what can be run; gives its trace and the exit status of the run.
-fn recorded(
-    ui: &Ui,
-    running: Running<'_>,
-    sources: &Sources,
-    head: &Head,
-) -> Result<(Vec<Value>, Exit), Exit> {
+fn recorded(ui: &Ui, running: Running<'_>, sources: &Sources, head: &Head) -> Result<Traced, Exit> {
     let bound = running.session.bound(running.code, head.input.is_some());
     let mut recorder = Recorder::new();
     let mut watch = |event: &runtime::Event| recorder.note(event);
+    let (code, policy) = (running.code, running.policy);
     let (report, _) = world(ui, running, &mut watch)?;
-    Ok((recorder.lines(head, sources, &report), conclude(ui, &report, &bound)))
+    let mut found = refused_calls(&report, code, policy);
+    if let Err(failure) = &report.result {
+        found.push(as_diagnostic(failure, &report, code, policy));
+    }
+    let findings: Vec<Value> = found.iter().map(|d| render::json(sources, d)).collect();
+    let mut about = json!({"bound": as_json(sources, &report, &bound)["bound"], "findings": findings});
+    report.records.json(&mut about);
+    let lines = recorder.lines(head, sources, &report);
+    Ok(Traced { lines, exit: conclude(ui, &report, &bound), about })
 }
 
 pub(super) fn text_of<'a>(line: &'a Value, key: &str) -> &'a str {

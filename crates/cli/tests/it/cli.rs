@@ -122,6 +122,62 @@ fn a_script_has_the_results_of_tools_without_handlers() {
     }
 }
 
+/// The lines of data in a page that `--html` wrote.
+fn data_of(page: &str) -> Vec<Value> {
+    let (_, rest) = page.split_once("<script type=\"application/jsonl\" id=\"trace\">").unwrap();
+    let (data, _) = rest.split_once("</script>").unwrap();
+    data.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[test]
+fn a_run_is_a_page_whose_texts_cannot_be_markup() {
+    let dir = tempfile::tempdir().unwrap();
+    let hostile = "</script><script>alert(1)</script><!-- %TRACE%";
+    let program = write(
+        dir.path(),
+        "p.agent",
+        "tool page(url: String) -> String reads untrusted {}\n\
+         tool pay(to: String requires trusted) -> String writes {}\n\
+         pipeline p(url: String) -> String { let text = page(url); let done = pay(text); return done; }",
+    );
+    let script = write(
+        dir.path(),
+        "s.json",
+        serde_json::json!([{"call": "page", "result": hostile}, {"call": "pay", "result": ""}]).to_string(),
+    );
+    let html = dir.path().join("run.html").display().to_string();
+    let run = |more: &[&str]| entail(&[&["trace", &program, hostile, "--html", &html], more].concat());
+    let ran = run(&["--script", &script, "--run-refused"]);
+    assert_eq!((ran.status, ran.out.as_str()), (1, ""), "{}", ran.err);
+    let page = std::fs::read_to_string(&html).unwrap();
+    assert_eq!(page.matches("<script").count(), 2, "one of data, one of the page itself");
+    let data = data_of(&page);
+    assert_eq!(data[1]["input"]["url"], hostile);
+    assert_eq!(data[0]["bound"]["toolCalls"], 2);
+    assert!(data[0]["findings"][0]["help"].as_str().unwrap().contains("to allow it,"), "{}", data[0]);
+    let request = data.iter().find(|line| line["event"] == "request").unwrap();
+    assert!(request["tool"] == "page" && data.last().unwrap()["error"]["refused"]["name"] == "pay");
+    // Labels are explained without being asked for.
+    assert!(data.last().unwrap()["error"]["refused"]["from"][0]["ways"][0].is_array());
+    let ran = run(&["--script", &script, "--run-refused", "--timeline"]);
+    assert!(ran.status == 2 && ran.err.contains("--timeline"), "{}", ran.err);
+    let nowhere = entail(&[
+        "trace",
+        &program,
+        "u",
+        "--script",
+        &script,
+        "--run-refused",
+        "--html",
+        "/no/such/run.html",
+    ]);
+    assert!(
+        nowhere.status == 2 && nowhere.err.contains("cannot write `/no/such/run.html`"),
+        "{}",
+        nowhere.err
+    );
+}
+
 #[test]
 fn one_text_need_not_be_json() {
     let ran =
