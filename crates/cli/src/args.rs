@@ -530,7 +530,7 @@ Examples:
   entail guard install cursor --policy policy.toml               put that in front of the servers of Cursor")]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub struct GuardArgs {
-    /// What to do with a client's file.
+    /// Subcommand for the files of clients.
     #[command(subcommand)]
     pub action: Option<GuardAction>,
     /// The policy; without it that of `entail.toml`.
@@ -542,15 +542,15 @@ pub struct GuardArgs {
     /// Approve the descriptions of the server's tools in `entail.lock`, and end.
     #[arg(long, conflicts_with_all = ["observe", "policy", "labels", "log"])]
     pub approve: bool,
-    /// Name of the server in `entail.lock`; without it its command. With `--mcp-config`, the only server of the
-    /// list that is approved.
+    /// Name of the server in `entail.lock`; without it its command. With `--mcp-config`, the only server of
+    /// the list that is approved.
     #[arg(long, value_name = "NAME")]
     pub server: Option<String>,
     /// The list of servers of a client, such as `.mcp.json`: all of them behind one endpoint, in one session.
     #[arg(long, value_name = "FILE", conflicts_with = "command")]
     pub mcp_config: Option<PathBuf>,
-    /// The file with the labels of what tools have written in earlier sessions; without it one for all sessions
-    /// of the user, if the policy has `writes` or `reads`.
+    /// The file with the labels of what tools have written in earlier sessions; without it one for all
+    /// sessions of the user, if the policy has `writes` or `reads`.
     #[arg(long, value_name = "FILE")]
     pub labels: Option<PathBuf>,
     /// Answer the client's hooks, which ask about tools that it has by itself (`entail guard hook`).

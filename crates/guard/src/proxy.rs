@@ -72,7 +72,7 @@ pub(crate) fn not_json(e: &serde_json::Error) -> Vec<Action> {
     ]
 }
 
-/// What is wrong with the policy for the tools of the session, told once.
+/// The problem of the policy with the tools of the session, told once.
 pub(crate) fn policy_problem(session: &Session, told: &mut bool) -> Option<Note> {
     let found = session.problems().first().filter(|_| !*told)?;
     *told = true;

@@ -43,21 +43,21 @@ pub struct Raised {
     pub to: String,
 }
 
-/// What a call concerns of that which a server keeps.
+/// Keys of a server's memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Keys {
-    /// All of it.
+    /// All keys.
     All,
-    /// What is under these keys.
+    /// These keys.
     Some(Vec<String>),
 }
 
-/// What a call writes and reads of that which its server keeps.
+/// Keys that a call writes and reads.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MemoryUse {
-    /// What it writes.
+    /// Keys that it writes.
     pub writes: Option<Keys>,
-    /// What it reads.
+    /// Keys that it reads.
     pub reads: Option<Keys>,
 }
 
@@ -72,10 +72,10 @@ pub struct KeptLabel {
     pub raised_by: Vec<Name>,
 }
 
-/// What separates the name of a server from that of its tool.
+/// Text between the name of a server and that of its tool.
 pub const SERVER_SEPARATOR: &str = "__";
 
-/// What is known of the names of a server's tools.
+/// Facts about the names of a server's tools.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct ServerNames {
     /// True if somebody approved the server: then a table for `send` is one for `mail__send`.
@@ -164,8 +164,8 @@ impl Session {
         self.build();
     }
 
-    /// Takes note that a server has offered all of its tools. From then on a table of the policy for a tool that
-    /// it does not have is a problem, if it looks like a slip for one that it has.
+    /// Takes note that a server has offered all of its tools. From then on a table of the policy for a tool
+    /// that it does not have is a problem, if it looks like a slip for one that it has.
     pub fn close_server(&mut self, server: &str) {
         if let Some(names) = self.servers.get_mut(server).filter(|names| !names.is_listed) {
             names.is_listed = true;
@@ -574,7 +574,7 @@ impl Session {
         self.table(tool).is_some()
     }
 
-    /// What a call reads and writes of that which its server keeps from one session to the next.
+    /// Keys that a call reads and writes of the memory of its server.
     pub fn memory(&self, tool: &str, args: &Data) -> MemoryUse {
         let says = self.named.memory(tool);
         let of =

@@ -40,7 +40,7 @@ const OWN_INPUT: &str = "entail_guard_approval";
 /// Names of tools that represent methods begin so.
 pub(crate) const METHOD: &str = "mcp:";
 
-/// What is known of a server beside what it says: the user's approval, and labels of earlier sessions.
+/// Facts about a server that it does not say itself: the user's approval, and labels of earlier sessions.
 pub trait Trust {
     /// Compares a tool as the server describes it now with what was approved.
     fn tool(&self, tool: &Value) -> Approval;
@@ -131,7 +131,7 @@ impl Own {
     }
 }
 
-/// What a message leads to: it changes the session, and the driver acts.
+/// Effects of a message: the session changes, and the driver acts.
 pub(crate) struct Step<'s> {
     pub(crate) session: &'s mut Session,
     pub(crate) actions: Vec<Action>,
@@ -145,7 +145,7 @@ impl Step<'_> {
 
 /// The guard of one server in a session that it may share with others.
 pub(crate) struct Upstream<T> {
-    /// What stands before the names of its tools in the session.
+    /// Prefix of the names of its tools in the session.
     prefix: String,
     trust: T,
     observe: bool,
@@ -195,8 +195,8 @@ const FOR_THE_USER: [&str; 9] = [
 ];
 
 impl<T: Trust> Upstream<T> {
-    /// The guard of a server that has not begun. One that observes refuses nothing and says what it would have
-    /// refused.
+    /// The guard of a server that has not begun. One that observes refuses nothing and says what it would
+    /// have refused.
     pub(crate) fn new(prefix: &str, trust: T, observe: bool, session: &mut Session) -> Upstream<T> {
         let mut upstream = Upstream {
             prefix: prefix.into(),

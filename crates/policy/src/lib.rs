@@ -61,7 +61,7 @@ pub struct Policy {
     named: Vec<named::NamedPolicy>,
     /// For tools of which nothing is known but the name, unless they are named.
     unknown: Option<Signature>,
-    /// What tools write and read, for whoever keeps their labels.
+    /// Keys that tools write and read, for whoever keeps labels.
     memory: BTreeMap<Name, Memory>,
 }
 
@@ -81,7 +81,7 @@ struct Signature {
     /// The sets, with their places; empty says nothing.
     among: Vec<sets::SetRule>,
     at_most: Option<u64>,
-    /// What it writes and reads.
+    /// Keys that it writes and reads.
     memory: Memory,
     /// Patterns of arguments, with their places.
     pattern: Vec<(Name, Pattern, Span)>,
@@ -144,9 +144,9 @@ impl Policy {
         self.tools.iter().map(|t| &*t.name)
     }
 
-    /// The policy for a program whose tools have longer names: the table of each of these tools, under its name
-    /// with the prefix before it. Tools of sets in such a table get the prefix, too. Tables of other tools are
-    /// left out.
+    /// The policy for a program whose tools have longer names: the table of each of these tools, under its
+    /// name with the prefix before it. Tools of sets in such a table get the prefix, too. Tables of other
+    /// tools are left out.
     ///
     /// # Examples
     /// ```

@@ -1,6 +1,6 @@
-//! `writes` and `reads`: what a tool keeps, and what it gives back later. Whoever applies the policy and keeps
-//! labels of what was written says so ([`Policy::keeping`]). For others the result of a tool that reads is
-//! whatever anybody wrote.
+//! `writes` and `reads`: what a tool keeps, and what it gives back later. Whoever applies the policy and
+//! keeps labels of what was written says so ([`Policy::keeping`]). For others the result of a tool that reads
+//! is whatever anybody wrote.
 
 use super::{Policy, PolicyReader, Signature, Value, no_parameter};
 use core_ir::{Data, Name, ToolDecl};
@@ -13,21 +13,21 @@ const MAX_KEYS: usize = 1_000;
 /// Bytes of a key. A longer one concerns all keys.
 const MAX_KEY: usize = 4_096;
 
-/// What a call concerns of that which its server keeps.
+/// Part of a server's memory that a call concerns.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MemoryKey {
     /// All of it: `"*"`.
     All,
-    /// What an argument names: the path to it. Lists on the way represent their items.
+    /// The keys that an argument names, by the path to it. Lists on the way represent their items.
     Argument(Vec<Name>),
 }
 
-/// What a tool writes and reads.
+/// Keys that a tool writes and reads.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Memory {
-    /// What it writes.
+    /// Keys that it writes.
     pub writes: Option<MemoryKey>,
-    /// What it reads.
+    /// Keys that it reads.
     pub reads: Option<MemoryKey>,
 }
 
@@ -126,7 +126,7 @@ impl Policy {
         self.tools.iter().any(|t| t.says.memory != Memory::default()) || !self.memory.is_empty()
     }
 
-    /// What a tool writes and reads, in a policy that is [kept](Policy::keeping).
+    /// Keys that a tool writes and reads, in a policy that is [kept](Policy::keeping).
     pub fn memory(&self, tool: &str) -> Option<&Memory> {
         self.memory.get(tool)
     }

@@ -1,8 +1,8 @@
 //! Files in which assistants and editors list their servers, and how a guard is put in front of all of them.
 //!
 //! [`install`] moves the list into a file of its own, which the guard reads, and puts the guard in its place.
-//! [`uninstall`] puts it back. Texts are cut and joined, so comments, order and layout stay. Each edit is read
-//! again and compared with what it should say.
+//! [`uninstall`] puts it back. Texts are cut and joined, so comments, order and layout stay. Each edit is
+//! read again and compared with what it should say.
 //!
 //! Source: the documentation of each client on its servers (`Client::source`).
 
@@ -198,7 +198,7 @@ pub fn servers_file(config: &Path) -> PathBuf {
     config.with_file_name(format!("{stem}.entail.{end}"))
 }
 
-/// What becomes of two files.
+/// New texts of two files.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Edited {
     /// The text of the client's file.
@@ -297,7 +297,7 @@ fn unsafe_edit(client: &Client) -> String {
     )
 }
 
-/// What else is in a file.
+/// The rest of a file.
 fn without_list(client: &Client, root: &Value) -> Value {
     let mut rest = root.clone();
     let Some((last, way)) = client.list.split_last() else { return rest };
@@ -559,7 +559,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_listed_meanwhile_stays_and_is_guarded_by_the_next_installation() {
+    fn servers_that_were_added_stay_and_are_guarded_by_the_next_installation() {
         let client = Client::named("claude-code").unwrap();
         let edited = install(client, COMMENTED, None, &words()).unwrap();
         let more = edited.config.replacen("\"entail\"", "\"new\": {\"command\": \"n\"}, \"entail\"", 1);

@@ -1,6 +1,6 @@
 //! The servers that the list of an assistant or an editor names, ready to be started: `.mcp.json`,
-//! `claude_desktop_config.json`, `.cursor/mcp.json`, `.vscode/mcp.json`, the settings of Zed and Gemini CLI, and
-//! the `config.toml` of Codex.
+//! `claude_desktop_config.json`, `.cursor/mcp.json`, `.vscode/mcp.json`, the settings of Zed and Gemini CLI,
+//! and the `config.toml` of Codex.
 //!
 //! Entry point: [`read`].
 //!
@@ -8,8 +8,8 @@
 //!
 //! Source: "Connect Claude Code to tools via MCP" (code.claude.com) for `${VAR}` and `${VAR:-default}`; "MCP
 //! configuration reference" (code.visualstudio.com) and cursor.com for `${env:VAR}` and `${workspaceFolder}`;
-//! "MCP servers with Gemini CLI" for `$VAR` and `httpUrl`; "Model Context Protocol" (developers.openai.com) for
-//! `mcp_servers`.
+//! "MCP servers with Gemini CLI" for `$VAR` and `httpUrl`; "Model Context Protocol" (developers.openai.com)
+//! for `mcp_servers`.
 
 use crate::load::reason;
 use diagnostics::clip;
@@ -178,7 +178,7 @@ pub(crate) fn named_servers(root: &Value) -> Option<&Map<String, Value>> {
     LISTS.iter().find_map(|path| path.iter().try_fold(root, |at, key| at.get(key))?.as_object())
 }
 
-/// What variables in a list stand for.
+/// Values of the variables in a list.
 struct Variables<'a> {
     path: &'a Path,
     environment: &'a Environment,
@@ -270,7 +270,7 @@ impl Variables<'_> {
         (is_gemini && end > 0 && !text.starts_with(|c: char| c.is_ascii_digit())).then(|| &text[..end])
     }
 
-    /// What stands in braces.
+    /// The value of a variable in braces.
     fn named(&self, name: &str) -> Result<String, String> {
         let folder = |path: Option<&Path>| path.map(|p| p.to_string_lossy().into_owned());
         match name {
@@ -401,7 +401,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_project_lists_has_precedence() {
+    fn servers_of_a_project_have_precedence() {
         let list = read_as(
             ".claude.json",
             r#"{"mcpServers": {"a": {"command": "user"}, "b": {"command": "user"}},

@@ -1,7 +1,7 @@
 //! `entail guard hook`: asks the guards of the client above about a tool that the client has by itself.
 //!
-//! It reads what the hook `PreToolUse` of Claude Code is given and answers in its words. Nothing is written for a
-//! call that is allowed, so the client's own permissions decide as they would without it.
+//! It reads what the hook `PreToolUse` of Claude Code is given and answers in its words. Nothing is written
+//! for a call that is allowed, so the client's own permissions decide as they would without it.
 //!
 //! Source: "Hooks reference" (code.claude.com).
 
@@ -46,7 +46,7 @@ pub fn hook(ui: &Ui, args: &HookArgs) -> Exit {
     }
 }
 
-/// What the client says on standard input.
+/// The call that the client describes on standard input.
 fn call() -> Result<Value, String> {
     let mut text = String::new();
     let mut input = std::io::stdin().lock().take(MAX_INPUT + 1);

@@ -109,7 +109,7 @@ fn a_project_is_guarded_and_comes_back_as_it_was() {
 }
 
 #[test]
-fn what_cannot_be_installed_changes_nothing() {
+fn an_installation_that_fails_changes_nothing() {
     let (dir, list) = project();
     let dir = dir.path();
     for (args, part) in [

@@ -1,4 +1,5 @@
-//! `entail guard --mcp-config` between the official client and the servers of a list, processes and addresses.
+//! `entail guard --mcp-config` between the official client and the servers of a list, processes and
+//! addresses.
 #![cfg(all(unix, feature = "mcp"))]
 
 use assert_cmd::Command;
@@ -433,7 +434,7 @@ fn labels_outlive_the_process_and_decisions_are_in_a_file() {
     assert_eq!(sessions.len(), 2);
 }
 
-/// What the hook of a client answers: nothing, or its decision and reason.
+/// Exit status of the hook of a client, with its decision and reason, if it says any.
 fn hook(dir: &Path, input: &Value) -> (Option<i32>, String, String) {
     // As Claude Code does, through a shell.
     let mut command = std::process::Command::new("sh");

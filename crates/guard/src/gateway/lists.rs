@@ -41,13 +41,13 @@ pub(super) struct Gather {
     pub(super) id: Value,
     /// The list; without one the answers say nothing.
     pub(super) list: Option<&'static List>,
-    /// What servers have answered so far.
+    /// Answers of the servers so far.
     pub(super) parts: BTreeMap<usize, Part>,
     /// When it is answered with what is there.
     pub(super) until: Duration,
 }
 
-/// What one server has answered.
+/// Answers of one server.
 #[derive(Debug, Default)]
 pub(super) struct Part {
     items: Vec<Value>,
@@ -59,7 +59,8 @@ pub(super) struct Part {
 }
 
 impl Part {
-    /// Takes a page; gives the cursor of the next one. `share` is how many bytes of the list are this server's.
+    /// Takes a page; gives the cursor of the next one. `share` is how many bytes of the list are this
+    /// server's.
     pub(super) fn take(&mut self, result: &mut Value, list: &List, share: usize) -> Option<String> {
         self.pages += 1;
         let items = result[list.field].as_array_mut().map(std::mem::take).unwrap_or_default();

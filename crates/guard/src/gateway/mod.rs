@@ -725,7 +725,8 @@ impl<T: Trust> Gateway<T> {
         let Phase::Starting { id, revision, .. } = std::mem::replace(&mut self.phase, Phase::Running) else {
             return;
         };
-        // What an older server does not know is not asked of it. So the client has the revision that it wants.
+        // What an older server does not know is not asked of it. So the client has the revision that it
+        // wants.
         let known = REVISIONS.iter().find(|known| **known == revision);
         let revision = known.unwrap_or(&REVISIONS[REVISIONS.len() - 1]);
         let mut result = json!({"protocolVersion": revision, "capabilities": self.capabilities(),

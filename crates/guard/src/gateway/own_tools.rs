@@ -1,6 +1,6 @@
-//! Tools that the client has by itself, such as a shell: it asks before it calls one. What such a tool returns is
-//! not seen, so its result has the highest label that the policy says of any part of it, from the moment that the
-//! call is allowed.
+//! Tools that the client has by itself, such as a shell: it asks before it calls one. What such a tool
+//! returns is not seen, so its result has the highest label that the policy says of any part of it, from the
+//! moment that the call is allowed.
 
 use super::{Gateway, Routed};
 use crate::decide::{Decision, Outcome, Refused};
@@ -27,7 +27,8 @@ pub enum OwnDecision {
 }
 
 impl<T: Trust> Gateway<T> {
-    /// Decides a call of a tool that the client has by itself. It raises the label as if the call had been made.
+    /// Decides a call of a tool that the client has by itself. It raises the label as if the call had been
+    /// made.
     pub fn own_tool(&mut self, tool: &str, input: &Value) -> (OwnDecision, Vec<Routed>) {
         let mut out = Vec::new();
         let decision = self.decide_own(tool, input, &mut out);

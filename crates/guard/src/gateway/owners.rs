@@ -12,7 +12,7 @@ const MAX_ADDRESS: usize = 4096;
 #[derive(Debug, Default)]
 pub(super) struct Owners {
     exact: HashMap<String, usize>,
-    /// What stands before the first variable of a template.
+    /// Beginnings of templates, up to the first variable.
     templates: Vec<(String, usize)>,
 }
 

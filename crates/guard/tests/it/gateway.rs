@@ -1,4 +1,5 @@
-//! A client and several servers, all scripted here, in one session: what finds its way, and what attackers try.
+//! A client and several servers, all scripted here, in one session: what finds its way, and what attackers
+//! try.
 
 use crate::proxy::{Approved, tool};
 use diagnostics::FileId;
@@ -67,7 +68,7 @@ fn usual(server: usize, request: &Value) -> Value {
     }
 }
 
-/// What came of a message: what the client got, what servers got, notes.
+/// Effects of a message: messages to the client and to servers, and notes.
 #[derive(Default)]
 struct Came {
     to_client: Vec<Value>,
@@ -170,7 +171,7 @@ fn the_client_gets_one_answer_of_all_servers() {
 
 /// Server A returns a page, and server B is what the page wants to be called.
 #[test]
-fn what_one_server_returns_taints_calls_of_another() {
+fn a_result_of_one_server_taints_calls_of_another() {
     let mut gateway = started();
     let came = ask(&mut gateway, &call(2, "mail__send", json!({"to": "bob", "body": "hi"})));
     assert_eq!(came.text(2), "\"send\" of mail");
@@ -199,7 +200,8 @@ fn a_table_without_a_server_is_for_approved_servers_only() {
         gateway.session().raised().iter().any(|r| r.by.ends_with("__notes"))
     };
     assert!(!label([true; 3], "desk__notes") && !label([true; 3], "web__notes"));
-    // What lists say of tools taints first: the result of a shadow adds nothing to that, so it is asked for alone.
+    // What lists say of tools taints first: the result of a shadow adds nothing to that, so it is asked for
+    // alone.
     let mut session =
         Session::new(Policy::parse(FileId(0), POLICY).unwrap().into(), &SessionOptions::default());
     for (server, is_approved) in [("desk", true), ("evil", false)] {
@@ -453,7 +455,7 @@ fn a_person_is_asked_through_the_gateway() {
 }
 
 #[test]
-fn what_comes_too_early_or_twice_has_one_error() {
+fn a_request_that_comes_too_early_or_twice_has_one_error() {
     let mut gateway = gateway_of(POLICY, [true; 3], false);
     let error = |gateway: &mut Gateway<Approved>, line: &str| {
         let actions = gateway.from_client(line);
@@ -572,8 +574,9 @@ fn who() -> impl Strategy<Value = Who> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
 
-    /// In any order of messages of any of them: nothing panics, each request has one answer at most, a sink is
-    /// never called once untrusted text may have reached the client, and tools are called at their servers.
+    /// In any order of messages of any of them: nothing panics, each request has one answer at most, a sink
+    /// is never called once untrusted text may have reached the client, and tools are called at their
+    /// servers.
     #[test]
     fn no_order_of_messages_gets_a_call_past_the_rules(
         lines in prop::collection::vec((who(), line()), 1..80),
@@ -628,8 +631,8 @@ proptest! {
     }
 }
 
-/// What a client and model do that are any function of what they have seen: the calls of a session. `page` is
-/// what `web__fetch` returns, which is hidden from an observer of trusted calls.
+/// Calls of a session whose client and model are any function of what they have seen. `page` is the result of
+/// `web__fetch`, which is hidden from an observer of trusted calls.
 fn world(seed: u64, page: &str) -> (Vec<Value>, Vec<String>) {
     let mut gateway = started();
     let (mut seen, mut calls) = (Vec::<String>::new(), Vec::new());
@@ -656,7 +659,8 @@ fn world(seed: u64, page: &str) -> (Vec<Value>, Vec<String>) {
     (calls, seen)
 }
 
-/// Noninterference across servers: the mail server sees the same calls, whatever pages the web server returns.
+/// Noninterference across servers: the mail server sees the same calls, whatever pages the web server
+/// returns.
 #[test]
 fn the_mail_server_sees_the_same_calls_whatever_the_pages_say() {
     let (mut calls, mut differ) = (0, 0);
@@ -735,7 +739,8 @@ fn a_tool_of_the_client_is_decided_in_the_session_of_the_servers() {
     assert!(refused > 80, "{refused}");
 }
 
-/// Without a guard to ask, nothing is known of the conversation: what the policy admits at no label is refused.
+/// Without a guard to ask, nothing is known of the conversation: what the policy admits at no label is
+/// refused.
 #[test]
 fn at_the_highest_label_only_what_nobody_could_misuse_is_allowed() {
     let policy = "[tools.Bash]\neffect = \"write\"\n[tools.Think]\neffect = \"pure\"\n";

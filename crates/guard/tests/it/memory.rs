@@ -1,4 +1,4 @@
-//! What is written in one session and read in another: labels outlive sessions.
+//! Labels outlive sessions: one session writes, and another one reads.
 
 use core_ir::{Data, Name, Stated};
 use diagnostics::FileId;
@@ -237,8 +237,8 @@ fn without_a_guard_a_result_that_is_read_has_the_highest_label() {
     assert_eq!(policy.result_of("recall", &[]), Some(core_ir::LabelSpec::TOP));
 }
 
-/// Sessions of a client whose model is any function of what it has seen, and writes `evil` into everything once
-/// it has seen that: the calls of the sink, and how often `evil` was recalled.
+/// Sessions of a client whose model is any function of what it has seen, and writes `evil` into everything
+/// once it has seen that: the calls of the sink, and how often `evil` was recalled.
 fn world(seed: u64, page: &'static str) -> (Vec<Value>, usize) {
     let (kept, memory) = (Kept::default(), Rc::default());
     let (mut sent, mut recalled) = (Vec::new(), 0);

@@ -1,5 +1,5 @@
-//! A file with the decisions of a guard: an object a line, with the time, the session, the server, and where the
-//! label of the conversation comes from.
+//! A file with the decisions of a guard: an object a line, with the time, the session, the server, and where
+//! the label of the conversation comes from.
 //!
 //! Invariant: arguments and results are not in it, and known secrets are replaced.
 //! Invariant: it has at most two files of [`MAX_BYTES`].

@@ -1,4 +1,4 @@
-//! What a server says of itself, to be approved.
+//! Descriptions of a server, to be approved.
 
 use super::peer::{Event, Peer};
 use super::server_tool;

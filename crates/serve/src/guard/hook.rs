@@ -1,8 +1,8 @@
 //! The way in which a client asks a guard about tools that it has by itself: a socket that only its user can
 //! reach. A client runs a command before such a call ([`ask`]), and the guards of that client answer.
 //!
-//! A guard and the command have the same client above them. So the name of the socket begins with the number of
-//! the guard's parent.
+//! A guard and the command have the same client above them. So the name of the socket begins with the number
+//! of the guard's parent.
 
 use ::guard::{OwnDecision, Refused};
 use serde_json::{Value, json};

@@ -1,5 +1,5 @@
-//! A server at an address, over streamable HTTP. Messages are passed on as they are: what this program does not
-//! know of them stays in them.
+//! A server at an address, over streamable HTTP. Messages are passed on as they are: what this program does
+//! not know of them stays in them.
 //!
 //! Each message is a request of its own, whose answer is a message or a stream of them. Another stream brings
 //! what the server says by itself.
@@ -34,14 +34,14 @@ const REVISION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
 const STREAM: &str = "text/event-stream";
 
-/// What the requests of a server share.
+/// State that the requests of a server share.
 struct Shared {
     number: usize,
     client: Client,
     url: Url,
     most: usize,
     events: Events,
-    /// What the server's answer to `initialize` adds to each further request.
+    /// Headers that the server's answer to `initialize` adds to each further request.
     own: Mutex<HeaderMap>,
     stop: CancellationToken,
 }
@@ -249,7 +249,7 @@ impl Shared {
     }
 }
 
-/// What a status means that is no success. The server's own words are not read.
+/// Meaning of a status that is no success. The server's own words are not read.
 fn refusal(status: StatusCode) -> String {
     match status {
         StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => format!(
@@ -286,7 +286,7 @@ struct Message {
 /// A stream of events.
 struct Stream {
     response: Response,
-    /// What has come and was not read.
+    /// Bytes that were received and not read.
     rest: Vec<u8>,
     most: usize,
 }
@@ -299,7 +299,7 @@ impl Stream {
     /// The next event with data; `None` at the end.
     async fn next(&mut self) -> Result<Option<Message>, String> {
         let mut event = Message { id: None, data: String::new() };
-        // Where a line may end that has not come to its end.
+        // Bytes of an unfinished line in which no end was found.
         let mut looked = 0;
         loop {
             let Some(end) = self.rest[looked..].iter().position(|b| *b == b'\n').map(|at| looked + at) else {

@@ -1,7 +1,7 @@
 //! Labels of what tools have written, kept from one session to the next.
 //!
-//! A row says that something was written to a server under a key at a label. Rows are only added: a label of a
-//! key never falls. Several guards may use one file at a time.
+//! A row says that something was written to a server under a key at a label. Rows are only added: a label of
+//! a key never falls. Several guards may use one file at a time.
 //!
 //! A server is known by what starts it or where it is. So one that two clients list has one memory, whatever
 //! they call it.
@@ -152,7 +152,7 @@ fn rows_of(keys: &Keys, has_room: bool) -> Vec<String> {
     }
 }
 
-/// What a server is known by: the words that start it, or its address without a query.
+/// Identity of a server: the words that start it, or its address without a query.
 pub(super) fn identity(server: &ListedServer) -> String {
     match &server.launch {
         Launch::Process { command, .. } => {

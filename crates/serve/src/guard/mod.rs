@@ -1,11 +1,12 @@
-//! The guard between a client of the Model Context Protocol on standard input and output and its servers, which
-//! are processes or addresses.
+//! The guard between a client of the Model Context Protocol on standard input and output and its servers,
+//! which are processes or addresses.
 //!
 //! Entry points: [`guard_stdio`], and [`describe`] for what is approved of a server.
 //!
 //! Invariant: nothing but messages that [`guard::Proxy`] or [`guard::Gateway`] gave is written to any side.
 //! Invariant: what waits to be written is bounded; whoever doesn't read is not read from, and then left.
-//! Invariant: when the client leaves or this function returns, the process groups of the servers have been ended.
+//! Invariant: when the client leaves or this function returns, the process groups of the servers have been
+//! ended.
 
 mod decisions;
 mod describe;
@@ -92,12 +93,12 @@ pub enum GuardEnd {
 /// Where notes go, with the server that one is about.
 pub type Log<'l> = &'l mut dyn FnMut(Option<&str>, &Note);
 
-/// What is known of a server: its approved descriptions in the lock file, and labels of what was written to it.
+/// Facts about a server: its approved descriptions in the lock file, and labels of what was written to it.
 struct Pinned {
     pins: Arc<Pins>,
     server: String,
     labels: Option<Arc<LabelStore>>,
-    /// What labels are kept under.
+    /// Name under which labels are kept.
     identity: String,
 }
 
@@ -287,7 +288,8 @@ impl Wires {
 /// Guards servers for one client on standard input and output, which is one session.
 ///
 /// # Errors
-/// The only server can't be started, or two servers of a list have the same name for tools, in words for people.
+/// The only server can't be started, or two servers of a list have the same name for tools, in words for
+/// people.
 pub async fn guard_stdio(
     options: GuardOptions,
     cancel: &CancellationToken,
@@ -408,8 +410,8 @@ async fn next_asked(hooks: &mut Option<Hooks>) -> Asked {
     std::future::pending().await
 }
 
-/// Decides a call of a tool that a client has by itself where no guard is there to be asked: nothing is known of
-/// what the conversation has read.
+/// Decides a call of a tool that a client has by itself where no guard is there to be asked: nothing is known
+/// of what the conversation has read.
 pub fn decide_alone(policy: Arc<Policy>, tool: &str, input: &Value) -> OwnDecision {
     let session = Session::new(policy, &SessionOptions::default());
     let pins = Arc::new(Pins::default());
@@ -427,7 +429,7 @@ pub fn decide_alone(policy: Arc<Policy>, tool: &str, input: &Value) -> OwnDecisi
     }
 }
 
-/// What the guard hears next.
+/// The next event of a guard.
 enum Heard {
     Own(Asked),
     Client(Option<Line>),

@@ -38,7 +38,7 @@ impl Waiting {
         self.bytes.fetch_add(bytes, Ordering::SeqCst);
     }
 
-    /// So many were written.
+    /// Takes note of bytes that were written.
     pub(super) fn done(&self, bytes: usize) {
         self.bytes.fetch_sub(bytes, Ordering::SeqCst);
         self.written.notify_one();

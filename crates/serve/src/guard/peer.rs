@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 /// Time for a server to exit by itself when its standard input is closed.
 pub(super) const GRACE: Duration = Duration::from_secs(2);
 
-/// What a server does.
+/// Event of a server.
 #[derive(Debug)]
 pub(super) enum Event {
     /// It says a line.
