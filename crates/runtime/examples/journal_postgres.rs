@@ -47,8 +47,10 @@ impl Provider for Model {
 fn program(steps: usize) -> Arc<Code> {
     let mut b = Builder::new();
     let asked = (0..steps).map(|n| {
+        let prompt = b.lit("", AT);
+        let model = b.add(Term::Llm(prompt, Arc::new(ModelParams::default())), AT);
         let question = b.lit(Data::str(format!("question {n} of the program")), AT);
-        let ask = b.add(Term::Llm(question, Arc::new(ModelParams::default())), AT);
+        let ask = b.app(model, question, AT);
         b.add(Term::Fork(ask), AT)
     });
     let asked = asked.collect();
@@ -56,7 +58,7 @@ fn program(steps: usize) -> Arc<Code> {
     b.finish(all, &Globals::none()).unwrap().into()
 }
 
-async fn journaled(place: JournalPlace, code: Arc<Code>) {
+async fn journaled(place: JournalPlace, code: Arc<Code>, steps: u64) {
     let about = RunIdentity::new("bench", &code, None, serde_json::json!({}));
     let begin = move || Journal::open(&place).unwrap().begin(&about, &Default::default()).unwrap();
     let session = tokio::task::spawn_blocking(begin).await.unwrap();
@@ -65,7 +67,7 @@ async fn journaled(place: JournalPlace, code: Arc<Code>) {
     let machine = Machine::new(code, None, Config::default());
     let (limits, stop) = (Limits::default(), CancellationToken::new());
     let report = runtime::run(machine, &handlers, &limits, &stop, &mut |_| {}).await;
-    assert!(report.result.is_ok(), "{report:?}");
+    assert!(report.result.is_ok() && report.usage.model_calls == steps, "{report:?}");
 }
 
 /// Inserts every row of `entail.entries` into a copy of it. Gives their number and the seconds that it took.
@@ -145,7 +147,8 @@ async fn main() {
     tokio::task::spawn_blocking(move || drop(Journal::open(opened).unwrap())).await.unwrap();
     let code = program(steps);
     let (began, cpu) = (Instant::now(), processor_time());
-    let all: Vec<_> = (0..runs).map(|_| tokio::spawn(journaled(place.clone(), code.clone()))).collect();
+    let all: Vec<_> =
+        (0..runs).map(|_| tokio::spawn(journaled(place.clone(), code.clone(), steps as u64))).collect();
     for run in all {
         run.await.unwrap();
     }

@@ -163,6 +163,12 @@ pub struct Caller {
 }
 
 impl Caller {
+    /// Returns whether a limit holds for a day.
+    pub fn has_daily_limits(&self) -> bool {
+        let CallerLimits { calls_per_day, tokens_per_day, .. } = &self.limits;
+        calls_per_day.is_some() || tokens_per_day.is_some() || self.usd_per_day.is_some()
+    }
+
     fn of(name: &str, entry: &CallerEntry) -> Result<Caller, String> {
         const USUAL: LabelSpec = LabelSpec::Axes { untrusted: true, secret: false };
         let limits = entry.limits.clone();
@@ -322,10 +328,7 @@ impl Callers {
 
     /// Returns whether a limit holds for a day.
     pub fn have_daily_limits(&self) -> bool {
-        let daily = |c: &Arc<Caller>| {
-            c.limits.calls_per_day.is_some() || c.limits.tokens_per_day.is_some() || c.usd_per_day.is_some()
-        };
-        self.all().any(daily)
+        self.all().any(|caller| caller.has_daily_limits())
     }
 
     /// Returns whether a caller must have a credential: no caller is known without one.

@@ -296,4 +296,37 @@ mod servers {
             || servers.iter().map(|server| server.get("/health").1["waiting"].as_u64().unwrap()).sum::<u64>();
         until(|| waiting() == 3);
     }
+
+    /// Each run is granted one call before it begins, so no two servers grant the same one.
+    #[test]
+    fn a_budget_of_a_day_holds_for_all_servers_together() {
+        let Some(postgres) = PostgresServer::shared() else { return };
+        let (dir, journal) = (folder(), postgres.fresh());
+        let limits = "[callers.local]\nlimits = { calls = 1, calls_per_day = 5 }\n";
+        std::fs::write(dir.path().join("entail.toml"), limits).unwrap();
+        let start = |lease: u32| {
+            let journal = format!("{journal}&lease={lease}");
+            Server::start(dir.path(), &["greet.agent", "--script", "s.json", "--journal", &journal], None)
+        };
+        let servers = [start(60), start(61)];
+        let greet = |server: &Server| server.post("/v1/pipelines/greet/runs", &json!({"name": "Ada"})).0;
+        assert_eq!(servers.each_ref().map(greet), [200, 200]);
+        let statuses: Vec<u16> = std::thread::scope(|all| {
+            let asked: Vec<_> = (0..8)
+                .map(|n| {
+                    all.spawn({
+                        let server = &servers[n % 2];
+                        move || greet(server)
+                    })
+                })
+                .collect();
+            asked.into_iter().map(|asked| asked.join().unwrap()).collect()
+        });
+        let granted = statuses.iter().filter(|status| **status == 200).count();
+        assert!(granted == 3 && statuses.iter().all(|s| [200, 429].contains(s)), "{statuses:?}");
+        let [first, second] = servers;
+        drop(first);
+        assert_eq!(greet(&second), 429);
+        assert_eq!(greet(&start(62)), 429);
+    }
 }

@@ -14,6 +14,7 @@
 //! Invariant: samples are not kept; they depend on the seed alone, which is.
 
 mod approvals;
+mod budgets;
 mod changes;
 mod conversation;
 mod db;
@@ -24,6 +25,7 @@ mod wire;
 mod writer;
 
 pub use approvals::{Answers, ApprovalDesk, Authority, Decision, Forged, Forgery, Waiting};
+pub use budgets::{DayUse, SharedDay};
 pub use changes::Change;
 pub use place::{JournalPlace, journal_file};
 

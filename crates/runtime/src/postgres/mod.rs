@@ -21,7 +21,7 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::{ToSql, Type};
-use tokio_postgres::{AsyncMessage, Client, Row};
+use tokio_postgres::{AsyncMessage, Client, Row, Statement};
 
 /// Connections of one process to one server.
 const CONNECTIONS: usize = 8;
@@ -170,6 +170,24 @@ pub(crate) enum Repeat {
 pub(crate) struct Connection {
     client: Client,
     work: JoinHandle<()>,
+    /// Statements of transactions that the server has compiled. Their texts are few.
+    compiled: Mutex<HashMap<String, Statement>>,
+}
+
+impl Connection {
+    fn new(client: Client, work: JoinHandle<()>) -> Connection {
+        Connection { client, work, compiled: Mutex::default() }
+    }
+
+    async fn compiled(&self, statement: &PgStatement) -> Result<Statement, tokio_postgres::Error> {
+        if let Some(compiled) = lock(&self.compiled).get(&statement.sql) {
+            return Ok(compiled.clone());
+        }
+        let types: Vec<Type> = statement.values.iter().map(|value| value.typed().1).collect();
+        let compiled = self.client.prepare_typed(&statement.sql, &types).await?;
+        lock(&self.compiled).insert(statement.sql.clone(), compiled.clone());
+        Ok(compiled)
+    }
 }
 
 impl Drop for Connection {
@@ -191,7 +209,8 @@ enum Ask<'a> {
 type Told = (Vec<Row>, u64);
 
 impl Ask<'_> {
-    async fn of(self, client: &Client) -> Result<Told, tokio_postgres::Error> {
+    async fn of(self, connection: &Connection) -> Result<Told, tokio_postgres::Error> {
+        let client = &connection.client;
         match self {
             Ask::Query(query) => {
                 let values: Vec<_> = query.values.iter().map(PgValue::typed).collect();
@@ -199,11 +218,14 @@ impl Ask<'_> {
             }
             Ask::Batch(sql) => client.batch_execute(sql).await.map(|()| (Vec::new(), 0)),
             Ask::Write(statements) => {
-                let values: Vec<Vec<_>> =
-                    statements.iter().map(|s| s.values.iter().map(PgValue::typed).collect()).collect();
+                let mut compiled = Vec::with_capacity(statements.len());
+                for statement in statements {
+                    let values: Vec<_> = statement.values.iter().map(|value| value.typed().0).collect();
+                    compiled.push((connection.compiled(statement).await?, values));
+                }
                 let mut work: Vec<Work<'_>> = vec![command(client, "BEGIN")];
-                for (statement, values) in statements.iter().zip(&values) {
-                    work.push(Box::pin(client.execute_typed(&statement.sql, values)));
+                for (statement, values) in &compiled {
+                    work.push(Box::pin(client.execute(statement, values)));
                 }
                 // After a statement that failed this rolls back.
                 work.push(command(client, "COMMIT"));
@@ -288,7 +310,7 @@ impl Pool {
     }
 
     async fn ask(&self, connection: Connection, ask: Ask<'_>) -> Result<Told, PgError> {
-        let Ok(told) = tokio::time::timeout(ANSWER, ask.of(&connection.client)).await else {
+        let Ok(told) = tokio::time::timeout(ANSWER, ask.of(&connection)).await else {
             // The connection is dropped: its late answer would be read as that of the next question.
             let why = format!("the server did not answer within {} s", ANSWER.as_secs());
             return Err(PgError::new(PgErrorKind::Lost, why));
@@ -314,7 +336,7 @@ impl Pool {
         let (client, connection) = self.server.connect().await?;
         // An error of the connection is that of the statement that waits.
         let work = tokio::spawn(async move { drop(connection.await) });
-        let connection = Connection { client, work };
+        let connection = Connection::new(client, work);
         connection.client.batch_execute(SETTINGS).await.map_err(|e| PgError::of(&e, true))?;
         Ok(connection)
     }
@@ -337,7 +359,7 @@ impl Pool {
                 }
             }
         });
-        let connection = Connection { client, work };
+        let connection = Connection::new(client, work);
         connection.client.batch_execute(listen).await.map_err(|e| PgError::of(&e, true))?;
         heard(None);
         while let Some(said) = hear.recv().await {

@@ -8,7 +8,7 @@
 //! empty with the server. Calls in flight when a server was killed are not counted.
 
 use core_ir::Num;
-use runtime::{Limits, Usage};
+use runtime::{DayUse, Limits, Usage};
 use session::callers::Caller;
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -27,6 +27,11 @@ pub(super) struct Grant {
 }
 
 impl Grant {
+    /// The day of the budget, since 1970.
+    pub(super) fn day(&self) -> i64 {
+        self.day
+    }
+
     /// The limits of a run that may use this much.
     pub(super) fn within(&self, limits: Limits) -> Limits {
         Limits {
@@ -69,6 +74,16 @@ impl Ledger {
             usd: used.usd.clone().unwrap_or(Num::ZERO),
             ..Ledger::default()
         }
+    }
+
+    /// Continues with the use of a day that servers share.
+    pub(super) fn go_on(&mut self, day: i64, used: &DayUse) {
+        (self.day, self.calls, self.tokens, self.usd) = (day, used.calls, used.tokens, used.usd.clone());
+    }
+
+    /// Use of the day: calls made, and calls granted to active runs.
+    pub(super) fn day(&self) -> DayUse {
+        DayUse { calls: self.calls, tokens: self.tokens, usd: self.usd.clone() }
     }
 
     /// Runs that have begun and not ended.
@@ -146,7 +161,7 @@ impl Ledger {
 }
 
 /// The day of a time in seconds since 1970.
-fn day_of(seconds: i64) -> i64 {
+pub(super) fn day_of(seconds: i64) -> i64 {
     seconds.div_euclid(DAY)
 }
 

@@ -26,14 +26,14 @@ pub(crate) use keys::Key;
 #[cfg(feature = "http")]
 pub(crate) use keys::KeyedStart;
 use keys::Keys;
-use ledger::{Grant, Ledger, beginning_of_day};
+use ledger::{Grant, Ledger, beginning_of_day, day_of};
 pub use log::{Log, LogFormat};
 use machine::{Config, ErrorCode, Machine, RequestId};
 use planned::{Means, Planner, Ran};
 use runtime::{
-    Answers, ApprovalDesk, Approvers, Asked, Authority, CancellationToken, Decider, Decision, Event,
-    Handlers, Journal, JournalError, JournalPlace, Limits, Models, RunIdentity, Schema, Session, StoreScope,
-    Stores, Telemetry, Tools, Usage, Waiting,
+    Answers, ApprovalDesk, Approvers, Asked, Authority, CancellationToken, DayUse, Decider, Decision, Event,
+    Handlers, Journal, JournalError, JournalPlace, Limits, Models, RunIdentity, Schema, Session, SharedDay,
+    StoreScope, Stores, Telemetry, Tools, Usage, Waiting,
 };
 use serde_json::{Value, json};
 use session::callers::{Caller, Callers};
@@ -352,6 +352,8 @@ struct RunSlot {
     caller: Arc<Caller>,
     /// Part of its caller's daily budget that the run may use.
     grant: Grant,
+    /// True if the grant is in the journal, for all servers.
+    is_shared: bool,
     /// Usage of the run, once it has ended.
     used: Option<Usage>,
 }
@@ -397,6 +399,26 @@ impl Drop for RunSlot {
         *of = of.saturating_sub(1);
         if let Some(ledger) = runs.ledgers.get_mut(&self.caller.name) {
             ledger.end(&self.grant, self.used.as_ref());
+        }
+        drop(runs);
+        if !self.is_shared {
+            return;
+        }
+        let (service, caller) = (self.service.clone(), self.caller.clone());
+        let (grant, used) = (self.grant.clone(), self.used.take());
+        let settle = move || {
+            // Without this the whole grant counts.
+            if let Err(why) = service.settle(&caller, &grant, used.as_ref()) {
+                service.log.warning(&format!(
+                    "the budget of `{}` was not updated: {}",
+                    caller.name,
+                    why.message()
+                ));
+            }
+        };
+        match tokio::runtime::Handle::try_current() {
+            Ok(runtime) => drop(runtime.spawn_blocking(settle)),
+            Err(_) => settle(),
         }
     }
 }
@@ -761,6 +783,28 @@ impl Service {
 
     /// Takes one of the places that runs have, and of what the caller may use.
     fn place(self: &Arc<Self>, caller: &Arc<Caller>) -> Result<RunSlot, Refused> {
+        loop {
+            let seconds = now();
+            let shared = self.shared_day(caller, day_of(seconds))?;
+            let (mut slot, granted) = self.place_here(caller, seconds, shared.as_ref())?;
+            let Some((journal, before)) = shared else { return Ok(slot) };
+            let failed = |e: JournalError| Refused::Journal(e.message);
+            let day = slot.grant.day();
+            if journal.change_shared_day(&caller.name, day, &before, &granted).map_err(failed)? {
+                slot.is_shared = true;
+                return Ok(slot);
+            }
+            // Another server was faster, so there is less to grant.
+        }
+    }
+
+    /// Takes a place of this server. Gives the use of the caller's day with it.
+    fn place_here(
+        self: &Arc<Self>,
+        caller: &Arc<Caller>,
+        seconds: i64,
+        shared: Option<&(Journal, SharedDay)>,
+    ) -> Result<(RunSlot, DayUse), Refused> {
         if self.closing.load(Ordering::SeqCst) {
             return Err(Refused::Closing);
         }
@@ -769,17 +813,50 @@ impl Service {
             return Err(Refused::Full(self.most));
         }
         let ledger = runs.ledgers.entry(caller.name.clone()).or_default();
+        if let Some(used) = shared.and_then(|(_, day)| day.used.as_ref()) {
+            ledger.go_on(day_of(seconds), used);
+        }
         let per_run = caller.limits_of_run(&self.limits);
-        let grant = ledger.begin(caller, &per_run, Instant::now(), now()).map_err(Refused::Limited)?;
+        let grant = ledger.begin(caller, &per_run, Instant::now(), seconds).map_err(Refused::Limited)?;
+        let granted = ledger.day();
         runs.running += 1;
-        Ok(RunSlot {
+        let slot = RunSlot {
             service: self.clone(),
             run: String::new(),
             waits: false,
             caller: caller.clone(),
             grant,
+            is_shared: false,
             used: None,
-        })
+        };
+        Ok((slot, granted))
+    }
+
+    /// The use of a caller's day, if it has daily limits and servers of other hosts have the journal.
+    fn shared_day(&self, caller: &Caller, day: i64) -> Result<Option<(Journal, SharedDay)>, Refused> {
+        let Some(place) = self.journal.as_ref().filter(|_| caller.has_daily_limits()) else {
+            return Ok(None);
+        };
+        let failed = |e: JournalError| Refused::Journal(e.message);
+        let journal = Journal::existing(place).map_err(failed)?;
+        let shared = journal.shared_day(&caller.name, day).map_err(failed)?;
+        Ok(shared.map(|shared| (journal, shared)))
+    }
+
+    /// Gives the part of a grant back that a run has not used, to all servers.
+    fn settle(&self, caller: &Caller, grant: &Grant, used: Option<&Usage>) -> Result<(), Refused> {
+        let day = grant.day();
+        while let Some((journal, before)) = self.shared_day(caller, day)? {
+            let Some(use_before) = &before.used else { return Ok(()) };
+            let mut ledger = Ledger::default();
+            ledger.go_on(day, use_before);
+            ledger.end(grant, used);
+            let changed = journal.change_shared_day(&caller.name, day, &before, &ledger.day());
+            if changed.map_err(|e| Refused::Journal(e.message))? {
+                return Ok(());
+            }
+        }
+        Ok(())
     }
 
     /// Returns the handlers of a run, with the run's name.

@@ -23,7 +23,8 @@ use tokio_postgres::error::SqlState;
 use tokio_postgres::types::Type;
 
 /// Statements that bring the tables from each version to the next. Released ones never change.
-const MIGRATIONS: &[&str] = &["
+const MIGRATIONS: &[&str] = &[
+    "
     CREATE TABLE runs (
         id TEXT PRIMARY KEY,
         created BIGINT NOT NULL,        -- milliseconds since 1970
@@ -112,7 +113,18 @@ const MIGRATIONS: &[&str] = &["
     CREATE TABLE shown (
         run TEXT PRIMARY KEY,
         outcome TEXT NOT NULL           -- JSON
-    )"];
+    )",
+    "
+    CREATE TABLE budgets (
+        caller TEXT NOT NULL,
+        day BIGINT NOT NULL,            -- since 1970
+        calls BIGINT NOT NULL,          -- used, and granted to runs that have not ended
+        tokens BIGINT NOT NULL,
+        usd TEXT NOT NULL,
+        version BIGINT NOT NULL,        -- grows with each change
+        PRIMARY KEY (caller, day)
+    )",
+];
 
 /// Looks at the schema `entail`: whether the journal's mark is there, whether anything else is, and how the
 /// database writes texts.

@@ -180,7 +180,7 @@ fn databases_that_are_no_journals_are_refused_with_one_clear_error() {
     Journal::open(place(&newer)).unwrap();
     let name = newer.split(['/', '?']).nth(3).unwrap();
     server.sql(name, "INSERT INTO entail.journal_version VALUES (99, now())");
-    check(refused(&newer), "has version 99, not 1", "the version of `entail` that made it");
+    check(refused(&newer), "has version 99, not 2", "the version of `entail` that made it");
     server.sql("postgres", "CREATE ROLE guest LOGIN");
     database("closed", "");
     check(
@@ -197,6 +197,28 @@ fn databases_that_are_no_journals_are_refused_with_one_clear_error() {
     check(refused("postgres://me@/x?host=/no/such/folder"), "cannot reach the Postgres server", "start it");
     let none = Journal::existing(place(&server.fresh())).map(|_| ()).unwrap_err();
     check(none, "not found", "makes one");
+}
+
+/// A journal of the first version is brought up to date by whoever opens it first.
+#[test]
+fn a_journal_of_an_earlier_version_is_brought_up_to_date_once() {
+    let Some(server) = PostgresServer::shared() else { return };
+    let address = server.fresh();
+    let name = address.split(['/', '?']).nth(3).unwrap();
+    Journal::open(place(&address)).unwrap();
+    server.sql(name, "DROP TABLE entail.budgets; DELETE FROM entail.journal_version WHERE version > 1");
+    let opened: Vec<_> = (0..4)
+        .map(|n| {
+            let place = other_process(&address, 50 + n);
+            std::thread::spawn(move || {
+                Journal::existing(place).map(|journal| journal.shared_day("a", 1).is_ok())
+            })
+        })
+        .collect();
+    for opened in opened {
+        assert_eq!(opened.join().unwrap(), Ok(true));
+    }
+    assert_eq!(server.sql(name, "SELECT max(version) FROM entail.journal_version"), "2");
 }
 
 #[test]
