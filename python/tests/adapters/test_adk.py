@@ -166,6 +166,25 @@ def test_a_transfer_taints_nothing_and_the_label_goes_along() -> None:
         assert desk.sent == sent
 
 
+def test_the_end_of_a_loop_is_the_frameworks_and_a_tool_of_its_name_is_not() -> None:
+    from google.adk.tools import exit_loop as own
+
+    desk = Desk()
+
+    def exit_loop() -> str:
+        """A tool of the program."""
+        desk.made.append("exit_loop")
+        return "out"
+
+    turns: list[Turn] = [[("fetch", {"url": "u"})], [("exit_loop", {})], "done"]
+    for tool, is_refused in [(own, False), (exit_loop, True)]:
+        made = agent(turns, desk)
+        made.tools = [desk.fetch, tool]
+        found = results(run(InMemoryRunner(app=App(name="desk", root_agent=made, plugins=[GuardPlugin(guard())]))))
+        assert ("refused" in str(found[-1])) == is_refused
+    assert "exit_loop" not in desk.made
+
+
 def test_an_approver_is_asked_and_a_set_is_read() -> None:
     desk, asked = Desk(), []
 

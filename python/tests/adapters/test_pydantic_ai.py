@@ -242,6 +242,15 @@ def test_a_tool_that_takes_one_model_and_gives_another_is_checked() -> None:
     assert sent == [Mail(to="bob", body="x")]
 
 
+def test_a_structured_answer_of_an_earlier_run_taints_nothing() -> None:
+    desk, answer = Desk(), [("final_result", {"to": "bob", "body": "x"})]
+    how: dict[str, Any] = {"output_type": Mail}
+    first = run(agent([[("notes", {})], answer], desk, GuardCapability(guard()), **how))
+    turns: list[Any] = ["", "", [("send", {"to": "bob", "body": "x"})], answer]
+    run(agent(turns, desk, GuardCapability(guard()), **how), message_history=first)
+    assert desk.sent == ["bob"]
+
+
 def test_calls_that_others_carry_out_are_checked() -> None:
     schema = {"type": "object", "properties": {"to": {"type": "string"}, "body": {"type": "string"}}}
     external = ExternalToolset([ToolDefinition(name="send", parameters_json_schema=schema), ToolDefinition(name="fetch", parameters_json_schema={"type": "object", "properties": {"url": {}}})])

@@ -22,8 +22,17 @@ KEY = "entail_guard"
 #: The most sessions in memory. Another one begins with its state.
 MAX_SESSIONS = 4096
 
-#: Tools of the framework that hand the conversation on, and whose results say nothing.
-TRANSFERS = frozenset({"transfer_to_agent"})
+#: Tools of the framework itself: they hand the conversation on, end a loop, ask the user or give an answer. Their results say nothing.
+OWN = frozenset(
+    {
+        "adk_request_confirmation",
+        "adk_request_credential",
+        "adk_request_input",
+        "exit_loop",
+        "set_model_response",
+        "transfer_to_agent",
+    }
+)
 
 
 class GuardPlugin(BasePlugin):
@@ -67,7 +76,7 @@ class GuardPlugin(BasePlugin):
                 if part.function_call is not None and part.function_call.id:
                     calls[part.function_call.id] = (part.function_call.name or "", part.function_call.args or {})
                 response = part.function_response
-                if response is not None and response.name not in TRANSFERS:
+                if response is not None and not _is_own(response.name, tools):
                     name, args = calls.get(response.id or "", (response.name or "", {}))
                     session.seen(name, args, id=response.id)
         # Of calls at the same time, the state has that of the last one in their order, which may not be the last in time.
@@ -90,7 +99,7 @@ class GuardPlugin(BasePlugin):
     async def before_tool_callback(
         self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: ToolContext
     ) -> dict[str, Any] | None:
-        if tool.name in TRANSFERS:
+        if _is_own(tool.name, {tool.name: tool}):
             return None
         session = self.session(tool_context)
         made = _declaration(tool)
@@ -143,6 +152,13 @@ class GuardPlugin(BasePlugin):
             changed = self._guard._changed(session, context.state.get(KEY))
             if changed is not None:
                 context.state[KEY] = changed
+
+
+def _is_own(name: str | None, tools: dict[str, BaseTool]) -> bool:
+    """Returns whether a name is of a tool of the framework, and of no other tool."""
+    tool: Any = tools.get(name or "")
+    defined = getattr(tool, "func", None) or type(tool)
+    return name in OWN and (tool is None or defined.__module__.startswith("google.adk."))
 
 
 def _declaration(tool: BaseTool) -> dict[str, Any] | None:

@@ -59,11 +59,11 @@ class GuardCapability(AbstractCapability[Any]):
         return tool_defs
 
     async def before_model_request(self, ctx: RunContext[Any], request_context: Any) -> Any:
-        self._look(request_context.messages)
+        self._look(request_context.messages, request_context)
         return request_context
 
     async def after_model_request(self, ctx: RunContext[Any], *, request_context: Any, response: ModelResponse) -> ModelResponse:
-        self._look([response])
+        self._look([response], request_context)
         parts = [part for part in response.parts if isinstance(part, ToolCallPart)]
         self.session.reply([(part.tool_call_id, part.tool_name, _arguments(part)) for part in parts])
         return response
@@ -111,15 +111,17 @@ class GuardCapability(AbstractCapability[Any]):
         except Error as wrong:
             raise ToolFailed(f"entail guard refused this call: {wrong}") from None
 
-    def _look(self, messages: Sequence[ModelMessage]) -> None:
+    def _look(self, messages: Sequence[ModelMessage], request_context: Any) -> None:
         """Takes note of results that are not of this session: of its history, and of tools of the provider."""
+        # What the model is told of its own answer is the framework's.
+        answers = {tool.name for tool in request_context.model_request_parameters.output_tools}
         calls: dict[str, ToolCallPart | NativeToolCallPart] = {}
         for message in messages:
             if isinstance(message, (ModelRequest, ModelResponse)):
                 for part in message.parts:
                     if isinstance(part, (ToolCallPart, NativeToolCallPart)):
                         calls[part.tool_call_id] = part
-                    elif isinstance(part, (ToolReturnPart, NativeToolReturnPart)):
+                    elif isinstance(part, (ToolReturnPart, NativeToolReturnPart)) and part.tool_name not in answers:
                         call = calls.get(part.tool_call_id)
                         self.session.seen(part.tool_name, _arguments(call) if call else {}, id=part.tool_call_id)
 
