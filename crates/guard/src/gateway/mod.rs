@@ -28,7 +28,9 @@ use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Duration;
 
-/// Time for servers to start before the client is answered without them, and to answer for a list.
+/// Time for servers to start before the client is answered without them. Clients wait ten seconds or more.
+pub const START: Duration = Duration::from_secs(8);
+/// Time for servers to answer for a list.
 pub const WAIT: Duration = Duration::from_secs(20);
 /// Revisions of the protocol with a handshake, the newest last.
 const REVISIONS: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
@@ -313,7 +315,7 @@ impl<T: Trust> Gateway<T> {
             for (server, _) in
                 self.servers.iter().enumerate().filter(|(_, m)| matches!(m.state, State::Starting))
             {
-                let why = format!("it has not started within {} s", WAIT.as_secs());
+                let why = format!("it has not started within {} s", START.as_secs());
                 out.push(left_out(server, "the server", &why));
             }
             self.answer_start(&mut out);
@@ -401,7 +403,7 @@ impl<T: Trust> Gateway<T> {
 
     fn start(&mut self, id: &Value, message: &Value, out: &mut Vec<Routed>) {
         let revision = message["params"]["protocolVersion"].as_str().unwrap_or_default().into();
-        self.phase = Phase::Starting { id: id.clone(), revision, until: self.now + WAIT };
+        self.phase = Phase::Starting { id: id.clone(), revision, until: self.now + START };
         for server in 0..self.servers.len() {
             if matches!(self.servers[server].state, State::Starting) {
                 self.send(server, Purpose::Start, id, message.clone(), out);
