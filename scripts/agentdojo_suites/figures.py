@@ -9,6 +9,7 @@ import datetime
 import json
 import re
 import sys
+import textwrap
 from typing import Any
 
 from agentdojo_suites.asked import reasons
@@ -161,10 +162,9 @@ def by_kind(kinds: Figures) -> str:
             tasks = total(kinds, kind, "tasks")
             cells = [str(total(kinds, kind, "done", i)) for i in range(3)]
             cells.append(f"{total(kinds, kind, 'questions') / tasks:.2f}")
-            cells += [attacks_of(kinds, kind, "slot", how) for how in ("calls", "text")]
             rows.append([title, *cells])
     head = [f"of {sum(s['tasks'] for s in kinds['own'].values())} tasks, done", "unattended", "1 question"]
-    return table([*head, "any number", "questions a task", "attacks by calls", "by text"], rows)
+    return table([*head, "any number", "questions a task"], rows)
 
 
 VARIANTS = ("slot", "fields", "chosen", "memory", "feedback")
@@ -173,7 +173,7 @@ VARIANTS = ("slot", "fields", "chosen", "memory", "feedback")
 def by_attack(kinds: Figures, undefended: int) -> str:
     """Returns the table of attacks."""
     rows = []
-    for kind, title in (("own", "plans under the policies"), ("none", "plans without a policy (CPython)")):
+    for kind, title in {**TITLES, "none": "plans without a policy (CPython)"}.items():
         for how in ("calls", "text"):
             cells = [attacks_of(kinds, kind, v, how) for v in VARIANTS]
             rows.append([f"{title}, by calls" if how == "calls" else "by text", *cells])
@@ -267,10 +267,16 @@ def written(page: str, made: list[str]) -> str:
 
 
 def dated(page: str, measured: Figures) -> str:
-    """Returns the page with the sentence that says when the figures were measured."""
-    times = sorted({(m["date"], m["commit"], m["turns"]) for m in measured.values()})
-    each = [f"on {date} at commit `{commit}` with `--turns {turns}`" for date, commit, turns in times]
-    return re.sub(r"^Measured on .*\.$", f"Measured {' and '.join(each)}.", page, count=1, flags=re.M)
+    """Returns the page with the paragraph that says when the figures were measured."""
+    times: dict[tuple[str, str, int], list[str]] = {}
+    for kind, m in sorted(measured.items()):
+        times.setdefault((m["date"], m["commit"], m["turns"]), []).append(f"`{kind}`")
+    each = [
+        f"{', '.join(kinds)} on {date} at commit `{commit}` with `--turns {turns}`"
+        for (date, commit, turns), kinds in sorted(times.items())
+    ]
+    text = textwrap.fill(f"Measured were {', and '.join(each)}.", 110, break_on_hyphens=False)
+    return re.sub(r"^Measured .*?\.(?=\n\n)", lambda _: text, page, count=1, flags=re.M | re.S)
 
 
 def main(arguments: list[str]) -> int:

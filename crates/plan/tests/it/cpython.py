@@ -83,8 +83,8 @@ json.loads = lambda text, **more: loads(text, parse_float=lambda n: norm(float(n
 
 
 # Set where plans deviate as the page of the language says: a word boundary was looked for at characters that
-# belong to a word for plans or for CPython only, or a `StopIteration` came out of a generator or of a function
-# that `map` or `filter` calls.
+# belong to a word for plans or for CPython only, a `StopIteration` came out of a generator or of a function that
+# `map` or `filter` calls, or Pydantic converted a value.
 deviates = False
 # The texts that are written in a plan.
 written = []
@@ -124,6 +124,32 @@ def now(kind, *args):
     if kind == "date":
         return utc.date()
     return utc.astimezone(args[0]) if args else utc.replace(tzinfo=None)
+
+
+def sized(x):
+    """A number that is shown as a fraction: CPython rounds large ones first."""
+    global rounded
+    rounded |= isinstance(x, int) and abs(x) > 2**53
+    return x
+
+
+def of_model(init):
+    """The constructor of a model, which notes what Pydantic converts."""
+
+    def make(self, **given):
+        global deviates
+        init(self, **given)
+        deviates |= any(type(getattr(self, k, v)) is not type(v) for k, v in given.items())
+
+    return make
+
+
+try:
+    import pydantic
+
+    pydantic.BaseModel.__init__ = of_model(pydantic.BaseModel.__init__)
+except ImportError:
+    pass
 
 
 def stopping(items):
@@ -212,6 +238,13 @@ class Sets(ast.NodeTransformer):
         self.generic_visit(node)
         return ast.Call(ast.Name("Sorted", ast.Load()), [ast.List(node.elts, ast.Load())], [])
 
+    def visit_FormattedValue(self, node):
+        self.generic_visit(node)
+        specs = ast.walk(node.format_spec) if node.format_spec else []
+        if any(isinstance(s, ast.Constant) and set(str(s.value)) & set("eEfFgG%") for s in specs):
+            node.value = ast.Call(ast.Name("sized", ast.Load()), [node.value], [])
+        return node
+
     def visit_GeneratorExp(self, node):
         self.generic_visit(node)
         return ast.Call(ast.Name("stopping", ast.Load()), [node], [])
@@ -298,7 +331,7 @@ def run(source):
 
     names = dict(echo=echo, add=add, fail=fail, items=items, ToolError=ToolError, PolicyError=PolicyError,
                  set=Sorted, frozenset=Sorted, Sorted=Sorted, now=now, norm=norm,
-                 stopping=stopping, map=calling(map), filter=calling(filter),
+                 stopping=stopping, sized=sized, map=calling(map), filter=calling(filter),
                  print=lambda *a, sep=" ": out.append(sep.join(str(i) for i in a)))
     try:
         tree = ast.parse(source)

@@ -2,7 +2,8 @@
 //!
 //! Tools: `read(id)` gives untrusted data and `vault()` secret data; `known(id)` gives trusted, public data.
 //! `pay(to, n)` wants a trusted recipient, `n` may be untrusted up to 100. `note(text)` takes everything and
-//! `few()` at most one call that untrusted data decides. `sign(x)` wants an approval, `one_more(x)` both.
+//! `few()` at most one call that untrusted data decides, `twice()` two. `sign(x)` wants an approval,
+//! `one_more(x)` both. `agree()` wants an approval and gives untrusted data.
 
 use core_ir::{Approve, Data, EffectClass, LabelSpec, ToolDecl, ToolParam, Type};
 use diagnostics::{FileId, Sources, Span};
@@ -80,6 +81,7 @@ fn tools() -> Vec<ToolDecl> {
         writes("pay", &[("to", &LabelSpec::BOTTOM), ("n", &UNTRUSTED)], &LabelSpec::BOTTOM),
         writes("note", &[("text", &LabelSpec::TOP)], &LabelSpec::TOP),
         ToolDecl { at_most: Some(1), ..writes("few", &[], &UNTRUSTED) },
+        ToolDecl { at_most: Some(2), ..writes("twice", &[], &UNTRUSTED) },
         ToolDecl {
             at_most: Some(1),
             approve: Approve::Always,
@@ -89,6 +91,7 @@ fn tools() -> Vec<ToolDecl> {
             approve: Approve::Always,
             ..writes("sign", &[("x", &LabelSpec::BOTTOM)], &LabelSpec::BOTTOM)
         },
+        ToolDecl { approve: Approve::Always, label: UNTRUSTED, ..writes("agree", &[], &LabelSpec::BOTTOM) },
     ]
 }
 
@@ -140,11 +143,13 @@ struct How {
     errors: u32,
     approver: Option<Says>,
     limits: Limits,
+    /// Limit of the steps of all runs together, if it is not the default.
+    fuel: Option<u64>,
 }
 
 impl Default for How {
     fn default() -> How {
-        How { errors: 1, approver: None, limits: Limits::default() }
+        How { errors: 1, approver: None, limits: Limits::default(), fuel: None }
     }
 }
 
@@ -204,6 +209,7 @@ fn fulfill(plans: &[&str], world: &World, how: How) -> Seen {
         let (outline, code) = (draft.outline(), draft.outcome.unwrap().runnable().unwrap().code.clone());
         let mut config = machine_config(None, planning.policy());
         config.request = Some("the request".into());
+        config.fuel = how.fuel.unwrap_or(config.fuel);
         let follows = replanning.follows();
         if let Some(follows) = &follows {
             follows.history.lock().unwrap().carry_into(&mut config);
@@ -407,6 +413,16 @@ fn runs_together_have_the_limits_of_one() {
     let seen = fulfill(&plans, &World::default(), How { limits, ..How::default() });
     assert_eq!(seen.calls, ["read(\"a\")", "read(\"b\")", "read(\"c\")"]);
     assert_eq!(seen.outcome, Some(Err("budget".into())));
+    // Steps of the machine.
+    let sums = "x = 0\nfor i in range(200):\n    x += i\n";
+    let (fails, ends) = (format!("{sums}raise ValueError('x')"), format!("{sums}print(x)"));
+    let with = |plans: &[&str], fuel| {
+        fulfill(plans, &World::default(), How { fuel: Some(fuel), ..How::default() }).outcome
+    };
+    let enough = (8..40).map(|n| 1u64 << n).find(|fuel| matches!(with(&[&ends], *fuel), Some(Ok(_))));
+    let fuel = enough.expect("a number of steps that suffices");
+    assert_eq!(with(&[&fails, &ends], fuel * 4), Some(Ok(json!("19900"))));
+    assert_eq!(with(&[&fails, &ends], fuel), Some(Err("fuel".into())));
     // Plans: at most one further plan was asked for.
     let bad = "print(int(read('a')))";
     assert_eq!(after_error(&[bad, bad, bad], &World::default()).prompts.len(), 2);
@@ -426,6 +442,27 @@ fn a_call_that_was_made_is_not_made_again() {
     let seen =
         fulfill(&[plan, "sign(read('a'))\nsign('other')\nsign(read('b'))\nprint(1)"], &World::default(), how);
     assert_eq!((seen.count("sign"), seen.questions, seen.outcome), (3, 3, Some(Ok(json!("1")))));
+    // The approval of a call that failed is none of the call that is made again.
+    let world = World::default().with("sign", json!([{"error": "no"}, "ok"]));
+    let how = How { approver: Some(yes), ..How::default() };
+    let seen = fulfill(&["sign('a')", "sign('a')\nprint(1)"], &world, how);
+    assert_eq!((seen.count("sign"), seen.questions, seen.outcome), (2, 2, Some(Ok(json!("1")))));
+}
+
+#[test]
+fn a_question_that_untrusted_data_decided_is_asked_again_without_it() {
+    // In one world it was asked under an untrusted condition. The new plan asks it under none.
+    let no: Says = || Err("no".into());
+    let plan = "if 'x' in read('a'):\n    agree()\nraise ValueError('x')";
+    let questions = ["x", "z"].map(|answer| {
+        let world = World::default().with("read", json!([answer]));
+        fulfill(&[plan, "agree()"], &world, How { approver: Some(no), ..How::default() }).questions
+    });
+    assert_eq!(questions, [2, 1]);
+    // Under the same condition it is not asked again.
+    let world = World::default().with("read", json!(["x"]));
+    let how = How { approver: Some(no), ..How::default() };
+    assert_eq!(fulfill(&[plan, plan], &world, how).questions, 1);
 }
 
 #[test]
@@ -435,6 +472,11 @@ fn a_call_that_is_not_made_again_counts_no_second_time() {
     let again = "if 'x' in read('a'):\n    few()\nprint(1)";
     let seen = after_error(&[plan, again], &world);
     assert_eq!((seen.count("few"), seen.outcome), (1, Some(Ok(json!("1")))));
+    // There is room for what the first plan has left.
+    let plan_of_one = "if 'x' in read('a'):\n    twice()\nraise ValueError('x')";
+    let two = "if 'x' in read('a'):\n    twice()\n    twice()\nprint(1)";
+    let seen = after_error(&[plan_of_one, two], &world);
+    assert_eq!((seen.count("twice"), seen.outcome), (2, Some(Ok(json!("1")))));
     // As often as there are further plans.
     let how = How { errors: 2, ..How::default() };
     let seen = fulfill(&[plan, plan, again], &world, how);
