@@ -105,7 +105,7 @@ export class RunView {
     return [
       h("h2", {}, ran.shown === null ? "The run failed" : "Result"),
       ran.shown === null ? h("p", {}) : h("pre", { class: "term" }, h("code", {}, ran.shown)),
-      h("p", {}, "Label: ", label(end?.label)),
+      h("p", {}, ran.shown === null ? "Label of the error: " : "Label of the result: ", label(end?.label)),
       h(
         "p",
         { class: "muted" },

@@ -120,7 +120,7 @@ function outcome(): (HTMLElement | null)[] {
       : error
       ? h("p", { class: "error" }, h("span", { class: "level" }, `✖ ${error.code}: `), ...inline(error.message), error.line ? ` ${error.path}:${error.line}:${error.column}` : "")
       : h("pre", { class: "term" }, h("code", {}, typeof end.result === "string" ? end.result : JSON.stringify(end.result, null, 2))),
-    h("p", {}, "Label: ", label(end.label)),
+    h("p", {}, error ? "Label of the error: " : "Label of the result: ", label(end.label)),
     about.findings.length > 0 ? findingList(about.findings, null) : null,
     spent(end),
   ];

@@ -90,7 +90,7 @@ test("a run shows each request with its label, and the refused call with its rem
     assert.match(await steps.nth(0).textContent(), /1\. Call tool read/);
     assert.match(await steps.nth(1).textContent(), /2\. Ask model scripted for extract .*conversation ▲ untrusted/);
     await steps.nth(1).getByText("Where the labels come from").click();
-    assert.match(await steps.nth(1).locator("details").textContent(), /the result of the tool read/);
+    assert.match(await steps.nth(1).locator("details").textContent(), /the tool read answered/);
     const refused = page.locator("#panel-run .finding", { hasText: "flow" });
     assert.match(await refused.textContent(), /account.*Help: to allow it,/);
     await page.getByRole("button", { name: "First" }).click();
