@@ -60,6 +60,7 @@ pub fn version(ui: &Ui) -> Exit {
         ("lsp", cfg!(feature = "lsp")),
         ("mcp", cfg!(feature = "mcp")),
         ("plans", cfg!(feature = "plans")),
+        ("postgres", cfg!(feature = "postgres")),
         ("redis", cfg!(feature = "redis")),
         ("serve", cfg!(feature = "serve")),
         ("svg", cfg!(feature = "svg")),

@@ -144,12 +144,14 @@ impl PostgresServer {
     }
 
     pub(super) async fn connect(&self) -> Result<(Client, RawConnection), PgError> {
-        let unreachable = |why: String| PgError::new(PgErrorKind::Unreachable, why);
-        let tls = self.tls().map_err(unreachable)?;
+        let tls = self.tls().map_err(|why| PgError::new(PgErrorKind::Invalid, why))?;
         // The limit of the library is for each step of it.
         match tokio::time::timeout(2 * CONNECT, self.0.config.connect(tls)).await {
             Ok(connected) => connected.map_err(|e| PgError::of(&e, true)),
-            Err(_) => Err(unreachable(format!("no answer within {} s", 2 * CONNECT.as_secs()))),
+            Err(_) => {
+                let why = format!("no answer within {} s", 2 * CONNECT.as_secs());
+                Err(PgError::new(PgErrorKind::Unreachable, why))
+            }
         }
     }
 

@@ -195,6 +195,7 @@ fn databases_that_are_no_journals_are_refused_with_one_clear_error() {
     check(refused(&server.address("latin")), "has the encoding LATIN1, not UTF8", "UTF8");
     check(refused("postgres://me@127.0.0.1:9/x"), "cannot reach the Postgres server", "start it");
     check(refused("postgres://me@/x?host=/no/such/folder"), "cannot reach the Postgres server", "start it");
+    check(refused("postgres://me@127.0.0.1:9/x?sslrootcert=/no/such"), "the certificates of `/no/such`", "");
     let none = Journal::existing(place(&server.fresh())).map(|_| ()).unwrap_err();
     check(none, "not found", "makes one");
 }
