@@ -444,7 +444,7 @@ pub(super) fn format(d: &Data, text: &str, limit: usize) -> PyResult<String> {
         (false, ' ') => " ",
         _ => "",
     };
-    let (mut digits, rest) = match body.find(['.', 'e']) {
+    let (mut digits, rest) = match body.find(['.', 'e', 'E']) {
         Some(at) => (body[..at].to_string(), body[at..].to_string()),
         None => (body.clone(), String::new()),
     };

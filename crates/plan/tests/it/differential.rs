@@ -202,6 +202,7 @@ pub const PLANS: &[&str] = &[
     "c = echo(1)\nr = 0\ntry:\n    x = {}['k'] if c else 2\nexcept KeyError:\n    r = 1\nr",
     "c = echo(1)\ntry:\n    r = c and [][5]\nexcept IndexError:\n    r = 'none'\nr",
     "c = echo([1, 2])\ntry:\n    r = [1 // 0 for x in c if x > 1]\nexcept ZeroDivisionError:\n    r = 3\nr",
+    "[f'{n:{s}}' for n in [45, 1024.0625, 123456789.5] for s in ['+_.0G', '09_.0G', ',.3G', '_.2g', ',E', '012,.1E']]",
 ];
 
 /// Compares a plan. Returns false if it is refused before the run.
