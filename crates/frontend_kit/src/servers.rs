@@ -32,7 +32,8 @@ const MAX_SERVERS: usize = 1_000;
 pub fn servers<'d>(file: &'d File, versions: &Versions) -> Vec<Server<'d>> {
     let roots = file.documents.iter().take(8).map(|d| d.root());
     let entries = roots.filter_map(list).flat_map(|l| l.entries());
-    entries.take(MAX_SERVERS).filter(|e| is_server(e.value)).map(|e| server(&e, versions)).collect()
+    let started = |e: &Entry<'_>| is_server(e.value) && !is_off(e.value);
+    entries.take(MAX_SERVERS).filter(started).map(|e| server(&e, versions)).collect()
 }
 
 const ADDRESS: &[&str] = &["url", "serverUrl", "httpUrl"];
@@ -57,6 +58,12 @@ fn list(root: Node<'_>) -> Option<Node<'_>> {
 fn is_server(node: Node<'_>) -> bool {
     let says = |key: &str| mark::text(node, key).is_some();
     node.is_mapping() && (says("command") || ADDRESS.iter().any(|a| says(a)))
+}
+
+/// Returns true if the client does not start the server.
+fn is_off(node: Node<'_>) -> bool {
+    let says = |key: &str, value: bool| node.get(key).and_then(|n| n.as_bool()) == Some(value);
+    says("disabled", true) || says("enabled", false)
 }
 
 fn is_typed(node: Node<'_>) -> bool {

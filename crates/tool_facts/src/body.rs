@@ -23,6 +23,7 @@ struct Written {
     pure: Vec<String>,
     public_hosts: Vec<String>,
     search_hosts: Vec<String>,
+    unpicklers: Vec<String>,
     http: Vec<String>,
     get: Vec<String>,
     sql: Vec<String>,
@@ -63,6 +64,7 @@ struct Table {
     pure: HashSet<String>,
     public_hosts: Vec<String>,
     search_hosts: Vec<String>,
+    unpicklers: HashSet<String>,
     http: HashSet<String>,
     get: HashSet<String>,
     sql: HashSet<String>,
@@ -97,6 +99,7 @@ fn table() -> &'static Table {
             pure: written.pure.into_iter().collect(),
             public_hosts: written.public_hosts,
             search_hosts: written.search_hosts,
+            unpicklers: written.unpicklers.into_iter().collect(),
             http: written.http.into_iter().collect(),
             get: written.get.into_iter().collect(),
             sql: written.sql.into_iter().collect(),
@@ -253,6 +256,11 @@ fn classify(world: &World<'_>, object: &Object, params: &[Span]) -> Option<(Vec<
     let sure = |effects: Vec<Effect>| Some((effects, Confidence::Sure));
     if callee == "builtins.open" || callee.ends_with("pathlib.Path.open") {
         return sure(opened(world, object, params));
+    }
+    if table.unpicklers.contains(callee)
+        && object.args.first().is_some_and(|a| is_own_file(world, &a.value, params))
+    {
+        return sure(Vec::new());
     }
     if let Some(effects) = table.calls.get(callee) {
         if effects[..] == [Effect::MailSend] && has_fixed_recipients(world, object) {
@@ -430,11 +438,26 @@ fn opened(world: &World<'_>, object: &Object, params: &[Span]) -> Vec<Effect> {
         return vec![Effect::FileRead];
     }
     // A file of the program's own keeps what is written to it, and is no other file.
-    let fixed = !method
-        && object.arg_at(0, "file").is_some_and(|a| world.str(&a.value).is_some() && !a.value.is_default)
-        && params.iter().all(|p| object.arg_at(0, "file").is_none_or(|a| a.value.span != *p));
+    let fixed = !method && object.arg_at(0, "file").is_some_and(|a| is_fixed(world, &a.value, params));
     let write = if fixed { Effect::MemoryWrite } else { Effect::FileWrite };
     if mode.contains(['r', '+']) { vec![Effect::FileRead, write] } else { vec![write] }
+}
+
+/// A text that the program writes out.
+fn is_fixed(world: &World<'_>, value: &Value, params: &[Span]) -> bool {
+    world.str(value).is_some() && !value.is_default && !params.contains(&value.span)
+}
+
+/// A file with a name that the program writes out, by its name or open.
+fn is_own_file(world: &World<'_>, value: &Value, params: &[Span]) -> bool {
+    match value.kind {
+        PyKind::Object(id) => {
+            let opened = world.object(id);
+            let named = opened.arg_at(0, "file").is_some_and(|a| is_fixed(world, &a.value, params));
+            &*opened.callee == "builtins.open" && named
+        }
+        _ => is_fixed(world, value, params),
+    }
 }
 
 /// Effects of a statement of SQL: its first word decides, if it is known.
@@ -593,7 +616,8 @@ mod tests {
             ("gmail", "users().messages().send(userId='me', body=x)", &[MailSend]),
             ("gmail", "users().messages().modify(userId='me', id=x)", &[AccountWrite]),
             ("calendar", "events().insert(calendarId='primary', body=x)", &[AccountWrite]),
-            ("calendar", "events().list(calendarId='primary')", &[AccountRead]),
+            ("calendar", "events().list(calendarId='primary')", &[PublicRead, AccountRead]),
+            ("sheets", "spreadsheets().values().get(range=x)", &[AccountRead]),
             ("drive", "permissions().create(fileId=x, body={})", &[Publish]),
             ("youtube", "search().list(q=x)", &[PublicRead]),
         ] {
@@ -616,6 +640,19 @@ mod tests {
             Knowledge::Known,
             &[AccountWrite],
         );
+    }
+
+    /// The quickstart of Google's client keeps its token so.
+    #[test]
+    fn an_object_is_unpickled_as_code_unless_the_program_names_its_file() {
+        use Effect::*;
+        let with = |name: &str| {
+            format!(
+                "import pickle\ndef tool(path):\n    with open({name}, 'rb') as f:\n        return pickle.load(f)"
+            )
+        };
+        check(&with("'token.pickle'"), Knowledge::Known, &[FileRead]);
+        check(&with("path"), Knowledge::Known, &[FileRead, Code]);
     }
 
     /// A cache plays no role in an attack, and says nothing about the rest.

@@ -146,6 +146,21 @@ fn frameworks_that_are_not_read_are_named() {
     assert!(line.ends_with("nothing was audited; 1 file uses pydantic-ai, which is not read"), "{line}");
 }
 
+#[test]
+fn servers_that_are_switched_off_are_not_audited() {
+    let list = |disabled: bool| {
+        format!(
+            r#"{{"mcpServers": {{"fetch": {{"command": "uvx", "args": ["mcp-server-fetch"], "disabled": false}},
+            "filesystem": {{"command": "npx", "args": ["-y", "@modelcontextprotocol/server-filesystem", "/"],
+            "disabled": {disabled}}}}}}}"#
+        )
+    };
+    let line = last_line(&[(".mcp.json", list(true))]);
+    assert!(line.starts_with("0 attack paths in 1 program with 1 tool"), "{line}");
+    let line = last_line(&[(".mcp.json", list(false))]);
+    assert!(!line.starts_with("0 attack paths"), "{line}");
+}
+
 /// Servers that do the same are one finding, and the paths are counted and listed one by one.
 #[test]
 fn a_list_of_many_servers_is_read_to_its_end() {
