@@ -48,7 +48,8 @@ have() {
 # The folder of the programs of a Postgres server.
 postgres_bin() {
     if have initdb; then
-        dirname "$(command -v initdb)"
+        # The other programs are beside it, and not beside a link to it.
+        dirname "$(readlink -f "$(command -v initdb)")"
     else
         find /usr/lib/postgresql -name bin -type d 2>/dev/null | sort -V | tail -n 1
     fi

@@ -310,6 +310,9 @@ fn python_handler(tool: &ToolDecl) -> Option<(&str, &str)> {
 /// Keys of a configuration under which the type of a tool stands.
 const TYPES: &[&str] = &["_type", "type", "class", "class_name", "provider"];
 
+/// Parameters of nodes that name who gets a message.
+const RECIPIENTS: &[&str] = &["sendTo", "toEmail", "toRecipients", "chatId"];
+
 /// The facts about a node of a workflow, as its operation, its statement and its address limit them.
 fn limited(mut facts: ToolFacts, node: Node<'_>, usual: Option<&str>) -> ToolFacts {
     let said = |key: &str| node.at(&["parameters", key]).and_then(|v| v.as_str());
@@ -334,6 +337,11 @@ fn limited(mut facts: ToolFacts, node: Node<'_>, usual: Option<&str>) -> ToolFac
                 .filter(|f| f.effect.has(Role::Outward))
                 .for_each(|f| f.effect = Effect::AccountWrite);
         }
+    }
+    // Whoever is written out in the workflow is sent to, whatever the model says.
+    if RECIPIENTS.iter().find_map(|key| said(key)).is_some_and(|to| !to.starts_with('=')) {
+        let sending = |f: &&mut Fact| matches!(f.effect, Effect::MailSend | Effect::MessageSend);
+        facts.facts.iter_mut().filter(sending).for_each(|f| f.effect = Effect::ServiceWrite);
     }
     let statement = said("query").map(|q| q.trim_start_matches('=').trim_start());
     if statement.is_some_and(|q| q.get(..6).is_some_and(|w| w.eq_ignore_ascii_case("select"))) {

@@ -139,6 +139,48 @@ fn a_tool_that_asks_a_service_by_its_name_does_not_act() {
     }
 }
 
+/// A mail to an address that the workflow writes out shows nobody else what is in it.
+#[test]
+fn a_workflow_that_writes_out_its_recipient_leaks_nothing() {
+    let node = |name: &str, kind: &str, parameters: &str| {
+        format!(
+            r#"{{"name": "{name}", "type": "{kind}", "parameters": {parameters}, "position": [0, 0], "id": "{name}"}}"#
+        )
+    };
+    let link = |name: &str, kind: &str| {
+        format!(r#""{name}": {{"{kind}": [[{{"node": "Agent", "type": "{kind}", "index": 0}}]]}}"#)
+    };
+    for (to, leaks) in [("me@example.org", false), ("={{ $fromAI('to') }}", true)] {
+        let nodes = [
+            node("Chat", "@n8n/n8n-nodes-langchain.chatTrigger", r#"{"public": true}"#),
+            node("Agent", "@n8n/n8n-nodes-langchain.agent", "{}"),
+            node("Model", "@n8n/n8n-nodes-langchain.lmChatOpenAi", "{}"),
+            node("Inbox", "n8n-nodes-base.gmailTool", r#"{"operation": "getAll"}"#),
+            node(
+                "Answer",
+                "n8n-nodes-base.gmailTool",
+                &format!(r#"{{"sendTo": "{to}", "message": "={{{{ $fromAI('m') }}}}"}}"#),
+            ),
+        ];
+        let links = [
+            link("Chat", "main"),
+            link("Model", "ai_languageModel"),
+            link("Inbox", "ai_tool"),
+            link("Answer", "ai_tool"),
+        ];
+        let text = format!(
+            r#"{{"name": "w", "nodes": [{}], "connections": {{{}}}}}"#,
+            nodes.join(","),
+            links.join(",")
+        );
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("w.json"), text).unwrap();
+        let (_, out, err) = entail(dir.path(), &["audit"]);
+        assert!(out.contains("attack path") && !out.starts_with("0 "), "{out}{err}");
+        assert_eq!(out.contains("S302"), leaks, "{to}: {out}");
+    }
+}
+
 #[test]
 fn frameworks_that_are_not_read_are_named() {
     let line =

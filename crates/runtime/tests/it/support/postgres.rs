@@ -184,7 +184,9 @@ fn server_user(dir: &Path) -> Option<(u32, u32)> {
 fn programs() -> Option<PathBuf> {
     if let Some(named) = std::env::var_os("ENTAIL_POSTGRES_BIN") {
         let named = PathBuf::from(named);
-        assert!(named.join("initdb").is_file(), "no `initdb` in {}", named.display());
+        for program in ["initdb", "postgres", "psql"] {
+            assert!(named.join(program).is_file(), "no `{program}` in {}", named.display());
+        }
         return Some(named);
     }
     let path = std::env::var_os("PATH").unwrap_or_default();
