@@ -27,7 +27,8 @@ use frontend_kit::kit::{Action, Agent, Units};
 use frontend_kit::{
     Facts, File, Frontend, Modules, Project, Recognized, UnitKind, Versions, modules, servers,
 };
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::path::{Path, PathBuf};
 use tool_facts::registry::{self, Server};
 use tool_facts::{Confidence, Effect, Evidence, Knowledge, Reader, Role, ServerDef, ToolFacts};
@@ -38,8 +39,6 @@ const MAX_FILES: (usize, usize) = (10_000, 1 << 20);
 const MAX_SERVERS: usize = 200;
 /// Paths that are kept of one program; the others are counted.
 const MAX_PATHS: usize = 10_000;
-/// Modules in which a front end is searched for, from one that no front end reads on its own.
-const MAX_IMPORTED: usize = 200;
 /// Packages of frameworks that no front end reads, with the names of the frameworks.
 const NOT_READ: &[(&str, &str)] = &[
     ("agno", "Agno"),
@@ -167,11 +166,12 @@ impl Audit {
         let loaded: Vec<File> = files.iter().map(|(f, _)| f.clone()).collect();
         let shared = modules(&loaded);
         let lists: Vec<ServerDef> = loaded.iter().flat_map(|f| defined(f, &Versions::default())).collect();
+        let frontends = frontends_of(&loaded, &shared);
         for (index, (file, main)) in files.iter().enumerate() {
             if !main {
                 continue;
             }
-            let Some(frontend) = frontend_of(file, &loaded, &shared) else {
+            let Some(frontend) = frontends.get(&file.id).copied() else {
                 if let Some(name) = not_read(file) {
                     *self.not_read.entry(name).or_default() += 1;
                 }
@@ -516,35 +516,32 @@ fn called(step: &Step) -> String {
     }
 }
 
-/// The front end that reads a file: its own, or for a module in Python that of the nearest module that it
+/// The front end that reads each file: its own, or for a module in Python that of the nearest module that it
 /// imports, whose functions may make the agents.
-fn frontend_of(file: &File, loaded: &[File], modules: &Modules) -> Option<&'static dyn Frontend> {
+fn frontends_of(files: &[File], modules: &Modules) -> HashMap<FileId, &'static dyn Frontend> {
     let own = |file: &File| match frameworks::recognize(file) {
-        Recognized::Frontend(frontend) => Some(frontend),
+        Recognized::Frontend(frontend) => Some((file.id, frontend)),
         _ => None,
     };
-    let frontend = own(file);
-    if frontend.is_some() || file.python.is_none() {
-        return frontend;
-    }
+    let mut found: HashMap<FileId, &'static dyn Frontend> = files.iter().filter_map(own).collect();
     let sources = modules.sources();
-    let mut found: Vec<usize> = sources.of_file(file.id).into_iter().collect();
-    let mut next = 0;
-    while next < found.len().min(MAX_IMPORTED) {
-        for module in sources.imported(found[next]) {
-            if found.contains(&module) {
-                continue;
-            }
-            let id = sources.get(module).map(|s| s.id);
-            let frontend = loaded.iter().find(|f| Some(f.id) == id).and_then(own);
-            if frontend.is_some() {
-                return frontend;
-            }
-            found.push(module);
-        }
-        next += 1;
+    let mut importers: Vec<Vec<usize>> = vec![Vec::new(); sources.len()];
+    for module in 0..sources.len() {
+        sources.imported(module).into_iter().for_each(|imported| importers[imported].push(module));
     }
-    None
+    let id = |module: usize| sources.get(module).map(|s| s.id);
+    let is_read = |module: &usize| id(*module).is_some_and(|id| found.contains_key(&id));
+    let mut todo: VecDeque<usize> = (0..sources.len()).filter(is_read).collect();
+    while let Some(module) = todo.pop_front() {
+        let Some(frontend) = id(module).and_then(|id| found.get(&id).copied()) else { continue };
+        for importer in &importers[module] {
+            if let Some(Entry::Vacant(entry)) = id(*importer).map(|id| found.entry(id)) {
+                entry.insert(frontend);
+                todo.push_back(*importer);
+            }
+        }
+    }
+    found
 }
 
 /// The framework that a module uses, if it is one that no front end reads.
