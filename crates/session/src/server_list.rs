@@ -35,9 +35,9 @@ const LISTS: [&[&str]; 6] = [
 /// A list of servers.
 #[derive(Debug, Default)]
 pub struct ServerList {
-    /// Those that can be started.
+    /// Servers that can be started.
     pub servers: Vec<ListedServer>,
-    /// Those that can't, and why.
+    /// Servers that can't be started, with the reasons.
     pub unusable: Vec<(String, String)>,
 }
 

@@ -554,7 +554,7 @@ fn line() -> impl Strategy<Value = String> {
     })
 }
 
-/// Who acts next: the client, a server, a server that ends, or time.
+/// The next actor: the client, a server, a server that ends, or time.
 #[derive(Clone, Debug)]
 enum Who {
     Client,

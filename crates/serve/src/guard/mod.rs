@@ -54,7 +54,7 @@ const LINGER: Duration = Duration::from_secs(10);
 pub enum Guarded {
     /// One, whose tools keep their names.
     One(ListedServer),
-    /// Those of a list, behind one endpoint and in one session.
+    /// The servers of a list, behind one endpoint and in one session.
     List(Vec<ListedServer>),
 }
 

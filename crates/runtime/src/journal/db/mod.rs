@@ -300,7 +300,7 @@ pub(super) struct DbError {
 }
 
 impl DbError {
-    /// Something is not what was written.
+    /// A part differs from what was written.
     pub(super) fn damaged() -> DbError {
         DbError { cause: "it is damaged".into(), is_damaged: true }
     }

@@ -264,7 +264,7 @@ impl Postgres {
         Ok(rows.first().map(|row| row.get(0)))
     }
 
-    /// Who holds a run, and for how many seconds; `None` if nobody does.
+    /// The holder of a run, and the seconds that its lease has left; `None` without a holder.
     fn holder(&self, run: &str) -> Result<Option<(String, i64)>, PgError> {
         let query = PgStatement::new(
             "SELECT holder, ceil(extract(epoch FROM expires - clock_timestamp()))::bigint FROM leases
@@ -309,7 +309,7 @@ enum Version {
     Of(i64),
     /// Nothing; the schema may be there.
     None { has_schema: bool },
-    /// Something else.
+    /// Any other failure.
     Foreign,
     /// A database that can't hold all texts.
     Encoding(String),
