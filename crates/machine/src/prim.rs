@@ -16,6 +16,8 @@ pub(crate) enum PrimError {
     Wrong(String),
     /// The result, or an operand taken apart, is beyond the run's limits.
     Limit(String),
+    /// It is not known which result the operation has.
+    Unknown(String),
 }
 
 impl From<NotData> for PrimError {
@@ -247,8 +249,14 @@ fn apply_any(lattice: &mut Lattice, prim: Prim, args: &[Value], limit: usize) ->
             match py::apply(op, &operands, limit) {
                 Ok(data) => Ok(Value::from_data(lattice, Label::BOTTOM, &data)),
                 Err(PyError::Limit) => Err(NotData::TooLarge.into()),
+                Err(PyError::Rounds(message)) => Err(PrimError::Limit(message)),
+                Err(PyError::Unsupported(what)) => {
+                    Err(PrimError::Unknown(format!("not in the language of plans: {what}")))
+                }
                 Err(PyError::Raise(_, message)) => Err(PrimError::Wrong(message)),
-                Err(_) => Err(PrimError::Wrong(format!("`py` has no operation `{op}` of these operands"))),
+                Err(PyError::Unknown) => {
+                    Err(PrimError::Wrong(format!("`py` has no operation `{op}` of these operands")))
+                }
             }
         }
         (Prim::Py, _) => wrong("the name of an operation"),

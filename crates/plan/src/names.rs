@@ -170,22 +170,6 @@ pub(crate) fn leaves(stmts: &[Stmt], in_loop: bool) -> bool {
     })
 }
 
-/// Returns true if a statement raises an exception.
-pub(crate) fn raises(stmts: &[Stmt]) -> bool {
-    struct Raises(bool);
-    impl<'a> SourceOrderVisitor<'a> for Raises {
-        fn visit_stmt(&mut self, stmt: &'a Stmt) {
-            self.0 |= matches!(stmt, Stmt::Raise(_) | Stmt::Assert(_));
-            if !matches!(stmt, Stmt::FunctionDef(_)) {
-                walk_stmt(self, stmt);
-            }
-        }
-    }
-    let mut found = Raises(false);
-    stmts.iter().for_each(|s| found.visit_stmt(s));
-    found.0
-}
-
 /// Counts how often a name occurs in an expression.
 pub(crate) fn occurrences(e: &Expr, name: &str) -> usize {
     struct Count<'n>(&'n str, usize);

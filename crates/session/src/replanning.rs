@@ -297,7 +297,6 @@ fn code_of(failure: &Failure) -> Option<&'static str> {
     }
     match failure.code {
         ErrorCode::Fail => Some(match core_ir::py::uncaught(&failure.message) {
-            Some((class, _)) if class == core_ir::py::LIMIT => ErrorCode::Limit.as_str(),
             Some((class, _)) => plan::known_class(&class),
             None => plan::known_class(""),
         }),

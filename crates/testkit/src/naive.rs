@@ -557,6 +557,7 @@ impl Run<'_> {
                 match primitive(*prim, &operands, self.config.max_text) {
                     Ok(r) => Ok(Value { label, node: r.node }),
                     Err(PrimError::Limit) => error("limit", label, "too deep or too long"),
+                    Err(PrimError::Unknown) => error("unknown", label, "what it gives is not known"),
                     Err(PrimError::Failed(why)) => error("prim", label, why),
                 }
             }
@@ -2379,6 +2380,7 @@ fn class_of(code: &str, permanent: bool) -> ErrorClass {
 enum PrimError {
     Failed(String),
     Limit,
+    Unknown,
 }
 
 /// The primitives as `Prim::ALL` describes them, on stripped values.
@@ -2509,7 +2511,8 @@ fn primitive(prim: Prim, operands: &[Value], max_text: usize) -> Result<Value, P
             }
             match core_ir::py::apply(op, &data, max_text) {
                 Ok(d) => Ok(literal(Label::BOTTOM, &d)),
-                Err(core_ir::py::PyError::Limit) => Err(PrimError::Limit),
+                Err(core_ir::py::PyError::Limit | core_ir::py::PyError::Rounds(_)) => Err(PrimError::Limit),
+                Err(core_ir::py::PyError::Unsupported(_)) => Err(PrimError::Unknown),
                 Err(core_ir::py::PyError::Raise(_, message)) => fail(&message),
                 Err(_) => fail("no such operation of these operands"),
             }

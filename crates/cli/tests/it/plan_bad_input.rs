@@ -104,7 +104,7 @@ fn a_bad_plan_has_one_error_with_its_place_and_calls_nothing() {
         }
     }
     let in_the_run: Vec<(&str, &str, &str)> = vec![
-        ("forever", "n = 0\nwhile True:\n    n += 1", "fail"),
+        ("forever", "n = 0\nwhile True:\n    n += 1", "limit"),
         ("an enormous power", "x = 10**10**10", "fail"),
         ("enormous squares", "x = 3\nfor i in range(60):\n    x = x * x", "prim"),
         ("an enormous text of digits", "x = int('9' * 1000000)", "fail"),

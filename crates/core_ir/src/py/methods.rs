@@ -468,7 +468,7 @@ fn text(name: &str, s: &str, object: &Data, args: &[Data], kw: &[(Name, Data)], 
             template(s, &[], fields, limit)
         }
         ("expandtabs" | "encode" | "translate" | "maketrans" | "isprintable", _) => {
-            unsupported(format!("`str.{name}` is not part of the plan language"))
+            unsupported(format!("`str.{name}`"))
         }
         (
             "upper" | "lower" | "casefold" | "capitalize" | "title" | "swapcase" | "strip" | "lstrip"

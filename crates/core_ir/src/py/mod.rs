@@ -36,16 +36,15 @@ use std::cmp::Ordering;
 pub use format::repr;
 pub use objects::CLASS;
 
-/// Class of what no `except` clause catches because the plan language has no such operation.
-pub const UNSUPPORTED: &str = "Unsupported";
-/// Class of a `while` loop that used up its rounds. No `except` clause catches it.
-pub const LIMIT: &str = "limit";
-
 /// Reason why an operation has no result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PyError {
     /// An exception of Python: its class and its message.
     Raise(&'static str, String),
+    /// CPython has a result, and the language of plans has none. No `except` clause catches it.
+    Unsupported(String),
+    /// A `while` loop has used up its rounds. No `except` clause catches it.
+    Rounds(String),
     /// The result is beyond the run's limit on sizes.
     Limit,
     /// The operation or its number of operands is unknown: a mistake of the front end.
@@ -67,7 +66,7 @@ fn value_error<T>(message: impl Into<String>) -> PyResult<T> {
 }
 
 fn unsupported<T>(message: impl Into<String>) -> PyResult<T> {
-    raise(UNSUPPORTED, message)
+    Err(PyError::Unsupported(message.into()))
 }
 
 /// Operations that always have a result; it is given without `` `ok ``.
@@ -82,7 +81,8 @@ const TOTAL: &[&str] = &[
     "b.str",
     "b.repr",
     "b.type",
-    "is_heap",
+    "only_owner",
+    "rounds",
     "exception",
     "conforms",
     "object",
@@ -95,7 +95,8 @@ const TOTAL: &[&str] = &[
 ///
 /// # Errors
 /// [`PyError::Raise`] for an operand that an operation of `.agent` does not take, [`PyError::Limit`] if a
-/// text or list is larger than `limit` bytes, and [`PyError::Unknown`].
+/// text or list is larger than `limit` bytes, [`PyError::Unsupported`], [`PyError::Rounds`] and
+/// [`PyError::Unknown`].
 ///
 /// # Examples
 /// ```
@@ -683,7 +684,14 @@ fn operate(op: &str, args: &[Data], limit: usize) -> PyResult {
         }
         ("format", [value, Data::Str(spec)]) => Ok(Data::str(format::format(value, spec, limit)?)),
         ("json", [a]) => Ok(plain(a)),
-        ("is_heap", [a]) => boolean(is_heap(&view(a))),
+        ("only_owner", [a, Data::Str(name)]) if is_heap(&view(a)) => {
+            unsupported(format!("`{name}` may have another name: make a copy first (P010)"))
+        }
+        ("only_owner", [_, _]) => Ok(Data::Null),
+        ("rounds", [Data::Num(now), Data::Num(most)]) if now >= most => {
+            Err(PyError::Rounds(format!("the loop has used its {most} rounds")))
+        }
+        ("rounds", [_, _]) => Ok(Data::Null),
         ("is_unbound", [a]) => boolean(matches!(a, Data::Tag(name, _) if &**name == "unbound")),
         ("caught", [error]) => Ok(caught(error)),
         ("exception", [Data::Tag(_, e)]) => Ok((**e).clone()),

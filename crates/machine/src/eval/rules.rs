@@ -161,6 +161,7 @@ impl Machine {
             }
             Err(PrimError::Wrong(message)) => at.error(ErrorCode::Prim, label, id, message),
             Err(PrimError::Limit(message)) => at.error(ErrorCode::Limit, label, id, message),
+            Err(PrimError::Unknown(message)) => at.error(ErrorCode::Unknown, label, id, message),
         }
     }
 

@@ -7,6 +7,7 @@ use super::types::keyword;
 use super::{Function, Lower, Val};
 use crate::codes;
 use crate::scope::{Taint, Ty, UNIQUE};
+use core_ir::py::PyError;
 use core_ir::{Data, EffectClass, LabelSpec, Name, Prim, Term, TermId, ToolDecl, Type};
 use diagnostics::{Span, nearest};
 use ruff_python_ast::{Expr, ExprAttribute, ExprCall, Operator};
@@ -377,9 +378,12 @@ impl<'a> Lower<'a> {
         };
         let pattern = if flags.is_empty() { pattern } else { format!("(?{flags}){pattern}") };
         let probe = [Data::list([Data::str(pattern.as_str()), Data::str("")]), Data::record([])];
-        if let Ok(Data::Tag(tag, _)) = core_ir::py::apply("re.search", &probe, 1 << 20)
-            && &*tag == "raise"
-        {
+        let known = match core_ir::py::apply("re.search", &probe, 1 << 20) {
+            Ok(Data::Tag(tag, _)) => &*tag != "raise",
+            Err(PyError::Unsupported(_)) => false,
+            _ => true,
+        };
+        if !known {
             return self.refuse(
                 at,
                 "this pattern is not part of the plan language",

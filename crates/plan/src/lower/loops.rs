@@ -384,15 +384,11 @@ impl<'a> Lower<'a> {
                     // The rounds are counted.
                     let now = l.field(&names.state, &names.index, at);
                     let limit = l.number(i64::try_from(most).unwrap_or(i64::MAX), at);
-                    let over = l.add(Term::Prim(Prim::Ge, vec![now, limit]), at);
-                    let message = format!("the loop has used its {most} rounds");
-                    let (fails, err) = (l.fails, l.err);
-                    let failed = l.fail(core_ir::py::LIMIT, &message, v.taint, at);
                     // Nobody catches it.
-                    (l.fails, l.err) = (fails, err);
+                    let counted = l.total("rounds", vec![now, limit], at);
                     let term = l.seq(&s.body, body, &Tail::Next);
                     let term = l.next_round(term, body, left, &names, at);
-                    let term = l.choose(over, failed, term, at);
+                    let term = l.b.let_in(vec![("_".into(), counted)], term, at);
                     let test = l.var(&name, at);
                     l.choose(test, term, done, at)
                 },

@@ -971,12 +971,8 @@ impl<'a> Lower<'a> {
                 return bindings;
             }
             // A list would be changed in place, and be seen by its other name.
-            let old = self.var(&old_name, at);
-            let heap = self.total("is_heap", vec![old], at);
-            let message = format!("`{root}` may have another name: make a copy first (P010)");
-            let failed = self.fail("Unsupported", &message, place.taint, at);
-            let none = self.lit(Data::Null, at);
-            let checked = self.choose(heap, failed, none, at);
+            let (old, name) = (self.var(&old_name, at), self.lit(Data::str(root), at));
+            let checked = self.total("only_owner", vec![old, name], at);
             bindings.push(("_".into(), checked));
         }
         let (old, new) = (self.var(&old_name, at), self.var(&value, at));

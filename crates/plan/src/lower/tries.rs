@@ -47,11 +47,8 @@ pub(crate) const KNOWN_CLASSES: usize = CLASSES.len() + 1;
 /// The class that includes the others.
 const EXCEPTION: &str = "Exception";
 
-/// Classes that `except Exception` does not catch.
-const UNCAUGHT: &[&str] = &["PolicyError", core_ir::py::LIMIT, core_ir::py::UNSUPPORTED];
-
-/// Classes of errors that end the run.
-const ENDS: &[&str] = &[core_ir::py::LIMIT, core_ir::py::UNSUPPORTED];
+/// The class that `except Exception` does not catch.
+const UNCAUGHT: &str = "PolicyError";
 
 fn class_of(e: &Expr) -> Option<&str> {
     match e {
@@ -206,7 +203,8 @@ impl<'a> Lower<'a> {
         self.catching = catching;
         self.iterated = iterated;
         let name = self.fresh("before");
-        // `finally` runs whatever happened.
+        // `finally` runs however the block was left. What ends the run passes the `try`, as no `catch error`
+        // takes it, and ends it here, too.
         let mut known = before.next.take();
         if let Some(other) = &before.other {
             crate::scope::add(&mut known, other);
@@ -214,52 +212,10 @@ impl<'a> Lower<'a> {
         self.frames = known.unwrap_or(frames);
         self.pc = pc.join(before.taint);
         let bindings = self.unpack(&outs, &name, at);
-        let last = if names::leaves(&s.finalbody, false) || names::raises(&s.finalbody) {
-            self.leaving(s, cx, &name, at)
-        } else {
-            self.seq(&s.finalbody, cx, &Tail::Resume(name.clone()))
-        };
+        let last = self.seq(&s.finalbody, cx, &Tail::Resume(name.clone()));
         self.pc = pc;
         let last = self.b.let_in(bindings, last, at);
         self.b.let_in(vec![(name, term)], last, at)
-    }
-
-    /// A `finally` that leaves by itself. After an error that ends the run it can't: the error goes on.
-    fn leaving(&mut self, s: &'a StmtTry, cx: &mut Cx, before: &Name, at: Span) -> TermId {
-        let outs = cx.outs.clone();
-        let mut inner = Cx::new(outs.clone(), true);
-        let (catching, pc) = (self.catching, self.pc);
-        self.catching = catching.max(Catching::Errors);
-        let frames = self.frames.clone();
-        let term = self.seq(&s.finalbody, &mut inner, &Tail::Resume(before.clone()));
-        self.catching = catching;
-        let mut known = inner.next.take();
-        if let Some(other) = &inner.other {
-            crate::scope::add(&mut known, other);
-        }
-        self.frames = known.unwrap_or(frames);
-        self.pc = pc.join(inner.taint);
-        let after = self.fresh("after");
-        let bindings = self.unpack(&outs, &after, at);
-        let ends = self.ends(before, at);
-        let value = self.field(before, "$v", at);
-        let thrown = self.throw(cx, value, at);
-        let goes_on = self.resume(cx, &after, at);
-        let last = self.choose(ends, thrown, goes_on, at);
-        let last = self.b.let_in(bindings, last, at);
-        self.b.let_in(vec![(after, term)], last, at)
-    }
-
-    /// True if what was before `finally` was left by an error that ends the run.
-    fn ends(&mut self, before: &Name, at: Span) -> TermId {
-        let exception = self.field(before, "$v", at);
-        let class = self.add(Term::Field(exception, "class".into()), at);
-        let list = self.lit(Data::list(ENDS.iter().map(|c| Data::str(*c))), at);
-        let body = self.add(Term::Prim(Prim::Contains, vec![list, class]), at);
-        let branches = vec![Branch { tag: "exc".into(), binder: None, body }];
-        let scrutinee = self.field(before, "$k", at);
-        let default = Some(self.lit(Data::Bool(false), at));
-        self.add(Term::Case { scrutinee, branches, default }, at)
     }
 
     /// The end of `finally`: goes on as what was before it.
@@ -441,8 +397,7 @@ impl<'a> Lower<'a> {
 
     /// Returns true for what `except Exception` catches.
     fn excepted(&mut self, class: TermId, at: Span) -> TermId {
-        let list = self.lit(Data::list(UNCAUGHT.iter().map(|c| Data::str(*c))), at);
-        let out = self.add(Term::Prim(Prim::Contains, vec![list, class]), at);
-        self.add(Term::Prim(Prim::Not, vec![out]), at)
+        let refused = self.lit(Data::str(UNCAUGHT), at);
+        self.add(Term::Prim(Prim::Ne, vec![class, refused]), at)
     }
 }

@@ -7,7 +7,9 @@
 //! - `# sees:` what the observer sees of both: JSON of the requests, and the end, or `hidden`;
 //! - `# sees 1:` and `# sees 2:` where one run ends of an error that the observer does not see: what it sees
 //!   up to there. Noninterference is insensitive to termination;
-//! - `# refused:` the codes of findings, if the plan is refused before it runs.
+//! - `# refused:` the codes of findings, if the plan is refused before it runs;
+//! - `# docs:` the sentence of the page of the language that it attacks, for plans that were written by
+//!   reading the page alone.
 
 use crate::worlds::{Answers, Observer, compile, run};
 use serde_json::{Value, json};
@@ -60,7 +62,9 @@ fn answers(text: &str, name: &str) -> Answers {
 #[test]
 fn no_adversarial_plan_tells_what_it_must_not() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../suite/plans/adversarial");
-    let mut names = Vec::new();
+    let page =
+        include_str!("../../../../docs/language/plans.md").split_whitespace().collect::<Vec<_>>().join(" ");
+    let (mut names, mut attacked) = (Vec::new(), 0);
     let mut wrong = Vec::new();
     for entry in std::fs::read_dir(&folder).expect("a folder") {
         let path = entry.expect("a file").path();
@@ -68,6 +72,12 @@ fn no_adversarial_plan_tells_what_it_must_not() {
         let Some(stem) = name.strip_suffix(".plan.py") else { continue };
         names.push(stem.to_string());
         let text = std::fs::read_to_string(&path).expect("a plan");
+        if let Some(sentence) = field(&text, "docs") {
+            attacked += 1;
+            if !page.contains(sentence) {
+                wrong.push(format!("{name}: the page does not say: {sentence}"));
+            }
+        }
         let code = match compile(&text) {
             Ok(code) => Arc::new(code),
             Err(found) => {
@@ -106,5 +116,5 @@ fn no_adversarial_plan_tells_what_it_must_not() {
     for kind in KINDS {
         assert!(names.iter().any(|n| n.starts_with(kind)), "no plan of the kind `{kind}`");
     }
-    assert!(names.len() >= 50, "{}", names.len());
+    assert!(names.len() >= attacked + 50 && attacked >= 20, "{attacked} of {}", names.len());
 }

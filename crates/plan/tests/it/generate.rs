@@ -3,6 +3,7 @@
 //! They don't have: fractions that a `float` does not hold exactly, `inf` and `nan`, and orders of sets other
 //! than sorted. Of what is refused before the run they have aliases and what comes of misused types.
 
+mod idioms;
 mod more;
 mod policed;
 mod wide;
@@ -458,6 +459,10 @@ impl Plans {
             "AssertionError",
             "LookupError",
             "OverflowError",
+            "TimeoutError",
+            "NotImplementedError",
+            "OSError",
+            "ArithmeticError",
             "E1",
             "E2",
         ])
@@ -572,7 +577,8 @@ impl Plans {
                 19 if !self.functions.is_empty() => {
                     let (name, params) = self.functions[self.rng.below(self.functions.len())].clone();
                     let count = if self.rng.chance(80) { params } else { params - 1 };
-                    if self.in_function {
+                    // A call is expanded where it stands: many inside of each other are too large.
+                    if self.in_function && (self.functions.len() > 3 || self.rng.chance(60)) {
                         return "2".into();
                     }
                     let args: Vec<String> = (0..count.max(1)).map(|_| self.expr(Kind::Num, 1)).collect();

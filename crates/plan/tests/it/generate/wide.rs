@@ -5,10 +5,10 @@
 //! quotation marks. `@x` is a fraction that a `float` holds exactly, `@u` a text out of many alphabets, `@i`
 //! a small number, `@C` a class of exceptions, and `@1` to `@9` are new variables.
 
-use super::{Kind, Plans};
+use super::{Kind, Plans, idioms};
 
 /// A template of statements, and the variables that are bound after it.
-type Statements = (&'static str, &'static [(Kind, &'static str)]);
+pub(super) type Statements = (&'static str, &'static [(Kind, &'static str)]);
 
 /// Texts of many alphabets and of every kind of character that methods tell apart.
 const TEXTS: &[&str] = &[
@@ -616,7 +616,7 @@ impl Plans {
                     class Level(Enum):\n    HIGH = 2\n    LOW = 1\n\
                     class Pair(TypedDict):\n    a: int\n    b: str\n\
                     @dataclass\nclass Row:\n    x: int\n    y: str = 'é'\n    z: list = field(default_factory=list)\n";
-        for line in text.lines() {
+        for line in text.lines().chain(idioms::PRELUDE.lines()) {
             self.line(0, line);
         }
         if self.models {
@@ -625,6 +625,9 @@ impl Plans {
             self.line(1, "n: int = Field(ge=0, lt=50)");
             self.line(1, "s: str = Field(default='d', min_length=1, max_length=9)");
             self.line(1, "t: list[str] = []");
+            for line in idioms::MODELS.lines() {
+                self.line(0, line);
+            }
         }
     }
 
@@ -644,8 +647,10 @@ impl Plans {
 
     /// Statements of a template.
     pub(super) fn template(&mut self, depth: usize) {
-        let (template, bound) = STATEMENTS[self.rng.below(STATEMENTS.len())];
+        let at = self.rng.below(STATEMENTS.len() + idioms::STATEMENTS.len());
+        let (template, bound) = STATEMENTS.iter().chain(idioms::STATEMENTS).nth(at).expect("a template");
         if template.contains("Model(") && !self.models
+            || template.contains("print(") && self.in_function
             || template.contains("def ") && depth > 0
             || self.loops > 0 && template.contains("for ") && self.loops > 1
         {
@@ -656,7 +661,7 @@ impl Plans {
         for line in text.lines() {
             self.line(depth, line);
         }
-        for (kind, name) in bound {
+        for (kind, name) in *bound {
             let at = name[1..].parse::<usize>().unwrap_or(0);
             if let Some(Some(name)) = names.get(at) {
                 self.vars.push((*kind, name.clone()));
@@ -666,7 +671,8 @@ impl Plans {
 
     /// An expression of a template, of a kind that has some.
     pub(super) fn templated(&mut self, kind: Kind) -> Option<String> {
-        let of: Vec<&str> = EXPRESSIONS.iter().filter(|(k, _)| *k == kind).map(|(_, t)| *t).collect();
+        let all = EXPRESSIONS.iter().chain(idioms::EXPRESSIONS);
+        let of: Vec<&str> = all.filter(|(k, _)| *k == kind).map(|(_, t)| *t).collect();
         if of.is_empty() {
             return None;
         }
