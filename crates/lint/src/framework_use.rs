@@ -13,6 +13,19 @@ use frontend_kit::{File, Project, Versions};
 use python::{CallUse, Target};
 use std::collections::HashSet;
 
+/// A use of a framework that goes wrong.
+pub(crate) enum Misuse {
+    /// The framework has no such name, takes no such arguments, or deprecates it.
+    Fault(Box<FaultyUse>),
+    /// The module has the name of the package, so that Python may find the module in its place.
+    Hidden {
+        /// First name of the package's modules.
+        package: String,
+        /// Place of the first import of one of them.
+        span: Span,
+    },
+}
+
 /// A use that is at fault.
 pub(crate) struct FaultyUse {
     pub fault: Fault,
@@ -79,15 +92,44 @@ pub fn concerns(file: &File) -> bool {
 /// The findings of the rules about uses in the first file of a project.
 pub(crate) fn findings(project: &Project) -> Vec<Diagnostic> {
     let Some(file) = project.files.first().filter(|f| concerns(f)) else { return Vec::new() };
+    let hides = |package: &&str| !has_parent(&file.path, &format!("{package}.py"), project);
+    let hidden = own_name_imported(file).filter(hides).and_then(|package| {
+        let imports = &file.python.as_ref()?.uses().imports;
+        let first = imports.iter().find(|i| !i.guarded && first_name(&i.module) == package)?;
+        Some(Misuse::Hidden { package: package.to_string(), span: first.module_span })
+    });
     let mut out = Vec::new();
-    for used in faulty(file, project) {
+    for misuse in
+        hidden.into_iter().chain(faulty(file, project).into_iter().map(|used| Misuse::Fault(Box::new(used))))
+    {
         for rule in RULES {
             if let Check::Use(check) = rule.check {
-                out.extend(check(rule, &used));
+                out.extend(check(rule, &misuse));
             }
         }
     }
     out
+}
+
+/// The first part of a qualified name.
+fn first_name(qualified: &str) -> &str {
+    qualified.split('.').next().unwrap_or(qualified)
+}
+
+/// The name of a module of Python, if the module imports a package of that name: its name is an accident, and
+/// what it imports is meant to be the package.
+fn own_name_imported(file: &File) -> Option<&str> {
+    let name = file.path.rsplit(['/', '\\']).next()?.strip_suffix(".py")?;
+    let imported = file.python.as_ref()?.imported();
+    let is_own = |full: &str| first_name(full) == name && Api::knows(full);
+    imported.iter().any(|i| i.level == 0 && i.qualified().any(|full| is_own(&full))).then_some(name)
+}
+
+/// Returns true if the folder in which a path names a module is a package of the project. What is in one is not
+/// imported by its own name.
+fn has_parent(path: &str, suffix: &str, project: &Project) -> bool {
+    let parent = format!("{}__init__.py", &path[..path.len() - suffix.len()]);
+    project.files.iter().any(|other| other.python.is_some() && other.path == parent)
 }
 
 /// The requirement of a package: an exact version, or the bounds of a range.
@@ -110,15 +152,12 @@ fn is_local(module: &str, project: &Project) -> bool {
     // `google` is shared by many distributions; what is below it decides.
     let roots = [format!("{root}/__init__.py"), format!("{root}.py")];
     let whole = [format!("{path}/__init__.py"), format!("{path}.py")];
-    let paths = || project.files.iter().filter(|f| f.python.is_some()).map(|f| f.path.as_str());
     let ends = |p: &str, suffix: &str| {
         p.strip_suffix(suffix).is_some_and(|rest| rest.is_empty() || rest.ends_with(['/', '\\']))
     };
-    paths().any(|p| {
-        let Some(suffix) = roots.iter().chain(&whole).find(|s| ends(p, s)) else { return false };
-        // A package inside of another is not imported by its own name.
-        let parent = format!("{}__init__.py", &p[..p.len() - suffix.len()]);
-        !paths().any(|other| other == parent)
+    project.files.iter().filter(|f| f.python.is_some()).any(|f| {
+        let Some(suffix) = roots.iter().chain(&whole).find(|s| ends(&f.path, s)) else { return false };
+        !has_parent(&f.path, suffix, project) && own_name_imported(f).is_none()
     })
 }
 
@@ -135,7 +174,7 @@ fn faulty(file: &File, project: &Project) -> Vec<FaultyUse> {
         if !Api::knows(&import.module) {
             continue;
         }
-        let root = import.module.split('.').next().unwrap_or(&import.module);
+        let root = first_name(&import.module);
         if local.contains(root) || is_local(&import.module, project) || uses.patched.contains(&import.module)
         {
             local.insert(root.to_string());
@@ -170,7 +209,7 @@ fn faulty(file: &File, project: &Project) -> Vec<FaultyUse> {
             Target::Name(name) => name.clone(),
             Target::Member { class, name } => format!("{class}.{name}"),
         };
-        let root = qualified.split('.').next().unwrap_or(&qualified);
+        let root = first_name(&qualified);
         let last = qualified.rsplit('.').next().unwrap_or(&qualified);
         let of_failed = |f: &String| {
             qualified.strip_prefix(f.as_str()).is_some_and(|r| r.is_empty() || r.starts_with('.'))

@@ -70,8 +70,8 @@ pub(crate) enum Check {
     Term(fn(&Rule, &Context<'_>, &mut Vec<Diagnostic>)),
     /// The file, for what does not become part of a term.
     File(fn(&Rule, &FileContext<'_>, &mut Vec<Diagnostic>)),
-    /// Each use of a framework that is at fault, in a module of Python.
-    Use(fn(&Rule, &framework_use::FaultyUse) -> Option<Diagnostic>),
+    /// Each use of a framework that goes wrong, in a module of Python.
+    Use(fn(&Rule, &framework_use::Misuse) -> Option<Diagnostic>),
 }
 
 impl Rule {

@@ -1,8 +1,8 @@
 //! L028: a module or name that the framework's version does not have.
 
-use crate::framework_use::{FaultyUse, quoted};
+use crate::framework_use::{Misuse, quoted};
 use crate::{Check, Rule};
-use diagnostics::{Diagnostic, Level};
+use diagnostics::{Diagnostic, Level, Span};
 use framework_api::FaultKind;
 
 pub(super) static RULE: Rule = Rule {
@@ -14,7 +14,11 @@ pub(super) static RULE: Rule = Rule {
     check: Check::Use(check),
 };
 
-fn check(rule: &Rule, used: &FaultyUse) -> Option<Diagnostic> {
+fn check(rule: &Rule, misuse: &Misuse) -> Option<Diagnostic> {
+    let used = match misuse {
+        Misuse::Fault(used) => used,
+        Misuse::Hidden { package, span } => return Some(hidden(rule, package, *span)),
+    };
     let versions = used.versions();
     let message = match &used.fault.kind {
         FaultKind::NoModule => format!("module {} does not exist in {versions}", quoted(&used.name)),
@@ -30,4 +34,15 @@ fn check(rule: &Rule, used: &FaultyUse) -> Option<Diagnostic> {
     } else {
         d
     })
+}
+
+/// The finding about a module that has the name of a package which it imports. Where it is neither run as a
+/// program nor beside one, Python does find the package.
+fn hidden(rule: &Rule, package: &str, span: Span) -> Diagnostic {
+    let message = format!("the import may find this file instead of the package {}", quoted(package));
+    let mut d = rule.finding(message, span);
+    d.level = Level::Warn;
+    let help =
+        format!("rename `{package}.py`: Python looks in the folder of the program before the packages");
+    d.help(help)
 }

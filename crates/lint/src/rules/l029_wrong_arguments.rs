@@ -1,6 +1,6 @@
 //! L029: arguments that the framework's version does not take.
 
-use crate::framework_use::{FaultyUse, quoted};
+use crate::framework_use::{Misuse, quoted};
 use crate::{Check, Rule};
 use diagnostics::{Diagnostic, Level};
 use framework_api::FaultKind;
@@ -14,7 +14,8 @@ pub(super) static RULE: Rule = Rule {
     check: Check::Use(check),
 };
 
-fn check(rule: &Rule, used: &FaultyUse) -> Option<Diagnostic> {
+fn check(rule: &Rule, misuse: &Misuse) -> Option<Diagnostic> {
+    let Misuse::Fault(used) = misuse else { return None };
     let (versions, raises) = (used.versions(), used.fault.raises);
     let message = match &used.fault.kind {
         FaultKind::UnknownArgument { name, .. } if raises => {

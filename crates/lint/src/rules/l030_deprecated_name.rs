@@ -1,6 +1,6 @@
 //! L030: a name or argument that the framework's version deprecates.
 
-use crate::framework_use::{FaultyUse, quoted};
+use crate::framework_use::{Misuse, quoted};
 use crate::{Check, Rule};
 use diagnostics::{Diagnostic, Level};
 use framework_api::FaultKind;
@@ -14,7 +14,8 @@ pub(super) static RULE: Rule = Rule {
     check: Check::Use(check),
 };
 
-fn check(rule: &Rule, used: &FaultyUse) -> Option<Diagnostic> {
+fn check(rule: &Rule, misuse: &Misuse) -> Option<Diagnostic> {
+    let Misuse::Fault(used) = misuse else { return None };
     let FaultKind::Deprecated { name, message } = &used.fault.kind else { return None };
     let d = used.finding(rule, format!("{} is deprecated in {}", quoted(name), used.versions()), false);
     Some(d.help(format!("the package says: {message}")))
