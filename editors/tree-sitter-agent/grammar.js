@@ -68,6 +68,7 @@ module.exports = grammar({
       choice(
         $.use,
         $.import,
+        $.constant,
         $.alias,
         $.sum,
         $.enum,
@@ -90,6 +91,16 @@ module.exports = grammar({
         field("unit", optional($.string)),
         'as',
         $._signature,
+        ";",
+      ),
+
+    constant: ($) =>
+      seq(
+        'const',
+        field("name", $.identifier),
+        optional(seq(":", field("type", $._type))),
+        "=",
+        field("value", $._expression),
         ";",
       ),
 
@@ -229,7 +240,16 @@ module.exports = grammar({
 
     // ----- types -----
 
-    _type: ($) => choice($.builtin_type, $.generic_type, $.object_type, $._type_name),
+    _type: ($) =>
+      choice($.builtin_type, $.generic_type, $.object_type, $.literal_type, $.refined_type, $._type_name),
+
+    literal_type: ($) =>
+      choice(
+        prec.right(seq($.string, repeat(seq("|", $.string)))),
+        prec.right(seq($.number, repeat(seq("|", $.number)))),
+      ),
+
+    refined_type: ($) => prec.right(seq($._type, 'where', field("condition", $._expression))),
 
     builtin_type: () => choice('String', 'Number', 'Bool', 'Any'),
 
@@ -329,7 +349,7 @@ module.exports = grammar({
 
     _patterns: ($) => choice(seq($._pattern, repeat(seq("|", $._pattern))), seq($._pattern, $.pattern_fields)),
 
-    _pattern: ($) => choice(alias($.identifier, $.variant), $.string),
+    _pattern: ($) => choice(alias($.identifier, $.variant), $.string, $.number),
 
     pattern_fields: ($) => seq("{", list($.pattern_field), "}"),
 

@@ -294,13 +294,13 @@ TYPE_CHANGES_IN_LOOP "A065" "a variable that changes its type in a loop"
 "pipeline p() -> String {\n  let x = 1;\n  while x == 1 max 2 { let y = \"one\"; }\n  return \"\";\n}"
 
 NOT_EXHAUSTIVE "A066" "a `match` that leaves out variants"
-"A `match` has a case for every variant, or `_`."
+"A `match` has a case for every variant, or `_`. A String and a Number may be anything, so theirs has `_`."
 "enum T { a, b }\npipeline p(t: T) -> String { match t { a => { return \"a\"; } } }"
 "enum T { a, b }\npipeline p(t: T) -> String { match t { a => { return \"a\"; } _ => { return \"b\"; } } }"
 
-MATCH_NOT_ENUM "A067" "a `match` on something else than an enum"
-"`match` distinguishes the variants of an enum, or the cases of a type with cases."
-"pipeline p(t: String) -> String { match t { _ => { return \"a\"; } } }"
+MATCH_NOT_ENUM "A067" "a `match` on something that has no cases"
+"`match` distinguishes the variants of an enum, the cases of a type with cases, strings and numbers."
+"pipeline p(t: List[String]) -> String { match t { _ => { return \"a\"; } } }"
 "enum T { a, b }\npipeline p(t: T) -> String { match t { _ => { return \"a\"; } } }"
 
 NOT_A_PREDICATE "A068" "a guard that can't be decided about its value alone"
@@ -432,6 +432,26 @@ NO_CASE "A105" "a case that a type does not have"
 "A value of a type with cases is written as its case, `First` or `Second { field: … }`, and a `match` has patterns for the cases of the type."
 "type V = Yes | No { why: String };\npipeline p(v: V) -> String { return match v { Yes => \"\", Never { why } => why, _ => \"\" }; }"
 "type V = Yes | No { why: String };\npipeline p(v: V) -> String { return match v { Yes => \"\", No { why } => why }; }"
+
+CONSTANT_CYCLE "A106" "constants that need each other"
+"The value of a constant may mention others, but not, directly or through others, the constant itself."
+"const A = B + 1;\nconst B = A + 1;"
+"const A = B + 1;\nconst B = 1;"
+
+CONSTANT_BOUND "A107" "a variable with the name of a constant"
+"A constant has one value in all of the program. A variable, parameter or field of a pattern has another name, so that nobody takes one for the other."
+"const LIMIT = 5;\npipeline p() -> Number { let LIMIT = 6; return LIMIT; }"
+"const LIMIT = 5;\npipeline p() -> Number { let limit = LIMIT + 1; return limit; }"
+
+BAD_REFINEMENT "A108" "a type whose values can't be decided"
+"A type of literals has strings, `\"low\" | \"high\"`, or numbers, `1 | 2 | 3`. After `where` stands a condition about the value, which is called `it`: comparisons of `it`, of a field of it, of `length(it)` and `words(it)` with constants, `contains`, `matches`, `schema`, `every` and `some`, joined by `&&`, `||` and `!`."
+"type Share = Number where length(it) <= 1;"
+"type Share = Number where it >= 0 && it <= 1;"
+
+NOT_IN_TYPE "A109" "a constant that a type does not have"
+"The type has a condition after `where`, or is one of literals, and this constant is not among its values. What only the run shows is checked in the run."
+"type Share = Number where it >= 0 && it <= 1;\npipeline p() -> Share { return 2; }"
+"type Share = Number where it >= 0 && it <= 1;\npipeline p() -> Share { return 0.5; }"
 }
 
 /// The explanation of a code of the surface language.

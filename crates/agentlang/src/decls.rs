@@ -157,6 +157,15 @@ pub struct Budget {
     pub calls: Option<u64>,
 }
 
+/// A value with a name, for all of the program.
+#[derive(Clone, Debug)]
+pub(super) struct ConstDecl {
+    pub(super) name: ast::Name,
+    /// Its declared type.
+    pub(super) ty: Option<Type>,
+    pub(super) value: ast::Expr,
+}
+
 /// All declarations of a program.
 #[derive(Debug, Default)]
 pub(super) struct Decls {
@@ -165,6 +174,7 @@ pub(super) struct Decls {
     pub(super) tools: HashMap<String, Signature>,
     /// Tasks, pipelines, functions and workflows: one name space.
     pub(super) callables: HashMap<String, Signature>,
+    pub(super) constants: HashMap<String, ConstDecl>,
 }
 
 /// A signature as it is written.
@@ -256,6 +266,14 @@ impl Decls {
                         out,
                     );
                 }
+                Item::Const(c) => match decls.constants.get(&c.name.text) {
+                    Some(first) => out.push(duplicate("constant", &c.name, first.name.span)),
+                    None => {
+                        let ty = c.ty.as_ref().map(|t| decls.types.ty(t, out));
+                        let decl = ConstDecl { name: c.name.clone(), ty, value: c.value.clone() };
+                        decls.constants.insert(c.name.text.clone(), decl);
+                    }
+                },
                 Item::Use(_)
                 | Item::Alias(_)
                 | Item::Enum(_)

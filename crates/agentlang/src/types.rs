@@ -2,11 +2,12 @@
 
 use super::codes;
 use super::files::Files;
-use core_ir::{EnumType, Name, Type};
+use super::predicate;
+use core_ir::{Comparison, Data, EnumType, Measure, Name, Pred, Type};
 use diagnostics::{Diagnostic, Span, nearest};
 use std::collections::HashMap;
 use std::sync::Arc;
-use syntax::agent::ast::{self, TypeExpr, TypeKind};
+use syntax::agent::ast::{self, Expr, ExprKind, TypeExpr, TypeKind};
 
 /// Maximum number of parts of a type written out in full. Aliases of aliases grow exponentially, and so
 /// would the work of comparing them.
@@ -370,12 +371,46 @@ impl Types {
                 }
                 (Type::record(all), parts)
             }
+            TypeKind::Literals(values) => (literals(values, written.span, out), values.len() as u64),
+            TypeKind::Where(of, condition) => {
+                let (t, n) = self.resolve(of, out);
+                (self.refined(t, of.span, condition, out), n + 1)
+            }
         });
         if parts > MAX_PARTS {
             out.push(huge(written.span));
             return (Type::Dyn, 1);
         }
         (ty, parts)
+    }
+
+    /// The values of a type of which a condition holds.
+    fn refined(&self, base: Type, at: Span, condition: &Expr, out: &mut Vec<Diagnostic>) -> Type {
+        let pred = match predicate::of(IT, condition) {
+            Ok(pred) => pred,
+            Err(span) => {
+                out.push(
+                    Diagnostic::error(codes::BAD_REFINEMENT, "this can't be decided about a value alone", span)
+                        .help(
+                            "a condition after `where` is about `it`: it compares `it`, a field of it, `length(it)` or \
+                             `words(it)` with a constant, or says `contains`, `matches`, `schema`, `every` or `some` of it, \
+                             with `&&`, `||` and `!`",
+                        ),
+                );
+                return base;
+            }
+        };
+        let inner = plain(&base);
+        if inner == Type::Dyn {
+            return base;
+        }
+        if let Some(why) = unsuitable(&pred, &inner) {
+            let d = Diagnostic::error(codes::BAD_REFINEMENT, why, condition.span)
+                .remark(at, format!("the values are of type {}", show(&inner)));
+            out.push(d.help("say something that can hold of such a value, as `it >= 0` of a number"));
+            return base;
+        }
+        Type::Refined(Arc::new((base, pred)))
     }
 
     fn unknown(&self, name: &str, span: Span) -> Diagnostic {
@@ -389,6 +424,200 @@ impl Types {
             _ => d.help(format!("declare it: `type {name} = …;` or `enum {name} {{ … }}`")),
         }
     }
+}
+
+/// The name of a value in a condition after `where`.
+const IT: &str = "it";
+
+/// The type of some strings, or of some numbers.
+fn literals(values: &[Expr], span: Span, out: &mut Vec<Diagnostic>) -> Type {
+    let (mut texts, mut numbers): (Vec<Name>, Vec<Data>) = (Vec::new(), Vec::new());
+    let mut places: HashMap<Data, Span> = HashMap::new();
+    for e in values {
+        let Some(value) = predicate::constant(e) else { continue };
+        if let Some(first) = places.get(&value) {
+            let name = ast::Name { text: shown_data(&value), span: e.span };
+            out.push(super::check::duplicate("value", &name, *first));
+            continue;
+        }
+        places.insert(value.clone(), e.span);
+        match (&e.kind, value) {
+            (ExprKind::Str(text), _) => texts.push(text.as_str().into()),
+            (_, number) => numbers.push(number),
+        }
+    }
+    match (texts.is_empty(), numbers.is_empty()) {
+        (false, true) => Type::Enum(Arc::new(EnumType::literals(texts))),
+        (true, false) => Type::Refined(Arc::new((Type::Num, Pred::OneOf(numbers.into())))),
+        (true, true) => Type::Dyn,
+        (false, false) => {
+            out.push(
+                Diagnostic::error(
+                    codes::BAD_REFINEMENT,
+                    "a type has either strings or numbers as its values",
+                    span,
+                )
+                .help("write all values as strings, or make it a type with cases"),
+            );
+            Type::Dyn
+        }
+    }
+}
+
+/// The numbers that are the values of a type of literals.
+pub(super) fn numbers(ty: &Type) -> Option<&[Data]> {
+    match ty {
+        Type::Refined(r) => match &**r {
+            (Type::Num, Pred::OneOf(items)) => Some(items),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// The type without conditions, and without literal numbers.
+pub(super) fn plain(ty: &Type) -> Type {
+    without(ty, &|_| true)
+}
+
+/// The type without conditions. Those that a type of literal numbers has stay.
+pub(super) fn unconditional(ty: &Type) -> Type {
+    without(ty, &|t| numbers(t).is_none())
+}
+
+/// The type without those refinements of which `drops` is true.
+fn without(ty: &Type, drops: &dyn Fn(&Type) -> bool) -> Type {
+    let all = |parts: &[(Name, Type)]| -> Vec<(Name, Type)> {
+        parts.iter().map(|(n, t)| (n.clone(), without(t, drops))).collect()
+    };
+    stacker::maybe_grow(64 << 10, 1 << 20, || match ty {
+        Type::Refined(r) if drops(ty) => without(&r.0, drops),
+        Type::List(t) => Type::list(without(t, drops)),
+        Type::Option(t) => Type::option(without(t, drops)),
+        Type::Record(fields) => Type::record(all(fields)),
+        Type::Variant(cases) => Type::Variant(all(cases).into()),
+        other => other.clone(),
+    })
+}
+
+/// The type without a condition about the value as a whole.
+pub(super) fn base(mut ty: Type) -> Type {
+    while let Type::Refined(r) = &ty {
+        ty = r.0.clone();
+    }
+    ty
+}
+
+/// Returns the most items that a list of this type has, if the type says so.
+pub(super) fn most_items(ty: &Type) -> Option<u64> {
+    let most = |pred: &Pred| match pred {
+        Pred::Compare(Measure::Length, Comparison::Le | Comparison::Eq, n) => n.floor().to_usize(),
+        Pred::Compare(Measure::Length, Comparison::Lt, n) if n.floor() == *n => {
+            n.to_usize().and_then(|n| n.checked_sub(1))
+        }
+        Pred::Compare(Measure::Length, Comparison::Lt, n) => n.floor().to_usize(),
+        _ => None,
+    };
+    let (mut ty, mut least) = (ty, None);
+    while let Type::Refined(r) = ty {
+        let mut work = vec![&r.1];
+        while let Some(pred) = work.pop() {
+            match pred {
+                Pred::And(p) => work.extend([&p.0, &p.1]),
+                pred => least = [least, most(pred).map(|n| n as u64)].into_iter().flatten().min(),
+            }
+        }
+        ty = &r.0;
+    }
+    least.filter(|_| matches!(ty, Type::List(_)))
+}
+
+/// Reason why a condition can hold of no value of a type.
+fn unsuitable(pred: &Pred, ty: &Type) -> Option<String> {
+    let wrong = |what: &str| Some(format!("{what}, found {}", show(ty)));
+    stacker::maybe_grow(64 << 10, 1 << 20, || match (pred, ty) {
+        (_, Type::Dyn) | (Pred::True | Pred::Schema(_), _) => None,
+        (_, Type::Option(_)) => Some("a condition about a value that may be null".to_string()),
+        (Pred::Compare(Measure::Value, ..), t) if *t != Type::Num => {
+            wrong("only a Number can be compared like that")
+        }
+        (Pred::Compare(Measure::Length, ..), t)
+            if !matches!(t, Type::Str | Type::Enum(_) | Type::List(_)) =>
+        {
+            wrong("only a String or a list has a length")
+        }
+        (Pred::Compare(Measure::Words, ..) | Pred::Matches(_) | Pred::Contains(_), t)
+            if !t.is_subtype(&Type::Str) =>
+        {
+            wrong("this is about a String")
+        }
+        (Pred::OneOf(items), t) => {
+            let odd = items.iter().find(|d| !t.admits(d))?;
+            wrong(&format!("`{}` is no value of the type", shown_data(odd)))
+        }
+        (Pred::Field(name, p), Type::Record(fields)) => match fields.iter().find(|(n, _)| n == name) {
+            Some((_, t)) => unsuitable(p, t),
+            None => wrong(&format!("there is no field `{name}`")),
+        },
+        (Pred::Field(..), _) => wrong("only a record has fields"),
+        (Pred::Every(p) | Pred::Some(p), Type::List(t)) => unsuitable(p, t),
+        (Pred::Every(_) | Pred::Some(_), _) => wrong("only a list has items"),
+        (Pred::And(p) | Pred::Or(p), t) => unsuitable(&p.0, t).or_else(|| unsuitable(&p.1, t)),
+        (Pred::Not(p), t) => unsuitable(p, t),
+        _ => None,
+    })
+}
+
+fn quoted(text: &str) -> String {
+    serde_json::Value::String(text.to_string()).to_string()
+}
+
+/// A constant as it is written.
+pub(super) fn shown_data(data: &Data) -> String {
+    match data {
+        Data::Num(n) => n.to_string(),
+        other => other.to_json().to_string(),
+    }
+}
+
+/// Writes a condition about `of` in the words of the surface language.
+fn condition(pred: &Pred, of: &str, inside: bool, out: &mut String) {
+    let both = |p: &(Pred, Pred), op: &str, out: &mut String| {
+        out.push_str(if inside { "(" } else { "" });
+        condition(&p.0, of, true, out);
+        out.push_str(op);
+        condition(&p.1, of, true, out);
+        out.push_str(if inside { ")" } else { "" });
+    };
+    stacker::maybe_grow(64 << 10, 1 << 20, || match pred {
+        Pred::True => out.push_str("true"),
+        Pred::Compare(Measure::Value, c, n) => out.push_str(&format!("{of} {} {n}", c.as_str())),
+        Pred::Compare(m, c, n) => out.push_str(&format!("{}({of}) {} {n}", m.as_str(), c.as_str())),
+        Pred::Matches(p) => out.push_str(&format!("matches({of}, {})", quoted(p))),
+        Pred::Contains(p) => out.push_str(&format!("contains({of}, {})", quoted(p))),
+        Pred::OneOf(items) => {
+            let items: Vec<String> = items.iter().map(|d| format!("{of} == {}", shown_data(d))).collect();
+            out.push_str(&items.join(" || "));
+        }
+        Pred::Field(name, p) => condition(p, &format!("{of}.{name}"), inside, out),
+        Pred::Every(p) | Pred::Some(p) => {
+            out.push_str(if matches!(pred, Pred::Every(_)) { "every" } else { "some" });
+            out.push_str(&format!("(x, {of}, "));
+            condition(p, "x", false, out);
+            out.push(')');
+        }
+        Pred::Schema(s) => {
+            let text = s.source().to_json().to_string();
+            out.push_str(&format!("schema({of}, {})", quoted(&text)));
+        }
+        Pred::And(p) => both(p, " && ", out),
+        Pred::Or(p) => both(p, " || ", out),
+        Pred::Not(p) => {
+            out.push_str("!(");
+            condition(p, of, false, out);
+            out.push(')');
+        }
+    });
 }
 
 fn huge(span: Span) -> Diagnostic {
@@ -405,7 +634,8 @@ fn names_in(written: &[&TypeExpr]) -> Vec<String> {
             TypeKind::Name(n) => out.push(n.clone()),
             TypeKind::List(t) | TypeKind::Option(t) => work.push(t),
             TypeKind::Obj(fields) => work.extend(fields.iter().map(|f| &f.ty)),
-            TypeKind::Error => {}
+            TypeKind::Where(t, _) => work.push(t),
+            TypeKind::Literals(_) | TypeKind::Error => {}
         }
     }
     out
@@ -452,8 +682,24 @@ fn write(ty: &Type, out: &mut String, longest: usize) {
             }
             out.push('}');
         }
+        Type::Enum(e) if e.is_literal() => {
+            for (i, v) in e.variants.iter().enumerate() {
+                out.push_str(if i > 0 { " | " } else { "" });
+                out.push_str(&quoted(v));
+            }
+        }
         Type::Enum(e) => out.push_str(&e.name),
-        Type::Refined(r) => write(&r.0, out, longest),
+        Type::Refined(r) => match numbers(ty) {
+            Some(numbers) => {
+                let numbers: Vec<String> = numbers.iter().map(shown_data).collect();
+                out.push_str(&numbers.join(" | "));
+            }
+            None => {
+                write(&r.0, out, longest);
+                out.push_str(" where ");
+                condition(&r.1, IT, false, out);
+            }
+        },
         // `Dyn` also represents a type that could not be read, about which nothing more is said.
         Type::Dyn => out.push_str(ANY),
         Type::Variant(cases) => {
@@ -472,6 +718,9 @@ fn write(ty: &Type, out: &mut String, longest: usize) {
 pub(super) fn fits(actual: &Type, wanted: &Type) -> bool {
     stacker::maybe_grow(64 << 10, 1 << 20, || match (actual, wanted) {
         _ if actual.is_subtype(wanted) => true,
+        // What a condition after `where` says is checked where the value arrives.
+        (Type::Refined(a), w) => fits(&a.0, w),
+        (a, Type::Refined(w)) => fits(a, &w.0),
         (Type::Option(a), Type::Option(w)) => fits(a, w),
         (_, Type::Option(w)) => fits(actual, w),
         (Type::List(a), Type::List(w)) => fits(a, w),
@@ -490,6 +739,8 @@ pub(super) fn certain(actual: &Type, wanted: &Type) -> bool {
     stacker::maybe_grow(64 << 10, 1 << 20, || match (actual, wanted) {
         (_, Type::Dyn) => true,
         (Type::Dyn, _) => false,
+        (Type::Refined(a), Type::Refined(w)) if a.1 == w.1 => certain(&a.0, &w.0),
+        (Type::Refined(a), w) if !matches!(w, Type::Option(_)) => certain(&a.0, w),
         (Type::Null, Type::Option(_)) => true,
         (Type::Option(a), Type::Option(w)) | (Type::List(a), Type::List(w)) => certain(a, w),
         (_, Type::Option(w)) => certain(actual, w),
@@ -507,9 +758,11 @@ pub(super) fn certain(actual: &Type, wanted: &Type) -> bool {
 pub(super) fn optional(a: &Type, b: &Type) -> Option<Type> {
     stacker::maybe_grow(64 << 10, 1 << 20, || match (a, b) {
         _ if same(a, b) => Some(a.clone()),
+        (Type::Refined(r), t) | (t, Type::Refined(r)) => optional(&r.0, t),
         (Type::Null, option @ Type::Option(_)) | (option @ Type::Option(_), Type::Null) => {
             Some(option.clone())
         }
+        (Type::Enum(x), Type::Enum(y)) if x.is_literal() && y.is_literal() => join(a, b),
         (Type::Option(x), Type::Option(y)) => optional(x, y).map(Type::option),
         (Type::Option(x), y) | (y, Type::Option(x)) => optional(x, y).map(Type::option),
         (Type::Null, t) | (t, Type::Null) => Some(Type::option(t.clone())),
@@ -530,6 +783,11 @@ pub(super) fn same(a: &Type, b: &Type) -> bool {
     a == b || (a.is_subtype(b) && b.is_subtype(a))
 }
 
+/// Returns true if two types are equivalent, conditions after `where` aside.
+pub(super) fn alike(a: &Type, b: &Type) -> bool {
+    same(a, b) || same(&plain(a), &plain(b))
+}
+
 /// The first reason why `actual` can't stand where `expected` is asked for, if it is not plain from
 /// the two types as a whole.
 pub(super) fn why_not(actual: &Type, expected: &Type) -> Option<String> {
@@ -537,7 +795,7 @@ pub(super) fn why_not(actual: &Type, expected: &Type) -> Option<String> {
         (Type::Record(a), Type::Record(e)) => {
             e.iter().find_map(|(name, want)| match a.iter().find(|(n, _)| n == name) {
                 None => Some(format!("the field `{name}: {}` is missing", show(want))),
-                Some((_, have)) if !have.is_subtype(want) => Some(why_not(have, want).map_or_else(
+                Some((_, have)) if !fits(have, want) => Some(why_not(have, want).map_or_else(
                     || format!("the field `{name}` is {} instead of {}", show(have), show(want)),
                     |why| format!("in the field `{name}`: {why}"),
                 )),
@@ -555,6 +813,12 @@ pub(super) fn join(a: &Type, b: &Type) -> Option<Type> {
     match (a, b) {
         _ if a.is_subtype(b) => Some(b.clone()),
         _ if b.is_subtype(a) => Some(a.clone()),
+        (Type::Refined(r), t) | (t, Type::Refined(r)) => join(&r.0, t),
+        (Type::Enum(x), Type::Enum(y)) if x.is_literal() && y.is_literal() => {
+            let more = y.variants.iter().filter(|v| !x.variants.contains(v));
+            let all = x.variants.iter().chain(more).cloned().collect();
+            Some(Type::Enum(Arc::new(EnumType::literals(all))))
+        }
         (Type::Enum(_), Type::Enum(_)) => Some(Type::Str),
         (Type::List(x), Type::List(y)) => join(x, y).map(Type::list),
         (Type::Option(x), Type::Option(y)) => join(x, y).map(Type::option),

@@ -9,9 +9,11 @@ use std::sync::Arc;
 ///
 /// Invariant: descriptions of variants are told to models and decide nothing else. Two enumerations that
 /// differ in them alone are equal.
+/// Invariant: one without a name is the type of some literals, `"low" | "high"`. It is a supertype of every
+/// enumeration of some of its values.
 #[derive(Clone, Debug)]
 pub struct EnumType {
-    /// The declared name.
+    /// The declared name; empty for a type of literals.
     pub name: Name,
     /// The variants in the order of their declaration; never empty, no duplicates.
     pub variants: Vec<Name>,
@@ -24,6 +26,21 @@ impl EnumType {
     /// Creates an enumeration whose variants have no descriptions.
     pub fn new(name: impl Into<Name>, variants: Vec<Name>) -> EnumType {
         EnumType { name: name.into(), variants, descriptions: Vec::new() }
+    }
+
+    /// Creates the type of these literals. Their order is that in which they were written, and decides nothing.
+    pub fn literals(values: Vec<Name>) -> EnumType {
+        EnumType::new("", values)
+    }
+
+    /// Returns true for a type of literals, which has no name.
+    pub fn is_literal(&self) -> bool {
+        self.name.is_empty()
+    }
+
+    /// Returns true if each value of this enumeration is one of `other`.
+    fn is_within(&self, other: &EnumType) -> bool {
+        self.variants.iter().all(|v| other.variants.contains(v))
     }
 
     /// The enumeration with descriptions of its variants, in their order. Blank ones count as none.
@@ -148,6 +165,7 @@ impl Type {
             (Type::Refined(r), Type::Refined(e)) if r.1 == e.1 => r.0.is_subtype(&e.0),
             (Type::Refined(r), e) => r.0.is_subtype(e),
             (Type::Enum(_), Type::Str) => true,
+            (Type::Enum(a), Type::Enum(e)) => e.is_literal() && a.is_within(e),
             (Type::List(a), Type::List(e)) => a.is_subtype(e),
             (Type::Null, Type::Option(_)) => true,
             (Type::Option(a), Type::Option(e)) => a.is_subtype(e),
@@ -312,6 +330,14 @@ mod tests {
     fn subtyping_follows_the_seed() {
         let e = Type::Enum(Arc::new(EnumType::new("E", vec![name("a")])));
         assert!(e.is_subtype(&Type::Str) && !Type::Str.is_subtype(&e));
+        let literals = |values: &[&str]| {
+            Type::Enum(Arc::new(EnumType::literals(values.iter().map(|v| name(v)).collect())))
+        };
+        let (two, swapped) = (literals(&["a", "b"]), literals(&["b", "a"]));
+        assert!(e.is_subtype(&two) && literals(&["b"]).is_subtype(&two) && two.is_subtype(&swapped));
+        assert!(
+            !two.is_subtype(&literals(&["a"])) && !two.is_subtype(&e) && !literals(&["a"]).is_subtype(&e)
+        );
         assert!(Type::list(e.clone()).is_subtype(&Type::list(Type::Str)));
         let wide = Type::record([(name("x"), e), (name("y"), Type::Num)]);
         let narrow = Type::record([(name("x"), Type::Str)]);

@@ -166,6 +166,8 @@ pub enum SymbolKind {
     Enum,
     /// An abbreviation of a type.
     TypeAlias,
+    /// A value with a name.
+    Constant,
     /// A tool, task, pipeline, workflow or import.
     Function,
     /// A test.

@@ -21,6 +21,8 @@ pub(crate) enum Kind {
     /// A variable of the item with this number.
     Variable(usize),
     Policy,
+    /// A value for all of the program.
+    Constant,
 }
 
 /// A place with a name.
@@ -55,6 +57,14 @@ impl Names {
             arguments: Vec::new(),
             reviews: Vec::new(),
             calls: Vec::new(),
+            constants: program
+                .items
+                .iter()
+                .filter_map(|item| match item {
+                    Item::Const(c) => Some(c.name.text.clone()),
+                    _ => None,
+                })
+                .collect(),
             cases: program
                 .items
                 .iter()
@@ -182,6 +192,8 @@ struct Walk {
     calls: Vec<Name>,
     /// The cases of the types of the program.
     cases: HashSet<String>,
+    /// The names of its constants, which no variable has.
+    constants: HashSet<String>,
     item: usize,
 }
 
@@ -201,6 +213,11 @@ impl Walk {
     fn item(&mut self, item: &Item) {
         match item {
             Item::Use(_) => {}
+            Item::Const(c) => {
+                self.add(Kind::Constant, &c.name, true);
+                c.ty.iter().for_each(|t| self.ty(t));
+                self.expr(&c.value);
+            }
             Item::Import(i) => {
                 self.add(Kind::Callable, &i.name, true);
                 i.params.iter().for_each(|p| self.ty(&p.ty));
@@ -329,7 +346,8 @@ impl Walk {
                     self.names.fields.extend(fields.iter().map(|f| f.name.text.clone()));
                     work.extend(fields.iter().map(|f| &f.ty));
                 }
-                TypeKind::Name(_) | TypeKind::Error => {}
+                TypeKind::Where(t, _) => work.push(t),
+                TypeKind::Name(_) | TypeKind::Literals(_) | TypeKind::Error => {}
             }
         }
     }
@@ -424,7 +442,13 @@ impl Walk {
         let mut found = Vec::new();
         e.each_variable(&mut |name, span| found.push((name.to_string(), span)));
         for (name, span) in found {
-            let kind = if self.cases.contains(&name) { Kind::Case } else { Kind::Variable(self.item) };
+            let kind = if self.cases.contains(&name) {
+                Kind::Case
+            } else if self.constants.contains(&name) {
+                Kind::Constant
+            } else {
+                Kind::Variable(self.item)
+            };
             self.put(kind, &name, span, false);
         }
         // Names that the expression binds itself, with what reads them, and the functions that it calls.
@@ -494,6 +518,7 @@ pub(crate) fn item_at(program: &Program, offset: usize) -> Option<(usize, &Item)
 pub(crate) fn span_of(item: &Item) -> Span {
     match item {
         Item::Use(i) => i.span,
+        Item::Const(i) => i.span,
         Item::Import(i) => i.span,
         Item::Alias(i) => i.span,
         Item::Enum(i) => i.span,
@@ -508,9 +533,10 @@ pub(crate) fn span_of(item: &Item) -> Span {
 
 /// The name of an item, its place, and its kind.
 pub(crate) fn title(item: &Item) -> (String, Span, SymbolKind) {
-    use SymbolKind::{Agent, Enum, Function, Module, Test, TypeAlias};
+    use SymbolKind::{Agent, Constant, Enum, Function, Module, Test, TypeAlias};
     match item {
         Item::Use(i) => (i.path.value.clone(), i.path.span, Module),
+        Item::Const(i) => (i.name.text.clone(), i.name.span, Constant),
         Item::Import(i) => (i.name.text.clone(), i.name.span, Function),
         Item::Alias(i) => (i.name.text.clone(), i.name.span, TypeAlias),
         Item::Enum(i) => (i.name.text.clone(), i.name.span, Enum),

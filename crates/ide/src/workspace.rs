@@ -261,7 +261,7 @@ impl Workspace {
                 Kind::Type | Kind::Case => TokenKind::Type,
                 Kind::Agent => TokenKind::Agent,
                 Kind::Tool | Kind::Callable | Kind::Policy => TokenKind::Function,
-                Kind::Variable(_) => TokenKind::Variable,
+                Kind::Variable(_) | Kind::Constant => TokenKind::Variable,
             };
             Token { range: range_of(o.span), kind, declares: o.declares }
         };
@@ -452,7 +452,7 @@ impl<'a> View<'a> {
                     Kind::Type | Kind::Case => Type,
                     Kind::Agent => Agent,
                     Kind::Tool | Kind::Callable | Kind::Policy => Function,
-                    Kind::Variable(_) => Variable,
+                    Kind::Variable(_) | Kind::Constant => Variable,
                 };
                 if !seen.contains(&(o.text.as_str(), kind)) {
                     seen.push((&o.text, kind));

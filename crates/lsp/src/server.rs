@@ -392,6 +392,7 @@ impl Server {
                     SymbolKind::Agent => lsp_types::SymbolKind::CLASS,
                     SymbolKind::Enum => lsp_types::SymbolKind::ENUM,
                     SymbolKind::TypeAlias => lsp_types::SymbolKind::INTERFACE,
+                    SymbolKind::Constant => lsp_types::SymbolKind::CONSTANT,
                     SymbolKind::Function => lsp_types::SymbolKind::FUNCTION,
                     SymbolKind::Test => lsp_types::SymbolKind::EVENT,
                 },

@@ -104,7 +104,7 @@ impl SchemaWriter {
     fn enumeration(&self, e: &EnumType) -> Json {
         let names: Vec<&str> = e.variants.iter().map(|v| &**v).collect();
         let mut schema = json!({"type": "string", "enum": names});
-        if self.by_value {
+        if self.by_value && !e.is_literal() {
             schema["title"] = json!(*e.name);
         }
         if e.is_described() {

@@ -2,7 +2,7 @@
 
 (comment) @comment
 
-[ "use" "type" "enum" "agent" "tool" "task" "pipeline" "fn" "workflow" "test" "stage" "review" "let" ] @keyword.storage.type
+[ "use" "const" "type" "enum" "agent" "tool" "task" "pipeline" "fn" "workflow" "test" "stage" "review" "let" ] @keyword.storage.type
 
 [
   "if" "while" "break" "continue" "try" "assert" "return" "parallel" "for" "match" "guard" "mock" "expect"
@@ -28,6 +28,7 @@
 (type_identifier) @type
 (variant) @constant
 
+(constant name: (identifier) @constant)
 (agent name: (identifier) @type)
 (tool name: (identifier) @function)
 (task name: (identifier) @function)

@@ -4,7 +4,7 @@ use super::{Checker, count, duplicate, removal, suggest};
 use crate::codes;
 use crate::decls::{ActionKind, CallableKind, Param, Signature};
 use crate::functions::{self};
-use crate::types::show;
+use crate::types::{certain, show};
 use core_ir::{Num, Type};
 use diagnostics::{Applicability, Diagnostic, Fix, Span, nearest};
 use syntax::agent::ast::{Args, ClauseKind, Expr, Run};
@@ -292,7 +292,10 @@ impl Checker<'_> {
                     // Fallback policy.
                     let why =
                         (signature.name.span, "the result of this must be replaceable by it".to_string());
-                    self.expect(e, &signature.result, Some(why));
+                    let found = self.expect(e, &signature.result, Some(why));
+                    if !certain(&found, &signature.result) {
+                        self.facts.unsure.insert(e.span, signature.result.clone());
+                    }
                 }
                 ClauseKind::Timeout(n) => {
                     if n.text.parse::<Num>().is_ok_and(|n| n.is_zero()) {

@@ -104,6 +104,12 @@ impl Env {
         }
     }
 
+    /// Goes back to the mark and forgets all places.
+    pub(super) fn reset(&mut self, mark: usize) {
+        self.undo(mark);
+        self.places.clear();
+    }
+
     pub(super) fn mark(&self) -> usize {
         self.journal.len()
     }

@@ -5,7 +5,7 @@ use super::{Checker, duplicate, suggest};
 use crate::codes;
 use crate::functions::{self, Function};
 use crate::predicate;
-use crate::types::{fits, join, same, show, why_not};
+use crate::types::{alike, base, certain, fits, join, numbers, plain, show, unconditional, why_not};
 use core_ir::{Data, Num, Pred, Type};
 use diagnostics::{Applicability, Diagnostic, Fix, Span, nearest};
 use syntax::agent::ast::{self, BinaryOp, Expr, ExprKind, UnaryOp};
@@ -21,7 +21,11 @@ pub(super) fn plain_text(e: &Expr) -> Option<String> {
 }
 
 pub(super) fn not_a_variant(s: &str, span: Span, t: &core_ir::EnumType) -> Diagnostic {
-    let d = Diagnostic::error(codes::NOT_A_VARIANT, format!("`{s}` is not a variant of `{}`", t.name), span);
+    let message = match t.is_literal() {
+        true => format!("`{s}` is not one of {}", show(&Type::Enum(std::sync::Arc::new(t.clone())))),
+        false => format!("`{s}` is not a variant of `{}`", t.name),
+    };
+    let d = Diagnostic::error(codes::NOT_A_VARIANT, message, span);
     match nearest(s, t.variants.iter().map(|v| &**v)) {
         Some(near) => {
             // A literal has quotes around the name, a case of a `match` has not.
@@ -29,6 +33,7 @@ pub(super) fn not_a_variant(s: &str, span: Span, t: &core_ir::EnumType) -> Diagn
             let d = suggest(d, &format!("{quotes}{near}{quotes}"));
             Diagnostic { help: vec![format!("did you mean `{near}`?")], ..d }
         }
+        None if t.is_literal() => d.help("write one of these, or add it to the type"),
         None => d.help(format!(
             "its variants are {}",
             t.variants.iter().take(20).map(|v| format!("`{v}`")).collect::<Vec<_>>().join(", ")
@@ -48,8 +53,25 @@ fn misfit(found: &Type, want: &Type, at: Span) -> Diagnostic {
 /// Type of a value that is there where `want` is declared.
 fn present(want: Option<&Type>) -> Option<&Type> {
     match want {
-        Some(Type::Option(t)) => Some(t),
-        other => other,
+        Some(Type::Option(t)) => unrefined(Some(t)),
+        other => unrefined(other),
+    }
+}
+
+/// The type that is wanted, without a condition about the value as a whole.
+fn unrefined(mut want: Option<&Type>) -> Option<&Type> {
+    while let Some(Type::Refined(r)) = want {
+        want = Some(&r.0);
+    }
+    want
+}
+
+/// Returns true if the type says more of a value, if there is one, than what kind of value it is.
+fn has_condition(want: &Type) -> bool {
+    match want {
+        Type::Refined(_) => true,
+        Type::Option(t) => has_condition(t),
+        _ => false,
     }
 }
 
@@ -58,15 +80,32 @@ impl Checker<'_> {
     ///
     /// Returns its type.
     pub(super) fn expect(&mut self, e: &Expr, want: &Type, because: Option<(Span, String)>) -> Type {
-        let found = self.expr(e, Some(want));
+        let found = self.typed(e, Some(want));
         if fits(&found, want) {
-            return found;
+            let constant = if has_condition(want) { predicate::constant(e) } else { None };
+            return match constant.map(|value| want.check(&value)) {
+                Some(Ok(())) => want.clone(),
+                Some(Err((_, why))) => {
+                    let message = format!("this is no {}", show(want));
+                    let mut d = Diagnostic::error(codes::NOT_IN_TYPE, message, e.span).label(why);
+                    if let Some((span, text)) = because {
+                        d = d.remark(span, text);
+                    }
+                    self.report(d.help("write a value of which the condition holds, or change the type"));
+                    want.clone()
+                }
+                None => found,
+            };
         }
         let mut d = misfit(&found, want, e.span);
         if let Some((span, text)) = because {
             d = d.remark(span, text);
         }
         d = match (&found, want) {
+            (Type::Str, Type::Enum(t)) if t.is_literal() => d.help(format!(
+                "a String may be anything; say what it is where it comes from: `let x: {} = …;`",
+                show(want)
+            )),
             (Type::Str, Type::Enum(t)) => d.help(format!(
                 "a String may be anything; only {} are sure to be a `{}`",
                 t.variants.iter().map(|v| format!("`\"{v}\"`")).collect::<Vec<_>>().join(", "),
@@ -126,6 +165,13 @@ impl Checker<'_> {
     /// The type of an expression. `want` is what its place asks for; it decides what an empty list is a
     /// list of, and makes messages precise. Whether the type fits is the caller's question.
     pub(super) fn expr(&mut self, e: &Expr, want: Option<&Type>) -> Type {
+        base(unconditional(&self.typed(e, want)))
+    }
+
+    /// The type of an expression with the conditions of declared types. Only what asks whether a value is
+    /// certain to have a type looks at these: a variable has none, since it may be bound anew.
+    pub(super) fn typed(&mut self, e: &Expr, want: Option<&Type>) -> Type {
+        let want = want.filter(|t| numbers(t).is_some()).or_else(|| unrefined(want));
         stacker::maybe_grow(64 << 10, 1 << 20, || self.expr_inner(e, want))
     }
 
@@ -138,6 +184,11 @@ impl Checker<'_> {
                         Diagnostic::error(codes::HUGE_NUMBER, "this number is too large", e.span)
                             .help("write one of fewer digits"),
                     );
+                }
+                if let (Some(want), Ok(n)) = (want.filter(|t| numbers(t).is_some()), n.parse())
+                    && want.admits(&Data::Num(n))
+                {
+                    return want.clone();
                 }
                 Type::Num
             }
@@ -187,7 +238,7 @@ impl Checker<'_> {
                 for l in lets {
                     let ty = match &l.ty {
                         Some(written) => self.annotated(&l.name, written, &l.value),
-                        None => self.expr(&l.value, None),
+                        None => self.typed(&l.value, None),
                     };
                     self.facts.variables.push((l.name.span, ty.clone()));
                     self.bind(&l.name, ty);
@@ -296,10 +347,21 @@ impl Checker<'_> {
 
     /// Enum typing: a string that is a variant has the type of its enum.
     pub(super) fn string(&mut self, s: &str, span: Span, want: Option<&Type>) -> Type {
+        let literals = match present(want) {
+            Some(Type::Enum(t)) if t.is_literal() => Some(t),
+            _ => None,
+        };
+        if let Some(t) = literals.filter(|t| t.variants.iter().any(|v| **v == *s)) {
+            return Type::Enum(t.clone());
+        }
         if let Some((found, _)) = self.decls.types.variants.get(s) {
             return Type::Enum(found.clone());
         }
-        if let Some(Type::Enum(t)) = want {
+        let wanted = match want {
+            Some(Type::Enum(t)) => Some(t),
+            _ => literals,
+        };
+        if let Some(t) = wanted {
             let d = not_a_variant(s, span, t);
             self.report(d);
             return Type::Enum(t.clone());
@@ -450,10 +512,11 @@ impl Checker<'_> {
             };
             let ty = match wanted {
                 Some(t) => {
-                    self.expect(e, t, None);
-                    t.clone()
+                    let found = self.expect(e, t, None);
+                    // What does not fit at all was reported.
+                    if certain(&found, t) || !fits(&found, t) { t.clone() } else { found }
                 }
-                None => self.expr(e, None),
+                None => self.typed(e, None),
             };
             all.push((name.text.as_str().into(), ty));
         }
@@ -467,10 +530,22 @@ impl Checker<'_> {
             _ => None,
         };
         if let Some(t) = want {
+            let (mut all, mut but_for_conditions) = (true, true);
+            let without = plain(t);
             for item in items {
-                self.expect(item, t, None);
+                let found = self.expect(item, t, None);
+                if !fits(&found, t) {
+                    continue;
+                }
+                all &= certain(&found, t);
+                but_for_conditions &= certain(&found, &without);
             }
-            return Type::list(t.clone());
+            // A type that some item may not have is checked where the list goes to.
+            return Type::list(match (all, but_for_conditions) {
+                (true, _) => t.clone(),
+                (_, true) => without,
+                _ => Type::Dyn,
+            });
         }
         let mut all: Option<(Type, Span)> = None;
         // Empty lists among the items are lists of what the others are lists of.
@@ -800,7 +875,7 @@ impl Checker<'_> {
 
 /// Returns true if two values can be equal, or one of them absent.
 pub(super) fn comparable(a: &Type, b: &Type) -> bool {
-    same(a, b)
+    alike(a, b)
         || matches!((a, b), (Type::Null, Type::Option(_)) | (Type::Option(_), Type::Null))
         || matches!((a, b), (Type::Enum(_), Type::Str) | (Type::Str, Type::Enum(_)))
 }

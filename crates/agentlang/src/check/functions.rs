@@ -26,6 +26,7 @@ impl Checker<'_> {
         let help = match pure.what {
             "`fn`" => "a `fn` only computes: do this in a pipeline and give the `fn` the result",
             "default" => "a default only computes: do this before the call and give the argument",
+            "constant" => "a constant only computes: do this in a pipeline",
             _ => "a function argument only computes: use `for` or `parallel for` in the pipeline",
         };
         self.report(

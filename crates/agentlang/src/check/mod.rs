@@ -4,6 +4,7 @@
 
 mod calls;
 mod cases;
+mod constants;
 mod env;
 mod expr;
 mod functions;
@@ -13,17 +14,18 @@ mod statements;
 pub(super) use calls::{arguments_of, usage};
 use env::{Binding, Entry, Env};
 use statements::Loop;
+pub(super) use statements::number;
 
 use super::codes;
 use super::decls::{ActionKind, CallableKind, Decls, Signature};
 use super::exits::ExitTable;
 use super::recursion::{self, Descent};
-use super::types::{certain, show};
+use super::types::{certain, show, unconditional};
 use core_ir::Type;
 use diagnostics::{Applicability, Diagnostic, Fix, Span};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
-use syntax::agent::ast::{self, Block, Expr, Item, Run, Stmt, StmtKind};
+use syntax::agent::ast::{self, Block, Expr, Item, PatternForm, Run, Stmt, StmtKind};
 
 /// Results of the checker that lowering needs.
 #[derive(Debug, Default)]
@@ -50,6 +52,8 @@ pub(super) struct Facts {
     pub(super) narrowed: HashMap<Span, Type>,
     /// The names in expressions that are cases of sum types.
     pub(super) cases: HashSet<Span>,
+    /// The values of `match`es that are texts, or numbers.
+    pub(super) matched_literals: HashMap<Span, PatternForm>,
 }
 
 /// Checks the bodies of a program against its declarations.
@@ -75,8 +79,10 @@ pub(super) fn check(
         pure: None,
         wide: false,
     };
+    c.constants(program);
+    let constants = c.env.mark();
     for item in &program.items {
-        c.env = Env::default();
+        c.env.reset(constants);
         c.result = None;
         c.pure = None;
         match item {
@@ -182,7 +188,10 @@ impl Checker<'_> {
     }
 
     fn bind(&mut self, name: &ast::Name, ty: Type) {
+        self.no_constant(name);
         self.bindings += 1;
+        // What a condition says of a value holds until the variable is bound anew, which a loop may do.
+        let ty = unconditional(&ty);
         let binding = Binding { id: self.bindings, ty, span: name.span, whole: None };
         self.env.forget_places(&name.text);
         self.env.set(&name.text, Some(Entry::Bound(binding)));

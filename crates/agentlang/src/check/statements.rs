@@ -6,12 +6,13 @@ use super::expr::not_a_variant;
 use super::{Checker, duplicate, leaves, removal, zero};
 use crate::codes;
 use crate::predicate;
-use crate::types::{certain, optional, same, show};
-use core_ir::{EnumType, Type};
+use crate::types::{certain, numbers, optional, same, show, shown_data, unconditional};
+use core_ir::{EnumType, Num, Type};
 use diagnostics::{Applicability, Diagnostic, Fix, Span};
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
-use syntax::agent::ast::{self, Block, Expr, ExprKind, Run, Stmt, StmtKind};
+use syntax::agent::ast::{self, Block, Expr, ExprKind, PatternForm, Run, Stmt, StmtKind};
 
 /// A loop that is being checked.
 pub(super) struct Loop {
@@ -23,9 +24,21 @@ pub(super) struct Loop {
 /// The cases of a `match` so far.
 #[derive(Default)]
 pub(super) struct Cases<'e> {
-    seen: HashMap<&'e str, Span>,
+    seen: HashMap<Cow<'e, str>, Span>,
     /// The place of `_`.
     rest: Option<Span>,
+}
+
+/// A number of a pattern as it is shown: `1.0` is `1`.
+pub(crate) fn number(written: &str) -> String {
+    written.parse::<Num>().map_or_else(|_| written.to_string(), |n| n.to_string())
+}
+
+fn kind_of(form: PatternForm) -> &'static str {
+    match form {
+        PatternForm::Texts | PatternForm::Words => "String",
+        PatternForm::Numbers => "Number",
+    }
 }
 
 /// The names that a block binds, also inside of its statements.
@@ -50,6 +63,10 @@ fn bound_in(block: &Block) -> Vec<&str> {
 /// The values that a `match` distinguishes.
 pub(super) enum Matched {
     Enum(Arc<EnumType>),
+    /// These numbers, as they are shown.
+    Numbers(Vec<String>),
+    /// Any String, or any Number.
+    Any(PatternForm),
     Sum(Arc<[(core_ir::Name, Type)]>),
     /// A type that only the run shows, or one that was reported.
     Unknown,
@@ -131,7 +148,10 @@ impl Checker<'_> {
             StmtKind::Let(name, written, e) => {
                 let ty = match written {
                     Some(written) => self.annotated(name, written, e),
-                    None => self.expr(e, None),
+                    None => {
+                        let kept = self.literal_kept(name, e);
+                        self.typed(e, kept.as_ref())
+                    }
                 };
                 self.facts.variables.push((name.span, ty.clone()));
                 self.bind(name, ty);
@@ -450,6 +470,17 @@ impl Checker<'_> {
         self.merge(stmt, &ways, "`match`");
     }
 
+    /// The type of literals that a variable has already, if a new value is one of them.
+    fn literal_kept(&self, name: &ast::Name, e: &Expr) -> Option<Type> {
+        let Some(Entry::Bound(before)) = self.env.get(&name.text) else { return None };
+        let value = predicate::constant(e)?;
+        let is_literal = match &before.ty {
+            Type::Enum(t) => t.is_literal(),
+            t => numbers(t).is_some(),
+        };
+        (is_literal && before.ty.admits(&value)).then(|| before.ty.clone())
+    }
+
     /// Binds a field of a case.
     pub(super) fn bind_field(&mut self, name: &ast::Name, ty: Type) {
         self.facts.variables.push((name.span, ty.clone()));
@@ -458,14 +489,29 @@ impl Checker<'_> {
 
     /// The values that a `match` distinguishes.
     pub(super) fn matched(&mut self, e: &Expr) -> Matched {
-        match self.expr(e, None) {
+        let declared = unconditional(&self.typed(e, None));
+        let literal = numbers(&declared);
+        let form = match &declared {
+            Type::Enum(_) | Type::Str => Some(PatternForm::Texts),
+            t if literal.is_some() || *t == Type::Num => Some(PatternForm::Numbers),
+            _ => None,
+        };
+        if let Some(form) = form {
+            self.facts.matched_literals.insert(e.span, form);
+        }
+        if let Some(all) = literal {
+            return Matched::Numbers(all.iter().map(shown_data).collect());
+        }
+        match declared {
             Type::Enum(t) => Matched::Enum(t),
+            Type::Str => Matched::Any(PatternForm::Texts),
+            Type::Num => Matched::Any(PatternForm::Numbers),
             Type::Variant(cases) => Matched::Sum(cases),
             Type::Dyn => Matched::Unknown,
             other => {
                 let d = Diagnostic::error(
                     codes::MATCH_NOT_ENUM,
-                    "`match` needs a value of an enum or of a type with cases",
+                    "`match` needs a value of an enum or of a type with cases, a String or a Number",
                     e.span,
                 )
                 .label(format!("this is {}", show(&other)));
@@ -497,7 +543,11 @@ impl Checker<'_> {
             );
         }
         for v in &pattern.variants {
-            if let Some(first) = cases.seen.get(&*v.text) {
+            let key = match pattern.form {
+                PatternForm::Numbers => Cow::Owned(number(&v.text)),
+                _ => Cow::Borrowed(&*v.text),
+            };
+            if let Some(first) = cases.seen.get(&key) {
                 let d = duplicate("case", v, *first);
                 self.report(d);
             } else {
@@ -506,11 +556,32 @@ impl Checker<'_> {
                         Some(not_a_variant(&v.text, v.span, t))
                     }
                     Matched::Sum(all) if !all.iter().any(|(n, _)| **n == *v.text) => Some(no_case(v, all)),
+                    Matched::Numbers(all) if !all.contains(&number(&v.text)) => Some(
+                        Diagnostic::error(
+                            codes::NOT_A_VARIANT,
+                            format!("`{}` is not one of {}", v.text, all.join(" | ")),
+                            v.span,
+                        )
+                        .help("write one of these, or add it to the type"),
+                    ),
+                    Matched::Any(form) if *form != pattern.form => Some(
+                        Diagnostic::error(
+                            codes::NOT_A_VARIANT,
+                            format!("`{}` is no {}", v.text, kind_of(*form)),
+                            v.span,
+                        )
+                        .help(match form {
+                            PatternForm::Texts => {
+                                format!("write a string: `\"{}\" => …`, or `_` for all others", v.text)
+                            }
+                            _ => "write a number, or `_` for all others".to_string(),
+                        }),
+                    ),
                     _ => None,
                 };
                 d.into_iter().for_each(|d| self.report(d));
             }
-            cases.seen.insert(&v.text, v.span);
+            cases.seen.insert(key, v.span);
         }
         if pattern.variants.is_empty() {
             if let Matched::Sum(all) = matched
@@ -533,9 +604,9 @@ impl Checker<'_> {
             ([only], Matched::Sum(_)) => self.decls.types.cases.get(&only.text),
             _ => None,
         };
-        if let (Some(first), Matched::Enum(_)) | (Some(first), Matched::Sum(_)) =
-            (pattern.fields.first(), matched)
-            && (pattern.variants.is_empty() || matches!(matched, Matched::Enum(_)))
+        if let Some(first) = pattern.fields.first()
+            && !matches!(matched, Matched::Unknown)
+            && (pattern.variants.is_empty() || !matches!(matched, Matched::Sum(_)))
         {
             self.report(
                 Diagnostic::error(codes::NO_CASE, "only a case of a sum type has fields", first.field.span)
@@ -577,9 +648,22 @@ impl Checker<'_> {
                 let sum = all.first().and_then(|(n, _)| self.decls.types.cases.get(&**n));
                 (all.iter().map(|(n, _)| &**n).collect(), sum.map_or(String::new(), |c| c.of.clone()))
             }
+            Matched::Numbers(all) => (all.iter().map(String::as_str).collect(), all.join(" | ")),
+            Matched::Any(form) => {
+                let at = whole.end.saturating_sub(1);
+                let d = Diagnostic::error(codes::NOT_EXHAUSTIVE, "no case for all other values", of)
+                    .label(format!("a {} may be anything", kind_of(*form)))
+                    .help(format!("add `_ => {}` at the end", if empty == "{ }" { "{ … }" } else { "…" }));
+                self.report(d.fix(Fix {
+                    span: Span { start: at, end: at, ..whole },
+                    replacement: format!("_ => {empty} "),
+                    applicability: Applicability::Unsafe,
+                }));
+                return;
+            }
             Matched::Unknown => return,
         };
-        let missing: Vec<&str> = all.into_iter().filter(|v| !cases.seen.contains_key(v)).collect();
+        let missing: Vec<&str> = all.into_iter().filter(|v| !cases.seen.contains_key(*v)).collect();
         if missing.is_empty() {
             return;
         }

@@ -164,7 +164,7 @@ impl SurfaceLowering<'_> {
             (0, Some(instead)) => {
                 let body = attempt(self);
                 let message = self.b.fresh("message");
-                let handler = self.expr(instead);
+                let handler = self.fallback(s, instead);
                 let label = self.label(label, at);
                 self.b.add(Term::Try { label, body, catches: Catches::All, name: message, handler }, at)
             }
@@ -186,11 +186,17 @@ impl SurfaceLowering<'_> {
                 let catches = Catches::All;
                 let tried =
                     self.b.add(Term::Try { label, body: tried, catches, name: message, handler: late }, at);
-                let instead = self.expr(instead);
+                let instead = self.fallback(s, instead);
                 self.or_else(tried, instead, at)
             }
         };
         self.b.let_in(vec![(held, args)], body, at)
+    }
+
+    /// The value after `on_fail use`.
+    fn fallback(&mut self, s: &Signature, instead: &Expr) -> TermId {
+        let value = self.expr(instead);
+        self.sure(value, instead.span, &format!("the value instead of that of `{}`", s.name.text))
     }
 
     /// `` case tried of {`done v ⇒ v, `failed ⇒ otherwise} ``

@@ -16,7 +16,7 @@ impl SurfaceLowering<'_> {
     pub(super) fn local(&mut self, source: &str, taint: Taint, length: Option<u64>) -> Name {
         let name = self.inner_name(source);
         let shadows = self.scope.names.contains_key(source);
-        let held = Held { name: name.clone(), taint: taint.join(self.pc), shadows, length };
+        let held = Held { name: name.clone(), taint: taint.join(self.pc), shadows, length, declared: None };
         self.scope.set(source, Some(held));
         name
     }
@@ -267,7 +267,7 @@ impl SurfaceLowering<'_> {
     /// `match e { a => x, _ => y }` with a value.
     pub(super) fn match_value(&mut self, of: &Expr, arms: &[ValueArm], at: Span) -> TermId {
         let pc = self.pc;
-        let scrutinee = self.expr(of);
+        let scrutinee = self.scrutinee(of);
         let taint = self.taint(of);
         self.pc = pc.join(taint);
         let (mut branches, mut shared, mut default) = (Vec::new(), Vec::new(), None);
@@ -288,7 +288,7 @@ impl SurfaceLowering<'_> {
             match arm.pattern.variants.is_empty() {
                 true => default = Some(body),
                 false => {
-                    shared.extend(self.arm(&arm.pattern, payload, body, arm.value.span, &mut branches));
+                    shared.extend(self.arm(of, &arm.pattern, payload, body, arm.value.span, &mut branches));
                 }
             }
         }

@@ -159,6 +159,8 @@ struct SurfaceLowering<'a> {
     /// The variables by which pipelines call themselves that are being lowered, and whether they are counted.
     again: HashMap<String, (Name, bool)>,
     definitions: Vec<(Name, TermId)>,
+    /// The variables of the constants that are used.
+    constants: HashMap<String, Name>,
     /// The names that are bound for the blocks around this place, outermost first.
     binders: Vec<Binder>,
     /// An upper bound of the program counter's label here.
@@ -197,6 +199,7 @@ impl<'a> SurfaceLowering<'a> {
             functions: HashMap::new(),
             again: HashMap::new(),
             definitions: Vec::new(),
+            constants: HashMap::new(),
             binders: Vec::new(),
             pc: Taint::NONE,
             results: HashMap::new(),
@@ -255,6 +258,7 @@ impl SurfaceLowering<'_> {
                 value = self.b.add(Term::Relabel(l, value), q.name.span);
             }
             bindings.push((self.bind(&q.name.text, own.join(given)), value));
+            self.know_type(&q.name.text, Some(&q.ty));
             if q.flow.requires_trusted || q.flow.requires_public {
                 let at = q.flow.requires.unwrap_or(q.name.span);
                 let most = Taint { untrusted: !q.flow.requires_trusted, secret: !q.flow.requires_public };

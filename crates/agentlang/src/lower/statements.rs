@@ -4,11 +4,13 @@ use super::expr::prim_of;
 use super::taint::Taint;
 use super::variables::Mode;
 use super::{MAX_COPIES, Region, Rest, SurfaceLowering};
+use crate::check::number;
 use crate::predicate;
+use crate::types::most_items;
 use core_ir::{Bound, BoundOrigin, Branch, Catches, Data, IfSugar, Name, Num, Prim, Term, TermId, Type};
 use diagnostics::Span;
 use std::sync::Arc;
-use syntax::agent::ast::{self, Args, Block, Expr, ExprKind, Run, Stmt, StmtKind};
+use syntax::agent::ast::{self, Args, Block, Expr, ExprKind, PatternForm, Run, Stmt, StmtKind};
 
 /// Header of a loop.
 pub(super) struct Over {
@@ -40,6 +42,10 @@ fn guard_of<'s>(run: &Run, next: &'s Stmt) -> Option<(&'s Expr, u32, Span)> {
 /// The variables of bindings.
 pub(super) fn names_of(bindings: &[(Name, TermId)]) -> impl Iterator<Item = Name> {
     bindings.iter().map(|(name, _)| name.clone())
+}
+
+fn least(a: Option<u64>, b: Option<u64>) -> Option<u64> {
+    [a, b].into_iter().flatten().min()
 }
 
 impl SurfaceLowering<'_> {
@@ -156,6 +162,9 @@ impl SurfaceLowering<'_> {
                         };
                         bindings.push((self.bind(&run.name.text, taint), value));
                         self.know_length(&run.name.text, length);
+                        let c = self.c;
+                        let given = c.decls.callable(&run.target.text).map(|s| &s.result);
+                        self.know_type(&run.name.text, c.facts.checked.get(&run.name.span).or(given));
                     }
                     StmtKind::Let(name, _, e) => {
                         let value = self.expr(e);
@@ -164,6 +173,8 @@ impl SurfaceLowering<'_> {
                         let length = self.length(e);
                         bindings.push((self.bind(&name.text, taint), value));
                         self.know_length(&name.text, length);
+                        let c = self.c;
+                        self.know_type(&name.text, c.facts.checked.get(&name.span));
                     }
                     StmtKind::Parallel { max_concurrency, runs } => {
                         self.parallel(max_concurrency.as_ref(), runs, stmt.span, &mut bindings);
@@ -340,7 +351,7 @@ impl SurfaceLowering<'_> {
                 self.b.let_in(vec![(option, value)], choice, at)
             }
             StmtKind::Match(e, arms) => {
-                let scrutinee = self.expr(e);
+                let scrutinee = self.scrutinee(e);
                 let mut branches = Vec::new();
                 let mut shared_bodies = Vec::new();
                 let mut default = None;
@@ -354,7 +365,7 @@ impl SurfaceLowering<'_> {
                             arm.pattern.fields.iter().map(|f| &*f.name.text).zip(names_of(&fields)).collect();
                         let body = self.way(Some(&arm.body), &bound, at, mode, rest);
                         let body = self.b.let_in(fields, body, at);
-                        let shared = self.arm(&arm.pattern, payload, body, arm.body.span, &mut branches);
+                        let shared = self.arm(e, &arm.pattern, payload, body, arm.body.span, &mut branches);
                         shared_bodies.extend(shared);
                     }
                 }
@@ -400,10 +411,20 @@ impl SurfaceLowering<'_> {
         bindings
     }
 
-    /// Adds the branches of an arm. Several variants share one body: a function that each calls, which is
-    /// the result.
+    /// The value that a `match` looks at. A number is looked at as the text that shows it.
+    pub(super) fn scrutinee(&mut self, e: &Expr) -> TermId {
+        let value = self.expr(e);
+        match self.c.facts.matched_literals.get(&e.span) {
+            Some(PatternForm::Numbers) => self.b.add(Term::Prim(Prim::ToStr, vec![value]), e.span),
+            _ => value,
+        }
+    }
+
+    /// Adds the branches of an arm of a `match` on `of`. Several variants share one body: a function that each
+    /// calls, which is the result.
     pub(super) fn arm(
         &mut self,
+        of: &Expr,
         pattern: &ast::Pattern,
         payload: Name,
         body: TermId,
@@ -411,12 +432,17 @@ impl SurfaceLowering<'_> {
         branches: &mut Vec<Branch>,
     ) -> Option<(Name, TermId)> {
         let cases = &self.c.decls.types.cases;
-        // A variant of an enum is a text, which has no payload.
-        let binder =
-            |lower: &mut Self, v: &ast::Name| cases.contains_key(&v.text).then(|| lower.b.fresh("payload"));
+        // A text, as a variant of an enum is, and a number have no payload.
+        let literal = self.c.facts.matched_literals.contains_key(&of.span);
+        let is_case = |v: &ast::Name| !literal && cases.contains_key(&v.text);
+        let binder = |lower: &mut Self, v: &ast::Name| is_case(v).then(|| lower.b.fresh("payload"));
+        let tag = |v: &ast::Name| match pattern.form {
+            PatternForm::Numbers => number(&v.text).into(),
+            _ => Name::from(v.text.as_str()),
+        };
         if let [v] = &pattern.variants[..] {
-            let binder = cases.contains_key(&v.text).then_some(payload);
-            branches.push(Branch { tag: v.text.as_str().into(), binder, body });
+            let binder = is_case(v).then_some(payload);
+            branches.push(Branch { tag: tag(v), binder, body });
             return None;
         }
         let unused = self.b.fresh("unused");
@@ -427,7 +453,7 @@ impl SurfaceLowering<'_> {
             let argument = self.b.lit(Data::Null, v.span);
             let body = self.b.app(function, argument, v.span);
             let binder = binder(self, v);
-            branches.push(Branch { tag: v.text.as_str().into(), binder, body });
+            branches.push(Branch { tag: tag(v), binder, body });
         }
         Some((case, shared))
     }
@@ -616,11 +642,44 @@ impl SurfaceLowering<'_> {
         match &e.kind {
             ExprKind::Paren(inner) => self.length(inner),
             ExprKind::List(items) => Some(items.len() as u64),
-            ExprKind::Var(name) => self.scope.names.get(name)?.length,
+            ExprKind::Var(name) => match (self.scope.names.get(name), self.c.decls.constants.get(name)) {
+                (Some(held), _) => least(held.length, held.declared.as_ref().and_then(most_items)),
+                // One that is made from others may grow with each of them.
+                (None, Some(constant)) => match &constant.value.kind {
+                    ExprKind::List(items) => Some(items.len() as u64),
+                    _ => None,
+                },
+                (None, None) => None,
+            },
+            ExprKind::Field(..) => self.declared_type(e).and_then(most_items),
             ExprKind::Binary(ast::BinaryOp::Add, _, a, b) => self.length(a)?.checked_add(self.length(b)?),
             ExprKind::Call(name, _) if self.c.decls.function(&name.text).is_some() => None,
             ExprKind::Call(name, args) => self.length_of_call(&name.text, args),
             _ => None,
+        }
+    }
+
+    /// The type that a variable, or a field of one, was checked against.
+    fn declared_type(&self, e: &Expr) -> Option<&Type> {
+        match &e.kind {
+            ExprKind::Paren(inner) => self.declared_type(inner),
+            ExprKind::Var(name) => self.scope.names.get(name)?.declared.as_ref(),
+            ExprKind::Field(of, name) => {
+                let mut of = self.declared_type(of)?;
+                while let Type::Refined(r) = of {
+                    of = &r.0;
+                }
+                let Type::Record(fields) = of else { return None };
+                fields.iter().find(|(n, _)| **n == *name.text).map(|(_, t)| t)
+            }
+            _ => None,
+        }
+    }
+
+    /// Notes the type that the value of a variable was checked against.
+    pub(super) fn know_type(&mut self, source: &str, ty: Option<&Type>) {
+        if let (Some(ty), Some(held)) = (ty, self.scope.names.get_mut(source)) {
+            held.declared = Some(ty.clone());
         }
     }
 
@@ -629,17 +688,11 @@ impl SurfaceLowering<'_> {
             ("append", [list, _]) => self.length(list)?.checked_add(1),
             ("slice", [list, from, to]) => {
                 let cut = predicate::count(from).zip(predicate::count(to)).map(|(a, b)| b.saturating_sub(a));
-                match (self.length(list), cut) {
-                    (Some(a), Some(b)) => Some(a.min(b)),
-                    (a, b) => a.or(b),
-                }
+                least(self.length(list), cut)
             }
             ("map" | "filter" | "sort_by" | "group_by", [list, _]) => self.length(list),
             ("sort" | "reverse" | "unique", [list]) => self.length(list),
-            ("zip", [a, b]) => match (self.length(a), self.length(b)) {
-                (Some(a), Some(b)) => Some(a.min(b)),
-                (a, b) => a.or(b),
-            },
+            ("zip", [a, b]) => least(self.length(a), self.length(b)),
             ("range", [from, to]) => Some(predicate::count(to)?.saturating_sub(predicate::count(from)?)),
             _ => None,
         }

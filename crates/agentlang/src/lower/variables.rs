@@ -2,7 +2,7 @@
 
 use super::SurfaceLowering;
 use super::taint::Taint;
-use core_ir::{Data, Name, Term, TermId};
+use core_ir::{Data, Name, Term, TermId, Type};
 use diagnostics::Span;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,6 +17,8 @@ pub(super) struct Held {
     pub(super) shadows: bool,
     /// If it is a list, how many items it has at most, as far as that is known.
     pub(super) length: Option<u64>,
+    /// The type that its value was checked against when it was bound.
+    pub(super) declared: Option<Type>,
 }
 
 /// A name that is bound for a block only.
@@ -136,7 +138,8 @@ impl SurfaceLowering<'_> {
     pub(super) fn bind(&mut self, source: &str, taint: Taint) -> Name {
         let shadows = self.scope.names.get(source).is_some_and(|h| h.shadows);
         let name = if shadows { self.b.fresh(source) } else { Name::from(source) };
-        let held = Held { name: name.clone(), taint: taint.join(self.pc), shadows, length: None };
+        let held =
+            Held { name: name.clone(), taint: taint.join(self.pc), shadows, length: None, declared: None };
         self.scope.set(source, Some(held));
         name
     }
@@ -144,7 +147,7 @@ impl SurfaceLowering<'_> {
     /// Binds a name for a block, to a variable that [`SurfaceLowering::inner_name`] has given.
     pub(super) fn enter(&mut self, source: &str, name: Name) {
         let before = self.scope.names.get(source).cloned();
-        let held = Held { name, taint: self.pc, shadows: before.is_some(), length: None };
+        let held = Held { name, taint: self.pc, shadows: before.is_some(), length: None, declared: None };
         self.scope.set(source, Some(held.clone()));
         self.binders.push(Binder { source: source.to_string(), held, before });
     }
@@ -163,8 +166,30 @@ impl SurfaceLowering<'_> {
     }
 
     pub(super) fn variable(&mut self, source: &str, at: Span) -> TermId {
-        let name = self.scope.names.get(source).map_or_else(|| source.into(), |h| h.name.clone());
+        let name = match self.scope.names.get(source) {
+            Some(held) => held.name.clone(),
+            None => self.constant(source).unwrap_or_else(|| source.into()),
+        };
         self.b.var(name, at)
+    }
+
+    /// The variable of a constant, which is defined outside of all functions, before those that use it.
+    fn constant(&mut self, source: &str) -> Option<Name> {
+        let decls = self.c.decls;
+        let decl = decls.constants.get(source)?;
+        if let Some(name) = self.constants.get(source) {
+            return Some(name.clone());
+        }
+        let names = std::mem::take(&mut self.scope.names);
+        let binders = std::mem::take(&mut self.binders);
+        let pc = std::mem::replace(&mut self.pc, Taint::NONE);
+        let value = stacker::maybe_grow(128 << 10, 1 << 20, || self.expr(&decl.value));
+        let value = self.sure(value, decl.value.span, &format!("the constant `{source}`"));
+        (self.scope.names, self.binders, self.pc) = (names, binders, pc);
+        let name = self.b.fresh(source);
+        self.constants.insert(source.to_string(), name.clone());
+        self.definitions.push((name.clone(), value));
+        Some(name)
     }
 
     /// The values of variables as one value: the value itself if it is one, otherwise a record.

@@ -10,7 +10,7 @@ use machine::{Call, Machine, Output, Response};
 use proptest::prelude::*;
 use std::collections::HashMap;
 use syntax::agent::ast::{
-    Args, BinaryOp, Block, ClauseKind, Expr, ExprKind, Item, Pattern, Stmt, StmtKind, UnaryOp,
+    Args, BinaryOp, Block, ClauseKind, Expr, ExprKind, Item, Pattern, Stmt, StmtKind, TypeKind, UnaryOp,
 };
 use syntax::agent::parse;
 
@@ -130,13 +130,19 @@ impl Interpreter {
                 let v = self.down(&n)?;
                 self.env.insert(run.name.text.clone(), v);
             }
-            StmtKind::Let(x, _, e) => {
+            StmtKind::Let(x, ty, e) => {
                 let v = self.expr(e);
+                if let Some(TypeKind::Name(name)) = ty.as_ref().map(|t| &t.kind)
+                    && name == "Small"
+                {
+                    let small = small(&v).map_err(|why| format!("the value of `{}`: $: {why}", x.text));
+                    small.map_err(|m| Signal::Fail(m, Vec::new()))?;
+                }
                 self.env.insert(x.text.clone(), v);
             }
             StmtKind::Run(run) => {
                 let Args::Positional(args) = &run.args else { panic!() };
-                if ["length", "twice", "sum", "fold", "add", "find"].contains(&&*run.target.text) {
+                if ["length", "twice", "sum", "fold", "add", "find", "lit"].contains(&&*run.target.text) {
                     let call = ExprKind::Call(run.target.clone(), args.clone());
                     let v = self.expr(&Expr { kind: call, span: run.span, height: 1 });
                     self.env.insert(run.name.text.clone(), v);
@@ -288,6 +294,7 @@ impl Interpreter {
             ExprKind::Number(n) => Data::Num(n.parse().unwrap()),
             ExprKind::Bool(b) => Data::Bool(*b),
             ExprKind::Null => Data::Null,
+            ExprKind::Var(x) if x == "K" => Data::Num(Num::from(4)),
             ExprKind::Var(x) if x != "P" => self.env[x].clone(),
             ExprKind::Paren(e) => self.expr(e),
             ExprKind::Index(list, at) => match (self.expr(list), self.expr(at)) {
@@ -404,6 +411,10 @@ impl Interpreter {
                 })
             }
             ExprKind::List(items) => Data::list(items.iter().map(|e| self.expr(e)).collect::<Vec<_>>()),
+            ExprKind::Call(f, args) if f.text == "lit" => match self.expr(&args[0]) {
+                Data::Str(s) => Data::Num(Num::from(if &*s == "a" { 1 } else { 2 })),
+                _ => panic!(),
+            },
             ExprKind::Call(f, args) if f.text == "length" => match self.expr(&args[0]) {
                 Data::Str(s) => Data::Num(Num::from(s.chars().count() as i64)),
                 _ => panic!(),
@@ -435,11 +446,25 @@ impl Interpreter {
     }
 }
 
+/// Reason why a number is no `Small`.
+fn small(v: &Data) -> Result<(), String> {
+    let Data::Num(n) = v else { panic!() };
+    match n {
+        n if *n >= Num::from(9) => Err(format!("value is {n}, expected < 9")),
+        n if *n < Num::ZERO => Err(format!("value is {n}, expected >= 0")),
+        _ => Ok(()),
+    }
+}
+
 /// Returns whether a pattern is for a value.
 fn taken(pattern: &Pattern, v: &Data) -> bool {
     let name: &str = match v {
         Data::Str(s) => s,
         Data::Tag(name, _) => name,
+        Data::Num(n) => {
+            let is = |written: &str| written.parse::<Num>().unwrap() == *n;
+            return pattern.variants.is_empty() || pattern.variants.iter().any(|v| is(&v.text));
+        }
         _ => panic!(),
     };
     pattern.variants.is_empty() || pattern.variants.iter().any(|n| *n.text == *name)
@@ -514,6 +539,8 @@ impl Choices<'_> {
     fn computed(&mut self, kind: u8) -> String {
         let (x, y) = (self.var(), self.var());
         match kind {
+            18 => return format!("lit(v) + K + {x}"),
+            19 => return format!("match {x} {{ 1 | 2.0 => {y}, 0 => K, _ => {x} }}"),
             16 => return format!("add({x})"),
             17 => return format!("[{x}, {y}].map(add).sum() + add({y}, {x})"),
             12 => return format!("(r?.k ?? {x})"),
@@ -594,7 +621,7 @@ impl Choices<'_> {
             self.below(4)
         } else if byte >= 240 {
             self.at += 1;
-            23 + byte % 5
+            23 + byte % 8
         } else {
             self.below(23)
         };
@@ -660,6 +687,26 @@ impl Choices<'_> {
                     self.var()
                 );
                 out.push_str(&line);
+            }
+            28 => {
+                let line = format!("let v = \"{}\"; ", ["a", "b"][self.below(2) as usize]);
+                out.push_str(&line);
+            }
+            29 => {
+                let line = format!("let {}: Small = {}; ", self.var(), self.number());
+                out.push_str(&line);
+            }
+            30 => {
+                let (head, first, rest) = match self.below(3) {
+                    0 => ("v", "\"a\"", "b"),
+                    1 => ("s", "\"x\" | \"\"", "_"),
+                    _ => ("a", "0 | 1", "_"),
+                };
+                out.push_str(&format!("match {head} {{ {first} => "));
+                self.block(depth, in_loop, out);
+                out.push_str(&format!("{rest} => "));
+                self.block(depth, in_loop, out);
+                out.push_str("} ");
             }
             24 => {
                 out.push_str("match u { P => ");
@@ -764,12 +811,14 @@ fn program(bytes: &[u8]) -> String {
         }
     }
     format!(
-        "enum E {{ red, green, blue }}\ntype U = P | Q {{ n: Number, m: Option[Number] }};\ntask t(n: Number) -> Number {{}}\n\
+        "const K = J + 1;\nconst J: Number = 3;\ntype V = \"a\" | \"b\";\ntype Small = Number where it < 9 && it >= 0;\n\
+         enum E {{ red, green, blue }}\ntype U = P | Q {{ n: Number, m: Option[Number] }};\ntask t(n: Number) -> Number {{}}\n\
          fn twice(n: Number) -> Number {{ if n < 2 {{ n }} else {{ let m = n + n; m }} }}\n\
+         fn lit(v: V) -> Number {{ match v {{ \"a\" => 1, \"b\" => 2 }} }}\n\
          fn add(n: Number, m: Number = 10) -> Number {{ n + m }}\n\
          pipeline sub(n: Number) -> Number {{ if n < 2 {{ return 0; }} let m = t(n); return m; }}\n\
          pipeline down(n: Number) -> Number {{ if n < 1 {{ return n; }} let m = t(n) on_fail use n; let r = down(n - 1); return m + r; }}\n\
-         pipeline p(a: Number, b: Number, c: Number, s: String, o: Option[Number], n: Option[Number], e: E, u: U, r: Option[Obj{{k: Number, j: Option[Number]}}]) -> List[Number] {{\n\
+         pipeline p(a: Number, b: Number, c: Number, s: String, o: Option[Number], n: Option[Number], e: E, v: V, u: U, r: Option[Obj{{k: Number, j: Option[Number]}}]) -> List[Number] {{\n\
          {body}\nreturn [a, b, c, length(s)]; }}"
     )
 }
@@ -800,6 +849,7 @@ fn compare(bytes: &[u8], variant: &str, labeled: bool) -> Option<()> {
         ("o", number(5)),
         ("n", Data::Null),
         ("e", Data::str(variant)),
+        ("v", Data::str("b")),
         (
             "r",
             if variant == "red" {
@@ -850,7 +900,17 @@ const MISTAKES: &[&str] = &[
     "assert a, \"m\";",
     "let z7 = a == s;",
     "let z8 = e.field;",
-    "match a { _ => { } }",
+    "match [a] { _ => { } }",
+    "match a { 1 => { } }",
+    "match a { red => { } _ => { } }",
+    "match s { \"x\" => { } }",
+    "let k1 = lit(\"c\");",
+    "let k2 = lit(s);",
+    "let k3: Small = -1;",
+    "let k4 = K + s;",
+    "let K = 1;",
+    "match v { \"a\" => { } }",
+    "let k5 = lit(\"a\"); match k5 { 1 => { } }",
     "match e { red => { } }",
     "if let q = a { }",
     "let z9 = [1, \"x\"];",

@@ -83,6 +83,8 @@ pub enum Item {
     Use(Use),
     /// `use crew "path" as name(…) -> type;`
     Import(Import),
+    /// `const NAME: type = e;`
+    Const(Const),
     /// `type Name = type;`
     Alias(Alias),
     /// `enum Name { a, b }`
@@ -130,6 +132,19 @@ pub struct Import {
     pub params: Vec<Field>,
     /// The type of its result.
     pub result: TypeExpr,
+    /// The declaration.
+    pub span: Span,
+}
+
+/// `const NAME: type = e;`: a value with a name, for all of the program.
+#[derive(Clone, Debug)]
+pub struct Const {
+    /// Its name.
+    pub name: Name,
+    /// Its declared type.
+    pub ty: Option<TypeExpr>,
+    /// Its value.
+    pub value: Expr,
     /// The declaration.
     pub span: Span,
 }
@@ -549,12 +564,25 @@ pub struct Arm {
 /// The pattern of a case of a `match`.
 #[derive(Clone, Debug)]
 pub struct Pattern {
-    /// The variants or cases it is for; empty for `_`.
+    /// The variants, cases, texts or numbers it is for, numbers as they are written; empty for `_`.
     pub variants: Vec<Name>,
+    /// How these are written.
+    pub form: PatternForm,
     /// The fields of the only case that are bound.
     pub fields: Vec<PatternField>,
     /// The pattern as a whole.
     pub span: Span,
+}
+
+/// See [`Pattern`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PatternForm {
+    /// As words, of which some may stand in quotes: `low | high`.
+    Words,
+    /// As strings: `"low" | "high"`.
+    Texts,
+    /// As numbers: `1 | 2`.
+    Numbers,
 }
 
 /// `field` or `field: name` in a pattern.
@@ -930,6 +958,10 @@ pub enum TypeKind {
     Option(Box<TypeExpr>),
     /// `Obj{name: type, …}`
     Obj(Vec<Field>),
+    /// `"low" | "high"` or `1 | 2`: strings or numbers
+    Literals(Vec<Expr>),
+    /// `type where condition`: the values of which the condition holds, which calls them `it`
+    Where(Box<TypeExpr>, Box<Expr>),
     /// Reported already.
     Error,
 }

@@ -60,6 +60,7 @@ const fn reserved(word: &'static str, role: Role, about: &'static str) -> Keywor
 /// Every keyword, by role. A word with two roles has two rows.
 pub const TABLE: &[Keyword] = &[
     row("use", Role::Item, "makes the declarations of another file part of the program"),
+    row("const", Role::Item, "declares a value that has a name in all of the program"),
     row("type", Role::Item, "declares an abbreviation of a type"),
     row("enum", Role::Item, "declares a type by its variants, which are written as strings"),
     row(
@@ -97,7 +98,11 @@ pub const TABLE: &[Keyword] = &[
     row("in", Role::Part, ""),
     reserved("catch", Role::Part, ""),
     row("join", Role::Part, "waits for all calls of a `parallel`"),
-    row("where", Role::Part, ""),
+    row(
+        "where",
+        Role::Part,
+        "the condition of a `guard`, or what holds of the values of a type, called `it`",
+    ),
     row("fails", Role::Part, ""),
     row("run", Role::Expression, "calls a task or pipeline with named arguments"),
     row("endorse", Role::Expression, "gives the value only if it is one of the constants, and trusts it"),

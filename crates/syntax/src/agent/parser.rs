@@ -226,9 +226,6 @@ impl Parser<'_> {
         match what {
             "a statement" => return self.statement_slip(word),
             "a type" if is("{") => return Some("a record type is written `Obj{ name: Type }`"),
-            "a type" if self.now() == Token::Str => {
-                return Some("a choice of texts is an enum: `enum Name { first, second }`");
-            }
             "a name for the message" if is("(") => {
                 return Some("write `catch why { … }`, without parentheses");
             }
@@ -463,6 +460,10 @@ impl Parser<'_> {
                 "use" | "test" => self.peek(1).token == Token::Str,
                 "agent" => {
                     self.peek(1).token == Token::Word && matches!(self.peek(2).token, Token::Punct("{"))
+                }
+                // In a pipeline it is a habit from another language.
+                "const" if !self.text[..token.start as usize].is_empty() => {
+                    self.text[..token.start as usize].ends_with('\n') && self.peek(1).token == Token::Word
                 }
                 _ => keywords::is(word, Role::Item) && self.peek(1).token == Token::Word,
             }
@@ -781,14 +782,17 @@ impl Parser<'_> {
                     d.help("a record type is `type Name = Obj{ field: Type };`")
                 }
                 ("import" | "from" | "require" | "include", _) => d.help("write `use \"file.agent\";`"),
-                ("const" | "var" | "val", _) => {
-                    d.help("a value stands in a pipeline: `let name = …;`; outside it is a `fn name() -> Type { … }`")
+                ("let" | "var" | "val" | "final" | "static", _) => {
+                    d.help("a value for all of the program is `const NAME = …;`; other values stand in a pipeline")
+                }
+                (name, _) if !name.is_empty() && matches!(self.peek(1).token, Token::Punct("=" | ":")) => {
+                    d.help(format!("a value for all of the program is `const {name} = …;`"))
                 }
                 (w, _) if keywords::is(w, Role::Statement) => d.help("statements stand inside `pipeline name(…) -> Type { … }`"),
                 (_, Some(near)) => d.help(format!("did you mean `{near}`?")),
                 _ if self.at("}") => d.help("there is one `}` too many here or above"),
                 _ => d.help(
-                    "a program consists of `type`, `enum`, `agent`, `tool`, `task`, `pipeline`, `fn`, `workflow`, `test` and `use`",
+                    "a program consists of `const`, `type`, `enum`, `agent`, `tool`, `task`, `pipeline`, `fn`, `workflow`, `test` and `use`",
                 ),
             };
             self.report(d);
@@ -801,6 +805,14 @@ impl Parser<'_> {
                 let path = self.string("the path of a file in quotes after `use`")?;
                 self.semicolon("the path")?;
                 Some(Item::Use(Use { path, span: self.since(start) }))
+            }
+            "const" => {
+                let name = self.name("a name after `const`")?;
+                let ty = if self.eat(":") { Some(self.ty()) } else { None };
+                self.expect("=", "and a value after the name of the constant").then_some(())?;
+                let value = self.expr();
+                self.semicolon("the value")?;
+                Some(Item::Const(Const { name, ty, value, span: self.since(start) }))
             }
             "type" => {
                 let name = self.name("a name after `type`")?;
@@ -1305,10 +1317,47 @@ impl Parser<'_> {
     fn ty(&mut self) -> TypeExpr {
         let start = self.here();
         let kind = self.nested(Self::type_kind).unwrap_or(TypeKind::Error);
+        let ty = TypeExpr { kind, span: self.since(start) };
+        if !self.eat_word("where") {
+            return ty;
+        }
+        let condition = self.expr();
+        let kind = TypeKind::Where(Box::new(ty), Box::new(condition));
         TypeExpr { kind, span: self.since(start) }
     }
 
+    /// `"low" | "high"` or `1 | 2`.
+    fn literals(&mut self) -> Option<TypeKind> {
+        let mut values = Vec::new();
+        loop {
+            let start = self.here();
+            let kind = match self.now() {
+                Token::Str => ExprKind::Str(self.string_token().value),
+                Token::Number => {
+                    let token = self.bump();
+                    ExprKind::Number(self.text_of(token).to_string())
+                }
+                _ => {
+                    let d = self.expected("a string or a number").help(match self.at_word("null") {
+                        true => "a value that may be null has the type `Option[Type]`",
+                        false => "a type of literals has no other types among them",
+                    });
+                    self.report(d);
+                    return None;
+                }
+            };
+            let span = self.since(start);
+            values.push(self.node(kind, span)?);
+            if !self.eat("|") {
+                return Some(TypeKind::Literals(values));
+            }
+        }
+    }
+
     fn type_kind(&mut self) -> Option<TypeKind> {
+        if matches!(self.now(), Token::Str | Token::Number) {
+            return self.literals();
+        }
         let name = self.name("a type")?;
         let generic = match &*name.text {
             "List" | "Option" => true,
@@ -1673,10 +1722,16 @@ impl Parser<'_> {
     fn pattern(&mut self) -> Option<Pattern> {
         let start = self.here();
         let mut variants = Vec::new();
+        let (mut texts, mut numbers) = (0, 0);
         loop {
             let variant = if self.now() == Token::Str {
+                texts += 1;
                 let lit = self.string_token();
                 Name { text: lit.value, span: lit.span }
+            } else if self.now() == Token::Number {
+                numbers += 1;
+                let token = self.bump();
+                Name { text: self.text_of(token).to_string(), span: self.span_of(token) }
             } else {
                 self.key("a variant or `_`")?
             };
@@ -1696,10 +1751,22 @@ impl Parser<'_> {
                 return None;
             }
         }
-        if variants.len() == 1 && variants[0].text == "_" {
+        let form = match (variants.len(), texts, numbers) {
+            (all, _, n) if n == all => PatternForm::Numbers,
+            (all, n, _) if n == all => PatternForm::Texts,
+            (.., 0) => PatternForm::Words,
+            _ => {
+                let d =
+                    Diagnostic::error("A015", "a pattern is for numbers or for others", self.since(start))
+                        .help("write a case of the `match` for each kind of value");
+                self.report(d);
+                return None;
+            }
+        };
+        if form == PatternForm::Words && variants.len() == 1 && variants[0].text == "_" {
             variants.clear();
         }
-        Some(Pattern { variants, fields, span: self.since(start) })
+        Some(Pattern { variants, form, fields, span: self.since(start) })
     }
 
     /// `field` or `field: name`.
@@ -2198,7 +2265,7 @@ impl Parser<'_> {
                 let d = self.expected("`,` after the value of this case");
                 self.report(d);
                 // A missing comma; anything else is no case.
-                if !matches!(self.now(), Token::Word | Token::Str) {
+                if !matches!(self.now(), Token::Word | Token::Str | Token::Number) {
                     return None;
                 }
             }

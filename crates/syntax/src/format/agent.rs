@@ -123,6 +123,11 @@ impl Marks<'_> {
                     self.signature(&i.params, &i.result);
                     (i.span, false)
                 }
+                Item::Const(c) => {
+                    c.ty.iter().for_each(|t| self.ty(t));
+                    self.expr(&c.value);
+                    (c.span, false)
+                }
                 Item::Alias(a) => {
                     self.ty(&a.ty);
                     (a.span, false)
@@ -230,6 +235,21 @@ impl Marks<'_> {
                 self.tight.insert(bracket);
                 self.kinds.insert(bracket, BracketKind::Fields);
                 self.fields(fields);
+            }
+            TypeKind::Literals(values) => {
+                for value in values.iter().skip(1) {
+                    self.break_at(self.first(value.span) - 1, Gap::Soft);
+                }
+                if let [first, second, ..] = &values[..] {
+                    let (first, bar, last) =
+                        (self.first(first.span), self.first(second.span) - 1, self.last(ty.span));
+                    self.l.group(first, last, false, self.l.broken_before(bar));
+                    self.l.indent(bar, last, Nest::Around);
+                }
+            }
+            TypeKind::Where(of, condition) => {
+                self.ty(of);
+                self.expr(condition);
             }
         }
     }

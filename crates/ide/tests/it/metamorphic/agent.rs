@@ -227,6 +227,8 @@ fn renamed(path: &str, text: &str) -> (String, usize) {
                 && t.range.start >= from
                 && is_local(&now, t.range.start)
                 && !now[t.range.clone()].ends_with(RENAMED)
+                // A variable with the name of a constant is an error, and with another name it is none.
+                && !now.contains(&format!("const {}", &now[t.range.clone()]))
         });
         let Some(next) = next else { return (now.to_string(), count) };
         from = next.range.start;
