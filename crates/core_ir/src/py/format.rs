@@ -216,6 +216,8 @@ fn exponent_text(exponent: i64) -> String {
 struct Spec {
     fill: char,
     align: Option<char>,
+    /// True if the alignment was written, and is not that of a zero before the width.
+    aligned: bool,
     sign: char,
     /// True if a sign is written, also `-`.
     signed: bool,
@@ -233,6 +235,7 @@ fn spec(text: &str) -> PyResult<Spec> {
     let mut spec = Spec {
         fill: ' ',
         align: None,
+        aligned: false,
         sign: '-',
         signed: false,
         alternate: false,
@@ -259,6 +262,7 @@ fn spec(text: &str) -> PyResult<Spec> {
         *at += usize::from(found.is_some());
         found
     };
+    spec.aligned = spec.align.is_some();
     if let Some(sign) = next(&mut at, &|c| matches!(c, '+' | '-' | ' ')) {
         (spec.sign, spec.signed) = (sign, true);
     }
@@ -341,7 +345,7 @@ pub(super) fn format(d: &Data, text: &str, limit: usize) -> PyResult<String> {
                 return unknown(spec.kind.unwrap_or('s'));
             }
             // `0` before the width asks for `=`, which strings do not have.
-            if spec.align == Some('=') && spec.fill != '0' {
+            if spec.align == Some('=') && spec.aligned {
                 return value_error("'=' alignment not allowed in string format specifier");
             }
             if spec.signed {
@@ -380,7 +384,9 @@ pub(super) fn format(d: &Data, text: &str, limit: usize) -> PyResult<String> {
     if spec.kind == Some('c') && (spec.signed || spec.alternate) {
         return value_error("Sign and alternate form (#) not allowed with integer format specifier 'c'");
     }
-    let mut body = match spec.kind {
+    // In the locale of plans a fraction is written alike.
+    let kind = if spec.kind == Some('n') && !integer { Some('g') } else { spec.kind };
+    let mut body = match kind {
         None if integer && spec.precision.is_some() => {
             return value_error("Precision not allowed in integer format specifier");
         }

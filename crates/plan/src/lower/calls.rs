@@ -343,7 +343,9 @@ impl<'a> Lower<'a> {
         });
         self.frame = length;
         self.active.push(id);
+        self.sites.push((length, at));
         let v = self.expr(&lambda.body);
+        self.sites.pop();
         self.active.pop();
         self.frame = caller;
         self.frames.truncate(length);
@@ -478,7 +480,9 @@ impl<'a> Lower<'a> {
         let (catching, handled) = (self.catching, std::mem::take(&mut self.handled));
         let iterated = std::mem::take(&mut self.iterated);
         self.catching = Catching::No;
+        self.sites.push((length, at));
         let mut v = body(self, ());
+        self.sites.pop();
         self.catching = catching;
         self.handled = handled;
         self.iterated = iterated;

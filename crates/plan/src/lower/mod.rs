@@ -132,6 +132,8 @@ pub(crate) struct Lower<'a> {
     pub(crate) iterated: Vec<String>,
     /// Statements around, innermost last: places for the arguments of planned calls.
     pub(crate) places: Vec<planned::Place<'a>>,
+    /// Calls of functions of the plan that are being expanded, each with the number of frames around it.
+    pub(crate) sites: Vec<(usize, Span)>,
     /// Classes of the plan.
     pub(crate) classes: BTreeMap<String, types::Class>,
     /// Classes of exceptions of the plan, with that which each extends.
@@ -181,6 +183,7 @@ pub(crate) fn plan(source: &Source, world: &World) -> (Option<Code>, Vec<Diagnos
         loops: 0,
         iterated: Vec::new(),
         places: Vec::new(),
+        sites: Vec::new(),
         classes: BTreeMap::new(),
         exceptions: BTreeMap::new(),
         asks_time: false,

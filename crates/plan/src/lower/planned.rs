@@ -140,7 +140,7 @@ impl<'a> Lower<'a> {
     /// Makes the arguments of a call at a place. The error is the parameter whose argument has no value.
     fn made_at(&mut self, place: usize, call: ToolCall<'_>) -> Result<TermId, Name> {
         let ToolCall { decl, fields, at, .. } = call;
-        let end = TextSize::from(at.end);
+        let end = self.end_of(place, at);
         let around = &mut self.places[place];
         let between = around.stmts.iter().take_while(|s| s.range().start() < end).count();
         // Many calls in one statement walk through it once.
@@ -182,8 +182,16 @@ impl<'a> Lower<'a> {
         Ok(term)
     }
 
+    /// The end of a call as the statements of a place have it: of the function that makes it, if that is
+    /// called there. Its body stands elsewhere.
+    fn end_of(&self, place: usize, call: Span) -> TextSize {
+        let frames = self.places[place].frames;
+        let site = self.sites.iter().find(|(before, _)| *before >= frames);
+        TextSize::from(site.map_or(call, |(_, at)| *at).end)
+    }
+
     fn note_unmoved(&mut self, place: usize, parameter: Name, call: Span) {
-        let end = TextSize::from(call.end);
+        let end = self.end_of(place, call);
         let stmts = self.places[place].stmts;
         let Some(stmt) = stmts.iter().take_while(|s| s.range().start() < end).last() else { return };
         let statement = match stmt {

@@ -94,15 +94,17 @@ impl<'a> Lower<'a> {
                     let holds = l.truth(&test, at);
                     let pc = l.pc;
                     l.pc = pc.join(test.taint);
+                    let mut taint = test.taint;
                     let message = match &s.msg {
                         Some(e) => {
                             let v = l.expr(e);
+                            taint = taint.join(v.taint);
                             l.text(v, at)
                         }
                         None => l.lit(Data::str(""), at),
                     };
                     let e = l.exception("AssertionError", message, at);
-                    l.may_fail(test.taint);
+                    l.may_fail(taint);
                     let failed = l.add(Term::Fail(e), at);
                     l.pc = pc;
                     let none = l.lit(Data::Null, at);

@@ -69,9 +69,14 @@ class Sorted(set):
 rounded = False
 
 
+# Items of a value that plans can't have: it is larger than a run admits.
+HUGE = 1 << 20
+
+
 def norm(x):
     """A whole number is an `int` in plans."""
-    global rounded
+    global rounded, deviates
+    deviates |= isinstance(x, (str, list, tuple)) and len(x) > HUGE
     if type(x) is float and abs(x) >= 2.0**53:
         rounded = True
     return int(x) if type(x) is float and x == x and abs(x) != float("inf") and x == int(x) else x

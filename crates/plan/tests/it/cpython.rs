@@ -34,7 +34,8 @@ impl Python {
         self.output.read_line(&mut line).expect("the interpreter answers");
         let json: Value = serde_json::from_str(&line).unwrap_or_else(|e| panic!("{e}: {line}\n{text}"));
         let deviates = json["rounded"] == true || json["deviates"] == true;
-        if deviates || json["error"] == "ModuleNotFoundError" {
+        // What CPython has no memory for is beyond the limit of a run.
+        if deviates || json["error"] == "ModuleNotFoundError" || json["error"] == "MemoryError" {
             return None;
         }
         let result = match json.get("error").and_then(Value::as_str) {
