@@ -151,6 +151,17 @@ pub struct Principal {
     pub trusted: bool,
 }
 
+/// A value of a principal, by its key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Person {
+    /// Name of the principal.
+    pub name: Name,
+    /// Kind of the value, such as `email`, if the table says so.
+    pub key: Option<Name>,
+    /// The value.
+    pub value: Name,
+}
+
 impl Principals {
     /// The sources that data names: a text, or a list of texts. Data that names nobody may come from anyone.
     ///

@@ -42,7 +42,7 @@ pub use bound_origin::BoundOrigin;
 pub use data::{Data, DataError, MAX_DATA_DEPTH, Name};
 pub use effect::{Effect, EffectRow};
 pub use label::{
-    Chain, Hop, Label, LabelSpec, Lattice, LatticeKind, Principal, Principals, Stated, Step, What,
+    Chain, Hop, Label, LabelSpec, Lattice, LatticeKind, Person, Principal, Principals, Stated, Step, What,
 };
 pub use lower::{END, Instruction, Instructions, Op, Operand};
 pub use num::{Num, NumError};

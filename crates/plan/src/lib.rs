@@ -27,7 +27,7 @@ mod names;
 pub mod planner;
 mod scope;
 
-use core_ir::{Code, LabelSpec, LatticeKind, Name, ToolDecl};
+use core_ir::{Code, LabelSpec, LatticeKind, Name, Person, ToolDecl};
 use diagnostics::{Diagnostic, FileId, Hint, Span};
 use std::sync::Arc;
 
@@ -49,8 +49,8 @@ pub struct World {
     pub quarantine: Option<Name>,
     /// Whose data may choose calls, as the policy says.
     pub delegates: Vec<Delegate>,
-    /// Values that name a source, such as an address, with its name in labels.
-    pub people: Vec<(Name, Name)>,
+    /// Values of principals, such as addresses. A plan reads them by name and key, as `principals`.
+    pub people: Vec<Person>,
 }
 
 /// Sources whose data may choose calls in `delegate`.

@@ -5,10 +5,10 @@
 //!
 //! Entry points: [`prompt`], [`retry`], [`code_of`].
 //!
-//! Invariant: a prompt is a function of the request, the declarations, findings before the run, and of an
-//! earlier run the [`Ended`] alone.
+//! Invariant: a prompt is a function of the request, the declarations, the names and keys of principals,
+//! findings before the run, and of an earlier run the [`Ended`] alone.
 
-use core_ir::{EffectClass, Name, ToolDecl, Type};
+use core_ir::{Data, EffectClass, Name, Person, ToolDecl, Type};
 use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -57,23 +57,29 @@ pub struct Ended {
 }
 
 /// Prompt for a plan after these, of which each was run and ended with an error; for the first plan without
-/// any.
+/// any. Of the values of principals it has the names and keys.
 ///
 /// # Examples
 /// ```
 /// use plan::planner::{Ended, prompt};
-/// let text = prompt("Pay the rent", &[], &[]);
+/// let text = prompt("Pay the rent", &[], &[], &[]);
 /// assert!(text.contains("Pay the rent"));
 /// let ended = Ended { plan: "pay()".into(), code: "KeyError", line: 1, made: Vec::new() };
-/// assert!(prompt("Pay the rent", &[], &[ended]).contains("line 1: KeyError"));
+/// assert!(prompt("Pay the rent", &[], &[], &[ended]).contains("line 1: KeyError"));
 /// ```
-pub fn prompt(request: &str, tools: &[Arc<ToolDecl>], ended: &[Ended]) -> String {
+pub fn prompt(request: &str, tools: &[Arc<ToolDecl>], people: &[Person], ended: &[Ended]) -> String {
     let mut out = format!("{LANGUAGE}\nTools:\n\n```python\n");
     for tool in tools {
         out.push_str(&signature(tool));
     }
-    // Writing to a string cannot fail.
-    let _ = write!(out, "```\n\nRequest:\n\n{request}\n");
+    out.push_str("```\n");
+    if !people.is_empty() {
+        let mut known: Vec<String> = people.iter().map(person).collect();
+        known.dedup();
+        // Writing to a string cannot fail.
+        let _ = write!(out, "\nValues that are known and trusted, by name: {}\n", known.join(", "));
+    }
+    let _ = write!(out, "\nRequest:\n\n{request}\n");
     for run in ended {
         out.push_str(&run.describe());
     }
@@ -81,6 +87,18 @@ pub fn prompt(request: &str, tools: &[Arc<ToolDecl>], ended: &[Ended]) -> String
         out.push_str(AFTER_ERROR);
     }
     out
+}
+
+/// The path to a value of a principal, as a plan writes it.
+fn person(person: &Person) -> String {
+    match &person.key {
+        Some(key) => format!("`principals[{}][{}]`", python_text(&person.name), python_text(key)),
+        None => format!("`principals[{}]`", python_text(&person.name)),
+    }
+}
+
+fn python_text(text: &str) -> String {
+    core_ir::py::repr(&Data::str(text))
 }
 
 /// The end of a prompt after an error.
@@ -115,7 +133,7 @@ impl Ended {
 /// # Examples
 /// ```
 /// let found = [(3, "name `pay` is not defined".to_string())];
-/// let text = plan::planner::retry(plan::planner::prompt("Pay the rent", &[], &[]), "pay()", &found);
+/// let text = plan::planner::retry(plan::planner::prompt("Pay the rent", &[], &[], &[]), "pay()", &found);
 /// assert!(text.contains("line 3: name `pay` is not defined"));
 /// ```
 pub fn retry(prompt: String, plan: &str, found: &[(u32, String)]) -> String {

@@ -25,7 +25,7 @@ pub use starter::starter;
 
 use core_ir::{
     AmongSource, AnswerSink, Approve, Code, Data, EffectClass, Globals, LabelSpec, Lattice, LatticeKind,
-    Name, Pattern, Plain, Principal, Principals, Term, ToolDecl,
+    Name, Pattern, Person, Plain, Principal, Principals, Term, ToolDecl,
 };
 use diagnostics::{Diagnostic, FileId, Level, Sources, Span, clip, has_errors, nearest};
 use std::collections::{BTreeMap, BTreeSet};
@@ -44,6 +44,8 @@ pub struct Policy {
     pub lattice: LatticeKind,
     /// Names that its labels may have.
     pub principals: Principals,
+    /// The values of principals, by name and key.
+    pub people: Vec<Person>,
     /// True if generated code may contain `endorse` and `declassify`.
     pub generated_endorse: bool,
     /// Clearance of models that aren't named.
@@ -398,7 +400,7 @@ struct PolicyReader {
     /// The principals, as far as the file lists them.
     principals: Principals,
     /// The values that name principals, in the order of the file.
-    people: Vec<sets::Person>,
+    people: Vec<Person>,
     found: Vec<Diagnostic>,
 }
 
@@ -495,6 +497,7 @@ impl PolicyReader {
         let mut policy = Policy {
             lattice: LatticeKind::TwoAxis,
             principals: Principals::default(),
+            people: Vec::new(),
             generated_endorse: false,
             clearance: LabelSpec::TOP,
             clearances: Vec::new(),
@@ -522,6 +525,7 @@ impl PolicyReader {
             self.places(value);
         }
         policy.principals = self.principals.clone();
+        policy.people = self.people.clone();
         for (key, value) in root.iter() {
             match &**key.get_ref() {
                 "lattice" | "principals" | "places" => {}
@@ -637,7 +641,7 @@ impl PolicyReader {
                     continue;
                 }
                 let (name, key, value) = (principal.name.clone(), key.clone(), Name::from(&**s));
-                self.people.push(sets::Person { name, key, value });
+                self.people.push(Person { name, key, value });
                 let old = self.principals.values.insert(Name::from(&**s), principal.clone());
                 if let Some(old) = old.filter(|old| old.name != principal.name) {
                     let message = format!("`{}` names `{}`, too", clip(s), clip(&old.name));

@@ -3,7 +3,7 @@
 //! Invariant: a set is a fixed source. Nothing of it is taken from the text of an argument.
 
 use super::{Policy, PolicyReader, Signature, Value, codes};
-use core_ir::{Among, AmongSource, Code, Data, Name, Region, SetStep, ToolDecl, among};
+use core_ir::{Among, AmongSource, Code, Data, Name, Person, Region, SetStep, ToolDecl, among};
 use diagnostics::{Diagnostic, Span, clip, nearest};
 use std::borrow::Cow;
 use toml::Spanned;
@@ -11,15 +11,6 @@ use toml::de::{DeTable, DeValue};
 
 /// A set of a signature, with its place in the file.
 pub(super) type SetRule = (Among, Span);
-
-/// A value that names a principal.
-#[derive(Clone, Debug)]
-pub(super) struct Person {
-    pub(super) name: Name,
-    /// Kind of the value, such as `email`, if the table says so.
-    pub(super) key: Option<Name>,
-    pub(super) value: Name,
-}
 
 const HELP: &str = "write `request`, `tools.NAME()` or `tools.NAME().FIELD`, `below(request)`, `under:/downloads/`, or \
                     `principals.NAME.KEY`, with `{*}` for each name and `|` between several";

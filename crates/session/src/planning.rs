@@ -267,8 +267,7 @@ impl Toolset {
         };
         if let Some(policy) = &self.policy {
             world.lattice = policy.lattice;
-            let person = |(value, p): (&Name, &core_ir::Principal)| (value.clone(), p.name.clone());
-            world.people = policy.principals.values.iter().map(person).collect();
+            world.people.clone_from(&policy.people);
             world.delegates = policy.delegates().iter().map(delegate).collect();
             let label = |t: &Arc<ToolDecl>| Some((t.name.clone(), policy.result_of(&t.name, &self.named)?));
             world.results = self.tools.iter().filter_map(label).collect();
@@ -409,7 +408,8 @@ impl Planning {
 
     /// The prompt for the next plan.
     pub fn prompt(&self) -> String {
-        planner::prompt(&self.request, &self.tools.signatures(), &self.ended)
+        let people = self.tools.policy.as_ref().map_or(&[][..], |policy| &policy.people);
+        planner::prompt(&self.request, &self.tools.signatures(), people, &self.ended)
     }
 
     /// Notes that the last plan was run and ended with an error; returns the prompt for another one.

@@ -13,8 +13,8 @@ use super::{Catching, Lower, Val};
 use crate::codes;
 use crate::scope::{Taint, Ty, UNIQUE};
 use core_ir::{
-    Approve, Bound, BoundOrigin, Branch, Data, Delegated, EnumType, LabelSpec, ModelParams, Name, Prim, Term,
-    TermId, ToolDecl, ToolId, ToolParam, Type,
+    Approve, Bound, BoundOrigin, Branch, Data, Delegated, EnumType, LabelSpec, ModelParams, Name, Person,
+    Prim, Term, TermId, ToolDecl, ToolId, ToolParam, Type,
 };
 use diagnostics::Span;
 use ruff_python_ast::{Expr, ExprCall};
@@ -297,12 +297,12 @@ fn by_sources(to: &[Name]) -> LabelSpec {
 }
 
 /// The sources of `to`, sorted. A value such as an address names a principal.
-fn sources(to: &Expr, people: &[(Name, Name)]) -> Option<Box<[Name]>> {
+fn sources(to: &Expr, people: &[Person]) -> Option<Box<[Name]>> {
     let text = |e: &Expr| match e {
         Expr::StringLiteral(s) => {
             let said = s.value.to_str();
-            let person = people.iter().find(|(value, _)| **value == *said);
-            Some(person.map_or_else(|| said.into(), |(_, name)| name.clone()))
+            let person = people.iter().find(|p| *p.value == *said);
+            Some(person.map_or_else(|| said.into(), |p| p.name.clone()))
         }
         _ => None,
     };

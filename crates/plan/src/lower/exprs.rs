@@ -3,8 +3,8 @@
 use super::{Function, Lower, Val};
 use crate::codes;
 use crate::scope::{Taint, Ty, UNIQUE};
-use core_ir::{Data, IfSugar, Name, Num, Prim, Term, TermId};
-use diagnostics::{Span, nearest};
+use core_ir::{Data, IfSugar, Name, Num, Person, Prim, Term, TermId};
+use diagnostics::{Span, clip, nearest};
 use ruff_python_ast::{
     BoolOp, CmpOp, ConversionFlag, Expr, FStringPart, InterpolatedStringElement, Number, Operator, UnaryOp,
 };
@@ -46,6 +46,9 @@ pub(crate) const BUILTINS: &[&str] = &[
     "tuple",
     "zip",
 ];
+
+/// The values of principals in a plan.
+const PRINCIPALS: &str = "principals";
 
 pub(crate) fn operator(op: Operator) -> Option<&'static str> {
     Some(match op {
@@ -304,6 +307,8 @@ impl<'a> Lower<'a> {
             Function::Tool(name.into())
         } else if BUILTINS.contains(&name) {
             Function::Builtin(name.into())
+        } else if name == PRINCIPALS && !self.world.people.is_empty() {
+            return self.policy_value(principals(&self.world.people), at);
         } else {
             return self.unknown_name(name, at);
         };
@@ -311,6 +316,30 @@ impl<'a> Lower<'a> {
         self.functions.push(function);
         let term = self.lit(Data::Null, at);
         Val { function: Some(id), ..self.val(term, Ty::Any, Taint::NONE) }
+    }
+
+    /// A value that the policy states.
+    fn policy_value(&mut self, data: Data, at: Span) -> Val {
+        let ty = stated_type(&data);
+        self.constant(data, ty, at)
+    }
+
+    /// A part of such a value; `None` for a part of any other value.
+    fn stated_part(&mut self, of: &Val, name: &str, at: Span) -> Option<Val> {
+        let (Ty::Dict(Some(_)), Term::Lit(Data::Record(fields))) = (&of.ty, self.b.term(of.term)) else {
+            return None;
+        };
+        if let Some((_, part)) = fields.iter().find(|(n, _)| **n == *name) {
+            let part = part.clone();
+            return Some(self.policy_value(part, at));
+        }
+        let known: Vec<String> = fields.iter().map(|(n, _)| n.to_string()).collect();
+        let help = match nearest(name, known.iter().map(String::as_str)) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => format!("there is: {}", known.join(", ")),
+        };
+        let what = format!("the principals of the policy have no `{}`", clip(name));
+        Some(self.error(codes::UNKNOWN_NAME, at, what, help))
     }
 
     /// Reads a variable that is known.
@@ -633,6 +662,11 @@ impl<'a> Lower<'a> {
             let term = self.py("member_named", vec![members, key.term], key.taint, at);
             return self.val(term, Ty::Atom, key.taint);
         }
+        if let Expr::StringLiteral(s) = key
+            && let Some(part) = self.stated_part(&of, s.value.to_str(), at)
+        {
+            return part;
+        }
         let roots: Vec<_> = of.roots.iter().map(|(f, n, d)| (*f, n.clone(), d.saturating_add(1))).collect();
         let unique = if of.unique < UNIQUE { of.unique.saturating_sub(1) } else { UNIQUE };
         // A field that the record has for certain: its own label remains.
@@ -707,6 +741,9 @@ impl<'a> Lower<'a> {
             );
         }
         let of = self.expr(&a.value);
+        if let Some(part) = self.stated_part(&of, name, at) {
+            return part;
+        }
         if let Ty::Dict(Some(fields)) | Ty::Object(_, fields) = &of.ty
             && let Some((field, ty)) = fields.iter().find(|(n, _)| **n == *name)
         {
@@ -843,6 +880,44 @@ impl<'a> Lower<'a> {
                 }
             }
         }
+    }
+}
+
+/// The values of principals as a dictionary: by name, and by key if they have some. Several values under one
+/// key are a list.
+fn principals(people: &[Person]) -> Data {
+    let texts = |of: &mut dyn Iterator<Item = &Person>| {
+        let texts: Vec<Data> = of.map(|p| Data::str(&*p.value)).collect();
+        if let [one] = &texts[..] { one.clone() } else { Data::list(texts) }
+    };
+    let distinct = |mut names: Vec<Name>| {
+        names.sort();
+        names.dedup();
+        names
+    };
+    let of_name = |name: Name| {
+        let of = || people.iter().filter(|p| p.name == name);
+        let keys = distinct(of().filter_map(|p| p.key.clone()).collect());
+        let values = match keys.is_empty() {
+            true => texts(&mut of()),
+            false => Data::record(keys.into_iter().map(|key| {
+                let texts = texts(&mut of().filter(|p| p.key.as_ref() == Some(&key)));
+                (key, texts)
+            })),
+        };
+        (name, values)
+    };
+    Data::record(distinct(people.iter().map(|p| p.name.clone()).collect()).into_iter().map(of_name))
+}
+
+fn stated_type(data: &Data) -> Ty {
+    match data {
+        Data::Str(_) => Ty::Str,
+        Data::List(_) => Ty::List(Rc::new(Ty::Str)),
+        Data::Record(fields) => {
+            Ty::Dict(Some(fields.iter().map(|(n, v)| (n.clone(), stated_type(v))).collect()))
+        }
+        _ => Ty::Any,
     }
 }
 

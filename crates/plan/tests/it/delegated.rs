@@ -77,7 +77,7 @@ fn world() -> (World, Policy) {
     let delegate =
         |d: &policy::Delegate| Delegate { to: d.to.clone(), tools: d.tools.clone(), at_most: d.at_most };
     let delegates = policy.delegates().iter().map(delegate).collect();
-    let people = policy.principals.values.iter().map(|(v, p)| (v.clone(), p.name.clone())).collect();
+    let people = policy.people.clone();
     (World { tools, results, delegates, people, lattice: policy.lattice, ..World::default() }, policy)
 }
 

@@ -1,7 +1,7 @@
 //! Planned calls: data decides whether a call happens, and not with what.
 
 use crate::run::AT;
-use core_ir::{Code, Data, EffectClass, LabelSpec, ToolDecl, ToolParam, Type};
+use core_ir::{Code, Data, EffectClass, LabelSpec, Person, ToolDecl, ToolParam, Type};
 use diagnostics::FileId;
 use machine::{Call, Config, Machine, Output, Response};
 use plan::World;
@@ -285,4 +285,57 @@ fn many_planned_calls_take_little_time() {
     let start = std::time::Instant::now();
     let _ = plan::compile(FileId(0), "p.plan.py", calls.as_str().into(), &world(UNTRUSTED));
     assert!(start.elapsed().as_secs() < 60);
+}
+
+/// The world with the values of two principals.
+fn with_people() -> World {
+    let person = |name: &str, key: Option<&str>, value: &str| Person {
+        name: name.into(),
+        key: key.map(Into::into),
+        value: value.into(),
+    };
+    let people = vec![
+        person("ann", Some("iban"), "DE12"),
+        person("ann", Some("email"), "ann@example.org"),
+        person("ann", Some("email"), "ann@example.com"),
+        person("bob", None, "DE65"),
+    ];
+    World { people, ..world(UNTRUSTED) }
+}
+
+#[test]
+fn values_of_principals_are_trusted_wherever_data_decides() {
+    let run = |text: &str| {
+        let (code, found) = plan::compile(FileId(0), "p.plan.py", text.into(), &with_people());
+        paid(code.unwrap_or_else(|| panic!("{text}: {found:?}")))
+    };
+    for (text, to) in [
+        ("if read():\n    pay(principals.ann.iban, 1)", "DE12"),
+        ("if read():\n    pay(principals['ann']['iban'], 1)", "DE12"),
+        ("if read():\n    pay(principals['bob'], 1)", "DE65"),
+        ("who = principals.ann\nfor x in read():\n    pay(who['iban'], 1)\n    break", "DE12"),
+        ("pay(principals.ann.email[1], 1)", "ann@example.com"),
+        ("for name in principals:\n    if name == 'bob':\n        pay(principals[name], 1)", "DE65"),
+        ("principals = {'bob': 'own'}\npay(principals['bob'], 1)", "own"),
+    ] {
+        let (made, error) = run(text);
+        assert_eq!((made.len(), error), (1, None), "{text}: {made:?}");
+        assert_eq!(made[0][0], to, "{text}");
+    }
+    // Data that was read chooses one: it is as untrusted as that.
+    let (made, error) = run("pay(principals[read()], 1)");
+    assert!(made.is_empty() && error.is_some(), "{made:?}");
+}
+
+#[test]
+fn a_principal_that_there_is_not_is_found_before_the_run() {
+    for (text, world, help) in [
+        ("pay(principals.ane.iban, 1)", with_people(), "did you mean `ann`?"),
+        ("pay(principals['ann']['phone'], 1)", with_people(), "there is: email, iban"),
+        ("pay(principals.ann.iban, 1)", world(UNTRUSTED), ""),
+    ] {
+        let (code, found) = plan::compile(FileId(0), "p.plan.py", text.into(), &world);
+        assert!(code.is_none() && found.iter().all(|d| d.code == "P002"), "{text}: {found:?}");
+        assert!(help.is_empty() || found[0].help == [help], "{text}: {found:?}");
+    }
 }
