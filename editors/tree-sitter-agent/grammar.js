@@ -156,7 +156,7 @@ module.exports = grammar({
 
     pipeline: ($) => seq('pipeline', $._signature, $.block),
 
-    function: ($) => seq('fn', $._signature, alias($.function_block, $.block)),
+    function: ($) => seq('fn', $._generic_signature, alias($.function_block, $.block)),
 
     function_block: ($) => seq("{", repeat($._statement), optional($._expression), "}"),
 
@@ -166,6 +166,17 @@ module.exports = grammar({
 
     _signature: ($) =>
       seq(field("name", $.identifier), $.parameters, "->", field("result", $._type)),
+
+    _generic_signature: ($) =>
+      seq(
+        field("name", $.identifier),
+        optional($.type_parameters),
+        $.parameters,
+        "->",
+        field("result", $._type),
+      ),
+
+    type_parameters: ($) => seq("[", list($._type_name), "]"),
 
     parameters: ($) => seq("(", list($.parameter), ")"),
 

@@ -452,6 +452,10 @@ NOT_IN_TYPE "A109" "a constant that a type does not have"
 "The type has a condition after `where`, or is one of literals, and this constant is not among its values. What only the run shows is checked in the run."
 "type Share = Number where it >= 0 && it <= 1;\npipeline p() -> Share { return 2; }"
 "type Share = Number where it >= 0 && it <= 1;\npipeline p() -> Share { return 0.5; }"
+BAD_GENERIC "A110" "a type that no call can decide"
+"The types in square brackets after the name of a `fn` are decided by the arguments of each call. So each is mentioned by a parameter and has a name that no other type and no case has. Inside of the `fn` nothing is known of its values: they can be handed on, put into lists and records, and compared with `==`."
+"fn none[T]() -> Option[T] { null }"
+"fn first[T](xs: List[T]) -> Option[T] { xs.find(x => true) }"
 }
 
 /// The explanation of a code of the surface language.

@@ -3,10 +3,11 @@
 use super::check::duplicate;
 use super::codes;
 use super::files::Files;
+use super::generics;
 use super::types::Types;
 use core_ir::{Data, Num, Type};
 use diagnostics::{Applicability, Diagnostic, Fix, Span, nearest};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use syntax::agent::ast::{self, AgentValue, BodyKind, FlowKind, Item};
 
 /// Default of `max_steps` of an agent.
@@ -77,6 +78,8 @@ pub(super) struct Flow {
 #[derive(Clone, Debug)]
 pub(super) struct Signature {
     pub(super) kind: CallableKind,
+    /// The types that a call of a `fn` decides.
+    pub(super) generics: HashSet<String>,
     pub(super) name: ast::Name,
     pub(super) params: Vec<Param>,
     pub(super) result: Type,
@@ -180,6 +183,7 @@ pub(super) struct Decls {
 /// A signature as it is written.
 struct Heading<'a> {
     kind: CallableKind,
+    generics: &'a [ast::Name],
     name: &'a ast::Name,
     params: &'a [ast::Field],
     result: &'a ast::TypeExpr,
@@ -194,7 +198,7 @@ impl<'a> Heading<'a> {
         params: &'a [ast::Field],
         result: &'a ast::TypeExpr,
     ) -> Heading<'a> {
-        Heading { kind, name, params, result, flow: Flow::default() }
+        Heading { kind, generics: &[], name, params, result, flow: Flow::default() }
     }
 }
 
@@ -225,7 +229,14 @@ impl Decls {
                         idle_words(kind, &c.name.text, &c.flow, false, out);
                     }
                     let flow = flow(&c.flow, out);
-                    let heading = Heading { kind, name: &c.name, params: &c.params, result: &c.result, flow };
+                    let heading = Heading {
+                        kind,
+                        generics: &[],
+                        name: &c.name,
+                        params: &c.params,
+                        result: &c.result,
+                        flow,
+                    };
                     decls.add(heading, index, out);
                     if let Some(called) = &c.called {
                         decls.call_it(&c.name, called, out);
@@ -250,7 +261,7 @@ impl Decls {
                         );
                     }
                     let heading = Heading::plain(CallableKind::Function, &p.name, &p.params, &p.result);
-                    decls.add(heading, index, out);
+                    decls.add(Heading { generics: &p.generics, ..heading }, index, out);
                 }
                 Item::Workflow(w) => {
                     decls.add(
@@ -387,7 +398,24 @@ impl Decls {
     }
 
     fn add(&mut self, heading: Heading<'_>, item: usize, out: &mut Vec<Diagnostic>) {
-        let Heading { kind, name, params, result, flow } = heading;
+        let Heading { kind, generics: given, name, params, result, flow } = heading;
+        let mut generics = HashSet::new();
+        for (i, g) in given.iter().enumerate() {
+            if let Some(first) = given[..i].iter().find(|h| h.text == g.text) {
+                out.push(duplicate("type", g, first.span));
+            } else if self.types.is_taken(&g.text) {
+                out.push(
+                    Diagnostic::error(
+                        codes::BAD_GENERIC,
+                        format!("`{}` is a type already, so no call can decide it", g.text),
+                        g.span,
+                    )
+                    .help("choose another name, for example `T`"),
+                );
+            } else {
+                generics.insert(g.text.clone());
+            }
+        }
         let mut resolved: Vec<Param> = Vec::new();
         for p in params {
             if let Some(first) = resolved.iter().find(|q| q.name.text == p.name.text) {
@@ -426,14 +454,28 @@ impl Decls {
                         .help("put it on the tool that the value goes to"),
                 );
             }
-            let ty = self.types.ty(&p.ty, out);
+            let ty = self.types.ty_in(&p.ty, &generics, out);
             let default = match &p.default {
                 Some(e) => no_default(kind, &ty, e.span, out).then(|| e.clone()),
                 None => None,
             };
             resolved.push(Param { name: p.name.clone(), ty, flow, default });
         }
-        let result = self.types.ty(result, out);
+        let result = self.types.ty_in(result, &generics, out);
+        let mut mentioned = Vec::new();
+        resolved.iter().for_each(|p| generics::collect(&p.ty, &generics, &mut mentioned));
+        for g in given.iter().filter(|g| generics.contains(&g.text)) {
+            if !mentioned.iter().any(|n| **n == *g.text) {
+                out.push(
+                    Diagnostic::error(
+                        codes::BAD_GENERIC,
+                        format!("no parameter says what `{}` is", g.text),
+                        g.span,
+                    )
+                    .help(format!("the arguments of a call decide it: `(xs: List[{}])`", g.text)),
+                );
+            }
+        }
         let table = if kind == CallableKind::Tool { &mut self.tools } else { &mut self.callables };
         if let Some(first) = table.get(&name.text) {
             let what = match kind {
@@ -444,8 +486,16 @@ impl Decls {
             out.push(duplicate(what, name, first.name.span));
             return;
         }
-        let signature =
-            Signature { kind, name: name.clone(), params: resolved, result, flow, called: None, item };
+        let signature = Signature {
+            kind,
+            generics,
+            name: name.clone(),
+            params: resolved,
+            result,
+            flow,
+            called: None,
+            item,
+        };
         table.insert(name.text.clone(), signature);
     }
 

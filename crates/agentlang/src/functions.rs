@@ -56,6 +56,58 @@ pub(super) fn known_as(name: &str) -> Option<&'static str> {
     })
 }
 
+/// What to write for a function of another language that has no counterpart.
+pub(super) fn instead_of(name: &str) -> Option<&'static str> {
+    Some(match name {
+        "not" => "`not` is written `!`",
+        "get" | "getattr" | "get_or_default" => {
+            "a field is read with `.name`; one that may be missing has the type `Option[…]`"
+        }
+        "print" | "println" | "log" | "debug" => "nothing is printed: a pipeline returns its result",
+        "isinstance" | "type" | "typeof" | "instanceof" => {
+            "types are known before the run; look at a case with `match`"
+        }
+        "enumerate" | "entries" => "write `zip(range(0, length(xs)), xs)`: a list of `{ first, second }`",
+        "forEach" | "for_each" => "write `for x in xs { … }`",
+        "format" | "sprintf" | "concat" => "write the values into a text: `f\"… {x} …\"`",
+        "pow" | "sqrt" | "exp" => "there are only exact numbers: multiply, or use `fold` over a `range`",
+        "is_empty" | "isEmpty" | "empty" => "write `length(xs) == 0`",
+        "first" | "head" => "write `xs[0]`, or `xs.find(x => true)` for a list that may be empty",
+        "last" => "write `xs[length(xs) - 1]`",
+        "pop" | "shift" | "remove" | "delete" => {
+            "no function changes its list: `slice` and `filter` give a new one"
+        }
+        "input" | "argv" => "inputs are the parameters of a pipeline",
+        "open" | "read" | "fetch" | "request" | "requests" => "what is outside is reached by a `tool`",
+        "sleep" | "wait" => "a call waits by itself, and `timeout n` says how long",
+        "parse" | "loads" | "dumps" | "stringify" => {
+            "a task or tool returns values of its type, so no JSON has to be read; `to_string(x)` shows a value"
+        }
+        "list" | "dict" | "set" | "tuple" => "a list is written `[…]`, and a record `{ field: value }`",
+        "range_inclusive" | "rangeTo" => "write `range(from, to + 1)`",
+        "now" | "today" | "random" | "uuid" => {
+            "a function only computes: this is a `tool` with `builtin` or a handler"
+        }
+        _ => return None,
+    })
+}
+
+/// What to write for a module of another language.
+pub(super) fn module(name: &str) -> Option<&'static str> {
+    Some(match name {
+        "Math" | "math" => "functions stand alone: `round(n)`, `abs(n)`, `max(a, b)`",
+        "JSON" | "json" => {
+            "a task or tool returns values of its type, so no JSON has to be read; `to_string(x)` shows a value"
+        }
+        "re" | "RegExp" => "a `guard` and a type with `where` say `matches(x, \"…\")`",
+        "Object" | "Array" | "String" | "Number" | "Date" | "datetime" | "os" | "sys" | "random"
+        | "console" | "self" | "this" => {
+            "there are no modules and objects: functions stand alone, as `length(xs)` or `xs.length()`"
+        }
+        _ => return None,
+    })
+}
+
 fn is(t: &Type, want: &Type) -> bool {
     t.is_subtype(want)
 }

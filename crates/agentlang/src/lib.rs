@@ -17,6 +17,7 @@ mod decls;
 mod exits;
 mod files;
 mod functions;
+mod generics;
 mod imports;
 mod lower;
 mod mocks;

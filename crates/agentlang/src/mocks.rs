@@ -124,6 +124,7 @@ pub(super) fn expand(main: FileId, program: &mut Program) -> Vec<Made> {
             let give = Stmt { kind: StmtKind::Return(value.clone()), span: value.span };
             let pipeline = Pipeline {
                 name: ast::Name { text: format!("mock {}", pipelines.len()), span: mock.call.span },
+                generics: Vec::new(),
                 params: params.collect(),
                 result: c.result.clone(),
                 body: Block { stmts: vec![give], span: value.span },

@@ -2,10 +2,11 @@
 
 use super::codes;
 use super::files::Files;
+use super::generics;
 use super::predicate;
 use core_ir::{Comparison, Data, EnumType, Measure, Name, Pred, Type};
 use diagnostics::{Diagnostic, Span, nearest};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use syntax::agent::ast::{self, Expr, ExprKind, TypeExpr, TypeKind};
 
@@ -140,7 +141,9 @@ impl Types {
                     visiting.pop();
                     let resolved = match declaration {
                         Declaration::Sum(s) => types.add_sum(s, &|name| declared.contains_key(name), out),
-                        _ => parts.first().map_or((Type::Dyn, 1), |ty| types.resolve(ty, out)),
+                        _ => {
+                            parts.first().map_or((Type::Dyn, 1), |ty| types.resolve(ty, &HashSet::new(), out))
+                        }
                     };
                     types.named.insert(name.to_string(), resolved);
                     continue;
@@ -250,7 +253,7 @@ impl Types {
                     out.push(super::check::duplicate("field", &field.name, first.name.span));
                     continue;
                 }
-                let (t, n) = self.resolve(&field.ty, out);
+                let (t, n) = self.resolve(&field.ty, &HashSet::new(), out);
                 parts = parts.saturating_add(n);
                 fields.push((field.name.text.as_str().into(), t));
             }
@@ -329,14 +332,43 @@ impl Types {
         matches!(self.named.get(name), Some((Type::Variant(_), _)))
     }
 
-    /// Resolves a written type. An unknown type is reported and becomes `Dyn`.
-    pub(super) fn ty(&self, written: &TypeExpr, out: &mut Vec<Diagnostic>) -> Type {
-        self.resolve(written, out).0
+    /// Returns whether this is the name of a type of the language or the program, or of a case.
+    pub(super) fn is_taken(&self, name: &str) -> bool {
+        BUILT_IN.contains(&name)
+            || name == ANY
+            || self.named.contains_key(name)
+            || self.cases.contains_key(name)
     }
 
-    fn resolve(&self, written: &TypeExpr, out: &mut Vec<Diagnostic>) -> (Type, u64) {
+    /// Returns whether this is the name of an enum.
+    pub(super) fn is_enum(&self, name: &str) -> bool {
+        matches!(self.named.get(name), Some((Type::Enum(e), _)) if !e.is_literal())
+    }
+
+    /// Resolves a written type. An unknown type is reported and becomes `Dyn`.
+    pub(super) fn ty(&self, written: &TypeExpr, out: &mut Vec<Diagnostic>) -> Type {
+        self.resolve(written, &HashSet::new(), out).0
+    }
+
+    /// Resolves a type that is written in a `fn`, where these names are types that a call decides.
+    pub(super) fn ty_in(
+        &self,
+        written: &TypeExpr,
+        generics: &HashSet<String>,
+        out: &mut Vec<Diagnostic>,
+    ) -> Type {
+        self.resolve(written, generics, out).0
+    }
+
+    fn resolve(
+        &self,
+        written: &TypeExpr,
+        generics: &HashSet<String>,
+        out: &mut Vec<Diagnostic>,
+    ) -> (Type, u64) {
         let (ty, parts) = stacker::maybe_grow(64 << 10, 1 << 20, || match &written.kind {
             TypeKind::Error => (Type::Dyn, 1),
+            TypeKind::Name(name) if generics.contains(name) => (generics::opaque(name), 1),
             TypeKind::Name(name) => match (&**name, self.named.get(name)) {
                 ("String", _) => (Type::Str, 1),
                 ("Number", _) => (Type::Num, 1),
@@ -350,11 +382,11 @@ impl Types {
                 }
             },
             TypeKind::List(inner) => {
-                let (t, n) = self.resolve(inner, out);
+                let (t, n) = self.resolve(inner, generics, out);
                 (Type::list(t), n + 1)
             }
             TypeKind::Option(inner) => {
-                let (t, n) = self.resolve(inner, out);
+                let (t, n) = self.resolve(inner, generics, out);
                 (Type::option(t), n + 1)
             }
             TypeKind::Obj(fields) => {
@@ -365,7 +397,7 @@ impl Types {
                         out.push(super::check::duplicate("field", &field.name, first.name.span));
                         continue;
                     }
-                    let (t, n) = self.resolve(&field.ty, out);
+                    let (t, n) = self.resolve(&field.ty, generics, out);
                     parts = parts.saturating_add(n);
                     all.push((field.name.text.as_str().into(), t));
                 }
@@ -373,7 +405,7 @@ impl Types {
             }
             TypeKind::Literals(values) => (literals(values, written.span, out), values.len() as u64),
             TypeKind::Where(of, condition) => {
-                let (t, n) = self.resolve(of, out);
+                let (t, n) = self.resolve(of, generics, out);
                 (self.refined(t, of.span, condition, out), n + 1)
             }
         });
@@ -419,6 +451,13 @@ impl Types {
         match (name, nearest(name, candidates)) {
             ("string" | "str" | "Str" | "Text", _) => super::check::suggest(d, "String"),
             ("number" | "int" | "Int" | "float" | "Float" | "Num", _) => super::check::suggest(d, "Number"),
+            ("void" | "None" | "unit" | "Unit" | "undefined" | "never", _) => {
+                d.help("every pipeline, task and tool returns a value: a `String` or a `Bool`, for example")
+            }
+            ("any" | "unknown" | "object" | "Object" | "dict" | "Dict" | "JSON" | "Json", _) => {
+                d.help("a record with known fields is `Obj{ name: Type }`, and data of any shape is `Any`")
+            }
+            ("list" | "array" | "Array", _) => d.help("a list is written `List[Type]`"),
             ("bool" | "boolean" | "Boolean", _) => super::check::suggest(d, "Bool"),
             (_, Some(near)) => super::check::suggest(d, near),
             _ => d.help(format!("declare it: `type {name} = …;` or `enum {name} {{ … }}`")),

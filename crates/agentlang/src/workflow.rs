@@ -98,6 +98,7 @@ pub(super) fn pipeline(w: &Workflow, decls: &Decls, out: &mut Vec<Diagnostic>) -
     }
     Pipeline {
         name: w.name.clone(),
+        generics: Vec::new(),
         params: w.params.clone(),
         result: w.result.clone(),
         body: Block { stmts, span: w.body_span },

@@ -57,6 +57,7 @@ impl Names {
             arguments: Vec::new(),
             reviews: Vec::new(),
             calls: Vec::new(),
+            generics: HashSet::new(),
             constants: program
                 .items
                 .iter()
@@ -192,6 +193,8 @@ struct Walk {
     calls: Vec<Name>,
     /// The cases of the types of the program.
     cases: HashSet<String>,
+    /// The types that the `fn` around this place is given.
+    generics: HashSet<String>,
     /// The names of its constants, which no variable has.
     constants: HashSet<String>,
     item: usize,
@@ -261,9 +264,12 @@ impl Walk {
             }
             Item::Pipeline(p) | Item::Function(p) => {
                 self.add(Kind::Callable, &p.name, true);
+                p.generics.iter().for_each(|t| self.variable(t, true));
+                self.generics = p.generics.iter().map(|t| t.text.clone()).collect();
                 self.params(&p.params);
                 self.ty(&p.result);
                 self.block(&p.body);
+                self.generics.clear();
             }
             Item::Workflow(w) => {
                 self.add(Kind::Callable, &w.name, true);
@@ -338,6 +344,9 @@ impl Walk {
         let mut work = vec![ty];
         while let Some(t) = work.pop() {
             match &t.kind {
+                TypeKind::Name(n) if self.generics.contains(n) => {
+                    self.put(Kind::Variable(self.item), n, t.span, false);
+                }
                 TypeKind::Name(n) if !["String", "Number", "Bool"].contains(&n.as_str()) => {
                     self.put(Kind::Type, n, t.span, false);
                 }

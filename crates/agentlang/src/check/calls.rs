@@ -4,6 +4,7 @@ use super::{Checker, count, duplicate, removal, suggest};
 use crate::codes;
 use crate::decls::{ActionKind, CallableKind, Param, Signature};
 use crate::functions::{self};
+use crate::generics::Chosen;
 use crate::types::{certain, show};
 use core_ir::{Num, Type};
 use diagnostics::{Applicability, Diagnostic, Fix, Span, nearest};
@@ -58,9 +59,9 @@ impl Checker<'_> {
             return self.run_unknown(run);
         };
         if signature.kind == CallableKind::Function {
-            self.arguments(signature, run);
+            let chosen = self.arguments(signature, run);
             self.no_clauses(&signature.name.text, run);
-            return signature.result.clone();
+            return self.result_type(signature, &chosen);
         }
         if let Some(pure) = self.pure {
             let what = format!("{} `{}`", signature.kind.as_str(), signature.name.text);
@@ -106,6 +107,9 @@ impl Checker<'_> {
         let candidates = self.decls.callables.keys().chain(self.decls.tools.keys()).map(String::as_str);
         let near = nearest(name, candidates.chain(functions::function_names()));
         let d = match functions::known_as(name).or(near) {
+            _ if functions::instead_of(name).is_some() => {
+                d.help(functions::instead_of(name).unwrap_or_default())
+            }
             Some(near) => suggest(d, near),
             None if self.decls.agents.contains_key(name) => {
                 d.help(format!("`{name}` is an agent; run a task and add `by {name}`"))
@@ -131,7 +135,9 @@ impl Checker<'_> {
         }
     }
 
-    pub(super) fn arguments(&mut self, signature: &Signature, run: &Run) {
+    /// Checks the arguments of a call. Returns the types that they decide.
+    pub(super) fn arguments(&mut self, signature: &Signature, run: &Run) -> Chosen {
+        let mut chosen = Chosen::new();
         let kind = signature.kind.as_str();
         let declared = |d: Diagnostic| d.remark(signature.name.span, "declared here").help(usage(signature));
         match &run.args {
@@ -150,7 +156,7 @@ impl Checker<'_> {
                 }
                 for (i, e) in args.iter().enumerate() {
                     match signature.params.get(i) {
-                        Some(p) => self.argument(signature, p, e),
+                        Some(p) => self.argument(signature, p, e, &mut chosen),
                         None => {
                             self.expr(e, None);
                         }
@@ -164,7 +170,7 @@ impl Checker<'_> {
                         self.report(d);
                     }
                     if let Some(p) = signature.params.iter().find(|p| p.name.text == name.text) {
-                        self.argument(signature, p, e);
+                        self.argument(signature, p, e, &mut chosen);
                         continue;
                     }
                     self.expr(e, None);
@@ -205,6 +211,7 @@ impl Checker<'_> {
                 }
             }
         }
+        chosen
     }
 
     /// Reason why an agent can return nothing but a text where another type is expected.

@@ -1,5 +1,6 @@
 //! The rules of values of sum types.
 
+use super::expr::is_rest;
 use super::{Checker, duplicate, suggest};
 use crate::codes;
 use crate::types::{CaseDecl, certain, show};
@@ -12,6 +13,7 @@ pub(super) fn no_case(name: &ast::Name, all: &[(Name, Type)]) -> Diagnostic {
     let message = format!("`{}` is not a case of {}", name.text, show(&Type::Variant(all.into())));
     let d = Diagnostic::error(codes::NO_CASE, message, name.span);
     match nearest(&name.text, all.iter().map(|(n, _)| &**n)) {
+        _ if is_rest(&name.text) => d.help("write `_ => …` for all others"),
         Some(near) => suggest(d, near),
         None => {
             let names: Vec<String> = all.iter().take(20).map(|(n, _)| format!("`{n}`")).collect();

@@ -4,6 +4,7 @@ use super::env::{Binding, Entry, is_place};
 use super::{Checker, duplicate, suggest};
 use crate::codes;
 use crate::functions::{self, Function};
+use crate::generics;
 use crate::predicate;
 use crate::types::{alike, base, certain, fits, join, numbers, plain, show, unconditional, why_not};
 use core_ir::{Data, Num, Pred, Type};
@@ -20,6 +21,11 @@ pub(super) fn plain_text(e: &Expr) -> Option<String> {
     }
 }
 
+/// Returns true for a word that other languages have for the rest of the cases.
+pub(super) fn is_rest(word: &str) -> bool {
+    matches!(word, "default" | "else" | "otherwise" | "others" | "rest")
+}
+
 pub(super) fn not_a_variant(s: &str, span: Span, t: &core_ir::EnumType) -> Diagnostic {
     let message = match t.is_literal() {
         true => format!("`{s}` is not one of {}", show(&Type::Enum(std::sync::Arc::new(t.clone())))),
@@ -27,6 +33,7 @@ pub(super) fn not_a_variant(s: &str, span: Span, t: &core_ir::EnumType) -> Diagn
     };
     let d = Diagnostic::error(codes::NOT_A_VARIANT, message, span);
     match nearest(s, t.variants.iter().map(|v| &**v)) {
+        _ if is_rest(s) => d.help("write `_ => …` for all others"),
         Some(near) => {
             // A literal has quotes around the name, a case of a `match` has not.
             let quotes = if (span.end - span.start) as usize > s.len() { "\"" } else { "" };
@@ -81,7 +88,9 @@ impl Checker<'_> {
     /// Returns its type.
     pub(super) fn expect(&mut self, e: &Expr, want: &Type, because: Option<(Span, String)>) -> Type {
         let found = self.typed(e, Some(want));
-        if fits(&found, want) {
+        // What only a caller knows no run can check.
+        let is_unknown = generics::mentions(want, &self.generics) && !certain(&found, want);
+        if fits(&found, want) && !is_unknown {
             let constant = if has_condition(want) { predicate::constant(e) } else { None };
             return match constant.map(|value| want.check(&value)) {
                 Some(Ok(())) => want.clone(),
@@ -102,6 +111,9 @@ impl Checker<'_> {
             d = d.remark(span, text);
         }
         d = match (&found, want) {
+            _ if generics::mentions(want, &self.generics) => d.help(
+                "each call decides what this type is: only values that the arguments have can be given",
+            ),
             (Type::Str, Type::Enum(t)) if t.is_literal() => d.help(format!(
                 "a String may be anything; say what it is where it comes from: `let x: {} = …;`",
                 show(want)
@@ -137,7 +149,7 @@ impl Checker<'_> {
 
     /// The declared type of a variable, whose value must fit it.
     fn annotation(&mut self, name: &ast::Name, written: &ast::TypeExpr) -> Type {
-        let want = self.decls.types.ty(written, self.out);
+        let want = self.decls.types.ty_in(written, &self.generics, self.out);
         // A part of type `Any` fits statically; what it really is shows in the run.
         if want != Type::Dyn {
             self.facts.checked.insert(name.span, want.clone());
@@ -202,7 +214,7 @@ impl Checker<'_> {
             ExprKind::OptionalField(base, name) => self.optional_field(e, base, name),
             ExprKind::Index(base, index) => {
                 let base_ty = self.expr(base, None);
-                self.expect(index, &Type::Num, Some((base.span, "an index counts from 0".to_string())));
+                self.index(base, index, &base_ty);
                 match base_ty {
                     Type::List(t) => (*t).clone(),
                     Type::Str | Type::Enum(_) => Type::Str,
@@ -283,6 +295,26 @@ impl Checker<'_> {
             }
             ExprKind::Endorse(value, values, other) => self.endorse(e.span, value, values, other.as_deref()),
             ExprKind::Error => Type::Dyn,
+        }
+    }
+
+    /// The index of an item.
+    fn index(&mut self, base: &Expr, index: &Expr, of: &Type) {
+        if let (Type::Record(fields), ExprKind::Str(name)) = (of, &index.kind)
+            && fields.iter().any(|(n, _)| **n == **name)
+        {
+            // The place of the list is reported.
+            return;
+        }
+        self.expect(index, &Type::Num, Some((base.span, "an index counts from 0".to_string())));
+        if let Some(Data::Num(n)) = predicate::constant(index)
+            && n < Num::ZERO
+        {
+            let list = plain_text(base).unwrap_or_else(|| "xs".into());
+            self.report(
+                Diagnostic::error(codes::NOT_INDEXABLE, "there is no item before the first", index.span)
+                    .help(format!("an index counts from 0; the last item is `{list}[length({list}) - 1]`")),
+            );
         }
     }
 
@@ -430,6 +462,13 @@ impl Checker<'_> {
         names.sort_unstable();
         match constant(name).or_else(|| nearest(name, names)) {
             _ if self.decls.types.is_sum(name) => d.help("a case is written without its type"),
+            _ if self.decls.types.is_enum(name) => {
+                d.help("a variant is written as a string, without its enum: `\"low\"`")
+            }
+            _ if self.decls.agents.contains_key(name) => {
+                d.help(format!("`{name}` is an agent, which carries out tasks: `let x = task(…) by {name};`"))
+            }
+            _ if functions::module(name).is_some() => d.help(functions::module(name).unwrap_or_default()),
             Some(near) => suggest(d, near),
             None if self.decls.callable(name).is_some() => {
                 d.help(format!("`{name}` is called in a statement of its own: `let x = {name}(…);`"))
@@ -771,8 +810,11 @@ impl Checker<'_> {
             None => {
                 let shown: Vec<String> = types.iter().map(show).collect();
                 let message = format!("`{name}` can't be called with ({})", shown.join(", "));
-                let help = format!("its signature is `{}`", f.signature);
-                self.report(Diagnostic::error(codes::BAD_CALL, message, span).help(help));
+                let d = Diagnostic::error(codes::BAD_CALL, message, span);
+                self.report(match (f.name, types) {
+                    ("range", [_]) => d.help("write `range(0, n)` to count from 0"),
+                    _ => d.help(format!("its signature is `{}`", f.signature)),
+                });
                 Type::Dyn
             }
         }
@@ -859,6 +901,9 @@ impl Checker<'_> {
                     _ if case.is_some() => {
                         let written = case.map(|c| c.written(&name.text)).unwrap_or_default();
                         d.help(format!("a value of this case is written `{written}`"))
+                    }
+                    _ if functions::instead_of(&name.text).is_some() => {
+                        d.help(functions::instead_of(&name.text).unwrap_or_default())
                     }
                     _ if predicate::test(&name.text).is_some() => {
                         d.help(format!("`{}` can be said in the condition of a `guard` only", name.text))

@@ -7,11 +7,17 @@ use super::{Checker, Pure, count, duplicate, suggest};
 use crate::codes;
 use crate::decls::{CallableKind, Decls, Param, Signature};
 use crate::functions::{self, Function, Higher};
-use crate::types::{certain, fits, join, show};
+use crate::generics::{self, Chosen};
+use crate::types::{certain, fits, join, show, unconditional};
 use core_ir::Type;
 use diagnostics::{Diagnostic, Span, nearest};
 use std::collections::HashMap;
 use syntax::agent::ast::{self, Args, Expr, ExprKind, Item, Name, Program, ValueArm};
+
+/// The type of a parameter, with what earlier arguments of a call have chosen.
+fn chosen_in(ty: &Type, s: &Signature, chosen: &Chosen) -> Type {
+    generics::replaced(ty, &s.generics, &|n| chosen.get(n).cloned().unwrap_or_else(|| generics::opaque(n)))
+}
 
 /// A function that is an argument.
 enum Applied<'a> {
@@ -37,11 +43,38 @@ impl Checker<'_> {
     }
 
     /// Checks an argument of a `fn`, and notes one whose type only the run shows.
-    pub(super) fn argument(&mut self, s: &Signature, p: &Param, e: &Expr) {
-        let found = self.expect(e, &p.ty, Some((p.name.span, "the parameter".to_string())));
-        if s.kind == CallableKind::Function && !certain(&found, &p.ty) {
-            self.facts.unsure.insert(e.span, p.ty.clone());
+    ///
+    /// Types that the call decides are chosen by it.
+    pub(super) fn argument(&mut self, s: &Signature, p: &Param, e: &Expr, chosen: &mut Chosen) {
+        let because = Some((p.name.span, "the parameter".to_string()));
+        let want = chosen_in(&p.ty, s, chosen);
+        let (found, want) = match generics::mentions(&want, &s.generics) {
+            false => (self.expect(e, &want, because), want),
+            true => {
+                let found = self.typed(e, None);
+                generics::choose(&want, &unconditional(&found), &s.generics, chosen);
+                // A type that nothing is known of is that of an empty list.
+                let want =
+                    generics::replaced(&want, &s.generics, &|n| chosen.get(n).cloned().unwrap_or(Type::Dyn));
+                if !fits(&found, &want) {
+                    let message = format!("expected {}, found {}", show(&p.ty), show(&found));
+                    self.report(
+                        Diagnostic::error(codes::MISMATCH, message, e.span)
+                            .remark(p.name.span, "the parameter")
+                            .help(usage(s)),
+                    );
+                }
+                (found, want)
+            }
+        };
+        if s.kind == CallableKind::Function && !certain(&found, &want) {
+            self.facts.unsure.insert(e.span, want);
         }
+    }
+
+    /// The result type of a call that has chosen the types that it decides.
+    pub(super) fn result_type(&mut self, s: &Signature, chosen: &Chosen) -> Type {
+        generics::replaced(&s.result, &s.generics, &|n| chosen.get(n).cloned().unwrap_or(Type::Dyn))
     }
 
     /// The call of a `fn`.
@@ -58,15 +91,16 @@ impl Checker<'_> {
                 .help(usage(s)),
             );
         }
+        let mut chosen = Chosen::new();
         for (i, e) in args.iter().enumerate() {
             match s.params.get(i) {
-                Some(p) => self.argument(s, p, e),
+                Some(p) => self.argument(s, p, e, &mut chosen),
                 None => {
                     self.expr(e, None);
                 }
             }
         }
-        s.result.clone()
+        self.result_type(s, &chosen)
     }
 
     /// A function that stands where no function is expected.
@@ -262,8 +296,15 @@ impl Checker<'_> {
                 if !takes(s, types.len()) {
                     self.report(wrong_count(s.params.len()).remark(s.name.span, "declared here"));
                 }
+                let mut chosen = Chosen::new();
                 for (p, found) in s.params.iter().zip(types) {
-                    if !fits(found, &p.ty) {
+                    generics::choose(&p.ty, &unconditional(found), &s.generics, &mut chosen);
+                }
+                let decided = |ty: &Type| {
+                    generics::replaced(ty, &s.generics, &|n| chosen.get(n).cloned().unwrap_or(Type::Dyn))
+                };
+                for (p, found) in s.params.iter().zip(types) {
+                    if !fits(found, &decided(&p.ty)) {
                         self.report(
                             Diagnostic::error(
                                 codes::MISMATCH,
@@ -275,11 +316,11 @@ impl Checker<'_> {
                         );
                     }
                 }
-                if s.params.iter().zip(types).any(|(p, found)| !certain(found, &p.ty)) {
-                    let params = s.params.iter().map(|p| (p.name.text.as_str().into(), p.ty.clone()));
+                if s.params.iter().zip(types).any(|(p, found)| !certain(found, &decided(&p.ty))) {
+                    let params = s.params.iter().map(|p| (p.name.text.as_str().into(), decided(&p.ty)));
                     self.facts.unsure.insert(f.span, Type::record(params.collect::<Vec<_>>()));
                 }
-                s.result.clone()
+                decided(&s.result)
             }
             Some(Applied::BuiltIn(b)) => self.applied_built_in(b, b.name, types, f.span),
             None => {

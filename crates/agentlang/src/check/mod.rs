@@ -19,6 +19,7 @@ pub(super) use statements::number;
 use super::codes;
 use super::decls::{ActionKind, CallableKind, Decls, Signature};
 use super::exits::ExitTable;
+use super::generics;
 use super::recursion::{self, Descent};
 use super::types::{certain, show, unconditional};
 use core_ir::Type;
@@ -78,6 +79,7 @@ pub(super) fn check(
         readable: true,
         pure: None,
         wide: false,
+        generics: HashSet::new(),
     };
     c.constants(program);
     let constants = c.env.mark();
@@ -85,10 +87,14 @@ pub(super) fn check(
         c.env.reset(constants);
         c.result = None;
         c.pure = None;
+        c.generics = HashSet::new();
         match item {
             Item::Pipeline(p) => c.pipeline(p),
             Item::Function(p) => {
                 c.pure = Some(Pure { place: p.name.span, what: "`fn`" });
+                if let Some(s) = decls.function(&p.name.text).filter(|s| s.name.span == p.name.span) {
+                    c.generics = s.generics.clone();
+                }
                 c.pipeline(p);
             }
             // Test blocks are checked in an empty environment.
@@ -103,6 +109,14 @@ pub(super) fn check(
         }
     }
     let mut facts = c.facts;
+    // A run checks nothing of what only a caller knows.
+    let generic: HashSet<String> =
+        decls.callables.values().flat_map(|s| s.generics.iter().cloned()).collect();
+    if !generic.is_empty() {
+        let checks =
+            facts.unsure.values_mut().chain(facts.checked.values_mut()).chain(facts.narrowed.values_mut());
+        checks.for_each(|ty| *ty = generics::replaced(ty, &generic, &|_| Type::Dyn));
+    }
     facts.divides |= program.items.iter().any(|i| matches!(i, Item::Import(_)));
     if !facts.divides {
         facts.numbers.clear();
@@ -172,6 +186,8 @@ struct Checker<'a> {
     pure: Option<Pure>,
     /// True where what conditions have shown is not looked at.
     wide: bool,
+    /// The types that calls of the `fn` around this place decide.
+    generics: HashSet<String>,
 }
 
 /// A function that may only compute.

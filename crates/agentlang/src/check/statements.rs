@@ -5,6 +5,7 @@ use super::env::{Binding, Changes, Entry, is_place, leave};
 use super::expr::not_a_variant;
 use super::{Checker, duplicate, leaves, removal, zero};
 use crate::codes;
+use crate::generics;
 use crate::predicate;
 use crate::types::{certain, numbers, optional, same, show, shown_data, unconditional};
 use core_ir::{EnumType, Num, Type};
@@ -503,6 +504,14 @@ impl Checker<'_> {
             return Matched::Numbers(all.iter().map(shown_data).collect());
         }
         match declared {
+            ref t if generics::name_of(t, &self.generics).is_some() => {
+                self.report(
+                    Diagnostic::error(codes::MATCH_NOT_ENUM, "nothing is known of this value", e.span)
+                        .label(format!("each call decides what `{}` is", show(t)))
+                        .help("give the `fn` a parameter of a type with cases"),
+                );
+                Matched::Unknown
+            }
             Type::Enum(t) => Matched::Enum(t),
             Type::Str => Matched::Any(PatternForm::Texts),
             Type::Num => Matched::Any(PatternForm::Numbers),

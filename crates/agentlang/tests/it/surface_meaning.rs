@@ -411,6 +411,10 @@ impl Interpreter {
                 })
             }
             ExprKind::List(items) => Data::list(items.iter().map(|e| self.expr(e)).collect::<Vec<_>>()),
+            ExprKind::Call(f, args) if f.text == "pick" => match self.expr(&args[0]) {
+                Data::List(items) => items[0].clone(),
+                _ => panic!(),
+            },
             ExprKind::Call(f, args) if f.text == "lit" => match self.expr(&args[0]) {
                 Data::Str(s) => Data::Num(Num::from(if &*s == "a" { 1 } else { 2 })),
                 _ => panic!(),
@@ -539,7 +543,7 @@ impl Choices<'_> {
     fn computed(&mut self, kind: u8) -> String {
         let (x, y) = (self.var(), self.var());
         match kind {
-            18 => return format!("lit(v) + K + {x}"),
+            18 => return format!("lit(v) + pick([K, {y}], {x}) + pick([[{x}]], [K])[0]"),
             19 => return format!("match {x} {{ 1 | 2.0 => {y}, 0 => K, _ => {x} }}"),
             16 => return format!("add({x})"),
             17 => return format!("[{x}, {y}].map(add).sum() + add({y}, {x})"),
@@ -814,6 +818,7 @@ fn program(bytes: &[u8]) -> String {
         "const K = J + 1;\nconst J: Number = 3;\ntype V = \"a\" | \"b\";\ntype Small = Number where it < 9 && it >= 0;\n\
          enum E {{ red, green, blue }}\ntype U = P | Q {{ n: Number, m: Option[Number] }};\ntask t(n: Number) -> Number {{}}\n\
          fn twice(n: Number) -> Number {{ if n < 2 {{ n }} else {{ let m = n + n; m }} }}\n\
+         fn pick[T](xs: List[T], other: T) -> T {{ xs.find(x => true) ?? other }}\n\
          fn lit(v: V) -> Number {{ match v {{ \"a\" => 1, \"b\" => 2 }} }}\n\
          fn add(n: Number, m: Number = 10) -> Number {{ n + m }}\n\
          pipeline sub(n: Number) -> Number {{ if n < 2 {{ return 0; }} let m = t(n); return m; }}\n\
@@ -908,6 +913,9 @@ const MISTAKES: &[&str] = &[
     "let k2 = lit(s);",
     "let k3: Small = -1;",
     "let k4 = K + s;",
+    "let k6 = pick([a], s);",
+    "let k7 = pick([a], 1) + s;",
+    "let k8 = pick(a, a);",
     "let K = 1;",
     "match v { \"a\" => { } }",
     "let k5 = lit(\"a\"); match k5 { 1 => { } }",

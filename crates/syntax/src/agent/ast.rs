@@ -366,11 +366,13 @@ pub enum BodyKind {
     Error,
 }
 
-/// `pipeline name(…) -> type { … }` or `fn name(…) -> type { … }`
+/// `pipeline name(…) -> type { … }` or `fn name[T](…) -> type { … }`
 #[derive(Clone, Debug)]
 pub struct Pipeline {
     /// Its name.
     pub name: Name,
+    /// The types that each call decides; only a `fn` has some.
+    pub generics: Vec<Name>,
     /// Its inputs.
     pub params: Vec<Field>,
     /// Its result type.

@@ -19,6 +19,9 @@ pub const MAX_ERRORS: usize = 100;
 /// Tokens that are looked at to tell what a word means.
 const MAX_LOOKAHEAD: usize = 256;
 
+/// Words of other languages for `null`.
+const NO_VALUE: &[&str] = &["None", "nil", "Nil", "undefined", "Null", "NULL", "null"];
+
 /// Kinds of units that can be imported.
 const IMPORTS: &[&str] = &["crew", "agent", "graph", "workflow"];
 
@@ -55,6 +58,7 @@ pub fn parse(file: FileId, text: &str) -> (Program, Vec<Diagnostic>) {
         diagnostics: lexed.diagnostics,
         open: lexed.open,
         error_at: None,
+        plain_help: None,
         depth: 0,
         in_hole: false,
         lost: Vec::new(),
@@ -86,6 +90,8 @@ struct Parser<'a> {
     open: HashSet<u32>,
     /// The token at which the last error was reported.
     error_at: Option<usize>,
+    /// The help of the error that is being made, if nothing better is said.
+    plain_help: Option<String>,
     depth: u32,
     in_hole: bool,
     /// The variables that the statement being read would bind.
@@ -182,7 +188,12 @@ impl Parser<'_> {
             || self.now() == Token::Bad
             || self.open.contains(&self.before().start);
         self.error_at = Some(self.at);
+        let plain = self.plain_help.take();
         if !known {
+            let d = match plain {
+                Some(help) if d.help.is_empty() => d.help(help),
+                _ => d,
+            };
             let d = if self.in_hole { d.help("write `{{` and `}}` for braces that are text") } else { d };
             self.diagnostics.push(d);
         }
@@ -205,10 +216,13 @@ impl Parser<'_> {
         let span = if self.at_end() { self.before() } else { self.here() };
         let found = self.found();
         let d = Diagnostic::error("A010", format!("expected {what}, found {found}"), span);
-        match (self.slip(what), self.at_end()) {
-            (Some(help), _) => d.help(help),
-            (None, true) => d.help(format!("write {what} here")),
-            (None, false) => d.help(format!("write {what} here, or remove {found}")),
+        self.plain_help = Some(match self.at_end() {
+            true => format!("write {what} here"),
+            false => format!("write {what} here, or remove {found}"),
+        });
+        match self.slip(what) {
+            Some(help) => d.help(help),
+            None => d,
         }
     }
 
@@ -226,6 +240,19 @@ impl Parser<'_> {
         match what {
             "a statement" => return self.statement_slip(word),
             "a type" if is("{") => return Some("a record type is written `Obj{ name: Type }`"),
+            "the name of a tool" if self.now() == Token::Str => {
+                return Some("a tool is named without quotes: `tools: [search]`");
+            }
+            "the prompt in quotes" if is(":") => return Some("write `prompt \"…\"`, without the colon"),
+            "a name after `let`" if is("{") => {
+                return Some("a variable has one name: `let name = record.name;` for each field");
+            }
+            "a name after `let`" if is("(") || is("[") => {
+                return Some("a variable has one name: `let first = pair[0];` for each part");
+            }
+            "an expression" if is(";") && before == "return" => {
+                return Some("every pipeline returns a value: `return \"done\";`");
+            }
             "a name for the message" if is("(") => {
                 return Some("write `catch why { … }`, without parentheses");
             }
@@ -260,6 +287,15 @@ impl Parser<'_> {
         if what.starts_with("`with` ") && is("(") {
             return Some("write `run name with { parameter: value }`, or `name(value)` without `run`");
         }
+        if what.starts_with("`catch` ") && matches!(word, "except" | "finally" | "rescue" | "on") {
+            return Some("write `try { … } catch why { … }`");
+        }
+        if what.starts_with("`:` and a value") && (is("}") || is(",")) {
+            return Some("a field is written with its value: `{ name: name }`");
+        }
+        if what.starts_with("`->` ") && is("{") {
+            return Some("say which type it returns: `-> String {`");
+        }
         if what.starts_with("`:` ") && is("=") {
             return Some("a key and its value are written `key: value`");
         }
@@ -277,6 +313,7 @@ impl Parser<'_> {
                 _ if what.ends_with("this enum") && (is("=") || is(":")) => {
                     Some("a variant is its name alone: `enum Name { first, second }`")
                 }
+                _ if is(";") && what.ends_with("this type") => Some("fields are separated by commas"),
                 _ if is("|") && (parameters || what.ends_with("this type")) => {
                     Some("a value that may be null has the type `Option[Type]`")
                 }
@@ -308,12 +345,28 @@ impl Parser<'_> {
         if is("=") {
             return Some("write `==` to compare; only `let` gives a variable a value");
         }
+        if is("=>") && what.ends_with("the value") {
+            return Some(
+                "a function has a name only as `fn name(x: Type) -> Type { … }`, or stands in the call: `xs.map(x => …)`",
+            );
+        }
+        if is("!") {
+            return Some("look inside an option with `if let x = …`, or give another value: `x ?? …`");
+        }
+        if (is("(") || is(".") || is("[")) && what.ends_with("the type") {
+            return Some(
+                "what holds of the values of a type stands after `where`: `type Share = Number where it >= 0 && it <= 1;`",
+            );
+        }
         if is(":") && what.starts_with("`{`") {
             return Some("a block stands in braces: `if c { … }`");
         }
         match (word, before) {
             ("and", _) => Some("`and` is written `&&`"),
             ("or", _) => Some("`or` is written `||`"),
+            ("is", _) if self.word_ahead(1).is_some_and(|w| NO_VALUE.contains(&w) || w == "not") => {
+                Some("compare with `==` and `!=`: `x == null`")
+            }
             ("is", _) if self.word_ahead(1).is_some_and(capitalized) => {
                 Some("look at the case with `match`: `match x { Case => …, _ => … }`")
             }
@@ -327,6 +380,9 @@ impl Parser<'_> {
             (_, "await" | "async") => Some("there is no `await`: a call waits for its result"),
             (_, "run") => Some(
                 "a call is a statement of its own: `let result = run name with { … };`, then `return result;`",
+            ),
+            ("by" | "retries" | "timeout" | "on_fail", ")" | "}") => Some(
+                "a call is a statement of its own: `let result = name(…) by agent;`, then `return result;`",
             ),
             (_, "lambda") => Some("a function is written `x => …`"),
             (_, "new") => Some("a record is written `{ field: value }`"),
@@ -363,6 +419,18 @@ impl Parser<'_> {
             "run" => "a call is written `let name = run task with { … };`",
             "import" | "from" | "require" => "files are imported outside of pipelines: `use \"file.agent\";`",
             "del" | "delete" => "nothing is deleted: `filter` gives a list without some items",
+            _ if next(1, ".")
+                && matches!(self.word_ahead(2), Some("append" | "push" | "add" | "extend" | "concat")) =>
+            {
+                "no function changes its list: `let xs = append(xs, x);`, or `xs + ys` for several items"
+            }
+            _ if next(1, ".") && next(3, "(") => "a function gives a new value: `let x = x.name(…);`",
+            _ if next(1, "[") && next(3, "]") && next(4, "=") => {
+                "nothing is changed in place: `{ ...record, key: value }` is a copy, and `map` gives a new list"
+            }
+            _ if next(1, ".") && next(3, "=") => {
+                "nothing is changed in place: `let x = { ...x, field: value };`"
+            }
             _ if next(1, "+") && next(2, "+") => "write `let n = n + 1;`",
             _ if next(1, "-") && next(2, "-") => "write `let n = n - 1;`",
             _ if next(2, "=")
@@ -395,7 +463,7 @@ impl Parser<'_> {
         }
         let mut d = self.expected(&format!("`{word}` {after}"));
         if let Some(found) = self.word_ahead(0)
-            && (nearest(found, [word]).is_some() || word.starts_with(found))
+            && (nearest(found, [word]).is_some() || (found.len() > 1 && word.starts_with(found)))
         {
             d = d.help(format!("did you mean `{word}`?"));
         }
@@ -411,9 +479,17 @@ impl Parser<'_> {
         let token = self.peek(0);
         if token.first_on_line || self.at("}") || self.at_end() {
             let span = self.before();
-            let d = Diagnostic::error("A011", format!("missing `;` after {after}"), span)
-                .help("statements end with `;`")
-                .fix(Fix { span, replacement: ";".into(), applicability: Applicability::Safe });
+            let d = Diagnostic::error("A011", format!("missing `;` after {after}"), span);
+            let line = self.text[span.end as usize..].lines().next().unwrap_or("").trim();
+            let d = match line.starts_with("//") && line.ends_with(';') {
+                true => d.help("`//` begins a comment; a quotient without its fraction is `floor(a / b)`"),
+                false => d,
+            };
+            let d = d.help("statements end with `;`").fix(Fix {
+                span,
+                replacement: ";".into(),
+                applicability: Applicability::Safe,
+            });
             // What stands here begins something new, so an error in it is another error.
             if self.error_at != Some(self.at) && !self.open.contains(&span.start) {
                 self.diagnostics.push(d);
@@ -498,7 +574,10 @@ impl Parser<'_> {
                     depth = depth.saturating_sub(1);
                     if depth == 0 {
                         self.bump();
-                        if self.at_word("else") || self.at_word("catch") {
+                        let continues = self
+                            .word_ahead(0)
+                            .is_some_and(|w| matches!(w, "else" | "catch") || keywords::is(w, Role::Clause));
+                        if (continues && !self.at_statement()) || self.at("=") {
                             continue;
                         }
                         if self.at_word("join") {
@@ -594,6 +673,10 @@ impl Parser<'_> {
             }
             let d = self.expected(&format!("`,` or `{close}` in {of}"));
             self.report(d);
+            // Fields that are separated as in other languages are read as fields.
+            if of == "this type" && self.eat(";") {
+                continue;
+            }
             if !self.skip_to_comma(close) {
                 return (out, self.since(open));
             }
@@ -796,7 +879,7 @@ impl Parser<'_> {
                 ),
             };
             self.report(d);
-            return None;
+            return self.misnamed_constant(start);
         }
         self.bump();
         match &*word {
@@ -820,8 +903,15 @@ impl Parser<'_> {
                 if self.at_case() {
                     return self.sum(start, name);
                 }
-                let ty = self.ty();
-                self.semicolon("the type")?;
+                let errors = self.diagnostics.len();
+                let mut ty = self.ty();
+                // Of a type that could not be read nothing more is said, and its name is one.
+                if self.diagnostics.len() > errors || self.semicolon("the type").is_none() {
+                    while !self.at_end() && !self.at_item() && !self.eat(";") {
+                        self.bump();
+                    }
+                    ty = TypeExpr { kind: TypeKind::Error, span: ty.span };
+                }
                 Some(Item::Alias(Alias { name, ty, span: self.since(start) }))
             }
             "enum" => {
@@ -837,14 +927,16 @@ impl Parser<'_> {
             "pipeline" => {
                 let (name, params, result) = self.signature("pipeline")?;
                 let body = self.block("this pipeline")?;
-                Some(Item::Pipeline(Pipeline { name, params, result, body, span: self.since(start) }))
+                let span = self.since(start);
+                Some(Item::Pipeline(Pipeline { name, generics: Vec::new(), params, result, body, span }))
             }
             "fn" => {
-                let (name, params, result) = self.signature("fn")?;
+                let (name, generics, params, result) = self.generic_signature("fn", true)?;
                 self.function = Some(self.depth + 1);
                 let body = self.block("this `fn`");
                 self.function = None;
-                Some(Item::Function(Pipeline { name, params, result, body: body?, span: self.since(start) }))
+                let span = self.since(start);
+                Some(Item::Function(Pipeline { name, generics, params, result, body: body?, span }))
             }
             "workflow" => {
                 let (name, params, result) = self.signature("workflow")?;
@@ -863,6 +955,27 @@ impl Parser<'_> {
                 Some(Item::Test(Test { name, body: body?, mocks, expectations, span }))
             }
         }
+    }
+
+    /// A constant that is declared as in another language, which has been reported: `let x = 5;` or `x = 5`.
+    fn misnamed_constant(&mut self, start: Span) -> Option<Item> {
+        let by_word = matches!(self.word_ahead(0), Some("let" | "var" | "val" | "final" | "static"))
+            && self.peek(1).token == Token::Word;
+        if by_word {
+            self.bump();
+        }
+        let is_value = |p: &Self| matches!(p.peek(1).token, Token::Punct("=" | ":"));
+        if self.now() != Token::Word || !(by_word || is_value(self)) {
+            return None;
+        }
+        let name = self.name("a name")?;
+        let ty = if self.eat(":") { Some(self.ty()) } else { None };
+        if !self.eat("=") {
+            return None;
+        }
+        let value = self.expr();
+        self.eat(";");
+        Some(Item::Const(Const { name, ty, value, span: self.since(start) }))
     }
 
     /// Returns whether the cases of a sum type begin here.
@@ -925,7 +1038,34 @@ impl Parser<'_> {
     }
 
     fn signature(&mut self, of: &str) -> Option<(Name, Vec<Field>, TypeExpr)> {
+        let (name, _, params, result) = self.generic_signature(of, false)?;
+        Some((name, params, result))
+    }
+
+    /// A signature; that of a `fn` may have parameters that are types.
+    fn generic_signature(
+        &mut self,
+        of: &str,
+        may_be_generic: bool,
+    ) -> Option<(Name, Vec<Name>, Vec<Field>, TypeExpr)> {
         let name = self.name(&format!("a name after `{of}`"))?;
+        let mut generics = Vec::new();
+        if self.at("[") || self.at("<") {
+            let open = self.here();
+            let close = if self.at("[") { "]" } else { ">" };
+            if close == ">" || !may_be_generic {
+                let d = self.expected("`(` and the parameters").help(match may_be_generic {
+                    true => format!(
+                        "types that a `fn` is given stand in square brackets: `fn {}[T](…)`",
+                        name.text
+                    ),
+                    false => "only a `fn` has parameters that are types".to_string(),
+                });
+                self.report(d);
+            }
+            self.bump();
+            generics = self.list(open, close, "the types", |p| p.name("the name of a type")).0;
+        }
         let open = self.here();
         let params = if self.expect("(", &format!("and the parameters after the name of the {of}")) {
             self.list(open, ")", "the parameters", |p| p.field("the name of a parameter", true)).0
@@ -934,7 +1074,7 @@ impl Parser<'_> {
         };
         let arrow = self.expect("->", "and the result type after the parameters");
         let result = if arrow { self.ty() } else { TypeExpr { kind: TypeKind::Error, span: self.before() } };
-        Some((name, params, result))
+        Some((name, generics, params, result))
     }
 
     fn field(&mut self, what: &str, parameter: bool) -> Option<Field> {
@@ -1358,6 +1498,14 @@ impl Parser<'_> {
         if matches!(self.now(), Token::Str | Token::Number) {
             return self.literals();
         }
+        if self.at("{") {
+            let d = self.expected("a type");
+            self.report(d);
+            let open = self.here();
+            self.bump();
+            let (fields, _) = self.list(open, "}", "this type", |p| p.field("the name of a field", false));
+            return Some(TypeKind::Obj(fields));
+        }
         let name = self.name("a type")?;
         let generic = match &*name.text {
             "List" | "Option" => true,
@@ -1385,6 +1533,29 @@ impl Parser<'_> {
                 let inner = self.ty();
                 self.eat(close);
                 return Some(wrap(right, inner));
+            }
+            let is_map =
+                matches!(&*name.text, "dict" | "Dict" | "Map" | "HashMap" | "Record" | "Mapping" | "Partial");
+            if is_map && (self.at("[") || self.at("<")) {
+                let d = Diagnostic::error("A010", format!("there is no type `{}[…]`", name.text), name.span).help(
+                    "a record with known fields is `Obj{ name: Type }`, pairs are `List[Obj{ key: String, value: Type }]`, \
+                     and data of any shape is `Any`",
+                );
+                self.report(d);
+                let close = if self.at("[") { "]" } else { ">" };
+                self.bump();
+                while !self.at(close) && self.skip_to_comma(close) && self.eat(",") {}
+                self.eat(close);
+                return None;
+            }
+            if name.text == "Literal" && self.at("[") {
+                let d = Diagnostic::error("A010", "there is no type `Literal[…]`", name.span)
+                    .help("the values of a type stand between bars: `\"low\" | \"high\"`");
+                self.report(d);
+                let open = self.here();
+                self.bump();
+                let (values, _) = self.list(open, "]", "this type", Self::element);
+                return Some(TypeKind::Literals(values));
             }
             if self.at("[") && matches!(self.peek(1).token, Token::Punct("]")) {
                 let d = self
@@ -1454,7 +1625,8 @@ impl Parser<'_> {
                             p.bump();
                         }
                         p.skip_statement();
-                        let lost = std::mem::take(&mut p.lost);
+                        let mut lost = std::mem::take(&mut p.lost);
+                        lost.extend(p.bound_between(before, p.at));
                         stmts.push(Stmt { kind: StmtKind::Error(lost), span: p.since(start) });
                     }
                 }
@@ -1465,6 +1637,33 @@ impl Parser<'_> {
             }
             Some(Block { stmts, span: p.since(open) })
         })
+    }
+
+    /// The names that a statement would bind that could not be read, as far as its tokens tell.
+    fn bound_between(&self, start: usize, end: usize) -> Vec<Name> {
+        let text = |i: usize| self.tokens.get(i).map_or("", |t| self.text_of(*t));
+        let name = |i: usize| {
+            let token = self.tokens.get(i).filter(|t| t.token == Token::Word)?;
+            Some(Name { text: self.text_of(*token).to_string(), span: self.span_of(*token) })
+        };
+        let mut out = Vec::new();
+        for i in start..end.min(self.tokens.len()) {
+            match text(i) {
+                "let" | "const" | "var" | "val" | "mut" | "for" => match text(i + 1) {
+                    // Several at once, as in `let (a, b) = …`.
+                    "(" | "{" | "[" => {
+                        let inside =
+                            (i + 2..end).take_while(|j| matches!(text(*j), ",") || name(*j).is_some());
+                        out.extend(inside.filter_map(name));
+                    }
+                    _ => out.extend(name(i + 1)),
+                },
+                "=" if i == start + 1 || (i == start + 2 && text(i - 1) == ":") => out.extend(name(start)),
+                _ => {}
+            }
+        }
+        out.retain(|n| !keywords::is_reserved(&n.text));
+        out
     }
 
     /// The value of a `fn` at its end, written without `return`. Nothing if a statement stands here.
@@ -1639,6 +1838,9 @@ impl Parser<'_> {
                         self.lost = vec![name];
                         d.help(format!("write `let {word} = …;`"))
                     }
+                    _ if self.statement_slip(&word).is_none() && self.at_last_value() => {
+                        d.help("the result of a pipeline is said with `return …;`")
+                    }
                     Token::Punct("(") if !word.is_empty() && self.statement_slip(&word).is_none() => {
                         d.help(format!("a call is written `let name = {word}(…);`"))
                     }
@@ -1653,6 +1855,22 @@ impl Parser<'_> {
             }
         };
         Some(Stmt { kind, span: self.since(start) })
+    }
+
+    /// Returns whether a value stands here at the end of a block, as other languages have it.
+    fn at_last_value(&self) -> bool {
+        let mut depth = 0usize;
+        for ahead in 0..MAX_LOOKAHEAD {
+            match self.peek(ahead).token {
+                Token::Punct("(" | "[" | "{") => depth += 1,
+                Token::Punct("}") if depth == 0 => return ahead > 0,
+                Token::Punct(")" | "]" | "}") => depth = depth.saturating_sub(1),
+                Token::Punct(";" | "=") if depth == 0 => return false,
+                Token::End => return false,
+                _ => {}
+            }
+        }
+        false
     }
 
     /// The condition before a block. One of which only a part could be read is not looked at any more.
@@ -2037,6 +2255,15 @@ impl Parser<'_> {
                 let open = self.here();
                 self.bump();
                 let index = self.expr();
+                if self.at(":") {
+                    let d = self
+                        .expected("`]` at the end of this index")
+                        .help("a part of a list or text is `slice(xs, from, to)`, without the item at `to`");
+                    self.report(d);
+                    self.skip_to_comma("]");
+                    self.eat("]");
+                    return self.node(ExprKind::Error, self.since(e.span));
+                }
                 self.close(open, "]", "this index");
                 let span = self.since(e.span);
                 e = self.node(ExprKind::Index(Box::new(e), Box::new(index)), span)?;
@@ -2062,12 +2289,28 @@ impl Parser<'_> {
             Token::Punct("(") => {
                 self.bump();
                 let e = self.expr();
+                if self.at(",") {
+                    let d = self.expected("`)` at the end of this expression").help(
+                        "several values together are a record, `{ first: …, second: … }`, or a list, `[…]`",
+                    );
+                    self.report(d);
+                    while self.skip_to_comma(")") && self.eat(",") {}
+                    self.eat(")");
+                    return self.node(ExprKind::Error, self.since(start));
+                }
                 self.close(start, ")", "this expression");
                 ExprKind::Paren(Box::new(e))
             }
             Token::Punct("[") => {
+                let (first, errors) = (self.at, self.diagnostics.len());
                 self.bump();
-                ExprKind::List(self.list(start, "]", "this list", Self::element).0)
+                let items = self.list(start, "]", "this list", Self::element).0;
+                // A comprehension of another language, whose variable nothing binds.
+                let is_loop = |token: &Lexed| token.token == Token::Word && self.text_of(*token) == "for";
+                match self.diagnostics.len() > errors && self.tokens[first..self.at].iter().any(is_loop) {
+                    true => ExprKind::Error,
+                    false => ExprKind::List(items),
+                }
             }
             Token::Punct("{") => {
                 self.bump();
@@ -2102,6 +2345,15 @@ impl Parser<'_> {
 
     /// An argument of a call: an expression, or a function such as `x => x + 1`.
     fn argument(&mut self) -> Option<Expr> {
+        if self.at_word("lambda")
+            && (self.peek(1).token == Token::Word || self.peek(1).token == Token::Punct(":"))
+        {
+            let start = self.here();
+            let d = self.expected("a function").help("a function is written `x => …`, or `(x, y) => …`");
+            self.report(d);
+            self.skip_to_comma(")");
+            return self.node(ExprKind::Error, self.since(start));
+        }
         if !self.is_lambda() {
             return Some(self.expr());
         }

@@ -160,6 +160,9 @@ impl Marks<'_> {
                     (c.span, false)
                 }
                 Item::Pipeline(p) | Item::Function(p) => {
+                    if let Some(first) = p.generics.first() {
+                        self.tight.insert(self.first(first.span) - 1);
+                    }
                     self.signature(&p.params, &p.result);
                     self.block(&p.body);
                     (p.span, true)
