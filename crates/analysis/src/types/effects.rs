@@ -6,7 +6,7 @@
 
 use super::Why;
 use core_ir::{Effect, EffectRow, Name};
-use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 
 /// A node of the graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -175,19 +175,47 @@ impl Effects {
         at
     }
 
-    /// A copy of a node for one use of a polymorphic function: `copied` gives the copies of others.
+    /// Makes the copy of a node for one use of a polymorphic function. `copies` are the nodes that types of the
+    /// function name, with their copies. Only those can come to contain more, so what lies between them becomes
+    /// part of the copies: a function that uses another one is not longer by what that one uses. Nodes before
+    /// `from` are shared. False if the fuel does not suffice; each node that is looked at takes one.
     pub(super) fn copy(
         &mut self,
-        from: EffectNode,
-        to: EffectNode,
-        mut copied: impl FnMut(&mut Effects, EffectNode) -> EffectNode,
-    ) {
-        let node = &self.nodes[from.0 as usize];
-        let (atoms, any, subs) = (node.atoms.clone(), node.any, node.subs.clone());
-        let subs = subs.into_iter().map(|(s, fresh)| (copied(self, s), fresh)).collect();
-        let node = &mut self.nodes[to.0 as usize];
-        (node.atoms, node.any, node.subs) = (atoms, any, subs);
-        self.nodes[from.0 as usize].gathered.push(to);
+        original: EffectNode,
+        from: u32,
+        copies: &HashMap<EffectNode, EffectNode>,
+        fuel: &mut u64,
+    ) -> bool {
+        let Some(copy) = copies.get(&original).copied() else { return true };
+        let conversation = self.numbers.get(&Atom::Conversation).copied();
+        let mut seen = HashSet::from([(original, false)]);
+        let mut todo = vec![(original, false)];
+        let (mut atoms, mut any, mut subs) = (BTreeSet::new(), false, Vec::new());
+        while let Some((at, is_fresh)) = todo.pop() {
+            if *fuel == 0 {
+                return false;
+            }
+            *fuel -= 1;
+            let node = &self.nodes[at.0 as usize];
+            any |= node.any;
+            atoms.extend(node.atoms.iter().filter(|n| !is_fresh || Some(**n) != conversation));
+            for (sub, without) in &node.subs {
+                let is_fresh = is_fresh || *without;
+                // Without the conversation it is less than with it.
+                if seen.contains(&(*sub, false)) || !seen.insert((*sub, is_fresh)) {
+                    continue;
+                }
+                let is_shared = sub.0 < from || self.is_closed(*sub);
+                match copies.get(sub).copied().or(is_shared.then_some(*sub)) {
+                    Some(known) => subs.push((known, is_fresh)),
+                    None => todo.push((*sub, is_fresh)),
+                }
+            }
+        }
+        let node = &mut self.nodes[copy.0 as usize];
+        (node.atoms, node.any, node.subs) = (atoms.into_iter().collect(), any, subs);
+        self.nodes[original.0 as usize].gathered.push(copy);
+        true
     }
 
     /// Returns true if a node is a declaration, which all copies share.

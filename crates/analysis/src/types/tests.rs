@@ -166,14 +166,57 @@ fn a_large_program_is_checked_in_one_pass() {
     has_type(&text, "List Num");
 }
 
-/// Each function is used twice by the next one, so that copies of types double at every level: the work has a
-/// limit, beyond which types are unknown.
+/// The result of each function has that of the one before twice, so that types double at every level: the work
+/// has a limit, beyond which types are unknown.
 #[test]
 fn types_that_double_at_every_level_end() {
+    let define = |i: usize| format!("let f{i} = \\x. {{a: f{0} x, b: f{0} x}} in\n", i - 1);
+    let text = format!("let f0 = \\x. x in\n{}f40 1", (1..=40).map(define).collect::<String>());
+    assert!(!typing(&text).complete);
+}
+
+/// Each function is used twice by the next one, which is defined around it.
+#[test]
+fn functions_that_are_used_twice_at_every_level_have_types() {
     let text = (0..40).fold("\\x: Str. x".to_string(), |inner, i| {
         format!("\\x: Str. (let f{i} = {inner} in f{i} (f{i} x))")
     });
-    assert!(!typing(&text).complete);
+    has_type(&text, "Str -> Str");
+    assert!(typing(&text).complete);
+}
+
+/// Effects of functions that use each other doubled at every level.
+#[test]
+fn effects_of_functions_that_use_others_twice_are_those_of_one_use() {
+    let mut text =
+        String::from("tool t(a: Str) -> Str read\nlet f0 = \\x. check[p: Str] (tool[t] {a: x}) in\n");
+    for i in 1..200 {
+        let before = i - 1;
+        text.push_str(&format!("let f{i} = \\x. check[p: Str] (f{before} (f{before} x)) in\n"));
+    }
+    text.push_str("f199");
+    let typing = typing(&text);
+    assert!(typing.complete && typing.diagnostics.is_empty(), "{:?}", typing.diagnostics);
+    assert!(typing.ty.to_string().ends_with("-[tool(t)]> Str"), "{}", typing.ty);
+}
+
+/// What a function that is passed in does is an effect of each use by itself, without the conversation where the
+/// use is in a conversation of its own, and with all of it in the function itself, whose branches are compared.
+#[test]
+fn a_copy_of_effects_has_those_of_the_functions_that_are_passed() {
+    let text = "tool t(a: Str) -> Str read\n\
+        let say = \\x. let _ = send x in x in\n\
+        let alone = \\f. \\x. fresh (f x) in\n\
+        let both = \\f. \\x. alone f (f x) in\n";
+    has_type(&format!("{text}\\x: Str. alone say x"), "Str -> Str");
+    has_type(&format!("{text}\\x: Str. both say x"), "Str -[conversation]> Str");
+    has_type(&format!("{text}\\x: Str. alone (\\y. tool[t] {{a: y}}) x"), "Str -[tool(t)]> Str");
+    has_type(
+        &format!("{text}\\x: Str. both (\\y. tool[t] {{a: say y}}) x"),
+        "Str -[tool(t), conversation]> Str",
+    );
+    let raced = "let race = \\f. par [f 1, f 2] in let twice = \\f. race f in mem (twice (\\n. remember k n)) {k: Num}";
+    is_wrong(raced, "T008", "par [f 1, f 2]");
 }
 
 /// The bounds of a parameter were searched by recursion from variable to variable: a thousand of them

@@ -8,7 +8,6 @@ impl Solver {
         let mut copies: HashMap<T, T> = HashMap::new();
         let mut effects: HashMap<EffectNode, EffectNode> = HashMap::new();
         let mut todo: Vec<(T, T)> = Vec::new();
-        let mut todo_effects: Vec<(EffectNode, EffectNode)> = Vec::new();
         let copied = self.copy_of(root, from, &mut copies, &mut todo);
         while let Some((old, new)) = todo.pop() {
             if self.fuel == 0 {
@@ -34,7 +33,7 @@ impl Solver {
                 }
                 Node::Fun(a, e, b) => {
                     let (a, b) = (go(self, a), go(self, b));
-                    let e = copy_effect(&mut self.effects, e, from_effect, &mut effects, &mut todo_effects);
+                    let e = copy_effect(&mut self.effects, e, from_effect, &mut effects);
                     Node::Fun(a, e, b)
                 }
                 Node::Refined(t, p) => Node::Refined(go(self, t), p),
@@ -51,17 +50,12 @@ impl Solver {
                 };
                 self.bounds.insert(new, bounds);
             }
-            while let Some((old, new)) = todo_effects.pop() {
-                if self.fuel == 0 {
-                    return None;
-                }
-                self.fuel -= 1;
-                self.effects.copy(old, new, |graph, e| {
-                    copy_effect(graph, e, from_effect, &mut effects, &mut todo_effects)
-                });
-            }
         }
-        Some(copied)
+        // All nodes that the types name are known now. In their order, so that a run is like another one.
+        let mut originals: Vec<EffectNode> = effects.keys().copied().collect();
+        originals.sort_unstable_by_key(|e| e.0);
+        let is_done = |e| self.effects.copy(e, from_effect, &effects, &mut self.fuel);
+        originals.into_iter().all(is_done).then_some(copied)
     }
 
     fn copy_of(&mut self, t: T, from: u32, copies: &mut HashMap<T, T>, todo: &mut Vec<(T, T)>) -> T {
@@ -82,21 +76,15 @@ impl Solver {
     }
 }
 
+/// The copy of an effect that a type names, without its content.
 fn copy_effect(
     graph: &mut Effects,
     e: EffectNode,
     from: u32,
     copies: &mut HashMap<EffectNode, EffectNode>,
-    todo: &mut Vec<(EffectNode, EffectNode)>,
 ) -> EffectNode {
     if e.0 < from || graph.is_closed(e) {
         return e;
     }
-    if let Some(copy) = copies.get(&e) {
-        return *copy;
-    }
-    let copy = graph.node();
-    copies.insert(e, copy);
-    todo.push((e, copy));
-    copy
+    *copies.entry(e).or_insert_with(|| graph.node())
 }
