@@ -18,6 +18,7 @@ mod text_loop;
 use core_ir::{Builder, Code, Data, Globals, Style, ToolDecl, print_with};
 use diagnostics::{Diagnostic, FileId, Span, has_errors};
 use diff::Difference;
+use std::collections::HashSet;
 use std::sync::Arc;
 
 /// A format that programs can be written in.
@@ -133,13 +134,13 @@ fn unread(found: &[Diagnostic]) -> Difference {
 /// Tools of one name that are not the same tool: no target can tell them apart, nor can whoever carries them
 /// out.
 fn twice(code: &Code) -> Vec<Diagnostic> {
-    let twin = |(i, t): (usize, &Arc<core_ir::ToolDecl>)| {
-        let earlier = code.tools.iter().take(i).any(|other| other.name == t.name);
+    let mut seen = HashSet::new();
+    let twins = code.tools.iter().filter(|t| !seen.insert(&t.name));
+    let twice = |t: &Arc<core_ir::ToolDecl>| {
         let message = format!("two different tools are called `{}`", diagnostics::clip(&t.name));
-        earlier
-            .then(|| Diagnostic::error(codes::CANNOT, message, t.span).help("give one of them another name"))
+        Diagnostic::error(codes::CANNOT, message, t.span).help("give one of them another name")
     };
-    code.tools.iter().enumerate().filter_map(twin).collect()
+    twins.map(twice).collect()
 }
 
 /// The report of something that a target cannot say.

@@ -28,7 +28,7 @@ use core_ir::{
     Name, Pattern, Person, Plain, Principal, Principals, Term, ToolDecl,
 };
 use diagnostics::{Diagnostic, FileId, Level, Sources, Span, clip, has_errors, nearest};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
 use toml::Spanned;
@@ -213,12 +213,14 @@ impl Policy {
     pub fn apply(&self, code: &mut Code) -> Vec<Diagnostic> {
         let mut found = Vec::new();
         let names: Vec<Name> = code.tools.iter().map(|t| t.name.clone()).collect();
+        let declared: HashSet<&Name> = names.iter().collect();
+        let tables: HashMap<&str, &ToolPolicy> = self.tools.iter().map(|t| (&*t.name, t)).collect();
         for tool in &self.tools {
-            if names.contains(&tool.name) {
+            if declared.contains(&tool.name) {
                 continue;
             }
             // Tools that the policy names itself are no slips for each other.
-            let others = names.iter().map(|n| &**n).filter(|n| !self.tool_names().any(|t| t == *n));
+            let others = names.iter().map(|n| &**n).filter(|n| !tables.contains_key(*n));
             if let Some(near) = nearest(&tool.name, others) {
                 let message = format!("the program has no tool `{}`", clip(&tool.name));
                 let d = Diagnostic::error(codes::UNKNOWN_NAME, message, tool.span);
@@ -228,7 +230,7 @@ impl Policy {
         let globals = code.globals().clone();
         for decl in &mut code.tools {
             let decl = Arc::make_mut(decl);
-            match self.tools.iter().find(|t| t.name == *decl.called()) {
+            match tables.get(&**decl.called()) {
                 Some(policy) => {
                     policy.says.put(decl, &globals, &mut found);
                     let memory = self.memory.get(&policy.name).unwrap_or(&policy.says.memory);

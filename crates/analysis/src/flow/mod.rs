@@ -30,6 +30,7 @@ use core_ir::{
 };
 use diagnostics::Span;
 use eval::{Analysis, SiteState};
+use std::collections::HashMap;
 use std::sync::Arc;
 use taint::{Taint, Taints};
 
@@ -444,9 +445,10 @@ pub fn analyze(code: &Arc<Code>, options: &Options) -> FlowReport {
     if gave_up.is_some() {
         return report;
     }
+    let tools: HashMap<&Name, &Arc<ToolDecl>> = code.tools.iter().rev().map(|t| (&t.name, t)).collect();
     for ((span, sink), state) in sites {
         let decl = match &sink {
-            Sink::Tool(name) => code.tools.iter().find(|t| t.name == *name),
+            Sink::Tool(name) => tools.get(name),
             _ => None,
         };
         let outward = decl.is_some_and(|t| t.effect == core_ir::EffectClass::Write);
