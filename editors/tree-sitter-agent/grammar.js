@@ -55,6 +55,8 @@ module.exports = grammar({
     [$.block, $.record],
     [$.match, $._name, $.match_expression],
     [$._name, $.construct],
+    // `as` after a condition of a type may be that of the tool.
+    [$.call, $.quarantine_expression],
   ],
 
   rules: {
@@ -68,7 +70,7 @@ module.exports = grammar({
       choice(
         $.use,
         $.import,
-        $.constant,
+        $.constant_declaration,
         $.alias,
         $.sum,
         $.enum,
@@ -94,7 +96,7 @@ module.exports = grammar({
         ";",
       ),
 
-    constant: ($) =>
+    constant_declaration: ($) =>
       seq(
         'const',
         field("name", $.identifier),
@@ -113,7 +115,14 @@ module.exports = grammar({
     sum_case: ($) =>
       choice(
         prec(-1, field("name", alias($.identifier, $.variant))),
-        seq(field("name", alias($.identifier, $.variant)), "{", list($.type_field), "}"),
+        // The checker says that these are types; so it is one place that is wrong, not the declaration.
+        prec(-1, field("name", alias($._builtin_word, $.variant))),
+        seq(
+          field("name", alias(choice($.identifier, $._builtin_word), $.variant)),
+          "{",
+          list($.type_field),
+          "}",
+        ),
       ),
 
     enum: ($) =>
@@ -254,15 +263,16 @@ module.exports = grammar({
     _type: ($) =>
       choice($.builtin_type, $.generic_type, $.object_type, $.literal_type, $.refined_type, $._type_name),
 
-    literal_type: ($) =>
-      choice(
-        prec.right(seq($.string, repeat(seq("|", $.string)))),
-        prec.right(seq($.number, repeat(seq("|", $.number)))),
-      ),
+    // The checker says that strings and numbers are not mixed.
+    literal_type: ($) => prec.right(seq($._literal, repeat(seq("|", $._literal)))),
+
+    _literal: ($) => choice($.string, $.number),
 
     refined_type: ($) => prec.right(seq($._type, 'where', field("condition", $._expression))),
 
-    builtin_type: () => choice('String', 'Number', 'Bool', 'Any'),
+    builtin_type: ($) => $._builtin_word,
+
+    _builtin_word: () => choice('String', 'Number', 'Bool', 'Any'),
 
     generic_type: ($) => seq(choice('List', 'Option'), "[", $._type, "]"),
 

@@ -28,7 +28,7 @@
 (type_identifier) @type
 (variant) @constant
 
-(constant name: (identifier) @constant)
+(constant_declaration name: (identifier) @constant)
 (agent name: (identifier) @type)
 (tool name: (identifier) @function)
 (task name: (identifier) @function)
