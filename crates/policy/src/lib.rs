@@ -40,6 +40,8 @@ pub const MAX_BYTES: usize = 1 << 20;
 /// Policy of a run.
 #[derive(Clone, Debug)]
 pub struct Policy {
+    /// The file that it was read from.
+    pub file: FileId,
     /// The lattice of the run.
     pub lattice: LatticeKind,
     /// Names that its labels may have.
@@ -497,6 +499,7 @@ impl PolicyReader {
             "delegate",
         ];
         let mut policy = Policy {
+            file: self.file,
             lattice: LatticeKind::TwoAxis,
             principals: Principals::default(),
             people: Vec::new(),

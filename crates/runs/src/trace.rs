@@ -124,6 +124,11 @@ impl Recorder {
         self.requests.iter().filter_map(entry).collect()
     }
 
+    /// Number of each request in the trace, from 1.
+    pub fn numbers(&self) -> HashMap<RequestId, usize> {
+        self.requests.values().enumerate().map(|(i, asking)| (asking.id, i + 1)).collect()
+    }
+
     /// The lines of the trace, each a JSON object.
     pub fn lines(&self, head: &Head, sources: &Sources, report: &RunReport) -> Vec<Json> {
         let input = head.input.as_ref().map(Data::to_json);
@@ -131,8 +136,7 @@ impl Recorder {
             "event": "run", "version": VERSION, "program": head.program, "entry": head.entry, "input": input,
         })];
         let all: Vec<(&[u32], &OpenRequest)> = self.requests.iter().map(|((p, _), a)| (&**p, a)).collect();
-        let numbers: HashMap<RequestId, usize> =
-            all.iter().enumerate().map(|(i, (_, a))| (a.id, i + 1)).collect();
+        let numbers = self.numbers();
         let number = |id: RequestId| numbers.get(&id).copied();
         // For each request the one before and the one after in the same branch.
         let mut last: HashMap<u64, usize> = HashMap::new();

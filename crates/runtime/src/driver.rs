@@ -550,7 +550,7 @@ impl<'a> Driver<'a> {
 
     /// Answers as the journal says.
     fn replay(&mut self, id: RequestId, request: &Request, recorded: Recorded, resumed: bool) {
-        let Recorded { response, words, by, model, tokens, usd, elapsed } = recorded;
+        let Recorded { response, words, by, model, tokens, usd, elapsed, .. } = recorded;
         if let (Call::Model { messages, .. }, Response::Model(Ok(reply)), Some(words)) =
             (&request.call, &response, words)
         {
@@ -1065,9 +1065,7 @@ impl<'a> Driver<'a> {
 
     /// A label that an answer states, as the machine reads it.
     fn stated(&self, said: &LabelSpec) -> Data {
-        let mut lattice = self.machine.lattice().clone();
-        let label = lattice.resolve(said).unwrap_or_else(|| lattice.top());
-        lattice.data_of(label)
+        stated(&self.machine, said)
     }
 
     fn asked(&mut self, id: RequestId, request: &Request, model: &str) {
@@ -1175,8 +1173,15 @@ fn history(handlers: &Handlers) -> Option<MutexGuard<'_, History>> {
     handlers.history.as_ref().map(|h| h.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
+/// A label that an answer states, as a label value. One that the lattice does not have is the highest.
+pub(crate) fn stated(machine: &Machine, said: &LabelSpec) -> Data {
+    let mut lattice = machine.lattice().clone();
+    let label = lattice.resolve(said).unwrap_or_else(|| lattice.top());
+    lattice.data_of(label)
+}
+
 /// The event for a recorded response; `by` decided, if it is one to a question.
-fn answered_with(response: &Response, by: Option<Decider>) -> Answered {
+pub(crate) fn answered_with(response: &Response, by: Option<Decider>) -> Answered {
     match response {
         Response::Model(Ok(reply)) => Answered::Reply(reply.clone()),
         Response::Tool(Ok(data)) | Response::LabeledTool(Ok(data), _) | Response::Recall(Ok(Some(data))) => {

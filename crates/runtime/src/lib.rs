@@ -75,9 +75,9 @@ pub use environment::Environment;
 pub use event::Progress;
 pub use history::{History, MadeCall};
 pub use journal::{
-    AFTER_RUN, Answers, ApprovalDesk, Authority, Change, Checked, DayUse, Decision, Forged, Forgery, Journal,
-    JournalError, JournalPlace, RunIdentity, RunInfo, RunStatus, Session, SharedDay, StepInfo, Unfinished,
-    Waiting, journal_file,
+    AFTER_RUN, AnswerRecord, Answers, ApprovalDesk, Authority, Change, Checked, DayUse, Decision, Forged,
+    Forgery, Journal, JournalError, JournalPlace, Played, RunCursor, RunFilter, RunIdentity, RunInfo,
+    RunStatus, Session, SharedDay, StepInfo, Unfinished, Waiting, journal_file,
 };
 pub use keys::{Approvers, KeyError, PublicKey, SealedKey, SigningKey};
 pub use mcp::{McpServer, PinState, Pins, ServerTool, ToolHashes, stated_label};

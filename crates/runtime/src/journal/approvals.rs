@@ -45,6 +45,8 @@ pub struct Waiting {
     pub token: String,
     /// The run that asks.
     pub run: String,
+    /// The request of the run.
+    pub id: RequestId,
     /// The tool that it wants to call.
     pub tool: String,
     /// With which arguments: a list of objects with `name`, `value` and `label`.
@@ -382,8 +384,8 @@ impl QuestionRow {
     fn waiting(self) -> Waiting {
         let args = parse(&self.args).unwrap_or_default();
         let channel = parse(&self.channel).unwrap_or_default();
-        let QuestionRow { run, token, tool, asked, expires, .. } = self;
-        Waiting { token, run, tool, args, channel, asked, expires }
+        let QuestionRow { run, id, token, tool, asked, expires, .. } = self;
+        Waiting { token, run, id, tool, args, channel, asked, expires }
     }
 }
 

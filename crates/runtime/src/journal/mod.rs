@@ -19,7 +19,10 @@ mod changes;
 mod conversation;
 mod db;
 mod outcomes;
+mod page;
 mod place;
+mod playback;
+mod programs;
 mod session;
 mod wire;
 mod writer;
@@ -27,7 +30,9 @@ mod writer;
 pub use approvals::{Answers, ApprovalDesk, Authority, Decision, Forged, Forgery, Waiting};
 pub use budgets::{DayUse, SharedDay};
 pub use changes::Change;
+pub use page::{RunCursor, RunFilter};
 pub use place::{JournalPlace, journal_file};
+pub use playback::{AnswerRecord, Played};
 
 pub(crate) use conversation::{Link, link, links};
 pub(crate) use session::{Known, Recorded, Spent};
@@ -43,6 +48,7 @@ use db::{Database, DbError, Statement};
 use serde_json::Value as Json;
 use sha2::{Digest, Sha256};
 use std::fmt;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Field of the settings of a run: the run for the same request that it follows.
@@ -93,12 +99,15 @@ pub struct RunIdentity {
     pub input: Option<Data>,
     /// Other inputs that determine the course of the run: the seed and the fuel, as an object.
     pub settings: Json,
+    /// The program as JSON with all that views of the run need, see [`Journal::kept_program`]. `None` keeps
+    /// none.
+    pub kept: Option<Arc<str>>,
 }
 
 impl RunIdentity {
     /// A program, without the places of its terms: moving a comment does not change it.
     pub fn new(name: impl Into<String>, code: &Code, input: Option<Data>, settings: Json) -> RunIdentity {
-        RunIdentity { name: name.into(), program: core_ir::print_code(code), input, settings }
+        RunIdentity { name: name.into(), program: core_ir::print_code(code), input, settings, kept: None }
     }
 }
 
@@ -141,6 +150,8 @@ pub struct RunInfo {
     pub id: String,
     /// Start of the run, in milliseconds since 1970.
     pub created: i64,
+    /// End of the run, in milliseconds since 1970; `None` before it, and of a run of before.
+    pub ended: Option<i64>,
     /// Name of the program.
     pub name: String,
     /// The run that it was forked from.
@@ -169,6 +180,10 @@ pub struct Checked {
     pub forged: Vec<Forged>,
 }
 
+/// The columns of a [`RunInfo`].
+const RUN_COLUMNS: &str = "runs.id, runs.created, name, parent, runs.status, outcome, ended,
+    (SELECT count(*) FROM entries e WHERE e.run = runs.id AND e.response IS NOT NULL)";
+
 /// A request of a run in a journal.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StepInfo {
@@ -184,6 +199,9 @@ pub struct StepInfo {
     pub tokens: (u64, u64),
     /// Duration of the request.
     pub elapsed: Duration,
+    /// When the answer was written, in milliseconds since 1970; of a pending request, when that began. `None`
+    /// of an entry of before.
+    pub written: Option<i64>,
 }
 
 /// A file that holds runs.
@@ -288,6 +306,21 @@ impl Journal {
         parse(&self.stored(run)?.settings).map_err(|_| self.failed(&DbError::damaged()))
     }
 
+    /// The input of a run; `None` for a program without one.
+    ///
+    /// # Errors
+    /// There is no such run, or the file is damaged.
+    pub fn input(&self, run: &str) -> Result<Option<Data>, JournalError> {
+        match self.stored(run)?.input.as_str() {
+            "" => Ok(None),
+            text => {
+                let damaged = || self.failed(&DbError::damaged());
+                let json = parse(text).map_err(|_| damaged())?;
+                core_ir::exchange::data_from_json(&json).map(Some).map_err(|_| damaged())
+            }
+        }
+    }
+
     /// A run by its identifier, or by a beginning of it that only one has.
     ///
     /// # Errors
@@ -319,14 +352,15 @@ impl Journal {
     }
 
     fn select_runs(&self, filter: &str, value: &str) -> Result<Vec<RunInfo>, JournalError> {
-        let sql = format!(
-            "SELECT id, created, name, parent, status, outcome,
-                (SELECT count(*) FROM entries e WHERE e.run = runs.id AND e.response IS NOT NULL)
-             FROM runs {filter}"
-        );
+        let sql = format!("SELECT {RUN_COLUMNS} FROM runs {filter}");
         let query = Statement::new(sql);
         let query = if query.takes_values() { query.with(value) } else { query };
-        let read = self.db.all(&query, |r| {
+        self.selected(&query)
+    }
+
+    /// The runs that a query of [`RUN_COLUMNS`] gives.
+    fn selected(&self, query: &Statement) -> Result<Vec<RunInfo>, JournalError> {
+        let read = self.db.all(query, |r| {
             Ok(RunInfo {
                 id: r.get(0)?,
                 created: r.get(1)?,
@@ -334,7 +368,8 @@ impl Journal {
                 parent: r.get(3)?,
                 status: RunStatus::named(&r.get::<String>(4)?),
                 outcome: r.get::<Option<String>>(5)?.and_then(|t| parse(&t).ok()),
-                steps: whole(r.get(6)?),
+                ended: r.get(6)?,
+                steps: whole(r.get(7)?),
             })
         });
         read.map_err(|e| self.failed(&e))
@@ -369,6 +404,7 @@ impl Journal {
                 model: row.model,
                 tokens: (whole(row.tokens.0), whole(row.tokens.1)),
                 elapsed: Duration::from_micros(whole(row.micros)),
+                written: row.written,
             });
             Ok(())
         });
@@ -460,7 +496,8 @@ impl Journal {
 
     /// Returns true if all records of a run are intact; adds the records checked to `counts`.
     fn is_as_written(&self, run: &str, counts: &mut Checked) -> Result<bool, DbError> {
-        let mut whole = self.stored(run).is_ok() && self.changes(run).is_ok();
+        let mut whole =
+            self.stored(run).is_ok() && self.changes(run).is_ok() && self.kept_program(run).is_ok();
         let messages = conversation::all_links(&*self.db, run)?;
         counts.messages += messages.len();
         let known = |link: &Link| *link == conversation::NONE || messages.contains_key(link);
@@ -577,6 +614,7 @@ impl Journal {
         let mut gone = approvals::forget(&id).to_vec();
         gone.push(outcomes::forget(&id));
         gone.push(Statement::new("DELETE FROM runs WHERE id = ?1").with(&id));
+        gone.push(programs::forget(&*self.db));
         self.db.write(None, &gone).map(|_| ()).map_err(|e| self.failed(&e))
     }
 }

@@ -5,7 +5,7 @@ use super::db::{Database, DbError, NewRun, RunLock, Statement};
 use super::writer::{Row, Write, Writer, Written};
 use super::{
     Journal, JournalError, RunIdentity, RunStatus, Stored, changed_line, hash, new_id, now_millis, parse,
-    whole, wire,
+    programs, whole, wire,
 };
 use crate::Redactor;
 use crate::provider::Tokens;
@@ -44,6 +44,8 @@ enum Mode {
     Write,
     /// Answers are read; what was not answered is an error.
     Replay,
+    /// Answers are read; the run may not have ended.
+    Look,
 }
 
 /// Run that is written to a journal, resumed from one, or replayed.
@@ -100,6 +102,10 @@ pub(crate) struct Recorded {
     pub(crate) tokens: Tokens,
     pub(crate) usd: Option<Num>,
     pub(crate) elapsed: Duration,
+    /// Number in the order of the answers.
+    pub(crate) step: u64,
+    /// When it was written, in milliseconds since 1970.
+    pub(crate) written: Option<i64>,
 }
 
 /// Resources that an answer took.
@@ -127,7 +133,10 @@ impl Journal {
             ));
         }
         let program = redactor.text(&about.program).into_owned();
-        let settings = about.settings.to_string();
+        let mut settings = about.settings.clone();
+        let keep = programs::keep(&*self.db, &mut settings, about.kept.as_deref(), redactor);
+        let keep = keep.map_err(|e| self.failed(&e))?;
+        let settings = settings.to_string();
         let run = NewRun {
             id: new_id(),
             created: now_millis(),
@@ -138,8 +147,11 @@ impl Journal {
             settings,
         };
         let id = run.id.clone();
+        if let Some(keep) = keep {
+            self.db.write(None, &[keep]).map_err(|e| self.failed(&e))?;
+        }
         let lock = self.db.begin(run)?;
-        self.session(id, Some(lock))
+        self.session(id, Mode::Write, Some(lock))
     }
 
     /// A new recording of a run, which replaces earlier ones of the same name.
@@ -184,9 +196,10 @@ impl Journal {
             ))
             .with_help("resume the original program, or use `--allow-changed` to replay the requests that are unchanged"));
         }
-        self.go_on(&id, then, &now, &lock).map_err(|e| self.failed(&e))?;
+        let kept = about.kept.as_deref();
+        self.go_on(&id, then, (&now, kept), redactor, &lock).map_err(|e| self.failed(&e))?;
         self.forget_nobody(&id, &lock)?;
-        let mut session = self.session(id, Some(lock))?;
+        let mut session = self.session(id, Mode::Write, Some(lock))?;
         session.unfinished = unfinished;
         if allow_changed {
             session.changed_to = i64::MAX;
@@ -195,15 +208,27 @@ impl Journal {
     }
 
     /// Records that a run is resumed, and with which program.
-    fn go_on(&self, run: &str, then: Stored, now: &str, lock: &RunLock) -> Result<(), DbError> {
+    fn go_on(
+        &self,
+        run: &str,
+        then: Stored,
+        (now, kept): (&str, Option<&str>),
+        redactor: &Redactor,
+        lock: &RunLock,
+    ) -> Result<(), DbError> {
         let mut statements = Vec::new();
         if then.program != now {
-            let digest = super::digest(now, &then.input, &then.settings);
+            let mut settings = parse(&then.settings).map_err(|_| DbError::damaged())?;
+            statements.extend(programs::keep(&*self.db, &mut settings, kept, redactor)?);
+            let settings = settings.to_string();
+            let digest = super::digest(now, &then.input, &settings);
             statements.push(super::changes::note(&*self.db, run, then.program)?);
-            let change = Statement::new("UPDATE runs SET program = ?2, digest = ?3 WHERE id = ?1");
-            statements.push(change.with(run).with(now).with(digest));
+            let change =
+                Statement::new("UPDATE runs SET program = ?2, digest = ?3, settings = ?4 WHERE id = ?1");
+            statements.push(change.with(run).with(now).with(digest).with(settings));
         }
-        let again = Statement::new("UPDATE runs SET status = 'running', outcome = NULL WHERE id = ?1");
+        let again =
+            Statement::new("UPDATE runs SET status = 'running', outcome = NULL, ended = NULL WHERE id = ?1");
         statements.push(again.with(run));
         self.db.write(Some(lock), &statements).map(|_| ())
     }
@@ -215,10 +240,19 @@ impl Journal {
     pub fn replay(self, run: &str) -> Result<Session, JournalError> {
         let id = self.run(run)?.id;
         self.undamaged(&id)?;
-        self.session(id, None)
+        self.session(id, Mode::Replay, None)
     }
 
-    fn session(self, id: String, lock: Option<RunLock>) -> Result<Session, JournalError> {
+    /// Opens a run to look at what it has come to.
+    ///
+    /// # Errors
+    /// There is no such run, or the file is damaged.
+    pub(super) fn look(self, run: &str) -> Result<Session, JournalError> {
+        let id = self.run(run)?.id;
+        self.session(id, Mode::Look, None)
+    }
+
+    fn session(self, id: String, mode: Mode, lock: Option<RunLock>) -> Result<Session, JournalError> {
         let Stored { input, settings, created, .. } = self.stored(&id)?;
         let damaged = |what: &str| JournalError::new(format!("the {what} of run `{id}` can't be read"));
         let input = match input.as_str() {
@@ -241,8 +275,8 @@ impl Journal {
             None => 0,
         };
         let path = self.db.shown();
-        let (mode, db, writer) = match lock.clone() {
-            None => (Mode::Replay, Some(self.db), None),
+        let (db, writer) = match lock.clone() {
+            None => (Some(self.db), None),
             Some(lock) => {
                 // Each has a connection of its own, so that reading does not wait until something is on the
                 // disk.
@@ -253,7 +287,7 @@ impl Journal {
                         (Some(self.db), writing)
                     }
                 };
-                (Mode::Write, reading, Some(Writer::new(writing, id.clone(), step, lock)))
+                (reading, Some(Writer::new(writing, id.clone(), step, lock)))
             }
         };
         Ok(Session {
@@ -339,7 +373,7 @@ impl Session {
         if matches!(call, Call::Sample { .. }) || self.changed.contains(&id.strand) {
             return Known::Nothing;
         }
-        let Some(db) = self.db.take().filter(|_| self.left > 0 || self.mode == Mode::Replay) else {
+        let Some(db) = self.db.take().filter(|_| self.left > 0 || self.mode != Mode::Write) else {
             // All that was asked before has been asked again.
             return Known::Nothing;
         };
@@ -362,7 +396,7 @@ impl Session {
                 Mode::Replay => {
                     Known::Wrong(format!("the recording has no answer to this: {}", shown(call, &now)))
                 }
-                Mode::Write => Known::Nothing,
+                Mode::Write | Mode::Look => Known::Nothing,
             });
         };
         self.left = self.left.saturating_sub(1);
@@ -398,6 +432,7 @@ impl Session {
                     self.interrupted.insert(id);
                     Known::Begun
                 }
+                Mode::Look => Known::Begun,
                 Mode::Replay => {
                     Known::Wrong(format!("the recording ends while this is under way: {}", shown(call, &now)))
                 }
@@ -413,6 +448,8 @@ impl Session {
                 tokens: Tokens { input: whole(row.tokens.0), output: whole(row.tokens.1) },
                 usd: row.usd.and_then(|t| t.parse().ok()),
                 elapsed: Duration::from_micros(whole(row.micros)),
+                step: whole(row.step),
+                written: row.written,
             })),
             Err(why) => Known::Wrong(format!("the response in the journal can't be read: {why}")),
         })

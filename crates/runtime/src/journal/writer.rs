@@ -10,7 +10,7 @@
 use super::conversation::Conversations;
 use super::db::{self, Database, DbError, RunLock, Statement};
 use super::session::Spent;
-use super::{RunStatus, check, signed, wire};
+use super::{RunStatus, check, now_millis, signed, wire};
 use crate::Redactor;
 use core_ir::Num;
 use machine::{Call, RequestId};
@@ -160,6 +160,7 @@ impl Target {
                         tokens: (signed(spent.tokens.input), signed(spent.tokens.output)),
                         usd: spent.usd.as_ref().map(Num::to_string),
                         micros: signed(u64::try_from(spent.elapsed.as_micros()).unwrap_or(u64::MAX)),
+                        written: Some(now_millis()),
                         check: Vec::new(),
                     };
                     row.seal();
@@ -172,8 +173,9 @@ impl Target {
                     statements.push(delete.with(id.strand.cast_signed()).with(id.number));
                 }
                 Write::Ended { status, outcome } => {
-                    let end = Statement::new("UPDATE runs SET status = ?2, outcome = ?3 WHERE id = ?1");
-                    statements.push(end.with(&*self.run).with(status.as_str()).with(outcome.to_string()));
+                    let end = "UPDATE runs SET status = ?2, outcome = ?3, ended = ?4 WHERE id = ?1";
+                    let end = Statement::new(end).with(&*self.run).with(status.as_str());
+                    statements.push(end.with(outcome.to_string()).with(now_millis()));
                 }
             }
         }
@@ -194,13 +196,15 @@ pub(super) struct Row {
     pub(super) tokens: (i64, i64),
     pub(super) usd: Option<String>,
     pub(super) micros: i64,
+    /// When it was written, in milliseconds since 1970; `None` of an entry of before.
+    pub(super) written: Option<i64>,
     check: Vec<u8>,
 }
 
 impl Row {
     /// Its columns in the order in which [`Row::read`] takes them.
     pub(super) const COLUMNS: &str = "step, strand, number, request, conversation, response, model, \
-         input_tokens, output_tokens, usd, micros, checksum";
+         input_tokens, output_tokens, usd, micros, checksum, written";
 
     /// Reads a line of [`Row::COLUMNS`]. What is not what was written is an error.
     pub(super) fn read(r: &db::Row<'_>) -> Result<Row, DbError> {
@@ -216,6 +220,7 @@ impl Row {
             usd: r.get(9)?,
             micros: r.get(10)?,
             check: r.get(11)?,
+            written: r.get(12)?,
         };
         if row.check == row.checksum() { Ok(row) } else { Err(DbError::damaged()) }
     }
@@ -229,12 +234,13 @@ impl Row {
     pub(super) fn insert(self, run: &str) -> Statement {
         Statement::new(
             "INSERT INTO entries (run, step, strand, number, request, conversation, response, model,
-                 input_tokens, output_tokens, usd, micros, checksum)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)
+                 input_tokens, output_tokens, usd, micros, checksum, written)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)
              ON CONFLICT (run, strand, number) DO UPDATE SET step = excluded.step, request = excluded.request,
                  conversation = excluded.conversation, response = excluded.response, model = excluded.model,
                  input_tokens = excluded.input_tokens, output_tokens = excluded.output_tokens,
-                 usd = excluded.usd, micros = excluded.micros, checksum = excluded.checksum",
+                 usd = excluded.usd, micros = excluded.micros, checksum = excluded.checksum,
+                 written = excluded.written",
         )
         .with(run)
         .with(self.step)
@@ -249,6 +255,7 @@ impl Row {
         .with(self.usd)
         .with(self.micros)
         .with(self.check)
+        .with(self.written)
     }
 
     /// Of all but the run, so that a fork may copy it.
@@ -263,6 +270,9 @@ impl Row {
         ];
         let numbers = numbers.map(i64::to_le_bytes);
         parts.extend(numbers.iter().map(|n| Some(&n[..])));
+        // Entries of before have no time.
+        let written = self.written.map(i64::to_le_bytes);
+        parts.extend(written.as_ref().map(|n| Some(&n[..])));
         check(&parts)
     }
 }

@@ -8,7 +8,8 @@ use core_ir::{Builder, Code, Data, EffectClass, ModelParams, Name, Num, Term, Te
 use machine::{Config, ErrorCode, Machine};
 use runtime::{
     CancellationToken, Environment, Event, Handlers, Journal, JournalPlace, Limits, ModelSettings, Models,
-    RunIdentity, RunReport, RunStatus, Scripted, Session, StorePlace, Stores, Tools, Unfinished,
+    Played, Redactor, RunCursor, RunFilter, RunIdentity, RunReport, RunStatus, Scripted, Secret, Session,
+    StorePlace, Stores, Tools, Unfinished,
 };
 use serde_json::json;
 use std::path::Path;
@@ -126,6 +127,134 @@ of_each_database! {
     a_changed_program_is_refused_or_replayed_as_far_as_it_asks_the_same
     a_run_with_a_changed_program_is_resumed_as_one_of_that_program
     a_fork_goes_another_way
+    a_run_is_played_as_it_was
+    a_run_that_goes_on_is_played_as_far_as_it_has_come
+    pages_of_runs_meet_their_conditions
+    a_program_is_kept_once_for_all_of_its_runs
+}
+
+/// Plays a run: what came of it, and its events without what only a live run knows.
+fn play(file: &JournalPlace, id: &str, code: &Arc<Code>) -> (Played, Vec<String>) {
+    let machine = Machine::new(code.clone(), None, Config::default());
+    let mut events = Vec::new();
+    let played = Journal::existing(file).unwrap().play(id, machine, &mut |e| events.push(format!("{e:?}")));
+    (played.unwrap(), events)
+}
+
+/// Events without times, and in an order of their own.
+fn comparable(mut events: Vec<String>) -> Vec<String> {
+    for event in &mut events {
+        let cut = event.find("elapsed").unwrap_or(event.len());
+        event.truncate(cut);
+        *event = event.replace("recorded: true", "recorded: false");
+    }
+    events.sort();
+    events
+}
+
+async fn a_run_is_played_as_it_was(file: JournalPlace) {
+    let (code, ledger) = (program("hello"), Ledger::default());
+    let session = begin(&file, &code);
+    let id = session.id().to_string();
+    let (report, events) = run(&code, &with(handlers(SCRIPT, &ledger), session)).await;
+    let (played, again) = play(&file, &id, &code);
+    assert!(played.is_over && played.differs.is_none(), "{:?}", played.differs);
+    assert_eq!(text(&played.report), text(&report));
+    assert_eq!((played.report.usage, played.report.run), (report.usage, id.clone()));
+    let without_samples = |events| {
+        let mut events = comparable(events);
+        events.retain(|e| !e.contains("Sample"));
+        events
+    };
+    assert_eq!(without_samples(again), without_samples(events));
+    assert_eq!(ledger.lock().unwrap().len(), 3);
+    // Each answer has its number and its time.
+    let mut steps: Vec<u64> = played.records.values().map(|r| r.step).collect();
+    steps.sort_unstable();
+    assert_eq!(steps, [1, 2, 3, 4, 5]);
+    assert!(played.records.values().all(|r| r.written.is_some()));
+    let info = Journal::existing(&file).unwrap().run(&id).unwrap();
+    assert!(info.ended.is_some_and(|ended| ended >= info.created), "{info:?}");
+    // Another program than that of the run gets no answer of it.
+    let (other, _) = play(&file, &id, &program("good bye"));
+    assert!(!other.is_over && other.differs.unwrap().contains("the request differs"));
+}
+
+async fn a_run_that_goes_on_is_played_as_far_as_it_has_come(file: JournalPlace) {
+    let (code, ledger) = (program("hello"), Ledger::default());
+    let session = begin(&file, &code);
+    let id = session.id().to_string();
+    // No answer for the second question: it ends there, and stands for a run that is under way.
+    run(&code, &with(handlers(r#"["one"]"#, &ledger), session)).await;
+    let before = Journal::existing(&file).unwrap().revision(&id).unwrap();
+    let fork = Journal::open(&file).unwrap().fork(&id, 1, &json!({"reply": "two"})).unwrap();
+    let (played, events) = play(&file, &fork, &code);
+    assert!(!played.is_over && played.differs.is_none());
+    assert_eq!(played.report.result.unwrap_err().message, "the run has not come to its end");
+    let answered = events.iter().filter(|e| e.starts_with("Answered")).count();
+    let asked = events.iter().filter(|e| e.starts_with("Asked")).count();
+    assert_eq!((asked, answered, played.report.usage.model_calls), (4, 1, 1));
+    let journal = Journal::existing(&file).unwrap();
+    assert_eq!(journal.revision(&id).unwrap(), before);
+    assert_ne!(journal.revision(&fork).unwrap(), before);
+    assert!(journal.revision("none").is_err());
+}
+
+async fn pages_of_runs_meet_their_conditions(file: JournalPlace) {
+    let code = program("hello");
+    let end = |name: &str, script: &str| {
+        let about = RunIdentity::new(name, &code, None, json!({"seed": 7}));
+        let session = Journal::open(&file).unwrap().begin(&about, &Default::default()).unwrap();
+        (session.id().to_string(), handlers(script, &Ledger::default()), session)
+    };
+    let mut ids = Vec::new();
+    for (name, script) in [("a.agent x", SCRIPT), ("b%c.agent y", "[]"), ("bxc.agent y", SCRIPT)] {
+        let (id, handlers, session) = end(name, script);
+        run(&code, &with(handlers, session)).await;
+        ids.push(id);
+    }
+    let (running, _, session) = end("d.agent z", "[]");
+    ids.push(running);
+    let journal = Journal::existing(&file).unwrap();
+    let page = |filter: RunFilter, most| {
+        let runs = journal.page(&filter, most).unwrap();
+        runs.into_iter().map(|r| ids.iter().position(|id| *id == r.id).unwrap()).collect::<Vec<_>>()
+    };
+    assert_eq!(page(RunFilter::default(), 10), [3, 2, 1, 0]);
+    let second = journal.page(&RunFilter::default(), 2).unwrap().pop().unwrap();
+    let after = Some(RunCursor { created: second.created, id: second.id });
+    assert_eq!(page(RunFilter { after, ..RunFilter::default() }, 10), [1, 0]);
+    let named = |name: &str| RunFilter { name: Some(name.into()), ..RunFilter::default() };
+    // No pattern: a text.
+    assert_eq!((page(named("b%c"), 10), page(named("_"), 10)), (vec![1], vec![]));
+    assert_eq!((page(named("'; DROP TABLE runs"), 10), page(named(".agent"), 1)), (vec![], vec![3]));
+    let of = |statuses: &[RunStatus]| RunFilter { statuses: statuses.to_vec(), ..RunFilter::default() };
+    assert_eq!(page(of(&[RunStatus::Done]), 10), [2, 0]);
+    assert_eq!(page(of(&[RunStatus::Running, RunStatus::Failed]), 10), [3, 1]);
+    let failed = RunFilter { error: Some("model".into()), ..RunFilter::default() };
+    assert_eq!((page(failed, 10), journal.counts().unwrap().len()), (vec![1], 3));
+    drop(session);
+}
+
+async fn a_program_is_kept_once_for_all_of_its_runs(file: JournalPlace) {
+    let code = program("hello");
+    let begun = |kept: &str| {
+        let mut about = about(&code);
+        about.kept = Some(kept.into());
+        let secrets = Redactor::new([Secret::new(KEY)]);
+        Journal::open(&file).unwrap().begin(&about, &secrets).unwrap().id().to_string()
+    };
+    let (one, two, other) = (begun(r#"{"a":1}"#), begun(r#"{"a":1}"#), begun(r#"{"a":2}"#));
+    let secret = begun(&format!(r#"{{"key":"{KEY}"}}"#));
+    let mut journal = Journal::existing(&file).unwrap();
+    let kept = |journal: &Journal, id: &str| journal.kept_program(id).unwrap();
+    assert_eq!(kept(&journal, &one), Some(json!({"a": 1})));
+    assert_eq!((kept(&journal, &two), kept(&journal, &other)), (kept(&journal, &one), Some(json!({"a": 2}))));
+    // One with a secret in it is not kept, and the run begins all the same.
+    assert_eq!(kept(&journal, &secret), None);
+    journal.delete(&one).unwrap();
+    assert_eq!(kept(&journal, &two), Some(json!({"a": 1})));
+    assert!(journal.check().unwrap().damaged.is_empty());
 }
 
 async fn a_replay_gives_the_same_and_asks_nothing(file: JournalPlace) {
@@ -147,13 +276,7 @@ async fn a_replay_gives_the_same_and_asks_nothing(file: JournalPlace) {
     // Also what is told is the same, but for the order of what happened at once.
     let sorted = |mut e: Vec<String>| {
         e.retain(|e| !e.contains("Sample"));
-        for e in &mut e {
-            let cut = e.find("elapsed").unwrap_or(e.len());
-            e.truncate(cut);
-            *e = e.replace("recorded: true", "recorded: false");
-        }
-        e.sort();
-        e
+        comparable(e)
     };
     let asked = |events: &[String], recorded: &str| events.iter().filter(|e| e.contains(recorded)).count();
     assert_eq!((asked(&events, "recorded: true"), asked(&again, "recorded: true")), (0, 5));

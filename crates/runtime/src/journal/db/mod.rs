@@ -86,6 +86,9 @@ pub(super) trait Database: fmt::Debug + Send {
     /// The expression for a field of the settings of a run.
     fn field(&self, name: &str) -> String;
 
+    /// The expression for the code of the error that a run ended with; null if it ended with none.
+    fn error_code(&self) -> &'static str;
+
     /// Clauses by which a query reads entries over one index each. No page belongs to two of these indexes.
     fn indexes(&self) -> &'static [&'static str];
 
@@ -212,6 +215,7 @@ macro_rules! values {
 
 values! {
     i64 => |n| Value::Int(Some(n));
+    Option<i64> => |n| Value::Int(n);
     u32 => |n| Value::Int(Some(n.into()));
     &str => |t| Value::Text(Some(t.to_string()));
     Option<&str> => |t| Value::Text(t.map(String::from));

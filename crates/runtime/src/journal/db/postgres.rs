@@ -124,6 +124,15 @@ const MIGRATIONS: &[&str] = &[
         version BIGINT NOT NULL,        -- grows with each change
         PRIMARY KEY (caller, day)
     )",
+    "
+    CREATE TABLE programs (
+        digest TEXT PRIMARY KEY,        -- of the body; `kept` of the settings of its runs
+        body TEXT NOT NULL              -- JSON: code with places, sources, policy
+    );
+    ALTER TABLE entries ADD COLUMN written BIGINT;  -- milliseconds since 1970
+    ALTER TABLE runs ADD COLUMN ended BIGINT;       -- milliseconds since 1970
+    CREATE INDEX entries_open ON entries (run) WHERE response IS NULL;
+    CREATE INDEX runs_list ON runs (created, id)",
 ];
 
 /// Looks at the schema `entail`: whether the journal's mark is there, whether anything else is, and how the
@@ -621,6 +630,10 @@ impl Database for Postgres {
             _ => "NULL",
         }
         .into()
+    }
+
+    fn error_code(&self) -> &'static str {
+        "CASE WHEN status IN ('failed', 'stopped') THEN outcome::json ->> 'error' END"
     }
 
     fn indexes(&self) -> &'static [&'static str] {

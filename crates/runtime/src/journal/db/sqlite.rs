@@ -96,9 +96,29 @@ const MORE_TABLES: &str = "
         run TEXT PRIMARY KEY,
         outcome TEXT NOT NULL           -- JSON
     ) STRICT;
+    CREATE TABLE IF NOT EXISTS programs (
+        digest TEXT PRIMARY KEY,        -- of the body; `kept` of the settings of its runs
+        body TEXT NOT NULL              -- JSON: code with places, sources, policy
+    ) STRICT;
+    CREATE INDEX IF NOT EXISTS entries_open ON entries (run) WHERE response IS NULL;
     CREATE INDEX IF NOT EXISTS runs_key ON runs
         (json_extract(settings, '$.caller'), json_extract(settings, '$.idempotencyKey'))
         WHERE json_extract(settings, '$.idempotencyKey') IS NOT NULL";
+
+/// Columns that journals of before may lack: table, name, type and default.
+const MORE_COLUMNS: &[(&str, &str, &str)] = &[
+    ("approvals", "channel", "TEXT NOT NULL DEFAULT ''"),
+    // Milliseconds since 1970.
+    ("entries", "written", "INTEGER"),
+    ("runs", "ended", "INTEGER"),
+];
+
+/// The index that lists of runs are read from. The program of a run is long, and is not in it.
+const LIST_INDEX: &str = "
+    CREATE INDEX IF NOT EXISTS runs_list ON runs (
+        created, id, status, name,
+        CASE WHEN status IN ('failed', 'stopped') AND json_valid(outcome) THEN json_extract(outcome, '$.error') END
+    )";
 
 const ELSEWHERE: &str = "it stays as it is; name another place";
 
@@ -207,11 +227,21 @@ impl Sqlite {
 /// Makes what journals of before lack.
 fn prepare(db: &Connection) -> rusqlite::Result<()> {
     db.execute_batch(MORE_TABLES)?;
-    let known = "SELECT count(*) FROM pragma_table_info('approvals') WHERE name = 'channel'";
-    match db.query_row(known, [], |r| r.get::<_, i64>(0))? {
-        0 => db.execute_batch("ALTER TABLE approvals ADD COLUMN channel TEXT NOT NULL DEFAULT ''"),
-        _ => Ok(()),
+    for (table, column, of) in MORE_COLUMNS {
+        let has = || -> rusqlite::Result<bool> {
+            let known = "SELECT count(*) FROM pragma_table_info(?1) WHERE name = ?2";
+            Ok(db.query_row(known, [table, column], |r| r.get::<_, i64>(0))? > 0)
+        };
+        if has()? {
+            continue;
+        }
+        let added = db.execute_batch(&format!("ALTER TABLE {table} ADD COLUMN {column} {of}"));
+        // Another process may have been faster.
+        if added.is_err() && !has()? {
+            return added;
+        }
     }
+    db.execute_batch(LIST_INDEX)
 }
 
 impl Database for Sqlite {
@@ -284,14 +314,17 @@ impl Database for Sqlite {
     }
 
     fn copy_of_run(&self, run: &str, fork: &str, now: i64) -> Statement {
-        let copy =
-            "INSERT INTO runs SELECT ?1, ?2, name, program, digest, input, settings, id, 'running', NULL
-             FROM runs WHERE id = ?3";
+        let copy = "INSERT INTO runs (id, created, name, program, digest, input, settings, parent, status)
+             SELECT ?1, ?2, name, program, digest, input, settings, id, 'running' FROM runs WHERE id = ?3";
         Statement::new(copy).with(fork).with(now).with(run)
     }
 
     fn field(&self, name: &str) -> String {
         format!("json_extract(runs.settings, '$.{name}')")
+    }
+
+    fn error_code(&self) -> &'static str {
+        "CASE WHEN status IN ('failed', 'stopped') AND json_valid(outcome) THEN json_extract(outcome, '$.error') END"
     }
 
     fn indexes(&self) -> &'static [&'static str] {

@@ -1,0 +1,152 @@
+//! Progress of a run, from its program and the answers in the journal. Nothing is asked of the world.
+//!
+//! Entry point: [`Journal::play`].
+//!
+//! Invariant: the machine gets the answers that the run got, so events, labels and their origins are those of
+//! the run. An answer that the journal does not have is not invented: its request stays open.
+
+use super::session::{Known, Recorded};
+use super::{Journal, JournalError};
+use crate::driver::{answered_with, stated};
+use machine::{Call, CallCount, Machine, Output, Request, RequestId, Response, Stop, StopReason};
+use runs::{Answered, Decider, Event, Finish, Redactor, RunReport, Tokens, Usage, sample};
+use std::collections::HashMap;
+use std::time::Duration;
+
+/// Record of an answer in the journal, without the answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AnswerRecord {
+    /// Number in the order of the answers, by which [`Journal::fork`] names it.
+    pub step: u64,
+    /// When it was written, in milliseconds since 1970; `None` of an entry of before.
+    pub written: Option<i64>,
+    /// Duration of the request.
+    pub elapsed: Duration,
+    /// Party that approved a call, or refused it.
+    pub by: Option<Decider>,
+}
+
+/// Result of [`Journal::play`].
+#[derive(Debug)]
+pub struct Played {
+    /// The report of the run, as far as it has come. Of a run that has not ended, the result is an error that
+    /// says so.
+    pub report: RunReport,
+    /// True if the program has come to its end.
+    pub is_over: bool,
+    /// Records of the answers.
+    pub records: HashMap<RequestId, AnswerRecord>,
+    /// First answer of the journal that could not be given to the program, with the reason.
+    pub differs: Option<String>,
+}
+
+impl Journal {
+    /// Plays a run, whether it has ended or not: the machine, which must be that of the run, gets the answers
+    /// of the journal. `events` is called for everything that has happened.
+    ///
+    /// # Errors
+    /// There is no such run, or the file is damaged.
+    pub fn play(
+        self,
+        run: &str,
+        mut machine: Machine,
+        events: &mut dyn FnMut(Event),
+    ) -> Result<Played, JournalError> {
+        let mut session = self.look(run)?;
+        let redactor = Redactor::default();
+        let seed = session.settings()["seed"].as_u64().unwrap_or(0);
+        let (mut usage, mut records, mut differs) = (Usage::default(), HashMap::new(), None);
+        // Which models may answer was decided where the run was.
+        machine.leave_clearance_to_driver();
+        let mut is_over = true;
+        let result = loop {
+            let (id, request) = match machine.poll() {
+                Output::Working => continue,
+                Output::Request(id, request) => (id, request),
+                Output::Done(result) => break result,
+                Output::Waiting => {
+                    is_over = false;
+                    machine.cancel(Stop {
+                        reason: StopReason::Interrupted,
+                        message: "the run has not come to its end".into(),
+                    });
+                    continue;
+                }
+            };
+            let known = session.known(id, &request.call, &redactor);
+            let is_known = matches!(known, Known::Answered(_));
+            if !is_known && request.counts == CallCount::Repeated {
+                machine.no_further(id);
+                continue;
+            }
+            let model = match &known {
+                Known::Answered(recorded) => recorded.model.clone(),
+                _ => String::new(),
+            };
+            events(Event::asked(id, &request, machine.lattice(), &redactor, &model, is_known));
+            match known {
+                Known::Answered(recorded) => {
+                    count(&mut usage, &request);
+                    let Recorded { step, written, elapsed, ref by, .. } = *recorded;
+                    records.insert(id, AnswerRecord { step, written, elapsed, by: by.clone() });
+                    let response = told(&machine, id, &request, *recorded, &mut usage, events);
+                    machine.handle(id, response);
+                }
+                Known::Nothing | Known::Begun => {
+                    if let Call::Sample { probability, draw } = &request.call {
+                        let drawn = sample(seed, *draw, probability);
+                        events(answered(id, Answered::Sample(drawn)));
+                        machine.handle(id, Response::Sample(drawn));
+                    }
+                }
+                Known::Wrong(why) => differs = differs.or(Some(why)),
+            }
+        };
+        let report =
+            RunReport { usage, run: session.id().into(), ..RunReport::of(&mut machine, &redactor, result) };
+        Ok(Played { report, is_over, records, differs })
+    }
+}
+
+/// Counts an answered request.
+fn count(usage: &mut Usage, request: &Request) {
+    match &request.call {
+        Call::Model { .. } => usage.model_calls += 1,
+        Call::Tool { .. } => usage.tool_calls += 1,
+        Call::Approve { .. } => usage.questions += 1,
+        _ => {}
+    }
+}
+
+/// Tells of an answer, and counts what it cost. Returns the answer for the machine.
+fn told(
+    machine: &Machine,
+    id: RequestId,
+    request: &Request,
+    recorded: Recorded,
+    usage: &mut Usage,
+    events: &mut dyn FnMut(Event),
+) -> Response {
+    let Recorded { response, by, model, tokens, usd, elapsed, .. } = recorded;
+    if matches!(request.call, Call::Model { .. }) {
+        usage.input_tokens = usage.input_tokens.saturating_add(tokens.input);
+        usage.output_tokens = usage.output_tokens.saturating_add(tokens.output);
+        usage.charge(&model, usd.as_ref());
+    }
+    let what = answered_with(&response, by);
+    let finish = match &what {
+        Answered::Reply(reply) => Finish::of(reply),
+        _ => Finish::Other,
+    };
+    let stated = match &response {
+        Response::LabeledTool(_, said) => Some(stated(machine, said)),
+        _ => None,
+    };
+    events(Event::Answered { id, what, tokens, usd, finish, elapsed, stated });
+    response
+}
+
+fn answered(id: RequestId, what: Answered) -> Event {
+    let (tokens, elapsed) = (Tokens::default(), Duration::ZERO);
+    Event::Answered { id, what, tokens, usd: None, finish: Finish::Other, elapsed, stated: None }
+}
