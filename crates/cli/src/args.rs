@@ -956,6 +956,7 @@ Examples:
   entail trace run.jsonl --step 2           everything about the second request
   entail trace run.jsonl --timeline         what happened beside what
   entail trace 19aa --html run.html         a page to open in a browser, or to send
+  entail trace 19aa --html run.html --for alice    without what alice may not see
   entail trace pay.agent --why 3.account    where the label of this argument of request 3 comes from")]
 pub struct TraceArgs {
     /// A trace that `--trace` wrote (`-` for standard input), a run of a journal, or a program, which is run.
@@ -984,6 +985,10 @@ pub struct TraceArgs {
     /// spent. The page needs no network. It has everything that the trace has.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["timeline", "step", "why", "json"])]
     pub html: Option<PathBuf>,
+    /// Leave out what a principal may not see: a caller of `entail.toml`, or a reader that the policy of the
+    /// run names.
+    #[arg(long = "for", value_name = "PRINCIPAL", id = "for")]
+    pub reader: Option<String>,
     /// Print the lines of the trace unchanged (like --format json).
     #[arg(long)]
     pub json: bool,

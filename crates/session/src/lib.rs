@@ -28,6 +28,7 @@
 //!     stream: false,
 //!     follows: None,
 //!     plan: None,
+//!     sources: Some(&sources),
 //! })?;
 //! let ended = run.run(&CancellationToken::new(), &mut |event| drop(event)).await;
 //! if let Some(shown) = ended.ran.shown() {
@@ -52,6 +53,7 @@ pub mod client_config;
 mod error;
 pub mod events;
 pub mod frameworks;
+pub mod kept;
 pub mod keyring;
 pub mod limits;
 #[cfg(feature = "frameworks")]

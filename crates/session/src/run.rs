@@ -5,6 +5,7 @@
 
 use crate::bound::Pricing;
 use crate::error::Error;
+use crate::kept;
 use crate::limits::approval_lifetime;
 use crate::load::{self, Kind, Runnable};
 use crate::preflight::{Gate, Refusal};
@@ -13,6 +14,7 @@ use crate::view::{Ran, View};
 use ::policy::Policy;
 use analysis::cost::CostBound;
 use core_ir::{Code, Data, LabelSpec};
+use diagnostics::Sources;
 use entries::machine_config;
 use machine::{Config, Machine};
 use runtime::{
@@ -84,6 +86,8 @@ pub struct RunSpec<'a> {
     pub stream: bool,
     /// Earlier runs for the same request, whose answers this run reuses.
     pub follows: Option<Follows>,
+    /// Files of the program, for views of the run in its journal ([`crate::kept`]). `None` keeps no program.
+    pub sources: Option<&'a Sources>,
 }
 
 /// Earlier runs for the same request: plans that ended with an error.
@@ -137,6 +141,11 @@ impl JournalMode {
     /// Returns whether all answers come from a recording.
     pub fn is_replay(&self) -> bool {
         matches!(self, JournalMode::Replay { .. })
+    }
+
+    /// Returns whether what happens is written.
+    fn writes(&self) -> bool {
+        !matches!(self, JournalMode::Off | JournalMode::Replay { .. })
     }
 
     /// The journal in which questions wait for an answer; `None` if they can't.
@@ -315,7 +324,11 @@ impl Session {
             if let Some(plan) = &plan {
                 settings[PLAN_TEXT] = json!(&**plan);
             }
-            let about = RunIdentity::new(name.clone(), code, input.clone(), settings);
+            let mut about = RunIdentity::new(name.clone(), code, input.clone(), settings);
+            about.kept = spec
+                .sources
+                .filter(|_| options.mode.writes())
+                .and_then(|sources| kept::program(code, policy, sources));
             desk = self.approval_desk(options);
             kept = open(&options.mode, &about, models.redactor())?;
         }

@@ -154,6 +154,11 @@ impl View {
         Some(Cow::Owned(shown))
     }
 
+    /// Resources of the requests that were shown.
+    pub fn used(&self) -> &Usage {
+        &self.usage
+    }
+
     fn spent(&mut self, kind: Kind, tokens: runtime::Tokens, usd: Option<&Num>) {
         let usage = &mut self.usage;
         usage.input_tokens = usage.input_tokens.saturating_add(tokens.input);

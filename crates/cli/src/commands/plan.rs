@@ -87,6 +87,7 @@ fn carry_out(ui: &Ui, args: &PlanArgs) -> Result<Exit, Exit> {
             journal: Some((options, name)),
             models: None,
             follows: replanning.follows().map(|follows| (follows, replanning.limits(&all))),
+            sources: Some(&sources),
         };
         let trace = match &mut trace {
             Some(trace) => trace,
@@ -270,6 +271,7 @@ fn ask(ui: &Ui, args: &PlanArgs, prompt: &str) -> Result<String, Exit> {
         journal: None,
         models: None,
         follows: None,
+        sources: None,
     };
     let (ran, _) = world(ui, running, &mut |_| {})?;
     if let Ok(value) = &ran.result

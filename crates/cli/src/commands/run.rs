@@ -88,6 +88,7 @@ pub fn run(ui: &Ui, args: &RunArgs) -> Exit {
         journal: Some((options, name)),
         models: None,
         follows: None,
+        sources: Some(&sources),
     };
     let (report, has_input) = match traced(ui, running, &sources, &head) {
         Ok(report) => report,
@@ -187,6 +188,7 @@ pub fn eval(ui: &Ui, args: &EvalArgs) -> Exit {
         journal: None,
         models: None,
         follows: None,
+        sources: None,
     };
     let report = match traced(ui, running, &sources, &head) {
         Ok((report, _)) => report,
@@ -393,6 +395,8 @@ pub(super) struct Running<'a> {
     pub models: Option<&'a Models>,
     /// Earlier runs for the same request, and what they left of the limits.
     pub follows: Option<(Follows, Limits)>,
+    /// Files of the program, which a journal keeps.
+    pub sources: Option<&'a Sources>,
 }
 
 /// Runs a program with the models, tools and limits that options and settings say. Also returns whether it
@@ -402,7 +406,8 @@ pub(super) fn world(
     running: Running<'_>,
     watch: &mut (dyn FnMut(&Event) + Send),
 ) -> Result<(Ran, bool), Exit> {
-    let Running { session, args, code, policy, input, request, plan, journal, models, follows } = running;
+    let Running { session, args, code, policy, input, request, plan, journal, models, follows, sources } =
+        running;
     let (follows, limits) = match follows {
         Some((follows, limits)) => (Some(follows), limits),
         None => (None, args.limits(&session.settings).map_err(|e| refuse(ui, e))?),
@@ -435,6 +440,7 @@ pub(super) fn world(
         approver,
         stream,
         follows,
+        sources,
     };
     let run = session.prepare(spec).map_err(|e| refuse(ui, e))?;
     let has_input = run.has_input;

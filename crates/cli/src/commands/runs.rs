@@ -3,10 +3,9 @@
 use crate::args::{RunsAction, RunsArgs};
 use crate::ui::{Exit, Ui};
 use diagnostics::visible;
-use runtime::{
-    Approvers, Forged, Forgery, Journal, JournalError, JournalPlace, RunInfo, RunStatus, StepInfo,
-};
+use runtime::{Approvers, Forged, Forgery, Journal, JournalError, JournalPlace, RunInfo, StepInfo};
 use serde_json::{Value, json};
+use session::report::standing;
 
 /// Runs `entail runs`.
 pub fn runs(ui: &Ui, args: &RunsArgs) -> Exit {
@@ -30,7 +29,7 @@ fn act(ui: &Ui, args: &RunsArgs, place: &JournalPlace, approvers: Approvers) -> 
         RunsAction::List { last } => {
             for run in last.map_or_else(|| journal.runs(), |most| journal.newest(most))? {
                 let waiting = journal.waiting(Some(&run.id))?;
-                let standing = standing(&journal, &run, waiting.is_empty());
+                let standing = standing(&journal, &run, !waiting.is_empty());
                 if ui.is_json() {
                     let mut object = run_json(&run, standing);
                     object["waiting"] = waiting.iter().map(session::report::waiting_json).collect();
@@ -46,7 +45,7 @@ fn act(ui: &Ui, args: &RunsArgs, place: &JournalPlace, approvers: Approvers) -> 
         RunsAction::Show { run } => {
             let run = journal.run(run)?;
             let waiting = journal.waiting(Some(&run.id))?;
-            let standing = standing(&journal, &run, waiting.is_empty());
+            let standing = standing(&journal, &run, !waiting.is_empty());
             if ui.is_json() {
                 let mut object = run_json(&run, standing);
                 object["changes"] = journal
@@ -142,15 +141,6 @@ fn forged(row: &Forged) -> String {
 
 fn forged_json(row: &Forged) -> Value {
     json!({"run": row.run, "request": row.token, "approver": row.approver, "why": row.why.as_str()})
-}
-
-/// Returns the status of a run. A killed process leaves its run marked as running in the file.
-fn standing(journal: &Journal, run: &RunInfo, answered: bool) -> &'static str {
-    match run.status {
-        RunStatus::Running | RunStatus::Stopped if !answered => "waiting",
-        RunStatus::Running if !journal.is_at_work(&run.id) => "interrupted",
-        status => status.as_str(),
-    }
 }
 
 fn line(run: &RunInfo, standing: &str) -> String {

@@ -144,6 +144,7 @@ fn call(
         journal: None,
         models: None,
         follows: None,
+        sources: None,
     };
     let (report, _) = world(ui, running, &mut |_| {})?;
     let bound = session.bound(&runnable.code, true);

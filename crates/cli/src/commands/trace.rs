@@ -1,8 +1,8 @@
 //! `entail trace`: what happened in a run, from a file that `--trace` wrote, from a journal, or by running a
 //! program.
 //!
-//! A run of a journal is replayed: its answers are those that were kept, and the program says again where it
-//! asked for them, and under which labels.
+//! A run of a journal is shown from what was kept: its program says again where it asked for the answers, and
+//! under which labels.
 
 use super::run::{InputArgs, Running, before_run, conclude, input, world};
 use super::why;
@@ -11,13 +11,14 @@ use crate::args::TraceArgs;
 use crate::setup;
 use crate::ui::{Exit, Ui};
 use diagnostics::{Sources, render};
-use runtime::Journal;
 use runtime::trace::{Head, Recorder, VERSION};
+use runtime::{Journal, JournalError, JournalPlace};
 use serde_json::{Value, json};
+use session::kept::{self, KeptRun, Reader, RunDocument};
 use session::load::{Kind, Loaded, read_data, reason};
 use session::report::{as_diagnostic, as_json, refused_calls};
 use session::{Approvals, JournalMode, JournalOptions, Session};
-use std::io::Write as _;
+use std::io::Write;
 use std::path::Path;
 
 /// The most columns of a line that shows a value.
@@ -41,13 +42,22 @@ impl Traced {
     fn of_file(lines: Vec<Value>) -> Traced {
         Traced { lines, exit: Exit::Done, about: json!({"bound": null, "findings": []}) }
     }
+
+    fn of_document(document: RunDocument) -> Traced {
+        let RunDocument { about, lines, .. } = document;
+        Traced { lines, exit: Exit::Done, about }
+    }
 }
 
 /// Runs the command.
 pub fn trace(ui: &Ui, args: &TraceArgs) -> Exit {
+    if args.reader.is_some() && !is_run(args) {
+        let help = "`entail run FILE --journal DIR` keeps runs; name one by the beginning of its identifier";
+        return ui.usage("`--for` shows runs of a journal", Some(help));
+    }
     let found = match () {
         () if is_trace(&args.file) => read(ui, &args.file),
-        () if is_run(args) => kept(ui, args),
+        () if is_run(args) => of_journal(ui, args),
         () => run(ui, args),
     };
     let Traced { lines, exit, about } = match found {
@@ -80,15 +90,20 @@ pub fn trace(ui: &Ui, args: &TraceArgs) -> Exit {
 
 /// Writes a run as a page that needs nothing else. Whatever is in a text of the run, the page shows it as
 /// text: the lines stand in an element of data that no text can end, because no `<` is in it.
-fn page(ui: &Ui, file: &Path, lines: &[Value], about: &Value) -> Result<(), Exit> {
+pub(super) fn write_page(out: &mut dyn Write, lines: &[Value], about: &Value) -> std::io::Result<()> {
     let (before, after) = PAGE.split_once(MARKER).unwrap_or((PAGE, ""));
+    out.write_all(before.as_bytes())?;
+    for line in std::iter::once(about).chain(lines) {
+        writeln!(out, "{}", line.to_string().replace('<', "\\u003c"))?;
+    }
+    out.write_all(after.as_bytes())
+}
+
+/// Writes a run as a page into a file.
+fn page(ui: &Ui, file: &Path, lines: &[Value], about: &Value) -> Result<(), Exit> {
     let write = || {
         let mut out = std::io::BufWriter::new(std::fs::File::create(file)?);
-        out.write_all(before.as_bytes())?;
-        for line in std::iter::once(about).chain(lines) {
-            writeln!(out, "{}", line.to_string().replace('<', "\\u003c"))?;
-        }
-        out.write_all(after.as_bytes())?;
+        write_page(&mut out, lines, about)?;
         out.flush()
     };
     let failed = |e| ui.usage(&format!("cannot write `{}`: {}", file.display(), reason(&e)), None);
@@ -108,27 +123,50 @@ fn is_run(args: &TraceArgs) -> bool {
     args.file.chars().all(|c| c.is_ascii_hexdigit()) && !Path::new(&args.file).exists()
 }
 
-/// Replays a run of a journal; gives its trace. That the run failed does not make showing it a failure.
-fn kept(ui: &Ui, args: &TraceArgs) -> Result<Traced, Exit> {
-    let place = crate::setup::journal(ui, &args.journal)?.or_file();
-    let refused = |e: runtime::JournalError| ui.usage(&e.message, e.help.as_deref());
-    let info = Journal::existing(&place).and_then(|j| j.run(&args.file)).map_err(refused)?;
-    let input = Journal::existing(&place).and_then(|j| j.replay(&info.id)).map_err(refused)?.input().cloned();
+/// Shows a run of a journal from what was kept of it. That the run failed does not make showing it a failure.
+fn of_journal(ui: &Ui, args: &TraceArgs) -> Result<Traced, Exit> {
+    let place = setup::journal(ui, &args.journal)?.or_file();
+    let refused = |e: JournalError| ui.usage(&e.message, e.help.as_deref());
+    let Some(run) = KeptRun::open(&place, &args.file).map_err(refused)? else {
+        return unkept(ui, args, &place);
+    };
+    let session = session_of(ui, args)?;
+    let reader = args.reader.as_deref().map(|name| {
+        let help = "`--for` takes a caller of `entail.toml`, or a reader that the policy names";
+        let reader = Reader::named(name, &session.settings.callers, &run.config);
+        reader.map_err(|why| ui.usage(&why, Some(help)))
+    });
+    let reader = reader.transpose()?;
+    let bound = session.bound(&run.code, run.input.is_some());
+    let document = run.document(&place, &bound, reader.as_ref()).map_err(refused)?;
+    if let Some(why) = document.about["differs"].as_str() {
+        ui.note(&format!("warning: not all of the run can be shown by this version: {why}"));
+    }
+    Ok(Traced::of_document(document))
+}
+
+/// Shows a run whose program was not kept: with the files of the program, if they are here.
+fn unkept(ui: &Ui, args: &TraceArgs, place: &JournalPlace) -> Result<Traced, Exit> {
+    let refused = |e: JournalError| ui.usage(&e.message, e.help.as_deref());
+    if args.reader.is_some() {
+        let what = "the program of this run was not kept, so the labels of its data are not known";
+        return Err(ui.usage(what, Some("runs that this version of `entail` begins keep their programs")));
+    }
+    let info = Journal::existing(place).and_then(|j| j.run(&args.file)).map_err(refused)?;
     // The name is the program's path and that of what was run; both may have spaces.
     let splits = info.name.match_indices(' ').map(|(i, _)| (&info.name[..i], &info.name[i + 1..]));
     let Some((path, entry)) = splits.rev().find(|(path, _)| Path::new(path).exists()) else {
-        return Err(ui.usage(
-            &format!("the program of run `{}` is not here: `{}`", info.id, info.name),
-            Some("go to the directory in which it was run; `entail runs show` needs no program"),
-        ));
+        ui.note("the program of this run was not kept: labels and places are not known");
+        return Ok(Traced::of_document(kept::without_program(place, &info.id).map_err(refused)?));
     };
+    let input = Journal::existing(place).and_then(|j| j.input(&info.id)).map_err(refused)?;
     let mut sources = Sources::new();
     let session = session_of(ui, args)?;
     let Loaded { runnables, policy, .. } =
         session.load(&mut sources, path).map_err(|problem| say_problem(ui, &sources, problem))?;
     let runnable = choose(ui, path, &runnables, Some(entry))?;
     let head = Head { program: path.to_string(), entry: entry.to_string(), input };
-    let mode = JournalMode::Replay { place, run: Some(info.id) };
+    let mode = JournalMode::Replay { place: place.clone(), run: Some(info.id) };
     let journal = JournalOptions { mode, approvals: Approvals::Wait };
     let running = Running {
         session: &session,
@@ -141,6 +179,7 @@ fn kept(ui: &Ui, args: &TraceArgs) -> Result<Traced, Exit> {
         journal: Some((journal, info.name.clone())),
         models: None,
         follows: None,
+        sources: None,
     };
     let traced = recorded(ui, running, &sources, &head)?;
     Ok(Traced { exit: Exit::Done, ..traced })
@@ -205,6 +244,7 @@ fn run(ui: &Ui, args: &TraceArgs) -> Result<Traced, Exit> {
         journal: None,
         models: None,
         follows: None,
+        sources: None,
     };
     recorded(ui, running, &sources, &head)
 }
@@ -412,6 +452,8 @@ fn show(ui: &Ui, line: &Value) {
                 counted(&u["steps"], "step")
             ));
         }
+        // What only a journal knows is for pages.
+        "kept" => {}
         "replan" => {
             let place = line["line"].as_u64().map_or(String::new(), |n| format!(" in line {n}"));
             let calls = line["made"].as_array().map_or(0, Vec::len);

@@ -70,6 +70,8 @@ pub(crate) struct Pipeline {
     output: LabelSpec,
     /// Of a pipeline whose program a planner writes from the input.
     planner: Option<Arc<Planner>>,
+    /// The program, for views of its runs.
+    kept: Option<Arc<str>>,
 }
 
 impl Pipeline {
@@ -86,6 +88,7 @@ impl Pipeline {
     /// A run of it in a journal.
     fn identity(&self, input: Option<Data>, settings: Value) -> RunIdentity {
         let mut about = RunIdentity::new(self.in_journal(), &self.code, input, settings);
+        about.kept = self.kept.clone();
         if let Some(planner) = &self.planner {
             about.program = format!("{}\n{}", about.program, planner.declarations());
         }
@@ -448,6 +451,7 @@ impl Programs {
             let (file, config) = (file.to_string(), config.clone());
             let output = policy.as_ref().map_or(LabelSpec::TOP, |p| p.output.clone());
             let planner = None;
+            let kept = session::kept::program(&code, policy.as_ref(), &self.sources);
             let pipeline = Pipeline {
                 name: name.clone(),
                 file: file.clone(),
@@ -457,6 +461,7 @@ impl Programs {
                 config,
                 output,
                 planner,
+                kept,
             };
             self.insert(pipeline)?;
         }

@@ -278,6 +278,7 @@ impl Programs {
             config,
             output,
             planner: Some(Arc::new(planner)),
+            kept: None,
         })
     }
 }

@@ -6,13 +6,15 @@
 use core_ir::{Data, LabelSpec, Lattice};
 use machine::Reply;
 use runtime::{
-    Answer, Approver, CancellationToken, CustomTool, Event, Finish, Handlers, Limits, ModelCall, ModelError,
-    Models, Price, Progress, Provider, RunReport, Tokens, Work,
+    Answer, Approver, CancellationToken, CustomTool, Event, Finish, Handlers, Journal, JournalPlace, Limits,
+    ModelCall, ModelError, Models, Price, Progress, Provider, RunIdentity, RunReport, Tokens, Work,
 };
 use serde_json::{Value as Json, json};
+use session::bound::Pricing;
 use session::events::{Detail, event_json};
+use session::kept::{self, KeptRun, Reader};
 use session::view::{View, withheld};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use testkit::generate::{Program, Script};
 use testkit::secrets::{Pair, pair};
 use testkit::world::{self, Call, World};
@@ -185,4 +187,70 @@ async fn views_of_two_worlds_are_the_same() {
         "{compared} views of {pairs} pairs: {events} events shown, {withheld_events} withheld, {ended} outcomes shown twice"
     );
     assert!(compared > 0 && events > 0 && withheld_events > 0 && ended > compared / 4);
+}
+
+/// Runs one of the two worlds with a journal, and reads the run from there.
+async fn kept(pair: &Pair, program: &Arc<Program>, which: usize, place: &JournalPlace) -> KeptRun {
+    let code = pair.program.code();
+    let input = Some(pair.inputs[which].clone());
+    let mut about = RunIdentity::new("generated main", &code, input.clone(), json!({"seed": program.seed}));
+    about.kept = kept::program(&code, None, &diagnostics::Sources::new());
+    let session = Journal::open(place).unwrap().begin(&about, &Default::default()).unwrap();
+    let mut handlers = handlers(pair, program, which);
+    let run = session.id().to_string();
+    handlers.journal = Some(Arc::new(Mutex::new(session)));
+    let machine = machine::Machine::new(code, input, pair.config(program));
+    let (limits, cancel) = (Limits::default(), CancellationToken::new());
+    runtime::run(machine, &handlers, &limits, &cancel, &mut |_| {}).await;
+    drop(handlers);
+    let mut kept = KeptRun::open(place, &run).unwrap().unwrap();
+    // Generated programs have no policy file, in which this would stand.
+    let explain_flow = kept.config.explain_flow;
+    kept.config = machine::Config { explain_flow, ..pair.config(program) };
+    kept
+}
+
+/// A page for a reader has the same bytes for two runs that the reader must not distinguish: neither a secret
+/// nor a length or a number of secrets is in it.
+#[tokio::test]
+async fn pages_for_a_reader_of_two_worlds_are_the_same() {
+    let (pairs, from) = (number("PAGE_PAIRS", 150), number("VIEW_FROM", 0));
+    let dir = tempfile::tempdir().unwrap();
+    let place = JournalPlace::Directory(dir.path().join("j"));
+    let (mut compared, mut lines, mut left_out) = (0, 0, 0);
+    for seed in from..from + pairs {
+        let pair = pair(seed);
+        if pair.program.is_parallel() {
+            continue;
+        }
+        let program = Arc::new(pair.program.clone());
+        let runs = [kept(&pair, &program, 0, &place).await, kept(&pair, &program, 1, &place).await];
+        let bound = Pricing::default().bound(&runs[0].code, true);
+        for clearance in pair.observers() {
+            let reader = Reader { name: "reader".into(), clearance: LabelSpec::Exact(clearance.clone()) };
+            let page = |run: &KeptRun| {
+                let document = run.document(&place, &bound, Some(&reader)).unwrap();
+                let mut about = document.about;
+                // The name of a run is chance.
+                about["run"] = Json::Null;
+                let mut lines: Vec<String> = document.lines.iter().map(Json::to_string).collect();
+                let end = lines.pop().unwrap();
+                let is_withheld = document.lines.last().unwrap()["error"]["code"] == session::view::WITHHELD;
+                (about.to_string(), lines, end, is_withheld)
+            };
+            let (a, b) = (page(&runs[0]), page(&runs[1]));
+            assert_eq!(a.0, b.0);
+            let same = match (a.3, b.3) {
+                (false, false) => a.1 == b.1 && a.2 == b.2,
+                (one, other) => one && b.1.starts_with(&a.1) || other && a.1.starts_with(&b.1),
+            };
+            assert!(same, "pair {seed} leaks to {}:\n{a:?}\n{b:?}\n{pair:?}", clearance.to_json());
+            let whole = runs[0].document(&place, &bound, None).unwrap().lines.len();
+            compared += 1;
+            lines += a.1.len();
+            left_out += usize::from(whole > a.1.len() + 1);
+        }
+    }
+    eprintln!("{compared} pages of {pairs} pairs: {lines} lines shown, {left_out} pages leave lines out");
+    assert!(compared > 0 && lines > compared && left_out > compared / 8);
 }

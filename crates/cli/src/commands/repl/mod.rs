@@ -325,6 +325,7 @@ impl<'a> Repl<'a> {
             journal: None,
             models: Some(&self.models),
             follows: None,
+            sources: None,
         };
         let (report, _) = run::world(ui, running, &mut watch)?;
         let exit = run::conclude(ui, &report, &self.session.bound(code, false));
