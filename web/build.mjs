@@ -3,6 +3,7 @@ import { createHash } from "node:crypto";
 import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { build } from "esbuild";
+import "./assets.mjs";
 
 const root = new URL("..", import.meta.url).pathname;
 const here = new URL(".", import.meta.url).pathname;
@@ -34,20 +35,11 @@ await build({
   format: "esm",
   define: { EXAMPLES: JSON.stringify(examples()) },
 });
-await build({ ...options, entryPoints: ["worker.ts", "theme.ts"].map(source), format: "iife" });
+await build({ ...options, entryPoints: ["worker.ts", "theme.ts", "early.ts"].map(source), format: "iife" });
 for (const file of ["index.html", "style.css"]) copyFileSync(source(file), join(out, file));
 copyFileSync(wasm, join(out, "entail.wasm"));
 
-// The page of a finished run is part of the command, which is built without node: it is committed.
-const page = await build({ ...options, entryPoints: [source("trace.ts")], format: "iife", write: false, charset: "ascii" });
-const style = await build({ ...options, entryPoints: [source("style.css")], write: false });
-const hashed = (text) => `sha256-${createHash("sha256").update(text).digest("base64")}`;
-const [script, css] = [page.outputFiles[0].text.trim(), style.outputFiles[0].text.trim()];
-const parts = { SCRIPT: script, STYLE: css, SCRIPT_HASH: hashed(script), STYLE_HASH: hashed(css) };
-const template = readFileSync(source("trace.html"), "utf8").replace(/%(SCRIPT|STYLE|SCRIPT_HASH|STYLE_HASH)%/g, (_, name) => parts[name]);
-writeFileSync(join(root, "crates/cli/assets/trace.html"), template);
-
-const files = ["index.html", "style.css", "theme.js", "main.js", "worker.js", "entail.wasm"];
+const files = ["index.html", "style.css", "theme.js", "early.js", "main.js", "worker.js", "entail.wasm"];
 const hash = createHash("sha256");
 for (const file of files) hash.update(readFileSync(join(out, file)));
 const version = hash.digest("hex").slice(0, 16);

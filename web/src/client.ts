@@ -15,10 +15,8 @@ export class Client {
   #queue: Waiting[] = [];
   #current: (Waiting & { id: number; timer: number }) | null = null;
   #last = 0;
-  readonly #ready: () => void;
 
-  constructor(ready: () => void) {
-    this.#ready = ready;
+  constructor() {
     this.#start();
   }
 
@@ -36,7 +34,8 @@ export class Client {
   }
 
   #start(): void {
-    this.#worker = new Worker("worker.js");
+    this.#worker = window.early ?? new Worker("worker.js");
+    window.early = undefined;
     this.#worker.onmessage = ({ data }: MessageEvent<FromWorker>) => this.#received(data);
     this.#worker.onerror = (event) => this.#finish({ error: `the worker failed: ${event.message}` });
   }
@@ -52,7 +51,6 @@ export class Client {
   }
 
   #received(message: FromWorker): void {
-    if ("ready" in message) return this.#ready();
     if (message.id !== this.#current?.id) return;
     if ("crashed" in message) {
       const isDeep = /call stack|out of bounds/.test(message.crashed);

@@ -2,23 +2,46 @@
 
 import { h } from "./dom.ts";
 
-const KNOWN: Record<string, { kind: string; sign: string; word: string }> = {
-  U: { kind: "untrusted", sign: "▲", word: "untrusted" },
-  S: { kind: "secret", sign: "◆", word: "secret" },
-};
+interface Chip {
+  kind: "untrusted" | "secret" | "clear" | "other";
+  sign: string;
+  word: string;
+}
+
+const UNTRUSTED: Chip = { kind: "untrusted", sign: "▲", word: "untrusted" };
+const SECRET: Chip = { kind: "secret", sign: "◆", word: "secret" };
+const CLEAR: Chip = { kind: "clear", sign: "○", word: "trusted, public" };
+const UNKNOWN: Chip = { kind: "other", sign: "?", word: "label not known" };
 
 /** Shows a label as a run, a check or a trace has it: a list of components, or whatever its lattice writes. */
 export function label(value: unknown): HTMLElement {
-  const parts = Array.isArray(value) ? value : value === null || value === undefined ? [] : [value];
-  const chips = parts.map((part) => {
-    const known = typeof part === "string" ? KNOWN[part] : undefined;
-    if (known) return chip(known.kind, known.sign, known.word);
-    return chip("other", "●", typeof part === "string" ? part : JSON.stringify(part));
-  });
-  if (chips.length === 0) chips.push(chip("clear", "○", "trusted, public"));
-  return h("span", { class: "label" }, ...chips);
+  return h("span", { class: "label" }, ...chips(value).map(chip));
 }
 
-function chip(kind: string, sign: string, word: string): HTMLElement {
+function chips(value: unknown): Chip[] {
+  if (value === null || value === undefined) return [UNKNOWN];
+  if (typeof value === "object" && "sources" in value && "readers" in value) return named(value.sources, value.readers);
+  const parts = Array.isArray(value) ? value : [value];
+  return parts.length === 0 ? [CLEAR] : parts.map(component);
+}
+
+function component(part: unknown): Chip {
+  if (part === "U") return UNTRUSTED;
+  if (part === "S") return SECRET;
+  return { kind: "other", sign: "●", word: typeof part === "string" ? part : JSON.stringify(part) };
+}
+
+/** A label of sources and readers. */
+function named(sources: unknown, readers: unknown): Chip[] {
+  const out: Chip[] = [];
+  if (sources === "*") out.push(UNTRUSTED);
+  else if (Array.isArray(sources) && sources.length > 0) out.push({ ...UNTRUSTED, word: `from ${sources.join(", ")}` });
+  if (Array.isArray(readers)) {
+    out.push(readers.length === 0 ? SECRET : { ...SECRET, word: `for ${readers.join(", ")} only` });
+  }
+  return out.length > 0 ? out : [CLEAR];
+}
+
+function chip({ kind, sign, word }: Chip): HTMLElement {
   return h("span", { class: `chip ${kind}` }, h("span", { "aria-hidden": "true" }, sign), ` ${word}`);
 }

@@ -1,12 +1,12 @@
 // The page: what is written goes to the module with each change, and the views show its answers.
 
 import { Client, SUPERSEDED } from "./client.ts";
-import { byId, h } from "./dom.ts";
+import { byId, h, plural } from "./dom.ts";
 import { Editor } from "./editor.ts";
 import { entails } from "./entails.ts";
 import { findingList, summary } from "./findings.ts";
-import type { Answer, Checked, Completion, Document, Entry, Finding, Ran } from "./protocol.ts";
-import { RunView } from "./run.ts";
+import type { About, Answer, Checked, Completion, Document, Entry, Finding, Ran } from "./protocol.ts";
+import { RunPage } from "./runpage.ts";
 import { type Shared, fromFragment, toFragment } from "./share.ts";
 import { tabs } from "./tabs.ts";
 
@@ -51,9 +51,7 @@ const showView = tabs("views", (name) => {
   view = name;
   render();
 });
-const client = new Client(() => {
-  document.documentElement.dataset.ready = "true";
-});
+const client = new Client();
 
 /** What is written. */
 function written(): Document {
@@ -98,8 +96,8 @@ const findingActions = {
   },
 };
 
-const runView = new RunView(byId("run"), {
-  ...findingActions,
+const runPage = new RunPage(byId("run"), {
+  findings: findingActions,
   place: (line, column) => mark(program.offset(line, column)),
   addAnswer(entry) {
     showText("answers");
@@ -163,7 +161,7 @@ async function draw(panel: HTMLElement, entry: Entry): Promise<void> {
 
 /** Runs the entry point on the scripted answers. */
 async function run(entry: Entry | undefined): Promise<void> {
-  if (!entry) return runView.error("There is no entry point to run. The findings may say why.");
+  if (!entry) return runPage.error("There is no entry point to run. The findings may say why.");
   const asked = ++runs;
   const answer = await client.ask<Ran>({
     query: "run",
@@ -174,9 +172,16 @@ async function run(entry: Entry | undefined): Promise<void> {
     ...written(),
   });
   if (asked !== runs || isOld(answer)) return;
-  if ("error" in answer) runView.error(answer.error, answer.help);
-  else runView.show(answer);
+  if ("error" in answer) runPage.error(answer.error, answer.help);
+  else runPage.show(aboutOf(answer), answer.trace.map((line) => JSON.stringify(line)));
   document.documentElement.dataset.ran = String(asked);
+}
+
+/** What is known of a run beside its trace. */
+function aboutOf({ outcome, findings, unused }: Ran): About {
+  const left = plural(unused, "reply", "replies");
+  const surplus: Finding[] = unused > 0 ? [{ code: "script", level: "info", message: `the run did not use ${left} of the answers`, file: "main", from: 0, to: 0 }] : [];
+  return { bound: outcome.bound, findings: [...findings, ...surplus] };
 }
 
 /** Shows a place of the program without moving the focus. */

@@ -128,18 +128,64 @@ export interface ResponseLine {
   [answer: string]: unknown;
 }
 
+/** What a journal has of an answer beside the answer. */
+export interface KeptLine {
+  event: "kept";
+  n: number;
+  /** Number in the order of the answers. */
+  step: number;
+  /** When it was written, in milliseconds since 1970. */
+  at: number | null;
+  ms: number;
+  by?: { name: string; via: string };
+}
+
+export interface Usage {
+  modelCalls: number;
+  toolCalls: number;
+  inputTokens: number;
+  outputTokens: number;
+  usd: number | null;
+}
+
+/** The last line of a trace. */
+export interface EndLine {
+  event: "end";
+  result?: unknown;
+  error?: { code: string; message: string; path?: string; line?: number; column?: number };
+  label: unknown;
+  usage: Usage;
+}
+
 export type Line =
   | RequestLine
   | ResponseLine
-  | { event: "end"; label: unknown }
+  | KeptLine
+  | EndLine
   | { event: "run" | "phase" | "value" | "endorsement" | "replan" };
+
+export interface Bound {
+  modelCalls: number | null;
+  toolCalls: number | null;
+  usd: number | null;
+}
+
+/** What is known of a run beside its trace: the first line of a page. */
+export interface About {
+  bound: Bound | null;
+  findings: Finding[];
+  run?: { id: string; name?: string; created?: number; ended?: number | null; status?: string; state?: string; parent?: string | null };
+  /** True if a reader is shown what it may see. */
+  redacted?: boolean;
+  /** True if the program was not kept, so that labels are not known. */
+  unlabeled?: boolean;
+  /** Why not all answers could be given to the program. */
+  differs?: string | null;
+}
 
 export interface Ran {
   trace: Line[];
-  outcome: {
-    usage: { modelCalls: number; toolCalls: number };
-    bound: { modelCalls: number | null; toolCalls: number | null };
-  };
+  outcome: { bound: Bound };
   /** The result as text; `null` if the run failed. */
   shown: string | null;
   findings: Finding[];
@@ -167,4 +213,4 @@ export type Answer<T> = T | { error: string; help?: string | null };
 
 /** What the worker is sent, and what it sends. */
 export type ToWorker = { id: number; question: Question };
-export type FromWorker = { ready: true } | { id: number; answer: string } | { id: number; crashed: string };
+export type FromWorker = { id: number; answer: string } | { id: number; crashed: string };

@@ -7,7 +7,6 @@ declare const self: DedicatedWorkerGlobalScope;
 
 const compiled = WebAssembly.compileStreaming(fetch("entail.wasm"));
 let module: Promise<Module> = compiled.then((code) => Module.of(code));
-module.then(() => post({ ready: true }));
 
 function post(message: FromWorker): void {
   self.postMessage(message);

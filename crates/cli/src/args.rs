@@ -157,6 +157,9 @@ pub enum Command {
     /// Serve pipelines over HTTP, and as an agent of the A2A protocol.
     #[cfg(feature = "serve")]
     Serve(ServeArgs),
+    /// Show the runs of a journal in a browser, and answer what they ask.
+    #[cfg(feature = "serve")]
+    Ui(UiArgs),
     /// Serve as a server of the Model Context Protocol on standard input and output.
     #[cfg(feature = "mcp")]
     Mcp(McpArgs),
@@ -615,6 +618,23 @@ pub struct InstallArgs {
     /// Show what would change, and change nothing.
     #[arg(long)]
     pub show: bool,
+}
+
+/// `entail ui`.
+#[cfg(feature = "serve")]
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  entail ui                                 the runs of the journal in `.entail`
+  entail ui --journal postgres://agents@db/runs
+The page is for one browser of this machine: open the link that is printed.")]
+pub struct UiArgs {
+    /// The journal: a directory, a recording, or the address of a Postgres server.
+    #[arg(long, value_name = "PATH|URL", default_value = ".entail")]
+    pub journal: PathBuf,
+    /// Port to listen on, on this machine only; without it a free one.
+    #[arg(long, value_name = "PORT", default_value_t = 0, hide_default_value = true)]
+    pub port: u16,
 }
 
 /// `entail runs`.

@@ -132,6 +132,8 @@ fn carry_out(ui: &ui::Ui, command: Command) -> ui::Exit {
         Command::Convert(args) => commands::convert::convert(ui, &args),
         #[cfg(feature = "serve")]
         Command::Serve(args) => commands::serve::serve(ui, &args),
+        #[cfg(feature = "serve")]
+        Command::Ui(args) => commands::ui::ui(ui, &args),
         #[cfg(feature = "mcp")]
         Command::Mcp(args) => commands::mcp::mcp(ui, &args),
         #[cfg(feature = "mcp")]

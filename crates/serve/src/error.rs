@@ -33,6 +33,8 @@ pub enum Error {
         /// The system's reason.
         cause: String,
     },
+    /// The system provides no random numbers.
+    Randomness(String),
 }
 
 impl Error {
@@ -41,7 +43,7 @@ impl Error {
         match self {
             Error::SameName { .. } => Some("rename one, or serve them by two servers"),
             Error::Label { .. } => Some("write words such as `untrusted`, which every lattice knows"),
-            Error::Store(_) => None,
+            Error::Store(_) | Error::Randomness(_) => None,
             Error::Session(e) => e.help(),
             Error::Listen { .. } => Some("choose another address with `--listen`"),
         }
@@ -62,6 +64,7 @@ impl fmt::Display for Error {
             Error::Store(why) => f.write_str(why),
             Error::Session(e) => e.fmt(f),
             Error::Listen { address, cause } => write!(f, "cannot listen on `{address}`: {cause}"),
+            Error::Randomness(cause) => write!(f, "the system provides no random numbers: {cause}"),
         }
     }
 }

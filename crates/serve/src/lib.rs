@@ -4,7 +4,8 @@
 //! Entry points: [`Programs`] collects pipelines, [`Service::new`] sets up what they need, and
 //! `http::HttpServer` (feature `http`) and `mcp::serve_stdio` (feature `mcp`) are ways to reach them. Drivers
 //! parse options and handle signals. `guard::guard_stdio` (feature `mcp`) stands between another client and
-//! server of the Model Context Protocol.
+//! server of the Model Context Protocol. `ui::UiServer` (feature `http`) is a page of this machine that shows
+//! the runs of a journal.
 //!
 //! Invariant: a run belongs to the caller that began it, and everything that leaves it goes through that
 //! caller's view.
@@ -22,6 +23,8 @@ pub mod http;
 pub mod mcp;
 #[cfg_attr(not(feature = "http"), allow(dead_code, reason = "a server of MCP neither resumes nor approves"))]
 mod service;
+#[cfg(feature = "http")]
+pub mod ui;
 
 pub use error::Error;
 pub use service::{Log, LogFormat, Programs, Service, ServiceOptions};

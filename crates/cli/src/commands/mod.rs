@@ -41,6 +41,8 @@ mod server;
 pub mod test;
 pub mod tools;
 pub mod trace;
+#[cfg(feature = "serve")]
+pub mod ui;
 mod why;
 
 use crate::ui::{Exit, Ui};

@@ -132,7 +132,7 @@ async fn listen(
 }
 
 /// Waits until Ctrl-C is pressed or the process is asked to end. A second time ends it at once.
-async fn stopped(stop: CancellationToken) {
+pub(super) async fn stopped(stop: CancellationToken) {
     for end in [false, true] {
         #[cfg(unix)]
         {

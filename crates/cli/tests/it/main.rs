@@ -31,4 +31,5 @@ mod serve_callers;
 mod serve_kept;
 mod serving;
 mod terminal;
+mod ui;
 mod worst_case;

@@ -35,7 +35,7 @@ const PAUSE: Duration = Duration::from_millis(50);
 
 /// Returns the maximum number of connections: the requested number, but at most half of the process's limit
 /// of open files.
-pub(super) fn most(wanted: usize) -> usize {
+pub(crate) fn most(wanted: usize) -> usize {
     #[cfg(unix)]
     {
         let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
@@ -88,7 +88,7 @@ fn lock(table: &Mutex<ConnectionTable>) -> MutexGuard<'_, ConnectionTable> {
 }
 
 /// Serves until it is told to stop, and then until the last answer is given.
-pub(super) async fn serve(
+pub(crate) async fn serve(
     listener: TcpListener,
     app: Router,
     most: usize,

@@ -9,7 +9,7 @@
 //! Invariant: a run whose client is gone is canceled, unless it was started in the background.
 
 mod a2a;
-mod connections;
+pub(crate) mod connections;
 mod openapi;
 mod refusal;
 

@@ -1,0 +1,379 @@
+//! `entail ui` and runs shown from what was kept, over HTTP and on the command line. What a browser makes of it
+//! is tested in `web/test`.
+#![cfg(feature = "serve")]
+
+use crate::serving::{JSON, Server, bounded};
+use serde_json::{Value, json};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+const PASSPHRASE: &str = "correct horse battery";
+
+/// Pays whom a page names; what a vault holds goes to a model and into the result.
+const PROGRAM: &str = r#"tool page(url: String) -> String reads untrusted {}
+tool vault(key: String) -> String reads secret {}
+tool pay(to: String) -> String writes {}
+tool greet(name: String) -> String writes {}
+agent clerk { tools: [], prompt: "You extract." }
+task recipient(text: String) -> String by agent { prompt "Who is to be paid? {text}" }
+pipeline settle(url: String) -> String {
+    let text = page(url);
+    let to = run recipient with { text: text } by clerk;
+    let receipt = run pay with { to: to };
+    return receipt;
+}
+pipeline look(key: String) -> Obj{hello: String, found: String} {
+    let hello = greet(key);
+    let found = vault(key);
+    let said = run recipient with { text: found } by clerk;
+    let again = vault(said);
+    return { hello: hello, found: again };
+}
+"#;
+
+const POLICY: &str = "[tools.pay]\neffect = \"write\"\narguments = \"trusted\"\napprove = \"if-refused\"\n";
+
+fn command(dir: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_entail"));
+    command.env("XDG_CONFIG_HOME", dir.join("config")).current_dir(dir);
+    for name in ["OPENAI_API_KEY", "OPENAI_BASE_URL", "ENTAIL_API_KEY", "ENTAIL_BASE_URL", "ENTAIL_MODEL"] {
+        command.env_remove(name);
+    }
+    command
+}
+
+/// Runs the program: exit status, standard output, standard error.
+fn entail(dir: &Path, args: &[&str]) -> (i32, String, String) {
+    let mut child = command(dir)
+        .args(args)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // Nobody need read it.
+    let _ = child.stdin.take().unwrap().write_all(PASSPHRASE.as_bytes());
+    let out = child.wait_with_output().unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (out.status.code().unwrap_or(-1), text(out.stdout), text(out.stderr))
+}
+
+fn folder(script: &Value) -> tempfile::TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    let at = |name: &str| dir.path().join(name);
+    std::fs::write(at("pay.agent"), PROGRAM).unwrap();
+    std::fs::write(at("policy.toml"), POLICY).unwrap();
+    std::fs::write(at("s.json"), script.to_string()).unwrap();
+    std::fs::write(at("entail.toml"), "").unwrap();
+    let key = entail(dir.path(), &["approve", "--new-key", "alice", "--passphrase-stdin"]).1;
+    let eve = "[callers.eve]\ntoken_env = \"EVE\"\nclearance = \"public\"\n";
+    std::fs::write(at("entail.toml"), format!("policy = \"policy.toml\"\n{key}\n{eve}")).unwrap();
+    dir
+}
+
+fn paying() -> tempfile::TempDir {
+    folder(
+        &json!([{"call": "page", "result": "pay bob"}, {"purpose": "recipient", "reply": "bob"}, {"call": "pay", "result": "paid"}]),
+    )
+}
+
+/// Runs a pipeline into the journal; gives the run.
+fn run(dir: &Path, pipeline: &str, input: &str, more: &[&str]) -> String {
+    let args =
+        ["run", "pay.agent", "--pipeline", pipeline, "--script", "s.json", "--journal", "j", "--run-refused"];
+    entail(dir, &[&args, more, &[input]].concat());
+    let list = entail(dir, &["runs", "list", "--journal", "j", "--format", "json"]).1;
+    let newest: Value = serde_json::from_str(list.lines().next().unwrap()).unwrap();
+    newest["run"].as_str().unwrap().to_string()
+}
+
+/// The page, and the token of its link.
+fn ui(dir: &Path) -> (Server, String) {
+    let mut child = command(dir)
+        .args(["ui", "--journal", "j", "--format", "json"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let stdout = child.stdout.take().unwrap();
+    let line = bounded("the page begins", move || {
+        let mut line = String::new();
+        BufReader::new(stdout).read_line(&mut line).unwrap();
+        line
+    });
+    let said: Value = serde_json::from_str(&line).unwrap_or_else(|e| {
+        let mut err = String::new();
+        child.stderr.take().unwrap().read_to_string(&mut err).unwrap();
+        panic!("{e}: {line:?} {err}")
+    });
+    let link = said["link"].as_str().unwrap().strip_prefix("http://").unwrap();
+    let (address, token) = link.split_once("/#token=").unwrap();
+    (Server { child, address: address.to_string() }, token.to_string())
+}
+
+/// A browser that has a session.
+struct Browser {
+    server: Server,
+    cookie: String,
+    origin: String,
+}
+
+impl Browser {
+    fn of(dir: &Path) -> Browser {
+        let (server, token) = ui(dir);
+        let origin = format!("http://{}", server.address);
+        let body = json!({"token": token}).to_string();
+        let opened = server.raw("POST", "/api/session", &[JSON, ("origin", &origin)], &body);
+        assert_eq!(opened.0, 204, "{opened:?}");
+        let cookie = opened.1.lines().find_map(|l| l.strip_prefix("set-cookie: ")).unwrap();
+        assert!(cookie.contains("HttpOnly") && cookie.contains("SameSite=Strict"), "{cookie}");
+        let cookie = cookie.split(';').next().unwrap().to_string();
+        Browser { server, cookie, origin }
+    }
+
+    fn get(&self, path: &str) -> (u16, Value) {
+        let (status, _, text) = self.server.raw("GET", path, &[("cookie", &self.cookie)], "");
+        (status, serde_json::from_str(&text).unwrap_or(Value::String(text)))
+    }
+
+    fn post(&self, path: &str, body: &Value) -> (u16, Value) {
+        let headers = [JSON, ("cookie", &*self.cookie), ("origin", &*self.origin)];
+        let (status, _, text) = self.server.raw("POST", path, &headers, &body.to_string());
+        (status, serde_json::from_str(&text).unwrap_or(Value::String(text)))
+    }
+
+    /// A line about a run, and the lines of its trace.
+    fn run(&self, path: &str) -> Vec<Value> {
+        let (status, _, text) = self.server.raw("GET", path, &[("cookie", &self.cookie)], "");
+        assert_eq!(status, 200, "{text}");
+        text.lines().map(|l| serde_json::from_str(l).unwrap()).collect()
+    }
+}
+
+#[test]
+fn only_the_browser_with_the_link_sees_anything() {
+    let dir = paying();
+    run(dir.path(), "settle", "u", &["--approvals", "leave"]);
+    let (server, token) = ui(dir.path());
+    let origin = format!("http://{}", server.address);
+    let page = server.raw("GET", "/", &[], "");
+    let policy = "content-security-policy: default-src 'none'; script-src 'self';";
+    assert!(
+        page.0 == 200 && page.1.contains(policy) && page.1.contains("frame-ancestors 'none'"),
+        "{page:?}"
+    );
+    for path in ["/api/about", "/api/runs", "/api/approvals", "/api/events", "/api/runs/1/page"] {
+        let refused = server.raw("GET", path, &[], "");
+        assert!(refused.0 == 401 && refused.1.contains("content-security-policy"), "{path}: {refused:?}");
+    }
+    let body = json!({"token": token}).to_string();
+    let open = |headers: &[(&str, &str)], body: &str| server.raw("POST", "/api/session", headers, body).0;
+    // Names for this machine that others give it, other pages, forms.
+    assert_eq!(open(&[JSON, ("origin", "http://evil.example"), ("host", "evil.example")], &body), 403);
+    assert_eq!(open(&[JSON, ("origin", "http://evil.example")], &body), 403);
+    assert_eq!(open(&[JSON], &body), 403);
+    assert_eq!(open(&[("content-type", "text/plain"), ("origin", &origin)], &body), 422);
+    assert_eq!(open(&[JSON, ("origin", &origin)], &json!({"token": "0".repeat(64)}).to_string()), 401);
+    assert_eq!(open(&[JSON, ("origin", &origin)], &body), 204);
+    assert_eq!(open(&[JSON, ("origin", &origin)], &body), 401);
+    assert_eq!(server.raw("GET", "/api/runs", &[("cookie", "entail_ui_1=x")], "").0, 401);
+}
+
+#[test]
+fn an_approver_answers_once_and_nobody_else_does() {
+    let dir = paying();
+    let id = run(dir.path(), "settle", "u", &["--approvals", "leave"]);
+    let browser = Browser::of(dir.path());
+    let (_, inbox) = browser.get("/api/approvals");
+    let card = &inbox["approvals"][0];
+    assert_eq!((&card["tool"], &card["run"], &card["n"]), (&json!("pay"), &json!(id), &json!(3)), "{inbox}");
+    assert_eq!(card["args"], json!([{"name": "to", "value": "bob", "label": ["U"]}]));
+    assert_eq!(card["because"]["parts"][0]["part"], "to", "{card}");
+    assert!(card["why"].to_string().contains("the tool `page` answered"), "{card}");
+    let path = format!("/api/approvals/{}", card["request"].as_str().unwrap());
+    let answer = |body: Value| {
+        let (status, said) = browser.post(&path, &body);
+        (status, said["error"]["message"].as_str().unwrap_or_default().to_string())
+    };
+    assert_eq!(answer(json!({"decision": "approve", "passphrase": "wrong"})).0, 403);
+    let other = answer(json!({"decision": "approve", "approver": "mallory", "passphrase": PASSPHRASE}));
+    assert!(other.0 == 403 && other.1.contains("no key of `mallory`"), "{other:?}");
+    assert_eq!(answer(json!({"decision": "approve"})).0, 422);
+    assert_eq!(answer(json!({"decision": "maybe", "passphrase": PASSPHRASE})).0, 422);
+    assert_eq!(answer(json!({"decision": "approve", "reason": "why not", "passphrase": PASSPHRASE})).0, 422);
+    let none = browser.post("/api/approvals/0000", &json!({"decision": "deny", "passphrase": PASSPHRASE}));
+    assert_eq!(none.0, 404);
+    // Nothing of it counted.
+    assert_eq!(browser.get("/api/approvals").1["approvals"].as_array().unwrap().len(), 1);
+    let (status, decided) = browser.post(&path, &json!({"decision": "approve", "passphrase": PASSPHRASE}));
+    assert_eq!((status, &decided["by"]), (200, &json!("alice")), "{decided}");
+    let late = answer(json!({"decision": "deny", "passphrase": PASSPHRASE}));
+    assert!(late.0 == 409 && late.1.contains("answered already"), "{late:?}");
+    entail(
+        dir.path(),
+        &[
+            "run",
+            "pay.agent",
+            "--pipeline",
+            "settle",
+            "--script",
+            "s.json",
+            "--journal",
+            "j",
+            "--run-refused",
+            "--resume",
+            &id,
+        ],
+    );
+    let lines = browser.run(&format!("/api/runs/{id}"));
+    let by = lines.iter().find(|l| l["event"] == "kept" && l["n"] == 3).unwrap();
+    assert_eq!(by["by"], json!({"name": "alice", "via": "key"}));
+    assert_eq!(lines.last().unwrap()["result"], "paid");
+    assert!(entail(dir.path(), &["runs", "check", "--journal", "j"]).1.contains("all intact"));
+}
+
+#[test]
+fn a_page_that_follows_a_run_gets_what_it_lacks() {
+    let dir = paying();
+    let id = run(dir.path(), "settle", "u", &["--approvals", "leave"]);
+    let browser = Browser::of(dir.path());
+    let whole = browser.run(&format!("/api/runs/{id}"));
+    let revision = whole[0]["revision"].as_str().unwrap();
+    assert_eq!((&whole[0]["keep"], &whole[0]["about"]["run"]["state"]), (&json!(0), &json!("waiting")));
+    let same = browser.run(&format!("/api/runs/{id}?have={revision}"));
+    assert_eq!((same.len(), same[0]["keep"].as_u64()), (1, Some(whole.len() as u64 - 1)));
+    // A page that has seen the present revision is told nothing; another one is told at once.
+    let told = |last: &str| {
+        let path = format!("/api/runs/{id}/events");
+        let stream =
+            browser.server.send("GET", &path, &[("cookie", &browser.cookie), ("last-event-id", last)], "");
+        stream.set_read_timeout(Some(std::time::Duration::from_secs(2))).unwrap();
+        let lines = BufReader::new(stream).lines().map_while(Result::ok);
+        lines.skip_while(|l| !l.is_empty()).find_map(|l| l.strip_prefix("id: ").map(String::from))
+    };
+    let now = told("").unwrap();
+    assert_eq!((told(&now), told("earlier")), (None, Some(now)));
+    entail(dir.path(), &["approve", &id, "--journal", "j", "--passphrase-stdin", "--deny"]);
+    entail(
+        dir.path(),
+        &[
+            "run",
+            "pay.agent",
+            "--pipeline",
+            "settle",
+            "--script",
+            "s.json",
+            "--journal",
+            "j",
+            "--run-refused",
+            "--resume",
+            &id,
+        ],
+    );
+    let more = browser.run(&format!("/api/runs/{id}?have={revision}"));
+    let keep = more[0]["keep"].as_u64().unwrap() as usize;
+    assert!(keep > 0 && more[0]["about"]["run"]["state"] == "failed", "{more:?}");
+    let whole_now = browser.run(&format!("/api/runs/{id}"));
+    assert_eq!([&whole[1..=keep], &more[1..]].concat(), whole_now[1..]);
+}
+
+#[test]
+fn runs_are_listed_forked_and_exported() {
+    let dir = paying();
+    let id = run(dir.path(), "settle", "u", &["--approvals", "refuse"]);
+    let browser = Browser::of(dir.path());
+    let list = |query: &str| {
+        browser.get(&format!("/api/runs{query}")).1["runs"].as_array().map_or(usize::MAX, Vec::len)
+    };
+    let states =
+        ["", "?state=failed", "?state=done", "?state=waiting", "?error=flow", "?error=x", "?program=settle"];
+    assert_eq!(states.map(list), [1, 1, 0, 0, 0, 0, 1]);
+    for wrong in ["?state=odd", "?after=1", "?after=x.y"] {
+        assert_eq!(browser.get(&format!("/api/runs{wrong}")).0, 422, "{wrong}");
+    }
+    assert_eq!(browser.get("/api/runs/none").0, 404);
+    let fork = |body: Value| browser.post(&format!("/api/runs/{id}/fork"), &body);
+    let (status, made) = fork(json!({"step": 2, "response": {"reply": "carol"}}));
+    assert_eq!(status, 200, "{made}");
+    let forked = browser.run(&format!("/api/runs/{}", made["run"].as_str().unwrap()));
+    let asked = forked.iter().find(|l| l["kind"] == "approve").unwrap();
+    assert_eq!(asked["args"], json!({"to": "carol"}));
+    for wrong in [
+        json!({"step": 9, "response": {"reply": "x"}}),
+        json!({"step": 1, "response": {"reply": "x"}}),
+        json!({}),
+        json!(1),
+    ] {
+        assert_eq!(fork(wrong.clone()).0, 422, "{wrong}");
+    }
+    let page = browser.server.raw("GET", &format!("/api/runs/{id}/page"), &[("cookie", &browser.cookie)], "");
+    assert!(
+        page.1.contains("attachment; filename=\"run-") && page.2.contains("<!doctype html>"),
+        "{}",
+        page.1
+    );
+    let unknown = browser.get(&format!("/api/runs/{id}/page?for=nobody"));
+    assert!(unknown.0 == 422 && unknown.1.to_string().contains("`nobody` is no"), "{unknown:?}");
+}
+
+/// Base64 of a text at each of the three positions that it may have in what is encoded, without the ends that
+/// depend on what is beside it.
+fn encoded(text: &str) -> Vec<String> {
+    const DIGITS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let forms = (0..3).map(|before| {
+        let bytes: Vec<u8> = std::iter::repeat_n(0, before).chain(text.bytes()).collect();
+        let bits = bytes.iter().flat_map(|b| (0..8).rev().map(move |i| b >> i & 1)).collect::<Vec<u8>>();
+        let digits =
+            bits.chunks_exact(6).map(|six| DIGITS[six.iter().fold(0, |n, b| n * 2 + usize::from(*b))]);
+        let digits: String = digits.map(char::from).collect();
+        digits[(before * 8).div_ceil(6) + 1..digits.len() - 1].to_string()
+    });
+    forms.collect()
+}
+
+#[test]
+fn what_a_principal_may_not_see_is_not_in_the_file() {
+    // Two runs that differ in secrets alone, also in their lengths and numbers of characters.
+    let secrets = [["PLANTED-one", "PLANTED-two"], ["PLANTED-another-one", "PLANTED-2"]];
+    let files = secrets.map(|[first, second]| {
+        let script = json!([
+            {"call": "greet", "result": "hello"}, {"call": "vault", "result": first},
+            {"purpose": "recipient", "reply": second}, {"call": "vault", "result": format!("{first} {second}")},
+        ]);
+        let dir = folder(&script);
+        let id = run(dir.path(), "look", "door", &[]);
+        let whole = entail(dir.path(), &["trace", &id, "--journal", "j", "--json"]).1;
+        assert!(whole.contains(first) && whole.contains(second), "{whole}");
+        let all = ["trace", &id, "--journal", "j", "--for", "eve"];
+        let lines = entail(dir.path(), &[&all[..], &["--json"]].concat());
+        let html = entail(dir.path(), &[&all[..], &["--html", "run.html"]].concat());
+        assert_eq!((lines.0, html.0), (0, 0), "{lines:?} {html:?}");
+        let file = std::fs::read_to_string(dir.path().join("run.html")).unwrap();
+        for secret in [first, second, "PLANTED"] {
+            let escaped: String = secret.chars().map(|c| format!("\\u{:04x}", c as u32)).collect();
+            for form in [secret.to_string(), escaped].into_iter().chain(encoded(secret)) {
+                assert!(!file.contains(&form) && !lines.1.contains(&form), "{form}");
+            }
+        }
+        // What is public is there.
+        assert!(lines.1.contains("\"tool\":\"greet\"") && lines.1.contains("hello"), "{lines:?}");
+        assert!(!lines.1.contains("recipient") && lines.1.contains("\"code\":\"withheld\""), "{lines:?}");
+        (lines.1, file.replace(&id, "RUN"))
+    });
+    assert_eq!(files[0].0, files[1].0);
+    assert_eq!(files[0].1, files[1].1);
+}
+
+#[test]
+fn wrong_readers_are_told_what_there_is() {
+    let dir = paying();
+    let id = run(dir.path(), "settle", "u", &["--approvals", "refuse"]);
+    let nobody = entail(dir.path(), &["trace", &id, "--journal", "j", "--for", "nobody", "--json"]);
+    assert!(nobody.0 == 2 && nobody.2.contains("`nobody` is no `[callers.NAME]`"), "{nobody:?}");
+    let program = entail(dir.path(), &["trace", "pay.agent", "--for", "eve"]);
+    assert!(program.0 == 2 && program.2.contains("`--for` shows runs of a journal"), "{program:?}");
+    let missing = entail(dir.path(), &["ui", "--journal", "nowhere"]);
+    assert!(missing.0 == 2 && missing.2.contains("not found"), "{missing:?}");
+}

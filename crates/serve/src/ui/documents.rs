@@ -1,0 +1,102 @@
+//! Runs as the page gets them, and the last ones that it got.
+//!
+//! A page that follows a run asks again whenever it has changed. Mostly lines have been added: it is sent those
+//! that differ from what it has.
+
+use super::{Refusal, Ui};
+use runtime::{Journal, JournalError};
+use serde_json::{Value, json};
+use session::kept::{self, KeptRun, RunDocument};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Number of runs that are remembered.
+const REMEMBERED: usize = 4;
+
+/// The most bytes of a run that is remembered.
+const MAX_BYTES: usize = 64 << 20;
+
+/// A run at some time.
+pub(super) struct Snapshot {
+    run: String,
+    /// The revision of the run, see [`revision`].
+    pub(super) revision: String,
+    pub(super) about: Value,
+    /// The lines of the trace, as text.
+    pub(super) lines: Vec<String>,
+}
+
+/// The snapshots that were sent last, the newest at the end.
+#[derive(Default)]
+pub(super) struct Documents(Mutex<Vec<Arc<Snapshot>>>);
+
+impl Documents {
+    fn find(&self, run: &str, revision: &str) -> Option<Arc<Snapshot>> {
+        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.iter().find(|s| s.run == run && s.revision == revision).cloned()
+    }
+
+    fn add(&self, snapshot: Arc<Snapshot>) {
+        if snapshot.lines.iter().map(String::len).sum::<usize>() > MAX_BYTES {
+            return;
+        }
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.push(snapshot);
+        let surplus = all.len().saturating_sub(REMEMBERED);
+        all.drain(..surplus);
+    }
+}
+
+impl Ui {
+    /// A run as it is now.
+    pub(super) fn snapshot(&self, run: &str) -> Result<Arc<Snapshot>, Refusal> {
+        let journal = self.journal()?;
+        // Before the run is read: what happens meanwhile is noticed later.
+        let revision = revision(&journal, run)?;
+        if let Some(known) = self.documents.find(run, &revision) {
+            return Ok(known);
+        }
+        let (_, document) = self.document(run)?;
+        let waiting = journal.waiting(Some(run))?;
+        let info = journal.run(run)?;
+        let mut about = document.about;
+        about["run"]["state"] = session::report::standing(&journal, &info, !waiting.is_empty()).into();
+        let lines = document.lines.iter().map(Value::to_string).collect();
+        let snapshot = Arc::new(Snapshot { run: run.into(), revision, about, lines });
+        self.documents.add(snapshot.clone());
+        Ok(snapshot)
+    }
+
+    /// A run with its program, if that was kept.
+    pub(super) fn document(&self, run: &str) -> Result<(Option<KeptRun>, RunDocument), Refusal> {
+        match KeptRun::open(&self.journal, run)? {
+            None => Ok((None, kept::without_program(&self.journal, run)?)),
+            Some(kept) => {
+                let bound = self.session.bound(&kept.code, kept.input.is_some());
+                let document = kept.document(&self.journal, &bound, None)?;
+                Ok((Some(kept), document))
+            }
+        }
+    }
+
+    /// Returns the difference to the revision that a page has: a line about the run, and the lines that differ.
+    pub(super) fn update(&self, run: &str, has: Option<&str>) -> Result<String, Refusal> {
+        let now = self.snapshot(run)?;
+        let before = has.and_then(|revision| self.documents.find(run, revision));
+        let same =
+            |before: &Arc<Snapshot>| before.lines.iter().zip(&now.lines).take_while(|(a, b)| a == b).count();
+        let keep = before.as_ref().map_or(0, same);
+        let head = json!({"revision": now.revision, "keep": keep, "about": now.about});
+        let mut text = head.to_string();
+        for line in now.lines.iter().skip(keep) {
+            text.push('\n');
+            text.push_str(line);
+        }
+        Ok(text)
+    }
+}
+
+/// A text that differs whenever a run, or whether it is under way, may have changed.
+pub(super) fn revision(journal: &Journal, run: &str) -> Result<String, JournalError> {
+    let at_work = if journal.is_at_work(run) { "at-work" } else { "left" };
+    Ok(format!("{}-{at_work}", journal.revision(run)?))
+}
