@@ -269,7 +269,7 @@ fn about(info: &RunInfo) -> Value {
     })
 }
 
-/// The end of a run whose program did not come to its end: a limit or an interruption.
+/// The end of a run whose program did not end: a limit or an interruption.
 fn end_of(info: &RunInfo, used: &Usage) -> Option<Value> {
     let outcome = info.outcome.as_ref()?;
     let mut line = json!({"event": "end", "label": null, "usage": usage(used)});

@@ -1,5 +1,5 @@
-//! `entail ui` and runs shown from what was kept, over HTTP and on the command line. What a browser makes of it
-//! is tested in `web/test`.
+//! `entail ui` and runs shown from what was kept, over HTTP and on the command line. What a browser makes of
+//! it is tested in `web/test`.
 #![cfg(feature = "serve")]
 
 use crate::serving::{JSON, Server, bounded};

@@ -32,7 +32,7 @@ pub struct Played {
     /// The report of the run, as far as it has come. Of a run that has not ended, the result is an error that
     /// says so.
     pub report: RunReport,
-    /// True if the program has come to its end.
+    /// True if the program has ended.
     pub is_over: bool,
     /// Records of the answers.
     pub records: HashMap<RequestId, AnswerRecord>,
@@ -68,7 +68,7 @@ impl Journal {
                     is_over = false;
                     machine.cancel(Stop {
                         reason: StopReason::Interrupted,
-                        message: "the run has not come to its end".into(),
+                        message: "the run has not ended".into(),
                     });
                     continue;
                 }

@@ -243,7 +243,7 @@ impl Journal {
         self.session(id, Mode::Replay, None)
     }
 
-    /// Opens a run to look at what it has come to.
+    /// Opens a run to look at it, whether it has ended or not.
     ///
     /// # Errors
     /// There is no such run, or the file is damaged.

@@ -184,13 +184,13 @@ async fn a_run_that_goes_on_is_played_as_far_as_it_has_come(file: JournalPlace) 
     let (code, ledger) = (program("hello"), Ledger::default());
     let session = begin(&file, &code);
     let id = session.id().to_string();
-    // No answer for the second question: it ends there, and stands for a run that is under way.
+    // No answer for the second question: it ends there, like a run that is under way.
     run(&code, &with(handlers(r#"["one"]"#, &ledger), session)).await;
     let before = Journal::existing(&file).unwrap().revision(&id).unwrap();
     let fork = Journal::open(&file).unwrap().fork(&id, 1, &json!({"reply": "two"})).unwrap();
     let (played, events) = play(&file, &fork, &code);
     assert!(!played.is_over && played.differs.is_none());
-    assert_eq!(played.report.result.unwrap_err().message, "the run has not come to its end");
+    assert_eq!(played.report.result.unwrap_err().message, "the run has not ended");
     let answered = events.iter().filter(|e| e.starts_with("Answered")).count();
     let asked = events.iter().filter(|e| e.starts_with("Asked")).count();
     assert_eq!((asked, answered, played.report.usage.model_calls), (4, 1, 1));

@@ -1,7 +1,7 @@
 //! Runs as the page gets them, and the last ones that it got.
 //!
-//! A page that follows a run asks again whenever it has changed. Mostly lines have been added: it is sent those
-//! that differ from what it has.
+//! A page that follows a run asks again whenever it has changed. Mostly lines have been added: it is sent
+//! those that differ from what it has.
 
 use super::{Refusal, Ui};
 use runtime::{Journal, JournalError};
@@ -78,7 +78,8 @@ impl Ui {
         }
     }
 
-    /// Returns the difference to the revision that a page has: a line about the run, and the lines that differ.
+    /// Returns the difference to the revision that a page has: a line about the run, and the lines that
+    /// differ.
     pub(super) fn update(&self, run: &str, has: Option<&str>) -> Result<String, Refusal> {
         let now = self.snapshot(run)?;
         let before = has.and_then(|revision| self.documents.find(run, revision));

@@ -2,8 +2,8 @@
 //!
 //! Entry point: [`UiServer`].
 //!
-//! Invariant: only the browser that was given the link sees anything: the token of the link is exchanged, once,
-//! for a cookie that no script can read. Every request names this server and comes from its own page, so no
+//! Invariant: only the browser that was given the link sees anything: the token of the link is exchanged,
+//! once, for a cookie that no script can read. Every request names this server and comes from its own page, so no
 //! other page reaches it, under whichever name.
 //! Invariant: a cookie alone approves nothing. Each answer is signed with an approver's key, which the
 //! passphrase of that answer opens; neither is kept.
