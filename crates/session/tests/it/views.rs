@@ -251,12 +251,14 @@ async fn pages_for_a_reader_of_two_worlds_are_the_same() {
                 (one, other) => one && b.1.starts_with(&a.1) || other && a.1.starts_with(&b.1),
             };
             assert!(same, "pair {seed} leaks to {}:\n{a:?}\n{b:?}\n{pair:?}", clearance.to_json());
-            let whole = runs[0].document(&place, &bound, None).unwrap().lines.len();
+            let whole = runs[0].document(&place, &bound, None).unwrap().lines;
+            let all = whole.iter().filter(|line| line["event"] == "request").count();
+            let shown = a.1.iter().filter(|line| line.starts_with(r#"{"event":"request""#)).count();
             compared += 1;
             lines += a.1.len();
-            left_out += usize::from(whole > a.1.len() + 1);
+            left_out += usize::from(shown < all);
         }
     }
-    eprintln!("{compared} pages of {pairs} pairs: {lines} lines shown, {left_out} pages leave lines out");
-    assert!(compared > 0 && lines > compared && left_out > compared / 8);
+    eprintln!("{compared} pages of {pairs} pairs: {lines} lines shown, {left_out} pages leave requests out");
+    assert!(compared > 0 && lines > compared && left_out > 0 && left_out < compared);
 }
