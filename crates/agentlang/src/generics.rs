@@ -5,6 +5,7 @@
 
 use core_ir::{Name, Type};
 use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
 
 /// The types that a call decides, by name.
 pub(super) type Chosen = BTreeMap<Name, Type>;
@@ -53,7 +54,8 @@ pub(super) fn replaced(ty: &Type, generics: &HashSet<String>, f: &dyn Fn(&Name) 
         Type::Option(t) => Type::option(replaced(t, generics, f)),
         Type::Record(parts) => Type::record(all(parts)),
         Type::Variant(parts) => Type::Variant(all(parts).into()),
-        Type::Refined(r) => replaced(&r.0, generics, f),
+        // A condition holds of whatever the call decides: the length of a list bounds loops.
+        Type::Refined(r) => Type::Refined(Arc::new((replaced(&r.0, generics, f), r.1.clone()))),
         other => other.clone(),
     })
 }
@@ -70,6 +72,7 @@ pub(super) fn choose(declared: &Type, found: &Type, generics: &HashSet<String>, 
     }
     stacker::maybe_grow(64 << 10, 1 << 20, || match (declared, found) {
         (Type::List(d), Type::List(f)) | (Type::Option(d), Type::Option(f)) => choose(d, f, generics, chosen),
+        (Type::Refined(d), f) => choose(&d.0, f, generics, chosen),
         // `null` says nothing of what would be there.
         (Type::Option(_), Type::Null) => true,
         (Type::Option(d), f) => choose(d, f, generics, chosen),

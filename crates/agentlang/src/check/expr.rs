@@ -88,8 +88,8 @@ impl Checker<'_> {
     /// Returns its type.
     pub(super) fn expect(&mut self, e: &Expr, want: &Type, because: Option<(Span, String)>) -> Type {
         let found = self.typed(e, Some(want));
-        // What only a caller knows no run can check.
-        let is_unknown = generics::mentions(want, &self.generics) && !certain(&found, want);
+        // What only a caller knows no run can check, but a condition it can.
+        let is_unknown = generics::mentions(want, &self.generics) && !certain(&found, &plain(want));
         if fits(&found, want) && !is_unknown {
             let constant = if has_condition(want) { predicate::constant(e) } else { None };
             return match constant.map(|value| want.check(&value)) {
