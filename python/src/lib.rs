@@ -290,8 +290,8 @@ impl Program {
     }
 
     /// Begins a run. `told` is called with a JSON text for each event, if it is there, and `ended` with one
-    /// at the end; both from other threads. With an exchange it is a run of its last plan, and the outcome
-    /// has the prompt for another one, if there may be one (`next`).
+    /// at the end; both from other threads. With an exchange it is a run of its last plan. The outcome has
+    /// the prompt for another one, if there may be one (`next`), and the events if nobody was told of them.
     fn start(
         &self,
         pipeline: Option<String>,
@@ -314,11 +314,16 @@ impl Program {
         let stop = cancel.clone();
         let run = async move {
             let pipeline = program.pipeline(&name)?;
+            let mut events = Vec::new();
             let mut tell = |event: entail::Event| {
-                let Some(told) = &told else { return };
-                if let Some(json) = entail::event_json(&event, true) {
+                if told.is_none() && planning.is_none() {
+                    return;
+                }
+                let Some(json) = entail::event_json(&event, true) else { return };
+                match &told {
                     // What a listener says is not part of the run.
-                    in_python(|py| drop(told.call1(py, (json.to_string(),))));
+                    Some(told) => drop(in_python(|py| drop(told.call1(py, (json.to_string(),))))),
+                    None => events.push(json),
                 }
             };
             let report = pipeline.report(&input, &world, &stop, &mut tell).await?;
@@ -331,11 +336,12 @@ impl Program {
             Ok(match pipeline.shown(&report) {
                 Some(shown) => {
                     let error = pipeline.error_of(&shown).map(|e| e.to_json());
-                    json!({"report": pipeline.report_json(&shown), "error": error, "next": next})
+                    let report = pipeline.report_json(&shown);
+                    json!({"report": report, "error": error, "next": next, "events": events})
                 }
                 None => {
                     let report = entail::withheld(&report.run);
-                    json!({"error": report["error"], "report": report, "next": next})
+                    json!({"error": report["error"], "report": report, "next": next, "events": events})
                 }
             })
         };

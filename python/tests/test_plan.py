@@ -477,7 +477,7 @@ def test_bad_plans_are_errors_and_nothing_is_called(text: str) -> None:
     run = planned(text, tools=[bank.pay])
     if not run.errors:
         result = asyncio.run(run.run(check=False))
-        assert result.error is not None and "limit" in result.error.message
+        assert result.error is not None and result.error.code == "limit"
     assert bank.paid == []
 
 

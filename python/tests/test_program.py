@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import subprocess
 import sys
 import threading
@@ -81,6 +82,88 @@ def test_a_sync_tool_does_not_block_the_loop() -> None:
     asyncio.run(_run(script=["x"], tools=[counted]))
     assert len(seen) == 1
     assert seen[0] != here
+
+
+def test_tools_see_the_context_variables_of_the_caller() -> None:
+    user: contextvars.ContextVar[str] = contextvars.ContextVar("user", default="nobody")
+    seen: list[str] = []
+
+    def count(text: str) -> int:
+        seen.append(user.get())
+        user.set("the tool")
+        return 1
+
+    async def counted(text: str) -> int:
+        return count(text)
+
+    async def main() -> None:
+        user.set("ann")
+        for tool in (count, counted):
+            await _run(script=["x"], tools={"count": tool})
+        assert user.get() == "ann"
+
+    asyncio.run(main())
+    assert seen == ["ann", "ann"]
+
+
+def test_functions_work_in_the_same_thread_one_after_the_other() -> None:
+    seen: set[int] = set()
+
+    def count(text: str) -> int:
+        seen.add(threading.get_ident())
+        return 1
+
+    async def main() -> None:
+        for _ in range(5):
+            await _run(script=["x"], tools=[count])
+
+    asyncio.run(main())
+    assert len(seen) == 1
+
+
+def test_functions_work_at_the_same_time() -> None:
+    together = threading.Barrier(12)
+    source = """
+tool meet(n: Number) -> Number reads {}
+pipeline main(ns: List[Number]) -> Number {
+    parallel for n in ns { let m = meet(n); }
+    return 1;
+}
+"""
+
+    def meet(n: int) -> int:
+        together.wait(timeout=30)
+        return n
+
+    program = entail.from_source(source)
+    for _ in range(2):
+        assert program.run_sync({"ns": list(range(12))}, tools=[meet]) == 1
+
+
+def test_a_function_that_gives_a_coroutine_is_awaited_on_the_callers_loop() -> None:
+    async def main() -> int:
+        own = asyncio.get_running_loop()
+
+        async def later(text: str) -> int:
+            assert asyncio.get_running_loop() is own
+            return words(text)
+
+        found = await _run(script=["The Bee"], tools={"count": lambda text: later(text)})
+        return int(found["words"])
+
+    assert asyncio.run(main()) == 2
+
+
+@pytest.mark.parametrize("error", [SystemExit(3), StopIteration(), KeyboardInterrupt(), ValueError("no")])
+def test_what_a_function_raises_is_the_failure_of_the_tool(error: BaseException) -> None:
+    def count(text: str) -> int:
+        raise error
+
+    for _ in range(2):
+        with pytest.raises(entail.RunError) as raised:
+            asyncio.run(_run(script=["x"], tools=[count]))
+        assert raised.value.code == "tool"
+        assert (type(error).__name__ in raised.value.message) or "no" in raised.value.message
 
 
 def test_a_function_that_does_not_return_holds_nothing_up() -> None:

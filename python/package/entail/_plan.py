@@ -12,7 +12,7 @@ from decimal import Decimal
 from typing import Any, Literal, Union
 
 from entail import _entail
-from entail._bridge import finished, result_of
+from entail._bridge import finished, is_coroutine, result_of
 from entail._found import Finding, ProgramError, RunError, finding, native, raised
 from entail._model import Call, Model, Reply
 from entail._program import Approval, Approver, Cost, Listener, Path, Program, Usage
@@ -216,7 +216,7 @@ class PlanRun:
                 model=how.model,
                 config=how.config,
                 approver=None if how.approver is None else seen.asked_by(how.approver),
-                listener=seen.event,
+                listener=None if listener is None else seen.event,
                 max_calls=max_calls,
                 max_tool_calls=max_tool_calls,
                 max_tokens=max_tokens,
@@ -227,6 +227,8 @@ class PlanRun:
                 python_tools=how.python_tools,
                 planning=exchange,
             )
+            for event in outcome.get("events", []):
+                seen.event(event)
             if outcome.get("next") is None:
                 break
             another = await self._another(exchange, outcome["next"])
@@ -539,11 +541,16 @@ def _as_run(tool: Tool) -> Tool:
     defaults = {n for n, p in parameters.items() if p.default is not empty and p.default is not None}
     function = tool.function
 
-    async def call(**args: Any) -> Any:
-        given = {n: v for n, v in args.items() if v is not None or n not in defaults}
-        return await result_of(function, **arguments(function, given))
+    def named(args: dict[str, Any]) -> dict[str, Any]:
+        return arguments(function, {n: v for n, v in args.items() if v is not None or n not in defaults})
 
-    return replace(tool, function=call, takes=None, gives=None)
+    async def call_here(**args: Any) -> Any:
+        return await function(**named(args))
+
+    def call(**args: Any) -> Any:
+        return function(**named(args))
+
+    return replace(tool, function=call_here if is_coroutine(function) else call, takes=None, gives=None)
 
 
 def _told(told: dict[str, Any]) -> ToldError:

@@ -11,7 +11,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Union, overload
 
 from entail import _entail
-from entail._bridge import on_loop, result_of
+from entail._bridge import native_of
 from entail._found import Finding, RunError, finding, native, raised
 from entail._model import Call, Model, as_data
 from entail._schema import as_json, read_as
@@ -242,7 +242,7 @@ class Program:
         python_tools: bool,
         planning: _entail.Planning | None = None,
     ) -> dict[str, Any]:
-        """The outcome of a run: `report` and `error`; with an exchange also `next`, the prompt for another plan."""
+        """The outcome of a run: `report` and `error`; with an exchange also `next`, the prompt for another plan, and `events` without a listener."""
         loop = asyncio.get_running_loop()
         options: dict[str, Any] = {
             "model": model if isinstance(model, str) else None,
@@ -324,26 +324,22 @@ def _tool(
     def text(schema: dict[str, Any] | None) -> str | None:
         return None if schema is None else json.dumps(schema)
 
-    return tool.name, text(tool.takes), text(tool.gives), on_loop(tool.call, loop)
+    return tool.name, text(tool.takes), text(tool.gives), tool.native(loop)
 
 
 def _model(
     model: Callable[[Call], Any], loop: asyncio.AbstractEventLoop
 ) -> tuple[str, Callable[[str, _entail.Answer], Callable[[], object]]]:
-    async def ask(call: dict[str, Any]) -> Any:
-        return as_data(await result_of(model, Call(**call)))
-
-    return getattr(model, "__name__", "python"), on_loop(ask, loop)
+    return getattr(model, "__name__", "python"), native_of(model, lambda call: ((Call(**call),), {}), as_data, loop)
 
 
 def _approver(
     approver: Approver, loop: asyncio.AbstractEventLoop
 ) -> Callable[[str, _entail.Answer], Callable[[], object]]:
-    async def ask(call: dict[str, Any]) -> bool | str:
-        said: bool | str = await result_of(approver, Approval(**call))
+    def give(said: bool | str) -> bool | str:
         return said if isinstance(said, str) else said is True
 
-    return on_loop(ask, loop)
+    return native_of(approver, lambda call: ((Approval(**call),), {}), give, loop)
 
 
 def load(path: Path, *, config: Path | None = None) -> Program:

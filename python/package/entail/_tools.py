@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, overload
 
 from entail._schema import Schema, arguments, as_json, of_function
-from entail._bridge import result_of
+from entail._bridge import Native, native_of
 
 
 @dataclass(frozen=True)
@@ -28,9 +29,9 @@ class Tool:
     def __call__(self, *args: Any, **named: Any) -> Any:
         return self.function(*args, **named)
 
-    async def call(self, args: dict[str, Any]) -> Any:
-        """Its result for arguments from a program, as JSON."""
-        return as_json(await result_of(self.function, **arguments(self.function, args)))
+    def native(self, loop: asyncio.AbstractEventLoop) -> Native:
+        """The function on arguments from a program, for the native half."""
+        return native_of(self.function, lambda args: ((), arguments(self.function, args)), as_json, loop)
 
 
 @overload
