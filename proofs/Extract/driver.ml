@@ -24,6 +24,11 @@
               the answers say so)
      endorse, declassify   what generated code may do (default false)
      clearance  what models may see (default: everything)
+     cut      the run is that of a record: it is followed as far as the answers
+              are for what it asks.  Then all later requests fail, the trace is cut
+              behind the first request without an answer, and the result is "open".
+              The interpreter's own words in texts, those of errors, are printed as
+              one character U+0005 (default false)
 
    Output, one JSON object: result, conversation_label, conversation, trace; in
    the trace a request has "within", the time limits around it, if there are any,
@@ -36,7 +41,9 @@
    translate (the message says what); it is not a disagreement.
 
    With the argument --lines: an object on each line, an answer on each line;
-   what is not translated is answered with {"unsupported": what}. *)
+   what is not translated is answered with {"unsupported": what}.
+   With the argument --version: the version of this protocol, and which
+   interpreter it is. *)
 
 open Interp
 
@@ -155,10 +162,19 @@ let flag k j = match field k j with Some (Bool b) -> b | _ -> false
 
 (* Numbers: exact, within OCaml's int. *)
 
-let limit = 1 lsl 30
+let small = 1 lsl 30
 let rec gcd a b = if b = 0 then a else gcd b (a mod b)
+let within n = if n = min_int then unsupported "large number" else n
+let ( *! ) a b =
+  if (abs a < small && abs b < small) || a = 0 then a * b
+  else if abs b > max_int / abs a then unsupported "large number"
+  else a * b
+let ( +! ) a b =
+  let n = a + b in
+  if (a >= 0) = (b >= 0) && (n >= 0) <> (a >= 0) then unsupported "large number" else within n
+let ( -! ) a b = a +! - (within b)
 let make n d =
-  if abs n > limit || abs d > limit then unsupported "large number";
+  let n = within n and d = within d in
   let g = max 1 (gcd (abs n) (abs d)) in
   let n, d = if d < 0 then (-n, -d) else (n, d) in
   { qnum = n / g; qden = d / g }
@@ -168,7 +184,7 @@ let number_of (s : string) =
   | Some i, _ -> make (whole (String.sub s 0 i)) (whole (String.sub s (i + 1) (String.length s - i - 1)))
   | None, Some i ->
       let frac = String.sub s (i + 1) (String.length s - i - 1) in
-      if String.length frac > 8 then unsupported ("number " ^ s);
+      if String.length frac > 15 then unsupported ("number " ^ s);
       let scale = int_of_float (10. ** float (String.length frac)) in
       make (whole (String.sub s 0 i ^ frac)) scale
   | None, None -> make (whole s) 1
@@ -183,13 +199,14 @@ let number_text q =
     else begin
       let places = max twos fives in
       let rec power n = if n = 0 then 1 else 10 * power (n - 1) in
-      let scaled = abs q.qnum * (power places / q.qden) in
+      if places > 18 then unsupported "large number";
+      let scaled = abs q.qnum *! (power places / q.qden) in
       Printf.sprintf "%s%d.%0*d" (if q.qnum < 0 then "-" else "") (scaled / power places) places (scaled mod power places)
     end
   end
 
 let number_json q =
-  if q.qden = 1 then Number (string_of_int q.qnum)
+  if q.qden = 1 && abs q.qnum <= 1 lsl 53 then Number (string_of_int q.qnum)
   else Object [ ("$num", String (number_text q)) ]
 
 (* Data *)
@@ -266,8 +283,9 @@ let rec captures = function
 let rec has_function = function DClo _ | DCon ((CFix _ | CTool _), _) -> true | DCon (_, ds) -> List.exists has_function ds | DK _ -> false
 let num q = Inl (DK (KNum q))
 let truth b = Inl (DK (KBool b))
-let compare_q a b = compare (a.qnum * b.qden) (b.qnum * a.qden)
-let wrong p = Inr ("wrong operands of " ^ p)
+let compare_q a b = compare (a.qnum *! b.qden) (b.qnum *! a.qden)
+let wrong_operands = "wrong operands of "
+let wrong p = Inr (wrong_operands ^ p)
 let floor_div a b = if (a mod b <> 0) && ((a < 0) <> (b < 0)) then a / b - 1 else a / b
 
 (* Characters of a text in UTF-8. *)
@@ -377,7 +395,7 @@ let rec fits (t : json) (d : data) : bool =
   | String "Dyn", _ | String "Str", DK (KStr _) | String "Num", DK (KNum _) | String "Bool", DK (KBool _)
   | (String "Null" | Object [ ("option", _) ]), DK KNull -> true
   | Object [ ("option", t) ], _ -> fits t d
-  | Object [ ("enum", Array [ _; Array variants ]) ], DK (KStr s) -> List.mem (String s) variants
+  | Object [ ("enum", Array (_ :: Array variants :: _)) ], DK (KStr s) -> List.mem (String s) variants
   | Object [ ("list", t) ], DCon (CList, ds) -> List.for_all (fits t) ds
   | Object [ ("record", ts) ], DCon (CRec fs, ds) ->
       List.for_all (fun (f, t) ->
@@ -419,6 +437,7 @@ let rec shape (t : json) (d : data) : data =
 
 (* What is said where a reply cannot be used; its wording is nobody's business. *)
 let repair = "user\001That reply cannot be used"
+let unfit_arguments = "arguments that the tool does not take"
 
 let rec base = function Object [ ("refined", Array [ t; _ ]) ] -> base t | t -> t
 
@@ -522,7 +541,7 @@ let to_number s : scalar option =
   else match String.split_on_char '/' s with
     | [ a; b ] when whole a && whole b ->
         let a = number_of a and b = number_of b in
-        if b.qnum = 0 then None else Some (KNum (make (a.qnum * b.qden) (a.qden * b.qnum)))
+        if b.qnum = 0 then None else Some (KNum (make (a.qnum *! b.qden) (a.qden *! b.qnum)))
     | _ -> if String.exists (fun c -> c >= '0' && c <= '9') s && String.exists (fun c -> c = 'e' || c = 'E') s
         then unsupported "a number with an exponent" else None
 
@@ -566,17 +585,17 @@ let prim (policy : axis -> bool) (p : string) (d : data) : (data, string) sum =
   match p, args with
   | "neg", [ DK (KNum a) ] -> num (make (-a.qnum) a.qden)
   | "not", [ DK (KBool b) ] -> truth (not b)
-  | "add", [ DK (KNum a); DK (KNum b) ] -> num (make (a.qnum * b.qden + b.qnum * a.qden) (a.qden * b.qden))
+  | "add", [ DK (KNum a); DK (KNum b) ] -> num (make (a.qnum *! b.qden +! b.qnum *! a.qden) (a.qden *! b.qden))
   | "add", [ DK (KStr a); DK (KStr b) ] -> Inl (DK (KStr (a ^ b)))
   | "add", [ DCon (CList, a); DCon (CList, b) ] -> Inl (DCon (CList, a @ b))
-  | "sub", [ DK (KNum a); DK (KNum b) ] -> num (make (a.qnum * b.qden - b.qnum * a.qden) (a.qden * b.qden))
-  | "mul", [ DK (KNum a); DK (KNum b) ] -> num (make (a.qnum * b.qnum) (a.qden * b.qden))
+  | "sub", [ DK (KNum a); DK (KNum b) ] -> num (make (a.qnum *! b.qden -! b.qnum *! a.qden) (a.qden *! b.qden))
+  | "mul", [ DK (KNum a); DK (KNum b) ] -> num (make (a.qnum *! b.qnum) (a.qden *! b.qden))
   | ("div" | "rem"), [ DK (KNum _); DK (KNum b) ] when b.qnum = 0 -> Inr "division by zero"
-  | "div", [ DK (KNum a); DK (KNum b) ] -> num (make (a.qnum * b.qden) (a.qden * b.qnum))
+  | "div", [ DK (KNum a); DK (KNum b) ] -> num (make (a.qnum *! b.qden) (a.qden *! b.qnum))
   | "rem", [ DK (KNum a); DK (KNum b) ] ->
-      let n = a.qnum * b.qden and d = a.qden * b.qnum in
+      let n = a.qnum *! b.qden and d = a.qden *! b.qnum in
       let q = floor_div n d in
-      num (make (a.qnum * b.qden - q * b.qnum * a.qden) (a.qden * b.qden))
+      num (make (a.qnum *! b.qden -! q *! b.qnum *! a.qden) (a.qden *! b.qden))
   | ("eq" | "ne"), [ a; b ] ->
       if has_function a || has_function b then wrong p else truth (same a b = (p = "eq"))
   | ("lt" | "le" | "gt" | "ge"), [ a; b ] ->
@@ -872,6 +891,38 @@ let step = function "{*}" -> SEach | "{keys}" -> SKeys | f -> if f = "" || f.[0]
 (* The closed form that is known: a word of small letters. *)
 let is_word = function DK (KStr s) -> s <> "" && String.for_all (fun c -> 'a' <= c && c <= 'z') s | _ -> false
 
+(* The words of errors, of the interpreter and of this driver.  A test compares
+   the first part with the extracted text. *)
+let own_words = [
+  "generated code may not reclassify"; "index out of range"; "not a structure"; "no such field"; "not a label";
+  "the tool's policy refuses the call"; "what the tool's policy says is seen by too many";
+  "the arguments of another tool"; "argument refused by the tool's bound"; "call refused by the tool's bound";
+  "not a function"; "send refused"; "the model is not cleared for this conversation"; "recv refused"; "clear refused";
+  "not of the key's type"; "remember refused"; "not a list"; "the predicate of a guard must give a boolean";
+  "guard failed"; "unbound variable"; "no branch matches"; "assertion failed"; "not of the type";
+
+  repair; unfit_arguments; "\002timeout"; "result of another type"; "division by zero"; "none of the tags";
+  "nothing to classify"; "no operands"; "does not parse"; wrong_operands ]
+
+(* Texts with U+0005 for each of these. *)
+let rec unworded (j : json) : json =
+  match j with
+  | String s ->
+      let rec replaced s words =
+        match occurs words s 0 with
+        | None -> s
+        | Some i ->
+            (* The name of the primitive follows. *)
+            let rec upto k =
+              if words = wrong_operands && k < String.length s
+                 && (match s.[k] with 'a' .. 'z' | '_' -> true | _ -> false) then upto (k + 1) else k in
+            let rest = upto (i + String.length words) in
+            String.sub s 0 i ^ "\005" ^ replaced (String.sub s rest (String.length s - rest)) words in
+      String (List.fold_left replaced s own_words)
+  | Array l -> Array (List.map unworded l)
+  | Object l -> Object (List.map (fun (k, v) -> (k, if k = "message" || k = "names" then v else unworded v)) l)
+  | j -> j
+
 (* The world: answers in the order of the requests.  The interpreter calls
    each of these functions once for a request, in the order of evaluation. *)
 
@@ -903,8 +954,33 @@ let answer_to (input : json) : json =
           ((if n <= capacity k then (k, e) :: kept else kept), (d, n) :: counts)) ([], []) a
       |> fst |> List.rev in
     let timeout = "\002timeout" in
+    let cut = flag "cut" input in
+    (* Requests that were answered, and whether the answers are at an end. *)
+    let answered = ref 0 in
+    let ended = ref false in
+    let is_for r a =
+      let has k = field k a <> None in
+      match r with
+      | RRecall _ -> has "found" || has "store_failed" || has "store_late"
+      | RRemember _ -> has "kept" || has "store_failed" || has "store_late"
+      | _ when has "failed" || has "late" || has "unsupported" -> true
+      | RModel _ -> has "text" || has "calls"
+      | RTool _ -> has "data"
+      | RApprove _ -> has "approved"
+      | RSample _ -> has "drawn"
+      | _ -> true in
+    let is_told r =
+      match r with
+      | RModel _ | RTool _ | RApprove _ | RSample _ | RRecall _ | RRemember _ -> true
+      | _ -> false in
     (* Called first for every request. *)
-    let refuses r =
+    let rec refuses r =
+      if not (cut && is_told r) then refuses_as_answered r
+      else if !ended then Some "\006"
+      else match !answers with
+        | a :: _ when is_for r a -> incr answered; refuses_as_answered r
+        | _ -> ended := true; Some "\006"
+    and refuses_as_answered r =
       (match r with RRemember _ -> present := true | _ -> ());
       match r, !answers with
       | (RRecall _ | RRemember _), a :: rest when field "found" a <> None || field "kept" a <> None ->
@@ -961,7 +1037,7 @@ let answer_to (input : json) : json =
                  | Inl d when offered <> [] -> Inl (DCon (CVariant "final", [ d ]))
                  | r -> r));
       tool_params = (fun f -> List.map fst (tool_named f).params);
-      tool_accepts = (fun f d -> if takes (tool_named f).decl d then None else Some "arguments");
+      tool_accepts = (fun f d -> if takes (tool_named f).decl d then None else Some unfit_arguments);
       tool_key = (fun f _ _ -> f);
       completes = (fun f ->
         let t = tool_named f in
@@ -1104,6 +1180,7 @@ let answer_to (input : json) : json =
       | Some i -> Array [ String (String.sub m 0 i); String (String.sub m (i + 1) (String.length m - i - 1)) ]
       | None -> Array [ String "assistant"; String m ] in
     let plain m = match message m with Array [ _; s ] -> s | _ -> String m in
+    let rec first n = function x :: l when n > 0 -> x :: first (n - 1) l | _ -> [] in
     (* Each request with the time limits around it, innermost first: those that were told and whose end was not. *)
     let around = ref [ Strand { way = ""; counts = []; par = "" } ] in
     let strand () = List.find_map (function Strand s -> Some s | _ -> None) !around |> Option.get in
@@ -1154,24 +1231,38 @@ let answer_to (input : json) : json =
           ("message", if String.contains m '\001' then plain m else String m) ]) ]
       | Out when !stopped -> Object [ ("stopped", String "at_most") ]
       | Out -> String "out of fuel" in
-    Object [
+    let trace = List.filter_map event (List.rev_append !before (List.rev state.tr)) in
+    let result, trace =
+      if not !ended then (result, trace)
+      else ((match outcome with Out when not !stopped -> result | _ -> String "open"), first (!answered + 1) trace) in
+    (if cut then unworded else fun j -> j) (Object [
       ("result", result);
       ("conversation_label", label_json state.cv.clab);
       ("conversation", Array (List.map message state.cv.msgs));
-      ("trace", Array (List.filter_map event (List.rev_append !before (List.rev state.tr)))) ]
+      ("trace", Array trace) ])
   with Otherwise what -> Object [ ("result", String ("otherwise: " ^ what)) ]
 
 let () =
-  try
-    if Array.length Sys.argv > 1 && Sys.argv.(1) = "--lines" then
-      try
-        while true do
-          let answer = try answer_to (parse_json (input_line stdin)) with
-            | Unsupported what -> Object [ ("unsupported", String what) ] in
-          print_endline (print_json answer)
-        done
-      with End_of_file -> ()
-    else print_endline (print_json (answer_to (parse_json (read_all stdin))))
-  with
-  | Unsupported what -> prerr_endline ("unsupported: " ^ what); exit 3
-  | Bad_json what -> prerr_endline ("not the exchange form: " ^ what); exit 2
+  let unsupported_of = function
+    | Unsupported what -> Some what
+    | Stack_overflow -> Some "evaluation deeper than the stack"
+    | Out_of_memory -> Some "more memory than there is"
+    | Not_found | Failure _ | Invalid_argument _ | Bad_json _ -> Some "something that the driver does not translate"
+    | _ -> None in
+  match Array.to_list Sys.argv with
+  | [ _; "--version" ] ->
+      print_endline (print_json (Object [ ("protocol", Number "1"); ("interpreter", String Version.digest) ]))
+  | [ _; "--lines" ] ->
+      (try
+         while true do
+           let answer = try answer_to (parse_json (input_line stdin)) with e ->
+             (match unsupported_of e with
+              | Some what -> Object [ ("unsupported", String what) ]
+              | None -> raise e) in
+           print_endline (print_json answer)
+         done
+       with End_of_file -> ())
+  | _ ->
+    try print_endline (print_json (answer_to (parse_json (read_all stdin)))) with
+    | Unsupported what -> prerr_endline ("unsupported: " ^ what); exit 3
+    | Bad_json what -> prerr_endline ("not the exchange form: " ^ what); exit 2

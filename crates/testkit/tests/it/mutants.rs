@@ -410,7 +410,7 @@ fn every_mutant_is_caught() {
         copy(&workspace().join(part), &copied.join(part), &made);
     }
     assert!(
-        copied.join("proofs/Extract/entail-oracle").exists(),
+        copied.join("proofs/Extract/entail-interpreter").exists(),
         "the extracted interpreter is not built; scripts/proofs builds it"
     );
     for path in

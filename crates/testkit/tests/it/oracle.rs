@@ -1,7 +1,7 @@
 //! The machine against the interpreter that the proofs are about, extracted from Coq.
 //!
 //! Its answers on the cases in `proofs/Extract/cases`, and on a choice of generated programs, are stored, so
-//! that part needs nothing. Where `make -C proofs oracle` has built the interpreter, generated programs are
+//! that part needs nothing. Where `make -C proofs interpreter` has built the interpreter, generated programs are
 //! compared as well; how many: `ORACLE_CASES`, 2,000 if not said. Of those `ORACLE_STORE=1` stores the ones
 //! with something of which the stored ones have not two.
 //!
@@ -363,6 +363,22 @@ fn the_stored_answers_of_the_extracted_interpreter_are_the_machines() {
     assert!(compared >= 20, "{compared}");
 }
 
+/// `entail verify` compares texts but for the interpreter's own words, which its driver has to know.
+#[test]
+fn the_driver_knows_the_words_of_the_interpreter() {
+    let read = |name: &str| std::fs::read_to_string(folder().join(name)).unwrap();
+    let (interpreter, driver) = (read("interp.ml"), read("driver.ml"));
+    let (_, known) = driver.split_once("let own_words = [").unwrap();
+    let (known, _) = known.split_once("]\n").unwrap();
+    let texts = interpreter.split('"').skip(1).step_by(2).filter(|text| text.contains(' '));
+    let mut seen = 0;
+    for text in texts {
+        assert!(known.contains(&format!("\"{text}\"")), "own_words of driver.ml lacks {text:?}");
+        seen += 1;
+    }
+    assert!(seen > 20, "{seen}");
+}
+
 /// The stored generated programs, and the answers to them.
 fn generated() -> [PathBuf; 2] {
     ["generated.jsonl", "generated.out"].map(|name| folder().join(name))
@@ -623,9 +639,9 @@ fn program(number: u64, runner: &mut TestRunner) -> Program {
 
 #[test]
 fn generated_programs_agree_with_the_extracted_interpreter() {
-    let binary = folder().join("entail-oracle");
+    let binary = folder().join("entail-interpreter");
     if !binary.exists() {
-        eprintln!("SKIPPED: {} is not built; `make -C proofs oracle` builds it", binary.display());
+        eprintln!("SKIPPED: {} is not built; `make -C proofs interpreter` builds it", binary.display());
         return;
     }
     let wanted: u32 = std::env::var("ORACLE_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(2_000);
