@@ -150,6 +150,8 @@ pub enum Command {
     Convert(ConvertArgs),
     /// List, show, fork, check and delete the runs of a journal.
     Runs(RunsArgs),
+    /// Check a recorded run: its journal, on the machine, and on the interpreter extracted from the proofs.
+    Verify(VerifyArgs),
     /// List the tools of a program, or of MCP servers, and approve what servers offer.
     Tools(ToolsArgs),
     /// Write a first policy file for the tools of a program.
@@ -651,6 +653,54 @@ pub struct RunsArgs {
     /// The journal: a directory, a recording, or the address of a Postgres server.
     #[arg(long, global = true, value_name = "PATH|URL", default_value = ".entail")]
     pub journal: PathBuf,
+}
+
+/// `entail verify`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  entail verify 1a2093f4                    a run of the journal in `.entail`
+  entail verify 1a2093f4 --format json      what was checked by whom, as data
+  entail verify --all --journal runs        every run of a journal
+  entail verify 1a2093f4 --receipt run.receipt     sign what was checked, for somebody else
+  entail verify run.receipt --key ed25519:…        check what somebody else has signed")]
+pub struct VerifyArgs {
+    /// The beginning of a run's identifier, or the file of a receipt.
+    #[arg(required_unless_present = "all", value_name = "RUN|RECEIPT")]
+    pub run: Option<String>,
+    /// Check every run of the journal.
+    #[arg(long, conflicts_with = "run")]
+    pub all: bool,
+    /// The journal: a directory, a recording, or the address of a Postgres server.
+    #[arg(long, value_name = "PATH|URL", default_value = ".entail")]
+    pub journal: PathBuf,
+    /// The interpreter; without it, the program `entail-interpreter` beside this one.
+    #[arg(long, value_name = "PATH")]
+    pub interpreter: Option<PathBuf>,
+    /// Seconds that the interpreter has for a run.
+    #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..))]
+    pub time_limit: u64,
+    /// Exit with status 1 as well if something could not be checked.
+    #[arg(long)]
+    pub strict: bool,
+    /// Write a signed receipt of the run to this file, which must not be there.
+    #[arg(long, value_name = "FILE", conflicts_with = "all")]
+    pub receipt: Option<PathBuf>,
+    /// Leave out of the receipt what is labeled above this: words such as `untrusted`, or a label as JSON.
+    #[arg(long, value_name = "LABEL", requires = "receipt")]
+    pub clearance: Option<String>,
+    /// Of a receipt: the file with what it does not show. With `--clearance` that file is written.
+    #[arg(long, value_name = "FILE")]
+    pub openings: Option<PathBuf>,
+    /// Of a receipt: the public key of whoever must have signed it.
+    #[arg(long, value_name = "KEY", conflicts_with = "receipt")]
+    pub key: Option<String>,
+    /// Sign with the key of this approver.
+    #[arg(long = "as", value_name = "NAME", requires = "receipt")]
+    pub as_name: Option<String>,
+    /// Read the passphrase of the key from standard input.
+    #[arg(long, requires = "receipt")]
+    pub passphrase_stdin: bool,
 }
 
 /// Subcommands of `entail runs`. A run is named by the beginning of its identifier.

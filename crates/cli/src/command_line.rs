@@ -142,6 +142,7 @@ fn carry_out(ui: &ui::Ui, command: Command) -> ui::Exit {
         Command::Policy(args) => commands::policy::policy(ui, &args),
         Command::Approve(args) => commands::approve::approve(ui, &args),
         Command::Runs(args) => commands::runs::runs(ui, &args),
+        Command::Verify(args) => commands::verify::verify(ui, &args),
         Command::Lambda(args) => commands::lambda::lambda(ui, &args),
         Command::Model(args) => commands::model::model(ui, &args),
         Command::Explain(args) => commands::explain::explain(ui, &args),

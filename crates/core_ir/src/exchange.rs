@@ -481,7 +481,8 @@ fn pred_json(p: &Pred) -> Value {
     })
 }
 
-fn label_json(l: &LabelSpec) -> Value {
+/// A label in the exchange format.
+pub fn label_json(l: &LabelSpec) -> Value {
     match l {
         LabelSpec::Axes { untrusted, secret } => json!({"untrusted": untrusted, "secret": secret}),
         LabelSpec::Exact(data) => json!({"exact": data_json(data)}),

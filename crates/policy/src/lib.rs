@@ -67,6 +67,8 @@ pub struct Policy {
     unknown: Option<Signature>,
     /// Keys that tools write and read, for whoever keeps labels.
     memory: BTreeMap<Name, Memory>,
+    /// The file as it was read.
+    text: Arc<str>,
 }
 
 /// Rules for a tool. Where they are silent, the declaration applies.
@@ -139,8 +141,13 @@ impl Policy {
             let d = Diagnostic::error(codes::SYNTAX, e.message().trim().to_lowercase(), reader.span(span));
             reader.found.push(d);
         }
-        let policy = reader.policy(table.get_ref());
+        let policy = Policy { text: text.into(), ..reader.policy(table.get_ref()) };
         if has_errors(&reader.found) { Err(reader.found) } else { Ok(policy) }
+    }
+
+    /// The text of its file, as it was read.
+    pub fn text(&self) -> &str {
+        &self.text
     }
 
     /// The tools that it names.
@@ -513,6 +520,7 @@ impl PolicyReader {
             named: Vec::new(),
             unknown: None,
             memory: BTreeMap::new(),
+            text: "".into(),
         };
         // Labels cannot be read before the lattice and its principals are known.
         for (key, value) in root.iter() {

@@ -68,6 +68,19 @@ impl PublicKey {
     }
 }
 
+impl PublicKey {
+    /// Returns whether this key's owner signed a receipt.
+    pub fn verifies_receipt(&self, body: &str, signature: &[u8]) -> bool {
+        self.verifies(&receipt(body), signature)
+    }
+}
+
+/// What is signed of a receipt. The beginning keeps a signature for something else from being valid for one:
+/// that of an approval begins with a bracket.
+fn receipt(body: &str) -> Vec<u8> {
+    format!("entail receipt 1\n{body}").into_bytes()
+}
+
 impl FromStr for PublicKey {
     type Err = KeyError;
 
@@ -153,6 +166,11 @@ impl SigningKey {
         PublicKey(bytes)
     }
 
+    /// Signs the body of a receipt.
+    pub fn sign_receipt(&self, body: &str) -> Vec<u8> {
+        self.sign(&receipt(body))
+    }
+
     pub(crate) fn sign(&self, message: &[u8]) -> Vec<u8> {
         self.pair.sign(message).as_ref().to_vec()
     }
@@ -167,6 +185,14 @@ impl fmt::Debug for SigningKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SigningKey").field("name", &self.name).finish_non_exhaustive()
     }
+}
+
+/// Bytes that nobody can guess, such as the salt of a commitment.
+///
+/// # Errors
+/// The system gives no random numbers.
+pub fn salt() -> Result<[u8; 32], KeyError> {
+    random()
 }
 
 /// A signing key, encrypted under a passphrase: PBKDF2-HMAC-SHA256 and ChaCha20-Poly1305.

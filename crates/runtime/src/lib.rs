@@ -46,6 +46,7 @@ mod history;
 mod immediate;
 mod in_flight;
 mod inline_map;
+mod interpreter;
 mod journal;
 mod keys;
 mod mcp;
@@ -74,12 +75,14 @@ pub use driver::{Handlers, end_run, run, run_end};
 pub use environment::Environment;
 pub use event::Progress;
 pub use history::{History, MadeCall};
+pub use interpreter::{INTERPRETER, Interpreter, InterpreterError};
 pub use journal::{
-    AFTER_RUN, AnswerRecord, Answers, ApprovalDesk, Authority, Change, Checked, DayUse, Decision, Forged,
-    Forgery, Journal, JournalError, JournalPlace, Played, RunCursor, RunFilter, RunIdentity, RunInfo,
-    RunStatus, Session, SharedDay, StepInfo, Unfinished, Waiting, journal_file,
+    AFTER_RUN, AnswerRecord, Answers, ApprovalDesk, Authority, Change, Checked, Damage, DayUse, Decision,
+    Forged, Forgery, Journal, JournalError, JournalPlace, KeptEntry, KeptMessages, KeptQuestion, KeptRun,
+    POLICY_CHANGED, POLICY_TEXT, Played, REDACTED, RunCursor, RunFilter, RunIdentity, RunInfo, RunStatus,
+    Session, SharedDay, StepInfo, Unfinished, Waiting, journal_file,
 };
-pub use keys::{Approvers, KeyError, PublicKey, SealedKey, SigningKey};
+pub use keys::{Approvers, KeyError, PublicKey, SealedKey, SigningKey, salt};
 pub use mcp::{McpServer, PinState, Pins, ServerTool, ToolHashes, stated_label};
 pub use otel::{Telemetry, TelemetryOptions};
 pub use postgres::PostgresServer;

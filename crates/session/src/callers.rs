@@ -95,6 +95,18 @@ impl<'de> Deserialize<'de> for LabelEntry {
     }
 }
 
+/// The label of a text: words, or a label of the lattice as JSON.
+///
+/// # Errors
+/// It is none.
+pub fn clearance(text: &str) -> Result<LabelSpec, String> {
+    let json = match text.starts_with(['[', '{']) {
+        true => serde_json::from_str(text).map_err(|e| format!("the label is not JSON: {e}"))?,
+        false => serde_json::Value::from(text),
+    };
+    LabelEntry::deserialize(json).map(|entry| entry.0).map_err(|e| e.to_string())
+}
+
 /// Role of a caller: the actions that it may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]

@@ -170,7 +170,10 @@ fn keys_in(dir: &Path) -> Vec<SealedKey> {
 }
 
 /// Writes a new file that only its owner can read.
-fn write_private(path: &Path, text: &str) -> std::io::Result<()> {
+///
+/// # Errors
+/// It exists, or can't be written.
+pub fn write_private(path: &Path, text: &str) -> std::io::Result<()> {
     let mut options = std::fs::File::options();
     options.write(true).create_new(true);
     #[cfg(unix)]

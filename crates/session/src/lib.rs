@@ -73,6 +73,7 @@ mod run;
 pub mod server_list;
 pub mod settings;
 pub mod tool_schemas;
+pub mod verify;
 pub mod view;
 
 pub use entries::{machine_config, refusal};

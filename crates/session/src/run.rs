@@ -19,8 +19,8 @@ use entries::machine_config;
 use machine::{Config, Machine};
 use runtime::{
     AFTER_RUN, ApprovalDesk, Approver, CancellationToken, ConfigError, Event, Handlers, History, Journal,
-    JournalError, JournalPlace, Limits, ModelSettings, Models, Pins, Redactor, RunIdentity, RunReport,
-    Telemetry, TelemetryOptions, Tools, Unfinished,
+    JournalError, JournalPlace, Limits, ModelSettings, Models, POLICY_TEXT, Pins, Redactor, RunIdentity,
+    RunReport, Telemetry, TelemetryOptions, Tools, Unfinished,
 };
 use serde_json::json;
 use std::path::PathBuf;
@@ -314,7 +314,7 @@ impl Session {
         let (mut seed, mut fuel) = (self.options.seed.unwrap_or(0), self.options.fuel);
         let (mut desk, mut kept) = (None, None);
         if let Some(options) = &journal {
-            let mut settings = json!({"seed": seed, "fuel": fuel});
+            let mut settings = json!({"seed": seed, "fuel": fuel, POLICY_TEXT: policy.map(Policy::text)});
             if let Some(request) = &request {
                 settings["request"] = json!(&**request);
             }

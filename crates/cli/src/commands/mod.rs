@@ -43,6 +43,7 @@ pub mod tools;
 pub mod trace;
 #[cfg(feature = "serve")]
 pub mod ui;
+pub mod verify;
 mod why;
 
 use crate::ui::{Exit, Ui};

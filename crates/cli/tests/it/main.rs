@@ -32,4 +32,5 @@ mod serve_kept;
 mod serving;
 mod terminal;
 mod ui;
+mod verify;
 mod worst_case;

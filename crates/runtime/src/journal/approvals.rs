@@ -20,6 +20,8 @@ use super::{Journal, JournalError, JournalPlace, hash, now_millis, parse, signed
 use crate::Approval;
 use crate::approve::Verdict;
 use crate::keys::{Approvers, SigningKey};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD as BASE64;
 use core_ir::exchange::data_json;
 use machine::RequestId;
 use runs::{Decider, Via};
@@ -147,6 +149,88 @@ impl fmt::Debug for Answers {
     }
 }
 
+/// A question of a run as its journal keeps it, with the answers to it.
+#[derive(Clone, Debug)]
+pub struct KeptQuestion {
+    question: QuestionRow,
+    answers: Vec<Answer>,
+}
+
+impl KeptQuestion {
+    /// The tool that the run wants to call.
+    pub fn tool(&self) -> &str {
+        &self.question.tool
+    }
+
+    /// With which arguments: a list of objects with `name`, `value` and `label`.
+    pub fn args(&self) -> Json {
+        parse(&self.question.args).unwrap_or_default()
+    }
+
+    /// Label of the decision to ask; null if it is not known.
+    pub fn channel(&self) -> Json {
+        parse(&self.question.channel).unwrap_or_default()
+    }
+
+    /// Returns true if it is what the run wrote.
+    pub fn is_intact(&self) -> bool {
+        self.question.is_intact()
+    }
+
+    /// The decision of the first answer that one of these approvers signed, with its reason if it denies.
+    pub fn signed(&self, approvers: &Approvers) -> Option<Result<(), String>> {
+        let QuestionRow { token, asked, expires, .. } = &self.question;
+        let of_question = self.answers.iter().filter(|answer| answer.token == *token);
+        of_question
+            .filter_map(|answer| answer.decision(approvers, *asked, *expires).ok())
+            .map(Decision::result)
+            .next()
+    }
+
+    /// The question and its answers as JSON.
+    pub fn to_json(&self) -> Json {
+        let QuestionRow { token, tool, args, channel, asked, expires, .. } = &self.question;
+        let answer = |a: &Answer| {
+            json!({"verdict": a.verdict, "reason": a.reason, "approver": a.approver, "decided": a.decided,
+                "signature": BASE64.encode(&a.signature)})
+        };
+        json!({
+            "token": token, "tool": tool, "args": args, "channel": channel, "asked": asked, "expires": expires,
+            "answers": self.answers.iter().map(answer).collect::<Json>(),
+        })
+    }
+
+    /// Reads [`KeptQuestion::to_json`], for a request of a run.
+    pub fn from_json(run: &str, id: RequestId, json: &Json) -> Option<KeptQuestion> {
+        let text = |json: &Json, name: &str| json.get(name)?.as_str().map(String::from);
+        let time = |json: &Json, name: &str| json.get(name)?.as_i64();
+        let token = text(json, "token")?;
+        let answer = |json: &Json| {
+            Some(Answer {
+                token: token.clone(),
+                verdict: text(json, "verdict")?,
+                reason: text(json, "reason"),
+                approver: text(json, "approver")?,
+                decided: time(json, "decided")?,
+                signature: BASE64.decode(json.get("signature")?.as_str()?).ok()?,
+            })
+        };
+        let answers = json.get("answers")?.as_array()?.iter().map(answer).collect::<Option<Vec<_>>>()?;
+        let question = QuestionRow {
+            run: run.to_string(),
+            id,
+            token: token.clone(),
+            tool: text(json, "tool")?,
+            args: text(json, "args")?,
+            channel: text(json, "channel")?,
+            asked: time(json, "asked")?,
+            expires: time(json, "expires")?,
+            used: true,
+        };
+        Some(KeptQuestion { question, answers })
+    }
+}
+
 /// A row of the journal by which a call was to be approved, and which no approver wrote.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Forged {
@@ -192,6 +276,7 @@ impl Forgery {
 }
 
 /// A row of the table of answers.
+#[derive(Clone, Debug)]
 struct Answer {
     token: String,
     verdict: String,
@@ -285,6 +370,7 @@ fn first_answer(
 }
 
 /// A row of the table of questions.
+#[derive(Clone, Debug)]
 struct QuestionRow {
     run: String,
     id: RequestId,
@@ -415,6 +501,16 @@ impl Journal {
     #[must_use]
     pub fn with_approvers(self, approvers: Approvers) -> Journal {
         Journal { approvers, ..self }
+    }
+
+    /// The questions of a run, with the answers to them.
+    pub(super) fn kept_questions(&self, run: &str) -> Result<HashMap<RequestId, KeptQuestion>, DbError> {
+        let rows = questions(&*self.db, "run = ?1", |query| query.with(run))?;
+        let kept = |question: QuestionRow| {
+            let answers = answers(&*self.db, &question.token)?;
+            Ok((question.id, KeptQuestion { question, answers }))
+        };
+        rows.into_iter().map(kept).collect()
     }
 
     /// The questions of a run, or of all runs, that wait for an answer, the oldest first.

@@ -178,6 +178,7 @@ fn body(m: &Message, redactor: &Redactor) -> String {
     json.to_string()
 }
 
-fn next(before: &Link, body: &str) -> Link {
+/// The link of a message with this body behind another one.
+pub(super) fn next(before: &Link, body: &str) -> Link {
     check(&[Some(&before[..]), Some(body.as_bytes())])
 }

@@ -18,6 +18,7 @@ mod budgets;
 mod changes;
 mod conversation;
 mod db;
+mod kept;
 mod outcomes;
 mod page;
 mod place;
@@ -27,9 +28,10 @@ mod session;
 mod wire;
 mod writer;
 
-pub use approvals::{Answers, ApprovalDesk, Authority, Decision, Forged, Forgery, Waiting};
+pub use approvals::{Answers, ApprovalDesk, Authority, Decision, Forged, Forgery, KeptQuestion, Waiting};
 pub use budgets::{DayUse, SharedDay};
 pub use changes::Change;
+pub use kept::{Damage, KeptEntry, KeptMessages, KeptRun, REDACTED};
 pub use page::{RunCursor, RunFilter};
 pub use place::{JournalPlace, journal_file};
 pub use playback::{AnswerRecord, Played};
@@ -53,6 +55,13 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Field of the settings of a run: the run for the same request that it follows.
 pub const AFTER_RUN: &str = "after";
+
+/// Field of the settings of a run: the text of its policy, null for none. A resumed run has the policy that it
+/// is resumed with.
+pub const POLICY_TEXT: &str = "policy";
+
+/// Field of the settings of a run that was resumed with another policy than it began with.
+pub const POLICY_CHANGED: &str = "policyChanged";
 
 /// Reason why a journal can't be used, or a run can't be resumed.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -196,8 +196,8 @@ impl Journal {
             ))
             .with_help("resume the original program, or use `--allow-changed` to replay the requests that are unchanged"));
         }
-        let kept = about.kept.as_deref();
-        self.go_on(&id, then, (&now, kept), redactor, &lock).map_err(|e| self.failed(&e))?;
+        let (kept, policy) = (about.kept.as_deref(), about.settings.get(super::POLICY_TEXT));
+        self.go_on(&id, then, (&now, kept, policy), redactor, &lock).map_err(|e| self.failed(&e))?;
         self.forget_nobody(&id, &lock)?;
         let mut session = self.session(id, Mode::Write, Some(lock))?;
         session.unfinished = unfinished;
@@ -207,22 +207,25 @@ impl Journal {
         Ok(session)
     }
 
-    /// Records that a run is resumed, and with which program.
+    /// Records that a run is resumed, and with which program and policy.
     fn go_on(
         &self,
         run: &str,
         then: Stored,
-        (now, kept): (&str, Option<&str>),
+        (now, kept, policy): (&str, Option<&str>, Option<&Json>),
         redactor: &Redactor,
         lock: &RunLock,
     ) -> Result<(), DbError> {
         let mut statements = Vec::new();
-        if then.program != now {
-            let mut settings = parse(&then.settings).map_err(|_| DbError::damaged())?;
-            statements.extend(programs::keep(&*self.db, &mut settings, kept, redactor)?);
+        let mut settings = parse(&then.settings).map_err(|_| DbError::damaged())?;
+        let another = with_policy(&mut settings, policy);
+        if then.program != now || another {
+            if then.program != now {
+                statements.extend(programs::keep(&*self.db, &mut settings, kept, redactor)?);
+                statements.push(super::changes::note(&*self.db, run, then.program)?);
+            }
             let settings = settings.to_string();
             let digest = super::digest(now, &then.input, &settings);
-            statements.push(super::changes::note(&*self.db, run, then.program)?);
             let change =
                 Statement::new("UPDATE runs SET program = ?2, digest = ?3, settings = ?4 WHERE id = ?1");
             statements.push(change.with(run).with(now).with(digest).with(settings));
@@ -516,6 +519,18 @@ impl Session {
         let ended = Write::Ended { status, outcome };
         self.writer.as_ref().map(|w| w.write(ended))
     }
+}
+
+/// Puts the policy with which a run goes on into its settings; returns true if it is another one. A run of an
+/// earlier version has none.
+fn with_policy(settings: &mut Json, policy: Option<&Json>) -> bool {
+    let (Some(then), Some(now)) = (settings.get(super::POLICY_TEXT), policy) else { return false };
+    if then == now {
+        return false;
+    }
+    settings[super::POLICY_TEXT] = now.clone();
+    settings[super::POLICY_CHANGED] = json!(true);
+    true
 }
 
 fn shown(call: &Call, request: &Json) -> String {

@@ -208,7 +208,13 @@ impl Row {
 
     /// Reads a line of [`Row::COLUMNS`]. What is not what was written is an error.
     pub(super) fn read(r: &db::Row<'_>) -> Result<Row, DbError> {
-        let row = Row {
+        let row = Row::read_as_it_is(r)?;
+        if row.is_intact() { Ok(row) } else { Err(DbError::damaged()) }
+    }
+
+    /// Reads a line of [`Row::COLUMNS`], whether or not it is what was written.
+    pub(super) fn read_as_it_is(r: &db::Row<'_>) -> Result<Row, DbError> {
+        Ok(Row {
             step: r.get(0)?,
             strand: r.get(1)?,
             number: r.get(2)?,
@@ -221,8 +227,12 @@ impl Row {
             micros: r.get(10)?,
             check: r.get(11)?,
             written: r.get(12)?,
-        };
-        if row.check == row.checksum() { Ok(row) } else { Err(DbError::damaged()) }
+        })
+    }
+
+    /// Returns true if it is what was written.
+    pub(super) fn is_intact(&self) -> bool {
+        self.check == self.checksum()
     }
 
     /// Computes the checksum anew.

@@ -68,6 +68,8 @@ pub(crate) struct Pipeline {
     config: Arc<Config>,
     /// Highest label that the policy lets out of its runs.
     output: LabelSpec,
+    /// The text of the policy, which journals keep.
+    policy: Option<Arc<str>>,
     /// Of a pipeline whose program a planner writes from the input.
     planner: Option<Arc<Planner>>,
     /// The program, for views of its runs.
@@ -450,6 +452,7 @@ impl Programs {
             let bound = session.bound(&code, input.is_some());
             let (file, config) = (file.to_string(), config.clone());
             let output = policy.as_ref().map_or(LabelSpec::TOP, |p| p.output.clone());
+            let policy = policy.as_ref().map(|p| p.text().into());
             let planner = None;
             let kept = session::kept::program(&code, policy.as_ref(), &self.sources);
             let pipeline = Pipeline {
@@ -460,6 +463,7 @@ impl Programs {
                 code,
                 config,
                 output,
+                policy,
                 planner,
                 kept,
             };
@@ -879,8 +883,9 @@ impl Service {
             return Ok(handlers);
         };
         let settings = json!({
-            "seed": self.handlers.seed, "fuel": null, "background": how.background, "context": how.context,
-            "caller": caller.name, "inputLabel": label_json(label),
+            "seed": self.handlers.seed, "fuel": pipeline.config.fuel, "background": how.background,
+            "context": how.context, "caller": caller.name, "inputLabel": label_json(label),
+            "policy": pipeline.policy.as_deref(), "planned": pipeline.planner.is_some(),
             "idempotencyKey": how.key.map(|k| k.name), "requestDigest": how.key.map(|k| k.digest),
         });
         let about = pipeline.identity(input, settings);

@@ -259,6 +259,7 @@ impl Programs {
         let policy = planning.policy();
         let config = Arc::new(machine_config(session.options.fuel, policy));
         let output = policy.map_or(LabelSpec::TOP, |p| p.output.clone());
+        let policy_text = policy.map(|p| p.text().into());
         let bound = unbounded(session.bound(&code, false));
         let planner = Planner {
             tools: session.tools(),
@@ -277,6 +278,7 @@ impl Programs {
             code,
             config,
             output,
+            policy: policy_text,
             planner: Some(Arc::new(planner)),
             kept: None,
         })
