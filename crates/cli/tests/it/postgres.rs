@@ -105,6 +105,33 @@ fn a_run_is_stopped_resumed_and_looked_at() {
 }
 
 #[test]
+fn a_run_is_verified_and_an_altered_one_is_not() {
+    let Some(server) = PostgresServer::shared() else { return };
+    let (dir, journal) = (folder(), server.fresh());
+    let at = dir.path();
+    let run = ["run", "p.agent", "--script", "s.json", "--journal", &journal, "--format", "json"];
+    let ran = entail(at, &[&run[..], &["--pipeline", "main", "a"]].concat());
+    let id = json(&ran.1)["run"].as_str().unwrap().to_string();
+    let verify = ["verify", &id, "--journal", &journal, "--format", "json"];
+    let checked = entail(at, &verify);
+    let report = json(&checked.1);
+    assert_eq!((checked.0, &report["findings"]), (0, &serde_json::json!([])), "{report}");
+    assert_eq!(report["checks"][1]["verdict"], "verified", "{report}");
+    let database = journal.split("@/").nth(1).and_then(|rest| rest.split('?').next()).unwrap();
+    for (sql, step, kind) in [
+        ("UPDATE entail.entries SET response = replace(response, 'one', 'uno') WHERE step = 1", 1, "damaged"),
+        ("DELETE FROM entail.entries WHERE step = 2", 2, "missing"),
+    ] {
+        server.sql(database, sql);
+        let checked = entail(at, &verify);
+        let report = json(&checked.1);
+        assert_eq!(checked.0, 1, "{report}");
+        let findings = report["findings"].as_array().unwrap();
+        assert!(findings.iter().any(|f| f["step"] == step && f["kind"] == kind), "{sql}: {report}");
+    }
+}
+
+#[test]
 fn a_killed_run_is_taken_over_when_its_lease_has_ended() {
     let Some(server) = PostgresServer::shared() else { return };
     let (dir, journal) = (folder(), format!("{}&lease=3", server.fresh()));

@@ -246,6 +246,12 @@ fn machine_check(record: &Record, course: &Replay, verification: &mut Verificati
             }
         }
     }
+    // It was stopped from outside, behind its last answer.
+    let outran = record.status == RunStatus::Stopped
+        && matches!(&course.end, End::Ended(result) if !result.as_ref().is_err_and(|f| f.code.is_final()));
+    if outran {
+        unknown(None, "that the run was stopped: its answers lead to its end");
+    }
     if record.policy_changed() {
         unknown(None, "steps of an earlier policy: the run was resumed with another one");
     }
@@ -255,7 +261,7 @@ fn machine_check(record: &Record, course: &Replay, verification: &mut Verificati
         if let Some(first) = findings.drain(..).next() {
             unknown(first.step, "what follows from requests that the receipt does not show");
         }
-    } else if findings.is_empty() && !withheld {
+    } else if findings.is_empty() && !withheld && !outran {
         findings.extend(end_of(record, course));
     }
     verification.findings.extend(findings.into_iter().map(|finding| (by, finding)));

@@ -225,6 +225,13 @@ impl Receipt {
             None => &self.body["content"],
         };
         let is_redacted = self.is_redacted() && openings.is_none();
+        let steps = opened["settings"]["fuel"].as_u64().unwrap_or(0);
+        if verdict != Verdict::Verified && steps > Config::default().fuel {
+            let message =
+                format!("the receipt asks for {steps} steps, and its signature is not known to be good");
+            let help = Some(format!("name the key of `{}` with `--key`", self.signer));
+            return Err(ReceiptError { message, help });
+        }
         let record = read(opened, approvers, is_redacted)
             .ok_or_else(|| ReceiptError::new("the body of the receipt is not that of a run"))?;
         Ok((record, signed))
@@ -259,8 +266,8 @@ fn content(record: &Record) -> Value {
     let mut messages = Vec::new();
     let mut entries = Vec::new();
     for (id, entry) in &record.entries {
-        if entry.is_withheld() || entry.response.is_none() {
-            // What was in flight is no answer.
+        // What was in flight is no answer.
+        if entry.response.is_none() {
             continue;
         }
         let conversation =
@@ -477,6 +484,8 @@ impl Hiding {
                 entry["step"] = step.into();
             }
         }
+        // Steps that are not shown would count.
+        shown["changedTo"] = 0.into();
         shown["messages"] = self.messages(full, &mut entries);
         shown["entries"] = entries.into();
         Ok(shown)
