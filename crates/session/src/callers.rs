@@ -117,6 +117,8 @@ pub enum Role {
     Watch,
     /// Sees and answers questions whether a tool may be called, of all runs.
     Approve,
+    /// Reads how many runs and requests there were, of all callers together.
+    Metrics,
 }
 
 impl Role {
@@ -126,8 +128,18 @@ impl Role {
             Role::Start => "start",
             Role::Watch => "watch",
             Role::Approve => "approve",
+            Role::Metrics => "metrics",
         }
     }
+}
+
+/// The roles of a caller whose entry names none.
+fn usual_roles(name: &str) -> Vec<Role> {
+    let mut roles = vec![Role::Start, Role::Watch];
+    if name == LOCAL {
+        roles.push(Role::Metrics);
+    }
+    roles
 }
 
 /// Limits of a caller. `None` means no limit.
@@ -200,7 +212,7 @@ impl Caller {
         let label = |entry: &Option<LabelEntry>| entry.as_ref().map_or(USUAL, |l| l.0.clone());
         Ok(Caller {
             name: name.to_string(),
-            roles: entry.roles.clone().unwrap_or_else(|| vec![Role::Start, Role::Watch]),
+            roles: entry.roles.clone().unwrap_or_else(|| usual_roles(name)),
             input: label(&entry.input),
             clearance: label(&entry.clearance),
             limits,
@@ -264,7 +276,7 @@ impl Callers {
                 continue;
             }
             let caller = Arc::new(Caller::of(name, entry).map_err(wrong)?);
-            starts |= !caller.has(Role::Approve);
+            starts |= caller.has(Role::Start) || caller.has(Role::Watch) && !caller.has(Role::Approve);
             if let Some(hash) = &entry.token_sha256 {
                 let hash = unhex(hash).ok_or_else(|| {
                     wrong(

@@ -480,3 +480,87 @@ fn runs_of_a_caller_share_an_mcp_server() {
     assert_eq!(server.post_as("planted-ben", &run_of("asks"), &json!({"x": "y"})).1["result"]["result"], "y");
     assert_eq!(started(), 2);
 }
+
+/// The value of a series in the text of `/metrics`.
+fn series(text: &str, name: &str) -> Option<f64> {
+    text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.parse().ok())
+}
+
+#[test]
+fn metrics_are_for_the_caller_that_has_the_role_and_show_nothing_of_a_run() {
+    let entries =
+        format!("{ENTRIES}[callers.monitor]\ntoken_env = \"MONITOR_TOKEN\"\nroles = [\"metrics\"]\n");
+    let dir = world(SECRETS[1], &entries);
+    let tokens = [&TOKENS[..], &[("MONITOR_TOKEN", "planted-monitor")]].concat();
+    let args = ["p.agent", "greet.agent", "pay.lam", "--script", "s.json", "--journal", "j"];
+    let server = Server::with(dir.path(), &args, &tokens);
+    let scrape = |token: &str| {
+        let bearer = format!("Bearer {token}");
+        server.raw("GET", "/metrics", &[("authorization", &*bearer)], "")
+    };
+    assert_eq!(server.raw("GET", "/metrics", &[], "").0, 401);
+    let (status, _, body) = scrape("planted-ann");
+    assert!(status == 403 && body.contains("metrics"), "{body}");
+    let monitor = |path: &str| server.post_as("planted-monitor", path, &json!({"x": "1"})).0;
+    assert_eq!(monitor("/v1/pipelines/value/runs"), 403);
+
+    let run = |pipeline: &str, input: Value| {
+        server.post_as("planted-ann", &format!("/v1/pipelines/{pipeline}/runs"), &input)
+    };
+    for _ in 0..2 {
+        assert_eq!(run("greet", json!({"name": "Ada"})).0, 200);
+    }
+    assert_eq!(run("value", json!({"x": "1"})).0, 403);
+    assert_eq!(run("works", json!({"x": "1"})).0, 200);
+    let (status, head, text) = scrape("planted-monitor");
+    assert_eq!(status, 200);
+    assert!(head.to_lowercase().contains("content-type: text/plain; version=0.0.4"), "{head}");
+    for (name, value) in [
+        (r#"entail_runs{state="running"}"#, 0.0),
+        ("entail_runs_limit", 64.0),
+        ("entail_approvals_pending", 0.0),
+        (r#"entail_runs_started_total{pipeline="greet"}"#, 2.0),
+        (r#"entail_runs_ended_total{pipeline="greet",outcome="done"}"#, 2.0),
+        (r#"entail_requests_total{gen_ai_operation_name="execute_tool",target="vault",status="ok"}"#, 2.0),
+        (r#"entail_run_duration_seconds_count{pipeline="greet"}"#, 2.0),
+        (r#"entail_http_requests_total{method="POST",route="/v1/pipelines/{name}/runs",status="200"}"#, 3.0),
+        (r#"entail_http_requests_total{method="GET",route="/metrics",status="401"}"#, 1.0),
+    ] {
+        assert_eq!(series(&text, name), Some(value), "{name}: {text}");
+    }
+    let asked = text.lines().find(|l| l.starts_with(r#"entail_requests_total{gen_ai_operation_name="chat""#));
+    assert!(asked.is_some_and(|line| line.ends_with(" 2")), "{text}");
+    // Each family is described once, and each line is one of the format.
+    for line in text.lines() {
+        let is_value = |line: &str| line.rsplit_once(' ').is_some_and(|(_, n)| n.parse::<f64>().is_ok());
+        assert!(line.starts_with("# HELP ") || line.starts_with("# TYPE ") || is_value(line), "{line}");
+    }
+    for secret in SECRETS.iter().chain(&["Ada", "planted"]) {
+        assert!(!text.contains(secret), "{text}");
+    }
+}
+
+#[test]
+fn a_call_that_waits_for_approval_is_counted() {
+    let dir = folder();
+    let server = Server::start(dir.path(), &["pay.lam", "--journal", "j"], None);
+    let (status, _, _) =
+        server.raw("POST", "/v1/pipelines/main/runs", &[JSON, ("prefer", "respond-async")], "\"bob\"");
+    assert_eq!(status, 202);
+    server.until("/health", |health| health["waiting"] == 1);
+    // The user of this machine needs no entry.
+    let (status, _, text) = server.raw("GET", "/metrics", &[], "");
+    assert_eq!(status, 200);
+    assert_eq!(series(&text, "entail_approvals_pending"), Some(1.0), "{text}");
+    assert_eq!(series(&text, r#"entail_runs{state="waiting"}"#), Some(1.0), "{text}");
+    let question = server.questions()[0]["request"].as_str().unwrap().to_string();
+    assert_eq!(server.decide(&format!("/v1/approvals/{question}"), &json!({"decision": "approve"})).0, 200);
+    server.until("/health", |health| health["waiting"] == 0 && health["running"] == 0);
+    let (_, _, text) = server.raw("GET", "/metrics", &[], "");
+    assert_eq!(
+        series(&text, r#"entail_approvals_total{tool="pay",decision="approved"}"#),
+        Some(1.0),
+        "{text}"
+    );
+    assert_eq!(series(&text, "entail_approvals_pending"), Some(0.0), "{text}");
+}

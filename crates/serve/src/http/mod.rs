@@ -14,7 +14,7 @@ mod openapi;
 mod refusal;
 
 use crate::error::Error;
-use crate::service::{Key, KeyedStart, Refused, Service, StartOptions, Started};
+use crate::service::{Key, KeyedStart, MEDIA_TYPE, Refused, Service, StartOptions, Started};
 use axum::body::{Bytes, to_bytes};
 use axum::extract::{ConnectInfo, DefaultBodyLimit, Extension, Path, Query, Request, State};
 use axum::http::{HeaderMap, StatusCode, header};
@@ -185,6 +185,7 @@ fn router(service: Arc<Service>, door: Arc<HttpState>, max_body: usize) -> Route
         .route("/v1/runs/{run}/resume", post(resume))
         .route("/v1/approvals", get(approvals))
         .route("/v1/approvals/{request}", post(decide))
+        .route("/metrics", get(metrics))
         .route("/a2a", post(a2a::rpc))
         .layer(from_fn_with_state(door.clone(), admitted));
     let health = Router::new().route("/health", get(health)).layer(from_fn_with_state(door, greeted));
@@ -207,11 +208,33 @@ fn worded(response: Response) -> Response {
     Refusal::Method.into_response()
 }
 
-/// Requests that are refused are in the log; what runs do is there anyway.
+/// The pattern of a path, of which there are few.
+fn route_of(path: &str) -> &'static str {
+    let mut parts = path.trim_start_matches('/').split('/');
+    match (parts.next().unwrap_or(""), parts.next(), parts.next(), parts.next(), parts.next()) {
+        ("openapi.json", None, ..) => "/openapi.json",
+        ("health", None, ..) => "/health",
+        ("metrics", None, ..) => "/metrics",
+        ("a2a", None, ..) => "/a2a",
+        (".well-known", Some("agent-card.json"), None, ..) => "/.well-known/agent-card.json",
+        ("v1", Some("pipelines"), None, ..) => "/v1/pipelines",
+        ("v1", Some("pipelines"), Some(_), Some("runs"), None) => "/v1/pipelines/{name}/runs",
+        ("v1", Some("runs"), None, ..) => "/v1/runs",
+        ("v1", Some("runs"), Some(_), None, _) => "/v1/runs/{run}",
+        ("v1", Some("runs"), Some(_), Some("resume"), None) => "/v1/runs/{run}/resume",
+        ("v1", Some("approvals"), None, ..) => "/v1/approvals",
+        ("v1", Some("approvals"), Some(_), None, _) => "/v1/approvals/{request}",
+        _ => "other",
+    }
+}
+
+/// Requests that are refused are in the log; what runs do is there anyway. All are counted.
 async fn noted(State(service): State<Arc<Service>>, request: Request, next: Next) -> Response {
     let (method, path) = (request.method().clone(), request.uri().path().to_string());
     let response = next.run(request).await;
     let status = response.status();
+    let known = ["GET", "POST", "DELETE"].into_iter().find(|known| *known == method.as_str());
+    service.answered(known.unwrap_or("other"), route_of(&path), status.as_u16());
     if matches!(status.as_u16(), 401 | 403 | 429 | 500) {
         service.log().refused(method.as_str(), &path, status.as_u16());
     }
@@ -277,6 +300,17 @@ async fn health(
         }
     }
     Json(health)
+}
+
+/// The numbers of the server, over all callers.
+async fn metrics(
+    State(service): State<Arc<Service>>,
+    Extension(caller): Extension<Arc<Caller>>,
+) -> Result<Response, Refusal> {
+    needs(&caller, Role::Metrics)?;
+    // Questions are counted in the journal.
+    let text = tokio::task::spawn_blocking(move || service.metrics()).await.unwrap_or_default();
+    Ok(([(header::CONTENT_TYPE, MEDIA_TYPE)], text).into_response())
 }
 
 async fn description(State(service): State<Arc<Service>>) -> Result<Json<Value>, Refusal> {

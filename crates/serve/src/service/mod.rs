@@ -13,6 +13,8 @@ mod event_sender;
 mod keys;
 mod ledger;
 mod log;
+#[cfg_attr(not(feature = "http"), allow(dead_code, reason = "they are read over HTTP"))]
+mod metrics;
 mod planned;
 mod stored_runs;
 
@@ -29,6 +31,9 @@ use keys::Keys;
 use ledger::{Grant, Ledger, beginning_of_day, day_of};
 pub use log::{Log, LogFormat};
 use machine::{Config, ErrorCode, Machine, RequestId};
+#[cfg(feature = "http")]
+pub(crate) use metrics::MEDIA_TYPE;
+use metrics::Metrics;
 use planned::{Means, Planner, Ran};
 use runtime::{
     Answers, ApprovalDesk, Approvers, Asked, Authority, CancellationToken, DayUse, Decider, Decision, Event,
@@ -309,6 +314,7 @@ pub struct Service {
     /// Runs that have ended and of which traces and metrics are on their way.
     sending: AtomicUsize,
     log: Log,
+    metrics: Arc<Metrics>,
     base: OnceLock<String>,
     callers: Callers,
     /// The tools of each caller's runs, with the servers that those share.
@@ -546,6 +552,7 @@ impl Service {
             suspend: CancellationToken::new(),
             sending: AtomicUsize::new(0),
             log,
+            metrics: Arc::default(),
             handlers,
             limits,
             sources: Arc::new(sources),
@@ -592,6 +599,23 @@ impl Service {
 
     pub(crate) fn log(&self) -> &Log {
         &self.log
+    }
+
+    /// The numbers of the server, in the format of [`MEDIA_TYPE`].
+    #[cfg(feature = "http")]
+    pub(crate) fn metrics(&self) -> String {
+        let (running, waiting) = self.under_way();
+        // A journal that can't be read right now is no reason to tell nothing.
+        let questions = self.journal.as_ref().and_then(|place| self.journal_at(place).ok());
+        let questions = questions.and_then(|journal| journal.waiting(None).ok()).map(|all| all.len());
+        let sending = self.sending.load(Ordering::SeqCst);
+        self.metrics.text(metrics::Gauges { running, waiting, most: self.most, questions, sending })
+    }
+
+    /// A request over HTTP was answered.
+    #[cfg(feature = "http")]
+    pub(crate) fn answered(&self, method: &str, route: &str, status: u16) {
+        self.metrics.answered(method, route, status);
     }
 
     /// Returns the number of active runs, and the number of runs that wait for an approval.
@@ -685,6 +709,7 @@ impl Service {
             let mut telling = EventSender { to: send, watched, skipped: 0 };
             telling.tell(json!({"event": "run", "run": id, "pipeline": pipeline.name}));
             service.log.begun(&id, &pipeline.name);
+            let mut metrics = service.metrics.run(&pipeline.name);
             let (input, label) = input.map_or((None, LabelSpec::BOTTOM), |(data, label)| (Some(data), label));
             // The caller and the operator see different views.
             let (mut view, mut operator) =
@@ -702,6 +727,7 @@ impl Service {
                 }
                 if let Some(kept) = operator.event(&kept) {
                     service.log.event(&id, &pipeline.name, &kept);
+                    metrics.note(&kept);
                 }
                 let shown = view.event(&event);
                 let waits = matches!(event, Event::Asked { what: Asked::Approve { .. }, .. });
@@ -772,6 +798,7 @@ impl Service {
             let mut kept = told(&operator);
             records.json(&mut kept);
             service.log.ended(&id, &pipeline.name, &kept);
+            metrics.ended(status_of(&kept), &kept);
             if ran.is_some() {
                 service.keep_outcome(&id, &outcome).await;
             }
