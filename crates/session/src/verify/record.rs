@@ -128,7 +128,6 @@ impl Record {
 
     /// Compares what a person was asked with what the program asks, and looks for who answered. `Err(Ok(_))`
     /// says why that is not known, `Err(Err(_))` what is wrong.
-    #[expect(clippy::type_complexity, reason = "it is taken apart where it is called")]
     pub(super) fn approval(
         &self,
         step: &Step,
