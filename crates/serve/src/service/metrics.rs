@@ -29,6 +29,9 @@ const RUN_BOUNDS: [f64; 14] =
 /// A series: the values of its labels, in the order of their names.
 type Series = Vec<Arc<str>>;
 
+/// Counters of one name: the name, what it is, the names of its labels, and its series.
+type Family<'a> = (&'a str, &'a str, &'a [&'a str], &'a BTreeMap<Series, u64>);
+
 /// Counters of a server.
 #[derive(Debug, Default)]
 pub(crate) struct Metrics(Mutex<Counts>);
@@ -142,7 +145,7 @@ impl Metrics {
         let pipeline = &["pipeline"][..];
         let call = &["gen_ai_operation_name", "target", "status"][..];
         let of_model = &["gen_ai_request_model"][..];
-        let families: [(&str, &str, &[&str], &BTreeMap<Series, u64>); 8] = [
+        let families: [Family<'_>; 8] = [
             ("entail_runs_started_total", "Runs that have begun, or were resumed.", pipeline, &counts.begun),
             (
                 "entail_runs_ended_total",
