@@ -458,9 +458,9 @@ impl Programs {
             let bound = session.bound(&code, input.is_some());
             let (file, config) = (file.to_string(), config.clone());
             let output = policy.as_ref().map_or(LabelSpec::TOP, |p| p.output.clone());
-            let policy = policy.as_ref().map(|p| p.text().into());
             let planner = None;
             let kept = session::kept::program(&code, policy.as_ref(), &self.sources);
+            let policy = policy.as_ref().map(|p| p.text().into());
             let pipeline = Pipeline {
                 name: name.clone(),
                 file: file.clone(),
