@@ -1,5 +1,6 @@
 //! Sessions of generated assistants under generated policies.
 
+mod benign;
 mod drive;
 mod equal;
 mod gateway;
