@@ -1,8 +1,8 @@
 //! The core programs of a turn.
 
 use core_ir::{
-    Branch, Builder, Code, EffectClass, Globals, LabelSpec, ModelParams, Name, Recv, Role, Term, TermId,
-    ToolDecl, ToolParam, Type,
+    Among, AmongSource, Branch, Builder, Code, Data, EffectClass, Globals, LabelSpec, ModelParams, Name,
+    Recv, Region, Role, Term, TermId, ToolDecl, ToolParam, Type,
 };
 use diagnostics::{Diagnostic, Span};
 use policy::Policy;
@@ -84,14 +84,18 @@ pub(crate) struct Programs {
     pub(crate) open: Arc<Code>,
     /// No call: the model is shown the conversation.
     pub(crate) shown: Arc<Code>,
+    /// True if a set is made of the request.
+    pub(crate) asks_request: bool,
 }
 
 impl Programs {
-    /// The programs, or what is wrong with the policy for these tools.
+    /// The programs, or what is wrong with the policy for these tools. `request` is the set `request` of the
+    /// policy.
     pub(crate) fn new(
         tools: &[ToolSpec],
         policy: &Policy,
         model: &Name,
+        request: &[Data],
         at: Span,
     ) -> Result<Programs, Vec<Diagnostic>> {
         let mut checked = turn(tools, at);
@@ -99,11 +103,35 @@ impl Programs {
         if diagnostics::has_errors(&found) {
             return Err(found);
         }
+        let asks_request = checked.tools.iter().any(|tool| tool.among.iter().any(is_of_request));
+        for tool in checked.tools.iter_mut().filter(|tool| tool.among.iter().any(is_of_request)) {
+            let tool = Arc::make_mut(tool);
+            tool.among = tool.among.iter().flat_map(|among| stated(among, request)).collect();
+        }
         let mut open = checked.clone();
         for tool in &mut open.tools {
             admit(Arc::make_mut(tool));
         }
-        Ok(Programs { checked: checked.into(), open: open.into(), shown: shown(model, at).into() })
+        let shown = shown(model, at).into();
+        Ok(Programs { checked: checked.into(), open: open.into(), shown, asks_request })
+    }
+}
+
+/// Returns whether a set is made of the request.
+fn is_of_request(among: &Among) -> bool {
+    matches!(among.source, AmongSource::Request | AmongSource::Sites)
+}
+
+/// A set with its values, which are those of the session and not of the single turn.
+fn stated(among: &Among, request: &[Data]) -> Vec<Among> {
+    let of = |source: AmongSource| Among { source, params: among.params.clone() };
+    match among.source {
+        AmongSource::Request => vec![of(AmongSource::Values(request.into()))],
+        AmongSource::Sites => {
+            let sites = request.iter().filter_map(Data::as_str).flat_map(Region::sites);
+            sites.map(|site| of(AmongSource::Below(site))).collect()
+        }
+        _ => vec![among.clone()],
     }
 }
 

@@ -26,6 +26,11 @@ impl<T: Trust> Proxy<T> {
         &self.session
     }
 
+    /// Takes note of what the user asks for ([`Session::user_asks`]).
+    pub fn user_asks(&mut self, text: &str) {
+        self.session.user_asks(text);
+    }
+
     /// Takes a line of the client.
     pub fn from_client(&mut self, line: &str) -> Vec<Action> {
         match serde_json::from_str(line) {

@@ -18,6 +18,10 @@ const FUEL: u64 = 20_000_000;
 /// The longest text of a result, and the most parts of one.
 const MAX_TEXT: usize = 64 << 20;
 
+/// The most values of the set `request`, and the longest of its texts.
+const MAX_NAMED: usize = 4096;
+const MAX_NAMED_TEXT: usize = 1024;
+
 /// The most raises of the label that are told.
 const MAX_RAISED: usize = 16;
 
@@ -100,6 +104,11 @@ pub struct Session {
     /// Calls that untrusted data decided, of tools that limit their number.
     counted: Vec<(Name, u64)>,
     sets: BTreeMap<Name, SetAnswer>,
+    /// The set `request`: values of arguments while the conversation was trusted and public, and tokens of
+    /// what the user asked for.
+    request: Vec<Data>,
+    /// True if the programs have an older one.
+    is_request_new: bool,
     /// The servers whose tools have names with that of the server before them; none if all tools are of one.
     servers: BTreeMap<String, ServerNames>,
     /// The configuration of the next turn, while the label and the counts stay.
@@ -130,6 +139,8 @@ impl Session {
             raised: Vec::new(),
             counted: Vec::new(),
             sets: BTreeMap::new(),
+            request: Vec::new(),
+            is_request_new: false,
             servers: BTreeMap::new(),
             config: None,
         };
@@ -200,8 +211,29 @@ impl Session {
         &self.raised
     }
 
+    /// Takes note of what the user asks for, in the user's own words: its tokens may be chosen where the policy
+    /// says `request`.
+    pub fn user_asks(&mut self, text: &str) {
+        self.name_values(core_ir::among::tokens(&Data::str(text)));
+    }
+
+    /// Adds to the set `request`. What it has no room for is not in it.
+    fn name_values(&mut self, values: impl IntoIterator<Item = Data>) {
+        for value in values {
+            let is_short = value.as_str().is_none_or(|text| text.len() <= MAX_NAMED_TEXT);
+            if is_short && self.request.len() < MAX_NAMED && !self.request.contains(&value) {
+                self.request.push(value);
+                self.is_request_new = true;
+            }
+        }
+    }
+
     /// Decides a call, as if the model's reply were this call.
     pub fn call(&mut self, tool: &str, args: &Data) -> Decision {
+        // While the conversation is trusted and public, no set is looked at.
+        if self.is_request_new && self.label != Label::BOTTOM {
+            self.build();
+        }
         match &self.programs {
             Ok(programs) => {
                 let code = programs.checked.clone();
@@ -302,7 +334,8 @@ impl Session {
     fn build(&mut self) {
         let at = Span { file: FileId(0), start: 0, end: 0 };
         self.named = self.named_policy();
-        self.programs = Programs::new(&self.tools, &self.named, &self.model, at);
+        self.programs = Programs::new(&self.tools, &self.named, &self.model, &self.request, at);
+        self.is_request_new = false;
     }
 
     /// The policy with the names that the tools of this session have.
@@ -346,7 +379,7 @@ impl Session {
             clearances: policy.clearances.clone(),
             fuel: FUEL,
             max_text: MAX_TEXT,
-            // Nothing is known of the request of the user. The call itself must not count as one.
+            // The call itself must not count as the request of the user.
             request: Some("".into()),
             input: LabelSpec::Exact(self.lattice.data_of(self.label)),
             counted: self.counted.clone(),
@@ -457,7 +490,18 @@ impl Session {
         }
         self.counted = turn.machine.machine.counted_calls().to_vec();
         self.config = None;
+        // What the assistant named before it had read anything else is its user's word.
+        if self.label == Label::BOTTOM && self.has_request_set() {
+            let Data::Tag(_, args) = &turn.start.input else { unreachable!("the input of a turn is a call") };
+            self.name_values(scalars(args));
+        }
         Decision::Allowed(Allowed { turn })
+    }
+
+    /// Returns whether a set of the policy is made of the request.
+    fn has_request_set(&self) -> bool {
+        let Ok(programs) = &self.programs else { return false };
+        programs.asks_request
     }
 
     fn everything_is_shown(&self) -> bool {
@@ -673,6 +717,8 @@ impl Session {
             raised: Vec::new(),
             counted: Vec::new(),
             sets: BTreeMap::new(),
+            request: Vec::new(),
+            is_request_new: true,
             config: None,
             ..self.clone()
         }
@@ -682,6 +728,22 @@ impl Session {
     pub fn stated(&self, stated: &Stated) -> LabelSpec {
         self.lattice.in_terms(stated)
     }
+}
+
+/// The texts and numbers in a value.
+fn scalars(data: &Data) -> Vec<Data> {
+    let (mut found, mut rest) = (Vec::new(), vec![data]);
+    while let Some(data) = rest.pop() {
+        match data {
+            Data::Str(_) | Data::Num(_) => found.push(data.clone()),
+            Data::List(items) => rest.extend(items.iter()),
+            Data::Record(fields) => rest.extend(fields.iter().map(|(_, value)| value)),
+            Data::Pair(both) => rest.extend([&both.0, &both.1]),
+            Data::Tag(_, value) => rest.push(value),
+            Data::Null | Data::Bool(_) => {}
+        }
+    }
+    found
 }
 
 /// Works until something is needed.

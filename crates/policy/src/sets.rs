@@ -12,8 +12,8 @@ use toml::de::{DeTable, DeValue};
 /// A set of a signature, with its place in the file.
 pub(super) type SetRule = (Among, Span);
 
-const HELP: &str = "write `request`, `tools.NAME()` or `tools.NAME().FIELD`, `below(request)`, `under:/downloads/`, or \
-                    `principals.NAME.KEY`, with `{*}` for each name and `|` between several";
+const HELP: &str = "write `request`, `tools.NAME()` or `tools.NAME().FIELD`, `below(request)`, `under:/downloads/`, \
+                    `absent`, or `principals.NAME.KEY`, with `{*}` for each name and `|` between several";
 
 impl PolicyReader {
     /// `among`: a table with a set for each parameter, or a list of tables, each for parameters that are
@@ -162,8 +162,13 @@ impl PolicyReader {
     }
 }
 
-/// `request`, `below(request)`, or `tools.NAME()` with fields. The name is as it is, so it may have dots.
+/// `request`, `below(request)`, `absent`, or `tools.NAME()` with fields. The name is as it is, so it may have
+/// dots.
 fn source(text: &str) -> Option<(AmongSource, Vec<SetStep>)> {
+    // An argument that is left out is `null`.
+    if text == "absent" {
+        return Some((AmongSource::Values([Data::Null].into()), Vec::new()));
+    }
     if text == "request" {
         return Some((AmongSource::Request, Vec::new()));
     }

@@ -393,6 +393,8 @@ fn sets_are_stated() {
     assert_eq!(sources("principals.{*}"), values(&["a@x", "a@y", "DE1", "b@x"]));
     let below = AmongSource::Below(Region::new("/downloads/").unwrap());
     assert_eq!(sources("below(request) | under:/downloads/"), [AmongSource::Sites, below.clone()]);
+    let absent = AmongSource::Values([core_ir::Data::Null].into());
+    assert_eq!(sources("absent | under:/downloads/"), [absent, below.clone()]);
     // As a bound it is trusted data, and what is below.
     let policy = "[tools.send_mail]\nbounds = { to = \"under:/downloads/\" }\n";
     assert_eq!(sets(policy).unwrap(), [Among { source: below, params: vec![("to".into(), Vec::new())] }]);

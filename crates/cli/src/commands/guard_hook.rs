@@ -1,6 +1,8 @@
-//! `entail guard hook`: asks the guards of the client above about a tool that the client has by itself.
+//! `entail guard hook`: asks the guards of the client above about a tool that the client has by itself, and
+//! tells them what the user asks for.
 //!
-//! It reads what the hook `PreToolUse` of Claude Code is given and answers in its words. Nothing is written
+//! It reads what the hooks `PreToolUse` and `UserPromptSubmit` of Claude Code are given and answers in their
+//! words. Nothing is written
 //! for a call that is allowed, so the client's own permissions decide as they would without it.
 //!
 //! Source: "Hooks reference" (code.claude.com).
@@ -8,7 +10,7 @@
 use crate::args::HookArgs;
 use crate::setup;
 use crate::ui::{Exit, Ui};
-use ::serve::guard::{HookAnswer, OwnDecision, ask, decide_alone, hook_folder};
+use ::serve::guard::{HookAnswer, OwnDecision, ask, decide_alone, hook_folder, tell_request};
 use diagnostics::Sources;
 use serde_json::{Value, json};
 use session::Settings;
@@ -30,6 +32,12 @@ pub fn hook(ui: &Ui, args: &HookArgs) -> Exit {
         Ok(call) => call,
         Err(why) => return ui.usage(&format!("what the client says can't be read: {why}"), None),
     };
+    if let Some(prompt) = prompt(&call) {
+        if let Ok(folder) = hook_folder(&settings.environment) {
+            tell_request(&folder, prompt);
+        }
+        return Exit::Done;
+    }
     let tool = call["tool_name"].as_str().unwrap_or_default();
     // After a call there is nothing to decide.
     if call["hook_event_name"] != "PreToolUse" || tool.starts_with(GUARDED) {
@@ -55,7 +63,13 @@ fn call() -> Result<Value, String> {
         return Err(format!("it has more than {MAX_INPUT} bytes"));
     }
     let call: Value = serde_json::from_str(&text).map_err(|e| e.to_string())?;
-    if call["tool_name"].is_string() { Ok(call) } else { Err("it names no tool".into()) }
+    let is_known = call["tool_name"].is_string() || prompt(&call).is_some();
+    if is_known { Ok(call) } else { Err("it names no tool".into()) }
+}
+
+/// The words of the user, if the client tells them.
+fn prompt(said: &Value) -> Option<&str> {
+    said["prompt"].as_str().filter(|_| said["hook_event_name"] == "UserPromptSubmit")
 }
 
 /// Decides where no guard is there.

@@ -455,6 +455,38 @@ fn before(tool: &str, input: Value) -> Value {
     json!({"hook_event_name": "PreToolUse", "session_id": "s", "tool_name": tool, "tool_input": input})
 }
 
+/// What the user types is the request, whenever it is told.
+#[test]
+fn a_client_tells_the_guard_what_its_user_asks_for() {
+    let dir = folder(&[("desk", "desk")]);
+    let dir = dir.path();
+    let policy = format!(
+        "{POLICY}[tools.WebFetch]\neffect = \"read\"\n[tools.Mail]\neffect = \"write\"\nresult = \"trusted\"\n\
+         control = \"untrusted\"\namong = {{ to = \"request\" }}\n"
+    );
+    std::fs::write(dir.join("policy.toml"), policy).unwrap();
+    approve(dir);
+    let mut command = std::process::Command::new(ENTAIL);
+    command
+        .args(GUARDED)
+        .arg("--hooks")
+        .current_dir(dir)
+        .env("XDG_RUNTIME_DIR", dir)
+        .env("XDG_STATE_HOME", dir.join("state"));
+    let raw = Raw::of(command);
+    let allowed = (Some(0), String::new(), String::new());
+    assert_eq!(hook(dir, &before("WebFetch", json!({"url": "u", "prompt": "p"}))), allowed);
+    let mail = |to: &str| before("Mail", json!({"to": to}));
+    assert_eq!(hook(dir, &mail("bob@example.org")).1, "deny");
+    let asks = json!({"hook_event_name": "UserPromptSubmit", "prompt": "mail it to bob@example.org, please"});
+    assert_eq!(hook(dir, &asks), allowed);
+    assert_eq!(hook(dir, &mail("bob@example.org")), allowed);
+    assert_eq!(hook(dir, &mail("mallory@example.org")).1, "deny");
+    raw.leave();
+    // Without a guard a prompt is no reason to stop the user.
+    assert_eq!(hook(dir, &asks), allowed);
+}
+
 /// The hooks of a client and its servers are one session, and without a guard nothing is known.
 #[test]
 fn the_tools_of_the_client_are_decided_by_its_hooks() {

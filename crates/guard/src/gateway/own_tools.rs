@@ -27,6 +27,11 @@ pub enum OwnDecision {
 }
 
 impl<T: Trust> Gateway<T> {
+    /// Takes note of what the user asks for ([`crate::Session::user_asks`]).
+    pub fn user_asks(&mut self, text: &str) {
+        self.session.user_asks(text);
+    }
+
     /// Decides a call of a tool that the client has by itself. It raises the label as if the call had been
     /// made.
     pub fn own_tool(&mut self, tool: &str, input: &Value) -> (OwnDecision, Vec<Routed>) {

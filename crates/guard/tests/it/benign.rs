@@ -39,6 +39,7 @@ impl Trust for Desk {
 /// A recorded session.
 struct Recorded {
     name: String,
+    request: String,
     calls: Vec<Value>,
 }
 
@@ -72,8 +73,8 @@ fn kinds() -> Vec<Kind> {
             let text = std::fs::read_to_string(path).unwrap();
             let mut lines = text.lines().map(|line| serde_json::from_str(line).unwrap());
             let first: Value = lines.next().unwrap();
-            assert!(first["request"].is_string(), "{}", path.display());
-            Recorded { name: name(path), calls: lines.collect() }
+            let request = first["request"].as_str().expect("a request").into();
+            Recorded { name: name(path), request, calls: lines.collect() }
         };
         Kind {
             name: name(&path),
@@ -92,13 +93,17 @@ struct Stopped {
     why: String,
 }
 
-/// Plays a session through a guard whose client can ask its user, who approves.
-fn play(kind: &Kind, session: &Recorded) -> Vec<Stopped> {
+/// Plays a session through a guard whose client can ask its user, who approves. `is_told` says that the client
+/// tells the guard what the user asks for.
+fn play(kind: &Kind, session: &Recorded, is_told: bool) -> Vec<Stopped> {
     let mut proxy = Proxy::new(
         Session::new(kind.policy.clone().into(), &SessionOptions::default()),
         Desk::default(),
         false,
     );
+    if is_told {
+        proxy.user_asks(&session.request);
+    }
     let hello = json!({"protocolVersion": "2025-11-25", "capabilities": {"elicitation": {}},
         "clientInfo": {"name": "assistant", "version": "1"}});
     let mut stopped = Vec::new();
@@ -171,17 +176,22 @@ fn result(kind: &Kind, session: &Recorded, recorded: Option<&Value>, message: &V
 
 /// The table of the guide, and each call that was stopped with its reason.
 fn measure() -> (String, Vec<Stopped>) {
-    let mut table = String::from("| work | sessions | calls | asked | refused |\n|---|---|---|---|---|\n");
-    let (mut sum, mut all) = ([0; 4], Vec::new());
-    let mut row = |name: &str, n: [usize; 4]| {
-        let [sessions, calls, asked, refused] = n;
-        writeln!(table, "| {name} | {sessions} | {calls} | {asked} | {refused} |").unwrap();
+    let mut table = String::from(
+        "| work | sessions | calls | asked | asked, request told | refused |\n|---|---|---|---|---|---|\n",
+    );
+    let (mut sum, mut all) = ([0; 5], Vec::new());
+    let mut row = |name: &str, n: [usize; 5]| {
+        let [sessions, calls, asked, told, refused] = n;
+        writeln!(table, "| {name} | {sessions} | {calls} | {asked} | {told} | {refused} |").unwrap();
     };
     for kind in kinds() {
-        let stopped: Vec<Stopped> = kind.sessions.iter().flat_map(|s| play(&kind, s)).collect();
+        let run = |is_told| kind.sessions.iter().flat_map(|s| play(&kind, s, is_told)).collect::<Vec<_>>();
+        let (stopped, told) = (run(false), run(true));
         let calls = kind.sessions.iter().map(|s| s.calls.len()).sum();
-        let asked = stopped.iter().filter(|s| s.is_asked).count();
-        let n = [kind.sessions.len(), calls, asked, stopped.len() - asked];
+        let asked = |all: &[Stopped]| all.iter().filter(|s| s.is_asked).count();
+        let refused = stopped.len() - asked(&stopped);
+        assert_eq!(told.len() - asked(&told), refused, "{}", kind.name);
+        let n = [kind.sessions.len(), calls, asked(&stopped), asked(&told), refused];
         row(&kind.name, n);
         sum.iter_mut().zip(n).for_each(|(sum, n)| *sum += n);
         all.extend(stopped);

@@ -28,11 +28,19 @@ const MAX_QUESTIONS: usize = 16;
 /// The most processes above the command that may be the client.
 const MAX_ABOVE: usize = 8;
 
-/// A call that a client asks about.
+/// What a client's hook tells.
+#[derive(Debug)]
+pub(super) enum Told {
+    /// It wants to make this call.
+    Call { tool: String, input: Value },
+    /// The user asks for this.
+    Request(String),
+}
+
+/// What a client's hook tells, and where the answer goes.
 #[derive(Debug)]
 pub(super) struct Asked {
-    pub(super) tool: String,
-    pub(super) input: Value,
+    pub(super) told: Told,
     pub(super) answer: oneshot::Sender<OwnDecision>,
 }
 
@@ -83,9 +91,13 @@ async fn answer(mut stream: UnixStream, send: mpsc::Sender<Asked>) {
     let (read, mut write) = stream.split();
     let Some(Line::Text(line)) = Lines::new(read, MAX_QUESTION).next().await else { return };
     let Ok(mut question) = serde_json::from_str::<Value>(&line) else { return };
-    let Some(tool) = question["tool"].as_str().map(String::from) else { return };
+    let told = match (question["tool"].take(), question["request"].take()) {
+        (Value::String(tool), _) => Told::Call { tool, input: question["input"].take() },
+        (_, Value::String(text)) => Told::Request(text),
+        _ => return,
+    };
     let (answer, decided) = oneshot::channel();
-    if send.send(Asked { tool, input: question["input"].take(), answer }).await.is_err() {
+    if send.send(Asked { told, answer }).await.is_err() {
         return;
     }
     let Ok(decision) = decided.await else { return };
@@ -136,6 +148,16 @@ pub enum HookAnswer {
 
 /// Asks the guards of the client that has started this process, whatever is between them.
 pub fn ask(folder: &Path, tool: &str, input: &Value) -> HookAnswer {
+    ask_all(folder, &json!({"tool": tool, "input": input}))
+}
+
+/// Tells the guards of the client that has started this process what its user asks for.
+pub fn tell_request(folder: &Path, text: &str) {
+    // Without a guard there is nobody to be told, and one that does not hear it admits less.
+    let _ = ask_all(folder, &json!({"request": text}));
+}
+
+fn ask_all(folder: &Path, question: &Value) -> HookAnswer {
     let above = above();
     let of_client = |path: &Path| {
         let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
@@ -145,7 +167,7 @@ pub fn ask(folder: &Path, tool: &str, input: &Value) -> HookAnswer {
     let sockets = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
     let mut all = HookAnswer::Nobody;
     for socket in sockets.filter(|path| of_client(path)) {
-        let one = match ask_one(&socket, tool, input) {
+        let one = match ask_one(&socket, question) {
             Ok(answer) => answer,
             // Nobody listens there any more.
             Err(e)
@@ -168,11 +190,11 @@ pub fn ask(folder: &Path, tool: &str, input: &Value) -> HookAnswer {
     all
 }
 
-fn ask_one(socket: &Path, tool: &str, input: &Value) -> std::io::Result<HookAnswer> {
+fn ask_one(socket: &Path, question: &Value) -> std::io::Result<HookAnswer> {
     let mut stream = BlockingStream::connect(socket)?;
     stream.set_read_timeout(Some(WAIT))?;
     stream.set_write_timeout(Some(WAIT))?;
-    stream.write_all(format!("{}\n", json!({"tool": tool, "input": input})).as_bytes())?;
+    stream.write_all(format!("{question}\n").as_bytes())?;
     let mut line = String::new();
     std::io::BufReader::new(stream.take(1 << 20)).read_line(&mut line)?;
     let answer: Value = serde_json::from_str(&line).unwrap_or(Value::Null);

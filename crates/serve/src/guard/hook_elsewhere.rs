@@ -7,11 +7,19 @@ use tokio::sync::{mpsc, oneshot};
 
 const NONE: &str = "hooks need sockets, which this system does not have";
 
-/// A call that a client asks about.
+/// What a client's hook tells.
+#[derive(Debug)]
+pub(super) enum Told {
+    /// It wants to make this call.
+    Call { tool: String, input: Value },
+    /// The user asks for this.
+    Request(String),
+}
+
+/// What a client's hook tells, and where the answer goes.
 #[derive(Debug)]
 pub(super) struct Asked {
-    pub(super) tool: String,
-    pub(super) input: Value,
+    pub(super) told: Told,
     pub(super) answer: oneshot::Sender<OwnDecision>,
 }
 
@@ -46,6 +54,9 @@ pub enum HookAnswer {
     /// No guard of the client is there.
     Nobody,
 }
+
+/// Tells nobody.
+pub fn tell_request(_: &Path, _: &str) {}
 
 /// Asks nobody.
 pub fn ask(_: &Path, _: &str, _: &Value) -> HookAnswer {

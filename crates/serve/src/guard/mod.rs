@@ -24,7 +24,7 @@ pub use ::guard::Note;
 pub use ::guard::OwnDecision;
 pub use decisions::DecisionLog;
 pub use describe::describe;
-pub use hook::{HookAnswer, ask, hook_folder};
+pub use hook::{HookAnswer, ask, hook_folder, tell_request};
 pub use labels::LabelStore;
 
 use ::guard::{
@@ -32,7 +32,7 @@ use ::guard::{
     short_name,
 };
 use core_ir::Stated;
-use hook::{Asked, Hooks};
+use hook::{Asked, Hooks, Told};
 use outlet::Outlet;
 use peer::{Event, Line, Lines, Peer, too_long};
 use policy::Policy;
@@ -221,6 +221,14 @@ impl Core {
         }
     }
 
+    /// Takes note of what the user asks for.
+    fn user_asks(&mut self, text: &str) {
+        match self {
+            Core::One(proxy) => proxy.user_asks(text),
+            Core::Many(gateway) => gateway.user_asks(text),
+        }
+    }
+
     fn expire(&mut self) -> Vec<Routed> {
         match self {
             Core::One(_) => Vec::new(),
@@ -345,8 +353,14 @@ pub async fn guard_stdio(
         let actions = match event {
             None if leaving.is_some_and(|at| at <= Instant::now()) => break GuardEnd::ClientLeft,
             None => core.expire(),
-            Some(Heard::Own(Asked { tool, input, answer })) => {
-                let (decision, actions) = core.own_tool(&tool, &input);
+            Some(Heard::Own(Asked { told, answer })) => {
+                let (decision, actions) = match told {
+                    Told::Call { tool, input } => core.own_tool(&tool, &input),
+                    Told::Request(text) => {
+                        core.user_asks(&text);
+                        (OwnDecision::Allowed, Vec::new())
+                    }
+                };
                 // Whoever does not wait for the answer makes no call.
                 let _ = answer.send(decision);
                 actions
