@@ -179,6 +179,13 @@ const QUIET: [&str; 2] = ["ping", "logging/setLevel"];
 const TOLD: [&str; 2] = ["resources/subscribe", "resources/unsubscribe"];
 /// Lists of descriptions.
 const LISTS: [&str; 4] = ["tools/list", "prompts/list", "resources/list", "resources/templates/list"];
+/// Fields of a list of tools whose descriptions were approved.
+const LISTED: [&str; 5] = ["tools", "nextCursor", "resultType", "ttlMs", "cacheScope"];
+/// Fields of a tool that was approved.
+const APPROVED: [&str; 6] =
+    ["name", "description", "inputSchema", "outputSchema", "annotations", "execution"];
+/// Words of `taskSupport`.
+const TASK_SUPPORT: [&str; 3] = ["forbidden", "optional", "required"];
 /// Requests of the server that the user or the client answers, and not the model.
 const ASIDE: [&str; 3] = ["ping", "roots/list", "elicitation/create"];
 /// Notifications of the server that clients show to the user, or nobody.
@@ -873,7 +880,10 @@ impl<T: Trust> Upstream<T> {
         if is_approved {
             // What was approved is all that is in it.
             if let Some(fields) = result.as_object_mut() {
-                fields.remove("_meta");
+                match method {
+                    "tools/list" => fields.retain(|name, _| LISTED.contains(&name.as_str())),
+                    _ => drop(fields.remove("_meta")),
+                }
             }
         } else if let Err(why) = self.enters(method, result, out) {
             out.push(left_out(&format!("what `{method}` lists"), &why));
@@ -984,13 +994,17 @@ fn is_wrapped(tool: &Value) -> bool {
     properties.is_some_and(|p| p.len() == 1 && p.contains_key("result"))
 }
 
-/// Leaves of an approved tool what was approved: its name, description and schemas.
+/// Leaves of an approved tool what was approved, which is its name, description and schemas, and what is no
+/// text.
 fn approved_alone(tool: &mut Value) {
     let Some(fields) = tool.as_object_mut() else { return };
-    for name in ["title", "icons", "_meta"] {
-        fields.remove(name);
-    }
+    fields.retain(|name, _| APPROVED.contains(&name.as_str()));
     if let Some(annotations) = fields.get_mut("annotations").and_then(Value::as_object_mut) {
         annotations.retain(|_, value| value.is_boolean());
+    }
+    if let Some(execution) = fields.get_mut("execution").and_then(Value::as_object_mut) {
+        execution.retain(|name, value| {
+            name == "taskSupport" && value.as_str().is_some_and(|text| TASK_SUPPORT.contains(&text))
+        });
     }
 }

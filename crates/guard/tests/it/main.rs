@@ -1,9 +1,11 @@
 //! Sessions of generated assistants under generated policies.
 
+mod attacks;
 mod benign;
 mod drive;
 mod equal;
 mod gateway;
+mod many;
 mod memory;
 mod noninterference;
 mod proxy;

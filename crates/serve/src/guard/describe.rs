@@ -51,7 +51,9 @@ struct Talk {
 impl Talk {
     async fn offers(&mut self) -> Result<Vec<ServerTool>, String> {
         let info = json!({"name": "entail", "version": env!("CARGO_PKG_VERSION")});
-        let hello = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": info});
+        // Servers offer some tools only to clients that can do what these need.
+        let able = json!({"roots": {}, "sampling": {}, "elicitation": {"form": {}, "url": {}}});
+        let hello = json!({"protocolVersion": "2025-11-25", "capabilities": able, "clientInfo": info});
         let start = match self.ask("initialize", hello).await? {
             Ok(start) => {
                 self.peer.outlet.push(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
@@ -60,7 +62,7 @@ impl Talk {
             // It may speak the revision without a handshake alone.
             Err(why) => {
                 self.meta = Some(json!({"io.modelcontextprotocol/protocolVersion": "2026-07-28",
-                    "io.modelcontextprotocol/clientInfo": info, "io.modelcontextprotocol/clientCapabilities": {}}));
+                    "io.modelcontextprotocol/clientInfo": info, "io.modelcontextprotocol/clientCapabilities": able}));
                 self.ask("server/discover", json!({})).await?.map_err(|_| why)?
             }
         };
@@ -78,7 +80,11 @@ impl Talk {
                 None => break,
             }
         }
-        for (capability, method) in [("prompts", "prompts/list"), ("resources", "resources/templates/list")] {
+        for (capability, method) in [
+            ("prompts", "prompts/list"),
+            ("resources", "resources/list"),
+            ("resources", "resources/templates/list"),
+        ] {
             if start["capabilities"].get(capability).is_some()
                 && let Ok(list) = self.ask(method, json!({})).await?
             {
