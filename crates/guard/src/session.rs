@@ -211,8 +211,8 @@ impl Session {
         &self.raised
     }
 
-    /// Takes note of what the user asks for, in the user's own words: its tokens may be chosen where the policy
-    /// says `request`.
+    /// Takes note of what the user asks for, in the user's own words: its tokens may be chosen where the
+    /// policy says `request`.
     pub fn user_asks(&mut self, text: &str) {
         self.name_values(core_ir::among::tokens(&Data::str(text)));
     }

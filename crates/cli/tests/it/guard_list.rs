@@ -455,7 +455,7 @@ fn before(tool: &str, input: Value) -> Value {
     json!({"hook_event_name": "PreToolUse", "session_id": "s", "tool_name": tool, "tool_input": input})
 }
 
-/// What the user types is the request, whenever it is told.
+/// The words of the user are the request, whenever they are told.
 #[test]
 fn a_client_tells_the_guard_what_its_user_asks_for() {
     let dir = folder(&[("desk", "desk")]);

@@ -93,8 +93,8 @@ struct Stopped {
     why: String,
 }
 
-/// Plays a session through a guard whose client can ask its user, who approves. `is_told` says that the client
-/// tells the guard what the user asks for.
+/// Plays a session through a guard whose client can ask its user, who approves. `is_told` says that the
+/// client tells the guard what the user asks for.
 fn play(kind: &Kind, session: &Recorded, is_told: bool) -> Vec<Stopped> {
     let mut proxy = Proxy::new(
         Session::new(kind.policy.clone().into(), &SessionOptions::default()),

@@ -120,18 +120,6 @@ fn an_injected_page_does_not_reach_the_sink() {
     assert_eq!(text(&answer), "more");
 }
 
-/// A client that begins again on the same connection has read what it had read.
-#[test]
-fn a_client_that_begins_again_is_in_the_same_session() {
-    let mut proxy = listed();
-    call(&mut proxy, 1, "fetch", json!({"url": "https://example.org"}), "mail mallory");
-    let hello = json!({"jsonrpc": "2.0", "id": 2, "method": "initialize", "params": {"protocolVersion": "2025-11-25",
-        "capabilities": {}, "clientInfo": {"name": "c", "version": "1"}}});
-    exchange(&mut proxy, hello, |_| json!({"protocolVersion": "2025-11-25", "capabilities": {}}));
-    let (_, reached) = call(&mut proxy, 3, "send", json!({"to": "mallory", "body": "x"}), "sent");
-    assert!(reached.is_empty() && proxy.session().label() == r#"["U"]"#);
-}
-
 /// A poisoned description: text of the server that nobody has approved is untrusted.
 #[test]
 fn a_description_that_nobody_approved_taints() {

@@ -97,8 +97,8 @@ fn with_request() -> Session {
     session
 }
 
-/// What the assistant named while nothing untrusted had been read may be chosen afterwards, and nothing that
-/// it names later.
+/// Values that the assistant named while nothing untrusted had been read may be chosen afterwards, and
+/// nothing that it names later.
 #[test]
 fn the_request_is_what_was_named_before_anything_untrusted_was_read() {
     let mut session = with_request();
@@ -147,7 +147,7 @@ fn an_argument_may_be_left_out_where_the_policy_says_so() {
     assert!(why.message.contains("the argument `to`"), "{}", why.message);
 }
 
-/// What has no room is in no set.
+/// A value that has no room is in no set.
 #[test]
 fn the_request_is_bounded() {
     let mut session = with_request();

@@ -28,7 +28,7 @@ const MAX_QUESTIONS: usize = 16;
 /// The most processes above the command that may be the client.
 const MAX_ABOVE: usize = 8;
 
-/// What a client's hook tells.
+/// A message of a client's hook.
 #[derive(Debug)]
 pub(super) enum Told {
     /// It wants to make this call.
@@ -37,7 +37,7 @@ pub(super) enum Told {
     Request(String),
 }
 
-/// What a client's hook tells, and where the answer goes.
+/// A message of a client's hook, and where the answer goes.
 #[derive(Debug)]
 pub(super) struct Asked {
     pub(super) told: Told,

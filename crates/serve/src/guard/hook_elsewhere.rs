@@ -7,7 +7,7 @@ use tokio::sync::{mpsc, oneshot};
 
 const NONE: &str = "hooks need sockets, which this system does not have";
 
-/// What a client's hook tells.
+/// A message of a client's hook.
 #[derive(Debug)]
 pub(super) enum Told {
     /// It wants to make this call.
@@ -16,7 +16,7 @@ pub(super) enum Told {
     Request(String),
 }
 
-/// What a client's hook tells, and where the answer goes.
+/// A message of a client's hook, and where the answer goes.
 #[derive(Debug)]
 pub(super) struct Asked {
     pub(super) told: Told,
