@@ -359,6 +359,58 @@ pub(crate) const OPENAI_AGENTS_TURNS: Default = Default {
     )],
 };
 
+/// Requests of a run of pydantic-ai.
+pub(crate) const PYDANTIC_AI_REQUESTS: Default = Default {
+    framework: "pydantic-ai",
+    package: "pydantic-ai",
+    counts: "requests",
+    repeats: Repeats::Turns,
+    ranges: &[(
+        "",
+        Some(50),
+        "pydantic/pydantic-ai pydantic_ai_slim/pydantic_ai/usage.py: UsageLimits.request_limit = 50",
+    )],
+};
+
+/// Steps of an agent of smolagents.
+pub(crate) const SMOLAGENTS_STEPS: Default = Default {
+    framework: "smolagents",
+    package: "smolagents",
+    counts: "steps",
+    repeats: Repeats::Turns,
+    ranges: &[
+        ("", Some(6), "huggingface/smolagents src/smolagents/agents.py (1.9.2): max_steps: int = 6"),
+        ("1.10", Some(20), "huggingface/smolagents src/smolagents/agents.py (1.22.0): max_steps: int = 20"),
+    ],
+};
+
+/// Iterations of an agent workflow of LlamaIndex.
+pub(crate) const LLAMA_INDEX_ITERATIONS: Default = Default {
+    framework: "LlamaIndex",
+    package: "llama-index-core",
+    counts: "iterations",
+    repeats: Repeats::Turns,
+    ranges: &[(
+        "",
+        Some(20),
+        "run-llama/llama_index llama-index-core/llama_index/core/agent/workflow/base_agent.py: \
+         DEFAULT_MAX_ITERATIONS = 20",
+    )],
+};
+
+/// Iterations of an agent of LlamaIndex that `from_tools` makes.
+pub(crate) const LLAMA_INDEX_TOOLS: Default = Default {
+    framework: "LlamaIndex",
+    package: "llama-index-core",
+    counts: "iterations",
+    repeats: Repeats::Turns,
+    ranges: &[(
+        "",
+        Some(10),
+        "run-llama/llama_index llama-index-core/llama_index/core/agent/react/base.py (0.11): max_iterations = 10",
+    )],
+};
+
 /// Steps of an agent of CrewAI.
 pub(crate) const CREWAI_ITER: Default = Default {
     framework: "CrewAI",

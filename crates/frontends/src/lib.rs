@@ -13,6 +13,7 @@
 //! supplies, not whether that is good.
 
 mod adk;
+mod agent_host;
 mod agentspec;
 mod aiwaves;
 mod ark;
@@ -33,6 +34,7 @@ mod langchain;
 mod langflow;
 mod langgraph;
 mod letta;
+mod llama_index;
 mod lobechat;
 mod maestro;
 mod mcp;
@@ -47,10 +49,12 @@ mod openai_agents;
 mod praisonai;
 mod promptflow;
 mod py;
+mod pydantic_ai;
 mod ragflow;
 mod registry;
 mod scan;
 mod semantic_kernel;
+mod smolagents;
 mod solace;
 mod swe_agent;
 mod watsonx;

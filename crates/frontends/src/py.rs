@@ -567,6 +567,40 @@ pub(crate) fn made_in(object: &Object, file: &File) -> bool {
     object.span.file == file.id
 }
 
+/// Returns true if an object was made in a file, or by a function of another module that something of the file
+/// is given to: `make(tools=[search])`, with the tools of this file.
+pub(crate) fn made_here(world: &World<'_>, id: ObjectId, file: &File) -> bool {
+    let object = world.object(id);
+    made_in(object, file) || object.within.is_some() && world.is_own(id) && is_given(world, object, file)
+}
+
+/// Returns true if a function, a class or an object of a file is among the arguments of a call.
+fn is_given(world: &World<'_>, object: &Object, file: &File) -> bool {
+    const MAX_VALUES: usize = 200;
+    let mut todo: Vec<&Value> = object.args.iter().map(|a| &a.value).collect();
+    for _ in 0..MAX_VALUES {
+        let Some(value) = todo.pop() else { break };
+        let span = match &value.kind {
+            PyKind::Function(f) | PyKind::Bound(_, f) => world.function(*f).span,
+            PyKind::Class(c) => world.class(*c).span,
+            PyKind::Object(id) => world.object(*id).span,
+            PyKind::List(id) | PyKind::Either(id) => {
+                todo.extend(&world.list(*id).items);
+                continue;
+            }
+            PyKind::Dict(id) => {
+                todo.extend(world.dict(*id).entries.iter().map(|(_, v)| v));
+                continue;
+            }
+            _ => continue,
+        };
+        if span.file == file.id {
+            return true;
+        }
+    }
+    false
+}
+
 /// Number of times that a program runs an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Runs {

@@ -2,9 +2,9 @@
 
 use crate::{
     adk, agentspec, aiwaves, ark, autogen, cagent, chatdev, crewai, dify, flowise, generic, goose, kagent,
-    known_formats, lambda_yaml, langchain, langflow, langgraph, letta, lobechat, mcp, metagpt, ms_agent,
-    ms_declarative, n8n, nemo_nat, oa, openai_agents, praisonai, promptflow, ragflow, semantic_kernel,
-    solace, swe_agent, watsonx,
+    known_formats, lambda_yaml, langchain, langflow, langgraph, letta, llama_index, lobechat, mcp, metagpt,
+    ms_agent, ms_declarative, n8n, nemo_nat, oa, openai_agents, praisonai, promptflow, pydantic_ai, ragflow,
+    semantic_kernel, smolagents, solace, swe_agent, watsonx,
 };
 use frontend_kit::{Compiled, File, Frontend, Project, Recognized};
 
@@ -40,6 +40,9 @@ pub const FRONTENDS: &[&dyn Frontend] = &[
     &metagpt::MetaGpt,                // MetaGPT's models
     &ms_agent::MsAgent,               // ModelScope-Agent
     &openai_agents::OpenAiAgents,     // OpenAI Agents SDK, Python
+    &pydantic_ai::PydanticAi,         // pydantic-ai, Python
+    &smolagents::Smolagents,          // smolagents, Python
+    &llama_index::LlamaIndex,         // LlamaIndex, Python
     &langgraph::LangGraph,            // LangGraph and LangChain, Python
     &langgraph::Manifest,             // langgraph.json
     &langchain::LangChain,            // LangChain's saved chains and dumped runnables

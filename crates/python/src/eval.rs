@@ -350,6 +350,12 @@ impl<'a> World<'a> {
         self.steps >= self.limits.steps
     }
 
+    /// Returns true if an object was made while the main module was evaluated, perhaps by a function of another
+    /// module.
+    pub fn is_own(&self, id: ObjectId) -> bool {
+        id.component == self.component
+    }
+
     /// Returns all objects in order of creation; those of imports module by module.
     pub fn objects(&self) -> impl Iterator<Item = (ObjectId, &Object)> {
         let imported = self.imported().flat_map(|component| {

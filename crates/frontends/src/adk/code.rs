@@ -5,7 +5,8 @@
 //! | `LlmAgent(…)`, `Agent(…)` | `llm p θ`, or a loop if it has tools or sub-agents |
 //! | a function, `FunctionTool(f)` | a tool of its name |
 //! | `AgentTool(agent)` | a helper that is asked and answers |
-//! | `sub_agents` of an `LlmAgent` | handoffs |
+//! | `sub_agents` of an `LlmAgent`, all of them models | one conversation, in which each may hand over to those below, above and beside it |
+//! | other `sub_agents` of an `LlmAgent` | handoffs |
 //! | `SequentialAgent`, `ParallelAgent`, `LoopAgent` | functions of the session's state: `{x: what was said last, key: …}` |
 //! | `output_key="k"`, `{k}` in instructions | the field `k` of the state |
 //! | `exit_loop`, a function that sets `actions.escalate` | ends the loop around the agent |
@@ -24,6 +25,7 @@ use crate::py::{self, Given, field};
 use crate::scan::dotted;
 use core_ir::{Catches, Data, IfSugar, ModelParams, Name, Prim, Term, TermId, Type};
 use diagnostics::Span;
+use frontend_kit::conversation::{CallEffect, Choice, Speaker, conversation};
 use frontend_kit::emit::{LoopBound, Part, Template, Unused, clip, codes, parts, undecided};
 use frontend_kit::kit::{Action, ActionKind, Agent, Kit, Units};
 use frontend_kit::project::{Compiled, File, Project, UnitKind};
@@ -42,6 +44,8 @@ const AGENT_KEYS: &[&str] = &[
     "output_key",
     "output_schema",
     "max_iterations",
+    "disallow_transfer_to_parent",
+    "disallow_transfer_to_peers",
 ];
 const UNUSED: &[Unused] = &[
     ("description", why::SHOWN),
@@ -57,8 +61,6 @@ const UNUSED: &[Unused] = &[
     ("static_instruction", why::NOT_YET),
     ("input_schema", why::NOT_YET),
     ("include_contents", why::NOT_YET),
-    ("disallow_transfer_to_parent", why::NOT_YET),
-    ("disallow_transfer_to_peers", why::NOT_YET),
     ("planner", why::NOT_YET),
     ("code_executor", why::NOT_YET),
     ("examples", why::NOT_YET),
@@ -69,6 +71,8 @@ const LAST: &str = "x";
 /// Fields for the results of parallel branches, and of one iteration of a loop.
 const SIDES: &str = "$sides";
 const TURN: &str = "$turn";
+/// Agents that hand over to each other.
+const MAX_SOCIETY: usize = 60;
 
 pub(super) fn detect(file: &File) -> u8 {
     let module = file.python.as_ref().filter(|m| m.imports_module("google.adk"));
@@ -102,7 +106,7 @@ pub(super) fn lower(mut units: Units, project: &Project, file: &File) -> Compile
         let at = places(&world);
         let all: Vec<ObjectId> = world
             .objects()
-            .filter(|(id, o)| py::made_in(o, file) && is(&world, *id).is_some())
+            .filter(|(id, _)| py::made_here(&world, *id, file) && is(&world, *id).is_some())
             .map(|(id, _)| id)
             .collect();
         let whole = AdkReader { world: &world, places: &at, keys: BTreeSet::new(), calls };
@@ -221,6 +225,25 @@ fn places(world: &World<'_>) -> HashMap<ObjectId, Span> {
         *count += 1;
     }
     out
+}
+
+/// An action as a call of a conversation.
+fn chosen(action: Action) -> Choice {
+    let Action { name, at, kind, description, handler, decl } = action;
+    let asks = matches!(kind, ActionKind::Ask(_) | ActionKind::HandOff(_));
+    let mut decl = match decl {
+        Some(decl) => *decl,
+        None if asks => crate::agent_host::asked(&name, "input", None, at),
+        None => core_ir::ToolDecl::unknown(name.as_str().into(), at),
+    };
+    decl.description = description.as_deref().map(Name::from).or(decl.description);
+    decl.handler = handler.or(decl.handler);
+    let kind = match kind {
+        ActionKind::Call => CallEffect::Call,
+        ActionKind::Ask(term) | ActionKind::HandOff(term) => CallEffect::Ask(term),
+        ActionKind::End | ActionKind::Finish => CallEffect::Finish,
+    };
+    Choice::new(decl, kind)
 }
 
 struct AdkReader<'r, 'w> {
@@ -482,7 +505,10 @@ impl<'r> AdkReader<'r, '_> {
             return unknown;
         }
         let term = match is(self.world, id) {
-            Some(AgentKind::Llm) => self.model(kit, id, &name),
+            Some(AgentKind::Llm) => match self.society(id) {
+                Some(society) => self.conversation(kit, &society),
+                None => self.model(kit, id, &name),
+            },
             _ => {
                 let why = format!("what the agent `{}` does: it is code", clip(&name));
                 kit.undecided(codes::NOT_COMPILED, why, at)
@@ -492,9 +518,89 @@ impl<'r> AdkReader<'r, '_> {
         term
     }
 
-    fn model(&self, kit: &mut Kit<'_>, id: ObjectId, name: &str) -> TermId {
+    /// The agents that hand over to each other: an agent with the agents below it, if all are models. Each is
+    /// with the number of the agent that it is below.
+    fn society(&self, root: ObjectId) -> Option<Vec<(ObjectId, Option<usize>)>> {
+        let mut all: Vec<(ObjectId, Option<usize>)> = vec![(root, None)];
+        let mut at = 0;
+        while let Some((id, _)) = all.get(at).copied() {
+            let open = match self.get(id, "sub_agents").map(|g| &g.value.kind) {
+                None => false,
+                Some(PyKind::List(list)) => self.world.list(*list).open.is_some(),
+                Some(_) => true,
+            };
+            if open {
+                return None;
+            }
+            for sub in self.items(id, "sub_agents") {
+                let sub = self.agent_of(&sub).filter(|s| is(self.world, *s) == Some(AgentKind::Llm))?;
+                // An agent has one parent.
+                if all.len() >= MAX_SOCIETY || all.iter().any(|(known, _)| *known == sub) {
+                    return None;
+                }
+                all.push((sub, Some(at)));
+            }
+            at += 1;
+        }
+        (all.len() > 1).then_some(all)
+    }
+
+    /// Agents that hand over to each other in one conversation: to those below, to the one above, and to those
+    /// beside, unless that is switched off.
+    fn conversation(&self, kit: &mut Kit<'_>, society: &[(ObjectId, Option<usize>)]) -> TermId {
+        let off = |id: ObjectId, key: &str| {
+            self.get(id, key).is_some_and(|g| matches!(g.value.kind, PyKind::Bool(true)))
+        };
+        let may = |from: usize, to: usize| {
+            let ((id, above), (_, other_above)) = (society[from], society[to]);
+            other_above == Some(from)
+                || above == Some(to) && !off(id, "disallow_transfer_to_parent")
+                || from != to
+                    && above.is_some()
+                    && above == other_above
+                    && !off(id, "disallow_transfer_to_peers")
+        };
+        let head = self.world.object(society[0].0).span;
+        let mut speakers = Vec::new();
+        for (n, (id, _)) in society.iter().enumerate() {
+            let (id, span) = (*id, self.world.object(*id).span);
+            let name = self.name(id);
+            if n > 0 {
+                let text = self.get(id, "instruction").map_or(0, |g| py::length(self.world, g.value));
+                if let Err(unknown) = kit.open(&name, self.place(id), span, text) {
+                    return unknown;
+                }
+            }
+            let (mut params, model_at) = self.params(kit, id);
+            params.purpose = Some(Name::from(name.as_str()));
+            let copies = (0..society.len()).filter(|from| may(*from, n)).count();
+            let prompts = (0..copies + usize::from(n == 0)).map(|_| self.prompt(kit, id)).collect();
+            let mut choices: Vec<Choice> = self.tools(kit, id).into_iter().map(chosen).collect();
+            for (to, (other, _)) in society.iter().enumerate().filter(|(to, _)| may(n, *to)) {
+                let about =
+                    self.get(*other, "description").and_then(|g| self.world.str(g.value)).unwrap_or("");
+                let decl =
+                    crate::agent_host::handoff(&self.name(*other), about, self.world.object(*other).span);
+                let said = format!("Transferred to {}.", self.name(*other));
+                choices.push(Choice::new(decl, CallEffect::Switch(to, said)));
+            }
+            if n > 0 {
+                kit.close();
+            }
+            let choices_at = self.get(id, "tools").map(|g| g.at);
+            let model_at = model_at.unwrap_or(span);
+            speakers.push(Speaker { name, head: span, prompts, params, model_at, choices, choices_at });
+        }
+        let over = match self.calls.bound {
+            core_ir::Bound::Finite(n) => format!("max llm calls ({n}) exceeded"),
+            core_ir::Bound::Infinite => "max llm calls exceeded".to_string(),
+        };
+        conversation(kit, speakers, self.calls.clone(), &over, head)
+    }
+
+    /// The model of an agent with its settings, and the place that names it.
+    fn params(&self, kit: &mut Kit<'_>, id: ObjectId) -> (ModelParams, Option<Span>) {
         let object = self.world.object(id);
-        let head = object.span;
         py::report(object, AGENT_KEYS, UNUSED, "an ADK agent", kit.out);
         let mut params = ModelParams::default();
         let model_at = py::model(self.world, self.get(id, "model"), &mut params, kit);
@@ -513,6 +619,12 @@ impl<'r> AdkReader<'r, '_> {
                 }
             }
         }
+        (params, model_at)
+    }
+
+    fn model(&self, kit: &mut Kit<'_>, id: ObjectId, name: &str) -> TermId {
+        let head = self.world.object(id).span;
+        let (mut params, model_at) = self.params(kit, id);
         let prompt = self.prompt(kit, id);
         let mut actions = self.tools(kit, id);
         self.all_listed(kit, id, "sub_agents");

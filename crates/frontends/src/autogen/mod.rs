@@ -233,7 +233,7 @@ fn made(mut units: Units, file: &File, world: World<'_>, classic: bool) -> Compi
     let asks = crate::model_requests::ModelRequests::new(&world);
     for id in all {
         let object = world.object(id);
-        if !py::made_in(object, file) || parts.contains(&id) {
+        if !py::made_here(&world, id, file) || parts.contains(&id) {
             continue;
         }
         let place = reader.place(id);

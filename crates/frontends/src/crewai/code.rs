@@ -132,7 +132,7 @@ fn made(mut units: Units, project: &Project, file: &File, mut world: World<'_>) 
     let mut crews: Vec<ObjectId> = Vec::new();
     for (id, object) in world.objects() {
         let here = py::made_in(object, file);
-        if is(object, "Crew") && here {
+        if is(object, "Crew") && py::made_here(&world, id, file) {
             crews.push(id);
         } else if here && starts(object.short()).is_some() {
             // A crew of another module that is started here.
@@ -179,7 +179,7 @@ fn made(mut units: Units, project: &Project, file: &File, mut world: World<'_>) 
     }
     let alone: Vec<ObjectId> = world
         .objects()
-        .filter(|(id, o)| is_agent(&world, *id) && py::made_in(o, file) && !used.contains(id))
+        .filter(|(id, _)| is_agent(&world, *id) && py::made_here(&world, *id, file) && !used.contains(id))
         .map(|(id, _)| id)
         .collect();
     for id in alone {

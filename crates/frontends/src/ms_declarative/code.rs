@@ -78,7 +78,7 @@ pub(super) fn lower(mut units: Units, project: &Project, file: &File) -> Compile
 
 fn made(mut units: Units, file: &File, world: World<'_>) -> Compiled {
     let reader = BuilderReader { world: &world };
-    let here = |id: ObjectId| py::made_in(world.object(id), file);
+    let here = |id: ObjectId| py::made_here(&world, id, file);
     let builders: Vec<ObjectId> =
         world.objects().map(|(id, _)| id).filter(|id| here(*id) && reader.is_builder(*id)).collect();
     let mut used: HashSet<ObjectId> = HashSet::new();

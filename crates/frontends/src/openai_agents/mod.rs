@@ -196,8 +196,9 @@ fn made(mut units: Units, file: &File, mut world: World<'_>) -> Compiled {
             py::counted(kit, term, Some(calls), || reader.beside(&asks, &runs))
         });
     }
-    let all: Vec<ObjectId> = py::made_by(&world, |o| py::made_in(o, file))
-        .filter(|(id, _)| reader.is_agent(*id))
+    let all: Vec<ObjectId> = world
+        .objects()
+        .filter(|(id, _)| reader.is_agent(*id) && py::made_here(&world, *id, file))
         .map(|(id, _)| id)
         .collect();
     // Agents that others hand off to, or ask, are parts of these.
