@@ -19,6 +19,8 @@ pub struct CallsMade {
     pub cut: bool,
 }
 
+/// Steps of the evaluation of one function.
+const MAX_STEPS: usize = 60_000;
 /// Calls of unknown values that are kept.
 const MAX_UNRESOLVED: usize = 256;
 
@@ -60,6 +62,15 @@ impl<'a> World<'a> {
         }))
     }
 
+    /// Calls a method of an instance with unknown arguments, and returns the calls that this makes.
+    pub fn calls_of_bound(&mut self, this: ObjectId, method: FunctionId) -> CallsMade {
+        let span = self.function(method).span;
+        self.watched(|w| {
+            let args = w.any_arguments(method);
+            w.call_body(method, Some(this), args, Some(span), span);
+        })
+    }
+
     /// An unknown value for each parameter with a default: whoever calls may give something else, so nothing
     /// that depends on the default is decided. A parameter without one is unknown anyway.
     fn any_arguments(&self, function: FunctionId) -> Vec<Arg> {
@@ -76,12 +87,18 @@ impl<'a> World<'a> {
         let first = self.own_objects(0).count();
         let exploring = std::mem::replace(&mut self.exploring, true);
         let before = self.unresolved.replace(Vec::new());
+        // A budget of its own: that of the module may be used up.
+        let (steps, stop, limit) = (self.steps, self.stop, self.limits.steps);
+        self.limits.steps = steps.saturating_add(MAX_STEPS);
+        self.stop = self.limits.steps;
         run(self);
+        let cut = self.is_exhausted();
+        (self.steps, self.stop, self.limits.steps) = (steps, stop, limit);
         let unresolved = std::mem::replace(&mut self.unresolved, before).unwrap_or_default();
         self.exploring = exploring;
         let objects =
             self.own_objects(first).map(|(id, _)| id).filter(|id| !self.is_discarded(*id)).collect();
-        CallsMade { objects, unresolved, cut: self.is_exhausted() }
+        CallsMade { objects, unresolved, cut }
     }
 
     /// Notes the call of an unknown value while calls are watched.

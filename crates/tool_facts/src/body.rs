@@ -1,17 +1,17 @@
 //! Effects of the bodies of Python functions.
 //!
-//! Entry points: [`of_function`], [`of_class`]. The reader of Python evaluates the body with unknown
-//! arguments and gives the calls that it makes. A table says what these do; arguments decide between reading
-//! and writing, and who chooses an address.
+//! Entry points: [`of_function`], [`of_class`], [`of_call`]. The reader of Python evaluates the body with
+//! unknown arguments and gives the calls that it makes. A table says what these do; arguments decide between
+//! reading and writing, and who chooses an address.
 //!
 //! Invariant: a body of which all calls are known has the knowledge [`Knowledge::Known`], whatever the tool's
 //! name promises.
 
-use crate::effect::Effect;
+use crate::effect::{Effect, Role};
 use crate::fact::{Confidence, Evidence, Fact, Knowledge, ToolFacts};
 use crate::registry;
 use diagnostics::Span;
-use python::{CallsMade, ClassId, FunctionId, Object, Piece, PyKind, Value, World};
+use python::{CallsMade, ClassId, FunctionId, Object, ObjectId, Piece, PyKind, Value, World};
 use serde::Deserialize;
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, OnceLock};
@@ -187,21 +187,74 @@ const METHODS: &[&str] =
 /// Returns what the body of a function does.
 pub(crate) fn of_function(world: &mut World<'_>, function: FunctionId) -> ToolFacts {
     let params = parameters(world, function);
-    let made = world.calls_of(function);
+    let made = calls(world, function);
     of_calls(world, &made, &params)
 }
 
-/// Returns what the methods of a class of tools do; `None` if it has none.
-pub(crate) fn of_class(world: &mut World<'_>, class: ClassId) -> Option<ToolFacts> {
+/// The calls that a function makes; those of a method on an instance that is made of unknown arguments.
+pub(crate) fn calls(world: &mut World<'_>, function: FunctionId) -> CallsMade {
+    let f = world.function(function);
+    let method = f.class.map(|class| (class, f.name.clone()));
+    method
+        .and_then(|(class, name)| world.calls_of_method(class, &name))
+        .unwrap_or_else(|| world.calls_of(function))
+}
+
+/// Returns what a call of something outside the project does, if that is known.
+pub(crate) fn of_call(world: &World<'_>, id: ObjectId) -> Option<ToolFacts> {
+    let object = world.object(id);
+    let (effects, confidence) = classify(world, object, &[])?;
+    let evidence = Evidence::Call { callee: object.callee.clone(), span: object.span };
+    let fact = |effect| Fact { effect, evidence: evidence.clone(), confidence };
+    Some(ToolFacts::of(effects.into_iter().map(fact).collect(), Knowledge::Known))
+}
+
+/// The fact by which a call brings in text of outsiders, if it does.
+pub(crate) fn untrusted(world: &World<'_>, id: ObjectId) -> Option<Fact> {
+    of_call(world, id)?.role(Role::Untrusted).cloned()
+}
+
+/// Effects that a program lets an answer of a model have on others. What it keeps in files and databases of
+/// its own is its purpose.
+const ACTING: &[Effect] =
+    &[Effect::Process, Effect::Code, Effect::MailSend, Effect::MessageSend, Effect::Publish, Effect::Payment];
+
+/// The fact by which a call acts on others, if it does.
+pub(crate) fn acting(world: &World<'_>, id: ObjectId) -> Option<Fact> {
+    of_call(world, id)?.facts.into_iter().find(|f| ACTING.contains(&f.effect))
+}
+
+/// Returns what a method of an object does that a tool is made of: `Tool(func=search.run)`.
+pub(crate) fn of_member(world: &World<'_>, on: ObjectId, method: &str, span: Span) -> Option<ToolFacts> {
+    let callee: Arc<str> = format!("{}.{method}", world.object(on).callee).into();
+    let effects = match table().calls.get(&*callee) {
+        Some(effects) => effects.clone(),
+        None => registry::tool(&world.object(on).callee)?.effects.clone(),
+    };
+    let fact = |effect| Fact {
+        effect,
+        evidence: Evidence::Call { callee: callee.clone(), span },
+        confidence: Confidence::Sure,
+    };
+    Some(ToolFacts::of(effects.into_iter().map(fact).collect(), Knowledge::Known))
+}
+
+/// Returns what the methods of a class of tools do; `None` if it has none. An instance, if it is known, has
+/// what the program gave it.
+pub(crate) fn of_class(world: &mut World<'_>, class: ClassId, this: Option<ObjectId>) -> Option<ToolFacts> {
     let mut out: Option<ToolFacts> = None;
     for method in METHODS {
-        let own = world.class(class).attr(method).and_then(|v| match v.kind {
+        let own = world.class_lookup(class, method).and_then(|(v, _)| match v.kind {
             PyKind::Function(f) => Some(f),
             _ => None,
         });
         let Some(function) = own else { continue };
         let params = parameters(world, function);
-        let Some(made) = world.calls_of_method(class, method) else { continue };
+        let made = match this {
+            Some(this) => Some(world.calls_of_bound(this, function)),
+            None => world.calls_of_method(class, method),
+        };
+        let Some(made) = made else { continue };
         let facts = of_calls(world, &made, &params);
         match &mut out {
             None => out = Some(facts),
@@ -263,8 +316,16 @@ fn classify(world: &World<'_>, object: &Object, params: &[Span]) -> Option<(Vec<
         return sure(Vec::new());
     }
     if let Some(effects) = table.calls.get(callee) {
-        if effects[..] == [Effect::MailSend] && has_fixed_recipients(world, object) {
+        if effects[..] == [Effect::Process] && starts_one_program(world, object, params) {
+            return None;
+        }
+        if matches!(effects[..], [Effect::MailSend | Effect::MessageSend])
+            && has_fixed_recipients(world, object, params)
+        {
             return sure(vec![Effect::ServiceWrite]);
+        }
+        if effects[..] == [Effect::FileRead] && is_settings(world, object, params) {
+            return sure(Vec::new());
         }
         return sure(effects.clone());
     }
@@ -320,6 +381,13 @@ fn classify(world: &World<'_>, object: &Object, params: &[Span]) -> Option<(Vec<
         if let Some(sdk) = table.sdks.get(&root).and_then(|all| of_service(world, object, &root, all))
             && end < parts.len()
         {
+            // Whoever is invited gets what is in the invitation.
+            if registry::is_read(method) != Some(true) && invites(world, object, params) {
+                return sure([&sdk.writes[..], &[Effect::MailSend]].concat());
+            }
+            if registry::sends(method) && has_fixed_recipients(world, object, params) {
+                return sure(vec![Effect::ServiceWrite]);
+            }
             return Some(match registry::is_read(method) {
                 Some(true) => (sdk.reads.clone(), Confidence::Sure),
                 // `service.messages().send(…).execute()` does what was prepared.
@@ -339,10 +407,38 @@ fn classify(world: &World<'_>, object: &Object, params: &[Span]) -> Option<(Vec<
     if known || made || makes(&table.calls) {
         return sure(Vec::new());
     }
+    // A tool of a framework that the body calls: `DuckDuckGoSearchRun().run(query)`.
+    if let Some(documented) = registry::tool(callee) {
+        let runs = object.base.is_none() && !method.starts_with(|c: char| c.is_ascii_uppercase());
+        return sure(if runs { documented.effects.clone() } else { Vec::new() });
+    }
     // What is done with the result of a known call: `requests.get(…).json()`.
     let base = object.base.map(|b| world.object(b))?;
+    if RUNS_TOOL.contains(&method)
+        && let Some(documented) = registry::tool(&base.callee)
+    {
+        return sure(documented.effects.clone());
+    }
     classify(world, base, params).map(|_| (Vec::new(), Confidence::Sure))
 }
+
+/// Methods by which a body calls a tool of a framework.
+const RUNS_TOOL: &[&str] = &[
+    "run",
+    "arun",
+    "_run",
+    "_arun",
+    "invoke",
+    "ainvoke",
+    "call",
+    "forward",
+    "execute",
+    "results",
+    "load",
+    "aload",
+    "lazy_load",
+    "load_data",
+];
 
 /// The client among those with this root that a call is made on, as the text says that the root is given.
 fn of_service<'t>(world: &World<'_>, object: &Object, root: &str, all: &'t [Sdk]) -> Option<&'t Sdk> {
@@ -355,11 +451,11 @@ fn of_service<'t>(world: &World<'_>, object: &Object, root: &str, all: &'t [Sdk]
 
 /// The party that chooses the address of a request.
 enum Address {
-    /// The service at this host, whatever the arguments are.
+    /// The service at this host, or at one that the environment names, whatever the arguments are.
     Fixed(String),
     /// Whoever calls the tool.
     Caller,
-    /// The program's configuration, or something that is not known.
+    /// Something that is not known.
     Unknown,
 }
 
@@ -381,6 +477,10 @@ fn address(world: &World<'_>, object: &Object, url: Option<&Value>, params: &[Sp
                 None => Address::Unknown,
             },
         },
+        // Whoever runs the program chooses the service.
+        Some([Piece::Hole(value, _), ..]) if matches!(value.kind, PyKind::Env(_)) => {
+            Address::Fixed(String::new())
+        }
         Some([Piece::Hole(value, _), ..]) => of_value(value, params),
         _ => of_value(url, params),
     }
@@ -435,7 +535,7 @@ fn opened(world: &World<'_>, object: &Object, params: &[Span]) -> Vec<Effect> {
     let mode = object.arg_at(usize::from(!method), "mode").and_then(|a| world.str(&a.value)).unwrap_or("r");
     let writes = mode.contains(['w', 'a', 'x', '+']);
     if !writes {
-        return vec![Effect::FileRead];
+        return if is_settings(world, object, params) { Vec::new() } else { vec![Effect::FileRead] };
     }
     // A file of the program's own keeps what is written to it, and is no other file.
     let fixed = !method && object.arg_at(0, "file").is_some_and(|a| is_fixed(world, &a.value, params));
@@ -486,16 +586,166 @@ fn asked_in_sql(world: &World<'_>, object: &Object) -> Vec<Effect> {
     }
 }
 
-/// Returns true if a mail goes to addresses that the program writes out: `sendmail(from, to, text)`.
-fn has_fixed_recipients(world: &World<'_>, object: &Object) -> bool {
-    if object.short() != "sendmail" {
+/// Programs that run, or fetch, what their arguments say.
+const INTERPRETERS: &[&str] = &[
+    "sh",
+    "bash",
+    "zsh",
+    "cmd",
+    "cmd.exe",
+    "powershell",
+    "pwsh",
+    "python",
+    "python3",
+    "node",
+    "deno",
+    "ruby",
+    "perl",
+    "php",
+    "npx",
+    "npm",
+    "pip",
+    "pip3",
+    "uv",
+    "uvx",
+    "docker",
+    "podman",
+    "kubectl",
+    "ssh",
+    "sudo",
+    "env",
+    "xargs",
+    "osascript",
+    "terraform",
+    "make",
+    "curl",
+    "wget",
+];
+
+/// Returns true if a call starts a program that is written out, or that the program has found, with arguments in
+/// a list: `subprocess.run(["ffmpeg", "-i", path])`. What that program does is not known.
+fn starts_one_program(world: &World<'_>, object: &Object, params: &[Span]) -> bool {
+    let in_shell = object.arg("shell").is_some_and(|a| !matches!(a.value.kind, PyKind::Bool(false)));
+    let Some(first) = object.arg_at(0, "args").and_then(|a| world.items(&a.value)?.first()) else {
+        return false;
+    };
+    if in_shell || first.is_default || params.contains(&first.span) {
         return false;
     }
-    let Some(to) = object.arg_at(1, "to_addrs") else { return false };
-    let fixed = |v: &Value| world.str(v).is_some() && !v.is_default;
-    match world.items(&to.value) {
+    match world.str(first) {
+        Some(program) => {
+            let name = program.rsplit(['/', '\\']).next().unwrap_or(program);
+            !INTERPRETERS.contains(&name)
+        }
+        None => !world.name_of(first).is_some_and(|n| &*n == "sys.executable"),
+    }
+}
+
+/// Keys and arguments that say who gets a mail or a message.
+const RECIPIENTS: &[&str] =
+    &["to", "To", "to_addrs", "to_emails", "recipients", "recipient", "channel", "channel_id", "chat_id"];
+
+/// Returns true if a mail or a message goes to those that the program or its settings write out:
+/// `sendmail(from, ["me@example.org"], text)`, `message["To"] = os.environ["TEAM"]`.
+fn has_fixed_recipients(world: &World<'_>, object: &Object, params: &[Span]) -> bool {
+    let fixed = |v: &Value| match v.kind {
+        PyKind::Env(_) => true,
+        _ => is_fixed(world, v, params),
+    };
+    let all_fixed = |to: &Value| match world.items(to) {
         Some(items) => !items.is_empty() && items.iter().all(fixed),
-        None => fixed(&to.value),
+        None => fixed(to),
+    };
+    let by_position = (object.short() == "sendmail").then(|| object.arg_at(1, "to_addrs")).flatten();
+    let by_name = RECIPIENTS.iter().find_map(|key| object.arg(key));
+    if let Some(to) = by_position.or(by_name) {
+        return all_fixed(&to.value);
+    }
+    // What is sent says it: a dictionary, or a message with headers.
+    object.args.iter().any(|given| {
+        let in_dict = world.entries(&given.value).and_then(|all| {
+            all.iter().find(|(k, _)| k.as_str().is_some_and(|k| RECIPIENTS.contains(&k))).map(|(_, v)| v)
+        });
+        let headers = world.object_of(&given.value).map(|(_, message)| &message.calls);
+        let in_header = headers.into_iter().flatten().rev().find_map(|call| {
+            let set = world.object(call.result);
+            let [key, to] = &set.args[..] else { return None };
+            (&*call.name == "__setitem__" && key.value.as_str() == Some("To")).then_some(&to.value)
+        });
+        in_dict.or(in_header).is_some_and(all_fixed)
+    })
+}
+
+/// Returns true if guests of an event are among the arguments, and not only those that the program writes
+/// out.
+fn invites(world: &World<'_>, object: &Object, params: &[Span]) -> bool {
+    let guests = |value: &Value| {
+        let all = world.entries(value)?;
+        all.iter().find(|(k, _)| k.as_str() == Some("attendees")).map(|(_, v)| v.clone())
+    };
+    let fixed = |v: &Value| {
+        let one = world.entries(v).and_then(|e| e.first()).map(|(_, v)| v);
+        is_fixed(world, one.unwrap_or(v), params)
+    };
+    object.args.iter().filter_map(|a| guests(&a.value)).any(|to| match world.items(&to) {
+        Some(items) => items.is_empty() || !items.iter().all(fixed),
+        None => !fixed(&to),
+    })
+}
+
+/// Ends of the names of files that hold settings, instructions or keys of the program itself.
+const SETTINGS: &[&str] =
+    &[".yaml", ".yml", ".toml", ".ini", ".cfg", ".env", ".pickle", ".pkl", ".jinja", ".j2", ".prompt"];
+/// Words of the names of such files.
+const SETTINGS_WORDS: &[&str] = &[
+    "config",
+    "configuration",
+    "credentials",
+    "instruction",
+    "instructions",
+    "prompt",
+    "prompts",
+    "schema",
+    "secrets",
+    "settings",
+    "system",
+    "template",
+    "token",
+    "tokens",
+];
+
+/// Returns true if a file that is read is named by the program and holds settings by its name: what it says
+/// is no data of users.
+fn is_settings(world: &World<'_>, object: &Object, params: &[Span]) -> bool {
+    let named = object.args.first().and_then(|a| file_name(world, &a.value, params, 0)).or_else(|| {
+        let base = world.object(object.base?);
+        file_name(world, &base.args.last()?.value, params, 0)
+    });
+    let Some(name) = named else { return false };
+    let name = name.to_ascii_lowercase();
+    SETTINGS.iter().any(|end| name.ends_with(end))
+        || crate::words::words(&name, 200).iter().any(|w| SETTINGS_WORDS.contains(&w.as_str()))
+}
+
+/// The last part of the name of a file, if the program writes it out: `a.yaml` of
+/// `os.path.join(FOLDER, "a.yaml")`.
+fn file_name(world: &World<'_>, value: &Value, params: &[Span], depth: usize) -> Option<String> {
+    const MAX_DEPTH: usize = 4;
+    if depth > MAX_DEPTH || value.is_default || params.contains(&value.span) {
+        return None;
+    }
+    if let Some((_, object)) = world.object_of(value) {
+        let joins =
+            matches!(object.short(), "join" | "Path" | "joinpath" | "PurePath" | "resolve" | "abspath" | "/");
+        return joins.then(|| file_name(world, &object.args.last()?.value, params, depth + 1)).flatten();
+    }
+    let pieces = world.text_of(value)?;
+    if pieces.iter().any(|p| matches!(p, Piece::Hole(v, _) if v.is_default || params.contains(&v.span))) {
+        return None;
+    }
+    match pieces.last()? {
+        Piece::Text(text) => text.rsplit(['/', '\\']).next().map(str::to_string),
+        Piece::Hole(..) => None,
     }
 }
 
@@ -651,7 +901,7 @@ mod tests {
                 "import pickle\ndef tool(path):\n    with open({name}, 'rb') as f:\n        return pickle.load(f)"
             )
         };
-        check(&with("'token.pickle'"), Knowledge::Known, &[FileRead]);
+        check(&with("'token.pickle'"), Knowledge::Known, &[]);
         check(&with("path"), Knowledge::Known, &[FileRead, Code]);
     }
 
@@ -732,5 +982,70 @@ mod tests {
         };
         check(&with("to"), Knowledge::Known, &[Effect::MailSend]);
         check(&with("['team@example.org']"), Knowledge::Known, &[Effect::ServiceWrite]);
+    }
+
+    #[test]
+    fn a_program_that_is_written_out_runs_no_command_of_the_caller() {
+        use Effect::*;
+        let with = |call: &str| format!("import subprocess\ndef tool(x):\n    return subprocess.run({call})");
+        check(&with("['ffmpeg', '-i', x]"), Knowledge::Unknown, &[]);
+        for call in ["x, shell=True", "x", "['bash', '-c', x]", "[x, '-v']", "['pip', 'install', x]"] {
+            check(&with(call), Knowledge::Known, &[Process]);
+        }
+    }
+
+    #[test]
+    fn settings_of_the_program_are_no_private_data() {
+        use Effect::*;
+        let with = |name: &str| {
+            format!("import os\nHERE = os.getcwd()\ndef tool(p):\n    return open({name}).read()")
+        };
+        for name in ["'config.yaml'", "os.path.join(HERE, 'prompts', 'system_prompt.txt')", "'token.json'"] {
+            check(&with(name), Knowledge::Known, &[]);
+        }
+        for name in ["'diary.txt'", "p", "p + '.yaml'"] {
+            check(&with(name), Knowledge::Known, &[FileRead]);
+        }
+    }
+
+    #[test]
+    fn guests_of_an_event_get_what_it_says() {
+        use Effect::*;
+        let with = |guests: &str| {
+            format!(
+                "from googleapiclient.discovery import build\ndef tool(title, who):\n    \
+                 event = {{'summary': title, 'attendees': {guests}}}\n    \
+                 return build('calendar', 'v3').events().insert(calendarId='primary', body=event).execute()"
+            )
+        };
+        check(&with("[{'email': w} for w in who]"), Knowledge::Known, &[MailSend, AccountWrite]);
+        check(&with("[{'email': who}]"), Knowledge::Known, &[MailSend, AccountWrite]);
+        check(&with("[{'email': 'me@example.org'}]"), Knowledge::Known, &[AccountWrite]);
+    }
+
+    #[test]
+    fn who_runs_the_program_chooses_its_services_and_recipients() {
+        use Effect::*;
+        check(
+            "import os, requests\ndef tool(n):\n    return requests.get(f\"{os.environ['API']}/orders/{n}\").json()",
+            Knowledge::Known,
+            &[ServiceRead],
+        );
+        check(
+            "import os, smtplib\nfrom email.message import EmailMessage\ndef tool(text):\n    m = EmailMessage()\n    \
+             m['To'] = os.environ['TEAM']\n    m.set_content(text)\n    \
+             with smtplib.SMTP('h') as s:\n        s.send_message(m)",
+            Knowledge::Known,
+            &[ServiceWrite],
+        );
+    }
+
+    #[test]
+    fn a_tool_of_a_framework_that_a_body_calls_counts() {
+        check(
+            "from langchain_community.tools import DuckDuckGoSearchRun\ndef tool(q):\n    return DuckDuckGoSearchRun().run(q)",
+            Knowledge::Known,
+            &[Effect::PublicRead],
+        );
     }
 }

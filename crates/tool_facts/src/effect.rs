@@ -43,6 +43,8 @@ pub enum Effect {
     MemoryRead,
     /// Keeps something for later conversations.
     MemoryWrite,
+    /// Answers whoever wrote.
+    Reply,
 }
 
 /// Role of an effect in an attack.
@@ -85,6 +87,7 @@ const EFFECTS: &[(&str, Effect, &[Role], &str)] = {
         ("payment", Payment, &[Acts], "moves money"),
         ("memory-read", MemoryRead, &[], "reads what was kept before"),
         ("memory-write", MemoryWrite, &[], "keeps something for later"),
+        ("reply", Reply, &[Outward], "answers whoever wrote"),
     ]
 };
 
@@ -141,6 +144,6 @@ mod tests {
             assert_eq!(*effect as usize, i);
             assert_eq!(Effect::of_name(name), Some(*effect));
         }
-        assert_eq!(Effect::MemoryWrite as usize + 1, EFFECTS.len());
+        assert_eq!(Effect::Reply as usize + 1, EFFECTS.len());
     }
 }

@@ -155,6 +155,11 @@ impl ToolFacts {
         ToolFacts::of(Vec::new(), Knowledge::Unknown)
     }
 
+    /// One fact, beside which nothing counts.
+    pub fn of_fact(fact: Fact) -> ToolFacts {
+        ToolFacts::of(vec![fact], Knowledge::Known)
+    }
+
     /// Facts of one kind of evidence.
     pub(crate) fn of(facts: Vec<Fact>, knowledge: Knowledge) -> ToolFacts {
         let mut out = ToolFacts { facts: Vec::new(), knowledge, unknown_calls: Vec::new(), toolkit: None };

@@ -17,11 +17,13 @@
 mod body;
 mod effect;
 mod fact;
+mod fed;
 mod reader;
 pub mod registry;
 mod words;
 
 pub use effect::{Effect, Role};
 pub use fact::{Confidence, Evidence, Fact, Knowledge, ToolFacts};
+pub use fed::{Acted, Fed, Handed};
 pub use reader::{Reader, ServerDef, triggers};
 pub use words::{acts, by_name};

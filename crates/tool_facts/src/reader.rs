@@ -3,13 +3,16 @@
 use crate::body;
 use crate::effect::{Effect, Role};
 use crate::fact::{Confidence, Evidence, Fact, Knowledge, ToolFacts};
+use crate::fed::{self, Handed};
 use crate::registry::{self, Documented, Server};
 use crate::words;
 use core_ir::{Data, ToolDecl};
 use diagnostics::Span;
 use frontend_kit::doc::Node;
-use frontend_kit::{File, Project, modules};
+use frontend_kit::{File, Modules, Project, modules};
 use python::{FunctionId, Limits, ObjectId, PyKind, Value, World};
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 /// A server of tools that a list defines.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,12 +70,91 @@ impl<'p> Reader<'p> {
         let Some(file) = self.project.files.get(self.main) else {
             return tools.iter().map(|_| ToolFacts::unknown()).collect();
         };
-        let Some(source) = &file.python else {
-            return tools.iter().map(|t| self.completed(t, self.of_document(file, t))).collect();
+        let mut started: HashMap<String, Option<ToolFacts>> = HashMap::new();
+        let found: Vec<(Option<ToolFacts>, Vec<String>)> = match &file.python {
+            None => tools.iter().map(|t| (self.of_document(file, t), self.command(file, t))).collect(),
+            Some(source) => self.modules().among(source.clone(), Limits::default(), None, |mut world, _| {
+                let words = |world: &World<'_>, t: &ToolDecl| {
+                    let made = world.objects().find(|(_, o)| o.span == t.span && o.class.is_none());
+                    let server = made.and_then(|(id, o)| match toolkit(world, id) {
+                        Some(kit) if is_client(world.object(kit).short()) => Some(kit),
+                        _ if mcp_server(t).is_some() || is_client(o.short()) => Some(id),
+                        _ => None,
+                    });
+                    server.map(|id| strings(world, id)).unwrap_or_default()
+                };
+                let of = |t: &&ToolDecl| (self.of_module(&mut world, t), words(&world, t));
+                tools.iter().map(of).collect()
+            }),
         };
-        let modules = self.project.modules.clone().unwrap_or_else(|| modules(&self.project.files));
-        modules.among(source.clone(), Limits::default(), None, |mut world, _| {
-            tools.iter().map(|t| self.completed(t, self.of_module(&mut world, t))).collect()
+        let each = tools.iter().zip(found);
+        each.map(|(tool, (facts, words))| {
+            // A server that the project has itself.
+            let own = || {
+                let path = words.iter().find(|w| w.ends_with(".py"))?;
+                started.entry(path.clone()).or_insert_with(|| self.own_server(path)).clone()
+            };
+            self.completed(tool, facts.or_else(own))
+        })
+        .collect()
+    }
+
+    fn modules(&self) -> Arc<Modules> {
+        self.project.modules.clone().unwrap_or_else(|| modules(&self.project.files))
+    }
+
+    /// The words that start the server of a tool of a configuration.
+    fn command(&self, file: &File, tool: &ToolDecl) -> Vec<String> {
+        let Some(server) = mcp_server(tool) else { return Vec::new() };
+        let listed = self.servers.iter().filter(|s| s.name == server).flat_map(|s| s.words.iter().cloned());
+        let around = node_at(file, tool.span).and_then(|n| n.get(server));
+        let texts = around.into_iter().flat_map(|n| n.descendants()).filter_map(|d| d.as_str());
+        listed.chain(texts.map(str::to_string)).take(MAX_WORDS.0).collect()
+    }
+
+    /// Facts about all tools of a server in Python that a module of the project is, `@mcp.tool()`.
+    fn own_server(&self, path: &str) -> Option<ToolFacts> {
+        let last = |p: &str| p.rsplit(['/', '\\']).next().unwrap_or(p).to_string();
+        let mut named = self.project.files.iter().filter(|f| last(&f.path) == last(path));
+        let file = named.next().filter(|_| named.next().is_none())?;
+        let source = file.python.clone()?;
+        self.modules().among(source, Limits::default(), None, |mut world, _| {
+            let is_tool = |d: &Value| {
+                let name = world.name_of(d);
+                name.is_some_and(|n| {
+                    (n.starts_with("mcp.") || n.starts_with("fastmcp."))
+                        && n.trim_end_matches("[]").ends_with(".tool")
+                })
+            };
+            let mut places: HashSet<Span> = HashSet::new();
+            let tools: Vec<FunctionId> = world
+                .functions()
+                .filter(|(_, f)| f.span.file == file.id && f.decorators.iter().any(is_tool))
+                .filter(|(_, f)| places.insert(f.name_span))
+                .map(|(id, _)| id)
+                .collect();
+            let mut each = tools.into_iter();
+            let mut all = body::of_function(&mut world, each.next()?);
+            for tool in each {
+                all.join(body::of_function(&mut world, tool));
+            }
+            Some(ToolFacts { toolkit: Some(last(path).as_str().into()), ..all })
+        })
+    }
+
+    /// The text of outsiders that the program hands to its agents by itself and what it does with their
+    /// answers, and for each of `units` the objects that it is made of, by their places. Nothing for a configuration.
+    pub fn handed(&self, units: &[Span]) -> (Handed, Vec<HashSet<Span>>) {
+        let nothing = || units.iter().map(|u| HashSet::from([*u])).collect();
+        let Some(file) = self.project.files.get(self.main) else { return (Handed::default(), nothing()) };
+        let Some(source) = &file.python else { return (Handed::default(), nothing()) };
+        self.modules().among(source.clone(), Limits::default(), None, |mut world, _| {
+            let parts = |unit: &Span| {
+                let made = world.objects().filter(|(_, o)| o.span == *unit).map(|(id, _)| id);
+                made.take(MAX_VALUES).flat_map(|id| fed::reached(&world, id)).chain([*unit]).collect()
+            };
+            let parts = units.iter().map(parts).collect();
+            (fed::fed(&mut world, file.id), parts)
         })
     }
 
@@ -124,7 +206,7 @@ impl<'p> Reader<'p> {
             let class =
                 world.classes().find(|(_, c)| &*c.name == name && module.is_none_or(|m| m == c.module));
             if let Some(class) = class.map(|(id, _)| id) {
-                return body::of_class(world, class);
+                return body::of_class(world, class, None);
             }
         }
         // A function that is written in another is a value for each call of that one.
@@ -134,14 +216,17 @@ impl<'p> Reader<'p> {
             return Some(facts);
         }
         let class = world.objects().find(|(_, o)| o.span == tool.span && o.class.is_some());
-        if let Some(class) = class.and_then(|(_, o)| o.class) {
-            return body::of_class(world, class);
+        if let Some((this, class)) = class.and_then(|(id, o)| Some((id, o.class?))) {
+            return body::of_class(world, class, Some(this));
         }
         let id = object?;
         let object = world.object(id);
         // `GmailToolkit(…).get_tools()`, perhaps among the arguments of the agent that has the place.
         if let Some(base) = toolkit(world, id) {
             let kit = world.object(base);
+            if is_client(kit.short()) {
+                return of_client(&strings(world, base), kit.short(), tool.span);
+            }
             let known = registry::tool(&kit.callee)?;
             let facts = documented(kit.short(), known, tool.span);
             return Some(ToolFacts { toolkit: Some(kit.short().into()), ..facts });
@@ -149,22 +234,41 @@ impl<'p> Reader<'p> {
         if let Some(known) = registry::tool(&object.callee) {
             return Some(documented(object.short(), known, tool.span));
         }
-        // `FunctionTool(func=read)`.
-        let given = object.args.iter().find_map(|a| match a.value.kind {
-            PyKind::Function(function) => Some(function),
-            _ => None,
-        });
-        if let Some(function) = given {
-            return Some(body::of_function(world, function));
+        // `FunctionTool(func=read)`, `Tool(func=search.run)`, `LangchainTool(tool=WikipediaQueryRun())`.
+        for given in object.args.clone() {
+            match given.value.kind {
+                PyKind::Function(function) | PyKind::Bound(_, function) => {
+                    return Some(body::of_function(world, function));
+                }
+                PyKind::Member(on, ref method) => {
+                    if let Some(facts) = body::of_member(world, on, method, given.value.span) {
+                        return Some(facts);
+                    }
+                }
+                PyKind::Object(id) => {
+                    let inner = world.object(id);
+                    if let Some(class) = inner.class {
+                        if let Some(facts) = body::of_class(world, class, Some(id)) {
+                            return Some(facts);
+                        }
+                    } else if let Some(known) = registry::tool(&inner.callee) {
+                        return Some(documented(inner.short(), known, tool.span));
+                    }
+                }
+                _ => {}
+            }
         }
-        // A server that the provider of the model asks: `HostedMCPTool(tool_config={"server_url": …})`.
-        if !SERVERS.contains(&object.short()) {
+        let object = world.object(id);
+        // A call of the program itself that is a part of the term.
+        if let Some(facts) = body::of_call(world, id).filter(|f| !f.facts.is_empty()) {
+            return Some(facts);
+        }
+        // A server that the provider of the model asks, `HostedMCPTool(tool_config={"server_url": …})`, or a client.
+        if !SERVERS.contains(&object.short()) && !is_client(object.short()) {
             return None;
         }
-        let words = strings(world, id);
-        let addresses: Vec<&str> = words.iter().map(String::as_str).collect();
-        let known = registry::server("", &addresses)?;
-        Some(ToolFacts::of_server(known, None, tool.span))
+        let facts = of_client(&strings(world, id), object.short(), tool.span)?;
+        Some(ToolFacts { toolkit: None, ..facts })
     }
 
     /// Facts about a tool of a configuration.
@@ -180,9 +284,14 @@ impl<'p> Reader<'p> {
         for node in defined.into_iter().chain(around) {
             for text in TYPES.iter().filter_map(|key| node.get(key)?.as_str()) {
                 let own = format!("{}:{text}", self.framework);
-                if let Some(known) = registry::tool(&own).or_else(|| registry::tool(text)) {
+                let known = registry::tool(&own).or_else(|| registry::tool(text));
+                // A node of a workflow does what the tool of its name does.
+                let step = text.starts_with("n8n-nodes-base.") && !text.ends_with("Tool");
+                let known = known.or_else(|| registry::tool(&format!("{text}Tool")).filter(|_| step));
+                if let Some(known) = known {
                     let facts = documented(text, known, tool.span);
-                    return Some(limited(facts, node, known.operation.as_deref()));
+                    let facts = limited(facts, node, known.operation.as_deref());
+                    return Some(if step { of_step(facts, file, node) } else { facts });
                 }
             }
         }
@@ -230,6 +339,9 @@ pub fn triggers(file: &File) -> Vec<(String, Span, ToolFacts)> {
     for node in nodes {
         let Some(kind) = node.get("type").and_then(|t| t.as_str()) else { continue };
         let Some(known) = registry::trigger(kind) else { continue };
+        if !is_open(node, kind) {
+            continue;
+        }
         let name = node.get("name").and_then(|n| n.as_str()).unwrap_or(kind).to_string();
         out.push((name, node.head(), documented(kind, known, node.head())));
     }
@@ -343,6 +455,23 @@ fn limited(mut facts: ToolFacts, node: Node<'_>, usual: Option<&str>) -> ToolFac
         let sending = |f: &&mut Fact| matches!(f.effect, Effect::MailSend | Effect::MessageSend);
         facts.facts.iter_mut().filter(sending).for_each(|f| f.effect = Effect::ServiceWrite);
     }
+    let texts: Vec<&str> =
+        node.get("parameters").into_iter().flat_map(|p| p.descendants()).filter_map(|n| n.as_str()).collect();
+    // Whoever is invited gets what is in the invitation.
+    let guests = node.at(&["parameters", "additionalFields", "attendees"]);
+    let chosen =
+        guests.is_some_and(|g| g.descendants().any(|n| n.as_str().is_some_and(|t| t.starts_with('='))));
+    if chosen && let Some(pattern) = facts.facts.iter().find(|f| f.effect.has(Role::Acts)).cloned() {
+        facts.facts.push(Fact { effect: Effect::MailSend, ..pattern });
+    }
+    // What is written out in full leaves nothing to decide but whether it happens.
+    let decides = |t: &&str| t.starts_with('=') || t.contains('{') || t.contains("$fromAI");
+    let content = ["message", "text", "body", "jsonBody", "content", "html", "command", "postContent"];
+    if content.iter().any(|key| said(key).is_some_and(|t| !t.is_empty()))
+        && !texts.iter().any(|t| decides(&t))
+    {
+        facts.facts.retain(|f| !f.effect.has(Role::Acts) && !f.effect.has(Role::Outward));
+    }
     let statement = said("query").map(|q| q.trim_start_matches('=').trim_start());
     if statement.is_some_and(|q| q.get(..6).is_some_and(|w| w.eq_ignore_ascii_case("select"))) {
         facts.facts.retain(|f| f.effect != Effect::DatabaseWrite);
@@ -358,6 +487,94 @@ fn limited(mut facts: ToolFacts, node: Node<'_>, usual: Option<&str>) -> ToolFac
         facts.facts = effects.into_iter().map(|effect| Fact { effect, ..pattern.clone() }).collect();
     }
     facts
+}
+
+/// Returns true if anyone may start a workflow by a trigger of n8n: a chat that is published, a webhook that
+/// asks for no password.
+fn is_open(node: Node<'_>, kind: &str) -> bool {
+    let said = |key: &str| node.at(&["parameters", key]);
+    if kind.ends_with(".chatTrigger") {
+        return said("public").and_then(|p| p.as_bool()) == Some(true);
+    }
+    said("authentication").and_then(|a| a.as_str()).is_none_or(|how| how == "none")
+}
+
+/// The facts about a node that is a step of a workflow and no tool of an agent. The workflow decides that it
+/// is carried out, and what is done with an answer is its purpose: what counts is what a model's answer can
+/// make it do to others.
+fn of_step(mut facts: ToolFacts, file: &File, node: Node<'_>) -> ToolFacts {
+    let name = node.get("name").and_then(|n| n.as_str()).unwrap_or("");
+    let answers = after_model(file, name);
+    let said = |key: &str| node.at(&["parameters", key]).and_then(|v| v.as_str());
+    let asks_database = said("query").is_some_and(|q| q.starts_with('=') && q.contains("{{"));
+    facts.facts.retain_mut(|fact| match fact.effect {
+        Effect::MailSend | Effect::MessageSend => {
+            fact.effect = Effect::Reply;
+            answers
+        }
+        Effect::Process | Effect::Publish | Effect::Payment => answers,
+        Effect::DatabaseWrite => answers && asks_database,
+        effect => !effect.has(Role::Acts),
+    });
+    facts
+}
+
+/// Returns true if a step of a workflow of n8n follows one that asks a model.
+fn after_model(file: &File, name: &str) -> bool {
+    const MAX_STEPS: usize = 2_000;
+    for root in file.documents.iter().map(|d| d.root()) {
+        let asks = |name: &str| {
+            let nodes = root.get("nodes").into_iter().flat_map(|n| n.items());
+            let mut own = nodes.filter(|n| n.get("name").and_then(|n| n.as_str()) == Some(name));
+            own.next()
+                .and_then(|n| n.get("type")?.as_str())
+                .is_some_and(|t| t.contains("n8n-nodes-langchain."))
+        };
+        let mut before: HashMap<&str, Vec<&str>> = HashMap::new();
+        for from in root.get("connections").into_iter().flat_map(|c| c.entries()) {
+            let Some(source) = from.key.text() else { continue };
+            let outputs = from.value.get("main").into_iter().flat_map(|m| m.items());
+            for to in outputs.flat_map(|o| o.items()).filter_map(|t| t.get("node")?.as_str()) {
+                before.entry(to).or_default().push(source);
+            }
+        }
+        let mut seen: HashSet<&str> = HashSet::from([name]);
+        let mut todo = vec![name];
+        for _ in 0..MAX_STEPS {
+            let Some(at) = todo.pop() else { break };
+            for from in before.get(at).into_iter().flatten() {
+                if asks(from) {
+                    return true;
+                }
+                if seen.insert(from) {
+                    todo.push(from);
+                }
+            }
+        }
+    }
+    false
+}
+
+/// Returns true for a class of clients of MCP servers: `MultiServerMCPClient`, `BasicMCPClient`.
+fn is_client(short: &str) -> bool {
+    short.contains("MCP") || short.contains("Mcp")
+}
+
+/// Facts about the tools of all servers that these words start or reach.
+fn of_client(words: &[String], client: &str, span: Span) -> Option<ToolFacts> {
+    let mut all: Option<ToolFacts> = None;
+    let mut seen: HashSet<&str> = HashSet::new();
+    for server in words.iter().filter_map(|w| registry::server("", &[w])) {
+        if !seen.insert(&server.name) {
+            continue;
+        }
+        let facts = ToolFacts::of_server(server, None, span);
+        match &mut all {
+            None => all = Some(facts),
+            Some(known) => known.join(facts),
+        }
+    }
+    all.map(|facts| ToolFacts { toolkit: Some(client.into()), ..facts })
 }
 
 /// The object whose tools a call gives, or one of the arguments of a call.

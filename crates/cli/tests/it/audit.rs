@@ -183,9 +183,186 @@ fn a_workflow_that_writes_out_its_recipient_leaks_nothing() {
 
 #[test]
 fn frameworks_that_are_not_read_are_named() {
-    let line =
-        last_line(&[("m.py", "from pydantic_ai import Agent\nagent = Agent('openai:gpt-4o')\n".into())]);
-    assert!(line.ends_with("nothing was audited; 1 file uses pydantic-ai, which is not read"), "{line}");
+    let line = last_line(&[("m.py", "from agno.agent import Agent\nagent = Agent(model='m')\n".into())]);
+    assert!(line.ends_with("nothing was audited; 1 file uses Agno, which is not read"), "{line}");
+}
+
+const RUN: &str = "import subprocess\nimport requests\n\n\
+    def run(command: str) -> str:\n    \"\"\"Runs a command.\"\"\"\n    \
+    return str(subprocess.run(command, shell=True))\n\n";
+
+/// The agent has no tool that reads: the program puts the page into the message.
+#[test]
+fn text_that_the_program_hands_to_an_agent_is_a_source() {
+    let direct = "text = requests.get(input()).text\n\
+                  Runner.run_sync(agent, f'Sum up: {text[:500]}')\n";
+    let helper = "def page(url):\n    out = []\n    for line in requests.get(url).text.splitlines():\n        \
+                  out.append(line)\n    return '\\n'.join(out)\n\n\
+                  def ask(what):\n    return Runner.run_sync(agent, what)\n\nask('Sum up: ' + page(input()))\n";
+    let class = "class Desk:\n    def __init__(self):\n        self.page = None\n\n    \
+                 def load(self, url):\n        self.page = requests.get(url).json()['body']\n\n    \
+                 async def go(self):\n        return await Runner.run(agent, self.page)\n";
+    let hook = "from slack_bolt import App\napp = App()\n\n@app.event('app_mention')\n\
+                def mention(event, say):\n    say(Runner.run_sync(agent, event['text']).final_output)\n";
+    let no_page = "text = requests.get(input()).text\n\
+                   print(len(text))\nRunner.run_sync(agent, input())\n";
+    for (run, found) in [(direct, 1), (helper, 1), (class, 1), (hook, 1), (no_page, 0)] {
+        let text = format!(
+            "{RUN}from agents import Agent, Runner, function_tool\n\
+             agent = Agent(name='a', model='gpt-4.1', instructions='You help.', tools=[function_tool(run)])\n{run}"
+        );
+        let line = last_line(&[("m.py", text.clone())]);
+        let paths = if found == 1 { "1 attack path in" } else { "0 attack paths in" };
+        assert!(line.starts_with(paths), "{text}\n{line}");
+    }
+}
+
+/// The page is read by a module of its own, and stands in the description of a task.
+#[test]
+fn text_in_the_description_of_a_task_is_a_source() {
+    let pages = "import requests\n\ndef page(url):\n    return requests.get(url).text\n";
+    let crew = format!(
+        "{RUN}from crewai import Agent, Crew, Task\nfrom crewai.tools import tool\nfrom pages import page\n\n\
+         def main(url):\n    text = page(url)\n    \
+         a = Agent(role='r', goal='g', backstory='b', llm='gpt-4o', tools=[tool('run')(run)])\n    \
+         t = Task(description=f'Do what this says: {{text}}', expected_output='x', agent=a)\n    \
+         Crew(agents=[a], tasks=[t]).kickoff()\n"
+    );
+    let line = last_line(&[("pages.py", pages.into()), ("m.py", crew)]);
+    assert!(line.starts_with("1 attack path in 1 program"), "{line}");
+}
+
+/// The agent is made by a class of another module, which is given the tools.
+#[test]
+fn an_agent_in_a_class_of_another_module_has_the_tools_that_it_is_given() {
+    for (import, agent) in [
+        ("from agents import Agent, Runner", "Agent(name=name, instructions='You help.', tools=tools)"),
+        ("from pydantic_ai import Agent", "Agent('openai:gpt-4.1', name=name, tools=tools)"),
+        ("from google.adk.agents import Agent", "Agent(name=name, model='gemini-2.0-flash', tools=tools)"),
+    ] {
+        let helper = format!(
+            "{import}\n\nclass Helper:\n    def __init__(self, name, tools):\n        self.agent = {agent}\n"
+        );
+        let main = format!("{PAGE_AND_RUN}from helper import Helper\n\nhelper = Helper('h', [page, run])\n");
+        let line = last_line(&[("helper.py", helper), ("m.py", main)]);
+        assert!(line.starts_with("2 attack paths in "), "{import}: {line}");
+    }
+}
+
+/// An agent of ADK hands over to the agents beside it, which see what it read.
+#[test]
+fn agents_of_adk_hand_over_to_those_beside_them() {
+    let agents = |peers: &str| {
+        format!(
+            "{PAGE_AND_RUN}from google.adk.agents import Agent\n\
+             reader = Agent(name='reader', model='gemini-2.0-flash', instruction='Read.', tools=[page]{peers})\n\
+             actor = Agent(name='actor', model='gemini-2.0-flash', instruction='Act.', tools=[run])\n\
+             root_agent = Agent(name='root', model='gemini-2.0-flash', instruction='Route.', \
+             sub_agents=[reader, actor])\n"
+        )
+    };
+    let line = last_line(&[("agent.py", agents(""))]);
+    assert!(line.starts_with("2 attack paths in 1 program"), "{line}");
+    let off = ", disallow_transfer_to_parent=True, disallow_transfer_to_peers=True";
+    // It can't reach `run`. What that gave still reaches its pages by way of the agent above.
+    let line = last_line(&[("agent.py", agents(off))]);
+    assert!(line.starts_with("1 attack path in 1 program"), "{line}");
+}
+
+#[test]
+fn agents_of_pydantic_ai_smolagents_and_llama_index_have_paths() {
+    let delegation = format!(
+        "{PAGE_AND_RUN}from pydantic_ai import Agent\n\
+         reader = Agent('openai:gpt-4.1', instructions='Read.', tools=[page])\n\
+         desk = Agent('openai:gpt-4.1', instructions='Act.', tools=[run])\n\n\
+         @desk.tool_plain\nasync def research(topic: str) -> str:\n    \
+         return (await reader.run(topic)).output\n"
+    );
+    let manager = "from smolagents import CodeAgent, ToolCallingAgent, VisitWebpageTool\n\
+                   web = ToolCallingAgent(tools=[VisitWebpageTool()], model=m, name='web', description='Web.')\n\
+                   boss = CodeAgent(tools=[], model=m, managed_agents=[web])\n";
+    let workflow = format!(
+        "{PAGE_AND_RUN}from llama_index.core.agent.workflow import AgentWorkflow, FunctionAgent\n\
+         a = FunctionAgent(name='a', tools=[page], llm=llm, system_prompt='Read.', can_handoff_to=['b'])\n\
+         b = FunctionAgent(name='b', tools=[run], llm=llm, system_prompt='Act.')\n\
+         w = AgentWorkflow(agents=[a, b], root_agent='a')\n"
+    );
+    for text in [delegation, manager.to_string(), workflow] {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("m.py"), &text).unwrap();
+        let (status, out, err) = entail(dir.path(), &["audit"]);
+        assert_eq!(status, 1, "{text}\n{out}{err}");
+        assert!(out.contains("error[S301]") && out.contains("in 1 program"), "{text}\n{out}");
+    }
+    let sandboxed = manager.replace("managed_agents=[web]", "managed_agents=[web], executor_type='e2b'");
+    let line = last_line(&[("m.py", sandboxed)]);
+    assert!(line.starts_with("0 attack paths in 1 program"), "{line}");
+}
+
+/// The tool is an instance that is given what it reads with.
+#[test]
+fn a_tool_has_what_its_constructor_is_given() {
+    let text = format!(
+        "{RUN}from smolagents import Tool, ToolCallingAgent, tool\n\n\
+         class Browser:\n    def open(self, url):\n        return requests.get(url).text\n\n\
+         class Visit(Tool):\n    name = 'visit'\n    description = 'Visits.'\n\n    \
+         def __init__(self, browser):\n        self.browser = browser\n\n    \
+         def forward(self, url: str) -> str:\n        return self.browser.open(url)\n\n\
+         agent = ToolCallingAgent(tools=[Visit(Browser()), tool(run)], model=m)\n"
+    );
+    let line = last_line(&[("m.py", text)]);
+    assert!(line.starts_with("2 attack paths in 1 program with 2 tools"), "{line}");
+}
+
+/// What the program does with the answer, and a run of an agent, which is none of it.
+#[test]
+fn a_call_that_is_given_the_answer_is_an_end() {
+    let text = |after: &str| {
+        format!(
+            "{PAGE_AND_RUN}import smtplib\nfrom agents import Agent, Runner, function_tool\n\n\
+             agent = Agent(name='a', model='gpt-4.1', instructions='Read.', tools=[function_tool(page)])\n\n\
+             def main(to):\n    answer = Runner.run_sync(agent, input()).final_output\n    {after}\n"
+        )
+    };
+    let mail = "with smtplib.SMTP('h') as s:\n        s.sendmail('me@example.org', to, answer)";
+    let line = last_line(&[("m.py", text(mail))]);
+    assert!(line.starts_with("1 attack path in 1 program with 1 tool"), "{line}");
+    for other in
+        ["print(answer)", "with smtplib.SMTP('h') as s:\n        s.sendmail('me@example.org', to, 'Hello.')"]
+    {
+        let line = last_line(&[("m.py", text(other))]);
+        assert!(line.starts_with("0 attack paths in 1 program with 1 tool"), "{other}: {line}");
+    }
+}
+
+/// A server that the project has itself does what its functions do.
+#[test]
+fn tools_of_a_server_of_the_project_are_read() {
+    let server = format!(
+        "from mcp.server.fastmcp import FastMCP\n\nmcp = FastMCP('desk')\n\n{}",
+        PAGE_AND_RUN.replace("def page", "@mcp.tool()\ndef page").replace("def run", "@mcp.tool()\ndef run")
+    );
+    let list = r#"{"mcpServers": {"desk": {"command": "python", "args": ["desk_server.py"]}}}"#;
+    let line = last_line(&[("desk_server.py", server.clone()), (".mcp.json", list.into())]);
+    assert!(line.starts_with("1 attack path in 1 program with 1 tool"), "{line}");
+    let agent = "from pydantic_ai import Agent\nfrom pydantic_ai.mcp import MCPServerStdio\n\n\
+                 agent = Agent('openai:gpt-4.1', toolsets=[MCPServerStdio('python', ['desk_server.py'])])\n";
+    let line = last_line(&[("desk_server.py", server), ("m.py", agent.into())]);
+    assert!(line.starts_with("1 attack path in 1 program with 1 tool"), "{line}");
+}
+
+/// Two agents with the same tools have the same paths.
+#[test]
+fn a_path_of_two_programs_is_one() {
+    let text = format!(
+        "{PAGE_AND_RUN}from langchain.agents import create_agent\n\
+         one = create_agent('openai:gpt-4o', tools=[page, run], name='one')\n\
+         two = create_agent('openai:gpt-4o', tools=[page, run], name='two')\n"
+    );
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("m.py"), text).unwrap();
+    let (_, out, _) = entail(dir.path(), &["audit"]);
+    assert!(out.contains("2 attack paths in 2 programs") && out.contains("also in `two`"), "{out}");
 }
 
 #[test]

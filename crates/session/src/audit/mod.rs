@@ -25,13 +25,15 @@ use frontend_kit::doc::{Limits, decode};
 use frontend_kit::emit::LoopBound;
 use frontend_kit::kit::{Action, Agent, Units};
 use frontend_kit::{
-    Facts, File, Frontend, Modules, Project, Recognized, UnitKind, Versions, modules, servers,
+    Facts, File, Frontend, Modules, Project, Recognized, Unit, UnitKind, Versions, modules, servers,
 };
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::path::{Path, PathBuf};
 use tool_facts::registry::{self, Server};
-use tool_facts::{Confidence, Effect, Evidence, Knowledge, Reader, Role, ServerDef, ToolFacts};
+use tool_facts::{
+    Acted, Confidence, Effect, Evidence, Handed, Knowledge, Reader, Role, ServerDef, ToolFacts,
+};
 
 /// Files that are read of a directory, and bytes of one of them.
 const MAX_FILES: (usize, usize) = (10_000, 1 << 20);
@@ -40,15 +42,8 @@ const MAX_SERVERS: usize = 200;
 /// Paths that are kept of one program; the others are counted.
 const MAX_PATHS: usize = 10_000;
 /// Packages of frameworks that no front end reads, with the names of the frameworks.
-const NOT_READ: &[(&str, &str)] = &[
-    ("agno", "Agno"),
-    ("dspy", "DSPy"),
-    ("haystack", "Haystack"),
-    ("llama_index", "LlamaIndex"),
-    ("pydantic_ai", "pydantic-ai"),
-    ("smolagents", "smolagents"),
-    ("strands", "Strands Agents"),
-];
+const NOT_READ: &[(&str, &str)] =
+    &[("agno", "Agno"), ("dspy", "DSPy"), ("haystack", "Haystack"), ("strands", "Strands Agents")];
 /// Names that a finding lists of further sources or calls.
 const MAX_NAMES: usize = 8;
 
@@ -105,6 +100,36 @@ pub struct Audit {
     pub programs: Vec<AuditedProgram>,
     /// Frameworks that no front end reads, with the number of files that use each.
     pub not_read: BTreeMap<&'static str, usize>,
+    /// The program that has each path, by the ends of the path.
+    seen: HashMap<PathKey, (usize, String)>,
+}
+
+/// What makes two paths the same: the gain, and the names and places of both ends.
+type PathKey = ((PathKind, String, String), Span, Span);
+
+fn is_at(path: &AttackPath, key: &PathKey) -> bool {
+    let ((kind, source, sink), source_at, sink_at) = key;
+    (path.kind, path.source.span, path.sink.span) == (*kind, *source_at, *sink_at)
+        && (&path.source.name, &path.sink.name) == (source, sink)
+}
+
+/// A file that is compiled, with what is known of its tools.
+struct Prepared {
+    file: FileId,
+    framework: &'static str,
+    asks_user: bool,
+    triggers: Vec<Trigger>,
+    unread: Vec<(String, Span)>,
+    programs: Vec<Program>,
+    /// What the file hands to agents, and what it does with their answers.
+    handed: Handed,
+}
+
+struct Program {
+    unit: Unit,
+    tools: Vec<AuditedTool>,
+    /// Places of the objects that it is made of.
+    parts: HashSet<Span>,
 }
 
 impl Audit {
@@ -113,7 +138,12 @@ impl Audit {
     /// # Errors
     /// A path can't be read, or is a file that is no program of a known kind; the message says why.
     pub fn of(paths: &[PathBuf]) -> Result<Audit, String> {
-        let mut audit = Audit { sources: Sources::new(), programs: Vec::new(), not_read: BTreeMap::new() };
+        let mut audit = Audit {
+            sources: Sources::new(),
+            programs: Vec::new(),
+            not_read: BTreeMap::new(),
+            seen: HashMap::new(),
+        };
         let packages = Packages::new(Versions::default(), true);
         for path in paths {
             let listed = files_of(path, true)?;
@@ -167,6 +197,7 @@ impl Audit {
         let shared = modules(&loaded);
         let lists: Vec<ServerDef> = loaded.iter().flat_map(|f| defined(f, &Versions::default())).collect();
         let frontends = frontends_of(&loaded, &shared);
+        let mut prepared: Vec<Prepared> = Vec::new();
         for (index, (file, main)) in files.iter().enumerate() {
             if !main {
                 continue;
@@ -180,89 +211,75 @@ impl Audit {
             let versions = packages.of(Path::new(&file.path)).versions.clone();
             let mut own = vec![file.clone()];
             let others = loaded.iter().enumerate().filter(|(i, _)| *i != index).map(|(_, f)| f.clone());
-            if file.python.is_some() || frontend.names_modules() || frontend.names_files() {
+            // A list may start a server that the project has itself.
+            let refers = frontend.names_modules() || frontend.names_files() || frontend.name() == "mcp";
+            if file.python.is_some() || refers {
                 own.extend(others);
             }
             let project = Project { files: own, versions, modules: Some(shared.clone()) };
-            self.file(&project, frontend, &lists);
+            prepared.extend(prepare(&project, frontend, &lists));
         }
+        // A module may run the agents that another one makes.
+        let mut handed = Handed::default();
+        for p in &mut prepared {
+            let own = std::mem::take(&mut p.handed);
+            handed.fed.extend(own.fed);
+            handed.acted.extend(own.acted);
+        }
+        prepared.into_iter().for_each(|p| self.search(p, &handed));
     }
 
-    /// Audits the first file of a project.
-    fn file(&mut self, project: &Project, frontend: &'static dyn Frontend, lists: &[ServerDef]) {
-        let Some(file) = project.files.first() else { return };
-        let mut own = defined(file, &project.versions);
-        let left_out = own.len().saturating_sub(MAX_SERVERS);
-        own.truncate(MAX_SERVERS);
-        let listed: Vec<ListedServer<'_>> = match frontend.name() {
-            "mcp" => own.iter().map(ListedServer::of).collect(),
-            _ => Vec::new(),
-        };
-        let compiled = match listed.is_empty() {
-            true => frontend.lower(project, 0),
-            false => conversation(project, &listed),
-        };
-        let triggers = triggers(file);
-        let unread = |d: &Diagnostic| d.level == Level::Unknown && d.span.is_some_and(|s| s.file == file.id);
-        let unread: Vec<(String, Span)> = compiled
-            .diagnostics
-            .iter()
-            .filter(|d| unread(d))
-            .filter_map(|d| Some((d.message.clone(), d.span?)))
-            .chain(own.last().filter(|_| left_out > 0).map(|s| (format!("{left_out} more servers"), s.span)))
-            .collect();
-        // Each tool is looked at once, however many units have it.
-        let mut decls: BTreeMap<(Span, String), &ToolDecl> = BTreeMap::new();
-        for tool in compiled.units.iter().flat_map(|u| &u.code.tools) {
-            decls.entry((tool.span, tool.name.to_string())).or_insert(tool);
-        }
-        let asked: Vec<&ToolDecl> = decls.values().copied().collect();
-        let facts = Reader::new(project, 0, compiled.framework, lists).facts(&asked);
-        let mut known: HashMap<(Span, String), ToolFacts> = decls.into_keys().zip(facts).collect();
-        for server in &listed {
-            server.add_facts(&mut known);
-        }
-        let mut seen: HashSet<(String, String, Span, Span)> = HashSet::new();
-        for unit in &compiled.units {
-            let tools: Vec<AuditedTool> = unit
-                .code
-                .tools
-                .iter()
-                .map(|t| {
-                    let facts = known.get(&(t.span, t.name.to_string())).cloned();
-                    let server = listed.iter().find(|s| s.def.span == t.span);
-                    let toolkit = facts.as_ref().and_then(|f| f.toolkit.as_ref()).map(ToString::to_string);
-                    AuditedTool {
-                        name: t.name.to_string(),
-                        params: t.params.iter().map(|p| p.name.to_string()).collect(),
-                        span: t.span,
-                        members: server.map(|s| s.members(&t.name)).unwrap_or_default(),
-                        server: server.map(|s| s.def.name.clone()).or(toolkit),
-                        facts: facts.unwrap_or_else(ToolFacts::unknown),
-                        approved: t.approve == core_ir::Approve::Always,
-                        declared: !ToolDecl { approve: core_ir::Approve::Never, ..(**t).clone() }
-                            .is_unspecified(),
+    /// Searches the programs of a file for paths. `handed` is what modules hand to agents, and what they do with
+    /// answers.
+    fn search(&mut self, prepared: Prepared, handed: &Handed) {
+        let Prepared { file, framework, asks_user, triggers, unread, programs, .. } = prepared;
+        for Program { unit, tools, parts } in programs {
+            let mut triggers = triggers.clone();
+            for text in &handed.fed {
+                let given = match text.made {
+                    true => text.agents.iter().any(|a| parts.contains(a)),
+                    false => text.agents.contains(&unit.span),
+                };
+                if given && !triggers.iter().any(|t| t.span == text.span) {
+                    let (name, fact) = (text.name.clone(), text.fact.clone());
+                    let in_instructions = text.made;
+                    triggers.push(Trigger { name, span: text.span, fact, in_instructions });
+                }
+            }
+            let mut acted: Vec<&Acted> =
+                handed.acted.iter().filter(|a| a.agents.contains(&unit.span)).collect();
+            acted.dedup_by_key(|a| a.span);
+            let found = paths::search(&unit, &tools, &triggers, &acted, asks_user);
+            let mut own: Vec<AttackPath> = Vec::new();
+            for path in found.paths {
+                let key = (path.kind, path.source.name.clone(), path.sink.name.clone());
+                let key = (key, path.source.span, path.sink.span);
+                match self.seen.get(&key) {
+                    // The same tools of another program.
+                    Some((program, name)) => {
+                        let known = self.programs.get_mut(*program);
+                        let known = known.and_then(|p| p.paths.iter_mut().find(|p| is_at(p, &key)));
+                        if let Some(known) =
+                            known.filter(|k| *name != unit.name && !k.also_in.contains(&unit.name))
+                        {
+                            known.also_in.push(unit.name.clone());
+                        }
                     }
-                })
-                .collect();
-            let found = paths::search(unit, &tools, &triggers, compiled.facts.asks_user);
-            let mut own_paths: Vec<AttackPath> = found
-                .paths
-                .into_iter()
-                .filter(|p| {
-                    seen.insert((p.source.name.clone(), p.sink.name.clone(), p.source.span, p.sink.span))
-                })
-                .collect();
-            own_paths
-                .sort_by_key(|p| (std::cmp::Reverse((p.kind, p.confidence())), p.sink.span, p.source.span));
-            let more_paths = own_paths.len().saturating_sub(MAX_PATHS);
-            own_paths.truncate(MAX_PATHS);
+                    None => {
+                        self.seen.insert(key, (self.programs.len(), unit.name.clone()));
+                        own.push(path);
+                    }
+                }
+            }
+            own.sort_by_key(|p| (std::cmp::Reverse((p.kind, p.confidence())), p.sink.span, p.source.span));
+            let more_paths = own.len().saturating_sub(MAX_PATHS);
+            own.truncate(MAX_PATHS);
             self.programs.push(AuditedProgram {
-                file: file.id,
-                framework: compiled.framework,
+                file,
+                framework,
                 name: unit.name.clone(),
                 tools,
-                paths: own_paths,
+                paths: own,
                 more_paths,
                 approved: found.approved.iter().map(ToString::to_string).collect(),
                 gave_up: found.gave_up,
@@ -352,7 +369,10 @@ impl Audit {
                 d = d.remark(step.fact.evidence.span(), text);
             }
         }
-        for (what, names) in [("also from", &alike.sources), ("also by", &alike.sinks)] {
+        let also_in: Vec<String> =
+            path.also_in.iter().map(|name| format!("`{}`", diagnostics::clip(name))).collect();
+        let more = [("also from", &alike.sources), ("also by", &alike.sinks), ("also in", &also_in)];
+        for (what, names) in more {
             if !names.is_empty() {
                 d = d.help(format!("{what} {}", listed(names)));
             }
@@ -374,6 +394,72 @@ impl Audit {
             other => format!("which {}: {}", step.fact.effect.describe(), other.describe(&self.sources)),
         }
     }
+}
+
+/// Compiles the first file of a project, and looks at what its tools do.
+fn prepare(project: &Project, frontend: &'static dyn Frontend, lists: &[ServerDef]) -> Option<Prepared> {
+    let file = project.files.first()?;
+    let mut own = defined(file, &project.versions);
+    let left_out = own.len().saturating_sub(MAX_SERVERS);
+    own.truncate(MAX_SERVERS);
+    let listed: Vec<ListedServer<'_>> = match frontend.name() {
+        "mcp" => own.iter().map(ListedServer::of).collect(),
+        _ => Vec::new(),
+    };
+    let compiled = match listed.is_empty() {
+        true => frontend.lower(project, 0),
+        false => conversation(project, &listed),
+    };
+    let unread = |d: &Diagnostic| d.level == Level::Unknown && d.span.is_some_and(|s| s.file == file.id);
+    let unread: Vec<(String, Span)> = compiled
+        .diagnostics
+        .iter()
+        .filter(|d| unread(d))
+        .filter_map(|d| Some((d.message.clone(), d.span?)))
+        .chain(own.last().filter(|_| left_out > 0).map(|s| (format!("{left_out} more servers"), s.span)))
+        .collect();
+    // Each tool is looked at once, however many units have it.
+    let mut decls: BTreeMap<(Span, String), &ToolDecl> = BTreeMap::new();
+    for tool in compiled.units.iter().flat_map(|u| &u.code.tools) {
+        decls.entry((tool.span, tool.name.to_string())).or_insert(tool);
+    }
+    let asked: Vec<&ToolDecl> = decls.values().copied().collect();
+    let reader = Reader::new(project, 0, compiled.framework, lists);
+    let facts = reader.facts(&asked);
+    let mut known: HashMap<(Span, String), ToolFacts> = decls.into_keys().zip(facts).collect();
+    for server in &listed {
+        server.add_facts(&mut known);
+    }
+    let places: Vec<Span> = compiled.units.iter().map(|u| u.span).collect();
+    let (handed, parts) = reader.handed(&places);
+    let audited = |t: &ToolDecl| {
+        let facts = known.get(&(t.span, t.name.to_string())).cloned();
+        let server = listed.iter().find(|s| s.def.span == t.span);
+        let toolkit = facts.as_ref().and_then(|f| f.toolkit.as_ref()).map(ToString::to_string);
+        AuditedTool {
+            name: t.name.to_string(),
+            params: t.params.iter().map(|p| p.name.to_string()).collect(),
+            span: t.span,
+            members: server.map(|s| s.members(&t.name)).unwrap_or_default(),
+            server: server.map(|s| s.def.name.clone()).or(toolkit),
+            facts: facts.unwrap_or_else(ToolFacts::unknown),
+            approved: t.approve == core_ir::Approve::Always,
+            declared: !ToolDecl { approve: core_ir::Approve::Never, ..t.clone() }.is_unspecified(),
+        }
+    };
+    let programs = compiled.units.into_iter().zip(parts).map(|(unit, parts)| {
+        let tools = unit.code.tools.iter().map(|t| audited(t)).collect();
+        Program { unit, tools, parts }
+    });
+    Some(Prepared {
+        file: file.id,
+        framework: compiled.framework,
+        asks_user: compiled.facts.asks_user,
+        triggers: triggers(file),
+        unread,
+        programs: programs.collect(),
+        handed,
+    })
 }
 
 /// Code and level of the finding about a path.
@@ -645,7 +731,8 @@ fn conversation(project: &Project, servers: &[ListedServer<'_>]) -> frontend_kit
 /// Triggers that start the programs of a file with text of outsiders.
 fn triggers(file: &File) -> Vec<Trigger> {
     let with = |(name, span, facts): (String, Span, ToolFacts)| {
-        Some(Trigger { name, span, fact: facts.role(Role::Untrusted)?.clone() })
+        let fact = facts.role(Role::Untrusted)?.clone();
+        Some(Trigger { name, span, fact, in_instructions: false })
     };
     tool_facts::triggers(file).into_iter().filter_map(with).collect()
 }

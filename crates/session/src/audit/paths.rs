@@ -6,12 +6,12 @@
 
 use super::AuditedTool;
 use analysis::flow::{self, Cause, Sink};
-use core_ir::{Approve, Code, EffectClass, LabelSpec, Name, Recv, ResultParts, Term};
+use core_ir::{AnswerSink, Approve, Code, EffectClass, LabelSpec, Name, Recv, ResultParts, Term};
 use diagnostics::Span;
 use frontend_kit::Unit;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
-use tool_facts::{Confidence, Effect, Fact, Role, ToolFacts};
+use tool_facts::{Acted, Confidence, Effect, Fact, Role, ToolFacts};
 
 /// Gain of an outsider by a path. The order is that of severity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -54,6 +54,8 @@ pub struct AttackPath {
     pub sink: Step,
     /// True if the framework asks the user before each call, unless told otherwise.
     pub asked: bool,
+    /// Other programs with the same path.
+    pub also_in: Vec<String>,
 }
 
 impl AttackPath {
@@ -73,6 +75,8 @@ pub struct Trigger {
     pub span: Span,
     /// The fact about it.
     pub fact: Fact,
+    /// True if the text is a part of what the models are told anyway, and not the input.
+    pub in_instructions: bool,
 }
 
 /// Result of searching a unit.
@@ -85,8 +89,14 @@ pub(super) struct Found {
     pub approved: Vec<Name>,
 }
 
-/// Searches a unit for attack paths.
-pub(super) fn search(unit: &Unit, tools: &[AuditedTool], triggers: &[Trigger], asked: bool) -> Found {
+/// Searches a unit for attack paths. `acted` are the calls of the program that are given its answer.
+pub(super) fn search(
+    unit: &Unit,
+    tools: &[AuditedTool],
+    triggers: &[Trigger],
+    acted: &[&Acted],
+    asked: bool,
+) -> Found {
     let by_place: HashMap<(&str, Span), &AuditedTool> =
         tools.iter().map(|t| ((&*t.name, t.span), t)).collect();
     let of_code: HashMap<Name, &AuditedTool> = unit
@@ -97,23 +107,43 @@ pub(super) fn search(unit: &Unit, tools: &[AuditedTool], triggers: &[Trigger], a
         .collect();
     let agents = offering(unit);
     let code = Arc::new(opened(&unit.code, |name| of_code.get(name).map(|t| &t.facts)));
-    let options = flow::Options { applied: true, passes_unknown: true, ..flow::Options::default() };
+    // A bound on the answer, so that what reaches it is named.
+    let answer = AnswerSink { bound: LabelSpec::BOTTOM, plain: None };
+    let options = flow::Options { applied: true, passes_unknown: true, answer, ..flow::Options::default() };
     let report = flow::analyze(&code, &options);
     let mut found = Found { gave_up: report.gave_up, ..Found::default() };
     // By the names of source and sink.
     let mut best: BTreeMap<(String, String), AttackPath> = BTreeMap::new();
     for site in &report.sites {
-        let Sink::Tool(name) = &site.sink else { continue };
-        let Some(sink) = of_code.get(name) else { continue };
-        let facts = &sink.facts;
-        if [Role::Acts, Role::Outward].iter().all(|r| facts.role(*r).is_none()) {
-            continue;
-        }
-        if sink.approved {
-            if !found.approved.contains(name) {
-                found.approved.push(name.clone());
+        let mut sinks: Vec<(ToolFacts, Step)> = Vec::new();
+        match &site.sink {
+            Sink::Tool(name) => {
+                let Some(sink) = of_code.get(name) else { continue };
+                if [Role::Acts, Role::Outward].iter().all(|r| sink.facts.role(*r).is_none()) {
+                    continue;
+                }
+                if sink.approved {
+                    if !found.approved.contains(name) {
+                        found.approved.push(name.clone());
+                    }
+                    continue;
+                }
+                let fact = sink.facts.role(Role::Outward).or(sink.facts.role(Role::Acts));
+                let Some(fact) = fact else { continue };
+                sinks.push((sink.facts.clone(), step(&agents, sink, fact)));
             }
-            continue;
+            Sink::Answer => sinks.extend(acted.iter().map(|act| {
+                let step = Step {
+                    name: act.name.clone(),
+                    tools: Vec::new(),
+                    params: Vec::new(),
+                    span: act.span,
+                    fact: act.fact.clone(),
+                    agent: None,
+                };
+                (ToolFacts::of_fact(act.fact.clone()), step)
+            })),
+            _ => continue,
         }
         let origins = site.checks.iter().flat_map(|c| &c.sources).map(|s| &s.origin);
         let mut reaching: Vec<&AuditedTool> = Vec::new();
@@ -143,7 +173,7 @@ pub(super) fn search(unit: &Unit, tools: &[AuditedTool], triggers: &[Trigger], a
             .filter_map(|t| Some((*t, t.facts.role(Role::Private)?)))
             .max_by_key(|(_, fact)| fact.confidence);
         let by_tools = reaching.iter().filter_map(|t| Some(step(&agents, t, t.facts.role(Role::Untrusted)?)));
-        let by_triggers = triggers.iter().filter(|_| begun).map(|t| Step {
+        let by_triggers = triggers.iter().filter(|t| begun || t.in_instructions).map(|t| Step {
             name: t.name.clone(),
             tools: Vec::new(),
             params: Vec::new(),
@@ -151,34 +181,45 @@ pub(super) fn search(unit: &Unit, tools: &[AuditedTool], triggers: &[Trigger], a
             fact: t.fact.clone(),
             agent: None,
         });
-        for source in by_tools.chain(by_triggers) {
-            let private = private.map(|(t, fact)| step(&agents, t, fact));
-            let Some((kind, fact, private)) = gain(facts, private) else { continue };
-            let path = AttackPath { kind, sink: step(&agents, sink, fact), source, private, asked };
-            let key = (path.source.name.clone(), path.sink.name.clone());
-            match best.get_mut(&key) {
-                Some(known) => {
-                    let tools = |a: &Step, b: &Step| {
-                        let mut all: Vec<String> = a.tools.iter().chain(&b.tools).cloned().collect();
-                        all.sort();
-                        all.dedup();
-                        all
-                    };
-                    let (sources, sinks) =
-                        (tools(&known.source, &path.source), tools(&known.sink, &path.sink));
-                    if (path.kind, path.confidence()) > (known.kind, known.confidence()) {
-                        *known = path;
-                    }
-                    (known.source.tools, known.sink.tools) = (sources, sinks);
+        let sources: Vec<Step> = by_tools.chain(by_triggers).collect();
+        for (facts, sink) in sinks {
+            for source in &sources {
+                let private = private.map(|(t, fact)| step(&agents, t, fact));
+                let Some((kind, fact, private)) = gain(&facts, private) else { continue };
+                // Whoever writes a message may decide the answer to it.
+                let answers = sink.agent.is_none() && fact.effect == Effect::MessageSend;
+                if kind == PathKind::Acts && answers && source.fact.effect == Effect::MessageRead {
+                    continue;
                 }
-                None => {
-                    best.insert(key, path);
-                }
+                let sink = Step { fact: fact.clone(), ..sink.clone() };
+                let path =
+                    AttackPath { kind, sink, source: source.clone(), private, asked, also_in: Vec::new() };
+                keep(&mut best, path);
             }
         }
     }
     found.paths = best.into_values().collect();
     found
+}
+
+/// Keeps the worst of the paths between two tools.
+fn keep(best: &mut BTreeMap<(String, String), AttackPath>, path: AttackPath) {
+    let key = (path.source.name.clone(), path.sink.name.clone());
+    let Some(known) = best.get_mut(&key) else {
+        best.insert(key, path);
+        return;
+    };
+    let tools = |a: &Step, b: &Step| {
+        let mut all: Vec<String> = a.tools.iter().chain(&b.tools).cloned().collect();
+        all.sort();
+        all.dedup();
+        all
+    };
+    let (sources, sinks) = (tools(&known.source, &path.source), tools(&known.sink, &path.sink));
+    if (path.kind, path.confidence()) > (known.kind, known.confidence()) {
+        *known = path;
+    }
+    (known.source.tools, known.sink.tools) = (sources, sinks);
 }
 
 /// Returns the gain of outsiders who decide a call, with the fact that says so and the private data that
