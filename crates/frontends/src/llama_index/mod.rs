@@ -113,7 +113,7 @@ impl Frontend for LlamaIndex {
             functions.sort();
             functions.dedup();
             let is_run = |name: &str| RUNS.contains(&name);
-            let delegates = agent_host::delegates(&mut world, functions, is_run, |w, id| is_agent(w, id));
+            let delegates = agent_host::delegates(&mut world, functions, is_run, is_agent);
             let teams = teams(&world);
             agent_host::units(units, file, &Host { world: &world, delegates, teams })
         })
