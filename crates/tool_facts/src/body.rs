@@ -637,7 +637,7 @@ fn starts_one_program(world: &World<'_>, object: &Object, params: &[Span]) -> bo
             let name = program.rsplit(['/', '\\']).next().unwrap_or(program);
             !INTERPRETERS.contains(&name)
         }
-        None => !world.name_of(first).is_some_and(|n| &*n == "sys.executable"),
+        None => world.name_of(first).is_none_or(|n| &*n != "sys.executable"),
     }
 }
 
