@@ -467,8 +467,7 @@ fn limited(mut facts: ToolFacts, node: Node<'_>, usual: Option<&str>) -> ToolFac
     // What is written out in full leaves nothing to decide but whether it happens.
     let decides = |t: &&str| t.starts_with('=') || t.contains('{') || t.contains("$fromAI");
     let content = ["message", "text", "body", "jsonBody", "content", "html", "command", "postContent"];
-    if content.iter().any(|key| said(key).is_some_and(|t| !t.is_empty())) && !texts.iter().any(|t| decides(t))
-    {
+    if content.iter().any(|key| said(key).is_some_and(|t| !t.is_empty())) && !texts.iter().any(decides) {
         facts.facts.retain(|f| !f.effect.has(Role::Acts) && !f.effect.has(Role::Outward));
     }
     let statement = said("query").map(|q| q.trim_start_matches('=').trim_start());
