@@ -56,7 +56,7 @@ pub(super) fn known_as(name: &str) -> Option<&'static str> {
     })
 }
 
-/// What to write for a function of another language that has no counterpart.
+/// The remedy for a function of another language that has no counterpart.
 pub(super) fn instead_of(name: &str) -> Option<&'static str> {
     Some(match name {
         "not" => "`not` is written `!`",
@@ -92,7 +92,7 @@ pub(super) fn instead_of(name: &str) -> Option<&'static str> {
     })
 }
 
-/// What to write for a module of another language.
+/// The remedy for a module of another language.
 pub(super) fn module(name: &str) -> Option<&'static str> {
     Some(match name {
         "Math" | "math" => "functions stand alone: `round(n)`, `abs(n)`, `max(a, b)`",

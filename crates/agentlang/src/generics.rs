@@ -1,7 +1,8 @@
 //! Types that a call of a `fn` decides: `fn first[T](xs: List[T]) -> Option[T]`.
 //!
-//! Inside of its `fn` such a type is a sum of one case that no program can write or look at, so that its values
-//! can be handed on and compared, and nothing else. No term has it: what a run would check of it is nothing.
+//! Inside of its `fn` such a type is a sum of one case that no program can write or look at, so that its
+//! values can be handed on and compared, and nothing else. No term has it: what a run would check of it is
+//! nothing.
 
 use core_ir::{Name, Type};
 use std::collections::{BTreeMap, HashSet};

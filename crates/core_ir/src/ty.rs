@@ -28,7 +28,8 @@ impl EnumType {
         EnumType { name: name.into(), variants, descriptions: Vec::new() }
     }
 
-    /// Creates the type of these literals. Their order is that in which they were written, and decides nothing.
+    /// Creates the type of these literals. Their order is that in which they were written, and decides
+    /// nothing.
     pub fn literals(values: Vec<Name>) -> EnumType {
         EnumType::new("", values)
     }

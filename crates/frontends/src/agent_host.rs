@@ -45,7 +45,7 @@ pub(crate) enum Offer {
     HandOff(ToolDecl, ObjectId),
 }
 
-/// What is said of a part that is not known.
+/// The text for a part that is not known.
 pub(crate) struct Note {
     pub message: String,
     pub at: Span,
@@ -62,7 +62,7 @@ pub(crate) trait AgentHost<'w> {
     fn start(&self, id: ObjectId) -> ObjectId {
         id
     }
-    /// What an agent may call.
+    /// The tools of an agent.
     fn offers(&self, id: ObjectId, notes: &mut Vec<Note>) -> Vec<Offer>;
     /// Functions that belong to an agent and are not among its arguments.
     fn functions(&self, id: ObjectId) -> Vec<FunctionId> {
@@ -102,7 +102,7 @@ pub(crate) fn units<'w>(mut units: Units, file: &File, host: &dyn AgentHost<'w>)
     let asks = ModelRequests::new(world);
     let mut covered: HashSet<ObjectId> = HashSet::new();
     let mut seen: HashSet<Span> = HashSet::new();
-    // Agents that refer to each other in a circle are parts of each other.
+    // Agents that refer to each other in a cycle are parts of each other.
     let (roots, rest): (Vec<ObjectId>, Vec<ObjectId>) = all.iter().partition(|id| !parts.contains(id));
     for id in roots.into_iter().chain(rest) {
         let object = world.object(id);

@@ -567,8 +567,8 @@ pub(crate) fn made_in(object: &Object, file: &File) -> bool {
     object.span.file == file.id
 }
 
-/// Returns true if an object was made in a file, or by a function of another module that something of the file
-/// is given to: `make(tools=[search])`, with the tools of this file.
+/// Returns true if an object was made in a file, or by a function of another module that something of the
+/// file is given to: `make(tools=[search])`, with the tools of this file.
 pub(crate) fn made_here(world: &World<'_>, id: ObjectId, file: &File) -> bool {
     let object = world.object(id);
     made_in(object, file) || object.within.is_some() && world.is_own(id) && is_given(world, object, file)

@@ -125,8 +125,8 @@ fn own_name_imported(file: &File) -> Option<&str> {
     imported.iter().any(|i| i.level == 0 && i.qualified().any(|full| is_own(&full))).then_some(name)
 }
 
-/// Returns true if the folder in which a path names a module is a package of the project. What is in one is not
-/// imported by its own name.
+/// Returns true if the folder in which a path names a module is a package of the project. What is in one is
+/// not imported by its own name.
 fn has_parent(path: &str, suffix: &str, project: &Project) -> bool {
     let parent = format!("{}__init__.py", &path[..path.len() - suffix.len()]);
     project.files.iter().any(|other| other.python.is_some() && other.path == parent)

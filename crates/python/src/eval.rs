@@ -350,8 +350,8 @@ impl<'a> World<'a> {
         self.steps >= self.limits.steps
     }
 
-    /// Returns true if an object was made while the main module was evaluated, perhaps by a function of another
-    /// module.
+    /// Returns true if an object was made while the main module was evaluated, perhaps by a function of
+    /// another module.
     pub fn is_own(&self, id: ObjectId) -> bool {
         id.component == self.component
     }

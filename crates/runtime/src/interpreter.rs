@@ -1,7 +1,7 @@
 //! The interpreter that is extracted from the proofs, as a process.
 //!
-//! Entry point: [`Interpreter::find`]. It is a program of its own (`scripts/interpreter` builds it), which shares
-//! no code with the machine.
+//! Entry point: [`Interpreter::find`]. It is a program of its own (`scripts/interpreter` builds it), which
+//! shares no code with the machine.
 //!
 //! Invariant: it gets the case and nothing else: no environment, no files, no network of ours.
 //! Invariant: however long it takes, and however much it writes, asking it ends in bounded time and memory.

@@ -75,8 +75,8 @@ impl PublicKey {
     }
 }
 
-/// What is signed of a receipt. The beginning keeps a signature for something else from being valid for one:
-/// that of an approval begins with a bracket.
+/// The bytes that are signed of a receipt. The beginning keeps a signature for something else from being
+/// valid for one: that of an approval begins with a bracket.
 fn receipt(body: &str) -> Vec<u8> {
     format!("entail receipt 1\n{body}").into_bytes()
 }

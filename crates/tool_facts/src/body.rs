@@ -455,7 +455,7 @@ enum Address {
     Fixed(String),
     /// Whoever calls the tool.
     Caller,
-    /// Something that is not known.
+    /// A value that is not known.
     Unknown,
 }
 
@@ -622,8 +622,8 @@ const INTERPRETERS: &[&str] = &[
     "wget",
 ];
 
-/// Returns true if a call starts a program that is written out, or that the program has found, with arguments in
-/// a list: `subprocess.run(["ffmpeg", "-i", path])`. What that program does is not known.
+/// Returns true if a call starts a program that is written out, or that the program has found, with arguments
+/// in a list: `subprocess.run(["ffmpeg", "-i", path])`. What that program does is not known.
 fn starts_one_program(world: &World<'_>, object: &Object, params: &[Span]) -> bool {
     let in_shell = object.arg("shell").is_some_and(|a| !matches!(a.value.kind, PyKind::Bool(false)));
     let Some(first) = object.arg_at(0, "args").and_then(|a| world.items(&a.value)?.first()) else {

@@ -110,7 +110,7 @@ pub struct Acted {
     pub fact: Fact,
 }
 
-/// What a module hands to agents, and what it does with their answers.
+/// The text that a module hands to agents, and its calls with their answers.
 #[derive(Clone, Debug, Default)]
 pub struct Handed {
     /// Text of outsiders that reaches agents.
@@ -127,7 +127,7 @@ struct Origin {
     fact: Fact,
 }
 
-/// Something that may hold text.
+/// A place that may hold text.
 #[derive(Clone, PartialEq, Eq, Hash)]
 enum Key {
     /// A name of a function.
@@ -152,7 +152,7 @@ struct Scope {
     name_at: Span,
 }
 
-/// What is known of a function of another module.
+/// The facts of a function of another module.
 #[derive(Clone, Default)]
 struct Summary {
     origin: Option<Origin>,
@@ -275,7 +275,7 @@ impl<'t> SourceOrderVisitor<'t> for Definitions<'_, '_, '_> {
     }
 }
 
-/// What a call is of.
+/// The callee of a call.
 enum Callee {
     /// A function of the module.
     Here(Vec<usize>),
@@ -309,7 +309,7 @@ struct Builder<'w, 'a> {
     /// Methods of other modules by their names.
     elsewhere: HashMap<String, Vec<FunctionId>>,
     scope: usize,
-    /// What the expression that is looked at is made of.
+    /// The parts of the expression that is looked at.
     now: Vec<usize>,
 }
 
@@ -351,7 +351,7 @@ impl Builder<'_, '_> {
         body.iter().for_each(|s| self.visit_stmt(s));
     }
 
-    /// What an expression is made of.
+    /// The parts of an expression.
     fn of(&mut self, expr: &Expr) -> Vec<usize> {
         let outer = std::mem::take(&mut self.now);
         self.visit_expr(expr);
@@ -670,7 +670,7 @@ impl Builder<'_, '_> {
         }
     }
 
-    /// What a node's content reaches.
+    /// The nodes that a node's content reaches.
     fn from(&self, start: usize) -> Vec<bool> {
         let mut seen = vec![false; self.next.len()];
         let mut todo = vec![start];

@@ -143,7 +143,8 @@ impl<'p> Reader<'p> {
     }
 
     /// The text of outsiders that the program hands to its agents by itself and what it does with their
-    /// answers, and for each of `units` the objects that it is made of, by their places. Nothing for a configuration.
+    /// answers, and for each of `units` the objects that it is made of, by their places. Nothing for a
+    /// configuration.
     pub fn handed(&self, units: &[Span]) -> (Handed, Vec<HashSet<Span>>) {
         let nothing = || units.iter().map(|u| HashSet::from([*u])).collect();
         let Some(file) = self.project.files.get(self.main) else { return (Handed::default(), nothing()) };
@@ -263,7 +264,8 @@ impl<'p> Reader<'p> {
         if let Some(facts) = body::of_call(world, id).filter(|f| !f.facts.is_empty()) {
             return Some(facts);
         }
-        // A server that the provider of the model asks, `HostedMCPTool(tool_config={"server_url": …})`, or a client.
+        // A server that the provider of the model asks, `HostedMCPTool(tool_config={"server_url": …})`, or a
+        // client.
         if !SERVERS.contains(&object.short()) && !is_client(object.short()) {
             return None;
         }

@@ -184,8 +184,8 @@ impl Entries {
     }
 }
 
-/// The definitions of the prelude that a program and replies as code refer to, each after those that it refers
-/// to itself. One that refers to itself is a fixed point: the interpreter's definitions are closed.
+/// The definitions of the prelude that a program and replies as code refer to, each after those that it
+/// refers to itself. One that refers to itself is a fixed point: the interpreter's definitions are closed.
 fn prelude(globals: &Arc<Globals>, program: &Value, answers: &[Value]) -> Result<Value, String> {
     let mut wanted = BTreeSet::new();
     let names = |wanted: &mut BTreeSet<String>, program: &Value| {

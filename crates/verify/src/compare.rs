@@ -1,8 +1,8 @@
 //! The machine's replay beside the interpreter's answer.
 //!
 //! Compared are all requests in the order of their places with their channel labels, arguments, conversations
-//! and time limits, and the result with all its labels, or the label of the error. Not compared is the wording
-//! of errors, which each of the two has its own; the interpreter marks where it used one.
+//! and time limits, and the result with all its labels, or the label of the error. Not compared is the
+//! wording of errors, which each of the two has its own; the interpreter marks where it used one.
 
 use crate::case::{Case, Uncovered, worded};
 use crate::replay::{End, Replay, Step};
@@ -174,8 +174,8 @@ fn without_empty(messages: &Value) -> Value {
     all.filter(|m| **m != json!(["system", ""])).cloned().collect()
 }
 
-/// Removes what an event of the interpreter has beyond the request: names of draws and limits, and the numbers
-/// of stores in the names of keys.
+/// Removes what an event of the interpreter has beyond the request: names of draws and limits, and the
+/// numbers of stores in the names of keys.
 fn without_names(event: &mut Value) {
     take(event, "names");
     for key in ["recall", "remember"] {

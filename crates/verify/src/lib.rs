@@ -16,7 +16,7 @@ pub use case::{Case, Uncovered};
 pub use compare::{Compared, compare};
 pub use replay::{End, Found, Recording, Replay, Step, replay};
 
-/// What a check found: a record that is not that of a run of the program.
+/// The finding of a check: a record that is not that of a run of the program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
     /// Number of the step in the order of the answers; `None` if it is the program or the end of the run.

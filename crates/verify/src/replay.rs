@@ -25,7 +25,7 @@ pub trait Recording {
     fn changed_to(&self) -> u64;
 }
 
-/// What a record has of a request.
+/// A request as a record has it.
 #[derive(Clone, Debug)]
 pub enum Found {
     /// The answer.
@@ -94,7 +94,7 @@ pub struct Replay {
     pub conversation_label: Data,
     /// The conversation at the end.
     pub conversation: Vec<Message>,
-    /// What is wrong with the record, in the order in which it was noticed. The first one ends the replay.
+    /// The defects of the record, in the order in which it was noticed. The first one ends the replay.
     pub findings: Vec<Finding>,
     /// Steps whose model may or may not see the conversation: it has a name that the policy does not know.
     pub uncleared: Vec<u64>,
@@ -224,7 +224,7 @@ fn step_of(machine: &Machine, id: RequestId, request: &Request) -> Step {
     }
 }
 
-/// What is noted while a program is replayed.
+/// The notes that are made while a program is replayed.
 #[derive(Default)]
 struct Noted {
     findings: Vec<Finding>,
@@ -262,8 +262,8 @@ impl Noted {
     fn of_rest(&mut self, left: &BTreeSet<u64>, answered: &BTreeMap<u64, u64>, ended: bool) {
         let (Some(step), true) = (left.first().copied(), self.findings.is_empty()) else { return };
         if let Some(what) = self.missing.first().filter(|_| !ended) {
-            // The next answers can't be asked for without the one that is missing. Where a number is left out,
-            // it is that of the missing one.
+            // The next answers can't be asked for without the one that is missing. Where a number is left
+            // out, it is that of the missing one.
             let gap = (1..step).find(|n| !answered.contains_key(n));
             let message = format!("the record has no answer to this: {what}");
             let step = gap.unwrap_or(step);

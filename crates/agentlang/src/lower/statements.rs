@@ -420,8 +420,8 @@ impl SurfaceLowering<'_> {
         }
     }
 
-    /// Adds the branches of an arm of a `match` on `of`. Several variants share one body: a function that each
-    /// calls, which is the result.
+    /// Adds the branches of an arm of a `match` on `of`. Several variants share one body: a function that
+    /// each calls, which is the result.
     pub(super) fn arm(
         &mut self,
         of: &Expr,

@@ -175,9 +175,10 @@ impl Effects {
         at
     }
 
-    /// Makes the copy of a node for one use of a polymorphic function. `copies` are the nodes that types of the
-    /// function name, with their copies. Only those can come to contain more, so what lies between them becomes
-    /// part of the copies: a function that uses another one is not longer by what that one uses. Nodes before
+    /// Makes the copy of a node for one use of a polymorphic function. `copies` are the nodes that types of
+    /// the function name, with their copies. Only those can contain more later, so what lies between them
+    /// becomes part of the copies: a function that uses another one is not longer by what that one uses.
+    /// Nodes before
     /// `from` are shared. False if the fuel does not suffice; each node that is looked at takes one.
     pub(super) fn copy(
         &mut self,

@@ -166,8 +166,8 @@ fn a_large_program_is_checked_in_one_pass() {
     has_type(&text, "List Num");
 }
 
-/// The result of each function has that of the one before twice, so that types double at every level: the work
-/// has a limit, beyond which types are unknown.
+/// The result of each function has that of the one before twice, so that types double at every level: the
+/// work has a limit, beyond which types are unknown.
 #[test]
 fn types_that_double_at_every_level_end() {
     let define = |i: usize| format!("let f{i} = \\x. {{a: f{0} x, b: f{0} x}} in\n", i - 1);
@@ -200,8 +200,9 @@ fn effects_of_functions_that_use_others_twice_are_those_of_one_use() {
     assert!(typing.ty.to_string().ends_with("-[tool(t)]> Str"), "{}", typing.ty);
 }
 
-/// What a function that is passed in does is an effect of each use by itself, without the conversation where the
-/// use is in a conversation of its own, and with all of it in the function itself, whose branches are compared.
+/// The effects of a function that is passed in are those of each use by itself, without the conversation
+/// where the use is in a conversation of its own, and with all of it in the function itself, whose branches
+/// are compared.
 #[test]
 fn a_copy_of_effects_has_those_of_the_functions_that_are_passed() {
     let text = "tool t(a: Str) -> Str read\n\

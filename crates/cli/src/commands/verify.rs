@@ -21,7 +21,7 @@ use std::time::Duration;
 /// The most characters of a message.
 const MAX_CHARS: usize = 400;
 
-/// What keeps the command from its work.
+/// A reason why the command can't work.
 struct Refused {
     message: String,
     help: Option<String>,
@@ -259,7 +259,7 @@ fn at(step: Option<u64>) -> String {
     step.map_or_else(String::new, |step| format!("step {step}: "))
 }
 
-/// What one check came to.
+/// The result of one check.
 fn checked(check: &Check) -> String {
     let word = match (check.by, check.verdict) {
         (Checker::Signature, Verdict::Verified) => "of the key that is known",

@@ -249,7 +249,7 @@ fn an_agent_in_a_class_of_another_module_has_the_tools_that_it_is_given() {
     }
 }
 
-/// An agent of ADK hands over to the agents beside it, which see what it read.
+/// An agent of ADK hands off to the agents beside it, which see what it read.
 #[test]
 fn agents_of_adk_hand_over_to_those_beside_them() {
     let agents = |peers: &str| {
@@ -314,7 +314,7 @@ fn a_tool_has_what_its_constructor_is_given() {
     assert!(line.starts_with("2 attack paths in 1 program with 2 tools"), "{line}");
 }
 
-/// What the program does with the answer, and a run of an agent, which is none of it.
+/// Calls of the program with the answer, and a run of an agent, which is none of it.
 #[test]
 fn a_call_that_is_given_the_answer_is_an_end() {
     let text = |after: &str| {

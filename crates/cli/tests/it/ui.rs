@@ -334,7 +334,7 @@ fn encoded(text: &str) -> Vec<String> {
 }
 
 #[test]
-fn what_a_principal_may_not_see_is_not_in_the_file() {
+fn a_file_has_nothing_that_its_principal_may_not_see() {
     // Two runs that differ in secrets alone, also in their lengths and numbers of characters.
     let secrets = [["PLANTED-one", "PLANTED-two"], ["PLANTED-another-one", "PLANTED-2"]];
     let files = secrets.map(|[first, second]| {

@@ -1,8 +1,8 @@
 //! `entail verify`: it accepts what was run, and names the step of what was altered since.
 //!
-//! Alterations are made to real journals of real runs, of each kind at each step where the kind applies. Whoever
-//! can write the file can compute its checksums as well, so most of them do: then the course of the run alone
-//! tells.
+//! Alterations are made to real journals of real runs, of each kind at each step where the kind applies.
+//! Whoever can write the file can compute its checksums as well, so most of them do: then the course of the
+//! run alone tells.
 //!
 //! Tests with the extracted interpreter need `make -C proofs interpreter`; without it they say so.
 
@@ -669,7 +669,7 @@ fn a_receipt_is_checked_by_somebody_who_has_nothing_else() {
 }
 
 #[test]
-fn what_is_above_a_clearance_is_not_in_a_receipt() {
+fn a_receipt_has_nothing_above_its_clearance() {
     let kept = with_secret();
     let (full, public) = (
         kept.receipt("full.receipt", &[]),

@@ -5,7 +5,7 @@
 //! | `LlmAgent(…)`, `Agent(…)` | `llm p θ`, or a loop if it has tools or sub-agents |
 //! | a function, `FunctionTool(f)` | a tool of its name |
 //! | `AgentTool(agent)` | a helper that is asked and answers |
-//! | `sub_agents` of an `LlmAgent`, all of them models | one conversation, in which each may hand over to those below, above and beside it |
+//! | `sub_agents` of an `LlmAgent`, all of them models | one conversation, in which each may hand off to those below, above and beside it |
 //! | other `sub_agents` of an `LlmAgent` | handoffs |
 //! | `SequentialAgent`, `ParallelAgent`, `LoopAgent` | functions of the session's state: `{x: what was said last, key: …}` |
 //! | `output_key="k"`, `{k}` in instructions | the field `k` of the state |
@@ -71,7 +71,7 @@ const LAST: &str = "x";
 /// Fields for the results of parallel branches, and of one iteration of a loop.
 const SIDES: &str = "$sides";
 const TURN: &str = "$turn";
-/// Agents that hand over to each other.
+/// Agents that hand off to each other.
 const MAX_SOCIETY: usize = 60;
 
 pub(super) fn detect(file: &File) -> u8 {
@@ -518,7 +518,7 @@ impl<'r> AdkReader<'r, '_> {
         term
     }
 
-    /// The agents that hand over to each other: an agent with the agents below it, if all are models. Each is
+    /// The agents that hand off to each other: an agent with the agents below it, if all are models. Each is
     /// with the number of the agent that it is below.
     fn society(&self, root: ObjectId) -> Option<Vec<(ObjectId, Option<usize>)>> {
         let mut all: Vec<(ObjectId, Option<usize>)> = vec![(root, None)];
@@ -545,7 +545,7 @@ impl<'r> AdkReader<'r, '_> {
         (all.len() > 1).then_some(all)
     }
 
-    /// Agents that hand over to each other in one conversation: to those below, to the one above, and to those
+    /// Agents that hand off to each other in one conversation: to those below, to the one above, and to those
     /// beside, unless that is switched off.
     fn conversation(&self, kit: &mut Kit<'_>, society: &[(ObjectId, Option<usize>)]) -> TermId {
         let off = |id: ObjectId, key: &str| {

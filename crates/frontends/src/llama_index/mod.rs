@@ -12,7 +12,8 @@
 //!
 //! Entry point: [`LlamaIndex`].
 //!
-//! Source: run-llama/llama_index 0.14: `core/agent/workflow/`, `core/agent/react/base.py` (0.11), `core/tools/`.
+//! Source: run-llama/llama_index 0.14: `core/agent/workflow/`, `core/agent/react/base.py` (0.11),
+//! `core/tools/`.
 
 use crate::agent_host::{self, AgentHost, Note, Offer};
 use crate::defaults;

@@ -12,7 +12,8 @@
 //!
 //! Entry point: [`PydanticAi`].
 //!
-//! Source: pydantic-ai-slim 2.68.0: `agent/__init__.py`, `tools.py`, `toolsets/`, `mcp.py`, `usage.py`, `capabilities/`.
+//! Source: pydantic-ai-slim 2.68.0: `agent/__init__.py`, `tools.py`, `toolsets/`, `mcp.py`, `usage.py`,
+//! `capabilities/`.
 
 use crate::agent_host::{self, AgentHost, Decorated, Note, Offer};
 use crate::defaults;
@@ -63,7 +64,7 @@ const AGENT_UNUSED: &[Unused] = &[
 ];
 /// Methods that run an agent.
 const RUNS: &[&str] = &["run", "run_sync", "run_stream", "run_stream_sync", "run_stream_events", "iter"];
-/// Tools that the provider carries out, with the names that stand for them.
+/// Tools that the provider carries out, with the names of their effects.
 const BUILTIN: &[(&str, &str)] = &[
     ("WebSearchTool", "web_search"),
     ("WebFetchTool", "web_fetch"),
@@ -534,8 +535,8 @@ impl<'w> AgentHost<'w> for Host<'_, 'w> {
 
     fn repeated(&self, kit: &mut Kit<'_>, id: ObjectId, term: TermId) -> TermId {
         let at = self.world.object(id).span;
-        // An empty reply, or one that a validator refuses, is asked for again, once if nothing says more. Where
-        // there are tools or a type, the bound counts that.
+        // An empty reply, or one that a validator refuses, is asked for again, once if nothing says more.
+        // Where there are tools or a type, the bound counts that.
         let (functions, ty) = self.outputs(id);
         if ty.is_some() || !functions.is_empty() || !self.offers(id, &mut Vec::new()).is_empty() {
             return term;

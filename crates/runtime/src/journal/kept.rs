@@ -1,10 +1,10 @@
 //! A run as its journal keeps it, for those who check it.
 //!
-//! Entry point: [`Journal::kept`]. Reading is lenient: what is not as it was written is told with its step, and
-//! does not keep the rest from being read.
+//! Entry point: [`Journal::kept`]. Reading is lenient: what is not as it was written is told with its step,
+//! and does not keep the rest from being read.
 //!
-//! Invariant: nothing is compared with the environment: requests and answers are in the journal without secrets,
-//! and a replay of them has none.
+//! Invariant: nothing is compared with the environment: requests and answers are in the journal without
+//! secrets, and a replay of them has none.
 
 use super::approvals::KeptQuestion;
 use super::conversation::{self, Conversations, Link};
@@ -19,7 +19,7 @@ use runs::Decider;
 use serde_json::Value as Json;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-/// Field of an object that stands for a value which a receipt does not show.
+/// Field of an object in place of a value which a receipt does not show.
 pub const REDACTED: &str = "$redacted";
 
 /// A run in a journal.
@@ -39,18 +39,18 @@ pub struct KeptRun {
     pub entries: BTreeMap<RequestId, KeptEntry>,
     /// The messages of their conversations.
     pub messages: KeptMessages,
-    /// What a person was asked, by the request.
+    /// Questions to people, by the request.
     pub questions: HashMap<RequestId, KeptQuestion>,
-    /// What is not as it was written.
+    /// Parts that are not as they were written.
     pub damage: Vec<Damage>,
 }
 
-/// Something that is not as it was written.
+/// A part that is not as it was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Damage {
     /// The step, if it is one.
     pub step: Option<u64>,
-    /// What it is, for people.
+    /// A description of it, for people.
     pub what: String,
 }
 
@@ -70,7 +70,7 @@ pub struct KeptEntry {
 }
 
 impl KeptEntry {
-    /// What differs if a program makes this request now, in a branch.
+    /// The difference if a program makes this request now, in a branch.
     pub fn difference(&self, messages: &KeptMessages, strand: u64, call: &Call) -> Option<String> {
         let mut now = wire::request(call);
         let link = match call {

@@ -56,8 +56,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 /// Field of the settings of a run: the run for the same request that it follows.
 pub const AFTER_RUN: &str = "after";
 
-/// Field of the settings of a run: the text of its policy, null for none. A resumed run has the policy that it
-/// is resumed with.
+/// Field of the settings of a run: the text of its policy, null for none. A resumed run has the policy that
+/// it is resumed with.
 pub const POLICY_TEXT: &str = "policy";
 
 /// Field of the settings of a run that was resumed with another policy than it began with.

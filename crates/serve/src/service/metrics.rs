@@ -2,8 +2,9 @@
 //!
 //! Entry points: [`Metrics`], which counts, and [`Metrics::run`] for the events of one run.
 //!
-//! Invariant: what is counted of a run is what its operator may see: events that the policy withholds are not.
-//! Invariant: the number of series is bounded. Names of models and tools beyond [`MAX_TARGETS`] count as `other`.
+//! Invariant: what is counted of a run is what its operator may see: events that the policy withholds are
+//! not. Invariant: the number of series is bounded. Names of models and tools beyond [`MAX_TARGETS`] count as
+//! `other`.
 
 use core_ir::Num;
 use machine::RequestId;
@@ -266,7 +267,7 @@ impl Text {
     }
 }
 
-/// What happens in one run.
+/// The numbers of one run.
 pub(crate) struct RunMetrics {
     metrics: Arc<Metrics>,
     pipeline: Arc<str>,

@@ -3,11 +3,10 @@
 //! Entry point: [`UiServer`].
 //!
 //! Invariant: only the browser that was given the link sees anything: the token of the link is exchanged,
-//! once, for a cookie that no script can read. Every request names this server and comes from its own page, so no
-//! other page reaches it, under whichever name.
-//! Invariant: a cookie alone approves nothing. Each answer is signed with an approver's key, which the
-//! passphrase of that answer opens; neither is kept.
-//! Invariant: what runs hold is sent as JSON, and the page makes text of it.
+//! once, for a cookie that no script can read. Every request names this server and comes from its own page,
+//! so no other page reaches it, under whichever name. Invariant: a cookie alone approves nothing. Each answer
+//! is signed with an approver's key, which the passphrase of that answer opens; neither is kept. Invariant:
+//! what runs hold is sent as JSON, and the page makes text of it.
 
 mod documents;
 mod door;

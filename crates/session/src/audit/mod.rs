@@ -104,7 +104,7 @@ pub struct Audit {
     seen: HashMap<PathKey, (usize, String)>,
 }
 
-/// What makes two paths the same: the gain, and the names and places of both ends.
+/// The parts by which two paths are the same: the gain, and the names and places of both ends.
 type PathKey = ((PathKind, String, String), Span, Span);
 
 fn is_at(path: &AttackPath, key: &PathKey) -> bool {
@@ -121,7 +121,7 @@ struct Prepared {
     triggers: Vec<Trigger>,
     unread: Vec<(String, Span)>,
     programs: Vec<Program>,
-    /// What the file hands to agents, and what it does with their answers.
+    /// The text that the file hands to agents, and its calls with their answers.
     handed: Handed,
 }
 
@@ -229,8 +229,8 @@ impl Audit {
         prepared.into_iter().for_each(|p| self.search(p, &handed));
     }
 
-    /// Searches the programs of a file for paths. `handed` is what modules hand to agents, and what they do with
-    /// answers.
+    /// Searches the programs of a file for paths. `handed` is what modules hand to agents, and what they do
+    /// with answers.
     fn search(&mut self, prepared: Prepared, handed: &Handed) {
         let Prepared { file, framework, asks_user, triggers, unread, programs, .. } = prepared;
         for Program { unit, tools, parts } in programs {

@@ -1,11 +1,11 @@
-//! Checking recorded runs: their journals, their course on the machine, and their course on the interpreter that
-//! is extracted from the proofs.
+//! Checking recorded runs: their journals, their course on the machine, and their course on the interpreter
+//! that is extracted from the proofs.
 //!
 //! Entry points: [`Record::of`] takes a run out of a journal, [`check`] checks it.
 //!
 //! Invariant: a run is [`Verdict::Verified`] only if the record is as it was written, the machine and the
-//! interpreter make exactly its requests, and both end as it says. What one of them does not cover is named, and
-//! makes the verdict [`Verdict::Unknown`].
+//! interpreter make exactly its requests, and both end as it says. What one of them does not cover is named,
+//! and makes the verdict [`Verdict::Unknown`].
 
 mod receipt;
 mod record;
@@ -25,7 +25,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use verify::{Case, Compared, End, Finding, FindingKind, Found, Recording, Replay, compare, replay};
 
-/// What a check comes to.
+/// The verdict of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verdict {
     /// All of it is as it should be.
@@ -77,7 +77,7 @@ impl Checker {
 pub struct Check {
     /// Who checked.
     pub by: Checker,
-    /// What it came to.
+    /// Its verdict.
     pub verdict: Verdict,
     /// Number of requests that were checked.
     pub requests: usize,
@@ -87,7 +87,7 @@ pub struct Check {
     pub identity: Option<String>,
 }
 
-/// Something that was not checked.
+/// A part that was not checked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unchecked {
     /// Who could not check it.
@@ -98,14 +98,14 @@ pub struct Unchecked {
     pub what: String,
 }
 
-/// What was checked of a run, by whom, and what came out.
+/// The checks of a run, by whom, and what came out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verification {
     /// The checks, in the order in which they were made.
     pub checks: Vec<Check>,
-    /// What is wrong, with who noticed it.
+    /// The defects, each with the check that noticed it.
     pub findings: Vec<(Checker, Finding)>,
-    /// What could not be checked.
+    /// The parts that could not be checked.
     pub unchecked: Vec<Unchecked>,
 }
 
@@ -164,7 +164,7 @@ struct Program {
 
 /// A run that was checked.
 pub struct Checked {
-    /// What came out.
+    /// The verdict.
     pub verification: Verification,
     /// The course of the run on the machine and how that was configured, if its program could be read.
     pub course: Option<(Replay, Config)>,
@@ -256,8 +256,8 @@ fn machine_check(record: &Record, course: &Replay, verification: &mut Verificati
         unknown(None, "steps of an earlier policy: the run was resumed with another one");
     }
     if record.is_redacted {
-        // Behind what is not shown, whatever is left can't be told from what was altered; the signature is for
-        // that.
+        // Behind what is not shown, whatever is left can't be told from what was altered; the signature is
+        // for that.
         if let Some(first) = findings.drain(..).next() {
             unknown(first.step, "what follows from requests that the receipt does not show");
         }

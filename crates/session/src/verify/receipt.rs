@@ -2,10 +2,10 @@
 //!
 //! Entry points: [`Receipt::issue`] and [`Receipt::parse`], then [`Receipt::record`].
 //!
-//! A receipt has two lines: who signed, with the signature; and the body, a JSON object. The signature is of the
-//! second line as it stands. A receipt may be for somebody who may not see everything: what is labeled above a
-//! clearance is replaced by a commitment, a hash of it with a salt, and requests of whose existence only others
-//! may know are left out. [`Openings`] hold what was left out, for whoever may see it.
+//! A receipt has two lines: who signed, with the signature; and the body, a JSON object. The signature is of
+//! the second line as it stands. A receipt may be for somebody who may not see everything: what is labeled
+//! above a clearance is replaced by a commitment, a hash of it with a salt, and requests of whose existence
+//! only others may know are left out. [`Openings`] hold what was left out, for whoever may see it.
 //!
 //! Invariant: of what is above the clearance nothing is in a receipt but such hashes, and one of the whole.
 //! Invariant: reading a receipt ends on any input.
@@ -75,7 +75,7 @@ pub struct Receipt {
     body: Value,
 }
 
-/// What a receipt does not show.
+/// The values that a receipt does not show.
 #[derive(Clone, Debug)]
 pub struct Openings(Value);
 
@@ -260,7 +260,7 @@ impl Receipt {
     }
 }
 
-/// What a record has, as JSON.
+/// The parts of a record, as JSON.
 fn content(record: &Record) -> Value {
     let mut links: HashMap<[u8; 16], usize> = HashMap::new();
     let mut messages = Vec::new();
@@ -418,7 +418,7 @@ impl Hiding {
         label.is_some_and(|label| self.lattice.flows(label, self.clearance))
     }
 
-    /// What stands for a value.
+    /// The commitment in place of a value.
     fn commit(&mut self, value: &Value) -> Result<Value, ReceiptError> {
         let salt = salt().map_err(|e| ReceiptError::new(e.to_string()))?;
         let salt: String = salt.iter().map(|byte| format!("{byte:02x}")).collect();

@@ -1,4 +1,4 @@
-//! What is checked of a run: its program, what it was given, its answers and its end.
+//! The record of a run that is checked: its program, what it was given, its answers and its end.
 
 use core_ir::exchange::{data_from_json, data_json};
 use core_ir::{Data, LabelSpec, Name, py};
@@ -35,11 +35,11 @@ pub struct Record {
     pub entries: BTreeMap<RequestId, KeptEntry>,
     /// The messages of their conversations.
     pub messages: KeptMessages,
-    /// What a person was asked.
+    /// Questions to people.
     pub questions: HashMap<RequestId, KeptQuestion>,
     /// The last step that an earlier program of the run may have made.
     pub changed_to: u64,
-    /// What is not as it was written, with the step.
+    /// Parts that are not as they were written, with the step.
     pub damage: Vec<(Option<u64>, String)>,
     /// Approvers whose public keys are known.
     pub approvers: Approvers,

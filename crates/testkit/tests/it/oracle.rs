@@ -1,9 +1,9 @@
 //! The machine against the interpreter that the proofs are about, extracted from Coq.
 //!
 //! Its answers on the cases in `proofs/Extract/cases`, and on a choice of generated programs, are stored, so
-//! that part needs nothing. Where `make -C proofs interpreter` has built the interpreter, generated programs are
-//! compared as well; how many: `ORACLE_CASES`, 2,000 if not said. Of those `ORACLE_STORE=1` stores the ones
-//! with something of which the stored ones have not two.
+//! that part needs nothing. Where `make -C proofs interpreter` has built the interpreter, generated programs
+//! are compared as well; how many: `ORACLE_CASES`, 2,000 if not said. Of those `ORACLE_STORE=1` stores the
+//! ones with something of which the stored ones have not two.
 //!
 //! What is left out is counted by its reason and printed; docs/proofs.md says why each is. Texts of errors
 //! are each one's own, so programs do not look at them.
