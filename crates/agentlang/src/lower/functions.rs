@@ -293,7 +293,7 @@ impl SurfaceLowering<'_> {
             }
         }
         self.pc = pc;
-        let choice = self.b.add(Term::Case { scrutinee, branches, default }, at);
+        let choice = self.choice(of, scrutinee, branches, default, at);
         self.b.let_in(shared, choice, at)
     }
 }

@@ -369,7 +369,7 @@ impl SurfaceLowering<'_> {
                         shared_bodies.extend(shared);
                     }
                 }
-                let choice = self.b.add(Term::Case { scrutinee, branches, default }, at);
+                let choice = self.choice(e, scrutinee, branches, default, at);
                 self.b.let_in(shared_bodies, choice, at)
             }
             StmtKind::Try(body, name, handler) => {
@@ -418,6 +418,22 @@ impl SurfaceLowering<'_> {
             Some(PatternForm::Numbers) => self.b.add(Term::Prim(Prim::ToStr, vec![value]), e.span),
             _ => value,
         }
+    }
+
+    /// A `match` on `of` with its branches. For the types of the core the text of a number may be any text, and
+    /// the language has checked that these are all numbers that it can be: so the last branch takes the rest.
+    pub(super) fn choice(
+        &mut self,
+        of: &Expr,
+        scrutinee: TermId,
+        mut branches: Vec<Branch>,
+        mut default: Option<TermId>,
+        at: Span,
+    ) -> TermId {
+        if default.is_none() && self.c.facts.matched_literals.get(&of.span) == Some(&PatternForm::Numbers) {
+            default = branches.pop().map(|last| last.body);
+        }
+        self.b.add(Term::Case { scrutinee, branches, default }, at)
     }
 
     /// Adds the branches of an arm of a `match` on `of`. Several variants share one body: a function that
