@@ -1232,6 +1232,9 @@ mod tests {
         &["test", "."],
         &["tools"],
         &["trace", "p.agent"],
+        #[cfg(feature = "serve")]
+        &["ui"],
+        &["verify", "19aa"],
         &["version"],
     ];
 

@@ -288,7 +288,7 @@ fn a_planner_that_fails_is_one_error() {
         ("an endless body", Reply::Endless("application/json"), "model", 1),
         ("an endless stream", Reply::Endless("text/event-stream"), "model", 1),
         ("silence", Reply::Silent, "model", 1),
-        ("a plan that loops forever", says("```python\nwhile True:\n    pass\n```"), "fail", 1),
+        ("a plan that loops forever", says("```python\nwhile True:\n    pass\n```"), "limit", 1),
     ];
     for (name, reply, code, requests) in cases {
         let (address, asked) = planner(reply);

@@ -240,7 +240,7 @@ fn hash(parts: &[Option<Vec<u8>>]) -> [u8; 16] {
 /// Gives all rows of entries the checksums that they need.
 fn reseal(db: &Connection) {
     let sql = "SELECT rowid, request, conversation, response, model, usd, step, strand, number,
-        input_tokens, output_tokens, micros FROM entries";
+        input_tokens, output_tokens, micros, written FROM entries";
     let mut query = db.prepare(sql).unwrap();
     let rows: Vec<(i64, [u8; 16])> = query
         .query_map([], |r| {
@@ -249,6 +249,7 @@ fn reseal(db: &Connection) {
             for i in 6..12 {
                 parts.push(Some(r.get::<_, i64>(i)?.to_le_bytes().to_vec()));
             }
+            parts.extend(r.get::<_, Option<i64>>(12)?.map(|time| Some(time.to_le_bytes().to_vec())));
             Ok((r.get(0)?, hash(&parts)))
         })
         .unwrap()
@@ -348,7 +349,7 @@ fn each_step_of_an_altered_journal_is_named() {
             tally.named("a dropped step", dropped, step, "missing");
 
             let doubled = kept.altered(|db| {
-                let columns = "request, conversation, response, model, input_tokens, output_tokens, usd, micros, checksum";
+                let columns = "request, conversation, response, model, input_tokens, output_tokens, usd, micros, checksum, written";
                 let sql = format!(
                     "INSERT INTO entries (run, step, strand, number, {columns})
                      SELECT run, ?2, strand, (SELECT max(number) + 1 FROM entries WHERE strand = ?3), {columns}
@@ -458,7 +459,7 @@ fn a_refusal_that_was_turned_into_a_call_is_named() {
     let mut tally = Tally::default();
     let call = |db: &Connection| {
         // A call of the tool behind the question, with its answer.
-        let columns = "conversation, model, input_tokens, output_tokens, usd, micros, checksum";
+        let columns = "conversation, model, input_tokens, output_tokens, usd, micros, checksum, written";
         let sql = format!(
             "INSERT INTO entries (run, step, strand, number, request, response, {columns})
              SELECT run, step + 1, strand, number + 1, replace(request, 'approve', 'tool'), '{{\"data\":\"paid\"}}', {columns}

@@ -87,11 +87,12 @@ def by_journal(run, strand, number, token):
         # The answer to the request, as a run that is resumed would find it, and the call as one that had begun.
         request = json.dumps({"kind": "approve", "tool": "pay", "args": {"to": "bob"}}, separators=(",", ":"))
         response = '{"by":{"name":"alice","via":"key"}}'
-        numbers = [struct.pack("<q", n) for n in (90, strand, number, 0, 0, 0)]
+        numbers = [struct.pack("<q", n) for n in (90, strand, number, 0, 0, 0, now)]
         check = checksum(request.encode(), None, response.encode(), b"", None, *numbers)
         db.execute(
-            "INSERT OR REPLACE INTO entries VALUES (?, 90, ?, ?, ?, NULL, ?, '', 0, 0, NULL, 0, ?)",
-            (run, strand, number, request, response, check),
+            "INSERT OR REPLACE INTO entries (run, step, strand, number, request, response, model, input_tokens,"
+            " output_tokens, micros, checksum, written) VALUES (?, 90, ?, ?, ?, ?, '', 0, 0, 0, ?, ?)",
+            (run, strand, number, request, response, check, now),
         )
 
 
