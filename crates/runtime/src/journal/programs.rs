@@ -12,7 +12,7 @@ use crate::Redactor;
 use serde_json::Value as Json;
 
 /// Field of the settings of a run: the name of its program.
-const KEPT: &str = "kept";
+pub(super) const KEPT: &str = "kept";
 
 /// Deletes the programs that no run has.
 pub(super) fn forget(db: &dyn Database) -> Statement {

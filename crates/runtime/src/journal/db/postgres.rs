@@ -626,6 +626,7 @@ impl Database for Postgres {
             "idempotencyKey" => "runs.idempotency_key",
             "requestDigest" => "runs.request_digest",
             super::super::AFTER_RUN => "runs.after_run",
+            super::super::programs::KEPT => "(runs.settings::json ->> 'kept')",
             // No other field is asked for.
             _ => "NULL",
         }
