@@ -420,8 +420,9 @@ impl SurfaceLowering<'_> {
         }
     }
 
-    /// A `match` on `of` with its branches. For the types of the core the text of a number may be any text, and
-    /// the language has checked that these are all numbers that it can be: so the last branch takes the rest.
+    /// A `match` on `of` with its branches. For the types of the core the text of a number may be any text,
+    /// and the language has checked that these are all numbers that it can be: so the last branch takes the
+    /// rest.
     pub(super) fn choice(
         &mut self,
         of: &Expr,

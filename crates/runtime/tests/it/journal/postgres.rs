@@ -180,7 +180,7 @@ fn databases_that_are_no_journals_are_refused_with_one_clear_error() {
     Journal::open(place(&newer)).unwrap();
     let name = newer.split(['/', '?']).nth(3).unwrap();
     server.sql(name, "INSERT INTO entail.journal_version VALUES (99, now())");
-    check(refused(&newer), "has version 99, not 2", "the version of `entail` that made it");
+    check(refused(&newer), "has version 99, not 3", "the version of `entail` that made it");
     server.sql("postgres", "CREATE ROLE guest LOGIN");
     database("closed", "");
     check(
