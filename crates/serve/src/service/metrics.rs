@@ -380,7 +380,7 @@ mod tests {
         let text = metrics.text(gauges());
         let series = text.lines().filter(|l| l.starts_with("entail_requests_total{")).count();
         assert_eq!(series, MAX_TARGETS + 1);
-        assert!(text.contains(r#"target="tool 0 \"\\\n",status="ok"} 1"#), "{text}");
+        assert!(text.contains(r#"target="tool 0 \"\\",status="ok"} 1"#), "{text}");
         assert!(text.contains(&format!("target=\"other\",status=\"ok\"}} {MAX_TARGETS}")), "{text}");
     }
 

@@ -223,8 +223,8 @@ mod tests {
     #[test]
     fn the_parser_asks_for_no_other_word() {
         // Words of places where names stand, which no editor shows: units of bounds, methods, fields of
-        // fields.
-        let others = ["unlimited", "approve", "no", "call", "refused"];
+        // fields, and a word of another language.
+        let others = ["unlimited", "approve", "no", "call", "refused", "lambda"];
         let parser = include_str!("parser.rs");
         let mut asked = Vec::new();
         for call in ["at_word(\"", "eat_word(\"", "expect_word(\""] {
