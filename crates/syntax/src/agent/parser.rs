@@ -1498,7 +1498,10 @@ impl Parser<'_> {
         if matches!(self.now(), Token::Str | Token::Number) {
             return self.literals();
         }
-        if self.at("{") {
+        // Braces without a field are the body of what lacks a type.
+        let has_field = matches!(self.peek(1).token, Token::Word | Token::Str)
+            && matches!(self.peek(2).token, Token::Punct(":"));
+        if self.at("{") && has_field {
             let d = self.expected("a type");
             self.report(d);
             let open = self.here();
