@@ -146,7 +146,7 @@ impl KeptMessages {
     /// The conversation that ends with a message, as JSON.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The defect, as a text.
     pub fn conversation(&self, end: &[u8; 16]) -> Result<Json, &'static str> {
         let (mut at, mut out) = (*end, Vec::new());
         while at != conversation::NONE {

@@ -1,4 +1,4 @@
-//! Progress of a run, from its program and the answers in the journal. Nothing is asked of the world.
+//! Progress of a run, from its program and the answers in the journal. No model, tool or person is called.
 //!
 //! Entry point: [`Journal::play`].
 //!

@@ -275,7 +275,7 @@ pub(crate) struct RunMetrics {
 }
 
 impl RunMetrics {
-    /// Something happened that the operator may see. What a journal had already was counted before.
+    /// Counts an event that the operator may see. What a journal had already was counted before.
     pub(crate) fn note(&mut self, event: &Event) {
         match event {
             Event::Asked { id, what, recorded: false, .. } => {

@@ -1,4 +1,4 @@
-//! Who is let in: the browser that was given the link, from the page of this server.
+//! Authentication: the browser that was given the link, from the page of this server.
 
 use super::{Refusal, body_json};
 use axum::body::Bytes;

@@ -30,9 +30,9 @@ use verify::{Case, Compared, End, Finding, FindingKind, Found, Recording, Replay
 pub enum Verdict {
     /// All of it is as it should be.
     Verified,
-    /// Something could not be checked.
+    /// A part could not be checked.
     Unknown,
-    /// Something is wrong.
+    /// The record is not one of a run of the program.
     Refuted,
 }
 
@@ -47,7 +47,7 @@ impl Verdict {
     }
 }
 
-/// Who checks.
+/// A checker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Checker {
     /// Signature of a receipt.
@@ -75,7 +75,7 @@ impl Checker {
 /// One check of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Check {
-    /// Who checked.
+    /// The checker.
     pub by: Checker,
     /// Its verdict.
     pub verdict: Verdict,
