@@ -2,9 +2,9 @@
 //! it is tested in `web/test`.
 #![cfg(feature = "serve")]
 
-use crate::serving::{JSON, Server, bounded};
+use crate::serving::{JSON, Server, begun};
 use serde_json::{Value, json};
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -78,11 +78,18 @@ fn paying() -> tempfile::TempDir {
     )
 }
 
+/// The arguments that run a pipeline into the journal.
+fn running(pipeline: &str) -> [&str; 9] {
+    ["run", "pay.agent", "--pipeline", pipeline, "--script", "s.json", "--journal", "j", "--run-refused"]
+}
+
+fn resume(dir: &Path, pipeline: &str, run: &str) {
+    entail(dir, &[&running(pipeline)[..], &["--resume", run]].concat());
+}
+
 /// Runs a pipeline into the journal; gives the run.
 fn run(dir: &Path, pipeline: &str, input: &str, more: &[&str]) -> String {
-    let args =
-        ["run", "pay.agent", "--pipeline", pipeline, "--script", "s.json", "--journal", "j", "--run-refused"];
-    entail(dir, &[&args, more, &[input]].concat());
+    entail(dir, &[&running(pipeline)[..], more, &[input]].concat());
     let list = entail(dir, &["runs", "list", "--journal", "j", "--format", "json"]).1;
     let newest: Value = serde_json::from_str(list.lines().next().unwrap()).unwrap();
     newest["run"].as_str().unwrap().to_string()
@@ -90,24 +97,7 @@ fn run(dir: &Path, pipeline: &str, input: &str, more: &[&str]) -> String {
 
 /// The page, and the token of its link.
 fn ui(dir: &Path) -> (Server, String) {
-    let mut child = command(dir)
-        .args(["ui", "--journal", "j", "--format", "json"])
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let stdout = child.stdout.take().unwrap();
-    let line = bounded("the page begins", move || {
-        let mut line = String::new();
-        BufReader::new(stdout).read_line(&mut line).unwrap();
-        line
-    });
-    let said: Value = serde_json::from_str(&line).unwrap_or_else(|e| {
-        let mut err = String::new();
-        child.stderr.take().unwrap().read_to_string(&mut err).unwrap();
-        panic!("{e}: {line:?} {err}")
-    });
+    let (child, said) = begun(command(dir).args(["ui", "--journal", "j", "--format", "json"]));
     let link = said["link"].as_str().unwrap().strip_prefix("http://").unwrap();
     let (address, token) = link.split_once("/#token=").unwrap();
     (Server { child, address: address.to_string() }, token.to_string())
@@ -211,22 +201,7 @@ fn an_approver_answers_once_and_nobody_else_does() {
     assert_eq!((status, &decided["by"]), (200, &json!("alice")), "{decided}");
     let late = answer(json!({"decision": "deny", "passphrase": PASSPHRASE}));
     assert!(late.0 == 409 && late.1.contains("answered already"), "{late:?}");
-    entail(
-        dir.path(),
-        &[
-            "run",
-            "pay.agent",
-            "--pipeline",
-            "settle",
-            "--script",
-            "s.json",
-            "--journal",
-            "j",
-            "--run-refused",
-            "--resume",
-            &id,
-        ],
-    );
+    resume(dir.path(), "settle", &id);
     let lines = browser.run(&format!("/api/runs/{id}"));
     let by = lines.iter().find(|l| l["event"] == "kept" && l["n"] == 3).unwrap();
     assert_eq!(by["by"], json!({"name": "alice", "via": "key"}));
@@ -256,22 +231,7 @@ fn a_page_that_follows_a_run_gets_what_it_lacks() {
     let now = told("").unwrap();
     assert_eq!((told(&now), told("earlier")), (None, Some(now)));
     entail(dir.path(), &["approve", &id, "--journal", "j", "--passphrase-stdin", "--deny"]);
-    entail(
-        dir.path(),
-        &[
-            "run",
-            "pay.agent",
-            "--pipeline",
-            "settle",
-            "--script",
-            "s.json",
-            "--journal",
-            "j",
-            "--run-refused",
-            "--resume",
-            &id,
-        ],
-    );
+    resume(dir.path(), "settle", &id);
     let more = browser.run(&format!("/api/runs/{id}?have={revision}"));
     let keep = more[0]["keep"].as_u64().unwrap() as usize;
     assert!(keep > 0 && more[0]["about"]["run"]["state"] == "failed", "{more:?}");

@@ -52,6 +52,24 @@ impl Drop for Server {
     }
 }
 
+/// Starts a command that serves; gives what it says of itself, as JSON in a line.
+pub fn begun(command: &mut Command) -> (Child, Value) {
+    let piped = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = piped.spawn().unwrap();
+    let stdout = child.stdout.take().unwrap();
+    let line = bounded("the server begins", move || {
+        let mut line = String::new();
+        BufReader::new(stdout).read_line(&mut line).unwrap();
+        line
+    });
+    let said: Value = serde_json::from_str(&line).unwrap_or_else(|e| {
+        let mut err = String::new();
+        child.stderr.take().unwrap().read_to_string(&mut err).unwrap();
+        panic!("{e}: {line:?} {err}")
+    });
+    (child, said)
+}
+
 impl Server {
     pub fn start(dir: &Path, args: &[&str], token: Option<&str>) -> Server {
         Server::with(dir, args, &token.map(|t| ("ENTAIL_SERVE_TOKEN", t)).into_iter().collect::<Vec<_>>())
@@ -66,24 +84,7 @@ impl Server {
         }
         command.env_remove("OTEL_EXPORTER_OTLP_ENDPOINT").envs(environment.iter().copied());
         command.args(["serve", "--format", "json", "--listen", "127.0.0.1:0"]).args(args);
-        let mut child = command
-            .current_dir(dir)
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let stdout = child.stdout.take().unwrap();
-        let line = bounded("the server begins", move || {
-            let mut line = String::new();
-            BufReader::new(stdout).read_line(&mut line).unwrap();
-            line
-        });
-        let said: Value = serde_json::from_str(&line).unwrap_or_else(|e| {
-            let mut err = String::new();
-            child.stderr.take().unwrap().read_to_string(&mut err).unwrap();
-            panic!("{e}: {line:?} {err}")
-        });
+        let (child, said) = begun(command.current_dir(dir));
         let address = said["listening"].as_str().unwrap().strip_prefix("http://").unwrap().to_string();
         Server { child, address }
     }
