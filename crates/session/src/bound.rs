@@ -4,7 +4,7 @@ use crate::preflight::asked;
 use crate::settings::Settings;
 use analysis::cost::{self, CostBound, Model, Prices};
 use core_ir::{Code, ModelRoutes};
-use runtime::{Environment, ModelSettings};
+use runtime::{Environment, ModelSettings, RunBound};
 use std::sync::Arc;
 
 pub use entries::bound::{figures, usd};
@@ -69,6 +69,17 @@ impl Pricing {
             }
         }
         cost::bound_with(code, applied, &prices, &self.routes)
+    }
+}
+
+/// A cost bound as telemetry tells it.
+pub fn of_run(bound: &CostBound) -> RunBound {
+    RunBound {
+        model_calls: bound.model_calls.most,
+        tool_calls: bound.tool_calls.most,
+        input_tokens: bound.input_tokens.most,
+        output_tokens: bound.output_tokens.most,
+        usd: usd(bound),
     }
 }
 

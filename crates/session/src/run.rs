@@ -3,7 +3,7 @@
 //! Entry points: [`Session::new`], then [`Session::prepare`] and [`PreparedRun::run`]. A driver with many
 //! runs takes the parts: [`Session::models`], [`Session::handlers`], [`machine_config`].
 
-use crate::bound::Pricing;
+use crate::bound::{Pricing, of_run};
 use crate::error::Error;
 use crate::kept;
 use crate::limits::approval_lifetime;
@@ -298,8 +298,9 @@ impl Session {
     /// # Errors
     /// The endpoint can't be used.
     pub fn telemetry(&self, name: String) -> Result<Option<Telemetry>, ConfigError> {
-        let environment = &self.settings.environment;
-        let options = TelemetryOptions::from_environment(environment, self.options.otlp.as_deref(), name);
+        let Settings { environment, telemetry, .. } = &self.settings;
+        let endpoint = self.options.otlp.as_deref();
+        let options = TelemetryOptions::from_environment(environment, telemetry, endpoint, name)?;
         options.map(Telemetry::new).transpose()
     }
 
@@ -370,6 +371,8 @@ impl Session {
         if !view.is_unbounded() {
             handlers.approver = handlers.approver.take().map(|approver| bounded(approver, &config, &output));
         }
+        // The bound is worth its analysis only where it is shown.
+        let telemetry = telemetry.map(|t| t.limited(&limits).bounded(&of_run(&self.bound(code, has_input))));
         let machine = Machine::new(code.clone(), input, config);
         Ok(PreparedRun { machine, handlers, limits, view, telemetry, run, has_input, waits_in_journal })
     }

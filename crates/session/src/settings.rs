@@ -7,7 +7,7 @@ use crate::load::{self, reason};
 use core_ir::Data;
 use runtime::{
     Approvers, Environment, FileSettings, McpServer, ModelEntry, ModelSettings, Pins, PostgresServer,
-    PythonSettings, RedisServer, StorePlace, Stores,
+    PythonSettings, RedisServer, StorePlace, Stores, TelemetryEntry,
 };
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -31,6 +31,7 @@ struct File {
     serve: ServeEntry,
     callers: BTreeMap<String, CallerEntry>,
     plan: Option<PlanEntry>,
+    telemetry: TelemetryEntry,
 }
 
 impl File {
@@ -203,6 +204,8 @@ pub struct Settings {
     pub callers: BTreeMap<String, CallerEntry>,
     /// Plan mode as a pipeline of servers, if it is offered.
     pub plan: Option<PlanEntry>,
+    /// Destination of traces and metrics.
+    pub telemetry: TelemetryEntry,
     /// Approved definitions of MCP servers.
     pub pins: Pins,
     /// The directory that paths in the settings are relative to.
@@ -303,6 +306,7 @@ impl Settings {
             serve,
             callers,
             plan,
+            telemetry: file.telemetry,
             pins,
             dir,
             environment,

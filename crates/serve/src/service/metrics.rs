@@ -8,7 +8,7 @@
 
 use core_ir::Num;
 use machine::RequestId;
-use runtime::{Answered, Asked, Event, Tokens};
+use runtime::{Answered, Asked, Delivered, Event, Tokens};
 use serde_json::Value;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
@@ -106,6 +106,8 @@ pub(crate) struct Gauges {
     pub(crate) questions: Option<usize>,
     /// Runs that have ended and of which traces are on their way.
     pub(crate) sending: usize,
+    /// What became of spans and of metrics; `None` without a collector.
+    pub(crate) telemetry: Option<(Delivered, Delivered)>,
 }
 
 impl Metrics {
@@ -143,6 +145,22 @@ impl Metrics {
             out.gauge("entail_approvals_pending", "Calls that wait for an approval.", questions);
         }
         out.gauge("entail_telemetry_pending", "Ended runs whose traces are on their way.", gauges.sending);
+        if let Some((spans, metrics)) = gauges.telemetry {
+            let name = "entail_telemetry_items_total";
+            out.head(name, "counter", "What became of spans and metrics for the collector.");
+            for (signal, of) in [("spans", spans), ("metrics", metrics)] {
+                let outcomes = [
+                    ("sent", of.sent),
+                    ("rejected", of.rejected),
+                    ("failed", of.failed),
+                    ("dropped", of.dropped),
+                ];
+                for (outcome, n) in outcomes {
+                    let series = [signal.into(), outcome.into()];
+                    out.line(name, &["signal", "outcome"], &series, None, &n.to_string());
+                }
+            }
+        }
         let pipeline = &["pipeline"][..];
         let call = &["gen_ai_operation_name", "target", "status"][..];
         let of_model = &["gen_ai_request_model"][..];
@@ -365,7 +383,7 @@ mod tests {
     use super::*;
 
     fn gauges() -> Gauges {
-        Gauges { running: 1, waiting: 2, most: 64, questions: Some(2), sending: 0 }
+        Gauges { running: 1, waiting: 2, most: 64, questions: Some(2), sending: 0, telemetry: None }
     }
 
     #[test]

@@ -609,7 +609,15 @@ impl Service {
         let questions = self.journal.as_ref().and_then(|place| self.journal_at(place).ok());
         let questions = questions.and_then(|journal| journal.waiting(None).ok()).map(|all| all.len());
         let sending = self.sending.load(Ordering::SeqCst);
-        self.metrics.text(metrics::Gauges { running, waiting, most: self.most, questions, sending })
+        let telemetry = self.telemetry.as_ref().map(Telemetry::delivered);
+        self.metrics.text(metrics::Gauges {
+            running,
+            waiting,
+            most: self.most,
+            questions,
+            sending,
+            telemetry,
+        })
     }
 
     /// A request over HTTP was answered.
@@ -701,8 +709,10 @@ impl Service {
         let (send, events) = channel(EVENTS);
         let (service, id, stop) = (self.clone(), run.clone(), cancel.clone());
         let detail = if how.streams { Detail::Content } else { Detail::Outline };
-        let mut telemetry =
-            self.telemetry.as_ref().map(|t| t.another(pipeline.in_journal(), how.traceparent).live(&run));
+        let mut telemetry = self.telemetry.as_ref().map(|t| {
+            let t = t.another(pipeline.in_journal(), how.traceparent).live(&run);
+            t.limited(&limits).bounded(&session::bound::of_run(&pipeline.bound))
+        });
         tokio::spawn(async move {
             // Whatever happens to the task, the run is over then.
             let mut ending = EndGuard { service: &service, run: &id, outcome: None, place };

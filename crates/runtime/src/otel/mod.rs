@@ -1,4 +1,4 @@
-//! A run as traces and metrics of OpenTelemetry, sent by OTLP over HTTP in its JSON encoding.
+//! A run as traces and metrics of OpenTelemetry, sent by OTLP over HTTP.
 //!
 //! Entry point: [`Telemetry`]: give it every [`Event`] of a run, and send it at the end. [`Telemetry::live`]
 //! sends requests as they end, too. Names follow the semantic conventions for generative AI (status
@@ -10,84 +10,56 @@
 //! Invariant: what was said, and arguments and results of tools, are told on request only; secrets never,
 //! because none is in events.
 
+mod encode;
+mod export;
+mod options;
+
+pub use encode::OtlpProtocol;
+pub use export::Delivered;
+pub use options::{TelemetryEntry, TelemetryOptions};
+
 use crate::provider::Tokens;
 use crate::web;
-use crate::{Answered, Asked, ConfigError, Environment, Event, RunReport};
+use crate::{Answered, Asked, ConfigError, Event, Limits, RunReport};
 use core_ir::{Data, Name, Num, Vendor};
+use export::{Exporter, RunDelivery};
 use machine::{Reply, RequestId};
+use options::parent;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+use runs::Refused;
 use serde_json::{Value as Json, json};
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
-use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
-use tokio::task::JoinHandle;
 
-/// Time for which a span waits for others to be sent with it.
-const GATHER: Duration = Duration::from_millis(500);
+/// The version of the conventions whose names are used.
+const SCHEMA_URL: &str = "https://opentelemetry.io/schemas/1.40.0";
 
-/// The most spans of one message.
-const MAX_SPANS: usize = 256;
-
-/// Destination and amount of telemetry.
-#[derive(Clone, Debug)]
-pub struct TelemetryOptions {
-    /// The address without `/v1/traces`.
-    pub endpoint: String,
-    /// Headers of requests: keys, mostly.
-    pub headers: Vec<(String, crate::Secret)>,
-    /// `service.name`.
-    pub service: String,
-    /// Name of the program.
-    pub name: String,
-    /// True if the content of messages is exported.
-    pub content: bool,
-    /// The span that the run is a part of: trace and span as hexadecimal numbers.
-    pub parent: Option<(String, String)>,
+/// Kinds of what is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Signal {
+    Spans,
+    Metrics,
 }
 
-impl TelemetryOptions {
-    /// As OpenTelemetry's variables say: `OTEL_EXPORTER_OTLP_ENDPOINT`, `OTEL_EXPORTER_OTLP_HEADERS`,
-    /// `OTEL_SERVICE_NAME`, `OTEL_SDK_DISABLED`, `OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT`, and
-    /// `TRACEPARENT`. `None` without an endpoint.
-    pub fn from_environment(
-        env: &Environment,
-        endpoint: Option<&str>,
-        name: String,
-    ) -> Option<TelemetryOptions> {
-        let is = |variable: &str| env.get(variable).is_some_and(|v| v.eq_ignore_ascii_case("true"));
-        let endpoint = match endpoint {
-            Some(endpoint) => endpoint,
-            None => env.get("OTEL_EXPORTER_OTLP_ENDPOINT").filter(|_| !is("OTEL_SDK_DISABLED"))?,
-        };
-        let headers = env.get("OTEL_EXPORTER_OTLP_HEADERS").unwrap_or_default().split(',');
-        let headers = headers.filter_map(|h| h.split_once('='));
-        Some(TelemetryOptions {
-            endpoint: endpoint.to_string(),
-            headers: headers.map(|(n, v)| (n.trim().to_string(), crate::Secret::new(v))).collect(),
-            service: env.get("OTEL_SERVICE_NAME").unwrap_or("entail").to_string(),
-            name,
-            content: is("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"),
-            parent: env.get("TRACEPARENT").and_then(parent),
-        })
+impl Signal {
+    /// End of the path of requests.
+    fn path(self) -> &'static str {
+        match self {
+            Signal::Spans => "traces",
+            Signal::Metrics => "metrics",
+        }
     }
-}
-
-/// The trace and the span of a `traceparent`.
-fn parent(text: &str) -> Option<(String, String)> {
-    let mut parts = text.trim().split('-');
-    let (_version, trace, span) = (parts.next()?, parts.next()?, parts.next()?);
-    let is = |t: &str, n: usize| {
-        t.len() == n && t.bytes().all(|b| b.is_ascii_hexdigit()) && t.bytes().any(|b| b != b'0')
-    };
-    (is(trace, 32) && is(span, 16)).then(|| (trace.to_lowercase(), span.to_lowercase()))
 }
 
 /// Collects what happens in a run.
 #[derive(Debug)]
 pub struct Telemetry {
     options: TelemetryOptions,
-    client: reqwest::Client,
+    exporter: Arc<Exporter>,
+    /// What became of the items of this run.
+    delivery: Arc<RunDelivery>,
     begun: SystemTime,
     /// Under way, and ended.
     open: HashMap<RequestId, Span>,
@@ -98,17 +70,10 @@ pub struct Telemetry {
     at_work: HashMap<Vec<u32>, usize>,
     tokens: BTreeMap<(String, &'static str), Histogram>,
     times: BTreeMap<(Operation, String, String), Histogram>,
-    /// Destination of finished spans.
-    outbox: Option<SpanQueue>,
-}
-
-/// Queue that exports spans during the run.
-#[derive(Debug)]
-struct SpanQueue {
-    run: String,
-    to: UnboundedSender<Json>,
-    /// Task that ends when the queue is empty; returns the first error.
-    sent: JoinHandle<Result<(), String>>,
+    /// Attributes of the run that are known before it begins.
+    known: Vec<Json>,
+    /// Name of the run, if its requests are sent as they end.
+    live: Option<String>,
 }
 
 #[derive(Debug)]
@@ -212,7 +177,6 @@ impl Telemetry {
     pub fn new(options: TelemetryOptions) -> Result<Telemetry, ConfigError> {
         let url = web::url(&options.endpoint, "the endpoint of OpenTelemetry")?;
         let mut headers = HeaderMap::new();
-        headers.insert("content-type", HeaderValue::from_static("application/json"));
         for (name, value) in &options.headers {
             let bad =
                 || ConfigError::new(format!("the header `{name}` in `OTEL_EXPORTER_OTLP_HEADERS` is none"));
@@ -221,14 +185,18 @@ impl Telemetry {
             value.set_sensitive(true);
             headers.insert(name, value);
         }
-        let client = web::client(&url, Duration::from_secs(5), Some(Duration::from_secs(10)), headers)?;
-        Ok(Telemetry::with(options, client))
+        headers.insert("content-type", HeaderValue::from_static(options.protocol.media_type()));
+        let client = web::client(&url, Duration::from_secs(5), Some(options.timeout), headers)?;
+        let resource = resource(&options);
+        let exporter = Exporter::new(&options, client, resource);
+        Ok(Telemetry::with(options, Arc::new(exporter)))
     }
 
-    fn with(options: TelemetryOptions, client: reqwest::Client) -> Telemetry {
+    fn with(options: TelemetryOptions, exporter: Arc<Exporter>) -> Telemetry {
         Telemetry {
             options,
-            client,
+            exporter,
+            delivery: Arc::default(),
             begun: SystemTime::now(),
             open: HashMap::new(),
             ended: Vec::new(),
@@ -236,21 +204,56 @@ impl Telemetry {
             at_work: HashMap::new(),
             tokens: BTreeMap::new(),
             times: BTreeMap::new(),
-            outbox: None,
+            known: Vec::new(),
+            live: None,
         }
     }
 
     /// Sends the requests of this run as they end. What remains for [`Telemetry::send`] are the run itself,
     /// its agents and the metrics.
     ///
-    /// Needs a tokio runtime. A run that is dropped before its end has sent what had ended.
+    /// Needs a tokio runtime, which must outlive the runs that share the way to the collector. A run that is
+    /// dropped before its end has sent what had ended.
     #[must_use]
     pub fn live(mut self, run: &str) -> Telemetry {
-        let (to, spans) = unbounded_channel();
-        let (post, resource) = (Exporter::of(&self), self.resource());
-        let sent = tokio::spawn(post.spans(resource, spans));
-        self.outbox = Some(SpanQueue { run: run.to_string(), to, sent });
+        self.exporter.start();
+        self.live = Some(run.to_string());
         self
+    }
+
+    /// Tells the limits of the run, as attributes of its span.
+    #[must_use]
+    pub fn limited(mut self, limits: &Limits) -> Telemetry {
+        let counts = [
+            ("entail.limit.model_calls", limits.max_model_calls),
+            ("entail.limit.tool_calls", limits.max_tool_calls),
+            ("entail.limit.tokens", limits.max_tokens),
+        ];
+        self.known.extend(counts.into_iter().filter_map(|(key, n)| Some(int(key, n?))));
+        let usd = limits.max_usd.as_ref().and_then(|n| n.to_json().as_f64());
+        let seconds = limits.timeout.map(|t| t.as_secs_f64());
+        let amounts = [("entail.limit.usd", usd), ("entail.limit.seconds", seconds)];
+        self.known.extend(amounts.into_iter().filter_map(|(key, x)| Some(float(key, x?))));
+        self
+    }
+
+    /// Tells the bound of the run, as attributes of its span. What has no bound is not told.
+    #[must_use]
+    pub fn bounded(mut self, bound: &RunBound) -> Telemetry {
+        let counts = [
+            ("entail.bound.model_calls", bound.model_calls),
+            ("entail.bound.tool_calls", bound.tool_calls),
+            ("entail.bound.input_tokens", bound.input_tokens),
+            ("entail.bound.output_tokens", bound.output_tokens),
+        ];
+        self.known.extend(counts.into_iter().filter_map(|(key, n)| Some(int(key, n?))));
+        self.known.extend(bound.usd.map(|usd| float("entail.bound.usd", usd)));
+        self
+    }
+
+    /// What became of all spans of the process so far, and of all metrics.
+    pub fn delivered(&self) -> (Delivered, Delivered) {
+        (self.exporter.spans(), self.exporter.metrics())
     }
 
     /// For another run, which goes to the same place; perhaps as a part of the span that a `traceparent`
@@ -260,17 +263,23 @@ impl Telemetry {
         if let Some(parent) = traceparent.and_then(parent) {
             options.parent = Some(parent);
         }
-        Telemetry::with(options, self.client.clone())
+        Telemetry::with(options, self.exporter.clone())
     }
 
     /// Takes note of an event.
     pub fn note(&mut self, event: &Event) {
         let now = SystemTime::now();
         match event {
-            Event::Asked { id, what, place, .. } => {
+            Event::Asked { id, what, place, channel, answer, recorded, .. } => {
                 let agent = self.agent(what, place, now);
                 if let Some(mut span) = self.begin(*id, what, now) {
                     span.agent = agent;
+                    for (key, label) in [("entail.label.channel", channel), ("entail.label.answer", answer)] {
+                        span.attributes.push(text(key, &label.to_json().to_string()));
+                    }
+                    if *recorded {
+                        span.attributes.push(truth("entail.recorded", true));
+                    }
                     self.open.insert(*id, span);
                 }
             }
@@ -311,6 +320,18 @@ impl Telemetry {
                     span.attributes
                         .push(text("error.type", if *what == Answered::Late { "timeout" } else { "_OTHER" }));
                 }
+                if span.operation == Operation::Approve {
+                    let decided = match what {
+                        Answered::Approved(_) => "approved",
+                        Answered::Failed(_) => "refused",
+                        _ => "undecided",
+                    };
+                    span.attributes.push(text("entail.approval", decided));
+                    if let Answered::Approved(Some(by)) = what {
+                        span.attributes.push(text("entail.approval.by", &by.name));
+                        span.attributes.push(text("entail.approval.via", by.via.as_str()));
+                    }
+                }
                 if span.operation == Operation::Chat {
                     self.chat(&mut span, *tokens, usd.as_ref());
                     if let Some(finish) = finish.as_str() {
@@ -341,9 +362,11 @@ impl Telemetry {
 
     /// Sends a span that has ended, or keeps it until the run ends.
     fn end(&mut self, span: Span) {
-        match &self.outbox {
-            // Whoever sends them ends after the run.
-            Some(outbox) => drop(outbox.to.send(self.span_json(&outbox.run, &span))),
+        match &self.live {
+            Some(run) => {
+                let json = self.span_json(run, &span);
+                self.exporter.offer(Signal::Spans, &json, &self.delivery);
+            }
             None => self.ended.push(span),
         }
     }
@@ -454,12 +477,14 @@ impl Telemetry {
         }
     }
 
-    /// Sends what has happened, and how the run ended.
+    /// Sends what has happened, and how the run ended. Waits for the collector, but not for longer than the
+    /// options say.
     ///
     /// # Errors
-    /// The endpoint can't be reached or refuses; in words for people.
+    /// Not everything arrived; in words for people.
     pub async fn send(mut self, report: &RunReport) -> Result<(), String> {
         let now = SystemTime::now();
+        self.exporter.start();
         // Requests canceled with the run end with it.
         for (_, mut span) in std::mem::take(&mut self.open) {
             if let Some(agent) = span.agent.and_then(|a| self.agents.get_mut(a)) {
@@ -468,26 +493,13 @@ impl Telemetry {
             (span.ended, span.error) = (now, Some("the run ended".into()));
             self.end(span);
         }
-        let before = match self.outbox.take() {
-            None => Ok(()),
-            Some(SpanQueue { to, sent, .. }) => {
-                drop(to);
-                sent.await.unwrap_or_else(|e| Err(e.to_string()))
-            }
-        };
-        let post = Exporter::of(&self);
-        post.send("traces", &self.traces(report, now)).await?;
-        post.send("metrics", &self.metrics(report, now)).await?;
-        before
-    }
-
-    fn resource(&self) -> Json {
-        json!({"attributes": [
-            text("service.name", &self.options.service),
-            text("service.version", env!("CARGO_PKG_VERSION")),
-            text("telemetry.sdk.name", "entail"),
-            text("telemetry.sdk.language", "rust"),
-        ]})
+        for span in self.traces(report, now) {
+            self.exporter.offer(Signal::Spans, &span, &self.delivery);
+        }
+        for metric in self.metrics(report, now) {
+            self.exporter.offer(Signal::Metrics, &metric, &self.delivery);
+        }
+        self.exporter.flush(&self.delivery, self.options.flush).await
     }
 
     /// The trace of a run.
@@ -510,7 +522,7 @@ impl Telemetry {
     }
 
     /// The spans that were not sent before: the run, and in it its agents and requests.
-    fn traces(&self, report: &RunReport, now: SystemTime) -> Json {
+    fn traces(&self, report: &RunReport, now: SystemTime) -> Vec<Json> {
         let (trace, root) = (self.trace(&report.run), under(&report.run, None));
         let usage = &report.usage;
         let mut attributes = vec![
@@ -525,14 +537,24 @@ impl Telemetry {
         if let Some(usd) = usage.usd.as_ref().and_then(|n| n.to_json().as_f64()) {
             attributes.push(float("entail.cost.usd", usd));
         }
+        attributes.push(text("entail.label", &report.label.to_json().to_string()));
+        attributes.extend(self.known.iter().cloned());
         let mut run = json!({
             "traceId": trace, "spanId": root, "name": format!("invoke_agent {}", self.options.name), "kind": INTERNAL,
             "startTimeUnixNano": nanos(self.begun), "endTimeUnixNano": nanos(now),
-            "status": status(report.result.as_ref().err().map(|f| &*f.message)),
+            "status": status(report.result.as_ref().err().map(|f| report.records.text(&f.message)).as_deref()),
         });
         if let Err(failure) = &report.result {
             attributes.push(text("error.type", failure.code.as_str()));
         }
+        // Refusals that the program caught, and the one that ended it.
+        let caught = report.why.calls.iter().map(|call| (&call.refused, call.times));
+        let refusals: Vec<Json> = caught
+            .chain(report.why.refused.iter().map(|refused| (refused, 1)))
+            .map(|(refused, times)| refusal(refused, times, now))
+            .collect();
+        attributes.push(int("entail.refusals", refusals.len() as u64));
+        run["events"] = refusals.into();
         run["attributes"] = attributes.into();
         if let Some((_, span)) = &self.options.parent {
             run["parentSpanId"] = span.clone().into();
@@ -556,10 +578,10 @@ impl Telemetry {
             })
         });
         let spans = self.ended.iter().map(|s| self.span_json(&report.run, s));
-        message(&self.resource(), std::iter::once(run).chain(agents).chain(spans).collect())
+        std::iter::once(run).chain(agents).chain(spans).collect()
     }
 
-    fn metrics(&self, report: &RunReport, now: SystemTime) -> Json {
+    fn metrics(&self, report: &RunReport, now: SystemTime) -> Vec<Json> {
         let (begun, now) = (nanos(self.begun), nanos(now));
         let tokens: Vec<Json> = self
             .tokens
@@ -605,56 +627,44 @@ impl Telemetry {
                 "sum": {"aggregationTemporality": DELTA, "isMonotonic": true, "dataPoints": [point]},
             }));
         }
-        json!({"resourceMetrics": [{"resource": self.resource(), "scopeMetrics": [{"scope": scope(), "metrics": metrics}]}]})
+        metrics
     }
 }
 
-/// Sends messages to a collector.
-struct Exporter {
-    endpoint: String,
-    client: reqwest::Client,
+/// The most that a run can use, whatever the models reply; `None` where no bound is known.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct RunBound {
+    /// Calls of models.
+    pub model_calls: Option<u64>,
+    /// Calls of tools.
+    pub tool_calls: Option<u64>,
+    /// Tokens that models read.
+    pub input_tokens: Option<u64>,
+    /// Tokens that models write.
+    pub output_tokens: Option<u64>,
+    /// US dollars.
+    pub usd: Option<f64>,
 }
 
-impl Exporter {
-    fn of(telemetry: &Telemetry) -> Exporter {
-        Exporter { endpoint: telemetry.options.endpoint.clone(), client: telemetry.client.clone() }
-    }
-
-    async fn send(&self, path: &str, body: &Json) -> Result<(), String> {
-        let url = format!("{}/v1/{path}", self.endpoint.trim_end_matches('/'));
-        let failed = |why: String| format!("{path} could not be sent to `{}`: {why}", self.endpoint);
-        let sent = self.client.post(url).body(body.to_string()).send().await;
-        let sent = sent.map_err(|e| failed(web::cause(&e)))?;
-        if !sent.status().is_success() {
-            return Err(failed(format!("HTTP {}", sent.status().as_u16())));
-        }
-        Ok(())
-    }
-
-    /// Sends spans as they come, those of a short time together, until there are no more.
-    async fn spans(self, resource: Json, mut spans: UnboundedReceiver<Json>) -> Result<(), String> {
-        let mut result = Ok(());
-        while let Some(first) = spans.recv().await {
-            let mut gathered = vec![first];
-            let _ = tokio::time::timeout(GATHER, async {
-                while gathered.len() < MAX_SPANS
-                    && let Some(next) = spans.recv().await
-                {
-                    gathered.push(next);
-                }
-            })
-            .await;
-            let sent = self.send("traces", &message(&resource, gathered)).await;
-            // The rest may get there.
-            result = result.and(sent);
-        }
-        result
-    }
+/// A refusal as an event of a span.
+fn refusal(refused: &Refused, times: u64, now: SystemTime) -> Json {
+    let mut attributes = vec![
+        text("entail.refusal.part", &refused.part.describe()),
+        text("entail.refusal.label", &refused.value.label.to_json().to_string()),
+        text("entail.refusal.bound", &refused.bound.to_json().to_string()),
+        int("entail.refusal.times", times),
+    ];
+    attributes.extend(refused.name.as_ref().map(|name| text("entail.refusal.name", name)));
+    json!({"name": "refusal", "timeUnixNano": nanos(now), "attributes": attributes})
 }
 
-/// Spans as a message.
-fn message(resource: &Json, spans: Vec<Json>) -> Json {
-    json!({"resourceSpans": [{"resource": resource, "scopeSpans": [{"scope": scope(), "spans": spans}]}]})
+fn resource(options: &TelemetryOptions) -> Json {
+    json!({"attributes": [
+        text("service.name", &options.service),
+        text("service.version", env!("CARGO_PKG_VERSION")),
+        text("telemetry.sdk.name", "entail"),
+        text("telemetry.sdk.language", "rust"),
+    ]})
 }
 
 /// The span of an agent of a run, or of the run itself.
@@ -702,6 +712,10 @@ fn status(error: Option<&str>) -> Json {
 
 fn text(key: &str, value: &str) -> Json {
     json!({"key": key, "value": {"stringValue": value}})
+}
+
+fn truth(key: &str, value: bool) -> Json {
+    json!({"key": key, "value": {"boolValue": value}})
 }
 
 fn int(key: &str, value: u64) -> Json {
