@@ -57,7 +57,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 pub const AFTER_RUN: &str = "after";
 
 /// Field of the settings of a run: the text of its policy, null for none. A resumed run has the policy that
-/// it is resumed with.
+/// it is resumed with. Of a policy with a secret in it no text is kept, and this is an object.
 pub const POLICY_TEXT: &str = "policy";
 
 /// Field of the settings of a run that was resumed with another policy than it began with.
@@ -146,9 +146,14 @@ impl RunStatus {
         }
     }
 
+    /// The status of a word; `None` if there is none.
+    pub fn of(word: &str) -> Option<RunStatus> {
+        RunStatus::ALL.into_iter().find(|s| s.as_str() == word)
+    }
+
     /// The status of a word. One that is not known is a failure: the run is not continued.
     fn named(word: &str) -> RunStatus {
-        RunStatus::ALL.into_iter().find(|s| s.as_str() == word).unwrap_or(RunStatus::Failed)
+        RunStatus::of(word).unwrap_or(RunStatus::Failed)
     }
 }
 

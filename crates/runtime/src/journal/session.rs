@@ -123,17 +123,25 @@ impl Journal {
     /// A new run. `redactor` tells what must not be written.
     ///
     /// # Errors
-    /// The journal can't be written, or the input holds a secret.
+    /// The journal can't be written, or the input or a setting holds a secret. A policy may hold one: of it
+    /// no text is kept.
     pub fn begin(self, about: &RunIdentity, redactor: &Redactor) -> Result<Session, JournalError> {
         let input = about.input.as_ref().map_or(String::new(), |d| data_json(d).to_string());
+        let mut settings = about.settings.clone();
+        if let Some(policy) = policy_of(&settings, redactor) {
+            settings[super::POLICY_TEXT] = policy;
+        }
         // For a guessable secret, whoever supplies the input could learn from this that it is one.
-        if redactor.text(&input) != input {
-            return Err(JournalError::new(
-                "the input holds a secret of the environment, which no journal may keep",
-            ));
+        let with_secret = match redactor.text(&input) == input {
+            false => Some("the input"),
+            true => redactor.finds(&settings).then_some("a setting of the run"),
+        };
+        if let Some(what) = with_secret {
+            return Err(JournalError::new(format!(
+                "{what} holds a secret of the environment, which no journal may keep"
+            )));
         }
         let program = redactor.text(&about.program).into_owned();
-        let mut settings = about.settings.clone();
         let keep = programs::keep(&*self.db, &mut settings, about.kept.as_deref(), redactor);
         let keep = keep.map_err(|e| self.failed(&e))?;
         let settings = settings.to_string();
@@ -196,7 +204,7 @@ impl Journal {
             ))
             .with_help("resume the original program, or use `--allow-changed` to replay the requests that are unchanged"));
         }
-        let (kept, policy) = (about.kept.as_deref(), about.settings.get(super::POLICY_TEXT));
+        let (kept, policy) = (about.kept.as_deref(), policy_of(&about.settings, redactor));
         self.go_on(&id, then, (&now, kept, policy), redactor, &lock).map_err(|e| self.failed(&e))?;
         self.forget_nobody(&id, &lock)?;
         let mut session = self.session(id, Mode::Write, Some(lock))?;
@@ -212,7 +220,7 @@ impl Journal {
         &self,
         run: &str,
         then: Stored,
-        (now, kept, policy): (&str, Option<&str>, Option<&Json>),
+        (now, kept, policy): (&str, Option<&str>, Option<Json>),
         redactor: &Redactor,
         lock: &RunLock,
     ) -> Result<(), DbError> {
@@ -521,14 +529,20 @@ impl Session {
     }
 }
 
+/// The text of a policy as a journal keeps it: one with a secret is withheld.
+fn policy_of(settings: &Json, redactor: &Redactor) -> Option<Json> {
+    let policy = settings.get(super::POLICY_TEXT)?;
+    Some(if redactor.finds(policy) { wire::withheld() } else { policy.clone() })
+}
+
 /// Puts the policy with which a run goes on into its settings; returns true if it is another one. A run of an
 /// earlier version has none.
-fn with_policy(settings: &mut Json, policy: Option<&Json>) -> bool {
+fn with_policy(settings: &mut Json, policy: Option<Json>) -> bool {
     let (Some(then), Some(now)) = (settings.get(super::POLICY_TEXT), policy) else { return false };
-    if then == now {
+    if *then == now {
         return false;
     }
-    settings[super::POLICY_TEXT] = now.clone();
+    settings[super::POLICY_TEXT] = now;
     settings[super::POLICY_CHANGED] = json!(true);
     true
 }

@@ -8,8 +8,8 @@ use core_ir::{Builder, Code, Data, EffectClass, ModelParams, Name, Num, Term, Te
 use machine::{Config, ErrorCode, Machine};
 use runtime::{
     CancellationToken, Environment, Event, Handlers, Journal, JournalPlace, Limits, ModelSettings, Models,
-    Played, Redactor, RunCursor, RunFilter, RunIdentity, RunReport, RunStatus, Scripted, Secret, Session,
-    StorePlace, Stores, Tools, Unfinished,
+    POLICY_CHANGED, POLICY_TEXT, Played, Redactor, RunCursor, RunFilter, RunIdentity, RunReport, RunStatus,
+    Scripted, Secret, Session, StorePlace, Stores, Tools, Unfinished,
 };
 use serde_json::json;
 use std::path::Path;
@@ -131,6 +131,7 @@ of_each_database! {
     a_run_that_goes_on_is_played_as_far_as_it_has_come
     pages_of_runs_meet_their_conditions
     a_program_is_kept_once_for_all_of_its_runs
+    a_secret_in_the_settings_is_in_no_journal
 }
 
 /// Plays a run: what came of it, and its events without what only a live run knows.
@@ -255,6 +256,37 @@ async fn a_program_is_kept_once_for_all_of_its_runs(file: JournalPlace) {
     journal.delete(&one).unwrap();
     assert_eq!(kept(&journal, &two), Some(json!({"a": 1})));
     assert!(journal.check().unwrap().damaged.is_empty());
+}
+
+async fn a_secret_in_the_settings_is_in_no_journal(file: JournalPlace) {
+    let code = program("hello");
+    let secrets = Redactor::new([Secret::new(KEY)]);
+    let with_setting = |name: &str, value: &str| {
+        let mut about = about(&code);
+        about.settings[name] = value.into();
+        about
+    };
+    let open = || Journal::open(&file).unwrap();
+    let of_policy = |text: &str| with_setting(POLICY_TEXT, text);
+    let kept = |id: &str| open().settings(id).unwrap();
+
+    let session = open().begin(&of_policy(&format!("# {KEY}")), &secrets).unwrap();
+    let id = session.id().to_string();
+    assert_eq!(kept(&id)[POLICY_TEXT], json!({"withheld": true}));
+    drop(session);
+    let resume = |policy: &str| {
+        let about = of_policy(policy);
+        drop(open().resume(&id, &about, &secrets, false, Unfinished::Ask).unwrap());
+        let settings = kept(&id);
+        (settings[POLICY_TEXT].clone(), settings[POLICY_CHANGED].clone())
+    };
+    assert_eq!(resume("# none"), (json!("# none"), json!(true)));
+    assert_eq!(resume(&format!("# {KEY}")), (json!({"withheld": true}), json!(true)));
+
+    // The machine reads the request, so it can't be left out.
+    let refused = open().begin(&with_setting("request", KEY), &secrets).unwrap_err();
+    assert!(refused.message.contains("holds a secret"), "{refused:?}");
+    assert_eq!(open().runs().unwrap().len(), 1);
 }
 
 async fn a_replay_gives_the_same_and_asks_nothing(file: JournalPlace) {
