@@ -22,7 +22,8 @@ use entries::machine_config;
 use machine::{Config, Machine, RequestId};
 use runtime::trace::{Head, Recorder, VERSION};
 use runtime::{
-    AnswerRecord, Decider, Journal, JournalError, JournalPlace, Played, RunInfo, RunStatus, Usage,
+    AnswerRecord, Decider, Journal, JournalError, JournalPlace, POLICY_TEXT, Played, RunInfo, RunStatus,
+    Usage,
 };
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, HashMap};
@@ -35,24 +36,52 @@ const FORMAT: u64 = 1;
 /// The most bytes of the files that are kept with a program.
 const MAX_SOURCES: usize = 8 << 20;
 
-/// The program as a run keeps it: the code with its places, the files that they are in, and the policy.
-/// `None` if the files are too large to be kept.
+/// The program as a run keeps it: the code with its places, the files that they are in, and the path of the
+/// policy, whose text is among the settings of the run. `None` if the files are too large to be kept.
 pub fn program(code: &Code, policy: Option<&Policy>, sources: &Sources) -> Option<Arc<str>> {
     let core = exchange::to_json(code, sources);
     let path = |file: &Value| file.as_str().map(String::from);
     let text = |path: &str| sources.iter().find(|(_, s)| s.path == path).map_or("", |(_, s)| &*s.text);
     let files: Vec<String> = core["files"].as_array()?.iter().filter_map(path).collect();
     let rules = policy.and_then(|p| sources.get(p.file));
-    let size = files.iter().map(|f| text(f).len()).sum::<usize>() + rules.map_or(0, |s| s.text.len());
-    if size > MAX_SOURCES {
+    if files.iter().map(|f| text(f).len()).sum::<usize>() > MAX_SOURCES {
         return None;
     }
     let texts: Vec<&str> = files.iter().map(|f| text(f)).collect();
     let kept = json!({
         "format": FORMAT, "entail": env!("CARGO_PKG_VERSION"), "core": core, "texts": texts,
-        "policy": rules.map(|s| json!({"path": s.path, "text": &*s.text})),
+        "policy": rules.map(|s| json!({"path": s.path})),
     });
     Some(kept.to_string().into())
+}
+
+/// The text of the policy of a run, from its settings; `None` for a run without a policy.
+///
+/// # Errors
+/// The reason why it is not there.
+pub(crate) fn policy_text(settings: &Value) -> Result<Option<&str>, &'static str> {
+    match settings.get(POLICY_TEXT) {
+        Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text)),
+        Some(_) => Err("its policy was not kept, because there is a secret in it"),
+        None => Err("its journal is of an earlier version, which kept no policy"),
+    }
+}
+
+/// The label of the input of a run, from its settings.
+pub(crate) fn input_label(settings: &Value) -> LabelSpec {
+    match settings.get("inputLabel") {
+        None | Some(Value::Null) => LabelSpec::BOTTOM,
+        Some(label) => data_from_json(label).map_or(LabelSpec::TOP, LabelSpec::Exact),
+    }
+}
+
+/// The configuration of the machine of a run, from its settings and its policy.
+pub(crate) fn config(settings: &Value, policy: Option<&Policy>) -> Config {
+    let mut config = machine_config(settings["fuel"].as_u64(), policy);
+    config.request = settings["request"].as_str().map(Arc::from);
+    config.input = input_label(settings);
+    config
 }
 
 /// A principal for whom a run is shown.
@@ -155,20 +184,16 @@ impl KeptRun {
         for (i, path) in imported.files.iter().enumerate() {
             sources.add(&**path, kept["texts"][i].as_str().unwrap_or_default());
         }
-        let policy = match kept["policy"]["text"].as_str() {
+        let policy = match policy_text(&settings).map_err(unreadable)? {
             None => None,
             Some(text) => {
-                let file = sources.add(kept["policy"]["path"].as_str().unwrap_or_default(), text);
+                // A run can be resumed with a policy, and its program has been kept since it began.
+                let file = sources.add(kept["policy"]["path"].as_str().unwrap_or("policy.toml"), text);
                 Some(Policy::parse(file, text).map_err(|_| unreadable("its policy is of another version"))?)
             }
         };
-        let mut config = machine_config(settings["fuel"].as_u64(), policy.as_ref());
+        let mut config = config(&settings, policy.as_ref());
         config.explain_flow = true;
-        config.request = settings["request"].as_str().map(Arc::from);
-        config.input = match &settings["inputLabel"] {
-            Value::Null => config.input,
-            label => data_from_json(label).map_or(LabelSpec::TOP, LabelSpec::Exact),
-        };
         let version = kept["entail"].as_str().unwrap_or_default().to_string();
         Ok(Some(KeptRun { info, code: Arc::new(imported.code), sources, config, input, policy, version }))
     }

@@ -37,8 +37,8 @@ use metrics::Metrics;
 use planned::{Means, Planner, Ran};
 use runtime::{
     Answers, ApprovalDesk, Approvers, Asked, Authority, CancellationToken, DayUse, Decider, Decision, Event,
-    Handlers, Journal, JournalError, JournalPlace, Limits, Models, RunIdentity, Schema, Session, SharedDay,
-    StoreScope, Stores, Telemetry, Tools, Usage, Waiting,
+    Handlers, Journal, JournalError, JournalPlace, Limits, Models, POLICY_TEXT, RunIdentity, Schema, Session,
+    SharedDay, StoreScope, Stores, Telemetry, Tools, Usage, Waiting,
 };
 use serde_json::{Value, json};
 use session::callers::{Caller, Callers};
@@ -922,7 +922,7 @@ impl Service {
         let settings = json!({
             "seed": self.handlers.seed, "fuel": pipeline.config.fuel, "background": how.background,
             "context": how.context, "caller": caller.name, "inputLabel": label_json(label),
-            "policy": pipeline.policy.as_deref(), "planned": pipeline.planner.is_some(),
+            POLICY_TEXT: pipeline.policy.as_deref(), "planned": pipeline.planner.is_some(),
             "idempotencyKey": how.key.map(|k| k.name), "requestDigest": how.key.map(|k| k.digest),
         });
         let about = pipeline.identity(input, settings);

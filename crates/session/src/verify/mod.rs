@@ -13,9 +13,9 @@ mod record;
 pub use receipt::{MAX_BYTES, Openings, Receipt, ReceiptError, Signer};
 pub use record::{Record, RecordError};
 
+use crate::kept;
 use core_ir::Code;
 use diagnostics::Sources;
-use entries::machine_config;
 use machine::{Call, Config, RequestId};
 use policy::Policy;
 use runtime::{Interpreter, InterpreterError, REDACTED, RunStatus, run_end};
@@ -380,7 +380,8 @@ impl Program {
             let why = parsed.diagnostics.first().map_or_else(String::new, |d| format!(": {}", d.message));
             return Err(Unreadable::Wrong(format!("the program of the record can't be read{why}")));
         };
-        let policy = match record.policy() {
+        let text = kept::policy_text(&record.settings).map_err(|why| Unreadable::Unknown(why.into()))?;
+        let policy = match text {
             None => None,
             Some(text) => {
                 let file = sources.add("policy.toml", text);
@@ -388,8 +389,7 @@ impl Program {
                 Some(policy.map_err(|_| Unreadable::Wrong("the policy of the record can't be read".into()))?)
             }
         };
-        let mut config = machine_config(record.fuel(), policy.as_ref());
-        config.request = record.request();
+        let mut config = kept::config(&record.settings, policy.as_ref());
         config.input = record.input_label.clone();
         Ok(Program { code: Arc::new(code), config })
     }

@@ -15,7 +15,8 @@ use core_ir::exchange::{data_from_json, data_json, label_json};
 use core_ir::{Data, LabelSpec, Lattice};
 use machine::{Config, RequestId, Response};
 use runtime::{
-    Approvers, KeptEntry, KeptMessages, KeptQuestion, PublicKey, REDACTED, RunStatus, SigningKey, salt,
+    AFTER_RUN, Approvers, KeptEntry, KeptMessages, KeptQuestion, POLICY_CHANGED, POLICY_TEXT, PublicKey,
+    REDACTED, RunStatus, SigningKey, salt,
 };
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
@@ -280,7 +281,7 @@ fn content(record: &Record) -> Value {
     }
     entries.sort_by_key(|entry| entry["step"].as_u64());
     let settings: Map<String, Value> =
-        ["seed", "fuel", "request", "planned", "after", "policy", "policyChanged"]
+        ["seed", "fuel", "request", "planned", AFTER_RUN, POLICY_TEXT, POLICY_CHANGED]
             .into_iter()
             .filter_map(|name| Some((name.to_string(), record.settings.get(name)?.clone())))
             .collect();
@@ -360,11 +361,10 @@ fn read(content: &Value, approvers: Approvers, is_redacted: bool) -> Option<Reco
         _ => return None,
     };
     let end = &content["end"];
-    let status = match end["status"].as_str() {
-        Some("done") => RunStatus::Done,
-        Some("failed") => RunStatus::Failed,
-        Some("stopped") => RunStatus::Stopped,
-        _ => RunStatus::Running,
+    // An end that is not shown has no status.
+    let status = match end.get("status") {
+        None => RunStatus::Running,
+        Some(word) => RunStatus::of(word.as_str()?)?,
     };
     let mut settings = content["settings"].clone();
     if hidden(&content["input"]) || hidden(&settings["request"]) {

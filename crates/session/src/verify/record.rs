@@ -1,15 +1,15 @@
 //! The record of a run that is checked: its program, what it was given, its answers and its end.
 
-use core_ir::exchange::{data_from_json, data_json};
+use crate::kept;
+use core_ir::exchange::data_json;
 use core_ir::{Data, LabelSpec, Name, py};
 use machine::RequestId;
 use runtime::{
     AFTER_RUN, Approvers, Journal, JournalError, KeptEntry, KeptMessages, KeptQuestion, KeptRun,
-    POLICY_CHANGED, POLICY_TEXT, RunStatus, Via,
+    POLICY_CHANGED, RunStatus, Via,
 };
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashMap};
-use std::sync::Arc;
 use verify::{FindingKind, Step};
 
 /// A recorded run, from a journal or a receipt.
@@ -59,18 +59,12 @@ impl Record {
         let journal = journal.with_approvers(approvers.clone());
         let KeptRun { info, program, input, settings, changes, entries, messages, questions, damage } =
             journal.kept(run)?;
-        let stated = &settings["inputLabel"];
-        let input_label = match data_from_json(stated) {
-            _ if stated.is_null() => LabelSpec::BOTTOM,
-            Ok(label) => LabelSpec::Exact(label),
-            Err(_) => LabelSpec::TOP,
-        };
         Ok(Record {
             run: info.id,
             name: info.name,
             program,
             input,
-            input_label,
+            input_label: kept::input_label(&settings),
             settings,
             status: info.status,
             outcome: info.outcome,
@@ -89,21 +83,6 @@ impl Record {
         self.settings["seed"].as_u64().unwrap_or(0)
     }
 
-    /// The most steps of its evaluation, if it was limited.
-    pub(super) fn fuel(&self) -> Option<u64> {
-        self.settings["fuel"].as_u64()
-    }
-
-    /// Text of the request that it fulfills.
-    pub(super) fn request(&self) -> Option<Arc<str>> {
-        self.settings["request"].as_str().map(Arc::from)
-    }
-
-    /// The text of its policy.
-    pub(super) fn policy(&self) -> Option<&str> {
-        self.settings[POLICY_TEXT].as_str()
-    }
-
     /// Returns true if it was resumed with another policy.
     pub(super) fn policy_changed(&self) -> bool {
         self.settings[POLICY_CHANGED] == true
@@ -120,10 +99,7 @@ impl Record {
         if self.settings["hidden"] == true {
             return Some("a run whose input the receipt does not show".into());
         }
-        if self.settings.get(POLICY_TEXT).is_none() {
-            return Some("a run of an earlier version, whose journal has no policy".into());
-        }
-        None
+        kept::policy_text(&self.settings).err().map(String::from)
     }
 
     /// Compares what a person was asked with what the program asks, and looks for who answered. `Err(Ok(_))`

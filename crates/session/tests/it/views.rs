@@ -7,7 +7,8 @@ use core_ir::{Data, LabelSpec, Lattice};
 use machine::Reply;
 use runtime::{
     Answer, Approver, CancellationToken, CustomTool, Event, Finish, Handlers, Journal, JournalPlace, Limits,
-    ModelCall, ModelError, Models, Price, Progress, Provider, RunIdentity, RunReport, Tokens, Work,
+    ModelCall, ModelError, Models, POLICY_TEXT, Price, Progress, Provider, RunIdentity, RunReport, Tokens,
+    Work,
 };
 use serde_json::{Value as Json, json};
 use session::bound::Pricing;
@@ -194,7 +195,12 @@ async fn views_of_two_worlds_are_the_same() {
 async fn kept(pair: &Pair, program: &Arc<Program>, which: usize, place: &JournalPlace) -> Option<KeptRun> {
     let code = pair.program.code();
     let input = Some(pair.inputs[which].clone());
-    let mut about = RunIdentity::new("generated main", &code, input.clone(), json!({"seed": program.seed}));
+    let mut about = RunIdentity::new(
+        "generated main",
+        &code,
+        input.clone(),
+        json!({"seed": program.seed, POLICY_TEXT: null}),
+    );
     about.kept = kept::program(&code, None, &diagnostics::Sources::new());
     let session = Journal::open(place).unwrap().begin(&about, &Default::default()).unwrap();
     let mut handlers = handlers(pair, program, which);
