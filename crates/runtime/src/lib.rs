@@ -42,6 +42,7 @@ mod deadline;
 mod driver;
 mod environment;
 mod event;
+mod histogram;
 mod history;
 mod immediate;
 mod in_flight;
@@ -74,6 +75,7 @@ pub use config::{ConfigError, ConfigErrorKind};
 pub use driver::{Handlers, end_run, run, run_end};
 pub use environment::Environment;
 pub use event::Progress;
+pub use histogram::{Histogram, TIME_BOUNDS};
 pub use history::{History, MadeCall};
 pub use interpreter::{INTERPRETER, Interpreter, InterpreterError};
 pub use journal::{

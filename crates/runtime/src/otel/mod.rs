@@ -18,6 +18,7 @@ pub use encode::OtlpProtocol;
 pub use export::Delivered;
 pub use options::{TelemetryEntry, TelemetryOptions};
 
+use crate::histogram::{Histogram, TIME_BOUNDS};
 use crate::provider::Tokens;
 use crate::web;
 use crate::{Answered, Asked, ConfigError, Event, Limits, RunReport};
@@ -138,35 +139,15 @@ const TOKEN_BOUNDS: [f64; 14] = [
     1.0, 4.0, 16.0, 64.0, 256.0, 1024.0, 4096.0, 16384.0, 65536.0, 262144.0, 1048576.0, 4194304.0,
     16777216.0, 67108864.0,
 ];
-const TIME_BOUNDS: [f64; 14] =
-    [0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92];
 
-#[derive(Debug)]
-struct Histogram {
-    bounds: &'static [f64],
-    counts: Vec<u64>,
-    sum: f64,
-}
-
-impl Histogram {
-    fn new(bounds: &'static [f64]) -> Histogram {
-        Histogram { bounds, counts: vec![0; bounds.len() + 1], sum: 0.0 }
-    }
-
-    fn add(&mut self, x: f64) {
-        let at = self.bounds.iter().position(|b| x <= *b).unwrap_or(self.bounds.len());
-        self.counts[at] += 1;
-        self.sum += x;
-    }
-
-    fn point(&self, attributes: Vec<Json>, begun: &str, now: &str) -> Json {
-        json!({
-            "attributes": attributes, "startTimeUnixNano": begun, "timeUnixNano": now,
-            "count": self.counts.iter().sum::<u64>().to_string(), "sum": self.sum,
-            "bucketCounts": self.counts.iter().map(u64::to_string).collect::<Vec<_>>(),
-            "explicitBounds": self.bounds,
-        })
-    }
+/// A data point of a histogram.
+fn point(histogram: &Histogram, attributes: Vec<Json>, begun: &str, now: &str) -> Json {
+    let Histogram { bounds, counts, sum } = histogram;
+    json!({
+        "attributes": attributes, "startTimeUnixNano": begun, "timeUnixNano": now,
+        "count": counts.iter().sum::<u64>().to_string(), "sum": sum,
+        "bucketCounts": counts.iter().map(u64::to_string).collect::<Vec<_>>(), "explicitBounds": bounds,
+    })
 }
 
 impl Telemetry {
@@ -593,7 +574,7 @@ impl Telemetry {
                     text("gen_ai.request.model", model),
                     text("gen_ai.token.type", kind),
                 ];
-                h.point(attributes, &begun, &now)
+                point(h, attributes, &begun, &now)
             })
             .collect();
         let times: Vec<Json> = self
@@ -607,7 +588,7 @@ impl Telemetry {
                 if !error.is_empty() {
                     attributes.push(text("error.type", error));
                 }
-                h.point(attributes, &begun, &now)
+                point(h, attributes, &begun, &now)
             })
             .collect();
         // Each run tells what it used, not what all have used.

@@ -8,7 +8,7 @@
 
 use core_ir::Num;
 use machine::RequestId;
-use runtime::{Answered, Asked, Delivered, Event, Tokens};
+use runtime::{Answered, Asked, Delivered, Event, Histogram, TIME_BOUNDS, Tokens};
 use serde_json::Value;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
@@ -21,9 +21,7 @@ pub(crate) const MEDIA_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 /// The most names of models and tools that have series of their own.
 const MAX_TARGETS: usize = 200;
 
-/// Upper bounds of durations in seconds: of requests those of OpenTelemetry's conventions for generative AI.
-const REQUEST_BOUNDS: [f64; 14] =
-    [0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92];
+/// Upper bounds of the durations of runs, in seconds.
 const RUN_BOUNDS: [f64; 14] =
     [0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0];
 
@@ -52,25 +50,6 @@ struct Counts {
     http: BTreeMap<Series, u64>,
     /// Names of models and tools that have series of their own.
     targets: BTreeMap<Arc<str>, ()>,
-}
-
-#[derive(Debug)]
-struct Histogram {
-    bounds: &'static [f64],
-    counts: Vec<u64>,
-    sum: f64,
-}
-
-impl Histogram {
-    fn new(bounds: &'static [f64]) -> Histogram {
-        Histogram { bounds, counts: vec![0; bounds.len() + 1], sum: 0.0 }
-    }
-
-    fn add(&mut self, x: f64) {
-        let at = self.bounds.iter().position(|bound| x <= *bound).unwrap_or(self.bounds.len());
-        self.counts[at] += 1;
-        self.sum += x;
-    }
 }
 
 impl Counts {
@@ -345,8 +324,7 @@ impl RunMetrics {
         }
         count(&mut counts.requests, vec![operation.into(), target.clone(), status.into()], 1);
         let series = vec![operation.into(), target.clone()];
-        let histogram =
-            counts.request_seconds.entry(series).or_insert_with(|| Histogram::new(&REQUEST_BOUNDS));
+        let histogram = counts.request_seconds.entry(series).or_insert_with(|| Histogram::new(&TIME_BOUNDS));
         histogram.add(elapsed.as_secs_f64());
         for (kind, n) in [("input", tokens.input), ("output", tokens.output)] {
             if operation == "chat" && n > 0 {
@@ -404,7 +382,7 @@ mod tests {
 
     #[test]
     fn buckets_of_a_histogram_count_what_is_below_them() {
-        let mut histogram = Histogram::new(&REQUEST_BOUNDS);
+        let mut histogram = Histogram::new(&TIME_BOUNDS);
         [0.005, 0.02, 0.021, 1000.0].into_iter().for_each(|x| histogram.add(x));
         let mut text = Text(String::new());
         text.histogram("t", "Times.", &["of"], &BTreeMap::from([(vec![Arc::from("x")], histogram)]));
