@@ -148,15 +148,10 @@ impl KeptMessages {
     /// # Errors
     /// The defect, as a text.
     pub fn conversation(&self, end: &[u8; 16]) -> Result<Json, &'static str> {
-        let (mut at, mut out) = (*end, Vec::new());
-        while at != conversation::NONE {
-            let (before, body) = self.0.get(&at).ok_or("a message of its conversation is missing")?;
-            // A link is a hash of what it is the link of, so none leads back to itself.
-            if conversation::next(before, body) != at {
-                return Err("a message of its conversation is not what was written");
-            }
+        let mut out = Vec::new();
+        for message in self.back(*end) {
+            let (_, body) = message?;
             out.push(parse(body).map_err(|_| "a message of its conversation can't be read")?);
-            at = *before;
         }
         out.reverse();
         Ok(Json::Array(out))
@@ -164,16 +159,33 @@ impl KeptMessages {
 
     /// Looks at the messages of a conversation that were not looked at yet.
     fn is_intact(&self, end: &Link, seen: &mut HashSet<Link>) -> Result<(), &'static str> {
-        let mut at = *end;
-        while at != conversation::NONE && !seen.contains(&at) {
-            let (before, body) = self.0.get(&at).ok_or("a message of its conversation is missing")?;
-            if conversation::next(before, body) != at {
-                return Err("a message of its conversation is not what was written");
+        for message in self.back(*end) {
+            let (link, _) = message?;
+            if !seen.insert(link) {
+                break;
             }
-            seen.insert(at);
-            at = *before;
         }
         Ok(())
+    }
+
+    /// The messages from one back to the first with their links, up to one that is not what was written.
+    fn back(&self, end: Link) -> impl Iterator<Item = Result<(Link, &str), &'static str>> {
+        let mut at = end;
+        std::iter::from_fn(move || {
+            if at == conversation::NONE {
+                return None;
+            }
+            let link = std::mem::replace(&mut at, conversation::NONE);
+            let Some((before, body)) = self.0.get(&link) else {
+                return Some(Err("a message of its conversation is missing"));
+            };
+            // A link is a hash of what it is the link of, so none leads back to itself.
+            if conversation::next(before, body) != link {
+                return Some(Err("a message of its conversation is not what was written"));
+            }
+            at = *before;
+            Some(Ok((link, body.as_str())))
+        })
     }
 }
 
