@@ -10,7 +10,8 @@ use machine::{Call, Machine, Output, Response};
 use proptest::prelude::*;
 use std::collections::HashMap;
 use syntax::agent::ast::{
-    Args, BinaryOp, Block, ClauseKind, Expr, ExprKind, Item, Pattern, Stmt, StmtKind, TypeKind, UnaryOp,
+    Args, BinaryOp, Block, ClauseKind, Expr, ExprKind, Item, Pattern, Stmt, StmtKind, TypeExpr, TypeKind,
+    UnaryOp,
 };
 use syntax::agent::parse;
 
@@ -48,6 +49,17 @@ impl Signal {
             }
             (first, _) => first,
         }
+    }
+}
+
+/// Checks a value against the type that its name is declared with: only `Small` has a condition.
+fn declared(name: &str, ty: Option<&TypeExpr>, v: &Data) -> Result<(), Signal> {
+    match ty.map(|ty| &ty.kind) {
+        Some(TypeKind::Name(ty)) if ty == "Small" => {
+            let small = small(v).map_err(|why| format!("the value of `{name}`: $: {why}"));
+            small.map_err(|message| Signal::Fail(message, Vec::new()))
+        }
+        _ => Ok(()),
     }
 }
 
@@ -132,12 +144,7 @@ impl Interpreter {
             }
             StmtKind::Let(x, ty, e) => {
                 let v = self.expr(e);
-                if let Some(TypeKind::Name(name)) = ty.as_ref().map(|t| &t.kind)
-                    && name == "Small"
-                {
-                    let small = small(&v).map_err(|why| format!("the value of `{}`: $: {why}", x.text));
-                    small.map_err(|m| Signal::Fail(m, Vec::new()))?;
-                }
+                declared(&x.text, ty.as_ref(), &v)?;
                 self.env.insert(x.text.clone(), v);
             }
             StmtKind::Run(run) => {
@@ -145,6 +152,7 @@ impl Interpreter {
                 if ["length", "twice", "sum", "fold", "add", "find", "lit"].contains(&&*run.target.text) {
                     let call = ExprKind::Call(run.target.clone(), args.clone());
                     let v = self.expr(&Expr { kind: call, span: run.span, height: 1 });
+                    declared(&run.name.text, run.ty.as_ref(), &v)?;
                     self.env.insert(run.name.text.clone(), v);
                     return Ok(());
                 }
