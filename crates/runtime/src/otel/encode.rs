@@ -257,7 +257,7 @@ fn bytes_of_hex(text: &str) -> Vec<u8> {
     digits.filter_map(|d| u8::from_str_radix(std::str::from_utf8(d).ok()?, 16).ok()).collect()
 }
 
-/// What a collector says of a request that it has accepted.
+/// Answer of a collector to a request that it has accepted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Reply {
     /// Number of spans or points that it did not take.

@@ -44,7 +44,7 @@ const ATTEMPTS_AT_THE_END: u32 = 2;
 /// The longest wait that a collector can ask for.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What became of the spans, or of the metrics, that a process had to send.
+/// Counts of the spans, or of the metrics, that a process had to send.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Delivered {
     /// Accepted by the collector.
@@ -77,7 +77,7 @@ impl Counts {
     }
 }
 
-/// What became of the items of one run.
+/// Counts of the items of one run.
 #[derive(Debug, Default)]
 pub(super) struct RunDelivery {
     waiting: AtomicU64,
@@ -209,12 +209,12 @@ impl Exporter {
         shared.verdict(run, most)
     }
 
-    /// What became of all spans so far.
+    /// Counts of all spans so far.
     pub(super) fn spans(&self) -> Delivered {
         self.shared.spans.read()
     }
 
-    /// What became of all metrics so far.
+    /// Counts of all metrics so far.
     pub(super) fn metrics(&self) -> Delivered {
         self.shared.metrics.read()
     }

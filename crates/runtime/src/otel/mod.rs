@@ -59,7 +59,7 @@ impl Signal {
 pub struct Telemetry {
     options: TelemetryOptions,
     exporter: Arc<Exporter>,
-    /// What became of the items of this run.
+    /// Counts of the items of this run.
     delivery: Arc<RunDelivery>,
     begun: SystemTime,
     /// Under way, and ended.
@@ -232,7 +232,7 @@ impl Telemetry {
         self
     }
 
-    /// What became of all spans of the process so far, and of all metrics.
+    /// Counts of all spans of the process so far, and of all metrics.
     pub fn delivered(&self) -> (Delivered, Delivered) {
         (self.exporter.spans(), self.exporter.metrics())
     }

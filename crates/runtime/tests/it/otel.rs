@@ -439,7 +439,7 @@ async fn a_refused_call_is_an_event_of_the_run() {
     assert_eq!(int(&spans[0].attributes, "entail.refusals"), Some(1));
 }
 
-/// What may pass is sent again, after the time that the collector asks for.
+/// A request that failed for a passing reason is sent again, after the time that the collector asks for.
 #[tokio::test]
 async fn passing_troubles_of_a_collector_are_survived() {
     for act in [

@@ -85,7 +85,7 @@ pub(crate) struct Gauges {
     pub(crate) questions: Option<usize>,
     /// Runs that have ended and of which traces are on their way.
     pub(crate) sending: usize,
-    /// What became of spans and of metrics; `None` without a collector.
+    /// Counts of spans and of metrics; `None` without a collector.
     pub(crate) telemetry: Option<(Delivered, Delivered)>,
 }
 
