@@ -116,6 +116,8 @@ pub enum Command {
     Check(CheckArgs),
     /// Compute the most that a run can use: calls, tokens, money, time.
     Cost(CostArgs),
+    /// Show prices of models and where they are from, or replace the list of prices.
+    Prices(PricesArgs),
     /// Find defects in agent configurations.
     #[command(arg = format_option(&[Format::Text, Format::Json, Format::Sarif, Format::Github, Format::Markdown]))]
     #[cfg(feature = "frameworks")]
@@ -883,6 +885,35 @@ pub struct CostArgs {
     pub policy: Option<PathBuf>,
 }
 
+/// `entail prices`.
+#[derive(Debug, Args)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    after_help = "\
+Examples:
+  entail prices                          all models of the list and of the settings
+  entail prices gpt-4o-2024-08-06 fast   the price that a model gets, from when, and from where
+  entail prices update prices.toml       a new list, kept as entail.prices.toml beside entail.toml"
+)]
+pub struct PricesArgs {
+    /// Command to run; without one, prices are shown.
+    #[command(subcommand)]
+    pub command: Option<PricesCommand>,
+    /// Names of models, as programs write them; all of the list by default.
+    #[arg(value_name = "MODEL")]
+    pub models: Vec<String>,
+}
+
+/// `entail prices …`.
+#[derive(Debug, Subcommand)]
+pub enum PricesCommand {
+    /// Replace the list of prices with that of a file.
+    Update {
+        /// The new list, in TOML.
+        file: PathBuf,
+    },
+}
+
 /// `entail lint`.
 #[cfg(feature = "frameworks")]
 #[derive(Debug, Args)]
@@ -1224,6 +1255,7 @@ mod tests {
         &["model", "list"],
         &["plan", "pay the bill"],
         &["policy", "init", "p.agent"],
+        &["prices"],
         &["repl"],
         &["run", "p.agent"],
         &["runs", "list"],

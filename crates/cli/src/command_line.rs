@@ -120,6 +120,7 @@ fn carry_out(ui: &ui::Ui, command: Command) -> ui::Exit {
         Command::Repl(args) => commands::repl::repl(ui, &args),
         Command::Check(args) => commands::check::check(ui, &args),
         Command::Cost(args) => commands::cost::cost(ui, &args),
+        Command::Prices(args) => commands::prices::prices(ui, &args),
         #[cfg(feature = "frameworks")]
         Command::Lint(args) => commands::lint::lint(ui, &args),
         #[cfg(feature = "frameworks")]

@@ -100,7 +100,9 @@ pub use runs::{
     Usage, Via, Why, trace,
 };
 pub use schema::Schema;
-pub use settings::{Chain, FileSettings, ModelEntry, ModelSettings, Models, PriceEntry, providers};
+pub use settings::{
+    Chain, FileSettings, ModelEntry, ModelSettings, Models, PriceEntry, PriceList, providers,
+};
 pub use store::{RedisServer, StorePlace, StoreScope, Stores};
 pub use tokio_util::sync::CancellationToken;
 pub use tools::{CustomTool, PYTHON_SHIM, PythonSettings, ToolLimits, Tools};

@@ -127,6 +127,31 @@ impl PriceEntry {
     }
 }
 
+/// Looks up the price of a model.
+type PriceLookup = dyn Fn(&str) -> Option<Price> + Send + Sync;
+
+/// List prices of models at the addresses of their vendors, by the names that those know them by.
+#[derive(Clone, Default)]
+pub struct PriceList(Option<Arc<PriceLookup>>);
+
+impl PriceList {
+    /// A list that is looked up so.
+    pub fn new(of: impl Fn(&str) -> Option<Price> + Send + Sync + 'static) -> PriceList {
+        PriceList(Some(Arc::new(of)))
+    }
+
+    /// Price of a model; `None` if it is not known.
+    pub(crate) fn of(&self, model: &str) -> Option<Price> {
+        self.0.as_ref()?(model)
+    }
+}
+
+impl std::fmt::Debug for PriceList {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(if self.0.is_some() { "PriceList(..)" } else { "PriceList(none)" })
+    }
+}
+
 /// Everything that decides which model answers. First what forces one model on all calls: `script`, then
 /// `model`. Then, for a call that names a model: its entry; `local`; an installed local model; else the
 /// endpoint of the environment. For a call that names none: `ENTAIL_MODEL`, then the file's `model`, else the
@@ -144,6 +169,8 @@ pub struct ModelSettings {
     pub file: FileSettings,
     /// The directory that paths in `file` are relative to.
     pub file_dir: PathBuf,
+    /// Prices of models whose entry has none.
+    pub prices: PriceList,
 }
 
 /// The models of a run. A clone shares them, so connections and loaded models are kept from run to run.
@@ -368,7 +395,8 @@ impl Models {
             },
         };
         let file = entry.file.as_ref().map(|f| settings.file_dir.join(f));
-        let wanted = ModelSpec { name, entry, file: file.as_deref(), environment, redactor };
+        let prices = &settings.prices;
+        let wanted = ModelSpec { name, entry, file: file.as_deref(), environment, redactor, prices };
         match kinds::find(entry.provider.as_deref()) {
             Some(kind) => kind.make(&wanted),
             None => {
@@ -471,6 +499,34 @@ mod tests {
         let help = e.help.unwrap();
         assert_eq!(help, "set `NONE` in the environment or in `.env`, or run with `--model local`");
         assert!(serde_json::from_value::<FileSettings>(serde_json::json!({"modle": 1})).is_err());
+    }
+
+    /// The list counts at the address of the vendor, and nowhere else.
+    #[test]
+    fn a_listed_price_is_that_of_the_vendor() {
+        let price = Price { input: "0.15".parse().unwrap(), output: "0.6".parse().unwrap() };
+        let listed = price.clone();
+        let prices = PriceList::new(move |name| (name == "gpt-4o-mini").then(|| listed.clone()));
+        let file = serde_json::json!({"models": {
+            "fast": {"model": "gpt-4o-mini"},
+            "near": {"model": "gpt-4o-mini", "base_url": "http://127.0.0.1:1/v1"},
+            "dear": {"model": "gpt-4o-mini", "price": {"input": 7, "output": 8}},
+        }});
+        let file: FileSettings = serde_json::from_value(file).unwrap();
+        let of = |name: &str, env: &[(&str, &str)]| {
+            let settings =
+                ModelSettings { file: file.clone(), prices: prices.clone(), ..ModelSettings::default() };
+            let key = [("OPENAI_API_KEY", "sk-planted"), ("ENTAIL_MODEL_DIR", "/nowhere")];
+            let env = Environment::new(key.into_iter().chain(env.iter().copied()));
+            Models::new(settings, env).unwrap().resolve(Some(name)).unwrap().price()
+        };
+        assert_eq!(of("fast", &[]), Some(price.clone()));
+        assert_eq!(of("gpt-4o-mini", &[]), Some(price));
+        assert_eq!(of("dear", &[]).unwrap().input, 7.into());
+        // Unknown is not free.
+        assert_eq!(of("near", &[]), None);
+        assert_eq!(of("gpt-5", &[]), None);
+        assert_eq!(of("gpt-4o-mini", &[("OPENAI_BASE_URL", "http://127.0.0.1:1/v1")]), None);
     }
 
     #[test]

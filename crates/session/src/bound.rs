@@ -2,9 +2,9 @@
 
 use crate::preflight::asked;
 use crate::settings::Settings;
-use analysis::cost::{self, CostBound, Model, Prices};
+use analysis::cost::{self, CostBound, Entry, Model, PriceListError, Prices};
 use core_ir::{Code, ModelRoutes};
-use runtime::{Environment, ModelSettings, RunBound};
+use runtime::{Environment, ModelEntry, ModelSettings, PriceEntry, RunBound};
 use std::sync::Arc;
 
 pub use entries::bound::{figures, usd};
@@ -45,7 +45,7 @@ impl Pricing {
     ///
     /// # Errors
     /// The mistake in the list.
-    pub fn with_list(self, list: &str) -> Result<Pricing, String> {
+    pub fn with_list(self, list: &str) -> Result<Pricing, PriceListError> {
         Ok(Pricing { prices: self.prices.with(list)?, ..self })
     }
 
@@ -83,9 +83,42 @@ pub fn of_run(bound: &CostBound) -> RunBound {
     }
 }
 
-/// The list that comes with Entail, with the models of the settings by the names of their entries.
+/// Price that a model gets, and where it is from.
+#[derive(Clone, Debug, PartialEq)]
+pub enum PriceOrigin<'s> {
+    /// The entry of the model in `entail.toml` states it.
+    Settings(PriceEntry),
+    /// Its provider runs on the user's own hosts.
+    Free,
+    /// The entry of this name in the list of prices.
+    Listed(&'s str, &'s Entry),
+    /// The model is at an address of the settings, where it may cost anything.
+    Elsewhere,
+    /// No list knows the model.
+    Unknown,
+}
+
+/// Returns the price that a model gets by these settings.
+pub fn price_of<'s>(settings: &'s Settings, name: &str) -> PriceOrigin<'s> {
+    let entry = settings.models.models.get(name);
+    let listed = |model: &str| match settings.prices.entry(model) {
+        Some((name, entry)) => PriceOrigin::Listed(name, entry),
+        None => PriceOrigin::Unknown,
+    };
+    match entry {
+        Some(ModelEntry { price: Some(price), .. }) => PriceOrigin::Settings(*price),
+        Some(entry) if entry.is_free() => PriceOrigin::Free,
+        Some(entry) if entry.base_url.is_some() => PriceOrigin::Elsewhere,
+        Some(entry) => listed(entry.model.as_deref().unwrap_or(name)),
+        None if settings.prices.has_entry(name) => listed(name),
+        None if settings.model_settings(None).is_free(name, &settings.environment) => PriceOrigin::Free,
+        None => listed(name),
+    }
+}
+
+/// The list of prices, with the models of the settings by the names of their entries.
 fn prices_of(settings: &Settings) -> Prices {
-    let mut prices = Prices::standard();
+    let mut prices = Prices::clone(&settings.prices);
     for (name, entry) in &settings.models.models {
         let endpoint = prices.model(entry.model.as_deref().unwrap_or(name)).unwrap_or_default();
         let model = match entry.price {

@@ -4,14 +4,16 @@ use crate::callers::{CallerEntry, ServeEntry};
 use crate::error::SettingsError;
 use crate::frameworks::LintSettings;
 use crate::load::{self, reason};
+use analysis::cost::{Prices, TokenPrice};
 use core_ir::Data;
 use runtime::{
-    Approvers, Environment, FileSettings, McpServer, ModelEntry, ModelSettings, Pins, PostgresServer,
-    PythonSettings, RedisServer, StorePlace, Stores, TelemetryEntry,
+    Approvers, Environment, FileSettings, McpServer, ModelEntry, ModelSettings, Pins, PostgresServer, Price,
+    PriceList, PythonSettings, RedisServer, StorePlace, Stores, TelemetryEntry,
 };
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Contents of `entail.toml`. Unknown fields are errors, so that a slip is not a silent default.
 #[derive(Debug, Default, Deserialize)]
@@ -206,6 +208,10 @@ pub struct Settings {
     pub plan: Option<PlanEntry>,
     /// Destination of traces and metrics.
     pub telemetry: TelemetryEntry,
+    /// Prices of models: the list beside the settings, or the one that comes with Entail.
+    pub prices: Arc<Prices>,
+    /// True if the list is beside the settings.
+    pub has_own_prices: bool,
     /// Approved definitions of MCP servers.
     pub pins: Pins,
     /// The directory that paths in the settings are relative to.
@@ -217,6 +223,9 @@ pub struct Settings {
 impl Settings {
     /// File of approved definitions of MCP servers, beside `entail.toml`.
     pub const LOCK: &str = "entail.lock";
+
+    /// File of prices that replaces the list that comes with Entail, beside `entail.toml`.
+    pub const PRICES: &str = "entail.prices.toml";
 
     /// Reads this file, or the nearest `entail.toml` from the working directory upwards if none is named, and
     /// the `.env` beside it.
@@ -290,6 +299,8 @@ impl Settings {
             // Without it nothing would be held to anything.
             Err(e) => return Err(wrong(format!("cannot read `{}`: {}", lock.display(), reason(&e)))),
         };
+        let own_prices = own_prices(&dir.join(Settings::PRICES))?;
+        let has_own_prices = own_prices.is_some();
         Ok(Settings {
             models,
             handlers,
@@ -307,6 +318,8 @@ impl Settings {
             callers,
             plan,
             telemetry: file.telemetry,
+            prices: Arc::new(own_prices.unwrap_or_else(Prices::standard)),
+            has_own_prices,
             pins,
             dir,
             environment,
@@ -336,7 +349,31 @@ impl Settings {
             script: None,
             file: self.models.clone(),
             file_dir: self.dir.clone(),
+            prices: self.price_list(),
         }
+    }
+
+    /// Prices for runs, out of the list of the settings.
+    fn price_list(&self) -> PriceList {
+        let prices = self.prices.clone();
+        PriceList::new(move |model| {
+            let TokenPrice { input, output, .. } = prices.entry(model)?.1.price.clone()?;
+            Some(Price { input, output })
+        })
+    }
+}
+
+/// Reads the list of prices beside the settings; `None` if there is none.
+fn own_prices(path: &Path) -> Result<Option<Prices>, SettingsError> {
+    let shown = path.display();
+    match std::fs::read_to_string(path) {
+        Ok(text) => match Prices::list(&text) {
+            Ok(prices) => Ok(Some(prices)),
+            Err(e) => Err(SettingsError::new(format!("{shown}:{e}")).with_help(Some(e.help))),
+        },
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        // Without it, other prices would count.
+        Err(e) => Err(SettingsError::new(format!("cannot read `{shown}`: {}", reason(&e)))),
     }
 }
 

@@ -14,7 +14,7 @@ mod prices;
 mod values;
 
 pub use grade::{Interval, Line};
-pub use prices::{Model, Prices};
+pub use prices::{Entry, Model, PriceListError, Prices, TokenPrice};
 
 use core_ir::{
     Bound, BoundOrigin, Code, Data, Globals, ModelParams, ModelRoutes, Name, Pred, Recv, Slot, Term, TermId,

@@ -7,7 +7,7 @@ use analysis::cost::{CostBound, Interval, dollars};
 use diagnostics::Sources;
 use serde_json::{Value, json};
 use session::bound::{Pricing, figures};
-use session::load::{Loaded, Runnable, read_data, reason};
+use session::load::{Loaded, Runnable};
 use session::settings::Settings;
 
 /// Runs the command.
@@ -18,9 +18,7 @@ pub fn cost(ui: &Ui, args: &CostArgs) -> Exit {
     };
     let pricing = match pricing(args, &settings) {
         Ok(pricing) => pricing,
-        Err(message) => {
-            return ui.usage(&message, Some("the format is that of `crates/analysis/data/prices.toml`"));
-        }
+        Err((message, help)) => return ui.usage(&message, help.as_deref()),
     };
     let mut sources = Sources::new();
     let Loaded { runnables: all, found, .. } =
@@ -43,16 +41,17 @@ pub fn cost(ui: &Ui, args: &CostArgs) -> Exit {
 }
 
 /// The prices of the settings, with those of `--prices` before them.
-fn pricing(args: &CostArgs, settings: &Settings) -> Result<Pricing, String> {
+///
+/// # Errors
+/// The problem with that file, and the remedy if there is one.
+fn pricing(args: &CostArgs, settings: &Settings) -> Result<Pricing, (String, Option<String>)> {
     let mut pricing = Pricing::of(settings, None);
     if let Some(model) = &args.model {
         pricing = pricing.with_default(model);
     }
     let Some(path) = &args.prices else { return Ok(pricing) };
-    let shown = path.display().to_string();
-    let bytes = read_data(&shown).map_err(|e| format!("cannot read `{shown}`: {}", reason(&e)))?;
-    let text = String::from_utf8(bytes).map_err(|_| format!("`{shown}` is not a text file"))?;
-    pricing.with_list(&text).map_err(|e| format!("`{shown}`: {e}"))
+    let text = super::prices::text_of(path).map_err(|why| (why, None))?;
+    pricing.with_list(&text).map_err(|e| (format!("{}:{e}", path.display()), Some(e.help)))
 }
 
 fn show(ui: &Ui, sources: &Sources, args: &CostArgs, r: &Runnable, bound: &CostBound) {

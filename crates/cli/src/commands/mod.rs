@@ -31,6 +31,7 @@ pub mod model;
 #[cfg(feature = "plans")]
 pub mod plan;
 pub mod policy;
+pub mod prices;
 pub mod repl;
 pub mod run;
 pub mod runs;

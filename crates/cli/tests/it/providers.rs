@@ -235,3 +235,91 @@ fn unpriced_model_has_unknown_cost() {
     std::fs::write(dir.path().join("prices.toml"), "[models.m]\ninput = 0\noutput = 5\n").unwrap();
     assert_eq!(cost(dir.path(), &["--prices", "prices.toml"])["usd"]["most"], 0.005);
 }
+
+/// Prices, with where they are from; a new list counts for the list, for bounds and for what runs cost.
+#[test]
+fn a_list_of_prices_is_shown_and_replaced() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(
+        dir.path().join("entail.toml"),
+        "[models.fast]\nmodel = \"gpt-4o-mini\"\n[models.near]\nbase_url = \"http://127.0.0.1:9\"\n\
+         [models.own]\nprovider = \"ollama\"\n[models.dear]\nprice = { input = 0.5, output = 2 }\n",
+    )
+    .unwrap();
+    let shown = |names: &[&str]| {
+        let out = run(dir.path(), &[], &[&["prices", "--format", "json"], names].concat());
+        assert_eq!(out.status.code(), Some(0), "{}", String::from_utf8_lossy(&out.stderr));
+        serde_json::from_slice::<serde_json::Value>(&out.stdout).unwrap()
+    };
+    let all = shown(&[
+        "fast",
+        "openai/gpt-4o-2024-08-06",
+        "near",
+        "own",
+        "dear",
+        "nobody-knows",
+        "claude-opus-4-6",
+    ]);
+    assert_eq!(all["list"]["origin"], "built in");
+    let models = all["models"].as_array().unwrap();
+    let kinds: Vec<&str> = models.iter().map(|m| m["kind"].as_str().unwrap()).collect();
+    assert_eq!(kinds, ["list", "list", "unknown", "free", "settings", "unknown", "list"]);
+    assert_eq!((&models[0]["as"], models[0]["input"].as_f64()), (&"gpt-4o-mini".into(), Some(0.15)));
+    assert_eq!(models[1]["as"], "gpt-4o");
+    assert!(models[2]["input"].is_null() && models[5]["output"].is_null(), "unknown is not 0: {all}");
+    assert_eq!((models[3]["output"].as_f64(), models[4]["input"].as_f64()), (Some(0.0), Some(0.5)));
+    assert_eq!((&models[6]["date"], models[6]["cached"].as_f64()), (&"2026-11-22".into(), Some(0.5)));
+    assert!(models[6]["source"].as_str().unwrap().starts_with("https://"), "{all}");
+    let text = run(dir.path(), &[], &["prices", "fast", "nobody-knows"]);
+    let text = String::from_utf8_lossy(&text.stdout).into_owned();
+    assert!(
+        text.contains("fast (as gpt-4o-mini)  0.15") && text.contains("nobody-knows           unknown"),
+        "{text}"
+    );
+
+    // A list with a mistake says where, and changes nothing.
+    let file = dir.path().join("new.toml");
+    std::fs::write(&file, "date = \"2026-11-31\"\n").unwrap();
+    let out = run(dir.path(), &[], &["prices", "update", "new.toml"]);
+    let said = String::from_utf8_lossy(&out.stderr).into_owned();
+    assert_eq!(out.status.code(), Some(2), "{said}");
+    assert!(
+        said.contains("new.toml:1:8: `date` is not a date") && said.contains("a day that exists"),
+        "{said}"
+    );
+    assert!(!dir.path().join("entail.prices.toml").exists());
+
+    std::fs::write(
+        &file,
+        "date = \"2026-11-27\"\nsource = \"our contract\"\n[models.\"gpt-4o-mini\"]\ninput = 7\noutput = 2000\n",
+    )
+    .unwrap();
+    let out = run(dir.path(), &[], &["prices", "update", "new.toml"]);
+    let said = String::from_utf8_lossy(&out.stderr).into_owned();
+    assert_eq!(out.status.code(), Some(0), "{said}");
+    assert!(said.contains("without a price from now on") && said.contains("claude-opus-4-6"), "{said}");
+    let all = shown(&["fast", "gpt-4o"]);
+    assert!(all["list"]["origin"].as_str().unwrap().ends_with("entail.prices.toml"), "{all}");
+    assert_eq!(
+        (all["models"][0]["input"].as_f64(), &all["models"][0]["date"]),
+        (Some(7.0), &"2026-11-27".into())
+    );
+    assert_eq!(all["models"][1]["kind"], "unknown");
+    // Bounds use it.
+    std::fs::write(
+        dir.path().join("p.lam"),
+        "llm \"\" {model: \"gpt-4o-mini\", max_tokens: 1000} \"hello\"\n",
+    )
+    .unwrap();
+    let out = run(dir.path(), &[], &["cost", "p.lam", "--format", "json"]);
+    let cost: serde_json::Value = serde_json::from_slice(&out.stdout).unwrap();
+    assert_eq!(cost["unpriced"], serde_json::json!([]), "{cost}");
+    let text = run(dir.path(), &[], &["cost", "p.lam", "--explain"]);
+    assert!(String::from_utf8_lossy(&text.stdout).contains('$'), "{}", String::from_utf8_lossy(&text.stdout));
+    // A list that became wrong is an error of every command.
+    std::fs::write(dir.path().join("entail.prices.toml"), "[models.m]\ninput = -1\n").unwrap();
+    let out = run(dir.path(), &[], &["cost", "p.lam"]);
+    let said = String::from_utf8_lossy(&out.stderr).into_owned();
+    assert_eq!(out.status.code(), Some(2), "{said}");
+    assert!(said.contains("entail.prices.toml:2:9: `models.\"m\".input` is out of range"), "{said}");
+}

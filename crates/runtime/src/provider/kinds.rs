@@ -7,7 +7,7 @@ use super::embedded::Embedded;
 use super::recorded::RecordedFile;
 use super::remote::{ANTHROPIC, LLAMA_CPP, OLLAMA, OPENAI, OPENAI_RESPONSES};
 use super::scripted::ScriptFile;
-use crate::{ConfigError, Environment, ModelEntry, Redactor};
+use crate::{ConfigError, Environment, ModelEntry, PriceList, Redactor};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -53,6 +53,8 @@ pub(crate) struct ModelSpec<'a> {
     pub(crate) environment: &'a Environment,
     /// Secrets to remove from what is shown.
     pub(crate) redactor: &'a Redactor,
+    /// Prices at the addresses of vendors.
+    pub(crate) prices: &'a PriceList,
 }
 
 impl ModelSpec<'_> {

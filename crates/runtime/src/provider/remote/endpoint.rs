@@ -66,7 +66,7 @@ impl ProviderKind for Endpoint {
     }
 
     fn make(&self, wanted: &ModelSpec<'_>) -> Result<Arc<dyn Provider>, ConfigError> {
-        let ModelSpec { name, entry, environment, redactor, .. } = *wanted;
+        let ModelSpec { name, entry, environment, redactor, prices, .. } = *wanted;
         let (base, key_env) = match &entry.base_url {
             Some(base) => (base.clone(), None),
             None => (self.address)(environment),
@@ -91,6 +91,8 @@ impl ProviderKind for Endpoint {
         // Frameworks write `openai/gpt-4o`.
         let bare = Vendor::of_prefix(name).filter(|(vendor, _)| **vendor == vendor::OPENAI);
         let model = entry.model.as_deref().unwrap_or_else(|| bare.map_or(name, |(_, model)| model));
+        // Elsewhere the model of that name may cost something else.
+        let listed = self.own.filter(|own| base.trim_end_matches('/') == *own).and_then(|_| prices.of(model));
         let mut options = RemoteOptions::new(model, base, key);
         options.protocol = self.protocol;
         options.stream = entry.stream;
@@ -100,7 +102,7 @@ impl ProviderKind for Endpoint {
         if let Some(structured) = entry.structured {
             options.structured = structured;
         }
-        options.price = entry.price.map(|p| p.price(name)).transpose()?;
+        options.price = entry.price.map(|p| p.price(name)).transpose()?.or(listed);
         if entry.is_free() {
             options.price = Some(Price::FREE);
         }
