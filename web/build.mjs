@@ -1,15 +1,17 @@
-// Bundles the playground: node build.mjs MODULE.wasm FOLDER
+// Bundles the playground: node build.mjs MODULES FOLDER, where cargo put the modules into MODULES.
 import { createHash } from "node:crypto";
-import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { copyFileSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { deflateRawSync } from "node:zlib";
 import { build } from "esbuild";
 import "./assets.mjs";
+import { shrink } from "./shrink.mjs";
 
 const root = new URL("..", import.meta.url).pathname;
 const here = new URL(".", import.meta.url).pathname;
-const [wasm, out] = process.argv.slice(2);
-if (!wasm || !out) {
-  console.error("usage: node build.mjs MODULE.wasm FOLDER");
+const [modules, out] = process.argv.slice(2);
+if (!modules || !out) {
+  console.error("usage: node build.mjs MODULES FOLDER");
   process.exit(2);
 }
 
@@ -37,9 +39,18 @@ await build({
 });
 await build({ ...options, entryPoints: ["worker.ts", "theme.ts", "early.ts"].map(source), format: "iife" });
 for (const file of ["index.html", "style.css"]) copyFileSync(source(file), join(out, file));
-copyFileSync(wasm, join(out, "entail.wasm"));
+shrink(join(modules, "web.wasm"), join(out, "entail.wasm"));
+copyFileSync(join(modules, "examples/character_names.wasm"), join(out, "character_names.wasm"));
 
-const files = ["index.html", "style.css", "theme.js", "early.js", "main.js", "worker.js", "entail.wasm"];
+// The tables that the module asks for.
+const tables = join(root, "crates/framework_api/tables");
+const packages = readdirSync(tables).filter((file) => file.endsWith(".txt")).map((file) => file.slice(0, -".txt".length));
+mkdirSync(join(out, "tables"));
+for (const name of packages) {
+  writeFileSync(join(out, "tables", `${name}.z`), deflateRawSync(readFileSync(join(tables, `${name}.txt`)), { level: 9 }));
+}
+
+const files = ["index.html", "style.css", "theme.js", "early.js", "main.js", "worker.js", "entail.wasm", "character_names.wasm", ...packages.map((name) => `tables/${name}.z`)];
 const hash = createHash("sha256");
 for (const file of files) hash.update(readFileSync(join(out, file)));
 const version = hash.digest("hex").slice(0, 16);

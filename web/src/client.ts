@@ -57,7 +57,8 @@ export class Client {
       const why = isDeep ? "it is nested deeper than the stack of a browser" : message.crashed;
       return this.#finish({ error: `the playground can't read this: ${why}; the command may` });
     }
-    this.#finish(JSON.parse(message.answer) as Answer<unknown>);
+    const answer = JSON.parse(message.answer) as Answer<object>;
+    this.#finish(message.without.length > 0 ? { ...answer, without: message.without } : answer);
   }
 
   #giveUp(): void {

@@ -73,13 +73,30 @@ async function check(): Promise<void> {
     status.textContent = answer.error;
     return render();
   }
-  checked = answer;
-  status.textContent = summary(answer.findings);
+  checked = { ...answer, findings: [...answer.findings, ...unjudged(answer.without ?? [])] };
+  status.textContent = summary(checked.findings);
   program.mark(answer.findings.filter((finding) => finding.file === "main"));
   policy.mark(answer.findings.filter((finding) => finding.file === "policy"));
   offer(answer.entries);
   document.documentElement.dataset.checked = String(asked);
   render();
+}
+
+/** The findings about what could not be loaded. */
+function unjudged(without: string[]): Finding[] {
+  return without.map((what) => {
+    const [kind, name] = [what.slice(0, what.indexOf(" ")), what.slice(what.indexOf(" ") + 1)];
+    const unknown = kind === "table" ? `whether \`${name}\` has what the program uses` : `which character \`${name}\` is`;
+    return {
+      code: "load",
+      level: "unknown",
+      message: `it is not known ${unknown}: a file of the playground could not be loaded`,
+      help: "change the program or reload the page once there is a network",
+      file: "main",
+      from: 0,
+      to: 0,
+    };
+  });
 }
 
 const findingActions = {

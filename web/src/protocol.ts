@@ -93,6 +93,8 @@ export interface Entry {
 export interface Checked {
   findings: Finding[];
   entries: Entry[];
+  /** What could not be loaded: "table crewai", "character HONEYBEE". */
+  without?: string[];
 }
 
 /** Where a label comes from, as a trace has it. */
@@ -213,4 +215,4 @@ export type Answer<T> = T | { error: string; help?: string | null };
 
 /** What the worker is sent, and what it sends. */
 export type ToWorker = { id: number; question: Question };
-export type FromWorker = { id: number; answer: string } | { id: number; crashed: string };
+export type FromWorker = { id: number; answer: string; without: string[] } | { id: number; crashed: string };

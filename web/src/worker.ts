@@ -2,11 +2,30 @@
 
 import type { FromWorker, ToWorker } from "./protocol.ts";
 import { Module } from "./module.ts";
+import { Supplier } from "./supply.ts";
 
 declare const self: DedicatedWorkerGlobalScope;
 
 const compiled = WebAssembly.compileStreaming(fetch("entail.wasm"));
 let module: Promise<Module> = compiled.then((code) => Module.of(code));
+
+/** The files that were loaded, for a new instance. */
+const files = new Map<string, Promise<Uint8Array<ArrayBuffer>>>();
+
+function load(file: string): Promise<Uint8Array<ArrayBuffer>> {
+  const known = files.get(file);
+  if (known) return known;
+  const loading = fetch(file, { signal: AbortSignal.timeout(8_000) }).then(async (response) => {
+    if (!response.ok) throw new Error(`${response.status}`);
+    return new Uint8Array(await response.arrayBuffer());
+  });
+  files.set(file, loading);
+  // What failed may succeed the next time.
+  loading.catch(() => files.delete(file));
+  return loading;
+}
+
+const supplier = new Supplier(load);
 
 function post(message: FromWorker): void {
   self.postMessage(message);
@@ -14,7 +33,7 @@ function post(message: FromWorker): void {
 
 self.onmessage = async ({ data }: MessageEvent<ToWorker>) => {
   try {
-    post({ id: data.id, answer: (await module).answer(JSON.stringify(data.question)) });
+    post({ id: data.id, ...(await supplier.answer(await module, JSON.stringify(data.question))) });
   } catch (error) {
     module = compiled.then((code) => Module.of(code));
     post({ id: data.id, crashed: error instanceof Error ? error.message : String(error) });

@@ -60,12 +60,15 @@ function lines(...args) {
 /** Instances of the module: a text that needs more stack than there is ends one. */
 async function answerer() {
   let entail = await module();
+  const supplier = new Supplier(async (file) => readFileSync(join(site, file)));
   const tooDeep = [];
   return {
     tooDeep,
     async check(path, name, text) {
       try {
-        return JSON.parse(entail.answer(JSON.stringify({ query: "check", path: name, text })));
+        const { answer, without } = await supplier.answer(entail, JSON.stringify({ query: "check", path: name, text }));
+        assert.deepEqual(without, [], path);
+        return JSON.parse(answer);
       } catch (error) {
         assert.match(String(error), /call stack|out of bounds/, path);
         tooDeep.push(path);
@@ -76,10 +79,17 @@ async function answerer() {
   };
 }
 
+/** Sources of the page, as modules. */
+async function source(name) {
+  const outfile = join(folder, `${name}.mjs`);
+  await build({ entryPoints: [join(root, `web/src/${name}.ts`)], outfile, format: "esm", bundle: true });
+  return import(outfile);
+}
+
+const { Module } = await source("module");
+const { Supplier } = await source("supply");
+
 async function module() {
-  const outfile = join(folder, "module.mjs");
-  await build({ entryPoints: [join(root, "web/src/module.ts")], outfile, format: "esm", bundle: true });
-  const { Module } = await import(outfile);
   return Module.of(await WebAssembly.compile(readFileSync(join(site, "entail.wasm"))));
 }
 

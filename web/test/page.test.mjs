@@ -1,8 +1,11 @@
 // The page in a real browser.
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
+import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { browser, checked, checks, link, open, serve, write, written } from "./support.mjs";
+import { gzipSync } from "node:zlib";
+import { browser, checked, checks, link, open, serve, site, write, written } from "./support.mjs";
 
 const AXE = createRequire(import.meta.url).resolve("axe-core/axe.min.js");
 const WRONG = "pipeline p() -> String {\n    return 1;\n}\n";
@@ -20,10 +23,10 @@ after(async () => {
 });
 
 /** Runs a test in a page of its own; nothing may go wrong in it that the test does not look at. */
-async function inPage(fragment, body, options = {}) {
+async function inPage(fragment, body, options = {}, { address } = server) {
   const context = await chromium.newContext(options);
   try {
-    const { page, faults } = await open(context, server.address, fragment);
+    const { page, faults } = await open(context, address, fragment);
     await body(page, context);
     assert.deepEqual(faults, []);
   } finally {
@@ -171,6 +174,43 @@ test("hostile text stays text", async () => {
       assert.equal(await page.locator("body img[src=x], body script:not([src]), body [onerror]").count(), 0);
     });
   }
+});
+
+const OLD_NAME = 'from langgraph.prebuilt import create_agent_executor\n\nBEE = "\\N{HONEYBEE}"\n';
+
+test("tables of frameworks and names of characters are loaded when a program needs them", async () => {
+  // Other tests have service workers, which load everything.
+  const own = await serve();
+  const loaded = () => own.requests.filter((path) => /^\/(tables|character_names)/.test(path));
+  await inPage("#example=injection", async (page) => {
+    assert.deepEqual(loaded(), []);
+    await page.locator("#path").fill("graph.py");
+    await write(page, OLD_NAME);
+    await page.locator("#panel-findings").getByText("L028").waitFor();
+    assert.equal(await page.locator(".finding", { hasText: "load" }).count(), 0);
+    assert.equal(loaded().filter((path) => path === "/tables/langgraph-prebuilt.z").length, 1);
+    assert.equal(loaded().filter((path) => path === "/character_names.wasm").length, 1);
+    assert.ok(loaded().length < 8, loaded().join());
+    await write(page, OLD_NAME.replace("HONEYBEE", "NO SUCH BEE"));
+    await page.locator("#panel-findings .error").first().waitFor();
+  }, { serviceWorkers: "block" }, own);
+  await own.close();
+});
+
+test("what can't be loaded is said to be unknown", () =>
+  inPage("", async (page) => {
+    await page.route(/tables|character_names/, (route) => route.fulfill({ status: 200, body: "no table" }));
+    await page.locator("#path").fill("graph.py");
+    await write(page, OLD_NAME);
+    await page.locator(".finding.unknown", { hasText: "whether langgraph-prebuilt has what the program uses" }).waitFor();
+    await page.locator(".finding.unknown", { hasText: "which character HONEYBEE is" }).waitFor();
+    assert.equal(await page.locator(".finding.error").count(), 0);
+  }, { serviceWorkers: "block" }));
+
+test("the module is smaller than 2.5 MB when compressed", () => {
+  const size = gzipSync(readFileSync(join(site, "entail.wasm")), { level: 9 }).length;
+  console.log(`${size.toLocaleString("en")} bytes`);
+  assert.ok(size < 2_500_000);
 });
 
 test("a text that is nested too deep for a browser is refused, and the page goes on", () =>

@@ -11,17 +11,23 @@
 //! assert_eq!(api.import("langgraph.prebuilt", Some("create_react_agent")).map(|f| f.raises), Some(false));
 //! ```
 //!
+//! A binary embeds the tables. A module of WebAssembly does not: [`lacking`] says which are needed, and
+//! [`supply`] takes them.
+//!
 //! The tables in `tables/` are written by `scripts/framework-tables` from the packages of the frameworks.
 //!
 //! Invariant: pure and total. Nothing is opened; a table is unpacked when it is first asked.
-//! Invariant: what a table marks open, and what no table describes, is never at fault.
+//! Invariant: what a table marks open, and what no table describes, is never at fault. A table that is not
+//! there describes nothing, and `lacking` says so.
 //! Invariant: no framework is known here. Names of packages are data of the tables.
 
 mod api;
 mod releases;
+mod source;
 mod table;
 
 pub use api::{Api, Arguments, Fault, FaultKind, Judged};
+pub use source::{SupplyError, lacking, supply};
 
 #[cfg(test)]
 mod tests;

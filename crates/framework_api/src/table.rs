@@ -1,46 +1,30 @@
 //! The table of one package: its releases, and its modules with the releases that have each name.
 
 use crate::releases::{Releases, compare};
+use crate::source::Source;
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
-/// The tables: package, names at the top of its modules, compressed text.
-static TABLES: &[(&str, &[&str], &[u8])] = include!(concat!(env!("OUT_DIR"), "/tables.rs"));
+// The tables, by the names of their packages.
+include!(concat!(env!("OUT_DIR"), "/tables.rs"));
 
-static UNPACKED: [OnceLock<Option<Table>>; TABLES.len()] = [const { OnceLock::new() }; TABLES.len()];
-
-/// Returns true if a module is one of a root, or below.
-fn is_within(module: &str, root: &str) -> bool {
-    module.strip_prefix(root).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
-}
+/// Size of the text of a table at most: ten times that of the largest.
+const MAX_BYTES: usize = 16 << 20;
 
 /// Returns true if the table of some package tells of a module, by the first part of its name.
 pub(crate) fn is_root(module: &str) -> bool {
-    TABLES.iter().any(|(_, roots, _)| roots.iter().any(|r| is_within(module, r)))
+    SOURCES.iter().any(|source| source.tells_of(module))
 }
 
 /// First names of the modules that the tables tell of.
 pub(crate) fn roots() -> impl Iterator<Item = &'static str> {
-    let roots = TABLES.iter().flat_map(|(_, roots, _)| roots.iter());
+    let roots = SOURCES.iter().flat_map(|source| source.roots.iter());
     roots.map(|root| root.split('.').next().unwrap_or(root))
 }
 
 /// The tables of the packages that may have a module.
 pub(crate) fn tables_of(module: &str) -> impl Iterator<Item = &'static Table> {
-    let of = move |(i, (_, roots, _)): (usize, &(&str, &[&str], &[u8]))| {
-        roots.iter().any(|r| is_within(module, r)).then_some(i)
-    };
-    TABLES.iter().enumerate().filter_map(of).filter_map(unpacked)
-}
-
-/// Every table by its package; `None` if it can't be read.
-#[cfg(test)]
-pub(crate) fn all() -> impl Iterator<Item = (&'static str, Option<&'static Table>)> {
-    TABLES.iter().enumerate().map(|(i, (package, ..))| (*package, unpacked(i)))
-}
-
-fn unpacked(index: usize) -> Option<&'static Table> {
-    UNPACKED[index].get_or_init(|| Table::read(TABLES[index].2)).as_ref()
+    SOURCES.iter().filter(move |source| source.tells_of(module)).filter_map(Source::table)
 }
 
 /// The table of a package.
@@ -179,8 +163,9 @@ pub(crate) enum Rest {
 }
 
 impl Table {
-    fn read(compressed: &[u8]) -> Option<Table> {
-        let text = miniz_oxide::inflate::decompress_to_vec(compressed).ok()?;
+    /// Reads a compressed table; `None` if it is damaged or of another kind.
+    pub(crate) fn read(compressed: &[u8]) -> Option<Table> {
+        let text = miniz_oxide::inflate::decompress_to_vec_with_limit(compressed, MAX_BYTES).ok()?;
         // Read once per process and kept to its end.
         let text: &'static str = String::from_utf8(text).ok()?.leak();
         Table::parse(text)

@@ -4,7 +4,8 @@
 //!
 //! Invariant: nothing is checked, explained or drawn here; what is said comes from the crates that the
 //! command line stands on. Tests compare both.
-//! Invariant: no file, clock, network or state: an answer depends on its question alone.
+//! Invariant: no file, clock or network. An answer depends on its question alone, and on which tables of
+//! frameworks the page has supplied.
 //! Invariant: places are in UTF-16 code units, as browsers count them.
 
 #[cfg(target_family = "wasm")]
