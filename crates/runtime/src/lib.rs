@@ -91,8 +91,8 @@ pub use postgres::PostgresServer;
 #[cfg(feature = "local")]
 pub use provider::Local;
 pub use provider::{
-    Answer, Backoff, BoxFuture, ModelCall, Price, Protocol, Provider, RateLimit, Recorded, Remote,
-    RemoteOptions, Scripted, Structured, VerbatimReply, Work,
+    Answer, AwsCredentials, Backoff, BoxFuture, ModelCall, Price, Protocol, Provider, RateLimit, Recorded,
+    Remote, RemoteOptions, Scripted, Structured, VerbatimReply, Work,
 };
 pub use runs::{
     Answered, Asked, BUILTINS, Binding, CallKind, Decider, Event, Explained, FaultKind, Finish, Finished,

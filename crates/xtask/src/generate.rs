@@ -15,6 +15,7 @@ const PARTS: &[Part] = &[
     ("docs/exit-codes.md", "exit statuses", exit_statuses),
     ("docs/architecture.md", "crates", crates),
     ("docs/support.md", "support", support),
+    ("docs/providers.md", "providers", providers),
 ];
 
 /// Page of the diagnostics, which is computed from what `entail explain --format json` prints.
@@ -120,6 +121,23 @@ fn front_ends(files: &[File]) -> String {
     rows.sort();
     let rows: String = rows.into_iter().map(|(_, row)| row).collect();
     format!("| framework | name in findings | reads |\n|---|---|---|\n{rows}")
+}
+
+/// Table of the providers, out of the data file that a test of the runtime compares with its table.
+fn providers(files: &[File]) -> String {
+    let data = files.iter().find(|f| f.path == "crates/runtime/data/providers.tsv");
+    let mut out = String::new();
+    for (n, line) in data.map_or("", |f| &f.text).lines().enumerate() {
+        let mut cells: Vec<String> = line.split('\t').map(|cell| cell.replace('|', "\\|")).collect();
+        if let Some(name) = cells.first_mut().filter(|_| n > 0) {
+            *name = format!("`{name}`");
+        }
+        out.push_str(&format!("| {} |\n", cells.join(" | ")));
+        if n == 0 {
+            out.push_str(&format!("|{}\n", "---|".repeat(cells.len())));
+        }
+    }
+    out
 }
 
 /// Variants of an enum with their doc comments, from the file that declares it.

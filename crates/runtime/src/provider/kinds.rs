@@ -5,15 +5,30 @@
 use super::Provider;
 use super::embedded::Embedded;
 use super::recorded::RecordedFile;
-use super::remote::{ANTHROPIC, LLAMA_CPP, OLLAMA, OPENAI, OPENAI_RESPONSES};
+use super::remote::{
+    ANTHROPIC, AZURE, BEDROCK, GEMINI, LLAMA_CPP, OLLAMA, OPENAI, OPENAI_RESPONSES, VERTEX, VLLM,
+};
 use super::scripted::ScriptFile;
 use crate::{ConfigError, Environment, ModelEntry, PriceList, Redactor};
 use std::path::Path;
 use std::sync::Arc;
 
 /// Every provider. The first is that of entries that name none.
-pub(crate) const KINDS: [&dyn ProviderKind; 8] =
-    [&OPENAI, &OPENAI_RESPONSES, &ANTHROPIC, &OLLAMA, &LLAMA_CPP, &Embedded, &ScriptFile, &RecordedFile];
+pub(crate) const KINDS: [&dyn ProviderKind; 13] = [
+    &OPENAI,
+    &OPENAI_RESPONSES,
+    &AZURE,
+    &ANTHROPIC,
+    &BEDROCK,
+    &GEMINI,
+    &VERTEX,
+    &OLLAMA,
+    &LLAMA_CPP,
+    &VLLM,
+    &Embedded,
+    &ScriptFile,
+    &RecordedFile,
+];
 
 /// A kind of models: what one provider makes of an entry of the settings.
 pub(crate) trait ProviderKind: Sync {
@@ -74,5 +89,21 @@ pub(crate) fn find(name: Option<&str>) -> Option<&'static dyn ProviderKind> {
     match name {
         None => Some(&OPENAI),
         Some(name) => KINDS.into_iter().find(|k| k.name() == name),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every provider has a row in the table of the book, and the table has no others.
+    #[test]
+    fn the_table_of_the_book_has_every_provider() {
+        let rows =
+            include_str!("../../data/providers.tsv").lines().map(|line| line.split('\t').collect::<Vec<_>>());
+        let rows: Vec<Vec<&str>> = rows.collect();
+        let names: Vec<&str> = rows.iter().skip(1).map(|row| row[0]).collect();
+        assert_eq!(names, KINDS.map(|kind| kind.name()));
+        assert!(rows.iter().all(|row| row.len() == rows[0].len() && row.iter().all(|cell| !cell.is_empty())));
     }
 }

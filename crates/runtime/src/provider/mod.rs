@@ -22,7 +22,7 @@ pub use rate::RateLimit;
 pub(crate) use reasoning_replay::VerbatimReplies;
 pub use reasoning_replay::VerbatimReply;
 pub use recorded::Recorded;
-pub use remote::{Protocol, Remote, RemoteOptions, Structured};
+pub use remote::{AwsCredentials, Protocol, Remote, RemoteOptions, Structured};
 pub use retry::Backoff;
 pub use runs::{FaultKind, Finish, ModelError, Tokens};
 pub use scripted::Scripted;

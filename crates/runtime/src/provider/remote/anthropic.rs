@@ -4,7 +4,7 @@
 //! are signed. So an answer that has both is kept in its own words, which the next requests repeat; of other
 //! answers the text or the calls are enough.
 
-use super::convert::{Plan, Received, WireMessage, no_message};
+use super::convert::{Plan, Received, WireMessage, no_message, object, without};
 use super::endpoint::Endpoint;
 use super::http::{Fault, event_json};
 use super::sse::SseEvent;
@@ -22,6 +22,19 @@ const USUAL_OUTPUT: u64 = 4096;
 /// Model parameters that the source may give and the protocol knows.
 const PASSED_ON: &[&str] = &["top_p", "top_k", "service_tier", "thinking", "metadata"];
 
+/// Keywords of schemas that structured outputs do not know: bounds of numbers, lengths and counts.
+const UNKNOWN: &[&str] = &[
+    "minimum",
+    "maximum",
+    "exclusiveMinimum",
+    "exclusiveMaximum",
+    "multipleOf",
+    "minLength",
+    "maxLength",
+    "maxItems",
+    "minItems",
+];
+
 /// Anthropic's own endpoint.
 const ANTHROPIC_URL: &str = "https://api.anthropic.com/v1";
 
@@ -33,8 +46,10 @@ pub(in crate::provider) const ANTHROPIC: Endpoint = Endpoint {
     own: Some(ANTHROPIC_URL),
     address: |environment| {
         let base = environment.get("ANTHROPIC_BASE_URL").map_or(ANTHROPIC_URL.to_string(), versioned);
-        (base, Some("ANTHROPIC_API_KEY"))
+        Ok((base, Some("ANTHROPIC_API_KEY")))
     },
+    key: Some("ANTHROPIC_API_KEY"),
+    always_wants_key: false,
     serves: Some(&vendor::ANTHROPIC),
     key_of_family: Some("ANTHROPIC_API_KEY"),
 };
@@ -49,8 +64,8 @@ fn versioned(base: &str) -> String {
 pub(super) struct Anthropic;
 
 impl Dialect for Anthropic {
-    fn path(&self) -> &'static str {
-        "/messages"
+    fn path(&self, _model: &str, _stream: bool) -> (String, Option<&'static str>) {
+        ("/messages".into(), None)
     }
 
     fn described(&self) -> (&'static str, &'static str) {
@@ -114,7 +129,7 @@ fn body(plan: &Plan<'_>) -> Json {
     }
     body.insert("messages".into(), messages.into());
     if let Some(schema) = plan.schema() {
-        let format = json!({"type": "json_schema", "schema": accepted(&schema.json)});
+        let format = json!({"type": "json_schema", "schema": without(&schema.json, UNKNOWN)});
         body.insert("output_config".into(), json!({ "format": format }));
     }
     if let Some(t) = plan.temperature() {
@@ -194,11 +209,6 @@ fn result(id: &Json, text: &str) -> Json {
     json!({"type": "tool_result", "tool_use_id": id, "content": text})
 }
 
-/// The arguments of a call, which are an object.
-fn object(input: Json) -> Json {
-    if input.is_object() { input } else { json!({ "arguments": input }) }
-}
-
 fn is(block: &Json, kind: &str) -> bool {
     block.get("type").is_some_and(|t| t == kind)
 }
@@ -213,50 +223,6 @@ fn push(messages: &mut Vec<Json>, role: &str, block: Json) {
     } else {
         messages.push(json!({"role": role, "content": [block]}));
     }
-}
-
-/// The schema without what structured outputs do not know: bounds of numbers, lengths and counts. They stand
-/// in the description instead, and are checked when the answer is there.
-fn accepted(schema: &Json) -> Json {
-    const UNKNOWN: [&str; 9] = [
-        "minimum",
-        "maximum",
-        "exclusiveMinimum",
-        "exclusiveMaximum",
-        "multipleOf",
-        "minLength",
-        "maxLength",
-        "maxItems",
-        "minItems",
-    ];
-    let Json::Object(fields) = schema else { return schema.clone() };
-    let mut out = Map::new();
-    let mut left_out = Vec::new();
-    for (name, value) in fields {
-        let is_small = name == "minItems" && value.as_u64().is_some_and(|n| n <= 1);
-        if UNKNOWN.contains(&&**name) && !is_small {
-            left_out.push(format!("{name}: {value}"));
-            continue;
-        }
-        let value = match (&**name, value) {
-            // These hold schemas by name, where a name is no keyword.
-            ("properties" | "$defs", Json::Object(parts)) => {
-                parts.iter().map(|(n, s)| (n.clone(), accepted(s))).collect()
-            }
-            ("anyOf" | "allOf", Json::Array(parts)) => parts.iter().map(accepted).collect(),
-            ("items", part) => accepted(part),
-            (_, value) => value.clone(),
-        };
-        out.insert(name.clone(), value);
-    }
-    if !left_out.is_empty() {
-        let mut text = left_out.join(", ");
-        if let Some(said) = out.get("description").and_then(Json::as_str) {
-            text = format!("{said} ({text})");
-        }
-        out.insert("description".into(), text.into());
-    }
-    Json::Object(out)
 }
 
 /// Reads an answer.

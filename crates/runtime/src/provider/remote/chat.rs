@@ -1,7 +1,7 @@
 //! Chat Completions, as OpenAI describes it and as Ollama, llama.cpp, vLLM and others speak it.
 
 use super::convert::{Plan, Received, WireMessage, arguments, no_message};
-use super::endpoint::{Endpoint, OPENAI_URL, of_environment};
+use super::endpoint::{Endpoint, OPENAI_URL, of_environment, required};
 use super::http::Fault;
 use super::sse::SseEvent;
 use super::{Assembly, Dialect, Protocol, Structured, excerpt};
@@ -30,6 +30,8 @@ pub(in crate::provider) const OPENAI: Endpoint = Endpoint {
     is_free: false,
     own: Some(OPENAI_URL),
     address: of_environment,
+    key: None,
+    always_wants_key: false,
     serves: None,
     key_of_family: None,
 };
@@ -39,7 +41,7 @@ pub(in crate::provider) const OLLAMA: Endpoint = Endpoint {
     name: vendor::OLLAMA.name,
     is_free: true,
     own: None,
-    address: |_| ("http://127.0.0.1:11434/v1".into(), None),
+    address: |_| Ok(("http://127.0.0.1:11434/v1".into(), None)),
     serves: Some(&vendor::OLLAMA),
     ..OPENAI
 };
@@ -47,21 +49,59 @@ pub(in crate::provider) const OLLAMA: Endpoint = Endpoint {
 /// The server of llama.cpp on this machine.
 pub(in crate::provider) const LLAMA_CPP: Endpoint = Endpoint {
     name: "llama.cpp",
-    address: |_| ("http://127.0.0.1:8080/v1".into(), None),
+    address: |_| Ok(("http://127.0.0.1:8080/v1".into(), None)),
     serves: None,
     ..OLLAMA
 };
 
+/// A server of vLLM on this machine.
+pub(in crate::provider) const VLLM: Endpoint = Endpoint {
+    name: "vllm",
+    address: |environment| {
+        let base = environment.get("VLLM_BASE_URL").unwrap_or("http://127.0.0.1:8000/v1");
+        Ok((base.to_string(), Some("VLLM_API_KEY")))
+    },
+    serves: None,
+    ..OLLAMA
+};
+
+/// Azure OpenAI, at the address of the variable of its own clients. Models have the names of deployments.
+pub(in crate::provider) const AZURE: Endpoint = Endpoint {
+    name: "azure",
+    protocol: Protocol::Azure,
+    own: None,
+    address: |environment| {
+        let base = required(environment, "AZURE_OPENAI_ENDPOINT", "https://NAME.openai.azure.com")?;
+        let base = base.trim_end_matches('/');
+        let base = base.strip_suffix("/openai/v1").or_else(|| base.strip_suffix("/openai")).unwrap_or(base);
+        Ok((format!("{base}/openai/v1"), Some("AZURE_OPENAI_API_KEY")))
+    },
+    key: Some("AZURE_OPENAI_API_KEY"),
+    always_wants_key: true,
+    ..OPENAI
+};
+
 /// OpenAI's Chat Completions.
-pub(super) struct Chat;
+pub(super) struct Chat {
+    /// True if the key is in the header of Azure.
+    pub(super) is_azure: bool,
+}
 
 impl Dialect for Chat {
-    fn path(&self) -> &'static str {
-        "/chat/completions"
+    fn path(&self, _model: &str, _stream: bool) -> (String, Option<&'static str>) {
+        ("/chat/completions".into(), None)
     }
 
     fn described(&self) -> (&'static str, &'static str) {
-        ("an OpenAI-compatible API", "https://api.openai.com/v1")
+        if self.is_azure {
+            ("Azure OpenAI", "https://NAME.openai.azure.com/openai/v1")
+        } else {
+            ("an OpenAI-compatible API", "https://api.openai.com/v1")
+        }
+    }
+
+    fn key_header(&self, key: &str) -> (&'static str, String) {
+        if self.is_azure { ("api-key", key.to_string()) } else { ("authorization", format!("Bearer {key}")) }
     }
 
     fn body(&self, plan: &Plan<'_>) -> Json {

@@ -6,7 +6,7 @@ use crate::Schema;
 use crate::provider::{FaultKind, Finish, ModelCall, ModelError, Tokens, VerbatimReply};
 use core_ir::{Data, Name, ToolDecl, Type};
 use machine::Reply;
-use serde_json::{Value as Json, json};
+use serde_json::{Map, Value as Json, json};
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -286,6 +286,44 @@ pub(super) fn arguments(args: &Data) -> String {
         Data::Str(raw) => raw.to_string(),
         args => args.to_json().to_string(),
     }
+}
+
+/// The arguments of a call, which are an object.
+pub(super) fn object(input: Json) -> Json {
+    if input.is_object() { input } else { json!({ "arguments": input }) }
+}
+
+/// The schema without these keywords, which a protocol does not know. They are in the description instead,
+/// and are checked when the answer is there.
+pub(super) fn without(schema: &Json, unknown: &[&str]) -> Json {
+    let Json::Object(fields) = schema else { return schema.clone() };
+    let mut out = Map::new();
+    let mut left_out = Vec::new();
+    for (name, value) in fields {
+        let is_small = name == "minItems" && value.as_u64().is_some_and(|n| n <= 1);
+        if unknown.contains(&&**name) && !is_small {
+            left_out.push(format!("{name}: {value}"));
+            continue;
+        }
+        let value = match (&**name, value) {
+            // These hold schemas by name, where a name is no keyword.
+            ("properties" | "$defs", Json::Object(parts)) => {
+                parts.iter().map(|(n, s)| (n.clone(), without(s, unknown))).collect()
+            }
+            ("anyOf" | "allOf", Json::Array(parts)) => parts.iter().map(|s| without(s, unknown)).collect(),
+            ("items", part) => without(part, unknown),
+            (_, value) => value.clone(),
+        };
+        out.insert(name.clone(), value);
+    }
+    if !left_out.is_empty() {
+        let mut text = left_out.join(", ");
+        if let Some(said) = out.get("description").and_then(Json::as_str) {
+            text = format!("{said} ({text})");
+        }
+        out.insert("description".into(), text.into());
+    }
+    Json::Object(out)
 }
 
 /// The base of a refined type.

@@ -1,6 +1,6 @@
 //! Providers behind HTTP: where their endpoints are, and which key they want.
 
-use super::{Protocol, Remote, RemoteOptions};
+use super::{Protocol, Remote, RemoteOptions, bedrock};
 use crate::provider::kinds::{ModelSpec, ProviderKind};
 use crate::provider::{Price, Provider};
 use crate::{ConfigError, ConfigErrorKind, Environment};
@@ -10,6 +10,9 @@ use std::time::Duration;
 
 /// OpenAI's own endpoint.
 pub(super) const OPENAI_URL: &str = "https://api.openai.com/v1";
+
+/// An address, and the variable with the key that was set for it.
+pub(super) type Address = (String, Option<&'static str>);
 
 /// A provider behind HTTP.
 pub(in crate::provider) struct Endpoint {
@@ -22,7 +25,11 @@ pub(in crate::provider) struct Endpoint {
     /// An address that always wants a key.
     pub(super) own: Option<&'static str>,
     /// The address where an entry has none, and the variable with the key that was set for it.
-    pub(super) address: fn(&Environment) -> (String, Option<&'static str>),
+    pub(super) address: fn(&Environment) -> Result<Address, ConfigError>,
+    /// The variable of keys at the provider's own address; `None` where that of OpenAI is meant.
+    pub(super) key: Option<&'static str>,
+    /// True if no address of it answers without a key.
+    pub(super) always_wants_key: bool,
     /// The vendor whose models names such as `VENDOR/model` mean here. Frameworks write them.
     pub(super) serves: Option<&'static Vendor>,
     /// The variable with which names of that vendor's families mean it, too, if it is set.
@@ -31,14 +38,33 @@ pub(in crate::provider) struct Endpoint {
 
 /// The endpoint that the environment names, or else OpenAI's, each with its own key: a key never goes to an
 /// address that was set for another.
-pub(super) fn of_environment(environment: &Environment) -> (String, Option<&'static str>) {
-    match environment.get("ENTAIL_BASE_URL") {
+pub(super) fn of_environment(environment: &Environment) -> Result<Address, ConfigError> {
+    Ok(match environment.get("ENTAIL_BASE_URL") {
         Some(base) => (base.to_string(), Some("ENTAIL_API_KEY")),
         None => {
             let base = environment.get("OPENAI_BASE_URL").unwrap_or(OPENAI_URL);
             (base.to_string(), Some("OPENAI_API_KEY"))
         }
-    }
+    })
+}
+
+/// A variable that a provider can't do without.
+///
+/// # Errors
+/// It is not set.
+pub(super) fn required<'e>(
+    environment: &'e Environment,
+    variable: &str,
+    example: &str,
+) -> Result<&'e str, ConfigError> {
+    let value = environment.get(variable).map(str::trim).filter(|v| !v.is_empty());
+    value.ok_or_else(|| {
+        ConfigError::new(format!("`{variable}` is not set"))
+            .of_kind(ConfigErrorKind::NotSet(variable.to_string()))
+            .with_help(format!(
+                "set it in the environment or in `.env`, such as `{example}`, or `base_url` in the model's entry"
+            ))
+    })
 }
 
 impl ProviderKind for Endpoint {
@@ -67,15 +93,24 @@ impl ProviderKind for Endpoint {
 
     fn make(&self, wanted: &ModelSpec<'_>) -> Result<Arc<dyn Provider>, ConfigError> {
         let ModelSpec { name, entry, environment, redactor, prices, .. } = *wanted;
+        let in_model =
+            |e: ConfigError| ConfigError { message: format!("model `{name}`: {}", e.message), ..e };
         let (base, key_env) = match &entry.base_url {
             Some(base) => (base.clone(), None),
-            None => (self.address)(environment),
+            None => (self.address)(environment).map_err(in_model)?,
         };
         let key_env = entry.key_env.as_deref().or(key_env);
         let key = key_env.and_then(|n| environment.secret(n));
-        if key.is_none() && (wanted.wants_key(&base) || entry.key_env.is_some()) {
-            let variable = key_env.unwrap_or("OPENAI_API_KEY");
-            let other = if entry.base_url.is_some() || self.key_of_family.is_some() {
+        let wants_key = wanted.wants_key(&base) || self.always_wants_key || entry.key_env.is_some();
+        let signing = match (self.protocol, &key) {
+            (Protocol::Bedrock, None) if entry.key_env.is_none() => {
+                Some(bedrock::credentials(environment).map_err(in_model)?)
+            }
+            _ => None,
+        };
+        if key.is_none() && wants_key {
+            let variable = key_env.or(self.key).unwrap_or("OPENAI_API_KEY");
+            let other = if entry.base_url.is_some() || self.key.is_some() {
                 ""
             } else if vendor::ANTHROPIC.makes(name) {
                 ", or `ANTHROPIC_API_KEY` for Anthropic's own API"
@@ -95,9 +130,13 @@ impl ProviderKind for Endpoint {
         let listed = self.own.filter(|own| base.trim_end_matches('/') == *own).and_then(|_| prices.of(model));
         let mut options = RemoteOptions::new(model, base, key);
         options.protocol = self.protocol;
+        options.signing = signing;
         options.stream = entry.stream;
         options.rate = entry.rate;
-        options.key_source = key_env.unwrap_or("key_env").to_string();
+        options.key_source = match &options.signing {
+            Some(_) => "AWS_SECRET_ACCESS_KEY".to_string(),
+            None => key_env.unwrap_or("key_env").to_string(),
+        };
         options.redactor = redactor.clone();
         if let Some(structured) = entry.structured {
             options.structured = structured;

@@ -1,7 +1,7 @@
 //! One request and its answer, with everything that can happen to them.
 
 use super::sse::{SseError, SseEvent, SseReader};
-use super::{Dialect, RemoteOptions, excerpt};
+use super::{AwsCredentials, Dialect, RemoteOptions, excerpt};
 use crate::event::Progress;
 use crate::provider::retry::AttemptError;
 use crate::provider::{FaultKind, ModelError};
@@ -12,7 +12,7 @@ use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue};
 use runs::RedactedStream;
 use serde_json::{Value as Json, json};
 use std::fmt;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 /// The media type of streams.
 const EVENT_STREAM: &str = "text/event-stream";
@@ -30,12 +30,21 @@ fn is_context_length(code: &str) -> bool {
     )
 }
 
+/// Returns whether an endpoint's error code means that the key is wrong, whatever the status is.
+fn is_wrong_key(code: &str) -> bool {
+    code == "API_KEY_INVALID"
+}
+
 /// The endpoint.
 #[derive(Debug)]
 pub(super) struct Http {
     client: reqwest::Client,
     url: reqwest::Url,
+    /// The address of answers as streams.
+    stream_url: reqwest::Url,
     place: String,
+    /// Credentials that sign requests.
+    signing: Option<AwsCredentials>,
     /// The variable that names a proxy for such addresses, if there is one.
     proxy: Option<&'static str>,
     max_body: usize,
@@ -93,6 +102,11 @@ impl Parameter {
                 "output_config",
                 "output_format",
                 "text.format",
+                "response mime type",
+                "response_mime_type",
+                "responsemimetype",
+                "responsejsonschema",
+                "response_json_schema",
             ],
         ),
         (Parameter::OldLimit, &["max_completion_tokens"]),
@@ -152,7 +166,10 @@ impl Fault {
             Fault::Nonsense(_) => FaultKind::Malformed,
             Fault::TooLarge(_) => FaultKind::TooLarge,
             Fault::Status { code, .. } if is_quota(code) => FaultKind::Quota,
+            // Azure looks at prompts, too.
+            Fault::Status { code, .. } if code == "content_filter" => FaultKind::Filtered,
             Fault::Status { code, .. } if is_context_length(code) => FaultKind::ContextLength,
+            Fault::Status { code, .. } if is_wrong_key(code) => FaultKind::Unauthorized,
             Fault::Status { status: 401 | 403, .. } => FaultKind::Unauthorized,
             Fault::Status { status: 404, .. } => FaultKind::NotFound,
             Fault::Status { status: 429, .. } => FaultKind::RateLimited,
@@ -194,10 +211,13 @@ impl Fault {
         let after = if attempts > 1 { format!(" (after {attempts} attempts)") } else { String::new() };
         let error = ModelError::of(self.kind(), format!("{place}: {self}{after}"));
         match self {
-            Fault::Status { status: 401 | 403, .. } if options.key.is_some() => {
+            Fault::Status { .. }
+                if self.kind() == FaultKind::Unauthorized
+                    && (options.key.is_some() || options.signing.is_some()) =>
+            {
                 error.with_help(format!("check the key in `{}`", options.key_source))
             }
-            Fault::Status { status: 401 | 403, .. } => {
+            Fault::Status { .. } if self.kind() == FaultKind::Unauthorized => {
                 error.with_help(format!("set `{}` in the environment or in `.env`", options.key_source))
             }
             Fault::Status { status: 404, .. } => {
@@ -225,9 +245,17 @@ impl Fault {
 impl Http {
     pub(super) fn new(options: &RemoteOptions) -> Result<Http, ConfigError> {
         let dialect = options.protocol.dialect();
-        let mut base = web::url(&options.base_url, "the base URL of the model")?;
-        let path = format!("{}{}", base.path().trim_end_matches('/'), dialect.path());
-        base.set_path(&path);
+        let base = web::url(&options.base_url, "the base URL of the model")?;
+        let address = |stream: bool| {
+            let (path, query) = dialect.path(&options.model, stream);
+            let mut url = base.clone();
+            url.set_path(&format!("{}{path}", base.path().trim_end_matches('/')));
+            if query.is_some() {
+                url.set_query(query);
+            }
+            url
+        };
+        let (url, stream_url) = (address(false), address(true));
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         for (name, value) in dialect.headers() {
@@ -247,9 +275,11 @@ impl Http {
         let client = web::client(&base, options.connect_timeout, Some(options.read_timeout), headers)?;
         Ok(Http {
             client,
-            place: format!("`{}`", web::shown(&base)),
-            proxy: web::proxy_variable(&base),
-            url: base,
+            place: format!("`{}`", web::shown(&url)),
+            proxy: web::proxy_variable(&url),
+            url,
+            stream_url,
+            signing: options.signing.clone(),
             max_body: options.max_body,
             redactor: options.redactor.clone(),
         })
@@ -270,7 +300,15 @@ impl Http {
         progress: &Progress,
     ) -> Result<Json, AttemptError<Fault>> {
         let accept = if stream { "text/event-stream, application/json" } else { "application/json" };
-        let request = self.client.post(self.url.clone()).header(ACCEPT, accept).body(body.to_string());
+        let url = if stream { &self.stream_url } else { &self.url };
+        let mut request = self.client.post(url.clone()).header(ACCEPT, accept);
+        if let (Some(credentials), Some(service)) = (&self.signing, dialect.signed_service()) {
+            // Each attempt has a signature of its own: it holds for some minutes.
+            for (name, value) in credentials.headers("POST", url, body, service, SystemTime::now()) {
+                request = request.header(name, value);
+            }
+        }
+        let request = request.body(body.to_string());
         let response = request.send().await.map_err(|e| self.broken(&e))?;
         let status = response.status().as_u16();
         let kind = web::content_type(&response);
@@ -289,6 +327,7 @@ impl Http {
             self.redactor.json(&mut json);
             json
         });
+        let retry_after = retry_after.or_else(|| json.as_ref().ok().and_then(told_delay));
         if status != 200 {
             return Err(refusal(status, json.as_ref().ok(), &text).trouble(retry_after));
         }
@@ -398,6 +437,20 @@ pub(super) fn no_error(json: &Json) -> Result<(), Fault> {
     if json.get("error").is_some_and(|e| !e.is_null()) { Err(reported(json)) } else { Ok(()) }
 }
 
+/// The delay that an error of Google's asks for: it has no header for that.
+fn told_delay(json: &Json) -> Option<Duration> {
+    let details = json.pointer("/error/details")?.as_array()?;
+    let text = details.iter().find_map(|d| d.get("retryDelay")?.as_str())?;
+    let seconds: f64 = text.strip_suffix('s')?.parse().ok()?;
+    Duration::try_from_secs_f64(seconds).ok()
+}
+
+/// The reason of an error of Google's.
+fn told_reason(json: &Json) -> Option<&str> {
+    let details = json.pointer("/error/details")?.as_array()?;
+    details.iter().find_map(|d| d.get("reason")?.as_str())
+}
+
 /// An error that did not come with a status of its own.
 fn reported(json: &Json) -> Fault {
     let said = json.pointer("/error/code").and_then(Json::as_u64).and_then(|s| u16::try_from(s).ok());
@@ -431,7 +484,8 @@ fn refusal(status: u16, json: Option<&Json>, text: &str) -> Fault {
     let named = |at: &str| json.and_then(|j| j.pointer(at)).and_then(Json::as_str);
     // A type says something where it is the name of an error.
     let kind = named("/error/type").filter(|t| t.ends_with("_error") || is_quota(t));
-    let code = clip(named("/error/code").or(kind).unwrap_or_default(), 60);
+    let reason = json.and_then(told_reason).filter(|reason| is_wrong_key(reason));
+    let code = clip(reason.or(named("/error/code")).or(kind).unwrap_or_default(), 60);
     let unknown = Parameter::refused(status, named("/error/param"), &message);
     Fault::Status { status, message, code, unknown }
 }

@@ -5,15 +5,21 @@
 //! redactor before any other code sees it.
 
 mod anthropic;
+mod aws;
+mod bedrock;
 mod chat;
 mod convert;
 mod endpoint;
+mod gemini;
 mod http;
 mod responses;
 mod sse;
 
 pub(super) use anthropic::ANTHROPIC;
-pub(super) use chat::{LLAMA_CPP, OLLAMA, OPENAI};
+pub use aws::AwsCredentials;
+pub(super) use bedrock::BEDROCK;
+pub(super) use chat::{AZURE, LLAMA_CPP, OLLAMA, OPENAI, VLLM};
+pub(super) use gemini::{GEMINI, VERTEX};
 pub(super) use responses::OPENAI_RESPONSES;
 
 use super::rate::{Rate, RateLimit};
@@ -54,27 +60,39 @@ pub enum Protocol {
     /// OpenAI's Chat Completions, which Ollama, llama.cpp, vLLM and many others speak too.
     #[default]
     Chat,
+    /// Chat Completions of Azure OpenAI.
+    Azure,
     /// OpenAI's Responses.
     Responses,
     /// Anthropic's Messages.
     Anthropic,
+    /// Google's Gemini, with a key.
+    Gemini,
+    /// Gemini of Vertex AI, with an access token.
+    Vertex,
+    /// Converse of Amazon Bedrock.
+    Bedrock,
 }
 
 impl Protocol {
     /// Returns the encoder and decoder of the protocol. Only these know the details of each protocol.
     fn dialect(self) -> &'static dyn Dialect {
         match self {
-            Protocol::Chat => &chat::Chat,
+            Protocol::Chat => &chat::Chat { is_azure: false },
+            Protocol::Azure => &chat::Chat { is_azure: true },
             Protocol::Responses => &responses::Responses,
             Protocol::Anthropic => &anthropic::Anthropic,
+            Protocol::Gemini => &gemini::Gemini { takes_token: false },
+            Protocol::Vertex => &gemini::Gemini { takes_token: true },
+            Protocol::Bedrock => &bedrock::Bedrock,
         }
     }
 }
 
 /// A way to write questions and to read answers.
 trait Dialect: Sync {
-    /// Path appended to the base URL.
-    fn path(&self) -> &'static str;
+    /// Path appended to the base URL, for this model, and the query.
+    fn path(&self, model: &str, stream: bool) -> (String, Option<&'static str>);
 
     /// Returns the kind of service that has such a base URL, and an example of one.
     fn described(&self) -> (&'static str, &'static str);
@@ -87,6 +105,21 @@ trait Dialect: Sync {
     /// The header that has the key, with its value.
     fn key_header(&self, key: &str) -> (&'static str, String) {
         ("authorization", format!("Bearer {key}"))
+    }
+
+    /// Service whose name is in signatures of requests, where credentials sign them.
+    fn signed_service(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// The first way in which the protocol can state the type of an answer.
+    fn structured(&self) -> Structured {
+        Structured::JsonSchema
+    }
+
+    /// Returns whether an answer can be a stream.
+    fn has_streams(&self) -> bool {
+        true
     }
 
     /// A question.
@@ -115,10 +148,12 @@ pub struct RemoteOptions {
     pub protocol: Protocol,
     /// The name under which the endpoint knows the model.
     pub model: String,
-    /// The address up to and without `/chat/completions`, `/responses` or `/messages`.
+    /// The address up to and without `/chat/completions`, `/responses`, `/messages` or `/models`.
     pub base_url: String,
     /// The key, if the endpoint wants one.
     pub key: Option<Secret>,
+    /// Credentials that sign requests, where the endpoint wants that instead of a key.
+    pub signing: Option<AwsCredentials>,
     /// Source of the key, for messages: `OPENAI_API_KEY`.
     pub key_source: String,
     /// Preferred way to request typed answers.
@@ -156,6 +191,7 @@ impl RemoteOptions {
             base_url: base_url.into(),
             redactor: Redactor::new(key.clone()),
             key,
+            signing: None,
             key_source: "OPENAI_API_KEY".into(),
             structured: Structured::JsonSchema,
             price: None,
@@ -195,11 +231,12 @@ impl Remote {
     /// no root certificates for `https`.
     pub fn new(options: RemoteOptions) -> Result<Remote, ConfigError> {
         let http = Http::new(&options)?;
-        let structured = AtomicU8::new(options.structured as u8);
+        let dialect = options.protocol.dialect();
+        let structured = AtomicU8::new((options.structured as u8).max(dialect.structured() as u8));
         let rate = Rate::new(options.rate);
         // Most others know only the old name.
         let new_limit = AtomicBool::new(options.base_url.contains("//api.openai.com"));
-        let (whole, failures) = (AtomicBool::new(false), AtomicU32::new(0));
+        let (whole, failures) = (AtomicBool::new(!dialect.has_streams()), AtomicU32::new(0));
         Ok(Remote { options, http, rate, structured, whole, new_limit, failures })
     }
 

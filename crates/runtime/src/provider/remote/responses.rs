@@ -19,8 +19,8 @@ pub(in crate::provider) const OPENAI_RESPONSES: Endpoint =
 pub(super) struct Responses;
 
 impl Dialect for Responses {
-    fn path(&self) -> &'static str {
-        "/responses"
+    fn path(&self, _model: &str, _stream: bool) -> (String, Option<&'static str>) {
+        ("/responses".into(), None)
     }
 
     fn described(&self) -> (&'static str, &'static str) {

@@ -21,13 +21,20 @@ use wire::{Act, Body, Say, Server};
 const KEY: &str = "sk-planted-0zq7xw2rt9lm4kp8vb3nc";
 
 /// Protocols of HTTP models, each with and without streams.
-const WAYS: [(Protocol, bool); 6] = [
+const WAYS: [(Protocol, bool); 13] = [
     (Protocol::Chat, false),
     (Protocol::Chat, true),
+    (Protocol::Azure, false),
+    (Protocol::Azure, true),
+    (Protocol::Bedrock, false),
     (Protocol::Responses, false),
     (Protocol::Responses, true),
     (Protocol::Anthropic, false),
     (Protocol::Anthropic, true),
+    (Protocol::Gemini, false),
+    (Protocol::Gemini, true),
+    (Protocol::Vertex, false),
+    (Protocol::Vertex, true),
 ];
 
 fn user(text: &str) -> Message {
@@ -64,6 +71,15 @@ fn call(result: Option<Type>) -> ModelCall {
 fn options(server: &Server, (protocol, stream): (Protocol, bool)) -> RemoteOptions {
     let mut o = RemoteOptions::new("m-test", &server.url, Some(Secret::new(KEY)));
     (o.protocol, o.stream, o.jitter) = (protocol, Some(stream), Some(7));
+    if protocol == Protocol::Bedrock {
+        o.key = None;
+        o.signing = Some(runtime::AwsCredentials {
+            access_key: "AKID".into(),
+            secret_key: Secret::new(KEY),
+            session_token: Some(Secret::new("SESSION")),
+            region: "eu-central-1".into(),
+        });
+    }
     o.backoff = Backoff { retries: 2, base: Duration::from_millis(1), ..Backoff::default() };
     // No case waits for anything but these.
     (o.read_timeout, o.total_timeout) = (Duration::from_millis(400), Duration::from_millis(1500));
@@ -208,11 +224,18 @@ async fn typed_answers_are_asked_for_as_each_provider_accepts() {
     for (way, answer, seen) in
         all(&[Act::Say(text(r#"{"value":"bug"}"#))], &call(Some(category.clone()))).await
     {
+        if way.0 == Protocol::Bedrock {
+            // Its protocol has no field for it.
+            assert!(seen[0]["system"].to_string().contains("according to this JSON Schema"), "{}", seen[0]);
+            continue;
+        }
         assert_eq!(answer.result, Ok(Reply::Text(r#""bug""#.into())), "{way:?}");
         let at = match way.0 {
-            Protocol::Chat => "/response_format/json_schema/schema",
+            Protocol::Chat | Protocol::Azure => "/response_format/json_schema/schema",
             Protocol::Responses => "/text/format/schema",
             Protocol::Anthropic => "/output_config/format/schema",
+            Protocol::Gemini | Protocol::Vertex => "/generationConfig/responseJsonSchema",
+            Protocol::Bedrock => continue,
         };
         let schema = seen[0].pointer(at).unwrap_or_else(|| panic!("{way:?}: {}", seen[0]));
         assert_eq!(schema["properties"]["value"]["enum"], json!(["bug", "other"]), "{way:?}");
@@ -230,11 +253,14 @@ async fn typed_answers_are_asked_for_as_each_provider_accepts() {
     let refuse =
         |what: &str| Act::Raw(400, Body::json(wire::error(Protocol::Chat, "invalid_request_error", what)));
     let acts = [
-        refuse("response_format / text.format / output_config: unknown"),
-        refuse("json_object: response_format, text.format, output_config"),
+        refuse("response_format / text.format / output_config / response_mime_type: unknown"),
+        refuse("json_object: response_format, text.format, output_config, response_mime_type"),
         Act::Say(text(r#"{"n":1}"#)),
     ];
     for (way, answer, seen) in all(&acts, &call(Some(record))).await {
+        if way.0 == Protocol::Bedrock {
+            continue;
+        }
         assert_eq!(answer.result, Ok(Reply::Text(r#"{"n":1}"#.into())), "{way:?}");
         assert!(seen.last().unwrap().to_string().contains("according to this JSON Schema"), "{way:?}");
     }
@@ -252,6 +278,13 @@ async fn refusals_and_truncation_are_told_apart() {
     for (say, kind, want) in cases {
         for (way, answer, _) in all(&[Act::Say(say.clone())], &call(None)).await {
             let e = answer.result.unwrap_err();
+            // A model of Google does not decline: the answer is withheld.
+            let is_withheld =
+                matches!(way.0, Protocol::Gemini | Protocol::Vertex) && kind == FaultKind::Refused;
+            let (kind, want) = match is_withheld {
+                true => (FaultKind::Filtered, "the endpoint's content filter withheld the answer"),
+                false => (kind, want),
+            };
             assert_eq!(e.kind, kind, "{way:?}: {e}");
             assert!(e.message.contains(want), "{way:?}: {e}");
             assert!(answer.tokens.output > 0, "{way:?}: what was written is counted");
@@ -310,6 +343,10 @@ async fn lasting_troubles_end_in_time_with_an_error_that_names_the_cause() {
     ];
     for (act, kind, wants) in cases {
         for (way, answer, _) in all(std::slice::from_ref(&act), &call(None)).await {
+            // Its errors have a status of their own.
+            if way.0 == Protocol::Bedrock && matches!(act, Act::Error(200, _)) {
+                continue;
+            }
             let e = answer.result.expect_err(&format!("{way:?} {act:?}"));
             let shown = e.to_string();
             let case = act.to_string();
@@ -496,7 +533,9 @@ let begun = send "go" in (fix[inf] (\more. \t. case t of {
         Act::Say(Say { text: text.into(), calls: names.iter().map(call).collect(), ..Say::default() })
     };
     let acts = [say("Two things first.", &["look", "note"]), say("", &["look"]), say("that is it", &[])];
-    for way in [(Protocol::Anthropic, false), (Protocol::Anthropic, true)] {
+    let streamed = [Protocol::Anthropic, Protocol::Gemini].map(|p| (p, true));
+    let whole = [Protocol::Anthropic, Protocol::Gemini, Protocol::Bedrock].map(|p| (p, false));
+    for way in whole.into_iter().chain(streamed) {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("j.db");
         let about = RunIdentity::new("test", &code, None, json!({}));
@@ -529,7 +568,28 @@ let begun = send "go" in (fix[inf] (\more. \t. case t of {
         // The server refuses turns that do not begin with its thoughts.
         let seen = server.seen();
         assert_eq!(seen.len(), 3, "{way:?}: {seen:?}");
+        if way.0 == Protocol::Gemini {
+            let contents = seen[2]["contents"].as_array().unwrap();
+            let kinds = |c: &Json| -> Vec<String> {
+                let kind = |p: &Json| p.as_object().unwrap().keys().next().unwrap().clone();
+                c["parts"].as_array().unwrap().iter().map(kind).collect()
+            };
+            assert_eq!(kinds(&contents[1]), ["text", "text", "functionCall", "functionCall"]);
+            assert_eq!(kinds(&contents[2]), ["functionResponse", "functionResponse"]);
+            assert_eq!(contents[1]["parts"][2]["thoughtSignature"], wire::SIGNATURE);
+            continue;
+        }
         let messages = seen[2]["messages"].as_array().unwrap();
+        if way.0 == Protocol::Bedrock {
+            let kinds = |m: &Json| -> Vec<String> {
+                let kind = |b: &Json| b.as_object().unwrap().keys().next().unwrap().clone();
+                m["content"].as_array().unwrap().iter().map(kind).collect()
+            };
+            assert_eq!(kinds(&messages[1]), ["reasoningContent", "text", "toolUse", "toolUse"]);
+            assert_eq!(kinds(&messages[2]), ["toolResult", "toolResult"]);
+            assert_eq!(kinds(&messages[3]), ["reasoningContent", "toolUse"]);
+            continue;
+        }
         let kinds = |m: &Json| -> Vec<String> {
             m["content"].as_array().unwrap().iter().map(|b| b["type"].as_str().unwrap().into()).collect()
         };
@@ -612,4 +672,93 @@ async fn a_recorded_model_answers_the_conversations_that_it_knows() {
     }
     let e = run(recorded(), "bye", false).await.unwrap_err();
     assert!(e.message.contains("has no answer to this conversation, whose end is `bye`"), "{}", e.message);
+}
+
+/// What Google says of a key, and of a delay, is in the body.
+#[tokio::test]
+async fn google_tells_of_keys_and_delays_in_the_body() {
+    let error = |code: u16, detail: Json| {
+        Act::Raw(code, Body::json(json!({"error": {"code": code, "message": "no", "details": [detail]}})))
+    };
+    let key =
+        error(400, json!({"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": "API_KEY_INVALID"}));
+    let way = (Protocol::Gemini, false);
+    let server = Server::start(way.0, [key]).await;
+    let answer = ask(Arc::new(Remote::new(options(&server, way)).unwrap()), call(None)).await;
+    let e = answer.result.unwrap_err();
+    assert_eq!(e.kind, FaultKind::Unauthorized, "{e}");
+    assert!(e.to_string().contains("check the key in"), "{e}");
+
+    let wait = error(429, json!({"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "0.6s"}));
+    let server = Server::start(way.0, [wait, Act::Say(text("hi"))]).await;
+    let begun = std::time::Instant::now();
+    let answer = ask(Arc::new(Remote::new(options(&server, way)).unwrap()), call(None)).await;
+    assert_eq!(answer.result, Ok(Reply::Text("hi".into())));
+    assert!(begun.elapsed() >= Duration::from_millis(600), "{:?}", begun.elapsed());
+    // A prompt that is blocked has no candidates.
+    let blocked = Body::json(
+        json!({"promptFeedback": {"blockReason": "SAFETY"}, "usageMetadata": {"promptTokenCount": 5}}),
+    );
+    let server = Server::start(way.0, [Act::Raw(200, blocked)]).await;
+    let answer = ask(Arc::new(Remote::new(options(&server, way)).unwrap()), call(None)).await;
+    assert_eq!(answer.result.unwrap_err().kind, FaultKind::Filtered);
+}
+
+/// Providers that need more than a key say what is missing.
+#[tokio::test]
+async fn providers_of_clouds_say_which_variable_is_missing() {
+    use runtime::{Environment, ModelSettings, Models};
+    let make = |provider: &str, env: &[(&str, &str)]| {
+        let file = json!({"models": {"m": {"provider": provider, "model": "n"}}});
+        let file = serde_json::from_value(file).unwrap();
+        let settings = ModelSettings { file, ..ModelSettings::default() };
+        let models = Models::new(settings, Environment::new(env.iter().copied())).unwrap();
+        models.resolve(Some("m")).map(|_| ()).map_err(|e| (e.message, e.help.unwrap_or_default()))
+    };
+    let region = ("AWS_DEFAULT_REGION", "eu-central-1");
+    let id = ("AWS_ACCESS_KEY_ID", "AKID");
+    let cases: Vec<(&str, Vec<(&str, &str)>, &str, &str)> = vec![
+        ("vertex", vec![("GOOGLE_ACCESS_TOKEN", KEY)], "`GOOGLE_CLOUD_PROJECT` is not set", "`my-project`"),
+        ("vertex", vec![("GOOGLE_CLOUD_PROJECT", "p")], "`GOOGLE_ACCESS_TOKEN` is not set", "in `.env`"),
+        ("azure", vec![("AZURE_OPENAI_API_KEY", KEY)], "`AZURE_OPENAI_ENDPOINT` is not set", "azure.com"),
+        (
+            "azure",
+            vec![("AZURE_OPENAI_ENDPOINT", "https://n.openai.azure.com/")],
+            "`AZURE_OPENAI_API_KEY` is not",
+            "",
+        ),
+        ("bedrock", vec![id], "`AWS_REGION` is not set", "us-east-1"),
+        ("bedrock", vec![region], "`AWS_ACCESS_KEY_ID` is not set", "`AWS_BEARER_TOKEN_BEDROCK`"),
+        ("bedrock", vec![region, id], "`AWS_SECRET_ACCESS_KEY` is not set", "`AWS_BEARER_TOKEN_BEDROCK`"),
+    ];
+    for (provider, env, message, help) in cases {
+        let e = make(provider, &env).unwrap_err();
+        assert!(
+            e.0.contains(message) && e.1.contains(help) && e.0.contains("model `m`"),
+            "{provider}: {e:?}"
+        );
+    }
+    for (provider, env) in [
+        ("vertex", vec![("GOOGLE_CLOUD_PROJECT", "p"), ("GOOGLE_ACCESS_TOKEN", KEY)]),
+        (
+            "azure",
+            vec![("AZURE_OPENAI_ENDPOINT", "https://n.openai.azure.com/"), ("AZURE_OPENAI_API_KEY", KEY)],
+        ),
+        ("bedrock", vec![region, id, ("AWS_SECRET_ACCESS_KEY", KEY)]),
+        ("bedrock", vec![region, ("AWS_BEARER_TOKEN_BEDROCK", KEY)]),
+        ("vllm", vec![]),
+    ] {
+        assert_eq!(make(provider, &env), Ok(()), "{provider}");
+    }
+}
+
+/// Azure looks at prompts before a model does.
+#[tokio::test]
+async fn a_prompt_that_azure_filters_is_an_answer_withheld() {
+    let error =
+        json!({"error": {"code": "content_filter", "message": "filtered", "status": 400, "param": "prompt"}});
+    let way = (Protocol::Azure, false);
+    let server = Server::start(way.0, [Act::Raw(400, Body::json(error))]).await;
+    let answer = ask(Arc::new(Remote::new(options(&server, way)).unwrap()), call(None)).await;
+    assert_eq!(answer.result.unwrap_err().kind, FaultKind::Filtered);
 }

@@ -129,7 +129,19 @@ impl Server {
 async fn serve(mut stream: TcpStream, state: Arc<State>) -> Option<()> {
     loop {
         let (head, body) = request(&mut stream).await?;
-        let body: Json = serde_json::from_slice(&body).unwrap_or(Json::Null);
+        let mut body: Json = serde_json::from_slice(&body).unwrap_or(Json::Null);
+        if state.protocol == Protocol::Bedrock {
+            let model = head.split("/model/").nth(1).and_then(|rest| rest.split('/').next());
+            body["model"] = model.unwrap_or_default().into();
+        }
+        if is_gemini(state.protocol) {
+            // Its requests have these in their address.
+            let model = head.split("/models/").nth(1).and_then(|rest| rest.split(':').next());
+            body["model"] = model.unwrap_or_default().into();
+            if head.contains(":streamgeneratecontent?alt=sse ") {
+                body["stream"] = true.into();
+            }
+        }
         state.seen.lock().unwrap().push(body.clone());
         let act = {
             let mut acts = state.acts.lock().unwrap();
@@ -142,6 +154,10 @@ async fn serve(mut stream: TcpStream, state: Arc<State>) -> Option<()> {
         };
         perform(&mut stream, state.protocol, act, body.get("stream") == Some(&Json::Bool(true))).await?;
     }
+}
+
+fn is_gemini(protocol: Protocol) -> bool {
+    matches!(protocol, Protocol::Gemini | Protocol::Vertex)
 }
 
 /// Reads a request: its head, and the body of the length that the head says.
@@ -285,8 +301,20 @@ pub fn error(protocol: Protocol, name: &str, message: &str) -> Json {
         Protocol::Anthropic => {
             json!({"type": "error", "error": {"type": name, "message": message}, "request_id": "req_1"})
         }
-        Protocol::Chat | Protocol::Responses => {
+        Protocol::Bedrock => json!({ "message": message }),
+        Protocol::Chat | Protocol::Azure | Protocol::Responses => {
             json!({"error": {"message": message, "type": name, "param": null, "code": null}})
+        }
+        Protocol::Gemini | Protocol::Vertex => {
+            let (code, status) = match name {
+                "rate_limit_error" => (429, "RESOURCE_EXHAUSTED"),
+                "api_error" => (500, "INTERNAL"),
+                "overloaded_error" => (503, "UNAVAILABLE"),
+                "authentication_error" => (401, "UNAUTHENTICATED"),
+                "not_found_error" => (404, "NOT_FOUND"),
+                _ => (400, "INVALID_ARGUMENT"),
+            };
+            json!({"error": {"code": code, "message": message, "status": status}})
         }
     }
 }
@@ -304,12 +332,15 @@ pub fn thoughts() -> Vec<Json> {
     ]
 }
 
+/// Signature of the thoughts of a Gemini model, which it wants back with its calls.
+pub const SIGNATURE: &str = "CiQB0e2Kb2lq";
+
 /// A whole answer.
 fn answer(protocol: Protocol, say: &Say) -> Json {
     let Say { text, calls, refused, cut } = say;
     let calls = calls.iter().enumerate();
     match protocol {
-        Protocol::Chat => {
+        Protocol::Chat | Protocol::Azure => {
             let calls: Vec<Json> = calls
                 .map(|(i, (n, a))| json!({"id": format!("call_{i}"), "type": "function", "function": {"name": n, "arguments": a}}))
                 .collect();
@@ -369,7 +400,61 @@ fn answer(protocol: Protocol, say: &Say) -> Json {
                 "usage": {"input_tokens": 8, "cache_creation_input_tokens": 1, "cache_read_input_tokens": 2, "output_tokens": 7},
             })
         }
+        Protocol::Bedrock => {
+            let thought = json!({"text": "hm, what is there?", "signature": "EqQBCkgI"});
+            let mut content = vec![json!({"reasoningContent": {"reasoningText": thought}})];
+            if calls.len() == 0 || !text.is_empty() {
+                content.push(json!({ "text": text }));
+            }
+            let reason = match (refused, cut, calls.len()) {
+                (true, ..) => "refusal",
+                (_, true, _) => "max_tokens",
+                (_, _, 0) => "end_turn",
+                _ => "tool_use",
+            };
+            content.extend(calls.map(|(i, (n, a))| json!({"toolUse": {"toolUseId": format!("tooluse_{i}"), "name": n, "input": input(a)}})));
+            json!({
+                "output": {"message": {"role": "assistant", "content": content}}, "stopReason": reason,
+                "usage": {
+                    "inputTokens": 8, "cacheReadInputTokens": 2, "cacheWriteInputTokens": 1, "outputTokens": 7,
+                    "totalTokens": 18,
+                },
+                "metrics": {"latencyMs": 12},
+            })
+        }
+        Protocol::Gemini | Protocol::Vertex => {
+            let reason = match (refused, cut) {
+                (true, _) => "SAFETY",
+                (_, true) => "MAX_TOKENS",
+                _ => "STOP",
+            };
+            json!({
+                "candidates": [{"content": {"role": "model", "parts": parts(say)}, "finishReason": reason, "index": 0}],
+                "usageMetadata": {
+                    "promptTokenCount": 11, "cachedContentTokenCount": 2, "candidatesTokenCount": 5,
+                    "thoughtsTokenCount": 2, "totalTokenCount": 18,
+                },
+                "modelVersion": "m-test", "responseId": "r-1",
+            })
+        }
     }
+}
+
+/// Parts of an answer of Gemini.
+fn parts(say: &Say) -> Vec<Json> {
+    let mut parts = vec![json!({"text": "hm, what is there?", "thought": true})];
+    if say.calls.is_empty() || !say.text.is_empty() {
+        parts.push(json!({"text": say.text}));
+    }
+    parts.extend(say.calls.iter().enumerate().map(|(i, (n, a))| {
+        let mut part = json!({"functionCall": {"name": n, "args": input(a)}});
+        // Of several calls the first has the signature.
+        if i == 0 {
+            part["thoughtSignature"] = SIGNATURE.into();
+        }
+        part
+    }));
+    parts
 }
 
 /// The same as events.
@@ -382,7 +467,9 @@ fn events(protocol: Protocol, say: &Say) -> Vec<String> {
         |data: Json| format!("event: {}\ndata: {data}\n\n", data["type"].as_str().unwrap_or_default());
     let mut out = Vec::new();
     match protocol {
-        Protocol::Chat => {
+        // Its streams are not asked for.
+        Protocol::Bedrock => {}
+        Protocol::Chat | Protocol::Azure => {
             let delta = |delta: Json, finish: Json| {
                 plain(json!({
                     "id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": "m-test", "usage": null,
@@ -480,6 +567,23 @@ fn events(protocol: Protocol, say: &Say) -> Vec<String> {
             out.push(named(json!({"type": "message_delta", "delta": delta, "usage": {"output_tokens": 7}})));
             out.push(named(json!({"type": "message_stop"})));
         }
+        Protocol::Gemini | Protocol::Vertex => {
+            let event = |parts: Vec<Json>, finish: Json| {
+                let mut candidate = json!({"content": {"role": "model", "parts": parts}, "index": 0});
+                if finish.is_string() {
+                    candidate["finishReason"] = finish;
+                }
+                plain(json!({"candidates": [candidate], "usageMetadata": whole["usageMetadata"]}))
+            };
+            for part in parts(say) {
+                if part.get("text").is_some() && part.get("thought").is_none() {
+                    out.extend(pieces.iter().map(|p| event(vec![json!({ "text": p })], Json::Null)));
+                } else {
+                    out.push(event(vec![part], Json::Null));
+                }
+            }
+            out.push(event(vec![json!({"text": ""})], whole["candidates"][0]["finishReason"].clone()));
+        }
     }
     out
 }
@@ -492,10 +596,21 @@ fn check(protocol: Protocol, head: &str, body: &Json) -> Result<(), String> {
         return Err("model is missing".into());
     }
     match protocol {
-        Protocol::Chat => {
+        Protocol::Chat | Protocol::Azure => {
             has("post /v1/chat/completions ")?;
-            has(&format!("authorization: bearer {key}\r\n"))?;
+            match protocol {
+                Protocol::Azure => has(&format!("api-key: {key}\r\n"))?,
+                _ => has(&format!("authorization: bearer {key}\r\n"))?,
+            }
             chat(body["messages"].as_array().ok_or("no messages")?)
+        }
+        Protocol::Bedrock => {
+            has("post /v1/model/m-test/converse ")?;
+            has("authorization: aws4-hmac-sha256 credential=akid/")?;
+            has("/eu-central-1/bedrock/aws4_request, signedheaders=host;x-amz-date;x-amz-security-token, ")?;
+            has("x-amz-date: 20")?;
+            has("x-amz-security-token: session\r\n")?;
+            bedrock(body)
         }
         Protocol::Responses => {
             has("post /v1/responses ")?;
@@ -527,7 +642,141 @@ fn check(protocol: Protocol, head: &str, body: &Json) -> Result<(), String> {
             }
             anthropic(body)
         }
+        Protocol::Gemini | Protocol::Vertex => {
+            has("post /v1/models/m-test:")?;
+            if protocol == Protocol::Gemini {
+                has(&format!("x-goog-api-key: {key}\r\n"))?;
+            } else {
+                has(&format!("authorization: bearer {key}\r\n"))?;
+            }
+            gemini(body)
+        }
     }
+}
+
+fn bedrock(body: &Json) -> Result<(), String> {
+    let messages = body["messages"].as_array().ok_or("messages")?;
+    let thinks = body.pointer("/additionalModelRequestFields/thinking").is_some();
+    let mut open: Vec<&Json> = Vec::new();
+    for (i, m) in messages.iter().enumerate() {
+        let want = if i % 2 == 0 { "user" } else { "assistant" };
+        if m["role"] != want {
+            return Err(format!("A conversation must alternate between user and assistant roles: {m}"));
+        }
+        let blocks = m["content"].as_array().ok_or("content")?;
+        let calls = blocks.iter().any(|b| b.get("toolUse").is_some());
+        if thinks && calls && blocks[0].get("reasoningContent").is_none() {
+            return Err(format!("messages.{i}.content.0.type: Expected `thinking`"));
+        }
+        for block in blocks {
+            if let Some(call) = block.get("toolUse") {
+                if body["toolConfig"]["tools"].as_array().is_none_or(Vec::is_empty) {
+                    return Err(
+                        "The toolConfig field must be defined when using toolUse and toolResult".into()
+                    );
+                }
+                if !call["input"].is_object() {
+                    return Err(format!("toolUse.input is no document: {block}"));
+                }
+                open.push(&call["toolUseId"]);
+            } else if let Some(result) = block.get("toolResult") {
+                let Some(at) = open.iter().position(|id| **id == result["toolUseId"]) else {
+                    return Err(format!("unexpected toolResult: {block}"));
+                };
+                if result["content"][0]["text"].as_str().is_none_or(str::is_empty) {
+                    return Err(format!("an empty toolResult: {block}"));
+                }
+                open.remove(at);
+            } else if block.get("reasoningContent").is_none()
+                && (!open.is_empty() || block["text"].as_str().is_none_or(|t| t.trim().is_empty()))
+            {
+                return Err(format!("The text field in the ContentBlock object is blank: {block}"));
+            }
+        }
+        if i % 2 == 0 && !open.is_empty() {
+            return Err("Expected toolResult blocks for the toolUse blocks".into());
+        }
+    }
+    for tool in body.pointer("/toolConfig/tools").and_then(Json::as_array).into_iter().flatten() {
+        if !tool["toolSpec"]["name"].is_string() || !tool["toolSpec"]["inputSchema"]["json"].is_object() {
+            return Err(format!("toolSpec: {tool}"));
+        }
+    }
+    let known =
+        ["messages", "system", "inferenceConfig", "toolConfig", "additionalModelRequestFields", "model"];
+    match body.as_object().and_then(|o| o.keys().find(|k| !known.contains(&k.as_str()))) {
+        Some(field) => Err(format!("Unknown field {field}")),
+        None if open.is_empty() => Ok(()),
+        None => Err("Expected toolResult blocks for the toolUse blocks".into()),
+    }
+}
+
+fn gemini(body: &Json) -> Result<(), String> {
+    let wrong = |what: String| Err(format!("Invalid JSON payload received. {what}"));
+    let thinks = body.pointer("/generationConfig/thinkingConfig").is_some();
+    let mut open: Vec<&Json> = Vec::new();
+    let contents = body["contents"].as_array().ok_or("contents is not specified")?;
+    if contents.first().is_none_or(|c| c["role"] != "user") {
+        return wrong("contents: the first one is the user's".into());
+    }
+    for (i, content) in contents.iter().enumerate() {
+        let of_model = match content["role"].as_str() {
+            Some("model") => true,
+            Some("user") => false,
+            _ => return wrong(format!("Please use a valid role: user, model: {content}")),
+        };
+        let parts = content["parts"].as_array().ok_or("parts")?;
+        let calls: Vec<&Json> = parts.iter().filter(|p| p.get("functionCall").is_some()).collect();
+        let results = parts.iter().filter(|p| p.get("functionResponse").is_some()).count();
+        if !open.is_empty() && results != open.len() {
+            return wrong(format!(
+                "the number of function response parts is equal to the number of function call parts: {content}"
+            ));
+        }
+        if thinks && calls.first().is_some_and(|p| p["thoughtSignature"] != SIGNATURE) {
+            return wrong(format!("Function call is missing a thought_signature in content {i}"));
+        }
+        for part in parts {
+            let is_right = match part.as_object().and_then(|p| p.keys().find(|k| !k.starts_with("thought"))) {
+                Some(kind) if kind == "text" => part["text"].as_str().is_some_and(|t| !t.is_empty()),
+                Some(kind) if kind == "functionCall" => {
+                    of_model
+                        && part["functionCall"]["args"].is_object()
+                        && part["functionCall"]["name"].is_string()
+                }
+                Some(kind) if kind == "functionResponse" => {
+                    let answer = &part["functionResponse"];
+                    let asked = open.iter().position(|call| call["functionCall"]["name"] == answer["name"]);
+                    !of_model && answer["response"].is_object() && asked.map(|at| open.remove(at)).is_some()
+                }
+                _ => false,
+            };
+            if !is_right {
+                return wrong(format!("contents[{i}].parts: {part}"));
+            }
+        }
+        open = calls;
+    }
+    if !open.is_empty() {
+        return wrong("a function call turn comes immediately before its function response turn".into());
+    }
+    let config = &body["generationConfig"];
+    if config.get("responseJsonSchema").is_some() && config["responseMimeType"] != "application/json" {
+        return wrong("responseJsonSchema needs responseMimeType".into());
+    }
+    for tool in body["tools"].as_array().into_iter().flatten() {
+        for one in tool["functionDeclarations"].as_array().ok_or("functionDeclarations")? {
+            if !one["name"].is_string() || !one["parametersJsonSchema"].is_object() {
+                return wrong(format!("tools: {one}"));
+            }
+        }
+    }
+    for word in ["\"minLength\":", "\"exclusiveMinimum\":", "\"pattern\":"] {
+        if body.to_string().contains(word) {
+            return wrong(format!("Unknown name {word} at a schema"));
+        }
+    }
+    Ok(())
 }
 
 fn chat(messages: &[Json]) -> Result<(), String> {

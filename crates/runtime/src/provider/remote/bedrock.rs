@@ -1,0 +1,285 @@
+//! Converse of Amazon Bedrock: one protocol for the models of many vendors.
+//!
+//! Requests are signed, or have an API key of Bedrock. Answers are whole: its streams have an encoding of
+//! their own, which is not read here. A type of an answer is said in the instructions.
+
+use super::aws::AwsCredentials;
+use super::convert::{Plan, Received, WireMessage, no_message, object};
+use super::endpoint::{Endpoint, required};
+use super::http::Fault;
+use super::sse::SseEvent;
+use super::{Assembly, Dialect, Protocol, Structured};
+use crate::provider::{Finish, ModelError, VerbatimReply};
+use crate::{ConfigError, ConfigErrorKind, Environment};
+use core_ir::Num;
+use runs::percent_encoded;
+use serde_json::{Map, Value as Json, json};
+
+/// Bedrock in the region of the variables of Amazon's own clients.
+pub(in crate::provider) const BEDROCK: Endpoint = Endpoint {
+    name: "bedrock",
+    protocol: Protocol::Bedrock,
+    is_free: false,
+    own: None,
+    address: |environment| {
+        let region = region(environment)?;
+        Ok((format!("https://bedrock-runtime.{region}.amazonaws.com"), Some(API_KEY)))
+    },
+    key: Some(API_KEY),
+    always_wants_key: false,
+    serves: None,
+    key_of_family: None,
+};
+
+/// The variable of API keys of Bedrock.
+const API_KEY: &str = "AWS_BEARER_TOKEN_BEDROCK";
+
+fn region(environment: &Environment) -> Result<&str, ConfigError> {
+    let other = environment.get("AWS_DEFAULT_REGION").filter(|r| !r.trim().is_empty());
+    match required(environment, "AWS_REGION", "us-east-1") {
+        Ok(region) => Ok(region),
+        Err(e) => other.ok_or(e),
+    }
+}
+
+/// The credentials that sign requests, where no API key is set.
+///
+/// # Errors
+/// A variable is missing.
+pub(super) fn credentials(environment: &Environment) -> Result<AwsCredentials, ConfigError> {
+    let missing = |variable: &str| {
+        ConfigError::new(format!("`{variable}` is not set"))
+            .of_kind(ConfigErrorKind::NotSet(variable.to_string()))
+            .with_help(format!(
+                "set `AWS_ACCESS_KEY_ID` and `AWS_SECRET_ACCESS_KEY`, or `{API_KEY}`, in the environment or in `.env`"
+            ))
+    };
+    let access_key = environment.get("AWS_ACCESS_KEY_ID").map(str::trim).filter(|k| !k.is_empty());
+    Ok(AwsCredentials {
+        access_key: access_key.ok_or_else(|| missing("AWS_ACCESS_KEY_ID"))?.to_string(),
+        secret_key: environment
+            .secret("AWS_SECRET_ACCESS_KEY")
+            .ok_or_else(|| missing("AWS_SECRET_ACCESS_KEY"))?,
+        session_token: environment.secret("AWS_SESSION_TOKEN"),
+        region: region(environment)?.trim().to_string(),
+    })
+}
+
+/// Converse.
+pub(super) struct Bedrock;
+
+impl Dialect for Bedrock {
+    fn path(&self, model: &str, _stream: bool) -> (String, Option<&'static str>) {
+        // Names of models have colons, and some have slashes.
+        (format!("/model/{}/converse", percent_encoded(model)), None)
+    }
+
+    fn described(&self) -> (&'static str, &'static str) {
+        ("Amazon Bedrock", "https://bedrock-runtime.us-east-1.amazonaws.com")
+    }
+
+    fn signed_service(&self) -> Option<&'static str> {
+        Some("bedrock")
+    }
+
+    fn structured(&self) -> Structured {
+        Structured::Prompt
+    }
+
+    fn has_streams(&self) -> bool {
+        false
+    }
+
+    fn body(&self, plan: &Plan<'_>) -> Json {
+        body(plan)
+    }
+
+    fn read(&self, json: &Json) -> Result<Received, ModelError> {
+        read(json)
+    }
+
+    fn assembly(&self) -> Box<dyn Assembly + Send> {
+        Box::new(NoStream)
+    }
+}
+
+/// The request.
+fn body(plan: &Plan<'_>) -> Json {
+    let mut body = Map::new();
+    let mut system: Vec<String> = plan.instruction().into_iter().collect();
+    let mut messages: Vec<Json> = Vec::new();
+    // Without tools on offer the protocol allows no calls: earlier ones are told in words.
+    let in_words = plan.call.tools.is_empty();
+    let mut turns = plan.turns().into_iter();
+    while let Some(turn) = turns.next() {
+        match turn {
+            WireMessage::Call { said: Some(VerbatimReply { calls, words, .. }), .. }
+                if !in_words && words["model"] == *plan.options.model =>
+            {
+                // The result of this call, and its other calls with theirs.
+                let results = turns.by_ref().take(2 * calls - 1).filter_map(|t| match t {
+                    WireMessage::Result { text, .. } => Some(text),
+                    _ => None,
+                });
+                let results: Vec<&str> = results.collect();
+                repeat(&mut messages, &words["content"], &results);
+            }
+            // Instructions have a place of their own at the beginning; later ones are said.
+            WireMessage::System(said) if messages.is_empty() => system.push(said.to_string()),
+            WireMessage::System(said) | WireMessage::User(said) => push(&mut messages, "user", text(said)),
+            WireMessage::Assistant(said) => push(&mut messages, "assistant", text(said)),
+            WireMessage::Call { name, args, .. } if in_words => {
+                let said = format!("I call the tool {name} with {}", args.to_json());
+                push(&mut messages, "assistant", text(&said));
+            }
+            WireMessage::Result { text: said, .. } if in_words => {
+                push(&mut messages, "user", text(&format!("Its result: {said}")));
+            }
+            WireMessage::Call { id, name, args, .. } => {
+                let call = json!({"toolUseId": id, "name": name, "input": object(args.to_json())});
+                push(&mut messages, "assistant", json!({ "toolUse": call }));
+            }
+            WireMessage::Result { id, text } => push(&mut messages, "user", result(&json!(id), text)),
+        }
+    }
+    if messages.first().is_none_or(|m| m["role"] != "user") {
+        // A conversation begins with the user's words.
+        messages.insert(0, json!({"role": "user", "content": [text("(begin)")]}));
+    }
+    body.insert("messages".into(), messages.into());
+    if !system.is_empty() {
+        body.insert("system".into(), json!([{"text": system.join("\n\n")}]));
+    }
+    let mut config = Map::new();
+    if let Some(most) = plan.call.output_limit() {
+        config.insert("maxTokens".into(), most.into());
+    }
+    if let Some(t) = plan.call.params.as_ref().and_then(|p| p.temperature.as_ref()) {
+        config.insert("temperature".into(), Num::to_json(t));
+    }
+    config.extend(plan.passed_on(&["top_p"]).map(|(_, value)| ("topP".to_string(), value)));
+    for (_, stop) in plan.passed_on(&["stop"]) {
+        config.insert("stopSequences".into(), if stop.is_array() { stop } else { json!([stop]) });
+    }
+    if !config.is_empty() {
+        body.insert("inferenceConfig".into(), config.into());
+    }
+    let more: Map<String, Json> = plan.passed_on(&["thinking", "top_k"]).collect();
+    if !more.is_empty() {
+        body.insert("additionalModelRequestFields".into(), more.into());
+    }
+    let tools: Vec<Json> = plan
+        .offers()
+        .map(|o| {
+            let mut tool = Map::new();
+            tool.insert("name".into(), o.name.into());
+            if let Some(text) = o.description {
+                tool.insert("description".into(), text.into());
+            }
+            tool.insert("inputSchema".into(), json!({ "json": o.parameters }));
+            json!({ "toolSpec": tool })
+        })
+        .collect();
+    if !tools.is_empty() {
+        body.insert("toolConfig".into(), json!({ "tools": tools }));
+    }
+    Json::Object(body)
+}
+
+/// A text; an empty one is refused.
+fn text(text: &str) -> Json {
+    json!({"text": if text.trim().is_empty() { "(nothing)" } else { text }})
+}
+
+fn result(id: &Json, said: &str) -> Json {
+    json!({"toolResult": {"toolUseId": id, "content": [text(said)]}})
+}
+
+/// Adds a block to the last message, or begins one.
+fn push(messages: &mut Vec<Json>, role: &str, block: Json) {
+    if let Some(last) = messages.last_mut()
+        && last["role"] == role
+        && let Some(blocks) = last["content"].as_array_mut()
+    {
+        blocks.push(block);
+    } else {
+        messages.push(json!({"role": role, "content": [block]}));
+    }
+}
+
+/// Adds an answer as it was said, with the results of its calls. Calls that were not made are left out: none
+/// may be without a result.
+fn repeat(messages: &mut Vec<Json>, content: &Json, results: &[&str]) {
+    let mut made = Vec::new();
+    for block in content.as_array().into_iter().flatten() {
+        if let Some(call) = block.get("toolUse") {
+            if made.len() == results.len() {
+                continue;
+            }
+            made.push(&call["toolUseId"]);
+        }
+        push(messages, "assistant", block.clone());
+    }
+    for (id, said) in made.into_iter().zip(results) {
+        push(messages, "user", result(id, said));
+    }
+}
+
+/// Reads an answer.
+fn read(json: &Json) -> Result<Received, ModelError> {
+    let blocks = json.pointer("/output/message/content").and_then(Json::as_array);
+    let Some(blocks) = blocks else { return Err(no_message(json)) };
+    let mut out = Received::default();
+    for block in blocks {
+        if let Some(call) = block.get("toolUse") {
+            let name = call.get("name").and_then(Json::as_str).map(String::from);
+            out.calls.push((name, call.get("input").cloned().unwrap_or_default()));
+        } else if let Some(said) = block.get("text").and_then(Json::as_str) {
+            out.text.get_or_insert_default().push_str(said);
+        }
+    }
+    if !out.calls.is_empty() && blocks.iter().any(|b| b.get("reasoningContent").is_some()) {
+        out.words = Some(blocks.iter().filter(|b| !is_empty(b)).map(repeatable).collect());
+    }
+    let usage = |name: &str| json.pointer("/usage").and_then(|u| u.get(name)).and_then(Json::as_u64);
+    out.input = usage("inputTokens").map(|n| {
+        let cached = ["cacheReadInputTokens", "cacheWriteInputTokens"];
+        cached.into_iter().filter_map(usage).fold(n, u64::saturating_add)
+    });
+    out.output = usage("outputTokens");
+    out.finish = match json.get("stopReason").and_then(Json::as_str) {
+        Some("end_turn" | "stop_sequence") => Finish::Stop,
+        Some("tool_use") => Finish::ToolCalls,
+        Some("max_tokens" | "model_context_window_exceeded") => Finish::Length,
+        Some("content_filtered" | "guardrail_intervened") => Finish::Filtered,
+        Some("refusal") => Finish::Refused,
+        _ => Finish::Other,
+    };
+    Ok(out)
+}
+
+fn is_empty(block: &Json) -> bool {
+    block.get("text").is_some_and(|t| t.as_str().is_none_or(|t| t.trim().is_empty()))
+}
+
+/// A block of an answer as requests may have it.
+fn repeatable(block: &Json) -> Json {
+    let mut block = block.clone();
+    if let Some(input) = block.get_mut("toolUse").and_then(|call| call.get_mut("input")) {
+        *input = object(input.take());
+    }
+    block
+}
+
+/// No answer is a stream.
+struct NoStream;
+
+impl Assembly for NoStream {
+    fn event(&mut self, _event: &SseEvent) -> Result<Option<String>, Fault> {
+        Err(Fault::Nonsense("the answer is a stream, which was not asked for".into()))
+    }
+
+    fn end(self: Box<Self>) -> Option<Json> {
+        None
+    }
+}
