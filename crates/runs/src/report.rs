@@ -118,20 +118,31 @@ pub struct Tokens {
     pub input: u64,
     /// Of the reply.
     pub output: u64,
+    /// Those of the prompt that the provider's cache had.
+    pub cached: u64,
+    /// Those of the prompt that were written to the provider's cache.
+    pub cache_write: u64,
 }
 
 impl Tokens {
+    /// Tokens of a prompt and of a reply, without a cache.
+    pub fn new(input: u64, output: u64) -> Tokens {
+        Tokens { input, output, ..Tokens::default() }
+    }
+
     /// The sum; saturates.
     pub fn and(self, other: Tokens) -> Tokens {
         Tokens {
             input: self.input.saturating_add(other.input),
             output: self.output.saturating_add(other.output),
+            cached: self.cached.saturating_add(other.cached),
+            cache_write: self.cache_write.saturating_add(other.cache_write),
         }
     }
 
     /// A guess for a provider that does not say: four bytes a token.
     pub fn guess(input_bytes: usize, output_bytes: usize) -> Tokens {
-        Tokens { input: input_bytes.div_ceil(4) as u64, output: output_bytes.div_ceil(4) as u64 }
+        Tokens::new(input_bytes.div_ceil(4) as u64, output_bytes.div_ceil(4) as u64)
     }
 }
 

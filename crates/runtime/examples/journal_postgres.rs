@@ -39,7 +39,7 @@ impl Provider for Model {
 
     fn ask(self: Arc<Self>, _: ModelCall, _: Progress) -> Work<Answer> {
         let reply = Reply::Text("an answer of some forty characters, as they are".into());
-        Work::Now(Answer::new(Ok(reply), Tokens { input: 100, output: 10 }))
+        Work::Now(Answer::new(Ok(reply), Tokens::new(100, 10)))
     }
 }
 

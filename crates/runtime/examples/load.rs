@@ -53,7 +53,7 @@ impl Provider for Model {
         } else {
             Reply::Text("found".into())
         };
-        let answer = |reply| Answer::new(Ok(reply), Tokens { input: 100, output: 10 });
+        let answer = |reply| Answer::new(Ok(reply), Tokens::new(100, 10));
         match &self.waits {
             Some(waits) if done == self.calls => {
                 self.waiting.fetch_add(1, Ordering::Relaxed);

@@ -260,7 +260,7 @@ impl<'a> Budget<'a> {
                 let spent = self.usage.usd.clone().unwrap_or(Num::ZERO);
                 let left = minus(&minus(most, &spent), &self.usd);
                 let left = left.div(&count(attempts)).unwrap_or(Num::ZERO);
-                let need = price.of(Tokens { input, output: least });
+                let need = price.most(input, least);
                 if left < need {
                     self.used_up = Some(Box::new((Resource::Usd, None)));
                     short = Some(format!(
@@ -274,10 +274,11 @@ impl<'a> Budget<'a> {
             if let Some(why) = short {
                 return if self.under_way > 0 { Verdict::Wait } else { Verdict::Stop(why) };
             }
-            let worst = Tokens { input, output };
             reserve = Reserve {
                 tokens: input.saturating_add(output).saturating_mul(attempts),
-                usd: price.and_then(|p| p.of(worst).mul(&count(attempts)).ok()).unwrap_or(Num::ZERO),
+                usd: price
+                    .and_then(|p| p.most(input, output).mul(&count(attempts)).ok())
+                    .unwrap_or(Num::ZERO),
                 agent: None,
             };
             most_output = Some(output);
@@ -362,7 +363,7 @@ fn affordable(left: &Num, price: &Price, input: u64) -> u64 {
     if price.output <= Num::ZERO {
         return u64::MAX;
     }
-    let rest = minus(left, &price.of(Tokens { input, output: 0 }));
+    let rest = minus(left, &price.most(input, 0));
     let tokens = rest.mul(&count(1_000_000)).and_then(|n| n.div(&price.output)).unwrap_or(Num::ZERO).floor();
     tokens.to_i64().map_or(0, |n| u64::try_from(n).unwrap_or(0))
 }
@@ -405,7 +406,7 @@ mod tests {
 
     #[test]
     fn money_is_reserved_for_the_worst_and_settled_exactly() {
-        let price = Price { input: dollars("1"), output: dollars("4") };
+        let price = Price::new(dollars("1"), dollars("4"));
         let mut b = Budget::new(Limits { max_usd: Some(dollars("0.01")), ..Limits::default() });
         let bound = call("hello").input_bound();
         let mut held = Vec::new();
@@ -420,7 +421,7 @@ mod tests {
         let left = 10_000 - 2 * (bound + 4 * 1024);
         assert_eq!(held[2].1, Some((left - bound) / 4));
         for (r, _) in &held {
-            b.settle(r, "m", Tokens { input: 3, output: 2 }, Some(price.of(Tokens { input: 3, output: 2 })));
+            b.settle(r, "m", Tokens::new(3, 2), Some(price.of(Tokens::new(3, 2))));
         }
         assert_eq!(b.usage.usd, Some(dollars("0.000033")));
         assert_eq!((b.tokens, b.usd.clone(), b.under_way), (0, Num::ZERO, 0));
@@ -449,7 +450,7 @@ mod tests {
             Verdict::Stop("the limit of 3 model calls is reached".into())
         );
         assert_eq!(b.agents.as_ref().unwrap()["b"].usage.model_calls, 1);
-        b.settle(&first, "m", Tokens { input: 5, output: 1 }, None);
+        b.settle(&first, "m", Tokens::new(5, 1), None);
         assert_eq!(
             (b.agents.as_ref().unwrap()["a"].usage.input_tokens, b.agents.as_ref().unwrap()["a"].under_way),
             (5, 0)
@@ -473,7 +474,7 @@ mod tests {
     fn an_unknown_price_makes_the_sum_unknown() {
         let mut b = Budget::new(Limits::default());
         let Verdict::Go(r, _) = b.model_call(&call("x"), "m", None, 1) else { panic!("no limits") };
-        assert_eq!(b.settle(&r, "m", Tokens { input: 1, output: 1 }, None), None);
+        assert_eq!(b.settle(&r, "m", Tokens::new(1, 1), None), None);
         assert_eq!((b.usage.usd.clone(), b.usage.input_tokens), (None, 1));
         assert_eq!(b.usage.unpriced, ["m"]);
     }

@@ -756,7 +756,7 @@ impl<'a> Driver<'a> {
                         self.model_answered(id, answer, &reserve, &*provider, messages, begun);
                     }
                     Work::Later(answer) => {
-                        let spent = Tokens { input, output: 0 };
+                        let spent = Tokens::new(input, 0);
                         let asked = messages.clone();
                         // See below, of tools.
                         let alone = self.is_timed(request) && provider.may_block();

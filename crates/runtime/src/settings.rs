@@ -87,6 +87,8 @@ pub struct ModelEntry {
     pub structured: Option<Structured>,
     /// Price of a million tokens in US dollars.
     pub price: Option<PriceEntry>,
+    /// True to have the provider cache prompts, where it does so on request.
+    pub cache: bool,
     /// Seconds to connect.
     pub connect_timeout: Option<f64>,
     /// Seconds of silence.
@@ -105,6 +107,12 @@ pub struct PriceEntry {
     pub input: f64,
     /// Of the reply.
     pub output: f64,
+    /// Of the part of the prompt that the provider's cache had.
+    #[serde(default)]
+    pub cached: Option<f64>,
+    /// Of the part of the prompt that was written to the cache.
+    #[serde(default)]
+    pub cache_write: Option<f64>,
 }
 
 impl ModelEntry {
@@ -116,6 +124,14 @@ impl ModelEntry {
     }
 }
 
+impl ModelEntry {
+    /// Returns whether the model is at the address of its vendor, where list prices hold.
+    pub fn is_at_vendor(&self) -> bool {
+        let kind = kinds::find(self.provider.as_deref());
+        self.base_url.is_none() && kind.is_some_and(|k| k.own_address().is_some())
+    }
+}
+
 impl PriceEntry {
     pub(crate) fn price(self, name: &str) -> Result<Price, ConfigError> {
         // The shortest decimal that denotes the float is what was written.
@@ -123,7 +139,12 @@ impl PriceEntry {
             Ok(n) if x >= 0.0 => Ok(n),
             _ => Err(ConfigError::new(format!("the price of model `{name}` is not a positive number"))),
         };
-        Ok(Price { input: num(self.input)?, output: num(self.output)? })
+        Ok(Price {
+            input: num(self.input)?,
+            output: num(self.output)?,
+            cached: self.cached.map(num).transpose()?,
+            cache_write: self.cache_write.map(num).transpose()?,
+        })
     }
 }
 
@@ -504,7 +525,7 @@ mod tests {
     /// The list counts at the address of the vendor, and nowhere else.
     #[test]
     fn a_listed_price_is_that_of_the_vendor() {
-        let price = Price { input: "0.15".parse().unwrap(), output: "0.6".parse().unwrap() };
+        let price = Price::new("0.15".parse().unwrap(), "0.6".parse().unwrap());
         let listed = price.clone();
         let prices = PriceList::new(move |name| (name == "gpt-4o-mini").then(|| listed.clone()));
         let file = serde_json::json!({"models": {

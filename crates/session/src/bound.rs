@@ -92,7 +92,7 @@ pub enum PriceOrigin<'s> {
     Free,
     /// The entry of this name in the list of prices.
     Listed(&'s str, &'s Entry),
-    /// The model is at an address of the settings, where it may cost anything.
+    /// The model is not at the address of its vendor, so that it may cost anything.
     Elsewhere,
     /// No list knows the model.
     Unknown,
@@ -108,7 +108,7 @@ pub fn price_of<'s>(settings: &'s Settings, name: &str) -> PriceOrigin<'s> {
     match entry {
         Some(ModelEntry { price: Some(price), .. }) => PriceOrigin::Settings(*price),
         Some(entry) if entry.is_free() => PriceOrigin::Free,
-        Some(entry) if entry.base_url.is_some() => PriceOrigin::Elsewhere,
+        Some(entry) if !entry.is_at_vendor() => PriceOrigin::Elsewhere,
         Some(entry) => listed(entry.model.as_deref().unwrap_or(name)),
         None if settings.prices.has_entry(name) => listed(name),
         None if settings.model_settings(None).is_free(name, &settings.environment) => PriceOrigin::Free,
@@ -122,10 +122,21 @@ fn prices_of(settings: &Settings) -> Prices {
     for (name, entry) in &settings.models.models {
         let endpoint = prices.model(entry.model.as_deref().unwrap_or(name)).unwrap_or_default();
         let model = match entry.price {
-            Some(price) => endpoint.priced(price.input, price.output),
+            // A bound holds whatever a cache has of the prompt.
+            Some(price) => {
+                let special = [price.cached, price.cache_write].into_iter().flatten();
+                endpoint.priced(special.fold(price.input, f64::max), price.output)
+            }
             None if entry.is_free() => endpoint.priced(0.0, 0.0),
             // Elsewhere the model of that name may cost something else.
-            None if entry.base_url.is_some() => Model { input: None, output: None, ..endpoint },
+            None if !entry.is_at_vendor() => Model { input: None, output: None, ..endpoint },
+            None if entry.cache => {
+                let listed = prices.entry(entry.model.as_deref().unwrap_or(name));
+                let written =
+                    listed.and_then(|(_, e)| e.price.as_ref()?.cache_write.as_ref()?.to_json().as_f64());
+                let written = written.and_then(|dollars| Model::default().priced(dollars, 0.0).input);
+                Model { input: endpoint.input.max(written), ..endpoint }
+            }
             None => endpoint,
         };
         prices = prices.with_model(name, model);

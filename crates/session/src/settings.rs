@@ -357,8 +357,8 @@ impl Settings {
     fn price_list(&self) -> PriceList {
         let prices = self.prices.clone();
         PriceList::new(move |model| {
-            let TokenPrice { input, output, .. } = prices.entry(model)?.1.price.clone()?;
-            Some(Price { input, output })
+            let TokenPrice { input, output, cached, cache_write } = prices.entry(model)?.1.price.clone()?;
+            Some(Price { input, output, cached, cache_write })
         })
     }
 }

@@ -291,7 +291,7 @@ mod tests {
         Event::Answered {
             id: RequestId { strand: 0, number },
             what: Answered::Data(Data::str("planted")),
-            tokens: runtime::Tokens { input: 7, output: 7 },
+            tokens: runtime::Tokens::new(7, 7),
             usd: None,
             finish: runtime::Finish::Other,
             elapsed: Duration::from_millis(7),

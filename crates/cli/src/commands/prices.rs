@@ -54,7 +54,8 @@ fn row(settings: &Settings, name: &str) -> Row {
     match price_of(settings, name) {
         PriceOrigin::Settings(price) => {
             let exact = |x: f64| format!("{x}").parse::<Num>().ok();
-            let prices = [exact(price.input), exact(price.output), None, None];
+            let [cached, written] = [price.cached, price.cache_write].map(|x| x.and_then(exact));
+            let prices = [exact(price.input), exact(price.output), cached, written];
             Row { prices, ..unknown("`price` of its entry in the settings", "settings") }
         }
         PriceOrigin::Free => {
@@ -73,7 +74,7 @@ fn row(settings: &Settings, name: &str) -> Row {
             }
         }
         PriceOrigin::Elsewhere => {
-            unknown("at an address of the settings: set `price` in its entry", "unknown")
+            unknown("not at the address of its vendor: set `price` in its entry", "unknown")
         }
         PriceOrigin::Unknown => unknown("no list has it: set `price` in an entry of the settings", "unknown"),
     }

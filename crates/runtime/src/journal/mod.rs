@@ -444,7 +444,7 @@ impl Journal {
         let mut out = Vec::new();
         let read = self.each_row(run, |row| {
             if let (Some(end), Some(response)) = (row.conversation, row.response) {
-                let tokens = Tokens { input: whole(row.tokens.0), output: whole(row.tokens.1) };
+                let tokens = Tokens::new(whole(row.tokens.0), whole(row.tokens.1));
                 out.push((end, parse(&response).map_err(|_| DbError::damaged())?, tokens));
             }
             Ok(())

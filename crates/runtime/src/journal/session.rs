@@ -456,7 +456,7 @@ impl Session {
                 words: json.get_mut(WORDS).map(Json::take),
                 by: wire::decider(&json),
                 model: row.model,
-                tokens: Tokens { input: whole(row.tokens.0), output: whole(row.tokens.1) },
+                tokens: Tokens::new(whole(row.tokens.0), whole(row.tokens.1)),
                 usd: row.usd.and_then(|t| t.parse().ok()),
                 elapsed: Duration::from_micros(whole(row.micros)),
                 step: whole(row.step),
@@ -484,7 +484,7 @@ impl Session {
     /// Records that a request is in flight. The request must not start before the record is on disk.
     pub(crate) fn begun(&self, id: RequestId, call: &Call, redactor: &Redactor) -> Option<Written> {
         let (call, redactor) = (call.clone(), redactor.clone());
-        let entry = Write::Entry { id, call, response: None, spent: Spent::default(), redactor };
+        let entry = Write::Entry { id, call, response: None, spent: Box::default(), redactor };
         self.writer.as_ref().map(|w| w.write(entry))
     }
 
@@ -518,7 +518,7 @@ impl Session {
             response = wire::withheld();
         }
         let response = Some(response);
-        let entry = Write::Entry { id, call, response, spent, redactor: redactor.clone() };
+        let entry = Write::Entry { id, call, response, spent: Box::new(spent), redactor: redactor.clone() };
         self.writer.as_ref().map(|w| w.write(entry))
     }
 

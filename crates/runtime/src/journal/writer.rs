@@ -22,7 +22,7 @@ use tokio::sync::oneshot;
 #[derive(Debug)]
 pub(super) enum Write {
     /// A request with its answer, or without one while it is in flight.
-    Entry { id: RequestId, call: Call, response: Option<Json>, spent: Spent, redactor: Redactor },
+    Entry { id: RequestId, call: Call, response: Option<Json>, spent: Box<Spent>, redactor: Redactor },
     /// A request that was recorded as in flight, and whose tool was not called.
     NotCalled { id: RequestId },
     /// End of the run.

@@ -449,6 +449,10 @@ impl Telemetry {
     fn chat(&mut self, span: &mut Span, tokens: Tokens, usd: Option<&Num>) {
         span.attributes.push(int("gen_ai.usage.input_tokens", tokens.input));
         span.attributes.push(int("gen_ai.usage.output_tokens", tokens.output));
+        let cache = [("cache_read", tokens.cached), ("cache_creation", tokens.cache_write)];
+        for (name, n) in cache.into_iter().filter(|(_, n)| *n > 0) {
+            span.attributes.push(int(&format!("gen_ai.usage.{name}.input_tokens"), n));
+        }
         if let Some(usd) = usd.and_then(|n| n.to_json().as_f64()) {
             span.attributes.push(float("entail.cost.usd", usd));
         }

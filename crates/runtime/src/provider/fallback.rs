@@ -68,9 +68,16 @@ impl Provider for Fallback {
     /// have any.
     fn price(&self) -> Option<Price> {
         let prices: Option<Vec<Price>> = self.chain.iter().map(|p| p.price()).collect();
-        prices?
-            .into_iter()
-            .reduce(|a, b| Price { input: a.input.max(b.input), output: a.output.max(b.output) })
+        let special = |a: &Price, b: &Price, of: fn(&Price) -> Option<&Num>| {
+            let either = of(a).is_some() || of(b).is_some();
+            either.then(|| of(a).unwrap_or(&a.input).max(of(b).unwrap_or(&b.input)).clone())
+        };
+        prices?.into_iter().reduce(|a, b| Price {
+            cached: special(&a, &b, |p| p.cached.as_ref()),
+            cache_write: special(&a, &b, |p| p.cache_write.as_ref()),
+            input: a.input.max(b.input),
+            output: a.output.max(b.output),
+        })
     }
 
     fn most_attempts(&self) -> u64 {

@@ -98,7 +98,7 @@ impl Local {
         drop(guard);
         match reply {
             Ok(Ok(reply)) => {
-                let tokens = Tokens { input: reply.input_tokens as u64, output: reply.output_tokens as u64 };
+                let tokens = Tokens::new(reply.input_tokens as u64, reply.output_tokens as u64);
                 Answer::new(plan.read(&call, reply.text), tokens)
             }
             Ok(Err(e)) => Answer::failed(model_error(&e)),

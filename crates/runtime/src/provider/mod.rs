@@ -142,18 +142,43 @@ pub struct Price {
     pub input: Num,
     /// Of the reply.
     pub output: Num,
+    /// Of the part of the prompt that the provider's cache had; without one, that of the prompt.
+    pub cached: Option<Num>,
+    /// Of the part of the prompt that was written to the cache; without one, that of the prompt.
+    pub cache_write: Option<Num>,
 }
 
 impl Price {
     /// For models that cost nothing.
-    pub const FREE: Price = Price { input: Num::ZERO, output: Num::ZERO };
+    pub const FREE: Price = Price::new(Num::ZERO, Num::ZERO);
+
+    /// A price without special ones for what a cache had.
+    pub const fn new(input: Num, output: Num) -> Price {
+        Price { input, output, cached: None, cache_write: None }
+    }
 
     /// Returns the price of tokens in US dollars, exactly.
     pub fn of(&self, tokens: Tokens) -> Num {
         let part = |n: u64, price: &Num| count(n).mul(price).unwrap_or(Num::ZERO);
+        // Providers count both as parts of the prompt; whoever counts more does not get money back.
+        let cached = tokens.cached.min(tokens.input);
+        let written = tokens.cache_write.min(tokens.input - cached);
+        let parts = [
+            part(tokens.input - cached - written, &self.input),
+            part(cached, self.cached.as_ref().unwrap_or(&self.input)),
+            part(written, self.cache_write.as_ref().unwrap_or(&self.input)),
+            part(tokens.output, &self.output),
+        ];
         // Counts and prices are far below the limits of numbers, so nothing here fails.
-        let sum = part(tokens.input, &self.input).add(&part(tokens.output, &self.output));
-        sum.and_then(|s| s.div(&Num::from(1_000_000))).unwrap_or(Num::ZERO)
+        let sum = parts.iter().fold(Num::ZERO, |sum, part| sum.add(part).unwrap_or(sum));
+        sum.div(&Num::from(1_000_000)).unwrap_or(Num::ZERO)
+    }
+
+    /// Returns the most that tokens can cost, whatever a cache has of them.
+    pub(crate) fn most(&self, input: u64, output: u64) -> Num {
+        let special = [&self.cached, &self.cache_write].into_iter().flatten();
+        let dearest = special.fold(&self.input, |most, price| most.max(price));
+        Price::new(dearest.clone(), self.output.clone()).of(Tokens::new(input, output))
     }
 }
 

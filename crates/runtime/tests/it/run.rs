@@ -22,7 +22,7 @@ fn scripted(script: &str) -> Handlers {
 fn endpoint(server: &Server) -> Handlers {
     let mut o = RemoteOptions::new("gpt-test", &server.url, Some(Secret::new(KEY)));
     o.backoff = Backoff { retries: 1, base: Duration::from_millis(1), ..Backoff::default() };
-    o.price = Some(Price { input: "1".parse().unwrap(), output: "2".parse().unwrap() });
+    o.price = Some(Price::new("1".parse().unwrap(), "2".parse().unwrap()));
     Handlers::new(Models::only(Arc::new(Remote::new(o).unwrap())))
 }
 
@@ -377,7 +377,7 @@ impl Provider for Hasty {
             progress.text("hel");
             progress.growing(1);
             progress.text("lo");
-            Answer::new(Ok(Reply::Text("hello".into())), Tokens { input: 1, output: 2 })
+            Answer::new(Ok(Reply::Text("hello".into())), Tokens::new(1, 2))
         }))
     }
 }

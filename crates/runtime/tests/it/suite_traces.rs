@@ -49,7 +49,7 @@ impl Provider for World {
     fn ask(self: Arc<Self>, call: ModelCall, _: Progress) -> Work<Answer> {
         match self.next("model") {
             Some(Turn::Model(reply)) => {
-                let tokens = Tokens { input: call.messages.len() as u64, output: 1 };
+                let tokens = Tokens::new(call.messages.len() as u64, 1);
                 Work::Now(Answer::new(Ok(reply), tokens))
             }
             Some(_) => Work::Later(Box::pin(std::future::pending())),

@@ -59,7 +59,7 @@ impl Provider for Answering {
         let output = format!("{result:?}").len() as u64;
         Work::Now(Answer {
             result,
-            tokens: Tokens { input, output },
+            tokens: Tokens::new(input, output),
             finish: Finish::Stop,
             by: None,
             words: None,

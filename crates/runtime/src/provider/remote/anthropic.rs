@@ -4,7 +4,7 @@
 //! are signed. So an answer that has both is kept in its own words, which the next requests repeat; of other
 //! answers the text or the calls are enough.
 
-use super::convert::{Plan, Received, WireMessage, no_message, object, without};
+use super::convert::{Plan, Received, WireMessage, counted, no_message, object, without};
 use super::endpoint::Endpoint;
 use super::http::{Fault, event_json};
 use super::sse::SseEvent;
@@ -80,6 +80,10 @@ impl Dialect for Anthropic {
         ("x-api-key", key.to_string())
     }
 
+    fn caches_on_request(&self) -> bool {
+        true
+    }
+
     fn body(&self, plan: &Plan<'_>) -> Json {
         body(plan)
     }
@@ -125,7 +129,18 @@ fn body(plan: &Plan<'_>) -> Json {
         messages.insert(0, json!({"role": "user", "content": [{"type": "text", "text": "(begin)"}]}));
     }
     if !system.is_empty() {
-        body.insert("system".into(), system.join("\n\n").into());
+        let system = system.join("\n\n");
+        let system = match plan.options.cache {
+            false => system.into(),
+            true => json!([{"type": "text", "text": system, "cache_control": {"type": "ephemeral"}}]),
+        };
+        body.insert("system".into(), system);
+    }
+    if plan.options.cache
+        && let Some(last) = messages.last_mut().and_then(|m| m["content"].as_array_mut()?.last_mut())
+    {
+        // The next question begins as this one does.
+        last["cache_control"] = json!({"type": "ephemeral"});
     }
     body.insert("messages".into(), messages.into());
     if let Some(schema) = plan.schema() {
@@ -252,6 +267,8 @@ fn read(json: &Json) -> Result<Received, ModelError> {
         let cached = ["cache_creation_input_tokens", "cache_read_input_tokens"];
         cached.into_iter().filter_map(usage).fold(n, u64::saturating_add)
     });
+    out.cached = counted(json, "/usage/cache_read_input_tokens");
+    out.cache_write = counted(json, "/usage/cache_creation_input_tokens");
     out.output = usage("output_tokens");
     out.finish = match json.get("stop_reason").and_then(Json::as_str) {
         Some("end_turn" | "stop_sequence") => Finish::Stop,

@@ -4,7 +4,7 @@
 //! their own, which is not read here. A type of an answer is said in the instructions.
 
 use super::aws::AwsCredentials;
-use super::convert::{Plan, Received, WireMessage, no_message, object};
+use super::convert::{Plan, Received, WireMessage, counted, no_message, object};
 use super::endpoint::{Endpoint, required};
 use super::http::Fault;
 use super::sse::SseEvent;
@@ -90,6 +90,10 @@ impl Dialect for Bedrock {
         false
     }
 
+    fn caches_on_request(&self) -> bool {
+        true
+    }
+
     fn body(&self, plan: &Plan<'_>) -> Json {
         body(plan)
     }
@@ -146,9 +150,15 @@ fn body(plan: &Plan<'_>) -> Json {
         // A conversation begins with the user's words.
         messages.insert(0, json!({"role": "user", "content": [text("(begin)")]}));
     }
+    let point = plan.options.cache.then(|| json!({"cachePoint": {"type": "default"}}));
+    if let Some(blocks) = messages.last_mut().and_then(|m| m["content"].as_array_mut()) {
+        // The next question begins as this one does.
+        blocks.extend(point.clone());
+    }
     body.insert("messages".into(), messages.into());
     if !system.is_empty() {
-        body.insert("system".into(), json!([{"text": system.join("\n\n")}]));
+        let text = json!({"text": system.join("\n\n")});
+        body.insert("system".into(), std::iter::once(text).chain(point).collect());
     }
     let mut config = Map::new();
     if let Some(most) = plan.call.output_limit() {
@@ -246,6 +256,8 @@ fn read(json: &Json) -> Result<Received, ModelError> {
         let cached = ["cacheReadInputTokens", "cacheWriteInputTokens"];
         cached.into_iter().filter_map(usage).fold(n, u64::saturating_add)
     });
+    out.cached = counted(json, "/usage/cacheReadInputTokens");
+    out.cache_write = counted(json, "/usage/cacheWriteInputTokens");
     out.output = usage("outputTokens");
     out.finish = match json.get("stopReason").and_then(Json::as_str) {
         Some("end_turn" | "stop_sequence") => Finish::Stop,

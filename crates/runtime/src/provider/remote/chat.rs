@@ -1,11 +1,11 @@
 //! Chat Completions, as OpenAI describes it and as Ollama, llama.cpp, vLLM and others speak it.
 
-use super::convert::{Plan, Received, WireMessage, arguments, no_message};
+use super::convert::{Plan, Received, WireMessage, arguments, counted, no_message};
 use super::endpoint::{Endpoint, OPENAI_URL, of_environment, required};
 use super::http::Fault;
 use super::sse::SseEvent;
 use super::{Assembly, Dialect, Protocol, Structured, excerpt};
-use crate::provider::{Finish, ModelError};
+use crate::provider::{Finish, ModelError, VerbatimReply};
 use core_ir::vendor;
 use serde_json::{Map, Value as Json, json};
 
@@ -125,7 +125,23 @@ fn body(plan: &Plan<'_>) -> Json {
     if let Some(say) = plan.instruction() {
         messages.push(json!({"role": "system", "content": say}));
     }
-    messages.extend(plan.turns().iter().map(message));
+    let mut turns = plan.turns().into_iter();
+    while let Some(turn) = turns.next() {
+        match turn {
+            WireMessage::Call { said: Some(VerbatimReply { calls, words, .. }), .. }
+                if words["model"] == *plan.options.model =>
+            {
+                // The result of this call, and its other calls with theirs.
+                let results = turns.by_ref().take(2 * calls - 1).filter_map(|t| match t {
+                    WireMessage::Result { text, .. } => Some(text),
+                    _ => None,
+                });
+                let results: Vec<&str> = results.collect();
+                repeat(&mut messages, &words["content"], &results);
+            }
+            turn => messages.push(message(&turn)),
+        }
+    }
     if let Some(schema) = plan.schema() {
         let format = json!({
             "type": "json_schema",
@@ -168,6 +184,20 @@ fn body(plan: &Plan<'_>) -> Json {
     Json::Object(body)
 }
 
+/// Adds an answer as it was said, with the results of its calls. Calls that were not made are left out: none
+/// may be without a result.
+fn repeat(messages: &mut Vec<Json>, words: &Json, results: &[&str]) {
+    let calls = words["tool_calls"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let made = &calls[..calls.len().min(results.len())];
+    let mut said = words.clone();
+    said["tool_calls"] = made.into();
+    messages.push(said);
+    let answers = made.iter().zip(results);
+    messages.extend(
+        answers.map(|(call, text)| json!({"role": "tool", "tool_call_id": call["id"], "content": text})),
+    );
+}
+
 fn message(turn: &WireMessage<'_>) -> Json {
     match turn {
         WireMessage::System(text) => json!({"role": "system", "content": text}),
@@ -202,15 +232,33 @@ fn read(json: &Json) -> Result<Received, ModelError> {
         Some("content_filter") => Finish::Filtered,
         _ => Finish::Other,
     };
+    let calls: Vec<_> = calls.collect();
+    let thoughts = THOUGHTS.into_iter().find(|field| !said(message, field).is_empty());
+    let words = thoughts.filter(|_| !calls.is_empty()).map(|field| {
+        let mut words = json!({"role": "assistant", "content": message.get("content")});
+        words[field] = said(message, field).into();
+        words["tool_calls"] = message.get("tool_calls").cloned().unwrap_or_default();
+        words
+    });
     Ok(Received {
         text: content(message),
-        calls: calls.collect(),
+        calls,
         finish,
         refusal: refusal.map(String::from),
         input: usage("prompt_tokens"),
         output: usage("completion_tokens"),
-        words: None,
+        cached: counted(json, "/usage/prompt_tokens_details/cached_tokens"),
+        cache_write: 0,
+        words,
     })
+}
+
+/// Fields in which servers tell what a model thought: that of DeepSeek, which wants it back with the results
+/// of calls, and that of vLLM and Ollama.
+const THOUGHTS: [&str; 2] = ["reasoning_content", "reasoning"];
+
+fn said<'j>(message: &'j Json, field: &str) -> &'j str {
+    message.get(field).and_then(Json::as_str).unwrap_or_default()
 }
 
 /// The text of a message: a string, or a list of parts.
@@ -229,6 +277,8 @@ fn content(message: &Json) -> Option<String> {
 struct ChatAssembly {
     content: String,
     refusal: String,
+    /// What the model thought, in each of its fields.
+    thoughts: [String; 2],
     calls: Vec<Call>,
     finish: Option<String>,
     usage: Option<Json>,
@@ -276,8 +326,9 @@ impl Assembly for ChatAssembly {
         let Some(delta) = choice.get("delta").or_else(|| choice.get("message")) else {
             return Ok(Some(String::new()));
         };
-        if let Some(text) = delta.get("refusal").and_then(Json::as_str) {
-            self.refusal.push_str(text);
+        self.refusal.push_str(said(delta, "refusal"));
+        for (grown, field) in self.thoughts.iter_mut().zip(THOUGHTS) {
+            grown.push_str(said(delta, field));
         }
         for (place, part) in
             delta.get("tool_calls").and_then(Json::as_array).into_iter().flatten().enumerate()
@@ -324,6 +375,9 @@ impl Assembly for ChatAssembly {
         let text = |s: String| if s.is_empty() { Json::Null } else { s.into() };
         let mut message =
             json!({"role": "assistant", "content": text(self.content), "refusal": text(self.refusal)});
+        for (thought, field) in self.thoughts.into_iter().zip(THOUGHTS).filter(|(t, _)| !t.is_empty()) {
+            message[field] = thought.into();
+        }
         if !self.calls.is_empty() {
             let calls = self.calls.into_iter().map(|c| {
                 json!({"id": c.id, "type": "function", "function": {"name": c.name, "arguments": c.arguments}})

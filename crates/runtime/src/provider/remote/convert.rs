@@ -45,6 +45,10 @@ pub(super) struct Received {
     pub(super) refusal: Option<String>,
     pub(super) input: Option<u64>,
     pub(super) output: Option<u64>,
+    /// Tokens of the prompt that the provider's cache had.
+    pub(super) cached: u64,
+    /// Tokens of the prompt that were written to the cache.
+    pub(super) cache_write: u64,
     /// The answer as it was said, if it has to be repeated so.
     pub(super) words: Option<Json>,
 }
@@ -174,6 +178,8 @@ impl<'a> Plan<'a> {
         Tokens {
             input: received.input.unwrap_or(guess.input),
             output: received.output.unwrap_or(guess.output),
+            cached: received.cached,
+            cache_write: received.cache_write,
         }
     }
 
@@ -272,6 +278,11 @@ impl<'a> Plan<'a> {
         };
         Ok((name, args))
     }
+}
+
+/// A count at a place of a response; 0 if it is not there.
+pub(super) fn counted(json: &Json, at: &str) -> u64 {
+    json.pointer(at).and_then(Json::as_u64).unwrap_or_default()
 }
 
 /// Explains why a response contains no message.

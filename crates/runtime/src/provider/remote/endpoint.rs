@@ -145,6 +145,22 @@ impl ProviderKind for Endpoint {
         if entry.is_free() {
             options.price = Some(Price::FREE);
         }
+        options.cache = entry.cache;
+        if entry.cache {
+            if !self.protocol.dialect().caches_on_request() {
+                return Err(ConfigError::new(format!(
+                    "model `{name}`: `{}` has no caching on request",
+                    self.name
+                ))
+                .with_help("leave `cache` out: what the provider caches by itself is counted"));
+            }
+            // Less would be counted than is charged.
+            if options.price.as_ref().is_some_and(|price| price.cache_write.is_none()) {
+                let what = format!("model `{name}`: the price of what `cache` writes is unknown");
+                return Err(ConfigError::new(what)
+                    .with_help("add `cached` and `cache_write` to `price`, or leave `cache` out"));
+            }
+        }
         let seconds = |field: &str, value: Option<f64>, default: &mut Duration| -> Result<(), ConfigError> {
             if let Some(s) = value {
                 *default =

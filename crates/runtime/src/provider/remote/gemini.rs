@@ -3,7 +3,7 @@
 //! A model that thinks signs its thoughts, and wants the signatures back with the results of the calls that
 //! it made. So an answer with calls and signatures is kept in its own words, which the next requests repeat.
 
-use super::convert::{Plan, Received, WireMessage, no_message, object, without};
+use super::convert::{Plan, Received, WireMessage, counted, no_message, object, without};
 use super::endpoint::{Endpoint, required};
 use super::http::{Fault, event_json};
 use super::sse::SseEvent;
@@ -241,11 +241,13 @@ fn repeat(contents: &mut Vec<Json>, parts: &Json, results: &[&str]) {
 /// Reads an answer.
 fn read(json: &Json) -> Result<Received, ModelError> {
     let usage = |name: &str| json.pointer("/usageMetadata").and_then(|u| u.get(name)).and_then(Json::as_u64);
-    let mut out = Received::default();
-    out.input = usage("promptTokenCount")
-        .map(|n| n.saturating_add(usage("toolUsePromptTokenCount").unwrap_or_default()));
-    let written = [usage("candidatesTokenCount"), usage("thoughtsTokenCount")];
-    out.output = written.into_iter().flatten().reduce(u64::saturating_add);
+    let sum = |names: [&str; 2]| names.into_iter().filter_map(usage).reduce(u64::saturating_add);
+    let mut out = Received {
+        input: sum(["promptTokenCount", "toolUsePromptTokenCount"]),
+        output: sum(["candidatesTokenCount", "thoughtsTokenCount"]),
+        cached: counted(json, "/usageMetadata/cachedContentTokenCount"),
+        ..Received::default()
+    };
     let blocked = json.pointer("/promptFeedback/blockReason").is_some_and(Json::is_string);
     let Some(candidate) = json.pointer("/candidates/0") else {
         if blocked {

@@ -117,6 +117,11 @@ trait Dialect: Sync {
         Structured::JsonSchema
     }
 
+    /// Returns whether prompts are cached on request, and what is written to the cache costs more.
+    fn caches_on_request(&self) -> bool {
+        false
+    }
+
     /// Returns whether an answer can be a stream.
     fn has_streams(&self) -> bool {
         true
@@ -160,6 +165,8 @@ pub struct RemoteOptions {
     pub structured: Structured,
     /// Price of the model, if known.
     pub price: Option<Price>,
+    /// True to request that prompts are cached, where that is requested.
+    pub cache: bool,
     /// The longest time to establish a connection.
     pub connect_timeout: Duration,
     /// The longest silence.
@@ -195,6 +202,7 @@ impl RemoteOptions {
             key_source: "OPENAI_API_KEY".into(),
             structured: Structured::JsonSchema,
             price: None,
+            cache: false,
             connect_timeout: Duration::from_secs(10),
             read_timeout: Duration::from_secs(120),
             total_timeout: Duration::from_secs(600),

@@ -1,11 +1,13 @@
-//! OpenAI's Responses. Nothing is stored there: the conversation is sent whole.
+//! OpenAI's Responses. Nothing is stored there: the conversation is sent whole. Where a program sets
+//! `reasoning` or `reasoning_effort`, thoughts are sent back, encrypted, with the results of the calls that
+//! they led to.
 
-use super::convert::{Plan, Received, WireMessage, arguments, no_message};
+use super::convert::{Plan, Received, WireMessage, arguments, counted, no_message};
 use super::endpoint::Endpoint;
 use super::http::{Fault, event_json};
 use super::sse::SseEvent;
 use super::{Assembly, Dialect, Protocol, Structured};
-use crate::provider::{Finish, ModelError};
+use crate::provider::{Finish, ModelError, VerbatimReply};
 use serde_json::{Map, Value as Json, json};
 
 /// Model parameters that the source may give and the protocol knows.
@@ -44,7 +46,25 @@ impl Dialect for Responses {
 fn body(plan: &Plan<'_>) -> Json {
     let mut body = Map::new();
     body.insert("model".into(), plan.options.model.as_str().into());
-    body.insert("input".into(), plan.turns().iter().map(item).collect());
+    let mut input: Vec<Json> = Vec::new();
+    let mut turns = plan.turns().into_iter();
+    while let Some(turn) = turns.next() {
+        match turn {
+            WireMessage::Call { said: Some(VerbatimReply { calls, words, .. }), .. }
+                if words["model"] == *plan.options.model =>
+            {
+                // The result of this call, and its other calls with theirs.
+                let results = turns.by_ref().take(2 * calls - 1).filter_map(|t| match t {
+                    WireMessage::Result { text, .. } => Some(text),
+                    _ => None,
+                });
+                let results: Vec<&str> = results.collect();
+                repeat(&mut input, &words["content"], &results);
+            }
+            turn => input.push(item(&turn)),
+        }
+    }
+    body.insert("input".into(), input.into());
     if let Some(say) = plan.instruction() {
         body.insert("instructions".into(), say.into());
     }
@@ -92,11 +112,34 @@ fn body(plan: &Plan<'_>) -> Json {
     if !tools.is_empty() {
         body.insert("tools".into(), tools.into());
     }
+    if body.contains_key("reasoning") {
+        // Nothing is stored there, so thoughts are sent back. Other models refuse the field.
+        body.insert("include".into(), json!(["reasoning.encrypted_content"]));
+    }
     body.insert("store".into(), false.into());
     if plan.stream {
         body.insert("stream".into(), true.into());
     }
     Json::Object(body)
+}
+
+/// Adds an answer as it was said, with the results of its calls. Calls that were not made are left out: none
+/// may be without a result.
+fn repeat(input: &mut Vec<Json>, items: &Json, results: &[&str]) {
+    let mut made = Vec::new();
+    for item in items.as_array().into_iter().flatten() {
+        if item["type"] == "function_call" {
+            if made.len() == results.len() {
+                continue;
+            }
+            made.push(&item["call_id"]);
+        }
+        input.push(item.clone());
+    }
+    let answers = made.into_iter().zip(results);
+    input.extend(
+        answers.map(|(id, text)| json!({"type": "function_call_output", "call_id": id, "output": text})),
+    );
 }
 
 fn item(turn: &WireMessage<'_>) -> Json {
@@ -141,6 +184,11 @@ fn read(json: &Json) -> Result<Received, ModelError> {
     }
     let usage = |name: &str| json.pointer("/usage").and_then(|u| u.get(name)).and_then(Json::as_u64);
     (out.input, out.output) = (usage("input_tokens"), usage("output_tokens"));
+    out.cached = counted(json, "/usage/input_tokens_details/cached_tokens");
+    let is_thought = |item: &Json| item["type"] == "reasoning" && item["encrypted_content"].is_string();
+    if !out.calls.is_empty() && output.iter().any(is_thought) {
+        out.words = Some(output.clone().into());
+    }
     out.finish = match json.get("status").and_then(Json::as_str) {
         Some("incomplete") => match json.pointer("/incomplete_details/reason").and_then(Json::as_str) {
             Some("content_filter") => Finish::Filtered,

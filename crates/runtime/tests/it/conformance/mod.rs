@@ -125,6 +125,8 @@ async fn a_reply_comes_with_its_usage() {
     for (way, answer, seen) in all(&[Act::Say(text("hi"))], &call(None)).await {
         assert_eq!(answer.result, Ok(Reply::Text("hi".into())), "{way:?}");
         assert_eq!((answer.tokens.input, answer.tokens.output), (11, 7), "{way:?}");
+        let written = u64::from(matches!(way.0, Protocol::Anthropic | Protocol::Bedrock));
+        assert_eq!((answer.tokens.cached, answer.tokens.cache_write), (2, written), "{way:?}");
         assert_eq!(answer.finish, Finish::Stop, "{way:?}");
         assert_eq!(seen.len(), 1, "{way:?}");
     }
@@ -521,11 +523,11 @@ async fn thoughts_are_sent_back_with_the_results_of_tools() {
     let program = r#"tool look(q: Str) -> Str read
 tool note(q: Str) -> Str read
 let begun = send "go" in (fix[inf] (\more. \t. case t of {
-    look a => (let sent = send[tool] (tool[look] a) in more (recv {tools: [look, note], waiting: true, thinking: {type: "enabled", budget_tokens: 1024}})),
-    note a => (let sent = send[tool] (tool[note] a) in more (recv {tools: [look, note], waiting: true, thinking: {type: "enabled", budget_tokens: 1024}})),
-    none => more (recv {tools: [look, note], thinking: {type: "enabled", budget_tokens: 1024}}),
+    look a => (let sent = send[tool] (tool[look] a) in more (recv {tools: [look, note], waiting: true, thinking: {type: "enabled", budget_tokens: 1024}, reasoning_effort: "low"})),
+    note a => (let sent = send[tool] (tool[note] a) in more (recv {tools: [look, note], waiting: true, thinking: {type: "enabled", budget_tokens: 1024}, reasoning_effort: "low"})),
+    none => more (recv {tools: [look, note], thinking: {type: "enabled", budget_tokens: 1024}, reasoning_effort: "low"}),
     final a => a
-})) (recv {tools: [look, note], thinking: {type: "enabled", budget_tokens: 1024}})"#;
+})) (recv {tools: [look, note], thinking: {type: "enabled", budget_tokens: 1024}, reasoning_effort: "low"})"#;
     let compiled = agentlang::calculus::compile(FileId(0), program);
     let code = Arc::new(compiled.code.unwrap_or_else(|| panic!("{:?}", compiled.diagnostics)));
     let say = |text: &str, names: &[&str]| {
@@ -533,9 +535,7 @@ let begun = send "go" in (fix[inf] (\more. \t. case t of {
         Act::Say(Say { text: text.into(), calls: names.iter().map(call).collect(), ..Say::default() })
     };
     let acts = [say("Two things first.", &["look", "note"]), say("", &["look"]), say("that is it", &[])];
-    let streamed = [Protocol::Anthropic, Protocol::Gemini].map(|p| (p, true));
-    let whole = [Protocol::Anthropic, Protocol::Gemini, Protocol::Bedrock].map(|p| (p, false));
-    for way in whole.into_iter().chain(streamed) {
+    for way in WAYS {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("j.db");
         let about = RunIdentity::new("test", &code, None, json!({}));
@@ -568,7 +568,7 @@ let begun = send "go" in (fix[inf] (\more. \t. case t of {
         // The server refuses turns that do not begin with its thoughts.
         let seen = server.seen();
         assert_eq!(seen.len(), 3, "{way:?}: {seen:?}");
-        if way.0 == Protocol::Gemini {
+        if matches!(way.0, Protocol::Gemini | Protocol::Vertex) {
             let contents = seen[2]["contents"].as_array().unwrap();
             let kinds = |c: &Json| -> Vec<String> {
                 let kind = |p: &Json| p.as_object().unwrap().keys().next().unwrap().clone();
@@ -579,7 +579,26 @@ let begun = send "go" in (fix[inf] (\more. \t. case t of {
             assert_eq!(contents[1]["parts"][2]["thoughtSignature"], wire::SIGNATURE);
             continue;
         }
+        if way.0 == Protocol::Responses {
+            let kinds: Vec<&str> = seen[2]["input"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .filter_map(|item| item["type"].as_str())
+                .collect();
+            let (call, output) = ("function_call", "function_call_output");
+            let first = ["reasoning", "message", call, call, output, output];
+            assert_eq!(kinds, [&first[..], &["reasoning", call, output]].concat());
+            continue;
+        }
         let messages = seen[2]["messages"].as_array().unwrap();
+        if matches!(way.0, Protocol::Chat | Protocol::Azure) {
+            let said: Vec<&Json> = messages.iter().filter(|m| m.get("tool_calls").is_some()).collect();
+            let calls = |m: &Json| m["tool_calls"].as_array().unwrap().len();
+            assert_eq!((said.len(), calls(said[0]), calls(said[1])), (2, 2, 1), "{way:?}");
+            assert!(said.iter().all(|m| m["reasoning_content"] == wire::THOUGHT), "{way:?}");
+            continue;
+        }
         if way.0 == Protocol::Bedrock {
             let kinds = |m: &Json| -> Vec<String> {
                 let kind = |b: &Json| b.as_object().unwrap().keys().next().unwrap().clone();
@@ -717,7 +736,8 @@ async fn providers_of_clouds_say_which_variable_is_missing() {
     };
     let region = ("AWS_DEFAULT_REGION", "eu-central-1");
     let id = ("AWS_ACCESS_KEY_ID", "AKID");
-    let cases: Vec<(&str, Vec<(&str, &str)>, &str, &str)> = vec![
+    type Variables = Vec<(&'static str, &'static str)>;
+    let cases: Vec<(&str, Variables, &str, &str)> = vec![
         ("vertex", vec![("GOOGLE_ACCESS_TOKEN", KEY)], "`GOOGLE_CLOUD_PROJECT` is not set", "`my-project`"),
         ("vertex", vec![("GOOGLE_CLOUD_PROJECT", "p")], "`GOOGLE_ACCESS_TOKEN` is not set", "in `.env`"),
         ("azure", vec![("AZURE_OPENAI_API_KEY", KEY)], "`AZURE_OPENAI_ENDPOINT` is not set", "azure.com"),
@@ -761,4 +781,44 @@ async fn a_prompt_that_azure_filters_is_an_answer_withheld() {
     let server = Server::start(way.0, [Act::Raw(400, Body::json(error))]).await;
     let answer = ask(Arc::new(Remote::new(options(&server, way)).unwrap()), call(None)).await;
     assert_eq!(answer.result.unwrap_err().kind, FaultKind::Filtered);
+}
+
+/// Where prompts are cached on request, their ends are marked; what that costs is counted.
+#[tokio::test]
+async fn prompts_are_cached_on_request_and_priced() {
+    use runtime::{Environment, ModelSettings, Models};
+    for way in WAYS.into_iter().filter(|way| matches!(way.0, Protocol::Anthropic | Protocol::Bedrock)) {
+        let server = Server::start(way.0, [Act::Say(text("hi"))]).await;
+        let mut o = options(&server, way);
+        o.cache = true;
+        ask(Arc::new(Remote::new(o).unwrap()), call(None)).await.result.unwrap();
+        let seen = &server.seen()[0];
+        let marks = seen.to_string().matches("cache_control").count()
+            + seen.to_string().matches("cachePoint").count();
+        assert_eq!(marks, 2, "{way:?}: {seen}");
+        let last = seen["messages"].as_array().unwrap().last().unwrap()["content"]
+            .as_array()
+            .unwrap()
+            .last()
+            .unwrap();
+        assert!(last.get("cache_control").or(last.get("cachePoint")).is_some(), "{way:?}: {last}");
+    }
+    let make = |entry: Json| {
+        let file = serde_json::from_value(json!({"models": {"m": entry}})).unwrap();
+        let settings = ModelSettings { file, ..ModelSettings::default() };
+        let env = Environment::new([("ANTHROPIC_API_KEY", KEY), ("OPENAI_API_KEY", KEY)]);
+        Models::new(settings, env).unwrap().resolve(Some("m"))
+    };
+    let e = make(json!({"provider": "anthropic", "cache": true, "price": {"input": 3, "output": 15}}));
+    assert_eq!(e.err().unwrap().message, "model `m`: the price of what `cache` writes is unknown");
+    let e = make(json!({"cache": true})).err().unwrap();
+    assert_eq!(e.message, "model `m`: `openai` has no caching on request");
+    let price = json!({"input": 3, "output": 15, "cached": 0.3, "cache_write": 3.75});
+    let price =
+        make(json!({"provider": "anthropic", "cache": true, "price": price})).unwrap().price().unwrap();
+    let mut tokens = runtime::Tokens::new(1_000_000, 100_000);
+    assert_eq!(price.of(tokens), "4.5".parse().unwrap());
+    (tokens.cached, tokens.cache_write) = (600_000, 300_000);
+    // 100,000 as usual, 600,000 from the cache, 300,000 into it, and the reply.
+    assert_eq!(price.of(tokens), "3.105".parse().unwrap());
 }

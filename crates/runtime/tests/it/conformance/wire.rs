@@ -332,6 +332,9 @@ pub fn thoughts() -> Vec<Json> {
     ]
 }
 
+/// Thought of a model before it calls tools.
+pub const THOUGHT: &str = "hm, what is there?";
+
 /// Signature of the thoughts of a Gemini model, which it wants back with its calls.
 pub const SIGNATURE: &str = "CiQB0e2Kb2lq";
 
@@ -354,21 +357,28 @@ fn answer(protocol: Protocol, say: &Say) -> Json {
                 json!({"role": "assistant", "content": said(!refused), "refusal": said(*refused)});
             if !calls.is_empty() {
                 message["tool_calls"] = calls.into();
+                // As DeepSeek and vLLM tell it.
+                message["reasoning_content"] = THOUGHT.into();
             }
             json!({
                 "id": "chatcmpl-1", "object": "chat.completion", "created": 1_760_000_000, "model": "m-test",
                 "choices": [{"index": 0, "message": message, "logprobs": null, "finish_reason": finish}],
-                "usage": {"prompt_tokens": 11, "completion_tokens": 7, "total_tokens": 18},
+                "usage": {
+                    "prompt_tokens": 11, "completion_tokens": 7, "total_tokens": 18,
+                    "prompt_tokens_details": {"cached_tokens": 2},
+                },
             })
         }
         Protocol::Responses => {
-            let mut output = vec![json!({"type": "reasoning", "id": "rs_1", "summary": []})];
+            let mut output = vec![
+                json!({"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": SIGNATURE}),
+            ];
             let part = if *refused {
                 json!({"type": "refusal", "refusal": text})
             } else {
                 json!({"type": "output_text", "text": text, "annotations": []})
             };
-            if calls.len() == 0 {
+            if calls.len() == 0 || !text.is_empty() {
                 output.push(json!({"type": "message", "id": "msg_1", "status": "completed", "role": "assistant", "content": [part]}));
             }
             output.extend(calls.map(|(i, (n, a))| {
@@ -379,7 +389,10 @@ fn answer(protocol: Protocol, say: &Say) -> Json {
                 "status": if *cut { "incomplete" } else { "completed" },
                 "incomplete_details": if *cut { json!({"reason": "max_output_tokens"}) } else { Json::Null },
                 "output": output,
-                "usage": {"input_tokens": 11, "output_tokens": 7, "output_tokens_details": {"reasoning_tokens": 0}, "total_tokens": 18},
+                "usage": {
+                    "input_tokens": 11, "input_tokens_details": {"cached_tokens": 2}, "output_tokens": 7,
+                    "output_tokens_details": {"reasoning_tokens": 0}, "total_tokens": 18,
+                },
             })
         }
         Protocol::Anthropic => {
@@ -480,6 +493,10 @@ fn events(protocol: Protocol, say: &Say) -> Vec<String> {
             let field = if say.refused { "refusal" } else { "content" };
             for piece in pieces.iter().filter(|_| say.calls.is_empty()) {
                 out.push(delta(json!({ field: piece }), Json::Null));
+            }
+            if !say.calls.is_empty() {
+                let (a, b) = THOUGHT.split_at(4);
+                out.extend([a, b].map(|t| delta(json!({ "reasoning_content": t }), Json::Null)));
             }
             for (i, (name, args)) in say.calls.iter().enumerate() {
                 let function = json!({"name": name, "arguments": ""});
@@ -602,7 +619,7 @@ fn check(protocol: Protocol, head: &str, body: &Json) -> Result<(), String> {
                 Protocol::Azure => has(&format!("api-key: {key}\r\n"))?,
                 _ => has(&format!("authorization: bearer {key}\r\n"))?,
             }
-            chat(body["messages"].as_array().ok_or("no messages")?)
+            chat(body["messages"].as_array().ok_or("no messages")?, body.get("reasoning_effort").is_some())
         }
         Protocol::Bedrock => {
             has("post /v1/model/m-test/converse ")?;
@@ -615,14 +632,33 @@ fn check(protocol: Protocol, head: &str, body: &Json) -> Result<(), String> {
         Protocol::Responses => {
             has("post /v1/responses ")?;
             has(&format!("authorization: bearer {key}\r\n"))?;
-            let mut open: Option<Json> = None;
+            let thinks = body.get("reasoning").is_some();
+            if thinks != (body["include"] == json!(["reasoning.encrypted_content"])) {
+                return Err("Encrypted content is not supported with this model.".into());
+            }
+            let (mut open, mut thought): (Vec<Json>, bool) = (Vec::new(), false);
             for item in body["input"].as_array().ok_or("no input")? {
                 match item["type"].as_str() {
-                    Some("function_call") if open.is_none() && item["arguments"].is_string() => {
-                        open = Some(item["call_id"].clone());
+                    Some("reasoning") if open.is_empty() && item["encrypted_content"] == SIGNATURE => {
+                        thought = true
                     }
-                    Some("function_call_output") if open.as_ref() == Some(&item["call_id"]) => open = None,
-                    None if open.is_none() && item["role"].is_string() && item["content"].is_string() => {}
+                    // Several calls of one answer are next to each other.
+                    Some("function_call")
+                        if item["arguments"].is_string() && (open.is_empty() || thought) =>
+                    {
+                        if thinks && !thought {
+                            return Err(
+                                "function_call was provided without its required reasoning item".into()
+                            );
+                        }
+                        open.push(item["call_id"].clone());
+                    }
+                    Some("function_call_output") if open.contains(&item["call_id"]) => {
+                        open.retain(|id| *id != item["call_id"]);
+                        thought = thought && !open.is_empty();
+                    }
+                    Some("message") if thought && item["content"].is_array() => {}
+                    None if open.is_empty() && item["role"].is_string() && item["content"].is_string() => {}
                     _ => return Err(format!("No tool output found for function call: {item}")),
                 }
             }
@@ -631,7 +667,7 @@ fn check(protocol: Protocol, head: &str, body: &Json) -> Result<(), String> {
                     return Err(format!("a wrong tool: {tool}"));
                 }
             }
-            if open.is_some() { Err("No tool output found for function call".into()) } else { Ok(()) }
+            if open.is_empty() { Ok(()) } else { Err("No tool output found for function call".into()) }
         }
         Protocol::Anthropic => {
             has("post /v1/messages ")?;
@@ -687,6 +723,8 @@ fn bedrock(body: &Json) -> Result<(), String> {
                     return Err(format!("an empty toolResult: {block}"));
                 }
                 open.remove(at);
+            } else if block.get("cachePoint").is_some() && open.is_empty() {
+                continue;
             } else if block.get("reasoningContent").is_none()
                 && (!open.is_empty() || block["text"].as_str().is_none_or(|t| t.trim().is_empty()))
             {
@@ -779,20 +817,25 @@ fn gemini(body: &Json) -> Result<(), String> {
     Ok(())
 }
 
-fn chat(messages: &[Json]) -> Result<(), String> {
-    let mut open: Option<&Json> = None;
+/// Checks messages; `thinks` if those with calls have to have what the model thought.
+fn chat(messages: &[Json], thinks: bool) -> Result<(), String> {
+    let mut open: Vec<&Json> = Vec::new();
     for m in messages {
-        if let Some(id) = open.take() {
-            if m["role"] != "tool" || m["tool_call_id"] != *id {
+        if !open.is_empty() {
+            let Some(at) = open.iter().position(|id| m["role"] == "tool" && m["tool_call_id"] == **id) else {
                 return Err("tool_calls must be followed by tool messages".into());
+            };
+            open.remove(at);
+        } else if let Some(calls) = m.get("tool_calls").and_then(Json::as_array) {
+            if thinks && m["reasoning_content"] != THOUGHT {
+                return Err("Missing `reasoning_content` field in the assistant message".into());
             }
-        } else if let Some(calls) = m.get("tool_calls") {
-            open = Some(&calls[0]["id"]);
+            open = calls.iter().map(|call| &call["id"]).collect();
         } else if !m["content"].is_string() || m["role"] == "tool" {
             return Err(format!("a wrong message: {m}"));
         }
     }
-    if open.is_some() { Err("a tool call without response".into()) } else { Ok(()) }
+    if open.is_empty() { Ok(()) } else { Err("a tool call without response".into()) }
 }
 
 fn anthropic(body: &Json) -> Result<(), String> {
