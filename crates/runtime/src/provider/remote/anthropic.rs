@@ -48,6 +48,7 @@ pub(in crate::provider) const ANTHROPIC: Endpoint = Endpoint {
         let base = environment.get("ANTHROPIC_BASE_URL").map_or(ANTHROPIC_URL.to_string(), versioned);
         Ok((base, Some("ANTHROPIC_API_KEY")))
     },
+    parameters: &[],
     key: Some("ANTHROPIC_API_KEY"),
     always_wants_key: false,
     serves: Some(&vendor::ANTHROPIC),

@@ -25,6 +25,7 @@ pub(in crate::provider) const BEDROCK: Endpoint = Endpoint {
         let region = region(environment)?;
         Ok((format!("https://bedrock-runtime.{region}.amazonaws.com"), Some(API_KEY)))
     },
+    parameters: &[],
     key: Some(API_KEY),
     always_wants_key: false,
     serves: None,

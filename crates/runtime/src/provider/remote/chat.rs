@@ -30,6 +30,7 @@ pub(in crate::provider) const OPENAI: Endpoint = Endpoint {
     is_free: false,
     own: Some(OPENAI_URL),
     address: of_environment,
+    parameters: &[],
     key: None,
     always_wants_key: false,
     serves: None,
@@ -49,6 +50,7 @@ pub(in crate::provider) const OLLAMA: Endpoint = Endpoint {
 /// The server of llama.cpp on this machine.
 pub(in crate::provider) const LLAMA_CPP: Endpoint = Endpoint {
     name: "llama.cpp",
+    parameters: &["top_k", "min_p", "repeat_penalty", "cache_prompt", "chat_template_kwargs"],
     address: |_| Ok(("http://127.0.0.1:8080/v1".into(), None)),
     serves: None,
     ..OLLAMA
@@ -57,6 +59,7 @@ pub(in crate::provider) const LLAMA_CPP: Endpoint = Endpoint {
 /// A server of vLLM on this machine.
 pub(in crate::provider) const VLLM: Endpoint = Endpoint {
     name: "vllm",
+    parameters: &["top_k", "min_p", "min_tokens", "repetition_penalty", "chat_template_kwargs"],
     address: |environment| {
         let base = environment.get("VLLM_BASE_URL").unwrap_or("http://127.0.0.1:8000/v1");
         Ok((base.to_string(), Some("VLLM_API_KEY")))
@@ -156,6 +159,7 @@ fn body(plan: &Plan<'_>) -> Json {
         body.insert("temperature".into(), t);
     }
     body.extend(plan.passed_on(PASSED_ON));
+    body.extend(plan.passed_on(plan.options.parameters));
     if let Some(most) = plan.call.output_limit() {
         body.insert(if plan.new_limit { "max_completion_tokens" } else { "max_tokens" }.into(), most.into());
     }

@@ -26,6 +26,8 @@ pub(in crate::provider) struct Endpoint {
     pub(super) own: Option<&'static str>,
     /// The address where an entry has none, and the variable with the key that was set for it.
     pub(super) address: fn(&Environment) -> Result<Address, ConfigError>,
+    /// Model parameters that the provider knows beyond its protocol.
+    pub(super) parameters: &'static [&'static str],
     /// The variable of keys at the provider's own address; `None` where that of OpenAI is meant.
     pub(super) key: Option<&'static str>,
     /// True if no address of it answers without a key.
@@ -131,6 +133,7 @@ impl ProviderKind for Endpoint {
         let mut options = RemoteOptions::new(model, base, key);
         options.protocol = self.protocol;
         options.signing = signing;
+        options.parameters = self.parameters;
         options.stream = entry.stream;
         options.rate = entry.rate;
         options.key_source = match &options.signing {

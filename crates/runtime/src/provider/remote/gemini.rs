@@ -25,6 +25,7 @@ pub(in crate::provider) const GEMINI: Endpoint = Endpoint {
         let base = environment.get("GEMINI_BASE_URL").unwrap_or(GEMINI_URL);
         Ok((base.to_string(), Some("GEMINI_API_KEY")))
     },
+    parameters: &[],
     key: Some("GEMINI_API_KEY"),
     always_wants_key: false,
     serves: Some(&vendor::GOOGLE),
@@ -47,6 +48,7 @@ pub(in crate::provider) const VERTEX: Endpoint = Endpoint {
         let base = format!("https://{host}/v1/projects/{project}/locations/{region}/publishers/google");
         Ok((base, Some("GOOGLE_ACCESS_TOKEN")))
     },
+    parameters: &[],
     key: Some("GOOGLE_ACCESS_TOKEN"),
     always_wants_key: true,
     serves: None,

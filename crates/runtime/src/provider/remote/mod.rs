@@ -159,6 +159,8 @@ pub struct RemoteOptions {
     pub key: Option<Secret>,
     /// Credentials that sign requests, where the endpoint wants that instead of a key.
     pub signing: Option<AwsCredentials>,
+    /// Model parameters of programs that the endpoint knows beyond its protocol.
+    pub parameters: &'static [&'static str],
     /// Source of the key, for messages: `OPENAI_API_KEY`.
     pub key_source: String,
     /// Preferred way to request typed answers.
@@ -199,6 +201,7 @@ impl RemoteOptions {
             redactor: Redactor::new(key.clone()),
             key,
             signing: None,
+            parameters: &[],
             key_source: "OPENAI_API_KEY".into(),
             structured: Structured::JsonSchema,
             price: None,

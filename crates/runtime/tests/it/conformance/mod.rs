@@ -822,3 +822,23 @@ async fn prompts_are_cached_on_request_and_priced() {
     // 100,000 as usual, 600,000 from the cache, 300,000 into it, and the reply.
     assert_eq!(price.of(tokens), "3.105".parse().unwrap());
 }
+
+/// Parameters that one provider knows are not sent to others, which would refuse them.
+#[tokio::test]
+async fn parameters_of_a_provider_are_sent_to_it_alone() {
+    use runtime::{Environment, ModelSettings, Models};
+    for (provider, want) in [("vllm", true), ("llama.cpp", true), ("ollama", false), ("openai", false)] {
+        let server = Server::start(Protocol::Chat, [Act::Say(text("hi"))]).await;
+        let entry =
+            json!({"provider": provider, "model": "m-test", "base_url": server.url, "key_env": "A_KEY"});
+        let file = serde_json::from_value(json!({"models": {"m": entry}})).unwrap();
+        let settings = ModelSettings { file, ..ModelSettings::default() };
+        let models = Models::new(settings, Environment::new([("A_KEY", KEY)])).unwrap();
+        let mut c = call(None);
+        let extra = vec![("top_k".into(), Data::Num(7.into())), ("top_p".into(), Data::Num(1.into()))];
+        c.params = Some(Arc::new(ModelParams { extra, ..ModelParams::default() }));
+        ask(models.resolve(Some("m")).unwrap(), c).await.result.unwrap();
+        let seen = &server.seen()[0];
+        assert_eq!((seen["top_k"] == 7, seen["top_p"] == 1), (want, true), "{provider}: {seen}");
+    }
+}
