@@ -40,13 +40,14 @@ impl File {
     }
 }
 
-/// Tells whether a file is read: pages, sources, manifests, examples, and the parts of the suite that the
-/// support matrix lists.
+/// Tells whether a file is read: pages, sources, manifests, examples, data of tables, and the parts of the
+/// suite that the support matrix lists.
 fn is_read(path: &Path) -> bool {
     let extension = path.extension().map(|e| e.to_string_lossy().into_owned()).unwrap_or_default();
     let is_in = |folder: &str| path.parent().is_some_and(|p| p.to_string_lossy().contains(folder));
     match extension.as_str() {
         "md" | "rs" | "toml" => true,
+        "tsv" => is_in("runtime/data"),
         "py" if is_in("python/") || is_in("scripts") => true,
         "v" | "ml" => is_in("proofs"),
         "lam" | "agent" => is_in("examples"),

@@ -281,7 +281,7 @@ fn content(message: &Json) -> Option<String> {
 struct ChatAssembly {
     content: String,
     refusal: String,
-    /// What the model thought, in each of its fields.
+    /// Thoughts of the model, in each of their fields.
     thoughts: [String; 2],
     calls: Vec<Call>,
     finish: Option<String>,

@@ -693,7 +693,7 @@ async fn a_recorded_model_answers_the_conversations_that_it_knows() {
     assert!(e.message.contains("has no answer to this conversation, whose end is `bye`"), "{}", e.message);
 }
 
-/// What Google says of a key, and of a delay, is in the body.
+/// The reasons and the delays of Google's errors are in the body.
 #[tokio::test]
 async fn google_tells_of_keys_and_delays_in_the_body() {
     let error = |code: u16, detail: Json| {
