@@ -217,7 +217,7 @@ fn call_json(call: &ModelCall) -> Value {
 fn reply_of(text: &str) -> Result<(Reply, Tokens), String> {
     let json: Value = serde_json::from_str(text).map_err(|e| format!("the reply is no JSON: {e}"))?;
     let count = |name: &str| json.pointer(&format!("/tokens/{name}")).and_then(Value::as_u64).unwrap_or(0);
-    let tokens = Tokens { input: count("input"), output: count("output") };
+    let tokens = Tokens::new(count("input"), count("output"));
     let said = json.get("reply").unwrap_or(&json);
     let call = |json: &Value| -> Result<(Name, Data), String> {
         let tool = json.get("tool").and_then(Value::as_str);
